@@ -60,10 +60,10 @@ type Encoder struct {
 	Diagnosis any
 
 	// The histogram counted last: index and weight of each bucket that is not empty.
-	index  []uint16
-	exact  []float64
-	whole  fiohist.Rounder
-	weight floats
+	index   []uint16
+	exact   []float64
+	rounder fiohist.Rounder
+	weight  floats
 
 	rests map[pipeline.Dims]*fiohist.Remainder // of rounding, by leaf
 }
@@ -304,13 +304,13 @@ func (e *Encoder) docCount(dst []byte, whole int64) []byte {
 // histogram appends the fields of latency that describe the histogram counted last.
 func (e *Encoder) histogram(dst []byte, limits fiohist.Limits, members []int) []byte {
 	dst = append(dst, `"histogram":{"values":[`...)
-	for k, i := range e.whole.Index {
-		if e.whole.Counts[k] > 0 {
+	for k, i := range e.rounder.Index {
+		if e.rounder.Counts[k] > 0 {
 			dst = e.middle[i].append(dst)
 		}
 	}
 	dst = append(trim(dst), `],"counts":[`...)
-	for _, n := range e.whole.Counts {
+	for _, n := range e.rounder.Counts {
 		switch {
 		case n == 0:
 		case n < int64(len(e.number)):
@@ -400,8 +400,8 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row
 	if len(row.SLA) > 0 {
 		dst = e.appendSLA(dst, row.SLA)
 	}
-	if row.Tail != nil {
-		dst = appendTail(dst, row.Tail)
+	if row.TailPart != nil {
+		dst = appendTail(dst, row.TailPart)
 	}
 	if empty {
 		return append(dst, '}'), nil
@@ -412,10 +412,10 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row
 	return append(dst, '}', '}'), nil
 }
 
-// Tail appends a document of a row with nothing but its Tail, which must not be nil. The rest is in the
+// Tail appends a document of a row with nothing but its TailPart, which must not be nil. The rest is in the
 // documents of a part.
 func (e *Encoder) Tail(dst []byte, q *pipeline.Quantum, row *pipeline.Row) []byte {
-	return append(appendTail(e.head(dst, q, row.Scope, row.Dims, row.Logs), row.Tail), '}')
+	return append(appendTail(e.head(dst, q, row.Scope, row.Dims, row.Logs), row.TailPart), '}')
 }
 
 // appendTail appends the fields of tail, which are named after pipeline.TailPercentile.
@@ -499,8 +499,8 @@ func (e *Encoder) count(h *fiohist.Hist, leaf *fiohist.Remainder) (sum float64, 
 	if leaf == nil {
 		leaf = new(fiohist.Remainder)
 	}
-	e.whole.Round(e.index, e.exact, leaf)
-	for _, n := range e.whole.Counts {
+	e.rounder.Round(e.index, e.exact, leaf)
+	for _, n := range e.rounder.Counts {
 		whole += n
 	}
 	return sum, whole, nil

@@ -130,7 +130,7 @@ func slowPercentiles(run *pipeline.Run, q *pipeline.Quantum, row *pipeline.Row) 
 		m["iops"] = row.IOPS
 		m["concurrency"] = row.IOPS * s.Mean / 1e9
 	}
-	if t := row.Tail; t != nil {
+	if t := row.TailPart; t != nil {
 		p99, tail := map[string]any{}, map[string]any{"expected": t.Expected}
 		if t.Share >= 0 {
 			tail["lift"], p99["share"] = t.Share/t.Expected, t.Share
@@ -419,7 +419,7 @@ func TestPercentileDocumentEdges(t *testing.T) {
 		},
 		{
 			"tail of a few I/Os alone",
-			pipeline.Row{Scope: "host", Dims: pipeline.Dims{Host: "h"}, Tail: &fiohist.Part{Share: -1, Expected: 1,
+			pipeline.Row{Scope: "host", Dims: pipeline.Dims{Host: "h"}, TailPart: &fiohist.Part{Share: -1, Expected: 1,
 				Without: -1}},
 			`"tail":{"expected":1,"p99":{}}}`,
 			[]string{"lift", "without"},

@@ -130,7 +130,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	watch := sla.NewWatch(&rules[0], 1)
 	watch.Observe(broken, 0, 1e9)
 	run.Logs[0].LogName, run.Logs[0].Dirs[0] = "l", pipeline.LogDirection{
-		Some:   true,
+		HasIO:  true,
 		Limits: fiohist.Limits{Max: 1, Known: true},
 	}
 	run.Logs[0].Empty, run.Logs[0].Repaired[0] = true, true

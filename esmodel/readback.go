@@ -80,14 +80,14 @@ func (k RunKey) PartialDoc(found []byte) []byte {
 	return MustJSON(map[string]any{"run": run, "fio": map[string]any{"kind": k.Kind}})
 }
 
-// Meaning is the part of a document that says what it belongs to.
-type Meaning struct {
+// DocHeader is the part of a document that says which run, part, generation and kind of latency it belongs to.
+type DocHeader struct {
 	Run DocRun
 	Fio struct{ Kind string }
 }
 
 // Key returns the run, part and kind of latency of the document.
-func (m *Meaning) Key() RunKey { return RunKey{m.Run.ID, m.Run.Part, m.Fio.Kind} }
+func (m *DocHeader) Key() RunKey { return RunKey{m.Run.ID, m.Run.Part, m.Fio.Kind} }
 
 // RunKey identifies the document of a run.
 type RunKey struct{ Run, Part, Kind string }
@@ -95,8 +95,8 @@ type RunKey struct{ Run, Part, Kind string }
 // ID returns the _id of the run's document.
 func (k RunKey) ID() string { return RunDocID(k.Run, k.Part, k.Kind) }
 
-// MeaningOf reads the Meaning of a document from its source.
-func MeaningOf(source []byte) (m Meaning, err error) {
+// ReadDocHeader reads the DocHeader of a document from its source.
+func ReadDocHeader(source []byte) (m DocHeader, err error) {
 	if err = json.Unmarshal(source, &m); err != nil {
 		err = fmt.Errorf("a document cannot be read: %w", err)
 	}
@@ -231,7 +231,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		}
 		for i := range l.Dirs {
 			d := f.Directions[fiolog.Direction(i).String()]
-			l.Dirs[i] = pipeline.LogDirection{Some: d.IOs, None: d.None}
+			l.Dirs[i] = pipeline.LogDirection{HasIO: d.IOs, KnownIdle: d.None}
 			for _, h := range d.Holes {
 				l.Dirs[i].Holes = append(l.Dirs[i].Holes, pipeline.Span{From: nanos(h[0]), To: nanos(h[1])})
 			}
@@ -328,15 +328,15 @@ func readJobs(doc *runDoc) (*fiojson.Document, error) {
 	return m, nil
 }
 
-// Book finds the part that a leaf belongs to.
-type Book struct {
+// LeafDecoder converts the documents of leaves and finds the part that each belongs to.
+type LeafDecoder struct {
 	Parts []*replay.Stored
 	index map[pipeline.Part]int
 }
 
-// NewBook returns the Book of the documents of a run or of its parts.
-func NewBook(runs []*StoredRun) *Book {
-	b := &Book{index: map[pipeline.Part]int{}}
+// NewLeafDecoder returns the LeafDecoder for the documents of a run or of its parts.
+func NewLeafDecoder(runs []*StoredRun) *LeafDecoder {
+	b := &LeafDecoder{index: map[pipeline.Part]int{}}
 	for _, r := range runs {
 		b.Parts = append(b.Parts, &r.Stored)
 	}
@@ -378,7 +378,7 @@ type LeafDoc struct {
 }
 
 // Leaf checks and converts the document of a leaf.
-func (b *Book) Leaf(doc *LeafDoc) (out replay.Leaf, err error) {
+func (b *LeafDecoder) Leaf(doc *LeafDoc) (out replay.Leaf, err error) {
 	part, ok := b.index[pipeline.Part{Name: doc.Run.Part, Generation: doc.Run.Generation}]
 	if !ok {
 		return out, fmt.Errorf("it is of part %q, generation %q, which the run does not have", doc.Run.Part,

@@ -47,8 +47,8 @@ func (s *tallies) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		}
 		exact, whole := make([]float64, s.run.Geometry.Columns()), make([]float64, s.run.Geometry.Columns())
 		leaf.Hist.Each(func(i int, w float64) { exact[i] = w })
-		for k, i := range s.enc.whole.Index {
-			whole[i] = float64(s.enc.whole.Counts[k])
+		for k, i := range s.enc.rounder.Index {
+			whole[i] = float64(s.enc.rounder.Counts[k])
 		}
 		for i := 1; i < len(exact); i++ {
 			exact[i] += exact[i-1]

@@ -260,7 +260,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 func directions(l *pipeline.Log) map[string]directionField {
 	out := map[string]directionField{}
 	for i, d := range l.Dirs {
-		f := directionField{IOs: d.Some, None: d.None}
+		f := directionField{IOs: d.HasIO, None: d.KnownIdle}
 		if d.Limits.Known {
 			f.Min, f.Max = &d.Limits.Min, &d.Limits.Max
 		}

@@ -241,7 +241,7 @@ func (m *matcher) appendedBy(s *set, logs []*Log) {
 		var mine []*jobfile.Section // those that it can belong to
 		if k, ok := s.index[l]; ok {
 			for n, t := range s.job.Threads() {
-				if s.of[n] == k {
+				if s.entryOf[n] == k {
 					mine = append(mine, t)
 				}
 			}
@@ -252,7 +252,7 @@ func (m *matcher) appendedBy(s *set, logs []*Log) {
 		if len(mine) == 0 {
 			continue
 		}
-		l.like = mine[0]
+		l.startsLike = mine[0]
 		if !slices.ContainsFunc(mine, func(t *jobfile.Section) bool { return t != mine[0] }) {
 			l.Section = mine[0]
 		}
@@ -260,7 +260,7 @@ func (m *matcher) appendedBy(s *set, logs []*Log) {
 			if slices.ContainsFunc(mine, func(t *jobfile.Section) bool {
 				return t.Options[name] != mine[0].Options[name]
 			}) {
-				l.like = l.Section
+				l.startsLike = l.Section
 			}
 		}
 	}
@@ -290,7 +290,7 @@ func (m *matcher) refuseAppended(s *set, logs []*Log) {
 
 // tellAppended warns of a log to which several threads appended theirs, if nothing says which part is whose.
 func (m *matcher) tellAppended(s *set, logs []*Log) {
-	if len(logs) < 2 || s.sure(logs) {
+	if len(logs) < 2 || s.allMatched(logs) {
 		return
 	}
 	m.warn("%s: %d threads appended their logs to this file (per_job_logs=0), and which job wrote which part is "+
@@ -298,6 +298,8 @@ func (m *matcher) tellAppended(s *set, logs []*Log) {
 		errs.Printable(logs[0].Source.Path), len(logs))
 }
 
-func (s *set) sure(logs []*Log) bool {
-	return !slices.ContainsFunc(logs, func(l *Log) bool { return l.Entry == nil && l.Section == nil && l.like == nil })
+func (s *set) allMatched(logs []*Log) bool {
+	return !slices.ContainsFunc(logs, func(l *Log) bool {
+		return l.Entry == nil && l.Section == nil && l.startsLike == nil
+	})
 }

@@ -937,8 +937,9 @@ func (d *discovery) sniff(path string) (fileKind, error) {
 	return otherFile, nil
 }
 
-// Other returns what a file is that was given as fio's output and is not: "job file" or "log"; "": it may be output.
-func Other(path string) string {
+// NonOutputKind returns what a file is that was given as fio's output and is not: "job file" or "log"; "" if it may be
+// output.
+func NonOutputKind(path string) string {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return ""
 	}

@@ -40,7 +40,7 @@ type Log struct {
 	// Bad is why the log cannot be used, if that is known before it is read.
 	Bad *errs.ParseError
 
-	like *jobfile.Section // a section that starts when the log's does
+	startsLike *jobfile.Section // a section that starts when the log's does
 	// ends is when the last job of each document ended, from fio's own start. All logs of a Match share it.
 	ends map[*fiojson.Document]time.Duration
 }
@@ -303,7 +303,7 @@ type set struct {
 	entries []*fiojson.Entry // of this host
 	threads int              // the largest log number known
 	job     *jobfile.File
-	of      []int        // thread -> entry; -1: none, or not known
+	entryOf []int        // thread -> entry; -1: none, or not known
 	index   map[*Log]int // index in entries
 }
 
@@ -441,11 +441,11 @@ func (m *matcher) entries(s *set) {
 		return
 	}
 	if s.job != nil {
-		s.of, _ = s.job.Entries()
+		s.entryOf, _ = s.job.Entries()
 	} else if list, certain := partitions(s.meta, s.entries, s.threads); certain {
 		for i, n := range list[0] {
 			for range n {
-				s.of = append(s.of, i)
+				s.entryOf = append(s.entryOf, i)
 			}
 		}
 	}
@@ -461,12 +461,12 @@ func (m *matcher) entries(s *set) {
 			return
 		case len(logs) > 1:
 			left = append(left, logs...)
-		case n == 0 || n > len(s.of):
+		case n == 0 || n > len(s.entryOf):
 			left = append(left, logs[0])
-		case s.of[n-1] >= 0:
-			i := s.of[n-1]
+		case s.entryOf[n-1] >= 0:
+			i := s.entryOf[n-1]
 			logs[0].Entry, s.index[logs[0]] = s.entries[i], i
-			logs[0].Members = len(slices.DeleteFunc(slices.Clone(s.of), func(o int) bool { return o != i }))
+			logs[0].Members = len(slices.DeleteFunc(slices.Clone(s.entryOf), func(o int) bool { return o != i }))
 		}
 	}
 	if len(left) > 0 {
@@ -566,8 +566,8 @@ func (m *matcher) incomplete(s *set) {
 	}
 	for _, o := range m.in.siblings {
 		n := o.Name.Job
-		if n > 0 && n <= len(s.of) && s.of[n-1] >= 0 && o.Name.like(s.logs[0].Source.Name) && s.mayHave(o) {
-			elsewhere[s.entries[s.of[n-1]]]++
+		if n > 0 && n <= len(s.entryOf) && s.entryOf[n-1] >= 0 && o.Name.like(s.logs[0].Source.Name) && s.mayHave(o) {
+			elsewhere[s.entries[s.entryOf[n-1]]]++
 		}
 	}
 	without := map[*fiojson.Entry]*fiojson.Entry{}

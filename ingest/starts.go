@@ -47,7 +47,7 @@ func (m *matcher) starts(s *set) {
 	if s.job != nil {
 		jobs, how = m.sectionJobs(s), "stonewall in the job file"
 		for _, l := range s.logs {
-			if section := cmp.Or(l.Section, l.like); section != nil {
+			if section := cmp.Or(l.Section, l.startsLike); section != nil {
 				of[l] = slices.Index(s.job.Sections, section)
 			}
 		}
@@ -103,7 +103,7 @@ func (m *matcher) starts(s *set) {
 		if l.Entry != nil && l.Entry.StartMS >= absoluteMS && l.Entry.StartMS <= fiolog.MaxTime {
 			l.Start.Absolute, l.Start.How = l.Entry.StartMS, "job_start"
 			if s.job != nil && l.Members > 1 { // job_start is that of the entry's first thread
-				first := s.job.Threads()[slices.Index(s.of, s.index[l])]
+				first := s.job.Threads()[slices.Index(s.entryOf, s.index[l])]
 				l.Start.Absolute += (at[i] - at[slices.Index(s.job.Sections, first)]).Milliseconds()
 			}
 		}
@@ -209,8 +209,8 @@ func (m *matcher) sectionJobs(s *set) []job {
 	entry := map[*jobfile.Section]*fiojson.Entry{}
 	sections := map[*fiojson.Entry]int{} // number of sections by entry
 	for i, section := range s.job.Threads() {
-		if i < len(s.of) && s.of[i] >= 0 && entry[section] == nil {
-			entry[section] = s.entries[s.of[i]]
+		if i < len(s.entryOf) && s.entryOf[i] >= 0 && entry[section] == nil {
+			entry[section] = s.entries[s.entryOf[i]]
 			sections[entry[section]]++
 		}
 	}
@@ -298,7 +298,7 @@ func schedule(jobs []job) (at []time.Duration, latest time.Duration) {
 
 // stands returns the number of threads that an entry stands for, and whether they may be of several sections.
 func (s *set) stands(entry int) (n int, several bool) {
-	for _, of := range s.of {
+	for _, of := range s.entryOf {
 		if of == entry {
 			n++
 		}

@@ -43,7 +43,7 @@ func loadCurve(runs string) vegaspec.Spec {
 		Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"),
 		Data: vegaspec.Data{
 			Source: latestRuns(runs, false, asked),
-			Transform: slices.Concat(each("hits.hits", "hit"), []m{
+			Transform: slices.Concat(listRows("hits.hits", "hit"), []m{
 				calculate("f", "datum.hit.fields"),
 				calculate("id", "datum.f['run.id'][0]"),
 				calculate("run", "trim((datum.f['run.name'] || [''])[0] + ' ' + substring(datum.id, 0, 8))"),
@@ -53,7 +53,7 @@ func loadCurve(runs string) vegaspec.Spec {
 				calculate("flight", "datum.iops * "+of("mean")),
 				calculate("bs", size+" * ("+unit("k", "1024")+unit("m", "1048576")+unit("g", "1073741824")+"1)"),
 			}, qRows(rows), []m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v")}),
-			Found: reach("hits.hits[0]") + " != null",
+			Found: pathExpr("hits.hits[0]") + " != null",
 		},
 	}.Spec()
 }

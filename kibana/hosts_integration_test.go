@@ -68,7 +68,7 @@ func manyHosts(t *testing.T, hosts int) *stored {
 				}
 				quantum.Rows = append(quantum.Rows, pipeline.Row{Scope: scope,
 					Dims: pipeline.Dims{Host: fmt.Sprintf("node%05d", n), Direction: d}, Stats: stats, Logs: 1,
-					Tail: &fiohist.Part{Share: float64(n) / float64(hosts), Expected: 1 / float64(hosts), All: 1e6,
+					TailPart: &fiohist.Part{Share: float64(n) / float64(hosts), Expected: 1 / float64(hosts), All: 1e6,
 						Without: 1e6}, IOPS: 1000, IOPSKnown: true})
 			}
 		}

@@ -81,10 +81,10 @@ func liveTail(percentiles, direction string) vegaspec.Spec {
 		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime,
 		Click: addFilter(percentiles, "{term: {'host.name': datum.host}}", "datum.host"),
 		Data: vegaspec.Data{
-			Source: inRange(chosen(search("answer", percentiles, m{"size": 0, "aggs": m{"of": m{
+			Source: withTime(withFilters(search("answer", percentiles, m{"size": 0, "aggs": m{"of": m{
 				"filter": ofHosts(direction), "aggs": liftByHost(m{"t": overTimeRange(tailAggs())}),
 			}}}))),
-			Transform: slices.Concat(each(path, "h"), []m{calculate("buckets", "datum.h.t.buckets"),
+			Transform: slices.Concat(listRows(path, "h"), []m{calculate("buckets", "datum.h.t.buckets"),
 				flatten("buckets", "b"), calculate("t", "datum.b.key")}, tailRows, []m{
 				{"window": []m{{"op": "lag", "field": "t", "as": "before"}}, "sort": []m{{"field": "t"}}},
 				calculate("between", "isValid(datum.before) ? datum.t - datum.before : 0"),
@@ -92,7 +92,7 @@ func liveTail(percentiles, direction string) vegaspec.Spec {
 				{"joinaggregate": []m{{"op": "max", "field": "between", "as": "step"}}},
 				calculate("t2", "datum.t + max(datum.step, datum.quantum)"),
 			}),
-			Found: reach(path+"[0]") + " != null",
+			Found: pathExpr(path+"[0]") + " != null",
 		},
 	}.Spec()
 }
@@ -107,10 +107,10 @@ func runTail(percentiles, direction string) vegaspec.Spec {
 			"datum.host}}]}}", "datum.host + ' in ' + datum.r.key"),
 		Data: vegaspec.Data{
 			Source: oneRun("answer", percentiles, m{"scope": m{"filter": ofHosts(direction), "aggs": of}}),
-			Transform: slices.Concat(each("aggregations.run.buckets", "r"), stepOf("datum.r.scope"), []m{
+			Transform: slices.Concat(listRows("aggregations.run.buckets", "r"), stepOf("datum.r.scope"), []m{
 				calculate("hosts", "datum.r.scope.host.buckets"), flatten("hosts", "h")}, stepRows("datum.h"),
 				tailRows),
-			Found: reach(runPath+".scope.host.buckets[0]") + " != null",
+			Found: pathExpr(runPath+".scope.host.buckets[0]") + " != null",
 		},
 	}.Spec()
 }
@@ -119,19 +119,19 @@ func runTail(percentiles, direction string) vegaspec.Spec {
 // of the run's document.
 func findingsOf(runs string) vegaspec.Spec {
 	return vegaspec.Findings{Data: vegaspec.Data{
-		Source: chosen(search("answer", runs, m{"size": 1, "sort": []m{{"run.start": "desc"}},
+		Source: withFilters(search("answer", runs, m{"size": 1, "sort": []m{{"run.start": "desc"}},
 			"_source": []string{"diagnosis.findings", "diagnosis.omitted"},
 			"post_filter": m{"bool": m{"must_not": []m{{"exists": m{"field": "run.part"}},
 				{"terms": m{"fio.kind": []string{"probe", "sync"}}}}}}})),
 		Transform: slices.Concat([]m{
-			calculate("omitted", reach("hits.hits[0]._source.diagnosis.omitted")+" || 0")},
-			each("hits.hits[0]._source.diagnosis.findings", "f"), []m{
+			calculate("omitted", pathExpr("hits.hits[0]._source.diagnosis.omitted")+" || 0")},
+			listRows("hits.hits[0]._source.diagnosis.findings", "f"), []m{
 				{"window": []m{{"op": "row_number", "as": "place"}}},
 				calculate("rank", "datum.place - 1"),
 				calculate("about", "datum.f.about"),
 				calculate("text", "datum.f.text"),
 				calculate("confidence", "datum.f.confidence"),
 			}),
-		Found: reach("hits.hits[0]._source.diagnosis.findings[0]") + " != null",
+		Found: pathExpr("hits.hits[0]._source.diagnosis.findings[0]") + " != null",
 	}}.Spec()
 }

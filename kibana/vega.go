@@ -24,21 +24,21 @@ func search(name, index string, body m) m {
 	return m{"name": name, "url": m{"index": index, "body": body}}
 }
 
-// chosen makes Kibana add the dashboard's query, filters and controls to a search. The body must have no query.
-func chosen(data m) m {
+// withFilters makes Kibana add the dashboard's query, filters and controls to a search. The body must have no query.
+func withFilters(data m) m {
 	data["url"].(m)["%context%"] = true
 	return data
 }
 
-// inRange makes Kibana add the dashboard's time range. The body must have no query.
-func inRange(data m) m {
+// withTime makes Kibana add the dashboard's time range. The body must have no query.
+func withTime(data m) m {
 	data["url"].(m)["%timefield%"] = timeField
 	return data
 }
 
-// reach returns a Vega expression for the value at a path of the reply, null where part of the path is missing: a
+// pathExpr returns a Vega expression for the value at a path of the reply, null where part of the path is missing: a
 // reply has no aggregations as long as no index matches.
-func reach(path string) string {
+func pathExpr(path string) string {
 	var out []string
 	so := "datum"
 	for step := range strings.SplitSeq(path, ".") {
@@ -53,9 +53,9 @@ func reach(path string) string {
 	return "(" + strings.Join(out, " && ") + " || null)"
 }
 
-// each makes a row for each element of the list at a path of the reply.
-func each(path, as string) []m {
-	return []m{calculate("list", reach(path)+" || []"), flatten("list", as)}
+// listRows makes a row for each element of the list at a path of the reply.
+func listRows(path, as string) []m {
+	return []m{calculate("list", pathExpr(path)+" || []"), flatten("list", as)}
 }
 
 func calculate(as, expr string) m { return m{"calculate": expr, "as": as} }
@@ -128,7 +128,7 @@ func overTimeRange(aggs m) m {
 // timeRows makes a row for each time bucket at a path: t is its start, step its length. An empty bucket stays as a
 // gap, unless it lies within the quantum of an earlier one.
 func timeRows(path string) []m {
-	return append(each(path, "b"),
+	return append(listRows(path, "b"),
 		calculate("t", "datum.b.key"),
 		calculate("seen", "datum.b.doc_count > 0 ? datum.t : null"),
 		m{"window": []m{{"op": "lag", "field": "t", "as": "before"}, {"op": "max", "field": "seen", "as": "last"}},
@@ -158,7 +158,7 @@ func livePercentiles(histograms, percentiles, events, direction string) vegaspec
 	return vegaspec.Percentiles{
 		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime, Merged: true, Names: shownPercentiles,
 		Data: vegaspec.Data{
-			Source: inRange(chosen(search("answer", histograms, m{"size": 0, "aggs": m{"of": m{
+			Source: withTime(withFilters(search("answer", histograms, m{"size": 0, "aggs": m{"of": m{
 				"filter": m{"term": m{"fio.direction": direction}},
 				"aggs": m{"n": n, "t": overTimeRange(m{"n": n,
 					"p": m{"percentiles": m{"field": histogram, "percents": percents,
@@ -167,10 +167,10 @@ func livePercentiles(histograms, percentiles, events, direction string) vegaspec
 			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"), qRows(rows),
 				[]m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null"), calculate("n",
 					"datum.b.n ? datum.b.n.value : 0")}),
-			Found: reach("aggregations.of.n.value") + " > 0", Why: why(direction),
+			Found: pathExpr("aggregations.of.n.value") + " > 0", Why: why(direction),
 		},
 		Limits: &vegaspec.Data{
-			Source: inRange(chosen(search("limits", percentiles, m{"size": 0, "aggs": m{"of": m{
+			Source: withTime(withFilters(search("limits", percentiles, m{"size": 0, "aggs": m{"of": m{
 				"filter": allHosts(direction), "aggs": m{"t": overTimeRange(limits)},
 			}}}))),
 			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"), qRows(limitRows),
@@ -204,7 +204,7 @@ func slowdownPercentiles(probes, events string) vegaspec.Spec {
 	return vegaspec.Percentiles{
 		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime, Merged: true, Ratio: true, Names: names,
 		Data: vegaspec.Data{
-			Source: inRange(chosen(search("answer", probes, m{"size": 0, "aggs": m{"of": m{
+			Source: withTime(withFilters(search("answer", probes, m{"size": 0, "aggs": m{"of": m{
 				"filter": m{"exists": m{"field": "probe.slowdown"}},
 				"aggs": m{"n": n, "t": overTimeRange(m{"n": n, "worst": m{"max": m{"field": "probe.slowdown"}},
 					"p": m{"percentiles": m{"field": "probe.slowdown", "percents": []int{50, 95, 99},
@@ -213,7 +213,7 @@ func slowdownPercentiles(probes, events string) vegaspec.Spec {
 			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"), qRows(rows),
 				[]m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null"), calculate("n",
 					"datum.b.n ? datum.b.n.value : 0")}),
-			Found: reach("aggregations.of.n.value") + " > 0",
+			Found: pathExpr("aggregations.of.n.value") + " > 0",
 		},
 		Events: eventsInRange(events),
 	}.Spec()
@@ -223,7 +223,7 @@ func slowdownPercentiles(probes, events string) vegaspec.Spec {
 func liveHosts(percentiles string) vegaspec.Spec {
 	return vegaspec.Hosts{
 		What: "worst p99 of an interval",
-		Data: hostRows(inRange(search("answer", percentiles, m{"size": 0, "aggs": m{"of": m{
+		Data: hostRows(withTime(search("answer", percentiles, m{"size": 0, "aggs": m{"of": m{
 			"filter": m{"bool": m{"filter": []m{{"term": m{"scope": "host+direction"}},
 				{"term": m{"fio.kind": "clat"}}}}},
 			"aggs": worstHosts(),
@@ -236,7 +236,7 @@ func liveHosts(percentiles string) vegaspec.Spec {
 func runHosts(percentiles string) vegaspec.Spec {
 	d := hostRows(oneRun("answer", percentiles, m{"of": m{"filter": m{"term": m{"scope": "host+direction"}},
 		"aggs": worstHosts()}}), "aggregations.run.buckets[0].of")
-	d.Transform = append([]m{calculate("run", reach("aggregations.run.buckets[0].key"))}, d.Transform...)
+	d.Transform = append([]m{calculate("run", pathExpr("aggregations.run.buckets[0].key"))}, d.Transform...)
 	return vegaspec.Hosts{
 		What: "worst p99 of an interval",
 		Data: d,
@@ -258,11 +258,11 @@ func worstHosts() m {
 func hostRows(source m, path string) vegaspec.Data {
 	return vegaspec.Data{
 		Source: source,
-		Transform: append(each(path+".host.buckets", "h"), calculate("directions", "datum.h.direction.buckets"),
+		Transform: append(listRows(path+".host.buckets", "h"), calculate("directions", "datum.h.direction.buckets"),
 			flatten("directions", "d"),
 			calculate("host", "datum.h.key"), calculate("direction", "datum.d.key"), calculate("v",
 				"datum.d.p99.value")),
-		Found: reach(path+".host.buckets[0]") + " != null",
+		Found: pathExpr(path+".host.buckets[0]") + " != null",
 	}
 }
 
@@ -276,11 +276,11 @@ func liveHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
 		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime,
 		Data: vegaspec.Data{
-			Source: inRange(chosen(search("answer", histograms, m{"size": 0, "aggs": m{"of": m{"filter": noSyncs,
+			Source: withTime(withFilters(search("answer", histograms, m{"size": 0, "aggs": m{"of": m{"filter": noSyncs,
 				"aggs": m{"n": m{"sum": m{"field": "samples"}}, "t": overTimeRange(octaves())}}}}))),
 			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"),
 				[]m{calculate("t2", "datum.t + max(datum.step, datum.b.ms.value)")}, foldOctaves("b.")),
-			Found: reach("aggregations.of.n.value") + " > 0",
+			Found: pathExpr("aggregations.of.n.value") + " > 0",
 		},
 		Events: eventsInRange(events),
 	}.Spec()
@@ -293,7 +293,7 @@ var noSyncs = m{"bool": m{"must_not": []m{{"term": m{"fio.direction": "sync"}}}}
 // latency, because an event of the cluster concerns all of them.
 func eventsInRange(events string) *vegaspec.Data {
 	return &vegaspec.Data{
-		Source:    inRange(search("events", events, latestEvents)),
+		Source:    withTime(search("events", events, latestEvents)),
 		Transform: eventRows("toNumber(toDate(datum.hit._source['@timestamp']))"),
 	}
 }
@@ -304,7 +304,7 @@ var latestEvents = m{"size": 1000, "sort": []m{{timeField: "desc"}}, "_source": 
 
 // eventRows makes a row for each hit; t is the expression of its time.
 func eventRows(t string) []m {
-	return append(each("hits.hits", "hit"),
+	return append(listRows("hits.hits", "hit"),
 		calculate("t", t),
 		calculate("what", "datum.hit._source.event && datum.hit._source.event.action || 'event'"),
 		calculate("text", "datum.hit._source.message || ''"),
@@ -363,7 +363,7 @@ func stepRows(path string) []m {
 // oneRun asks for the last started of the runs that the dashboard selects. breadth_first and few candidates keep the
 // memory for aggs small.
 func oneRun(name, index string, aggs m) m {
-	return chosen(search(name, index, m{"size": 0, "aggs": m{"run": m{
+	return withFilters(search(name, index, m{"size": 0, "aggs": m{"run": m{
 		"terms": m{"field": "run.id", "size": 1, "shard_size": candidates, "collect_mode": "breadth_first",
 			"order": m{"start": "desc"}},
 		"aggs": with(aggs, "start", m{"min": m{"field": timeField}}),
@@ -391,7 +391,7 @@ func runEvents(index, events string) *vegaspec.Data {
 			calculate("same", "false"),
 			{"lookup": "same", "from": m{"data": oneRun("run", index, nil), "key": "timed_out",
 				"fields": []string{"aggregations"}}},
-			{"filter": "datum.run == " + reach(runPath+".key") + " && isValid(datum.hit._source.interval)"},
+			{"filter": "datum.run == " + pathExpr(runPath+".key") + " && isValid(datum.hit._source.interval)"},
 		}, rows[2:]),
 	}
 }
@@ -402,9 +402,9 @@ func runHeatMap(histograms, events string) vegaspec.Spec {
 		Data: vegaspec.Data{
 			Source: oneRun("answer", histograms, m{"scope": m{"filter": noSyncs,
 				"aggs": with(sinceStart(octaves()), "n", m{"sum": m{"field": "samples"}})}}),
-			Transform: slices.Concat(each("aggregations.run.buckets", "r"), chooseStep("datum.r.scope"),
+			Transform: slices.Concat(listRows("aggregations.run.buckets", "r"), chooseStep("datum.r.scope"),
 				foldOctaves("b.")),
-			Found: reach(runPath+".scope.n.value") + " > 0",
+			Found: pathExpr(runPath+".scope.n.value") + " > 0",
 		},
 		Events: runEvents(histograms, events),
 	}.Spec()
@@ -473,8 +473,8 @@ func hostHeatMap(histograms, events string) vegaspec.Spec {
 		Data: vegaspec.Data{
 			Source: oneRun("answer", histograms, oneHost(with(sinceStart(octaves()), "n",
 				m{"sum": m{"field": "samples"}}))),
-			Transform: slices.Concat(each(runPath+".host.buckets", "r"), chooseStep("datum.r"), foldOctaves("b.")),
-			Found:     reach(runPath+".host.buckets[0].n.value") + " > 0",
+			Transform: slices.Concat(listRows(runPath+".host.buckets", "r"), chooseStep("datum.r"), foldOctaves("b.")),
+			Found:     pathExpr(runPath+".host.buckets[0].n.value") + " > 0",
 		},
 		Events: runEvents(histograms, events),
 	}.Spec()
@@ -494,11 +494,11 @@ func hostFigures(histograms string) vegaspec.Spec {
 	path := runPath + ".host.buckets"
 	return vegaspec.Figures{Data: vegaspec.Data{
 		Source: oneRun("answer", histograms, oneHost(m{"read": of("read"), "write": of("write")})),
-		Transform: slices.Concat(each(path, "h"), []m{{"fold": []string{"h.read", "h.write"}, "as": []string{"name",
+		Transform: slices.Concat(listRows(path, "h"), []m{{"fold": []string{"h.read", "h.write"}, "as": []string{"name",
 			"d"}}}, qRows(rows),
 			[]m{calculate("direction", "substring(datum.name, 2)"), calculate("n", "datum.d.n.value"), calculate("p",
 				"datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null")}),
-		Found: reach(path+"[0]") + " != null",
+		Found: pathExpr(path+"[0]") + " != null",
 	}}.Spec()
 }
 
@@ -552,11 +552,11 @@ func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []
 		Colors: colors,
 		Data: vegaspec.Data{
 			Source: source,
-			Transform: slices.Concat(each(runs, "r"), chooseStep("datum.r.scope"), qRows(rows), []m{
+			Transform: slices.Concat(listRows(runs, "r"), chooseStep("datum.r.scope"), qRows(rows), []m{
 				calculate("p", "datum.q.p"), calculate("v", "datum.q.v"),
 				calculate("lower", "datum.q.lower"), calculate("upper", "datum.q.upper"), calculate("limit",
 					"datum.q.limit")}),
-			Found: reach(runs+"[0].scope.n.value") + " > 0", Why: why,
+			Found: pathExpr(runs+"[0].scope.n.value") + " > 0", Why: why,
 		},
 		Events: events,
 	}.Spec()
@@ -566,7 +566,7 @@ func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []
 func kindParts(percentiles string) vegaspec.Spec {
 	mean := m{"mean": m{"weighted_avg": m{"value": m{"field": "latency.mean"}, "weight": m{"field": "samples"}}}}
 	path := runPath + ".scope.direction.buckets"
-	rows := append(each(path, "b"), calculate("direction", "datum.b.key"))
+	rows := append(listRows(path, "b"), calculate("direction", "datum.b.key"))
 	for _, k := range kinds {
 		rows = append(rows, calculate(k, "datum.b."+k+".mean.value"))
 	}
@@ -577,7 +577,7 @@ func kindParts(percentiles string) vegaspec.Spec {
 				"aggs": eachKind(mean)}},
 		}}),
 		Transform: rows,
-		Found:     reach(path+"[0]") + " != null",
+		Found:     pathExpr(path+"[0]") + " != null",
 	}}.Spec()
 }
 
@@ -603,7 +603,7 @@ func overlay(percentiles, direction string) vegaspec.Spec {
 	for _, p := range shownPercentiles {
 		aggs[field(p)] = m{"max": m{"field": "latency." + field(p)}}
 	}
-	rows := slices.Concat(each("aggregations.scope.run.buckets", "r"), chooseStep("datum.r"), []m{calculate("run",
+	rows := slices.Concat(listRows("aggregations.scope.run.buckets", "r"), chooseStep("datum.r"), []m{calculate("run",
 		runLabel), calculate("id", "datum.r.key")})
 	for _, p := range shownPercentiles {
 		rows = append(rows, calculate(field(p), "datum.b."+field(p)+".value"))
@@ -614,7 +614,7 @@ func overlay(percentiles, direction string) vegaspec.Spec {
 		Drag:  vegaspec.Zoom,
 		Click: addFilter(percentiles, "{term: {'run.id': datum.id}}", "datum.run"),
 		Data: vegaspec.Data{
-			Source: chosen(search("answer", percentiles, m{"size": 0, "aggs": m{"scope": m{
+			Source: withFilters(search("answer", percentiles, m{"size": 0, "aggs": m{"scope": m{
 				"filter": allHosts(direction),
 				"aggs": m{"run": m{
 					"terms": m{"field": "run.id", "size": comparedRuns, "order": m{"start": "desc"}},
@@ -622,7 +622,7 @@ func overlay(percentiles, direction string) vegaspec.Spec {
 				}},
 			}}})),
 			Transform: rows,
-			Found:     reach("aggregations.scope.run.buckets[0]") + " != null",
+			Found:     pathExpr("aggregations.scope.run.buckets[0]") + " != null",
 		},
 	}.Spec()
 }
@@ -642,13 +642,13 @@ func change(runs string) vegaspec.Spec {
 		}
 	}
 	return vegaspec.Change{Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"), Data: vegaspec.Data{
-		Source: chosen(search("answer", runs, m{"size": 0, "aggs": m{"whole": m{
+		Source: withFilters(search("answer", runs, m{"size": 0, "aggs": m{"whole": m{
 			"filter": m{"bool": m{"must_not": []m{{"exists": m{"field": "run.part"}}}}},
 			"aggs": m{"run": m{"terms": m{"field": "run.id", "size": comparedRuns, "order": m{"started": "desc"}},
 				"aggs": aggs}},
 		}}})),
-		Found: reach("aggregations.whole.run.buckets[0]") + " != null",
-		Transform: slices.Concat(each("aggregations.whole.run.buckets", "r"), []m{
+		Found: pathExpr("aggregations.whole.run.buckets[0]") + " != null",
+		Transform: slices.Concat(listRows("aggregations.whole.run.buckets", "r"), []m{
 			calculate("run", runLabel),
 			calculate("id", "datum.r.key"),
 			calculate("started", "datum.r.started.value"),
@@ -694,7 +694,7 @@ func historyRates(runs, events string) vegaspec.Spec {
 
 // latestRuns asks for these fields of the selected runs that are complete and no parts.
 func latestRuns(runs string, source any, fields []string) m {
-	return chosen(search("answer", runs, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
+	return withFilters(search("answer", runs, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
 		"_source": source, "docvalue_fields": fields, "post_filter": m{"bool": m{
 			"filter":   []m{{"term": m{"run.status": "complete"}}},
 			"must_not": []m{{"exists": m{"field": "run.part"}}}}}}))
@@ -711,7 +711,7 @@ func historyOf(runs, events string, names []string, fields map[string]string, ma
 		asked = append(asked, "summary."+fields[n])
 		limits = append(limits, "whole."+direction+".limits."+number)
 		rows += fmt.Sprintf("{name: '%s', v: (datum.f['summary.%s'] || [null])[0], l: %s},", n, fields[n],
-			reach("hit._source."+limits[len(limits)-1]))
+			pathExpr("hit._source."+limits[len(limits)-1]))
 	}
 	seriesOf := func(workload, kind string) string {
 		return fmt.Sprintf("(join(%s || [], '; ') || 'workload unknown') + (%[2]s == 'clat' ? '' : ', kind=' + %[2]s)",
@@ -724,22 +724,22 @@ func historyOf(runs, events string, names []string, fields map[string]string, ma
 		Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"),
 		Data: vegaspec.Data{
 			Source: latestRuns(runs, limits, asked),
-			Transform: slices.Concat(each("hits.hits", "hit"), []m{
+			Transform: slices.Concat(listRows("hits.hits", "hit"), []m{
 				calculate("f", "datum.hit.fields"),
 				calculate("t", "toNumber(toDate("+first("run.start")+"))"),
 				calculate("id", first("run.id")),
 				calculate("run", "trim("+first("run.name")+" + ' ' + substring(datum.id, 0, 8))"),
 				calculate("series", seriesOf("datum.f['fio.workload']", first("fio.kind"))),
 			}, qRows(rows), []m{calculate("name", "datum.q.name"), calculate("v", "datum.q.v"),
-				calculate("low", reach("q.l.low")), calculate("high", reach("q.l.high"))}),
-			Found: reach("hits.hits[0]") + " != null",
+				calculate("low", pathExpr("q.l.low")), calculate("high", pathExpr("q.l.high"))}),
+			Found: pathExpr("hits.hits[0]") + " != null",
 		},
 		Changes: vegaspec.Data{
 			Source: search("changes", events, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
 				"query": m{"bool": m{"filter": []m{{"term": m{"event.action": "change-point"}}, match}}},
 				"_source": []string{timeField, "run.id", "run.name", "fio.kind", "change.series",
 					"change.metric", "change.before", "change.after", "message"}}),
-			Transform: slices.Concat(each("hits.hits", "hit"), []m{
+			Transform: slices.Concat(listRows("hits.hits", "hit"), []m{
 				// Joins the reply with the runs, a single row, to every change; see runEvents.
 				calculate("same", "false"),
 				{"lookup": "same", "from": m{"data": m{"name": "answer"}, "key": "timed_out",

@@ -30,7 +30,7 @@ type ExtractLeaf struct {
 	Limits    fiohist.Limits `json:"limits"` // known only if those of all leaves are
 }
 
-// ExtractTail is the Tail of a row.
+// ExtractTail is the TailPart of a row.
 type ExtractTail struct {
 	Scope string       `json:"scope"`
 	Dims  Dims         `json:"dims"`

@@ -36,8 +36,8 @@ type Log struct {
 
 // LogDirection describes one direction of a log.
 type LogDirection struct {
-	// Some is set if it had I/O, None if fio's JSON counted none.
-	Some, None bool
+	// HasIO is set if it had I/O, KnownIdle if fio's JSON counted none.
+	HasIO, KnownIdle bool
 	// Holes are the times whose records the log lost, in ns from time zero.
 	Holes []Span
 	// Limits are those of the log's JSON entry.

@@ -123,8 +123,9 @@ func (r *Run) Directions() []string {
 
 var directions = []string{fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String()}
 
-// Whole returns the direction of rows that are not split by it: All, or that of syncs, which are never added to others.
-func (r *Run) Whole() string {
+// TotalDirection returns the direction of rows that are not split by it: All, or that of syncs, which are never added
+// to others.
+func (r *Run) TotalDirection() string {
 	if r.Kind == fiolog.Sync {
 		return fiolog.Sync.String()
 	}
@@ -253,16 +254,16 @@ type Row struct {
 	Covered, Lost int64
 	// SLA are the verdicts of the rules for this direction, if there are any.
 	SLA []sla.Verdict
-	// Tail compares a host, job or log with all of them at TailPercentile. It is nil in other scopes, if there is only
-	// one, without I/O, in rows of Summary.Total, and in a part of a run.
-	Tail *fiohist.Part
+	// TailPart compares a host, job or log with all of them at TailPercentile. It is nil in other scopes, if there is
+	// only one, without I/O, in rows of Summary.Total, and in a part of a run.
+	TailPart *fiohist.Part
 	// Hist is the histogram of the I/Os, nil without any. In a row of a quantum it is valid until the sink returns.
 	// Limits are fio's smallest and largest latency of them, in a row of Summary.Total only.
 	Hist   *fiohist.Hist
 	Limits fiohist.Limits
 }
 
-// TailPercentile is the percentile that Row.Tail is about.
+// TailPercentile is the percentile that Row.TailPart is about.
 const TailPercentile = 99
 
 // Concurrency returns the mean number of I/Os in flight, if IOPSKnown. By Little's law (Operations Research 9 (1961),
@@ -310,8 +311,8 @@ type Change struct {
 	Early bool
 	// Alerted is set if the breach was Early before.
 	Alerted bool
-	// Who describes what causes the tail of a breach; "" if nothing stands out in the quantum.
-	Who string
+	// TailCause describes what causes the tail of a breach; "" if nothing stands out in the quantum.
+	TailCause string
 }
 
 // Outcome is the result of a rule over the whole run.

@@ -32,7 +32,7 @@ func (c *Change) String() string {
 		value = "at least " + value + " (no I/O completes)"
 	}
 	if c.Breach {
-		return fmt.Sprintf("SLA broken%s: %s; it is %s%s", where, c.Rule.Text, value, c.Who)
+		return fmt.Sprintf("SLA broken%s: %s; it is %s%s", where, c.Rule.Text, value, c.TailCause)
 	}
 	if c.Early {
 		return fmt.Sprintf("SLA not broken after all%s: %s; it is %s", where, c.Rule.Text, value)
@@ -56,15 +56,15 @@ type Watch struct {
 
 // watched is the state of one scope.
 type watched struct {
-	scope   string
-	rules   []*sla.Rule
-	judge   *sla.Judge
-	watches []*sla.Watch
-	early   []int64      // by rule: time until which silence has broken it, ns from the run's start; 0 if it has not
-	now     fiohist.Hist // of the quantum
-	total   fiohist.Hist
-	limits  fiohist.Limits
-	open    bool // some I/Os have no limits
+	scope       string
+	rules       []*sla.Rule
+	judge       *sla.Judge
+	watches     []*sla.Watch
+	silentUntil []int64      // by rule: time until which silence has broken it, ns from the run's start; 0: it has not
+	now         fiohist.Hist // of the quantum
+	total       fiohist.Hist
+	limits      fiohist.Limits
+	open        bool // some I/Os have no limits
 }
 
 // WithRules returns a Watch that passes on to next, or next itself if there are no rules.
@@ -99,7 +99,7 @@ func (w *Watch) watch(host string) {
 	w.hosts[host] = true
 	for _, d := range append([]string{All}, w.run.Directions()...) {
 		s := &watched{scope: "direction"}
-		whole := d == w.run.Whole()
+		whole := d == w.run.TotalDirection()
 		switch {
 		case host != "" && whole:
 			s.scope = "host"
@@ -116,7 +116,7 @@ func (w *Watch) watch(host string) {
 		}
 		if len(s.rules) > 0 {
 			s.judge = sla.NewJudge(w.run.Geometry, s.rules)
-			s.early = make([]int64, len(s.rules))
+			s.silentUntil = make([]int64, len(s.rules))
 			w.scopes[Dims{Host: host, Direction: d}] = s
 		}
 	}
@@ -161,17 +161,17 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 		for i, v := range verdicts {
 			end := q.Offset + w.run.Interval
 			if c, changed := s.watches[i].Observe(v, q.Offset, end); changed {
-				change := Change{Scope: s.scope, Dims: d, Change: c, Alerted: s.early[i] > 0}
+				change := Change{Scope: s.scope, Dims: d, Change: c, Alerted: s.silentUntil[i] > 0}
 				if c.Breach && c.Rule.Metric != "iops" {
-					change.Who = who(q, d)
+					change.TailCause = tailCause(q, d)
 				}
 				q.Changes = append(q.Changes, change)
-				s.early[i] = 0
-			} else if s.early[i] > 0 && q.Offset >= s.early[i] && v.Status == sla.OK {
+				s.silentUntil[i] = 0
+			} else if s.silentUntil[i] > 0 && q.Offset >= s.silentUntil[i] && v.Status == sla.OK {
 				// The silence was no breach.
 				c = sla.Change{Rule: v.Rule, Start: q.Offset, End: end, First: v, Last: v}
 				q.Changes = append(q.Changes, Change{Scope: s.scope, Dims: d, Change: c, Early: true})
-				s.early[i] = 0
+				s.silentUntil[i] = 0
 			}
 		}
 		s.total.AddHist(&s.now)
@@ -182,25 +182,25 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 
 // MayCauseTail reports whether the row may be named as the cause of the tail.
 func (r *Row) MayCauseTail() bool {
-	return r.Tail != nil && r.Tail.Without > 0 && r.Tail.All >= minTailFactor*r.Tail.Without
+	return r.TailPart != nil && r.TailPart.Without > 0 && r.TailPart.All >= minTailFactor*r.TailPart.Without
 }
 
 // minTailFactor is the least factor by which TailPercentile must be lower without a host, job or log that is named.
 const minTailFactor = 1.3
 
-// who returns which host, job or log causes the tail of a quantum, as text to append; "" if none does.
-func who(q *Quantum, d Dims) string {
+// tailCause returns which host, job or log causes the tail of a quantum, as text to append; "" if none does.
+func tailCause(q *Quantum, d Dims) string {
 	most, text := minTailFactor, ""
 	see := func(r *Row) {
-		if r.Tail == nil || r.Dims.Direction != d.Direction || r.Tail.Without <= 0 || r.Tail.All < most*r.Tail.Without {
+		if p := r.TailPart; p == nil || r.Dims.Direction != d.Direction || p.Without <= 0 || p.All < most*p.Without {
 			return
 		}
 		name := cmp.Or(r.Dims.Host, r.Dims.Job, r.Dims.Log)
 		dimension, _, _ := strings.Cut(r.Scope, "+")
-		most = r.Tail.All / r.Tail.Without
+		most = r.TailPart.All / r.TailPart.Without
 		text = fmt.Sprintf("; %s %s has %.0f %% of the I/Os above p%d and %.0f %% of all, and without it p%d is %v",
-			dimension, name, max(r.Tail.Share, 0)*100, TailPercentile, r.Tail.Expected*100, TailPercentile,
-			sla.Duration(math.Round(r.Tail.Without/1e3)*1e3))
+			dimension, name, max(r.TailPart.Share, 0)*100, TailPercentile, r.TailPart.Expected*100, TailPercentile,
+			sla.Duration(math.Round(r.TailPart.Without/1e3)*1e3))
 	}
 	for i := range q.Rows {
 		see(&q.Rows[i])
@@ -277,12 +277,12 @@ func (w *Watch) Silent(ctx context.Context, from, at int64) error {
 			for start > at { // do not delay the alert by a long quantum
 				start -= interval
 			}
-			if c, breach := s.watches[i].Ahead(v, start, start+interval); breach {
-				if s.early[i] == 0 {
+			if c, breach := s.watches[i].Preview(v, start, start+interval); breach {
+				if s.silentUntil[i] == 0 {
 					q.Offset = start
 					q.Changes = append(q.Changes, Change{Scope: s.scope, Dims: d, Change: c, Early: true})
 				}
-				s.early[i] = at
+				s.silentUntil[i] = at
 			}
 		}
 		if len(q.Changes) > 0 {

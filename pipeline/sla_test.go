@@ -119,7 +119,7 @@ func TestWhoMakesTheTail(t *testing.T) {
 	row := func(scope string, dims Dims, share, all, without float64) Row {
 		dims.Direction = "read"
 		return Row{Scope: scope, Dims: dims,
-			Tail: &fiohist.Part{Share: share, Expected: 0.05, All: all, Without: without}}
+			TailPart: &fiohist.Part{Share: share, Expected: 0.05, All: all, Without: without}}
 	}
 	for name, tc := range map[string]struct {
 		rows []Row
@@ -134,7 +134,7 @@ func TestWhoMakesTheTail(t *testing.T) {
 		"a job": {[]Row{row("job+direction", Dims{Job: "j"}, 0.9, 12e6, 8e6)},
 			"; job j has 90 % of the I/Os above p99 and 5 % of all, and without it p99 is 8ms"},
 	} {
-		if got := who(&Quantum{Rows: tc.rows}, read); got != tc.want {
+		if got := tailCause(&Quantum{Rows: tc.rows}, read); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

@@ -113,8 +113,9 @@ func parse(ctx context.Context, u *ui.UI, args []string) (work func() error, err
 var errParsed = errors.New("the command line is parsed")
 
 // newApp returns the command line. If named is a command, the app has only that one, since the library formats the
-// flags of every command. The app calls do with the command's work, or notFound with the name of an unknown command.
-func newApp(u *ui.UI, named string, do func(work func() error), notFound func(name string)) *cli.App {
+// flags of every command. The app calls setWork with the command's work, or notFound with the name of an unknown
+// command.
+func newApp(u *ui.UI, named string, setWork func(work func() error), notFound func(name string)) *cli.App {
 	usage := func(c *cli.Context, err error, _ bool) error { return usageError(suggestFlag(c.Command, err)) }
 	app := &cli.App{
 		Name:    "fiolat",
@@ -166,7 +167,7 @@ func newApp(u *ui.UI, named string, do func(work func() error), notFound func(na
 				_, err := fmt.Fprint(u.Stdout, manual.Help(c, all, ui.Width(u.Stdout)))
 				return cmp.Or(err, errParsed)
 			}
-			do(func() error { return action(ctx) })
+			setWork(func() error { return action(ctx) })
 			u.Quiet = quiet && ctx.Bool("quiet")
 			return cmp.Or(configure(ctx, u), errParsed)
 		}

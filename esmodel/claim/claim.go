@@ -99,8 +99,8 @@ func New(c *client.Client, prefix, run, part, kind string, body func(found []byt
 	}
 }
 
-// On changes the claim to one on another document, for a process that does part of the work on the run.
-func (k *Claim) On(index, id string) *Claim {
+// ForDocument changes the claim to one on another document, for a process that does part of the work on the run.
+func (k *Claim) ForDocument(index, id string) *Claim {
 	k.index, k.ID = index, id
 	return k
 }
@@ -205,7 +205,7 @@ func (k *Claim) act(
 // Take claims the run, retrying temporary errors for MaxWait, and starts to renew the claim. After a temporary
 // error Hold tries again. The caller must call Release or ReleaseRetrying, and then End.
 func (k *Claim) Take(ctx context.Context) error {
-	p := k.c.Pace("claim run "+k.what.Run, k.c.MaxWait)
+	p := k.c.Retrier("claim run "+k.what.Run, k.c.MaxWait)
 	for {
 		err := k.Hold(ctx)
 		if err == nil {
@@ -298,7 +298,7 @@ func (k *Claim) store(ctx context.Context, doc []byte, must bool) error {
 // Replace stores another document to hold the claim, retrying temporary errors for MaxWait. After an error
 // either document may be stored.
 func (k *Claim) Replace(ctx context.Context, doc []byte) error {
-	p := k.c.Pace("change the document of run "+k.what.Run, k.c.MaxWait)
+	p := k.c.Retrier("change the document of run "+k.what.Run, k.c.MaxWait)
 	for {
 		err := k.Hold(ctx)
 		if err == nil {
@@ -354,13 +354,13 @@ func (k *Claim) lose(v runVersion) error {
 // keep renews the claim until it is stopped, released or lost.
 func (k *Claim) keep(ctx context.Context) {
 	defer close(k.done)
-	for next := Every; ; {
+	for next := RenewInterval; ; {
 		select {
 		case <-time.After(next):
 		case <-ctx.Done():
 			return
 		}
-		one, cancel := context.WithTimeout(ctx, Every)
+		one, cancel := context.WithTimeout(ctx, RenewInterval)
 		err := k.lock(one)
 		held := true
 		if err == nil {
@@ -377,7 +377,7 @@ func (k *Claim) keep(ctx context.Context) {
 		case err != nil:
 			next = claimRetry
 		default:
-			next = Every
+			next = RenewInterval
 		}
 	}
 }
@@ -390,7 +390,7 @@ func (k *Claim) acquire(ctx context.Context) error {
 	}
 	var watched *esmodel.ClaimField // another's claim, as first seen
 	var since time.Time             // when watched began to be unchanged without a gap
-	p := k.c.Pace("watch the claim on run "+k.what.Run, k.c.MaxWait)
+	p := k.c.Retrier("watch the claim on run "+k.what.Run, k.c.MaxWait)
 	for {
 		if v.claim != nil && v.claim.ID == k.own.ID { // stored by a write whose reply was lost
 			k.ours(time.Now(), *v.claim, v.seq, v.term)
@@ -403,7 +403,7 @@ func (k *Claim) acquire(ctx context.Context) error {
 				e.Owner = &v.claim.Owner
 			}
 			return &e
-		case v.claim == nil || k.TakeOver || Gone(&v.claim.Owner) || watched != nil && time.Since(since) >= Dead:
+		case v.claim == nil || k.TakeOver || Exited(&v.claim.Owner) || watched != nil && time.Since(since) >= Expiry:
 			err = k.seize(ctx, v)
 			if !errors.Is(err, errConflict) {
 				return err
@@ -416,7 +416,7 @@ func (k *Claim) acquire(ctx context.Context) error {
 			watched, since = v.claim, time.Now()
 		}
 		select {
-		case <-time.After(Watch):
+		case <-time.After(PollInterval):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -442,7 +442,7 @@ func (k *Claim) seize(ctx context.Context, v runVersion) error {
 	k.mu.Unlock()
 	k.Doc = k.body(k.Found)
 	// An interrupted write may be stored, and then the claim must be released: wait for the reply.
-	ctx, cancel := client.EndLater(ctx, claimLinger)
+	ctx, cancel := client.WithGracePeriod(ctx, claimLinger)
 	defer cancel()
 	now := time.Now()
 	seq, term, err := k.write(ctx, v, esmodel.WithClaim(k.Doc, &k.own), k.Refresh)
@@ -518,7 +518,7 @@ func (k *Claim) Before() []byte {
 
 // ReleaseRetrying is Release, but retries temporary errors for MaxWait.
 func (k *Claim) ReleaseRetrying(ctx context.Context, doc []byte) error {
-	p := k.c.Pace("release the claim on run "+k.what.Run, k.c.MaxWait)
+	p := k.c.Retrier("release the claim on run "+k.what.Run, k.c.MaxWait)
 	for {
 		err := k.Release(ctx, doc, k.Refresh)
 		if err == nil {

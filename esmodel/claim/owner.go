@@ -19,9 +19,9 @@ func NewOwner() esmodel.Owner {
 	return o
 }
 
-// Gone reports whether the owner's process has certainly ended: it ran on this system, and either does not
+// Exited reports whether the owner's process has certainly ended: it ran on this system, and either does not
 // exist any more or another process has its PID.
-func Gone(o *esmodel.Owner) bool {
+func Exited(o *esmodel.Owner) bool {
 	boot, namespace := thisSystem()
 	host, _ := os.Hostname()
 	if boot == "" || namespace == "" || o.Started == "" || o.Boot != boot || o.Namespace != namespace ||

@@ -43,7 +43,7 @@ func TestOwnerGone(t *testing.T) {
 	} {
 		o := NewOwner()
 		tt.edit(&o)
-		if got := Gone(&o); got != tt.gone {
+		if got := Exited(&o); got != tt.gone {
 			t.Errorf("%s: gone %v", name, got)
 		}
 	}

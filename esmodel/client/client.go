@@ -286,7 +286,7 @@ type Request struct {
 // nil. A 404 is a *RefusedError like any other 4xx. A reply that cannot be decoded, or that its method Check,
 // if any, rejects, is a temporary error.
 func (c *Client) Call(ctx context.Context, r Request, out any) error {
-	p := c.Pace(r.Op, c.MaxWait)
+	p := c.Retrier(r.Op, c.MaxWait)
 	for {
 		data, err := c.Once(ctx, r)
 		if err == nil {

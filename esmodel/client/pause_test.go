@@ -14,11 +14,11 @@ func TestPausesDoubleWithJitter(t *testing.T) {
 	var waits []time.Duration
 	_, c := standIn(t)
 	c.onWait = func(w Wait) { waits = append(waits, w.Next) }
-	a, b := c.Pace("a", time.Hour), c.Pace("b", time.Hour)
+	a, b := c.Retrier("a", time.Hour), c.Retrier("b", time.Hour)
 	apart := false
 	for n, want := 0, 10*time.Millisecond; n < 5; n, want = n+1, 2*want {
 		waits = nil
-		for _, p := range []*Pace{a, b} {
+		for _, p := range []*Retrier{a, b} {
 			if err := p.Wait(t.Context(), &TemporaryError{Err: errors.New("x")}); err != nil {
 				t.Fatal(err)
 			}

@@ -160,9 +160,9 @@ func retryAfter(h string, now time.Time) time.Duration {
 	return 0
 }
 
-// Pace spaces out the attempts at an operation with exponential backoff and jitter, for at most max since its
+// Retrier spaces out the attempts at an operation with exponential backoff and jitter, for at most max since its
 // last progress.
-type Pace struct {
+type Retrier struct {
 	c     *Client
 	op    string
 	max   time.Duration
@@ -170,9 +170,9 @@ type Pace struct {
 	since time.Time // the first failure after the last progress
 }
 
-// Pace begins the attempts at op, which end when there is no progress for most.
-func (c *Client) Pace(op string, most time.Duration) *Pace {
-	p := &Pace{c: c, op: op, max: most, back: backoff.ExponentialBackOff{
+// Retrier begins the attempts at op, which end when there is no progress for most.
+func (c *Client) Retrier(op string, most time.Duration) *Retrier {
+	p := &Retrier{c: c, op: op, max: most, back: backoff.ExponentialBackOff{
 		InitialInterval: c.first, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 15 * time.Second,
 	}}
 	p.back.Reset()
@@ -180,14 +180,14 @@ func (c *Client) Pace(op string, most time.Duration) *Pace {
 }
 
 // Progress says that part of the operation succeeded: backoff and time limit start anew.
-func (p *Pace) Progress() {
+func (p *Retrier) Progress() {
 	p.since = time.Time{}
 	p.back.Reset()
 }
 
 // Wait returns nil when it is time to retry after err. Otherwise it says why not: err itself if it is not
 // temporary, an *UnavailableError when the time is over, or the context's cause.
-func (p *Pace) Wait(ctx context.Context, err error) error {
+func (p *Retrier) Wait(ctx context.Context, err error) error {
 	var t *TemporaryError
 	if !errors.As(err, &t) {
 		return err
@@ -223,9 +223,9 @@ func (p *Pace) Wait(ctx context.Context, err error) error {
 	}
 }
 
-// EndLater returns a context that ends d after ctx does, for work that an interruption must not cut off at
+// WithGracePeriod returns a context that ends d after ctx does, for work that an interruption must not cut off at
 // once.
-func EndLater(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+func WithGracePeriod(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		select {

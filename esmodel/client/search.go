@@ -129,7 +129,7 @@ func (c *Client) CloseScan(ctx context.Context, r ScanRequest, p PIT) {
 
 // Scan calls f with the documents that a query finds in indices, a page at a time.
 func (c *Client) Scan(ctx context.Context, r ScanRequest, f func([]Hit) error) error {
-	patience := c.Pace(r.Op, c.MaxWait)
+	patience := c.Retrier(r.Op, c.MaxWait)
 	for {
 		found := false
 		p, err := c.OpenScan(ctx, r)
@@ -169,7 +169,7 @@ func Pages[D any](ctx context.Context, c *Client, r ScanRequest, pit *PIT, f fun
 		last bool
 		err  error
 	}
-	p := c.Pace(r.Op, c.MaxWait)
+	p := c.Retrier(r.Op, c.MaxWait)
 	next := func(ctx context.Context) (out reply) {
 		for {
 			search["size"], search["pit"] = size, map[string]string{"id": pit.ID, "keep_alive": keepAlive}

@@ -63,8 +63,8 @@ type remote interface {
 // Appender appends a document directly to the buffer of a writer, which saves a copy.
 type Appender func(dst []byte) ([]byte, error)
 
-// made returns the Appender of a document that already exists.
-func made(doc []byte) Appender {
+// prebuilt returns the Appender of a document that already exists.
+func prebuilt(doc []byte) Appender {
 	return func(dst []byte) ([]byte, error) { return append(dst, doc...), nil }
 }
 
@@ -192,7 +192,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 func (w *BulkWriter) name(run *pipeline.Run) {
 	tail := ".load"
 	if run != nil {
-		tail = fileTail(run)
+		tail = fileSuffix(run)
 	}
 	w.spool = newSpoolFile(w.cfg.SpoolDir, w.cfg.Prefix+"-spool"+tail)
 	w.refused = newSpoolFile(w.cfg.SpoolDir, w.cfg.Prefix+"-refused"+tail)
@@ -257,7 +257,7 @@ func (w *BulkWriter) prepare(ctx context.Context, b *batch, todo []int32) error 
 
 // Add adds one document, which it copies; see Make.
 func (w *BulkWriter) Add(ctx context.Context, index string, id, doc []byte) error {
-	return w.Make(ctx, index, id, made(doc))
+	return w.Make(ctx, index, id, prebuilt(doc))
 }
 
 // Make adds one document. An error means that it was not added: the context ended, the document could not be
@@ -291,7 +291,7 @@ func (w *BulkWriter) Make(ctx context.Context, index string, id []byte, doc Appe
 			return err
 		}
 		w.cur.raw = slices.Grow(w.cur.raw, w.cfg.FlushBytes+overhang) // the next batch will be as full
-		if _, err = w.cur.add(n, index, id, made(w.over)); err != nil {
+		if _, err = w.cur.add(n, index, id, prebuilt(w.over)); err != nil {
 			return err
 		}
 	}

@@ -170,7 +170,7 @@ func TestClaimIsRenewed(t *testing.T) {
 				began := time.Now()
 				second, err := begin(t, c, BulkConfig{})
 				wantClaimed(t, second.Close(t.Context(), err), false, `run "r/1"`, "process", "--take-over")
-				if took := time.Since(began); took > claim.Every+2*claim.Watch {
+				if took := time.Since(began); took > claim.RenewInterval+2*claim.PollInterval {
 					t.Errorf("it was told after %v", took)
 				}
 				if name == "renewed" {
@@ -214,9 +214,9 @@ func TestClaimOfTheDead(t *testing.T) {
 		away       time.Duration // of the server, ten seconds into it
 		least, max time.Duration
 	}{
-		{"watched", 0, claim.Dead, claim.Dead + 2*claim.Watch},
+		{"watched", 0, claim.Expiry, claim.Expiry + 2*claim.PollInterval},
 		// The pause before the last attempt can be 1.5 times the longest of 15 s.
-		{"not seen for a while", 30 * time.Second, claim.Dead + 40*time.Second, claim.Dead + 65*time.Second},
+		{"not seen for a while", 30 * time.Second, claim.Expiry + 40*time.Second, claim.Expiry + 65*time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -254,7 +254,7 @@ func TestClaimOfTheDead(t *testing.T) {
 func TestClaimIsTakenAtOnce(t *testing.T) {
 	dead := claim.NewOwner()
 	dead.Started = "1" // of another process, that had this one's number before
-	if !claim.Gone(&dead) {
+	if !claim.Exited(&dead) {
 		t.Skip("this system does not tell which processes are gone")
 	}
 	for name, tt := range map[string]struct {
@@ -320,7 +320,7 @@ func TestClaimIsLost(t *testing.T) {
 					tt.lose(t, c)
 					theirs := string(s.Docs("fio-run")[0].Source)
 					if !late {
-						time.Sleep(claim.Every + time.Second)
+						time.Sleep(claim.RenewInterval + time.Second)
 						synctest.Wait()
 					}
 					wantClaimed(t, finish(t.Context(), sink, run, quanta), true, tt.want...)

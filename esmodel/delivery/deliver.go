@@ -59,7 +59,7 @@ func (b *batch) add(n int32, index string, id []byte, doc Appender) (int, error)
 }
 
 func (b *batch) put(n int32, index, id string, doc []byte) {
-	_, _ = b.add(n, index, []byte(id), made(doc)) // made cannot fail
+	_, _ = b.add(n, index, []byte(id), prebuilt(doc)) // prebuilt cannot fail
 }
 
 // drop removes the last document and returns it. The result is valid until the next one is added.
@@ -91,9 +91,9 @@ func (b *batch) reset(most int) {
 
 // deliver sends the items of todo until each has an outcome. It modifies todo.
 func (w *BulkWriter) deliver(s *sender, b *batch, todo []int32) {
-	p := w.c.Pace("send documents", w.cfg.MaxWait)
+	p := w.c.Retrier("send documents", w.cfg.MaxWait)
 	for len(todo) > 0 {
-		probing, err := w.hopeless()
+		probing, err := w.sendAllowed()
 		if err != nil {
 			w.setAside(b, todo)
 			return
@@ -141,9 +141,9 @@ func (w *BulkWriter) deliver(s *sender, b *batch, todo []int32) {
 	}
 }
 
-// hopeless returns why a document should be set aside without being sent. While the server is down, one sender
+// sendAllowed returns why a document should be set aside without being sent. While the server is down, one sender
 // at a time probes it now and then: probing.
-func (w *BulkWriter) hopeless() (probing bool, err error) {
+func (w *BulkWriter) sendAllowed() (probing bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -293,7 +293,7 @@ func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, 
 		w.counts[n].Made++
 		w.counts[n].Bytes += int64(len(b.raw))
 	}
-	p := w.c.Pace("store "+index+"/"+id, w.cfg.MaxWait)
+	p := w.c.Retrier("store "+index+"/"+id, w.cfg.MaxWait)
 	for {
 		w.mu.Lock()
 		down, err := w.down, w.fatal

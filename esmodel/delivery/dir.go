@@ -63,7 +63,7 @@ func (d *DirWriter) Open(_ context.Context, run *pipeline.Run) error {
 	if err != nil {
 		return d.fault(err)
 	}
-	d.root, d.tail = root, fileTail(run)
+	d.root, d.tail = root, fileSuffix(run)
 	tempfile.Clear(root, func(name string) bool {
 		return strings.HasPrefix(name, d.prefix+"-") && strings.HasSuffix(name, ndjson.Ext)
 	})
@@ -170,7 +170,7 @@ func (d *DirWriter) Release(ctx context.Context, index, id string, doc []byte, c
 	if !counted {
 		return nil
 	}
-	return d.Make(ctx, index, []byte(id), made(doc))
+	return d.Make(ctx, index, []byte(id), prebuilt(doc))
 }
 
 // Report returns the account so far; before Close nothing is Written.
@@ -208,7 +208,7 @@ func (c *CountWriter) Release(ctx context.Context, index, id string, doc []byte,
 	if !counted {
 		return nil
 	}
-	return c.Make(ctx, index, []byte(id), made(doc))
+	return c.Make(ctx, index, []byte(id), prebuilt(doc))
 }
 
 // Report returns the account so far.

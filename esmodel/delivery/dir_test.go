@@ -189,7 +189,7 @@ func TestFileNames(t *testing.T) {
 		strings.Repeat("x", 301), "ü", "a\x00b", "-rf"} {
 		for _, part := range []string{"", "b", "p/q", "slat"} {
 			for kind := range fiolog.Kind(fiolog.Kinds) {
-				tail := fileTail(&pipeline.Run{ID: id, Part: part, Kind: kind})
+				tail := fileSuffix(&pipeline.Run{ID: id, Part: part, Kind: kind})
 				key := fmt.Sprintf("%q %q %v", id, part, kind)
 				if other, ok := seen[tail]; ok || strings.ContainsAny(tail, "/\\\x00 ") || len(tail) > 200 {
 					t.Errorf("%s is %q, like %s", key, tail, other)

@@ -17,10 +17,10 @@ import (
 	"fiolat/pipeline"
 )
 
-// fileTail returns the part of file names that identifies a run: .RUN or .RUN.PART, and the kind of latency
+// fileSuffix returns the part of file names that identifies a run: .RUN or .RUN.PART, and the kind of latency
 // unless it is clat. Characters other than letters, digits, '-' and '_' are escaped, because users choose the
 // names, and dots separate.
-func fileTail(run *pipeline.Run) string {
+func fileSuffix(run *pipeline.Run) string {
 	tail := "." + fileWord(run.ID)
 	if run.Part != "" {
 		tail += "." + fileWord(run.Part)

@@ -384,7 +384,7 @@ func (b *badWriter) Make(ctx context.Context, index string, id []byte, doc Appen
 		if err != nil {
 			return err
 		}
-		doc = made([]byte(strings.Replace(string(text), `"samples":`, `"samples":"not a number","was":`, 1)))
+		doc = prebuilt([]byte(strings.Replace(string(text), `"samples":`, `"samples":"not a number","was":`, 1)))
 	}
 	return b.BulkWriter.Make(ctx, index, id, doc)
 }

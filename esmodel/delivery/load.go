@@ -93,18 +93,18 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 		return &LoadReport{}, err
 	}
 	l := &loader{
-		c:        c,
-		w:        w,
-		prefix:   o.Prefix,
-		takeOver: o.TakeOver,
-		runs:     map[string]runLine{},
-		held:     map[esmodel.RunKey]map[string]bool{},
+		c:           c,
+		w:           w,
+		prefix:      o.Prefix,
+		takeOver:    o.TakeOver,
+		runs:        map[string]runLine{},
+		generations: map[esmodel.RunKey]map[string]bool{},
 	}
 	w.named = true // the files do not say whether the names were given
 	err = w.Open(ctx, nil)
 	for _, f := range files {
 		if err == nil {
-			err = l.file(f, l.look)
+			err = l.file(f, l.noteGeneration)
 		}
 	}
 	if err == nil {
@@ -128,7 +128,7 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 	sending, stop := context.WithTimeout(drain, client.DrainTime-time.Second)
 	defer stop()
 	err = errors.Join(err, w.Close(sending, false))
-	err = errors.Join(err, l.giveBack(drain))
+	err = errors.Join(err, l.releaseClaims(drain))
 	l.report.Report = w.Report()
 	for index, n := range l.report.Indices {
 		n.Spooled, n.Lost = n.Spooled+n.Lost, 0
@@ -202,13 +202,13 @@ func loadFiles(paths []string) ([]string, error) {
 }
 
 type loader struct {
-	c        *client.Client
-	w        *BulkWriter
-	prefix   string
-	takeOver bool
-	report   LoadReport
-	runs     map[string]runLine                 // by _id; the last one wins
-	held     map[esmodel.RunKey]map[string]bool // generations with documents in the files
+	c           *client.Client
+	w           *BulkWriter
+	prefix      string
+	takeOver    bool
+	report      LoadReport
+	runs        map[string]runLine                 // by _id; the last one wins
+	generations map[esmodel.RunKey]map[string]bool // generations with documents in the files
 }
 
 type runLine struct {
@@ -225,32 +225,32 @@ type actionLine struct {
 	Error json.RawMessage `json:"_error"`
 }
 
-// look records which run a document belongs to.
-func (l *loader) look(_, _ string, doc []byte) error {
-	m, err := esmodel.MeaningOf(doc)
+// noteGeneration records which run a document belongs to.
+func (l *loader) noteGeneration(_, _ string, doc []byte) error {
+	m, err := esmodel.ReadDocHeader(doc)
 	if err != nil || m.Run.ID == "" || m.Fio.Kind == "" || m.Fio.Kind == esmodel.ProbeKind {
 		return err // it belongs to no document of a run
 	}
-	if l.held[m.Key()] == nil {
-		l.held[m.Key()] = map[string]bool{}
+	if l.generations[m.Key()] == nil {
+		l.generations[m.Key()] = map[string]bool{}
 	}
-	l.held[m.Key()][m.Run.Generation] = true
+	l.generations[m.Key()][m.Run.Generation] = true
 	return nil
 }
 
 // claim claims all runs of which the files hold documents, in order of their ids.
 func (l *loader) claim(ctx context.Context) error {
 	for id, r := range l.runs {
-		m, err := esmodel.MeaningOf(r.doc)
+		m, err := esmodel.ReadDocHeader(r.doc)
 		if err != nil || m.Run.ID == "" || m.Key().ID() != id {
 			return fmt.Errorf("run document %s was not written by fiolat: %w", errs.Printable(id),
 				errors.Join(errNoRun, err))
 		}
-		if l.held[m.Key()] == nil {
-			l.held[m.Key()] = map[string]bool{}
+		if l.generations[m.Key()] == nil {
+			l.generations[m.Key()] = map[string]bool{}
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(l.held), func(a,
+	for _, key := range slices.SortedFunc(maps.Keys(l.generations), func(a,
 		b esmodel.RunKey) int {
 		return cmp.Compare(a.ID(), b.ID())
 	}) {
@@ -266,9 +266,9 @@ func (l *loader) claim(ctx context.Context) error {
 	return nil
 }
 
-// giveBack releases the claims that remain after an error. A run of which anything was sent, acknowledged or
+// releaseClaims releases the claims that remain after an error. A run of which anything was sent, acknowledged or
 // not, is partial from now on.
-func (l *loader) giveBack(ctx context.Context) error {
+func (l *loader) releaseClaims(ctx context.Context) error {
 	var errs []error
 	for _, k := range l.w.claimed() {
 		if held, _ := k.Fresh(); held {
@@ -294,7 +294,7 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 	}
 	in := &ndjson.Lines{R: bufio.NewReaderSize(f, 1<<20), File: name}
 	for {
-		action, whole, err := in.Next()
+		action, terminated, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -309,7 +309,7 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 		dec.DisallowUnknownFields()
 		if err = dec.Decode(&a); err != nil || a.Index == nil || a.Index.Index == "" || a.Index.ID == "" ||
 			dec.InputOffset() < int64(len(bytes.TrimSpace(action))) {
-			if !whole {
+			if !terminated {
 				l.torn(in)
 				break
 			}
@@ -323,7 +323,7 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 			}
 		}
 		index, id := a.Index.Index, a.Index.ID
-		doc, whole, err := in.Next()
+		doc, terminated, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			l.torn(in)
 			break
@@ -332,7 +332,7 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 			return err
 		}
 		if trimmed := bytes.TrimSpace(doc); len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
-			if !whole {
+			if !terminated {
 				l.torn(in)
 				break
 			}
@@ -384,7 +384,7 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 	var missing error
 	if doc.Run.Status == esmodel.StatusComplete {
 		g, made := doc.Counted()
-		if !l.held[esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind}][g.Generation] {
+		if !l.generations[esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind}][g.Generation] {
 			others, err := indices.Count(ctx, l.c, indices.Patterns(l.prefix), g.Query(false))
 			if err == nil && others > 0 {
 				err = esmodel.Fault(

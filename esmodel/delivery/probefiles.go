@@ -16,7 +16,7 @@ type ProbeFiles struct {
 
 // NewProbeFiles returns the ProbeFiles of a run in a directory.
 func NewProbeFiles(dir, run string) *ProbeFiles {
-	return &ProbeFiles{dir, fileTail(&pipeline.Run{ID: run}), map[string]*spoolFile{}}
+	return &ProbeFiles{dir, fileSuffix(&pipeline.Run{ID: run}), map[string]*spoolFile{}}
 }
 
 // Add writes a document.

@@ -226,7 +226,7 @@ func TestSpoolOfTheLivingStays(t *testing.T) {
 	c.MaxWait = -1
 	dir := t.TempDir()
 	run := esmodeltest.Run()
-	dead := filepath.Join(dir, "fio-spool"+fileTail(run)+ndjson.Ext)
+	dead := filepath.Join(dir, "fio-spool"+fileSuffix(run)+ndjson.Ext)
 	if err := os.WriteFile(dead, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -191,7 +191,7 @@ func scalePart(
 			},
 			End: end,
 		}
-		l.Dirs[fiolog.Read].Some, l.Dirs[fiolog.Write].Some = true, true
+		l.Dirs[fiolog.Read].HasIO, l.Dirs[fiolog.Write].HasIO = true, true
 		run.Logs = append(run.Logs, l)
 	}
 	w, err := NewBulkWriter(c, BulkConfig{Prefix: prefix})

@@ -21,7 +21,7 @@ import (
 type SinkOptions struct {
 	// Prefix is the prefix of the indices and must be the writer's; "" is DefaultPrefix.
 	Prefix string
-	// RowsOnly makes no documents of leaves, and for hosts only those of Row.Tail: the others were stored with
+	// RowsOnly makes no documents of leaves, and for hosts only those of Row.TailPart: the others were stored with
 	// the parts.
 	RowsOnly bool
 	// Noise is a sink that the run passes before this one, and that returns the noise of the run at its end;
@@ -141,7 +141,7 @@ func (s *Sink) merged(found []byte) bool {
 
 // same returns an error if the run was stored again since it was read.
 func (s *Sink) same(found []byte) error {
-	m, err := esmodel.MeaningOf(found)
+	m, err := esmodel.ReadDocHeader(found)
 	if err == nil && m.Run.Generation != s.o.RollUp {
 		s.back, s.begun = found, true // to be restored
 		err = esmodel.Fault(s.run.ID, s.run.Part, "run it again", "it was changed after it had been read")
@@ -202,7 +202,7 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 			ctx,
 			esmodel.Index(s.prefix, esmodel.KindEvent, s.run.Start+q.Changes[i].Start),
 			[]byte(id),
-			made(doc),
+			prebuilt(doc),
 		); err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (s *Sink) stragglers(ctx context.Context, of []pipeline.Straggler) error {
 	for i := range of {
 		id, doc := s.enc.Straggler(&of[i])
 		index := esmodel.Index(s.prefix, esmodel.KindEvent, s.run.Start+of[i].Start)
-		if err := s.w.Make(ctx, index, []byte(id), made(doc)); err != nil {
+		if err := s.w.Make(ctx, index, []byte(id), prebuilt(doc)); err != nil {
 			return err
 		}
 	}
@@ -230,7 +230,7 @@ func (s *Sink) Late(ctx context.Context, q *pipeline.Quantum) error {
 			continue // scopes across hosts come from the merge of all parts
 		}
 		tailOnly := s.o.RowsOnly && row.Dims.Host != ""
-		if tailOnly && row.Tail == nil {
+		if tailOnly && row.TailPart == nil {
 			continue
 		}
 		err := s.w.Make(ctx, index, s.enc.ID(row.Scope, row.Dims, q), func(dst []byte) ([]byte, error) {
@@ -375,9 +375,9 @@ func (s *Sink) documents(whole bool) *esmodel.Documents {
 // spooled. Close returns err, joined with its own errors.
 func (s *Sink) Close(ctx context.Context, err error) error {
 	// Leave a second for the document of the run.
-	sending, stop := client.EndLater(ctx, client.DrainTime-time.Second)
+	sending, stop := client.WithGracePeriod(ctx, client.DrainTime-time.Second)
 	defer stop()
-	ctx, cancel := client.EndLater(ctx, client.DrainTime)
+	ctx, cancel := client.WithGracePeriod(ctx, client.DrainTime)
 	defer cancel()
 	if s.begun && !s.ended {
 		if s.remote != nil {

@@ -47,7 +47,7 @@ func (s *SliceSink) Begin(ctx context.Context, run *pipeline.Run) error {
 	}
 	k := claim.New(s.w.c, s.prefix, run.ID, "", run.Kind.String()+", slice "+s.slice.String(), func([]byte) []byte {
 		return s.merge.StateDoc(sliced.State{Slice: s.slice.String()})
-	}).On(s.merge.StateAt(s.slice))
+	}).ForDocument(s.merge.StateAt(s.slice))
 	err := s.w.take(ctx, k)
 	s.held = err == nil
 	return err
@@ -65,7 +65,7 @@ func (s *SliceSink) announce(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if m, e := esmodel.MeaningOf(found); e == nil && m.Run.Generation == s.run.Generation {
+		if m, e := esmodel.ReadDocHeader(found); e == nil && m.Run.Generation == s.run.Generation {
 			return nil // stored by another slice
 		}
 		k := claim.New(s.w.c, s.prefix, s.run.ID, "", s.run.Kind.String(), func(found []byte) []byte {
@@ -126,7 +126,7 @@ func (s *SliceSink) Done(ctx context.Context, leaves []int64) error {
 // Fail releases the slice as not complete.
 func (s *SliceSink) Fail(ctx context.Context) {
 	if s.held {
-		late, cancel := client.EndLater(ctx, client.DrainTime)
+		late, cancel := client.WithGracePeriod(ctx, client.DrainTime)
 		defer cancel()
 		_ = s.release(late, sliced.State{Slice: s.slice.String()}) // on failure the claim is taken over
 	}

@@ -214,7 +214,7 @@ func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 						Logs:      1,
 						IOPS:      h.Sum(),
 						IOPSKnown: true,
-						Tail:      tails[i%len(tails)],
+						TailPart:  tails[i%len(tails)],
 					},
 				)
 			}

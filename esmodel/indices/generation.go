@@ -283,7 +283,7 @@ func Retire(
 }
 
 // Other reports whether a document is of another generation of the same run, part and kind.
-func (g Generation) Other(m esmodel.Meaning) bool {
+func (g Generation) Other(m esmodel.DocHeader) bool {
 	return m.Key() == esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind} && m.Run.Generation != "" &&
 		m.Run.Generation != g.Generation
 }
@@ -298,7 +298,7 @@ func DeleteFound(
 	ctx context.Context, c *client.Client,
 	op, indices string,
 	query any,
-	meant func(esmodel.Meaning) bool,
+	meant func(esmodel.DocHeader) bool,
 	hold Holder,
 	deleted map[string]int64,
 ) error {
@@ -308,7 +308,7 @@ func DeleteFound(
 		MayRepeat: true,
 	}, func(page []client.Hit) (err error) {
 		page = slices.DeleteFunc(page, func(h client.Hit) bool {
-			m, e := esmodel.MeaningOf(h.Source)
+			m, e := esmodel.ReadDocHeader(h.Source)
 			if e != nil && err == nil {
 				err = fmt.Errorf("%s/%s: %w", h.Index, h.ID, e)
 			}
@@ -336,7 +336,7 @@ func DeleteHits(
 	hold Holder,
 	deleted map[string]int64,
 ) error {
-	p := c.Pace(op, c.MaxWait)
+	p := c.Retrier(op, c.MaxWait)
 	for len(todo) > 0 {
 		var body []byte
 		for _, h := range todo {

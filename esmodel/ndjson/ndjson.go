@@ -40,7 +40,7 @@ type Lines struct {
 }
 
 // Next returns the next line without its newline; whole says that it had one.
-func (l *Lines) Next() (line []byte, whole bool, err error) {
+func (l *Lines) Next() (line []byte, terminated bool, err error) {
 	l.buf = l.buf[:0]
 	for {
 		part, err := l.R.ReadSlice('\n')

@@ -182,7 +182,7 @@ func (m *Merge) Drop(ctx context.Context, c *client.Client) error {
 	}
 	return indices.DeleteFound(ctx, c, "delete what slices kept", esmodel.Pattern(m.Prefix, esmodel.KindHistogram),
 		m.query(stateScope, extractScope),
-		func(d esmodel.Meaning) bool {
+		func(d esmodel.DocHeader) bool {
 			return d.Key() == esmodel.RunKey{Run: m.Run.ID, Kind: m.Run.Kind.String()} && d.Run.Generation == ""
 		},
 		func(context.Context) error { return nil }, map[string]int64{})

@@ -84,7 +84,7 @@ func labelEvents(ctx context.Context, c *client.Client, prefix, runID string, l 
 	n int64, err error,
 ) {
 	const op = "label the events of the run"
-	p := c.Pace(op, c.MaxWait)
+	p := c.Retrier(op, c.MaxWait)
 	for {
 		again := false
 		err = c.Scan(ctx, client.ScanRequest{

@@ -334,7 +334,7 @@ func keysOf(ctx context.Context, c *client.Client, prefix, runID string) (map[es
 		Index: esmodel.Index(prefix, esmodel.KindRun, 0), Query: client.Term("run.id", runID),
 		Source: []string{"run", "fio.kind"},
 	}, func(h client.Hit) error {
-		m, err := esmodel.MeaningOf(h.Source)
+		m, err := esmodel.ReadDocHeader(h.Source)
 		if err == nil && m.Run.ID == runID && h.ID == m.Key().ID() {
 			keys[m.Key()] = true
 		}
@@ -393,7 +393,7 @@ func (d *deletion) documents(ctx context.Context, deleted map[string]int64) erro
 			"delete documents of the run",
 			esmodel.AllPatterns(d.prefix),
 			query,
-			func(m esmodel.Meaning) bool {
+			func(m esmodel.DocHeader) bool {
 				if m.Run.ID != d.run {
 					return false
 				}

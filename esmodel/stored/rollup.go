@@ -23,7 +23,7 @@ func FinishRollUp(ctx context.Context, c *client.Client, prefix string, run *esm
 	if err != nil {
 		doc = k.Before()
 	}
-	ctx, cancel := client.EndLater(ctx, client.DrainTime)
+	ctx, cancel := client.WithGracePeriod(ctx, client.DrainTime)
 	defer cancel()
 	if e := k.ReleaseRetrying(ctx, doc); err == nil {
 		err = e

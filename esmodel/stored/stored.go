@@ -105,16 +105,16 @@ func Kinds(ctx context.Context, c *client.Client, prefix, runID string) (out []f
 
 // Replay reads back parts of a run, or a run that has no parts, from Elasticsearch.
 func Replay(c *client.Client, prefix string, parts []*esmodel.StoredRun) (*replay.Replay, error) {
-	b := esmodel.NewBook(parts)
+	b := esmodel.NewLeafDecoder(parts)
 	return replay.New(b.Parts, leaves(c, prefix, b))
 }
 
 // Part reads back one part of a run, or a run that has no parts, from Elasticsearch.
 func Part(c *client.Client, prefix string, part *esmodel.StoredRun) *replay.Replay {
-	return replay.Part(&part.Stored, leaves(c, prefix, esmodel.NewBook([]*esmodel.StoredRun{part})))
+	return replay.Part(&part.Stored, leaves(c, prefix, esmodel.NewLeafDecoder([]*esmodel.StoredRun{part})))
 }
 
-func leaves(c *client.Client, prefix string, b *esmodel.Book) replay.Leaves {
+func leaves(c *client.Client, prefix string, b *esmodel.LeafDecoder) replay.Leaves {
 	var generations []string
 	for _, p := range b.Parts {
 		generations = append(generations, p.Run.Generation)
@@ -193,7 +193,7 @@ func (p *packedLeaf) size() int { return 250 + cap(p.Hist) + 8*cap(p.Members) }
 // page that lie side by side.
 func scanLeaves(
 	ctx context.Context,
-	b *esmodel.Book,
+	b *esmodel.LeafDecoder,
 	c *client.Client,
 	r client.ScanRequest,
 	each func(replay.Leaf) error,
@@ -395,7 +395,7 @@ func OpenDir(dir, runID string, kind fiolog.Kind) (*replay.Replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := esmodel.NewBook(parts)
+	b := esmodel.NewLeafDecoder(parts)
 	var files [][]string
 	for _, p := range b.Parts {
 		files = append(files, leaves[pipeline.Part{Name: p.Run.ID + "\x00" + p.Run.Part, Generation: p.Run.Generation}])
@@ -412,13 +412,13 @@ func globEscape(dir string) string {
 // mergeFiles yields the leaves of all parts in order of time. It reads the files of a part one after the other.
 func mergeFiles(
 	ctx context.Context,
-	b *esmodel.Book,
+	b *esmodel.LeafDecoder,
 	files [][]string,
 	each func(replay.Leaf) error,
 ) (err error) {
 	var sources []extsort.Source[replay.Leaf]
 	for _, paths := range files {
-		s := &stream{book: b, paths: paths}
+		s := &stream{decoder: b, paths: paths}
 		defer func() { err = errors.Join(err, s.close()) }()
 		sources = append(sources, s.next)
 	}
@@ -427,10 +427,10 @@ func mergeFiles(
 
 // stream yields the leaves of one part, from its files one after the other.
 type stream struct {
-	book  *esmodel.Book
-	paths []string
-	file  *ndjson.Docs
-	start int64 // of the previous leaf
+	decoder *esmodel.LeafDecoder
+	paths   []string
+	file    *ndjson.Docs
+	start   int64 // of the previous leaf
 }
 
 // next returns the next leaf; more is false at the end.
@@ -450,7 +450,7 @@ func (s *stream) next() (leaf replay.Leaf, more bool, err error) {
 			if err = jsonv2.Unmarshal(s.file.Doc, &doc); err != nil {
 				err = fmt.Errorf("the document of a histogram cannot be read: %w", err)
 			} else {
-				leaf, err = s.book.Leaf(&doc)
+				leaf, err = s.decoder.Leaf(&doc)
 			}
 			if err != nil {
 				err = &ndjson.LineError{File: s.file.Path, Line: s.file.Line, Msg: err.Error()}

@@ -39,9 +39,9 @@ func (r *recorder) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 		b.WriteByte('\n')
 	}
 	for _, row := range q.Rows {
-		if row.Tail != nil {
-			fmt.Fprintf(&b, "tail %+v ", *row.Tail)
-			row.Tail = nil
+		if row.TailPart != nil {
+			fmt.Fprintf(&b, "tail %+v ", *row.TailPart)
+			row.TailPart = nil
 		}
 		fmt.Fprintf(&b, "row %+v\n", row)
 	}

@@ -32,12 +32,12 @@ type Follower struct {
 	Path string
 	Idle time.Duration
 	// Warn, if not nil, is called when the file is replaced or gone.
-	Warn func(string)
-	ctx  context.Context
-	f    *os.File
-	at   int64
-	last time.Time // when data last came
-	gone time.Time // when the file was found to be missing at Path; zero: it is there
+	Warn         func(string)
+	ctx          context.Context
+	f            *os.File
+	at           int64
+	last         time.Time // when data last came
+	missingSince time.Time // when the file was found to be missing at Path; zero: it is there
 }
 
 // Follow returns a Follower, which must be closed. Once ctx is done, Read returns io.EOF instead of waiting.
@@ -75,7 +75,7 @@ func (f *Follower) Read(p []byte) (int, error) {
 		there, err := os.Stat(f.Path)
 		switch {
 		case err == nil && os.SameFile(info, there):
-			f.gone = time.Time{}
+			f.missingSince = time.Time{}
 			if ended && f.at > 0 { // an empty file may not have been begun
 				return 0, io.EOF
 			}
@@ -87,10 +87,10 @@ func (f *Follower) Read(p []byte) (int, error) {
 		case err == nil:
 		case !errors.Is(err, fs.ErrNotExist):
 			return 0, err
-		case f.gone.IsZero():
-			f.gone = time.Now()
+		case f.missingSince.IsZero():
+			f.missingSince = time.Now()
 			f.warn("deleted or renamed; reading it to its end, then waiting for a new file")
-		case over && f.at > 0 && time.Since(f.gone) >= f.idle():
+		case over && f.at > 0 && time.Since(f.missingSince) >= f.idle():
 			return 0, io.EOF
 		}
 		if !f.pause() {
@@ -125,7 +125,7 @@ func (f *Follower) next() error {
 		f.warn("replaced by another file; reading it from its start")
 	}
 	f.f.Close() //nolint:errcheck // nothing was written
-	f.f, f.last, f.gone = file, time.Now(), time.Time{}
+	f.f, f.last, f.missingSince = file, time.Now(), time.Time{}
 	return nil
 }
 

@@ -168,8 +168,8 @@ func (d *Dispatcher) lose(t *target, e Event, err error) {
 	d.lost = append(d.lost, Undelivered{e, t.name, err})
 }
 
-// final is an error that a retry cannot resolve.
-type final struct{ error }
+// permanentError is an error that a retry cannot resolve.
+type permanentError struct{ error }
 
 // deliver sends an event, with retries, until it succeeds or fails for good.
 func (d *Dispatcher) deliver(t *target, e Event) {
@@ -185,7 +185,7 @@ func (d *Dispatcher) deliver(t *target, e Event) {
 			return
 		}
 		next := pause.NextBackOff()
-		var never final
+		var never permanentError
 		if !t.retry || errors.As(err, &never) || d.ctx.Err() != nil || time.Now().Add(next).After(until) {
 			d.lose(t, e, err)
 			return
@@ -204,7 +204,7 @@ func (d *Dispatcher) deliver(t *target, e Event) {
 func (d *Dispatcher) post(ctx context.Context, client *http.Client, e Event) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.cfg.Webhook, bytes.NewReader(e.Body))
 	if err != nil {
-		return final{errors.New("not a valid URL")}
+		return permanentError{errors.New("not a valid URL")}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "fiolat")
@@ -228,7 +228,7 @@ func (d *Dispatcher) post(ctx context.Context, client *http.Client, e Event) err
 	case c/100 == 5, c == http.StatusRequestTimeout, c == http.StatusTooManyRequests, c == http.StatusTooEarly:
 		return errors.New(res.Status)
 	}
-	return final{errors.New(res.Status)}
+	return permanentError{errors.New(res.Status)}
 }
 
 // Sign returns the value of SignatureHeader for a body.

@@ -28,24 +28,24 @@ func either[T any](r *rig, full, short T) T {
 	return short
 }
 
-// every deals the same blow to every other request that carries documents of
+// every injects the same fault into every other request that carries documents of
 // quanta, some times.
-func every(times int, b blow) func(int) blow {
-	return func(n int) blow {
+func every(times int, b fault) func(int) fault {
+	return func(n int) fault {
 		if n >= 2 && n%2 == 0 && n/2 <= times {
 			return b
 		}
-		return blow{}
+		return fault{}
 	}
 }
 
 // once does something when the n-th bulk request comes, before it goes on.
-func once(at int, do func()) func(int) blow {
-	return func(n int) blow {
+func once(at int, do func()) func(int) fault {
+	return func(n int) fault {
 		if n == at {
-			return blow{do: do}
+			return fault{do: do}
 		}
-		return blow{}
+		return fault{}
 	}
 }
 
@@ -57,16 +57,16 @@ type chaos struct {
 
 var all = []chaos{
 	{name: "connection reset in the middle of a request", run: func(t *testing.T, c *trial) {
-		c.blows(t, every(5, blow{cut: true}))
+		c.survives(t, every(5, fault{cut: true}))
 	}},
 	{name: "reply lost after the server stored the documents", run: func(t *testing.T, c *trial) {
-		c.blows(t, every(5, blow{lose: true}))
+		c.survives(t, every(5, fault{lose: true}))
 	}},
 	{name: "no answer for 10 s, then connection reset", run: func(t *testing.T, c *trial) {
-		c.blows(t, every(2, blow{lose: true, wait: either(c.rig, 10*time.Second, time.Second)}))
+		c.survives(t, every(2, fault{lose: true, wait: either(c.rig, 10*time.Second, time.Second)}))
 	}},
 	{name: "no answer within the time that a request may take", only: true, run: func(t *testing.T, c *trial) {
-		c.blows(t, every(1, blow{lose: true, wait: time.Hour}))
+		c.survives(t, every(1, fault{lose: true, wait: time.Hour}))
 	}},
 	{name: "429: `thread_pool.write.queue_size: 1`, one write thread", only: true, run: tinyQueue},
 	{name: "documents refused by the mapping", run: refused},
@@ -98,11 +98,11 @@ var all = []chaos{
 		run: func(t *testing.T, c *trial) {
 			// What comes while the blocks are not there yet waits for them.
 			blocked, block := make(chan struct{}), sync.OnceFunc(func() { c.flood(t, true) })
-			c.px.inject(func(n int) blow {
+			c.px.inject(func(n int) fault {
 				if n < 4 {
-					return blow{}
+					return fault{}
 				}
-				return blow{do: func() {
+				return fault{do: func() {
 					block()
 					if n == 4 {
 						close(blocked)
@@ -268,8 +268,8 @@ var all = []chaos{
 	{name: "`fiolat probe` ended by a signal at a random moment", only: true, run: probeSignals},
 }
 
-// blows is an ingest that gets over all blows by itself.
-func (c *trial) blows(t *testing.T, fault func(int) blow) {
+// survives is an ingest that gets over all faults by itself.
+func (c *trial) survives(t *testing.T, fault func(int) fault) {
 	c.px.inject(fault)
 	c.ingest(t).wait(t, 0, "trying again")
 	c.times, _, _ = c.px.counts()
@@ -304,12 +304,12 @@ func secondSignal(t *testing.T, c *trial) {
 }
 
 // hang answers no bulk request from the n-th on, and says so.
-func hang(from int, hangs chan bool) func(int) blow {
-	return func(n int) blow {
+func hang(from int, hangs chan bool) func(int) fault {
+	return func(n int) fault {
 		if n < from {
-			return blow{}
+			return fault{}
 		}
-		return blow{lose: true, wait: time.Hour, do: func() {
+		return fault{lose: true, wait: time.Hour, do: func() {
 			if n == from {
 				close(hangs)
 			}

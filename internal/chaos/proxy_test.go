@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// blow is what a proxy does to one bulk request. The zero value does nothing.
-type blow struct {
+// fault is what a proxy does to one bulk request. The zero value does nothing.
+type fault struct {
 	do   func()        // first of all
 	cut  bool          // half of the request goes on to the server, then both connections are reset
 	lose bool          // the server's reply is waited for; then the client's connection is reset
@@ -37,11 +37,11 @@ type proxy struct {
 
 	mu       sync.Mutex // guards what follows
 	srv      *http.Server
-	fault    func(n int) blow
+	fault    func(n int) fault
 	wreck    func(r *http.Request) *wreck
 	last     []byte // reply
 	requests int
-	struck   int // blows dealt
+	struck   int // faults injected
 	sent     int // documents in requests that came whole, whatever became of them
 	rejected int // documents and requests that the server answered with 429
 }
@@ -101,8 +101,8 @@ func (p *proxy) stop() {
 	srv.Close()
 }
 
-// inject forgets what was counted and deals the blows that fault says.
-func (p *proxy) inject(fault func(n int) blow) {
+// inject forgets what was counted and injects the faults that fault says.
+func (p *proxy) inject(fault func(n int) fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault, p.wreck, p.requests, p.struck, p.sent, p.rejected = fault, nil, 0, 0, 0, 0
@@ -136,7 +136,7 @@ func (p *proxy) counts() (struck, sent, rejected int) {
 	return p.struck, p.sent, p.rejected
 }
 
-func (p *proxy) blow(r *http.Request) (b blow) {
+func (p *proxy) faultFor(r *http.Request) (b fault) {
 	if !strings.HasSuffix(r.URL.Path, "/_bulk") {
 		return b
 	}
@@ -166,7 +166,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.wrecked(w, r, k)
 		return
 	}
-	b := p.blow(r)
+	b := p.faultFor(r)
 	if b.do != nil {
 		b.do()
 	}

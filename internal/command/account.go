@@ -32,9 +32,9 @@ func Account(u *ui.UI, s *pipeline.Summary, documents any, text string) {
 // account prints the account in a line, as a warning if I/Os are lost; with --verbose also the numbers behind it.
 func account(u *ui.UI, kind string, s *pipeline.Summary, documents any, text string) {
 	a := &s.Account
-	line, whole := accountLine(a)
+	line, lossless := accountLine(a)
 	level := "info"
-	if !whole {
+	if !lossless {
 		level = "warning"
 	}
 	if u.JSON {
@@ -42,7 +42,7 @@ func account(u *ui.UI, kind string, s *pipeline.Summary, documents any, text str
 		if documents != nil {
 			v["documents"] = documents
 		}
-		if !whole || !u.Quiet {
+		if !lossless || !u.Quiet {
 			u.Line(v)
 		}
 		return
@@ -75,15 +75,15 @@ func accountLine(a *pipeline.Account) (line string, whole bool) {
 	add(a.Restored, "%s %% restored from fio's JSON",
 		strconv.FormatFloat(units.Round(100*a.Restored/(a.Logged+a.Restored), 2), 'f', -1, 64))
 	add(a.LastBucket, "%s in fio's last bucket, which has no upper limit", units.Grouped(a.LastBucket))
-	excess := lacking("more than fio counted", a.Excess, a.Jobs, func(j *pipeline.JobAccount) float64 {
+	excess := describeIOs("more than fio counted", a.Excess, a.Jobs, func(j *pipeline.JobAccount) float64 {
 		return -j.Missing
 	})
 	add(float64(len(excess)), "%s", excess)
 	losses := []string{
-		lacking("missing", a.Missing-a.Restored-a.NotPlaced, a.Jobs, func(j *pipeline.JobAccount) float64 {
+		describeIOs("missing", a.Missing-a.Restored-a.NotPlaced, a.Jobs, func(j *pipeline.JobAccount) float64 {
 			return j.Missing - j.Restored - j.NotPlaced
 		}),
-		lacking("in the totals only, their time unknown", a.NotPlaced, a.Jobs,
+		describeIOs("in the totals only, their time unknown", a.NotPlaced, a.Jobs,
 			func(j *pipeline.JobAccount) float64 { return j.NotPlaced }),
 	}
 	if a.LogsSkipped > 0 {
@@ -105,9 +105,9 @@ func accountLine(a *pipeline.Account) (line string, whole bool) {
 	return strings.Join(parts, ", "), len(losses) == 0
 }
 
-// lacking describes the I/Os that of counts, by direction and job; "" if there are none. total replaces their sum
+// describeIOs describes the I/Os that of counts, by direction and job; "" if there are none. total replaces their sum
 // if it is larger.
-func lacking(what string, total float64, jobs []pipeline.JobAccount, of func(*pipeline.JobAccount) float64) string {
+func describeIOs(what string, total float64, jobs []pipeline.JobAccount, of func(*pipeline.JobAccount) float64) string {
 	var parts []string
 	sum := 0.0
 	for _, d := range pipeline.ByDirection(jobs) {

@@ -24,7 +24,7 @@ func Reread(p *plan.Plan) func(context.Context, pipeline.Sink) error {
 func Diagnosis(u *ui.UI, again func(context.Context, pipeline.Sink) error) *diagnose.Full {
 	full := new(diagnose.Full)
 	if again != nil {
-		full.Again = func(ctx context.Context, sink pipeline.Sink) error {
+		full.Reread = func(ctx context.Context, sink pipeline.Sink) error {
 			err := again(ctx, sink)
 			if err != nil && ctx.Err() == nil {
 				u.Warn("the diagnosis lacks the percentiles with and without its stragglers: " + err.Error())

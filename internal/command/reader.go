@@ -22,7 +22,7 @@ type Reader struct {
 	Logs          *Logs // how to read runs that are logs; Paths is not used
 	Elasticsearch *Elasticsearch
 	UI            *ui.UI
-	AboutSyncs    bool // warn about jobs that sync, if no output shows the syncs
+	WarnSyncs     bool // warn about jobs that sync, if no output shows the syncs
 
 	client *client.Client // nil until it is needed
 }
@@ -144,8 +144,8 @@ func (r *Reader) process(ctx context.Context, in *ingest.Input, cfg plan.Config,
 		return err
 	}
 	defer plan.Close()
-	if _, err = plan.Process(ctx, to); err == nil && r.AboutSyncs {
-		err = AboutSyncs(r.UI, plan.Run)
+	if _, err = plan.Process(ctx, to); err == nil && r.WarnSyncs {
+		err = WarnSyncs(r.UI, plan.Run)
 	}
 	return err
 }
@@ -158,8 +158,8 @@ func (r *Reader) replay(ctx context.Context, name string, run *replay.Replay, er
 	cfg := &r.Logs.Config
 	_, err = run.Process(ctx, replay.Options{Percentiles: cfg.Settings.Percentiles, Workers: cfg.Workers,
 		Pick: cfg.Pick}, to.Run(name))
-	if err == nil && r.AboutSyncs {
-		err = AboutSyncs(r.UI, run.Run)
+	if err == nil && r.WarnSyncs {
+		err = WarnSyncs(r.UI, run.Run)
 	}
 	return err
 }

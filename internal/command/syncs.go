@@ -13,18 +13,18 @@ import (
 	"fiolat/pipeline"
 )
 
-// AboutSyncs warns about what the rows of a run lack if its jobs sync.
-func AboutSyncs(u *ui.UI, run *pipeline.Run) error {
-	sentences, err := aboutSyncs(run)
+// WarnSyncs warns about what the rows of a run lack if its jobs sync.
+func WarnSyncs(u *ui.UI, run *pipeline.Run) error {
+	sentences, err := syncWarnings(run)
 	for _, s := range sentences {
 		u.Warn(s)
 	}
 	return err
 }
 
-// aboutSyncs returns what is missing where a run is shown without its syncs; nothing if no job syncs, or without
+// syncWarnings returns what is missing where a run is shown without its syncs; nothing if no job syncs, or without
 // fio's JSON.
-func aboutSyncs(r *pipeline.Run) (sentences []string, err error) {
+func syncWarnings(r *pipeline.Run) (sentences []string, err error) {
 	if r.Kind == fiolog.Sync {
 		return nil, nil
 	}
@@ -84,8 +84,8 @@ func unshown(n float64, of, tail string, longest float64) string {
 		"inspect show them", units.Count(n), of, tail, units.Latency(longest, 3))
 }
 
-// AboutStoredSyncs is AboutSyncs for a run of which only the figures are read.
-func AboutStoredSyncs(u *ui.UI, f *stored.Figures) {
+// WarnStoredSyncs is WarnSyncs for a run of which only the figures are read.
+func WarnStoredSyncs(u *ui.UI, f *stored.Figures) {
 	figure := func(name string) float64 {
 		v, _ := f.Summary[fiolog.Sync.String()][name].(float64) // 0 where there is none
 		return v

@@ -103,7 +103,7 @@ type Result struct {
 
 	all        []Row      // Rows, and the rows of the family that are not shown
 	estimate   []estimate // parallel to all
-	deviates   deviates
+	sampler    errorSampler
 	enoughRuns bool // there are enough runs to estimate the noise between them
 }
 
@@ -153,7 +153,7 @@ type Options struct {
 //
 // The limits of a comparison hold jointly: c is the quantile of Student's t at an error probability, the same for all
 // rows, such that the limits of all rows of the family hold with 95 % confidence, given the correlation of the rows
-// (see deviates).
+// (see errorSampler).
 func Compare(baseline, other *Group, o Options) (*Result, error) {
 	g, err := common(baseline, other)
 	if err != nil {
@@ -263,7 +263,7 @@ func (r *Result) judge(margin float64) {
 			of = append(of, i)
 		}
 	}
-	alpha := r.deviates.alpha(of, Confidence)
+	alpha := r.sampler.alpha(of, Confidence)
 	for i := range r.all {
 		row, e := &r.all[i], r.estimate[i]
 		if !r.limit(row, e, alpha) {
@@ -371,12 +371,12 @@ func (r *Result) remarks(a, b *measured, o Options) {
 }
 
 func (s *Series) has(d int) bool {
-	return slices.ContainsFunc(s.at, func(q quantum) bool { return len(q.hists[d].Index) > 0 })
+	return slices.ContainsFunc(s.steps, func(q quantum) bool { return len(q.hists[d].Index) > 0 })
 }
 
 // sample is a series prepared for resampling: the non-empty buckets of each direction are numbered without gaps.
 type sample struct {
-	of          *Series
+	series      *Series
 	percentiles []float64
 	dirs        []compact
 	value       []float64 // by direction, then percentiles, mean, IOPS; NaN without I/O
@@ -419,14 +419,14 @@ func (c *compact) number(g fiohist.Geometry, occur []bool, all []uint16) []uint1
 }
 
 func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64) *sample {
-	out := &sample{of: s, percentiles: percentiles, dirs: make([]compact, len(dirs))}
+	out := &sample{series: s, percentiles: percentiles, dirs: make([]compact, len(dirs))}
 	occur := make([][]bool, len(dirs))
 	for d := range occur {
 		occur[d] = make([]bool, g.Columns())
 	}
 	for d := out.single(); d < len(dirs); d++ {
-		for i := range s.at {
-			h := coarser(&s.at[i].hists[dirs[d]], g.Coarseness-s.geometry.Coarseness)
+		for i := range s.steps {
+			h := coarser(&s.steps[i].hists[dirs[d]], g.Coarseness-s.geometry.Coarseness)
 			for _, bucket := range h.Index {
 				occur[0][bucket], occur[d][bucket] = true, true
 			}
@@ -442,7 +442,7 @@ func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64)
 	}
 	out.value = make([]float64, len(dirs)*out.metrics())
 	out.atLeast = make([]bool, len(out.value))
-	once := slices.Repeat([]lane{{1}}, len(s.at))
+	once := slices.Repeat([]vec8{{1}}, len(s.steps))
 	out.compute(once, [][]float64{out.value}, out.buffers(), out.atLeast)
 	out.block = out.blockLength()
 	return out
@@ -453,39 +453,39 @@ func (s *sample) single() int { return min(len(s.dirs)-1, 1) }
 
 func (s *sample) metrics() int { return len(s.percentiles) + 2 }
 
-// few says why there are too few quanta to estimate the noise; "" if there are enough.
-func (s *sample) few() string {
+// tooFewReason says why there are too few quanta to estimate the noise; "" if there are enough.
+func (s *sample) tooFewReason() string {
 	n := 0
-	for _, q := range s.of.at {
+	for _, q := range s.series.steps {
 		if !q.empty() {
 			n++
 		}
 	}
 	if n < fewest {
 		return fmt.Sprintf("%s has I/O in only %d intervals of %g s; at least %d are needed to estimate its noise",
-			s.of.Name, n, float64(s.of.interval*s.of.fold)/1e9, fewest)
+			s.series.Name, n, float64(s.series.interval*s.series.fold)/1e9, fewest)
 	}
 	return ""
 }
 
-// lane holds one number for each of several resamples that are computed together, so that the buckets of a quantum
+// vec8 holds one number for each of several resamples that are computed together, so that the buckets of a quantum
 // are read only once for all of them.
-type lane [8]float64
+type vec8 [8]float64
 
-func (s *sample) buffers() (counts [][]lane) {
+func (s *sample) buffers() (counts [][]vec8) {
 	for _, d := range s.dirs {
-		counts = append(counts, make([]lane, len(d.lower)))
+		counts = append(counts, make([]vec8, len(d.lower)))
 	}
 	return counts
 }
 
-// compute writes the values of up to len(lane) resamples, in which each quantum occurs as often as its weight. If
+// compute writes the values of up to len(vec8) resamples, in which each quantum occurs as often as its weight. If
 // atLeast is not nil, it receives the flags of the first resample.
-func (s *sample) compute(weights []lane, values [][]float64, counts [][]lane, atLeast []bool) {
-	var covered lane
+func (s *sample) compute(weights []vec8, values [][]float64, counts [][]vec8, atLeast []bool) {
+	var covered vec8
 	for q := range weights {
 		for l, w := range weights[q] {
-			covered[l] += w * s.of.at[q].covered
+			covered[l] += w * s.series.steps[q].covered
 		}
 	}
 	clear(counts[0])
@@ -542,7 +542,7 @@ func (s *sample) compute(weights []lane, values [][]float64, counts [][]lane, at
 }
 
 // percentile computes the same value as fiohist, on numbered buckets.
-func (c *compact) percentile(counts []lane, l int, n, p float64) (bucket int, value float64) {
+func (c *compact) percentile(counts []vec8, l int, n, p float64) (bucket int, value float64) {
 	want, sum := n*p/100, 0.0
 	for i := range counts {
 		k := counts[i][l]
@@ -564,7 +564,7 @@ func (c *compact) percentile(counts []lane, l int, n, p float64) (bucket int, va
 // above that less the expected share.
 func (s *sample) blockLength() int {
 	longest := 1.0
-	z := make([]float64, len(s.of.at))
+	z := make([]float64, len(s.series.steps))
 	for d := range s.dirs {
 		parts := s.dirs[d : d+1]
 		if d < s.single() {
@@ -573,7 +573,7 @@ func (s *sample) blockLength() int {
 		// see takes the contribution of each second and of each I/O in bucket b.
 		see := func(second float64, each func(c *compact, b int) float64) {
 			for q := range z {
-				z[q] = second * s.of.at[q].covered
+				z[q] = second * s.series.steps[q].covered
 			}
 			for i := range parts {
 				c := &parts[i]
@@ -607,7 +607,7 @@ func (s *sample) blockLength() int {
 			})
 		}
 	}
-	return max(1, int(min(math.Ceil(longest-1e-9), float64(len(s.of.at)/fewestBlocks))))
+	return max(1, int(min(math.Ceil(longest-1e-9), float64(len(s.series.steps)/fewestBlocks))))
 }
 
 // resample computes the values of bootstrap resamples of the run, drawn in blocks of quanta from the run taken as a
@@ -615,13 +615,13 @@ func (s *sample) blockLength() int {
 // not depend on the number of workers.
 func (s *sample) resample(stream uint64, times int) [][]float64 {
 	out := make([][]float64, times)
-	together := len(lane{})
+	together := len(vec8{})
 	workers := min(runtime.GOMAXPROCS(0), (times+together-1)/together)
-	n := len(s.of.at)
+	n := len(s.series.steps)
 	var g sync.WaitGroup
 	for w := range workers {
 		g.Go(func() {
-			weights, counts := make([]lane, n), s.buffers()
+			weights, counts := make([]vec8, n), s.buffers()
 			for first := w * together; first < times; first += workers * together {
 				some := out[first:min(first+together, times)]
 				clear(weights)

@@ -81,10 +81,10 @@ func (c steady) series(t testing.TB, name string) *Series {
 // pick is the part of a series for which keep is true.
 func pick(s *Series, name string, keep func(i int) bool) *Series {
 	out := *s
-	out.Name, out.at = name, nil
-	for i, q := range s.at {
+	out.Name, out.steps = name, nil
+	for i, q := range s.steps {
 		if keep(i) {
-			out.at = append(out.at, q)
+			out.steps = append(out.steps, q)
 		}
 	}
 	return &out
@@ -172,7 +172,7 @@ func TestValues(t *testing.T) {
 	r := one(t, s, s, 0)
 	for d, name := range directions {
 		var h fiohist.Hist
-		for _, q := range s.at {
+		for _, q := range s.steps {
 			for of, part := range q.hists {
 				if d == 0 || d == of {
 					h.AddAll(part.Index, part.Count, 0, 1)
@@ -282,21 +282,21 @@ func TestRealRuns(t *testing.T) {
 		if _, err := plan.Process(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
-		p := rand.New(rand.NewPCG(uint64(n), 9)).Perm(len(s.at))
+		p := rand.New(rand.NewPCG(uint64(n), 9)).Perm(len(s.steps))
 		in1 := func(i int) bool { return p[i] < len(p)/2 }
 		a, b := pick(s, "a", in1), pick(s, "b", func(i int) bool { return !in1(i) })
 		same.add(one(t, a, b, 200))
-		for i := range b.at { // a tenth slower, shared out over the buckets that it falls into
-			for d := range b.at[i].hists {
+		for i := range b.steps { // a tenth slower, shared out over the buckets that it falls into
+			for d := range b.steps[i].hists {
 				var h fiohist.Hist
-				for k, bucket := range b.at[i].hists[d].Index {
-					w := b.at[i].hists[d].Count[k]
+				for k, bucket := range b.steps[i].hists[d].Index {
+					w := b.steps[i].hists[d].Count[k]
 					from, to := 1.1*float64(fio3.Lower(int(bucket))), 1.1*float64(fio3.Upper(int(bucket)))
 					for at := fio3.Index(int64(from)); float64(fio3.Lower(at)) < to; at++ {
 						h.Add(at, w*(min(to, float64(fio3.Upper(at)))-max(from, float64(fio3.Lower(at))))/(to-from))
 					}
 				}
-				b.at[i].hists[d] = sparseOf(&h)
+				b.steps[i].hists[d] = sparseOf(&h)
 			}
 		}
 		slower.add(one(t, a, b, 200))
@@ -330,7 +330,7 @@ func TestRules(t *testing.T) {
 		{Direction: "write", Metric: "mean"}} {
 		result.all, result.estimate = append(result.all, row), append(result.estimate, estimate{})
 	}
-	result.deviates = func(rows []int) [][]float64 { return independentDeviates(len(rows)) }
+	result.sampler = func(rows []int) [][]float64 { return independentDeviates(len(rows)) }
 	for text, want := range map[string]string{
 		"read p99 +10%":    "read",
 		"read p99 +30%":    "", // not beyond it
@@ -427,14 +427,14 @@ func TestSeries(t *testing.T) {
 		}
 	}
 	got, gotCovered := 0.0, 0.0
-	for _, q := range s.at {
+	for _, q := range s.steps {
 		for _, h := range q.hists {
 			got += h.Sum()
 		}
 		gotCovered += q.covered
 	}
-	if got != ios || math.Abs(gotCovered-covered) > 1e-6 || s.fold != 8 || len(s.at) != 375 {
-		t.Errorf("%v I/Os in %v s, want %v in %v; %d quanta of %d", got, gotCovered, ios, covered, len(s.at), s.fold)
+	if got != ios || math.Abs(gotCovered-covered) > 1e-6 || s.fold != 8 || len(s.steps) != 375 {
+		t.Errorf("%v I/Os in %v s, want %v in %v; %d quanta of %d", got, gotCovered, ios, covered, len(s.steps), s.fold)
 	}
 }
 

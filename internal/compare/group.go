@@ -41,7 +41,7 @@ func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []floa
 		for row, v := range s.value {
 			logs[row], within[row] = math.Log(v), math.NaN()
 		}
-		if why := s.few(); why != "" {
+		if why := s.tooFewReason(); why != "" {
 			m.tooFew = cmp.Or(m.tooFew, why)
 		} else {
 			clear(within)
@@ -58,12 +58,12 @@ func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []floa
 		}
 		m.value, m.log, m.within = append(m.value, s.value), append(m.log, logs), append(m.within, within)
 		m.atLeast = append(m.atLeast, s.atLeast)
-		m.side.Quanta += len(run.at)
+		m.side.Quanta += len(run.steps)
 		m.side.IntervalMS = max(m.side.IntervalMS, float64(run.interval*run.fold)/1e6)
 		m.side.Block = max(m.side.Block, s.block)
 		m.first, m.last = min(m.first, run.start), max(m.last, run.start)
 		m.startsKnown = m.startsKnown && run.startKnown
-		m.freedom = min(m.freedom, max(1, 3*len(run.at)/(2*s.block)-1))
+		m.freedom = min(m.freedom, max(1, 3*len(run.steps)/(2*s.block)-1))
 	}
 	return m
 }
@@ -161,7 +161,7 @@ func (r *Result) estimates(a, b *measured, noise []RunNoise) {
 		e.se = math.Sqrt(variance)
 		r.estimate = append(r.estimate, e)
 	}
-	r.deviates = func(rows []int) [][]float64 {
+	r.sampler = func(rows []int) [][]float64 {
 		switch {
 		case spread:
 			return residualDeviates(rows, a, b)
@@ -178,13 +178,13 @@ func share(sd float64) *float64 {
 	return &v
 }
 
-// deviates returns a random sample of the joint errors of some rows, [sample][row], as standard normal deviates. NaN
-// marks a row whose error is unknown.
-type deviates func(rows []int) [][]float64
+// errorSampler returns a random sample of the joint errors of some rows, [sample][row], as standard normal deviates.
+// NaN marks a row whose error is unknown.
+type errorSampler func(rows []int) [][]float64
 
 // alpha returns the error probability per row at which the limits of all rows hold jointly with the given confidence:
 // max-t (Romano and Wolf, "Exact and approximate stepdown methods for multiple hypothesis testing", JASA 100, 2005).
-func (d deviates) alpha(rows []int, confidence float64) float64 {
+func (d errorSampler) alpha(rows []int, confidence float64) float64 {
 	var largest []float64
 	for _, sample := range d(slices.Sorted(slices.Values(rows))) {
 		most := 0.0

@@ -89,7 +89,7 @@ func (r *Result) Judge(rules []Rule, noise []RunNoise) ([]Ruling, error) {
 				r.Baseline.Name, r.Other.Name)
 		}
 	}
-	alpha := r.deviates.alpha(family, GateConfidence)
+	alpha := r.sampler.alpha(family, GateConfidence)
 	var out []Ruling
 	for n, rule := range rules {
 		ruling := Ruling{Rule: rule.Text, Run: r.Other.Name}

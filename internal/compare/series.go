@@ -35,9 +35,9 @@ type Series struct {
 	start      int64
 	startKnown bool
 	interval   int64
-	fold       int64 // quanta of the run in one element of at
+	fold       int64 // quanta of the run in one element of steps
 	seen       int64 // quanta of the run so far
-	at         []quantum
+	steps      []quantum
 
 	sums [4]fiohist.Hist // of a quantum; these and room are reused
 	room fiohist.Sparse
@@ -92,13 +92,13 @@ func (s *Series) Begin(_ context.Context, run *pipeline.Run) error {
 
 // Quantum adds a quantum.
 func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
-	if int(s.seen/s.fold) == len(s.at) {
-		if len(s.at) == maxQuanta {
+	if int(s.seen/s.fold) == len(s.steps) {
+		if len(s.steps) == maxQuanta {
 			s.halve()
 		}
-		s.at = append(s.at, quantum{})
+		s.steps = append(s.steps, quantum{})
 	}
-	to := &s.at[s.seen/s.fold]
+	to := &s.steps[s.seen/s.fold]
 	s.seen++
 	for i := 1; i < len(s.sums); i++ {
 		s.sums[i].Reset()
@@ -128,8 +128,8 @@ func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
 
 // halve adds up neighbours in pairs.
 func (s *Series) halve() {
-	for i := range s.at[:len(s.at)/2] {
-		a, b := &s.at[2*i], &s.at[2*i+1]
+	for i := range s.steps[:len(s.steps)/2] {
+		a, b := &s.steps[2*i], &s.steps[2*i+1]
 		sum := quantum{covered: a.covered + b.covered}
 		for d := range sum.hists {
 			var h fiohist.Hist
@@ -137,9 +137,9 @@ func (s *Series) halve() {
 			h.AddAll(b.hists[d].Index, b.hists[d].Count, 0, 1)
 			sum.hists[d] = sparseOf(&h)
 		}
-		s.at[i] = sum
+		s.steps[i] = sum
 	}
-	s.at = slices.Clip(s.at[:len(s.at)/2])
+	s.steps = slices.Clip(s.steps[:len(s.steps)/2])
 	s.fold *= 2
 }
 

@@ -10,43 +10,43 @@ import (
 // details fills in the fields of stragglers that need histograms of their quanta. It needs a second pass over the
 // run, once these quanta are known.
 type details struct {
-	geometry fiohist.Geometry
-	of       []Straggler
-	windows  []*detail
+	geometry   fiohist.Geometry
+	stragglers []Straggler
+	windows    []*detail
 }
 
 // detail is a value and its time window. Stragglers at several percentiles share one.
 type detail struct {
-	of     Straggler
-	own    fiohist.Hist
-	others fiohist.Hist
-	pooled fiohist.Hist
-	all    limits // of pooled
-	rest   limits // of others
+	subject Straggler
+	own     fiohist.Hist
+	others  fiohist.Hist
+	pooled  fiohist.Hist
+	all     limits // of pooled
+	rest    limits // of others
 }
 
 // limits are the smallest and the largest latency of several leaves.
 type limits struct {
 	fiohist.Limits
-	open bool // those of some leaf are unknown
+	unknown bool // those of some leaf are unknown
 }
 
 func (l *limits) widen(o fiohist.Limits) {
-	l.Limits, l.open = l.Widen(o), l.open || !o.Known
+	l.Limits, l.unknown = l.Widen(o), l.unknown || !o.Known
 }
 
 func (l *limits) known() fiohist.Limits {
-	if l.open {
+	if l.unknown {
 		return fiohist.Limits{}
 	}
 	return l.Limits
 }
 
 func newDetails(geometry fiohist.Geometry, of []Straggler) *details {
-	d := &details{geometry: geometry, of: of}
+	d := &details{geometry: geometry, stragglers: of}
 	for i := range of {
 		if d.window(&of[i]) == nil {
-			d.windows = append(d.windows, &detail{of: of[i]})
+			d.windows = append(d.windows, &detail{subject: of[i]})
 		}
 	}
 	return d
@@ -54,8 +54,8 @@ func newDetails(geometry fiohist.Geometry, of []Straggler) *details {
 
 func (d *details) window(s *Straggler) *detail {
 	for _, w := range d.windows {
-		if w.of.Dimension == s.Dimension && w.of.Value == s.Value && w.of.Direction == s.Direction &&
-			w.of.since == s.since && w.of.until == s.until {
+		if w.subject.Dimension == s.Dimension && w.subject.Value == s.Value && w.subject.Direction == s.Direction &&
+			w.subject.since == s.since && w.subject.until == s.until {
 			return w
 		}
 	}
@@ -65,18 +65,18 @@ func (d *details) window(s *Straggler) *detail {
 // Add adds the leaves of the quantum that starts at offset.
 func (d *details) Add(offset int64, leaves []leaf) {
 	for _, w := range d.windows {
-		dimension := slices.Index(dimensions, w.of.Dimension)
+		dimension := slices.Index(dimensions, w.subject.Dimension)
 		for i := range leaves {
 			l := &leaves[i]
-			if l.Direction != w.of.Direction {
+			if l.Direction != w.subject.Direction {
 				continue
 			}
-			mine := l.By[dimension] == w.of.Value
+			mine := l.By[dimension] == w.subject.Value
 			w.all.widen(l.Limits)
 			if !mine {
 				w.rest.widen(l.Limits)
 			}
-			if offset < w.of.since || offset >= w.of.until {
+			if offset < w.subject.since || offset >= w.subject.until {
 				continue
 			}
 			w.pooled.AddHist(l.Hist)
@@ -91,8 +91,8 @@ func (d *details) Add(offset int64, leaves []leaf) {
 
 // Stragglers returns the given stragglers, complete and worst first.
 func (d *details) Stragglers() []Straggler {
-	for i := range d.of {
-		s := &d.of[i]
+	for i := range d.stragglers {
+		s := &d.stragglers[i]
 		w := d.window(s)
 		at := []float64{s.Percentile}
 		pooled := w.pooled.Stats(d.geometry, at, w.all.known())
@@ -116,8 +116,8 @@ func (d *details) Stragglers() []Straggler {
 		s.LiftLow, s.LiftHigh = s.LiftLow*lift/s.Lift, s.LiftHigh*lift/s.Lift
 		s.Lift = lift
 	}
-	worstFirst(d.of)
-	return d.of
+	worstFirst(d.stragglers)
+	return d.stragglers
 }
 
 // worstFirst sorts by the factor by which stragglers raise the percentile of all I/Os, or by lift if it is unknown.

@@ -28,7 +28,7 @@ func (s *Extracts) Begin(_ context.Context, run *pipeline.Run) error {
 // Quantum implements pipeline.Sink.
 func (s *Extracts) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	s.buffer = leavesOf(s.buffer[:0], q)
-	pooled := s.pools.of(s.buffer)
+	pooled := s.pools.collect(s.buffer)
 	e := pipeline.Extract{Offset: q.Offset, Peers: s.peers.extract(s.buffer, pooled, q.Rows)}
 	for i := range q.Rows {
 		r := &q.Rows[i]
@@ -37,7 +37,7 @@ func (s *Extracts) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 			row := pipeline.ExtractRow{Scope: r.Scope, Dims: r.Dims, Logs: r.Logs, Hist: sparse(r.Hist)}
 			e.Rows = append(e.Rows, row)
 		case r.MayCauseTail():
-			e.Tails = append(e.Tails, pipeline.ExtractTail{Scope: r.Scope, Dims: r.Dims, Tail: *r.Tail})
+			e.Tails = append(e.Tails, pipeline.ExtractTail{Scope: r.Scope, Dims: r.Dims, Tail: *r.TailPart})
 		}
 	}
 	for i := range q.Leaves {

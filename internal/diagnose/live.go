@@ -35,7 +35,7 @@ func NewLive(next pipeline.Sink) *Live { return &Live{next: next} }
 func (l *Live) Begin(ctx context.Context, run *pipeline.Run) error {
 	l.run = run
 	l.peers = newPeers(run.Geometry, run.FirstQuantum, run.Interval)
-	l.peers.open = func(direction string) bool { return openLoop(run, direction) }
+	l.peers.openLoop = func(direction string) bool { return openLoop(run, direction) }
 	return l.next.Begin(ctx, run)
 }
 
@@ -44,7 +44,7 @@ func (l *Live) Begin(ctx context.Context, run *pipeline.Run) error {
 func (l *Live) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	if l.run.Part == "" {
 		l.buffer = leavesOf(l.buffer[:0], q)
-		l.peers.add(q.Offset, l.buffer, l.pools.of(l.buffer), q.Rows)
+		l.peers.add(q.Offset, l.buffer, l.pools.collect(l.buffer), q.Rows)
 		for l.peers.quanta > lookback || l.peers.size() > maxMembers/2 {
 			l.peers.forget()
 		}

@@ -41,7 +41,7 @@ const (
 // pairs (Theil, Indagationes Mathematicae 12 (1950), 386-392). The other is the median of the next values with an
 // equal or higher load. Near saturation latency grows faster than any line, so nothing limits the value with the
 // highest load from above. byLoad returns nil if too few values, or too few with different loads, are known.
-func (g *group) byLoad(d *drift) []float64 {
+func (g *group) byLoad(d *latencyRatios) []float64 {
 	loads, mids := make([]float64, len(g.values)), make([]float64, len(g.values))
 	var known []int
 	for v := range g.values {

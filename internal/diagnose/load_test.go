@@ -33,7 +33,7 @@ func TestOpenLoops(t *testing.T) {
 				}
 				run := func(more float64, open bool) map[string]bool {
 					p := newPeers(dev.geometry, 0, second)
-					p.open = func(string) bool { return open }
+					p.openLoop = func(string) bool { return open }
 					for i, h := range dev.resample(rng, healthy+faulty, 5) {
 						var leaves []leaf
 						for k, load := range loads {

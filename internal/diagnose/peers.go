@@ -41,7 +41,7 @@ type peers struct {
 	groups   []*group
 	scratch  []*fiohist.Hist
 	ranks    fiohist.Ranks
-	open     func(direction string) bool // see openLoop; nil if unknown
+	openLoop func(direction string) bool // see openLoop; nil if unknown
 }
 
 // group holds all values of one dimension in one direction.
@@ -52,7 +52,7 @@ type group struct {
 	parents   [][3]string // for logs: leaf.By
 	index     map[string]int
 	blocks    []block
-	open      bool // see openLoop
+	openLoop  bool // see openLoop
 }
 
 // block is one or more quanta of a group.
@@ -75,7 +75,9 @@ func newPeers(geometry fiohist.Geometry, first, interval int64) *peers {
 }
 
 // Add adds the leaves of the quantum that starts at offset. Quanta come in ascending order, with gaps.
-func (p *peers) Add(offset int64, leaves []leaf) { p.add(offset, leaves, new(pools).of(leaves), nil) }
+func (p *peers) Add(offset int64, leaves []leaf) {
+	p.add(offset, leaves, new(pools).collect(leaves), nil)
+}
 
 // add is Add with the pools of the leaves, and rows that may already have the tallies of hosts, jobs and logs.
 func (p *peers) add(offset int64, leaves []leaf, pooled []pool, rows []pipeline.Row) {
@@ -103,8 +105,8 @@ type pool struct {
 // pools are the pools of a quantum. Their memory is reused for the next one.
 type pools []pool
 
-// of returns the pools of leaves, sorted by direction.
-func (p *pools) of(leaves []leaf) []pool {
+// collect returns the pools of leaves, sorted by direction.
+func (p *pools) collect(leaves []leaf) []pool {
 	n := 0
 	for i := range leaves {
 		at := slices.IndexFunc((*p)[:n], func(o pool) bool { return o.direction == leaves[i].Direction })
@@ -173,14 +175,14 @@ func tallied(direction string, dimension int, rows []pipeline.Row, index map[str
 	scope := dimensions[dimension] + "+direction"
 	for i := range rows {
 		r := &rows[i]
-		if r.Tail == nil || r.Dims.Direction != direction || r.Scope != scope {
+		if r.TailPart == nil || r.Dims.Direction != direction || r.Scope != scope {
 			continue
 		}
 		if v, ok := index[by(&r.Dims)[dimension]]; ok {
 			if out == nil {
 				out = make([]member, len(index))
 			}
-			out[v] = memberOf(r.Tail.Tally)
+			out[v] = memberOf(r.TailPart.Tally)
 		}
 	}
 	return out

@@ -228,8 +228,8 @@ func (s *Segment) incident(d *Diagnosis) Finding {
 	default:
 		text += "; recovered at once"
 	}
-	return Finding{About: Incident, Factor: factor, Confidence: confidence(chance),
-		Text: text + fmt.Sprintf("; confidence over %s.", certain(chance))}
+	return Finding{About: Incident, Factor: factor, Confidence: confidence(incidentAlpha),
+		Text: text + fmt.Sprintf("; confidence over %s.", certain(incidentAlpha))}
 }
 
 const (

@@ -34,7 +34,7 @@ type Watch struct {
 func (w *Watch) Begin(_ context.Context, run *pipeline.Run) error {
 	w.run = run
 	w.peers = newPeers(run.Geometry, run.FirstQuantum, run.Interval)
-	w.peers.open = func(direction string) bool { return openLoop(run, direction) }
+	w.peers.openLoop = func(direction string) bool { return openLoop(run, direction) }
 	w.timeline = newTimeline(run.Geometry, run.FirstQuantum, run.Interval)
 	return nil
 }
@@ -42,7 +42,7 @@ func (w *Watch) Begin(_ context.Context, run *pipeline.Run) error {
 // Quantum implements pipeline.Sink.
 func (w *Watch) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	w.buffer = leavesOf(w.buffer[:0], q)
-	pooled := w.pools.of(w.buffer)
+	pooled := w.pools.collect(w.buffer)
 	if q.Peers != nil {
 		w.peers.addPeers(q.Offset, q.Peers)
 	} else {
@@ -67,8 +67,8 @@ func (w *Watch) End(_ context.Context, s *pipeline.Summary) error {
 // Full is a Watch that makes a second pass over the run if there are stragglers.
 type Full struct {
 	Watch
-	// Again passes the same run to a sink. Without it stragglers have no Pooled and Without.
-	Again func(context.Context, pipeline.Sink) error
+	// Reread passes the same run to a sink. Without it stragglers have no Pooled and Without.
+	Reread func(context.Context, pipeline.Sink) error
 	// Notes are the notes on the run, the earliest first.
 	Notes []Note
 	// Diagnosis is set by End.
@@ -81,9 +81,9 @@ func (f *Full) End(ctx context.Context, s *pipeline.Summary) error {
 		return err
 	}
 	stragglers := f.Stragglers()
-	if len(stragglers) > 0 && f.Again != nil {
+	if len(stragglers) > 0 && f.Reread != nil {
 		second := newSecond(stragglers)
-		if err := f.Again(ctx, second); err != nil {
+		if err := f.Reread(ctx, second); err != nil {
 			return err
 		}
 		stragglers = second.Stragglers()
@@ -111,15 +111,15 @@ func (w *Watch) Stragglers() []Straggler { return w.peers.Stragglers() }
 // secondPass is a pipeline.Sink for a second pass over the run. It completes the stragglers.
 type secondPass struct {
 	pipeline.Discard
-	details *details
-	of      []Straggler
-	buffer  []leaf
+	details    *details
+	stragglers []Straggler
+	buffer     []leaf
 }
 
-func newSecond(of []Straggler) *secondPass { return &secondPass{of: of} }
+func newSecond(of []Straggler) *secondPass { return &secondPass{stragglers: of} }
 
 func (s *secondPass) Begin(_ context.Context, run *pipeline.Run) error {
-	s.details = newDetails(run.Geometry, s.of)
+	s.details = newDetails(run.Geometry, s.stragglers)
 	return nil
 }
 
@@ -130,19 +130,19 @@ func (s *secondPass) Quantum(_ context.Context, q *pipeline.Quantum) error {
 }
 
 func (s *secondPass) End(context.Context, *pipeline.Summary) error {
-	s.of = s.details.Stragglers()
+	s.stragglers = s.details.Stragglers()
 	return nil
 }
 
 // Stragglers returns the given stragglers, complete and worst first.
-func (s *secondPass) Stragglers() []Straggler { return s.of }
+func (s *secondPass) Stragglers() []Straggler { return s.stragglers }
 
 // running returns when the logs of a direction ran, without gaps in their records.
 func (w *Watch) running(direction string) (out []span) {
 	for _, l := range w.run.Logs {
 		for d := range fiolog.Direction(fiolog.Directions) {
 			dir := &l.Dirs[d]
-			if d.String() != direction || !dir.Some {
+			if d.String() != direction || !dir.HasIO {
 				continue
 			}
 			at := l.Start

@@ -84,7 +84,7 @@ func TestTail(t *testing.T) {
 				r := &some[i]
 				dimension, _ := strings.CutSuffix(r.Scope, "+direction")
 				d := slices.Index(dimensions, dimension)
-				if d < 0 || r.Tail == nil {
+				if d < 0 || r.TailPart == nil {
 					continue
 				}
 				value := [3]string{r.Dims.Host, r.Dims.Job, r.Dims.Log}[d]
@@ -99,10 +99,10 @@ func TestTail(t *testing.T) {
 				}
 				want := p99(rest.at[at], r.Dims.Direction)
 				name := fmt.Sprintf("%s at %d: %s, %s", filepath.Base(folder), at, key, r.Dims.Direction)
-				if compared++; want == nil && r.Tail.Without != -1 {
-					t.Errorf("%s: without is %v, and there are no others", name, r.Tail.Without)
+				if compared++; want == nil && r.TailPart.Without != -1 {
+					t.Errorf("%s: without is %v, and there are no others", name, r.TailPart.Without)
 				} else if want != nil {
-					same(t, name, &r.Tail.Without, want)
+					same(t, name, &r.TailPart.Without, want)
 				}
 			}
 		}

@@ -63,7 +63,7 @@ func (p *peers) Stragglers() []Straggler {
 	var found []candidate
 	for _, g := range p.groups {
 		if len(g.values) > 1 && !p.repeats(g) {
-			g.open = p.open != nil && p.open(g.direction)
+			g.openLoop = p.openLoop != nil && p.openLoop(g.direction)
 			found = append(found, g.candidates()...)
 		}
 	}
@@ -118,8 +118,8 @@ func strongest(found []candidate) (out []candidate) {
 	return out
 }
 
-// mostly is the share of the excess of a host or job from which on it is attributed to a single log.
-const mostly = 0.8
+// minLogShare is the share of the excess of a host or job from which on it is attributed to a single log.
+const minLogShare = 0.8
 
 // covered reports whether another finding describes the same excess better.
 func (c *candidate) covered(by *candidate) bool {
@@ -132,7 +132,7 @@ func (c *candidate) covered(by *candidate) bool {
 			log.group.parents[log.value][d] == whole.group.values[whole.value]
 	}
 	alone := func(log, whole *candidate) bool {
-		return log.excess >= mostly*whole.excess && log.excess < 0.999*whole.excess
+		return log.excess >= minLogShare*whole.excess && log.excess < 0.999*whole.excess
 	}
 	return of(c, by) && !alone(c, by) || of(by, c) && alone(by, c)
 }
@@ -168,16 +168,16 @@ func (g *group) candidates() []candidate {
 	if len(windows) == 0 {
 		return nil
 	}
-	drift := g.drift()
+	ratios := g.latencyRatios()
 	var out []candidate
 	for percentile := range Percentiles {
-		out = append(out, g.tails(percentile, windows, drift)...)
+		out = append(out, g.tails(percentile, windows, ratios)...)
 	}
-	return append(out, g.slow(windows, drift)...)
+	return append(out, g.slow(windows, ratios)...)
 }
 
 // tails finds the values with more than their share of the I/Os above a percentile.
-func (g *group) tails(percentile int, windows []window, drift *drift) (out []candidate) {
+func (g *group) tails(percentile int, windows []window, ratios *latencyRatios) (out []candidate) {
 	sums := make([][]tally, len(g.values))
 	for v := range g.values {
 		sums[v] = g.tallies(v, percentile)
@@ -213,14 +213,14 @@ func (g *group) tails(percentile int, windows []window, drift *drift) (out []can
 			p:     min(upperTail(z)*float64(len(windows)), 1),
 			share: all.above / all.allAbove, expected: all.expected / all.allAbove,
 			lift:   [3]float64{all.lift(), all.lift() * math.Exp(-half), all.lift() * math.Exp(half)},
-			factor: drift.factor(v, w), atLoad: drift.atLoad, excess: excess})
+			factor: ratios.factor(v, w), atLoad: ratios.atLoad, excess: excess})
 	}
 	return out
 }
 
-// drift measures how much slower each value is than its peers: running sums of the logarithm of its median latency
-// over the median of the others'.
-type drift struct {
+// latencyRatios measure how much slower each value is than its peers: running sums of the logarithm of its median
+// latency over the median of the others'.
+type latencyRatios struct {
 	sums    [][]float64 // by value, then block
 	counts  [][]float64 // number of blocks in sums
 	spreads spreads
@@ -231,9 +231,9 @@ type drift struct {
 // fewest is the least number of I/Os from which a median is computed.
 const fewest = 10
 
-func (g *group) drift() *drift {
+func (g *group) latencyRatios() *latencyRatios {
 	d := g.ratios(make([]float64, len(g.values)))
-	if g.open {
+	if g.openLoop {
 		if expected := g.byLoad(d); expected != nil {
 			d = g.ratios(expected)
 			d.atLoad = true
@@ -244,9 +244,9 @@ func (g *group) drift() *drift {
 }
 
 // ratios returns a drift without spreads. It subtracts the expected logarithm from that of each value's median.
-func (g *group) ratios(expected []float64) *drift {
+func (g *group) ratios(expected []float64) *latencyRatios {
 	k, n := len(g.values), len(g.blocks)
-	d := &drift{sums: make([][]float64, k), counts: make([][]float64, k)}
+	d := &latencyRatios{sums: make([][]float64, k), counts: make([][]float64, k)}
 	for v := range k {
 		d.sums[v], d.counts[v] = make([]float64, n+1), make([]float64, n+1)
 	}
@@ -272,7 +272,7 @@ func (g *group) ratios(expected []float64) *drift {
 }
 
 // z returns the significance of a mean of logarithms over length blocks, as a standard normal deviate.
-func (d *drift) z(mean float64, length int) float64 { return d.spreads.z(mean, length) }
+func (d *latencyRatios) z(mean float64, length int) float64 { return d.spreads.z(mean, length) }
 
 // othersMedian returns the median of sorted without one element equal to v.
 func othersMedian(sorted []float64, v float64) float64 {
@@ -288,7 +288,7 @@ func othersMedian(sorted []float64, v float64) float64 {
 }
 
 // mean returns the mean of the logarithms in w; NaN if more than half of them are missing.
-func (d *drift) mean(v int, w window) float64 {
+func (d *latencyRatios) mean(v int, w window) float64 {
 	n := d.counts[v][w.to] - d.counts[v][w.from]
 	if 2*n < float64(w.to-w.from) {
 		return math.NaN()
@@ -297,7 +297,7 @@ func (d *drift) mean(v int, w window) float64 {
 }
 
 // withoutWorst returns the mean of the logarithms in w except the highest.
-func (d *drift) withoutWorst(v int, w window) float64 {
+func (d *latencyRatios) withoutWorst(v int, w window) float64 {
 	worst := math.Inf(-1)
 	for t := w.from; t < w.to; t++ {
 		if one := d.sums[v][t+1] - d.sums[v][t]; d.counts[v][t+1] > d.counts[v][t] {
@@ -314,7 +314,7 @@ func (d *drift) withoutWorst(v int, w window) float64 {
 // repeated returns an upper bound of the probability that a value has quanta as slow as those of w by chance, if each
 // were drawn from its peers' quanta at any time: where single quanta often are that slow, a few in a row mean little.
 // It is a union bound over k: the least probability that k quanta are as slow as the k slowest, times their number.
-func (d *drift) repeated(v int, w window) float64 {
+func (d *latencyRatios) repeated(v int, w window) float64 {
 	one := func(u, t int) (ratio float64, known bool) {
 		return d.sums[u][t+1] - d.sums[u][t], d.counts[u][t+1] > d.counts[u][t]
 	}
@@ -358,7 +358,7 @@ func (d *drift) repeated(v int, w window) float64 {
 
 // gain returns how much a separate level in w improves the fit of the logarithms: the decrease of the sum of squares.
 // It is 0 if that level is below the peers'.
-func (d *drift) gain(v int, w window) float64 {
+func (d *latencyRatios) gain(v int, w window) float64 {
 	n := d.counts[v][w.to] - d.counts[v][w.from]
 	if n == 0 {
 		return 0
@@ -371,13 +371,13 @@ func (d *drift) gain(v int, w window) float64 {
 const leastSpread = 1.0 / 64
 
 // factor returns how much slower a value was in w, with confidence limits.
-func (d *drift) factor(v int, w window) [3]float64 {
+func (d *latencyRatios) factor(v int, w window) [3]float64 {
 	m, half := d.mean(v, w), z95*d.spreads.at(w).scale
 	return [3]float64{math.Exp(m), math.Exp(m - half), math.Exp(m + half)}
 }
 
 // slow finds the values whose median latency is above their peers'.
-func (g *group) slow(windows []window, d *drift) (out []candidate) {
+func (g *group) slow(windows []window, d *latencyRatios) (out []candidate) {
 	for v := range g.values {
 		score := func(w window) float64 {
 			if m := d.mean(v, w); m > math.Log(minFactor) {

@@ -29,12 +29,13 @@ const (
 	mostSlow, mostFewer = 4, 2 / stalled
 	// leastWarmUp is the least factor by which a warm-up differs from the steady level.
 	leastWarmUp = 1.15
-	// surely is the least deviation of a warm-up in standard deviations.
-	surely = 4
-	// inBand is the largest deviation of the steady level in standard deviations.
-	inBand = 2.5
-	// chance is the false positive probability of an incident, for each of p99 and I/Os per second of a direction.
-	chance = 1e-4
+	// minWarmUpZ is the least deviation of a warm-up in standard deviations.
+	minWarmUpZ = 4
+	// maxSteadyZ is the largest deviation of the steady level in standard deviations.
+	maxSteadyZ = 2.5
+	// incidentAlpha is the false positive probability of an incident, for each of p99 and I/Os per second of a
+	// direction.
+	incidentAlpha = 1e-4
 )
 
 // Segment is a time interval of a run in which one direction behaved in one way.
@@ -97,7 +98,7 @@ func newTimeline(geometry fiohist.Geometry, first, interval int64) *timeline {
 }
 
 // Add adds the leaves of the quantum that starts at offset. Quanta come in ascending order, with gaps.
-func (tl *timeline) Add(offset int64, leaves []leaf) { tl.add(offset, new(pools).of(leaves)) }
+func (tl *timeline) Add(offset int64, leaves []leaf) { tl.add(offset, new(pools).collect(leaves)) }
 
 func (tl *timeline) add(offset int64, pooled []pool) {
 	n := int((offset - tl.first) / tl.interval)
@@ -141,8 +142,8 @@ func (tl *timeline) halve() {
 // Directions returns the directions that had I/O, sorted.
 func (tl *timeline) Directions() []string { return slices.Sorted(maps.Keys(tl.by)) }
 
-// course is the time series of one direction, by block.
-type course struct {
+// timeSeries is the time series of one direction, by block.
+type timeSeries struct {
 	*timeline
 	direction string
 	hists     []*fiohist.Hist // nil without I/O
@@ -159,7 +160,7 @@ func (tl *timeline) Segments(running func(direction string) []span) (out []Segme
 		if running != nil {
 			spans = running(d)
 		}
-		out = append(out, tl.course(d, spans).segments()...)
+		out = append(out, tl.timeSeries(d, spans).segments()...)
 	}
 	slices.SortStableFunc(out, func(a, b Segment) int {
 		return cmp.Or(cmp.Compare(a.FromMS, b.FromMS), cmp.Compare(a.Direction, b.Direction))
@@ -167,14 +168,14 @@ func (tl *timeline) Segments(running func(direction string) []span) (out []Segme
 	return out
 }
 
-func (tl *timeline) course(direction string, spans []span) *course {
+func (tl *timeline) timeSeries(direction string, spans []span) *timeSeries {
 	length := tl.interval * int64(tl.fold)
 	n := (tl.quanta + tl.fold - 1) / tl.fold
 	end := tl.first + int64(tl.quanta)*tl.interval
 	if spans == nil {
 		spans = []span{{tl.first, end}}
 	}
-	c := &course{timeline: tl, direction: direction, hists: make([]*fiohist.Hist, n)}
+	c := &timeSeries{timeline: tl, direction: direction, hists: make([]*fiohist.Hist, n)}
 	copy(c.hists, tl.by[direction])
 	share := make([]float64, n) // mean number of logs that ran
 	top := 0.0
@@ -249,7 +250,7 @@ func (s *shift) z(w window) float64 { return s.mean(w) / s.spreads.at(w).scale }
 // steady reports whether the given number of blocks from t on are at the steady level.
 func (s *shift) steady(t, blocks int) bool {
 	w := window{t, min(t+blocks, len(s.off))}
-	return math.Abs(s.mean(w)) <= max(inBand*s.spreads.at(w).scale, leastSpread)
+	return math.Abs(s.mean(w)) <= max(maxSteadyZ*s.spreads.at(w).scale, leastSpread)
 }
 
 // up returns how far w is above the steady level in all series together, in standard deviations of a single block.
@@ -278,7 +279,7 @@ func incidents(series []*shift, least []float64, windows []window) (out []window
 					w, z = one, score
 				}
 			}
-			if upperTail(z)*float64(len(windows)) > chance {
+			if upperTail(z)*float64(len(windows)) > incidentAlpha {
 				break
 			}
 			w = refine(w, n, 1, func(w window) float64 {
@@ -296,7 +297,7 @@ func incidents(series []*shift, least []float64, windows []window) (out []window
 	return out
 }
 
-func (c *course) segments() []Segment {
+func (c *timeSeries) segments() []Segment {
 	n := len(c.hists)
 	windows := scan(n, 1)
 	offs := func(from int) (slow, mid, fewer *shift) {
@@ -311,7 +312,7 @@ func (c *course) segments() []Segment {
 	}
 	begin := window{0, warm}
 	starts := func(s *shift) bool {
-		return math.Abs(s.mean(begin)) >= math.Log(leastWarmUp) && math.Abs(s.z(begin)) >= surely
+		return math.Abs(s.mean(begin)) >= math.Log(leastWarmUp) && math.Abs(s.z(begin)) >= minWarmUpZ
 	}
 	if warm == 0 || warm == n/2 || !starts(slow) && !starts(mid) && !starts(fewer) {
 		warm = 0
@@ -360,7 +361,7 @@ func minus(v []float64, from int) (out []float64) {
 }
 
 // missing returns the logarithm of the steady I/Os per second over those of each block; NaN if unknown.
-func (c *course) missing(from int) (out []float64) {
+func (c *timeSeries) missing(from int) (out []float64) {
 	level := median(slices.DeleteFunc(slices.Clone(c.iops[from:]), math.IsNaN))
 	for _, x := range c.iops {
 		v := math.NaN()
@@ -392,7 +393,7 @@ func merge(windows []window, from int) (out []window) {
 }
 
 // sum adds the blocks of w to a histogram and returns their seconds.
-func (c *course) sum(to *fiohist.Hist, w window) (seconds float64) {
+func (c *timeSeries) sum(to *fiohist.Hist, w window) (seconds float64) {
 	for t := w.from; t < w.to; t++ {
 		to.AddHist(c.hists[t])
 		seconds += c.seconds[t]
@@ -400,7 +401,7 @@ func (c *course) sum(to *fiohist.Hist, w window) (seconds float64) {
 	return seconds
 }
 
-func (c *course) describe(parts []part) (out []Segment) {
+func (c *timeSeries) describe(parts []part) (out []Segment) {
 	var steady fiohist.Hist
 	seconds := 0.0
 	for _, p := range parts {

@@ -422,7 +422,7 @@ func (r *Ranks) Empty() bool { return !(r.n > tiny) }
 // Above returns the number of I/Os in buckets above the given one.
 func (r *Ranks) Above(bucket int) float64 {
 	if k := r.reach(bucket); k < len(r.bucket) {
-		return r.n - r.through(k)
+		return r.n - r.runningSum(k)
 	}
 	return 0
 }
@@ -440,8 +440,8 @@ func (r *Ranks) reach(bucket int) int {
 	return from
 }
 
-// through returns the running sum of the first k non-empty buckets.
-func (r *Ranks) through(k int) float64 {
+// runningSum returns the running sum of the first k non-empty buckets.
+func (r *Ranks) runningSum(k int) float64 {
 	if k == 0 {
 		return 0
 	}
@@ -453,7 +453,7 @@ func (r *Ranks) through(k int) float64 {
 func (r *Ranks) find(want float64) (bucket int, count, before float64) {
 	want -= tiny * r.n
 	k := min(sort.SearchFloat64s(r.upTo, want), len(r.upTo)-1)
-	return int(r.bucket[k]), r.count[k], r.through(k)
+	return int(r.bucket[k]), r.count[k], r.runningSum(k)
 }
 
 // Percentile returns the bucket of percentile p, 0 < p < 100, and the latency inside it in ns. r must not be Empty.

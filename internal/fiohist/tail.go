@@ -91,7 +91,7 @@ func (t *Tail) Part(part *Ranks, limits Limits) *Part {
 func (t *Tail) without(part *Ranks, n float64) float64 {
 	all, g, want := &t.all, t.all.geometry, n*t.p/100
 	// upTo is the running sum of the rest up to and including non-empty bucket k of all.
-	upTo := func(k int) float64 { return all.upTo[k] - part.through(part.reach(int(all.bucket[k]))) }
+	upTo := func(k int) float64 { return all.upTo[k] - part.runningSum(part.reach(int(all.bucket[k]))) }
 	at := t.at // close to the result
 	for at < len(all.bucket)-1 && upTo(at) < want-tiny*n {
 		at++

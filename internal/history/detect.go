@@ -5,9 +5,9 @@ import "slices"
 const (
 	// shortest is the least number of runs of a level.
 	shortest = 2
-	// weak is the factor by which the p-value of a split may exceed alpha at first: splits found later may make it
-	// significant.
-	weak = 10
+	// splitSlack is the factor by which the p-value of a split may exceed alpha at first: splits found later may make
+	// it significant.
+	splitSlack = 10
 	// recent is the number of runs at the end whose p-values are not corrected for the length of the series. Before
 	// them, a longer series has more chances of a false positive, and needs lower p-values.
 	recent = 50
@@ -32,13 +32,13 @@ func (s *series) changes(alpha float64) (found []int) {
 		return nil
 	}
 	sums := newSums(s)
-	s.split(sums, 0, s.runs, weak*alpha, &found)
+	s.split(sums, 0, s.runs, splitSlack*alpha, &found)
 	slices.Sort(found)
 	for len(found) > 0 {
 		least, worst := -1, alpha
 		for i := range found {
 			a, b := s.neighbours(found, i)
-			if p := s.test(a, found[i], b) * s.chances(found[i]); p > worst {
+			if p := s.test(a, found[i], b) * s.lengthCorrection(found[i]); p > worst {
 				least, worst = i, p
 			}
 		}
@@ -50,8 +50,8 @@ func (s *series) changes(alpha float64) (found []int) {
 	return found
 }
 
-// chances returns the factor by which false positives at run m are more likely than in a short series.
-func (s *series) chances(m int) float64 {
+// lengthCorrection returns the factor by which false positives at run m are more likely than in a short series.
+func (s *series) lengthCorrection(m int) float64 {
 	if m >= s.runs-recent {
 		return 1
 	}
@@ -80,7 +80,7 @@ func (s *series) split(sums *sums, a, b int, alpha float64, found *[]int) {
 			}
 		}
 	}
-	if at < 0 || s.test(a, at, until)*s.chances(at) > alpha {
+	if at < 0 || s.test(a, at, until)*s.lengthCorrection(at) > alpha {
 		return
 	}
 	*found = append(*found, at)

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// certain is the p-value below which a step is a change. It gives a false positive rate of 1 to 2 % for a history
-	// of 50 runs.
-	certain = 0.0005
-	// certainShape is the same for whole histograms.
-	certainShape = 0.0001
+	// valueAlpha is the p-value below which a step is a change. It gives a false positive rate of 1 to 2 % for a
+	// history of 50 runs.
+	valueAlpha = 0.0005
+	// histogramAlpha is the same for whole histograms.
+	histogramAlpha = 0.0001
 	// confidence is the confidence level of the limits of a change.
 	confidence = 0.95
 	// leastSpread is the least standard deviation between runs, as a share. Runs at a fixed rate agree to many
@@ -237,12 +237,12 @@ func analyse(s *Series, m Metric) Result {
 	if m.Name == Histogram {
 		l = newShapes(s, m.Direction, known)
 	} else {
-		l = newLogs(r.Runs, known)
+		l = newLogValues(r.Runs, known)
 	}
 	look := series{runs: len(known), distance: l.distance, test: func(a, m, b int) float64 {
 		return l.step(a, m, b).p()
 	}}
-	found := look.changes(l.certain())
+	found := look.changes(l.alpha())
 	l.fill(r.Runs, known, found)
 	for i, at := range found {
 		a, b := look.neighbours(found, i)
@@ -301,8 +301,8 @@ type levels interface {
 	distance(i, j int) float64
 	// step returns the step from the runs [a, m) to the runs [m, b).
 	step(a, m, b int) step
-	// certain returns the p-value below which a step is a change.
-	certain() float64
+	// alpha returns the p-value below which a step is a change.
+	alpha() float64
 	// fill sets the values that depend on the levels.
 	fill(points []Point, known, found []int)
 }
@@ -325,16 +325,16 @@ func newStep(before, after []float64, least float64) step {
 // p returns the p-value of Student's t-test with pooled variance.
 func (s step) p() float64 { return student.Tail(math.Abs(s.change)/s.se, s.freedom) }
 
-// logs are the logarithms of values.
-type logs struct {
+// logValues are the logarithms of values.
+type logValues struct {
 	x []float64
 	// spread is a robust estimate of the standard deviation of a run, from the differences of neighbours. It is a
 	// lower bound for each level, whose runs may be alike by chance.
 	spread float64
 }
 
-func newLogs(points []Point, known []int) *logs {
-	l := &logs{spread: leastSpread}
+func newLogValues(points []Point, known []int) *logValues {
+	l := &logValues{spread: leastSpread}
 	var steps []float64
 	for n, i := range known {
 		l.x = append(l.x, math.Log(*points[i].Value))
@@ -350,10 +350,10 @@ func newLogs(points []Point, known []int) *logs {
 	return l
 }
 
-func (l *logs) distance(i, j int) float64 { return math.Abs(l.x[i] - l.x[j]) }
+func (l *logValues) distance(i, j int) float64 { return math.Abs(l.x[i] - l.x[j]) }
 
-func (l *logs) step(a, m, b int) step { return newStep(l.x[a:m], l.x[m:b], l.spread) }
+func (l *logValues) step(a, m, b int) step { return newStep(l.x[a:m], l.x[m:b], l.spread) }
 
-func (l *logs) certain() float64 { return certain }
+func (l *logValues) alpha() float64 { return valueAlpha }
 
-func (l *logs) fill([]Point, []int, []int) {}
+func (l *logValues) fill([]Point, []int, []int) {}

@@ -162,7 +162,7 @@ func TestAnalyse(t *testing.T) {
 		var at []int
 		for _, c := range r.Changes {
 			at = append(at, c.Index)
-			if c.Run != r.Runs[c.Index].ID || !(c.Low <= c.Change && c.Change <= c.High) || !(c.P <= certain) ||
+			if c.Run != r.Runs[c.Index].ID || !(c.Low <= c.Change && c.Change <= c.High) || !(c.P <= valueAlpha) ||
 				math.Abs(c.After/c.Before-1-c.Change) > 1e-9 {
 				t.Errorf("%s: %+v", tt.name, c)
 			}

@@ -105,7 +105,7 @@ func (s *shapes) step(a, m, b int) step {
 	return st
 }
 
-func (s *shapes) certain() float64 { return certainShape }
+func (s *shapes) alpha() float64 { return histogramAlpha }
 
 // fill sets the value of each run to its distance from the mean of the first level without this run.
 func (s *shapes) fill(points []Point, known, found []int) {

@@ -135,22 +135,22 @@ type Target struct {
 	cfg   *Config
 	state chan []byte // status to be stored, only the newest
 
-	mu     sync.Mutex // guards the following fields and the statistics
-	phase  State      // preparing, learning (running), failing (could not be opened)
-	series [operations]*series
-	failed [operations]string // the error reported last, "" if the operation works
-	hung   *Hang
-	now    counts // of this interval
-	events [operations]opCounts
-	total  counts // of earlier intervals
-	errors [operations]map[string]int64
-	worst  State   // of the last report
-	all    float64 // of the last report
-	last   [operations][3]Window
-	bad    bool      // of the last Change
-	was    time.Time // when bad began to hold
-	differ int       // consecutive reports that contradict bad
-	since  time.Time // start of the first of these
+	mu             sync.Mutex // guards the following fields and the statistics
+	phase          State      // preparing, learning (running), failing (could not be opened)
+	series         [operations]*series
+	failed         [operations]string // the error reported last, "" if the operation works
+	hung           *Hang
+	now            counts // of this interval
+	events         [operations]opCounts
+	total          counts // of earlier intervals
+	errors         [operations]map[string]int64
+	worst          State   // of the last report
+	all            float64 // of the last report
+	last           [operations][3]Window
+	bad            bool      // of the last Change
+	badSince       time.Time // when bad began to hold
+	contradictions int       // consecutive reports that contradict bad
+	since          time.Time // start of the first of these
 }
 
 // Hang is an operation that has been running for longer than the deadline.

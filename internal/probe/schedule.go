@@ -19,10 +19,10 @@ type event struct {
 type eventKind int
 
 const (
-	begins  eventKind = iota // an operation starts
-	ended                    // it ended, with a sample
-	through                  // the round ended
-	closed                   // the files are closed
+	begins     eventKind = iota // an operation starts
+	ended                       // it ended, with a sample
+	roundEnded                  // the round ended
+	closed                      // the files are closed
 )
 
 // schedule starts a round at each due time, start + n x Every, and never waits for one.
@@ -41,11 +41,11 @@ func (t *Target) schedule(ctx context.Context, files Files, start time.Time) {
 	t.phase = StateLearning
 	t.restore(files.Kept())
 	t.mu.Unlock()
-	rounds, events, gone := make(chan time.Duration), make(chan event), make(chan struct{})
+	rounds, events, scheduleEnded := make(chan time.Duration), make(chan event), make(chan struct{})
 	end := sync.OnceFunc(func() { close(rounds) })
-	defer close(gone)
+	defer close(scheduleEnded)
 	defer end()
-	go t.work(files, rounds, events, gone)
+	go t.work(files, rounds, events, scheduleEnded)
 
 	every := t.cfg.Every
 	next := start
@@ -98,7 +98,7 @@ func (t *Target) schedule(ctx context.Context, files Files, start time.Time) {
 				deadline.Stop()
 				t.recover(e.sample.Op)
 				t.sample(e.sample)
-			case through:
+			case roundEnded:
 				deadline.Stop()
 				t.recover(op)
 				if e.err != nil {
@@ -126,11 +126,11 @@ func (t *Target) schedule(ctx context.Context, files Files, start time.Time) {
 }
 
 // work performs the operations of the rounds, and then closes the files.
-func (t *Target) work(files Files, rounds <-chan time.Duration, events chan<- event, gone <-chan struct{}) {
+func (t *Target) work(files Files, rounds <-chan time.Duration, events chan<- event, scheduleEnded <-chan struct{}) {
 	send := func(e event) {
 		select {
 		case events <- e:
-		case <-gone: // the schedule has ended
+		case <-scheduleEnded: // the schedule has ended
 		}
 	}
 	// keep stores the status if there is a new one. It counts as a create operation,
@@ -161,7 +161,7 @@ func (t *Target) work(files Files, rounds <-chan time.Duration, events chan<- ev
 		} else {
 			err = nil // already reported
 		}
-		send(event{kind: through, err: err})
+		send(event{kind: roundEnded, err: err})
 	}
 	if err := files.Keep(t.kept(time.Now())); err != nil {
 		t.cfg.OnChange(t, fmt.Sprintf("its status could not be stored: %v", err))

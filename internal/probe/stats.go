@@ -223,10 +223,10 @@ func (t *Target) change(r *Report) *Change {
 	case !known:
 		return nil // neither good nor bad
 	case bad == t.bad:
-		t.differ = 0
+		t.contradictions = 0
 		return nil
 	}
-	if t.differ++; t.differ == 1 {
+	if t.contradictions++; t.contradictions == 1 {
 		t.since = r.End.Add(-r.Length)
 		if r.State != StateHung {
 			return nil
@@ -238,9 +238,9 @@ func (t *Target) change(r *Report) *Change {
 		took := r.End.Sub(r.Hung.Since).Round(time.Millisecond)
 		c.Text = fmt.Sprintf("this file system hangs: a %s has been running for %v", r.Hung.Op, took)
 	case !bad:
-		c.Text += fmt.Sprintf("; the trouble lasted %v", t.since.Sub(t.was))
+		c.Text += fmt.Sprintf("; the trouble lasted %v", t.since.Sub(t.badSince))
 	}
-	t.bad, t.was, t.differ = bad, t.since, 0
+	t.bad, t.badSince, t.contradictions = bad, t.since, 0
 	return c
 }
 

@@ -20,10 +20,10 @@ import (
 type Renderer struct {
 	pipeline.Discard
 	Options
-	run *pipeline.Run
-	out *bufio.Writer
-	nth int // number of the current kind of latency, from 1
-	Of  int // number of kinds that follow each other
+	run   *pipeline.Run
+	out   *bufio.Writer
+	nth   int // number of the current kind of latency, from 1
+	Kinds int // number of kinds that follow each other
 	// begin, row and end implement the format.
 	begin func() error
 	row   func(q *pipeline.Quantum, r *pipeline.Row) error
@@ -45,7 +45,7 @@ type Options struct {
 
 // New returns a Renderer that prints to out.
 func New(o Options, out *bufio.Writer) *Renderer {
-	r := &Renderer{Options: o, out: out, Of: 1, begin: func() error { return nil },
+	r := &Renderer{Options: o, out: out, Kinds: 1, begin: func() error { return nil },
 		end: func(*pipeline.Summary) error { return nil }}
 	if o.Format == "csv" && o.Unit == "auto" {
 		r.Unit = "us"
@@ -154,7 +154,7 @@ func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 	} else {
 		b = append(b, "null"...)
 	}
-	if t := row.Tail; t != nil {
+	if t := row.TailPart; t != nil {
 		orNull := func(name string, v float64, known bool) {
 			if b = append(b, name...); known {
 				b = number(b, v)
@@ -270,7 +270,7 @@ func (r *Renderer) json() {
 			return err
 		}
 		open := "{"
-		if r.Of > 1 { // an object for each kind
+		if r.Kinds > 1 { // an object for each kind
 			open = map[bool]string{true: "[{", false: ",{"}[r.nth == 1]
 		}
 		rows = 0
@@ -292,7 +292,7 @@ func (r *Renderer) json() {
 			return err
 		}
 		closing := "}"
-		if r.Of > 1 && r.nth == r.Of {
+		if r.Kinds > 1 && r.nth == r.Kinds {
 			closing = "}]"
 		}
 		_, err = fmt.Fprintf(r.out, "\n],\n\"account\":%s%s\n", ui.PrintableJSON(b), closing)

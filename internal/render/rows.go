@@ -144,7 +144,7 @@ func (r *Renderer) table() {
 	var heads []string
 	var unit []string // by column
 	r.begin = func() error {
-		if r.Of > 1 {
+		if r.Kinds > 1 {
 			r.out.WriteString(r.run.Kind.String() + "\n") //nolint:errcheck // bufio keeps it
 		}
 		heads = nil

@@ -32,7 +32,7 @@ func (s *Sink) about(d *pageData) error {
 			return err
 		}
 		d.Lead = append(d.Lead, prefix+k.lead(syncs))
-		if work := k.work(); work != nil {
+		if work := k.jobTable(); work != nil {
 			work.Title = prefix + work.Title
 			d.Work = append(d.Work, *work)
 		}
@@ -102,8 +102,8 @@ func (s *Sink) lead(syncs *pipeline.Row) string {
 	return text
 }
 
-// work returns the table of the jobs, with a row for each name, set of options and direction.
-func (s *Sink) work() *block {
+// jobTable returns the table of the jobs, with a row for each name, set of options and direction.
+func (s *Sink) jobTable() *block {
 	type did struct {
 		name, options  string
 		hosts          map[string]bool

@@ -136,13 +136,13 @@ func (s *Sink) heatGrid() fiohist.Geometry {
 
 // head describes the data that pack packs. Times of kinds count from the start of the main one.
 func (s *Sink) head() head {
-	late := int64(0)
+	offset := int64(0)
 	if s.runs == nil && s.run.StartKnown && s.main().run.StartKnown {
-		late = s.run.Start - s.main().run.Start
+		offset = s.run.Start - s.main().run.Start
 	}
 	h := head{
-		First: float64(s.run.FirstQuantum+late) / 1e6, Column: float64(s.run.Interval*s.step) / 1e6, Columns: s.col,
-		End:      float64(s.sum.End+late) / 1e6,
+		First: float64(s.run.FirstQuantum+offset) / 1e6, Column: float64(s.run.Interval*s.step) / 1e6, Columns: s.col,
+		End:      float64(s.sum.End+offset) / 1e6,
 		Interval: float64(s.run.Interval) / 1e6, Quanta: s.step, Logs: len(s.run.Logs), Kind: s.run.Kind.String(),
 		Part: s.part(),
 	}
@@ -150,7 +150,7 @@ func (s *Sink) head() head {
 		h.Name = s.runs[slices.Index(s.kinds, s)]
 	}
 	if s.run.StartKnown {
-		h.Start = new(float64(s.run.Start-late) / 1e6)
+		h.Start = new(float64(s.run.Start-offset) / 1e6)
 	}
 	for _, p := range s.run.Percentiles {
 		h.Percentiles = append(h.Percentiles, units.Percentile(p))
@@ -258,28 +258,28 @@ type members struct {
 // members returns the members of a scope value. The first call finds those of all scope values in one pass over the
 // leaves, with one look-up for each combination of dimensions.
 func (s *Sink) members(sc *scope) *members {
-	if s.of == nil {
-		s.of = map[dims]*members{}
+	if s.scopeMembers == nil {
+		s.scopeMembers = map[dims]*members{}
 		splits := map[[4]bool]bool{}
 		for _, sc := range s.scopes {
-			s.of[sc.dims] = new(members)
+			s.scopeMembers[sc.dims] = new(members)
 			splits[sc.dims.split()] = true
 		}
 		for _, l := range s.leaves {
 			for split := range splits {
-				if m := s.of[l.dims.at(split)]; m != nil {
+				if m := s.scopeMembers[l.dims.at(split)]; m != nil {
 					m.leaves, m.limits = append(m.leaves, l), m.limits.Widen(l.limits)
 					m.unknown = m.unknown || !l.limits.Known
 				}
 			}
 		}
-		for _, m := range s.of {
+		for _, m := range s.scopeMembers {
 			if m.unknown {
 				m.limits = fiohist.Limits{}
 			}
 		}
 	}
-	return s.of[sc.dims]
+	return s.scopeMembers[sc.dims]
 }
 
 func (s *Sink) scopeData(sc *scope) scopeData {

@@ -27,13 +27,13 @@ var kindsJS string
 type page struct {
 	w        io.Writer
 	o        Options
-	kinds    []*Sink     // kinds of one run, sorted as in through by finished; or runs of one kind
+	kinds    []*Sink     // kinds of one run, sorted as in kindOrder by finished; or runs of one kind
 	runs     []string    // names of the runs; nil for kinds of one run
 	compared *Comparison // of the runs
 	packs    int         // how often the data was packed until the page was small enough
 }
 
-var through = []fiolog.Kind{fiolog.Slat, fiolog.Clat, fiolog.Lat}
+var kindOrder = []fiolog.Kind{fiolog.Slat, fiolog.Clat, fiolog.Lat}
 
 // part is the name of a kind, or the letter of a run, where there are several.
 func (s *Sink) part() string {
@@ -68,7 +68,7 @@ func (p *page) finished() error {
 	}
 	if p.runs == nil {
 		slices.SortFunc(p.kinds, func(a, b *Sink) int {
-			return slices.Index(through, a.run.Kind) - slices.Index(through, b.run.Kind)
+			return slices.Index(kindOrder, a.run.Kind) - slices.Index(kindOrder, b.run.Kind)
 		})
 	}
 	if p.o.Compared != nil {
@@ -145,15 +145,15 @@ type table struct {
 	Rows  [][]cell
 }
 
-// wholeKind has the statistics of one kind and direction over the whole run.
-type wholeKind struct {
+// kindStats has the statistics of one kind and direction over the whole run.
+type kindStats struct {
 	fiohist.Stats
 	mean, ios float64 // the mean and its number of I/Os
 	exact     bool    // the mean is exact
 }
 
-// wholeOf returns false if the run has no such direction.
-func (s *Sink) wholeOf(direction string) (w wholeKind, ok bool) {
+// kindStatsOf returns false if the run has no such direction.
+func (s *Sink) kindStatsOf(direction string) (w kindStats, ok bool) {
 	sc := s.scopeAt[dims{Direction: direction}]
 	if sc == nil {
 		return w, false
@@ -172,7 +172,7 @@ func (s *Sink) wholeOf(direction string) (w wholeKind, ok bool) {
 	return w, true
 }
 
-func (w *wholeKind) meanCell() cell {
+func (w *kindStats) meanCell() cell {
 	if w.Empty() {
 		return cell{Text: "–"}
 	}
@@ -220,10 +220,10 @@ func (p *page) sideBySide() *sideBySide {
 	exact, rough := false, false
 	for _, direction := range []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(),
 		fiolog.Trim.String()} {
-		of := map[fiolog.Kind]wholeKind{}
+		byKind := map[fiolog.Kind]kindStats{}
 		for _, s := range p.kinds {
-			w, ok := s.wholeOf(direction)
-			if of[s.run.Kind] = w; !ok {
+			w, ok := s.kindStatsOf(direction)
+			if byKind[s.run.Kind] = w; !ok {
 				continue
 			}
 			exact, rough = exact || w.exact, rough || !w.exact && !w.Empty()
@@ -238,8 +238,8 @@ func (p *page) sideBySide() *sideBySide {
 			}
 			out.Whole.Rows = append(out.Whole.Rows, row)
 		}
-		if slat, clat, lat := of[fiolog.Slat], of[fiolog.Clat], of[fiolog.Lat]; p.runs == nil &&
-			len(of) == len(through) && !clat.Empty() && !lat.Empty() {
+		if slat, clat, lat := byKind[fiolog.Slat], byKind[fiolog.Clat], byKind[fiolog.Lat]; p.runs == nil &&
+			len(byKind) == len(kindOrder) && !clat.Empty() && !lat.Empty() {
 			sum, gap := slat.mean+clat.mean, fiojson.Gap(slat.mean, clat.mean, lat.mean)
 			out.Sums.Rows = append(out.Sums.Rows, []cell{{Text: direction, Header: true}, slat.meanCell(),
 				clat.meanCell(), number(sum, latency(sum)), lat.meanCell(),

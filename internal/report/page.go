@@ -104,7 +104,7 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 	s.summary(&d)
 	js := pageJS
 	if d.Kinds = s.sideBySide(); d.Kinds != nil {
-		s.more(&d)
+		s.addOthers(&d)
 		before, after, _ := strings.Cut(pageJS, kindsBefore)
 		js = before + kindsJS + kindsBefore + after
 	}
@@ -140,8 +140,8 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 // kindsBefore is the line of pageJS before which kindsJS goes: all is defined, nothing is drawn.
 const kindsBefore = "$('charts').hidden = false;"
 
-// more adds the notes and tables of the other kinds, or runs, to the page.
-func (s *Sink) more(d *pageData) {
+// addOthers adds the notes and tables of the other kinds, or runs, to the page.
+func (s *Sink) addOthers(d *pageData) {
 	heads := func(k *Sink, blocks []block) []block {
 		for i := range blocks {
 			blocks[i].Title = k.part() + ": " + blocks[i].Title

@@ -19,10 +19,10 @@ const (
 	maxCells = 1 << 16
 	// minColumns are kept even above maxCells, as fewer show too little.
 	minColumns = 64
-	// mostCells bounds the cells with fewer columns than that, as with thousands of hosts, whose page has no room for
-	// more columns anyway. fewColumns are always kept.
-	mostCells  = 3 * maxCells
-	fewColumns = 16
+	// hardMaxCells bounds the cells with fewer columns than minColumns, as with thousands of hosts, whose page has no
+	// room for more columns anyway. hardMinColumns are always kept.
+	hardMaxCells   = 3 * maxCells
+	hardMinColumns = 16
 	// maxChanges is the maximum number of breaches and recoveries listed.
 	maxChanges = 200
 	// maxBytes is the maximum size of a page. Only tables with a row for each host may make it larger.
@@ -56,21 +56,21 @@ type Comparison struct {
 type Sink struct {
 	pipeline.Discard
 	*page
-	run     *pipeline.Run
-	sum     *pipeline.Summary // nil until End
-	by      map[string]bool   // true for dimensions with more than one value
-	step    int64             // quanta in a column
-	col     int               // index of the current column; after End, the number of columns
-	columns columns           // the finished ones
-	quanta  int64             // seen so far
-	leaves  []*leaf
-	scopes  []*scope
-	leafAt  map[pipeline.Dims]*leaf
-	scopeAt map[dims]*scope
-	of      map[dims]*members // of the scope values; made on first use
-	rules   []sla.Rule
-	changes []change // the first maxChanges
-	changed int      // number of all changes
+	run          *pipeline.Run
+	sum          *pipeline.Summary // nil until End
+	by           map[string]bool   // true for dimensions with more than one value
+	step         int64             // quanta in a column
+	col          int               // index of the current column; after End, the number of columns
+	columns      columns           // the finished ones
+	quanta       int64             // seen so far
+	leaves       []*leaf
+	scopes       []*scope
+	leafAt       map[pipeline.Dims]*leaf
+	scopeAt      map[dims]*scope
+	scopeMembers map[dims]*members // of the scope values; made on first use
+	rules        []sla.Rule
+	changes      []change // the first maxChanges
+	changed      int      // number of all changes
 }
 
 // change is a breach of a rule or a recovery, at the start of its quantum.
@@ -243,7 +243,7 @@ func (s *Sink) finish() {
 	}
 	s.col++
 	cells := s.col * (len(s.leaves) + len(s.scopes)) * len(s.kinds)
-	many := s.col >= 2*minColumns && cells > maxCells || s.col >= 2*fewColumns && cells > mostCells
+	many := s.col >= 2*minColumns && cells > maxCells || s.col >= 2*hardMinColumns && cells > hardMaxCells
 	if s.col%2 == 0 && (s.col >= s.o.MaxColumns || many) {
 		s.halve()
 	}

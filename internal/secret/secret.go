@@ -18,9 +18,9 @@ type Mask struct{ forms []*regexp.Regexp }
 // shown replaces a secret.
 const shown = "***"
 
-// newSecret returns a Mask of secrets, ignoring empty ones. Overlapping secrets are replaced in
+// newMask returns a Mask of secrets, ignoring empty ones. Overlapping secrets are replaced in
 // the given order.
-func newSecret(secrets ...string) *Mask {
+func newMask(secrets ...string) *Mask {
 	m := new(Mask)
 	for _, s := range secrets {
 		if s != "" {
@@ -43,7 +43,7 @@ func Credentials(username, password, apiKey, serviceToken string) *Mask {
 		_, part, _ := strings.Cut(string(key), ":")
 		secrets = append(secrets, part)
 	}
-	return newSecret(secrets...)
+	return newMask(secrets...)
 }
 
 // Hide returns s with the secrets replaced.

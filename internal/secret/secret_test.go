@@ -52,7 +52,7 @@ func TestHide(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			m := newSecret("", "other", tc.secret)
+			m := newMask("", "other", tc.secret)
 			got := m.Hide("before " + tc.form + " after")
 			if tc.name == "user information" {
 				got = strings.Replace(got, "u:", "", 1)
@@ -88,7 +88,7 @@ func FuzzHide(f *testing.F) {
 		if secret == "" || len(secret) > 500 || strings.Contains(shown, secret) {
 			return
 		}
-		m := newSecret(secret)
+		m := newMask(secret)
 		for _, form := range []string{secret, url.QueryEscape(secret), percent(secret, "%02x")} {
 			if got := m.Hide(before + form + after); !strings.Contains(got, shown) {
 				t.Errorf("%q in %q is %q", secret, before+form+after, got)

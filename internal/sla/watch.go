@@ -14,10 +14,10 @@ type Change struct {
 // consecutive broken quanta, a recovery as many that are ok. Unknown quanta neither
 // count nor interrupt. Each breach and each recovery is reported once.
 type Watch struct {
-	need   int
-	broken bool
-	row    int // consecutive verdicts against the current state
-	since  Change
+	need    int
+	broken  bool
+	streak  int // consecutive verdicts against the current state
+	pending Change
 
 	// Counts of quanta by status, of breaches, and the worst value with its quantum.
 	OK, Unknown, Broken int
@@ -59,35 +59,35 @@ func (w *Watch) Observe(v Verdict, start, end int64) (c Change, changed bool) {
 		return c, false
 	case against:
 	default:
-		w.row = 0
+		w.streak = 0
 		return c, false
 	}
-	if w.row == 0 {
-		w.since = Change{Rule: v.Rule, Breach: !w.broken, Start: start, End: end, First: v}
+	if w.streak == 0 {
+		w.pending = Change{Rule: v.Rule, Breach: !w.broken, Start: start, End: end, First: v}
 	}
-	w.row++
-	if w.row < w.need && !(v.Stalled && v.Rule.For == 0) {
+	w.streak++
+	if w.streak < w.need && !(v.Stalled && v.Rule.For == 0) {
 		return c, false
 	}
-	w.row = 0
+	w.streak = 0
 	w.broken = !w.broken
 	if w.broken {
 		w.Breaches++
 	}
-	w.since.Last = v
-	return w.since, true
+	w.pending.Last = v
+	return w.pending, true
 }
 
-// Ahead returns the breach that a verdict on the quantum from start to end would cause if
+// Preview returns the breach that a verdict on the quantum from start to end would cause if
 // it came next, and leaves the Watch as it is. There is none during a breach, or if the
 // rule demands several quanta.
-func (w *Watch) Ahead(v Verdict, start, end int64) (c Change, breach bool) {
+func (w *Watch) Preview(v Verdict, start, end int64) (c Change, breach bool) {
 	if w.broken || w.need > 1 && v.Rule.For > 0 {
 		return c, false
 	}
 	c = Change{Rule: v.Rule, Breach: true, Start: start, End: end, First: v, Last: v}
-	if w.row > 0 {
-		c.Start, c.End, c.First = w.since.Start, w.since.End, w.since.First
+	if w.streak > 0 {
+		c.Start, c.End, c.First = w.pending.Start, w.pending.End, w.pending.First
 	}
 	return c, true
 }

@@ -41,7 +41,7 @@ func (o *options) add(m *fiojson.Document, e *fiojson.Entry, some bool) {
 	all := map[string]string{}
 	for _, from := range []map[string]string{m.Global, m.HostGlobal[e.Host], e.Options} {
 		for k, v := range from {
-			if k = cmp.Or(aliases[k], k); counts(k) {
+			if k = cmp.Or(aliases[k], k); isRelevant(k) {
 				all[k] = normal(k, v)
 			}
 		}
@@ -53,8 +53,8 @@ func (o *options) add(m *fiojson.Document, e *fiojson.Entry, some bool) {
 	}
 }
 
-// counts reports whether an option changes how a request is served.
-func counts(option string) bool {
+// isRelevant reports whether an option changes how a request is served.
+func isRelevant(option string) bool {
 	return !slices.Contains(ignored, option) &&
 		!slices.ContainsFunc(ignoredPrefixes, func(p string) bool { return strings.HasPrefix(option, p) })
 }
@@ -80,7 +80,7 @@ func (o *options) values(summary *pipeline.MetaSummary) map[string]string {
 	}
 	if summary != nil {
 		for name, values := range summary.Options {
-			if k := cmp.Or(aliases[name], name); seen[k] == nil && counts(k) {
+			if k := cmp.Or(aliases[name], name); seen[k] == nil && isRelevant(k) {
 				for _, v := range values {
 					add(k, normal(k, v))
 				}

@@ -136,9 +136,9 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 // FromTotals makes the rows of a run of which there is only fio's JSON, split by host and job according to by. pick
 // must not restrict the time. bins reports whether all of the JSON has histograms (json+), without which there are no
 // percentiles.
-func FromTotals(whole *ingest.Totals, kind fiolog.Kind, by []string, percentiles []float64, pick *pipeline.Pick) (
+func FromTotals(totals *ingest.Totals, kind fiolog.Kind, by []string, percentiles []float64, pick *pipeline.Pick) (
 	rows []Row, bins bool, err error) {
-	t := &ingest.Totals{Root: whole.Root, ID: whole.ID, Metas: pick.Metas(whole.Metas)}
+	t := &ingest.Totals{Root: totals.Root, ID: totals.ID, Metas: pick.Metas(totals.Metas)}
 	bins = true
 	for _, g := range groupsOf(t, by) {
 		all := sums{}
@@ -373,7 +373,7 @@ func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary, pic
 	if r.Mean != nil && r.IOPS != nil {
 		r.Concurrency = known(*r.Mean * *r.IOPS / 1e9)
 	}
-	bytes, whole := 0.0, r.Log == ""
+	bytes, bytesKnown := 0.0, r.Log == ""
 	var jobs options
 	for _, m := range metas {
 		for i := range m.Entries {
@@ -381,7 +381,7 @@ func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary, pic
 			if r.Job != "" && r.Job != e.JobName || r.Host != "" && e.Host != "" && e.Host != r.Host {
 				continue
 			}
-			whole = whole && (r.Host == "" || e.Host != "")
+			bytesKnown = bytesKnown && (r.Host == "" || e.Host != "")
 			ios := uint64(0)
 			for d := range e.Dirs {
 				if name := fiolog.Direction(d).String(); r.Direction == name || r.Direction == pipeline.All &&
@@ -401,7 +401,7 @@ func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary, pic
 	}
 	r.Options = jobs.values(summary)
 	switch {
-	case bytes > 0 && whole && !pick.Timed() && r.Seconds != nil && *r.Seconds > 0:
+	case bytes > 0 && bytesKnown && !pick.Timed() && r.Seconds != nil && *r.Seconds > 0:
 		r.BytesPerSecond = known(bytes / *r.Seconds)
 	case r.IOPS != nil && r.Direction != syncKind:
 		if size, ok := blockSize(r.Options["bs"], r.Direction); ok {

@@ -19,7 +19,7 @@ type File struct {
 	*os.File
 	root       *os.Root
 	temp, name string
-	alone      bool // the file owns root
+	ownsRoot   bool // the file owns root
 }
 
 const (
@@ -70,7 +70,7 @@ func CreateAt(path string) (*File, error) {
 		_ = root.Close()
 		return nil, err
 	}
-	f.alone = true
+	f.ownsRoot = true
 	return f, nil
 }
 
@@ -90,7 +90,7 @@ func (f *File) Discard() error {
 }
 
 func (f *File) leave() error {
-	if f.alone {
+	if f.ownsRoot {
 		return f.root.Close()
 	}
 	return nil

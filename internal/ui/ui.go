@@ -56,7 +56,7 @@ type UI struct {
 	bar    *progressbar.ProgressBar
 	// painted is how many lines of Paint are on the terminal.
 	painted int
-	held    []alike
+	held    []similarWarnings
 	holding int // how many times Hold is in force
 }
 

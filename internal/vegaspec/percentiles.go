@@ -45,13 +45,13 @@ func (c Percentiles) Spec() Spec {
 		return M{"field": field, "type": "quantitative", "scale": M{"type": "log", "nice": false, "padding": edge},
 			"axis": axis}
 	}
-	sure := calculate("confidence", "(isValid(datum.lower) ? "+latency("datum.lower")+" : '?') + ' to ' + "+
+	ci := calculate("confidence", "(isValid(datum.lower) ? "+latency("datum.lower")+" : '?') + ' to ' + "+
 		"(isValid(datum.upper) ? "+latency("datum.upper")+" : 'unknown')")
-	sureTip := tip("confidence", "nominal", "95 % confidence")
+	ciTip := tip("confidence", "nominal", "95 % confidence")
 	if c.Merged {
-		sure = calculate("confidence", "format(datum.n, ',') + (isNumber(toNumber(substring(datum.p, 1))) && datum.n "+
+		ci = calculate("confidence", "format(datum.n, ',') + (isNumber(toNumber(substring(datum.p, 1))) && datum.n "+
 			"* (1 - toNumber(substring(datum.p, 1)) / 100) < 10 ? ', fewer than 10 above' : '')")
-		sureTip = tip("confidence", "nominal", "I/Os")
+		ciTip = tip("confidence", "nominal", "I/Os")
 	}
 	value := tip("v", "quantitative", "ns")
 	if c.Ratio {
@@ -80,13 +80,13 @@ func (c Percentiles) Spec() Spec {
 				Transform: []M{
 					filter("isValid(datum.v)"),
 					calculate("latency", words),
-					sure,
+					ci,
 					calculate("time", c.Axis.words("datum.t")),
 				},
 				Mark: M{"type": "point", "filled": true, "size": 20, "opacity": 1, "clip": true},
 				Encoding: M{"x": x, "y": y("v"), "color": color, "tooltip": []M{
 					tip("p", "nominal", "percentile"), tip("latency", "nominal", "latency"),
-					sureTip, value, tip("time", "nominal", "at")}},
+					ciTip, value, tip("time", "nominal", "at")}},
 			},
 			{ // the SLA
 				Transform: []M{filter("isValid(datum.limit)"), calculate("within",

@@ -78,13 +78,13 @@ type key struct {
 
 // entry is what is known of one.
 type entry struct {
-	log     quanta.Member
-	align   *quanta.Aligner
-	end     int64 // end of its last I/O, ns on the run's clock
-	records int64
-	ios     [fiolog.Directions]float64
-	last    float64 // I/Os in the last bucket
-	anew    bool    // fio was restarted: its totals do not cover the whole run
+	log       quanta.Member
+	align     *quanta.Aligner
+	end       int64 // end of its last I/O, ns on the run's clock
+	records   int64
+	ios       [fiolog.Directions]float64
+	last      float64 // I/Os in the last bucket
+	restarted bool    // fio was restarted: its totals do not cover the whole run
 
 	at      int64   // time of its latest counts, ns since 1970
 	runtime int64   // its runtime then, ms
@@ -320,9 +320,9 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 		}
 		back = back || t.N < le.total[d]
 		if t.N > 0 {
-			log.Held[d].Limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
+			log.DirInfo[d].Limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
 		}
-		log.Held[d].None = t.N == 0
+		log.DirInfo[d].KnownIdle = t.N == 0
 	}
 	if moved := at - e.LongestMS*msec - le.start; fell > 0 && le.start > 0 {
 		back = back || 4*fell > had || max(moved, -moved) > 2*int64(l.step())+1e9
@@ -342,7 +342,7 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 	from := le.at
 	if back { // a new fio, whose counters began at 0
 		l.Restarts++
-		le.anew = true // the JSON's totals are of the new one alone
+		le.restarted = true // the JSON's totals are of the new one alone
 		l.warn("job %q: fio's counters were reset at %s (fio restarted); its I/Os are added",
 			errs.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
 		le.counts = [fiolog.Directions][]uint64{}
@@ -369,7 +369,7 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 		if len(c.Count) == 0 {
 			continue
 		}
-		log.Held[d].Some = true
+		log.DirInfo[d].HasIO = true
 		le.records++
 		le.ios[d] += c.Sum()
 		if int(c.Index[len(c.Index)-1]) == fiohist.Fio3.Last() {
@@ -395,9 +395,9 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 		}
 		le.end = max(le.end, to-run.Start)
 	}
-	log.Until = math.MaxInt64
+	log.EndSoFar = math.MaxInt64
 	if e.LongestMS == le.runtime && at > le.at { // it has ended, or has not begun
-		log.Until = min(le.end, le.at-run.Start)
+		log.EndSoFar = min(le.end, le.at-run.Start)
 		if le.runtime == 0 {
 			log.Start = at - run.Start
 		}
@@ -498,7 +498,7 @@ func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
 	}
 	to := l.merge.Done
 	for _, le := range l.logs {
-		le.log.Until = min(le.log.Until, le.end)
+		le.log.EndSoFar = min(le.log.EndSoFar, le.end)
 		to = max(to, le.log.Open.End())
 	}
 	l.run.Metas = []*fiojson.Document{l.logs[0].log.Meta}
@@ -512,9 +512,9 @@ func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
 	a := &l.account
 	counts := make([]pipeline.LogCount, len(l.logs))
 	for i, le := range l.logs {
-		le.log.End, le.log.Dirs = le.end, le.log.Held
+		le.log.End, le.log.Dirs = le.end, le.log.DirInfo
 		counts[i] = pipeline.LogCount{Meta: le.log.Meta, Entry: le.log.Entry, IOs: le.ios}
-		if le.anew {
+		if le.restarted {
 			counts[i].Entry = nil
 		}
 		a.Logs++

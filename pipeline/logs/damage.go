@@ -167,9 +167,9 @@ type verdict struct {
 	garbage []uint16
 	garbled int64
 
-	// spoiled, if not 0, is the line of a damaged log before which records are lost. Without them it cannot be
+	// unrepairableLine, if not 0, is the line of a damaged log before which records are lost. Without them it cannot be
 	// repaired, and none of the direction's records can be used.
-	spoiled int64
+	unrepairableLine int64
 }
 
 // Suspect reports whether a direction of the log could be damaged, by its head or since it came
@@ -286,7 +286,7 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 		all := !slices.ContainsFunc(groups[k], func(l *State) bool { return l.scan.dirs[k.dir].lag.fell })
 		for _, l := range groups[k] {
 			if s := &l.scan.dirs[k.dir]; all || s.lag.fell {
-				l.dirs[k.dir].verdict.spoiled = cmp.Or(s.fellAt, l.scan.lastLine)
+				l.dirs[k.dir].verdict.unrepairableLine = cmp.Or(s.fellAt, l.scan.lastLine)
 			} else {
 				fits[k], proven[l.Meta] = true, true
 			}
@@ -300,7 +300,7 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 		for _, l := range groups[k] {
 			v := &l.dirs[k.dir].verdict
 			// Damage begins with the third record.
-			if lag := &l.scan.dirs[k.dir].lag; v.spoiled == 0 && (lag.suspect() || lag.records <= 2) {
+			if lag := &l.scan.dirs[k.dir].lag; v.unrepairableLine == 0 && (lag.suspect() || lag.records <= 2) {
 				v.repair, v.why = true, "the log holds more than fio counted, no bucket ever falls below its value "+
 					"two records before, and it fits fio's totals once repaired"
 			}
@@ -404,7 +404,7 @@ func judgeUncounted(logs []*State, warn func(string)) {
 			switch {
 			case counted, lag.records < 3, l.dirs[d].verdict.repair:
 			case l.Source.Name.Host == "":
-				if lag.looks() || lag.suspect() && lag.chance >= beyond && lag.falls >= fallen {
+				if lag.looks() || lag.suspect() && lag.chance >= minEvidence && lag.falls >= minFalls {
 					mayBeDamaged([]*State{l}, "no bucket ever falls below its value two records before", warn)
 				}
 			case !lag.suspect():
@@ -412,15 +412,15 @@ func judgeUncounted(logs []*State, warn func(string)) {
 			default:
 				suspects, of = append(suspects, lag), append(of, l)
 				s := lag.smoother()
-				certain = certain || lag.certain() || s >= beyond
+				certain = certain || lag.certain() || s >= minEvidence
 				chance, smoother, falls = chance+lag.chance, smoother+s, falls+lag.falls
 				steps += float64(len(lag.sums) - 2)
 				agree = agree && s >= staircase
 			}
 		}
 	}
-	certain = certain || chance >= beyond && falls >= fallen && 2*smoother > steps ||
-		chance >= 4*beyond && falls >= 4*fallen && 10*smoother > steps || agree && smoother >= beyond
+	certain = certain || chance >= minEvidence && falls >= minFalls && 2*smoother > steps ||
+		chance >= 4*minEvidence && falls >= 4*minFalls && 10*smoother > steps || agree && smoother >= minEvidence
 	switch {
 	case len(suspects) == 0, healthy && !certain:
 	case healthy:
@@ -441,9 +441,9 @@ func judgeUncounted(logs []*State, warn func(string)) {
 }
 
 const (
-	beyond    = 9.0 // minus the natural logarithm of a chance of 1 in 8,000; a host in the log's name adds to it
-	fallen    = 20  // buckets that must fall at lag 1 before the lack of falls at lag 2 counts
-	staircase = 2.0 // what smoother must be in each log if only their sum reaches beyond
+	minEvidence = 9.0 // minus the natural logarithm of a chance of 1 in 8,000; a host in the log's name adds to it
+	minFalls    = 20  // buckets that must fall at lag 1 before the lack of falls at lag 2 counts
+	staircase   = 2.0 // what smoother must be in each log if only their sum reaches minEvidence
 )
 
 // mayBeDamaged warns of logs that cannot be decided on.

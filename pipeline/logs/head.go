@@ -30,7 +30,7 @@ func readHead(l *State) error {
 	}
 	l.in = in
 	room := l.cfg.KeptHead
-	l.keeps = l.Pipe || room > 0 && in.stream.Light()
+	l.keepHead = l.Pipe || room > 0 && in.stream.Light()
 	if l.Pipe {
 		in.raw.tell(l.cfg.Progress)
 	}
@@ -65,18 +65,18 @@ func readHead(l *State) error {
 		l.now = r.Time * msec
 		d.win.waits = append(d.win.waits, stamped{time: l.now})
 		l.Absolute = l.Absolute || r.Time > absoluteFrom
-		if l.keeps {
+		if l.keepHead {
 			l.head.add(r, l.Lines)
 			if room -= recordRoom + len(r.Index); room < 0 && !l.Pipe {
-				l.keeps, l.head = false, kept{}
+				l.keepHead, l.head = false, recordQueue{}
 			}
 		}
 	}
-	if l.keeps {
+	if l.keepHead {
 		in.raw.tell(l.cfg.Progress)
 	}
-	l.more = !ended
-	if ended || !l.keeps {
+	l.beyondHead = !ended
+	if ended || !l.keepHead {
 		if err = l.Close(); err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (l *State) Prepare(ctx context.Context) error {
 	if err := readHead(l); err != nil {
 		return err
 	}
-	if l.cfg.Settings.SkipBad && l.more && !l.Pipe {
+	if l.cfg.Settings.SkipBad && l.beyondHead && !l.Pipe {
 		_, err := scanLog(ctx, l)
 		return err
 	}
@@ -117,8 +117,8 @@ func (l *State) Prepare(ctx context.Context) error {
 
 // startOver makes the log be read from its start again, unless its head is kept.
 func (l *State) startOver() {
-	if !l.keeps {
-		l.again, l.tally = true, tally{}
+	if !l.keepHead {
+		l.reopen, l.tally = true, tally{}
 	}
 }
 
@@ -136,11 +136,11 @@ func (l *State) readFirst() error {
 	if err != nil {
 		return err
 	}
-	l.Geometry, l.more = l.g, true
+	l.Geometry, l.beyondHead = l.g, true
 	l.extra = l.in.reader.ExtraColumns()
 	l.Absolute = r.Time > absoluteFrom
 	l.now = r.Time * msec
-	if l.keeps {
+	if l.keepHead {
 		l.in.raw.tell(l.cfg.Progress)
 		l.head.add(r, l.Lines)
 		return nil

@@ -6,8 +6,8 @@ import (
 	"fiolat/ingest/fiolog"
 )
 
-// kept is a queue of records that wait to be placed. Most buckets take two bytes with their count instead of ten.
-type kept struct {
+// recordQueue holds records that wait to be placed. Most buckets take two bytes with their count instead of ten.
+type recordQueue struct {
 	b       []byte
 	at      int // offset of the first record in b
 	records int
@@ -18,7 +18,7 @@ type kept struct {
 }
 
 // add appends a record; lines is how many were skipped before it.
-func (k *kept) add(r *fiolog.Record, lines int64) {
+func (k *recordQueue) add(r *fiolog.Record, lines int64) {
 	k.of[r.Dir]++
 	k.latest = r.Time
 	if k.at > len(k.b)/2 { // a queue that never runs empty must not grow
@@ -39,7 +39,7 @@ func (k *kept) add(r *fiolog.Record, lines int64) {
 }
 
 // next removes the first record and returns it; it is overwritten by the next call.
-func (k *kept) next() *fiolog.Record {
+func (k *recordQueue) next() *fiolog.Record {
 	value := func() uint64 {
 		v, n := binary.Uvarint(k.b[k.at:])
 		k.at += n
@@ -61,8 +61,8 @@ func (k *kept) next() *fiolog.Record {
 	return r
 }
 
-func (k *kept) each(f func(*fiolog.Record)) {
-	for all := (kept{b: k.b, at: k.at, records: k.records}); all.records > 0; {
+func (k *recordQueue) each(f func(*fiolog.Record)) {
+	for all := (recordQueue{b: k.b, at: k.at, records: k.records}); all.records > 0; {
 		f(all.next())
 	}
 }

@@ -12,7 +12,7 @@ import (
 func TestKept(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
-	var k kept
+	var k recordQueue
 	var want []*fiolog.Record
 	for n := range 100 {
 		r := &fiolog.Record{Time: rng.Int64N(fiolog.MaxTime), Dir: fiolog.Direction(n % fiolog.Directions),

@@ -32,7 +32,7 @@ const absoluteFrom = 1e11
 type opened struct {
 	reader *fiolog.Reader
 	stream *source.Stream
-	raw    *counted
+	raw    *countingReader
 	file   *source.File // nil: standard input
 }
 
@@ -79,7 +79,7 @@ func openLog(l *State) (_ *opened, err error) {
 		raw, err = l.hash(raw, o)
 	}
 	if err == nil {
-		o.raw = &counted{r: raw}
+		o.raw = &countingReader{r: raw}
 		o.stream, err = source.Decompress(o.raw, path, nil)
 	}
 	if err != nil {
@@ -133,14 +133,14 @@ func (l *State) hash(raw io.Reader, o *opened) (io.Reader, error) {
 	return raw, nil
 }
 
-// counted counts the bytes read from r, as stored.
-type counted struct {
+// countingReader counts the bytes read from r, as stored.
+type countingReader struct {
 	r      io.Reader
 	n      int64 // not reported yet
 	report func(int64)
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
 	c.tell(c.report)
@@ -148,7 +148,7 @@ func (c *counted) Read(p []byte) (int, error) {
 }
 
 // tell passes the number of bytes read so far, and from now on that of each read, to report, if not nil.
-func (c *counted) tell(report func(int64)) {
+func (c *countingReader) tell(report func(int64)) {
 	if c.report = report; report != nil {
 		report(c.n)
 		c.n = 0
@@ -174,21 +174,21 @@ type Config struct {
 // State is a log that is being read. One worker at a time owns it.
 type State struct {
 	quanta.Member
-	cfg   *Config
-	g     fiohist.Geometry // the log's own, or what fio's JSON says it would have been
-	in    *opened
-	Pipe  bool         // a read may block until the writer goes on
-	keeps bool         // it is a pipe, or is read on after the head like one
-	file  *source.File // as it was opened first; nil: standard input
-	scan  *scan        // of the whole log, where damage was suspected
-	head  kept         // records read but not placed: its head, if that is kept, and what was read ahead
-	again bool         // it must be opened again and read from its start
-	more  bool         // there is more in the log than the head
-	Ahead int          // parsers that may read ahead
-	Wait  bool         // records that cannot be placed yet wait in head: with many logs that takes less memory
-	over  bool         // the file was read to its end
-	gone  int64        // lines skipped before the record that next returned
-	EOF   bool
+	cfg           *Config
+	g             fiohist.Geometry // the log's own, or what fio's JSON says it would have been
+	in            *opened
+	Pipe          bool         // a read may block until the writer goes on
+	keepHead      bool         // it is a pipe, or is read on after the head like one
+	file          *source.File // as it was opened first; nil: standard input
+	scan          *scan        // of the whole log, where damage was suspected
+	head          recordQueue  // records read but not placed: its head, if that is kept, and what was read ahead
+	reopen        bool         // it must be opened again and read from its start
+	beyondHead    bool         // there is more in the log than the head
+	Ahead         int          // parsers that may read ahead
+	Wait          bool         // records that cannot be placed yet wait in head: with many logs that takes less memory
+	fileEOF       bool         // the file was read to its end
+	skippedBefore int64        // lines skipped before the record that next returned
+	EOF           bool
 
 	dirs    [fiolog.Directions]direction
 	shift   int64 // ns from the log's clock to the run's
@@ -214,25 +214,25 @@ type tally struct {
 
 // direction is one direction of a log.
 type direction struct {
-	verdict verdict
-	lag     lag2 // of the head; then of the whole log, if it is repaired
-	win     windows
-	starts  starts
-	record  stamped // scratch
-	seen    bool    // it has had a record
-	records int64
-	since   int64         // records of the log before the first that waits
-	equal   int64         // records with equal timestamps
-	ios     float64       // as logged, after repair
-	ns      float64       // sum of the latencies of single I/Os
-	opening float64       // the I/Os of the fuller of the first two records
-	until   float64       // the I/Os of both
-	later   float64       // the I/Os of the fullest of the other records
-	first   int64         // stamp of the first record, ms
-	last    int64         // stamp of the last record, ms
-	lines   int64         // lines skipped before the last record came
-	sums    *fiohist.Hist // what was logged, where the tail is to be restored
-	owed    *tail         // what fio counted and no log holds, if that is to be restored
+	verdict     verdict
+	lag         lag2 // of the head; then of the whole log, if it is repaired
+	win         windows
+	starts      starts
+	record      stamped // scratch
+	seen        bool    // it has had a record
+	records     int64
+	since       int64         // records of the log before the first that waits
+	equal       int64         // records with equal timestamps
+	ios         float64       // as logged, after repair
+	ns          float64       // sum of the latencies of single I/Os
+	firstTwoMax float64       // the I/Os of the fuller of the first two records
+	firstTwoSum float64       // the I/Os of both
+	restMax     float64       // the I/Os of the fullest of the other records
+	first       int64         // stamp of the first record, ms
+	last        int64         // stamp of the last record, ms
+	lines       int64         // lines skipped before the last record came
+	sums        *fiohist.Hist // what was logged, where the tail is to be restored
+	tail        *tail         // what fio counted and no log holds, if that is to be restored
 
 	headless bool // its head may be lost
 }
@@ -240,18 +240,18 @@ type direction struct {
 func (l *State) next() (*fiolog.Record, error) {
 	if l.head.records > 0 {
 		r := l.head.next()
-		l.gone = l.head.lines
+		l.skippedBefore = l.head.lines
 		return r, nil
 	}
 	r, err := l.read()
-	l.gone = l.Lines
+	l.skippedBefore = l.Lines
 	return r, err
 }
 
 func (l *State) peek() error {
 	r, err := l.read()
 	if errors.Is(err, io.EOF) {
-		l.over = true
+		l.fileEOF = true
 		return l.Close()
 	}
 	if err == nil {
@@ -283,13 +283,13 @@ const namedSkips = 3
 // Advance reads on until no I/O before target (ns on the run's clock) can come any more, and further
 // as long as fewer than quota histograms are held.
 func (l *State) Advance(target int64, quota int) error {
-	if l.again {
+	if l.reopen {
 		in, err := openLog(l)
 		if err != nil {
 			return err
 		}
 		in.raw.tell(l.cfg.Progress)
-		l.in, l.again = in, false
+		l.in, l.reopen = in, false
 	}
 	if l.in != nil {
 		l.in.reader.ReadAhead(l.Ahead)
@@ -300,7 +300,7 @@ func (l *State) Advance(target int64, quota int) error {
 			return nil
 		}
 		// Only a direction without a record so far can still have I/O before the target.
-		if enough && l.Wait && !l.over && l.mark(false) >= target {
+		if enough && l.Wait && !l.fileEOF && l.mark(false) >= target {
 			if err := l.peek(); err != nil {
 				return err
 			}
@@ -333,7 +333,7 @@ func (l *State) rests() bool {
 // feed checks one record and places it, or lets it wait.
 func (l *State) feed(r *fiolog.Record) error {
 	d := &l.dirs[r.Dir]
-	if d.verdict.spoiled > 0 {
+	if d.verdict.unrepairableLine > 0 {
 		l.now = r.Time * msec
 		return nil
 	}
@@ -350,9 +350,9 @@ func (l *State) feed(r *fiolog.Record) error {
 	d.last = r.Time
 	d.records++
 	stamp, c, single := r.Time*msec, &d.record.counts, !l.Source.Name.Hist
-	d.record.time, d.record.line, d.record.skipped = stamp, r.Line, l.gone-d.lines
+	d.record.time, d.record.line, d.record.skipped = stamp, r.Line, l.skippedBefore-d.lines
 	c.Index, c.Count = r.Index, r.Count
-	d.lines, l.now = l.gone, stamp
+	d.lines, l.now = l.skippedBefore, stamp
 	sum := float64(r.IOs)
 	if r.Line == d.verdict.garbled {
 		c.Drop(d.verdict.garbage)
@@ -375,7 +375,7 @@ func (l *State) feed(r *fiolog.Record) error {
 		if int(c.Index[n]) == l.g.Last() {
 			l.lastBucket += c.Count[n]
 		}
-		limits := &l.Held[r.Dir].Limits
+		limits := &l.DirInfo[r.Dir].Limits
 		if limits.Known && l.Outside == nil && (l.g.Upper(int(c.Index[0])) < limits.Min ||
 			l.g.Lower(int(c.Index[n])) > limits.Max) {
 			l.Outside = l.at(r.Line, "latencies outside the range in fio's JSON",
@@ -383,17 +383,17 @@ func (l *State) feed(r *fiolog.Record) error {
 		}
 	}
 	if !single {
-		l.slowest.add(r, c, l.g, max(d.opening, d.later))
+		l.slowest.add(r, c, l.g, max(d.firstTwoMax, d.restMax))
 	}
 	d.ios += sum
 	if d.records <= 2 {
-		d.opening, d.until = max(d.opening, sum), d.until+sum
+		d.firstTwoMax, d.firstTwoSum = max(d.firstTwoMax, sum), d.firstTwoSum+sum
 	} else {
-		d.later = max(d.later, sum)
+		d.restMax = max(d.restMax, sum)
 	}
 	d.ns += float64(r.NS)
 	if sum > 0 {
-		l.Held[r.Dir].Some = true
+		l.DirInfo[r.Dir].HasIO = true
 	}
 	if d.sums != nil {
 		d.sums.AddAll(c.Index, c.Count, 0, 1)
@@ -529,11 +529,11 @@ func (l *State) finish() error {
 	return l.Close()
 }
 
-// publishHoles adds the holes that were found since the last round to Held.
+// publishHoles adds the holes that were found since the last round to DirInfo.
 func (l *State) publishHoles() {
 	for d := range l.dirs {
-		for _, h := range l.dirs[d].win.holes[len(l.Held[d].Holes):] {
-			l.Held[d].Holes = append(l.Held[d].Holes, pipeline.Span{From: h.From + l.shift, To: h.To + l.shift})
+		for _, h := range l.dirs[d].win.holes[len(l.DirInfo[d].Holes):] {
+			l.DirInfo[d].Holes = append(l.DirInfo[d].Holes, pipeline.Span{From: h.From + l.shift, To: h.To + l.shift})
 		}
 	}
 }
@@ -567,18 +567,18 @@ func (l *State) mark(unseen bool) int64 {
 	}
 	for i := range l.dirs {
 		d := &l.dirs[i]
-		owed := d.owed != nil && !d.owed.done
+		tailPending := d.tail != nil && !d.tail.done
 		switch {
 		case d.seen && !l.EOF:
 			mark = min(mark, l.earliest(d))
-		case d.seen && owed:
+		case d.seen && tailPending:
 			mark = min(mark, d.last*msec)
-		case owed:
+		case tailPending:
 			mark = min(mark, l.Start-l.shift)
-		case l.EOF || l.Held[i].None:
+		case l.EOF || l.DirInfo[i].KnownIdle:
 		case l.head.of[i] > 0:
 			mark = min(mark, l.now-headRecords*l.fallback())
-		case unseen && !l.over:
+		case unseen && !l.fileEOF:
 			read := l.now
 			if l.head.records > 0 {
 				read = l.head.latest * msec
@@ -625,9 +625,9 @@ func (l *State) Ready(g *quanta.Grid, common fiohist.Geometry) {
 	}
 	for d := range l.dirs {
 		if t := l.Entry.Dirs[d].Kind[l.cfg.Settings.Kind]; t.N > 0 {
-			l.Held[d].Limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
+			l.DirInfo[d].Limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
 		} else {
-			l.Held[d].None = l.Entry.Dirs[d].TotalIOs == 0
+			l.DirInfo[d].KnownIdle = l.Entry.Dirs[d].TotalIOs == 0
 		}
 	}
 }
@@ -639,15 +639,15 @@ func (l *State) StartAt(start, shift int64) {
 
 // PublishRound publishes how far the log goes and its new holes, for the merge that runs beside the next round.
 func (l *State) PublishRound() {
-	if l.Until = math.MaxInt64; l.EOF {
-		l.Until = l.Reached
+	if l.EndSoFar = math.MaxInt64; l.EOF {
+		l.EndSoFar = l.Reached
 	}
 	l.publishHoles()
 }
 
 // Keep stores the end and the directions of the log once it has been read.
 func (l *State) Keep() {
-	l.End, l.Dirs = l.Reached, l.Held
+	l.End, l.Dirs = l.Reached, l.DirInfo
 }
 
 // CommonGeometry returns the finest geometry on which all logs can be added up, and gives it to empty logs without one.

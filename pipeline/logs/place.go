@@ -54,18 +54,18 @@ type windows struct {
 	begin int64 // the windows start no earlier: the job's start; farPast if unknown
 	g     fiohist.Geometry
 
-	known bool
-	b     int64 // first completion, ns on the log's clock
-	n     int64 // index of the next record
-	prev  int64 // previous stamp; b before the first
-	waits []stamped
-	late  stamped         // came late by a window or more, and waits for the next record
-	lost  int64           // line of the first record that proves others before it lost; 0: none
-	holes []pipeline.Span // times whose records are lost, ascending
-	sure  int64           // stamp of the last record that came less than a window late
-	pause int64           // the most that a record came late, ns: there was no completion meanwhile
-	line  int64           // of the first record
-	one   bool            // it holds a single I/O
+	known         bool
+	b             int64 // first completion, ns on the log's clock
+	n             int64 // index of the next record
+	prev          int64 // previous stamp; b before the first
+	waits         []stamped
+	lateRecord    stamped         // came late by a window or more, and waits for the next record
+	lossLine      int64           // line of the first record that proves others before it lost; 0: none
+	holes         []pipeline.Span // times whose records are lost, ascending
+	lastOnTime    int64           // stamp of the last record that came less than a window late
+	pause         int64           // the most that a record came late, ns: there was no completion meanwhile
+	line          int64           // of the first record
+	firstHasOneIO bool            // it holds a single I/O
 
 	rest, last fiohist.Sparse // scratch
 }
@@ -137,7 +137,7 @@ func (w *windows) fix(fallback int64) {
 		w.h = fallback
 	}
 	w.b = max(w.begin, w.lowest())
-	w.prev, w.sure, w.known = w.b, w.b, true
+	w.prev, w.lastOnTime, w.known = w.b, w.b, true
 }
 
 // place takes the direction's next record. It passes what is certain of its I/Os, and of those of the record before, to
@@ -148,25 +148,25 @@ func (w *windows) fix(fallback int64) {
 // many as the record before it came late for.
 func (w *windows) place(r *stamped, emit func(portion)) {
 	stamp, number := w.prev, w.n
-	if w.late.line > 0 {
-		stamp, number = w.late.time, w.n+1
+	if w.lateRecord.line > 0 {
+		stamp, number = w.lateRecord.time, w.n+1
 	}
 	if boundary := w.b + (number+1)*w.h; w.exact && r.skipped == 0 && boundary <= stamp && r.many() {
-		if w.lost == 0 {
-			w.lost = r.line
+		if w.lossLine == 0 {
+			w.lossLine = r.line
 		}
-		if w.late.line > 0 {
-			w.late.skipped = math.MaxInt64
+		if w.lateRecord.line > 0 {
+			w.lateRecord.skipped = math.MaxInt64
 		} else {
 			w.n += (stamp-boundary)/w.h + 1
-			w.hole(w.sure, stamp-w.h)
+			w.hole(w.lastOnTime, stamp-w.h)
 		}
 	}
 	w.finish(emit)
 	if w.exact && r.skipped == 0 && r.time-(w.b+(w.n+1)*w.h) >= w.h && r.many() {
-		buffer := w.late.counts
+		buffer := w.lateRecord.counts
 		buffer.Copy(&r.counts)
-		w.late, w.late.counts = *r, buffer
+		w.lateRecord, w.lateRecord.counts = *r, buffer
 		return
 	}
 	w.put(r, emit)
@@ -180,9 +180,9 @@ func (w *windows) hole(from, to int64) {
 
 // finish places the record that waits for the next one, if any.
 func (w *windows) finish(emit func(portion)) {
-	if w.late.line > 0 {
-		w.put(&w.late, emit)
-		w.late.line = 0
+	if w.lateRecord.line > 0 {
+		w.put(&w.lateRecord, emit)
+		w.lateRecord.line = 0
 	}
 }
 
@@ -201,11 +201,11 @@ func (w *windows) put(r *stamped, emit func(portion)) {
 		w.prev = max(w.prev, boundary-w.h)
 	}
 	if t-boundary < w.h {
-		w.sure = t
+		w.lastOnTime = t
 	}
 	w.pause = max(w.pause, t-boundary)
 	if w.n == 0 {
-		w.line, w.one = r.line, c.Sum() == 1 && r.skipped == 0
+		w.line, w.firstHasOneIO = r.line, c.Sum() == 1 && r.skipped == 0
 	}
 	prev := w.prev
 	w.n++

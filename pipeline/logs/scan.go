@@ -74,7 +74,7 @@ func (l *State) wholeScan(ctx context.Context) (*scan, error) {
 	switch {
 	case !l.Pipe:
 		return scanLog(ctx, l)
-	case l.more:
+	case l.beyondHead:
 		return nil, l.at(0, "cannot tell whether fio --client damaged this log, since it can be read only once",
 			"pass --repair or --no-repair")
 	}

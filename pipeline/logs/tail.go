@@ -76,19 +76,19 @@ func (t *tail) coarser(l *State) int { return t.g.Coarseness - l.g.Coarseness }
 func (t *tail) headless() (warnings []string) {
 	for _, l := range t.members {
 		d := &l.dirs[t.dir]
-		if d.verdict.repair && d.win.lost > 0 && t.lost.Sum() == 0 {
+		if d.verdict.repair && d.win.lossLine > 0 && t.lost.Sum() == 0 {
 			warnings = append(warnings, fmt.Sprintf("%s: records of the %ss of job %q before line %d are lost; their "+
 				"I/Os are counted in the two behind them, up to %.0f in one",
-				errs.Printable(l.Source.Path), t.dir, t.entry.JobName, d.win.lost, d.later))
+				errs.Printable(l.Source.Path), t.dir, t.entry.JobName, d.win.lossLine, d.restMax))
 		}
-		if !d.verdict.repair || !d.seen || !d.win.exact || d.records > 2 && d.opening <= 1.3*d.later {
+		if !d.verdict.repair || !d.seen || !d.win.exact || d.records > 2 && d.firstTwoMax <= 1.3*d.restMax {
 			continue
 		}
 		start, _ := l.started(t.dir)
 		if late := d.win.b + l.shift - start; late > d.win.h+l.think()-l.early() {
 			warnings = append(warnings, fmt.Sprintf("%s: the head of the %ss of job %q is lost: the first window "+
 				"begins %d ms after the job, and the %.0f I/Os until then are counted in the first two records",
-				errs.Printable(l.Source.Path), t.dir, t.entry.JobName, late/msec, d.until))
+				errs.Printable(l.Source.Path), t.dir, t.entry.JobName, late/msec, d.firstTwoSum))
 		}
 	}
 	return warnings
@@ -191,15 +191,15 @@ func (t *tail) loss() (why string, logs []*State) {
 	if threads := t.members[0].Members; threads > len(t.members) {
 		return fmt.Sprintf("the job has %d threads, of which %d have a log here", threads, len(t.members)), t.members
 	}
-	var spoiled []*State
+	var unrepairable []*State
 	for _, l := range t.members {
-		if l.dirs[t.dir].verdict.spoiled > 0 {
-			spoiled = append(spoiled, l)
+		if l.dirs[t.dir].verdict.unrepairableLine > 0 {
+			unrepairable = append(unrepairable, l)
 		}
 	}
-	if len(spoiled) > 0 {
+	if len(unrepairable) > 0 {
 		return fmt.Sprintf("fio --client damaged them; records before line %d, needed for the repair, are lost",
-			spoiled[0].dirs[t.dir].verdict.spoiled), spoiled
+			unrepairable[0].dirs[t.dir].verdict.unrepairableLine), unrepairable
 	}
 	var middle, skipped, head, end, bare []*State
 	var single, spread, late, early []*State // their head or end is lost, however little is missing
@@ -215,7 +215,7 @@ func (t *tail) loss() (why string, logs []*State) {
 		case !d.seen && d.win.h > 0 && until-start > 2*d.win.h+2*l.slack(d.win.h):
 			bare = append(bare, l)
 			bareTails += 2 * float64(until-start) / float64(d.win.h)
-		case d.win.lost > 0:
+		case d.win.lossLine > 0:
 			middle = append(middle, l)
 		case d.win.exact && d.seen && d.win.b+l.shift > start+d.win.h+l.think()-l.early():
 			head, d.headless = append(head, l), true
@@ -232,10 +232,10 @@ func (t *tail) loss() (why string, logs []*State) {
 			before := d.win.b + l.shift - start + l.early()
 			after := to - max(from, d.win.b+(d.win.n+1)*d.win.h+l.shift)
 			switch {
-			case d.verdict.repair && d.records == 1 && d.until >= few && before > d.win.h+l.think():
+			case d.verdict.repair && d.records == 1 && d.firstTwoSum >= few && before > d.win.h+l.think():
 				spread, d.headless = append(spread, l), true
 			case d.verdict.repair: // see headless
-			case d.win.one:
+			case d.win.firstHasOneIO:
 				single, d.headless = append(single, l), true
 			case known && before >= d.win.h && before > pause:
 				late, d.headless = append(late, l), true
@@ -247,7 +247,7 @@ func (t *tail) loss() (why string, logs []*State) {
 		if !d.seen {
 			unseen++
 		}
-		tails += max(d.opening, d.later)
+		tails += max(d.firstTwoMax, d.restMax)
 	}
 	name := func(l *State, format string, args ...any) (string, []*State) {
 		return fmt.Sprintf(format, args...), []*State{l}
@@ -260,7 +260,7 @@ func (t *tail) loss() (why string, logs []*State) {
 	switch {
 	case len(middle) > 0:
 		return name(middle[0], "line %d has more I/Os than its window can hold: records before it are lost",
-			middle[0].dirs[t.dir].win.lost)
+			middle[0].dirs[t.dir].win.lossLine)
 	case len(single) > 0:
 		return name(single[0], "line %d, the first record of its %ss, has one I/O, but a first window holds at least "+
 			"two: its head is lost", single[0].dirs[t.dir].win.line, t.dir)
@@ -314,7 +314,7 @@ func (t *tail) lose(why string, logs []*State) string {
 		switch {
 		case t.members[0].Members > len(t.members):
 			from = start
-		case d.headless && d.win.lost == 0:
+		case d.headless && d.win.lossLine == 0:
 			d.win.hole(start-l.shift, d.win.b)
 		}
 		d.win.hole(from-l.shift, to-l.shift)
@@ -380,7 +380,7 @@ func (t *tail) restore() error {
 			from[i] = first
 		}
 		l.Reached = max(l.Reached, to[i])
-		l.Held[t.dir].Some = true
+		l.DirInfo[t.dir].HasIO = true
 		if err := l.align.Add(from[i], to[i], &share, t.dir); err != nil {
 			return l.at(0, "the tail cannot be restored: "+err.Error(), "pass --no-restore")
 		}
@@ -435,8 +435,8 @@ func (all Tails) Reject(meta *fiojson.Document, logs []*State) {
 	for _, l := range logs {
 		if l.Meta == meta {
 			l.Outside, l.rejected = nil, true
-			for d := range l.Held {
-				l.Held[d].Limits.Known, l.Held[d].None = false, false
+			for d := range l.DirInfo {
+				l.DirInfo[d].Limits.Known, l.DirInfo[d].KnownIdle = false, false
 			}
 		}
 	}
@@ -483,7 +483,7 @@ func FindTails(logs []*State) (all Tails, _ error) {
 			if _, err := t.counted(); err != nil {
 				return nil, err
 			}
-			l.dirs[d].owed = t
+			l.dirs[d].tail = t
 			l.dirs[d].sums = new(fiohist.Hist)
 		}
 	}

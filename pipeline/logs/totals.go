@@ -81,7 +81,7 @@ func (l *State) count() pipeline.LogCount {
 func WarnHoles(logs []*State, warn func(format string, args ...any)) {
 	for _, l := range logs {
 		for d := range l.dirs {
-			line, t := l.dirs[d].win.lost, l.dirs[d].owed
+			line, t := l.dirs[d].win.lossLine, l.dirs[d].tail
 			if line == 0 || l.Known[d] || t != nil && !l.rejected {
 				continue
 			}

@@ -145,7 +145,7 @@ func TestPick(t *testing.T) {
 func TestPickWhole(t *testing.T) {
 	t.Parallel()
 	s := pipelinetest.Settings()
-	p, err := prepare(t, Config{Settings: s, Whole: true, Pick: pipeline.Pick{
+	p, err := prepare(t, Config{Settings: s, WholeRun: true, Pick: pipeline.Pick{
 		From: &pipeline.Moment{Since: 1500 * time.Millisecond}, To: &pipeline.Moment{Since: 3250 * time.Millisecond}}},
 		filepath.Join(real, "cluster"))
 	if err != nil {

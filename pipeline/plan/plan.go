@@ -49,9 +49,9 @@ type Config struct {
 	Accuracy float64
 	// Pick is the part of the run that is looked at.
 	Pick pipeline.Pick
-	// Whole is set if single quanta are of no interest. Without an interval in Settings they may
+	// WholeRun is set if single quanta are of no interest. Without an interval in Settings they may
 	// then be so short that the edges of Pick are edges of quanta.
-	Whole bool
+	WholeRun bool
 	// LeavesOnly leaves out all rows but those of the whole run.
 	LeavesOnly bool
 	// NeedStart makes it an error if the run's wall-clock start is not known.
@@ -378,7 +378,7 @@ func (p *Plan) makeGrid() error {
 			interval = max(interval, int64(l.Interval))
 		}
 		interval = max((interval+int64(time.Second)-1)/int64(time.Second), 1) * int64(time.Second)
-		if p.cfg.Whole {
+		if p.cfg.WholeRun {
 			interval = p.Run.EvenInterval(interval)
 		}
 	}

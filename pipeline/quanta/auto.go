@@ -65,8 +65,8 @@ type step struct {
 	interval int64
 	index    int64 // of the open interval
 	open     map[string]*fiohist.Hist
-	whole    map[string]tallied
-	cut      map[string]tallied
+	complete map[string]tallied
+	partial  map[string]tallied
 }
 
 // tallied counts intervals with I/O, and those in which the percentile is known.
@@ -89,7 +89,7 @@ func (c *Chooser) Begin(_ context.Context, run *pipeline.Run) error {
 	}
 	for _, d := range ladder {
 		c.steps = append(c.steps, step{interval: int64(d), open: map[string]*fiohist.Hist{},
-			whole: map[string]tallied{}, cut: map[string]tallied{}})
+			complete: map[string]tallied{}, partial: map[string]tallied{}})
 	}
 	return nil
 }
@@ -125,9 +125,9 @@ func (s *step) add(scope string, h *fiohist.Hist) {
 
 // close judges the open interval of a step; filled is set if the run reaches its end.
 func (c *Chooser) close(s *step, filled bool) {
-	counts := s.whole
+	counts := s.complete
 	if !filled || s.index*s.interval-c.origin < c.from {
-		counts = s.cut
+		counts = s.partial
 	}
 	for scope, h := range s.open {
 		st := h.Stats(c.run.Geometry, []float64{c.Percentile}, fiohist.Limits{})
@@ -156,9 +156,9 @@ func (c *Chooser) End(context.Context, *pipeline.Summary) error {
 
 // worst returns the scope in which the percentile is known in the smallest share of the step's intervals.
 func (s *step) worst() (scope string, t tallied) {
-	counts := s.whole
+	counts := s.complete
 	if len(counts) == 0 {
-		counts = s.cut
+		counts = s.partial
 	}
 	for _, name := range []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String()} {
 		if o, ok := counts[name]; ok && (scope == "" || o.share() < t.share()) {

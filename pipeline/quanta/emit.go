@@ -17,10 +17,10 @@ const maxSums = 1 << 13
 
 // Batch is a range of quanta that every log has passed.
 type Batch struct {
-	from, To int64
-	Quanta   map[*Member][]*Hists // from `from` on; may be shorter than the batch
-	active   []*scope             // those with I/O so far
-	late     []*scope             // of them, those that earlier quanta had no row for
+	from, To  int64
+	Quanta    map[*Member][]*Hists // from `from` on; may be shorter than the batch
+	active    []*scope             // those with I/O so far
+	newScopes []*scope             // of them, those that earlier quanta had no row for
 }
 
 // Cut removes the quanta before to from the logs and returns them.
@@ -37,7 +37,7 @@ func (m *Merger) Cut(to int64) Batch {
 			if m.leafSpecs[i].seen() {
 				b.active = append(b.active, sc)
 				if sc.rows < b.from {
-					b.late = append(b.late, sc)
+					b.newScopes = append(b.newScopes, sc)
 				}
 				break
 			}
@@ -103,17 +103,17 @@ func (b *Batch) Reuse() {
 // backfill passes on the empty rows of scopes whose first I/O came after some quanta had left: every
 // scope value has a row in every quantum.
 func (m *Merger) backfill(ctx context.Context, b Batch) error {
-	if len(b.late) == 0 {
+	if len(b.newScopes) == 0 {
 		return nil
 	}
 	from := b.from
-	for _, sc := range b.late {
+	for _, sc := range b.newScopes {
 		from = min(from, sc.rows)
 	}
 	for q := from; q < min(b.from, m.end); q++ {
 		quantum := pipeline.Quantum{Offset: m.Grid.Start(q)}
 		start, end := m.span(q)
-		for _, sc := range b.late {
+		for _, sc := range b.newScopes {
 			if sc.rows <= q {
 				row := m.row(sc, new(fiohist.Ranks))
 				sc.cover(&row, start, end)
@@ -159,7 +159,7 @@ func (m *Merger) AddStored(q *Stored, i int, h *fiohist.Hist, members []int) {
 	}
 }
 
-// DropHosts leaves out the scopes that contain the host; with tails, it keeps those that have a Row.Tail.
+// DropHosts leaves out the scopes that contain the host; with tails, it keeps those that have a Row.TailPart.
 func (m *Merger) DropHosts(tails bool) {
 	m.scopes = slices.DeleteFunc(m.scopes, func(sc *scope) bool {
 		return sc.dims.Host != "" && !(tails && sc.peers != nil)
@@ -209,7 +209,7 @@ func (m *Merger) EmitExtract(ctx context.Context, d *pipeline.Extract) error {
 		}
 		for i := range d.Tails {
 			t := &d.Tails[i]
-			out.Tails = append(out.Tails, pipeline.Row{Scope: t.Scope, Dims: t.Dims, Tail: &t.Tail})
+			out.Tails = append(out.Tails, pipeline.Row{Scope: t.Scope, Dims: t.Dims, TailPart: &t.Tail})
 		}
 		out.Peers = d.Peers
 		return out

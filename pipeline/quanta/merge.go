@@ -17,11 +17,11 @@ import (
 // Member is what the Merger needs of a log.
 type Member struct {
 	*pipeline.Log // its host, job, name and start
-	// Held is what its directions have held so far. Holes are those known after the last round.
-	Held [fiolog.Directions]pipeline.LogDirection
-	// Until is the end of the log as of the last round, in ns on the run's clock: math.MaxInt64 while it goes on.
-	Until int64
-	Open  Open // its quanta that not all logs have passed
+	// DirInfo is what is known of its directions so far. Holes are those known after the last round.
+	DirInfo [fiolog.Directions]pipeline.LogDirection
+	// EndSoFar is the end of the log as of the last round, in ns on the run's clock: math.MaxInt64 while it goes on.
+	EndSoFar int64
+	Open     Open // its quanta that not all logs have passed
 
 	index     int                     // in Run.Logs
 	lostUntil int64                   // end of its I/Os that cannot be placed in time, ns on the run's clock
@@ -38,7 +38,7 @@ type leafSpec struct {
 
 func (s *leafSpec) seen() bool {
 	for _, l := range s.logs {
-		if l.Held[s.dir].Some {
+		if l.DirInfo[s.dir].HasIO {
 			return true
 		}
 	}
@@ -49,8 +49,8 @@ func (s *leafSpec) seen() bool {
 // set if a log without an entry may have had any.
 func (s *leafSpec) limits() (limits fiohist.Limits, open bool) {
 	for _, l := range s.logs {
-		d := &l.Held[s.dir]
-		limits, open = limits.Widen(d.Limits), open || !d.Limits.Known && !d.None
+		d := &l.DirInfo[s.dir]
+		limits, open = limits.Widen(d.Limits), open || !d.Limits.Known && !d.KnownIdle
 	}
 	return limits, open
 }
@@ -74,7 +74,7 @@ type scope struct {
 // peers are all hosts, jobs or logs of a direction, or of all directions.
 type peers struct {
 	all     *scope // the scope that covers them
-	of      []*scope
+	members []*scope
 	unknown []int // leaves that belong to none of them
 }
 
@@ -185,12 +185,12 @@ func (m *Merger) findPeers() {
 				p = &peers{all: all[sc.dims.Direction]}
 				known[key], m.peers = p, append(m.peers, p)
 			}
-			p.of = append(p.of, sc)
+			p.members = append(p.members, sc)
 		}
 	}
 	for _, p := range m.peers {
 		theirs := map[int]bool{}
-		for _, sc := range p.of {
+		for _, sc := range p.members {
 			for _, i := range sc.leaves {
 				theirs[i] = true
 			}
@@ -200,8 +200,8 @@ func (m *Merger) findPeers() {
 				p.unknown = append(p.unknown, i)
 			}
 		}
-		if len(p.of) > 1 || len(p.unknown) > 0 {
-			for _, sc := range p.of {
+		if len(p.members) > 1 || len(p.unknown) > 0 {
+			for _, sc := range p.members {
 				sc.peers = p
 			}
 		}
@@ -215,10 +215,10 @@ func (p *peers) limit(specs []leafSpec) {
 		limits, open := specs[i].limits()
 		before = before.widen(bounds{limits, open})
 	}
-	for _, sc := range p.of {
+	for _, sc := range p.members {
 		sc.others, before = before, before.widen(sc.bounds)
 	}
-	for _, sc := range slices.Backward(p.of) {
+	for _, sc := range slices.Backward(p.members) {
 		sc.others, after = sc.others.widen(after), after.widen(sc.bounds)
 	}
 }
@@ -274,7 +274,7 @@ func (m *Merger) addScopes(mask int, by []string) {
 	}
 	known := map[pair]bool{}
 	for i, s := range m.leafSpecs {
-		dims := pipeline.Dims{Direction: m.Run.Whole()}
+		dims := pipeline.Dims{Direction: m.Run.TotalDirection()}
 		named := true
 		for _, n := range names {
 			switch n {
@@ -485,9 +485,9 @@ func (m *Merger) rows(q int64, mem *sums, of parts, active []*scope) *merged {
 			row := out.Rows[sc.same.at]
 			row.Scope, row.Dims = sc.name, sc.dims
 			out.hists = append(out.hists, out.hists[sc.same.at])
-			if row.Tail = nil; sc.peers != nil {
+			if row.TailPart = nil; sc.peers != nil {
 				ranks.Read(out.hists[sc.at], m.Run.Geometry)
-				row.Tail = m.tail(mem, sc, out.hists)
+				row.TailPart = m.tail(mem, sc, out.hists)
 			}
 			out.Rows = append(out.Rows, row)
 			continue
@@ -497,7 +497,7 @@ func (m *Merger) rows(q int64, mem *sums, of parts, active []*scope) *merged {
 		ranks.Read(h, m.Run.Geometry)
 		row := m.row(sc, ranks)
 		row.Hist, row.Logs = h, of.logs(sc)
-		row.Tail = m.tail(mem, sc, out.hists)
+		row.TailPart = m.tail(mem, sc, out.hists)
 		from, to := m.span(q)
 		sc.cover(&row, from, to)
 		out.Rows = append(out.Rows, row)
@@ -578,7 +578,7 @@ func (m *Merger) Summary() *pipeline.Summary {
 		for _, l := range sc.logs {
 			for d, known := range l.Known {
 				if known {
-					l.Held[d].Holes = nil
+					l.DirInfo[d].Holes = nil
 				}
 			}
 		}
@@ -586,7 +586,7 @@ func (m *Merger) Summary() *pipeline.Summary {
 	for _, sc := range m.scopes {
 		for _, l := range sc.logs {
 			if l.lostUntil > 0 {
-				l.Until, until = max(l.Until, l.lostUntil), max(until, l.lostUntil)
+				l.EndSoFar, until = max(l.EndSoFar, l.lostUntil), max(until, l.lostUntil)
 			}
 		}
 	}
@@ -648,8 +648,8 @@ func covers(r *pipeline.Row, ns int64) {
 func (sc *scope) lost(start, end int64) int64 {
 	var spans []pipeline.Span
 	for _, l := range sc.logs {
-		for d := range l.Held {
-			holes := l.Held[d].Holes
+		for d := range l.DirInfo {
+			holes := l.DirInfo[d].Holes
 			if len(holes) == 0 || !sc.covers(fiolog.Direction(d)) {
 				continue
 			}
@@ -680,7 +680,7 @@ func together(spans []pipeline.Span, start int64) (length int64) {
 func (sc *scope) covered(start, end int64) int64 {
 	var spans []pipeline.Span
 	for _, l := range sc.logs {
-		from, to := max(l.Start, start), min(l.Until, end)
+		from, to := max(l.Start, start), min(l.EndSoFar, end)
 		if from == start && to == end {
 			return end - start
 		}

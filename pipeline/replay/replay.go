@@ -64,7 +64,7 @@ type Options struct {
 	By []string
 	// Pick is the part of the run that is looked at.
 	Pick pipeline.Pick
-	// AcrossHosts leaves out the rows of scopes that contain the host, but for those with a Row.Tail.
+	// AcrossHosts leaves out the rows of scopes that contain the host, but for those with a Row.TailPart.
 	// What is left no part of a run can compute by itself.
 	AcrossHosts bool
 	// NoTails leaves out these, too.
@@ -381,7 +381,7 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 	g.First = g.Index(run.FirstQuantum)
 	logs := make([]*quanta.Member, len(run.Logs))
 	for i, l := range run.Logs {
-		logs[i] = &quanta.Member{Log: l, Until: l.End, Held: l.Dirs}
+		logs[i] = &quanta.Member{Log: l, EndSoFar: l.End, DirInfo: l.Dirs}
 	}
 	fine := run
 	fine.Interval = r.parts[0].Run.Interval

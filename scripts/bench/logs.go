@@ -26,8 +26,8 @@ import (
 	"fiolat/internal/testlog"
 )
 
-// real matches the logs from whose records all others are made.
-const real = "testdata/fio/randrw/randrw_clat_hist.*.log"
+// realLogsGlob matches the logs from whose records all others are made.
+const realLogsGlob = "testdata/fio/randrw/randrw_clat_hist.*.log"
 
 // The size of the set of logs, to which the targets refer.
 const (
@@ -77,9 +77,9 @@ func size(files []string) (n int64) {
 }
 
 func realLogs() (logs [][]byte, err error) {
-	names, err := filepath.Glob(real)
+	names, err := filepath.Glob(realLogsGlob)
 	if err != nil || len(names) == 0 {
-		return nil, fmt.Errorf("no logs %s: run this at the top of the project", real)
+		return nil, fmt.Errorf("no logs %s: run this at the top of the project", realLogsGlob)
 	}
 	for _, name := range names {
 		log, err := os.ReadFile(name)
@@ -206,7 +206,7 @@ func (s streams) contender(b *bench, name string, args ...string) contender {
 			"-coarseness", strconv.Itoa(s.coarseness), "-hosts="+strconv.FormatBool(s.hosts), dir)
 		written = new(bytes.Buffer)
 		maker.Stdout, maker.Stderr = written, os.Stderr
-		gently(maker)
+		stopGracefully(maker)
 		return maker.Start()
 	}
 	c.after = func(string) error {

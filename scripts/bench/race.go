@@ -145,7 +145,7 @@ func (b *bench) time(ctx context.Context, c *contender) (s sample, err error) {
 	cmd := exec.CommandContext(ctx, c.args[0], c.args[1:]...)
 	cmd.Env = append(os.Environ(), c.env...)
 	cmd.Stdout, cmd.Stderr = stdout, &stderr
-	gently(cmd)
+	stopGracefully(cmd)
 	start := time.Now()
 	err = cmd.Run()
 	s.wall = time.Since(start)
@@ -160,8 +160,8 @@ func (b *bench) time(ctx context.Context, c *contender) (s sample, err error) {
 	return s, err
 }
 
-// gently makes a command get SIGTERM before SIGKILL when its context ends.
-func gently(cmd *exec.Cmd) {
+// stopGracefully makes a command get SIGTERM before SIGKILL when its context ends.
+func stopGracefully(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second
 }
@@ -178,7 +178,7 @@ func (t *tail) Write(p []byte) (int, error) {
 // output runs an untimed command and returns its output.
 func output(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	gently(cmd)
+	stopGracefully(cmd)
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

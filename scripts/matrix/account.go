@@ -61,10 +61,11 @@ func (a *answer) kind() string {
 	return "clat"
 }
 
-// books runs inspect and ingest on the folder that percentiles has read, and returns what does not add up in theirs.
-func (a *answer) books(ctx context.Context, fiolat, scratch string) (string, error) {
-	whole := a.truth.Random || a.Given == a.booked()
-	if len(a.truth.Logs) == 0 || !whole && a.Verdict == right && a.Given != "none" {
+// checkAccount runs inspect and ingest on the folder that percentiles has read, and returns what does not add up in
+// their accounts.
+func (a *answer) checkAccount(ctx context.Context, fiolat, scratch string) (string, error) {
+	withIngest := a.truth.Random || a.Given == a.ingestInputs()
+	if len(a.truth.Logs) == 0 || !withIngest && a.Verdict == right && a.Given != "none" {
 		return "", nil
 	}
 	out, stderr, code, err := command(ctx, fiolat, "inspect", "--format", "json", "--kind", a.kind(), scratch)
@@ -87,7 +88,7 @@ func (a *answer) books(ctx context.Context, fiolat, scratch string) (string, err
 	if !couldNot && code != 0 {
 		return fmt.Sprintf("inspect: exit %d where percentiles reads", code), nil
 	}
-	var books account
+	var inspected account
 	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
 		var doc struct {
 			Use     []use    `json:"use"`
@@ -97,25 +98,25 @@ func (a *answer) books(ctx context.Context, fiolat, scratch string) (string, err
 		if err := decoder.Decode(&doc); err != nil {
 			return "", fmt.Errorf("inspect: %w", err)
 		}
-		books = doc.Account
-		if text := a.uses(doc.Use, doc.NotUsed, doc.Account.Warnings, scratch); text != "" {
+		inspected = doc.Account
+		if text := a.checkUses(doc.Use, doc.NotUsed, doc.Account.Warnings, scratch); text != "" {
 			return "inspect: " + text, nil
 		}
-		if text := books.adds(); text != "" {
+		if text := inspected.checkSums(); text != "" {
 			return "inspect: " + text, nil
 		}
 	}
-	if text := a.jobs(books); text != "" {
+	if text := a.checkJobs(inspected); text != "" {
 		return "inspect: " + text, nil
 	}
-	if couldNot || !whole || a.number%max(ingestEvery, 1) != 0 {
+	if couldNot || !withIngest || a.number%max(ingestEvery, 1) != 0 {
 		return "", nil
 	}
-	return a.ingest(ctx, fiolat, scratch, books)
+	return a.ingest(ctx, fiolat, scratch, inspected)
 }
 
-// booked returns the one way to pass a folder in which ingest runs as well: for every fourth folder without JSON.
-func (a *answer) booked() string {
+// ingestInputs returns the one way to pass a folder in which ingest runs as well: for every fourth folder without JSON.
+func (a *answer) ingestInputs() string {
 	h := fnv.New32a()
 	_, _ = io.WriteString(h, a.Folder)
 	switch {
@@ -127,8 +128,8 @@ func (a *answer) booked() string {
 	return "json+job"
 }
 
-// uses checks that inspect mentions each log, with a reason if it is not used or used with a warning.
-func (a *answer) uses(uses []use, notUsed, warnings []string, scratch string) string {
+// checkUses checks that inspect mentions each log, with a reason if it is not used or used with a warning.
+func (a *answer) checkUses(uses []use, notUsed, warnings []string, scratch string) string {
 	said := map[string]bool{}
 	warned := false
 	for _, u := range uses {
@@ -158,8 +159,8 @@ func (a *answer) uses(uses []use, notUsed, warnings []string, scratch string) st
 	return ""
 }
 
-// adds checks that the I/Os read equal those placed and those named as lost.
-func (b *account) adds() string {
+// checkSums checks that the I/Os read equal those placed and those named as lost.
+func (b *account) checkSums() string {
 	switch {
 	case math.Abs(b.Logged+b.Restored-b.Placed) > 0.5:
 		return fmt.Sprintf("%.0f logged + %.0f restored, but %.0f placed", b.Logged, b.Restored, b.Placed)
@@ -180,8 +181,8 @@ func (b *account) adds() string {
 	return ""
 }
 
-// jobs compares the account of each job with what fio counted.
-func (a *answer) jobs(b account) string {
+// checkJobs compares the account of each job with what fio counted.
+func (a *answer) checkJobs(b account) string {
 	if a.truth.Kind != hist || a.shape != nil || len(b.Jobs) == 0 {
 		return ""
 	}

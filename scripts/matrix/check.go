@@ -37,15 +37,15 @@ type answer struct {
 	Reason  string   `json:"reason,omitempty"`
 	Said    []string `json:"said,omitempty"` // warnings, or the error
 	Shape   string   `json:"shape,omitempty"`
-	truth   *truth
+	truth   *groundTruth
 	shape   *shape
 	number  int // index among all answers
 	// options are the fio options that inspect names as causes.
 	options []string
 }
 
-// given lists the ways to pass a folder to fiolat.
-var given = []string{"json+job", "json", "job", "none"}
+// inputSets lists the ways to pass a folder to fiolat.
+var inputSets = []string{"json+job", "json", "job", "none"}
 
 func check(ctx context.Context, fiolat, out, only string, parallel int) ([]*answer, error) {
 	dirs, err := filepath.Glob(filepath.Join(out, "*", "truth.json"))
@@ -59,12 +59,12 @@ func check(ctx context.Context, fiolat, out, only string, parallel int) ([]*answ
 		if err != nil {
 			return nil, err
 		}
-		t := &truth{}
+		t := &groundTruth{}
 		if err := json.Unmarshal(text, t); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		name := filepath.Base(filepath.Dir(file))
-		for _, g := range given {
+		for _, g := range inputSets {
 			if t.NoJSON && strings.Contains(g, "json") {
 				continue
 			}
@@ -121,15 +121,15 @@ func (a *answer) ask(ctx context.Context, fiolat, dir string) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, 30*time.Minute)
 	defer cancel()
-	var books string
+	var diff string
 	if err = a.percentiles(limited, fiolat, scratch); err == nil {
-		books, err = a.books(limited, fiolat, scratch)
+		diff, err = a.checkAccount(limited, fiolat, scratch)
 	}
 	if limited.Err() != nil && ctx.Err() == nil {
-		books, err = "no answer within 30 minutes", nil
+		diff, err = "no answer within 30 minutes", nil
 	}
-	if books != "" {
-		a.Verdict, a.Reason = wrong, strings.TrimPrefix(a.Reason+"; "+strings.ReplaceAll(books, scratch+"/", ""), "; ")
+	if diff != "" {
+		a.Verdict, a.Reason = wrong, strings.TrimPrefix(a.Reason+"; "+strings.ReplaceAll(diff, scratch+"/", ""), "; ")
 	}
 	return err
 }
@@ -248,7 +248,7 @@ func readRows(r io.Reader) ([]row, error) {
 }
 
 // readable reports whether the logs are intact and hold all I/Os that fio counted, except for each log's last window.
-func (t *truth) readable() bool {
+func (t *groundTruth) readable() bool {
 	if t.Kind == single {
 		any := false
 		for _, counts := range t.Singles {
@@ -276,7 +276,7 @@ func (t *truth) readable() bool {
 }
 
 // judge compares an answer with fio's counts and returns how I/Os and times differ, "" if they do not.
-func (t *truth) judge(rows []row, withJSON bool) (sums, times string) {
+func (t *groundTruth) judge(rows []row, withJSON bool) (sums, times string) {
 	var problems []string
 	if t.Kind == single {
 		for _, k := range []string{"clat", "slat", "lat"} {
@@ -393,7 +393,7 @@ const jitter = 200
 
 // judgeTimes compares fiolat's cumulative I/Os of a direction at the end of each quantum with the logs' records:
 // records with earlier timestamps have completed, and of the later ones only part of the next record of each log.
-func (t *truth) judgeTimes(rows []row) string {
+func (t *groundTruth) judgeTimes(rows []row) string {
 	const quantum = 500
 	n, _ := t.totals()
 	for _, d := range directions {

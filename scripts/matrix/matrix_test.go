@@ -180,7 +180,7 @@ func TestEffects(t *testing.T) {
 
 // TestJudge shows that the checker can say no: each defect is one that it is there to find.
 func TestJudge(t *testing.T) {
-	tr := &truth{
+	tr := &groundTruth{
 		Kind: hist, Mode: alone,
 		Entries: []entry{
 			{Job: "a", N: map[string]int64{"read": 100}, Issued: map[string]int64{"read": 100}},
@@ -234,7 +234,7 @@ func TestReadable(t *testing.T) {
 		{"both", map[string]int64{"mixed": 200, "read": 100, "write": 100}, 90, true},
 		{"both, and a log is another's", map[string]int64{"mixed": 400, "read": 200, "write": 200}, 90, false},
 	} {
-		tr := &truth{Kind: hist, Mode: ports, Entries: []entry{{N: c.counts}},
+		tr := &groundTruth{Kind: hist, Mode: ports, Entries: []entry{{N: c.counts}},
 			Logged:  map[string]int64{"read": c.logged, "write": c.logged},
 			Fullest: map[string]int64{"read": 20, "write": 20}}
 		if got := tr.readable(); got != c.want {
@@ -243,12 +243,12 @@ func TestReadable(t *testing.T) {
 	}
 }
 
-// TestBooks shows that an account that does not add up is found.
-func TestBooks(t *testing.T) {
+// TestAccount shows that an account that does not add up is found.
+func TestAccount(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		books account
-		bad   bool
+		name    string
+		account account
+		bad     bool
 	}{
 		{"whole", account{Logged: 90, Counted: 100, Known: true, Missing: 10, Restored: 10, Placed: 100}, false},
 		{"named", account{Logged: 90, Counted: 100, Known: true, Missing: 10, NotPlaced: 10, Placed: 90}, false},
@@ -257,11 +257,11 @@ func TestBooks(t *testing.T) {
 		{"a silent loss", account{Logged: 90, Counted: 100, Known: true, Missing: 10, Placed: 90}, true},
 		{"not missed", account{Logged: 90, Counted: 100, Known: true, Placed: 90}, true},
 	} {
-		if text := c.books.adds(); (text != "") != c.bad {
+		if text := c.account.checkSums(); (text != "") != c.bad {
 			t.Errorf("%s: %q", c.name, text)
 		}
 	}
-	a := answer{Verdict: named, truth: &truth{Kind: hist, Logs: []string{"h_clat_hist.1.log"}}}
+	a := answer{Verdict: named, truth: &groundTruth{Kind: hist, Logs: []string{"h_clat_hist.1.log"}}}
 	used := use{Path: "run/h_clat_hist.1.log", Use: "used"}
 	for _, c := range []struct {
 		name     string
@@ -275,7 +275,7 @@ func TestBooks(t *testing.T) {
 		{"no warning", []use{used}, nil, true},
 		{"no log", nil, []string{"lost"}, true},
 	} {
-		if text := a.uses(c.uses, nil, c.warnings, "run"); (text != "") != c.bad {
+		if text := a.checkUses(c.uses, nil, c.warnings, "run"); (text != "") != c.bad {
 			t.Errorf("%s: %q", c.name, text)
 		}
 	}

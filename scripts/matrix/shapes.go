@@ -30,11 +30,11 @@ type shape struct {
 	bare bool
 	// noTotals: there is no usable JSON, so the counts of the logs are right.
 	noTotals bool
-	make     func(dir string, t *truth, from string) error
+	make     func(dir string, t *groundTruth, from string) error
 }
 
 // applies reports whether to try the shape on a folder: on its cases, and on a fifth of the random ones.
-func (s *shape) applies(t *truth, name string) bool {
+func (s *shape) applies(t *groundTruth, name string) bool {
 	if t.Kind != hist || len(t.Logs) == 0 || t.NoJSON || !slices.Contains(s.modes, t.Mode) {
 		return false
 	}
@@ -61,19 +61,19 @@ var shapes = []shape{
 	{name: "a copy of another name", cases: []string{"plain"}, modes: both, bare: true,
 		make: again(func(name string) string { return "copy-" + name })},
 	{name: "a symbolic link", cases: []string{"plain", "numjobs"}, modes: both, bare: true,
-		make: func(dir string, t *truth, _ string) error {
+		make: func(dir string, t *groundTruth, _ string) error {
 			return os.Symlink(t.Logs[0], filepath.Join(dir, "latest_clat_hist.1.log"))
 		}},
 	{name: "a hard link", cases: []string{"plain", "numjobs"}, modes: both, bare: true,
-		make: func(dir string, t *truth, _ string) error {
+		make: func(dir string, t *groundTruth, _ string) error {
 			return os.Link(filepath.Join(dir, t.Logs[0]), filepath.Join(dir, "latest_clat_hist.1.log"))
 		}},
 	{name: "JSON above", cases: []string{"plain", "numjobs", "group"}, modes: every[:2], readable: true,
-		make: func(dir string, t *truth, _ string) error {
+		make: func(dir string, t *groundTruth, _ string) error {
 			return move(dir, t.Logs, func(int) string { return "logs" })
 		}},
 	{name: "a folder for each host", cases: []string{"plain", "msec500", "group"}, modes: []mode{hosts}, readable: true,
-		make: func(dir string, t *truth, _ string) error {
+		make: func(dir string, t *groundTruth, _ string) error {
 			return move(dir, t.Logs, func(i int) string { return string(rune('a' + i)) })
 		}},
 	{name: "without its head", cases: []string{"plain", "numjobs", "group", "coarse3"}, modes: both, loses: true,
@@ -83,7 +83,7 @@ var shapes = []shape{
 	{name: "without its end", cases: []string{"plain", "numjobs", "group", "coarse3"}, modes: both, loses: true,
 		make: cut(0.4, 1)},
 	{name: "without a log", cases: []string{"numjobs", "group", "jobs"}, modes: both, loses: true,
-		make: func(dir string, t *truth, _ string) error {
+		make: func(dir string, t *groundTruth, _ string) error {
 			last := t.Logs[len(t.Logs)-1]
 			if lines, err := readHist(filepath.Join(dir, last)); err != nil || len(lines) == 0 || len(t.Logs) < 2 {
 				return errNotHere
@@ -91,7 +91,7 @@ var shapes = []shape{
 			return os.Remove(filepath.Join(dir, last))
 		}},
 	{name: "another run's JSON", cases: []string{"plain", "coarse3"}, modes: both, loses: true, noTotals: true,
-		make: func(dir string, t *truth, from string) error {
+		make: func(dir string, t *groundTruth, from string) error {
 			other := filepath.Join(filepath.Dir(from),
 				strings.NewReplacer("-plain", "-poisson", "-coarse3", "-mix90").Replace(filepath.Base(from)))
 			if t.Random {
@@ -103,7 +103,7 @@ var shapes = []shape{
 			return copyFile(filepath.Join(other, "fio.json"), filepath.Join(dir, "fio.json"))
 		}},
 	{name: "JSON cut off", cases: []string{"plain", "numjobs", "group"}, modes: both, loses: true, noTotals: true,
-		make: func(dir string, _ *truth, _ string) error {
+		make: func(dir string, _ *groundTruth, _ string) error {
 			path := filepath.Join(dir, "fio.json")
 			text, err := os.ReadFile(path)
 			if err != nil {
@@ -112,7 +112,7 @@ var shapes = []shape{
 			return os.WriteFile(path, text[:len(text)*2/3], 0o644)
 		}},
 	{name: "two runs in one folder", cases: []string{"plain", "coarse3"}, modes: onlyAlone, twice: true,
-		make: func(dir string, t *truth, from string) error {
+		make: func(dir string, t *groundTruth, from string) error {
 			other := filepath.Join(filepath.Dir(from),
 				strings.NewReplacer("-plain", "-poisson", "-coarse3", "-mix90").Replace(filepath.Base(from)))
 			if t.Random {
@@ -147,11 +147,11 @@ func join(dir, other string) error {
 
 // sibling returns another folder of the same fio version and mode with other counts in as many directions, "" if there
 // is none.
-func sibling(dir string, t *truth) string {
+func sibling(dir string, t *groundTruth) string {
 	files, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", "truth.json"))
 	mine, _ := t.totals()
 	for _, file := range files {
-		var o truth
+		var o groundTruth
 		text, err := os.ReadFile(file)
 		if err != nil || json.Unmarshal(text, &o) != nil || o.Version != t.Version || o.Mode != t.Mode || o.NoJSON {
 			continue
@@ -164,7 +164,7 @@ func sibling(dir string, t *truth) string {
 	return ""
 }
 
-func (t *truth) empty() bool {
+func (t *groundTruth) empty() bool {
 	for _, n := range t.Logged {
 		if n > 0 {
 			return false
@@ -175,7 +175,7 @@ func (t *truth) empty() bool {
 
 // provable reports whether the loss of a share of the lines can be proven: as in docs/correctness.md, but with a
 // margin, it takes a log of several records, and a loss of more than twice the I/Os of the fullest.
-func (t *truth) provable(lines [][]byte, from, to float64) bool {
+func (t *groundTruth) provable(lines [][]byte, from, to float64) bool {
 	const few = 8
 	n := len(lines) - 1
 	if t.Mode != alone || t.Grouped || n*len(t.Logs) < few*len(t.Logs) || t.Logged == nil || t.Note != "" {
@@ -211,8 +211,8 @@ func (t *truth) provable(lines [][]byte, from, to float64) bool {
 }
 
 // again copies each log under another name.
-func again(name func(string) string) func(string, *truth, string) error {
-	return func(dir string, t *truth, _ string) error {
+func again(name func(string) string) func(string, *groundTruth, string) error {
+	return func(dir string, t *groundTruth, _ string) error {
 		for _, log := range t.Logs {
 			to := filepath.Join(dir, name(log))
 			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
@@ -240,8 +240,8 @@ func move(dir string, logs []string, folder func(i int) string) error {
 }
 
 // cut removes the lines between two fractions of the first log.
-func cut(from, to float64) func(string, *truth, string) error {
-	return func(dir string, t *truth, _ string) error {
+func cut(from, to float64) func(string, *groundTruth, string) error {
+	return func(dir string, t *groundTruth, _ string) error {
 		path := filepath.Join(dir, t.Logs[0])
 		data, err := os.ReadFile(path)
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// A truth is what is known of a run without fiolat: fio's totals, the recorded starts of jobs, the logs' counts.
-type truth struct {
+// A groundTruth is what is known of a run without fiolat: fio's totals, the recorded starts of jobs, the logs' counts.
+type groundTruth struct {
 	Version string `json:"version"`
 	Mode    mode   `json:"mode"`
 	Kind    kind   `json:"kind"`
@@ -217,12 +217,12 @@ type point = [2]int64
 
 // points returns a log's records per direction. over repairs logs of fio --client, which subtracts records in place. ok
 // is false if a count is negative.
-func points(lines []histLine, over bool) (all [3][]point, ok bool) {
+func points(lines []histLine, viaClient bool) (all [3][]point, ok bool) {
 	var before [3][][]int64
 	for _, l := range lines {
 		bins := slices.Clone(l.bins)
 		d := l.direction
-		if n := len(before[d]); over && n >= 2 {
+		if n := len(before[d]); viaClient && n >= 2 {
 			for i, b := range before[d][n-2] {
 				bins[i] -= b
 			}
@@ -241,8 +241,8 @@ var (
 	singleName = regexp.MustCompile(`_(clat|slat|lat)(\.[0-9]+)?\.log`)
 )
 
-func makeTruth(dir string, f folder, starts map[string]int64) (*truth, error) {
-	t := &truth{Version: f.ver, Mode: f.mode, Kind: f.c.Kind, Case: f.c.Name, About: f.c.About, Starts: starts,
+func makeTruth(dir string, f folder, starts map[string]int64) (*groundTruth, error) {
+	t := &groundTruth{Version: f.ver, Mode: f.mode, Kind: f.c.Kind, Case: f.c.Name, About: f.c.About, Starts: starts,
 		Random: f.c.Random}
 	var err error
 	switch t.Entries, err = readJSON(dir); {
@@ -397,7 +397,7 @@ func countLines(dir string, logs []string) (lines map[string]map[string]int64, b
 }
 
 // started returns when each host's jobs started, after the ramp, in ms since 1970: from fio's JSON, else from Starts.
-func (t *truth) started(threads []thread) map[[2]string]int64 {
+func (t *groundTruth) started(threads []thread) map[[2]string]int64 {
 	all := map[[2]string]int64{}
 	for _, e := range t.Entries {
 		for _, thread := range threads {
@@ -425,7 +425,7 @@ func truthsAgain(out string) error {
 		byName[string(c.Kind)+c.Name] = c
 	}
 	for _, file := range files {
-		var t truth
+		var t groundTruth
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return err
@@ -463,7 +463,7 @@ func writeTruth(dir string, f folder, starts map[string]int64) error {
 }
 
 // totals returns fio's numbers of completed and issued I/Os per direction.
-func (t *truth) totals() (n, issued map[string]int64) {
+func (t *groundTruth) totals() (n, issued map[string]int64) {
 	n, issued = map[string]int64{}, map[string]int64{}
 	for _, e := range t.Entries {
 		for d := range e.N {

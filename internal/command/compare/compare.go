@@ -38,7 +38,7 @@ type Options struct {
 // it prints how much its runs differ.
 func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	r := reader{Options: &o, runs: command.Reader{Logs: &o.Logs, Elasticsearch: &o.Elasticsearch, UI: u,
-		AboutSyncs: true}}
+		WarnSyncs: true}}
 	defer r.runs.Close()
 	defer u.Hold()()
 	found := comparison{Confidence: compare.Confidence, Comparisons: []*compare.Result{}}

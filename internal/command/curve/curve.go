@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			slices.Sort(percentiles)
 		}
 	}
-	rows, err := command.WholeRuns(ctx, o.Logs, &o.Elasticsearch, metrics, u)
+	rows, err := command.SummaryRows(ctx, o.Logs, &o.Elasticsearch, metrics, u)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			return err
 		}
 	}
-	aboutSyncs(u, rows)
+	warnSyncs(u, rows)
 	out := bufio.NewWriter(u.Stdout)
 	if o.Format == "json" {
 		err = ui.PrintJSON(out, c, " ")
@@ -74,8 +74,8 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	return errors.Join(err, out.Flush())
 }
 
-// aboutSyncs warns that no point includes the syncs.
-func aboutSyncs(u *ui.UI, rows []summary.Row) {
+// warnSyncs warns that no point includes the syncs.
+func warnSyncs(u *ui.UI, rows []summary.Row) {
 	runs := map[[2]string]bool{}
 	count, longest := 0.0, 0.0
 	for i := range rows {

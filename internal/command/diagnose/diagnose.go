@@ -77,14 +77,14 @@ func (o *Options) logs(ctx context.Context, u *ui.UI, full *diagnose.Full) error
 		return err
 	}
 	defer p.Close()
-	full.Again = func(ctx context.Context, sink pipeline.Sink) error {
+	full.Reread = func(ctx context.Context, sink pipeline.Sink) error {
 		u.ProgressDone()
 		return p.Reread(ctx, sink, u.Progress(command.Size(runs), "reading"))
 	}
 	if _, err = p.Process(ctx, full); err != nil {
 		return err
 	}
-	return command.AboutSyncs(u, p.Run)
+	return command.WarnSyncs(u, p.Run)
 }
 
 // stored reads a run from Elasticsearch, or with no client from a directory of documents.
@@ -109,12 +109,12 @@ func (o *Options) stored(ctx context.Context, u *ui.UI, c *client.Client, s pipe
 	}
 	command.SaySource(u, name, c, [2]string{run.Run.ID, run.Run.Name})
 	command.SayRolledUp(u, run.Run)
-	full.Again = func(ctx context.Context, sink pipeline.Sink) error {
+	full.Reread = func(ctx context.Context, sink pipeline.Sink) error {
 		_, err := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: o.Logs.Config.Workers,
 			Pick: o.Logs.Config.Pick}, sink)
 		return err
 	}
-	return full.Again(ctx, full)
+	return full.Reread(ctx, full)
 }
 
 func (o *Options) print(u *ui.UI, d *diagnose.Diagnosis) error {

@@ -31,7 +31,7 @@ func newReader(o *Options, u *ui.UI) *reader {
 	logs := o.Logs
 	logs.Config.Settings.By = []string{"direction"}
 	return &reader{Options: o, seen: map[string]string{},
-		source: command.Reader{Logs: &logs, Elasticsearch: &o.Elasticsearch, UI: u, AboutSyncs: true}}
+		source: command.Reader{Logs: &logs, Elasticsearch: &o.Elasticsearch, UI: u, WarnSyncs: true}}
 }
 
 // connect connects to Elasticsearch, where an argument is to be looked up.
@@ -109,14 +109,14 @@ func (r *reader) sayTaken(argument string, c *client.Client, found []stored.Figu
 
 // logs is the sink of a run that is read from logs.
 type logs struct {
-	command.WholeRun
+	command.HistorySink
 	root string // its name if it has no other
 	to   *reader
 }
 
 // End adds the run.
 func (l *logs) End(ctx context.Context, sum *pipeline.Summary) error {
-	if err := l.WholeRun.End(ctx, sum); err != nil {
+	if err := l.HistorySink.End(ctx, sum); err != nil {
 		return err
 	}
 	run, err := l.History()
@@ -147,7 +147,7 @@ func (r *reader) figures(ctx context.Context, found []stored.Figures,
 		if err = r.add(run, err); err != nil {
 			return err
 		}
-		command.AboutStoredSyncs(r.source.UI, f)
+		command.WarnStoredSyncs(r.source.UI, f)
 	}
 	return nil
 }

@@ -157,7 +157,7 @@ func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, pl
 		u.Say("info", "%v", dry)
 	}
 	if nth == 0 && err == nil {
-		err = command.AboutSyncs(u, plan.Run)
+		err = command.WarnSyncs(u, plan.Run)
 	}
 	return summary, report.Files, err
 }

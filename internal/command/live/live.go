@@ -318,7 +318,7 @@ func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 		options.Noise, sinks = noise, command.Tee{noise}
 	}
 	if kind != fiolog.Sync && cfg.Part == "" {
-		full := new(diagnose.Full) // without Again: a stream cannot be read twice
+		full := new(diagnose.Full) // without Reread: a stream cannot be read twice
 		options.Diagnosis, sinks = eventless{full}, append(sinks, full)
 	}
 	r := &liveRun{sink: delivery.NewSink(w, options)}

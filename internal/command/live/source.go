@@ -34,8 +34,8 @@ type liveSource struct {
 	// interrupt is called once, after a signal.
 	interrupt func()
 	// close releases the source; the error is fio's.
-	close func() error
-	fio   bool
+	close        func() error
+	endsOnSignal bool // the writer gets the same signals, and ends its output then
 }
 
 func (s *liveSource) Read(p []byte) (int, error) {
@@ -48,7 +48,7 @@ func (s *liveSource) Read(p []byte) (int, error) {
 
 // ended reports whether the run has ended, also if a signal ended it: fio prints its
 // last document then.
-func (s *liveSource) ended() bool { return s.fio && s.eof.Load() }
+func (s *liveSource) ended() bool { return s.endsOnSignal && s.eof.Load() }
 
 // source opens what the arguments name.
 func (s *session) source(ctx context.Context) (*liveSource, error) {
@@ -60,11 +60,11 @@ func (s *session) source(ctx context.Context) (*liveSource, error) {
 	if name == "" || name == "-" {
 		// The writer of a pipe usually gets the same signal.
 		in, file := s.u.Stdin.(*os.File)
-		none.Reader, none.name, none.fio = s.u.Stdin, "standard input", true
+		none.Reader, none.name, none.endsOnSignal = s.u.Stdin, "standard input", true
 		none.live = file && !regular(in)
 		return none, nil
 	}
-	switch ingest.Other(name) {
+	switch ingest.NonOutputKind(name) {
 	case "job file":
 		return nil, &errs.ParseError{File: name, Msg: "a job file, and not what fio prints",
 			Hint: "let fiolat start fio with it: fiolat live -- fio " + errs.Printable(name)}
@@ -188,7 +188,7 @@ func startFio(u *ui.UI, args []string) (*liveSource, error) {
 	}()
 	documents, pipe := io.Pipe()
 	go func() { pipe.CloseWithError(split(out, pipe, func(line string) { u.Say("info", "%s", line) })) }()
-	return &liveSource{Reader: documents, name: "fio", live: true, fio: true,
+	return &liveSource{Reader: documents, name: "fio", live: true, endsOnSignal: true,
 		interrupt: func() {
 			if !signalled.Load() { // else fio has the signal already
 				_ = cmd.Process.Signal(os.Interrupt)

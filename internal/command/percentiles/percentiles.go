@@ -28,7 +28,7 @@ type Options struct {
 func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	rules := o.Logs.Config.Settings.SLA
 	if o.Whole { // rules apply to the one row
-		o.Logs.Config.Whole, o.Logs.Config.Settings.SLA = true, nil
+		o.Logs.Config.WholeRun, o.Logs.Config.Settings.SLA = true, nil
 	}
 	source := command.OneSource{
 		Logs:          o.Logs,
@@ -49,7 +49,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	out := bufio.NewWriterSize(io.MultiWriter(&written, discardIf(o.Logs.DryRun, u.Stdout)), 64<<10)
 	var sums []*pipeline.Summary
 	renderer := render.New(o.Render, out)
-	renderer.Of = len(sources)
+	renderer.Kinds = len(sources)
 	for i, source := range sources {
 		var sink pipeline.Sink = renderer
 		if o.Whole {
@@ -75,7 +75,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	if err != nil {
 		return err
 	}
-	if err = command.AboutSyncs(u, sources[0].Run); err != nil {
+	if err = command.WarnSyncs(u, sources[0].Run); err != nil {
 		return err
 	}
 	for i, s := range sums {

@@ -60,7 +60,7 @@ func (o *Options) one(ctx context.Context, found []*command.KindRun, u *ui.UI) e
 	file := command.NewPage(o.File, o.Logs.DryRun, len(sources))
 	defer file.Discard()
 	var sums []*pipeline.Summary
-	full := diagnose.Full{Again: sources[0].Reread}
+	full := diagnose.Full{Reread: sources[0].Reread}
 	if notes := sources[0].Notes; notes != nil {
 		if full.Notes, err = notes(ctx); err != nil {
 			return err

@@ -200,7 +200,7 @@ func (o *Options) curve(ctx context.Context, u *ui.UI) error {
 			"curve --at")
 	}
 	settings.By = []string{"direction"}
-	rows, err := command.WholeRuns(ctx, o.Logs, &o.Elasticsearch, nil, u)
+	rows, err := command.SummaryRows(ctx, o.Logs, &o.Elasticsearch, nil, u)
 	if err != nil {
 		return err
 	}

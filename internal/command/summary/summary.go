@@ -31,7 +31,7 @@ type Options struct {
 // Run prints the rows of all runs that the paths name.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	shown := o.Logs.Config.Settings.Percentiles
-	rows, err := command.WholeRuns(ctx, o.Logs, &o.Elasticsearch, o.metrics(), u)
+	rows, err := command.SummaryRows(ctx, o.Logs, &o.Elasticsearch, o.metrics(), u)
 	if err != nil {
 		return err
 	}

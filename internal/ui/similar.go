@@ -6,18 +6,18 @@ import (
 	"fiolat/internal/lazyregexp"
 )
 
-// alike holds warnings that differ only in names and numbers.
-type alike struct {
+// similarWarnings holds warnings that differ only in names and numbers.
+type similarWarnings struct {
 	kind string
 	all  map[string]bool
 	few  []string // the first of them
 }
 
-// fewAlike warnings are printed one by one; of more, the first is printed with the number of the others.
-const fewAlike = 2
+// maxSimilar warnings are printed one by one; of more, the first is printed with the number of the others.
+const maxSimilar = 2
 
-// particular matches what warnings of a kind differ in: quoted names, paths, numbers.
-var particular = lazyregexp.New(`"[^"]*"|[^\s,:;()]*[/.][^\s,:;()]+|[0-9]+`)
+// variablePart matches what warnings of a kind differ in: quoted names, paths, numbers.
+var variablePart = lazyregexp.New(`"[^"]*"|[^\s,:;()]*[/.][^\s,:;()]+|[0-9]+`)
 
 // Warn prints a warning. While Hold is in force, similar ones are counted instead; as JSON each is printed.
 func (u *UI) Warn(msg string) {
@@ -28,17 +28,17 @@ func (u *UI) Warn(msg string) {
 		return
 	}
 	defer u.mu.Unlock()
-	kind := particular().ReplaceAllString(msg, "*")
+	kind := variablePart().ReplaceAllString(msg, "*")
 	for i := range u.held {
 		if h := &u.held[i]; h.kind == kind {
-			if len(h.few) < fewAlike && !h.all[msg] { // the same may come twice if a directory is named twice
+			if len(h.few) < maxSimilar && !h.all[msg] { // the same may come twice if a directory is named twice
 				h.few = append(h.few, msg)
 			}
 			h.all[msg] = true
 			return
 		}
 	}
-	u.held = append(u.held, alike{kind, map[string]bool{msg: true}, []string{msg}})
+	u.held = append(u.held, similarWarnings{kind, map[string]bool{msg: true}, []string{msg}})
 }
 
 // Hold collects warnings until release is called or an error is printed.
@@ -60,7 +60,7 @@ func (u *UI) release() {
 	held := u.held
 	u.held = nil
 	for _, h := range held {
-		if more := len(h.all) - 1; more >= fewAlike {
+		if more := len(h.all) - 1; more >= maxSimilar {
 			h.few = []string{fmt.Sprintf("%s (and %d more warnings like this one; --log-format json has each)",
 				h.few[0], more)}
 		}

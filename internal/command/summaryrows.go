@@ -14,9 +14,9 @@ import (
 	"fiolat/pipeline"
 )
 
-// WholeRuns returns the rows of all runs that the paths of logs name, with the percentiles of its settings and those
+// SummaryRows returns the rows of all runs that the paths of logs name, with the percentiles of its settings and those
 // that metrics need.
-func WholeRuns(ctx context.Context, logs Logs, es *Elasticsearch, metrics []metric.Metric, u *ui.UI) (
+func SummaryRows(ctx context.Context, logs Logs, es *Elasticsearch, metrics []metric.Metric, u *ui.UI) (
 	[]summary.Row, error) {
 	settings := &logs.Config.Settings
 	settings.Percentiles, settings.By = slices.Clone(settings.Percentiles), slices.Clone(settings.By)
@@ -32,7 +32,7 @@ func WholeRuns(ctx context.Context, logs Logs, es *Elasticsearch, metrics []metr
 	defer r.Close()
 	var rows []summary.Row
 	without, timeless := 0, 0
-	logs.Config.Whole = true
+	logs.Config.WholeRun = true
 	err := r.Each(ctx, logs.Paths, Runs{
 		Split: true,
 		Run: func(name string) pipeline.Sink {

@@ -25,7 +25,7 @@ func StoredHistory(ctx context.Context, f *stored.Figures,
 		Workload: strings.Join(f.Fio.Workload, "; "), Directions: map[string]*history.Direction{}}
 	if f.Histograms == nil || f.Run.Part != "" {
 		back, err := open(ctx, f.Run.ID)
-		w := &WholeRun{}
+		w := &HistorySink{}
 		if err == nil {
 			_, err = back.Process(ctx, replay.Options{Workers: workers}, w)
 		}
@@ -57,8 +57,8 @@ func newDirection(w *esmodel.RunHistogram, g fiohist.Geometry, iops float64) (*h
 	return d, err
 }
 
-// WholeRun is a pipeline.Sink that keeps the sums of a run and their noise.
-type WholeRun struct {
+// HistorySink is a pipeline.Sink that keeps the sums of a run and their noise.
+type HistorySink struct {
 	pipeline.Discard
 	run   *pipeline.Run
 	noise compare.Series
@@ -66,24 +66,24 @@ type WholeRun struct {
 }
 
 // Begin keeps the run.
-func (w *WholeRun) Begin(ctx context.Context, run *pipeline.Run) error {
+func (w *HistorySink) Begin(ctx context.Context, run *pipeline.Run) error {
 	w.run = run
 	return w.noise.Begin(ctx, run)
 }
 
 // Quantum adds a quantum to the noise.
-func (w *WholeRun) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+func (w *HistorySink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	return w.noise.Quantum(ctx, q)
 }
 
 // End keeps the sums.
-func (w *WholeRun) End(_ context.Context, sum *pipeline.Summary) error {
+func (w *HistorySink) End(_ context.Context, sum *pipeline.Summary) error {
 	w.sum = sum
 	return nil
 }
 
 // History returns the run with the numbers that its document would have.
-func (w *WholeRun) History() (run history.Run, err error) {
+func (w *HistorySink) History() (run history.Run, err error) {
 	run = history.Run{ID: w.run.ID, Name: w.run.Name, Labels: w.run.Labels,
 		Workload: strings.Join(w.run.Workloads(), "; "), Directions: map[string]*history.Direction{}}
 	if w.run.StartKnown {
