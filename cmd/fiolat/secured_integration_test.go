@@ -159,6 +159,14 @@ func TestSecuredRoles(t *testing.T) {
 		{"fiolat_ingest", "rollup", []string{"--interval", "10s", "P"}, exitOK, "1 runs rolled up"},
 		{"fiolat_reader", "runs", []string{"--size"}, exitIncomplete, `user "fiolat_reader" lacks the index ` +
 			`privilege "monitor"`},
+		{"fiolat_reader", "runs", nil, exitOK, ""},
+		{"fiolat_reader", "percentiles", []string{"P"}, exitOK, ""},
+		{"fiolat_reader", "summary", []string{"P"}, exitOK, ""},
+		{"fiolat_reader", "report", []string{"-o", filepath.Join(t.TempDir(), "page.html"), "P"}, exitOK, ""},
+		{"fiolat_reader", "compare", []string{"P", "P"}, exitOK, ""},
+		{"fiolat_reader", "diagnose", []string{"P"}, exitOK, ""},
+		{"fiolat_reader", "curve", []string{"P"}, exitUsage, "a curve needs two settings"}, // it was read
+		{"fiolat_reader", "history", []string{"P"}, exitOK, ""},
 		{"fiolat_ingest", "load", []string{files}, exitOK, "complete"},
 		{"fiolat_setup", "setup", nil, exitOK, "unchanged  index fio-run"},
 		{"fiolat_ingest", "ingest", []string{"--index-prefix", "other", "--output", out, randrw}, exitIncomplete,

@@ -215,8 +215,8 @@ func sum(bins []int64) (n int64) {
 // A point is the timestamp of a record in ms and its I/Os.
 type point = [2]int64
 
-// points returns a log's records per direction. over repairs logs of fio --client, which subtracts records in place. ok
-// is false if a count is negative.
+// points returns a log's records per direction. viaClient repairs logs of fio --client, which subtracts records in
+// place. ok is false if a count is negative.
 func points(lines []histLine, viaClient bool) (all [3][]point, ok bool) {
 	var before [3][][]int64
 	for _, l := range lines {
