@@ -145,12 +145,12 @@ func (c *Open) free() *fiohist.Hist {
 		}
 	}
 	c.used = nil
-	if len(c.spare) == 0 {
-		c.spare = append(c.spare, new(fiohist.Hist))
+	var h *fiohist.Hist
+	if last := len(c.spare) - 1; last >= 0 {
+		h, c.spare = c.spare[last], c.spare[:last]
+	} else {
+		h = new(fiohist.Hist)
 	}
-	last := len(c.spare) - 1
-	h := c.spare[last]
-	c.spare = c.spare[:last]
 	h.Reset()
 	return h
 }
