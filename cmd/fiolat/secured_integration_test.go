@@ -166,7 +166,11 @@ func TestSecuredRoles(t *testing.T) {
 		{"fiolat_reader", "compare", []string{"P", "P"}, exitOK, ""},
 		{"fiolat_reader", "diagnose", []string{"P"}, exitOK, ""},
 		{"fiolat_reader", "curve", []string{"P"}, exitUsage, "a curve needs two settings"}, // it was read
+		{"fiolat_reader", "inspect", []string{"P"}, exitOK, ""},
 		{"fiolat_reader", "history", []string{"P"}, exitOK, ""},
+		{"fiolat_ingest", "label", []string{"P", "series=nightly"}, exitOK, ""},
+		{"fiolat_ingest", "history", []string{"--label", "series=nightly", "--store"}, exitOK, ""},
+		{"fiolat_ingest", "annotate", []string{"--at", "+1s", "P", "osd.12 down"}, exitOK, ""},
 		{"fiolat_ingest", "load", []string{files}, exitOK, "complete"},
 		{"fiolat_setup", "setup", nil, exitOK, "unchanged  index fio-run"},
 		{"fiolat_ingest", "ingest", []string{"--index-prefix", "other", "--output", out, randrw}, exitIncomplete,
