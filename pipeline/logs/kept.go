@@ -2,6 +2,7 @@ package logs
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"fiolat/ingest/fiolog"
 )
@@ -31,8 +32,8 @@ func (k *recordQueue) add(r *fiolog.Record, lines int64) {
 	}
 	before := uint16(0)
 	for i, at := range r.Index {
-		k.b = binary.AppendUvarint(k.b, uint64(at-before))
-		k.b = binary.AppendUvarint(k.b, uint64(r.Count[i])) // whole, see fiolog.Record
+		k.b = appendUvarint(k.b, uint64(at-before))
+		k.b = appendUvarint(k.b, uint64(r.Count[i])) // whole, see fiolog.Record
 		before = at
 	}
 	k.records++
@@ -40,25 +41,44 @@ func (k *recordQueue) add(r *fiolog.Record, lines int64) {
 
 // next removes the first record and returns it; it is overwritten by the next call.
 func (k *recordQueue) next() *fiolog.Record {
-	value := func() uint64 {
-		v, n := binary.Uvarint(k.b[k.at:])
-		k.at += n
-		return v
-	}
 	r := &k.rec
-	r.Time, r.Dir, r.Line, k.lines = int64(value()), fiolog.Direction(value()), int64(value()), int64(value())
-	r.IOs, r.NS = value(), value()
+	r.Time, r.Dir, r.Line, k.lines = int64(k.value()), fiolog.Direction(k.value()), int64(k.value()), int64(k.value())
+	r.IOs, r.NS = k.value(), k.value()
 	k.of[r.Dir]--
-	r.Index, r.Count = r.Index[:0], r.Count[:0]
+	n := int(k.value())
+	r.Index, r.Count = slices.Grow(r.Index[:0], n)[:n], slices.Grow(r.Count[:0], n)[:n]
 	bucket := uint16(0)
-	for range value() {
-		bucket += uint16(value())
-		r.Index, r.Count = append(r.Index, bucket), append(r.Count, float64(value()))
+	for i := range n {
+		bucket += uint16(k.value())
+		r.Index[i], r.Count[i] = bucket, float64(k.value())
 	}
 	if k.records--; k.records == 0 {
 		k.b, k.at = nil, 0
 	}
 	return r
+}
+
+// appendUvarint is binary.AppendUvarint, inlined for the values of one byte, which most are.
+func appendUvarint(b []byte, v uint64) []byte {
+	if v < 0x80 {
+		return append(b, byte(v))
+	}
+	return binary.AppendUvarint(b, v)
+}
+
+// value takes the next value off b.
+func (k *recordQueue) value() uint64 {
+	if v := k.b[k.at]; v < 0x80 {
+		k.at++
+		return uint64(v)
+	}
+	return k.longValue()
+}
+
+func (k *recordQueue) longValue() uint64 {
+	v, n := binary.Uvarint(k.b[k.at:])
+	k.at += n
+	return v
 }
 
 func (k *recordQueue) each(f func(*fiolog.Record)) {
