@@ -172,6 +172,10 @@ func TestSecuredRoles(t *testing.T) {
 		{"fiolat_ingest", "history", []string{"--label", "series=nightly", "--store"}, exitOK, ""},
 		{"fiolat_ingest", "annotate", []string{"--at", "+1s", "P", "osd.12 down"}, exitOK, ""},
 		{"fiolat_ingest", "load", []string{files}, exitOK, "complete"},
+		{"fiolat_ingest", "live", []string{"--run-id", "L", "--output", out, real + "/live/fio-status.json"}, exitOK,
+			"(run L)"},
+		{"fiolat_ingest", "probe", []string{"--run-id", "probe", "--output", out, "--duration", "2s", "--interval",
+			"1s", "--size", "1m", "--pool", "2", t.TempDir()}, exitOK, "(run probe)"},
 		{"fiolat_setup", "setup", nil, exitOK, "unchanged  index fio-run"},
 		{"fiolat_ingest", "ingest", []string{"--index-prefix", "other", "--output", out, randrw}, exitIncomplete,
 			`read the fields of other-run: user "fiolat_ingest" lacks the index privilege "read"`},
@@ -182,6 +186,10 @@ func TestSecuredRoles(t *testing.T) {
 			`user "fiolat_reader" lacks the index privilege "index"`},
 		{"fiolat_delete", "ingest", []string{"--output", out, randrw}, exitIncomplete,
 			`user "fiolat_delete" lacks the index privilege "index"`},
+		{"fiolat_ingest", "delete", []string{"--yes", "L"}, exitOK, ""},
+		{"fiolat_delete", "delete", []string{"--yes", "P"}, exitOK, ""},
+		{"fiolat_reader", "delete", []string{"--yes", "probe"}, exitIncomplete, `user "fiolat_reader" lacks`},
+		{"fiolat_reader", "percentiles", []string{"P"}, exitInput, "there is no such run"},
 	} {
 		code, stderr := s.as(t, step.user, step.command, step.args...)
 		if code != step.code || !strings.Contains(stderr, step.want) {
