@@ -286,7 +286,14 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 		all := !slices.ContainsFunc(groups[k], func(l *State) bool { return l.scan.dirs[k.dir].lag.fell })
 		for _, l := range groups[k] {
 			if s := &l.scan.dirs[k.dir]; all || s.lag.fell {
-				l.dirs[k.dir].verdict.unrepairableLine = cmp.Or(s.fellAt, l.scan.lastLine)
+				line := cmp.Or(s.fellAt, l.scan.lastLine)
+				l.dirs[k.dir].verdict.unrepairableLine = line
+				// With bins to restore, the loss is named with its number of I/Os.
+				if !l.cfg.Settings.Restore || k.entry.Dirs[k.dir].Kind[fiolog.Clat].Bins.Len() == 0 {
+					warn(fmt.Sprintf("%s: its %vs are left out: fio --client damaged them, and records before line "+
+						"%d, needed for the repair, are lost", errs.Printable(l.Source.Path),
+						fiolog.Direction(k.dir), line))
+				}
 			} else {
 				fits[k], proven[l.Meta] = true, true
 			}
@@ -396,13 +403,15 @@ func judgeUncounted(logs []*State, warn func(string)) {
 	for _, l := range logs {
 		here[l.Entry]++
 	}
+	// If the logs of some threads are missing, damaged logs can hold less than fio counted.
+	counted := func(l *State, d int) bool {
+		return l.Entry != nil && l.Entry.Dirs[d].Kind[fiolog.Clat].N > 0 && here[l.Entry] >= l.Members
+	}
 	for _, l := range logs {
 		for d := range l.dirs {
 			lag := &l.dirs[d].lag
-			// If the logs of some threads are missing, damaged logs can hold less than fio counted.
-			counted := l.Entry != nil && l.Entry.Dirs[d].Kind[fiolog.Clat].N > 0 && here[l.Entry] >= l.Members
 			switch {
-			case counted, lag.records < 3, l.dirs[d].verdict.repair:
+			case counted(l, d), lag.records < 3, l.dirs[d].verdict.repair:
 			case l.Source.Name.Host == "":
 				if lag.looks() || lag.suspect() && lag.chance >= minEvidence && lag.falls >= minFalls {
 					mayBeDamaged([]*State{l}, "no bucket ever falls below its value two records before", warn)
@@ -431,7 +440,9 @@ func judgeUncounted(logs []*State, warn func(string)) {
 	default:
 		for i, l := range of {
 			for d := range l.dirs {
-				if &l.dirs[d].lag == suspects[i] {
+				// Records after the head are damaged, too, in a direction that has hardly begun in it.
+				begins := l.dirs[d].lag.records < 3 && !counted(l, d)
+				if &l.dirs[d].lag == suspects[i] || begins {
 					l.dirs[d].verdict = verdict{repair: true, why: "no bucket ever falls below its value two " +
 						"records before, which chance cannot explain, and the log's name ends in a host"}
 				}
