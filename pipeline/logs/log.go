@@ -627,7 +627,7 @@ func (l *State) Ready(g *quanta.Grid, common fiohist.Geometry) {
 		if t := l.Entry.Dirs[d].Kind[l.cfg.Settings.Kind]; t.N > 0 {
 			l.DirInfo[d].Limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
 		} else {
-			l.DirInfo[d].KnownIdle = l.Entry.Dirs[d].TotalIOs == 0
+			l.DirInfo[d].KnownIdle = l.Entry.Dirs[d].TotalIOs == 0 && l.Entry.Mixed.TotalIOs == 0
 		}
 	}
 }
