@@ -87,11 +87,16 @@ func readHead(l *State) error {
 	l.Geometry, _ = in.reader.Geometry()
 	l.g = l.Geometry
 	if v, _ := l.option("clat_percentiles"); ended && v == 0 && ios == 0 {
-		return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0",
-			"nothing can be read from it; re-run without that option, or pass --skip-bad")
+		return l.allZero()
 	}
 	l.startOver()
 	return nil
+}
+
+// allZero returns the error for a log whose records are all empty.
+func (l *State) allZero() error {
+	return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0",
+		"nothing can be read from it; re-run without that option, or pass --skip-bad")
 }
 
 // Prepare reads what must be known of the log before the first quantum. That is its head or, if bad lines are to be
@@ -100,19 +105,19 @@ func (l *State) Prepare(ctx context.Context) error {
 	if l.Bad != nil {
 		return l.Bad
 	}
-	if l.Meta != nil {
+	err := readHead(l)
+	if l.Meta != nil && l.Source.Name.Hist && !l.Empty {
 		if why := badVersion(l.Meta.Version); why != "" {
 			return l.at(0, why, "use fio 3.17 or newer, or pass --skip-bad to leave it out")
 		}
 	}
-	if err := readHead(l); err != nil {
-		return err
+	if err == nil && l.cfg.Settings.SkipBad && l.beyondHead && !l.Pipe {
+		var s *scan
+		if s, err = scanLog(ctx, l); err == nil && s.allZero() {
+			err = l.allZero()
+		}
 	}
-	if l.cfg.Settings.SkipBad && l.beyondHead && !l.Pipe {
-		_, err := scanLog(ctx, l)
-		return err
-	}
-	return nil
+	return err
 }
 
 // startOver makes the log be read from its start again, unless its head is kept.

@@ -39,6 +39,16 @@ func (s *scan) feed(r *fiolog.Record) {
 	d.sums.AddAll(r.Index, r.Count, 0, 1)
 }
 
+// allZero reports whether there are records, all without I/Os.
+func (s *scan) allZero() bool {
+	for d := range s.dirs {
+		if !s.dirs[d].sums.Empty() {
+			return false
+		}
+	}
+	return s.lastLine > 0
+}
+
 // scanLog reads the whole of a log that can be read again.
 func scanLog(ctx context.Context, l *State) (*scan, error) {
 	in, err := openLog(l)

@@ -122,3 +122,48 @@ func TestMixedLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestSkipAllZero: a log without any I/O is skipped also where its head does not show that it has none.
+func TestSkipAllZero(t *testing.T) {
+	t.Parallel()
+	var good, zero strings.Builder
+	for n := range 60 {
+		good.WriteString(record(1000*(n+1), fiolog.Read, map[int]int{11: 5}))
+		zero.WriteString(record(1000*(n+1), fiolog.Read, nil))
+	}
+	dir := files(t, map[string]string{"x_clat_hist.1.log": good.String(), "x_clat_hist.2.log": zero.String()})
+	const why = "x_clat_hist.2.log: all buckets of all records are 0"
+	s := pipelinetest.Settings()
+	if _, err := process(t, Config{Settings: s}, dir); err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("without SkipBad: %v", err)
+	}
+	s.SkipBad = true
+	var warnings []string
+	c, err := process(t, Config{Settings: s, Warn: func(w string) { warnings = append(warnings, w) }}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Sum.Account.LogsSkipped != 1 || samples(c)["read"] != 300 || !strings.Contains(strings.Join(warnings, "\n"),
+		why) {
+		t.Errorf("%d skipped, %v; %q", c.Sum.Account.LogsSkipped, samples(c), warnings)
+	}
+}
+
+// TestVersionOfSingleIOs: fio 3.6 to 3.16 wrote garbage into histograms, not into logs of single I/Os.
+func TestVersionOfSingleIOs(t *testing.T) {
+	t.Parallel()
+	meta := `{"fio version":"fio-3.16","jobs":[{"jobname":"y","read":{"total_ios":1,"runtime":1,` +
+		`"lat_ns":{"N":1,"min":50000,"max":50000}}}]}`
+	s := pipelinetest.Settings()
+	s.Kind = fiolog.Lat
+	_, c := planned(t, s, files(t, map[string]string{"y_lat.1.log": "1, 50000, 0, 4096, 0\n", "fio.json": meta}))
+	if samples(c)["read"] != 1 {
+		t.Errorf("%v", samples(c))
+	}
+	dir := files(t, map[string]string{"y_clat_hist.1.log": record(1000, fiolog.Read, map[int]int{11: 1}),
+		"fio.json": meta})
+	if _, err := process(t, Config{Settings: pipelinetest.Settings()}, dir); err == nil ||
+		!strings.Contains(err.Error(), "fio-3.16 wrote garbage") {
+		t.Errorf("a histogram log: %v", err)
+	}
+}
