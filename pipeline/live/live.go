@@ -83,8 +83,9 @@ type entry struct {
 	end       int64 // end of its last I/O, ns on the run's clock
 	records   int64
 	ios       [fiolog.Directions]float64
-	last      float64 // I/Os in the last bucket
-	restarted bool    // fio was restarted: its totals do not cover the whole run
+	last      float64                           // I/Os in the last bucket
+	restarted bool                              // fio was restarted: its totals do not cover the whole run
+	before    [fiolog.Directions]fiohist.Limits // of what it counted before it was restarted
 
 	at      int64   // time of its latest counts, ns since 1970
 	runtime int64   // its runtime then, ms
@@ -319,10 +320,6 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 			}
 		}
 		back = back || t.N < le.total[d]
-		if t.N > 0 {
-			log.DirInfo[d].Limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
-		}
-		log.DirInfo[d].KnownIdle = t.N == 0
 	}
 	if moved := at - e.LongestMS*msec - le.start; fell > 0 && le.start > 0 {
 		back = back || 4*fell > had || max(moved, -moved) > 2*int64(l.step())+1e9
@@ -347,6 +344,14 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 			errs.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
 		le.counts = [fiolog.Directions][]uint64{}
 		from = max(from, at-e.LongestMS*msec)
+		for d := range le.before {
+			le.before[d] = log.DirInfo[d].Limits
+		}
+	}
+	for d := range now {
+		t, info := &e.Dirs[d].Kind[run.Kind], &log.DirInfo[d]
+		info.Limits = le.before[d].Widen(fiohist.Limits{Min: t.Min, Max: t.Max, Known: t.N > 0})
+		info.KnownIdle = t.N == 0
 	}
 	var s stall
 	if asked := le.at + (e.LongestMS-le.runtime)*msec; gap && !back && 2*(at-asked) > int64(l.step()) {

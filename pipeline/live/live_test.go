@@ -293,6 +293,28 @@ func TestLiveChanges(t *testing.T) {
 	}
 }
 
+// TestLiveRestartLimits: the smallest and largest latency of a new fio do not hold for the I/Os of the one before it.
+func TestLiveRestartLimits(t *testing.T) {
+	t.Parallel()
+	doc := func(ms, runtime, low, high, bucket int) string {
+		return fmt.Sprintf(`{"fio version":"fio-3.33","timestamp_ms":%d,"jobs":[{"jobname":"a","read":{`+
+			`"total_ios":100,"runtime":%d,"clat_ns":{"N":100,"min":%d,"max":%d,"bins":{"%d":100}}}}]}`+"\n",
+			1700000000000+ms, runtime, low, high, bucket)
+	}
+	s := liveSettings()
+	s.By = nil
+	stream := doc(2500, 2500, 900e6, 999e6, 950e6) + doc(3500, 500, 90e3, 110e3, 100e3)
+	_, c := follow(t, Config{Settings: s}, []byte(stream))
+	for i, median := range []float64{952e6, 952e6, 952e6, 100e3} { // the third quantum is open when fio is restarted
+		if got := c.Rows[i].Stats.Percentiles[0]; math.Abs(got/median-1) > 0.01 {
+			t.Errorf("second %d: p50 of %v ns, want about %v", i, got, median)
+		}
+	}
+	if got := c.Sum.Total[0].Stats.Max; got < 950e6 {
+		t.Errorf("the run's largest latency is %v ns", got)
+	}
+}
+
 // TestLiveStall: a stream of a real fio on a device that stood still for 3 s, from
 // 08:16:47.6 on: fio printed nothing for 3.3 s. The second that lies wholly within is
 // empty, as it was, and the rule is broken once, whether it was reported before the document
