@@ -381,6 +381,9 @@ func (t *tail) restore() error {
 		}
 		l.Reached = max(l.Reached, to[i])
 		l.DirInfo[t.dir].HasIO = true
+		if n := len(t.counts.Index) - 1; int(t.counts.Index[n]) == t.g.Last() {
+			l.lastBucket += share.Count[n]
+		}
 		if err := l.align.Add(from[i], to[i], &share, t.dir); err != nil {
 			return l.at(0, "the tail cannot be restored: "+err.Error(), "pass --no-restore")
 		}
