@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -75,12 +73,7 @@ func TestEmptyLogs(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			for name, text := range tc.files {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
+			dir := files(t, tc.files)
 			ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -108,20 +101,15 @@ func TestEmptyLogs(t *testing.T) {
 // hold, also of a job without a log.
 func TestMixedAccount(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	job := func(name, n string) string {
 		return `{"jobname":"` + name + `","job options":{"write_hist_log":"x","log_hist_msec":"300","rw":"randrw"},
 			"mixed":{"total_ios":` + n + `,"runtime":900,"clat_ns":{"N":` + n + `}}}`
 	}
 	bins := strings.Repeat(", 0", 1855) + "\n"
-	for name, text := range map[string]string{
+	dir := files(t, map[string]string{
 		"x_clat_hist.1.log": "300, 0, 4096, 5" + bins + "300, 1, 4096, 4" + bins,
 		"fio.json":          `{"fio version":"fio-3.33","jobs":[` + job("a", "11") + `,` + job("b", "20") + `]}`,
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	warnings, c := warned(t, dir)
 	a := c.Sum.Account
 	if a.Logged != 9 || a.Counted != 31 || !a.CountedKnown || a.Missing != 22 || a.Excess != 0 || a.Placed != 9 {

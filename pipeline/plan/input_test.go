@@ -51,18 +51,44 @@ func coarse(seed uint64, seconds int) []byte {
 // folder writes logs into a new folder and returns it.
 func folder(t testing.TB, logs ...[]byte) string {
 	t.Helper()
-	dir := t.TempDir()
+	// A job file says that they started together.
+	content := map[string][]byte{"job.fio": fmt.Appendf(nil, "[x]\nwrite_hist_log\nnumjobs=%d\n", len(logs))}
 	for i, log := range logs {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("x_clat_hist.%d.log", i+1)), log, 0o600); err != nil {
+		content[fmt.Sprintf("x_clat_hist.%d.log", i+1)] = log
+	}
+	return files(t, content)
+}
+
+// files writes files into a new folder.
+func files[Text string | []byte](t testing.TB, content map[string]Text) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range content {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// A job file says that they started together.
-	job := fmt.Sprintf("[x]\nwrite_hist_log\nnumjobs=%d\n", len(logs))
-	if err := os.WriteFile(filepath.Join(dir, "job.fio"), []byte(job), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	return dir
+}
+
+// record returns the line of a record at coarseness 6 with the given counts by bucket.
+func record(ms int, d fiolog.Direction, counts map[int]int) string {
+	line := fmt.Sprintf("%d, %d, 4096", ms, d)
+	for b := range 29 {
+		line += fmt.Sprintf(", %d", counts[b])
+	}
+	return line + "\n"
+}
+
+// samples are the I/Os of a run by direction.
+func samples(c *pipelinetest.Collect) map[string]float64 {
+	sums := map[string]float64{}
+	for _, r := range c.Rows {
+		if r.Scope == "direction" {
+			sums[r.Dims.Direction] += r.Stats.Samples
+		}
+	}
+	return sums
 }
 
 // same compares all that came out of two runs.
@@ -488,5 +514,50 @@ func TestLaterContradictions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSkipAllZero: a log without any I/O is skipped also where its head does not show that it has none.
+func TestSkipAllZero(t *testing.T) {
+	t.Parallel()
+	var good, zero strings.Builder
+	for n := range 60 {
+		good.WriteString(record(1000*(n+1), fiolog.Read, map[int]int{11: 5}))
+		zero.WriteString(record(1000*(n+1), fiolog.Read, nil))
+	}
+	dir := files(t, map[string]string{"x_clat_hist.1.log": good.String(), "x_clat_hist.2.log": zero.String()})
+	const why = "x_clat_hist.2.log: all buckets of all records are 0"
+	s := pipelinetest.Settings()
+	if _, err := process(t, Config{Settings: s}, dir); err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("without SkipBad: %v", err)
+	}
+	s.SkipBad = true
+	var warnings []string
+	c, err := process(t, Config{Settings: s, Warn: func(w string) { warnings = append(warnings, w) }}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Sum.Account.LogsSkipped != 1 || samples(c)["read"] != 300 || !strings.Contains(strings.Join(warnings, "\n"),
+		why) {
+		t.Errorf("%d skipped, %v; %q", c.Sum.Account.LogsSkipped, samples(c), warnings)
+	}
+}
+
+// TestVersionOfSingleIOs: fio 3.6 to 3.16 wrote garbage into histograms, not into logs of single I/Os.
+func TestVersionOfSingleIOs(t *testing.T) {
+	t.Parallel()
+	meta := `{"fio version":"fio-3.16","jobs":[{"jobname":"y","read":{"total_ios":1,"runtime":1,` +
+		`"lat_ns":{"N":1,"min":50000,"max":50000}}}]}`
+	s := pipelinetest.Settings()
+	s.Kind = fiolog.Lat
+	_, c := planned(t, s, files(t, map[string]string{"y_lat.1.log": "1, 50000, 0, 4096, 0\n", "fio.json": meta}))
+	if samples(c)["read"] != 1 {
+		t.Errorf("%v", samples(c))
+	}
+	dir := files(t, map[string]string{"y_clat_hist.1.log": record(1000, fiolog.Read, map[int]int{11: 1}),
+		"fio.json": meta})
+	if _, err := process(t, Config{Settings: pipelinetest.Settings()}, dir); err == nil ||
+		!strings.Contains(err.Error(), "fio-3.16 wrote garbage") {
+		t.Errorf("a histogram log: %v", err)
 	}
 }

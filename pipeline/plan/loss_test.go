@@ -541,14 +541,9 @@ func TestLossIsNoRow(t *testing.T) {
 	}
 	run := func(t *testing.T, from, to int) (rows map[int64]float64, c *pipelinetest.Collect) {
 		lines := bytes.SplitAfter(whole, []byte("\n"))
-		dir := t.TempDir()
-		for file, text := range map[string][]byte{
+		dir := files(t, map[string][]byte{
 			name: bytes.Join(slices.Concat(lines[:from], lines[to:]), nil), "fio.json": json,
-		} {
-			if err := os.WriteFile(filepath.Join(dir, file), text, 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
+		})
 		_, c = warned(t, dir)
 		rows = map[int64]float64{}
 		for i, r := range c.Rows {
@@ -587,5 +582,63 @@ func TestLossIsNoRow(t *testing.T) {
 					lost, a.Logged, a.Restored, a.NotPlaced, a.Counted)
 			}
 		})
+	}
+}
+
+// TestDamageAfterHead: the reads of a log damaged by fio --client begin after its head, as those of verify do. They
+// are repaired as its writes are: fio adds to each record the one two before.
+func TestDamageAfterHead(t *testing.T) {
+	t.Parallel()
+	const writes, reads = 40, 10
+	damaged := func(n int) map[int]int {
+		k := n/2 + 1
+		return map[int]int{14: 600 * k, 15: 400 * k, 16: 200 * k}
+	}
+	var log strings.Builder
+	for n := range writes {
+		log.WriteString(record(1000*(n+1), fiolog.Write, damaged(n)))
+	}
+	for n := range reads {
+		log.WriteString(record(1000*(writes+n+1), fiolog.Read, damaged(n)))
+	}
+	_, c := planned(t, pipelinetest.Settings(), files(t, map[string]string{"v_clat_hist.1.log.h": log.String()}))
+	if got := samples(c); got["read"] != 1200*reads || got["write"] != 1200*writes {
+		t.Errorf("%v, want %d reads and %d writes", got, 1200*reads, 1200*writes)
+	}
+}
+
+// TestUnrepairableIsNamed: a direction that is left out is named also where no bins of fio's JSON show that it is lost.
+func TestUnrepairableIsNamed(t *testing.T) {
+	t.Parallel()
+	const name = "cluster_clat_hist.1.log.127.0.0.1"
+	cluster := map[string]string{"fio.json": "cluster/fio.json"}
+	logs, err := filepath.Glob(real + "/cluster/*.log.*")
+	if err != nil || len(logs) != 4 {
+		t.Fatal(logs, err)
+	}
+	for _, l := range logs {
+		cluster[filepath.Base(l)] = "cluster/" + filepath.Base(l)
+	}
+	dir := place(t, cluster)
+	whole, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(whole), "\n")
+	text := strings.Join(append(lines[:9:9], lines[10:]...), "")
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := pipelinetest.Settings()
+	for _, s.Restore = range []bool{true, false} {
+		var warnings []string
+		_, err := process(t, Config{Settings: s, Warn: func(w string) { warnings = append(warnings, w) }}, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := strings.Join(warnings, "\n"); !strings.Contains(all, name+": ") || !strings.Contains(all,
+			"records before line 10, needed for the repair, are lost") {
+			t.Errorf("restored %v: %s", s.Restore, all)
+		}
 	}
 }

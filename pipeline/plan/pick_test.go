@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -154,5 +155,31 @@ func TestPickWhole(t *testing.T) {
 	t.Cleanup(p.Close)
 	if p.Run.Interval != int64(250*time.Millisecond) {
 		t.Errorf("an interval of %v", time.Duration(p.Run.Interval))
+	}
+}
+
+// TestPickOfNothing: a run without I/O has nothing to pick, and that is an error, not a panic.
+func TestPickOfNothing(t *testing.T) {
+	t.Parallel()
+	dir := files(t, map[string]string{"z_clat_hist.1.log": "", "fio.json": `{"fio version":"fio-3.33","jobs":[` +
+		`{"jobname":"z","error":5,"job options":{"write_hist_log":"z","log_hist_msec":"1000"},` +
+		`"read":{"total_ios":0}}]}`})
+	at := &pipeline.Moment{Text: "0"}
+	later := &pipeline.Moment{Text: "1s", Since: time.Second}
+	for _, tt := range []struct {
+		name string
+		pick pipeline.Pick
+		want string
+	}{
+		{"from", pipeline.Pick{From: at}, "--from 0: "},
+		{"to", pipeline.Pick{To: later}, "--to 1s: "},
+		{"both", pipeline.Pick{From: at, To: later}, "--to 1s: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := process(t, Config{Settings: pipelinetest.Settings(), Pick: tt.pick}, dir)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+		})
 	}
 }

@@ -154,13 +154,8 @@ func TestSingleOdd(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			for name, text := range map[string]string{"x_" + tc.kind.String() + ".1.log": tc.log,
-				"fio.json": fmt.Sprintf(json, tc.options)} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
+			dir := files(t, map[string]string{"x_" + tc.kind.String() + ".1.log": tc.log,
+				"fio.json": fmt.Sprintf(json, tc.options)})
 			s := pipelinetest.Settings()
 			s.Kind, s.By = tc.kind, nil
 			ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{Kind: tc.kind})
@@ -211,12 +206,7 @@ func TestSingleMissing(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			for name, text := range map[string]string{tc.file: tc.log, "fio.json": tc.json} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
+			dir := files(t, map[string]string{tc.file: tc.log, "fio.json": tc.json})
 			ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
 			if err != nil {
 				t.Fatal(err)

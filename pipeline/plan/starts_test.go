@@ -16,19 +16,17 @@ import (
 )
 
 // place copies real files under other names into a new folder.
-func place(t *testing.T, files map[string]string) string {
+func place(t *testing.T, names map[string]string) string {
 	t.Helper()
-	dir := t.TempDir()
-	for name, from := range files {
+	content := map[string][]byte{}
+	for name, from := range names {
 		b, err := os.ReadFile(filepath.Join(real, from))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), b, 0o600)
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		content[name] = b
 	}
-	return dir
+	return files(t, content)
 }
 
 // byHost is the offset in ms of the first quantum with I/O of each host.
@@ -176,13 +174,8 @@ func TestOtherClock(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			for name, text := range map[string]string{"x_clat_hist.1.log": log(1985000),
-				"x_clat_hist.2.log": log(1985500), "fio.json": tc.json} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
+			dir := files(t, map[string]string{"x_clat_hist.1.log": log(1985000),
+				"x_clat_hist.2.log": log(1985500), "fio.json": tc.json})
 			ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
 			if err != nil {
 				t.Fatal(err)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
 	"testing"
@@ -148,5 +149,42 @@ func TestRealTotals(t *testing.T) {
 				t.Error("no quantum ends before the last stamp")
 			}
 		})
+	}
+}
+
+// TestMixedLimits: of a job with unified_rw_reporting=mixed, no direction is known to be idle, so the limits of another
+// job do not hold for its I/Os.
+func TestMixedLimits(t *testing.T) {
+	t.Parallel()
+	job := func(name, rw, limits string) string {
+		return fmt.Sprintf(`{"jobname":%q,"job options":{"rw":%q,"write_hist_log":"x","log_hist_msec":"1000"},`+
+			`"mixed":{"total_ios":1000,"runtime":1000,"clat_ns":{%s,"N":1000}}}`, name, rw, limits)
+	}
+	_, c := planned(t, pipelinetest.Settings(), files(t, map[string]string{
+		"fio.json": `{"fio version":"fio-3.36","jobs":[` + job("a", "randread", `"min":90000,"max":120000`) + "," +
+			job("b", "randrw", `"min":9000000,"max":12000000`) + "]}",
+		"x_clat_hist.1.log": record(1000, fiolog.Read, map[int]int{11: 1000}),
+		"x_clat_hist.2.log": record(1000, fiolog.Read, map[int]int{18: 600}) +
+			record(1000, fiolog.Write, map[int]int{18: 400}),
+	}))
+	for _, r := range c.Rows {
+		if p99 := r.Stats.Percentiles[3]; p99 < 9e6 || p99 > 17e6 {
+			t.Errorf("%s %s: p99 of %v ns", r.Scope, r.Dims.Direction, p99)
+		}
+	}
+}
+
+// TestRestoredLastBucket: I/Os that only fio's JSON counts are in the account, too, if they are in the last bucket.
+func TestRestoredLastBucket(t *testing.T) {
+	t.Parallel()
+	g := fiohist.Fio3
+	_, c := planned(t, pipelinetest.Settings(), files(t, map[string]string{
+		"x_clat_hist.1.log": record(1000, fiolog.Read, map[int]int{11: 5, 28: 2}),
+		"fio.json": fmt.Sprintf(`{"fio version":"fio-3.36","jobs":[{"jobname":"x","job options":{"write_hist_log":"x",`+
+			`"log_hist_msec":"1000"},"read":{"total_ios":10,"runtime":1500,"clat_ns":{"N":10,"min":100000,`+
+			`"max":20000000000,"bins":{"%.0f":5,"%.0f":5}}}}]}`, g.Middle(11<<6), g.Middle(g.Last())),
+	}))
+	if a := c.Sum.Account; a.Restored != 3 || a.LastBucket != 5 {
+		t.Errorf("%v restored, %v in the last bucket; want 3 and 5", a.Restored, a.LastBucket)
 	}
 }
