@@ -176,7 +176,7 @@ func (r *Run) EvenInterval(interval int64) int64 {
 
 // NothingLeft returns the error for a window without any quantum of the run, which ends at end.
 func (r *Run) NothingLeft(end int64) error {
-	if r.Pick.To == nil || r.Pick.From != nil && r.Window.From > 0 {
+	if r.Pick.To == nil || r.Window.From > 0 {
 		return errs.Usagef("--from %s: %s ends %v after its start", r.Pick.From.Text, r.title(), time.Duration(end))
 	}
 	return errs.Usagef("--to %s: %s had not begun then", r.Pick.To.Text, r.title())
