@@ -28,7 +28,7 @@ func (k *recordQueue) add(r *fiolog.Record, lines int64) {
 	for _, v := range []uint64{
 		uint64(r.Time), uint64(r.Dir), uint64(r.Line), uint64(lines), r.IOs, r.NS, uint64(len(r.Index)),
 	} {
-		k.b = binary.AppendUvarint(k.b, v)
+		k.b = appendUvarint(k.b, v)
 	}
 	before := uint16(0)
 	for i, at := range r.Index {
@@ -75,6 +75,7 @@ func (k *recordQueue) value() uint64 {
 	return k.longValue()
 }
 
+// longValue is value for any length, apart so that value is inlined.
 func (k *recordQueue) longValue() uint64 {
 	v, n := binary.Uvarint(k.b[k.at:])
 	k.at += n
