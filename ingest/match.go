@@ -663,9 +663,14 @@ func (m *matcher) jobFileOf(s *set, byThread map[int][]*Log) {
 	var fit []*jobfile.File
 	log := s.logs[0].Source
 	beside := jobfile.Beside(m.in.JobFiles, filepath.Dir(log.Path))
+	fewest := math.MaxInt // logs without a file
 	for _, j := range beside {
-		if !s.fits(j, byThread, m.in.siblings) {
+		missing, ok := s.fits(j, byThread, m.in.siblings)
+		if !ok || missing > fewest {
 			continue
+		}
+		if missing < fewest {
+			fit, fewest = nil, missing
 		}
 		m.fit[j] = true
 		if !slices.ContainsFunc(fit, func(o *jobfile.File) bool { return reflect.DeepEqual(o.Sections, j.Sections) }) {
@@ -684,19 +689,21 @@ func (m *matcher) jobFileOf(s *set, byThread map[int][]*Log) {
 	}
 }
 
-func (s *set) fits(j *jobfile.File, byThread map[int][]*Log, siblings []*Source) bool {
+// fits reports whether a job file is the set's, and how many logs of its threads are missing. They may be, as those of
+// killed threads, if fio's JSON has the jobs.
+func (s *set) fits(j *jobfile.File, byThread map[int][]*Log, siblings []*Source) (missing int, ok bool) {
 	threads := j.Threads()
 	for n, logs := range byThread {
 		if n == 0 {
 			continue
 		}
 		if n > len(threads) || len(logs) > 1 {
-			return false
+			return 0, false
 		}
 		name := logs[0].Source.Name
 		if want := threads[n-1].LogPrefix(name.Hist); !threads[n-1].WritesLogs(name.Hist) || want != "" &&
 			want != name.Prefix {
-			return false
+			return 0, false
 		}
 	}
 	hist := s.logs[0].Source.Name.Hist
@@ -708,23 +715,39 @@ func (s *set) fits(j *jobfile.File, byThread map[int][]*Log, siblings []*Source)
 		if !slices.ContainsFunc(siblings, func(o *Source) bool {
 			return o.Name.Job == i+1 && o.Name.Hist == hist && s.mayHave(o)
 		}) {
-			return false
+			missing++
 		}
 	}
 	if len(s.entries) == 0 {
-		return true
+		return 0, missing == 0
 	}
 	of, count := j.Entries()
 	if count != len(s.entries) {
-		return false
+		return 0, false
 	}
 	for i, e := range s.entries {
 		first := threads[slices.Index(of, i)]
 		if e.JobName != first.Name && e.JobName != first.Options["name"] && !strings.Contains(first.Name, "$") {
-			return false
+			return 0, false
+		}
+		last := len(of) - 1
+		for of[last] != i {
+			last--
+		}
+		if missing > 0 && numJobs(s.meta, e) != threads[last].NumJobs {
+			return 0, false
 		}
 	}
-	return true
+	return missing, true
+}
+
+// numJobs returns the numjobs of an entry, 1 if it has none.
+func numJobs(m *fiojson.Document, e *fiojson.Entry) int {
+	v, _ := m.Option(e, "numjobs")
+	if n, err := strconv.Atoi(v); err == nil && n > 0 && n <= jobfile.MaxThreads {
+		return n
+	}
+	return 1
 }
 
 // partitions returns the ways to spread that many threads over the entries of one host, most plausible first: the
@@ -743,11 +766,7 @@ func partitions(m *fiojson.Document, entries []*fiojson.Entry, threads int) (lis
 	whole, several := true, false
 	for i, e := range entries {
 		ones[i], low[i] = 1, 1
-		v, _ := m.Option(e, "numjobs")
-		numjobs[i] = 1
-		if k, err := strconv.Atoi(v); err == nil && k > 0 && k <= jobfile.MaxThreads {
-			numjobs[i] = k
-		}
+		numjobs[i] = numJobs(m, e)
 		if e.LongestMS <= 0 || e.RuntimeMS <= 0 {
 			whole = false
 			continue
@@ -780,6 +799,9 @@ func partitions(m *fiojson.Document, entries []*fiojson.Entry, threads int) (lis
 		if !slices.ContainsFunc(list, func(o []int) bool { return slices.Equal(o, p) }) {
 			list = append(list, slices.Clone(p))
 		}
+	}
+	if n == 1 && threads > 0 && numjobs[0] > threads { // a thread was killed before it wrote its log
+		add(numjobs)
 	}
 	if n >= threads && !several {
 		add(ones)

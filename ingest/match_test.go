@@ -119,8 +119,8 @@ a_clat_hist.2.log "" one one/3/without 0s fio's start`, warn: `job "one" covers 
 		"one log of one": {dir: "fio-3.33-groups", only: "a_clat_hist.7.log", want: `
 a_clat_hist.7.log "" five five/1 2s stage 2 (stonewall in the job file)`},
 		"a log is lost": {dir: "fio-3.33-groups", without: "a_clat_hist.6.log", only: "*_clat_hist.[45].log", want: `
-a_clat_hist.4.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay
-a_clat_hist.5.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay`,
+a_clat_hist.4.log "" three three/3 3s stage 2 (stonewall in the job file) + ramp_time
+a_clat_hist.5.log "" three three/3 3s stage 2 (stonewall in the job file) + ramp_time`,
 			warn: "covers 3 threads, but logs of only 2 are here: the others' I/Os are missing"},
 		"stonewall, job file": {dir: "fio-3.33-stonewall", want: `
 a_clat_hist.1.log "" one one/1 0s fio's start
@@ -530,12 +530,14 @@ func TestMatchJobFiles(t *testing.T) {
 		"twice the same": {[]string{grouped, grouped}, true, "", 1},
 		"two that fit": {[]string{grouped, grouped + "startdelay=1\n"}, false,
 			"both this job file and x.fio fit the logs", 2},
-		"more threads":       {[]string{grouped + "[c]\n"}, false, "", 1},
-		"fewer threads":      {[]string{"[global]\nwrite_hist_log=a\n[a]\n"}, false, "", 1},
-		"other names":        {[]string{strings.Replace(grouped, "=a", "=other", 1)}, false, "", 1},
-		"other jobs":         {[]string{strings.Replace(grouped, "[a]", "[z]", 1)}, false, "", 1},
-		"other entries":      {[]string{strings.Replace(grouped, "group_reporting\n", "", 1)}, false, "", 1},
-		"one without logs":   {[]string{grouped + "[c]\nwrite_hist_log=${NAME}\n"}, false, "", 1},
+		"more threads": {[]string{grouped + "[c]\n"}, true,
+			"covers 3 threads, but logs of only 2 are here", 0},
+		"fewer threads": {[]string{"[global]\nwrite_hist_log=a\n[a]\n"}, false, "", 1},
+		"other names":   {[]string{strings.Replace(grouped, "=a", "=other", 1)}, false, "", 1},
+		"other jobs":    {[]string{strings.Replace(grouped, "[a]", "[z]", 1)}, false, "", 1},
+		"other entries": {[]string{strings.Replace(grouped, "group_reporting\n", "", 1)}, false, "", 1},
+		"one without logs": {[]string{grouped + "[c]\nwrite_hist_log=${NAME}\n"}, true,
+			"covers 3 threads, but logs of only 2 are here", 0},
 		"names of variables": {[]string{strings.Replace(grouped, "=a", "=${NAME}", 1)}, true, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

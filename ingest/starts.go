@@ -208,10 +208,16 @@ func (m *matcher) sectionJobs(s *set) []job {
 	var jobs []job
 	entry := map[*jobfile.Section]*fiojson.Entry{}
 	sections := map[*fiojson.Entry]int{} // number of sections by entry
+	lasted := map[*jobfile.Section]time.Duration{}
 	for i, section := range s.job.Threads() {
-		if i < len(s.entryOf) && s.entryOf[i] >= 0 && entry[section] == nil {
-			entry[section] = s.entries[s.entryOf[i]]
-			sections[entry[section]]++
+		if i >= len(s.entryOf) || s.entryOf[i] < 0 {
+			continue
+		}
+		e := s.entries[s.entryOf[i]]
+		lasted[section] = max(lasted[section], longest(e))
+		if entry[section] == nil {
+			entry[section] = e
+			sections[e]++
 		}
 	}
 	last := s.job.Sections[len(s.job.Sections)-1].Stage
@@ -227,9 +233,9 @@ func (m *matcher) sectionJobs(s *set) []job {
 		limited := err == nil && limit > 0
 		switch e := entry[section]; {
 		case e != nil && sections[e] == 1 || e != nil && !limited:
-			j.run = longest(e)
+			j.run = lasted[section]
 		case e != nil:
-			j.run = min(limit, longest(e))
+			j.run = min(limit, lasted[section])
 		case limited:
 			j.run, j.guess = min(limit, maxLead), !section.Flag("time_based") // it may have ended earlier, by size
 			if j.guess && section.Stage < last {

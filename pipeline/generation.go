@@ -14,7 +14,7 @@ import (
 )
 
 // formatVersion must be raised whenever the documents made from the same input change.
-const formatVersion = 6
+const formatVersion = 7
 
 // generation builds a run.generation: the first 128 bits, in hexadecimal, of the SHA-256 of a text.
 // That begins with the line
@@ -161,6 +161,7 @@ func (g *generation) meta(m *fiojson.Document) error {
 		g.add("job.longest-ms").number(e.LongestMS)
 		g.add("job.elapsed-s").number(e.Elapsed)
 		g.add("job.error").number(int64(e.Error))
+		g.add("job.errors").number(e.Errors)
 		g.strings("job.option", e.Options)
 		for d := range e.Dirs {
 			if err := g.totals(fiolog.Direction(d).String(), &e.Dirs[d]); err != nil {

@@ -39,14 +39,14 @@ func TestGenerationText(t *testing.T) {
 		ClientServer: true, HostGlobal: map[string]jobfile.Options{"h": {"iodepth": "2"}}}
 	e := fiojson.Entry{
 		JobName: "a", Host: "h", Port: 8765, GroupID: 1, StartMS: 2, RuntimeMS: 3, LongestMS: 4, Elapsed: 5, Error: 6,
-		Options: jobfile.Options{"bs": "4k", "thread": ""},
+		Errors: 26, Options: jobfile.Options{"bs": "4k", "thread": ""},
 	}
 	e.Dirs[fiolog.Write].TotalIOs, e.Dirs[fiolog.Write].RuntimeMS = 12, 3
 	e.Dirs[fiolog.Write].Kind[fiolog.Clat] = fiojson.Totals{
 		N: 12, Min: 1, Max: 99, Mean: 1.5, Bins: fiojson.NewBins([]fiojson.Bin{{NS: 1, Count: 11}, {NS: 99, Count: 1}}),
 	}
 	m.Entries = []fiojson.Entry{e}
-	const want = `fiolat generation 6 logs
+	const want = `fiolat generation 7 logs
 setting.interval 1000000000
 setting.grid "run"
 setting.align "overlap"
@@ -80,6 +80,7 @@ job.runtime-ms 3
 job.longest-ms 4
 job.elapsed-s 5
 job.error 6
+job.errors 26
 job.option "bs" "4k"
 job.option "thread" ""
 job.total "write" 12 3

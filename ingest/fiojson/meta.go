@@ -56,14 +56,15 @@ type Entry struct {
 	StartMS int64
 	// RuntimeMS is job_runtime: the sum over the jobs of a group.
 	RuntimeMS int64
-	// LongestMS is the longest of its directions' runtimes, as run; with
-	// unified_rw_reporting that of "mixed".
+	// LongestMS is the longest of its directions' runtimes, as run; with unified_rw_reporting that of "mixed"; and the
+	// sum of both if the job writes, and then reads to verify.
 	LongestMS int64
 	// Elapsed is the seconds from fio's start until the report, rounded up; the
 	// same in all entries, 0 where fio does not say (--client).
 	Elapsed int64
-	// Error is fio's errno of the job.
-	Error int
+	// Error is fio's errno of the job; Errors is total_err, its I/Os that failed, which continue_on_error counts.
+	Error  int
+	Errors int64
 	// Options are the job's own; those of [global] are in Document.
 	Options jobfile.Options
 	Dirs    [fiolog.Directions]DirTotals
@@ -419,17 +420,35 @@ func (m *Document) unmix(e *Entry) {
 		e.Mixed = DirTotals{}
 		return
 	}
+	if d, ok := m.direction(e); ok {
+		if d == fiolog.Write && m.verifies(e) {
+			return // verifying reads, too
+		}
+		e.Dirs[d], e.Mixed = e.Mixed, DirTotals{}
+	}
+}
+
+// direction returns the direction of a job that has only one by its rw.
+func (m *Document) direction(e *Entry) (fiolog.Direction, bool) {
 	rw, ok := m.Option(e, "rw")
 	if !ok {
 		rw, _ = m.Option(e, "readwrite")
 	}
 	rw, _, _ = strings.Cut(rw, ":")
-	if d, ok := fiolog.ParseDirection(strings.TrimPrefix(rw, "rand")); ok {
-		if verify, _ := m.Option(e, "verify"); d == fiolog.Write && verify != "" && verify != "0" {
-			return // verifying reads, too
-		}
-		e.Dirs[d], e.Mixed = e.Mixed, DirTotals{}
+	return fiolog.ParseDirection(strings.TrimPrefix(rw, "rand"))
+}
+
+// verified adds the time of the reads of verify, which follow the writes, to LongestMS.
+func (m *Document) verified(e *Entry) {
+	if d, ok := m.direction(e); ok && d == fiolog.Write && m.verifies(e) {
+		both := e.Dirs[fiolog.Write].RuntimeMS + e.Dirs[fiolog.Read].RuntimeMS
+		e.LongestMS = max(e.LongestMS, min(both, e.RuntimeMS)) // less where they overlap, as with verify_backlog
 	}
+}
+
+func (m *Document) verifies(e *Entry) bool {
+	v, _ := m.Option(e, "verify")
+	return v != "" && v != "0"
 }
 
 func (s *jsonScan) entry(m *Document, client bool) error {
@@ -453,6 +472,8 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 			e.Elapsed, err = s.integer()
 		case "error":
 			e.Error, err = s.small()
+		case "total_err":
+			e.Errors, err = s.integer()
 		case "job options":
 			err = s.options(func(_ string, o jobfile.Options) { e.Options = merged(e.Options, o) })
 		case "read", "write", "trim":
@@ -487,6 +508,7 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 	for _, d := range e.Dirs {
 		e.LongestMS = max(e.LongestMS, d.RuntimeMS)
 	}
+	m.verified(&e)
 	for _, msg := range errs {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %s", e.JobName, msg))
 	}

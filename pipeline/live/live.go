@@ -381,7 +381,8 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 			le.last += c.Count[len(c.Count)-1]
 		}
 		share := func(from, to int64, c *fiohist.Sparse) error {
-			if err := le.align.Add(from-run.Start, to-run.Start, c, fiolog.Direction(d)); err != nil {
+			piece := quanta.Piece{Start: from - run.Start, End: to - run.Start}
+			if err := le.align.Add(piece, c, fiolog.Direction(d)); err != nil {
 				return &errs.ParseError{File: m.Path, Msg: err.Error()}
 			}
 			return nil

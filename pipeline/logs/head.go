@@ -44,6 +44,9 @@ func readHead(l *State) error {
 	}
 	for i := range l.dirs {
 		l.dirs[i].win.h, l.dirs[i].win.exact = h*msec, h > 0
+		if _, ramp := l.job.Set("ramp_time"); ramp || l.job.Paced() {
+			l.dirs[i].win.soonest = never
+		}
 	}
 	ended, records, ios := false, 0, uint64(0)
 	for ; records < maxHead && !l.headDone(); records++ {
@@ -63,7 +66,11 @@ func readHead(l *State) error {
 		d.lag.add(&c)
 		d.last = r.Time
 		l.now = r.Time * msec
-		d.win.waits = append(d.win.waits, stamped{time: l.now})
+		if !d.inHead && len(r.Index) > 0 {
+			d.firstBucket = int(r.Index[0])
+		}
+		d.inHead = true
+		d.win.waits = append(d.win.waits, stamped{time: l.now, ios: float64(r.IOs)})
 		l.Absolute = l.Absolute || r.Time > absoluteFrom
 		if l.keepHead {
 			l.head.add(r, l.Lines)
@@ -303,36 +310,53 @@ func (l *State) option(name string) (int64, string) {
 const IntervalAssumed = "assumed"
 
 // Begin ends the reading of the head. It determines where the windows of the log's directions begin,
-// as far as the head allows, and prepares the log to be fed from its first record. first is the
-// first completion on the log's clock; ok is false if the log has no record.
-func (l *State) Begin() (first int64, ok bool) {
+// as far as the head allows, and prepares the log to be fed from its first record. start is when its job started, on
+// the log's clock, farPast if that is not known. first is the first completion on the log's clock; ok is false if the
+// log has no record.
+func (l *State) Begin(start int64) (first int64, ok bool) {
 	if l.single() != nil {
 		first, l.now = l.now, farPast
 		return first, !l.Empty
 	}
+	l.began = start
 	for i := range l.dirs {
 		w := &l.dirs[i].win
 		w.g = l.g
 		if l.Absolute {
 			w.begin = farPast
 		}
+		if start == farPast {
+			w.soonest = never
+		}
 	}
 	unknown := l.IntervalHow == "" && l.window() == 0
 	for i := range l.dirs {
 		d := &l.dirs[i]
-		if len(d.win.waits) == 0 {
+		w := &d.win
+		if len(w.waits) == 0 {
 			continue
 		}
-		w := d.win
-		w.fix(l.fallback())
-		d.starts.h = w.h
+		if d.verdict.repair {
+			for n := len(w.waits) - 1; n > 1; n-- {
+				w.waits[n].ios -= w.waits[n-2].ios
+			}
+		}
+		if w.soonest != never {
+			w.soonest = l.soonest(fiolog.Direction(i), d.firstBucket)
+		}
+		fixed := *w
+		fixed.fix(l.fallback())
+		if l.otherClock(fixed.latest, fixed.h) {
+			w.soonest, fixed.b = never, fixed.latest
+		}
+		d.starts.h = fixed.h
 		if l.cfg.Settings.RecordTime == "start" {
-			w.b = w.waits[0].time // a record then starts at its stamp
+			fixed.b = w.waits[0].time // a record then starts at its stamp
 		}
-		if !ok || w.b < first {
-			first = w.b
+		if !ok || fixed.b < first {
+			first = fixed.b
 		}
-		l.Interval = max(l.Interval, time.Duration(w.h))
+		l.Interval = max(l.Interval, time.Duration(fixed.h))
 		ok = true
 	}
 	switch {
@@ -343,6 +367,9 @@ func (l *State) Begin() (first int64, ok bool) {
 	}
 	for i := range l.dirs {
 		d := &l.dirs[i]
+		if d.floor = never; d.inHead {
+			d.floor = d.win.floor()
+		}
 		if w := &d.win; w.decided(l.now) { // records need not wait again
 			w.waits = w.waits[:min(len(w.waits), headRecords)]
 			w.fix(0)
@@ -351,6 +378,24 @@ func (l *State) Begin() (first int64, ok bool) {
 	}
 	l.now = farPast
 	return first, ok
+}
+
+// soonest returns when a direction's first I/O can have completed, on the log's clock: the job's start and the shortest
+// latency of the direction, or of its first record, whose lowest bucket is given.
+func (l *State) soonest(dir fiolog.Direction, bucket int) int64 {
+	shortest := l.g.Lower(bucket)
+	if l.Entry != nil {
+		shortest = max(shortest, l.Entry.Dirs[dir].Kind[fiolog.Clat].Min)
+	}
+	return l.began + l.phase(dir) + shortest
+}
+
+// phase returns how long after its job a direction begins, in ns.
+func (l *State) phase(dir fiolog.Direction) int64 {
+	if dir != fiolog.Read || l.Entry == nil || !l.job.ReadsAfterWrites() {
+		return 0
+	}
+	return l.Entry.Dirs[fiolog.Write].RuntimeMS * msec
 }
 
 // badVersion returns why the logs of a fio version cannot be read at all; "" if they can.
@@ -364,8 +409,10 @@ func badVersion(version string) string {
 
 // OtherClock reports whether the log's stamps count neither from 1970 nor from its job's start: its options say so
 // (log_alternate_epoch with a monotonic clock), or they lie beyond the job's end. first is the first completion in ns.
-func (l *State) OtherClock(first int64) bool {
-	if l.Absolute || first <= int64(l.Interval) {
+func (l *State) OtherClock(first int64) bool { return l.otherClock(first, int64(l.Interval)) }
+
+func (l *State) otherClock(first, h int64) bool {
+	if l.Absolute || first <= h {
 		return false
 	}
 	if v, ok := l.Option("log_alternate_epoch"); ok && v != "0" {
@@ -373,5 +420,5 @@ func (l *State) OtherClock(first int64) bool {
 			return true
 		}
 	}
-	return l.Entry != nil && l.Entry.LongestMS > 0 && first > (l.Entry.LongestMS+10_000)*msec+2*int64(l.Interval)
+	return l.Entry != nil && l.Entry.LongestMS > 0 && first > (l.Entry.LongestMS+10_000)*msec+2*h
 }

@@ -72,7 +72,7 @@ func TestRecordsWait(t *testing.T) {
 	logs := openedLogs(t, Config{Settings: pipeline.Settings{SkipBad: true}}, 1, 400, withBad)
 	g := quanta.Grid{Interval: int64(time.Second)}
 	for _, l := range logs {
-		l.Begin()
+		l.Begin(0)
 		l.StartAt(0, 0)
 		l.Ready(&g, l.g)
 		l.Wait, l.Open.Pack = true, true

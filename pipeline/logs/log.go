@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"sync"
 
 	"fiolat/ingest"
@@ -175,6 +176,7 @@ type Config struct {
 type State struct {
 	quanta.Member
 	cfg           *Config
+	job           fiojson.Workload
 	g             fiohist.Geometry // the log's own, or what fio's JSON says it would have been
 	in            *opened
 	Pipe          bool         // a read may block until the writer goes on
@@ -193,6 +195,7 @@ type State struct {
 	dirs    [fiolog.Directions]direction
 	shift   int64 // ns from the log's clock to the run's
 	align   *quanta.Aligner
+	began   int64 // when its job started, ns on the log's clock; farPast if unknown
 	now     int64 // the latest line's stamp, ns on the log's clock
 	Reached int64 // end of the last I/O placed, ns on the run's clock
 
@@ -234,7 +237,10 @@ type direction struct {
 	sums        *fiohist.Hist // what was logged, where the tail is to be restored
 	tail        *tail         // what fio counted and no log holds, if that is to be restored
 
-	headless bool // its head may be lost
+	inHead      bool  // the head has records of it
+	firstBucket int   // the lowest bucket of its first record in the head
+	floor       int64 // the first I/O completed no earlier, if inHead
+	headless    bool  // its head may be lost
 }
 
 func (l *State) next() (*fiolog.Record, error) {
@@ -346,6 +352,10 @@ func (l *State) feed(r *fiolog.Record) error {
 		}
 	} else {
 		d.seen, d.first = true, r.Time
+		if w := &d.win; !d.inHead && w.soonest != never && len(r.Index) > 0 {
+			// Quanta from 32 windows before are not held back for a direction that has not begun.
+			w.soonest = max(l.soonest(r.Dir, int(r.Index[0])), r.Time*msec-headRecords*cmp.Or(w.h, l.fallback()))
+		}
 	}
 	d.last = r.Time
 	d.records++
@@ -385,6 +395,7 @@ func (l *State) feed(r *fiolog.Record) error {
 	if !single {
 		l.slowest.add(r, c, l.g, max(d.firstTwoMax, d.restMax))
 	}
+	d.record.ios = sum
 	d.ios += sum
 	if d.records <= 2 {
 		d.firstTwoMax, d.firstTwoSum = max(d.firstTwoMax, sum), d.firstTwoSum+sum
@@ -400,7 +411,7 @@ func (l *State) feed(r *fiolog.Record) error {
 	}
 	switch {
 	case single: // an I/O counts at its stamp, in the millisecond that begins there
-		err := l.emit(r.Dir, r.Line, func(e func(portion)) { e(portion{stamp, stamp + 1, c}) })
+		err := l.emit(r.Dir, r.Line, func(e func(portion)) { e(portion{start: stamp, end: stamp + 1, counts: c}) })
 		l.Reached = max(l.Reached, stamp+msec+l.shift)
 		return err
 	case l.cfg.Settings.RecordTime == "start":
@@ -494,10 +505,12 @@ func (l *State) window() int64 {
 func (l *State) emit(d fiolog.Direction, line int64, place func(func(portion))) error {
 	var failed error
 	place(func(p portion) {
-		p.start += l.shift
-		p.end += l.shift
-		l.Reached = max(l.Reached, p.end)
-		if err := l.align.Add(p.start, p.end, p.counts, d); err != nil && failed == nil {
+		piece := quanta.Piece{Start: p.start + l.shift, End: p.end + l.shift}
+		if p.closing > 0 {
+			piece.Closing, piece.Share = p.closing+l.shift, 1/p.counts.Sum()
+		}
+		l.Reached = max(l.Reached, piece.End, piece.Closing)
+		if err := l.align.Add(piece, p.counts, d); err != nil && failed == nil {
 			failed = l.at(line, err.Error(), "")
 		}
 	})
@@ -576,13 +589,13 @@ func (l *State) mark(unseen bool) int64 {
 			mark = min(mark, l.Start-l.shift)
 		case l.EOF || l.DirInfo[i].KnownIdle:
 		case l.head.of[i] > 0:
-			mark = min(mark, l.now-headRecords*l.fallback())
+			mark = min(mark, d.floor, l.now-headRecords*l.fallback())
 		case unseen && !l.fileEOF:
 			read := l.now
 			if l.head.records > 0 {
 				read = l.head.latest * msec
 			}
-			mark = min(mark, read-headRecords*l.fallback())
+			mark = min(mark, d.floor, read-headRecords*l.fallback())
 		}
 	}
 	if mark == math.MaxInt64 {
@@ -598,10 +611,8 @@ func (l *State) earliest(d *direction) int64 {
 		return d.starts.time
 	case d.win.known:
 		return d.win.prev - msec
-	case d.win.h > 0:
-		return max(d.win.begin, d.win.waits[0].time-headRecords*d.win.h)
 	}
-	return d.win.begin
+	return d.win.floor()
 }
 
 // at returns an error about a line, or with 0 about the log as a whole.
@@ -675,7 +686,14 @@ func CommonGeometry(logs []*State) (fiohist.Geometry, error) {
 
 // New returns the state of a log that is still to be opened.
 func New(l *ingest.Log, cfg *Config, pipe bool) *State {
-	return &State{Member: quanta.Member{Log: &pipeline.Log{Log: l}}, cfg: cfg, Pipe: pipe}
+	job := fiojson.Workload{Option: l.Option, Sure: l.Section != nil || l.Members == 1}
+	if n, ok := l.Option("numjobs"); ok && n == strconv.Itoa(l.Members) {
+		job.Sure = true // all threads of the group are one section's
+	}
+	if l.Meta != nil {
+		job.Version = l.Meta.Version
+	}
+	return &State{Member: quanta.Member{Log: &pipeline.Log{Log: l}}, cfg: cfg, job: job, Pipe: pipe}
 }
 
 // Divide shares out among n logs what may be kept in memory.

@@ -21,10 +21,12 @@ const (
 // countsOf returns the counts of a record. They share its memory, and are valid as long as the record is.
 func countsOf(r *fiolog.Record) fiohist.Sparse { return fiohist.Sparse{Index: r.Index, Count: r.Count} }
 
-// portion is a number of I/Os that completed evenly in (start, end], in ns.
+// portion is a number of I/Os that completed evenly in (start, end], in ns. If closing is not 0, one of them, a
+// proportional share of all, completed in the millisecond before that time instead.
 type portion struct {
 	start, end int64
 	counts     *fiohist.Sparse
+	closing    int64
 }
 
 // stamped is a record that waits for its direction's windows to be known.
@@ -32,18 +34,23 @@ type stamped struct {
 	time    int64 // ns, on the log's own clock
 	line    int64 // in the file
 	skipped int64 // lines skipped just before it
-	counts  fiohist.Sparse
+	ios     float64
+	counts  fiohist.Sparse // empty in the head of a log
 }
 
 // many reports whether the record holds more than the I/O that closed its window.
-func (r *stamped) many() bool { return r.counts.Sum() > 1 }
+func (r *stamped) many() bool { return r.ios > 1 }
 
 // windows models fio's windows of one direction of one log.
 //
 // fio opens the first window at the direction's first completion B and moves the boundary by exactly
 // h per record: record n is written by the first completion at or after B + (n+1) h, and stamped
 // with that completion's time. So all of its I/Os but the closing one completed in (previous stamp,
-// B + (n+1) h], and the closing one at the stamp. B is the smallest stamp(n) - (n+1) h.
+// B + (n+1) h], and the closing one at the stamp.
+//
+// B is at most the smallest stamp(n) - (n+1) h, and is that, if the record there closed a window that was open for a
+// while. If it only caught up (a single I/O), B is the least that the other records allow: a window of two or more I/Os
+// was open at the stamp before it.
 //
 // Example, h = 1000 ms: the stamps 1003, 2001, 6400, 6400, 6400, 6401, 7001 show a stall from about 3000 to 6400.
 // B is 1; the third window's boundary was 3001 and its record came 3399 ms late with the one I/O that was in
@@ -52,10 +59,15 @@ type windows struct {
 	h     int64 // ns
 	exact bool  // h is an option of the job's, or steady
 	begin int64 // the windows start no earlier: the job's start; farPast if unknown
-	g     fiohist.Geometry
+	// soonest is when the first I/O can complete; never if that is unknown, or if the job paces its I/Os, so that the
+	// latest B is as likely as any.
+	soonest int64
+	g       fiohist.Geometry
 
 	known         bool
 	b             int64 // first completion, ns on the log's clock
+	latest        int64 // the latest that b may be
+	least         int64 // the least that records of two or more I/Os allow b to be
 	n             int64 // index of the next record
 	prev          int64 // previous stamp; b before the first
 	waits         []stamped
@@ -70,12 +82,27 @@ type windows struct {
 	rest, last fiohist.Sparse // scratch
 }
 
-func (w *windows) lowest() int64 {
-	low := int64(math.MaxInt64)
-	for n, r := range w.waits {
-		low = min(low, r.time-int64(n+1)*w.h)
+// never is a time after all others.
+const never = math.MaxInt64
+
+// opening returns the latest B that the records waiting allow, and whether a window was seen to end there.
+func (w *windows) opening() (latest int64, sure bool) {
+	latest = never
+	for n := range w.waits[:min(len(w.waits), headRecords)] {
+		r := &w.waits[n]
+		if b := r.time - int64(n+1)*w.h; b < latest {
+			latest, sure = b, n == 0 || r.many()
+		}
 	}
-	return low
+	return latest, sure
+}
+
+// openBefore returns the least B that the record allows, if it is record n and prev is the stamp before it.
+func (w *windows) openBefore(r *stamped, n, prev int64) int64 {
+	if n == 0 || !r.many() {
+		return farPast
+	}
+	return prev - (n+1)*w.h + msec
 }
 
 // spacing returns the median distance of the waiting records, which stands in for an unknown h; for a single record the
@@ -105,7 +132,8 @@ func (w *windows) steady() bool {
 	if len(w.waits) < few || w.h < 50*msec || w.h%(50*msec) != 0 {
 		return false
 	}
-	on, begin, drift := 0, w.lowest(), w.h
+	on, drift := 0, w.h
+	begin, _ := w.opening()
 	for n, r := range w.waits {
 		late := (r.time - begin) % w.h
 		if late < w.h/4 {
@@ -124,7 +152,8 @@ func (w *windows) decided(now int64) bool {
 	if len(w.waits) == 0 {
 		return false
 	}
-	return len(w.waits) >= headRecords || w.h > 0 && now-headRecords*w.h >= w.lowest()
+	latest, sure := w.opening()
+	return len(w.waits) >= headRecords || w.h > 0 && now-headRecords*w.h >= latest && (sure || w.soonest == never)
 }
 
 // fix fixes b and, if h is not known, h from the spacing or else fallback.
@@ -136,9 +165,32 @@ func (w *windows) fix(fallback int64) {
 	if w.h == 0 && len(w.waits) == 1 {
 		w.h = fallback
 	}
-	w.b = max(w.begin, w.lowest())
+	latest, sure := w.opening()
+	w.latest, w.least = max(w.begin, latest), farPast
+	w.b = w.latest
+	if !sure {
+		b := w.soonest
+		for n := 1; n < min(len(w.waits), headRecords); n++ {
+			b = max(b, w.openBefore(&w.waits[n], int64(n), w.waits[n-1].time))
+		}
+		w.b = min(w.b, b)
+	}
 	w.prev, w.lastOnTime, w.known = w.b, w.b, true
 }
+
+// floor returns a time before which b cannot lie.
+func (w *windows) floor() int64 {
+	switch {
+	case w.known:
+		return w.b
+	case w.h > 0 && len(w.waits) > 0:
+		return max(w.begin, min(w.waits[0].time-headRecords*w.h, w.soonest))
+	}
+	return w.begin
+}
+
+// passed returns the latest that the boundary of window n can be.
+func (w *windows) passed(n int64) int64 { return w.latest + (n+1)*w.h }
 
 // place takes the direction's next record. It passes what is certain of its I/Os, and of those of the record before, to
 // emit in portions, whose counts are only valid during the call.
@@ -151,7 +203,7 @@ func (w *windows) place(r *stamped, emit func(portion)) {
 	if w.lateRecord.line > 0 {
 		stamp, number = w.lateRecord.time, w.n+1
 	}
-	if boundary := w.b + (number+1)*w.h; w.exact && r.skipped == 0 && boundary <= stamp && r.many() {
+	if boundary := w.passed(number); w.exact && r.skipped == 0 && boundary <= stamp && r.many() {
 		if w.lossLine == 0 {
 			w.lossLine = r.line
 		}
@@ -163,7 +215,7 @@ func (w *windows) place(r *stamped, emit func(portion)) {
 		}
 	}
 	w.finish(emit)
-	if w.exact && r.skipped == 0 && r.time-(w.b+(w.n+1)*w.h) >= w.h && r.many() {
+	if w.exact && r.skipped == 0 && r.time-w.passed(w.n) >= w.h && r.many() {
 		buffer := w.lateRecord.counts
 		buffer.Copy(&r.counts)
 		w.lateRecord, w.lateRecord.counts = *r, buffer
@@ -205,23 +257,24 @@ func (w *windows) put(r *stamped, emit func(portion)) {
 	}
 	w.pause = max(w.pause, t-boundary)
 	if w.n == 0 {
-		w.line, w.firstHasOneIO = r.line, c.Sum() == 1 && r.skipped == 0
+		w.line, w.firstHasOneIO = r.line, r.ios == 1 && r.skipped == 0
 	}
 	prev := w.prev
+	w.least = max(w.least, w.openBefore(r, w.n, prev))
 	w.n++
 	w.prev = t
 	if len(c.Count) == 0 {
 		return
 	}
 	switch late := t - boundary; {
-	case boundary <= prev || t <= prev: // catching up: the very next completion closed it
-		emit(portion{t - msec, t, c})
+	case boundary <= prev || t <= prev || r.ios == 1: // catching up: the very next completion closed it
+		emit(portion{start: t - msec, end: t, counts: c})
 	case float64(late) < float64(w.h)/100:
-		emit(portion{prev, t, c})
+		emit(portion{start: prev, end: min(boundary, t), counts: c, closing: t})
 	default: // nothing completed between the boundary and the stamp
 		w.closeLate(c, late)
-		emit(portion{prev, boundary, &w.rest})
-		emit(portion{t - msec, t, &w.last})
+		emit(portion{start: prev, end: boundary, counts: &w.rest})
+		emit(portion{start: t - msec, end: t, counts: &w.last})
 	}
 }
 
@@ -266,7 +319,7 @@ func (s *starts) place(t int64, c *fiohist.Sparse, emit func(portion)) {
 		return
 	}
 	if s.waiting {
-		emit(portion{s.time, t, &s.counts})
+		emit(portion{start: s.time, end: t, counts: &s.counts})
 	}
 	s.waiting, s.time, s.counts = true, t, c.Clone()
 }
@@ -274,7 +327,7 @@ func (s *starts) place(t int64, c *fiohist.Sparse, emit func(portion)) {
 // finish places the last record, which ends one window after its stamp.
 func (s *starts) finish(emit func(portion)) {
 	if s.waiting {
-		emit(portion{s.time, s.time + max(s.h, msec), &s.counts})
+		emit(portion{start: s.time, end: s.time + max(s.h, msec), counts: &s.counts})
 		s.waiting = false
 	}
 }

@@ -19,32 +19,54 @@ type span struct {
 	counts     map[int]float64
 }
 
-// slowPlaced states the window model over whole lists.
-func slowPlaced(records []rec, h, begin float64) (out []span) {
-	b := math.Inf(1)
+// slowOpened is B: see reference.py. soonest is NaN if nothing tells when the first I/O can have completed.
+func slowOpened(records []rec, h, begin, soonest float64) float64 {
+	at, latest := 0, math.Inf(1)
 	for n, r := range records[:min(len(records), headRecords)] {
-		b = min(b, float64(r.ms)-float64(n+1)*h)
+		if b := float64(r.ms) - float64(n+1)*h; b < latest {
+			at, latest = n, b
+		}
 	}
-	b = max(b, begin)
+	b := max(begin, latest)
+	if math.IsNaN(soonest) || at == 0 || sum(records[at].counts) > 1 {
+		return b
+	}
+	least := soonest
+	for n := 1; n < min(len(records), headRecords); n++ {
+		if sum(records[n].counts) >= 2 {
+			least = max(least, float64(records[n-1].ms)-float64(n+1)*h+1)
+		}
+	}
+	return min(b, least)
+}
+
+func sum(counts map[int]float64) (n float64) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// slowPlaced states the window model over whole lists.
+func slowPlaced(records []rec, h, begin, soonest float64) (out []span) {
+	b := slowOpened(records, h, begin, soonest)
 	prev := b
 	for n, r := range records {
 		boundary, t := b+float64(n+1)*h, float64(r.ms)
-		total, top := 0.0, -1
-		for i, c := range r.counts {
-			total += c
+		total, top := sum(r.counts), -1
+		for i := range r.counts {
 			top = max(top, i)
 		}
 		switch {
 		case total == 0:
-		case boundary <= prev || t <= prev:
+		case boundary <= prev || t <= prev || total == 1:
 			out = append(out, span{t - 1, t, r.counts})
-		case t-boundary < h/100:
-			out = append(out, span{prev, t, r.counts})
 		default:
 			last, rest := map[int]float64{}, map[int]float64{}
+			late := t - boundary
 			for i, c := range r.counts {
 				last[i] = c / total
-				if top == fiohist.Fio3.Last() || float64(fiohist.Fio3.Upper(top))/1e6 >= t-boundary {
+				if late >= h/100 && (top == fiohist.Fio3.Last() || float64(fiohist.Fio3.Upper(top))/1e6 >= late) {
 					last[i] = 0
 					if i == top {
 						last[i] = 1
@@ -52,7 +74,7 @@ func slowPlaced(records []rec, h, begin float64) (out []span) {
 				}
 				rest[i] = c - last[i]
 			}
-			out = append(out, span{prev, boundary, rest}, span{t - 1, t, last})
+			out = append(out, span{prev, min(boundary, t), rest}, span{t - 1, t, last})
 		}
 		prev = t
 	}
@@ -60,14 +82,26 @@ func slowPlaced(records []rec, h, begin float64) (out []span) {
 }
 
 // placeAll is what the pipeline does: records wait until the windows are decided.
-func placeAll(records []rec, h, begin int64) (out []span) {
-	w := windows{h: h * msec, begin: begin * msec, g: fiohist.Fio3}
+func placeAll(records []rec, h, begin, soonest int64) (out []span) {
+	w := windows{h: h * msec, begin: begin * msec, soonest: soonest, g: fiohist.Fio3}
+	if soonest != never {
+		w.soonest *= msec
+	}
 	emit := func(p portion) {
 		s := span{float64(p.start) / 1e6, float64(p.end) / 1e6, map[int]float64{}}
+		last := span{float64(p.closing)/1e6 - 1, float64(p.closing) / 1e6, map[int]float64{}}
+		share := 0.0
+		if p.closing > 0 {
+			share = 1 / p.counts.Sum()
+		}
 		for i, b := range p.counts.Index {
-			s.counts[int(b)] += p.counts.Count[i]
+			s.counts[int(b)] += p.counts.Count[i] * (1 - share)
+			last.counts[int(b)] += p.counts.Count[i] * share
 		}
 		out = append(out, s)
+		if share > 0 {
+			out = append(out, last)
+		}
 	}
 	flush := func() {
 		w.fix(1000 * msec)
@@ -87,10 +121,10 @@ func placeAll(records []rec, h, begin int64) (out []span) {
 			c.Add(uint16(i), r.counts[i])
 		}
 		if w.known {
-			w.place(&stamped{time: r.ms * msec, line: 1, counts: c}, emit)
+			w.place(&stamped{time: r.ms * msec, line: 1, ios: c.Sum(), counts: c}, emit)
 			continue
 		}
-		w.waits = append(w.waits, stamped{time: r.ms * msec, line: 1, counts: c})
+		w.waits = append(w.waits, stamped{time: r.ms * msec, line: 1, ios: c.Sum(), counts: c})
 		if w.decided(r.ms * msec) {
 			flush()
 		}
@@ -141,25 +175,30 @@ func TestWindows(t *testing.T) {
 		records []rec
 		want    [][2]float64 // where the portions lie
 	}{
-		{"steady", []rec{{1003, many}, {2003, many}}, [][2]float64{{3, 1003}, {1003, 2003}}},
+		{"steady", []rec{{1003, many}, {2003, many}},
+			[][2]float64{{3, 1003}, {1002, 1003}, {1003, 2003}, {2002, 2003}}},
 		{"the example of docs/alignment.md", []rec{{1003, many}, {2001, many}, {6400, slow}, {6400, one(5)}, {6400,
 			one(5)}, {6401, one(5)}, {7001, many}},
-			[][2]float64{{1, 1003}, {1003, 2001}, {2001, 3001}, {6399, 6400}, {6399, 6400}, {6399, 6400}, {6400, 6401},
-				{6401, 7001}}},
+			[][2]float64{{1, 1001}, {1002, 1003}, {1003, 2001}, {2000, 2001}, {2001, 3001}, {6399, 6400}, {6399, 6400},
+				{6399, 6400}, {6400, 6401}, {6401, 7001}, {7000, 7001}}},
 		{"a stall at the very start", []rec{{5000, many}, {5000, one(5)}, {5001, one(5)}, {5002, one(5)}, {5100, many},
 			{6100, many}},
-			[][2]float64{{100, 1100}, {4999, 5000}, {4999, 5000}, {5000, 5001}, {5001, 5002}, {5002, 5100}, {5100,
-				6100}}},
+			[][2]float64{{100, 1100}, {4999, 5000}, {4999, 5000}, {5000, 5001}, {5001, 5002}, {5002, 5100},
+				{5099, 5100}, {5100, 6100}, {6099, 6100}}},
+		{"a stall from the first window on", []rec{{5000, many}, {5000, one(5)}, {5001, one(5)}, {5002, one(5)},
+			{5103, one(5)}, {7100, many}},
+			[][2]float64{{8, 1008}, {4999, 5000}, {4999, 5000}, {5000, 5001}, {5001, 5002}, {5102, 5103}, {5103, 6008},
+				{7099, 7100}}},
 		{"a stall shorter than a window", []rec{{1000, many}, {2400, many}, {3000, many}}, [][2]float64{{0, 1000},
-			{1000, 2000}, {2399, 2400}, {2400, 3000}}},
-		{"the start of the job bounds the first window", []rec{{900, many}}, [][2]float64{{0, 900}}},
-		{"no I/O, no portion", []rec{{1000, nil}, {2000, many}}, [][2]float64{{1000, 2000}}},
+			{999, 1000}, {1000, 2000}, {2399, 2400}, {2400, 3000}, {2999, 3000}}},
+		{"the start of the job bounds the first window", []rec{{900, many}}, [][2]float64{{0, 900}, {899, 900}}},
+		{"no I/O, no portion", []rec{{1000, nil}, {2000, many}}, [][2]float64{{1000, 2000}, {1999, 2000}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := placeAll(tt.records, 1000, 0)
-			samePlaces(t, got, slowPlaced(tt.records, 1000, 0))
+			got := placeAll(tt.records, 1000, 0, 8)
+			samePlaces(t, got, slowPlaced(tt.records, 1000, 0, 8))
 			if len(got) != len(tt.want) {
 				t.Fatalf("%d portions, want %d: %v", len(got), len(tt.want), got)
 			}
@@ -178,8 +217,12 @@ func FuzzWindows(f *testing.F) {
 	f.Add([]byte{3, 10, 200, 0, 0, 100, 1, 0}, uint16(1000), int64(0))
 	f.Add([]byte{255, 255, 1, 0, 0, 1, 0, 0, 1}, uint16(10), int64(0))
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0}, uint16(0), int64(farPast/msec))
+	f.Add([]byte{0, 10, 9, 9, 0, 0, 1, 0, 1, 0, 0, 1, 0, 9, 3, 4}, uint16(100), int64(7))
 	f.Fuzz(func(t *testing.T, data []byte, h uint16, begin int64) {
-		if begin != 0 {
+		soonest, unknown := int64(never), math.NaN()
+		if begin > 0 {
+			soonest, unknown, begin = begin%1000, float64(begin%1000), 0
+		} else if begin != 0 {
 			begin = farPast / msec
 		}
 		var records []rec
@@ -208,11 +251,12 @@ func FuzzWindows(f *testing.F) {
 				gaps = append(gaps, records[i].ms-records[i-1].ms)
 			}
 			slices.Sort(gaps)
-			samePlaces(t, placeAll(records, 0, begin), slowPlaced(records, float64(gaps[len(gaps)/2]), float64(begin)))
+			samePlaces(t, placeAll(records, 0, begin, soonest), slowPlaced(records, float64(gaps[len(gaps)/2]),
+				float64(begin), unknown))
 			return
 		}
-		got := placeAll(records, int64(h), begin)
-		samePlaces(t, got, slowPlaced(records, float64(h), float64(begin)))
+		got := placeAll(records, int64(h), begin, soonest)
+		samePlaces(t, got, slowPlaced(records, float64(h), float64(begin), unknown))
 		out := 0.0
 		for _, p := range got {
 			if p.end > float64(ms) || p.start >= p.end {

@@ -44,7 +44,7 @@ func (l *State) Report() Report {
 		if l.Entry != nil && !l.rejected {
 			dr.Counted, dr.CountedKnown, dr.Members = l.Entry.Dirs[i].Kind[l.cfg.Settings.Kind].N, true, l.Members
 		}
-		if t := d.tail; t != nil && t.members[0] == l && !l.rejected {
+		if t := d.tail; t != nil && t.members[0].State == l && !l.rejected {
 			dr.Restored = t.counts.Sum()
 		}
 		if d.seen || dr.Counted > 0 {

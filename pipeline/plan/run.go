@@ -166,6 +166,9 @@ func (r *rounds) take(mark int64, ended bool) quanta.Batch {
 	if ended {
 		for _, l := range r.logs {
 			to = max(to, l.Open.End())
+			if l.Reached > l.Start { // also where nothing completed any more
+				to = max(to, r.grid.Last(l.Reached)+1)
+			}
 		}
 	} else if held*histBytes >= r.cfg.Hold/2 {
 		to = max(to, r.grid.Index(mark))

@@ -136,7 +136,7 @@ func TestSingleIsHistogram(t *testing.T) {
 // TestSingleOdd: single I/Os that are not what they seem, or none.
 func TestSingleOdd(t *testing.T) {
 	t.Parallel()
-	const json = `{"fio version":"fio-3.33","timestamp_ms":1790000000000,"jobs":[{"jobname":"x","job_runtime":1000,` +
+	const json = `{"fio version":"fio-3.33","timestamp_ms":1790000001500,"jobs":[{"jobname":"x","job_runtime":1000,` +
 		`"job options":{"ioengine":"psync"%s},"read":{"total_ios":3,"runtime":1000,"slat_ns":{"N":0},` +
 		`"lat_ns":{"N":3,"min":5,"max":9},"clat_ns":{"N":3,"min":5,"max":9}}}]}`
 	for _, tc := range []struct {

@@ -29,9 +29,11 @@ func (p *Plan) findStarts(ctx context.Context) error {
 	clock := map[int]int64{} // by log: first completion on another clock, ns
 	absolute, relative := 0, 0
 	used := map[string]bool{}
+	reported := map[*fiojson.Document]int64{}
 	for i, l := range p.logs {
-		first, ok := l.Begin()
 		job := l.Log.Log.Start
+		began := p.began(l, reported)
+		first, ok := l.Begin(began)
 		offset[i] = int64(p.cfg.Settings.Offsets[l.Host])
 		used[l.Host] = true
 		if ok && l.IntervalHow == logs.IntervalAssumed {
@@ -53,6 +55,9 @@ func (p *Plan) findStarts(ctx context.Context) error {
 			absolute++
 		case l.Absolute && ok:
 			wall[i], l.StartHow = first, "absolute stamps"
+			if began > 0 && began < first {
+				wall[i], l.StartHow = began, "time of the report in fio's JSON"
+			}
 			absolute++
 		default:
 			wall[i], after[i], l.StartHow = unknown, int64(job.Offset), job.How
@@ -148,6 +153,30 @@ func (p *Plan) findStarts(ctx context.Context) error {
 			"from the logs")
 	}
 	return nil
+}
+
+// began returns when a log's job started, in ns on the log's clock; a time before all others if that is unknown. Of
+// absolute stamps without job_start, reported has what fio's JSON says, by document.
+func (p *Plan) began(l *logs.State, reported map[*fiojson.Document]int64) int64 {
+	const unknown = math.MinInt64 / 4
+	switch start := l.Log.Log.Start; {
+	case !l.Absolute:
+		return 0
+	case start.Absolute > 0:
+		return start.Absolute * msec
+	case l.Meta == nil || l.Meta.ClientServer || l.Entry == nil:
+		return unknown
+	}
+	if _, ok := reported[l.Meta]; !ok {
+		reported[l.Meta] = unknown
+		if ms, _, ok := ingest.WallClock(p.logsOf(l.Meta), l.Meta); ok {
+			reported[l.Meta] = ms * msec
+		}
+	}
+	if at := reported[l.Meta]; at > 0 {
+		return at + int64(l.Log.Log.Start.Offset)
+	}
+	return unknown
 }
 
 // tellsTime reports whether the log or its entry has absolute times.

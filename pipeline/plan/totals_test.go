@@ -181,7 +181,8 @@ func TestRestoredLastBucket(t *testing.T) {
 	_, c := planned(t, pipelinetest.Settings(), files(t, map[string]string{
 		"x_clat_hist.1.log": record(1000, fiolog.Read, map[int]int{11: 5, 28: 2}),
 		"fio.json": fmt.Sprintf(`{"fio version":"fio-3.36","jobs":[{"jobname":"x","job options":{"write_hist_log":"x",`+
-			`"log_hist_msec":"1000"},"read":{"total_ios":10,"runtime":1500,"clat_ns":{"N":10,"min":100000,`+
+			`"log_hist_msec":"1000","ioengine":"libaio","iodepth":"4"},"read":{"total_ios":10,"runtime":1500,`+
+			`"clat_ns":{"N":10,"min":100000,`+
 			`"max":20000000000,"bins":{"%.0f":5,"%.0f":5}}}}]}`, g.Middle(11<<6), g.Middle(g.Last())),
 	}))
 	if a := c.Sum.Account; a.Restored != 3 || a.LastBucket != 5 {

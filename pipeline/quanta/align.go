@@ -192,36 +192,56 @@ func NewAligner(gr *Grid, inflight bool, own, common fiohist.Geometry, open *Ope
 	return a
 }
 
-// Add distributes I/Os that completed evenly in (start, end], in ns on the run's clock. With overlap,
-// each quantum gets the share of that time that lies in it.
-func (a *Aligner) Add(start, end int64, c *fiohist.Sparse, d fiolog.Direction) error {
+// Piece is when I/Os completed, in ns on the run's clock: evenly in (Start, End], but a share of each in the
+// millisecond before Closing.
+type Piece struct {
+	Start, End, Closing int64
+	Share               float64
+}
+
+// end returns when the last I/O completed.
+func (p *Piece) end() int64 {
+	if p.Share > 0 {
+		return max(p.End, p.Closing)
+	}
+	return p.End
+}
+
+// before returns the share of an I/O of latency l, in ns, that lies before x.
+func (p *Piece) before(x int64, l float64) float64 {
+	share := inflightShare(x, p.Start, p.End, l)
+	if p.Share > 0 {
+		share += p.Share * (inflightShare(x, p.Closing-msec, p.Closing, l) - share)
+	}
+	return share
+}
+
+// Add distributes I/Os over the quanta. With overlap, each quantum gets the share that completed in it.
+func (a *Aligner) Add(p Piece, c *fiohist.Sparse, d fiolog.Direction) error {
 	if len(c.Count) == 0 {
 		return nil
 	}
-	switch last := a.grid.Last(end); {
+	last := a.grid.Last(p.end())
+	switch {
 	case last-a.open.First >= MaxSpan:
 		return ErrSpan
-	case last-a.grid.Index(start) >= maxRecord:
+	case last-a.grid.Index(p.Start) >= maxRecord:
 		return errRecord
 	}
 	if a.inflight {
-		return a.addInflight(start, end, c, d)
+		return a.addInflight(p, c, d)
 	}
-	from, to := max(a.grid.Index(start), a.grid.First), max(a.grid.Last(end), a.grid.First)
-	length := float64(end - start)
+	from, to := max(a.grid.Index(p.Start), a.grid.First), max(last, a.grid.First)
+	before := 0.0
 	for q := from; q <= to; q++ {
-		share := 1.0
-		if from != to {
-			lower, upper := start, end
-			if q > from {
-				lower = a.grid.Start(q)
-			}
-			if q < to {
-				upper = a.grid.Start(q + 1)
-			}
-			if share = float64(upper-lower) / length; share <= negligible {
-				continue
-			}
+		upTo := 1.0
+		if q < to {
+			upTo = p.before(a.grid.Start(q+1), 0)
+		}
+		share := upTo - before
+		before = upTo
+		if share <= negligible {
+			continue
 		}
 		h, err := a.open.hist(q, d)
 		if err != nil {
@@ -232,22 +252,21 @@ func (a *Aligner) Add(start, end int64, c *fiohist.Sparse, d fiolog.Direction) e
 	return nil
 }
 
-// addInflight counts an I/O where it was in flight: completions are even in (start, end], and each
-// I/O extends backwards from there by its bucket's middle latency. The idea, but not the closed
-// form, is Cronburg and England's (fiologparser_hist).
-func (a *Aligner) addInflight(start, end int64, c *fiohist.Sparse, d fiolog.Direction) error {
+// addInflight counts an I/O where it was in flight: from its completion, it extends backwards by its bucket's middle
+// latency. The idea, but not the closed form, is Cronburg and England's (fiologparser_hist).
+func (a *Aligner) addInflight(p Piece, c *fiohist.Sparse, d fiolog.Direction) error {
 	for i, b := range c.Index {
 		n, latency := c.Count[i], a.middle[b]
 		if latency < 1e3 { // below 1 us: as if it had none
 			latency = 0
 		}
-		from := max(a.grid.Index(start-int64(latency)-1), a.grid.First)
-		to := max(a.grid.Last(end), a.grid.First)
+		from := max(a.grid.Index(p.Start-int64(latency)-1), a.grid.First)
+		to := max(a.grid.Last(p.end()), a.grid.First)
 		before := 0.0 // what is before the first quantum goes into that
 		for q := from; q <= to; q++ {
 			upTo := 1.0
 			if q < to {
-				upTo = inflightShare(a.grid.Start(q+1), start, end, latency)
+				upTo = p.before(a.grid.Start(q+1), latency)
 			}
 			if share := upTo - before; share > negligible {
 				h, err := a.open.hist(q, d)

@@ -33,9 +33,10 @@ func TestInflightShare(t *testing.T) {
 
 // FuzzAlign: no I/O is lost or made, whatever the portion and the grid.
 func FuzzAlign(f *testing.F) {
-	f.Add(int64(1), int64(1003e6), uint16(1800), uint32(1000), false)
-	f.Add(int64(-5e9), int64(7e9), uint16(3), uint32(10), true)
-	f.Fuzz(func(t *testing.T, start, length int64, bucket uint16, intervalMS uint32, inflight bool) {
+	f.Add(int64(1), int64(1003e6), uint16(1800), uint32(1000), false, int64(4e6))
+	f.Add(int64(-5e9), int64(7e9), uint16(3), uint32(10), true, int64(0))
+	f.Fuzz(func(t *testing.T, start, length int64, bucket uint16, intervalMS uint32, inflight bool,
+		closing int64) {
 		g := &Grid{Interval: max(int64(intervalMS%100000), 1) * msec}
 		start %= 1e12
 		if length = length % 1e11; length <= 0 {
@@ -48,7 +49,11 @@ func FuzzAlign(f *testing.F) {
 		a := NewAligner(g, inflight, fiohist.Fio3, fiohist.Fio3.Coarsen(int(bucket%3)), &open)
 		var c fiohist.Sparse
 		c.Add(bucket%uint16(fiohist.Fio3.Columns()), 7)
-		if err := a.Add(start, start+length, &c, fiolog.Read); err != nil {
+		p := Piece{Start: start, End: start + length}
+		if closing %= 1e9; closing > 0 {
+			p.Closing, p.Share = p.End+closing, 1.0/7
+		}
+		if err := a.Add(p, &c, fiolog.Read); err != nil {
 			t.Fatal(err)
 		}
 		sum := 0.0

@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/pipeline/pipelinetest"
+)
+
+// alarm are words that call a run incomplete.
+var alarm = regexp.MustCompile(`\blost\b|no quantum|damaged|garbage|are missing|too high|too many|belong together|` +
+	`whole\?`)
+
+// perSecond are true I/Os by second, from the first one given; the others have none.
+type perSecond struct {
+	from int
+	ios  []float64
+}
+
+// TestSlowDevices reads logs of devices that were slow, stalled, failed or lost a thread, of which every single I/O is
+// known: what completed in each second, by direction or by job and direction, and what must be warned of.
+func TestSlowDevices(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		by    []string
+		want  map[string]perSecond
+		warns string // part of a warning that calls the run incomplete; "": none may
+		lost  float64
+		off   float64 // I/Os by which a second may be off, as of a reader who knows the windows; 0: as few as usual
+	}{
+		{name: "01-false-head-late", want: map[string]perSecond{
+			"read": {3, []float64{32, 0, 0, 32, 0, 0, 32, 0, 0, 32}}}},
+		{name: "03-false-no-record", want: map[string]perSecond{"read": {3, []float64{128}}}},
+		{name: "04-false-end-hang", want: map[string]perSecond{"read": {0, []float64{96, 96, 94, 64}}}},
+		{name: "05-false-end-poisson", want: map[string]perSecond{
+			"read": {0, []float64{92, 87, 101, 95, 91, 104}}}, off: 5},
+		{name: "07-false-client-head", want: map[string]perSecond{
+			"read": {3, []float64{16, 0, 0, 16, 0, 0, 16, 0, 0, 16}}}},
+		{name: "08-false-verify-threads", want: map[string]perSecond{
+			"read": {2, []float64{72, 152, 160, 16}}, "write": {0, []float64{152, 160, 88}}}, off: 9},
+		{name: "09-tail-smeared", want: map[string]perSecond{"read": {0, []float64{100, 100, 100, 100, 100}}}},
+		{name: "12-tail-before-latency", want: map[string]perSecond{"read": {12, []float64{16}}}},
+		{name: "13-first-window-late", want: map[string]perSecond{
+			"read": {0, append(append([]float64{999}, make([]float64, 19)...), 26)}}, off: 21},
+		{name: "16-killed-worker", want: map[string]perSecond{"read": {0, []float64{200, 200, 200, 200, 200}}},
+			warns: "1018 of the 2020 reads of job \"a\" are lost, and in no quantum: the job has 2 threads, of which",
+			lost:  1018},
+		{name: "20-client-unrepaired-holes", warns: "may be damaged by fio --client"},
+		{name: "21-concurrency", want: map[string]perSecond{
+			"read": {3, []float64{32, 0, 0, 32, 0, 0, 32, 0, 0, 32}}}},
+		{name: "23-group-tail-shares", want: map[string]perSecond{
+			"read": {0, []float64{196, 202, 197, 203, 101, 100, 101, 98, 91, 109, 102}}}, off: 12},
+		{name: "group-readers-writer", by: []string{"job"}, want: map[string]perSecond{
+			"readers read": {0, slices.Repeat([]float64{1000}, 30)},
+			"writer write": {0, slices.Repeat([]float64{200}, 30)}}, off: 12},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := pipelinetest.Settings()
+			s.Interval, s.By = time.Second, append([]string{"direction"}, tt.by...)
+			scope := strings.Join(append(tt.by, "direction"), "+")
+			var alarms []string
+			got, err := process(t, Config{Settings: s, Warn: func(w string) {
+				if alarm.MatchString(w) && !strings.Contains(w, "logs repaired") {
+					alarms = append(alarms, w)
+				}
+			}}, filepath.Join("testdata/cases", tt.name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, r := range got.Rows {
+				if r.Scope != scope || tt.want == nil {
+					continue
+				}
+				second := int(got.Offsets[i] / int64(time.Second))
+				want := 0.0
+				if p := tt.want[strings.Trim(r.Dims.Job+" "+r.Dims.Direction, " ")]; second >= p.from &&
+					second < p.from+len(p.ios) {
+					want = p.ios[second-p.from]
+				}
+				if math.Abs(r.Stats.Samples-want) > max(3, 0.03*want, tt.off) {
+					t.Errorf("%s %s second %d: %.1f I/Os, %.0f are true", r.Dims.Job, r.Dims.Direction, second,
+						r.Stats.Samples, want)
+				}
+			}
+			if said := strings.Join(alarms, "\n"); tt.warns == "" && said != "" || !strings.Contains(said, tt.warns) ||
+				len(alarms) > 2 {
+				t.Errorf("warned %q, want %q", alarms, tt.warns)
+			}
+			if a := got.Sum.Account; a.NotPlaced != tt.lost {
+				t.Errorf("%v I/Os not placed, want %v", a.NotPlaced, tt.lost)
+			}
+		})
+	}
+}
