@@ -14,7 +14,6 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/ulikunitz/xz"
 
 	"fiolat/internal/errs"
 )
@@ -23,9 +22,9 @@ import (
 // and a file that is cut while it is read is an end of file instead of a signal. Larger blocks than 256 KiB are not
 // faster; smaller ones cost more system calls.
 
-// maxWindow bounds the memory of a decompressor: what the zstd program accepts by default, and twice what `xz -9`
-// makes.
-const maxWindow = 128 << 20
+// maxWindow bounds the memory of a decompressor, which takes little more: it is what `xz -9` and `zstd --ultra -21`
+// make. A program that reads several logs has several.
+const maxWindow = 64 << 20
 
 // The first bytes of compressed files.
 var (
@@ -51,8 +50,8 @@ func Open(path string, stdin io.Reader) (*Stream, error) {
 // not by name. Several members or frames one after the other are one stream. name is for errors; closer, if not nil,
 // is closed with the result.
 //
-// Memory is bounded however much the data expands: zstd and xz data with a window of more than 128 MiB is refused.
-// (Of xz only the first block is checked; a malicious file can ask for up to 4 GiB in a later one.)
+// Memory is bounded however much the data expands: zstd and xz data with a window of more than 64 MiB is refused,
+// in whichever frame, stream or block it comes.
 //
 // Data that is cut or damaged is a *errs.ParseError of a Read, after everything before it was read; r's own errors
 // are returned as they are.
@@ -100,10 +99,7 @@ func (d *Stream) open() (err error) {
 		}
 		return z.Reset(&d.in)
 	case "xz":
-		packed := bufio.NewReaderSize(&d.in, 64<<10)
-		if err = checkXZ(packed); err == nil {
-			d.out, err = xz.NewReader(packed)
-		}
+		d.out = newXZ(&d.in)
 	}
 	return err
 }
@@ -125,36 +121,7 @@ func skippable(magic []byte) bool {
 	return len(magic) >= 4 && magic[0]&0xF0 == 0x50 && bytes.Equal(magic[1:4], []byte{0x2A, 0x4D, 0x18})
 }
 
-// checkXZ checks the size of the dictionary in the header of the first block, since the library allocates it at once,
-// whatever it is: 12 bytes of stream header, then size, flags, up to two sizes of up to 9 bytes each and the filters;
-// LZMA2 is filter 0x21 with one byte of properties.
-func checkXZ(r *bufio.Reader) error {
-	head, err := r.Peek(12 + 1024)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	if len(head) < 14 {
-		return nil // the library reports what is wrong
-	}
-	p := 14
-	for sizes := head[13] >> 6 & 3; sizes > 0; sizes &= sizes - 1 {
-		for p < len(head) && head[p]&0x80 != 0 {
-			p++
-		}
-		p++
-	}
-	for filters := int(head[13]&3) + 1; filters > 0 && p+2 < len(head); filters-- {
-		if head[p] == 0x21 {
-			if bits := head[p+2]; bits > 30 { // 2^(bits/2+12), and half more if odd
-				return errWindow
-			}
-		}
-		p += 2 + int(head[p+1])
-	}
-	return nil
-}
-
-var errWindow = errors.New("its window is larger than 128 MiB")
+var errWindow = errors.New("its window is too large")
 
 // Stream reads an input that may be compressed. It tells the input's own errors from damaged data.
 type Stream struct {
@@ -190,9 +157,6 @@ func (d *Stream) Read(p []byte) (int, error) {
 		return n, err
 	case !errors.Is(err, io.EOF):
 		err = d.explain(err)
-	case d.format == "xz" && string(d.in.tail[:]) != "YZ":
-		// The library takes a cut header for the end. Complete data ends in these two bytes, and zeros.
-		err = d.explain(io.ErrUnexpectedEOF)
 	}
 	d.err = err
 	return n, err
@@ -337,13 +301,11 @@ func (d *Stream) Close() error {
 	return nil
 }
 
-// source is the input as stored. It counts bytes and keeps the input's own error, and the last two bytes before any
-// zeros at the end.
+// source is the input as stored. It counts bytes and keeps the input's own error.
 type source struct {
-	r    io.Reader
-	n    int64
-	err  error
-	tail [2]byte
+	r   io.Reader
+	n   int64
+	err error
 }
 
 func (s *source) Read(p []byte) (int, error) {
@@ -352,11 +314,6 @@ func (s *source) Read(p []byte) (int, error) {
 	}
 	n, err := s.r.Read(p)
 	s.n += int64(n)
-	if end := bytes.TrimRight(p[:n], "\x00"); len(end) > 1 {
-		s.tail = [2]byte(end[len(end)-2:])
-	} else if len(end) == 1 {
-		s.tail = [2]byte{s.tail[1], end[0]}
-	}
 	if err != nil {
 		s.err = err
 	}

@@ -2,15 +2,19 @@ package source_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -350,32 +354,78 @@ func TestOpen_Bombs(t *testing.T) {
 	}
 }
 
+// TestOpen_HugeWindows: whatever a header asks for, in a first or a later frame, stream or block, a decompressor takes
+// less than 128 MB.
 func TestOpen_HugeWindows(t *testing.T) {
-	zst := pack(t, "zstd", randrw(t))
-	if zst[4]&0x20 != 0 {
-		t.Fatal("this frame has no window")
+	log := randrw(t)
+	zst := func(window byte) []byte {
+		b := pack(t, "zstd", log)
+		if b[4]&0x20 != 0 {
+			t.Fatal("this frame has no window")
+		}
+		b[5] = window << 3 // 2^(10+window) bytes
+		return b
 	}
-	zst[5] = 30 << 3 // 2^40 bytes
-	xzs := pack(t, "xz", randrw(t))
-	if xzs[14] != 0x21 {
-		t.Fatal("the first filter is not where it should be")
+	xzOf := func(dict byte) []byte {
+		b := pack(t, "xz", log)
+		if b[14] != 0x21 {
+			t.Fatal("the first filter is not where it should be")
+		}
+		b[16] = dict
+		end := 12 + 4*(int(b[12])+1)
+		binary.LittleEndian.PutUint32(b[end-4:], crc32.ChecksumIEEE(b[12:end-4]))
+		return b
 	}
-	xzs[16] = 40 // 4 GiB - 1
-	for format, data := range map[string][]byte{"zstd": zst, "xz": xzs} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		in, err := source.Open("-", bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = io.ReadAll(in)
-		runtime.ReadMemStats(&after)
-		if err == nil || !strings.Contains(err.Error(), format+" data with a window of more than 128 MiB") {
-			t.Errorf("%s: %v", format, err)
-		}
-		if got := after.TotalAlloc - before.TotalAlloc; got > 8<<20 {
-			t.Errorf("%s: %d bytes allocated", format, got)
-		}
+	for name, tc := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"zstd, 2^40":                  {zst(30), "zstd"},
+		"zstd, 128 MiB":               {zst(17), "zstd"},
+		"zstd, 64 MiB":                {zst(16), ""},
+		"zstd, a later frame":         {slices.Concat(zst(10), zst(21)), "zstd"},
+		"zstd, many large frames":     {bytes.Repeat(zst(16), 5), ""},
+		"xz, 4 GiB - 1":               {xzOf(40), "xz"},
+		"xz, 96 MiB":                  {xzOf(29), "xz"},
+		"xz, 64 MiB":                  {xzOf(28), ""},
+		"xz, a later stream":          {slices.Concat(xzOf(22), xzOf(40)), "xz"},
+		"xz, padding, a later stream": {slices.Concat(xzOf(22), make([]byte, 8), xzOf(39)), "xz"},
+		"xz, many large streams":      {bytes.Repeat(xzOf(28), 5), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runtime.GC()
+			stop, peak := make(chan bool), make(chan uint64)
+			var before runtime.MemStats
+			runtime.ReadMemStats(&before)
+			go func() {
+				most := uint64(0)
+				for {
+					select {
+					case <-stop:
+						peak <- most
+						return
+					default:
+						var now runtime.MemStats
+						runtime.ReadMemStats(&now)
+						most = max(most, now.HeapAlloc)
+						time.Sleep(time.Millisecond)
+					}
+				}
+			}()
+			in, err := source.Open("-", bytes.NewReader(tc.data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := io.Copy(io.Discard, in)
+			stop <- true
+			if got := int64(<-peak) - int64(before.HeapAlloc); got > 128e6 {
+				t.Errorf("%d bytes in use", got)
+			}
+			if tc.want == "" && (err != nil || n == 0) || tc.want != "" && (err == nil ||
+				!strings.Contains(err.Error(), tc.want+" data with a window of more than 64 MiB")) {
+				t.Errorf("%d bytes, %v", n, err)
+			}
+		})
 	}
 }
 
