@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -18,12 +17,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"fiolat/ingest/content"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
+	"fiolat/ingest/folders"
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
 	"fiolat/internal/errs"
-	"fiolat/internal/lazyregexp"
 )
 
 // Source is one log file.
@@ -88,6 +88,9 @@ type Input struct {
 	// Warnings are what the user should see in any case; Match returns them, too.
 	Warnings []string
 
+	// Unread describes what could not be read and was left out: the run may lack logs, or fio's JSON.
+	Unread []string
+
 	// NoLog are the entries of Metas that wrote logs which are not here; Match sets it.
 	NoLog []NoLog
 
@@ -115,6 +118,10 @@ type DiscoverOptions struct {
 	Stdin io.Reader
 	// FioJSON are files to use instead of those found beside the logs.
 	FioJSON []string
+	// SkipBad leaves out what cannot be read, and names it in Input.Unread; else that is an error.
+	SkipBad bool
+
+	system *folders.System // nil: the operating system; tests inject faults
 }
 
 const stdin = "-"
@@ -158,9 +165,9 @@ func uncompressed(base string) string {
 // clients/HOST (pbench) are one run, of the folder that holds clients, and so are folders below one with fio's JSON
 // whose jobs wrote their logs. Runs are in the order of their folders, after that of the single files.
 func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
-	d := &discovery{opt: opt, seen: map[string]bool{}}
+	d := newDiscovery(opt)
 	if err := d.paths(paths); err != nil {
-		return nil, err
+		return nil, errors.Join(append(d.files.Unread, err)...)
 	}
 	d.withFolder()
 	for _, name := range opt.FioJSON {
@@ -207,6 +214,14 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		}
 		return len(in.Logs) == 0
 	})
+	if len(d.files.Unread) > 0 && !opt.SkipBad {
+		return nil, errors.Join(d.files.Unread...)
+	}
+	for _, in := range out {
+		for _, err := range d.files.Unread {
+			in.Unread = append(in.Unread, err.Error())
+		}
+	}
 	for _, root := range d.searched {
 		if !slices.ContainsFunc(d.logs, func(l found) bool { return under(l.Path, root) }) {
 			return nil, d.none(root, nil)
@@ -229,7 +244,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	for _, path := range d.strange {
 		d.warnings = append(d.warnings, errs.Printable(path)+": "+notFio+"; not used")
 	}
-	out[0].Warnings = append(d.warnings, out[0].Warnings...)
+	out[0].Warnings = slices.Concat(d.files.Warnings, d.warnings, out[0].Warnings)
 	return out, nil
 }
 
@@ -268,6 +283,19 @@ type discovery struct {
 	links    []string        // folders behind symbolic links, to be searched last
 	seen     map[string]bool // real paths of folders, and of files given
 	warnings []string
+	files    *folders.Reader
+}
+
+func newDiscovery(opt DiscoverOptions) *discovery {
+	if opt.system == nil {
+		sys := folders.OS()
+		opt.system = &sys
+	}
+	return &discovery{opt: opt, seen: map[string]bool{}, files: folders.NewReader(*opt.system, opt.Stdin,
+		func(name string) bool {
+			_, log := parseName(name)
+			return log
+		})}
 }
 
 func (d *discovery) paths(paths []string) error {
@@ -281,9 +309,9 @@ func (d *discovery) paths(paths []string) error {
 				Hist: d.opt.Kind == fiolog.Clat}})
 			continue
 		}
-		info, err := os.Stat(path)
+		info, err := d.files.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[") {
-			matches, bad := filepath.Glob(path)
+			matches, bad := d.files.Glob(path)
 			if bad != nil {
 				return &errs.ParseError{File: path, Msg: "not a pattern: " + bad.Error(),
 					Hint: `write \[ for a bracket that is part of a name`}
@@ -293,20 +321,19 @@ func (d *discovery) paths(paths []string) error {
 					Hint: "check the pattern; ** is not known, folders are searched anyway"}
 			}
 			for _, m := range matches {
-				found, failed := os.Stat(m)
-				if failed == nil {
-					failed = d.path(m, found)
-				} else {
-					failed = unreadable(m, failed)
-				}
-				if failed != nil {
+				if found, failed := d.files.Stat(m); failed != nil {
+					d.files.CannotRead(m, failed)
+				} else if failed = d.path(m, found); failed != nil {
 					return failed
 				}
 			}
 			continue
 		}
-		if err != nil {
-			return unreadable(path, err)
+		if errors.Is(err, fs.ErrNotExist) {
+			return folders.Unreadable(path, err)
+		} else if err != nil {
+			d.files.CannotRead(path, err)
+			continue
 		}
 		if err := d.path(path, info); err != nil {
 			return err
@@ -334,19 +361,6 @@ func (d *discovery) withFolder() {
 	d.given.Logs = slices.DeleteFunc(d.given.Logs, func(l *Source) bool { return found[realPath(l.Path)] })
 }
 
-// unreadable turns err, about path, into a ParseError.
-func unreadable(path string, err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	hint := "check the path"
-	if errors.Is(err, fs.ErrPermission) {
-		hint = "ask for the right to read it"
-	}
-	return &errs.ParseError{File: path, Msg: err.Error(), Hint: hint}
-}
-
 func (d *discovery) path(path string, info fs.FileInfo) error {
 	if info.IsDir() {
 		if root := filepath.Clean(path); !d.seen[realPath(root)] {
@@ -369,21 +383,21 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 		switch kind, err := d.sniff(path); {
 		case err != nil:
 			return err
-		case kind == jsonFile:
+		case kind == content.JSON:
 			m, err := d.meta(path)
 			if err != nil {
 				return err
 			}
 			d.given.Metas = append(d.given.Metas, m)
 			return nil
-		case kind == jobFile:
+		case kind == content.Job:
 			j, err := d.jobFile(path)
 			if err != nil {
 				return err
 			}
 			d.given.JobFiles = append(d.given.JobFiles, j)
 			return nil
-		case kind == otherFile:
+		case kind == content.Other:
 			d.strange = append(d.strange, path)
 			return nil
 		}
@@ -450,11 +464,7 @@ func (d *discovery) search(root, dir string) {
 	} else {
 		d.seen[real] = true
 	}
-	entries, err := os.ReadDir(dir) // sorted
-	if err != nil {
-		d.warnings = append(d.warnings, unreadable(dir, err).Error())
-	}
-	for _, e := range entries {
+	for _, e := range d.files.List(dir) {
 		path := filepath.Join(dir, e.Name())
 		name, ok := parseName(e.Name())
 		if e.IsDir() {
@@ -465,11 +475,10 @@ func (d *discovery) search(root, dir string) {
 		if !ok && !link || strings.HasPrefix(e.Name(), "._") { // macOS keeps attributes in ._FILE
 			continue
 		}
-		info, err := os.Stat(path)
+		info, err := d.files.Stat(path)
 		switch {
-		case err != nil && ok:
-			d.warnings = append(d.warnings, unreadable(path, err).Error())
 		case err != nil:
+			d.files.CannotRead(path, err)
 		case info.IsDir():
 			d.links = append(d.links, path)
 		case ok && !info.Mode().IsRegular():
@@ -640,8 +649,10 @@ func (d *discovery) above(in *Input) {
 		return
 	}
 	up := filepath.Join(folders[0], "..")
-	entries, err := os.ReadDir(up)
-	if err != nil || len(entries) > maxAbove {
+	d.files.Beyond = true
+	defer func() { d.files.Beyond = false }()
+	entries := d.files.List(up)
+	if len(entries) > maxAbove {
 		return
 	}
 	var fit []*fiojson.Document
@@ -693,7 +704,7 @@ func (d *discovery) wroteElsewhere(m *fiojson.Document, up string, entries []os.
 			return true
 		}
 		if path := filepath.Join(up, e.Name()); e.IsDir() && realPath(path) != realPath(dir) {
-			if below, err := os.ReadDir(path); err != nil || slices.ContainsFunc(below, wrote) {
+			if below, err := d.files.ReadDir(path); err != nil || slices.ContainsFunc(below, wrote) {
 				return true
 			}
 		}
@@ -703,22 +714,17 @@ func (d *discovery) wroteElsewhere(m *fiojson.Document, up string, entries []os.
 
 // metasIn returns fio's JSON documents in a folder.
 func (d *discovery) metasIn(dir string) (out []*fiojson.Document) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil // search has warned
-	}
-	for _, e := range entries {
+	for _, e := range d.files.List(dir) {
 		path := filepath.Join(dir, e.Name())
-		if _, log := parseName(e.Name()); log || otherLog.MatchString(e.Name()) {
+		if _, log := parseName(e.Name()); log || otherLog.MatchString(e.Name()) || !d.files.HasText(path) {
 			continue
 		}
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-			continue
+		var m *fiojson.Document
+		kind, err := d.sniff(path)
+		if err == nil && kind == content.JSON {
+			m, err = d.meta(path)
 		}
-		if kind, err := d.sniff(path); err != nil || kind != jsonFile {
-			continue
-		}
-		if m, err := d.meta(path); err == nil {
+		if d.files.Keep(path, err); m != nil && err == nil {
 			out = append(out, m)
 		}
 	}
@@ -804,11 +810,7 @@ func (d *discovery) beside(in *Input, folders []string) {
 	}
 	slices.Sort(folders)
 	for _, dir := range slices.Compact(folders) {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue // its logs can be read, so only listing it is forbidden
-		}
-		for _, e := range entries {
+		for _, e := range d.files.List(dir) {
 			path := filepath.Join(dir, e.Name())
 			if name, ok := parseName(e.Name()); ok {
 				if !slices.Contains(used, path) {
@@ -816,7 +818,7 @@ func (d *discovery) beside(in *Input, folders []string) {
 				}
 				continue
 			}
-			if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+			if !d.files.HasText(path) {
 				continue
 			}
 			if otherLog.MatchString(e.Name()) {
@@ -824,18 +826,18 @@ func (d *discovery) beside(in *Input, folders []string) {
 				continue
 			}
 			kind, err := d.sniff(path)
-			if err == nil && kind == jsonFile && wantMeta {
+			if err == nil && kind == content.JSON && wantMeta {
 				var m *fiojson.Document
 				if m, err = d.meta(path); err == nil {
 					in.Metas = append(in.Metas, m)
 				}
-			} else if err == nil && kind == jobFile && wantJob {
+			} else if err == nil && kind == content.Job && wantJob {
 				var j *jobfile.File
 				if j, err = d.jobFile(path); err == nil {
 					in.JobFiles = append(in.JobFiles, j)
 				}
 			}
-			if err != nil {
+			if !d.files.Keep(path, err) && err != nil {
 				in.Warnings = append(in.Warnings, err.Error()+" (not used)")
 			}
 		}
@@ -852,105 +854,31 @@ func ignored(path string) string {
 	return errs.Printable(path) + ": a log without latencies"
 }
 
-func (d *discovery) meta(path string) (*fiojson.Document, error) {
-	r, err := d.open(path)
-	if err != nil {
-		return nil, unreadable(path, err)
-	}
-	defer r.Close()
-	text := bufio.NewReader(r)
-	if start, _ := text.Peek(2); isUTF16(start) {
-		return nil, errUTF16(path)
-	}
-	return fiojson.Parse(text, path)
+func (d *discovery) meta(path string) (m *fiojson.Document, err error) {
+	err = d.files.Read(path, func(r io.Reader) (err error) {
+		text := bufio.NewReader(r)
+		if start, _ := text.Peek(2); content.IsUTF16(start) {
+			return content.ErrUTF16(path)
+		}
+		m, err = fiojson.Parse(text, path)
+		return err
+	})
+	return m, err
 }
 
-// isUTF16 reports whether a text starts with a byte-order mark of UTF-16.
-func isUTF16(start []byte) bool {
-	return bytes.HasPrefix(start, []byte("\xFF\xFE")) || bytes.HasPrefix(start, []byte("\xFE\xFF"))
+func (d *discovery) jobFile(path string) (j *jobfile.File, err error) {
+	err = d.files.Read(path, func(r io.Reader) (err error) {
+		j, err = jobfile.Parse(r, path)
+		return err
+	})
+	return j, err
 }
-
-func errUTF16(path string) error {
-	return &errs.ParseError{File: path, Msg: "fio's JSON in UTF-16, which fio does not write: an editor or a shell " +
-		"saved it", Hint: "convert it back, e.g. with `iconv -f UTF-16 -t UTF-8`"}
-}
-
-func (d *discovery) jobFile(path string) (*jobfile.File, error) {
-	r, err := d.open(path)
-	if err != nil {
-		return nil, unreadable(path, err)
-	}
-	defer r.Close()
-	return jobfile.Parse(r, path)
-}
-
-func (d *discovery) open(path string) (io.ReadCloser, error) { return source.Open(path, d.opt.Stdin) }
-
-type fileKind int
-
-const (
-	otherFile fileKind = iota
-	jsonFile
-	jobFile
-	logFile
-)
-
-const (
-	sniffed     = 1 << 20 // bytes of text that may come before the JSON: banners of a thousand hosts
-	sniffedHead = 4 << 10 // bytes read to tell text from binary data
-)
 
 // sniff finds out by its content what a file is.
-func (d *discovery) sniff(path string) (fileKind, error) {
-	r, err := d.open(path)
-	var refused *fs.PathError
-	if errors.As(err, &refused) {
-		return otherFile, unreadable(path, err)
-	} else if err != nil {
-		return otherFile, nil // compressed, but damaged
-	}
-	defer r.Close()
-	text, err := io.ReadAll(io.LimitReader(r, sniffedHead))
-	if isUTF16(text) && fiojson.Is(bytes.ReplaceAll(text[2:], []byte{0}, nil)) {
-		return otherFile, errUTF16(path)
-	}
-	if err != nil || bytes.IndexByte(text, 0) >= 0 {
-		return otherFile, nil // binary: a file that fio wrote to, or an archive
-	}
-	if fiojson.Is(text) {
-		return jsonFile, nil
-	}
-	if histLine().Match(text) {
-		return logFile, nil
-	}
-	more, err := io.ReadAll(io.LimitReader(r, sniffed-sniffedHead))
-	if err != nil {
-		return otherFile, nil
-	}
-	text = append(text, more...)
-	switch {
-	case fiojson.Is(text):
-		return jsonFile, nil
-	case jobfile.Is(text):
-		return jobFile, nil
-	}
-	return otherFile, nil
+func (d *discovery) sniff(path string) (kind content.Kind, err error) {
+	err = d.files.Read(path, func(r io.Reader) (err error) {
+		kind, err = content.Of(r, path)
+		return err
+	})
+	return kind, err
 }
-
-// NonOutputKind returns what a file is that was given as fio's output and is not: "job file" or "log"; "" if it may be
-// output.
-func NonOutputKind(path string) string {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	switch kind, err := new(discovery).sniff(path); {
-	case err == nil && kind == jobFile:
-		return "job file"
-	case err == nil && kind == logFile:
-		return "log"
-	}
-	return ""
-}
-
-// histLine matches the start of a histogram log, or of one of single I/Os.
-var histLine = lazyregexp.New(`^\d+, *[\dx]+, *\d+, *\d+`)

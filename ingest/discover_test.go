@@ -3,13 +3,18 @@ package ingest
 import (
 	"cmp"
 	"errors"
+	"fiolat/ingest/folders"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
@@ -469,24 +474,128 @@ func TestDiscoverNames(t *testing.T) {
 	}
 }
 
-func TestDiscoverUnreadable(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("everything can be read by root; run as another user")
+// faulty is a system on which an operation on a path that contains match fails from its call after on.
+func faulty(op, match string, after int, err error) *folders.System {
+	sys := folders.OS()
+	fails := func(of, path string) error {
+		if of != op || !strings.Contains(path, match) {
+			return nil
+		}
+		if after--; after >= 0 {
+			return nil
+		}
+		return &fs.PathError{Op: of, Path: path, Err: err}
 	}
+	return &folders.System{
+		ReadDir: func(dir string) ([]os.DirEntry, error) {
+			if err := fails("readdir", dir); err != nil {
+				return nil, err
+			}
+			return sys.ReadDir(dir)
+		},
+		Stat: func(path string) (fs.FileInfo, error) {
+			if err := fails("stat", path); err != nil {
+				return nil, err
+			}
+			return sys.Stat(path)
+		},
+		Open: func(path string, stdin io.Reader) (io.ReadCloser, error) {
+			if err := fails("open", path); err != nil {
+				return nil, err
+			}
+			if err := fails("read", path); err != nil {
+				return io.NopCloser(iotest.ErrReader(err)), nil
+			}
+			return sys.Open(path, stdin)
+		},
+	}
+}
+
+// TestDiscoverUnreadable: what exists and cannot be read is an error that names it, or, with SkipBad, left out and
+// named, whatever asks for it.
+func TestDiscoverUnreadable(t *testing.T) {
+	t.Parallel()
+	const json = `{"fio version" : "fio-3.33", "jobs" : [{"jobname" : "a"}]}`
+	for _, tc := range []struct {
+		name, op, match string
+		after           int
+		path            string // below the folder
+		left            int    // logs left with SkipBad
+	}{
+		{"the folder", "readdir", "", 0, "", 0},
+		{"the folder, the next time it is listed", "readdir", "", 3, "", 3},
+		{"the folder, the last time", "readdir", "", 5, "", 3},
+		{"a folder below", "readdir", "h2", 0, "", 2},
+		{"a log", "stat", "2.log", 0, "", 2},
+		{"fio's JSON", "stat", ".json", 0, "", 3},
+		{"fio's JSON, opened", "open", ".json", 0, "", 3},
+		{"fio's JSON, opened again", "open", ".json", 1, "", 3},
+		{"fio's JSON, read", "read", ".json", 0, "", 3},
+		{"fio's JSON, read again", "read", ".json", 1, "", 3},
+		{"a job file", "read", ".fio", 0, "", 3},
+		{"the folder of a file", "readdir", "", 0, "a_clat_hist.1.log", 1},
+		{"a folder of a pattern", "readdir", "h2", 0, "h*/*.log", 1},
+		{"a log of a pattern", "stat", "2.log", 0, "h*/*.log", 1},
+		{"a log that was named", "stat", "2.log", 0, "h2/b_clat_hist.2.log", 0},
+	} {
+		for _, err := range []error{syscall.EIO, syscall.ESTALE, syscall.EACCES} {
+			t.Run(fmt.Sprint(tc.name, ", ", err), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				for i, name := range []string{"a_clat_hist.1.log", "h1/b_clat_hist.1.log", "h2/b_clat_hist.2.log"} {
+					write(t, dir, name, fmt.Sprintf("%d, 0, 4096, 1\n", i))
+				}
+				write(t, dir, "fio.json", json)
+				write(t, dir, "x.fio", "[a]\nrw=read\n")
+				path := filepath.Join(dir, tc.path)
+				_, failed := Discover([]string{path}, DiscoverOptions{system: faulty(tc.op, tc.match, tc.after, err)})
+				var bad *errs.ParseError
+				if !errors.As(failed, &bad) || !strings.Contains(failed.Error(), err.Error()) {
+					t.Errorf("%v", failed)
+				}
+				runs, failed := Discover([]string{path}, DiscoverOptions{SkipBad: true,
+					system: faulty(tc.op, tc.match, tc.after, err)})
+				logs := 0
+				for _, in := range runs {
+					logs += len(in.Logs)
+					text := strings.Join(in.Unread, "\n")
+					if !strings.Contains(text, err.Error()) || len(in.Unread) > 4 {
+						t.Errorf("%q", in.Unread)
+					}
+				}
+				if logs != tc.left || tc.left == 0 && !errors.As(failed, &bad) || tc.left > 0 && failed != nil {
+					t.Errorf("%d logs, %v", logs, failed)
+				}
+			})
+		}
+	}
+}
+
+// TestDiscoverDangling: a link of a log's name that leads nowhere is a log that cannot be read; one of another name
+// means nothing.
+func TestDiscoverDangling(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, "a_clat_hist.1.log", "")
-	sub := filepath.Dir(write(t, dir, "sub/b_clat_hist.1.log", ""))
-	if err := os.Chmod(sub, 0); err != nil {
+	write(t, dir, "a_clat_hist.1.log", "1000, 0, 4096, 1\n")
+	for _, name := range []string{"host2", ".#lock"} {
+		if err := os.Symlink("/not/mounted", filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs, err := Discover([]string{dir}, DiscoverOptions{})
+	if err != nil || len(runs[0].Warnings)+len(runs[0].Unread) != 0 {
+		t.Fatal(runs[0].Warnings, err)
+	}
+	if err = os.Symlink("/not/mounted", filepath.Join(dir, "a_clat_hist.2.log")); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = os.Chmod(sub, 0o755) }() // so that it can be removed
-	ins, err := Discover([]string{dir}, DiscoverOptions{})
-	if err != nil || len(ins) != 1 || !strings.Contains(strings.Join(ins[0].Warnings, ""), "permission denied") {
-		t.Error(ins, err)
-	}
-	if _, err := Discover([]string{sub}, DiscoverOptions{}); err == nil || !strings.Contains(err.Error(),
-		"permission denied") {
+	_, err = Discover([]string{dir}, DiscoverOptions{})
+	if err == nil || !strings.Contains(err.Error(), "a_clat_hist.2.log: it leads nowhere") {
 		t.Error(err)
+	}
+	runs, err = Discover([]string{dir}, DiscoverOptions{SkipBad: true})
+	if err != nil || len(runs[0].Unread) != 1 || len(runs[0].Logs) != 1 {
+		t.Error(runs, err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/ingest/content"
 	"fiolat/ingest/fiojson"
 	"fiolat/internal/errs"
 )
@@ -29,25 +30,27 @@ type Totals struct {
 
 // DiscoverTotals finds runs with fio's JSON and without logs, in the files named and below the folders named.
 // Documents of one folder whose times overlap by more than half of the shorter one are one run. Files that a run of
-// logs uses are left out. Warnings name the JSON that could not be read.
-func DiscoverTotals(paths []string, logs []*Input, stdin io.Reader) (runs []*Totals, warnings []string, err error) {
-	d := &discovery{opt: DiscoverOptions{Stdin: stdin}, seen: map[string]bool{}}
+// logs uses are left out. Warnings name the JSON that is damaged, and with SkipBad what could not be read.
+func DiscoverTotals(paths []string, logs []*Input, opt DiscoverOptions) (runs []*Totals, warnings []string, err error) {
+	d := newDiscovery(opt)
 	for _, in := range logs {
 		for _, m := range in.Metas {
 			d.seen[realPath(m.Path)] = true
 		}
 	}
 	for _, path := range paths {
-		info, bad := os.Stat(path)
+		info, bad := d.files.Stat(path)
+		if bad != nil && !errors.Is(bad, fs.ErrNotExist) {
+			d.files.CannotRead(path, bad)
+		}
 		if bad == nil && info.IsDir() {
 			path += "/" // so that a link to a folder is followed
 		}
 		err := filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
-			if err != nil {
-				warnings = append(warnings, unreadable(file, err).Error())
-				return nil
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				d.files.CannotRead(file, err)
 			}
-			if !e.IsDir() {
+			if err != nil || !e.IsDir() {
 				return nil
 			}
 			runs = append(runs, d.totalsIn(filepath.Clean(file), &warnings)...)
@@ -62,7 +65,13 @@ func DiscoverTotals(paths []string, logs []*Input, stdin io.Reader) (runs []*Tot
 			return nil, warnings, err
 		}
 	}
-	return runs, warnings, nil
+	if !opt.SkipBad {
+		return runs, warnings, errors.Join(d.files.Unread...)
+	}
+	for _, err := range d.files.Unread {
+		warnings = append(warnings, err.Error())
+	}
+	return runs, append(warnings, d.files.Warnings...), nil
 }
 
 // totals returns the document of a file that is fio's JSON and was not seen before, else nil.
@@ -71,11 +80,11 @@ func (d *discovery) totals(path string, warnings *[]string) *fiojson.Document {
 	if _, log := parseName(name); log || otherLog.MatchString(name) || d.seen[realPath(path)] {
 		return nil
 	}
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+	if !d.files.HasText(path) {
 		return nil
 	}
 	kind, err := d.sniff(path)
-	if err == nil && kind != jsonFile {
+	if err == nil && kind != content.JSON {
 		return nil
 	}
 	d.seen[realPath(path)] = true
@@ -83,7 +92,9 @@ func (d *discovery) totals(path string, warnings *[]string) *fiojson.Document {
 	if err == nil {
 		m, err = d.meta(path)
 	}
-	if err != nil {
+	if d.files.Keep(path, err) {
+		return nil
+	} else if err != nil {
 		*warnings = append(*warnings, err.Error()+" (not used)")
 		return nil
 	}
@@ -93,12 +104,8 @@ func (d *discovery) totals(path string, warnings *[]string) *fiojson.Document {
 
 // totalsIn returns the runs of a folder that have only JSON.
 func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*Totals) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil // WalkDir reports it
-	}
 	var metas []*fiojson.Document
-	for _, e := range entries {
+	for _, e := range d.files.List(dir) {
 		if e.IsDir() {
 			continue
 		}

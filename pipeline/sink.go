@@ -77,6 +77,8 @@ type Run struct {
 	// Percentiles are those requested, in the order given, without duplicates.
 	Percentiles []float64
 	Settings    Settings
+	// Unread means that a file or folder could not be read and was left out: the run may lack logs.
+	Unread bool
 	// Logs are the run's logs in sorted order, Metas fio's JSON documents.
 	Logs  []*Log
 	Metas []*fiojson.Document

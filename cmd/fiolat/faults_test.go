@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -385,6 +386,56 @@ func TestUnreadableFiles(t *testing.T) {
 		}
 		unfinished(t, s, "")
 		s.Close()
+	}
+}
+
+// TestUnreadablePart: a log of a stored run that cannot be found any more leaves the stored documents alone. With
+// --skip-bad the others are ingested, and the run is partial.
+func TestUnreadablePart(t *testing.T) {
+	t.Parallel()
+	for name, path := range map[string]string{
+		"a link that leads nowhere": "/not/mounted",
+		"a log that cannot be read": "/proc/self/mem",
+		"a link to itself":          "c2_clat_hist.2.log",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for i := 1; i <= 2; i++ {
+				name := filepath.Join(dir, fmt.Sprintf("c%d_clat_hist.%d.log", i, i))
+				if err := os.WriteFile(name, longLog(t, "gaps/gaps_clat_hist.1.log", 2+i), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := esmodeltest.New(t, esmodeltest.Options{})
+			defer s.Close()
+			ingest := func(more ...string) (int, string) {
+				code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--es", s.URL, "--output", t.TempDir(),
+					"--start", "2026-01-01T00:00:00Z", "--run-id", "therun1", dir}, more...)...)
+				return code, stderr
+			}
+			if code, stderr := ingest(); code != 0 {
+				t.Fatal(code, stderr)
+			}
+			unfinished(t, s, "complete")
+			stored := len(s.Docs("*"))
+			lost := filepath.Join(dir, "c2_clat_hist.2.log")
+			if err := errors.Join(os.Remove(lost), os.Symlink(path, lost)); err != nil {
+				t.Fatal(err)
+			}
+			if code, stderr := ingest(); code != exitInput || !strings.Contains(stderr, lost) {
+				t.Errorf("exit %d\n%s", code, stderr)
+			}
+			unfinished(t, s, "complete")
+			if code, stderr := ingest("--skip-bad"); code != 0 || !strings.Contains(stderr, lost) ||
+				strings.Contains(stderr, "all accounted for") {
+				t.Errorf("exit %d\n%s", code, stderr)
+			}
+			unfinished(t, s, "partial")
+			if n := len(s.Docs("*")); n < stored {
+				t.Errorf("%d documents of %d are left", n, stored)
+			}
+		})
 	}
 }
 

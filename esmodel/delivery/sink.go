@@ -273,7 +273,7 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 		if s.o.RollUp != "" {
 			counted = func(ctx context.Context) error { return s.counted(ctx, sum) }
 		}
-		if err = s.remote.Flush(ctx); err == nil {
+		if err = s.remote.Flush(ctx); err == nil && !s.run.Unread {
 			err = s.remote.Commit(ctx, s.run, counted)
 		}
 	}
@@ -282,7 +282,11 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	}
 	s.ended = true
 	if err == nil {
-		if err = s.last(ctx, esmodel.StatusComplete, sum); err == nil && s.w.Report().Total().Incomplete() {
+		status := esmodel.StatusComplete
+		if s.run.Unread { // documents that an earlier ingest could make stay
+			status = esmodel.StatusPartial
+		}
+		if err = s.last(ctx, status, sum); err == nil && s.w.Report().Total().Incomplete() {
 			err = &IncompleteError{Report: s.w.Report()}
 		}
 	} else if s.back != nil {
@@ -291,6 +295,9 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 		var incomplete *IncompleteError
 		missing := errors.As(err, &incomplete)
 		whole, e := s.enc.AppendRun(nil, esmodel.StatusComplete, sum, s.documents(true))
+		if e == nil && s.run.Unread {
+			whole, e = s.enc.AppendRun(nil, esmodel.StatusPartial, sum, s.documents(true))
+		}
 		if e == nil {
 			e = s.last(ctx, esmodel.StatusPartial, sum)
 		}

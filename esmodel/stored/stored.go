@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -286,11 +287,15 @@ type dirHead struct {
 // dirHeads returns the first document of each file that an ingest has written into a directory; runID "" is any
 // run.
 func dirHeads(dir, runID string) (out []dirHead, err error) {
-	paths, err := filepath.Glob(filepath.Join(globEscape(dir), "*"+ndjson.Ext))
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range paths {
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		if !strings.HasSuffix(path, ndjson.Ext) {
+			continue
+		}
 		f, e := ndjson.Open(path)
 		if e != nil {
 			return nil, e
@@ -403,10 +408,6 @@ func OpenDir(dir, runID string, kind fiolog.Kind) (*replay.Replay, error) {
 	return replay.New(b.Parts, func(ctx context.Context, _ pipeline.Span, each func(replay.Leaf) error) error {
 		return mergeFiles(ctx, b, files, each)
 	})
-}
-
-func globEscape(dir string) string {
-	return strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[").Replace(dir)
 }
 
 // mergeFiles yields the leaves of all parts in order of time. It reads the files of a part one after the other.

@@ -53,7 +53,7 @@ const (
 // ingest.DiscoverOptions.Any.
 func (o *Logs) Discover(u *ui.UI, kind fiolog.Kind, any bool) ([]*ingest.Input, error) {
 	runs, err := ingest.Discover(o.Paths, ingest.DiscoverOptions{Kind: kind, Any: any, FioJSON: o.FioJSON,
-		Stdin: u.Stdin})
+		Stdin: u.Stdin, SkipBad: o.Config.Settings.SkipBad})
 	logs, little := 0, o.Command == "percentiles"
 	for _, in := range runs {
 		logs += len(in.Logs)

@@ -107,7 +107,8 @@ func (r *Reader) local(ctx context.Context, paths []string, to Runs) error {
 	var totals []*ingest.Totals
 	if to.Totals != nil {
 		var warnings []string
-		if totals, warnings, err = ingest.DiscoverTotals(paths, runs, r.UI.Stdin); err != nil {
+		if totals, warnings, err = ingest.DiscoverTotals(paths, runs, ingest.DiscoverOptions{
+			Stdin: r.UI.Stdin, SkipBad: cfg.Settings.SkipBad}); err != nil {
 			return err
 		}
 		for _, w := range warnings {

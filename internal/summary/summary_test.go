@@ -77,7 +77,7 @@ func TestRows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			totals, _, err := ingest.DiscoverTotals([]string{dir}, nil, nil)
+			totals, _, err := ingest.DiscoverTotals([]string{dir}, nil, ingest.DiscoverOptions{})
 			if err != nil || len(totals) != 1 {
 				t.Fatalf("%d runs, %v, want 1", len(totals), err)
 			}

@@ -22,6 +22,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"fiolat/ingest"
@@ -101,6 +102,7 @@ type Plan struct {
 	grid     quanta.Grid
 	tails    logs.Tails
 	noLog    []ingest.NoLog
+	unread   bool
 }
 
 // Sources are the logs that the run was planned from.
@@ -145,6 +147,10 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 		return nil, err
 	}
 	p.noLog = in.NoLog
+	for _, what := range in.Unread {
+		p.warn("skipped: %s", what)
+	}
+	p.Account.LogsSkipped, p.unread = len(in.Unread), len(in.Unread) > 0
 	for _, w := range warnings {
 		p.warn("%s", w)
 	}
@@ -173,7 +179,7 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	p.Run = &pipeline.Run{
 		ID: cfg.RunID, Name: cmp.Or(cfg.RunName, folderName(in)), Named: cfg.RunName != "", Part: cfg.Part,
 		Labels: cfg.Labels, Kind: cfg.Settings.Kind, Percentiles: cfg.Settings.Percentiles, Metas: in.Metas,
-		Settings: cfg.Settings,
+		Settings: cfg.Settings, Unread: p.unread,
 	}
 	for _, l := range p.logs {
 		p.Run.Logs = append(p.Run.Logs, l.Log)
@@ -280,6 +286,9 @@ func (p *Plan) dropBad(errs []error) error {
 			continue
 		}
 		p.Account.LogsSkipped++
+		if _, failed := errors.AsType[syscall.Errno](errs[i]); failed {
+			p.unread = true
+		}
 		p.warn("skipped: %v", errs[i])
 		_ = l.Close() // it was only read
 	}

@@ -382,6 +382,9 @@ func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
 	zero := slices.Min(after)
 	for i, l := range p.logs {
 		info, err := os.Stat(l.Source.Path)
+		if err != nil && l.Source.Path != "-" {
+			return 0, err
+		}
 		if err != nil || l.Absolute || !info.Mode().IsRegular() {
 			continue
 		}

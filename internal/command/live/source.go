@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/content"
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
 	"fiolat/internal/command"
@@ -64,7 +64,7 @@ func (s *session) source(ctx context.Context) (*liveSource, error) {
 		none.live = file && !regular(in)
 		return none, nil
 	}
-	switch ingest.NonOutputKind(name) {
+	switch content.NonOutputKind(name) {
 	case "job file":
 		return nil, &errs.ParseError{File: name, Msg: "a job file, and not what fio prints",
 			Hint: "let fiolat start fio with it: fiolat live -- fio " + errs.Printable(name)}

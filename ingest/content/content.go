@@ -1,0 +1,94 @@
+// Package content recognizes fio's files by their content.
+package content
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/jobfile"
+	"fiolat/ingest/source"
+	"fiolat/internal/errs"
+	"fiolat/internal/lazyregexp"
+)
+
+// Kind is what a file is.
+type Kind int
+
+// The kinds of files.
+const (
+	Other Kind = iota
+	JSON
+	Job
+	Log
+)
+
+const (
+	sniffed     = 1 << 20 // bytes of text that may come before the JSON: banners of a thousand hosts
+	sniffedHead = 4 << 10 // bytes read to tell text from binary data
+)
+
+// histLine matches the start of a histogram log, or of one of single I/Os.
+var histLine = lazyregexp.New(`^\d+, *[\dx]+, *\d+, *\d+`)
+
+// Of returns what a text is. Damaged compressed data is Other; path is for errors.
+func Of(r io.Reader, path string) (Kind, error) {
+	text, err := io.ReadAll(io.LimitReader(r, sniffedHead))
+	if IsUTF16(text) && fiojson.Is(bytes.ReplaceAll(text[2:], []byte{0}, nil)) {
+		return Other, ErrUTF16(path)
+	}
+	if err != nil || bytes.IndexByte(text, 0) >= 0 {
+		return Other, nil // binary: a file that fio wrote to, or an archive
+	}
+	if fiojson.Is(text) {
+		return JSON, nil
+	}
+	if histLine().Match(text) {
+		return Log, nil
+	}
+	more, err := io.ReadAll(io.LimitReader(r, sniffed-sniffedHead))
+	if err != nil {
+		return Other, nil
+	}
+	text = append(text, more...)
+	switch {
+	case fiojson.Is(text):
+		return JSON, nil
+	case jobfile.Is(text):
+		return Job, nil
+	}
+	return Other, nil
+}
+
+// IsUTF16 reports whether a text starts with a byte-order mark of UTF-16.
+func IsUTF16(start []byte) bool {
+	return bytes.HasPrefix(start, []byte("\xFF\xFE")) || bytes.HasPrefix(start, []byte("\xFE\xFF"))
+}
+
+// ErrUTF16 returns the error for fio's JSON in UTF-16.
+func ErrUTF16(path string) error {
+	return &errs.ParseError{File: path, Msg: "fio's JSON in UTF-16, which fio does not write: an editor or a shell " +
+		"saved it", Hint: "convert it back, e.g. with `iconv -f UTF-16 -t UTF-8`"}
+}
+
+// NonOutputKind returns what a file is that was given as fio's output and is not: "job file" or "log"; "" if it may be
+// output.
+func NonOutputKind(path string) string {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	r, err := source.Open(path, nil)
+	if err != nil {
+		return ""
+	}
+	kind, err := Of(r, path)
+	switch err = errors.Join(err, r.Close()); {
+	case err == nil && kind == Job:
+		return "job file"
+	case err == nil && kind == Log:
+		return "log"
+	}
+	return ""
+}
