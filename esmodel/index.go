@@ -36,12 +36,26 @@ func Index(prefix string, kind Kind, at int64) string {
 	return fmt.Sprintf("%s-%s-%04d.%02d", prefix, kind, t.Year(), int(t.Month()))
 }
 
-// Pattern returns the pattern of all indices of a kind.
+// Pattern returns the pattern of a template for the indices of a kind. It matches others, too: see Indices.
 func Pattern(prefix string, kind Kind) string {
 	if kind == KindRun {
 		return prefix + "-run"
 	}
 	return prefix + "-" + string(kind) + "-*"
+}
+
+// Indices returns the names of all indices of a kind, for requests: patterns of each month, separated by commas. They
+// leave out what people name after an index, such as the copy PREFIX-histogram-2026.01-backup.
+func Indices(prefix string, kind Kind) string {
+	if kind == KindRun {
+		return Index(prefix, kind, 0)
+	}
+	any := Pattern(prefix, kind)
+	var names []string
+	for month := 1; month <= 12; month++ {
+		names = append(names, fmt.Sprintf("%s.%02d", any, month))
+	}
+	return strings.Join(append(names, "-"+any+"-*"), ",")
 }
 
 // KindOf returns the kind of documents in an index; ok is false if it is no index of fiolat with that prefix.
@@ -100,11 +114,11 @@ func monthOf(ns int64) (from, to int64) {
 	return first.UnixNano(), first.AddDate(0, 1, 0).UnixNano()
 }
 
-// AllPatterns returns the patterns of all indices of a prefix but that of runs, separated by commas.
-func AllPatterns(prefix string) string {
+// AllIndices returns the names of all indices of a prefix but that of runs, for requests: see Indices.
+func AllIndices(prefix string) string {
 	var p []string
 	for _, k := range Kinds[1:] {
-		p = append(p, Pattern(prefix, k))
+		p = append(p, Indices(prefix, k))
 	}
 	return strings.Join(p, ",")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -436,6 +437,58 @@ func TestUnreadablePart(t *testing.T) {
 				t.Errorf("%d documents of %d are left", n, stored)
 			}
 		})
+	}
+}
+
+// TestForeignIndex: copies of indices under names that fiolat does not write are neither counted nor emptied, and named.
+func TestForeignIndex(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	defer s.Close()
+	ingest := func(interval string) string {
+		code, _, stderr := fiolat(t, nil, "ingest", "--es", s.URL, "--output", t.TempDir(), "--start",
+			"2026-01-01T00:00:00Z", "--run-id", "therun1", "--interval", interval, real+"/gaps")
+		if code != 0 {
+			t.Errorf("exit %d\n%s", code, stderr)
+		}
+		unfinished(t, s, "complete")
+		return stderr
+	}
+	ingest("1s")
+	var copies bytes.Buffer
+	names := []string{"fio-histogram-2026.01-backup", "fio-percentiles-2026.01-backup", "fio-percentiles-mine",
+		"fio-histogram-2026.01.old"}
+	for _, name := range names {
+		for _, d := range s.Docs("fio-" + strings.Split(name, "-")[1] + "-2026.01") {
+			fmt.Fprintf(&copies, `{"index":{"_index":%q,"_id":%q}}`+"\n%s\n", name, d.ID, d.Source)
+		}
+	}
+	reply, err := http.Post(s.URL+"/_bulk", "application/x-ndjson", &copies)
+	if err != nil || reply.StatusCode != http.StatusOK {
+		t.Fatal(reply, err)
+	}
+	reply.Body.Close()
+	held := map[string]int{}
+	for _, name := range names {
+		if held[name] = len(s.Docs(name)); held[name] == 0 {
+			t.Fatalf("%s is empty", name)
+		}
+	}
+	for _, interval := range []string{"1s", "2s"} {
+		stderr := ingest(interval)
+		for _, name := range names {
+			if strings.Count(stderr, name) != 1 {
+				t.Errorf("%s is not named once\n%s", name, stderr)
+			}
+		}
+	}
+	if code, _, stderr := fiolat(t, nil, "delete", "--es", s.URL, "--yes", "therun1"); code != 0 {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
+	for _, name := range names {
+		if n := len(s.Docs(name)); n != held[name] {
+			t.Errorf("%s: %d documents of %d are left", name, n, held[name])
+		}
 	}
 }
 

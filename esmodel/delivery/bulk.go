@@ -213,9 +213,13 @@ func (w *BulkWriter) Open(ctx context.Context, run *pipeline.Run) error {
 	w.mu.Unlock()
 	if err == nil {
 		var checked map[string]bool
-		checked, err = indices.CheckMappings(ctx, w.c, w.cfg.Prefix, false)
+		var others []string
+		checked, others, err = indices.CheckMappings(ctx, w.c, w.cfg.Prefix, false)
 		w.mu.Lock()
 		maps.Copy(w.checked, checked)
+		if len(others) > 0 {
+			w.report.Warnings = append(w.report.Warnings, indices.WarnOthers(others))
+		}
 		w.mu.Unlock()
 	}
 	var away *client.UnavailableError

@@ -34,7 +34,7 @@ func TestIntegrationDeletesSpareOverwritten(t *testing.T) {
 		deleted := map[string]int64{}
 		g := indices.Generation{Run: run.ID, Kind: "clat", Generation: "another"}
 		err := c.Scan(t.Context(), client.ScanRequest{
-			Op: "test", Indices: indices.Patterns(prefix), Query: g.Query(false), Size: 7,
+			Op: "test", Indices: indices.Names(prefix), Query: g.Query(false), Size: 7,
 			Fields: map[string]any{"_source": false, "seq_no_primary_term": true},
 		}, func(page []client.Hit) error {
 			if first.ID == "" {

@@ -385,7 +385,7 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 	if doc.Run.Status == esmodel.StatusComplete {
 		g, made := doc.Counted()
 		if !l.generations[esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind}][g.Generation] {
-			others, err := indices.Count(ctx, l.c, indices.Patterns(l.prefix), g.Query(false))
+			others, err := indices.Count(ctx, l.c, indices.Names(l.prefix), g.Query(false))
 			if err == nil && others > 0 {
 				err = esmodel.Fault(
 					g.Run,

@@ -121,7 +121,7 @@ func TestOnlyWhatIsMeantIsDeleted(t *testing.T) {
 		t.Context(),
 		c,
 		"delete",
-		esmodel.AllPatterns("fio"),
+		esmodel.AllIndices("fio"),
 		everything,
 		g.Other,
 		free,

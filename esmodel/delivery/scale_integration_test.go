@@ -126,9 +126,9 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 	cpu("ingest")
 	leaves := float64(hosts * quanta * 2)
 	b.ReportMetric((leaves+float64(hosts*quanta*3))/took, "docs_indexed/s")
-	b.ReportMetric(indexBytes(b, c, esmodel.Pattern(prefix, esmodel.KindHistogram))/leaves, "B/histogram_doc")
+	b.ReportMetric(indexBytes(b, c, esmodel.Indices(prefix, esmodel.KindHistogram))/leaves, "B/histogram_doc")
 	b.ReportMetric(
-		indexBytes(b, c, esmodel.Pattern(prefix, esmodel.KindPercentiles))/float64(hosts*quanta*3),
+		indexBytes(b, c, esmodel.Indices(prefix, esmodel.KindPercentiles))/float64(hosts*quanta*3),
 		"B/percentiles_doc",
 	)
 	b.ReportMetric(indexBytes(b, c, esmodel.Index(prefix, esmodel.KindRun, 0))/float64(hosts), "B/run_doc/host")

@@ -19,7 +19,7 @@ import (
 // searchQuery finds the percentile documents of testRun, latest first.
 func searchQuery(prefix string, size int) client.SearchRequest {
 	return client.SearchRequest{
-		Index:    esmodel.Pattern(prefix, esmodel.KindPercentiles) + ",absent-*,absent",
+		Index:    esmodel.Indices(prefix, esmodel.KindPercentiles) + ",absent-*,absent",
 		Query:    map[string]any{"term": map[string]any{"run.id": "r/1"}},
 		Sort:     []any{map[string]any{"@timestamp": "desc"}, map[string]any{"scope": "asc"}},
 		PageSize: size,

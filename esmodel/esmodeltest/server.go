@@ -185,15 +185,19 @@ func (s *Server) CloseIndex(name string) {
 	s.closed[name] = true
 }
 
-// match returns the names of indices that match patterns separated by commas, sorted.
+// match returns the names of indices that match patterns separated by commas, sorted. A pattern after "-" excludes.
 func (s *Server) match(patterns string) []string {
 	var out []string
 	for name := range s.indices {
+		matched := false
 		for _, p := range strings.Split(patterns, ",") {
+			p, exclude := strings.CutPrefix(p, "-")
 			if ok, _ := path.Match(p, name); ok {
-				out = append(out, name)
-				break
+				matched = !exclude
 			}
+		}
+		if matched {
+			out = append(out, name)
 		}
 	}
 	slices.Sort(out)

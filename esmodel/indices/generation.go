@@ -133,10 +133,10 @@ func Verify(
 	found, errs := make([]int64, len(generationKinds)), make([]error, len(generationKinds))
 	for i, kind := range generationKinds {
 		if _, ok := made[kind]; ok {
-			counting.Go(func() { found[i], errs[i] = Count(ctx, c, esmodel.Pattern(prefix, kind), g.Query(true)) })
+			counting.Go(func() { found[i], errs[i] = Count(ctx, c, esmodel.Indices(prefix, kind), g.Query(true)) })
 		}
 	}
-	others, err := Count(ctx, c, Patterns(prefix), g.Query(false))
+	others, err := Count(ctx, c, Names(prefix), g.Query(false))
 	counting.Wait()
 	for i, kind := range generationKinds {
 		if want := made[kind]; errs[i] == nil && found[i] != want {
@@ -208,11 +208,11 @@ func (g Generation) Query(own bool) map[string]any {
 	return map[string]any{"bool": map[string]any{"filter": filter, "must_not": not}}
 }
 
-// Patterns returns the patterns of all indices that hold documents of generations, separated by commas.
-func Patterns(prefix string) string {
+// Names returns the names of all indices that hold documents of generations, separated by commas.
+func Names(prefix string) string {
 	var p []string
 	for _, k := range generationKinds {
-		p = append(p, esmodel.Pattern(prefix, k))
+		p = append(p, esmodel.Indices(prefix, k))
 	}
 	return strings.Join(p, ",")
 }
@@ -226,7 +226,7 @@ func Refresh(ctx context.Context, c *client.Client, prefix string, touched []str
 		client.Request{
 			Op:     "refresh indices",
 			Method: http.MethodPost,
-			Path: "/" + Patterns(prefix) + "," + esmodel.Pattern(
+			Path: "/" + Names(prefix) + "," + esmodel.Indices(
 				prefix,
 				esmodel.KindRun,
 			) + "/_refresh?" + client.IgnoreMissing,
@@ -274,7 +274,7 @@ func Retire(
 	return DeleteFound(
 		ctx, c,
 		"delete documents of other generations",
-		Patterns(prefix),
+		Names(prefix),
 		g.Query(false),
 		g.Other,
 		hold,

@@ -11,6 +11,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
+	"fiolat/internal/errs"
 )
 
 // neededKeywords are the fields by which documents are counted and deleted. Where one of them is not a keyword,
@@ -40,7 +41,7 @@ func checkMappings(
 	c *client.Client,
 	prefix, patterns string,
 	closed bool,
-) (map[string]bool, error) {
+) (seen map[string]bool, others []string, err error) {
 	var reply fieldCaps
 	query := "/_field_caps?include_unmapped=true&allow_no_indices=true&fields=" + strings.Join(neededKeywords, ",")
 	if closed {
@@ -48,7 +49,7 @@ func checkMappings(
 	} else {
 		query += "&ignore_unavailable=true"
 	}
-	err := c.Call(
+	err = c.Call(
 		ctx,
 		client.Request{Op: "read the mappings of " + patterns, Method: http.MethodGet, Path: "/" + patterns + query},
 		&reply,
@@ -57,24 +58,27 @@ func checkMappings(
 	if errors.As(err, &refused) {
 		switch {
 		case refused.Absent:
-			return nil, nil
+			return nil, nil, nil
 		case refused.Type == "index_closed_exception":
-			return nil, fmt.Errorf("%w: %w", ErrClosedIndex, err)
+			return nil, nil, fmt.Errorf("%w: %w", ErrClosedIndex, err)
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	seen := map[string]bool{}
+	seen = map[string]bool{}
 	for _, index := range reply.Indices {
 		if _, ours := esmodel.KindOf(prefix, index); ours {
 			seen[index] = true
+		} else if strings.HasPrefix(index, prefix+"-") {
+			others = append(others, index)
 		}
 	}
+	slices.Sort(others)
 	for _, field := range neededKeywords {
 		types := reply.Fields[field]
 		if len(types) == 0 && len(seen) > 0 {
-			return nil, &MappingError{
+			return nil, nil, &MappingError{
 				Index: slices.Sorted(maps.Keys(seen))[0],
 				Msg:   field + " is not mapped where fiolat needs keyword",
 			}
@@ -86,7 +90,7 @@ func checkMappings(
 			}
 			for _, index := range in {
 				if typ != "keyword" && seen[index] {
-					return nil, &MappingError{
+					return nil, nil, &MappingError{
 						Index: index,
 						Msg:   fmt.Sprintf("%s is %s where fiolat needs keyword", field, typ),
 					}
@@ -94,7 +98,7 @@ func checkMappings(
 			}
 		}
 	}
-	return seen, nil
+	return seen, others, nil
 }
 
 type fieldCaps struct {
@@ -114,24 +118,40 @@ func (r *fieldCaps) Check() error {
 	return nil
 }
 
-// CheckMappings is checkMappings for all indices of a prefix.
-func CheckMappings(ctx context.Context, c *client.Client, prefix string, closed bool) (map[string]bool, error) {
-	seen, err := checkMappings(ctx, c, prefix, esmodel.AllPatterns(prefix), closed)
-	if err != nil {
-		return nil, err
+// CheckMappings is checkMappings for all indices of a prefix. It also names those that are only named like them,
+// which are left alone.
+func CheckMappings(
+	ctx context.Context,
+	c *client.Client,
+	prefix string,
+	closed bool,
+) (seen map[string]bool, others []string, err error) {
+	var patterns []string
+	for _, k := range esmodel.Kinds[1:] {
+		patterns = append(patterns, esmodel.Pattern(prefix, k))
 	}
-	own, err := checkMappings(ctx, c, prefix, esmodel.Index(prefix, esmodel.KindRun, 0), closed)
+	seen, others, err = checkMappings(ctx, c, prefix, strings.Join(patterns, ","), closed)
+	if err != nil {
+		return nil, nil, err
+	}
+	own, _, err := checkMappings(ctx, c, prefix, esmodel.Index(prefix, esmodel.KindRun, 0), closed)
 	for index := range own {
 		seen[index] = true
 	}
-	return seen, err
+	return seen, others, err
+}
+
+// WarnOthers returns the warning about indices that CheckMappings has named.
+func WarnOthers(names []string) string {
+	return errs.Some(names) + ": not an index of fiolat's by its name (PREFIX-KIND-YYYY.MM); nothing in it is read, " +
+		"counted or deleted"
 }
 
 // Prepare creates an index, if it does not exist, and checks its mapping, so that a wrong mapping by another
 // template shows before the first document is stored.
 func Prepare(ctx context.Context, c *client.Client, prefix, index string) error {
 	for range 2 {
-		seen, err := checkMappings(ctx, c, prefix, index, false)
+		seen, _, err := checkMappings(ctx, c, prefix, index, false)
 		if err != nil || seen[index] {
 			return err
 		}

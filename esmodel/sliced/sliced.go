@@ -153,7 +153,7 @@ func (m *Merge) Extracts(c *client.Client, touched []string) replay.Extracts {
 			return err
 		}
 		return c.Scan(ctx, client.ScanRequest{
-			Op: "read extracts of quanta", Indices: esmodel.Pattern(m.Prefix, esmodel.KindHistogram),
+			Op: "read extracts of quanta", Indices: esmodel.Indices(m.Prefix, esmodel.KindHistogram),
 			Query: m.query(extractScope),
 			Sort:  []any{map[string]any{"@timestamp": "asc"}}, Size: extractPage,
 		}, func(page []client.Hit) error {
@@ -180,7 +180,7 @@ func (m *Merge) Drop(ctx context.Context, c *client.Client) error {
 	if err := indices.Refresh(ctx, c, m.Prefix, nil); err != nil {
 		return err
 	}
-	return indices.DeleteFound(ctx, c, "delete what slices kept", esmodel.Pattern(m.Prefix, esmodel.KindHistogram),
+	return indices.DeleteFound(ctx, c, "delete what slices kept", esmodel.Indices(m.Prefix, esmodel.KindHistogram),
 		m.query(stateScope, extractScope),
 		func(d esmodel.DocHeader) bool {
 			return d.Key() == esmodel.RunKey{Run: m.Run.ID, Kind: m.Run.Kind.String()} && d.Run.Generation == ""

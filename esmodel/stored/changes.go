@@ -30,7 +30,7 @@ func StoreChanges(ctx context.Context, c *client.Client, prefix string, metrics 
 	}
 	there := map[string]client.Hit{}
 	_, err = client.Search(ctx, c, client.SearchRequest{
-		Index: esmodel.Pattern(prefix, esmodel.KindEvent),
+		Index: esmodel.Indices(prefix, esmodel.KindEvent),
 		Query: client.Term("event.action", esmodel.ActionChangePoint),
 	}, func(h client.Hit) error {
 		var doc struct{ Change esmodel.ChangePoint }
@@ -77,7 +77,7 @@ type NoteFound struct {
 // Notes returns the notes on the runs with these ids, the earliest first.
 func Notes(ctx context.Context, c *client.Client, prefix string, ids []string) (out []NoteFound, err error) {
 	_, err = client.Search(ctx, c, client.SearchRequest{
-		Index: esmodel.Pattern(prefix, esmodel.KindEvent),
+		Index: esmodel.Indices(prefix, esmodel.KindEvent),
 		Query: map[string]any{"bool": map[string]any{"filter": []any{
 			client.Term("event.action", esmodel.ActionNote), map[string]any{"terms": map[string]any{"run.id": ids}}}}},
 		Sort: []any{map[string]any{"@timestamp": "asc"}},

@@ -41,7 +41,7 @@ func RunFigures(ctx context.Context, c *client.Client, prefix, runID string, kin
 
 func listFigures(ctx context.Context, c *client.Client, prefix string, query any) (out []Figures, err error) {
 	_, err = client.Search(ctx, c, client.SearchRequest{
-		Index: esmodel.Pattern(prefix, esmodel.KindRun), Query: query, PageSize: figuresPage,
+		Index: esmodel.Indices(prefix, esmodel.KindRun), Query: query, PageSize: figuresPage,
 		Sort:   []any{map[string]any{"@timestamp": "asc"}, map[string]any{"run.id": "asc"}},
 		Source: []string{"run", "labels", "host", "fio.*", "interval", "rollup", "logs", "summary", "latency", "whole"},
 	}, func(h client.Hit) error {

@@ -88,7 +88,7 @@ func labelEvents(ctx context.Context, c *client.Client, prefix, runID string, l 
 	for {
 		again := false
 		err = c.Scan(ctx, client.ScanRequest{
-			Op: op, Indices: esmodel.Pattern(prefix, esmodel.KindEvent), Query: client.Term("run.id", runID),
+			Op: op, Indices: esmodel.Indices(prefix, esmodel.KindEvent), Query: client.Term("run.id", runID),
 			Fields:    map[string]any{"seq_no_primary_term": true},
 			MayRepeat: true, // events with the right labels are skipped
 		}, func(page []client.Hit) error {

@@ -147,7 +147,7 @@ func runs(ctx context.Context, c *client.Client, prefix string, query any, sourc
 	runs []RunSummary, err error,
 ) {
 	_, err = client.Search(ctx, c, client.SearchRequest{
-		Index: esmodel.Pattern(prefix, esmodel.KindRun), Query: query,
+		Index: esmodel.Indices(prefix, esmodel.KindRun), Query: query,
 		Sort:   []any{map[string]any{"@timestamp": "desc"}, map[string]any{"run.id": "asc"}},
 		Source: source,
 	}, func(h client.Hit) error {
@@ -287,7 +287,7 @@ func countRun(ctx context.Context, c *client.Client, prefix, runID string, touch
 	}
 	out := KindCounts{}
 	for _, kind := range esmodel.Kinds {
-		n, err := indices.Count(ctx, c, esmodel.Pattern(prefix, kind), client.Term("run.id", runID))
+		n, err := indices.Count(ctx, c, esmodel.Indices(prefix, kind), client.Term("run.id", runID))
 		if err != nil {
 			return nil, err
 		}
@@ -305,7 +305,7 @@ func countRun(ctx context.Context, c *client.Client, prefix, runID string, touch
 // a *claim.Error. A closed index is an error, because its documents could not be deleted.
 func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string, takeOver bool) (KindCounts, error) {
 	out, deleted := KindCounts{}, map[string]int64{}
-	if _, err := indices.CheckMappings(ctx, c, prefix, true); err != nil {
+	if _, _, err := indices.CheckMappings(ctx, c, prefix, true); err != nil {
 		return out, err
 	}
 	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
@@ -391,7 +391,7 @@ func (d *deletion) documents(ctx context.Context, deleted map[string]int64) erro
 			ctx,
 			d.c,
 			"delete documents of the run",
-			esmodel.AllPatterns(d.prefix),
+			esmodel.AllIndices(d.prefix),
 			query,
 			func(m esmodel.DocHeader) bool {
 				if m.Run.ID != d.run {

@@ -27,7 +27,7 @@ type share struct {
 // in it. They are divided among the runs by the number of their documents and the mean length of a sample of
 // each run's.
 func Sizes(ctx context.Context, c *client.Client, prefix string) (map[string]Size, error) {
-	indices := esmodel.Index(prefix, esmodel.KindRun, 0) + "," + esmodel.AllPatterns(prefix)
+	indices := esmodel.Index(prefix, esmodel.KindRun, 0) + "," + esmodel.AllIndices(prefix)
 	bytes, err := storeBytes(ctx, c, indices)
 	if err != nil {
 		return nil, err

@@ -133,7 +133,7 @@ func leaves(c *client.Client, prefix string, b *esmodel.LeafDecoder) replay.Leav
 		}
 		// Whole documents, because filtering their fields takes Elasticsearch longer than sending them.
 		return scanLeaves(ctx, b, c, client.ScanRequest{
-			Op: "read histograms", Indices: esmodel.Pattern(prefix, esmodel.KindHistogram),
+			Op: "read histograms", Indices: esmodel.Indices(prefix, esmodel.KindHistogram),
 			Query: map[string]any{"bool": map[string]any{"filter": filter}},
 			Size:  client.PageSize / readers,
 		}, each)
