@@ -244,7 +244,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	for _, path := range d.strange {
 		d.warnings = append(d.warnings, errs.Printable(path)+": "+notFio+"; not used")
 	}
-	out[0].Warnings = slices.Concat(d.files.Warnings, d.warnings, out[0].Warnings)
+	out[0].Warnings = slices.Concat(d.warnings, d.files.Warnings, out[0].Warnings)
 	return out, nil
 }
 

@@ -191,8 +191,8 @@ func (s *Server) match(patterns string) []string {
 	for name := range s.indices {
 		matched := false
 		for _, p := range strings.Split(patterns, ",") {
-			p, exclude := strings.CutPrefix(p, "-")
-			if ok, _ := path.Match(p, name); ok {
+			pattern, exclude := strings.CutPrefix(p, "-")
+			if ok, _ := path.Match(pattern, name); ok {
 				matched = !exclude
 			}
 		}

@@ -31,14 +31,14 @@ func OS() System {
 // Reader reads folders and files.
 type Reader struct {
 	Unread   []error  // what could not be read, each once: *UnreadError
-	Warnings []string // a folder above the one asked for that cannot be listed
+	Warnings []string // links in a circle, and a folder above the one asked for that cannot be listed
 	// Beyond is set while a folder is read that was not asked for: others may have files of their own there.
 	Beyond bool
 
 	sys   System
 	stdin io.Reader
 	isLog func(name string) bool
-	named map[string]bool // the paths of Unread
+	named map[string]bool // the paths of Unread and Warnings
 }
 
 // NewReader returns a Reader with what "-" stands for. isLog recognizes names that are always needed.
@@ -84,6 +84,10 @@ func (r *Reader) CannotRead(path string, err error) {
 		return
 	case r.Beyond && errors.Is(err, fs.ErrPermission):
 		return // a folder that was not asked for may have files of others
+	case errors.Is(err, syscall.ELOOP): // no file is behind it
+		r.Warnings = append(r.Warnings, Unreadable(path, err).Error())
+		r.named[path] = true
+		return
 	case errors.Is(err, fs.ErrNotExist) && log:
 		err = errors.New("it leads nowhere: a link to a volume that is not mounted?")
 	case errors.Is(err, fs.ErrNotExist):
