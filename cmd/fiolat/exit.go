@@ -68,7 +68,7 @@ func exitCode(err error) int {
 		return exitCompare
 	case errors.As(err, &usage), errors.As(err, &likeUsage):
 		return exitUsage
-	case errors.As(err, &incomplete), errors.As(err, &output):
+	case errors.As(err, &incomplete), errors.As(err, &output), errors.Is(err, syscall.ENOSPC):
 		return exitIncomplete
 	case errors.As(err, &broken):
 		return exitSLA

@@ -491,6 +491,25 @@ func TestForeignIndex(t *testing.T) {
 	}
 }
 
+// TestClosedStderr: nobody reads the messages any more, and the documents are written all the same.
+func TestClosedStderr(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	defer s.Close()
+	cmd, _, _ := program(t, nil, "ingest", "--es", s.URL, "--output", t.TempDir(), "--start", "2026-01-01T00:00:00Z",
+		real+"/gaps")
+	r, w, err := os.Pipe()
+	if err = errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	cmd.Stderr = w
+	if err = cmd.Run(); err != nil {
+		t.Error(err)
+	}
+	unfinished(t, s, "complete")
+}
+
 // A directory for the documents that cannot be written to is no fault of the input.
 func TestOutputCannotBeWritten(t *testing.T) {
 	t.Parallel()

@@ -37,7 +37,7 @@ func main() {
 	}
 	ctx, stop := signalContext()
 	defer stop()
-	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, ui.Stderr()))
 }
 
 // graceful is how long a command may take to end after a signal. A read from an idle pipe does not end by itself.

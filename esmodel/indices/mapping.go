@@ -106,14 +106,27 @@ type fieldCaps struct {
 	Fields  map[string]map[string]struct {
 		Indices []string `json:"indices"`
 	} `json:"fields"`
-	Failed []string `json:"failed_indices"`
+	Failed int `json:"failed_indices"`
+	Why    []struct {
+		Indices []string `json:"indices"`
+		Failure struct {
+			Cause struct {
+				Type   string `json:"type"`
+				Reason string `json:"reason"`
+			} `json:"error"`
+		} `json:"failure"`
+	} `json:"failures"`
 }
 
 func (r *fieldCaps) Check() error {
 	said := *r
-	if said.Indices == nil || len(said.Failed) > 0 {
+	if said.Indices == nil || said.Failed > 0 {
 		*r = fieldCaps{}
-		return fmt.Errorf("the reply does not name all indices; %d failed", len(said.Failed))
+		why := ""
+		for _, f := range said.Why {
+			why += fmt.Sprintf("; %s: %s: %s", errs.Some(f.Indices), f.Failure.Cause.Type, f.Failure.Cause.Reason)
+		}
+		return fmt.Errorf("the reply does not name all indices; %d failed%s", said.Failed, why)
 	}
 	return nil
 }

@@ -28,6 +28,9 @@ var Directions = []string{"all", "read", "write", "trim", "sync"}
 // rates are the names of figures that are not latencies.
 var rates = []string{"iops", "mib", "concurrency", "samples", "seconds"}
 
+// MaxLatency is the largest latency of a rule: its nanoseconds and multiples of them must fit into an int64.
+const MaxLatency = 1000 * time.Hour
+
 // form describes the syntax of a Metric.
 const form = "[read|write|trim|all|sync] METRIC, where METRIC is p99 or another percentile, min, mean, max, iops, " +
 	"mib (MiB/s), concurrency, samples or seconds"
@@ -104,8 +107,9 @@ func ParseRule(text string) (r Rule, err error) {
 	spelled := value
 	if r.Latency() {
 		d, bad := time.ParseDuration(value)
-		if bad != nil || d <= 0 {
-			return r, fmt.Errorf("%q: %q: want a duration with its unit, like 500us, 5ms or 1s", text, parts[3])
+		if bad != nil || d <= 0 || d > MaxLatency {
+			return r, fmt.Errorf("%q: %q: want a duration with its unit, like 500us, 5ms or 1s, up to 1000h", text,
+				parts[3])
 		}
 		r.Threshold, spelled = float64(d), strings.ReplaceAll(d.String(), "µs", "us")
 	} else if v, bad := strconv.ParseFloat(value, 64); bad == nil && v >= 0 && v <= 1e15 {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"fiolat/internal/errs"
+	"fiolat/internal/lazyregexp"
 	"fiolat/internal/units"
 )
 
@@ -104,7 +105,7 @@ func Columns(out *bufio.Writer, format, unit string, columns []Column) error {
 	case "markdown":
 		for _, row := range table {
 			for i := range row {
-				row[i] = strings.ReplaceAll(row[i], "|", "\\|")
+				row[i] = Markdown(row[i])
 			}
 			fmt.Fprintf(out, "| %s |\n", strings.Join(row, " | "))
 		}
@@ -112,6 +113,19 @@ func Columns(out *bufio.Writer, format, unit string, columns []Column) error {
 	}
 	layout(out, columns, table)
 	return nil
+}
+
+// markup is what would begin a link, a tag or another cell, or undo an escape.
+var markup = lazyregexp.New(`\\|\||<[a-zA-Z/!?]|\]\(`)
+
+// Markdown escapes a text for a cell of a table in Markdown: names in it may be anybody's.
+func Markdown(text string) string {
+	return markup().ReplaceAllStringFunc(text, func(s string) string {
+		if s == "](" {
+			return `]\(`
+		}
+		return `\` + s
+	})
 }
 
 // layout prints rows, of which the first may be the header, with numbers aligned to the right.

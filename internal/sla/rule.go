@@ -94,8 +94,8 @@ func parseRule(text string) (Rule, error) {
 		r.Threshold = v
 	} else {
 		d, err := time.ParseDuration(f[2])
-		if err != nil || d <= 0 {
-			return bad("%q: want a duration with its unit, like 500us, 5ms or 1s", f[2])
+		if err != nil || d <= 0 || d > metric.MaxLatency {
+			return bad("%q: want a duration with its unit, like 500us, 5ms or 1s, up to 1000h", f[2])
 		}
 		r.Threshold = float64(d)
 	}

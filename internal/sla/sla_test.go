@@ -35,6 +35,7 @@ func TestParse(t *testing.T) {
 		{"read p99 = 5ms", `"=": want <`},
 		{"read p99 < 5", `"5": want a duration with its unit`},
 		{"read p99 < -5ms", `"-5ms": want a duration`},
+		{"read p99 < 9223372036854775807ns", `want a duration with its unit, like 500us, 5ms or 1s, up to 1000h`},
 		{"iops >= many", `"many": want a number of I/Os`},
 		{"iops >= 5 over 1m", `over applies to latencies`},
 		{"p99 < 5ms over", `"over": repeated, or its value is missing`},

@@ -74,11 +74,18 @@ func CreateAt(path string) (*File, error) {
 	return f, nil
 }
 
-// Publish gives the file its name, replacing a file that had it, and closes it. Call Sync before
-// if it must survive a loss of power.
+// Publish gives the file its name, replacing a file that had it, and closes it. It survives a loss of power after
+// that: until then the old file does.
 func (f *File) Publish() error {
-	if err := f.root.Rename(f.temp, f.name); err != nil {
+	if err := f.Sync(); err != nil {
 		return err // the caller discards it
+	}
+	if err := f.root.Rename(f.temp, f.name); err != nil {
+		return err
+	}
+	if dir, err := f.root.Open("."); err == nil {
+		_ = dir.Sync() // not all file systems can
+		_ = dir.Close()
 	}
 	return errors.Join(f.Close(), f.leave())
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -28,6 +29,17 @@ import (
 func IsTerminal(r io.Reader) bool {
 	f, ok := r.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Stderr returns standard error by another descriptor: a write to a closed pipe is then an error, which nobody needs,
+// where Go ends the process by SIGPIPE if the descriptor is 1 or 2.
+func Stderr() *os.File {
+	fd, err := syscall.Dup(syscall.Stderr)
+	if err != nil {
+		return os.Stderr // it is closed
+	}
+	syscall.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), os.Stderr.Name())
 }
 
 // Confirm asks a question, and reports whether the answer is y or yes.

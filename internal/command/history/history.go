@@ -315,7 +315,7 @@ func (o *Options) table(out *bufio.Writer, rows [][]string) {
 		rows = slices.Insert(rows, 1, slices.Repeat([]string{"---"}, len(rows[0])))
 		for _, row := range rows {
 			for i, cell := range row {
-				row[i] = strings.ReplaceAll(cell, "|", `\|`)
+				row[i] = render.Markdown(cell)
 			}
 			fmt.Fprintf(out, "| %s |\n", strings.Join(row, " | "))
 		}
