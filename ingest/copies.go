@@ -16,7 +16,7 @@ import (
 
 // A log found twice is counted once: the same file by two names (links), or the same bytes with the same thread
 // number or in another folder. Equal logs of several threads of one folder, or of several hosts, are all counted,
-// with a warning.
+// with a warning if no fio JSON has their totals.
 
 // copySuffix matches endings that people and logrotate give to copies.
 var copySuffix = lazyregexp.New(`^(.*?)\.?(bak\d*|old\d*|orig|backup|copy|prev|save|saved|tmp|\d{1,3})$`)
@@ -89,9 +89,11 @@ func (d *discovery) dropEqual(runs []*Input) {
 				if i >= maxCompared || !source.SameBytes(l.Path, o.l.Path, apart) {
 					continue
 				}
-				if apart {
+				switch {
+				case apart && o.in == in && in.accounts(l.Name): // fio's totals of the thread would not fit a copy
+				case apart:
 					twins = append(twins, fmt.Sprintf("%s as %s", errs.Printable(l.Path), errs.Printable(o.l.Path)))
-				} else {
+				default:
 					drop = fmt.Sprintf("%s: the same content as %s; counted once", errs.Printable(l.Path),
 						errs.Printable(o.l.Path))
 				}

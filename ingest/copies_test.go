@@ -42,7 +42,7 @@ func TestCopies(t *testing.T) {
 		"a copy": {map[string]string{"x_clat_hist.1.log": a, "y_clat_hist.1.log": a}, "x_clat_hist.1.log",
 			[]string{"y_clat_hist.1.log: the same content as"}},
 		"two jobs, says JSON": {map[string]string{"x_clat_hist.1.log": a, "y_clat_hist.1.log": a, "fio.json": json("x",
-			"y")}, "x_clat_hist.1.log y_clat_hist.1.log", []string{"all are counted"}},
+			"y")}, "x_clat_hist.1.log y_clat_hist.1.log", nil},
 		"two threads": {map[string]string{"x_clat_hist.1.log": a, "x_clat_hist.2.log": a},
 			"x_clat_hist.1.log x_clat_hist.2.log", []string{"1 logs have the same content as another log",
 				"x_clat_hist.2.log as ", "all are counted"}},

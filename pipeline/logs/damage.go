@@ -461,6 +461,7 @@ const (
 func mayBeDamaged(logs []*State, why string, warn func(string)) {
 	var names []string
 	for _, l := range logs {
+		l.doubtful = true
 		if name := errs.Printable(l.Source.Path); !slices.Contains(names, name) {
 			names = append(names, name)
 		}

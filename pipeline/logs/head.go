@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
 )
 
 // maxHead bounds the records of a log that are read before the first quantum.
@@ -66,10 +68,9 @@ func readHead(l *State) error {
 		d.lag.add(&c)
 		d.last = r.Time
 		l.now = r.Time * msec
-		if !d.inHead && len(r.Index) > 0 {
-			d.firstBucket = int(r.Index[0])
+		if !d.inHead {
+			d.inHead, d.first0 = true, slices.Clone(r.Index)
 		}
-		d.inHead = true
 		d.win.waits = append(d.win.waits, stamped{time: l.now, ios: float64(r.IOs)})
 		l.Absolute = l.Absolute || r.Time > absoluteFrom
 		if l.keepHead {
@@ -342,7 +343,7 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 			}
 		}
 		if w.soonest != never {
-			w.soonest = l.soonest(fiolog.Direction(i), d.firstBucket)
+			l.bound(fiolog.Direction(i))
 		}
 		fixed := *w
 		fixed.fix(l.fallback())
@@ -380,14 +381,48 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 	return first, ok
 }
 
-// soonest returns when a direction's first I/O can have completed, on the log's clock: the job's start and the shortest
-// latency of the direction, or of its first record, whose lowest bucket is given.
-func (l *State) soonest(dir fiolog.Direction, bucket int) int64 {
-	shortest := l.g.Lower(bucket)
+// bound tells a direction's windows when its first I/O can have completed: not before the job's start and the shortest
+// latency of the direction, or of its first record.
+func (l *State) bound(dir fiolog.Direction) {
+	d := &l.dirs[dir]
+	start, shortest := l.began+l.phase(dir), int64(0)
+	if len(d.first0) > 0 {
+		shortest = l.g.Lower(int(d.first0[0]))
+	}
 	if l.Entry != nil {
 		shortest = max(shortest, l.Entry.Dirs[dir].Kind[fiolog.Clat].Min)
 	}
-	return l.began + l.phase(dir) + shortest
+	d.win.soonest = start + shortest
+	d.win.firsts = func() []pipeline.Span { return l.firsts(dir, start) }
+}
+
+// firsts returns when I/Os of a direction's first record completed that began with the job, by their latencies. fio's
+// JSON has these in finer buckets.
+func (l *State) firsts(dir fiolog.Direction, start int64) (out []pipeline.Span) {
+	const lag = 75 * msec // fio's, from its start to the first I/O
+	g, in := l.g, map[int]bool{}
+	for _, b := range l.dirs[dir].first0 {
+		in[int(b)] = true
+	}
+	var bins []uint64
+	if l.Entry != nil && l.Entry.Dirs[dir].Kind[fiolog.Clat].Bins.Len() > 0 {
+		fine := l.g
+		fine.Coarseness = 0
+		if counts, err := l.Entry.Dirs[dir].Kind[fiolog.Clat].Counts(fine); err == nil {
+			g, bins = fine, counts
+		}
+	}
+	coarser := l.g.Coarseness - g.Coarseness
+	for b := range g.Columns() {
+		if in[b>>coarser] && (len(bins) == 0 || bins[b] > 0) {
+			upper := g.Upper(b)
+			if b == g.Last() {
+				upper = never / 4
+			}
+			out = append(out, pipeline.Span{From: start + g.Lower(b), To: start + upper + lag})
+		}
+	}
+	return out
 }
 
 // phase returns how long after its job a direction begins, in ns.

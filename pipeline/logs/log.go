@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -201,6 +202,7 @@ type State struct {
 
 	extra    int  // columns that log_offset and log_issue_time added to a log of single I/Os
 	rejected bool // fio's JSON turned out to be another run's
+	doubtful bool // fio --client may have damaged it: its records do not tell what its windows held
 	slowest  slowest
 
 	tally
@@ -237,10 +239,10 @@ type direction struct {
 	sums        *fiohist.Hist // what was logged, where the tail is to be restored
 	tail        *tail         // what fio counted and no log holds, if that is to be restored
 
-	inHead      bool  // the head has records of it
-	firstBucket int   // the lowest bucket of its first record in the head
-	floor       int64 // the first I/O completed no earlier, if inHead
-	headless    bool  // its head may be lost
+	inHead   bool     // the head has records of it
+	first0   []uint16 // the buckets of its first record
+	floor    int64    // the first I/O completed no earlier, if inHead
+	headless bool     // its head may be lost
 }
 
 func (l *State) next() (*fiolog.Record, error) {
@@ -354,7 +356,9 @@ func (l *State) feed(r *fiolog.Record) error {
 		d.seen, d.first = true, r.Time
 		if w := &d.win; !d.inHead && w.soonest != never && len(r.Index) > 0 {
 			// Quanta from 32 windows before are not held back for a direction that has not begun.
-			w.soonest = max(l.soonest(r.Dir, int(r.Index[0])), r.Time*msec-headRecords*cmp.Or(w.h, l.fallback()))
+			d.first0 = slices.Clone(r.Index)
+			l.bound(r.Dir)
+			w.soonest = max(w.soonest, r.Time*msec-headRecords*cmp.Or(w.h, l.fallback()))
 		}
 	}
 	d.last = r.Time

@@ -49,8 +49,8 @@ func (r *stamped) many() bool { return r.ios > 1 }
 // B + (n+1) h], and the closing one at the stamp.
 //
 // B is at most the smallest stamp(n) - (n+1) h, and is that, if the record there closed a window that was open for a
-// while. If it only caught up (a single I/O), B is the least that the other records allow: a window of two or more I/Os
-// was open at the stamp before it.
+// while. If it only caught up (a single I/O), B is the least that the other records and the latencies allow: a window
+// of two or more I/Os was open at the stamp before it, and the I/O that completed at B began with the job.
 //
 // Example, h = 1000 ms: the stamps 1003, 2001, 6400, 6400, 6400, 6401, 7001 show a stall from about 3000 to 6400.
 // B is 1; the third window's boundary was 3001 and its record came 3399 ms late with the one I/O that was in
@@ -62,6 +62,7 @@ type windows struct {
 	// soonest is when the first I/O can complete; never if that is unknown, or if the job paces its I/Os, so that the
 	// latest B is as likely as any.
 	soonest int64
+	firsts  func() []pipeline.Span // when I/Os of record 0 completed that began with the job, ascending; nil: unknown
 	g       fiohist.Geometry
 
 	known         bool
@@ -173,9 +174,22 @@ func (w *windows) fix(fallback int64) {
 		for n := 1; n < min(len(w.waits), headRecords); n++ {
 			b = max(b, w.openBefore(&w.waits[n], int64(n), w.waits[n-1].time))
 		}
-		w.b = min(w.b, b)
+		w.b = min(w.b, w.explained(b))
 	}
 	w.prev, w.lastOnTime, w.known = w.b, w.b, true
+}
+
+// explained returns the first time from b on, up to the latest, at which an I/O that began with the job completed; b if
+// there is none.
+func (w *windows) explained(b int64) int64 {
+	if w.firsts != nil && b < w.latest {
+		for _, s := range w.firsts() {
+			if at := max(b, s.From); at <= min(s.To, w.latest) {
+				return at
+			}
+		}
+	}
+	return b
 }
 
 // floor returns a time before which b cannot lie.

@@ -82,7 +82,7 @@ func WarnHoles(logs []*State, warn func(format string, args ...any)) {
 	for _, l := range logs {
 		for d := range l.dirs {
 			line, t := l.dirs[d].win.lossLine, l.dirs[d].tail
-			if line == 0 || l.Known[d] || t != nil && !l.rejected {
+			if line == 0 || l.doubtful || l.Known[d] || t != nil && !l.rejected {
 				continue
 			}
 			warn("%s: line %d has more %ss than its window can hold: records before it are lost; "+

@@ -59,6 +59,8 @@ func TestSlowDevices(t *testing.T) {
 		{name: "group-readers-writer", by: []string{"job"}, want: map[string]perSecond{
 			"readers read": {0, slices.Repeat([]float64{1000}, 30)},
 			"writer write": {0, slices.Repeat([]float64{200}, 30)}}, off: 12},
+		{name: "24-frozen-but-for-bursts", want: map[string]perSecond{
+			"read": {2, []float64{5713, 0, 5504, 16, 0, 5632, 0, 5633, 16}}}, off: 45},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +92,7 @@ func TestSlowDevices(t *testing.T) {
 				}
 			}
 			if said := strings.Join(alarms, "\n"); tt.warns == "" && said != "" || !strings.Contains(said, tt.warns) ||
-				len(alarms) > 2 {
+				len(alarms) > 1 && tt.lost == 0 {
 				t.Errorf("warned %q, want %q", alarms, tt.warns)
 			}
 			if a := got.Sum.Account; a.NotPlaced != tt.lost {
