@@ -38,7 +38,7 @@ func (m *matcher) parts(s *Source) (parts []*Source) {
 		return []*Source{s}
 	}
 	defer r.Close()
-	found := fiolog.Extents(r)
+	found := fiolog.Extents(r, m.stageStarts(s.Host)...)
 	if len(found) == 1 {
 		return []*Source{s}
 	}
@@ -50,12 +50,36 @@ func (m *matcher) parts(s *Source) (parts []*Source) {
 	return parts
 }
 
+// stageStarts returns when fio's stages on a host began, in ms since 1970, but for the first: an entry's job_start, if
+// all that started before it had ended. Absolute stamps of their appended logs never run backwards.
+func (m *matcher) stageStarts(host string) (begins []int64) {
+	var of []*fiojson.Entry
+	for _, meta := range m.in.Metas {
+		for i := range meta.Entries {
+			e := &meta.Entries[i]
+			if e.StartMS >= absoluteMS && (e.Host == "" || host == "" || sameHost(e.Host, host)) {
+				of = append(of, e)
+			}
+		}
+	}
+	slices.SortStableFunc(of, func(a, b *fiojson.Entry) int { return cmp.Compare(a.StartMS, b.StartMS) })
+	end := int64(0)
+	for i, e := range of {
+		if i > 0 && e.StartMS >= end {
+			begins = append(begins, e.StartMS)
+		}
+		end = max(end, e.StartMS+e.LongestMS)
+	}
+	return begins
+}
+
 // sums are the I/Os of a log by direction and bucket: as logged, and with the damage of fio --client repaired. The
 // true total of a damaged log is the sum of its last two records.
 type sums struct {
 	g                fiohist.Geometry
 	logged, repaired [fiolog.Directions][]float64
 	ns               [fiolog.Directions]float64 // sum of the latencies of single I/Os
+	first            int64                      // stamp in ms
 }
 
 func (l *Log) sums() (*sums, error) {
@@ -87,6 +111,9 @@ func (l *Log) sums() (*sums, error) {
 		} else if err != nil {
 			return nil, err
 		}
+		if out.first == 0 {
+			out.first = rec.Time
+		}
 		if out.g, _ = r.Geometry(); out.logged[rec.Dir] == nil {
 			out.logged[rec.Dir] = make([]float64, out.g.Columns())
 		}
@@ -114,10 +141,16 @@ func add(to []float64, rec *fiolog.Record) {
 	}
 }
 
+const lateMS = 1000 // that fio may take to end a job
+
 // fits reports whether these I/Os can be all, or part, of what fio counted in an entry. all means that the numbers
 // are equal, and for single I/Os the means.
 func (s *sums) fits(e *fiojson.Entry, kind fiolog.Kind) (part, all bool) {
 	const rounding = 1e-6 // of fio's mean
+	if s.first >= absoluteMS && e.StartMS >= absoluteMS &&
+		(s.first < e.StartMS || s.first > e.StartMS+e.LongestMS+lateMS) {
+		return false, false
+	}
 	all = true
 	for d := range e.Dirs {
 		totals := &e.Dirs[d].Kind[kind]

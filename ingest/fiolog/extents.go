@@ -44,8 +44,8 @@ func (e *extentReader) Read(p []byte) (int, error) {
 }
 
 // Extents finds the extents of a log. It returns a single one for a log that cannot be read: reading it later returns
-// the error.
-func Extents(r io.Reader) []Extent {
+// the error. A new one begins where time runs backwards, or reaches the next of the times given, in ms.
+func Extents(r io.Reader, begins ...int64) []Extent {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	all := []Extent{{N: 1}}
 	last, line := uint64(0), int64(0)
@@ -53,7 +53,11 @@ func Extents(r io.Reader) []Extent {
 		text, err := lines.ReadSlice('\n')
 		if begin && len(text) > 0 {
 			stamp, digits := number(text)
-			if digits > 0 && stamp < last {
+			next := false
+			for digits > 0 && len(begins) > 0 && stamp > uint64(begins[0]) {
+				next, begins = last > 0, begins[1:]
+			}
+			if digits > 0 && stamp < last || next {
 				now := &all[len(all)-1]
 				all = append(all, Extent{N: now.N + 1, After: line, Offset: now.Offset + now.Size})
 			}

@@ -56,6 +56,9 @@ func (t *tail) subtract() (misfit string, _ error) {
 	for b, n := range left {
 		switch {
 		case n < 0:
+			if older := t.older(); older != "" {
+				return older, nil
+			}
 			return fmt.Sprintf("%s: fio's JSON and the logs do not belong together: of job %q's %vs around %.0f ns "+
 				"the logs hold %.0f, fio counted %d; nothing was restored",
 				errs.Printable(t.meta.Path), t.entry.JobName, t.dir, t.g.Middle(b), float64(bins[b])-n, bins[b]), nil
@@ -64,6 +67,34 @@ func (t *tail) subtract() (misfit string, _ error) {
 		}
 	}
 	return "", nil
+}
+
+// older returns that fio's JSON was written before the job ended; "" if it was not.
+func (t *tail) older() string {
+	for _, m := range t.members {
+		if older := m.olderJSON(); older != nil {
+			return older.Error()
+		}
+	}
+	return ""
+}
+
+// olderJSON returns that the log goes on after the time that fio's JSON counts; nil if it does not.
+func (l *State) olderJSON() *errs.ParseError {
+	if l.Entry == nil || l.Entry.LongestMS <= 0 || l.now+l.shift-l.Start <= (l.Entry.LongestMS+1000)*msec {
+		return nil
+	}
+	return l.at(0, fmt.Sprintf("fio's JSON is older: it counts %d ms of job %q, and the log goes on after that",
+		l.Entry.LongestMS, l.Entry.JobName), "was fio killed under --status-interval? give the JSON of its end with "+
+		"--fio-json, if there is one")
+}
+
+// Contradiction returns why the log contradicts fio's JSON; nil if it does not.
+func (l *State) Contradiction() *errs.ParseError {
+	if older := l.olderJSON(); l.Outside != nil && older != nil {
+		return older
+	}
+	return l.Outside
 }
 
 // counted returns fio's counts on the geometry g. They are read when needed: those of all jobs together may be large.

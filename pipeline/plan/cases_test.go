@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"bytes"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,7 +25,8 @@ type perSecond struct {
 }
 
 // TestSlowDevices reads logs of devices that were slow, stalled, failed or lost a thread, of which every single I/O is
-// known: what completed in each second, by direction or by job and direction, and what must be warned of.
+// known, and of jobs whose rate is known: what completed in each second, by direction or by job and direction, and what
+// must be warned of.
 func TestSlowDevices(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -61,6 +64,10 @@ func TestSlowDevices(t *testing.T) {
 			"writer write": {0, slices.Repeat([]float64{200}, 30)}}, off: 12},
 		{name: "24-frozen-but-for-bursts", want: map[string]perSecond{
 			"read": {2, []float64{5713, 0, 5504, 16, 0, 5632, 0, 5633, 16}}}, off: 45},
+		{name: "25-stages-in-one-log", by: []string{"job"}, want: map[string]perSecond{
+			"a read": {0, []float64{300, 300, 300}}, "b read": {3, []float64{239, 300, 300, 61}}}},
+		{name: "26-boot-clock", by: []string{"job"}, want: map[string]perSecond{
+			"a read": {0, []float64{300, 302, 300, 150}}, "b read": {2, []float64{300, 300, 300, 152}}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -99,5 +106,29 @@ func TestSlowDevices(t *testing.T) {
 				t.Errorf("%v I/Os not placed, want %v", a.NotPlaced, tt.lost)
 			}
 		})
+	}
+}
+
+// TestOlderJSON: fio's JSON of --status-interval may be of before the job ended; it is not used, with the reason.
+func TestOlderJSON(t *testing.T) {
+	t.Parallel()
+	stream, err := os.ReadFile(filepath.Join(real, "live", "fio-status.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := bytes.SplitAfterN(stream, []byte("\n}\n"), 4) // of 12 s, the first 5.6 s
+	all := map[string][]byte{"fio.json": bytes.Join(docs[:3], nil)}
+	for _, log := range []string{"live_clat_hist.1.log", "live_clat_hist.2.log"} {
+		if all[log], err = os.ReadFile(filepath.Join(real, "live", log)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warnings, c := warned(t, files(t, all))
+	said := strings.Join(warnings, "\n")
+	if !strings.Contains(said, `fio's JSON is older: it counts 5580 ms of job "live"`) {
+		t.Errorf("warned %q", said)
+	}
+	if a := c.Sum.Account; a.Restored != 0 || a.NotPlaced != 0 || a.Placed != a.Logged {
+		t.Errorf("%v logged, %v restored, %v not placed, %v placed", a.Logged, a.Restored, a.NotPlaced, a.Placed)
 	}
 }

@@ -101,11 +101,11 @@ func (r *rounds) endRound() (ended bool, err error) {
 	ended = true
 	for _, l := range r.logs {
 		ended = ended && l.EOF
-		if l.Outside != nil {
+		if why := l.Contradiction(); why != nil {
 			if r.merge.Done > r.grid.First {
-				return false, l.Outside
+				return false, why
 			}
-			r.reject(l.Meta, []string{l.Outside.Error()})
+			r.reject(l.Meta, []string{why.Error()})
 		}
 	}
 	if ended {

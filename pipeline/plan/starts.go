@@ -127,11 +127,8 @@ func (p *Plan) findStarts(ctx context.Context) error {
 		zero = slices.Min(after)
 		p.findWall(given, zero, unknown)
 	}
-	booted := earliestOf(clock) // logs of one clock keep their distances
-	for i, first := range clock {
-		if relative > 0 {
-			after[i] += first - booted
-		}
+	if relative > 0 {
+		p.keepDistances(after, clock)
 	}
 	for i, l := range p.logs {
 		start := after[i] - zero
@@ -326,12 +323,20 @@ const (
 	maxEntryMS = 366 * 24 * 60 * 60 * 1000 // the longest plausible run
 )
 
-func earliestOf(clock map[int]int64) int64 {
-	low := int64(math.MaxInt64)
-	for _, first := range clock {
-		low = min(low, first)
+// keepDistances puts the logs of another clock, of which each host has its own, as far apart as that clock says.
+func (p *Plan) keepDistances(after []int64, clock map[int]int64) {
+	first := map[string]int{} // by host: the log that began first
+	for i, at := range clock {
+		host := p.logs[i].Host
+		if k, ok := first[host]; !ok || at < clock[k] || at == clock[k] && i < k {
+			first[host] = i
+		}
 	}
-	return low
+	starts := slices.Clone(after)
+	for i, at := range clock {
+		k := first[p.logs[i].Host]
+		after[i] = starts[k] + at - clock[k]
+	}
 }
 
 func earliest(wall []int64, unknown int64) int64 {
