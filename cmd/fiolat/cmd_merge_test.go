@@ -137,8 +137,9 @@ func copyFile(t *testing.T, from string, to ...string) {
 }
 
 // partedRuns are real runs in two disjoint halves: one of fio --client, damaged
-// logs and a JSON that tells of both hosts; and one of logs whose names are given
-// hosts, with their own lengths, jobs and directions.
+// logs and a JSON that tells of both hosts; one of logs whose names are given
+// hosts, with their own lengths, jobs and directions; and one of slow and hung devices,
+// whose last windows are restored from each host's JSON, with rows until their jobs end.
 func partedRuns(t *testing.T) map[string]parted {
 	cluster := parted{parts: map[string]string{}, whole: real + "/cluster"}
 	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
@@ -165,8 +166,34 @@ func partedRuns(t *testing.T) map[string]parted {
 		name := filepath.Base(log) + "." + host
 		copyFile(t, real+"/"+log, renamed.parts[part]+"/"+name, renamed.whole+"/"+name)
 	}
-	return map[string]parted{"cluster": cluster, "renamed": renamed}
+	slow := parted{parts: map[string]string{}, whole: t.TempDir()}
+	for host, name := range map[string]string{"n1": "01-false-head-late", "n2": "23-group-tail-shares"} {
+		dir := t.TempDir()
+		slow.parts[host] = dir
+		json, err := pipelinetest.Unpacked(cases + name + "/fio.json.gz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		json = regexp.MustCompile(`"timestamp_ms" : \d+`).ReplaceAll(json, []byte(`"timestamp_ms" : 1790000000000`))
+		logs, err := filepath.Glob(cases + name + "/*.log.gz")
+		if err != nil || len(logs) == 0 {
+			t.Fatal(logs, err)
+		}
+		for _, to := range []string{dir, slow.whole} {
+			if err := os.WriteFile(filepath.Join(to, "fio."+host+".json"), json, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, log := range logs {
+				base := strings.TrimSuffix(filepath.Base(log), ".gz")
+				copyFile(t, log, filepath.Join(to, base+"."+host+".gz"))
+			}
+		}
+	}
+	return map[string]parted{"cluster": cluster, "renamed": renamed, "slow": slow}
 }
+
+// cases are the logs of slow devices.
+const cases = "../../pipeline/plan/testdata/cases/"
 
 // must runs fiolat and wants it to succeed.
 func must(t *testing.T, args ...string) {
