@@ -74,9 +74,9 @@ func readHead(l *State) error {
 		d.win.waits = append(d.win.waits, stamped{time: l.now, ios: float64(r.IOs)})
 		l.Absolute = l.Absolute || r.Time > absoluteFrom
 		if l.keepHead {
-			l.head.add(r, l.Lines)
+			l.head.Add(r, l.Lines)
 			if room -= recordRoom + len(r.Index); room < 0 && !l.Pipe {
-				l.keepHead, l.head = false, recordQueue{}
+				l.keepHead, l.head = false, fiolog.Queue{}
 			}
 		}
 	}
@@ -155,7 +155,7 @@ func (l *State) readFirst() error {
 	l.now = r.Time * msec
 	if l.keepHead {
 		l.in.raw.tell(l.cfg.Progress)
-		l.head.add(r, l.Lines)
+		l.head.Add(r, l.Lines)
 		return nil
 	}
 	l.startOver()

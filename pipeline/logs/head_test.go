@@ -82,8 +82,8 @@ func TestRecordsWait(t *testing.T) {
 			if err := l.Advance(g.Start(n+1), 0); err != nil {
 				t.Fatal(err)
 			}
-			if held := l.Open.Held; held > 3*fiolog.Directions || l.head.records < headRecords && !l.fileEOF {
-				t.Fatalf("quantum %d: %d histograms held, %d records wait", n, held, l.head.records)
+			if held := l.Open.Held; held > 3*fiolog.Directions || l.head.Records < headRecords && !l.fileEOF {
+				t.Fatalf("quantum %d: %d histograms held, %d records wait", n, held, l.head.Records)
 			}
 			l.Open.Take(n + 1)
 		}
@@ -121,10 +121,10 @@ func TestKeptHeads(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			for _, l := range openedLogs(t, tt.cfg, tt.workers, 100, tt.form) {
-				if l.keepHead != tt.want || (l.head.records > 0) != tt.want || l.reopen == tt.want ||
+				if l.keepHead != tt.want || (l.head.Records > 0) != tt.want || l.reopen == tt.want ||
 					(l.in != nil) != tt.want {
 					t.Errorf("kept %v with %d records, to be read again %v, open %v, want %v", l.keepHead,
-						l.head.records, l.reopen, l.in != nil, tt.want)
+						l.head.Records, l.reopen, l.in != nil, tt.want)
 				}
 			}
 		})

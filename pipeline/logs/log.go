@@ -184,7 +184,7 @@ type State struct {
 	keepHead      bool         // it is a pipe, or is read on after the head like one
 	file          *source.File // as it was opened first; nil: standard input
 	scan          *scan        // of the whole log, where damage was suspected
-	head          recordQueue  // records read but not placed: its head, if that is kept, and what was read ahead
+	head          fiolog.Queue // records read but not placed: its head, if that is kept, and what was read ahead
 	reopen        bool         // it must be opened again and read from its start
 	beyondHead    bool         // there is more in the log than the head
 	Ahead         int          // parsers that may read ahead
@@ -246,9 +246,9 @@ type direction struct {
 }
 
 func (l *State) next() (*fiolog.Record, error) {
-	if l.head.records > 0 {
-		r := l.head.next()
-		l.skippedBefore = l.head.lines
+	if l.head.Records > 0 {
+		r := l.head.Next()
+		l.skippedBefore = l.head.Skipped
 		return r, nil
 	}
 	r, err := l.read()
@@ -263,7 +263,7 @@ func (l *State) peek() error {
 		return l.Close()
 	}
 	if err == nil {
-		l.head.add(r, l.Lines)
+		l.head.Add(r, l.Lines)
 	}
 	return err
 }
@@ -331,7 +331,7 @@ func (l *State) Advance(target int64, quota int) error {
 // rests reports whether the log can be left alone for a while without holding a block of memory. A pipe keeps its
 // block, which is small: how much it yields at a time depends on the writer, and the rounds must not.
 func (l *State) rests() bool {
-	if l.head.records > 0 && !l.Wait || l.Pipe || l.in == nil {
+	if l.head.Records > 0 && !l.Wait || l.Pipe || l.in == nil {
 		return true
 	}
 	l.in.reader.Park()
@@ -592,12 +592,12 @@ func (l *State) mark(unseen bool) int64 {
 		case tailPending:
 			mark = min(mark, l.Start-l.shift)
 		case l.EOF || l.DirInfo[i].KnownIdle:
-		case l.head.of[i] > 0:
+		case l.head.Of[i] > 0:
 			mark = min(mark, d.floor, l.now-headRecords*l.fallback())
 		case unseen && !l.fileEOF:
 			read := l.now
-			if l.head.records > 0 {
-				read = l.head.latest * msec
+			if l.head.Records > 0 {
+				read = l.head.Latest * msec
 			}
 			mark = min(mark, d.floor, read-headRecords*l.fallback())
 		}

@@ -89,7 +89,7 @@ func (l *State) wholeScan(ctx context.Context) (*scan, error) {
 			"pass --repair or --no-repair")
 	}
 	s := new(scan)
-	l.head.each(s.feed)
+	l.head.Each(s.feed)
 	return s, nil
 }
 

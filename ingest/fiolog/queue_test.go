@@ -1,42 +1,40 @@
-package logs
+package fiolog
 
 import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
-
-	"fiolat/ingest/fiolog"
 )
 
-// TestKept: records come back as they went in.
-func TestKept(t *testing.T) {
+// TestQueue: records come back as they went in.
+func TestQueue(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
-	var k recordQueue
-	var want []*fiolog.Record
+	var k Queue
+	var want []*Record
 	for n := range 100 {
-		r := &fiolog.Record{Time: rng.Int64N(fiolog.MaxTime), Dir: fiolog.Direction(n % fiolog.Directions),
+		r := &Record{Time: rng.Int64N(MaxTime), Dir: Direction(n % Directions),
 			Line: int64(n), NS: rng.Uint64(), Index: []uint16{}, Count: []float64{}}
 		for b := rng.IntN(50); b < 2048; b += 1 + rng.IntN(300) {
-			c := rng.Uint64N(fiolog.MaxCount) >> rng.IntN(44)
+			c := rng.Uint64N(MaxCount) >> rng.IntN(44)
 			r.Index, r.Count, r.IOs = append(r.Index, uint16(b)), append(r.Count, float64(c)), r.IOs+c
 		}
-		k.add(r, 0)
+		k.Add(r, 0)
 		want = append(want, r.Clone())
 		if r.Index = r.Index[:0]; n%2 == 0 {
 			continue
 		}
 		seen := 0
-		k.each(func(r *fiolog.Record) { seen++ })
-		got := k.next()
+		k.Each(func(r *Record) { seen++ })
+		got := k.Next()
 		if seen != len(want) || len(got.Index) != len(want[0].Index) || len(got.Index) > 0 && !reflect.DeepEqual(got,
 			want[0]) {
 			t.Fatalf("%d: %d records, %+v, want %+v", n, seen, got, want[0])
 		}
 		want = want[1:]
 	}
-	for k.records > 0 {
-		if got := k.next(); got.Time != want[0].Time {
+	for k.Records > 0 {
+		if got := k.Next(); got.Time != want[0].Time {
 			t.Fatalf("%+v, want %+v", got, want[0])
 		}
 		want = want[1:]

@@ -1,0 +1,88 @@
+package fiolog
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// Queue holds records that wait to be used. Most buckets take two bytes with their count instead of ten.
+type Queue struct {
+	b       []byte
+	at      int // offset of the first record in b
+	Records int
+	Of      [Directions]int // records by direction
+	Latest  int64           // stamp of the last record added, ms
+	rec     Record          // what Next returned
+	Skipped int64           // lines skipped before it
+}
+
+// Add appends a record; skipped is how many lines were skipped before it.
+func (k *Queue) Add(r *Record, skipped int64) {
+	k.Of[r.Dir]++
+	k.Latest = r.Time
+	if k.at > len(k.b)/2 { // a queue that never runs empty must not grow
+		k.b, k.at = k.b[:copy(k.b, k.b[k.at:])], 0
+	}
+	for _, v := range []uint64{
+		uint64(r.Time), uint64(r.Dir), uint64(r.Line), uint64(skipped), r.IOs, r.NS, uint64(len(r.Index)),
+	} {
+		k.b = appendUvarint(k.b, v)
+	}
+	before := uint16(0)
+	for i, at := range r.Index {
+		k.b = appendUvarint(k.b, uint64(at-before))
+		k.b = appendUvarint(k.b, uint64(r.Count[i])) // whole, see Record
+		before = at
+	}
+	k.Records++
+}
+
+// Next removes the first record and returns it; it is overwritten by the next call.
+func (k *Queue) Next() *Record {
+	r := &k.rec
+	r.Time, r.Dir, r.Line, k.Skipped = int64(k.value()), Direction(k.value()), int64(k.value()), int64(k.value())
+	r.IOs, r.NS = k.value(), k.value()
+	k.Of[r.Dir]--
+	n := int(k.value())
+	r.Index, r.Count = slices.Grow(r.Index[:0], n)[:n], slices.Grow(r.Count[:0], n)[:n]
+	bucket := uint16(0)
+	for i := range n {
+		bucket += uint16(k.value())
+		r.Index[i], r.Count[i] = bucket, float64(k.value())
+	}
+	if k.Records--; k.Records == 0 {
+		k.b, k.at = nil, 0
+	}
+	return r
+}
+
+// appendUvarint is binary.AppendUvarint, inlined for the values of one byte, which most are.
+func appendUvarint(b []byte, v uint64) []byte {
+	if v < 0x80 {
+		return append(b, byte(v))
+	}
+	return binary.AppendUvarint(b, v)
+}
+
+// value takes the next value off b.
+func (k *Queue) value() uint64 {
+	if v := k.b[k.at]; v < 0x80 {
+		k.at++
+		return uint64(v)
+	}
+	return k.longValue()
+}
+
+// longValue is value for any length, apart so that value is inlined.
+func (k *Queue) longValue() uint64 {
+	v, n := binary.Uvarint(k.b[k.at:])
+	k.at += n
+	return v
+}
+
+// Each passes all records to f.
+func (k *Queue) Each(f func(*Record)) {
+	for all := (Queue{b: k.b, at: k.at, Records: k.Records}); all.Records > 0; {
+		f(all.Next())
+	}
+}
