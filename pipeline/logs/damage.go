@@ -3,159 +3,13 @@ package logs
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
-	"sync"
 
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 )
-
-// lag2 examines the raw records of one direction of one log for the damage that fio --client does. Its server subtracts
-// in place and writes h(n) = cum(n) - h(n-1), so that cum(n) = h(n) + h(n-1). No bucket then ever falls at lag 2, since
-// h(n) - h(n-2) is what completed in between; this difference also repairs the log exactly.
-type lag2 struct {
-	records int64
-	fell    bool // some bucket fell at lag 2: the log is healthy
-
-	// Evidence where there is no JSON to compare sums with. A healthy log whose buckets fall from one record to the
-	// next also falls at lag 2 now and then; a damaged one falls at lag 1 all the time (even and odd records are
-	// separate running sums) and never at lag 2.
-	ones  int64 // buckets that held one I/O two records before: the most likely to fall
-	mixed int64 // steps in which buckets fell and others rose
-
-	chance float64   // minus the natural logarithm of the chance that no bucket of a healthy log fell at lag 2
-	falls  int64     // buckets that fell from one record to the next
-	sums   []float64 // I/Os of the first records
-	idle   bool      // a record that would be empty once repaired: the log is healthy
-
-	*lagRecords // nil before the first record, and after a fall
-}
-
-// lagRecords holds the records that lag2 compares with the next one.
-type lagRecords struct {
-	raw        [2]fiohist.Sparse // the last record and the one before
-	diff, step fiohist.Sparse    // scratch
-}
-
-// lagMemory holds lagRecords for reuse: most logs need theirs for three records only.
-var lagMemory = sync.Pool{New: func() any { return new(lagRecords) }}
-
-// add takes the next raw record and returns what completed in it, if the log is damaged. The next call overwrites the
-// result. Once a bucket fell, which proves the log healthy, add only counts records and returns nothing.
-func (l *lag2) add(c *fiohist.Sparse) fiohist.Sparse {
-	l.records++
-	if l.fell {
-		return fiohist.Sparse{}
-	}
-	if l.lagRecords == nil {
-		l.lagRecords = lagMemory.Get().(*lagRecords)
-	}
-	d := &l.diff
-	d.Combine(c, &l.raw[1], -1)
-	if l.records > 2 {
-		for _, n := range d.Count {
-			l.fell = l.fell || n < 0
-		}
-		if l.fell {
-			l.raw[0].Reset()
-			l.raw[1].Reset()
-			lagMemory.Put(l.lagRecords)
-			l.lagRecords = nil
-			return fiohist.Sparse{}
-		}
-		for _, n := range l.raw[1].Count {
-			if n == 1 {
-				l.ones++
-			}
-		}
-		l.idle = l.idle || d.Sum() == 0
-		if l.records <= evidenceRecords {
-			l.chance += stays(&l.raw[1], c.Sum()/l.raw[1].Sum())
-		}
-		falls, rises := 0, 0
-		l.step.Combine(c, &l.raw[0], -1)
-		for _, n := range l.step.Count {
-			if n < 0 {
-				falls++
-			} else {
-				rises++
-			}
-		}
-		if falls >= 3 && rises >= 3 {
-			l.mixed++
-		}
-		l.falls += int64(falls)
-	}
-	if l.records <= evidenceRecords {
-		l.sums = append(l.sums, c.Sum())
-	}
-	l.raw[0], l.raw[1] = l.raw[1], l.raw[0]
-	l.raw[0].Copy(c)
-	return *d
-}
-
-// evidenceRecords is how many records of a direction chance and sums cover.
-const evidenceRecords = 64
-
-// stays returns minus the natural logarithm of the chance that none of the buckets of c falls within
-// two records, in a healthy log whose I/Os become r times as many. A bucket that held k I/Os is
-// assumed to hold a negative binomial number later, with k + 1/2 I/Os expected at r = 1, and its own
-// load to grow by 1.5 r. Buckets of 30 I/Os or more say little and are left out.
-func stays(c *fiohist.Sparse, r float64) (evidence float64) {
-	r = 1.5 * max(r, 1)
-	for _, k := range c.Count {
-		if k >= 30 {
-			continue
-		}
-		p := math.Pow(1+r, -k-0.5)
-		below := 0.0
-		for j := 0.0; j < k; j++ {
-			below += p
-			p *= (k + 0.5 + j) / (j + 1) * r / (1 + r)
-		}
-		evidence -= math.Log1p(-min(below, 0.999))
-	}
-	return evidence
-}
-
-// smoother returns how much smoother the load is once repaired than as logged, as the logarithm of a likelihood ratio:
-// the damage turns a steady load of a, a, a ... into a, a, 2a, 2a, 3a ...
-func (l *lag2) smoother() float64 {
-	repaired := slices.Clone(l.sums)
-	for n := len(repaired) - 1; n >= 2; n-- {
-		repaired[n] -= repaired[n-2]
-	}
-	return roughness(l.sums, repaired) - roughness(repaired, repaired)
-}
-
-// roughness returns how far the I/Os of windows, from the third on, are from a steady or a steadily changing load. Its
-// changes are taken to be heavy-tailed, with a scale of 5 % and the sampling noise of the counts in drawn.
-func roughness(ios, drawn []float64) float64 {
-	steps, bends := 0.0, 0.0
-	for n := 2; n < len(ios); n++ {
-		a, b, c := max(ios[n-2], 1), max(ios[n-1], 1), max(ios[n], 1)
-		step, bend := math.Log(c/b), 3*(c-2*b+a)/(a+b+c)
-		least := max(min(drawn[n-2], drawn[n-1], drawn[n]), 1)
-		steps += math.Log1p(step * step / (0.0025 + 2/least))
-		bends += math.Log1p(bend * bend / (0.0025 + 6/least))
-	}
-	return min(steps, bends)
-}
-
-// suspect reports whether the direction could be damaged: there is a third record, nothing fell,
-// and no record would be empty once repaired.
-func (l *lag2) suspect() bool { return l.records >= 3 && !l.fell && !l.idle }
-
-// certain reports whether no healthy log looks like this: at least 100 times a bucket that held a single I/O did not
-// empty within two records, while in at least 8 steps from record to record some buckets fell and others rose. Had the
-// single I/Os come by chance, with the load doubling every two records, a bucket would have stayed empty with
-// probability exp(-2): (1 - 0.135)^100 is 5e-7. Load that only grows, however steadily, has no falls at lag 1.
-func (l *lag2) certain() bool { return l.suspect() && l.ones >= 100 && l.mixed >= 8 }
-
-func (l *lag2) looks() bool { return l.suspect() && l.records >= 6 && l.mixed >= 3 }
 
 // verdict is the decision on one direction of one log.
 type verdict struct {
@@ -177,7 +31,7 @@ type verdict struct {
 func (l *State) Suspect() bool {
 	over := l.Meta != nil && l.Meta.ClientServer && l.Source.Name.Host != ""
 	for d := range l.dirs {
-		if lag := &l.dirs[d].lag; l.Entry != nil && (lag.suspect() || over && lag.fell) {
+		if lag := &l.dirs[d].lag; l.Entry != nil && (lag.Suspect() || over && lag.Fell) {
 			return true
 		}
 	}
@@ -195,7 +49,7 @@ func Repair(logs []*State, mode string, warn func(format string, args ...any)) (
 	for _, l := range logs {
 		l.scan = nil
 		for d := range l.dirs {
-			if v := l.dirs[d].verdict; v.repair && l.dirs[d].lag.records > 2 {
+			if v := l.dirs[d].verdict; v.repair && l.dirs[d].lag.Records > 2 {
 				l.Repaired[d] = true
 				name := errs.Printable(l.Source.Path)
 				if !slices.Contains(repaired[v.why], name) {
@@ -258,7 +112,7 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 		meta := groups[k][0].Meta
 		before, after, junk, ok := compareTotals(groups[k], k.dir, k.entry)
 		fell := slices.ContainsFunc(groups[k], func(l *State) bool {
-			return l.scan == nil || l.scan.dirs[k.dir].lag.fell
+			return l.scan == nil || l.scan.dirs[k.dir].lag.Fell
 		})
 		switch fit := before || after; {
 		case fit || fell:
@@ -283,9 +137,9 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 		return foreign
 	}
 	for _, k := range broken {
-		all := !slices.ContainsFunc(groups[k], func(l *State) bool { return l.scan.dirs[k.dir].lag.fell })
+		all := !slices.ContainsFunc(groups[k], func(l *State) bool { return l.scan.dirs[k.dir].lag.Fell })
 		for _, l := range groups[k] {
-			if s := &l.scan.dirs[k.dir]; all || s.lag.fell {
+			if s := &l.scan.dirs[k.dir]; all || s.lag.Fell {
 				line := cmp.Or(s.fellAt, l.scan.lastLine)
 				l.dirs[k.dir].verdict.unrepairableLine = line
 				// With bins to restore, the loss is named with its number of I/Os.
@@ -307,7 +161,7 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 		for _, l := range groups[k] {
 			v := &l.dirs[k.dir].verdict
 			// Damage begins with the third record.
-			if lag := &l.scan.dirs[k.dir].lag; v.unrepairableLine == 0 && (lag.suspect() || lag.records <= 2) {
+			if lag := &l.scan.dirs[k.dir].lag; v.unrepairableLine == 0 && (lag.Suspect() || lag.Records <= 2) {
 				v.repair, v.why = true, "the log holds more than fio counted, no bucket ever falls below its value "+
 					"two records before, and it fits fio's totals once repaired"
 			}
@@ -344,13 +198,13 @@ func compareTotals(logs []*State, d int, entry *fiojson.Entry) (before, after bo
 			return true, false, nil, false
 		}
 		dir, coarser := &s.dirs[d], g.Coarseness-l.g.Coarseness
-		ok = ok || dir.lag.suspect()
+		ok = ok || dir.lag.Suspect()
 		dir.sums.Each(func(b int, n float64) { raw.Add(b>>coarser, n) })
-		if fell = fell || dir.lag.fell; fell {
+		if fell = fell || dir.lag.Fell; fell {
 			continue
 		}
-		if counted && dir.lag.records > 0 && int(s.lastDir) == d {
-			last := &dir.lag.raw[0]
+		if counted && dir.lag.Records > 0 && int(s.lastDir) == d {
+			last := &dir.lag.Raw[0]
 			for i, b := range last.Index {
 				if at := int(b) >> coarser; at < len(bins) && bins[at] == 0 {
 					garbage[l] = append(garbage[l], b)
@@ -359,14 +213,14 @@ func compareTotals(logs []*State, d int, entry *fiojson.Entry) (before, after bo
 			}
 		}
 		// The sum of the repaired records telescopes to the last two raw ones.
-		if dir.lag.records <= 2 {
+		if dir.lag.Records <= 2 {
 			dir.sums.Each(func(b int, n float64) { repaired.Add(b>>coarser, n) })
 			continue
 		}
-		for i := range dir.lag.raw {
-			for j, b := range dir.lag.raw[i].Index {
+		for i := range dir.lag.Raw {
+			for j, b := range dir.lag.Raw[i].Index {
 				if i > 0 || !slices.Contains(garbage[l], b) {
-					repaired.Add(int(b)>>coarser, dir.lag.raw[i].Count[j])
+					repaired.Add(int(b)>>coarser, dir.lag.Raw[i].Count[j])
 				}
 			}
 		}
@@ -395,7 +249,7 @@ func within(h *fiohist.Hist, bins []uint64) bool {
 // judgeUncounted decides on the directions without totals in a JSON. Of a run's logs whose names end in a host all came
 // over --client, or none: they are judged together, and nothing is repaired if one of them is proven healthy.
 func judgeUncounted(logs []*State, warn func(string)) {
-	var suspects []*lag2
+	var suspects []*fiolog.Lag
 	var of []*State
 	certain, healthy := false, false
 	chance, smoother, steps, falls, agree := 0.0, 0.0, 0.0, int64(0), true
@@ -411,19 +265,19 @@ func judgeUncounted(logs []*State, warn func(string)) {
 		for d := range l.dirs {
 			lag := &l.dirs[d].lag
 			switch {
-			case counted(l, d), lag.records < 3, l.dirs[d].verdict.repair:
+			case counted(l, d), lag.Records < 3, l.dirs[d].verdict.repair:
 			case l.Source.Name.Host == "":
-				if lag.looks() || lag.suspect() && lag.chance >= minEvidence && lag.falls >= minFalls {
+				if lag.Looks() || lag.Suspect() && lag.Chance >= minEvidence && lag.Falls >= minFalls {
 					mayBeDamaged([]*State{l}, "no bucket ever falls below its value two records before", warn)
 				}
-			case !lag.suspect():
+			case !lag.Suspect():
 				healthy = true
 			default:
 				suspects, of = append(suspects, lag), append(of, l)
-				s := lag.smoother()
-				certain = certain || lag.certain() || s >= minEvidence
-				chance, smoother, falls = chance+lag.chance, smoother+s, falls+lag.falls
-				steps += float64(len(lag.sums) - 2)
+				s := lag.Smoother()
+				certain = certain || lag.Certain() || s >= minEvidence
+				chance, smoother, falls = chance+lag.Chance, smoother+s, falls+lag.Falls
+				steps += float64(len(lag.Sums) - 2)
 				agree = agree && s >= staircase
 			}
 		}
@@ -441,7 +295,7 @@ func judgeUncounted(logs []*State, warn func(string)) {
 		for i, l := range of {
 			for d := range l.dirs {
 				// Records after the head are damaged, too, in a direction that has hardly begun in it.
-				begins := l.dirs[d].lag.records < 3 && !counted(l, d)
+				begins := l.dirs[d].lag.Records < 3 && !counted(l, d)
 				if &l.dirs[d].lag == suspects[i] || begins {
 					l.dirs[d].verdict = verdict{repair: true, why: "no bucket ever falls below its value two " +
 						"records before, which chance cannot explain, and the log's name ends in a host"}

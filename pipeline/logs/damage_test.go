@@ -74,7 +74,7 @@ func judged(records []fiohist.Sparse, truth []fiohist.Sparse, host string, json,
 	for i := range records {
 		s.feed(&fiolog.Record{Time: int64(1000 * i), Index: records[i].Index, Count: records[i].Count})
 		if i < headRecords {
-			l.dirs[0].lag.add(&records[i])
+			l.dirs[0].lag.Add(&records[i])
 		}
 	}
 	if json {
@@ -147,14 +147,14 @@ func FuzzRepair(f *testing.F) {
 		scale := rng.Float64() * 50
 		truth := load(rng, func(n int) float64 { return math.Abs(scale * (1 + math.Sin(float64(n)*scale))) },
 			int(records), noise)
-		var l lag2
+		var l fiolog.Lag
 		for n, h := range damage(truth) {
-			d := l.add(&h)
-			if l.records <= 2 {
+			d := l.Add(&h)
+			if l.Records <= 2 {
 				d = h
 			}
 			diff := d.Plus(&truth[n], -1)
-			if len(diff.Count) != 0 || l.fell {
+			if len(diff.Count) != 0 || l.Fell {
 				t.Fatalf("record %d of %d: off by %v", n, records, diff)
 			}
 		}
@@ -245,7 +245,7 @@ func TestJudgeTogether(t *testing.T) {
 					records = damage(records)
 				}
 				for i := range records {
-					l.dirs[1].lag.add(&records[i])
+					l.dirs[1].lag.Add(&records[i])
 				}
 				logs = append(logs, l)
 			}

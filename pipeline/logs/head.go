@@ -60,12 +60,12 @@ func readHead(l *State) error {
 			return readErr
 		}
 		d := &l.dirs[r.Dir]
-		if d.lag.records > 0 && r.Time < d.last {
+		if d.lag.Records > 0 && r.Time < d.last {
 			return backwards(l, r, d.last)
 		}
 		ios += r.IOs
 		c := countsOf(r)
-		d.lag.add(&c)
+		d.lag.Add(&c)
 		d.last = r.Time
 		l.now = r.Time * msec
 		if !d.inHead {
@@ -375,7 +375,7 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 			w.waits = w.waits[:min(len(w.waits), headRecords)]
 			w.fix(0)
 		}
-		d.win.waits, d.lag, d.last = nil, lag2{}, 0
+		d.win.waits, d.lag, d.last = nil, fiolog.Lag{}, 0
 	}
 	l.now = farPast
 	return first, ok

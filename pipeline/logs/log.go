@@ -220,7 +220,7 @@ type tally struct {
 // direction is one direction of a log.
 type direction struct {
 	verdict     verdict
-	lag         lag2 // of the head; then of the whole log, if it is repaired
+	lag         fiolog.Lag // of the head; then of the whole log, if it is repaired
 	win         windows
 	starts      starts
 	record      stamped // scratch
@@ -373,13 +373,13 @@ func (l *State) feed(r *fiolog.Record) error {
 		sum = c.Sum()
 	}
 	if d.verdict.repair {
-		fixed := d.lag.add(c)
-		if d.lag.fell {
+		fixed := d.lag.Add(c)
+		if d.lag.Fell {
 			return l.at(r.Line, "a bucket falls below its value two records before, so this log was not damaged by "+
 				"fio --client after all",
 				"pass --no-repair")
 		}
-		if d.lag.records > 2 {
+		if d.lag.Records > 2 {
 			c.Copy(&fixed)
 			sum = c.Sum()
 			l.repaired++

@@ -19,7 +19,7 @@ type scan struct {
 }
 
 type scanDir struct {
-	lag  lag2
+	lag  fiolog.Lag
 	sums fiohist.Hist
 	last int64 // stamp in ms
 	// fellAt is the line of the first record in which a bucket falls at lag 2; 0: none.
@@ -32,8 +32,8 @@ func (s *scan) feed(r *fiolog.Record) {
 	d := &s.dirs[r.Dir]
 	d.last = r.Time
 	c := countsOf(r)
-	d.lag.add(&c)
-	if d.lag.fell && d.fellAt == 0 {
+	d.lag.Add(&c)
+	if d.lag.Fell && d.fellAt == 0 {
 		d.fellAt = r.Line
 	}
 	d.sums.AddAll(r.Index, r.Count, 0, 1)
@@ -72,7 +72,7 @@ func scanLog(ctx context.Context, l *State) (*scan, error) {
 		case err != nil:
 			return nil, err
 		}
-		if d := &s.dirs[r.Dir]; d.lag.records > 0 && r.Time < d.last {
+		if d := &s.dirs[r.Dir]; d.lag.Records > 0 && r.Time < d.last {
 			return nil, backwards(l, r, d.last)
 		}
 		s.feed(r)
