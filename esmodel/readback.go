@@ -24,7 +24,8 @@ import (
 // ClaimField is the claim in the document of a run.
 type ClaimField struct {
 	Owner
-	Renewed int64 `json:"renewed"` // number of renewals
+	Renewed int64 `json:"renewed"`         // number of renewals
+	Fence   int64 `json:"fence,omitempty"` // version of the documents sent, where it was raised
 }
 
 // WithClaim returns a document with a claim added.

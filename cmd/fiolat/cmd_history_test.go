@@ -142,7 +142,7 @@ func TestHistory(t *testing.T) {
 	store := append([]string{"history", "--label", "series=nightly", "--store"}, es...)
 	events := func() (found []string) {
 		for _, d := range s.Docs("fio-event-*") {
-			found = append(found, fmt.Sprintf("%s %d %s", d.ID, d.Version, d.Source))
+			found = append(found, fmt.Sprintf("%s %d %s", d.ID, d.Writes, d.Source))
 		}
 		slices.Sort(found)
 		return found

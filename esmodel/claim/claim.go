@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"sync"
@@ -56,6 +57,9 @@ func (e *Error) Error() string {
 // the document of the run, written only if that is still the version seen last, and renewed by a goroutine of
 // its own. Clocks of different hosts are never compared: a process that finds a claim measures by its own clock
 // whether it is renewed.
+//
+// The claim numbers its documents: each is sent with Fence as its version, and Elasticsearch refuses it where
+// one of a later claim is stored. So what a process sent before it lost its claim does no harm afterwards.
 type Claim struct {
 	c         *client.Client
 	index, ID string
@@ -82,8 +86,13 @@ type Claim struct {
 	held    bool
 	Deleted bool      // the document was deleted instead of claimed
 	renewed time.Time // begin of the last write that succeeded
+	fence   int64
 	lost    error
+	outer   *int64 // see Within
 }
+
+// fenceBase exceeds the versions of documents that were written without a fence, which count their writes.
+const fenceBase = 1 << 32
 
 // New returns a claim on the document of a run, of one part and kind. Take or Hold acquires it.
 func New(c *client.Client, prefix, run, part, kind string, body func(found []byte) []byte) *Claim {
@@ -103,6 +112,17 @@ func New(c *client.Client, prefix, run, part, kind string, body func(found []byt
 func (k *Claim) ForDocument(index, id string) *Claim {
 	k.index, k.ID = index, id
 	return k
+}
+
+// Within makes the fence that of a version of another document, by its sequence number: of the run on which the
+// process does part of the work. Then the fence cannot be raised.
+func (k *Claim) Within(seq int64) { k.outer = &seq }
+
+// Fence returns the version of documents that are sent under the claim.
+func (k *Claim) Fence() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.fence
 }
 
 // errConflict says that the document is not the version seen last.
@@ -324,11 +344,67 @@ func (k *Claim) replace(ctx context.Context, doc []byte) error {
 	return k.store(ctx, doc, true)
 }
 
+// Outrank returns nil if documents of a version do not belong to a later claim: if the fence is that high, or if
+// the claim is still held, for which it is renewed. Then the fence is raised above them. It is too low only if
+// the index of runs was created again, or restored, and its writes are numbered anew.
+func (k *Claim) Outrank(ctx context.Context, version int64) error {
+	if k.Fence() >= version {
+		return nil
+	}
+	if err := k.Hold(ctx); err != nil {
+		return err
+	}
+	if err := k.lock(ctx); err != nil {
+		return err
+	}
+	defer k.unlock()
+	fence := k.Fence()
+	if fence >= version {
+		return nil
+	}
+	if _, err := k.Fresh(); err != nil {
+		return err
+	}
+	if k.outer != nil {
+		return k.lose(runVersion{})
+	}
+	for fence < version {
+		if fence > math.MaxInt64/2 {
+			return fmt.Errorf("run %q: its documents have versions that fiolat does not give them; delete the run",
+				k.what.Run)
+		}
+		fence *= 2
+	}
+	k.own.Fence = fence
+	if err := k.store(ctx, k.Doc, true); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.fence = fence
+	return nil
+}
+
+// HoldAbove is Hold, and then Outrank.
+func (k *Claim) HoldAbove(ctx context.Context, version int64) error {
+	if err := k.Hold(ctx); err != nil {
+		return err
+	}
+	return k.Outrank(ctx, version)
+}
+
 // ours records that a write of the claim, begun at a time, was stored, and starts the renewals.
 func (k *Claim) ours(at time.Time, own esmodel.ClaimField, seq, term int64) {
 	k.own, k.seq, k.term, k.tried = own, seq, term, time.Time{}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if !k.held {
+		// Elasticsearch numbers all writes to the index of runs, and each claim is later than the one before.
+		k.fence = max(fenceBase+seq, own.Fence)
+		if k.outer != nil {
+			k.fence = fenceBase + *k.outer
+		}
+	}
 	k.held, k.renewed = true, at
 	if k.stop == nil {
 		var ctx context.Context
@@ -441,6 +517,9 @@ func (k *Claim) seize(ctx context.Context, v runVersion) error {
 	k.Found = withoutClaim(v)
 	k.mu.Unlock()
 	k.Doc = k.body(k.Found)
+	if v.claim != nil && v.claim.Fence > 0 {
+		k.own.Fence = max(k.own.Fence, v.claim.Fence+1)
+	}
 	// An interrupted write may be stored, and then the claim must be released: wait for the reply.
 	ctx, cancel := client.WithGracePeriod(ctx, claimLinger)
 	defer cancel()
@@ -454,7 +533,7 @@ func (k *Claim) seize(ctx context.Context, v runVersion) error {
 		}
 		if err == nil {
 			k.mu.Lock()
-			k.Deleted = true
+			k.Deleted, k.fence = true, math.MaxInt64 // nothing is sent, and what is deleted is deleted in its version
 			k.mu.Unlock()
 		}
 		return err

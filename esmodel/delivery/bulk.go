@@ -112,15 +112,16 @@ type BulkWriter struct {
 	c   *client.Client
 	cfg BulkConfig
 
-	adding chan struct{} // lock; waiting for it respects a context
-	cur    *batch        // being filled; guarded by adding
-	over   []byte        // scratch of Make
-	closed bool          // guarded by adding
-	free   chan *batch   // of batches flow.limit + 1, or more just after the limit fell
-	queue  chan *batch
-	ctx    context.Context // of the deliveries
-	cancel context.CancelCauseFunc
-	wg     sync.WaitGroup
+	adding  chan struct{} // lock; waiting for it respects a context
+	cur     *batch        // being filled; guarded by adding
+	over    []byte        // scratch of Make
+	closed  bool          // guarded by adding
+	sending *claim.Claim  // on what is added next; nil if it needs none; guarded by adding
+	free    chan *batch   // of batches flow.limit + 1, or more just after the limit fell
+	queue   chan *batch
+	ctx     context.Context // of the deliveries
+	cancel  context.CancelCauseFunc
+	wg      sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	report  Report
@@ -281,7 +282,7 @@ func (w *BulkWriter) Make(ctx context.Context, index string, id []byte, doc Appe
 	if err != nil {
 		return err
 	}
-	size, err := w.cur.add(n, index, id, doc)
+	size, err := w.cur.add(n, index, id, w.sending, doc)
 	if err != nil {
 		return err
 	}
@@ -295,7 +296,7 @@ func (w *BulkWriter) Make(ctx context.Context, index string, id []byte, doc Appe
 			return err
 		}
 		w.cur.raw = slices.Grow(w.cur.raw, w.cfg.FlushBytes+overhang) // the next batch will be as full
-		if _, err = w.cur.add(n, index, id, prebuilt(w.over)); err != nil {
+		if _, err = w.cur.add(n, index, id, w.sending, prebuilt(w.over)); err != nil {
 			return err
 		}
 	}

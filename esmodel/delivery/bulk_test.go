@@ -317,8 +317,8 @@ func TestManyGoroutinesAdd(t *testing.T) {
 	w.Close(t.Context(), false)
 	wantCounts(t, w.Report(), Counts{Made: 1600, Indexed: 1600})
 	for _, d := range s.Docs("*") {
-		if d.Version != 1 {
-			t.Errorf("%s was written %d times", d.ID, d.Version)
+		if d.Writes != 1 {
+			t.Errorf("%s was written %d times", d.ID, d.Writes)
 		}
 	}
 }

@@ -18,8 +18,9 @@ func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run, counted func
 		w.probe = time.Now() // try the server at once, to store the run as partial
 		return &IncompleteError{Report: r, Err: w.down}
 	}
-	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, indices.GenerationOf(run), w.made(run, r), r.names(),
-		counted, w.hold)
+	g := indices.GenerationOf(run)
+	hold := w.claimOf(esmodel.RunDocID(g.Run, g.Part, g.Kind)).HoldAbove
+	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, g, w.made(run, r), r.names(), counted, hold)
 	w.noteDeleted(deleted)
 	// Only the document of the run is still to come. With refresh, searches find it at once.
 	w.cfg.Refresh = true

@@ -34,12 +34,14 @@ type batch struct {
 type item struct {
 	at, doc, end int
 	id, idEnd    int
-	index        int32 // in BulkWriter.counts
+	index        int32        // in BulkWriter.counts
+	claim        *claim.Claim // nil if it needs none
+	fence        int64        // with which it was sent last
 }
 
 // add appends a document and returns its size in bytes. If doc fails, the batch is unchanged.
-func (b *batch) add(n int32, index string, id []byte, doc Appender) (int, error) {
-	it := item{at: len(b.raw), id: len(b.ids), index: n}
+func (b *batch) add(n int32, index string, id []byte, k *claim.Claim, doc Appender) (int, error) {
+	it := item{at: len(b.raw), id: len(b.ids), index: n, claim: k}
 	raw := append(b.raw, `{"index":{"_index":`...)
 	raw = esmodel.AppendString(raw, index)
 	raw = append(raw, `,"_id":`...)
@@ -59,7 +61,7 @@ func (b *batch) add(n int32, index string, id []byte, doc Appender) (int, error)
 }
 
 func (b *batch) put(n int32, index, id string, doc []byte) {
-	_, _ = b.add(n, index, []byte(id), prebuilt(doc)) // prebuilt cannot fail
+	_, _ = b.add(n, index, []byte(id), nil, prebuilt(doc)) // prebuilt cannot fail
 }
 
 // drop removes the last document and returns it. The result is valid until the next one is added.
@@ -237,6 +239,9 @@ func (w *BulkWriter) Claim(ctx context.Context, run *pipeline.Run, body func(fou
 // take takes a claim that must be held to send anything.
 func (w *BulkWriter) take(ctx context.Context, k *claim.Claim) (err error) {
 	k.TakeOver, k.Refresh, k.OnLost = w.cfg.TakeOver, w.cfg.Refresh, w.fail
+	w.adding <- struct{}{}
+	w.sending = k
+	w.unlock()
 	w.mu.Lock()
 	w.claims = append(w.claims, k)
 	down := w.down
@@ -338,10 +343,23 @@ func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, 
 	}
 }
 
+// fresh returns nil if the claims were renewed recently.
+func (w *BulkWriter) fresh() error {
+	for _, k := range w.claimed() {
+		if fresh, err := k.Fresh(); err != nil {
+			return err
+		} else if !fresh {
+			return errStale
+		}
+	}
+	return nil
+}
+
 type sender struct {
 	w     *BulkWriter
 	gz    *gzip.Writer
 	buf   bytes.Buffer
+	parts [][]byte
 	items []client.BulkItem
 }
 
@@ -356,6 +374,8 @@ func (w *BulkWriter) newSender() *sender {
 // errTooLarge says that the request must be split.
 var errTooLarge = errors.New("the request is too large")
 
+var errStale = errors.New("the claim could not be renewed in time")
+
 // attempt sends the items of todo once and records the outcome of each. It returns, in the memory of todo,
 // those to be sent again, and why. An empty result and a nil error mean that all have an outcome.
 func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, error) {
@@ -364,13 +384,13 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	if err == nil {
 		err = w.prepare(ctx, b, todo)
 	}
+	if err == nil {
+		err = w.hold(ctx) // preparing may take as long as retries do
+	}
 	if err != nil {
 		return todo, err
 	}
-	data, encoding := s.encode(b, todo)
-	// The transport may go on reading a body after Bulk has returned. Close detaches the body from its memory,
-	// which is reused for the next request.
-	body := &detachable{data: data}
+	body, encoding := s.encode(b, todo)
 	defer body.Close()
 	w.mu.Lock()
 	w.report.Requests++
@@ -399,15 +419,23 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	left := todo[:0]
 	var again, fatal error
 	for n, i := range todo {
+		it := &b.items[i]
 		err := items[n].Err("send documents to " + w.indexOf(b, i))
+		if items[n].Status == http.StatusConflict && it.claim != nil {
+			if e := it.claim.Outrank(ctx, it.fence+1); e != nil {
+				err = e
+			} else {
+				err = &client.TemporaryError{Err: err}
+			}
+		}
 		switch {
 		case err == nil:
-			w.acknowledge(b.items[i].index)
-		case errors.As(err, &refused):
-			w.refuse(b, i, refused)
+			w.acknowledge(it.index)
 		case errors.As(err, new(*client.TemporaryError)):
 			left = append(left, i)
 			again = err
+		case errors.As(err, &refused):
+			w.refuse(b, i, refused)
 		default:
 			left = append(left, i)
 			fatal = err
@@ -419,30 +447,51 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	return left, again
 }
 
-// encode makes the request for todo, in s.buf. If it is not compressed and its items are adjacent, mostly the
-// whole batch, it is in the memory of the batch.
-func (s *sender) encode(b *batch, todo []int32) (data []byte, encoding string) {
-	s.buf.Reset()
-	var dst io.Writer = &s.buf
+// encode makes the request for todo. It adds the fence to the action lines only here, because it may be known
+// late, and what is spooled has none. Without compression the documents remain in the memory of the batch.
+func (s *sender) encode(b *batch, todo []int32) (body *detachable, encoding string) {
+	s.parts = s.parts[:0]
+	var k *claim.Claim
+	var fence int64
+	var version []byte
+	from, to := 0, 0 // of raw, not yet in parts
+	for _, i := range todo {
+		it := &b.items[i]
+		if it.claim != k {
+			k, fence, version = it.claim, 0, nil
+			if k != nil {
+				fence = k.Fence()
+				version = fmt.Appendf(nil, `,"version":%d,"version_type":"external_gte"`, fence)
+			}
+		}
+		it.fence = fence
+		if it.at != to {
+			s.parts = append(s.parts, b.raw[from:to])
+			from = it.at
+		}
+		if version != nil {
+			brace := it.doc - len("}}\n")
+			s.parts = append(s.parts, b.raw[from:brace], version)
+			from = brace
+		}
+		to = it.end
+	}
+	s.parts = append(s.parts, b.raw[from:to])
 	if s.gz != nil {
+		s.buf.Reset()
 		s.gz.Reset(&s.buf)
-		dst, encoding = s.gz, "gzip"
-	}
-	for n := 0; n < len(todo); {
-		first := n
-		from, to := b.items[todo[n]].at, b.items[todo[n]].end
-		for n++; n < len(todo) && b.items[todo[n]].at == to; n++ {
-			to = b.items[todo[n]].end
+		for _, p := range s.parts {
+			_, _ = s.gz.Write(p) // into memory: cannot fail
 		}
-		if s.gz == nil && first == 0 && n == len(todo) {
-			return b.raw[from:to], ""
-		}
-		_, _ = dst.Write(b.raw[from:to]) // into memory: cannot fail
+		_ = s.gz.Close()
+		s.parts, encoding = append(s.parts[:0], s.buf.Bytes()), "gzip"
 	}
-	if s.gz != nil {
-		_ = s.gz.Close() // into memory as well
+	body = &detachable{check: s.w.fresh, parts: s.parts}
+	for _, p := range s.parts {
+		body.size += len(p)
 	}
-	return s.buf.Bytes(), encoding
+	body.left = body.size
+	return body, encoding
 }
 
 func (w *BulkWriter) acknowledge(index int32) {
@@ -482,33 +531,47 @@ func (w *BulkWriter) indexOf(b *batch, i int32) string {
 	return w.names[b.items[i].index]
 }
 
-// detachable is a request body that can be detached from its memory.
+// detachable is a request body that can be detached from its memory, because the transport may go on reading it
+// after Bulk has returned, and that ends with an error when check returns one. Elasticsearch carries out no
+// request without its last byte, so that one is read apart: it leaves right after a check.
 type detachable struct {
-	mu     sync.Mutex
-	data   []byte
-	closed bool
+	check func() error
+
+	mu         sync.Mutex
+	parts      [][]byte
+	size, left int
+	closed     bool
 }
 
 // Len is used for the Content-Length of the request.
-func (d *detachable) Len() int { return len(d.data) }
+func (d *detachable) Len() int { return d.size }
 
-func (d *detachable) Read(p []byte) (int, error) {
+func (d *detachable) Read(p []byte) (n int, err error) {
+	if err = d.check(); err != nil {
+		return 0, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return 0, io.ErrClosedPipe
 	}
-	if len(d.data) == 0 {
+	if d.left == 0 {
 		return 0, io.EOF
 	}
-	n := copy(p, d.data)
-	d.data = d.data[n:]
+	for most := min(len(p), max(d.left-1, 1)); n < most; {
+		m := copy(p[n:most], d.parts[0])
+		if d.parts[0] = d.parts[0][m:]; len(d.parts[0]) == 0 {
+			d.parts = d.parts[1:]
+		}
+		n += m
+	}
+	d.left -= n
 	return n, nil
 }
 
 func (d *detachable) Close() error {
 	d.mu.Lock()
-	d.data, d.closed = nil, true
+	d.parts, d.closed = nil, true
 	d.mu.Unlock()
 	return nil
 }

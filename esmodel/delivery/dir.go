@@ -88,7 +88,7 @@ func (d *DirWriter) Make(ctx context.Context, index string, id []byte, doc Appen
 		d.files[index] = o
 	}
 	b := batch{raw: o.w.AvailableBuffer()}
-	size, err := b.add(0, index, id, doc)
+	size, err := b.add(0, index, id, nil, doc)
 	if err != nil {
 		return err
 	}

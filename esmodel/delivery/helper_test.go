@@ -58,9 +58,6 @@ func wantCounts(t *testing.T, r Report, want Counts) {
 	}
 }
 
-// free is the holder of who needs no claim.
-func free(context.Context) error { return nil }
-
 // ingested has the run of esmodeltest.Run and nine quanta of it ingested.
 func ingested(t *testing.T, c *client.Client) {
 	t.Helper()

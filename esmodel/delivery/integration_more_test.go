@@ -52,7 +52,7 @@ func TestIntegrationDeletesSpareOverwritten(t *testing.T) {
 					return err
 				}
 			}
-			return indices.DeleteHits(t.Context(), c, "delete", page, false, free, deleted)
+			return indices.DeleteHits(t.Context(), c, "delete", page, false, indices.Free, deleted)
 		})
 		if err != nil {
 			t.Fatal(err)

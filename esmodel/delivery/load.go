@@ -113,7 +113,7 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 	l.report.Torn = nil // the second pass finds them again
 	for _, f := range files {
 		if err == nil {
-			err = l.file(f, func(index, id string, doc []byte) error { return l.w.Add(ctx, index, []byte(id), doc) })
+			err = l.file(f, func(index, id string, doc []byte) error { return l.add(ctx, index, id, doc) })
 		}
 		if err == nil {
 			l.report.Loaded = append(l.report.Loaded, f)
@@ -266,6 +266,16 @@ func (l *loader) claim(ctx context.Context) error {
 	return nil
 }
 
+// add sends a document under the claim on its run.
+func (l *loader) add(ctx context.Context, index, id string, doc []byte) error {
+	m, err := esmodel.ReadDocHeader(doc)
+	if err != nil {
+		return err
+	}
+	l.w.sending = l.w.claimOf(m.Key().ID())
+	return l.w.Add(ctx, index, []byte(id), doc)
+}
+
 // releaseClaims releases the claims that remain after an error. A run of which anything was sent, acknowledged or
 // not, is partial from now on.
 func (l *loader) releaseClaims(ctx context.Context) error {
@@ -400,7 +410,7 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 				return err
 			}
 		}
-		deleted, err := indices.Commit(ctx, l.c, l.prefix, g, made, l.w.Report().names(), nil, l.w.hold)
+		deleted, err := indices.Commit(ctx, l.c, l.prefix, g, made, l.w.Report().names(), nil, k.HoldAbove)
 		l.w.noteDeleted(deleted)
 		var mismatch *indices.MismatchError
 		if errors.As(err, &mismatch) {

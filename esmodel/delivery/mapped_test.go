@@ -124,7 +124,7 @@ func TestOnlyWhatIsMeantIsDeleted(t *testing.T) {
 		esmodel.AllIndices("fio"),
 		everything,
 		g.Other,
-		free,
+		indices.Free,
 		deleted,
 	); err != nil {
 		t.Fatal(err)

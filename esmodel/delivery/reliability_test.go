@@ -51,8 +51,8 @@ func TestOnlyWhatFailedIsSentAgain(t *testing.T) {
 		t.Errorf("%d failed, %d sent again in %d requests", len(failed), r.Retried, r.Requests)
 	}
 	for _, d := range s.Docs("*") {
-		if d.Version != 1 {
-			t.Errorf("%s was stored %d times", d.ID, d.Version)
+		if d.Writes != 1 {
+			t.Errorf("%s was stored %d times", d.ID, d.Writes)
 		}
 	}
 }

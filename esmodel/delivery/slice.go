@@ -42,31 +42,33 @@ func (s *SliceSink) Begin(ctx context.Context, run *pipeline.Run) error {
 	if err := s.w.Open(ctx, run); err != nil {
 		return err
 	}
-	if err := s.announce(ctx); err != nil {
+	seq, err := s.announce(ctx)
+	if err != nil {
 		return err
 	}
 	k := claim.New(s.w.c, s.prefix, run.ID, "", run.Kind.String()+", slice "+s.slice.String(), func([]byte) []byte {
 		return s.merge.StateDoc(sliced.State{Slice: s.slice.String()})
 	}).ForDocument(s.merge.StateAt(s.slice))
-	err := s.w.take(ctx, k)
+	k.Within(seq)
+	err = s.w.take(ctx, k)
 	s.held = err == nil
 	return err
 }
 
-// announce stores the document of the run as running.
-func (s *SliceSink) announce(ctx context.Context) error {
+// announce stores the document of the run as running, and returns its sequence number.
+func (s *SliceSink) announce(ctx context.Context) (int64, error) {
 	doc, err := s.enc.AppendRun(nil, esmodel.StatusRunning, nil, nil)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	index, id := s.runAt()
 	for tries := 0; ; tries++ {
-		found, err := sliced.Source(ctx, s.w.c, index, id)
+		found, seq, err := sliced.Source(ctx, s.w.c, index, id)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if m, e := esmodel.ReadDocHeader(found); e == nil && m.Run.Generation == s.run.Generation {
-			return nil // stored by another slice
+			return seq, nil
 		}
 		k := claim.New(s.w.c, s.prefix, s.run.ID, "", s.run.Kind.String(), func(found []byte) []byte {
 			return esmodel.Keep(doc, found, s.run.Named)
@@ -76,8 +78,8 @@ func (s *SliceSink) announce(ctx context.Context) error {
 			err = k.ReleaseRetrying(ctx, k.Doc)
 		}
 		k.End()
-		if !errors.As(err, new(*claim.Error)) || tries == 3 {
-			return err
+		if err != nil && (!errors.As(err, new(*claim.Error)) || tries == 3) {
+			return 0, err
 		}
 	}
 }

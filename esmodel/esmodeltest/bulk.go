@@ -19,12 +19,7 @@ func (s *Server) bulk(r *http.Request, body []byte, f *Fault) (int, any) {
 	touched := map[string]bool{}
 	lines := bytes.Split(body[:len(body)-1], []byte("\n"))
 	for n := 0; n < len(lines); n++ {
-		var action map[string]struct {
-			Index string `json:"_index"`
-			ID    string `json:"_id"`
-			Seq   *int64 `json:"if_seq_no"`
-			Term  *int64 `json:"if_primary_term"`
-		}
+		var action map[string]action
 		dec := json.NewDecoder(bytes.NewReader(lines[n]))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&action); err != nil || len(action) != 1 {
@@ -44,7 +39,7 @@ func (s *Server) bulk(r *http.Request, body []byte, f *Fault) (int, any) {
 				status, typ, reason = f.Item(a.Index, a.ID)
 			}
 			if status == 0 {
-				status, typ, reason = s.store(op, a.Index, a.ID, source, a.Seq, a.Term)
+				status, typ, reason = s.store(op, a, source)
 			}
 			item := object{"_index": a.Index, "_id": a.ID, "status": status}
 			if status < 300 {
@@ -68,8 +63,22 @@ func (s *Server) bulk(r *http.Request, body []byte, f *Fault) (int, any) {
 	return http.StatusOK, object{"took": 1, "errors": errors, "items": items}
 }
 
-func (s *Server) store(op, name, id string, source []byte, seq, term *int64) (status int, typ, reason string) {
+// action is what an action line says.
+type action struct {
+	Index   string `json:"_index"`
+	ID      string `json:"_id"`
+	Seq     *int64 `json:"if_seq_no"`
+	Term    *int64 `json:"if_primary_term"`
+	Version int64  `json:"version"`
+	Type    string `json:"version_type"` // "" or external_gte
+}
+
+func (s *Server) store(op string, a action, source []byte) (status int, typ, reason string) {
+	name, id, seq, term := a.Index, a.ID, a.Seq, a.Term
 	ix := s.indices[name]
+	if (a.Type != "") != (a.Version > 0) || a.Type != "" && (a.Type != "external_gte" || seq != nil) {
+		return 400, "action_request_validation_exception", "versions"
+	}
 	if s.closed[name] {
 		return 400, "index_closed_exception", "closed"
 	}
@@ -85,6 +94,7 @@ func (s *Server) store(op, name, id string, source []byte, seq, term *int64) (st
 			return 404, "", ""
 		}
 		delete(ix.docs, id)
+		ix.gone[id] = old.version + 1
 		s.seq++
 		return 200, "", ""
 	}
@@ -104,13 +114,20 @@ func (s *Server) store(op, name, id string, source []byte, seq, term *int64) (st
 	if err != nil {
 		return 400, "document_parsing_exception", err.Error()
 	}
-	d := &doc{version: 1, source: json.RawMessage(bytes.Clone(source)), fields: fields}
+	d := &doc{writes: 1, version: ix.gone[id], source: json.RawMessage(bytes.Clone(source)), fields: fields}
 	status = 201
 	if old := ix.docs[id]; old != nil {
 		if op == "create" {
 			return 409, "version_conflict_engine_exception", "[" + id + "]: document already exists"
 		}
-		d.version, status = old.version+1, 200
+		d.writes, d.version, status = old.writes+1, old.version, 200
+	}
+	if a.Version > 0 && a.Version < d.version {
+		return 409, "version_conflict_engine_exception", "[" + id + "]: version conflict, current version is higher"
+	}
+	d.version = max(d.version+1, 1)
+	if a.Version > 0 {
+		d.version = a.Version
 	}
 	s.seq++
 	d.seq = s.seq

@@ -22,14 +22,15 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 		indices = p[0]
 	}
 	var q struct {
-		Query  any    `json:"query"`
-		Size   *int   `json:"size"`
-		ID     string `json:"id"`
-		Source any    `json:"_source"`
-		Seq    bool   `json:"seq_no_primary_term"`
-		Sort   []any  `json:"sort"`
-		After  []any  `json:"search_after"`
-		PIT    *struct {
+		Query   any    `json:"query"`
+		Size    *int   `json:"size"`
+		ID      string `json:"id"`
+		Source  any    `json:"_source"`
+		Seq     bool   `json:"seq_no_primary_term"`
+		Version bool   `json:"version"`
+		Sort    []any  `json:"sort"`
+		After   []any  `json:"search_after"`
+		PIT     *struct {
 			ID string `json:"id"`
 		} `json:"pit"`
 		Slice *struct{ ID, Max int } `json:"slice"`
@@ -99,6 +100,9 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 		}
 		if q.Seq {
 			h["_seq_no"], h["_primary_term"] = f.d.seq, 1
+		}
+		if q.Version {
+			h["_version"] = f.d.version
 		}
 		hits = append(hits, h)
 	}

@@ -58,10 +58,12 @@ type index struct {
 	mappings map[string]any
 	docs     map[string]*doc
 	seen     map[string]*doc
+	gone     map[string]int64 // versions of deletions
 }
 
 type doc struct {
 	seq     int64
+	writes  int64
 	version int64
 	source  json.RawMessage
 	fields  map[string]any
@@ -143,10 +145,10 @@ func (s *Server) Requests(containing string) []string {
 	return out
 }
 
-// Doc is a stored document. Version counts how often it was written.
+// Doc is a stored document. Writes counts how often it was written.
 type Doc struct {
 	Index, ID string
-	Version   int64
+	Writes    int64
 	Source    json.RawMessage
 	// Fields are the leaves of the document by their full names; values are strings,
 	// booleans, json.Number, or lists of such.
@@ -161,7 +163,7 @@ func (s *Server) Docs(pattern string) []Doc {
 	var out []Doc
 	for _, name := range s.match(pattern) {
 		for id, d := range s.indices[name].docs {
-			out = append(out, Doc{name, id, d.version, d.source, d.fields})
+			out = append(out, Doc{name, id, d.writes, d.source, d.fields})
 		}
 	}
 	slices.SortFunc(out, func(a, b Doc) int { return strings.Compare(a.Index+"\x00"+a.ID, b.Index+"\x00"+b.ID) })
@@ -183,6 +185,14 @@ func (s *Server) CloseIndex(name string) {
 		s.closed = map[string]bool{}
 	}
 	s.closed[name] = true
+}
+
+// DropIndex deletes an index; a new one numbers its writes from 1 again.
+func (s *Server) DropIndex(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.indices, name)
+	s.seq = 0
 }
 
 // match returns the names of indices that match patterns separated by commas, sorted. A pattern after "-" excludes.
@@ -363,7 +373,7 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 		s.make(last)
 		return 200, object{"acknowledged": true, "index": last}
 	case is("PUT", "*", "_doc", "*"):
-		status, typ, reason := s.store("index", p[0], last, body, nil, nil)
+		status, typ, reason := s.store("index", action{Index: p[0], ID: last}, body)
 		if status >= 300 {
 			return status, failure(status, typ, reason)
 		}
@@ -408,7 +418,7 @@ func changed(prefix string, old, more object) string {
 
 // make creates an index with the mapping of the template that matches.
 func (s *Server) make(name string) *index {
-	ix := &index{docs: map[string]*doc{}, seen: map[string]*doc{}, mappings: object{}}
+	ix := &index{docs: map[string]*doc{}, seen: map[string]*doc{}, gone: map[string]int64{}, mappings: object{}}
 	best := -1.0
 	for _, t := range s.templates {
 		patterns, _ := t["index_patterns"].([]any)

@@ -247,7 +247,7 @@ func Refresh(ctx context.Context, c *client.Client, prefix string, touched []str
 		"refresh indices",
 		nothing,
 		true,
-		func(context.Context) error { return nil },
+		Free,
 		map[string]int64{},
 	)
 }
@@ -288,9 +288,12 @@ func (g Generation) Other(m esmodel.DocHeader) bool {
 		m.Run.Generation != g.Generation
 }
 
-// Holder returns nil if the claims on what is sent or deleted are held. A temporary error is a
-// *client.TemporaryError.
-type Holder func(context.Context) error
+// Holder returns nil if the claims on what is sent or deleted are held, and no document up to that version was
+// sent under a later claim. A temporary error is a *client.TemporaryError.
+type Holder func(ctx context.Context, version int64) error
+
+// Free is the Holder of what needs no claim.
+func Free(context.Context, int64) error { return nil }
 
 // DeleteFound deletes the documents that a query finds and for which meant returns true, and counts them by
 // index.
@@ -304,7 +307,8 @@ func DeleteFound(
 ) error {
 	return c.Scan(ctx, client.ScanRequest{
 		Op: op, Indices: indices, Query: query,
-		Fields:    map[string]any{"_source": []string{"run", "fio.kind"}, "seq_no_primary_term": true},
+		Fields: map[string]any{"_source": []string{"run", "fio.kind"}, "seq_no_primary_term": true,
+			"version": true},
 		MayRepeat: true,
 	}, func(page []client.Hit) (err error) {
 		page = slices.DeleteFunc(page, func(h client.Hit) bool {
@@ -339,7 +343,9 @@ func DeleteHits(
 	p := c.Retrier(op, c.MaxWait)
 	for len(todo) > 0 {
 		var body []byte
+		var newest int64
 		for _, h := range todo {
+			newest = max(newest, h.Version)
 			body = append(body, `{"delete":{"_index":`...)
 			body = esmodel.AppendString(body, h.Index)
 			body = append(body, `,"_id":`...)
@@ -353,7 +359,7 @@ func DeleteHits(
 			body = append(body, "}}\n"...)
 		}
 		var items []client.BulkItem
-		err := hold(ctx)
+		err := hold(ctx, newest)
 		if err == nil {
 			r := client.BulkRequest{Op: op, Body: bytes.NewReader(body), Refresh: refresh}
 			items, err = c.Bulk(ctx, r, len(todo), func(i int) []byte { return []byte(todo[i].ID) }, nil)

@@ -104,7 +104,7 @@ func (m *Merge) States(ctx context.Context, c *client.Client, of int) ([]*State,
 	out := make([]*State, of)
 	for i := range out {
 		index, id := m.StateAt(replay.Slice{N: i + 1, Of: of})
-		source, err := Source(ctx, c, index, id)
+		source, _, err := Source(ctx, c, index, id)
 		if err != nil {
 			return nil, err
 		}
@@ -120,18 +120,20 @@ func (m *Merge) States(ctx context.Context, c *client.Client, of int) ([]*State,
 	return out, nil
 }
 
-// Source returns the current source of a document, even before a refresh; nil if it does not exist.
-func Source(ctx context.Context, c *client.Client, index, id string) ([]byte, error) {
+// Source returns the current source of a document, even before a refresh, and its sequence number; nil if it
+// does not exist.
+func Source(ctx context.Context, c *client.Client, index, id string) ([]byte, int64, error) {
 	var reply struct {
+		Seq    int64           `json:"_seq_no"`
 		Source json.RawMessage `json:"_source"`
 	}
 	err := c.Call(ctx, client.Request{Op: "read " + index + "/" + id, Method: http.MethodGet,
 		Path: client.Path(index) + "/_doc" + client.Path(id)}, &reply)
 	var refused *client.RefusedError
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound && refused.Absent {
-		return nil, nil
+		return nil, 0, nil
 	}
-	return reply.Source, err
+	return reply.Source, reply.Seq, err
 }
 
 // query matches the documents with one of the scopes.
@@ -185,5 +187,5 @@ func (m *Merge) Drop(ctx context.Context, c *client.Client) error {
 		func(d esmodel.DocHeader) bool {
 			return d.Key() == esmodel.RunKey{Run: m.Run.ID, Kind: m.Run.Kind.String()} && d.Run.Generation == ""
 		},
-		func(context.Context) error { return nil }, map[string]int64{})
+		indices.Free, map[string]int64{})
 }

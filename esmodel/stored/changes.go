@@ -60,7 +60,7 @@ func StoreChanges(ctx context.Context, c *client.Client, prefix string, metrics 
 	}
 	counts := map[string]int64{}
 	err = indices.DeleteHits(ctx, c, "delete change points that no longer hold", slices.Collect(maps.Values(there)),
-		true, func(context.Context) error { return nil }, counts)
+		true, indices.Free, counts)
 	for _, n := range counts {
 		deleted += int(n)
 	}

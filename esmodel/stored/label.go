@@ -133,7 +133,7 @@ func labelPage(ctx context.Context, c *client.Client, op string, page []client.H
 	if len(todo) == 0 {
 		return 0, false, nil
 	}
-	if err = hold(ctx); err != nil {
+	if err = hold(ctx, 0); err != nil { // each is changed in the version that was read
 		return 0, false, err
 	}
 	items, err := c.Bulk(ctx, client.BulkRequest{Op: op, Body: bytes.NewReader(body), Refresh: true}, len(todo),

@@ -360,9 +360,20 @@ func (all claims) take(ctx context.Context, keys map[esmodel.RunKey]bool,
 	return nil
 }
 
-func (all claims) hold(ctx context.Context) error {
+// hold is an indices.Holder. The document of that version may be of any of the claims.
+func (all claims) hold(ctx context.Context, version int64) error {
+	var highest int64
 	for _, k := range all {
 		if err := k.Hold(ctx); err != nil {
+			return err
+		}
+		highest = max(highest, k.Fence())
+	}
+	if version <= highest {
+		return nil
+	}
+	for _, k := range all {
+		if err := k.Outrank(ctx, version); err != nil {
 			return err
 		}
 	}

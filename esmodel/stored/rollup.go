@@ -39,6 +39,6 @@ func finished(ctx context.Context, c *client.Client, prefix string, k *claim.Cla
 		return nil, err
 	}
 	generation, made := counted.Counted()
-	_, err = indices.Commit(ctx, c, prefix, generation, made, nil, nil, k.Hold)
+	_, err = indices.Commit(ctx, c, prefix, generation, made, nil, nil, k.HoldAbove)
 	return esmodel.WithRollUp(doc, "", esmodel.StatusComplete), err
 }
