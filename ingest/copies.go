@@ -18,46 +18,97 @@ import (
 // number or in another folder. Equal logs of several threads of one folder, or of several hosts, are all counted,
 // with a warning if no fio JSON has their totals.
 
-// copySuffix matches endings that people and logrotate give to copies.
-var copySuffix = lazyregexp.New(`^(.*?)\.?(bak\d*|old\d*|orig|backup|copy|prev|save|saved|tmp|\d{1,3})$`)
+// copySuffix matches endings that people, logrotate and programs that copy files give to copies.
+var copySuffix = lazyregexp.New(`^(.*?)\.?(bak\d*|old\d*|orig|backup|copy|prev|save|saved|tmp|part|partial|filepart|` +
+	`crdownload|txt|\d{1,3})$`)
 
-// dropCopies recognizes the endings of copies, which are not hosts: x.log.bak is an older x.log, and left out, if that
-// is there; else it is x.log. A host in fio's JSON stays one.
+// rsyncSuffix is what rsync appends to the name of a file, after a dot before it, until the copy is complete.
+var rsyncSuffix = lazyregexp.New(`^(?:.*\.)?([A-Za-z0-9]{6})$`)
+
+// copyOf returns the ending of a log's name that makes it a copy, which is then part of its Host, and the name of the
+// log that it is a copy of.
+func copyOf(l *Source) (original, suffix string) {
+	base, hidden := strings.CutPrefix(uncompressed(l.Base), ".")
+	form := copySuffix
+	if hidden {
+		form = rsyncSuffix
+	}
+	if m := form().FindStringSubmatch(l.Name.Host); m != nil {
+		suffix = m[len(m)-1]
+	}
+	if suffix == "" && !hidden {
+		return "", ""
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(base, suffix), "."), suffix
+}
+
+// dropCopies recognizes the names of copies, whose endings are not hosts: x.log.bak or .x.log.AbC123 is a copy of x.log,
+// and left out, if that is there; else it is x.log. A host in fio's JSON stays one.
 func (d *discovery) dropCopies(in *Input) {
 	names := map[string]bool{}
 	for _, l := range in.Logs {
 		names[filepath.Join(filepath.Dir(l.Path), uncompressed(l.Base))] = true
 	}
-	var kept []*Source
-	for _, l := range in.Logs {
-		path := filepath.Join(filepath.Dir(l.Path), uncompressed(l.Base))
+	in.Logs = slices.DeleteFunc(in.Logs, func(l *Source) bool {
 		host := l.Name.Host
-		m := copySuffix().FindStringSubmatch(host)
-		if m == nil || numeric(host) && strings.Count(host, ".") == 3 ||
-			slices.ContainsFunc(in.Metas, func(m *fiojson.Document) bool {
-				return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return e.Host == host })
-			}) {
-			kept = append(kept, l)
-			continue
+		original, suffix := copyOf(l)
+		if original == "" || numeric(host) && strings.Count(host, ".") == 3 || in.knowsHost(host) {
+			return false
 		}
-		original := strings.TrimSuffix(strings.TrimSuffix(path, m[2]), ".")
+		path := filepath.Join(filepath.Dir(l.Path), original)
 		switch {
-		case names[original]:
-			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: by its name an older copy of %s; not used",
-				errs.Printable(l.Path), errs.Printable(original)))
-			in.Ignored = append(in.Ignored, errs.Printable(l.Path)+": by its name an older copy of "+
-				""+errs.Printable(original))
-		case m[1] == "":
+		case names[path]:
+			why := fmt.Sprintf("%s: by its name an older or incomplete copy of %s; not used", errs.Printable(l.Path),
+				errs.Printable(path))
+			in.Warnings, in.Ignored = append(in.Warnings, why), append(in.Ignored, why)
+			return true
+		case suffix != "" && host == suffix:
 			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: %q looks like the suffix of a copy, not like a host "+
 				"name", errs.Printable(l.Path), host))
 			l.Host = strings.TrimPrefix(l.Host, host)
 			l.Name.Host = ""
-			kept = append(kept, l)
-		default: // a host's name may end so
-			kept = append(kept, l)
+			if strings.HasPrefix(l.Base, ".") {
+				l.Name.Prefix = strings.TrimPrefix(l.Name.Prefix, ".")
+			}
+		}
+		return false // a host's name may end so
+	})
+}
+
+// knowsHost reports whether fio's JSON has a host of that very name.
+func (in *Input) knowsHost(host string) bool {
+	return slices.ContainsFunc(in.Metas, func(m *fiojson.Document) bool {
+		return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return e.Host == host })
+	})
+}
+
+// dropBeginnings drops logs that are the beginning of another log of that thread: copies that are not complete. The
+// logs of two hosts may begin alike where devices are simulated, but not end within a line.
+func (in *Input) dropBeginnings() {
+	threads := map[Name][]*Source{}
+	for _, l := range in.Logs {
+		if l.Size > 0 && l.Path != stdin {
+			thread := Name{Kind: l.Name.Kind, Hist: l.Name.Hist, Job: l.Name.Job}
+			threads[thread] = append(threads[thread], l)
 		}
 	}
-	in.Logs = kept
+	in.Logs = slices.DeleteFunc(in.Logs, func(l *Source) bool {
+		compared := 0
+		for _, o := range threads[Name{Kind: l.Name.Kind, Hist: l.Name.Hist, Job: l.Name.Job}] {
+			if o.Size <= l.Size || l.Host != "" && in.knowsHost(l.Host) || compared == maxCompared {
+				continue
+			}
+			compared++
+			if hosts := l.Host != o.Host && l.Host != "" && o.Host != ""; !source.IsBeginning(l.Path, o.Path, hosts) {
+				continue
+			}
+			why := fmt.Sprintf("%s: the beginning of %s, an incomplete copy; counted once", errs.Printable(l.Path),
+				errs.Printable(o.Path))
+			in.Warnings, in.Ignored = append(in.Warnings, why), append(in.Ignored, why)
+			return true
+		}
+		return false
+	})
 }
 
 // dropEqual drops repeated logs from all runs.
@@ -69,6 +120,7 @@ func (d *discovery) dropEqual(runs []*Input) {
 	}
 	bySize := map[int64][]seen{}
 	for _, in := range runs {
+		in.dropBeginnings()
 		var kept []*Source
 		var twins []string
 		for _, l := range byLink(in.Logs) {

@@ -276,7 +276,7 @@ func writes(m *fiojson.Document, e *fiojson.Entry, n Name) bool {
 		option = "write_hist_log"
 	}
 	v, ok := m.Option(e, option)
-	return ok && v != "" && filepath.Base(v) == n.Prefix || v == "" && e.JobName == n.Prefix
+	return ok && v != "" && filepath.Base(v) == n.Prefix || v == "" && filepath.Base(e.JobName) == n.Prefix
 }
 
 // namedAfter reports whether the document's file is named after the logs: CBT writes output.0_clat_hist.1.log.HOST
@@ -634,27 +634,52 @@ func (m *matcher) withoutLogs(sets []*set) {
 			if n := e.Mixed.Kind[name.Kind].N; n > 0 {
 				ios = append(ios, fmt.Sprintf("%d I/Os", n))
 			}
-			prefix, _ := meta.Option(e, option)
-			wrote := prefix != "" || slices.ContainsFunc(m.logs, func(l *Log) bool {
-				return l.Meta == meta && writes(meta, e, l.Source.Name)
-			})
+			wrote, may := m.wrote(meta, e, name.Hist, option)
 			exists := slices.ContainsFunc(m.in.siblings, func(o *Source) bool {
 				return o.Name.like(name) && writes(meta, e, o.Name) &&
 					(o.Host == "" || e.Host == "" || sameHost(o.Host, e.Host))
 			})
-			if m.unsure[meta] || m.logged[e] || len(ios) == 0 || !wrote || exists {
-				continue
-			}
-			if slices.Contains(hosts[meta], e.Host) {
+			switch {
+			case m.unsure[meta] || m.logged[e] || len(ios) == 0 || exists || !wrote && !may:
+			case !wrote:
+				m.warn("%s: job %q has no log here, though other jobs have one: if it wrote a log, its %s are missing; "+
+					"pass the job file", errs.Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
+			case slices.Contains(hosts[meta], e.Host):
 				m.in.NoLog = append(m.in.NoLog, NoLog{meta, e})
 				m.warn("%s: job %q has no log here: its %s are missing",
 					errs.Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
-			} else {
+			default:
 				m.warn("%s: job %q of host %q has no log here: its %s are missing",
 					errs.Printable(meta.Path), e.JobName, e.Host, strings.Join(ios, " and "))
 			}
 		}
 	}
+}
+
+// wrote reports whether a job wrote logs: by the document, a log that is its, or a section of its name. may means that
+// it may have: versions of fio before 3.37 leave options without a value out of JSON, and other jobs have logs without
+// the option.
+func (m *matcher) wrote(meta *fiojson.Document, e *fiojson.Entry, hist bool, option string) (wrote, may bool) {
+	if _, ok := meta.Option(e, option); ok {
+		return true, false
+	}
+	for _, j := range m.in.JobFiles {
+		for i := range j.Sections {
+			if s := j.Sections[i]; cmp.Or(s.Options["name"], s.Name) == e.JobName {
+				return s.WritesLogs(hist), false
+			}
+		}
+	}
+	for _, l := range m.logs {
+		if l.Meta == meta && writes(meta, e, l.Source.Name) {
+			return true, false
+		}
+		if l.Meta == meta && l.Entry != nil {
+			_, given := meta.Option(l.Entry, option)
+			may = may || !given
+		}
+	}
+	return false, may && hist && meta.Milliseconds(e, "log_hist_msec") > 0
 }
 
 // jobFileOf finds the set's job file: each log has a section that writes it, each section that writes logs has them,

@@ -81,8 +81,6 @@ func TestBadInput(t *testing.T) {
 			want: []string{"wrap"}, rest: 1},
 		{name: "direction 3", data: third(field(1, "3")), at: ".log:3:", want: []string{"direction"}, rest: 1},
 		{name: "a cut last line", data: good[:len(good)-2000], at: ".log:20:", want: []string{"cut"}, rest: 1},
-		{name: "crlf", data: bytes.ReplaceAll(good, []byte("\n"), []byte("\r\n")), at: ".log:1:",
-			want: []string{"CRLF"}, rest: -1},
 		{name: "a byte-order mark", data: append([]byte("\xef\xbb\xbf"), good...), at: ".log:1:",
 			want: []string{"byte-order mark"}, rest: 1},
 		{name: "a 100 MB line", data: third(func([]byte) []byte {

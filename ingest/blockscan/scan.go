@@ -26,8 +26,8 @@ const Spare = 4
 // Largest is the largest count that is accepted.
 const Largest = 1<<44 - 1
 
-// Columns reads the columns at b[p:], p at least 8, and the newline after them, if they are byte for byte as fio
-// writes them: `c0, c1, ..., cN`, N+1 = len(index) = len(count). It returns the end of the line, the number n of
+// Columns reads the columns at b[p:], p at least 8, and the newline (or CRLF) after them, if they are byte for byte as
+// fio writes them: `c0, c1, ..., cN`, N+1 = len(index) = len(count). It returns the end of the line, the number n of
 // columns that are not 0, which are then in index[:n] and count[:n], and the sum of their counts. end is 0 for any
 // other line, and may be for one that ends within 48 bytes of the end of b. AVX2 needs capacity for Spare more
 // entries in both slices.
@@ -124,6 +124,9 @@ func Portable(b []byte, p int, index []uint16, count []float64) (end, n int, sum
 			if le.Uint16(b[p:p+2]) == 0x202C {
 				p += 2
 				break
+			}
+			if b[p] == '\r' { // fio on Windows
+				p++
 			}
 			if col != columns-1 || b[p] != '\n' || bad&highBits != 0 {
 				return 0, 0, 0

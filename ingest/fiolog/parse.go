@@ -153,11 +153,6 @@ func notNumber(line []byte, start, field, columns int) *lineError {
 		text = text[:n]
 	}
 	text = bytes.TrimRight(text, " \t")
-	if len(text) > 0 && &text[len(text)-1] == &line[len(line)-1] && text[len(text)-1] == '\r' && bytes.IndexByte(text,
-		'\r') == len(text)-1 {
-		return faultf("convert the log back with dos2unix, or copy it again in binary mode",
-			"the line ends in CRLF, which fio does not write: the log was converted on its way")
-	}
 	if i := bytes.IndexFunc(text, func(c rune) bool {
 		return c < ' ' && c != '\t' || c == 0x7F ||
 			c == utf8.RuneError

@@ -301,7 +301,7 @@ func (r *Reader) Stop() {
 	*r = Reader{name: r.name, err: fs.ErrClosed, line: r.line, geometry: r.geometry, columns: r.columns}
 }
 
-// takeLine returns the next line of buf without its end.
+// takeLine returns the next line of buf without its end, which is CRLF if fio ran on Windows.
 func (r *Reader) takeLine() []byte {
 	line := r.buf[r.pos:r.end]
 	r.pos = r.end
@@ -311,6 +311,9 @@ func (r *Reader) takeLine() []byte {
 		line = line[:n]
 	}
 	r.line++
+	if len(line) <= r.opt.MaxLine {
+		line = bytes.TrimSuffix(line, []byte{'\r'})
+	}
 	return line
 }
 

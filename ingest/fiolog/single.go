@@ -175,6 +175,8 @@ func scanSingle(b []byte, columns int, both bool) (io singleIO, n int) {
 			return io, 0
 		case b[p] == '\n' && col == columns-1:
 			return io, p + 1
+		case b[p] == '\r' && col == columns-1 && p+1 < len(b) && b[p+1] == '\n': // fio on Windows
+			return io, p + 2
 		case col == columns-1 || p+2 > len(b) || b[p] != ',' || b[p+1] != ' ':
 			return io, 0
 		}

@@ -105,6 +105,8 @@ func TestSingleLines(t *testing.T) {
 	}{
 		{"fio 3", "0, 100, 0, 4096\n0, 100, 1, 4096\n7, 20, 0, 512\n", fio3Grid,
 			"0 read 100:1 | 0 write 100:1 | 7 read 20:1"},
+		{"CRLF", "0, 100, 0, 4096\r\n0, 100, 1, 4096\r\n7, 20, 0, 512\r\n", fio3Grid,
+			"0 read 100:1 | 0 write 100:1 | 7 read 20:1"},
 		{"offset and priority", "5, 9, 2, 4096, 81920, 0x4001\n5, 9, 2, 4096, 0, 0\n", fio3Grid, "5 trim 9:2"},
 		{"time of issue", "5, 9, 1, 4096, 0, 0, 123456789\n", fio3Grid, "5 write 9:1"},
 		{"fio 2 counts microseconds", "1, 63, 0, 4096\n1, 70, 0, 4096\n", fio2, "1 read 63:1 70:1"},

@@ -40,6 +40,31 @@ func SameBytes(a, b string, ends bool) bool {
 	return same(x, y)
 }
 
+// IsBeginning reports whether file a holds the first bytes of file b, with cut only if a also ends within a line.
+func IsBeginning(a, b string, cut bool) bool {
+	x, err := os.Open(a)
+	if err != nil {
+		return false
+	}
+	defer x.Close()
+	info, err := x.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	if cut {
+		last := make([]byte, 1)
+		if n, _ := x.ReadAt(last, info.Size()-1); n == 0 || last[0] == '\n' {
+			return false
+		}
+	}
+	y, err := os.Open(b)
+	if err != nil {
+		return false
+	}
+	defer y.Close()
+	return same(x, io.LimitReader(y, info.Size()))
+}
+
 // SameContent reports whether two files hold the same, decompressed. Files that cannot be read are not the same.
 func SameContent(a, b string, stdin io.Reader) bool {
 	x, err := Open(a, stdin)
