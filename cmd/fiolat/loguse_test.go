@@ -42,7 +42,7 @@ func TestLogUses(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, stdout, stderr := fiolat(t, nil, "inspect", "--format", "json", dir)
+			_, stdout, stderr := fiolat(t, nil, "inspect", "--log-hist-msec", "300", "--format", "json", dir)
 			var got struct {
 				Use []logUse `json:"use"`
 			}

@@ -73,6 +73,9 @@ func readHead(l *State) error {
 		}
 		d.win.waits = append(d.win.waits, stamped{time: l.now, ios: float64(r.IOs)})
 		l.Absolute = l.Absolute || r.Time > absoluteFrom
+		if n := len(d.win.waits); d.win.h == 0 && n >= headRecords && n&(n-1) == 0 {
+			d.win.told = d.lengths(l.Absolute).tells()
+		}
 		if l.keepHead {
 			l.head.Add(r, l.Lines)
 			if room -= recordRoom + len(r.Index); room < 0 && !l.Pipe {
@@ -306,8 +309,8 @@ func (l *State) option(name string) (int64, string) {
 	return 0, ""
 }
 
-// IntervalAssumed is the IntervalHow of a log whose window length is unknown: each of its directions
-// has one record, with an absolute stamp.
+// IntervalAssumed is the IntervalHow of a log whose window length is unknown: each of its directions has one record,
+// with an absolute stamp.
 const IntervalAssumed = "assumed"
 
 // Begin ends the reading of the head. It determines where the windows of the log's directions begin,
@@ -330,23 +333,20 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 			w.soonest = never
 		}
 	}
-	unknown := l.IntervalHow == "" && l.window() == 0
 	for i := range l.dirs {
 		d := &l.dirs[i]
 		w := &d.win
 		if len(w.waits) == 0 {
 			continue
 		}
-		if d.verdict.repair {
-			for n := len(w.waits) - 1; n > 1; n-- {
-				w.waits[n].ios -= w.waits[n-2].ios
-			}
+		for n := len(w.waits) - 1; n > 1; n-- {
+			w.waits[n].ios = d.headIOs(n, d.verdict.repair)
 		}
 		if w.soonest != never {
 			l.bound(fiolog.Direction(i))
 		}
 		fixed := *w
-		fixed.fix(l.fallback())
+		fixed.fix()
 		if l.otherClock(fixed.latest, fixed.h) {
 			w.soonest, fixed.b = never, fixed.latest
 		}
@@ -360,11 +360,8 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 		l.Interval = max(l.Interval, time.Duration(fixed.h))
 		ok = true
 	}
-	switch {
-	case unknown && l.Interval > 0: // each direction has one record
+	if l.IntervalHow == "" && l.Interval > 0 {
 		l.IntervalHow = IntervalAssumed
-	case l.IntervalHow == "":
-		l.IntervalHow = "median spacing"
 	}
 	for i := range l.dirs {
 		d := &l.dirs[i]
@@ -373,7 +370,7 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 		}
 		if w := &d.win; w.decided(l.now) { // records need not wait again
 			w.waits = w.waits[:min(len(w.waits), headRecords)]
-			w.fix(0)
+			w.fix()
 		}
 		d.win.waits, d.lag, d.last = nil, fiolog.Lag{}, 0
 	}

@@ -4,7 +4,6 @@ package logs
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -226,7 +225,6 @@ type direction struct {
 	record      stamped // scratch
 	seen        bool    // it has had a record
 	records     int64
-	since       int64         // records of the log before the first that waits
 	equal       int64         // records with equal timestamps
 	ios         float64       // as logged, after repair
 	ns          float64       // sum of the latencies of single I/Os
@@ -358,7 +356,7 @@ func (l *State) feed(r *fiolog.Record) error {
 			// Quanta from 32 windows before are not held back for a direction that has not begun.
 			d.first0 = slices.Clone(r.Index)
 			l.bound(r.Dir)
-			w.soonest = max(w.soonest, r.Time*msec-headRecords*cmp.Or(w.h, l.fallback()))
+			w.soonest = max(w.soonest, r.Time*msec-headRecords*l.length())
 		}
 	}
 	d.last = r.Time
@@ -428,9 +426,6 @@ func (l *State) feed(r *fiolog.Record) error {
 			return err
 		}
 	} else {
-		if len(d.win.waits) == 0 {
-			d.since, _ = l.sums()
-		}
 		*c = c.Clone()
 		d.win.waits = append(d.win.waits, d.record)
 	}
@@ -438,30 +433,13 @@ func (l *State) feed(r *fiolog.Record) error {
 		if len(l.dirs[i].win.waits) == 0 {
 			continue
 		}
-		if l.borrowSpacing(&l.dirs[i]); l.dirs[i].win.decided(l.now) {
+		if l.dirs[i].win.decided(l.now) {
 			if err := l.fixWindows(fiolog.Direction(i)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// borrowSpacing gives a direction with few records, which wait, the window length of another one: fio has one
-// log_hist_msec for all, and waiting for 32 records would hold up all quanta.
-func (l *State) borrowSpacing(d *direction) {
-	if d.win.h > 0 {
-		return
-	}
-	if records, _ := l.sums(); records-d.since < maxHead {
-		return
-	}
-	for i := range l.dirs {
-		if w := &l.dirs[i].win; w.known {
-			d.win.h, d.win.exact = w.h, w.exact
-			return
-		}
-	}
 }
 
 // place passes a record to the windows of its direction. With --record-time start they only look for lost records.
@@ -477,7 +455,7 @@ func (l *State) place(i fiolog.Direction, r *stamped) error {
 // fixWindows fixes where the windows of a direction lie and places the records that waited for that.
 func (l *State) fixWindows(i fiolog.Direction) error {
 	d := &l.dirs[i]
-	d.win.fix(l.fallback())
+	d.win.fix()
 	waits := d.win.waits
 	d.win.waits = nil
 	for k := range waits {
@@ -486,24 +464,6 @@ func (l *State) fixWindows(i fiolog.Direction) error {
 		}
 	}
 	return nil
-}
-
-// fallback returns the length of a window in ns where a single record leaves it open: another direction's,
-// or the usual second.
-func (l *State) fallback() int64 {
-	return cmp.Or(l.window(), 1000*msec)
-}
-
-// window returns the length of the windows in ns if any direction determines it, else 0.
-func (l *State) window() int64 {
-	for i := range l.dirs {
-		if w := &l.dirs[i].win; w.h > 0 {
-			return w.h
-		} else if s := w.spacing(); s > 0 {
-			return s
-		}
-	}
-	return 0
 }
 
 func (l *State) emit(d fiolog.Direction, line int64, place func(func(portion))) error {
@@ -593,13 +553,13 @@ func (l *State) mark(unseen bool) int64 {
 			mark = min(mark, l.Start-l.shift)
 		case l.EOF || l.DirInfo[i].KnownIdle:
 		case l.head.Of[i] > 0:
-			mark = min(mark, d.floor, l.now-headRecords*l.fallback())
+			mark = min(mark, d.floor, l.now-headRecords*l.length())
 		case unseen && !l.fileEOF:
 			read := l.now
 			if l.head.Records > 0 {
 				read = l.head.Latest * msec
 			}
-			mark = min(mark, d.floor, read-headRecords*l.fallback())
+			mark = min(mark, d.floor, read-headRecords*l.length())
 		}
 	}
 	if mark == math.MaxInt64 {

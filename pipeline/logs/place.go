@@ -2,7 +2,6 @@ package logs
 
 import (
 	"math"
-	"slices"
 
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
@@ -13,6 +12,9 @@ const (
 	msec = int64(1e6) // ns
 
 	farPast = math.MinInt64 / 4 // a time before all others, with room to subtract from
+
+	// usualLength is log_hist_msec in ns where nothing tells it.
+	usualLength = 1000 * msec
 
 	// headRecords is how many records of a direction determine where its windows lie.
 	headRecords = 32
@@ -57,7 +59,8 @@ func (r *stamped) many() bool { return r.ios > 1 }
 // flight; the next three closed at once with one I/O each, catching up.
 type windows struct {
 	h     int64 // ns
-	exact bool  // h is an option of the job's, or steady
+	exact bool  // h is known: an option of the job's, or what the stamps tell
+	told  bool  // the records waiting tell h
 	begin int64 // the windows start no earlier: the job's start; farPast if unknown
 	// soonest is when the first I/O can complete; never if that is unknown, or if the job paces its I/Os, so that the
 	// latest B is as likely as any.
@@ -106,45 +109,28 @@ func (w *windows) openBefore(r *stamped, n, prev int64) int64 {
 	return prev - (n+1)*w.h + msec
 }
 
-// spacing returns the median distance of the waiting records, which stands in for an unknown h; for a single record the
-// time since the job's start; 0 if that is not known either.
-func (w *windows) spacing() int64 {
-	if len(w.waits) == 0 {
-		return 0
-	}
-	if len(w.waits) == 1 {
-		if w.begin == farPast {
-			return 0
-		}
-		return w.waits[0].time - w.begin
-	}
-	gaps := make([]int64, 0, headRecords)
-	for i := 1; i < len(w.waits); i++ {
-		gaps = append(gaps, w.waits[i].time-w.waits[i-1].time)
-	}
-	slices.Sort(gaps)
-	return gaps[len(gaps)/2]
-}
-
-// steady reports whether h, the median distance of the waiting records, is log_hist_msec: it is a multiple of 50 ms,
-// and nine of ten records lie where windows of that length end, without drifting away from there. Some may be lost.
-func (w *windows) steady() bool {
+// steady reports whether windows of length h, in ns, explain the records waiting, of which some may be lost: it is a
+// multiple of 50 ms, and nine of ten records lie where such windows end, without drifting away from there.
+func (w *windows) steady(h int64) bool {
 	const few = 8
-	if len(w.waits) < few || w.h < 50*msec || w.h%(50*msec) != 0 {
+	if len(w.waits) < few || h < 50*msec || h%(50*msec) != 0 {
 		return false
 	}
-	on, drift := 0, w.h
-	begin, _ := w.opening()
+	on, drift := 0, h
+	begin := w.waits[0].time
 	for n, r := range w.waits {
-		late := (r.time - begin) % w.h
-		if late < w.h/4 {
+		begin = min(begin, r.time-int64(n+1)*h)
+	}
+	for n, r := range w.waits {
+		late := (r.time - begin) % h
+		if late < h/4 {
 			on++
 		}
 		if n >= len(w.waits)/2 {
 			drift = min(drift, late)
 		}
 	}
-	return 10*on >= 9*len(w.waits) && drift <= w.h/100
+	return 10*on >= 9*len(w.waits) && drift <= h/100
 }
 
 // decided reports whether no later record can change b, given that the log has come to the time now: a record n < 32
@@ -153,18 +139,17 @@ func (w *windows) decided(now int64) bool {
 	if len(w.waits) == 0 {
 		return false
 	}
+	if w.h == 0 {
+		return w.told || len(w.waits) >= maxLengthRecords
+	}
 	latest, sure := w.opening()
-	return len(w.waits) >= headRecords || w.h > 0 && now-headRecords*w.h >= latest && (sure || w.soonest == never)
+	return len(w.waits) >= headRecords || now-headRecords*w.h >= latest && (sure || w.soonest == never)
 }
 
-// fix fixes b and, if h is not known, h from the spacing or else fallback.
-func (w *windows) fix(fallback int64) {
+// fix fixes b and, if nothing tells h, that to the usual second.
+func (w *windows) fix() {
 	if w.h == 0 {
-		w.h = w.spacing()
-		w.exact = w.steady()
-	}
-	if w.h == 0 && len(w.waits) == 1 {
-		w.h = fallback
+		w.h = usualLength
 	}
 	latest, sure := w.opening()
 	w.latest, w.least = max(w.begin, latest), farPast

@@ -104,7 +104,7 @@ func placeAll(records []rec, h, begin, soonest int64) (out []span) {
 		}
 	}
 	flush := func() {
-		w.fix(1000 * msec)
+		w.fix()
 		for i := range w.waits {
 			w.place(&w.waits[i], emit)
 		}

@@ -187,6 +187,7 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	if err := p.findGeometry(); err != nil {
 		return nil, err
 	}
+	logs.FindLengths(p.logs, p.warn)
 	if err := p.findStarts(ctx); err != nil {
 		return nil, err
 	}
@@ -386,7 +387,7 @@ func (p *Plan) makeGrid() error {
 		for _, l := range p.logs {
 			interval = max(interval, int64(l.Interval))
 		}
-		interval = max((interval+int64(time.Second)-1)/int64(time.Second), 1) * int64(time.Second)
+		interval = max(time.Duration(interval).Round(time.Second), time.Second).Nanoseconds()
 		if p.cfg.WholeRun {
 			interval = p.Run.EvenInterval(interval)
 		}
