@@ -267,6 +267,7 @@ func readSettings(run *pipeline.Run, m map[string]any) error {
 		By, SLA                                                 []string
 		Coarseness                                              int
 		LogHistMsec                                             int64 `json:"log_hist_msec"`
+		FioVersion                                              int   `json:"fio_version"`
 		Restore                                                 bool
 		SkipBad                                                 bool `json:"skip_bad"`
 		Offsets                                                 map[string]string
@@ -282,6 +283,7 @@ func readSettings(run *pipeline.Run, m map[string]any) error {
 		By:          doc.By,
 		Coarseness:  doc.Coarseness,
 		LogHistMsec: doc.LogHistMsec,
+		FioVersion:  doc.FioVersion,
 		Repair:      doc.Repair,
 		Restore:     doc.Restore,
 		SkipBad:     doc.SkipBad,

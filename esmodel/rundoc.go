@@ -413,7 +413,8 @@ func settings(run *pipeline.Run) map[string]any {
 	s := run.Settings
 	m := map[string]any{
 		"interval": s.Interval.String(), "grid": s.Grid, "align": s.Align, "record_time": s.RecordTime,
-		"coarseness": s.Coarseness, "log_hist_msec": s.LogHistMsec, "repair": s.Repair, "restore": s.Restore,
+		"coarseness": s.Coarseness, "log_hist_msec": s.LogHistMsec,
+		"fio_version": s.FioVersion, "repair": s.Repair, "restore": s.Restore,
 		"skip_bad": s.SkipBad, "kind": s.Kind.String(),
 	}
 	var wanted []string

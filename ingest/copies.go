@@ -42,8 +42,8 @@ func copyOf(l *Source) (original, suffix string) {
 	return strings.TrimSuffix(strings.TrimSuffix(base, suffix), "."), suffix
 }
 
-// dropCopies recognizes the names of copies, whose endings are not hosts: x.log.bak or .x.log.AbC123 is a copy of x.log,
-// and left out, if that is there; else it is x.log. A host in fio's JSON stays one.
+// dropCopies recognizes the names of copies, whose endings are not hosts: x.log.bak or .x.log.AbC123 is a copy of
+// x.log, and left out, if that is there; else it is x.log. A host in fio's JSON stays one.
 func (d *discovery) dropCopies(in *Input) {
 	names := map[string]bool{}
 	for _, l := range in.Logs {

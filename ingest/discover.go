@@ -38,6 +38,9 @@ type Source struct {
 	ModTime time.Time
 	// Host is the name's host suffix, or the folder's (clients/HOST); "": unknown.
 	Host string
+	// Unnamed means that the name does not tell what kind of log it is. Only its first line tells whether it holds
+	// histograms, as Name.Hist has it, or single I/Os.
+	Unnamed bool
 	// Extent is the part of the file that is meant; nil: all of it.
 	Extent *fiolog.Extent
 }
@@ -305,8 +308,8 @@ func (d *discovery) paths(paths []string) error {
 				return &errs.ParseError{File: stdin, Msg: "standard input can be read only once", Hint: "give `-` once"}
 			}
 			d.seen[stdin] = true
-			d.given.Logs = append(d.given.Logs, &Source{Path: stdin, Base: stdin, Name: Name{Kind: d.opt.Kind,
-				Hist: d.opt.Kind == fiolog.Clat}})
+			d.given.Logs = append(d.given.Logs, &Source{Path: stdin, Base: stdin, Unnamed: true,
+				Name: Name{Kind: d.opt.Kind, Hist: d.opt.Kind == fiolog.Clat}})
 			continue
 		}
 		info, err := d.files.Stat(path)
@@ -402,7 +405,7 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 			return nil
 		}
 	}
-	if !named { // a pipe, or a log by another name
+	if s.Unnamed = !named; s.Unnamed { // a pipe, or a log by another name
 		s.Name = Name{Prefix: uncompressed(s.Base), Kind: d.opt.Kind, Hist: d.opt.Kind == fiolog.Clat}
 	}
 	s.Host = s.Name.Host

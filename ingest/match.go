@@ -15,6 +15,7 @@ import (
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
+	"fiolat/ingest/source"
 	"fiolat/internal/errs"
 )
 
@@ -37,6 +38,9 @@ type Log struct {
 	// suffix of the compression, and as many folders before it as it takes.
 	LogName string
 	Start   Start
+	// SiblingUnit is the unit of latencies in ns that a histogram log beside it shows, if it is one of single I/Os
+	// without fio's JSON; else 0.
+	SiblingUnit int64
 	// Bad is why the log cannot be used, if that is known before it is read.
 	Bad *errs.ParseError
 
@@ -106,8 +110,45 @@ func Match(in *Input) ([]*Log, []string, error) {
 				"of the job that ended last; what others did is missing then", errs.Printable(l.Source.Path))
 		}
 	}
+	m.siblingUnits()
 	m.logNames()
 	return m.logs, m.warnings, nil
+}
+
+// siblingUnits finds the unit of latencies for logs of single I/Os without fio's JSON, in histogram logs beside them.
+func (m *matcher) siblingUnits() {
+	units := map[string]int64{} // by folder
+	for _, l := range m.logs {
+		if l.Meta != nil || l.Source.Name.Hist {
+			continue
+		}
+		dir := filepath.Dir(l.Source.Path)
+		if _, ok := units[dir]; !ok {
+			units[dir] = 0
+			for _, o := range m.in.siblings {
+				if o.Name.Hist && filepath.Dir(o.Path) == dir && units[dir] == 0 {
+					units[dir] = unitOf(o.Path)
+				}
+			}
+		}
+		l.SiblingUnit = units[dir]
+	}
+}
+
+// unitOf returns the unit of latencies in ns of a histogram log; 0 if its first line does not tell.
+func unitOf(path string) int64 {
+	in, err := source.Open(path, nil)
+	if err != nil {
+		return 0
+	}
+	defer in.Close()
+	r := fiolog.NewReader(in, path, fiolog.ReaderOptions{})
+	defer r.Stop()
+	if _, err := r.Next(); err != nil {
+		return 0
+	}
+	g, _ := r.Geometry()
+	return g.Unit
 }
 
 func prefixed(path string, msgs []string) (out []string) {
@@ -642,8 +683,8 @@ func (m *matcher) withoutLogs(sets []*set) {
 			switch {
 			case m.unsure[meta] || m.logged[e] || len(ios) == 0 || exists || !wrote && !may:
 			case !wrote:
-				m.warn("%s: job %q has no log here, though other jobs have one: if it wrote a log, its %s are missing; "+
-					"pass the job file", errs.Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
+				m.warn("%s: job %q has no log here, though other jobs have one: if it wrote a log, its %s are "+
+					"missing; pass the job file", errs.Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
 			case slices.Contains(hosts[meta], e.Host):
 				m.in.NoLog = append(m.in.NoLog, NoLog{meta, e})
 				m.warn("%s: job %q has no log here: its %s are missing",

@@ -108,6 +108,7 @@ func (g *generation) settings(s *Settings) {
 	}
 	g.add("setting.coarseness").number(int64(s.Coarseness))
 	g.add("setting.log-hist-ms").number(s.LogHistMsec)
+	g.add("setting.fio-version").number(int64(s.FioVersion))
 	g.add("setting.repair").string(s.Repair)
 	g.add("setting.restore").bool(s.Restore)
 	g.add("setting.skip-bad").bool(s.SkipBad)

@@ -57,6 +57,7 @@ setting.percentile 50
 setting.percentile 99.9
 setting.coarseness -1
 setting.log-hist-ms 100
+setting.fio-version 0
 setting.repair "auto"
 setting.restore true
 setting.skip-bad false

@@ -209,6 +209,7 @@ type Settings struct {
 	Percentiles []float64
 	Coarseness  int // -1: the logs' own
 	LogHistMsec int64
+	FioVersion  int    // major version of the fio that wrote the logs, if nothing else tells it; 0: not given
 	Repair      string // auto, yes, no
 	Restore     bool
 	SkipBad     bool

@@ -15,6 +15,7 @@ import (
 
 	"fiolat/cmd/fiolat/shell"
 	"fiolat/cmd/fiolat/times"
+	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/alert"
 	"fiolat/internal/command"
@@ -37,7 +38,7 @@ func logFlags(by string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "interval", Category: catTime, Usage: "length of a quantum: `DURATION` such as 500ms, " +
 			"10s, 1m, or seconds; auto: the shortest from 1s to 600s that meets --accuracy; with percentiles run: " +
-			"all of the run (default: the logs' own spacing, rounded up to whole seconds)"},
+			"all of the run (default: the whole second nearest to log_hist_msec)"},
 		&cli.StringFlag{Name: "accuracy", Category: catTime, Value: "10%", Usage: "with --interval auto: confidence " +
 			"limits of the highest percentile within `PERCENT` of it, in nine of ten intervals"},
 		&cli.StringFlag{Name: "grid", Category: catTime, Value: "run", Usage: "quanta are counted from the run's " +
@@ -53,6 +54,8 @@ func logFlags(by string) []cli.Flag {
 		&cli.StringFlag{Name: "offsets", Category: catTime, Usage: "`FILE` of offsets, one HOST DURATION a line"},
 		&cli.Int64Flag{Name: "log-hist-msec", Category: catTime, Usage: "the job's log_hist_msec in `MS`, if neither " +
 			"fio's JSON nor a job file has it"},
+		&cli.StringFlag{Name: "fio-version", Category: catInput, Usage: "`VERSION` of the fio that wrote the logs (2 " +
+			"logs microseconds, 3 nanoseconds), if neither fio's JSON nor the logs tell it"},
 
 		&cli.StringFlag{Name: "percentiles", Category: catSplit, Value: "50,90,95,99,99.9",
 			Usage: "percentiles: a `LIST` of numbers from 0 to 100"},
@@ -181,6 +184,11 @@ func logOptions(c *cli.Context) (command.Logs, error) {
 	}
 	if s.LogHistMsec = c.Int64("log-hist-msec"); s.LogHistMsec < 0 || s.LogHistMsec > 1e9 {
 		bad.Add(errs.Usagef("--log-hist-msec %d: want a number of ms above 0", s.LogHistMsec))
+	}
+	if v := c.String("fio-version"); v != "" {
+		if s.FioVersion = fiojson.Major("fio-" + strings.TrimPrefix(v, "fio-")); s.FioVersion < 2 {
+			bad.Add(errs.Usagef("--fio-version %q: want a version such as 2.15 or 3.33", v))
+		}
 	}
 	if cfg.Workers < 0 {
 		bad.Add(errs.Usagef("--workers %d: want 1 or more", cfg.Workers))

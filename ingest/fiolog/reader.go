@@ -76,6 +76,7 @@ type Reader struct {
 	chunk  []byte
 
 	err      error // the input's own error at its end
+	held     error // of the first fill, to be returned by the next
 	cut      bool  // buf[pos:end] is the last line and has no newline
 	skipping bool  // inside a line longer than MaxLine, already reported
 
@@ -348,6 +349,10 @@ var errLongLine = errors.New("long line")
 // fill reads until buf holds a line, or returns why there is none. pos == end must hold. Its errors have no line
 // numbers; explain adds them.
 func (r *Reader) fill() error {
+	if err := r.held; err != nil {
+		r.held = nil
+		return err
+	}
 	for r.err == nil {
 		if err := r.read(); err != nil {
 			return err

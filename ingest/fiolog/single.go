@@ -293,6 +293,32 @@ func layout(values [maxSingle]uint64, columns int) (both bool, bad *lineError) {
 // minBlock is the smallest block size of disks, in bytes.
 const minBlock = 512
 
+// DetectSingle makes r a Reader of single I/Os, counted on g, if the log's first line is one, and reports whether it
+// is. It must be called before Next.
+func (r *Reader) DetectSingle(g fiohist.Geometry) bool {
+	if r.pos == r.end {
+		if r.held = r.fill(); r.held != nil {
+			return false
+		}
+	}
+	line, _, _ := bytes.Cut(r.buf[r.pos:r.end], []byte{'\n'})
+	_, value, _ := bytes.Cut(line, []byte{','})
+	latency, _ := number(value[blanks(value):])
+	fields := bytes.Count(line, []byte{','}) + 1
+	if fields < minSingle || fields > maxSingle || latency >= 1<<40 { // an address, see pointers
+		return false
+	}
+	r.opt.Single, r.geometry = &g, g
+	return true
+}
+
+// SharedFields is the number of columns in which fio 2 and versions of fio 3 before priorities were logged write single
+// I/Os: it does not tell the unit of the latencies.
+const SharedFields = minSingle
+
+// Fields returns the number of columns of a log of single I/Os; 0 before its first line.
+func (r *Reader) Fields() int { return r.single.columns }
+
 // ExtraColumns returns the number of columns that log_offset and log_issue_time added to a log of single I/Os, as far
 // as its lines show; 0 before the first.
 func (r *Reader) ExtraColumns() int {

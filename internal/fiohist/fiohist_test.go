@@ -39,7 +39,7 @@ func TestGeometryOf(t *testing.T) {
 	for groups := GroupsV2; groups <= maxGroups; groups++ {
 		for c := 0; c <= MaxCoarseness; c++ {
 			want := Geometry{Groups: groups, Coarseness: c, Unit: 1}
-			if groups == GroupsV2 {
+			if groups < GroupsV3 {
 				want.Unit = 1000
 			}
 			columns := want.Columns()

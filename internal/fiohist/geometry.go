@@ -18,7 +18,7 @@ const (
 	// GroupsV3 is the same for fio 3.
 	GroupsV3 = 29
 
-	minGroups, maxGroups = 20, 32 // in other builds of fio 3
+	maxGroups = 32 // in other builds of fio 3; fio 2 has fewer than fio 3
 )
 
 // Geometry maps the columns of a histogram to latencies. The zero value is not a
@@ -35,7 +35,8 @@ type Geometry struct {
 }
 
 // GeometryOf returns the geometry of a log with that many bucket columns. No two geometries have the same number,
-// groups x 64 / 2^coarseness with 19 to 32 groups.
+// groups x 64 / 2^coarseness with 19 to 32 groups. Up to 28 groups are taken to be those of a fio 2 that was built with
+// more than its 19: in fio 3 they would end at 8.6 s at most.
 func GeometryOf(columns int) (Geometry, error) {
 	for c := 0; c <= MaxCoarseness; c++ {
 		full := columns << c
@@ -43,9 +44,9 @@ func GeometryOf(columns int) (Geometry, error) {
 			continue
 		}
 		switch g := full / PerGroup; {
-		case g == GroupsV2:
+		case g >= GroupsV2 && g < GroupsV3:
 			return Geometry{Groups: g, Coarseness: c, Unit: 1000}, nil
-		case g >= minGroups && g <= maxGroups:
+		case g >= GroupsV3 && g <= maxGroups:
 			return Geometry{Groups: g, Coarseness: c, Unit: 1}, nil
 		}
 	}

@@ -36,6 +36,9 @@ func readHead(l *State) error {
 	if l.Pipe {
 		in.raw.tell(l.cfg.Progress)
 	}
+	if l.Source.Unnamed && l.Source.Name.Hist && in.reader.DetectSingle(*l.grid()) {
+		l.Source.Name.Hist = false
+	}
 	if l.single() != nil {
 		return l.readFirst()
 	}
@@ -96,6 +99,9 @@ func readHead(l *State) error {
 		return l.bare()
 	}
 	l.Geometry, _ = in.reader.Geometry()
+	if u := l.unit(); u > 0 && l.Geometry.Groups != fiohist.GroupsV2 && l.Geometry.Groups != fiohist.GroupsV3 {
+		l.Geometry.Unit = u
+	}
 	l.g = l.Geometry
 	if v, _ := l.option("clat_percentiles"); ended && v == 0 && ios == 0 {
 		return l.allZero()
@@ -153,7 +159,10 @@ func (l *State) readFirst() error {
 		return err
 	}
 	l.Geometry, l.beyondHead = l.g, true
-	l.extra = l.in.reader.ExtraColumns()
+	if l.extra = l.in.reader.ExtraColumns(); l.in.reader.Fields() == fiolog.SharedFields && l.unit() == 0 {
+		return l.at(0, "lines of four columns, which fio 2 writes in microseconds and early fio 3 in nanoseconds, and "+
+			"nothing says which it was", "pass --fio-version 2 or 3, or fio's JSON with --fio-json")
+	}
 	l.Absolute = r.Time > absoluteFrom
 	l.now = r.Time * msec
 	if l.keepHead {

@@ -54,16 +54,39 @@ func (o *opened) Close() error {
 	return errors.Join(err, o.stream.Close())
 }
 
-// single returns the geometry on which a log of single I/Os is counted; nil for histograms. It is that of the fio that
-// wrote the log, so that sums equal those of its histograms; fio 2 logged microseconds.
+// single returns the geometry on which a log of single I/Os is counted; nil for histograms.
 func (l *State) single() *fiohist.Geometry {
-	switch {
-	case l.Source.Name.Hist:
+	if l.Source.Name.Hist {
 		return nil
-	case l.Meta != nil && fiojson.Major(l.Meta.Version) == 2:
+	}
+	return l.grid()
+}
+
+// grid returns the geometry of the fio that wrote the log, so that sums of single I/Os equal those of its histograms.
+func (l *State) grid() *fiohist.Geometry {
+	if l.unit() == fiohist.Fio2.Unit {
 		return &fiohist.Fio2
 	}
 	return &fiohist.Fio3
+}
+
+// unit returns the unit of the log's latencies in ns: fio 2 logged microseconds. It is 0 if neither fio's JSON nor a
+// log beside it tells the version, nor --fio-version.
+func (l *State) unit() int64 {
+	major := l.cfg.Settings.FioVersion
+	switch {
+	case l.Meta != nil && fiojson.Major(l.Meta.Version) > 0:
+		major = fiojson.Major(l.Meta.Version)
+	case l.SiblingUnit > 0:
+		return l.SiblingUnit
+	}
+	switch {
+	case major == 0:
+		return 0
+	case major < 3:
+		return fiohist.Fio2.Unit
+	}
+	return fiohist.Fio3.Unit
 }
 
 // openLog opens a log for reading from its start. Standard input and pipes can be opened only once;
