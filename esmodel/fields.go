@@ -105,8 +105,8 @@ var Fields = []Field{
 	{"rolling", "keyword", "", onRun, "while `fiolat rollup` works on the run: `writing` if this document still " +
 		"describes the short quanta, `counted` if it describes the long ones and the short ones are being deleted"},
 	{"claim.*", "-", "", onRun, "the fiolat that is working on the run: `id`, `host`, `pid`, `boot`, `namespace` and " +
-		"`started` of its process, how often it has `renewed` the claim, and its `fence` if that was raised; missing if " +
-		"there is none; see docs/reliability.md"},
+		"`started` of its process, how often it has `renewed` the claim, and its `fence` if that was raised; missing " +
+		"if there is none; see docs/reliability.md"},
 	{"fio.version", "keyword", "", onRun, "fio's versions"},
 	{"fio.measure", "keyword", "", onRun, "what slat and clat include with the run's I/O engines, one sentence each; " +
 		"see docs/engines.md"},

@@ -478,3 +478,24 @@ func TestClaimIsReleased(t *testing.T) {
 		})
 	}
 }
+
+// A rollup of a run that was stored again since it was read leaves it as it was.
+func TestRollUpOfAChangedRun(t *testing.T) {
+	s, c := standIn(t)
+	run := esmodeltest.Run()
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 9)); err != nil {
+		t.Fatal(err)
+	}
+	before := esmodeltest.Contents(s)
+	w, err := NewBulkWriter(c, BulkConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	coarser := esmodeltest.Run()
+	coarser.Generation = "coarser"
+	sink := NewSink(w, SinkOptions{RollUp: "read before"})
+	if err = sink.Close(t.Context(), sink.Begin(t.Context(), coarser)); err == nil {
+		t.Error("no error")
+	}
+	esmodeltest.EqualContents(t, esmodeltest.Contents(s), before)
+}

@@ -126,8 +126,8 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 	if errors.As(err, &away) && s.o.RollUp == "" {
 		err = nil // the run goes into the spool; without one, the first Make fails
 	}
-	if s.begun = err == nil; s.begun {
-		s.status = esmodel.StatusRunning
+	if err == nil {
+		s.begun, s.status = true, esmodel.StatusRunning
 	}
 	return err
 }
