@@ -254,7 +254,12 @@ func (l *loader) claim(ctx context.Context) error {
 		b esmodel.RunKey) int {
 		return cmp.Compare(a.ID(), b.ID())
 	}) {
-		k := claim.New(l.c, l.prefix, key.Run, key.Part, key.Kind, key.PartialDoc)
+		k := claim.New(l.c, l.prefix, key.Run, key.Part, key.Kind, func(found []byte) []byte {
+			if r, ok := l.runs[key.ID()]; ok && found == nil {
+				found = r.doc
+			}
+			return key.PartialDoc(found)
+		})
 		k.TakeOver, k.OnLost = l.takeOver, l.w.fail
 		l.w.mu.Lock()
 		l.w.claims = append(l.w.claims[:len(l.w.claims):len(l.w.claims)], k)
@@ -283,7 +288,7 @@ func (l *loader) releaseClaims(ctx context.Context) error {
 	for _, k := range l.w.claimed() {
 		if held, _ := k.Fresh(); held {
 			doc := k.Doc
-			if k.Found == nil || l.w.Report().Requests == 0 {
+			if l.w.Report().Requests == 0 {
 				doc = k.Found
 			}
 			errs = append(errs, k.ReleaseRetrying(ctx, doc))
@@ -422,10 +427,12 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 			return err
 		}
 	}
+	before := l.w.Report().Total().Indexed
 	if err := l.w.Release(ctx, r.index, k.ID, r.doc, true); err != nil {
 		return err
 	}
-	if missing == nil && doc.Run.Status == esmodel.StatusComplete {
+	stored := l.w.Report().Total().Indexed > before
+	if missing == nil && stored && doc.Run.Status == esmodel.StatusComplete {
 		l.report.Complete = append(l.report.Complete, doc.Run.ID)
 	}
 	return missing

@@ -162,12 +162,20 @@ func TestLoadOfHalfARun(t *testing.T) {
 // Interrupted while its first request is stored and not yet answered: the run is partial, as
 // documents of other settings may be there, and nobody's.
 func TestLoadInterrupted(t *testing.T) {
+	for name, known := range map[string]bool{"other settings": true, "unknown run": false} {
+		t.Run(name, func(t *testing.T) { loadInterrupted(t, known) })
+	}
+}
+
+func loadInterrupted(t *testing.T, known bool) {
 	s, c := standIn(t)
 	dir := t.TempDir()
 	if _, err := dirRun(t, dir, "r/1", "", "g2", 9, nil); err != nil {
 		t.Fatal(err)
 	}
-	ingested(t, c)
+	if known {
+		ingested(t, c)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s.Inject(esmodeltest.Fault{Times: -1, Reply: func(reply []byte) []byte {
 		if bytes.Count(reply, []byte(`"index"`)) > 1 { // not the claim's
@@ -187,6 +195,36 @@ func TestLoadInterrupted(t *testing.T) {
 	}
 	if got := runStatus(t, s); got != "complete" || claimIn(t, s) != nil {
 		t.Errorf("in the end the run is %s, claimed by %v", got, claimIn(t, s))
+	}
+}
+
+// A document of a run that is not taken is not called complete.
+func TestLoadRunNotTaken(t *testing.T) {
+	for name, status := range map[string]int{"busy": 429, "refused": 400} {
+		t.Run(name, func(t *testing.T) {
+			s := esmodeltest.New(t, esmodeltest.Options{Histogram: true, Lifecycle: true})
+			c := testClient(t, client.Config{Addresses: []string{s.URL}, MaxWait: -1})
+			dir := t.TempDir()
+			if _, err := dirRun(t, dir, "r/1", "", "g1", 3, nil); err != nil {
+				t.Fatal(err)
+			}
+			sent := false
+			s.Inject(esmodeltest.Fault{Times: -1, Item: func(index, _ string) (int, string, string) {
+				if sent = sent || index != "fio-run"; sent && index == "fio-run" {
+					return status, "x", "y"
+				}
+				return 0, "", ""
+			}})
+			r, err := Load(t.Context(), c, []string{dir}, LoadOptions{})
+			if err == nil || len(r.Complete) > 0 {
+				t.Errorf("%+v, %v", r, err)
+			}
+			s.Heal()
+			r, err = Load(t.Context(), c, []string{dir}, LoadOptions{TakeOver: true})
+			if err != nil || len(r.Complete) != 1 {
+				t.Errorf("again: %+v, %v", r, err)
+			}
+		})
 	}
 }
 
@@ -210,7 +248,7 @@ func TestLoadRefused(t *testing.T) {
 	)
 	r, err := Load(t.Context(), c, []string{dir}, LoadOptions{})
 	var incomplete *IncompleteError
-	if !errors.As(err, &incomplete) || r.Total().Refused != 8 || len(s.Docs("fio-run")) != 0 ||
+	if !errors.As(err, &incomplete) || r.Total().Refused != 8 || runStatus(t, s) != "partial" ||
 		r.RefusedFile != "" {
 		t.Fatalf("%+v, %v", r, err)
 	}
