@@ -27,7 +27,7 @@ CHAOS_RUN    ?= .# its faults to try, a regular expression
 # Tests that race runs without the race detector, which would only slow them down: those of one goroutine's arithmetic,
 # and of whole commands whose goroutines other tests cover.
 NOT_RACED_TESTS := \
-	Compare History Pages SecretsInCrash CompareGroups CompareWithHistory Matrix MaxCells EachCheckFindsWhatItIsFor \
+	Devices Compare History Pages SecretsInCrash CompareGroups CompareWithHistory Matrix MaxCells EachCheckFindsWhatItIsFor \
 	Lines ADayOfTenTargets RealRuns BombOfEmptyLines GzipBomb LostRecords RareDirection AutoIntervalScopes \
 	FewQuantaHeld WholeCountsOfLogs EncodersEqualTheirSlowTwins OctavesOfAllBuckets RounderEqualsItsSlowTwin \
 	ParseMetaMemory ParseMetaManyBins ParseMetaHolds ParseJobFileInclude Reader_LongLineMemory Open_Bombs \

@@ -33,6 +33,7 @@ func run() error {
 	fiolat := flag.String("fiolat", "", "the fiolat `BINARY` to check; none: only generate")
 	again := flag.Bool("truth", false, "work truth.json out again from what the folders hold")
 	random := flag.Int("random", 0, "run `N` combinations drawn at random instead of the fixed ones")
+	devices := flag.Bool("devices", false, "run fio on slow, stalling and failing devices instead")
 	seed := flag.Uint64("seed", 0, "draw them by this `SEED` (default: the time)")
 	flag.Parse()
 	if *out == "" {
@@ -40,6 +41,9 @@ func run() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *devices {
+		return generateDevices(ctx, fios, *only, *out, *parallel)
+	}
 	if len(fios) > 0 {
 		all := cases()
 		if *random > 0 {

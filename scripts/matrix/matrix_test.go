@@ -28,7 +28,7 @@ func TestMatrix(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)
 	}
-	archives, err := filepath.Glob("testdata/*.tar.zst")
+	archives, err := filepath.Glob("testdata/fio-*.tar.zst")
 	if err != nil || len(archives) < 2 {
 		t.Fatalf("archives of runs in testdata: %q, %v", archives, err)
 	}
