@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,12 +19,12 @@ type delayed struct {
 	http.RoundTripper
 	match func(*http.Request) bool
 	act   func()
+	acted atomic.Bool
 }
 
 func (d *delayed) RoundTrip(r *http.Request) (*http.Response, error) {
-	if act := d.act; act != nil && d.match(r) {
-		d.act = nil
-		act()
+	if d.match(r) && d.acted.CompareAndSwap(false, true) {
+		d.act()
 	}
 	return d.RoundTripper.RoundTrip(r)
 }
@@ -56,7 +57,7 @@ func TestLateRequests(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					plain := inProcess{s.Config.Handler}
 					var theirs map[string]string
-					late := &delayed{plain, match, func() {
+					late := &delayed{RoundTripper: plain, match: match, act: func() {
 						other := esmodeltest.Run()
 						other.Generation = "theirs"
 						c := testClient(t, client.Config{Addresses: []string{s.URL}, Transport: plain})
