@@ -147,7 +147,8 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 		}
 		row := w.row(q, d)
 		if all := cmp.Or(row, running[d.Host]); all != nil && all.IOPSKnown {
-			sq.Running, sq.IOPS = true, s.now.Sum()/(float64(all.Covered)/1e9)
+			sq.Running, sq.Partial = true, all.Partial(w.run.Interval)
+			sq.IOPS = s.now.Sum() / (float64(all.Covered) / 1e9)
 		}
 		verdicts := s.judge.Judge(&sq)
 		if all := cmp.Or(row, running[d.Host]); all != nil && all.Lost >= int64(time.Millisecond) {

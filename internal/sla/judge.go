@@ -40,9 +40,9 @@ type Quantum struct {
 	Hist          *fiohist.Hist
 	Limits        fiohist.Limits // of the scope, as in fiohist.Stats
 	// Running is true if jobs of the scope ran during the quantum. IOPS is the number of
-	// completions per second of that time.
-	Running bool
-	IOPS    float64
+	// completions per second of that time. With Partial, that is too short to judge a rate by.
+	Running, Partial bool
+	IOPS             float64
 }
 
 // Judge evaluates the rules of one scope. It keeps the histograms of as many quanta as
@@ -53,6 +53,7 @@ type Judge struct {
 	past    []past // oldest first, including the current quantum
 	last    int64  // end of the last quantum with a completion, or the start of the first
 	started bool
+	intact  []int   // by rule: quanta since it was last broken, to which windows are limited
 	rate    float64 // completions per ns: moving average in which the last quantum with I/O has the weight 1/2
 }
 
@@ -63,7 +64,9 @@ type past struct {
 }
 
 // NewJudge returns a Judge for histograms with geometry g.
-func NewJudge(g fiohist.Geometry, rules []*Rule) *Judge { return &Judge{rules: rules, g: g} }
+func NewJudge(g fiohist.Geometry, rules []*Rule) *Judge {
+	return &Judge{rules: rules, g: g, intact: make([]int, len(rules))}
+}
 
 // stallProof is the number of missing completions that makes an empty quantum a stall.
 // The probability of none by chance is exp(-5), 0.7 %.
@@ -78,24 +81,29 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 	samples := q.Hist.Sum()
 	end := q.Start + q.Length
 	out := make([]Verdict, 0, len(j.rules))
-	for _, r := range j.rules {
+	for i, r := range j.rules {
 		v := Verdict{Rule: r, Status: Unknown, Window: q.Length, Share: -1}
 		switch {
 		case r.Metric == "iops":
-			if q.Running {
-				v.Known, v.Value, v.Status = true, q.IOPS, Broken
-				if r.Met(q.IOPS) {
-					v.Status = OK
-				}
+			v.Known, v.Value = q.Running, q.IOPS
+			switch {
+			case !q.Running || q.Partial:
+			case r.Met(q.IOPS):
+				v.Status = OK
+			default:
+				v.Status = Broken
 			}
 		case samples > 0:
 			v.Share = r.Share(j.g, q.Hist)
-			j.widen(r, q.Limits, &v)
+			j.widen(r, j.intact[i]+1, q.Limits, &v)
 		case q.Running && !r.Above:
 			v.Value, v.Known, v.Stalled = float64(end-j.last), true, true
 			if !r.Met(v.Value) && j.rate*v.Value >= stallProof {
 				v.Status = Broken
 			}
+		}
+		if j.intact[i]++; v.Status == Broken {
+			j.intact[i] = 0
 		}
 		out = append(out, v)
 	}
@@ -148,11 +156,11 @@ func (j *Judge) remember(q *Quantum) {
 	}
 }
 
-// widen doubles the window backwards until the verdict is certain or the window reaches
-// the rule's maximum. Without a certain verdict the value is that of the quantum.
-func (j *Judge) widen(r *Rule, limits fiohist.Limits, v *Verdict) {
+// widen doubles the window backwards, over so many quanta at the most, until the verdict is certain or the window
+// reaches the rule's maximum. Without a certain verdict the value is that of the quantum.
+func (j *Judge) widen(r *Rule, quanta int, limits fiohist.Limits, v *Verdict) {
 	most, length := 0, int64(0)
-	for i := len(j.past) - 1; i >= 0; i-- {
+	for i := len(j.past) - 1; i >= max(len(j.past)-quanta, 0); i-- {
 		if length += j.past[i].length; length > int64(r.Over) && most > 0 {
 			break
 		}

@@ -156,7 +156,9 @@ func TestJudge(t *testing.T) {
 			[]quantum{{1000, 0, 0}, {2, 0, 0}, {0, 0, 0}}, "ok 1, unknown 1, broken 1"},
 		{"one I/O a second is no stall", "p99 < 500ms over 1s", []quantum{{1, 0, 0}, {0, 0, 0}, {1, 0, 0}},
 			"unknown 1, unknown 1, unknown 1"},
-		{"mean", "mean < 2ms", []quantum{{1000, 1, 0}, {1000, 100, 0}, {3, 1, 0}}, "ok 1, broken 1, broken 2"},
+		{"mean", "mean < 2ms", []quantum{{1000, 1, 0}, {1000, 100, 0}, {3, 1, 0}}, "ok 1, broken 1, unknown 1"},
+		{"no window reaches back over an incident", "p90 < 10ms", []quantum{{30, 0, 0}, {1000, 1000, 0}, {30, 0, 0},
+			{30, 0, 0}, {30, 0, 0}}, "unknown 1, broken 1, unknown 1, ok 2, ok 2"},
 		{"max", "max < 50ms", []quantum{{1000, 0, 0}, {1000, 1, 0}}, "ok 1, broken 1"},
 		{"at least", "p50 > 10us", []quantum{{1000, 0, 0}}, "ok 1"},
 	} {
