@@ -111,7 +111,7 @@ func (w *Watch) watch(host string) {
 		for i := range w.rules {
 			if r := &w.rules[i]; r.Direction == d {
 				s.rules = append(s.rules, r)
-				s.watches = append(s.watches, sla.NewWatch(r, w.patience))
+				s.watches = append(s.watches, sla.NewWatch(r, w.patience, w.run.Interval))
 			}
 		}
 		if len(s.rules) > 0 {

@@ -29,8 +29,10 @@ type Rule struct {
 	metric.Bound
 	// Over is the longest window for a verdict.
 	Over time.Duration
-	// For is the number of consecutive broken intervals that make a breach; 0 if not given.
-	For int
+	// For is the number of consecutive broken intervals that make a breach, Lasting how long they must be together; 0
+	// if not given.
+	For     int
+	Lasting time.Duration
 }
 
 // syntaxError describes a rule that cannot be parsed.
@@ -40,7 +42,7 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string {
 	return fmt.Sprintf("%q: %s; a rule is [read|write|trim|all|sync] METRIC < VALUE [over DURATION] "+
-		"[for N intervals], like %q, %q or %q",
+		"[for N intervals|for DURATION], like %q, %q or %q",
 		e.Rule, e.Msg, "read p99 < 5ms", "all p95 < 1s over 5m", "iops >= 10000")
 }
 
@@ -117,11 +119,19 @@ func parseRule(text string) (Rule, error) {
 			}
 			r.Over, rest = d, rest[2:]
 		case "for":
-			n, err := strconv.Atoi(rest[1])
-			if err != nil || n < 1 || n > 1e6 {
-				return bad("for %q: want a number of intervals", rest[1])
+			d, notTime := time.ParseDuration(rest[1])
+			n, notNumber := strconv.Atoi(rest[1])
+			switch {
+			case notNumber == nil && n >= 1 && n <= 1e6:
+				r.For = n
+			case notTime == nil && d >= time.Millisecond && d <= 24*time.Hour:
+				r.Lasting = d
+			default:
+				return bad("for %q: want a number of intervals, or a duration up to 24h like 30s", rest[1])
 			}
-			r.For, rest = n, rest[2:]
+			if rest = rest[2:]; r.For == 0 {
+				continue
+			}
 			if len(rest) > 0 && (rest[0] == "intervals" || rest[0] == "interval") {
 				rest = rest[1:]
 			}
@@ -161,8 +171,11 @@ func (r *Rule) spell() string {
 	if r.Over != defaultOver && r.Metric != "iops" {
 		text += " over " + Duration(float64(r.Over))
 	}
-	if r.For > 0 {
+	switch {
+	case r.For > 0:
 		text += fmt.Sprintf(" for %d intervals", r.For)
+	case r.Lasting > 0:
+		text += " for " + Duration(float64(r.Lasting))
 	}
 	return text
 }

@@ -41,6 +41,10 @@ func TestParse(t *testing.T) {
 		{"p99 < 5ms over", `"over": repeated, or its value is missing`},
 		{"p99 < 5ms over 1m over 2m", `"over": repeated`},
 		{"p99 < 5ms for 0 intervals", `for "0": want a number`},
+		{"p99 < 5ms for 30s over 1m", "all p99 < 5ms over 1m for 30s"},
+		{"p99 < 5ms for 1.5 m", "all p99 < 5ms for 1m30s"},
+		{"p99 < 5ms for 30s intervals", `"intervals": repeated, or its value is missing`},
+		{"p99 < 5ms for 25h", `for "25h": want a number of intervals, or a duration up to 24h`},
 		{"p99 < 5ms in 3", `"in": want over or for`},
 	} {
 		t.Run(tc.text, func(t *testing.T) {
@@ -262,6 +266,7 @@ func TestWatch(t *testing.T) {
 		{"unknown ones do not interrupt", "p99 < 1ms", 2, "obubuuoobo", "breach 3 from 1, recovery 7 from 6", Broken},
 		{"as the rule says", "p99 < 1ms for 3 intervals", 2, "bbobbbboobooo", "breach 5 from 3, recovery 12 from 10",
 			Broken},
+		{"for a time", "p99 < 1ms for 2100ms", 1, "bbobbbb", "breach 5 from 3", Broken},
 		{"a stall does not outvote the rule", "p99 < 1ms for 3 intervals", 1, "ossooo", "", OK},
 		{"at once", "p99 < 1ms", 1, "oboob", "breach 1 from 1, recovery 2 from 2, breach 4 from 4", Broken},
 		{"nothing known", "p99 < 1ms", 1, "uuu", "", Unknown},
@@ -269,7 +274,7 @@ func TestWatch(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			r := rule(t, tc.rule)
-			w := NewWatch(r, tc.patience)
+			w := NewWatch(r, tc.patience, second)
 			var got []string
 			for i, c := range tc.verdicts {
 				v := Verdict{Rule: r, Known: true, Status: map[rune]Status{'o': OK, 'b': Broken, 's': Broken,

@@ -15,6 +15,7 @@ type Change struct {
 // count nor interrupt. Each breach and each recovery is reported once.
 type Watch struct {
 	need    int
+	given   bool // the rule says how many
 	broken  bool
 	streak  int // consecutive verdicts against the current state
 	pending Change
@@ -26,13 +27,17 @@ type Watch struct {
 	WorstAt             int64
 }
 
-// NewWatch returns a Watch for a rule. Patience is the number of consecutive quanta for
-// a breach or recovery if the rule does not say. A stall is reported at once.
-func NewWatch(r *Rule, patience int) *Watch {
-	w := &Watch{need: max(r.For, 1)}
-	if r.For == 0 {
-		w.need = max(patience, 1)
+// NewWatch returns a Watch for a rule, judged in quanta of so many ns. Patience is the number of
+// consecutive quanta for a breach or recovery if the rule does not say; a stall is then reported at once.
+func NewWatch(r *Rule, patience int, interval int64) *Watch {
+	w := &Watch{need: patience, given: r.For > 0 || r.Lasting > 0}
+	switch {
+	case r.For > 0:
+		w.need = r.For
+	case r.Lasting > 0:
+		w.need = int((int64(r.Lasting) + interval - 1) / interval)
 	}
+	w.need = max(w.need, 1)
 	return w
 }
 
@@ -66,7 +71,7 @@ func (w *Watch) Observe(v Verdict, start, end int64) (c Change, changed bool) {
 		w.pending = Change{Rule: v.Rule, Breach: !w.broken, Start: start, End: end, First: v}
 	}
 	w.streak++
-	if w.streak < w.need && !(v.Stalled && v.Rule.For == 0) {
+	if w.streak < w.need && !(v.Stalled && !w.given) {
 		return c, false
 	}
 	w.streak = 0
@@ -82,7 +87,7 @@ func (w *Watch) Observe(v Verdict, start, end int64) (c Change, changed bool) {
 // it came next, and leaves the Watch as it is. There is none during a breach, or if the
 // rule demands several quanta.
 func (w *Watch) Preview(v Verdict, start, end int64) (c Change, breach bool) {
-	if w.broken || w.need > 1 && v.Rule.For > 0 {
+	if w.broken || w.need > 1 && w.given {
 		return c, false
 	}
 	c = Change{Rule: v.Rule, Breach: true, Start: start, End: end, First: v, Last: v}
