@@ -156,7 +156,7 @@ func (r *StoredRun) Incomplete() error {
 // ReadRun reads the document of a run.
 func ReadRun(source []byte) (*StoredRun, error) {
 	var doc runDoc
-	if err := json.Unmarshal(source, &doc); err != nil {
+	if err := Decode(source, &doc); err != nil {
 		return nil, fmt.Errorf("the document of a run cannot be read: %w", err)
 	}
 	if doc.Run.ID == "" {
@@ -272,7 +272,7 @@ func readSettings(run *pipeline.Run, m map[string]any) error {
 		SkipBad                                                 bool `json:"skip_bad"`
 		Offsets                                                 map[string]string
 	}
-	if err := json.Unmarshal(MustJSON(m), &doc); err != nil {
+	if err := Decode(MustJSON(m), &doc); err != nil {
 		return err
 	}
 	run.Settings = pipeline.Settings{

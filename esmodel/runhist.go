@@ -1,7 +1,6 @@
 package esmodel
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -83,7 +82,7 @@ func ReadRunHistograms(source []byte) (fiohist.Geometry, map[string]*RunHistogra
 		Latency    bucketsField
 		Histograms map[string]*RunHistogram `json:"whole"`
 	}
-	if err := json.Unmarshal(source, &doc); err != nil {
+	if err := Decode(source, &doc); err != nil {
 		return fiohist.Geometry{}, nil, err
 	}
 	grid := doc.Latency.Buckets

@@ -3,7 +3,6 @@ package stored
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,7 +74,7 @@ func DirFigures(dir string, kind fiolog.Kind) (out []Figures, err error) {
 }
 
 func readFigures(source []byte) (f Figures, err error) {
-	if err = json.Unmarshal(source, &f.RunSummary); err == nil {
+	if err = esmodel.Decode(source, &f.RunSummary); err == nil {
 		f.Start, err = time.Parse(time.RFC3339Nano, f.Run.Start)
 	}
 	if err == nil {

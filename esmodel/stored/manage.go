@@ -3,7 +3,6 @@ package stored
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -152,7 +151,7 @@ func runs(ctx context.Context, c *client.Client, prefix string, query any, sourc
 		Source: source,
 	}, func(h client.Hit) error {
 		var r RunSummary
-		if bad := json.Unmarshal(h.Source, &r); bad != nil {
+		if bad := esmodel.Decode(h.Source, &r); bad != nil {
 			return fmt.Errorf("the document of a run cannot be read: %w", bad)
 		}
 		runs = append(runs, r)
