@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Decode is json.Unmarshal for a document from Elasticsearch. An index with synthetic _source, as logsdb has it, returns
-// an array of one element as that element.
+// Decode is json.Unmarshal for a document from Elasticsearch. An index with synthetic _source, as logsdb has it,
+// returns an array of one element as that element.
 func Decode(source []byte, to any) error {
 	err := json.Unmarshal(source, to)
 	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); !ok {

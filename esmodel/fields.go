@@ -126,7 +126,7 @@ var Fields = []Field{
 	{"files.end_ms", "double", "ms", onRun, "logs: end of the last I/O, counted from the run's start"},
 	{"files.directions.*", "-", "", onRun, "logs: by direction, whether there was I/O (`ios`), whether fio counted " +
 		"`none`, fio's `min` and `max` in ns, and the times for which records are lost (`holes_ms`)"},
-	{"files.interval_ms", "double", "ms", onRun, "logs: spacing of records"},
+	{"files.interval_ms", "double", "ms", onRun, "logs: length of their windows (log_hist_msec)"},
 	{"files.empty", "boolean", "", onRun, "logs: no record at all"},
 	{"files.repaired", "boolean", "", onRun, "logs: damage by fio --client was repaired"},
 	{"jobs.name", "keyword", "", onRun, "jobs of fio's JSON: name"},

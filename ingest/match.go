@@ -683,6 +683,7 @@ func (m *matcher) withoutLogs(sets []*set) {
 			switch {
 			case m.unsure[meta] || m.logged[e] || len(ios) == 0 || exists || !wrote && !may:
 			case !wrote:
+				m.in.NoLog = append(m.in.NoLog, NoLog{meta, e})
 				m.warn("%s: job %q has no log here, though other jobs have one: if it wrote a log, its %s are "+
 					"missing; pass the job file", errs.Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
 			case slices.Contains(hosts[meta], e.Host):

@@ -186,8 +186,8 @@ func logOptions(c *cli.Context) (command.Logs, error) {
 		bad.Add(errs.Usagef("--log-hist-msec %d: want a number of ms above 0", s.LogHistMsec))
 	}
 	if v := c.String("fio-version"); v != "" {
-		if s.FioVersion = fiojson.Major("fio-" + strings.TrimPrefix(v, "fio-")); s.FioVersion < 2 {
-			bad.Add(errs.Usagef("--fio-version %q: want a version such as 2.15 or 3.33", v))
+		if s.FioVersion = fiojson.Major(v + ".0"); s.FioVersion != 2 && s.FioVersion != 3 {
+			bad.Add(errs.Usagef("--fio-version %q: want 2, 3 or a version such as 3.33", v))
 		}
 	}
 	if cfg.Workers < 0 {

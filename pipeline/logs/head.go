@@ -77,7 +77,7 @@ func readHead(l *State) error {
 		d.win.waits = append(d.win.waits, stamped{time: l.now, ios: float64(r.IOs)})
 		l.Absolute = l.Absolute || r.Time > absoluteFrom
 		if n := len(d.win.waits); d.win.h == 0 && n >= headRecords && n&(n-1) == 0 {
-			d.win.told = d.lengths(l.Absolute).tells()
+			d.win.told = d.lengths(l.Absolute, l.Source.Name.Host != "").tells()
 		}
 		if l.keepHead {
 			l.head.Add(r, l.Lines)

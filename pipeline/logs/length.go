@@ -56,18 +56,18 @@ func (r lengths) roundest() float64 {
 // tells reports whether the roundest length is close to the longest that is possible, which is the more exact limit.
 func (r lengths) tells() bool { return !r.wide() && r.roundest() >= 0.995*r.most }
 
-// lengths returns what the records waiting allow. An undamaged log without a bucket that fell looks as one damaged by
-// fio --client, whose records hold I/Os of the record before, too; what is left without these is in both cases in the
-// window.
-func (d *direction) lengths(absolute bool) lengths {
+// lengths returns what the records waiting allow. If fio --client may have damaged the log, its records hold I/Os of
+// the record before, too; what is left without these is in the window in any case.
+func (d *direction) lengths(absolute, client bool) lengths {
 	r := anyLength()
 	waits := d.win.waits[:min(len(d.win.waits), maxLengthRecords)]
+	damaged := d.verdict.repair || client && !d.lag.Fell
 	ms := func(n int) float64 { return float64(waits[n].time / msec) }
 	for m := range waits {
 		if !absolute {
 			r.most = min(r.most, ms(m)/float64(m+1))
 		}
-		if m == 0 || d.headIOs(m, !d.lag.Fell) < 2 {
+		if m == 0 || d.headIOs(m, damaged) < 2 {
 			continue
 		}
 		open := ms(m - 1)
@@ -119,7 +119,7 @@ func (l *State) allowed() lengths {
 	r := anyLength()
 	for i := range l.dirs {
 		if d := &l.dirs[i]; len(d.win.waits) > 0 {
-			r = r.and(d.spaced(d.lengths(l.Absolute)))
+			r = r.and(d.spaced(d.lengths(l.Absolute, l.Source.Name.Host != "")))
 		}
 	}
 	return r
