@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -222,13 +223,15 @@ func (d *Dispatcher) post(ctx context.Context, client *http.Client, e Event) err
 	}
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // allows the connection to be reused
+	// Not the server's reason phrase, which may repeat the URL and the secret in it.
+	status := fmt.Errorf("%d %s", res.StatusCode, http.StatusText(res.StatusCode))
 	switch c := res.StatusCode; {
 	case c/100 == 2:
 		return nil
 	case c/100 == 5, c == http.StatusRequestTimeout, c == http.StatusTooManyRequests, c == http.StatusTooEarly:
-		return errors.New(res.Status)
+		return status
 	}
-	return permanentError{errors.New(res.Status)}
+	return permanentError{status}
 }
 
 // Sign returns the value of SignatureHeader for a body.
@@ -251,6 +254,8 @@ func (d *Dispatcher) run(ctx context.Context, e Event) error {
 		}
 	}
 	cmd.Stdout, cmd.Stderr = d.cfg.Output, d.cfg.Output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that what it started ends with it
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
 	if ctx.Err() != nil {

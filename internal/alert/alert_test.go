@@ -180,6 +180,58 @@ func TestCommandEnvironment(t *testing.T) {
 	}
 }
 
+// TestCommandChildren: what the command started ends with it when it is stopped.
+func TestCommandChildren(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	d, err := New(Config{Command: "sleep 600 & echo started; wait", Output: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Raise(event(1))
+	if err := r.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(r, make([]byte, len("started\n"))); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d.Close(ctx)
+	w.Close()
+	if _, err := io.ReadAll(r); err != nil { // ends when nobody has the other end open any more
+		t.Errorf("its child goes on: %v", err)
+	}
+}
+
+// TestReasonPhrase: the text of a server's status, which may repeat the URL, is not printed.
+func TestReasonPhrase(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		fmt.Fprintf(conn, "HTTP/1.1 403 no %s\r\nContent-Length: 0\r\n\r\n", r.URL)
+		conn.Close()
+	}))
+	defer s.Close()
+	d, err := New(Config{Webhook: s.URL + "/T0KEN"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Raise(event(1))
+	_, lost := d.Close(t.Context())
+	if len(lost) != 1 || !strings.HasSuffix(lost[0].String(), "event 1: 403 Forbidden") {
+		t.Errorf("%v", lost)
+	}
+}
+
 func TestBadURL(t *testing.T) {
 	t.Parallel()
 	for _, u := range []string{"example.org", "ftp://example.org", "http://", "http://%zz"} {
