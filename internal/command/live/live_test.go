@@ -3,6 +3,7 @@ package live
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -71,6 +72,41 @@ func TestSplit(t *testing.T) {
 	if want := "x: (g=0): rw=read\nfio-3.33\nStarting 1 process\n\nfio: warned\nfio: terminating on signal 2\n" +
 		strings.TrimPrefix(report(3), "\n"); said.String() != want {
 		t.Errorf("said %q", said.String())
+	}
+}
+
+// endless is a line of so many bytes without an end.
+type endless int
+
+func (e *endless) Read(p []byte) (int, error) {
+	if *e <= 0 {
+		return 0, io.EOF
+	}
+	n := min(len(p), int(*e))
+	for i := range p[:n] {
+		p[i] = 'x'
+	}
+	*e -= endless(n)
+	return n, nil
+}
+
+// TestLongLines: lines without an end are read to it, and only their starts are kept.
+func TestLongLines(t *testing.T) {
+	t.Parallel()
+	const size = 200 << 20
+	var said []string
+	say := func(line string) { said = append(said, line) }
+	in := endless(size)
+	relay(io.MultiReader(strings.NewReader("one\n\n"), &in), say)
+	if len(said) != 3 || said[0] != "one" || said[1] != "" || len(said[2]) != maxLine+3 || in != 0 {
+		t.Errorf("%d lines, %d bytes left", len(said), in)
+	}
+	said, in = nil, size
+	var documents strings.Builder
+	err := split(io.MultiReader(strings.NewReader("{\n"), &in), &documents, say)
+	if err == nil || !strings.Contains(err.Error(), "a line of more than 1048576 bytes") || documents.Len() != 2 ||
+		in != 0 {
+		t.Errorf("%v, %d bytes of documents, %d left", err, documents.Len(), in)
 	}
 }
 

@@ -182,9 +182,7 @@ func startFio(u *ui.UI, args []string) (*liveSource, error) {
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			u.Say("info", "%s", lines.Text())
-		}
+		relay(stderr, func(line string) { u.Say("info", "%s", line) })
 	}()
 	documents, pipe := io.Pipe()
 	go func() { pipe.CloseWithError(split(out, pipe, func(line string) { u.Say("info", "%s", line) })) }()
@@ -212,6 +210,37 @@ func startFio(u *ui.UI, args []string) (*liveSource, error) {
 	}, nil
 }
 
+// maxLine is how many bytes of a line that fio prints are kept.
+const maxLine = 1 << 20
+
+// nextLine reads a line without its end. It leaves out what is beyond maxLine bytes, and cut is then true.
+func nextLine(in *bufio.Reader) (line []byte, cut bool, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		room := maxLine - len(line)
+		line, cut = append(line, part[:min(len(part), room)]...), cut || len(part) > room
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return bytes.TrimRight(line, "\r\n"), cut, err
+		}
+	}
+}
+
+// relay passes lines on until r ends.
+func relay(r io.Reader, say func(line string)) {
+	for in := bufio.NewReader(r); ; {
+		line, cut, err := nextLine(in)
+		if cut {
+			line = append(line, "..."...)
+		}
+		if len(line) > 0 || err == nil {
+			say(string(line))
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
 // split separates what fio prints: JSON documents go to documents, other lines to say.
 // fio's own report follows each document; only the last one is passed on.
 func split(r io.Reader, documents io.Writer, say func(line string)) error {
@@ -219,14 +248,17 @@ func split(r io.Reader, documents io.Writer, say func(line string)) error {
 	var report []string // since the last document
 	inside, any, reporting, lost := false, false, false, error(nil)
 	for {
-		line, err := in.ReadBytes('\n')
-		text := strings.TrimRight(string(line), "\r\n")
+		line, cut, err := nextLine(in)
+		text := string(line)
 		switch {
-		case len(line) == 0:
+		case text == "" && err != nil:
+		case cut && lost == nil:
+			lost = &errs.ParseError{File: "what the command printed", Msg: fmt.Sprintf("a line of more than %d bytes, "+
+				"which is no JSON of fio's", maxLine), Hint: "let it run fio, or pass fiolat live --follow FILE"}
 		case inside || text == "{":
 			inside, any, reporting, report = text != "}", true, false, nil
 			if lost == nil {
-				_, lost = documents.Write(line)
+				_, lost = documents.Write(append(line, '\n'))
 			}
 		case any && (reporting || text == "" || strings.Contains(text, ": (groupid=")):
 			reporting = reporting || text != ""
