@@ -85,27 +85,33 @@ func (in *Input) knowsHost(host string) bool {
 // dropBeginnings drops logs that are the beginning of another log of that thread: copies that are not complete. The
 // logs of two hosts may begin alike where devices are simulated, but not end within a line.
 func (in *Input) dropBeginnings() {
+	thread := func(l *Source) Name { return Name{Kind: l.Name.Kind, Hist: l.Name.Hist, Job: l.Name.Job} }
 	threads := map[Name][]*Source{}
 	for _, l := range in.Logs {
 		if l.Size > 0 && l.Path != stdin {
-			thread := Name{Kind: l.Name.Kind, Hist: l.Name.Hist, Job: l.Name.Job}
-			threads[thread] = append(threads[thread], l)
+			threads[thread(l)] = append(threads[thread(l)], l)
 		}
 	}
 	in.Logs = slices.DeleteFunc(in.Logs, func(l *Source) bool {
+		others := threads[thread(l)]
+		if l.Size == 0 || len(others) < 2 || l.Host != "" && in.knowsHost(l.Host) {
+			return false
+		}
+		whole := l.Host != "" && source.EndsInNewline(l.Path)
 		compared := 0
-		for _, o := range threads[Name{Kind: l.Name.Kind, Hist: l.Name.Hist, Job: l.Name.Job}] {
-			if o.Size <= l.Size || l.Host != "" && in.knowsHost(l.Host) || compared == maxCompared {
+		for _, o := range others {
+			if o.Size <= l.Size || whole && o.Host != "" && o.Host != l.Host {
 				continue
 			}
-			compared++
-			if hosts := l.Host != o.Host && l.Host != "" && o.Host != ""; !source.IsBeginning(l.Path, o.Path, hosts) {
-				continue
+			if compared++; compared > maxCompared {
+				break
 			}
-			why := fmt.Sprintf("%s: the beginning of %s, an incomplete copy; counted once", errs.Printable(l.Path),
-				errs.Printable(o.Path))
-			in.Warnings, in.Ignored = append(in.Warnings, why), append(in.Ignored, why)
-			return true
+			if source.IsBeginning(l.Path, o.Path) {
+				why := fmt.Sprintf("%s: the beginning of %s, an incomplete copy; counted once", errs.Printable(l.Path),
+					errs.Printable(o.Path))
+				in.Warnings, in.Ignored = append(in.Warnings, why), append(in.Ignored, why)
+				return true
+			}
 		}
 		return false
 	})

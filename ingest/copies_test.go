@@ -81,6 +81,8 @@ func TestCopies(t *testing.T) {
 			"x_clat_hist.1.log.h1@h1 x_clat_hist.1.log.h2@h2", nil},
 		"a host's log that is cut": {map[string]string{"x_clat_hist.1.log.h1": a + b[:9],
 			"x_clat_hist.1.log.h2": a + b}, "x_clat_hist.1.log.h2@h2", []string{"h1: the beginning of"}},
+		"an empty log beside another": {map[string]string{"x_clat_hist.1.log": "", "y_clat_hist.1.log": a},
+			"x_clat_hist.1.log y_clat_hist.1.log", nil},
 		"threads that begin alike": {map[string]string{"x_clat_hist.1.log": a, "x_clat_hist.2.log": a + b},
 			"x_clat_hist.1.log x_clat_hist.2.log", nil},
 		"logrotate": {map[string]string{"x_clat_hist.1.log": a, "x_clat_hist.1.log.1": b,
