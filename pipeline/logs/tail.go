@@ -132,7 +132,7 @@ func (t *tail) locate() {
 		if _, ramp := m.job.Set("ramp_time"); !ramp {
 			m.from += shortest
 		}
-		h := cmp.Or(w.h, m.length())
+		h := m.length()
 		m.to, m.weight = min(m.end, m.from+h), -1 // a rate like the others'
 		if seen && m.end-m.from > h || !m.job.Does(t.dir) {
 			m.weight = 0
