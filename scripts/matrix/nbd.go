@@ -26,13 +26,13 @@ const (
 	nbdHasFlags, nbdMultiConn               = 1, 1 << 8
 )
 
-// serveNBD serves a block device of so many bytes on a Unix socket until the context ends. All that it holds is zeros.
-func serveNBD(ctx context.Context, socket string, size uint64, answer device) error {
+// serveNBD serves a block device of so many bytes, in memory, on a Unix socket until the context ends.
+func serveNBD(ctx context.Context, socket string, size int, answer device) error {
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		return err
 	}
-	s := &nbdServer{size: size, answer: answer}
+	s := &nbdServer{data: make([]byte, size), answer: answer}
 	context.AfterFunc(ctx, func() { _ = l.Close() })
 	go func() {
 		for {
@@ -51,10 +51,10 @@ func serveNBD(ctx context.Context, socket string, size uint64, answer device) er
 }
 
 type nbdServer struct {
-	size   uint64
 	answer device
 
 	mu    sync.Mutex
+	data  []byte
 	first time.Time
 	count int
 }
@@ -82,10 +82,21 @@ func (s *nbdServer) serve(conn net.Conn) error {
 		if r.Magic != nbdRequest || r.Type == nbdDisconnect {
 			return errors.New("end")
 		}
+		var data []byte
+		if r.Type == nbdRead || r.Type == nbdWrite {
+			if r.At+uint64(r.Length) > uint64(len(s.data)) {
+				return errors.New("beyond the device")
+			}
+			data = s.data[r.At:][:r.Length]
+		}
 		if r.Type == nbdWrite {
-			if _, err := in.Discard(int(r.Length)); err != nil {
+			written := make([]byte, r.Length)
+			if _, err := io.ReadFull(in, written); err != nil {
 				return err
 			}
+			s.mu.Lock()
+			copy(data, written)
+			s.mu.Unlock()
 		}
 		wait, code := s.next(r.Type == nbdWrite)
 		time.AfterFunc(wait, func() {
@@ -93,7 +104,9 @@ func (s *nbdServer) serve(conn net.Conn) error {
 			reply = binary.BigEndian.AppendUint32(reply, uint32(code))
 			reply = binary.BigEndian.AppendUint64(reply, r.Handle)
 			if r.Type == nbdRead && code == 0 {
-				reply = append(reply, make([]byte, r.Length)...)
+				s.mu.Lock()
+				reply = append(reply, data...)
+				s.mu.Unlock()
 			}
 			writing.Lock()
 			defer writing.Unlock()
@@ -131,7 +144,7 @@ func (s *nbdServer) handshake(in io.Reader, out io.Writer) (noZeroes bool, _ err
 		_, err := out.Write(append(b, data...))
 		return err
 	}
-	export := binary.BigEndian.AppendUint64(nil, s.size)
+	export := binary.BigEndian.AppendUint64(nil, uint64(len(s.data)))
 	export = binary.BigEndian.AppendUint16(export, nbdHasFlags|nbdMultiConn)
 	for {
 		var o struct {
