@@ -57,12 +57,12 @@ type Series struct {
 	At   *At `json:"at,omitempty"`
 }
 
-// At is the number of IOPS that meet a rule.
+// At is the largest number of IOPS that meets a rule.
 type At struct {
 	Rule string `json:"rule"`
 	// Options are those of the series.
 	Options map[string]string `json:"options,omitempty"`
-	// IOPS is nil if no point meets the rule.
+	// IOPS is nil if no point meets the rule, or if no setting was repeated.
 	IOPS *float64 `json:"iops"`
 	// Low and High are 95 % confidence limits; nil if there is none.
 	Low  *float64 `json:"low"`
@@ -71,6 +71,19 @@ type At struct {
 	// if no point meets the rule, or if no heavier load breaks it.
 	Between []int  `json:"between"`
 	Note    string `json:"note,omitempty"`
+
+	best *Point // meets the rule with the most IOPS; nil if none does
+}
+
+// most returns the IOPS by which series are ranked.
+func (at *At) most() float64 {
+	switch {
+	case at.IOPS != nil:
+		return *at.IOPS
+	case at.best != nil:
+		return at.best.IOPS
+	}
+	return 0
 }
 
 // Curve is latency against load.
@@ -141,7 +154,7 @@ func Make(rows []summary.Row, direction string, percentiles []float64, rule *met
 		if c.Series[i].At = at; len(c.Series) > 1 {
 			at.Options = c.Series[i].Options
 		}
-		if c.At == nil || at.IOPS != nil && (c.At.IOPS == nil || *at.IOPS > *c.At.IOPS) {
+		if c.At == nil || at.most() > c.At.most() {
 			c.At = at
 		}
 	}
@@ -260,11 +273,11 @@ func (p *Point) fill(percentiles []float64, s *spread) {
 	}
 	for _, name := range names {
 		v, ok := p.value(name)
-		se := s.error(p, name)
+		se, freedom := s.error(p, name)
 		if !ok || math.IsNaN(se) || slices.Contains(p.AtLeast, strings.TrimPrefix(name, "p")) {
 			continue
 		}
-		half := student.Quantile(0.05, s.freedom) * se
+		half := student.Quantile(0.05, freedom) * se
 		low, high := v*math.Exp(-half), v*math.Exp(half)
 		p.Limits[strings.TrimPrefix(name, "p")] = summary.Limits{Low: &low, High: &high}
 	}

@@ -150,7 +150,13 @@ func TestAt(t *testing.T) {
 		{"beyond the peak", "read p99 < 1ms", []place{{1000, 1e5}, {2000, 5e5}, {1500, 2e6}}, []int{1, 2}, 1990,
 			2010, ""},
 		{"a slow start", "read p99 < 1ms", []place{{100, 2e6}, {1000, 5e5}, {2000, 2e6}}, []int{1, 2}, 1000, 2000,
-			"lighter loads"},
+			"a lighter load breaks the rule: iodepth=1"},
+		{"a dip", "read p99 < 1ms", []place{{250, 5e5}, {450, 9e5}, {800, 2e6}, {1355, 7e5}, {1808, 9e5}, {2000, 3e6}},
+			[]int{4, 5}, 1808, 2000, "a lighter load breaks the rule: iodepth=4"},
+		{"two dips", "read p99 < 1ms", []place{{250, 2e6}, {450, 9e5}, {800, 2e6}, {1355, 7e5}}, nil, 1355, 1357,
+			"may be higher; lighter loads break the rule: iodepth=1, iodepth=4"},
+		{"meets it again beyond the peak", "read p99 < 1ms", []place{{1000, 5e5}, {2000, 2e6}, {900, 5e5}},
+			[]int{0, 1}, 1000, 2000, ""},
 		{"not asked for", "read p99.9 < 1ms", usual, nil, 0, 0, "no p99.9"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -177,6 +183,61 @@ func TestAt(t *testing.T) {
 				t.Errorf("limits %v and %v of %v", at.Low, at.High, *at.IOPS)
 			}
 		})
+	}
+}
+
+// TestUnequalNoise makes up sweeps in which rates are limited up to the last point, so that IOPS there differ by far
+// more than elsewhere. The limits of each point cover the truth, and those of the steady points stay narrow.
+func TestUnequalNoise(t *testing.T) {
+	const sweeps = 300
+	noise := []float64{0.001, 0.001, 0.001, 0.001, 0.001, 0.1}
+	covered, width := make([]int, len(noise)), make([]float64, len(noise))
+	for n := range sweeps {
+		rng := rand.New(rand.NewPCG(13, uint64(n)))
+		var rows []summary.Row
+		for i, sd := range noise {
+			for r := range 3 {
+				rows = append(rows, run(fmt.Sprint(i, "/", r), 1<<i, 200*math.Exp(sd*rng.NormFloat64()), 1e6))
+			}
+		}
+		c, err := Make(rows, "read", nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range c.Points {
+			l := c.Points[i].Limits["iops"]
+			covered[i] += map[bool]int{true: 1}[*l.Low <= 200 && 200 <= *l.High]
+			width[i] += (*l.High - *l.Low) / 200 / sweeps
+		}
+	}
+	for i, sd := range noise {
+		t.Logf("noise of %.1f %%: %d of %d cover, %.1f %% wide", 100*sd, covered[i], sweeps, 100*width[i])
+		if covered[i] < sweeps*90/100 || width[i] > 10*sd {
+			t.Errorf("noise of %.1f %%: want 90 of 100 to cover, and less than 10 times the noise", 100*sd)
+		}
+	}
+}
+
+// TestWithoutRepeats wants the points around the result, and no estimate.
+func TestWithoutRepeats(t *testing.T) {
+	for _, tt := range []struct{ rule, want string }{
+		{"read p99 < 350us", "read p99 < 350us: at least 3000 IOPS (iodepth=3); broken at 4000 (iodepth=4); no " +
+			"estimate without repeats: run each setting 3 times"},
+		{"read p99 < 1s", "read p99 < 1s: at least 4000 IOPS (iodepth=4); even the heaviest load meets the rule; the " +
+			"actual limit may be higher; no estimate without repeats: run each setting 3 times"},
+		{"read p99 < 1us", "read p99 < 1us: no point meets the rule"},
+	} {
+		var rows []summary.Row
+		for depth := 1; depth <= 4; depth++ {
+			rows = append(rows, run(fmt.Sprint(depth), depth, 1000*float64(depth), 1e5*float64(depth)))
+		}
+		c, err := Make(rows, "read", []float64{99}, rule(t, tt.rule))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Sentence(c.At); got != tt.want || c.At.IOPS != nil || c.At.Low != nil || c.At.High != nil {
+			t.Errorf("%s\nwant %s", got, tt.want)
+		}
 	}
 }
 

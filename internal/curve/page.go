@@ -51,6 +51,17 @@ func (c *Curve) Sentence(at *At) string {
 	if len(at.Options) > 0 {
 		text = label(at.Options) + ": " + text
 	}
+	if at.IOPS == nil && at.best != nil {
+		text += fmt.Sprintf(": at least %s IOPS (%s)", rounded(at.best.IOPS), c.loadOf(at.best))
+		if len(at.Between) == 2 {
+			next := &c.Points[at.Between[1]]
+			text += fmt.Sprintf("; broken at %s (%s)", rounded(next.IOPS), c.loadOf(next))
+		}
+		if at.Note != "" {
+			text += "; " + at.Note
+		}
+		return text + "; no estimate without repeats: run each setting 3 times"
+	}
 	if at.IOPS == nil {
 		text += ": " + at.Note
 		if at.High != nil {
@@ -68,7 +79,8 @@ func (c *Curve) Sentence(at *At) string {
 		text += fmt.Sprintf(" (95 %% limits up to %s, no lower one)", rounded(*at.High))
 	}
 	if len(at.Between) == 2 {
-		text += fmt.Sprintf(", between %s and %s", c.loadOf(at.Between[0]), c.loadOf(at.Between[1]))
+		text += fmt.Sprintf(", between %s and %s", c.loadOf(&c.Points[at.Between[0]]),
+			c.loadOf(&c.Points[at.Between[1]]))
 	}
 	if at.Note != "" {
 		text += "; " + at.Note
@@ -76,10 +88,10 @@ func (c *Curve) Sentence(at *At) string {
 	return text
 }
 
-func (c *Curve) loadOf(point int) string {
+func (c *Curve) loadOf(p *Point) string {
 	options := map[string]string{}
 	for _, name := range c.Load {
-		options[name] = c.Points[point].Options[name]
+		options[name] = p.Options[name]
 	}
 	return label(options)
 }
@@ -220,7 +232,7 @@ func (p *Page) chart(s *Series) chart {
 				continue
 			}
 			d := dot{X: x(p.Axis.of(q)), Y: y(v), Bend: q.Bend,
-				Title: fmt.Sprintf("%s: %s %s, p%s %s, %d runs", c.loadOf(i), short(p.Axis.of(q)), p.Axis.title(), key,
+				Title: fmt.Sprintf("%s: %s %s, p%s %s, %d runs", c.loadOf(q), short(p.Axis.of(q)), p.Axis.title(), key,
 					latency(v), q.Runs)}
 			if limits, ok := q.Limits[key]; ok {
 				d.Limits, d.Low, d.High = true, y(*limits.Low), y(*limits.High)
