@@ -394,8 +394,10 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row
 	if row.IOPSKnown {
 		dst = append(dst, `,"iops":`...)
 		dst = appendFloat(dst, row.IOPS)
+	}
+	if n, known := row.Concurrency(); known {
 		dst = append(dst, `,"concurrency":`...)
-		dst = appendFloat(dst, row.Concurrency())
+		dst = appendFloat(dst, n)
 	}
 	if len(row.SLA) > 0 {
 		dst = e.appendSLA(dst, row.SLA)

@@ -128,6 +128,9 @@ func slowPercentiles(run *pipeline.Run, q *pipeline.Quantum, row *pipeline.Row) 
 	s := row.Stats
 	if row.IOPSKnown {
 		m["iops"] = row.IOPS
+	}
+	if row.IOPSKnown && !s.Empty() && (row.Whole || (s.Mean*s.Mean+s.StdDev*s.StdDev)/2 <=
+		0.1*s.Mean*float64(row.Covered)) {
 		m["concurrency"] = row.IOPS * s.Mean / 1e9
 	}
 	if t := row.TailPart; t != nil {
@@ -409,8 +412,8 @@ func TestPercentileDocumentEdges(t *testing.T) {
 			`"at_least":["p50","p99","p99_9"]`,
 			[]string{`"iops"`, `"host"`},
 		},
-		{"empty", pipeline.Row{Scope: "run", IOPSKnown: true}, `"samples":0,"iops":0,"concurrency":0}`,
-			[]string{"latency"}},
+		{"empty", pipeline.Row{Scope: "run", IOPSKnown: true}, `"samples":0,"iops":0}`,
+			[]string{"latency", "concurrency"}},
 		{
 			"dust",
 			pipeline.Row{Scope: "run", Stats: fiohist.Stats{Samples: 1e-12}},

@@ -255,6 +255,9 @@ type Row struct {
 	IOPSKnown bool
 	// Covered is that part in ns. It excludes Lost, the time whose records a log lost.
 	Covered, Lost int64
+	// Whole is set if no I/O began before the time that the row is about: in the sums of a run, and if I/Os count where
+	// they were in flight.
+	Whole bool
 	// SLA are the verdicts of the rules for this direction, if there are any.
 	SLA []sla.Verdict
 	// TailPart compares a host, job or log with all of them at TailPercentile. It is nil in other scopes, if there is
@@ -269,9 +272,18 @@ type Row struct {
 // TailPercentile is the percentile that Row.TailPart is about.
 const TailPercentile = 99
 
-// Concurrency returns the mean number of I/Os in flight, if IOPSKnown. By Little's law (Operations Research 9 (1961),
-// 383-387) it is the sum of the latencies that complete in the quantum, divided by the time that the logs cover.
-func (r *Row) Concurrency() float64 { return r.IOPS * r.Stats.Mean / 1e9 }
+// Concurrency returns the mean number of I/Os in flight, and whether it is known. By Little's law (Operations Research 9
+// (1961), 383-387) it is the sum of the latencies that complete in the quantum, divided by the time that the logs cover.
+// It is unknown if nothing completes, and if more than a tenth of that sum is of the time before the quantum: an I/O of
+// latency l that completes evenly in a time T is outside it for l^2/2T on average.
+func (r *Row) Concurrency() (n float64, known bool) {
+	s, inFlight := &r.Stats, r.IOPS*r.Stats.Mean/1e9
+	if !r.IOPSKnown || s.Empty() {
+		return 0, false
+	}
+	outside := (s.Mean*s.Mean + s.StdDev*s.StdDev) / (2 * float64(r.Covered))
+	return inFlight, r.Whole || outside <= s.Mean/10
+}
 
 // Partial reports whether the logs cover only a part of an interval of so many ns, such as the end of a run: what
 // completes in that is no measure of the whole.

@@ -214,6 +214,7 @@ func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 						Logs:      1,
 						IOPS:      h.Sum(),
 						IOPSKnown: true,
+						Whole:     true,
 						TailPart:  tails[i%len(tails)],
 					},
 				)
@@ -226,6 +227,7 @@ func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 			Logs:      2,
 			IOPS:      total.Sum(),
 			IOPSKnown: i%2 == 0,
+			Whole:     true,
 		})
 		out = append(out, q)
 	}

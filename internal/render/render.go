@@ -149,8 +149,8 @@ func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 	b = append(b, `,"logs":`...)
 	b = strconv.AppendInt(b, int64(row.Logs), 10)
 	b = append(b, `,"concurrency":`...)
-	if row.IOPSKnown {
-		b = number(b, row.Concurrency())
+	if n, known := row.Concurrency(); known {
+		b = number(b, n)
 	} else {
 		b = append(b, "null"...)
 	}

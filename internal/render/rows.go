@@ -98,7 +98,10 @@ func (r *Renderer) csv() {
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
 		iops, concurrency := "", ""
 		if row.IOPSKnown {
-			iops, concurrency = rounded(row.IOPS, 3), rounded(row.Concurrency(), 6)
+			iops = rounded(row.IOPS, 3)
+		}
+		if n, known := row.Concurrency(); known {
+			concurrency = rounded(n, 6)
 		}
 		rec := []string{string(number(nil, float64(q.Offset)/1e6)), r.timestamp(q.Offset), row.Scope,
 			row.Dims.Direction, CSVName(row.Dims.Host), CSVName(row.Dims.Job), CSVName(row.Dims.Log),
@@ -243,11 +246,16 @@ func (r *Renderer) figure(row *pipeline.Row, name string) Cell {
 	switch name {
 	case "samples":
 		return Cell{Number: s.Samples}
-	case "iops", "concurrency":
+	case "iops":
 		if !row.IOPSKnown {
 			return unknown
 		}
-		return Cell{Number: map[string]float64{"iops": row.IOPS, "concurrency": row.Concurrency()}[name]}
+		return Cell{Number: row.IOPS}
+	case "concurrency":
+		if n, known := row.Concurrency(); known {
+			return Cell{Number: n}
+		}
+		return unknown
 	}
 	if s.Empty() {
 		return unknown

@@ -132,3 +132,34 @@ func TestOlderJSON(t *testing.T) {
 		t.Errorf("%v logged, %v restored, %v not placed, %v placed", a.Logged, a.Restored, a.NotPlaced, a.Placed)
 	}
 }
+
+// TestConcurrency has 32 reads of 3 s in flight all the time.
+func TestConcurrency(t *testing.T) {
+	for _, align := range []string{"overlap", "inflight"} {
+		s := pipelinetest.Settings()
+		s.Interval, s.Align = time.Second, align
+		got, err := process(t, Config{Settings: s}, "testdata/cases/21-concurrency")
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := 0
+		for i, r := range got.Rows {
+			n, known := r.Concurrency()
+			second := got.Offsets[i] / int64(time.Second)
+			if r.Scope != "run" || second < 1 || second > 10 {
+				continue
+			}
+			if in++; known != (align == "inflight") || known && math.Abs(n-32) > 11 {
+				t.Errorf("%s, second %d: %v in flight, known: %v", align, second, n, known)
+			}
+		}
+		if in != 10 {
+			t.Errorf("%s: %d seconds", align, in)
+		}
+		for _, r := range got.Sum.Total {
+			if n, known := r.Concurrency(); !known || math.Abs(n-32) > 4 {
+				t.Errorf("%s: %v in flight in the whole run's %s, known: %v", align, n, r.Scope, known)
+			}
+		}
+	}
+}

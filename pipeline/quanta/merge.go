@@ -597,7 +597,7 @@ func (m *Merger) Summary() *pipeline.Summary {
 		}
 		ranks.Read(sc.total, m.Run.Geometry)
 		row := m.row(sc, &ranks)
-		row.Logs, row.Hist, row.Limits = len(sc.logs), sc.total, sc.known()
+		row.Logs, row.Hist, row.Limits, row.Whole = len(sc.logs), sc.total, sc.known(), row.Whole || !m.picks
 		from, to := m.Grid.Start(m.Grid.First), until
 		if m.picks {
 			from, to = m.Run.Window.Clip(from, to)
@@ -627,7 +627,8 @@ func (sc *scope) covers(d fiolog.Direction) bool {
 }
 
 func (m *Merger) row(sc *scope, ranks *fiohist.Ranks) pipeline.Row {
-	return pipeline.Row{Scope: sc.name, Dims: sc.dims, Stats: ranks.Stats(m.Run.Percentiles, sc.known())}
+	return pipeline.Row{Scope: sc.name, Dims: sc.dims, Stats: ranks.Stats(m.Run.Percentiles, sc.known()),
+		Whole: m.Run.Settings.Align == "inflight"}
 }
 
 // cover sets for how much of [start, end), in ns, a row's logs were running and have their records. There are no IOPS
