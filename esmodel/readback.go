@@ -81,6 +81,50 @@ func (k RunKey) PartialDoc(found []byte) []byte {
 	return MustJSON(map[string]any{"run": run, "fio": map[string]any{"kind": k.Kind}})
 }
 
+// Unmerged returns the document of a merged run as partial, for when one of its parts changes; nil if found is not
+// that of a merged run.
+func Unmerged(found []byte) []byte {
+	status, parts := mergedOf(found)
+	switch {
+	case len(parts) == 0:
+		return nil
+	case status == StatusPartial:
+		return found
+	}
+	out, _ := WithStatus(found, StatusPartial) // it was decoded before
+	return out
+}
+
+// PartsOf returns the parts that the document of a merged run names; nil for other documents.
+func PartsOf(doc []byte) []pipeline.Part {
+	_, parts := mergedOf(doc)
+	return parts
+}
+
+func mergedOf(source []byte) (Status, []pipeline.Part) {
+	var doc struct {
+		Run   struct{ Status Status }
+		Parts []pipeline.Part
+	}
+	if Decode(source, &doc) != nil {
+		return "", nil
+	}
+	return doc.Run.Status, doc.Parts
+}
+
+// Holds reports whether the document of a run or part says that it is complete in a generation, and nobody claims it.
+func Holds(found []byte, generation string) bool {
+	var doc struct {
+		Run struct {
+			Status     Status
+			Generation string
+		}
+		Claim *ClaimField
+	}
+	return json.Unmarshal(found, &doc) == nil && doc.Run.Status == StatusComplete &&
+		doc.Run.Generation == generation && doc.Claim == nil
+}
+
 // DocHeader is the part of a document that says which run, part, generation and kind of latency it belongs to.
 type DocHeader struct {
 	Run DocRun

@@ -29,6 +29,7 @@ func mergeCommand(u *ui.UI) *cli.Command {
 			"document of the run: " +
 			"what an ingest of all logs at once would have written, to the last bit where the hosts have names. " +
 			"Running it again changes nothing; after another part has arrived, it replaces the merge before. " +
+			"While a part is ingested again, and until the next merge, the merged run is partial. " +
 			runIs,
 		Flags: append(esFlags(), takeOverFlag(), verboseFlag(),
 			&cli.IntFlag{Name: "parts", Category: catRun, Usage: "merge only if there are `N` parts (default: as " +

@@ -286,6 +286,18 @@ func mergeParts(t *testing.T, es, prefix string, run parted) {
 	refused(t, exitInput, []string{fmt.Sprintf("part %q", names[1]), "3000 ms", "--interval"}, merge...)
 	sameDocuments(t, acrossHosts(t, es, prefix, "R"), other)
 	must(t, ingest("R", names[1], run.parts[names[1]])...)
+	for _, command := range []string{"runs", "summary"} {
+		args := append([]string{command}, common...)
+		if command == "summary" {
+			args = append(args, "R")
+		}
+		refused(t, exitOK, []string{"merge it again"}, args...)
+		must(t, merge...)
+		if code, _, stderr := fiolat(t, nil, args...); code != exitOK || strings.Contains(stderr, "merge it again") {
+			t.Errorf("%s after the merge: exit %d\n%s", command, code, stderr)
+		}
+		must(t, ingest("R", names[1], run.parts[names[1]])...)
+	}
 	must(t, merge...)
 	sameDocuments(t, acrossHosts(t, es, prefix, "R"), merged)
 

@@ -44,7 +44,7 @@ func (e *Error) Error() string {
 			e.Owner,
 		)
 	case e.Lost:
-		return what + ": its document was changed or deleted by something else; run again"
+		return what + ": its document was changed or deleted by something else, such as an ingest of a part; run again"
 	}
 	return fmt.Sprintf(
 		"%s is claimed by %s; run again when that has ended, or take it over with --take-over",

@@ -138,6 +138,7 @@ type BulkWriter struct {
 	spool   *spoolFile
 	refused *spoolFile
 	claims  []*claim.Claim  // all must be held to send anything
+	wholes  []*claim.Claim  // on merged runs that must become partial before anything is sent; never held
 	named   bool            // the name of the run was given and replaces a stored one
 	checked map[string]bool // indices with the right mapping
 }

@@ -18,10 +18,19 @@ func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run, counted func
 		w.probe = time.Now() // try the server at once, to store the run as partial
 		return &IncompleteError{Report: r, Err: w.down}
 	}
+	p := w.c.Retrier("make the merged run partial", w.cfg.MaxWait)
+	for err := w.unmerged(ctx); err != nil; err = w.unmerged(ctx) { // if there was nothing to send
+		if err = p.Wait(ctx, err); err != nil {
+			return err
+		}
+	}
 	g := indices.GenerationOf(run)
 	hold := w.claimOf(esmodel.RunDocID(g.Run, g.Part, g.Kind)).HoldAbove
 	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, g, w.made(run, r), r.names(), counted, hold)
 	w.noteDeleted(deleted)
+	if err == nil && run.Part == "" {
+		err = w.sameParts(ctx, g.Run, g.Kind, run.Parts)
+	}
 	// Only the document of the run is still to come. With refresh, searches find it at once.
 	w.cfg.Refresh = true
 	return err

@@ -24,6 +24,7 @@ import (
 	"fiolat/esmodel/ndjson"
 	"fiolat/internal/errs"
 	"fiolat/internal/tempfile"
+	"fiolat/pipeline"
 )
 
 // LoadOptions say how files are sent again.
@@ -268,6 +269,9 @@ func (l *loader) claim(ctx context.Context) error {
 			return err
 		}
 	}
+	for key := range l.generations {
+		l.w.unmerge(key.Run, key.Part, key.Kind)
+	}
 	return nil
 }
 
@@ -376,7 +380,11 @@ func (l *loader) finish(ctx context.Context) error {
 	if l.w.Report().Total().Incomplete() {
 		return nil // the caller reports it; documents of runs stay in their files
 	}
-	for _, k := range l.w.claimed() {
+	all := slices.Clone(l.w.claimed())
+	slices.SortStableFunc(all, func(a, b *claim.Claim) int { // a merged run wants its parts complete and unclaimed
+		return cmp.Compare(len(l.partsIn(a)), len(l.partsIn(b)))
+	})
+	for _, k := range all {
 		err := error(nil)
 		if r, ok := l.runs[k.ID]; ok {
 			err = l.run(ctx, k, r)
@@ -388,6 +396,14 @@ func (l *loader) finish(ctx context.Context) error {
 		}
 	}
 	return indices.Refresh(ctx, l.c, l.prefix, l.w.Report().names())
+}
+
+// partsIn returns the parts of the merged run that a claim is on; nil if it is not on a merged run.
+func (l *loader) partsIn(k *claim.Claim) []pipeline.Part {
+	if r, ok := l.runs[k.ID]; ok {
+		return esmodel.PartsOf(r.doc)
+	}
+	return esmodel.PartsOf(k.Found)
 }
 
 // run stores the document of a run, after correcting its status if necessary.
@@ -417,9 +433,16 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 		}
 		deleted, err := indices.Commit(ctx, l.c, l.prefix, g, made, l.w.Report().names(), nil, k.HoldAbove)
 		l.w.noteDeleted(deleted)
+		if err == nil {
+			err = l.w.sameParts(ctx, g.Run, g.Kind, esmodel.PartsOf(r.doc))
+		}
 		var mismatch *indices.MismatchError
 		if errors.As(err, &mismatch) {
 			missing = fmt.Errorf("%w (load all files of the run together)", err)
+		} else if errors.As(err, new(*errs.ParseError)) {
+			missing = err
+		}
+		if missing != nil {
 			if r.doc, err = esmodel.WithStatus(r.doc, esmodel.StatusPartial); err != nil {
 				return err
 			}
@@ -456,7 +479,10 @@ func (l *loader) leave(ctx context.Context, k *claim.Claim) error {
 		return err
 	}
 	whole, err := indices.Verify(ctx, l.c, l.prefix, g, made)
-	if err != nil && !errors.As(err, new(*indices.MismatchError)) {
+	if err == nil {
+		err = l.w.sameParts(ctx, g.Run, g.Kind, esmodel.PartsOf(k.Found))
+	}
+	if err != nil && !errors.As(err, new(*indices.MismatchError)) && !errors.As(err, new(*errs.ParseError)) {
 		return err
 	}
 	if err == nil && whole {

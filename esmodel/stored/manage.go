@@ -15,6 +15,7 @@ import (
 	"fiolat/esmodel/indices"
 	"fiolat/internal/errs"
 	"fiolat/internal/lazyregexp"
+	"fiolat/pipeline"
 )
 
 // RunFilter selects runs; the zero value selects all.
@@ -60,6 +61,8 @@ type RunSummary struct {
 	Logs struct {
 		Count int `json:"count"`
 	} `json:"logs"`
+	// Parts are those that were merged.
+	Parts []pipeline.Part `json:"parts,omitempty"`
 	// Summary holds by direction samples, iops, min, max, mean, p50, p99_9, ..., with latencies in ns; at_least
 	// names percentiles.
 	Summary map[string]map[string]any `json:"summary,omitempty"`
@@ -72,7 +75,7 @@ func ListRuns(ctx context.Context, c *client.Client, prefix string, f RunFilter)
 }
 
 // listed are the fields that a list of runs reads.
-var listed = []string{"run", "labels", "host", "fio", "interval", "rollup", "logs", "summary"}
+var listed = []string{"run", "labels", "host", "fio", "interval", "rollup", "logs", "parts", "summary"}
 
 func (f RunFilter) query() map[string]any {
 	return map[string]any{"bool": map[string]any{"filter": f.filters()}}

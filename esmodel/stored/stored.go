@@ -46,8 +46,17 @@ func Open(ctx context.Context, c *client.Client, prefix, runID string, kind fiol
 	if err != nil {
 		return nil, err
 	}
-	return Replay(c, prefix, parts)
+	run, err := Replay(c, prefix, parts)
+	if err == nil && slices.ContainsFunc(runs, func(r *esmodel.StoredRun) bool {
+		return len(r.Run.Parts) > 0 && r.Status == esmodel.StatusPartial
+	}) {
+		run.Warnings = append(run.Warnings, fmt.Sprintf("run %s: %s", errs.Printable(runID), MergeAgain))
+	}
+	return run, err
 }
+
+// MergeAgain is said of a merged run that is partial.
+const MergeAgain = "what is stored of it across hosts is not of its parts as they are now; merge it again"
 
 // Runs returns the documents of a run, of a kind of latency, or of all if none is given: the run's own, if
 // there is one, and that of each part.

@@ -156,6 +156,9 @@ func (r *Reader) replay(ctx context.Context, name string, run *replay.Replay, er
 		return err
 	}
 	SayRolledUp(r.UI, run.Run)
+	for _, w := range run.Warnings {
+		r.UI.Warn(w)
+	}
 	cfg := &r.Logs.Config
 	_, err = run.Process(ctx, replay.Options{Percentiles: cfg.Settings.Percentiles, Workers: cfg.Workers,
 		Pick: cfg.Pick}, to.Run(name))

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
@@ -78,6 +79,11 @@ func List(ctx context.Context, o ListOptions, u *ui.UI) error {
 		out.WriteString(line + "\n") //nolint:errcheck // Flush says it
 	}
 	text := fmt.Sprintf("%d runs", len(rows))
+	for _, r := range rows {
+		if len(r[0].Parts) > 0 && r[0].Run.Status == esmodel.StatusPartial {
+			u.Warn("run " + errs.Printable(short[r[0].Run.ID]) + ": " + stored.MergeAgain)
+		}
+	}
 	rolledUp := slices.DeleteFunc(rows, func(r run) bool { return r[0].RollUp.MS == 0 })
 	if n := len(rolledUp); n > 0 {
 		text += fmt.Sprintf(", %d of them rolled up", n)

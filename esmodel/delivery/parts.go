@@ -1,0 +1,54 @@
+package delivery
+
+import (
+	"context"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/claim"
+	"fiolat/esmodel/sliced"
+	"fiolat/pipeline"
+)
+
+// unmerge notes that a part of a run is written, so that what was merged of it is no longer true.
+func (w *BulkWriter) unmerge(run, part, kind string) {
+	whole := esmodel.RunKey{Run: run, Kind: kind}
+	if part == "" || w.claimOf(whole.ID()) != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wholes = append(w.wholes, claim.New(w.c, w.cfg.Prefix, run, "", kind, esmodel.Unmerged))
+}
+
+// unmerged makes merged runs partial of which parts are written. A merge that is under way loses its claim.
+func (w *BulkWriter) unmerged(ctx context.Context) error {
+	w.mu.Lock()
+	wholes := w.wholes
+	w.mu.Unlock()
+	for _, k := range wholes {
+		if err := k.Revoke(ctx); err != nil {
+			return err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wholes = w.wholes[min(len(wholes), len(w.wholes)):]
+	return nil
+}
+
+// sameParts returns an error if a part is no longer complete in the generation that was merged. A part that is
+// claimed after this makes the merged run partial itself; see unmerged.
+func (w *BulkWriter) sameParts(ctx context.Context, run, kind string, parts []pipeline.Part) error {
+	index := esmodel.Index(w.cfg.Prefix, esmodel.KindRun, 0)
+	for _, p := range parts {
+		source, _, err := sliced.Source(ctx, w.c, index, esmodel.RunDocID(run, p.Name, kind))
+		if err != nil {
+			return err
+		}
+		if !esmodel.Holds(source, p.Generation) {
+			return esmodel.Fault(run, p.Name, "merge the run again when that is complete",
+				"it was ingested again, or is being ingested or deleted, since it was merged")
+		}
+	}
+	return nil
+}
