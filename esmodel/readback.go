@@ -127,8 +127,9 @@ func Holds(found []byte, generation string) bool {
 
 // DocHeader is the part of a document that says which run, part, generation and kind of latency it belongs to.
 type DocHeader struct {
-	Run DocRun
-	Fio struct{ Kind string }
+	Run   DocRun
+	Fio   struct{ Kind string }
+	Claim *ClaimField // in the document of a run
 }
 
 // Key returns the run, part and kind of latency of the document.
@@ -400,6 +401,7 @@ type DocRun struct {
 	ID         string `json:"id"`
 	Generation string `json:"generation"`
 	Part       string `json:"part"`
+	Status     Status `json:"status"` // in the document of a run
 }
 
 // LeafDoc holds the fields that are read from the document of a leaf.

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -189,6 +190,131 @@ func TestDeleteClaims(t *testing.T) {
 			t.Errorf("%v, %d documents are left", err, len(s.Docs("*")))
 		}
 	})
+}
+
+// A delete that is refused because a part of the run is claimed leaves the other parts as they were.
+func TestDeleteIsRefused(t *testing.T) {
+	parts := []string{"a", "b", "c", "d"}
+	slices.SortFunc(parts, func(a, b string) int {
+		return cmp.Compare(esmodel.RunDocID("r/1", a, "clat"), esmodel.RunDocID("r/1", b, "clat"))
+	})
+	last := parts[len(parts)-1]
+	for _, listed := range []bool{true, false} {
+		t.Run(map[bool]string{true: "claimed before", false: "claimed meanwhile"}[listed], func(t *testing.T) {
+			timeless(t, func(t *testing.T, s *esmodeltest.Server, c *client.Client) {
+				for _, part := range parts {
+					if err := ingestPart(t, c, part, "g"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				before := esmodeltest.Contents(s)
+				w, err := NewBulkWriter(c, BulkConfig{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				owner := NewSink(w, SinkOptions{})
+				claims := func() {
+					run := esmodeltest.Run()
+					run.Part = last
+					if err := owner.Begin(t.Context(), run); err != nil {
+						t.Error(err)
+					}
+				}
+				writes := 0
+				deleting := testClient(t, client.Config{Addresses: []string{s.URL}, Transport: &delayed{
+					RoundTripper: inProcess{s.Config.Handler},
+					match: func(r *http.Request) bool {
+						if bulkOf(r, "run") {
+							writes++
+						}
+						return writes == 1 && !listed
+					},
+					act: claims,
+				}})
+				if listed {
+					claims()
+				}
+				_, err = stored.DeleteRun(t.Context(), deleting, esmodel.DefaultPrefix, "r/1", false)
+				wantClaimed(t, err, false)
+				if listed && writes > 0 {
+					t.Errorf("%d writes to documents of the run before it was refused", writes)
+				}
+				after := esmodeltest.Contents(s)
+				id := "fio-run/" + esmodel.RunDocID("r/1", last, "clat")
+				if after[id] == before[id] {
+					t.Error("the last part is not claimed")
+				}
+				after[id] = before[id]
+				esmodeltest.EqualContents(t, after, before)
+				if err = owner.Close(t.Context(), errors.New("stop")); err == nil {
+					t.Error("no error")
+				}
+			})
+		})
+	}
+}
+
+// A note that is written while its run is deleted, at whatever point, does not remain, and whoever writes it learns it.
+func TestAnnotateBesideDelete(t *testing.T) {
+	scans := func(r *http.Request) bool { // all indices, after the claims
+		return strings.HasSuffix(r.URL.Path, "/_pit") && strings.Contains(r.URL.Path, "histogram")
+	}
+	for name, tt := range map[string]struct {
+		inNote bool // the delete runs while the note is held up; else the note is written while the delete is
+		match  func(*http.Request) bool
+	}{
+		"the note comes late":     {true, func(r *http.Request) bool { return r.Method == http.MethodPut }},
+		"the run is claimed":      {false, scans},
+		"what is left is counted": {false, func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/_count") }},
+		"the document of the run is next": {false, func() func(r *http.Request) bool {
+			counts := 0
+			return func(r *http.Request) bool {
+				if strings.HasSuffix(r.URL.Path, "/_count") {
+					counts++
+				}
+				return counts == len(esmodel.Kinds) && bulkOf(r, "run")
+			}
+		}()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := standIn(t)
+			ingested(t, c)
+			run, err := stored.FindRun(t.Context(), c, esmodel.DefaultPrefix, "r/1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			late := &delayed{RoundTripper: http.DefaultTransport, match: tt.match}
+			held := testClient(t, client.Config{Addresses: []string{s.URL}, Transport: late})
+			remove := func(c *client.Client) func() {
+				return func() {
+					if _, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			annotate := func(c *client.Client) func() {
+				return func() {
+					note := stored.Note{Run: run, At: esmodeltest.At, Text: "late"}
+					if _, err := stored.Annotate(t.Context(), c, esmodel.DefaultPrefix, note); err == nil {
+						t.Error("noted")
+					}
+				}
+			}
+			if tt.inNote {
+				late.act = remove(c)
+				annotate(held)()
+			} else {
+				late.act = annotate(c)
+				remove(held)()
+			}
+			if !late.acted.Load() {
+				t.Fatal("nothing was held up")
+			}
+			if n := len(s.Docs("*")); n != 0 {
+				t.Errorf("%d documents are left", n)
+			}
+		})
+	}
 }
 
 // TestClaimsAreTakenInOrder: who needs the claims of several runs or parts takes them in the order of their ids, so

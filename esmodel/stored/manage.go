@@ -13,6 +13,7 @@ import (
 	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
+	"fiolat/esmodel/sliced"
 	"fiolat/internal/errs"
 	"fiolat/internal/lazyregexp"
 	"fiolat/pipeline"
@@ -231,15 +232,43 @@ type Note struct {
 }
 
 // Annotate stores a note and reports whether it is new: the same note at the same time is the same document.
-// Searches find it when Annotate returns.
+// Searches find it when Annotate returns. If the run is deleted meanwhile, a new note is withdrawn and the error says
+// so.
 func Annotate(ctx context.Context, c *client.Client, prefix string, n Note) (created bool, err error) {
 	if _, err = indices.EnsureTemplates(ctx, c, prefix); err != nil {
 		return false, err
 	}
 	id, doc := esmodel.NoteEvent(n.Run.Run.ID, n.Run.Run.Name, n.Run.Labels, n.At, n.Offset, n.Text)
-	result, err := putEvent(ctx, c, "store the note", esmodel.Index(prefix, esmodel.KindEvent, n.At), id, doc,
-		"wait_for")
-	return result == "created", err
+	index := esmodel.Index(prefix, esmodel.KindEvent, n.At)
+	result, err := putEvent(ctx, c, "store the note", index, id, doc, "wait_for")
+	if err != nil {
+		return false, err
+	}
+	created = result == "created"
+	if err = there(ctx, c, prefix, n.Run); err != nil && created {
+		err = cmp.Or(indices.DeleteHits(ctx, c, "withdraw the note", []client.Hit{{Index: index, ID: id}}, true,
+			indices.Free, map[string]int64{}), err)
+	}
+	return created, err
+}
+
+// there returns an error if a run is deleted, or may be about to be. Who deletes it claims its documents before it
+// looks for others, so it finds what was visible before this call.
+func there(ctx context.Context, c *client.Client, prefix string, run *RunSummary) error {
+	id := esmodel.RunDocID(run.Run.ID, run.Run.Part, run.Fio.Kind)
+	source, _, err := sliced.Source(ctx, c, esmodel.Index(prefix, esmodel.KindRun, 0), id)
+	if err != nil {
+		return err
+	}
+	if source == nil {
+		return esmodel.Fault(run.Run.ID, "", "see fiolat runs", "it was deleted meanwhile, and the note with it")
+	}
+	m, err := esmodel.ReadDocHeader(source)
+	if err == nil && m.Claim != nil && m.Run.Status == esmodel.StatusPartial && !claim.Exited(&m.Claim.Owner) {
+		err = esmodel.Fault(run.Run.ID, "", "try again when that has ended", "%v deletes or loads it: not noted",
+			&m.Claim.Owner)
+	}
+	return err
 }
 
 // putEvent stores an event and returns "created" or "updated".
@@ -329,16 +358,16 @@ func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string, take
 	return out, cmp.Or(err, e)
 }
 
-// keysOf returns the keys of a run's documents in fio-run.
+// keysOf returns the keys of a run's documents in fio-run, and whether another process had claimed each.
 func keysOf(ctx context.Context, c *client.Client, prefix, runID string) (map[esmodel.RunKey]bool, error) {
 	keys := map[esmodel.RunKey]bool{}
 	_, err := client.Search(ctx, c, client.SearchRequest{
 		Index: esmodel.Index(prefix, esmodel.KindRun, 0), Query: client.Term("run.id", runID),
-		Source: []string{"run", "fio.kind"},
+		Source: []string{"run", "fio.kind", "claim"},
 	}, func(h client.Hit) error {
 		m, err := esmodel.ReadDocHeader(h.Source)
 		if err == nil && m.Run.ID == runID && h.ID == m.Key().ID() {
-			keys[m.Key()] = true
+			keys[m.Key()] = m.Claim != nil
 		}
 		return err
 	})
@@ -348,10 +377,14 @@ func keysOf(ctx context.Context, c *client.Client, prefix, runID string) (map[es
 // claims are claims on documents of a run in fio-run.
 type claims map[esmodel.RunKey]*claim.Claim
 
-// take makes and takes claims for documents, in order of their ids.
+// take makes and takes claims for documents, in order of their ids. Those that others had claimed come first: if a
+// claim is refused, it is before the other documents are touched.
 func (all claims) take(ctx context.Context, keys map[esmodel.RunKey]bool,
 	claimOf func(esmodel.RunKey) *claim.Claim) error {
 	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b esmodel.RunKey) int {
+		if keys[a] != keys[b] {
+			return map[bool]int{true: -1, false: 1}[keys[a]]
+		}
 		return cmp.Compare(a.ID(), b.ID())
 	}) {
 		all[key] = claimOf(key)
@@ -388,6 +421,7 @@ type deletion struct {
 	prefix, run string
 	takeOver    bool
 	claims      claims
+	begun       bool // something may be deleted
 }
 
 // documents deletes all documents but those of the run itself. Each belongs to a document of the run, which is
@@ -412,12 +446,16 @@ func (d *deletion) documents(ctx context.Context, deleted map[string]int64) erro
 				}
 				// Notes and the documents of probes belong to no document of a run.
 				if m.Fio.Kind != "" && m.Fio.Kind != esmodel.ProbeKind && d.claims[m.Key()] == nil {
-					more[m.Key()] = true
+					more[m.Key()] = false
 					return false
 				}
 				return true
 			},
-			d.claims.hold,
+			func(ctx context.Context, version int64) error {
+				err := d.claims.hold(ctx, version)
+				d.begun = d.begun || err == nil
+				return err
+			},
 			deleted,
 		)
 		if len(more) == 0 {
@@ -468,6 +506,9 @@ func (d *deletion) end(ctx context.Context, through bool) (n int64, err error) {
 			}
 		} else if held, _ := k.Fresh(); held {
 			doc := k.Doc
+			if !d.begun {
+				doc = k.Found // as it was
+			}
 			if through || k.Found == nil {
 				doc = nil
 			}
