@@ -37,8 +37,9 @@ func compareCommand(u *ui.UI) *cli.Command {
 			&cli.StringFlag{Name: "baseline", Usage: "compare each RUN with the stored runs that `label:KEY=VALUE` " +
 				"names: those of its workload that began before it, since their last change point, 5 or more"},
 			&cli.StringSliceFlag{Name: "run-noise", Usage: "standard deviation between repeated runs, for " +
-				"where there are too few to measure it: `[METRIC=]P%`, such as 4% or 'read p99=8%'; can be repeated. " +
-				"fiolat compare GROUP prints it; 0% counts only the noise within the runs"},
+				"where there are too few to measure it: `[METRIC=]P%[/RUNS]`, such as 4% or 'read p99=8%/12', " +
+				"measured over 12 runs (default: 10); can be repeated. fiolat compare GROUP prints it; 0% counts " +
+				"only the noise within the runs"},
 			&cli.StringFlag{Name: "margin", Value: "5%", Usage: "a change within `P%` of none is called same"},
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, markdown or json"},
 			&cli.StringFlag{Name: "unit", Value: "auto", Usage: "`UNIT` of latencies in tables: ns, us, ms, s, or " +

@@ -80,7 +80,7 @@ func TestCompare(t *testing.T) {
 		again); code != exitOK {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
-	c := compareJSON(t, exitCompare, "--run-noise", "1%", "--fail-if", "read p50 +5%",
+	c := compareJSON(t, exitCompare, "--run-noise", "1%/100", "--fail-if", "read p50 +5%",
 		"--fail-if", "p90 +50%", base, docs, slower)
 	if len(c.Comparisons) != 2 || c.Confidence != 0.95 {
 		t.Fatalf("%+v", c)
@@ -282,6 +282,9 @@ func TestCompareWithHistory(t *testing.T) {
 	c := compareJSON(t, exitOK, append(es, "a=night-01,night-02,night-03", "b=night-04,night-05,night-06")...)
 	if note := c.Comparisons[0].Note; !strings.Contains(note, "all runs of a "+drift+" those of b") {
 		t.Errorf("one group before the other: %q", note)
+	}
+	if note := slower.Comparisons[0].Note; note != "" {
+		t.Errorf("a run against the series before it: %q", note)
 	}
 	c = compareJSON(t, exitOK, append(es, "a=night-01,night-03,night-05", "b=night-02,night-04,night-06")...)
 	if note := c.Comparisons[0].Note; strings.Contains(note, drift) {

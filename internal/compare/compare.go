@@ -73,8 +73,10 @@ type Row struct {
 	// given; nil if unknown.
 	RunNoise *float64 `json:"run_noise"`
 	// NoiseGiven says that RunNoise was given, not measured.
-	NoiseGiven bool    `json:"run_noise_given,omitempty"`
-	Verdict    Verdict `json:"verdict"`
+	NoiseGiven bool `json:"run_noise_given,omitempty"`
+	// NoiseRuns is the number of runs that a given RunNoise was measured over.
+	NoiseRuns int     `json:"run_noise_runs,omitempty"`
+	Verdict   Verdict `json:"verdict"`
 	// Advice is what would make an inconclusive row conclusive.
 	Advice string `json:"advice,omitempty"`
 }
@@ -98,13 +100,16 @@ type Result struct {
 	Rows     []Row `json:"rows"`
 	// Caveat warns of too few repeated runs.
 	Caveat string `json:"caveat,omitempty"`
+	// Unlike is a run that makes rows inconclusive, since it differs from the others of its group.
+	Unlike *Unlike `json:"unlike,omitempty"`
 	// Note says why there are no limits, or gives other warnings.
 	Note string `json:"note,omitempty"`
 
 	all        []Row      // Rows, and the rows of the family that are not shown
 	estimate   []estimate // parallel to all
 	sampler    errorSampler
-	enoughRuns bool // there are enough runs to estimate the noise between them
+	enoughRuns bool   // there are enough runs to estimate the noise between them
+	trend      *trend // nil if the runs were alternated
 }
 
 // find returns the index in r.all of a direction and metric, or -1. In a run of a single direction, that one also
@@ -135,6 +140,8 @@ type Options struct {
 	Margin float64
 	// RunNoise is the known noise between repeated runs.
 	RunNoise []RunNoise
+	// Series says that the baseline is a series of earlier runs, which cannot be alternated with the other.
+	Series bool
 	// times is the number of resamples of a run; 0 for the default.
 	times int
 }
@@ -190,6 +197,9 @@ func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Resul
 		}
 		r.all = append(r.all, row)
 	}
+	if r.enoughRuns && !o.Series {
+		r.trend = order(a, b)
+	}
 	r.estimates(a, b, o.RunNoise)
 	r.judge(o.Margin)
 	for _, row := range r.all {
@@ -201,6 +211,13 @@ func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Resul
 		}
 		r.Rows = append(r.Rows, row, r.all[r.find(row.Direction, "iops")])
 	}
+	var open []int
+	for i := range r.all {
+		if r.all[i].Advice != "" && inFamily(&r.all[i]) {
+			open = append(open, i)
+		}
+	}
+	r.Unlike = unlike([]*measured{a, b}, open, names, o.Margin)
 	r.remarks(a, b, o)
 	return r
 }
@@ -289,7 +306,7 @@ func (r *Result) limit(row *Row, e estimate, alpha float64) bool {
 		return false
 	}
 	half := student.Quantile(alpha, e.freedom) * e.se
-	low, high := math.Expm1(e.center-half), math.Expm1(e.center+half)
+	low, high := math.Expm1(e.center-max(e.drift, 0)-half), math.Expm1(e.center-min(e.drift, 0)+half)
 	row.Low, row.High = &low, &high
 	return true
 }
@@ -297,26 +314,44 @@ func (r *Result) limit(row *Row, e estimate, alpha float64) bool {
 // mostAdvised is the largest number of runs, or multiple of the length, that advice recommends.
 const mostAdvised = 100
 
-// advice says how many runs, or how much longer ones, would make an inconclusive row conclusive: its limits would
-// exclude either no change or all changes beyond the margin, if estimate and noise stayed the same.
+// power is the probability with which what advice recommends makes a row conclusive.
+const power = 0.8
+
+// advice says how many runs, or how much longer ones, would make an inconclusive row conclusive with a probability of
+// power: its limits would exclude either no change or all changes beyond the margin, if the true change is the one
+// estimated and the noise stays the same.
 func (r *Result) advice(e estimate, alpha, margin float64) string {
-	target := max(math.Abs(e.center), min(math.Log1p(margin)-e.center, e.center-math.Log1p(-min(margin, 0.99))))
+	changed := math.Abs(e.center)
+	inside := min(math.Log1p(margin)-e.center, e.center-math.Log1p(-min(margin, 0.99)))
+	// needs returns how many times se must be below 1 for that.
+	needs := func(se float64, freedom int) float64 {
+		// A change is missed on one side; limits can leave the margin on both.
+		limit := student.Quantile(alpha, freedom)
+		needed := (limit + student.Quantile(2*(1-power), freedom)) * se / changed
+		if inside > 0 {
+			needed = min(needed, (limit+student.Quantile(1-power, freedom))*se/inside)
+		}
+		return needed
+	}
+	percent := fmt.Sprintf(" (%.0f %% power)", 100*power)
 	if e.within {
-		half := student.Quantile(alpha, e.freedom) * e.se
-		if times := math.Ceil(half * half / (target * target)); times <= mostAdvised {
-			return fmt.Sprintf("runs %g times as long", max(times, 2))
+		times := needs(e.se, e.freedom)
+		if times = math.Ceil(times * times); times <= mostAdvised {
+			return fmt.Sprintf("runs %g times as long", max(times, 2)) + percent
 		}
 		return "much longer runs"
 	}
-	na, nb := r.Baseline.Runs, r.Other.Runs
-	spread := e.se / math.Sqrt(1/float64(na)+1/float64(nb))
-	from := max(fewRuns, min(na, nb)+1)
+	from := max(fewRuns, min(r.Baseline.Runs, r.Other.Runs)+1)
+	if r.trend != nil {
+		from = fewRuns
+		percent = ", alternated" + percent
+	}
 	n := from + sort.Search(mostAdvised+1-from, func(more int) bool {
 		n := from + more
-		return student.Quantile(alpha, 2*n-2)*spread*math.Sqrt(2/float64(n)) < target
+		return needs(e.sd*math.Sqrt(2/float64(n)), 2*n-2) < 1
 	})
 	if n <= mostAdvised {
-		return fmt.Sprintf("%d runs per side", n)
+		return fmt.Sprintf("%d runs per side", n) + percent
 	}
 	return fmt.Sprintf("over %d runs per side", mostAdvised)
 }
@@ -359,13 +394,28 @@ func (r *Result) remarks(a, b *measured, o Options) {
 		}
 		notes = append(notes, without+": "+few+"; choose a shorter --interval, or longer runs")
 	}
-	if first, second := a.before(b), b.before(a); (first || second) && na+nb > 2 {
-		early, late := r.Baseline.Name, r.Other.Name
-		if second {
-			early, late = late, early
+	if r.Unlike != nil {
+		notes = append(notes, r.Unlike.String())
+	}
+	order := "the runs were not alternated"
+	switch {
+	case a.before(b):
+		order = fmt.Sprintf("all runs of %s started before those of %s", r.Baseline.Name, r.Other.Name)
+	case b.before(a):
+		order = fmt.Sprintf("all runs of %s started before those of %s", r.Other.Name, r.Baseline.Name)
+	}
+	switch {
+	case r.trend != nil:
+		notes = append(notes, order+", so the limits allow for a steady drift of the machine and are far wider; "+
+			"alternate the runs (ABAB)")
+	case (a.before(b) || b.before(a)) && na+nb > 2 && !o.Series:
+		notes = append(notes, order+", so machine drift cannot be told from a change; alternate the runs (ABAB)")
+	}
+	for _, row := range r.Rows {
+		if row.RunNoise != nil && *row.RunNoise >= nothingFrom {
+			notes = append(notes, nothingTold)
+			break
 		}
-		notes = append(notes, fmt.Sprintf("all runs of %s started before those of %s, so machine drift cannot be told "+
-			"from a change; alternate the runs (ABAB)", early, late))
 	}
 	r.Note = strings.Join(notes, "\n")
 }

@@ -20,8 +20,9 @@ type measured struct {
 	within  [][]float64 // variance of log from the noise within the run; NaN if unknown
 	draws   [][]float64 // [resample][row] of the first run: deviation from log
 	tooFew  string      // why the noise within a run is unknown, or ""
-	// first and last are the earliest and latest start of the runs, in ns since 1970, valid if startsKnown.
-	first, last int64
+	names   []string    // of the runs
+	// starts are those of the runs, in ns since 1970, valid if startsKnown.
+	starts      []int64
 	startsKnown bool
 	// freedom is the smallest degrees of freedom of within over the runs. Overlapping blocks have 1.5 times as many
 	// as blocks that do not overlap (Meketon and Schmeiser, "Overlapping batch means: something for nothing?", Winter
@@ -33,8 +34,8 @@ type measured struct {
 // sides.
 func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []float64, stream uint64,
 	times int) *measured {
-	m := &measured{side: Side{Name: g.Name, Runs: len(g.Runs)}, freedom: student.ManyDegrees, first: math.MaxInt64,
-		last: math.MinInt64, startsKnown: true}
+	m := &measured{side: Side{Name: g.Name, Runs: len(g.Runs)}, freedom: student.ManyDegrees,
+		startsKnown: true}
 	for i, run := range g.Runs {
 		s := newSample(run, geometry, dirs, percentiles)
 		logs, within := make([]float64, len(s.value)), make([]float64, len(s.value))
@@ -61,7 +62,7 @@ func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []floa
 		m.side.Quanta += len(run.steps)
 		m.side.IntervalMS = max(m.side.IntervalMS, float64(run.interval*run.fold)/1e6)
 		m.side.Block = max(m.side.Block, s.block)
-		m.first, m.last = min(m.first, run.start), max(m.last, run.start)
+		m.names, m.starts = append(m.names, run.Name), append(m.starts, run.start)
 		m.startsKnown = m.startsKnown && run.startKnown
 		m.freedom = min(m.freedom, max(1, 3*len(run.steps)/(2*s.block)-1))
 	}
@@ -112,7 +113,61 @@ func (m *measured) anyAtLeast(row int) bool {
 
 // before reports whether all runs are known to have begun before those of another group.
 func (m *measured) before(other *measured) bool {
-	return m.startsKnown && other.startsKnown && m.last < other.first
+	return m.startsKnown && other.startsKnown && slices.Max(m.starts) < slices.Min(other.starts)
+}
+
+// trend is the order in which the runs of two groups started.
+type trend struct {
+	a, b     []float64 // ranks of the runs less the mean of their group
+	apart    float64   // mean rank of b less that of a
+	together float64   // sum of the squares of a and b
+}
+
+// mostAligned is the largest squared correlation of the group with the order of starts in alternated runs.
+const mostAligned = 0.25
+
+// order returns the trend of two groups, or nil if their runs were alternated or their order is not known.
+func order(a, b *measured) *trend {
+	if !a.startsKnown || !b.startsKnown || len(a.starts) == 0 || len(b.starts) == 0 {
+		return nil
+	}
+	all := slices.Sorted(slices.Values(slices.Concat(a.starts, b.starts)))
+	t := &trend{}
+	center := func(starts []int64) (ranks []float64, mean float64) {
+		for _, start := range starts {
+			first, _ := slices.BinarySearch(all, start)
+			ranks = append(ranks, float64(first))
+			mean += float64(first) / float64(len(starts))
+		}
+		for i := range ranks {
+			ranks[i] -= mean
+			t.together += ranks[i] * ranks[i]
+		}
+		return ranks, mean
+	}
+	var ma, mb float64
+	t.a, ma = center(a.starts)
+	t.b, mb = center(b.starts)
+	t.apart = mb - ma
+	na, nb := float64(len(a.starts)), float64(len(b.starts))
+	between := t.apart * t.apart * na * nb / (na + nb)
+	if t.together == 0 || between <= mostAligned*(between+t.together) {
+		return nil
+	}
+	return t
+}
+
+// slope returns the steady drift of a row from run to run within the groups, and by how much it lowers the sum of
+// their squares.
+func (t *trend) slope(a, b *measured, row int) (slope, explained float64) {
+	product := 0.0
+	for i, x := range t.a {
+		product += x * a.log[i][row]
+	}
+	for i, x := range t.b {
+		product += x * b.log[i][row]
+	}
+	return product / t.together, product * product / t.together
 }
 
 // estimate is the estimated logarithm of the ratio of two values.
@@ -121,9 +176,13 @@ type estimate struct {
 	se      float64 // standard error; NaN if unknown
 	freedom int     // degrees of freedom of se
 	within  bool    // se comes from the noise within the runs
+	// drift is how much a steady drift of the machine would make of center. The limits allow for it and for none.
+	drift float64
+	sd    float64 // standard deviation between runs, without drift
 }
 
-// estimates fills in the estimate of each row and how the rows are correlated.
+// estimates fills in the estimate of each row and how the rows are correlated. Where the runs of the two groups were
+// not alternated, the variance is that of a regression on group and order of starts.
 func (r *Result) estimates(a, b *measured, noise []RunNoise) {
 	na, nb := float64(len(a.log)), float64(len(b.log))
 	freedom := len(a.log) + len(b.log) - 2
@@ -133,23 +192,30 @@ func (r *Result) estimates(a, b *measured, noise []RunNoise) {
 		row := &r.all[i]
 		e := estimate{center: b.center(i) - a.center(i), se: math.NaN(), freedom: freedom}
 		within := a.noise(i) + b.noise(i)
-		given, isGiven := sigma(noise, row.Direction, row.Metric)
+		given := sigma(noise, row.Direction, row.Metric)
 		between := math.NaN()
 		switch {
 		case row.Change == nil:
-		case spread || freedom > 0 && !isGiven:
+		case spread || freedom > 0 && given == nil:
 			sa, sb := a.squares(i), b.squares(i)
 			pooled := (sa + sb) / float64(freedom)
+			row.RunNoise = share(math.Sqrt(pooled))
 			between = pooled * (1/na + 1/nb)
 			if na > 1 && nb > 1 {
 				between = max(between, sa/(na-1)/na+sb/(nb-1)/nb)
 			}
-			row.RunNoise = share(math.Sqrt(pooled))
-		case isGiven && given > 0:
+			if r.trend != nil {
+				slope, explained := r.trend.slope(a, b, i)
+				e.freedom, e.drift = freedom-1, slope*r.trend.apart
+				pooled = max(0, sa+sb-explained) / float64(e.freedom)
+				between = pooled * (1/na + 1/nb + r.trend.apart*r.trend.apart/r.trend.together)
+			}
+			e.sd = math.Sqrt(pooled)
+		case given != nil && given.SD > 0:
 			anyGiven = true
-			between = given * given * (1/na + 1/nb)
-			row.RunNoise, row.NoiseGiven = share(given), true
-			e.freedom = student.ManyDegrees
+			between = given.SD * given.SD * (1/na + 1/nb)
+			row.RunNoise, row.NoiseGiven, row.NoiseRuns = share(given.SD), true, given.runs()
+			e.freedom, e.sd = row.NoiseRuns-1, given.SD
 		}
 		variance := between
 		if !(within <= between) && !math.IsNaN(within) && row.Change != nil {
@@ -298,21 +364,31 @@ type Noise struct {
 	RunNoise *float64 `json:"run_noise"`
 }
 
-// Spread measures the noise between the runs of a group, which has at least 2.
-func Spread(g *Group, percentiles []float64) (Side, []Noise, error) {
+// Spread measures the noise between the runs of a group, which has at least 2. The notes are warnings.
+func Spread(g *Group, percentiles []float64) (side Side, out []Noise, notes []string, err error) {
 	geometry, err := common(g)
 	if err != nil {
-		return Side{}, nil, err
+		return Side{}, nil, nil, err
 	}
 	dirs := directionsOf(g)
 	m := measure(g, geometry, dirs, percentiles, 0, 0)
-	var out []Noise
-	for i, name := range rowNames(dirs, percentiles) {
+	names := rowNames(dirs, percentiles)
+	var known []int
+	loud := false
+	for i, name := range names {
 		n := Noise{Direction: name[0], Metric: name[1], Value: m.mean(i)}
 		if sd := math.Sqrt(m.squares(i) / float64(len(m.log)-1)); !math.IsNaN(sd) && !m.anyAtLeast(i) {
 			n.RunNoise = share(sd)
+			loud = loud || *n.RunNoise >= nothingFrom
+			known = append(known, i)
 		}
 		out = append(out, n)
 	}
-	return m.side, out, nil
+	if u := unlike([]*measured{m}, known, names, Margin); u != nil {
+		notes = append(notes, u.String())
+	}
+	if loud {
+		notes = append(notes, nothingTold)
+	}
+	return m.side, out, notes, nil
 }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -31,6 +32,7 @@ func madeGroup(rng *rand.Rand, runs int, spread, shared, within float64, change 
 		}
 		m.value, m.log, m.within = append(m.value, value), append(m.log, log), append(m.within, noise)
 		m.atLeast = append(m.atLeast, make([]bool, len(rowsOf)))
+		m.names = append(m.names, fmt.Sprint(len(m.names)))
 	}
 	return m
 }
@@ -132,22 +134,22 @@ func TestRepeats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, spread, err := Spread(&Group{"all", runs}, wanted)
+	_, spread, _, err := Spread(&Group{"all", runs}, wanted)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var noise []RunNoise
 	for _, n := range spread {
-		noise = append(noise, RunNoise{n.Direction, n.Metric, math.Log1p(*n.RunNoise)})
+		noise = append(noise, RunNoise{n.Direction, n.Metric, math.Log1p(*n.RunNoise), len(runs)})
 	}
 	dirs := []int{0, 1, 2}
 	all := measure(&Group{"all", runs}, runs[0].geometry, dirs, wanted, 0, 100)
 	pick := func(which []int) *measured {
-		m := &measured{side: Side{Runs: len(which)}, freedom: all.freedom}
+		m := &measured{side: Side{Runs: len(which)}, freedom: all.freedom, startsKnown: true}
 		for _, i := range which {
 			m.value, m.log = append(m.value, all.value[i]), append(m.log, all.log[i])
-			m.within = append(m.within, all.within[i])
-			m.atLeast = append(m.atLeast, all.atLeast[i])
+			m.within, m.starts = append(m.within, all.within[i]), append(m.starts, int64(i))
+			m.atLeast, m.names = append(m.atLeast, all.atLeast[i]), append(m.names, all.names[i])
 		}
 		return m
 	}
@@ -161,7 +163,7 @@ func TestRepeats(t *testing.T) {
 	}{
 		{"random groups of 3", 3, nil, true, func(rng *rand.Rand) []int { return rng.Perm(len(runs)) }},
 		{"random single runs", 1, noise, true, func(rng *rand.Rand) []int { return rng.Perm(len(runs)) }},
-		{"neighbouring groups of 3", 3, nil, false, func(rng *rand.Rand) (out []int) {
+		{"neighbouring groups of 3", 3, nil, true, func(rng *rand.Rand) (out []int) {
 			for i := range 6 {
 				out = append(out, i)
 			}
@@ -190,7 +192,8 @@ func TestRepeats(t *testing.T) {
 				}
 				fired += len(rulings[0].Broken)
 			}
-			t.Logf("of %d pairs: %d called different %v, the gate fired in %d", pairs, different, by, fired)
+			t.Logf("%s, of %d pairs: %d called different %v, the gate fired in %d", tt.name, pairs, different, by,
+				fired)
 			if tt.judged && (different > 14 || fired > 4) {
 				t.Errorf("called different in %d, want at most 14; the gate fired in %d, want at most 4", different,
 					fired)

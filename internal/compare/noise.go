@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -13,9 +14,28 @@ type RunNoise struct {
 	Direction, Metric string
 	// SD is the standard deviation of the logarithm of a value.
 	SD float64
+	// Runs is the number of runs that it was measured over, 2 or more; 0 stands for GivenRuns.
+	Runs int
 }
 
-// ParseRunNoise reads "[[DIRECTION] METRIC=]P%", such as "5%", "p99=8%" or "read iops=1.5%".
+// GivenRuns is the number of runs that a noise was measured over if that is not said.
+const GivenRuns = 10
+
+// mostNoise is the largest noise that is printed or read, as a share, and mostRuns the largest number of its runs.
+// From nothingFrom on no change can be told: a factor of 2 is one standard deviation.
+const (
+	mostNoise   = 1e13
+	mostRuns    = 1_000_000
+	nothingFrom = 1
+)
+
+var nothingTold = fmt.Sprintf("run noise of %d %% and more: no change of that metric can be told", 100*nothingFrom)
+
+// runs returns the number of runs that the noise was measured over.
+func (n *RunNoise) runs() int { return cmp.Or(n.Runs, GivenRuns) }
+
+// ParseRunNoise reads "[[DIRECTION] METRIC=]P%[/RUNS]", such as "5%", "p99=8%/12" or "read iops=1.5%". Any noise that
+// NoiseText prints can be read.
 func ParseRunNoise(text string) (n RunNoise, err error) {
 	name, value, named := strings.Cut(text, "=")
 	if !named {
@@ -24,32 +44,42 @@ func ParseRunNoise(text string) (n RunNoise, err error) {
 	if named {
 		r, bad := ParseRule(strings.TrimSpace(name) + " +0%")
 		if bad != nil {
-			return n, fmt.Errorf(`%q: want [[DIRECTION] METRIC=]P%%, such as 5%%, p99=8%% or "read iops=1.5%%"`, text)
+			return n, fmt.Errorf(`%q: want [[DIRECTION] METRIC=]P%%[/RUNS], such as 5%%, p99=8%%/12 or `+
+				`"read iops=1.5%%"`, text)
 		}
 		n.Direction, n.Metric = r.Direction, r.Metric
 	}
-	share, err := ParsePercent(value)
+	value, runs, counted := strings.Cut(value, "/")
+	share, err := percent(value, mostNoise)
 	if err != nil {
 		return n, fmt.Errorf("%q: %w", text, err)
+	}
+	if counted {
+		if n.Runs, err = strconv.Atoi(runs); err != nil || n.Runs < 2 || n.Runs > mostRuns {
+			return n, fmt.Errorf("%q: want the number of runs that it was measured over after the /, from 2 to %d",
+				text, mostRuns)
+		}
 	}
 	n.SD = math.Log1p(share)
 	return n, nil
 }
 
 // ParsePercent reads a percentage from 0 to 1000, such as "5%", as a share.
-func ParsePercent(text string) (float64, error) {
+func ParsePercent(text string) (float64, error) { return percent(text, 10) }
+
+func percent(text string, most float64) (float64, error) {
 	number, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
 	p, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if !ok || err != nil || !(p >= 0 && p <= 1000) {
-		return 0, fmt.Errorf("want a percentage from 0%% to 1000%%, such as 5%%, not %q", text)
+	if !ok || err != nil || !(p >= 0 && p <= 100*most) {
+		return 0, fmt.Errorf("want a percentage from 0%% to %.0f%%, such as 5%%, not %q", 100*most, text)
 	}
 	return p / 100, nil
 }
 
-// sigma returns the noise given for a row. The most specific entry wins, and of equal ones the last.
-func sigma(given []RunNoise, direction, metric string) (sd float64, ok bool) {
+// sigma returns the noise given for a row, or nil. The most specific entry wins, and of equal ones the last.
+func sigma(given []RunNoise, direction, metric string) (found *RunNoise) {
 	best := -1
-	for _, n := range given {
+	for i, n := range given {
 		says := 0
 		switch n.Direction {
 		case "":
@@ -66,8 +96,8 @@ func sigma(given []RunNoise, direction, metric string) (sd float64, ok bool) {
 			continue
 		}
 		if says >= best {
-			best, sd, ok = says, n.SD, true
+			best, found = says, &given[i]
 		}
 	}
-	return sd, ok
+	return found
 }

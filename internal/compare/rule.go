@@ -76,7 +76,7 @@ func (r *Result) Judge(rules []Rule, noise []RunNoise) ([]Ruling, error) {
 			if i < 0 || r.all[i].Change == nil && !r.all[i].AtLeast {
 				continue
 			}
-			if _, given := sigma(noise, r.all[i].Direction, rule.Metric); !given && !r.enoughRuns {
+			if sigma(noise, r.all[i].Direction, rule.Metric) == nil && !r.enoughRuns {
 				return nil, &unknownNoise{Rule: rule, Row: r.all[i]}
 			}
 			rows[n] = append(rows[n], i)

@@ -15,7 +15,7 @@ func (r *Result) Words(row *Row) Words {
 	switch {
 	case row.RunNoise == nil:
 	case row.NoiseGiven:
-		w.RunNoise += " (given)"
+		w.RunNoise += fmt.Sprintf(" (given, %d runs)", row.NoiseRuns)
 	default:
 		w.RunNoise += fmt.Sprintf(" (%d+%d runs)", r.Baseline.Runs, r.Other.Runs)
 	}

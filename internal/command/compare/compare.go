@@ -65,7 +65,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 				"repeats", errs.Printable(baseline.Name))
 		}
 		g := &group{}
-		if g.Side, g.Rows, err = compare.Spread(baseline, o.Logs.Config.Settings.Percentiles); err != nil {
+		if g.Side, g.Rows, g.Notes, err = compare.Spread(baseline, o.Logs.Config.Settings.Percentiles); err != nil {
 			return errs.Usagef("%v", err)
 		}
 		found.Group = g
@@ -125,7 +125,8 @@ type comparison struct {
 // group says how much the runs of one group differ.
 type group struct {
 	compare.Side
-	Rows []compare.Noise `json:"rows"`
+	Rows  []compare.Noise `json:"rows"`
+	Notes []string        `json:"notes,omitempty"`
 }
 
 // add compares a group with the baseline, and applies the rules.
@@ -140,6 +141,7 @@ func (c *comparison) add(baseline, other *compare.Group, o *Options) error {
 	}
 	r, err := compare.Compare(baseline, other, compare.Options{
 		Percentiles: o.Logs.Config.Settings.Percentiles, Rules: o.FailIf, Margin: o.Margin, RunNoise: o.RunNoise,
+		Series: o.Baseline != "",
 	})
 	if err != nil {
 		return errs.Usagef("%v", err)
@@ -206,6 +208,7 @@ func (p *printer) all(c *comparison) {
 				compare.NoiseText(row.RunNoise)})
 		}
 		p.table(rows, "---", "---", "---:", "---:")
+		p.line(strings.Join(g.Notes, "\n"))
 	}
 	for i, f := range c.FailIf {
 		if i == 0 {
