@@ -263,9 +263,11 @@ func TestAnnotateBesideDelete(t *testing.T) {
 		inNote bool // the delete runs while the note is held up; else the note is written while the delete is
 		match  func(*http.Request) bool
 	}{
-		"the note comes late":     {true, func(r *http.Request) bool { return r.Method == http.MethodPut }},
-		"the run is claimed":      {false, scans},
-		"what is left is counted": {false, func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/_count") }},
+		"the note comes late": {true, func(r *http.Request) bool { return r.Method == http.MethodPut }},
+		"the run is claimed":  {false, scans},
+		"what is left is counted": {false, func(r *http.Request) bool {
+			return strings.HasSuffix(r.URL.Path, "/_count")
+		}},
 		"the document of the run is next": {false, func() func(r *http.Request) bool {
 			counts := 0
 			return func(r *http.Request) bool {

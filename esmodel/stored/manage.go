@@ -452,9 +452,9 @@ func (d *deletion) documents(ctx context.Context, deleted map[string]int64) erro
 				return true
 			},
 			func(ctx context.Context, version int64) error {
-				err := d.claims.hold(ctx, version)
-				d.begun = d.begun || err == nil
-				return err
+				bad := d.claims.hold(ctx, version)
+				d.begun = d.begun || bad == nil
+				return bad
 			},
 			deleted,
 		)
