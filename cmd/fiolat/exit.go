@@ -68,7 +68,8 @@ func exitCode(err error) int {
 		return exitCompare
 	case errors.As(err, &usage), errors.As(err, &likeUsage):
 		return exitUsage
-	case errors.As(err, &incomplete), errors.As(err, &output), errors.Is(err, syscall.ENOSPC):
+	case errors.As(err, &incomplete), errors.As(err, &output), errors.Is(err, syscall.ENOSPC),
+		errors.As(err, &path) && (path.Op == "write" || path.Op == "sync"): // input is only read
 		return exitIncomplete
 	case errors.As(err, &broken):
 		return exitSLA

@@ -60,6 +60,43 @@ func TestFullOutput(t *testing.T) {
 	}
 }
 
+// A file that cannot be written to its end, as on a full disk, is no fault of the input; what was there before stays.
+func TestFileCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string]string{
+		"percentiles": "percentiles --format json -o out", "inspect": "inspect -o out", "report": "report -o out",
+		"history": "history -o out", "ingest": "ingest --run-id r --start 2026-09-01T00:00:00Z --output .",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, logs := programAndLogs(t)
+			cmd, _, stderr := program(t, nil)
+			cmd.Args = []string{"sh", "-c", `ulimit -f 1; exec "$0" ` + args + ` "$1"`, cmd.Path, logs + "/gaps"}
+			cmd.Path, cmd.Dir = "/bin/sh", t.TempDir()
+			there := map[string]bool{"out": true, "fio-run.r.ndjson": true}
+			for file := range there {
+				if err := os.WriteFile(filepath.Join(cmd.Dir, file), []byte("old"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = cmd.Run() // the exit code says it
+			if code := cmd.ProcessState.ExitCode(); code != exitIncomplete ||
+				!strings.Contains(stderr.String(), "file too large") {
+				t.Errorf("exit %d\n%s", code, stderr)
+			}
+			entries, err := os.ReadDir(cmd.Dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range entries {
+				if b, _ := os.ReadFile(filepath.Join(cmd.Dir, e.Name())); !there[e.Name()] || string(b) != "old" {
+					t.Errorf("%s holds %d bytes", e.Name(), len(b))
+				}
+			}
+		})
+	}
+}
+
 // TestHangup: SIGHUP ends a command as SIGTERM does, unless it was ignored at the start.
 func TestHangup(t *testing.T) {
 	t.Parallel()
@@ -498,6 +535,31 @@ func TestClosedStderr(t *testing.T) {
 	defer s.Close()
 	cmd, _, _ := program(t, nil, "ingest", "--es", s.URL, "--output", t.TempDir(), "--start", "2026-01-01T00:00:00Z",
 		real+"/gaps")
+	r, w, err := os.Pipe()
+	if err = errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	cmd.Stderr = w
+	if err = cmd.Run(); err != nil {
+		t.Error(err)
+	}
+	unfinished(t, s, "complete")
+}
+
+// TestLiveWithClosedStderr: live and the fio that it started go on when nobody reads their messages.
+func TestLiveWithClosedStderr(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	defer s.Close()
+	_, logs := programAndLogs(t)
+	fake := filepath.Join(t.TempDir(), "fio")
+	script := "#!/bin/sh\n" + `for i in 1 2 3; do echo "line $i" >&2 || exit 9; done; exec /bin/cat "$STATUS"` + "\n"
+	if err := os.WriteFile(fake, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd, _, _ := program(t, []string{"STATUS=" + logs + "/live/fio-status.json"}, "live", "--es", s.URL, "--output",
+		t.TempDir(), "--", fake, "--name=a")
 	r, w, err := os.Pipe()
 	if err = errors.Join(err, r.Close()); err != nil {
 		t.Fatal(err)

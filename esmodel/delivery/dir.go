@@ -136,28 +136,29 @@ func (d *DirWriter) publish() error {
 		}
 		return strings.Compare(a, b)
 	})
+	var files []*tempfile.File
 	for _, index := range order { // all must be on disk before the first is published
 		o := d.files[index]
 		if err := errors.Join(o.w.Flush(), o.f.Sync()); err != nil {
 			return d.fault(err)
 		}
+		files = append(files, o.f)
+	}
+	if err := tempfile.PublishAll(files); err != nil {
+		return d.fault(err)
 	}
 	keep := map[string]bool{}
 	for _, index := range order {
 		o, name := d.files[index], index+d.tail+ndjson.Ext
-		if err := o.f.Publish(); err != nil {
-			return d.fault(err)
-		}
 		o.f, o.n.Written = nil, o.n.Made
 		keep[name] = true
 		d.report.Files = append(d.report.Files, filepath.Join(d.path, name))
 	}
-	syncDir(d.root)
 	for _, name := range names(d.root) {
 		index, ok := strings.CutSuffix(name, d.tail+ndjson.Ext)
 		if _, ours := esmodel.KindOf(d.prefix, index); ok && ours && !keep[name] {
 			if err := d.root.Remove(name); err != nil {
-				return err
+				return d.fault(err)
 			}
 			d.report.Warnings = append(d.report.Warnings, "removed "+name+" of another generation of this run")
 		}

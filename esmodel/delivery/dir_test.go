@@ -200,6 +200,31 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
+// Where one file cannot be published, all others stay as they were.
+func TestDirectoryIsPublishedWhole(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := dirRun(t, dir, "r", "", "g1", 5, nil); err != nil {
+		t.Fatal(err)
+	}
+	blocked := filepath.Join(dir, "fio-percentiles-2026.09.r.ndjson")
+	if err := errors.Join(os.Remove(blocked), os.MkdirAll(filepath.Join(blocked, "full"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	before := list(t, dir)
+	_, err := dirRun(t, dir, "r", "", "g2", 5, nil)
+	if !errors.As(err, new(*OutputError)) || !strings.Contains(err.Error(), "is a directory") {
+		t.Error(err)
+	}
+	if after := list(t, dir); !slices.Equal(after, before) {
+		t.Errorf("there are %q, and were %q", after, before)
+	}
+	for _, name := range before {
+		if path := filepath.Join(dir, name); path != blocked && !strings.Contains(mustRead(t, path), `"g1"`) {
+			t.Errorf("%s was replaced", name)
+		}
+	}
+}
+
 func TestCountWriter(t *testing.T) {
 	run := esmodeltest.Run()
 	w := NewCountWriter()

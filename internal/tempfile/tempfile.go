@@ -31,9 +31,7 @@ const (
 // locks, files that killed processes left behind stay.
 func Create(root *os.Root, name string) (*File, error) {
 	for range 100 {
-		var r [random]byte
-		rand.Read(r[:])
-		temp := "." + name + "." + hex.EncodeToString(r[:]) + suffix
+		temp := tempName(name)
 		f, err := root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -55,6 +53,13 @@ func Create(root *os.Root, name string) (*File, error) {
 		return &File{File: f, root: root, temp: temp, name: name}, nil
 	}
 	return nil, fmt.Errorf("no free name for a temporary file beside %s", name)
+}
+
+// tempName returns a random name for a file that is to have a name.
+func tempName(name string) string {
+	var r [random]byte
+	rand.Read(r[:])
+	return "." + name + "." + hex.EncodeToString(r[:]) + suffix
 }
 
 // CreateAt makes a file that Publish will move to path, and removes what killed processes left of it.
@@ -83,11 +88,91 @@ func (f *File) Publish() error {
 	if err := f.root.Rename(f.temp, f.name); err != nil {
 		return err
 	}
+	f.syncDir()
+	return errors.Join(f.Close(), f.leave())
+}
+
+// syncDir makes renames durable.
+func (f *File) syncDir() {
 	if dir, err := f.root.Open("."); err == nil {
 		_ = dir.Sync() // not all file systems can
 		_ = dir.Close()
 	}
-	return errors.Join(f.Close(), f.leave())
+}
+
+// PublishAll publishes files together. If one cannot be published, then none is, and those that they were to replace
+// are there as before. They remain to be discarded then.
+func PublishAll(files []*File) (err error) {
+	old := make([]kept, len(files))
+	for i, f := range files {
+		if err = f.Sync(); err == nil {
+			old[i], err = f.keep()
+		}
+		if err == nil {
+			err = f.root.Rename(f.temp, f.name)
+		}
+		if err == nil {
+			continue
+		}
+		for ; i >= 0; i-- {
+			err = errors.Join(err, files[i].restore(old[i]))
+			old[i].drop(files[i].root)
+		}
+		return err
+	}
+	for i, f := range files {
+		old[i].drop(f.root)
+		f.syncDir()
+		err = errors.Join(err, f.Close(), f.leave())
+	}
+	return err
+}
+
+// kept is a file that is about to be replaced; the zero value is none.
+type kept struct {
+	temp string
+	lock *os.File // so that others do not take it for abandoned
+}
+
+// keep gives the file that is to be replaced a second name, or where the file system has no links, another one.
+func (f *File) keep() (old kept, err error) {
+	st, err := f.root.Lstat(f.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return old, nil
+	case err != nil:
+		return old, err
+	case st.IsDir():
+		return old, fmt.Errorf("%s is a directory", f.name)
+	}
+	if old.lock, err = f.root.Open(f.name); err == nil {
+		_ = Lock(old.lock)
+	}
+	old.temp = tempName(f.name)
+	if err = f.root.Link(f.name, old.temp); err != nil {
+		err = f.root.Rename(f.name, old.temp)
+	}
+	return old, err
+}
+
+// restore takes the name from the file, if it has it, and gives it to the one that was to be replaced.
+func (f *File) restore(old kept) (err error) {
+	if _, gone := f.root.Lstat(f.temp); gone != nil {
+		err = f.root.Rename(f.name, f.temp)
+	}
+	if old.temp != "" {
+		err = errors.Join(err, f.root.Rename(old.temp, f.name))
+	}
+	return err
+}
+
+func (k *kept) drop(root *os.Root) {
+	if k.temp != "" {
+		_ = root.Remove(k.temp) // it may be restored; else the next writer removes it
+	}
+	if k.lock != nil {
+		_ = k.lock.Close() // nothing was written
+	}
 }
 
 // Discard closes and removes a file that was not published.

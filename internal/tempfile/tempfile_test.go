@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -53,6 +54,61 @@ func TestFile(t *testing.T) {
 	}
 	if _, err = CreateAt(filepath.Join(dir, "none", "page.html")); err == nil {
 		t.Error("a file in a directory that is not there")
+	}
+}
+
+// Of files that are published together all appear or none, and those that were there before stay then.
+func TestPublishAll(t *testing.T) {
+	for _, broken := range []string{"", "a", "b", "c"} { // a directory has that name
+		dir := t.TempDir()
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		want := map[string]string{"a": "old", "b": "", "c": "old"} // what is there before
+		var files []*File
+		for name, text := range want {
+			switch {
+			case name == broken:
+				err = os.MkdirAll(filepath.Join(dir, name, "full"), 0o700)
+			case text != "":
+				err = os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			f, err := Create(root, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.WriteString("new")
+			files = append(files, f)
+		}
+		err = PublishAll(files)
+		if (err != nil) != (broken != "") {
+			t.Errorf("%q is broken: %v", broken, err)
+		}
+		for name, text := range want {
+			if broken == "" {
+				text = "new"
+			}
+			if b, _ := os.ReadFile(filepath.Join(dir, name)); name != broken && string(b) != text {
+				t.Errorf("%q is broken: %s holds %q, want %q", broken, name, b, text)
+			}
+		}
+		for _, f := range files {
+			if err := f.Discard(); broken != "" && err != nil {
+				t.Error(err)
+			}
+		}
+		for _, name := range in(t, dir) {
+			if strings.HasPrefix(name, ".") {
+				t.Errorf("%q is broken: %s is left", broken, name)
+			}
+		}
 	}
 }
 
