@@ -18,6 +18,7 @@ require (
 	golang.org/x/sync v0.24.0 // errgroup: workers and their first error
 	golang.org/x/sys v0.49.0 // probe: system calls as such, so that nothing else is timed; ingest, fiohist: what the processor can do
 	golang.org/x/term v0.47.0 // is standard error a terminal?
+	gonum.org/v1/gonum v0.17.0 // incomplete beta function: tails of the binomial and of Student's distribution
 )
 
 require (
@@ -33,5 +34,5 @@ require (
 	go.opentelemetry.io/otel v1.29.0 // indirect
 	go.opentelemetry.io/otel/metric v1.29.0 // indirect
 	go.opentelemetry.io/otel/trace v1.29.0 // indirect
-	golang.org/x/tools v0.26.0 // indirect
+	golang.org/x/tools v0.30.0 // indirect
 )

@@ -395,6 +395,9 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row
 		dst = append(dst, `,"iops":`...)
 		dst = appendFloat(dst, row.IOPS)
 	}
+	if row.Partial(e.run.Interval) {
+		dst = append(dst, `,"partial":true`...)
+	}
 	if n, known := row.Concurrency(); known {
 		dst = append(dst, `,"concurrency":`...)
 		dst = appendFloat(dst, n)

@@ -129,6 +129,10 @@ func slowPercentiles(run *pipeline.Run, q *pipeline.Quantum, row *pipeline.Row) 
 	if row.IOPSKnown {
 		m["iops"] = row.IOPS
 	}
+	if ran := row.Covered + row.Lost; ran > 0 && float64(ran) < 0.99*float64(run.Interval) &&
+		run.Interval-ran > 1e6 {
+		m["partial"] = true
+	}
 	if row.IOPSKnown && !s.Empty() && (row.Whole || (s.Mean*s.Mean+s.StdDev*s.StdDev)/2 <=
 		0.1*s.Mean*float64(row.Covered)) {
 		m["concurrency"] = row.IOPS * s.Mean / 1e9

@@ -82,6 +82,8 @@ var Fields = []Field{
 	{"latency.ci.*", "double", "ns", stats, "95 % confidence limits of each percentile: `latency.ci.p99.lower`, " +
 		"`.upper`; null where there are too few I/Os for one"},
 	{"iops", "double", "1/s", onPct, "completions per second of the part of the quantum that the logs cover"},
+	{"partial", "boolean", "", onPct, "true where the logs cover less than 99 % of the quantum, such as the end of a " +
+		"run; missing elsewhere"},
 	{"concurrency", "double", "", onPct, "mean number of I/Os in flight: the sum of the latencies of the I/Os that " +
 		"complete in the quantum, divided by the time that the logs cover; missing where nothing completes, and where " +
 		"more than a tenth of that sum is of the time before the quantum; see docs/diagnose.md"},

@@ -127,7 +127,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 			Change: sla.Change{Rule: &rules[0], Breach: true, End: 1e9, First: broken, Last: broken},
 		},
 	}
-	watch := sla.NewWatch(&rules[0], 1, 1e9)
+	watch := sla.NewWatch(&rules[0], 1, 1e9, 1e9)
 	watch.Observe(broken, 0, 1e9)
 	run.Logs[0].LogName, run.Logs[0].Dirs[0] = "l", pipeline.LogDirection{
 		HasIO:  true,
@@ -183,7 +183,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 				Scope: "run",
 				Dims:  pipeline.Dims{Direction: pipeline.All},
 				Rule:  &rules[1],
-				Watch: sla.NewWatch(&rules[1], 1, 1e9),
+				Watch: sla.NewWatch(&rules[1], 1, 1e9, 1e9),
 				Share: -1,
 			},
 		}

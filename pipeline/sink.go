@@ -149,6 +149,15 @@ func (r *Run) Measures() (out []string) {
 	return out
 }
 
+// UsualInterval returns the length of a quantum in ns if none is given: the longest log_hist_msec in whole seconds.
+func (r *Run) UsualInterval() int64 {
+	longest := time.Duration(0)
+	for _, l := range r.Logs {
+		longest = max(longest, l.Interval)
+	}
+	return max(longest.Round(time.Second), time.Second).Nanoseconds()
+}
+
 // Workloads returns the distinct loads of the run's jobs, each in a few words.
 func (r *Run) Workloads() []string {
 	if r.MetaSummary != nil {
@@ -255,6 +264,8 @@ type Row struct {
 	IOPSKnown bool
 	// Covered is that part in ns. It excludes Lost, the time whose records a log lost.
 	Covered, Lost int64
+	// Uneven is set if one of the logs covers only a part of the quantum, as at its start or end.
+	Uneven bool
 	// Whole is set if no I/O began before the time that the row is about: in the sums of a run, and if I/Os count where
 	// they were in flight.
 	Whole bool
@@ -287,8 +298,10 @@ func (r *Row) Concurrency() (n float64, known bool) {
 
 // Partial reports whether the logs cover only a part of an interval of so many ns, such as the end of a run: what
 // completes in that is no measure of the whole.
-func (r *Row) Partial(interval int64) bool {
-	ran := r.Covered + r.Lost
+func (r *Row) Partial(interval int64) bool { return PartOf(r.Covered+r.Lost, interval) }
+
+// PartOf reports whether ran is a part of an interval, both in ns, and less than 99 % of it.
+func PartOf(ran, interval int64) bool {
 	return ran > 0 && interval-ran > max(interval/100, int64(time.Millisecond))
 }
 

@@ -50,8 +50,8 @@ type Watch struct {
 	patience int
 	run      *Run
 	scopes   map[Dims]*watched
-	hosts    map[string]bool
-	done     int64 // offset of the last quantum judged
+	hosts    map[string]map[string]bool // by host, or "": the directions that have had I/O
+	done     int64                      // offset of the last quantum judged
 }
 
 // watched is the state of one scope.
@@ -87,7 +87,7 @@ func NewWatch(rules []sla.Rule, patience int, next Sink) *Watch {
 
 // Begin starts watching and passes the run on.
 func (w *Watch) Begin(ctx context.Context, run *Run) error {
-	w.run, w.scopes, w.hosts, w.done = run, map[Dims]*watched{}, map[string]bool{}, run.FirstQuantum-1
+	w.run, w.scopes, w.hosts, w.done = run, map[Dims]*watched{}, map[string]map[string]bool{}, run.FirstQuantum-1
 	if run.Part == "" {
 		w.watch("")
 	}
@@ -96,7 +96,7 @@ func (w *Watch) Begin(ctx context.Context, run *Run) error {
 
 // watch adds the scopes of a host, or of all hosts together if host is "".
 func (w *Watch) watch(host string) {
-	w.hosts[host] = true
+	w.hosts[host] = map[string]bool{}
 	for _, d := range append([]string{All}, w.run.Directions()...) {
 		s := &watched{scope: "direction"}
 		whole := d == w.run.TotalDirection()
@@ -111,11 +111,11 @@ func (w *Watch) watch(host string) {
 		for i := range w.rules {
 			if r := &w.rules[i]; r.Direction == d {
 				s.rules = append(s.rules, r)
-				s.watches = append(s.watches, sla.NewWatch(r, w.patience, w.run.Interval))
+				s.watches = append(s.watches, sla.NewWatch(r, w.patience, w.run.Interval, w.run.UsualInterval()))
 			}
 		}
 		if len(s.rules) > 0 {
-			s.judge = sla.NewJudge(w.run.Geometry, s.rules)
+			s.judge = sla.NewJudge(w.run.Geometry, s.rules, len(w.rules))
 			s.silentUntil = make([]int64, len(s.rules))
 			w.scopes[Dims{Host: host, Direction: d}] = s
 		}
@@ -147,7 +147,7 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 		}
 		row := w.row(q, d)
 		if all := cmp.Or(row, running[d.Host]); all != nil && all.IOPSKnown {
-			sq.Running, sq.Partial = true, all.Partial(w.run.Interval)
+			sq.Running, sq.Partial = true, all.Uneven || all.Partial(w.run.Interval)
 			sq.IOPS = s.now.Sum() / (float64(all.Covered) / 1e9)
 		}
 		verdicts := s.judge.Judge(&sq)
@@ -157,7 +157,11 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 			}
 		}
 		if row != nil {
-			row.SLA = verdicts
+			row.SLA = append(row.SLA, verdicts...)
+		}
+		if all := w.row(q, Dims{Host: d.Host, Direction: w.run.TotalDirection()}); all != nil && all != row &&
+			len(w.hosts[d.Host]) == 1 && w.hosts[d.Host][d.Direction] {
+			all.SLA = append(all.SLA, verdicts...) // all I/Os so far are of this direction
 		}
 		for i, v := range verdicts {
 			end := q.Offset + w.run.Interval
@@ -221,10 +225,11 @@ func (w *Watch) add(leaves []Leaf) {
 		l := &leaves[i]
 		d := Dims{Direction: l.Dims.Direction}
 		if w.run.Part != "" {
-			if d.Host = l.Dims.Host; !w.hosts[d.Host] {
+			if d.Host = l.Dims.Host; w.hosts[d.Host] == nil {
 				w.watch(d.Host)
 			}
 		}
+		w.hosts[d.Host][d.Direction] = true
 		if sums[d] == nil {
 			order, sums[d] = append(order, d), new(fiohist.Hist)
 		}

@@ -139,3 +139,53 @@ func TestWhoMakesTheTail(t *testing.T) {
 		}
 	}
 }
+
+// TestVerdictsInRows: rules for reads are in the rows of all I/Os, too, as long as these are reads.
+func TestVerdictsInRows(t *testing.T) {
+	t.Parallel()
+	rules, err := sla.ParseAll([]string{"read p99 < 5ms", "iops >= 1000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := new(watchedRun)
+	w := NewWatch(rules, 1, out)
+	run := &Run{Interval: 1e9, Geometry: fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}}
+	if err := w.Begin(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	for i, q := range []struct {
+		direction string
+		uneven    bool
+		want      string
+	}{
+		{"read", false, "run all: iops ok, p99 ok; direction read: p99 ok"},
+		{"read", true, "run all: iops unknown, p99 ok; direction read: p99 ok"},
+		{"write", false, "run all: iops broken; direction read: p99 broken"},
+	} {
+		h := new(fiohist.Hist)
+		h.Add(run.Geometry.Index(1e6), 999)
+		if q.direction == "read" {
+			h.Add(run.Geometry.Index(1e6), 1)
+		}
+		rows := []Row{{Scope: "run", Dims: Dims{Direction: All}}, {Scope: "direction", Dims: Dims{Direction: "read"}}}
+		for k := range rows {
+			rows[k].Covered, rows[k].IOPSKnown, rows[k].Uneven = 1e9, true, q.uneven
+		}
+		quantum := &Quantum{Offset: int64(i) * 1e9, Rows: rows,
+			Leaves: []Leaf{{Dims: Dims{Direction: q.direction}, Hist: h, Samples: h.Sum()}}}
+		if err := w.Quantum(t.Context(), quantum); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range rows {
+			var of []string
+			for _, v := range r.SLA {
+				of = append(of, v.Rule.Name()+" "+string(v.Status))
+			}
+			got = append(got, r.Scope+" "+r.Dims.Direction+": "+strings.Join(of, ", "))
+		}
+		if s := strings.Join(got, "; "); s != q.want {
+			t.Errorf("quantum %d: %s, want %s", i, s, q.want)
+		}
+	}
+}

@@ -215,6 +215,7 @@ func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 						IOPS:      h.Sum(),
 						IOPSKnown: true,
 						Whole:     true,
+						Covered:   5e8,
 						TailPart:  tails[i%len(tails)],
 					},
 				)

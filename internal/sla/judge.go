@@ -2,8 +2,12 @@ package sla
 
 import (
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mathext"
 
 	"fiolat/internal/fiohist"
+	"fiolat/internal/student"
 )
 
 // Status is the state of a rule.
@@ -50,27 +54,46 @@ type Quantum struct {
 type Judge struct {
 	rules   []*Rule
 	g       fiohist.Geometry
-	past    []past // oldest first, including the current quantum
-	last    int64  // end of the last quantum with a completion, or the start of the first
+	share   float64 // of the error probability of the run that each rule has
+	past    []past  // oldest first, including the current quantum
+	last    int64   // end of the last quantum with a completion, or the start of the first
 	started bool
-	intact  []int   // by rule: quanta since it was last broken, to which windows are limited
-	rate    float64 // completions per ns: moving average in which the last quantum with I/O has the weight 1/2
+	judged  int       // quanta so far
+	intact  []int     // by rule: quanta since it was last broken, to which windows are limited
+	bunches []bunches // by rule, of all quanta in which it was not broken
+	rate    float64   // completions per ns: moving average in which the last quantum with I/O has the weight 1/2
 }
 
 // past is a quantum that was judged.
 type past struct {
 	fiohist.Sparse
 	length int64
+	before []bunches // by rule
 }
 
-// NewJudge returns a Judge for histograms with geometry g.
-func NewJudge(g fiohist.Geometry, rules []*Rule) *Judge {
-	return &Judge{rules: rules, g: g, intact: make([]int, len(rules))}
+// NewJudge returns a Judge for histograms with geometry g. The run has so many rules in all its scopes.
+func NewJudge(g fiohist.Geometry, rules []*Rule, ofRun int) *Judge {
+	return &Judge{rules: rules, g: g, share: 1 / float64(ofRun), intact: make([]int, len(rules)),
+		bunches: make([]bunches, len(rules))}
 }
 
-// stallProof is the number of missing completions that makes an empty quantum a stall.
-// The probability of none by chance is exp(-5), 0.7 %.
-const stallProof = 5
+// A run that keeps its rules is found to break one of them with the probability falseBreach at most, however many
+// quanta and windows are looked at. An interval that does not keep a rule is ok with falseOK at most.
+const (
+	falseBreach = 0.01
+	falseOK     = 0.025
+)
+
+// spent returns the part of an error probability that the test number n, counted from 0, may use up. Together all tests
+// use up the whole: the sum of 1/(n+1)(n+2) is 1.
+func spent(n int) float64 { return 1 / (float64(n+1) * float64(n+2)) }
+
+// falseBreach returns the probability with which the current quantum may be broken by chance.
+func (j *Judge) falseBreach() float64 { return falseBreach * j.share * spent(j.judged) }
+
+// stalled reports whether so many ns without completion are no pause in random arrivals: at half of the recent rate,
+// they have the probability exp(-rate x ns / 2).
+func (j *Judge) stalled(ns float64) bool { return math.Exp(-j.rate*ns/2) <= j.falseBreach() }
 
 // Judge evaluates the next quantum and returns a verdict for each rule, in order.
 func (j *Judge) Judge(q *Quantum) []Verdict {
@@ -95,18 +118,21 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 			}
 		case samples > 0:
 			v.Share = r.Share(j.g, q.Hist)
-			j.widen(r, j.intact[i]+1, q.Limits, &v)
+			j.widen(i, q, &v)
 		case q.Running && !r.Above:
 			v.Value, v.Known, v.Stalled = float64(end-j.last), true, true
-			if !r.Met(v.Value) && j.rate*v.Value >= stallProof {
+			if !r.Met(v.Value) && j.stalled(v.Value) {
 				v.Status = Broken
 			}
 		}
 		if j.intact[i]++; v.Status == Broken {
 			j.intact[i] = 0
+		} else if r.Metric == "p" && samples > 0 {
+			j.bunches[i].add(r.violations(j.g, q.Hist, q.Limits))
 		}
 		out = append(out, v)
 	}
+	j.judged++
 	if samples > 0 {
 		// A stall rarely starts at the edge of a quantum: the few I/Os of the quantum in
 		// which it starts are not the usual rate.
@@ -128,7 +154,7 @@ func (j *Judge) Silent(silence, length int64) []Verdict {
 	for _, r := range j.rules {
 		v := Verdict{Rule: r, Status: Unknown, Value: float64(silence), Known: true, Stalled: true,
 			Window: length, Share: -1}
-		if r.Metric != "iops" && !r.Above && !r.Met(v.Value) && j.rate*v.Value >= stallProof {
+		if r.Metric != "iops" && !r.Above && !r.Met(v.Value) && j.stalled(v.Value) {
 			v.Status = Broken
 			for r.Met(float64(v.Window)) {
 				v.Window += length
@@ -141,7 +167,7 @@ func (j *Judge) Silent(silence, length int64) []Verdict {
 
 // remember adds the quantum to the past and drops what no window reaches.
 func (j *Judge) remember(q *Quantum) {
-	s := past{length: q.Length}
+	s := past{length: q.Length, before: slices.Clone(j.bunches)}
 	s.Set(q.Hist)
 	j.past = append(j.past, s)
 	over, held := int64(0), int64(0)
@@ -156,11 +182,12 @@ func (j *Judge) remember(q *Quantum) {
 	}
 }
 
-// widen doubles the window backwards, over so many quanta at the most, until the verdict is certain or the window
-// reaches the rule's maximum. Without a certain verdict the value is that of the quantum.
-func (j *Judge) widen(r *Rule, quanta int, limits fiohist.Limits, v *Verdict) {
+// widen doubles the window backwards until the verdict is certain or the window reaches the rule's maximum. It does not
+// reach back over a broken quantum. Without a certain verdict the value is that of the quantum.
+func (j *Judge) widen(rule int, q *Quantum, v *Verdict) {
+	r := j.rules[rule]
 	most, length := 0, int64(0)
-	for i := len(j.past) - 1; i >= max(len(j.past)-quanta, 0); i-- {
+	for i := len(j.past) - 1; i >= max(len(j.past)-j.intact[rule]-1, 0); i-- {
 		if length += j.past[i].length; length > int64(r.Over) && most > 0 {
 			break
 		}
@@ -168,13 +195,25 @@ func (j *Judge) widen(r *Rule, quanta int, limits fiohist.Limits, v *Verdict) {
 	}
 	var sum fiohist.Hist
 	length = 0
-	for taken, want := 0, 1; ; want = min(2*want, most) {
+	for taken, want, window := 0, 1, 0; ; want, window = min(2*want, most), window+1 {
 		for ; taken < want; taken++ {
 			s := &j.past[len(j.past)-1-taken]
 			sum.AddAll(s.Index, s.Count, 0, 1)
 			length += s.length
 		}
-		status, value := j.evaluate(r, &sum, limits)
+		e := evidence{g: j.g, limits: q.Limits, ok: falseOK * spent(window),
+			broken: j.falseBreach() * spent(window)}
+		if r.Metric == "p" {
+			b := j.past[len(j.past)-taken].before[rule]
+			if taken >= ownBunches {
+				own := j.bunches[rule].without(b)
+				if own.add(r.violations(j.g, q.Hist, q.Limits)); own.violations > b.violations {
+					b = own
+				}
+			}
+			e.bunches = b
+		}
+		status, value := e.judge(r, &sum)
 		if status != Unknown || !v.Known {
 			v.Status, v.Value, v.Known, v.Window = status, value, true, length
 		}
@@ -184,45 +223,148 @@ func (j *Judge) widen(r *Rule, quanta int, limits fiohist.Limits, v *Verdict) {
 	}
 }
 
-// evaluate applies a rule to a non-empty histogram.
-func (j *Judge) evaluate(r *Rule, h *fiohist.Hist, limits fiohist.Limits) (Status, float64) {
+// evidence is what a window is judged by: the error probabilities of either verdict, and the bunches in which I/Os
+// violate the rule.
+type evidence struct {
+	g          fiohist.Geometry
+	limits     fiohist.Limits
+	ok, broken float64
+	bunches    bunches
+}
+
+// judge applies a rule to a non-empty histogram.
+func (e *evidence) judge(r *Rule, h *fiohist.Hist) (Status, float64) {
 	var wanted []float64
 	if r.Metric == "p" {
 		wanted = []float64{r.Percentile}
 	}
-	s := h.Stats(j.g, wanted, limits)
-	var value, lower, upper float64
+	s := h.Stats(e.g, wanted, e.limits)
 	switch r.Metric {
 	case "p":
-		value, lower, upper = s.Percentiles[0], s.Lower[0], s.Upper[0]
+		allowed := 1 - r.Percentile/100 // the share of I/Os that may violate the rule
+		if r.Above {
+			allowed = r.Percentile / 100
+		}
+		least, most, n := r.violations(e.g, h, e.limits)
+		size, usual := e.bunches.size(1), e.bunches.size(usualBunch)
+		switch {
+		case atLeast(least/usual, n/usual, allowed) <= e.broken:
+			return Broken, s.Percentiles[0]
+		case atLeast((n-most)/size, n/size, 1-allowed) <= e.ok:
+			return OK, s.Percentiles[0]
+		}
+		return Unknown, s.Percentiles[0]
 	case "mean":
-		value = s.Mean
-		spread := 1.96 * s.StdDev / math.Sqrt(s.Samples)
-		lower, upper = value-spread, value+spread
 		if s.Samples < 2 {
-			lower, upper = fiohist.NoLimit, fiohist.NoLimit
+			return Unknown, s.Mean
 		}
-	case "max":
-		value = s.Max
-		top := 0
-		h.Each(func(i int, _ float64) { top = i })
-		lower, upper = min(float64(j.g.Lower(top)), value), value
-		if top == j.g.Last() {
-			upper = fiohist.NoLimit
+		limit := func(level float64) float64 {
+			t := student.Quantile(2*level, int(min(s.Samples-1, student.ManyDegrees)))
+			return t * s.StdDev / math.Sqrt(s.Samples)
 		}
+		sign := 1.0
+		if r.Above {
+			sign = -1
+		}
+		switch {
+		case !r.Met(s.Mean - sign*limit(e.broken)):
+			return Broken, s.Mean
+		case r.Met(s.Mean + sign*limit(e.ok)):
+			return OK, s.Mean
+		}
+		return Unknown, s.Mean
 	}
-	known := func(v float64) bool { return v != fiohist.NoLimit }
-	best, worst := lower, upper // with respect to the rule
+	// The greatest latency is in the top bucket.
+	top := 0
+	h.Each(func(i int, _ float64) { top = i })
+	lower, upper := min(float64(e.g.Lower(top)), s.Max), s.Max
+	if top == e.g.Last() {
+		upper = math.Inf(1)
+	}
 	if r.Above {
-		best, worst = upper, lower
+		lower, upper = upper, lower
 	}
 	switch {
-	case known(worst) && r.Met(worst):
-		return OK, value
-	case known(best) && !r.Met(best):
-		return Broken, value
+	case r.Met(upper):
+		return OK, s.Max
+	case !r.Met(lower):
+		return Broken, s.Max
 	}
-	return Unknown, value
+	return Unknown, s.Max
+}
+
+// atLeast returns the probability of k or more of n I/Os if each is one of them with the probability p, from the
+// incomplete beta function (NIST Handbook of Mathematical Functions, 8.17.5), also for numbers that are not whole.
+func atLeast(k, n, p float64) float64 {
+	if k <= 0 {
+		return 1
+	}
+	return mathext.RegIncBeta(k, max(n-k, 0)+1, p)
+}
+
+// violations returns how many of the n I/Os of h certainly violate the threshold, and how many possibly do, as fio's
+// buckets and its smallest and largest latency tell.
+func (r *Rule) violations(g fiohist.Geometry, h *fiohist.Hist, limits fiohist.Limits) (least, most, n float64) {
+	h.Each(func(i int, w float64) {
+		lo, hi := float64(g.Lower(i)), float64(g.Upper(i))
+		if i == g.Last() {
+			hi = math.Inf(1)
+		}
+		if limits.Known {
+			lo, hi = max(lo, float64(limits.Min)), min(hi, float64(limits.Max))
+		}
+		best, worst := lo, hi
+		if r.Above {
+			best, worst = hi, lo
+		}
+		n += w
+		if !r.Met(worst) && worst != r.Threshold {
+			most += w
+			if !r.Met(best) {
+				least += w
+			}
+		}
+	})
+	return least, most, n
+}
+
+// bunches are sums over quanta, from which follows the size of the bunches in which I/Os violate a rule. Slow I/Os come
+// together, and a bunch of them tells no more than a single one.
+type bunches struct {
+	violations, ios float64
+	quanta          int
+	squares         float64 // of the violations of a quantum, each divided by its I/Os
+}
+
+const (
+	// usualBunch is the size of bunches that is assumed at first for a breach, with the weight of so many violations
+	// and quanta.
+	usualBunch, usualWeight = 10, 10
+	// ownBunches is the number of quanta from which on a window tells the size itself.
+	ownBunches = 8
+)
+
+func (b *bunches) add(violations, _, ios float64) {
+	b.violations, b.ios, b.quanta = b.violations+violations, b.ios+ios, b.quanta+1
+	b.squares += violations * violations / ios
+}
+
+func (b bunches) without(o bunches) bunches {
+	return bunches{b.violations - o.violations, b.ios - o.ios, b.quanta - o.quanta, b.squares - o.squares}
+}
+
+// size returns Pearson's chi-squared of the violations of all quanta divided by its degrees of freedom, the usual
+// factor of overdispersion (McCullagh and Nelder, Generalized Linear Models, 1989, section 4.5), drawn towards
+// the usual size where there are few.
+func (b bunches) size(usual float64) float64 {
+	sum, weight := usual*usualWeight, float64(usualWeight)
+	if b.quanta > 1 && b.violations > 0 {
+		mean, freedom := b.violations/b.ios, float64(b.quanta-1)
+		known := min(b.violations, freedom)
+		sum += known * (b.squares - b.violations*mean) / mean / freedom
+		weight += known
+	}
+	return max(sum/weight, 1)
 }
 
 // Share is the fraction of the I/Os of h, with geometry g, within the threshold, 0 to 1,

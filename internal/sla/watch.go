@@ -29,15 +29,12 @@ type Watch struct {
 
 // NewWatch returns a Watch for a rule, judged in quanta of so many ns. Patience is the number of
 // consecutive quanta for a breach or recovery if the rule does not say; a stall is then reported at once.
-func NewWatch(r *Rule, patience int, interval int64) *Watch {
-	w := &Watch{need: patience, given: r.For > 0 || r.Lasting > 0}
-	switch {
-	case r.For > 0:
-		w.need = r.For
-	case r.Lasting > 0:
-		w.need = int((int64(r.Lasting) + interval - 1) / interval)
+// The intervals of Rule.For are usual ns long, so that the rule means the same for quanta of any length.
+func NewWatch(r *Rule, patience int, interval, usual int64) *Watch {
+	w := &Watch{need: max(patience, 1), given: r.For > 0 || r.Lasting > 0}
+	if lasting := int64(r.For)*usual + int64(r.Lasting); lasting > 0 {
+		w.need = int((lasting + interval - 1) / interval)
 	}
-	w.need = max(w.need, 1)
 	return w
 }
 

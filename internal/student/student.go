@@ -1,28 +1,20 @@
 // Package student implements Student's t distribution.
 package student
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+)
 
 // Tail returns the probability that the absolute value of Student's t with these degrees of freedom exceeds t >= 0
-// (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+// (Abramowitz and Stegun, 26.7.1 and 26.5.27).
 func Tail(t float64, freedom int) float64 {
 	if freedom >= ManyDegrees {
 		return math.Erfc(t / math.Sqrt2)
 	}
-	theta := math.Atan(t / math.Sqrt(float64(freedom)))
-	sin, cos := math.Sincos(theta)
-	term, sum := 1.0, 0.0
-	if freedom%2 == 1 {
-		term = cos
-	}
-	for k := freedom%2 + 2; k <= freedom; k += 2 {
-		sum += term
-		term *= cos * cos * float64(k-1) / float64(k)
-	}
-	if freedom%2 == 1 {
-		return max(0, 1-2/math.Pi*(theta+sin*sum))
-	}
-	return max(0, 1-sin*sum)
+	n := float64(freedom)
+	return mathext.RegIncBeta(n/2, 0.5, n/(n+t*t))
 }
 
 // ManyDegrees is the degrees of freedom from which on the normal distribution is used.

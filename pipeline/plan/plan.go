@@ -384,10 +384,7 @@ func (p *Plan) findGeometry() error {
 func (p *Plan) makeGrid() error {
 	interval := int64(p.cfg.Settings.Interval)
 	if interval == 0 {
-		for _, l := range p.logs {
-			interval = max(interval, int64(l.Interval))
-		}
-		interval = max(time.Duration(interval).Round(time.Second), time.Second).Nanoseconds()
+		interval = p.Run.UsualInterval()
 		if p.cfg.WholeRun {
 			interval = p.Run.EvenInterval(interval)
 		}

@@ -635,6 +635,9 @@ func (m *Merger) row(sc *scope, ranks *fiohist.Ranks) pipeline.Row {
 // if that is below a millisecond, the resolution of stamps, or if one of the logs lost records.
 func (sc *scope) cover(r *pipeline.Row, start, end int64) {
 	r.Lost = sc.lost(start, end)
+	r.Uneven = slices.ContainsFunc(sc.logs, func(l *Member) bool {
+		return pipeline.PartOf(min(l.EndSoFar, end)-max(l.Start, start), end-start)
+	})
 	covers(r, max(sc.covered(start, end)-r.Lost, 0))
 }
 
