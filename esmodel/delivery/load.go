@@ -22,6 +22,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
 	"fiolat/esmodel/ndjson"
+	"fiolat/esmodel/sliced"
 	"fiolat/internal/errs"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
@@ -99,7 +100,7 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 		prefix:      o.Prefix,
 		takeOver:    o.TakeOver,
 		runs:        map[string]runLine{},
-		generations: map[esmodel.RunKey]map[string]bool{},
+		generations: map[esmodel.RunKey]map[string]kindCounts{},
 	}
 	w.named = true // the files do not say whether the names were given
 	err = w.Open(ctx, nil)
@@ -208,9 +209,11 @@ type loader struct {
 	prefix      string
 	takeOver    bool
 	report      LoadReport
-	runs        map[string]runLine                 // by _id; the last one wins
-	generations map[esmodel.RunKey]map[string]bool // generations with documents in the files
+	runs        map[string]runLine                       // by _id; the last one wins
+	generations map[esmodel.RunKey]map[string]kindCounts // documents in the files by run.generation
 }
+
+type kindCounts map[esmodel.Kind]int64
 
 type runLine struct {
 	index string
@@ -227,15 +230,44 @@ type actionLine struct {
 }
 
 // noteGeneration records which run a document belongs to.
-func (l *loader) noteGeneration(_, _ string, doc []byte) error {
+func (l *loader) noteGeneration(index, _ string, doc []byte) error {
 	m, err := esmodel.ReadDocHeader(doc)
 	if err != nil || m.Run.ID == "" || m.Fio.Kind == "" || m.Fio.Kind == esmodel.ProbeKind {
 		return err // it belongs to no document of a run
 	}
-	if l.generations[m.Key()] == nil {
-		l.generations[m.Key()] = map[string]bool{}
+	of := l.generations[m.Key()]
+	if of == nil {
+		of = map[string]kindCounts{}
+		l.generations[m.Key()] = of
 	}
-	l.generations[m.Key()][m.Run.Generation] = true
+	if of[m.Run.Generation] == nil {
+		of[m.Run.Generation] = kindCounts{}
+	}
+	kind, _ := esmodel.KindOf(l.prefix, index)
+	of[m.Run.Generation][kind]++
+	return nil
+}
+
+// outdated returns an error if a run is complete in another generation than one of the files, of which they do not
+// hold all documents: it was ingested again after they were written.
+func (l *loader) outdated(key esmodel.RunKey, found []byte) error {
+	there, err := indices.ReadCounted(found)
+	if err != nil || there.Run.Status != esmodel.StatusComplete {
+		return nil // there is none, or load may finish it
+	}
+	own, err := indices.ReadCounted(l.runs[key.ID()].doc)
+	_, made := own.Counted()
+	for generation, has := range l.generations[key] {
+		whole := err == nil && own.Run.Generation == generation &&
+			has[esmodel.KindHistogram] == made[esmodel.KindHistogram] &&
+			has[esmodel.KindPercentiles] == made[esmodel.KindPercentiles]
+		if generation != "" && generation != there.Run.Generation && !whole {
+			return esmodel.Fault(key.Run, key.Part,
+				"load all files of the run together; those spooled before it was ingested again are of no use",
+				"it is complete with other settings or logs than the files, which hold only some of the documents of "+
+					"theirs: nothing was sent")
+		}
+	}
 	return nil
 }
 
@@ -248,13 +280,22 @@ func (l *loader) claim(ctx context.Context) error {
 				errors.Join(errNoRun, err))
 		}
 		if l.generations[m.Key()] == nil {
-			l.generations[m.Key()] = map[string]bool{}
+			l.generations[m.Key()] = map[string]kindCounts{}
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(l.generations), func(a,
-		b esmodel.RunKey) int {
+	keys := slices.SortedFunc(maps.Keys(l.generations), func(a, b esmodel.RunKey) int {
 		return cmp.Compare(a.ID(), b.ID())
-	}) {
+	})
+	for _, key := range keys {
+		found, _, err := sliced.Source(ctx, l.c, esmodel.Index(l.prefix, esmodel.KindRun, 0), key.ID())
+		if err == nil {
+			err = l.outdated(key, found)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, key := range keys {
 		k := claim.New(l.c, l.prefix, key.Run, key.Part, key.Kind, func(found []byte) []byte {
 			if r, ok := l.runs[key.ID()]; ok && found == nil {
 				found = r.doc
@@ -265,7 +306,11 @@ func (l *loader) claim(ctx context.Context) error {
 		l.w.mu.Lock()
 		l.w.claims = append(l.w.claims[:len(l.w.claims):len(l.w.claims)], k)
 		l.w.mu.Unlock()
-		if err := k.Take(ctx); err != nil {
+		err := k.Take(ctx)
+		if err == nil {
+			err = l.outdated(key, k.Found)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -415,7 +460,7 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 	var missing error
 	if doc.Run.Status == esmodel.StatusComplete {
 		g, made := doc.Counted()
-		if !l.generations[esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind}][g.Generation] {
+		if l.generations[esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind}][g.Generation] == nil {
 			others, err := indices.Count(ctx, l.c, indices.Names(l.prefix), g.Query(false))
 			if err == nil && others > 0 {
 				err = esmodel.Fault(

@@ -458,27 +458,49 @@ func TestLoadOfAnEditedRun(t *testing.T) {
 	}
 }
 
-// Documents of a run whose own is not among the files: it stays complete if it still is.
-func TestLoadWithoutTheRun(t *testing.T) {
-	for name, generation := range map[string]string{"complete": "g1", "partial": "g2"} {
+// Files of other settings, or logs, than a complete run has, without all of their documents, change nothing: it was
+// ingested again since they were spooled. Others of its documents leave it complete.
+func TestLoadIntoACompleteRun(t *testing.T) {
+	for name, tt := range map[string]struct {
+		generation string
+		without    string // the beginning of a file's name
+		wrong      bool
+	}{
+		"its own, without its document":   {"g1", "fio-run", false},
+		"other, all":                      {"g2", "none", false},
+		"other, without its document":     {"g2", "fio-run", true},
+		"other, without its histograms":   {"g2", "fio-histogram", true},
+		"other, without one month of two": {"g2", "fio-percentiles-2026.08", true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			s, c := standIn(t)
 			ingested(t, c)
 			before := esmodeltest.Contents(s)
 			dir := t.TempDir()
-			if _, err := dirRun(t, dir, "r/1", "", generation, 9, nil); err != nil {
+			if _, err := dirRun(t, dir, "r/1", "", tt.generation, 9, nil); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Remove(filepath.Join(dir, "fio-run.r%2F1.ndjson")); err != nil {
-				t.Fatal(err)
+			for _, file := range list(t, dir) {
+				if strings.HasPrefix(file, tt.without) {
+					if err := os.Remove(filepath.Join(dir, file)); err != nil {
+						t.Fatal(err)
+					}
+				}
 			}
-			if _, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); err != nil {
-				t.Fatal(err)
+			wrote := false
+			s.Inject(esmodeltest.Fault{Times: -1, Match: func(r *http.Request) bool {
+				wrote = wrote || strings.HasSuffix(r.URL.Path, "/_bulk")
+				return false
+			}})
+			_, err := Load(t.Context(), c, []string{dir}, LoadOptions{})
+			fault := errors.As(err, new(*errs.ParseError))
+			if fault != tt.wrong || !tt.wrong && err != nil || wrote == tt.wrong {
+				t.Errorf("%v; written: %v", err, wrote)
 			}
-			if runStatus(t, s) != name || claimIn(t, s) != nil {
+			if runStatus(t, s) != "complete" || claimIn(t, s) != nil {
 				t.Errorf("the run is %s, claimed by %v", runStatus(t, s), claimIn(t, s))
 			}
-			if name == "complete" {
+			if tt.wrong || tt.generation == "g1" {
 				esmodeltest.EqualContents(t, esmodeltest.Contents(s), before)
 			}
 		})
