@@ -17,6 +17,8 @@ const (
 	ActionNote     = "note"
 	// ActionChangePoint marks the run from which on a series is faster or slower.
 	ActionChangePoint = "change-point"
+	// ActionChangeReported marks the first run of a change that history --fail-if-changed has reported.
+	ActionChangeReported = "change-reported"
 	// ActionStraggler marks when a host, job or log begins or ceases to stand out among its peers.
 	ActionStraggler = "straggler"
 	// ActionTrouble and ActionTroubleEnded are about a target of a probe.
@@ -190,14 +192,15 @@ type ChangedRun struct {
 	Start                     time.Time
 }
 
-// ChangeEvent returns the document of a change point, with its index and id. Like a note, it has no generation.
-func ChangeEvent(prefix string, run ChangedRun, c ChangePoint, text string) (index, id string, doc []byte) {
+// ChangeEvent returns the document of a change point, with its index and id; action is one of the two of changes.
+// Like a note, it has no generation.
+func ChangeEvent(prefix, action string, run ChangedRun, c ChangePoint, text string) (index, id string, doc []byte) {
 	start := stamp(run.Start.UnixNano())
-	id = hashIDAt(start, "fiolat change-point 1", c.Series, c.Metric, run.ID, run.Kind)
+	id = hashIDAt(start, "fiolat "+action+" 1", c.Series, c.Metric, run.ID, run.Kind)
 	return Index(prefix, KindEvent, int64(start)), id, MustJSON(eventDoc{
 		Timestamp: start, Run: eventRun{ID: run.ID, Name: run.Name, Labels: labelPairs(run.Labels)},
 		Labels: run.Labels, Fio: &eventFio{run.Kind, run.Direction},
-		Event: eventField{Action: ActionChangePoint, Start: start}, Change: &c, Message: text,
+		Event: eventField{Action: action, Start: start}, Change: &c, Message: text,
 	})
 }
 

@@ -225,8 +225,9 @@ var Fields = []Field{
 	{"latency.expected", "double", "ns", onProbe, "expected time: median of all observed before, of a sliding " +
 		"window, or of a baseline"},
 	{"event.action", "keyword", "", onEvent, "kind of event: `sla-breach`, `sla-recovery`; for a probed target " +
-		"`probe-trouble`, `probe-recovery`; `note`; for the first run of a new level `change-point`; for a host, job " +
-		"or log that begins or ceases to stand out among its peers `straggler`"},
+		"`probe-trouble`, `probe-recovery`; `note`; for the first run of a new level `change-point`, and " +
+		"`change-reported` once `history --fail-if-changed` has reported it; for a host, job or log that " +
+		"begins or ceases to stand out among its peers `straggler`"},
 	{"event.start", "date", "", onEvent, "start of an event that lasts"},
 	{"event.end", "date", "", onEvent, "end of an event that lasts"},
 	{"message", "text", "", onEvent, "the event in words; `message.keyword` for exact matches"},

@@ -328,7 +328,7 @@ func (s *stored) storeManually(t *testing.T) {
 	}
 	for _, c := range levelChanges {
 		run := s.runs[c.run]
-		index, id, doc := esmodel.ChangeEvent(s.prefix,
+		index, id, doc := esmodel.ChangeEvent(s.prefix, esmodel.ActionChangePoint,
 			esmodel.ChangedRun{ID: "run-" + c.run, Name: c.run, Kind: "clat",
 				Direction: strings.Fields(c.metric)[0], Start: run[0].Timestamp},
 			esmodel.ChangePoint{Series: "nightly", Metric: c.metric, Before: c.before, After: c.after},

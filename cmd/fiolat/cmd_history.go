@@ -36,8 +36,11 @@ func historyCommand(u *ui.UI) *cli.Command {
 			&cli.StringSliceFlag{Name: "metric", Usage: "`METRIC` to look at: [read|write|trim|all] and p99 or " +
 				"another percentile, mean, iops or histogram, such as 'read p99'; can be repeated (default: p50, " +
 				"p99, p99.9, iops and histogram of each direction)"},
-			&cli.IntFlag{Name: "fail-if-changed", Usage: "exit 5 if there is a change point in the last `N` runs of " +
-				"a series"},
+			&cli.IntFlag{Name: "fail-if-changed", Usage: "exit 5 for changes that were not reported before, each " +
+				"once with --store or --state; at first, and without these, those that the last `N` runs of a series " +
+				"brought"},
+			&cli.StringFlag{Name: "state", Usage: "`FILE` in which --fail-if-changed remembers what it reported " +
+				"(default: in Elasticsearch with --store, else nowhere)"},
 			&cli.BoolFlag{Name: "store", Usage: "store the change points as events in Elasticsearch, and delete " +
 				"those of the same series and metrics that no longer hold"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` for a self-contained HTML page"},
@@ -66,6 +69,9 @@ func readHistoryOptions(c *cli.Context) (o historycmd.Options, err error) {
 		if c.IsSet(name) && c.Int(name) < 1 {
 			bad.Add(errs.Usagef("--%s %d: want a number of runs", name, c.Int(name)))
 		}
+	}
+	if o.State = c.String("state"); o.State != "" && c.Int("fail-if-changed") == 0 {
+		bad.Add(errs.Usagef("--state is for --fail-if-changed"))
 	}
 	o.Last, o.FailIfChanged = c.Int("last"), c.Int("fail-if-changed")
 	for _, text := range c.StringSlice("metric") {

@@ -47,7 +47,7 @@ func StoreChanges(ctx context.Context, c *client.Client, prefix string, metrics 
 		return 0, 0, err
 	}
 	for _, change := range changes {
-		index, id, doc := esmodel.ChangeEvent(prefix, change.Run, change.Of, change.Text)
+		index, id, doc := esmodel.ChangeEvent(prefix, esmodel.ActionChangePoint, change.Run, change.Of, change.Text)
 		old, known := there[id]
 		delete(there, id)
 		if known && bytes.Equal(bytes.TrimSpace(old.Source), doc) {
@@ -65,6 +65,39 @@ func StoreChanges(ctx context.Context, c *client.Client, prefix string, metrics 
 		deleted += int(n)
 	}
 	return made, deleted, err
+}
+
+// Reported returns the changes that StoreReported has stored; of the run they have id and start.
+func Reported(ctx context.Context, c *client.Client, prefix string) (found []Change, err error) {
+	_, err = client.Search(ctx, c, client.SearchRequest{
+		Index: esmodel.Indices(prefix, esmodel.KindEvent),
+		Query: client.Term("event.action", esmodel.ActionChangeReported),
+	}, func(h client.Hit) error {
+		var doc struct {
+			Timestamp time.Time `json:"@timestamp"`
+			Run       esmodel.DocRun
+			Change    esmodel.ChangePoint
+			Message   string
+		}
+		if bad := json.Unmarshal(h.Source, &doc); bad != nil {
+			return fmt.Errorf("%s/%s: %w", h.Index, h.ID, bad)
+		}
+		run := esmodel.ChangedRun{ID: doc.Run.ID, Start: doc.Timestamp}
+		found = append(found, Change{run, doc.Change, doc.Message})
+		return nil
+	})
+	return found, err
+}
+
+// StoreReported stores that changes have been reported.
+func StoreReported(ctx context.Context, c *client.Client, prefix string, changes []Change) error {
+	for _, change := range changes {
+		index, id, doc := esmodel.ChangeEvent(prefix, esmodel.ActionChangeReported, change.Run, change.Of, change.Text)
+		if _, err := putEvent(ctx, c, "store that a change was reported", index, id, doc, "true"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // NoteFound is a stored note on a run.

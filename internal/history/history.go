@@ -154,7 +154,8 @@ func (r *Result) Of() Metric { return r.of }
 // Point is the value of a metric in one run: ns for latencies, 1/s for IOPS, and for histograms the distance from the
 // mean of the first level.
 type Point struct {
-	ID string `json:"id"`
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
 	// Start is nil if unknown.
 	Start *time.Time `json:"start"`
 	// Value is nil if the run has no such I/O. Low and High are its 95 % confidence limits from the noise within the
@@ -170,9 +171,10 @@ type Point struct {
 
 // Change is a change point.
 type Change struct {
-	// Run is the first run of the new level, Index its position in the runs, from 0.
-	Run   string `json:"run"`
-	Index int    `json:"index"`
+	// Run is the first run of the new level, Index its position in the runs, from 0, Number the same from 1.
+	Run    string `json:"run"`
+	Index  int    `json:"index"`
+	Number int    `json:"number"`
 	// Before and After are the levels: geometric means over their runs, for histograms arithmetic ones.
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
@@ -221,7 +223,7 @@ func analyse(s *Series, m Metric) Result {
 	var known []int // runs that have a value
 	for i := range s.Runs {
 		run := &s.Runs[i]
-		p := Point{ID: run.ID, RolledUp: run.RolledUp}
+		p := Point{ID: run.ID, Name: run.Name, RolledUp: run.RolledUp}
 		if !run.Start.IsZero() {
 			p.Start = new(run.Start.UTC())
 		}
@@ -246,7 +248,7 @@ func analyse(s *Series, m Metric) Result {
 	l.fill(r.Runs, known, found)
 	for i, at := range found {
 		a, b := look.neighbours(found, i)
-		c := Change{Run: r.Runs[known[at]].ID, Index: known[at]}
+		c := Change{Run: r.Runs[known[at]].ID, Index: known[at], Number: known[at] + 1}
 		st := l.step(a, at, b)
 		c.P = st.p()
 		half := student.Quantile(1-confidence, st.freedom) * st.se

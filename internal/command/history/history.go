@@ -27,7 +27,7 @@ import (
 )
 
 // ErrChanged is the error of Run if --fail-if-changed fired.
-var ErrChanged = errors.New("a change point lies in the latest runs")
+var ErrChanged = errors.New("there are changes that were not reported before")
 
 // mostRuns limits the length of a series: memory and time grow with its square.
 const mostRuns = 3000
@@ -44,7 +44,8 @@ type Options struct {
 	Format        string
 	Unit          string // of latencies in tables: ns, us or ms
 	Page          string // file for the page; "" is none
-	FailIfChanged int    // in so many of the latest runs; 0 is off
+	FailIfChanged int    // how many of the latest runs are new, if nothing is remembered of a series; 0 is off
+	State         string // file of the changes reported; "" is none
 	Store         bool
 }
 
@@ -89,7 +90,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			return err
 		}
 	}
-	return o.judge(u, results)
+	return r.judge(ctx, all, results, u)
 }
 
 // series returns the full name of a series: the filters that chose its runs, name, and the kind.
@@ -108,36 +109,10 @@ func (o *Options) series(name string) string {
 	return strings.Join(words, ", ")
 }
 
-// judge applies --fail-if-changed.
-func (o *Options) judge(u *ui.UI, results []history.Result) error {
-	if o.FailIfChanged == 0 {
-		return nil
-	}
-	var found []string
-	for i := range results {
-		r := &results[i]
-		for _, c := range r.Changes {
-			if c.Index >= len(r.Runs)-o.FailIfChanged {
-				found = append(found, fmt.Sprintf("%s: %s", errs.Printable(r.Series), o.sentence(r, c)))
-			}
-		}
-	}
-	if len(found) == 0 {
-		return nil
-	}
-	for _, f := range found {
-		u.Say("error", "changed in the last %d runs: %s", o.FailIfChanged, f)
-	}
-	return ErrChanged
-}
-
 func (o *Options) sentence(r *history.Result, c history.Change) string {
-	at := ""
-	if start := r.Runs[c.Index].Start; start != nil {
-		at = " of " + start.Format(time.RFC3339)
-	}
-	return fmt.Sprintf("%s %s from run %d (%s%s) on: %s to %s", r.Metric, share(c.Change), c.Index+1,
-		errs.Printable(c.Run), at, o.value(r, c.Before), o.value(r, c.After))
+	p := &r.Runs[c.Index]
+	return fmt.Sprintf("%s %s from run %d (%s) on: %s to %s", r.Metric, share(c.Change), c.Index+1,
+		runName(p.Name, p.ID, p.Start), o.value(r, c.Before), o.value(r, c.After))
 }
 
 func (r *reader) store(ctx context.Context, all []history.Series, results []history.Result) error {
@@ -155,14 +130,7 @@ func (r *reader) store(ctx context.Context, all []history.Series, results []hist
 			}
 			metrics[s.Name] = append(metrics[s.Name], res.Metric)
 			for _, c := range res.Changes {
-				run := &s.Runs[c.Index]
-				changes = append(changes, stored.Change{
-					Run: esmodel.ChangedRun{ID: run.ID, Name: run.Name, Labels: run.Labels, Start: run.Start,
-						Kind: r.Logs.Config.Settings.Kind.String(), Direction: res.Of().Direction},
-					Of: esmodel.ChangePoint{Series: s.Name, Metric: res.Metric, Before: c.Before, After: c.After,
-						Share: c.Change, Low: c.Low, High: c.High, P: c.P},
-					Text: r.sentence(res, c),
-				})
+				changes = append(changes, r.change(s, res, c))
 			}
 		}
 	}
@@ -172,6 +140,17 @@ func (r *reader) store(ctx context.Context, all []history.Series, results []hist
 	}
 	r.source.UI.Say("info", "change points: %d stored, %d deleted that no longer hold", made, deleted)
 	return nil
+}
+
+func (r *reader) change(s *history.Series, res *history.Result, c history.Change) stored.Change {
+	run := &s.Runs[c.Index]
+	return stored.Change{
+		Run: esmodel.ChangedRun{ID: run.ID, Name: run.Name, Labels: run.Labels, Start: run.Start,
+			Kind: r.Logs.Config.Settings.Kind.String(), Direction: res.Of().Direction},
+		Of: esmodel.ChangePoint{Series: s.Name, Metric: res.Metric, Before: c.Before, After: c.After,
+			Share: c.Change, Low: c.Low, High: c.High, P: c.P},
+		Text: r.sentence(res, c),
+	}
 }
 
 // page writes the page, with the notes on the runs.
@@ -267,7 +246,7 @@ func (o *Options) tables(out *bufio.Writer, all []history.Series, results []hist
 			span = fmt.Sprintf(", %s to %s", first.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339))
 		}
 		fmt.Fprintf(out, "%s: %d runs%s\n\n", errs.Printable(s.Name), len(s.Runs), span)
-		changes := [][]string{{"run", "start", "id", "metric", "before", "after", "change", "95 % limits", "p"}}
+		changes := [][]string{{"run", "start", "name", "metric", "before", "after", "change", "95 % limits", "p"}}
 		levels := [][]string{{"metric", "runs", "level now", "since run"}}
 		for k := range results {
 			r := &results[k]
@@ -279,7 +258,8 @@ func (o *Options) tables(out *bufio.Writer, all []history.Series, results []hist
 				if at := r.Runs[c.Index].Start; at != nil {
 					start = at.Format(time.RFC3339)
 				}
-				changes = append(changes, []string{strconv.Itoa(c.Index + 1), start, errs.Printable(c.Run), r.Metric,
+				changes = append(changes, []string{strconv.Itoa(c.Index + 1), start,
+					errs.Printable(cmp.Or(r.Runs[c.Index].Name, c.Run)), r.Metric,
 					o.value(r, c.Before), o.value(r, c.After), share(c.Change),
 					share(c.Low) + " to " + share(c.High), chance(c.P)})
 			}
