@@ -85,8 +85,8 @@ var Fields = []Field{
 	{"partial", "boolean", "", onPct, "true where the logs cover less than 99 % of the quantum, such as the end of a " +
 		"run; missing elsewhere"},
 	{"concurrency", "double", "", onPct, "mean number of I/Os in flight: the sum of the latencies of the I/Os that " +
-		"complete in the quantum, divided by the time that the logs cover; missing where nothing completes, and where " +
-		"more than a tenth of that sum is of the time before the quantum; see docs/diagnose.md"},
+		"complete in the quantum, divided by the time that the logs cover; missing where nothing completes, and " +
+		"where more than a tenth of that sum is of the time before the quantum; see docs/diagnose.md"},
 	{"tail.expected", "double", "", onPct, "in documents of a host, job or log that has others to compare with, by " +
 		"direction or not: its share of all I/Os, 0 to 1. Parts of a run have no `tail`; `fiolat merge` adds " +
 		"documents of hosts with nothing but `tail`"},

@@ -283,10 +283,10 @@ type Row struct {
 // TailPercentile is the percentile that Row.TailPart is about.
 const TailPercentile = 99
 
-// Concurrency returns the mean number of I/Os in flight, and whether it is known. By Little's law (Operations Research 9
-// (1961), 383-387) it is the sum of the latencies that complete in the quantum, divided by the time that the logs cover.
-// It is unknown if nothing completes, and if more than a tenth of that sum is of the time before the quantum: an I/O of
-// latency l that completes evenly in a time T is outside it for l^2/2T on average.
+// Concurrency returns the mean number of I/Os in flight, and whether it is known. By Little's law (Operations Research
+// 9 (1961), 383-387) it is the sum of the latencies that complete in the quantum, divided by the time that the logs
+// cover. It is unknown if nothing completes, and if more than a tenth of that sum is of the time before the quantum: an
+// I/O of latency l that completes evenly in a time T is outside it for l^2/2T on average.
 func (r *Row) Concurrency() (n float64, known bool) {
 	s, inFlight := &r.Stats, r.IOPS*r.Stats.Mean/1e9
 	if !r.IOPSKnown || s.Empty() {
