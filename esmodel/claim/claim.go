@@ -125,6 +125,16 @@ func (k *Claim) Fence() int64 {
 	return k.fence
 }
 
+// Lost returns the loss of the claim, if documents were sent with a version that no other claim has; else nil.
+func (k *Claim) Lost() (e *Error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.outer == nil {
+		errors.As(k.lost, &e)
+	}
+	return e
+}
+
 // errConflict says that the document is not the version seen last.
 var errConflict = errors.New("the document of the run was changed meanwhile")
 

@@ -74,11 +74,8 @@ func newTransport(cfg Config) (*http.Transport, error) {
 type dialer time.Duration
 
 func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: time.Duration(d), KeepAlive: 30 * time.Second}).DialContext(
-		ctx,
-		network,
-		address,
-	)
+	dial := net.Dialer{Timeout: time.Duration(d), KeepAlive: 30 * time.Second, Control: limitUnacknowledged}
+	conn, err := dial.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}

@@ -421,7 +421,8 @@ func (w *BulkWriter) Flush(ctx context.Context) error {
 }
 
 // Close waits for all outcomes until ctx ends, spools documents without one, and ends the writer's goroutines.
-// Its error is about the files of the spool. A second Close is a no-op.
+// If a claim was lost, it deletes what was sent under it and the new owner does not have. Its error is about that or
+// about the files of the spool. A second Close is a no-op.
 func (w *BulkWriter) Close(ctx context.Context, complete bool) error {
 	// When ctx ends, the senders give up, which unblocks all that wait for one.
 	stop := context.AfterFunc(ctx, func() { w.cancel(errInterrupted) })
@@ -436,12 +437,13 @@ func (w *BulkWriter) Close(ctx context.Context, complete bool) error {
 	close(w.queue)
 	w.wg.Wait()
 	w.cancel(errClosed)
+	withdrawn := w.withdraw(ctx)
 	for _, k := range w.claimed() {
 		k.End()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err := errors.Join(w.spool.close(), w.refused.close())
+	err := errors.Join(withdrawn, w.spool.close(), w.refused.close())
 	if complete && err == nil {
 		err = errors.Join(w.spool.removeOld(), w.refused.removeOld())
 	}

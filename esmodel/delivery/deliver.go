@@ -14,6 +14,9 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
+	"fiolat/esmodel/indices"
+	"fiolat/esmodel/sliced"
+	"fiolat/internal/errs"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -256,6 +259,32 @@ func (w *BulkWriter) take(ctx context.Context, k *claim.Claim) (err error) {
 		w.setDown(err)
 	}
 	return err
+}
+
+// withdraw deletes what was sent under claims that were lost, for some of it may have arrived after the new owner
+// had counted. Documents of the generation that the run has now stay: the new owner may count on them.
+func (w *BulkWriter) withdraw(ctx context.Context) error {
+	r := w.Report()
+	for _, k := range w.claimed() {
+		lost := k.Lost()
+		if lost == nil || r.Requests == 0 {
+			continue
+		}
+		doc, _, err := sliced.Source(ctx, w.c, esmodel.Index(w.cfg.Prefix, esmodel.KindRun, 0), k.ID)
+		m := esmodel.DocHeader{}
+		if err == nil && doc != nil {
+			m, err = esmodel.ReadDocHeader(doc)
+		}
+		if err == nil {
+			g := indices.Generation{Run: lost.Run, Part: lost.Part, Kind: lost.Kind, Generation: m.Run.Generation}
+			err = indices.Withdraw(ctx, w.c, w.cfg.Prefix, g, k.Fence(), r.names())
+		}
+		if err != nil {
+			return fmt.Errorf("run %q: some of what was sent may be left beside the documents of the new owner, until "+
+				"the run is ingested again: %w", errs.Printable(lost.Run), err)
+		}
+	}
+	return nil
 }
 
 func (w *BulkWriter) claimed() []*claim.Claim {

@@ -51,8 +51,12 @@ func TestLateRequests(t *testing.T) {
 		"counts":          func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/_count") },
 		"ends the run":    func(r *http.Request) bool { return r.ContentLength > 3000 && bulkOf(r, "run") },
 	} {
-		for _, takeOver := range []bool{false, true} {
-			t.Run(name+map[bool]string{true: ", --take-over"}[takeOver], func(t *testing.T) {
+		for way, takeOver := range map[string]bool{"": false, ", --take-over": true, ", fewer quanta": true} {
+			t.Run(name+way, func(t *testing.T) {
+				quanta := 9
+				if way == ", fewer quanta" {
+					quanta = 5
+				}
 				s := esmodeltest.New(t, esmodeltest.Options{Histogram: true, Lifecycle: true})
 				synctest.Test(t, func(t *testing.T) {
 					plain := inProcess{s.Config.Handler}
@@ -68,7 +72,7 @@ func TestLateRequests(t *testing.T) {
 							}, Status: 503})
 						}
 						if _, err := ingestRun(t.Context(), c, BulkConfig{TakeOver: takeOver}, other,
-							esmodeltest.Quanta(other, 9)); err != nil {
+							esmodeltest.Quanta(other, quanta)); err != nil {
 							t.Error(err)
 						}
 						theirs = esmodeltest.Contents(s)

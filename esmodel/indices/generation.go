@@ -305,6 +305,30 @@ func DeleteFound(
 	hold Holder,
 	deleted map[string]int64,
 ) error {
+	return deleteFound(ctx, c, op, indices, query,
+		func(m esmodel.DocHeader, _ int64) bool { return meant(m) }, hold, deleted)
+}
+
+// Withdraw deletes the documents of a run's other generations that have that version: those that were sent under
+// a claim that was lost. touched are the indices that they may be in.
+func Withdraw(ctx context.Context, c *client.Client, prefix string, g Generation, version int64,
+	touched []string) error {
+	if err := Refresh(ctx, c, prefix, touched); err != nil {
+		return err
+	}
+	return deleteFound(ctx, c, "delete what was sent under a lost claim", Names(prefix), g.Query(false),
+		func(m esmodel.DocHeader, of int64) bool { return of == version && g.Other(m) }, Free, map[string]int64{})
+}
+
+// deleteFound is DeleteFound, and passes meant the version of the document as well.
+func deleteFound(
+	ctx context.Context, c *client.Client,
+	op, indices string,
+	query any,
+	meant func(m esmodel.DocHeader, version int64) bool,
+	hold Holder,
+	deleted map[string]int64,
+) error {
 	return c.Scan(ctx, client.ScanRequest{
 		Op: op, Indices: indices, Query: query,
 		Fields: map[string]any{"_source": []string{"run", "fio.kind"}, "seq_no_primary_term": true,
@@ -316,7 +340,7 @@ func DeleteFound(
 			if e != nil && err == nil {
 				err = fmt.Errorf("%s/%s: %w", h.Index, h.ID, e)
 			}
-			return e != nil || !meant(m)
+			return e != nil || !meant(m, h.Version)
 		})
 		if err != nil {
 			return err

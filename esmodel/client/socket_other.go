@@ -1,0 +1,7 @@
+//go:build !linux
+
+package client
+
+import "syscall"
+
+func limitUnacknowledged(_, _ string, _ syscall.RawConn) error { return nil }
