@@ -333,7 +333,10 @@ func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, 
 		w.mu.Lock()
 		down, err := w.down, w.fatal
 		w.mu.Unlock()
-		if err == nil {
+		var no *client.ForbiddenError
+		wrong := errors.As(err, &no) && no.Status == http.StatusUnauthorized
+		// What keeps other documents away, such as a wrong mapping, need not keep this one.
+		if !wrong && !errors.As(err, new(*claim.Error)) {
 			if err = k.Hold(ctx); err == nil {
 				doc = esmodel.Keep(doc, k.Before(), w.named) // a claim taken only now may have found labels
 				err = k.Release(ctx, doc, w.cfg.Refresh)

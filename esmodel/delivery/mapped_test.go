@@ -97,6 +97,11 @@ func TestMappingIsChecked(t *testing.T) {
 			if n := len(s.Docs("fio-percentiles-*")); n != 0 {
 				t.Errorf("%d documents were written", n)
 			}
+			for range s.Docs("fio-run") { // if there is one: it was claimed before this was known
+				if runStatus(t, s) != "partial" || claimIn(t, s) != nil {
+					t.Errorf("the run is %s, claimed by %v", runStatus(t, s), claimIn(t, s))
+				}
+			}
 		})
 	}
 }
