@@ -75,6 +75,7 @@ type Claim struct {
 	turn  chan struct{} // lock on what follows; waiting for it respects a context
 	own   esmodel.ClaimField
 	Doc   []byte // stored with the claim added
+	whole bool   // Doc may not be what is stored: the next write must be of all of it
 	seq   int64
 	term  int64
 	tried time.Time          // begin of the first renewal after the last one known to be stored
@@ -223,7 +224,7 @@ func (k *Claim) act(
 		return 0, 0, err
 	case items == nil:
 		return 0, 0, &client.TemporaryError{Err: errors.New("the reply does not say which version was stored")}
-	case items[0].Status == http.StatusConflict, doc == nil && items[0].Status == http.StatusNotFound:
+	case items[0].Status == http.StatusConflict, items[0].Status == http.StatusNotFound: // or deleted
 		return 0, 0, errConflict
 	}
 	if err = items[0].Err(op); err == nil && (items[0].Seq < 0 || items[0].Term < 1) {
@@ -295,6 +296,9 @@ func (k *Claim) renew(ctx context.Context) error {
 // conflict, that write has renewed the claim, which is enough unless must is set. The caller holds the lock and
 // the claim.
 func (k *Claim) store(ctx context.Context, doc []byte, must bool) error {
+	if must || !bytes.Equal(doc, k.Doc) {
+		k.whole = true
+	}
 	k.Doc = doc
 	for {
 		now, next := time.Now(), k.own
@@ -303,8 +307,9 @@ func (k *Claim) store(ctx context.Context, doc []byte, must bool) error {
 			k.tried = now
 		}
 		at := runVersion{there: true, seq: k.seq, term: k.term}
-		seq, term, err := k.write(ctx, at, esmodel.WithClaim(doc, &next), must && k.Refresh)
+		seq, term, err := k.increase(ctx, at, doc, &next, must)
 		if err == nil {
+			k.whole = false
 			k.ours(now, next, seq, term)
 			return nil
 		}
@@ -323,6 +328,18 @@ func (k *Claim) store(ctx context.Context, doc []byte, must bool) error {
 			return nil
 		}
 	}
+}
+
+// increase writes a claim that is renewed. The document may be large: if it is the one that is stored, only the change
+// is sent.
+func (k *Claim) increase(ctx context.Context, at runVersion, doc []byte, next *esmodel.ClaimField, must bool) (
+	seq, term int64, err error,
+) {
+	if k.whole {
+		return k.write(ctx, at, esmodel.WithClaim(doc, next), must && k.Refresh)
+	}
+	change := fmt.Appendf(nil, `{"doc":{"claim":{"renewed":%d}}}`, next.Renewed)
+	return k.act(ctx, []byte(`{"update":{"_index":`), at, change, false)
 }
 
 // Replace stores another document to hold the claim, retrying temporary errors for MaxWait. After an error

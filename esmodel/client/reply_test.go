@@ -21,7 +21,7 @@ func TestParseReply(t *testing.T) {
 		t.Errorf("%+v", items)
 	}
 	for _, bad := range []string{``, `{`, `[]`, `{"items":{}}`, `{"items":[{}]}`,
-		`{"items":[{"index":{"_id":"a"}}]}`, `{"items":[{"update":{"_id":"a","status":200}}]}`,
+		`{"items":[{"index":{"_id":"a"}}]}`, `{"items":[{"upsert":{"_id":"a","status":200}}]}`,
 		`{"items":[{"index":{"_id":"a","status":201},"delete":{"_id":"a","status":201}}]}`,
 		`{"items":[{"index":{"_id":1,"status":201}}]}`, `{"items":[null]}`,
 		`{"items":[{"index":{"_id":"a","status":99}}]}`} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -185,6 +186,72 @@ func TestClaimIsRenewed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// measured adds up the bytes of requests.
+type measured struct {
+	http.RoundTripper
+	bytes *int64
+}
+
+func (m measured) RoundTrip(r *http.Request) (*http.Response, error) {
+	*m.bytes += max(r.ContentLength, 0)
+	return m.RoundTripper.RoundTrip(r)
+}
+
+// However large the document of a run is, little is sent to renew the claim in it, and it stays as it was. Once
+// something else may have been stored, all of it is sent, one time.
+func TestRenewalsAreSmall(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true, Lifecycle: true})
+	synctest.Test(t, func(t *testing.T) {
+		var sent int64
+		c := testClient(t, client.Config{Addresses: []string{s.URL},
+			Transport: measured{inProcess{s.Config.Handler}, &sent}})
+		large := fmt.Appendf(nil, `{"files":%q,"run":{"id":"r/1"}}`, strings.Repeat("x", 1<<20))
+		k := claim.New(c, "fio", "r/1", "", "clat", func([]byte) []byte { return large })
+		if err := k.Take(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		renew := func(times int64) int64 {
+			sent = 0
+			before := claimIn(t, s).Renewed
+			time.Sleep(time.Duration(times) * claim.RenewInterval)
+			synctest.Wait()
+			if got := claimIn(t, s); got.Renewed != before+times || got.PID != os.Getpid() {
+				t.Fatalf("renewed %d times, want %d more than %d, by process %d", got.Renewed, times, before, got.PID)
+			}
+			if got := len(s.Docs("fio-run")[0].Source); got < len(large) {
+				t.Fatalf("of %d bytes %d are left", len(large), got)
+			}
+			return sent / times
+		}
+		if got := renew(6); got > 500 {
+			t.Errorf("a renewal sends %d bytes", got)
+		}
+		s.Inject(esmodeltest.Fault{LoseReply: true, Match: func(r *http.Request) bool { return r.ContentLength > 1<<20 }})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Millisecond, cancel)
+		if err := k.Replace(ctx, append([]byte(`{"other":1,`), large[1:]...)); err == nil {
+			t.Error("no error")
+		}
+		time.Sleep(claim.RenewInterval) // in which it finds out
+		if got := renew(1); got < 1<<20 {
+			t.Errorf("%d bytes are sent after something else may have been stored", got)
+		}
+		if got := renew(6); got > 500 {
+			t.Errorf("a renewal sends %d bytes after that", got)
+		}
+		if !strings.HasPrefix(string(s.Docs("fio-run")[0].Source), `{"claim":{`) { // as the stand-in merges
+			t.Error("nothing was merged")
+		}
+		if err := k.ReleaseRetrying(t.Context(), large); err != nil {
+			t.Fatal(err)
+		}
+		k.End()
+		if got := s.Docs("fio-run")[0].Source; string(got) != string(large) {
+			t.Errorf("in the end %.100s", got)
+		}
+	})
 }
 
 // Of two that find no document of the run, one has it: the other's claim would be written over it.
