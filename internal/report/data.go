@@ -12,6 +12,7 @@ import (
 
 	"fiolat/internal/fiohist"
 	"fiolat/internal/units"
+	"fiolat/pipeline"
 )
 
 // head describes the packed data; the page has it as plain JSON.
@@ -62,12 +63,23 @@ type scopeData struct {
 	Logs []int32     `json:"logs"`
 	// Partial maps the columns that the logs cover only in part to the seconds covered.
 	Partial map[int]float64 `json:"partial,omitempty"`
+	// InFlight is missing if no latency is a tenth of a column or longer.
+	InFlight *inFlightData `json:"inflight,omitempty"`
 	// Total is of the whole run, in the order p..., min, max, mean, stddev.
 	Total     latencies `json:"total"`
 	TotalN    counts    `json:"totalN"`
 	TotalRate rates     `json:"totalRate"`
 	// Curve is the spectrum: the percentiles of the head's Ladder, as far as there are enough I/Os, and the 100th.
 	Curve latencies `json:"curve"`
+}
+
+// inFlightData has the statistics of a scope value by column if an I/O counts where it was in flight.
+type inFlightData struct {
+	P    []latencies `json:"p"`
+	Min  latencies   `json:"min"`
+	Max  latencies   `json:"max"`
+	Mean latencies   `json:"mean"`
+	N    counts      `json:"n"`
 }
 
 // limits are 95 % confidence limits by column, negative where there is none.
@@ -285,12 +297,17 @@ func (s *Sink) members(sc *scope) *members {
 func (s *Sink) scopeData(sc *scope) scopeData {
 	of := s.members(sc)
 	d := scopeData{P: make([]latencies, len(s.run.Percentiles)), CI: make([]limits, len(s.run.Percentiles))}
+	slow := slices.ContainsFunc(of.leaves, s.slow)
+	inFlight := make([]fiohist.Hist, s.col)
 	for k := range s.col {
 		var sum fiohist.Hist
 		for _, l := range of.leaves {
 			if k < len(l.cols) {
 				s.columns.addTo(l.cols[k], &sum)
 			}
+		}
+		if slow {
+			s.addInFlight(inFlight, k, &sum)
 		}
 		st := sum.Stats(s.run.Geometry, s.run.Percentiles, of.limits)
 		for i, v := range negateLowerBounds(&st) {
@@ -310,12 +327,52 @@ func (s *Sink) scopeData(sc *scope) scopeData {
 		}
 		d.N, d.Rate, d.Logs = append(d.N, samples(&st)), append(d.Rate, at.rate(&st)), append(d.Logs, at.logs)
 	}
+	if slow {
+		d.InFlight = &inFlightData{P: make([]latencies, len(s.run.Percentiles))}
+		for k := range inFlight {
+			st := inFlight[k].Stats(s.run.Geometry, s.run.Percentiles, of.limits)
+			for i, v := range negateLowerBounds(&st) {
+				d.InFlight.P[i] = append(d.InFlight.P[i], v)
+			}
+			d.InFlight.Min, d.InFlight.Max = append(d.InFlight.Min, st.Min), append(d.InFlight.Max, st.Max)
+			d.InFlight.Mean, d.InFlight.N = append(d.InFlight.Mean, st.Mean), append(d.InFlight.N, samples(&st))
+		}
+	}
 	total, st, perSecond := s.runTotals(sc)
 	d.Total = append(negateLowerBounds(&st), st.Min, st.Max, st.Mean, st.StdDev)
 	d.TotalN, d.TotalRate = counts{samples(&st)}, rates{perSecond}
 	curve := total.Stats(s.run.Geometry, append(ladder(st.Samples), 100), of.limits)
 	d.Curve = negateLowerBounds(&curve)
 	return d
+}
+
+// slow reports whether a leaf has latencies of a tenth of a column or longer.
+func (s *Sink) slow(l *leaf) (slow bool) {
+	l.total.Each(func(i int, _ float64) {
+		slow = slow || s.run.Geometry.Middle(i) >= float64(s.run.Interval*s.step)/10
+	})
+	return slow
+}
+
+// addInFlight adds the I/Os that completed in column k to all columns in which they were in flight, as with --align
+// inflight.
+func (s *Sink) addInFlight(columns []fiohist.Hist, k int, completed *fiohist.Hist) {
+	edge := func(k int) int64 { return s.run.FirstQuantum + int64(k)*s.run.Interval*s.step }
+	from, to := edge(k), min(edge(k+1), max(s.sum.End, edge(k)+1))
+	completed.Each(func(i int, n float64) {
+		latency := s.run.Geometry.Middle(i)
+		first := max(0, int((from-int64(latency)-s.run.FirstQuantum)/(s.run.Interval*s.step)))
+		for before := 0.0; first <= k; first++ { // what is before the first column goes into that
+			upTo := 1.0
+			if first < k {
+				upTo = pipeline.InFlightBefore(edge(first+1), from, to, latency)
+			}
+			if upTo > before {
+				columns[first].Add(i, n*(upTo-before))
+			}
+			before = upTo
+		}
+	})
 }
 
 // rate is the I/Os per second over the time in which a log was running.

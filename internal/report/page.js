@@ -62,7 +62,7 @@ const values = Object.fromEntries(dimensions.map(n => [n, [...new Set(head.scope
 const plural = {host: 'hosts', job: 'jobs', log: 'logs', direction: 'directions'};
 const most = 8; // lines that can be told apart
 
-const state = {...all, compare: '', percentile: String(Math.max(0, head.percentiles.indexOf('99'))), hidden: new Set(['max', 'mean', 'min']), theme: 'system'};
+const state = {...all, compare: '', counted: 'completed', percentile: String(Math.max(0, head.percentiles.indexOf('99'))), hidden: new Set(['max', 'mean', 'min']), theme: 'system'};
 const views = {};
 let zoom = null, cursor = null, spectrumCursor = null, bucketCursor = null, lines = [], spectra = [];
 
@@ -73,6 +73,8 @@ const measures = [...named,
   {name: 'mean', of: s => s.mean, total: s => s.total[n + 2]},
   {name: 'min', of: s => s.min, total: s => s.total[n]}];
 
+// counted is a scope with its statistics over time as chosen: an I/O counts when it completes, or while it is in flight.
+const counted = i => { const s = data.scopes[i]; return s && s.inflight && state.counted === 'inflight' ? {...s, ci: null, ...s.inflight} : s; };
 const chosen = () => scopeAt.get(key(state));
 const scopeName = d => dimensions.filter(x => (d[x] || all[x]) !== all[x]).map(x => d[x]).join(' · ') || 'all I/Os';
 
@@ -313,7 +315,7 @@ function fill() {
   const visible = lines.filter(l => !l.hidden), colors = palette();
   const looks = (view, of) => view.signal('names', of.map(l => l.key)).signal('colors', of.map(l => colors[l.look % most])).signal('dashed', of.map(l => dashes[l.look % most]));
 
-  const rows = visible.flatMap(l => points(l.key, l.measure.of(data.scopes[l.scope]), data.scopes[l.scope], state.compare ? null : l.measure.ci && l.measure.ci(data.scopes[l.scope]), slaLimit(l)));
+  const rows = visible.flatMap(l => points(l.key, l.measure.of(counted(l.scope)), counted(l.scope), state.compare ? null : l.measure.ci && l.measure.ci(counted(l.scope)), slaLimit(l)));
   const seen = [...rows.flatMap(r => r.v === null ? [] : [r.v, r.lower, r.upper, r.limit].filter(v => v !== null))];
   const extent = around(seen.reduce((a, b) => Math.min(a, b), Infinity), seen.reduce((a, b) => Math.max(a, b), 0));
   const part = partials(data.scopes[scope]);
@@ -491,7 +493,8 @@ function covers() {
   let text = `${scopeName(state)[0].toUpperCase() + scopeName(state).slice(1)}. Each point covers ${length(head.column)}`;
   text += head.quanta > 1 ? `: the histograms of ${head.quanta} quanta of ${length(head.interval)} are added up, and the percentiles taken from the sum.` : ': one quantum.';
   text += ' Where nothing completed there is no line.';
-  if (!state.compare) text += ' Bands are 95 % confidence limits.';
+  if (state.counted === 'inflight') text += ' An I/O counts while it is in flight, so a hang shows the latency of what waits.';
+  else if (!state.compare) text += ' Bands are 95 % confidence limits.';
   if (state.compare && values[state.compare].length > most) text += ` Of ${values[state.compare].length} ${plural[state.compare]} the ${most} with the highest ${measures[+state.percentile].name} are shown.`;
   const rules = (head.sla || []).filter(p => lines.some(l => slaLimit(l) === p.limit)).map(p => p.text);
   if (scopeOf() && scopeOf().partial) text += ' Shaded: the logs cover a part of it only.';
@@ -507,15 +510,15 @@ function setCursor(k, force) {
   cursor = k;
   const t = k === null ? null : (from(k) + to(k)) / 2;
   for (const c of ['percentiles', 'rate', 'heat']) {
-    const dots = k === null || c === 'heat' ? [] : lines.filter(l => !l.hidden && data.scopes[l.scope].n[k])
-      .map(l => ({p: l.key, x: t, v: Math.max(1, Math.abs(l.measure.of(data.scopes[l.scope])[k]))}));
+    const dots = k === null || c === 'heat' ? [] : lines.filter(l => !l.hidden && counted(l.scope).n[k])
+      .map(l => ({p: l.key, x: t, v: Math.max(1, Math.abs(l.measure.of(counted(l.scope))[k]))}));
     if (c === 'rate') views[c].data('pointed', []); else views[c].data('pointed', dots);
     views[c].signal('at', t).runAsync();
   }
   const s = data.scopes[chosen()];
   const labels = [...$('legend').querySelectorAll('label')];
   lines.forEach((l, i) => {
-    const of = data.scopes[l.scope];
+    const of = counted(l.scope);
     labels[i].querySelector('output').textContent = k === null ? latency(l.measure.total(of)) : of.n[k] ? latency(l.measure.of(of)[k]) : 'no I/O';
   });
   let text = 'The whole run';
@@ -591,7 +594,7 @@ function sheet(chart) {
       top: [['from', 'from_ms', elapsed], ['to', 'to_ms', elapsed], ['I/Os', 'ios', count], ['I/Os per second', 'iops', count], ['logs', 'logs', String],
         ...(s.partial ? [['covered', 'covered_s', v => length(1000 * v)]] : []), ...lines.map(l => [l.name, name(l)])],
       rows: columns.map(k => [from(k), to(k), s.n[k], s.rate[k], s.logs[k], ...(s.partial ? [s.partial[k] ?? null] : []),
-        ...lines.map(l => { const of = data.scopes[l.scope]; return of.n[k] ? l.measure.of(of)[k] : null; })]),
+        ...lines.map(l => { const of = counted(l.scope); return of.n[k] ? l.measure.of(of)[k] : null; })]),
     };
   }
   if (chart === 'heat') {
@@ -683,6 +686,7 @@ function controls() {
     $('c-compare').hidden = false;
   }
   form.percentile.append(...measures.map((m, i) => make('option', {value: String(i), textContent: m.name})));
+  $('c-counted').hidden = !data.scopes.some(s => s.inflight);
   form.onsubmit = e => e.preventDefault();
   form.onchange = e => { state[e.target.name] = e.target.value; if (e.target.name === 'compare' && state.compare) state[state.compare] = all[state.compare]; sync(); fill(); remember(); };
   for (const b of form.querySelectorAll('[data-zoom]')) b.onclick = () => {
@@ -702,7 +706,7 @@ function controls() {
 
 function sync() {
   const form = $('controls');
-  for (const name of [...dimensions, 'compare', 'percentile']) form[name].value = state[name];
+  for (const name of [...dimensions, 'compare', 'percentile', 'counted']) form[name].value = state[name];
   $('c-percentile').hidden = !state.compare;
 }
 
@@ -711,6 +715,7 @@ function remember() {
   const h = new URLSearchParams();
   for (const name of [...dimensions, 'compare']) if (state[name] && state[name] !== all[name]) h.set(name, state[name]);
   if (state.compare) h.set('at', measures[+state.percentile].name);
+  if (state.counted === 'inflight') h.set('counted', state.counted);
   if (zoom) h.set('zoom', zoom.map(t => Math.round(t)).join('-'));
   try { history.replaceState(null, '', h.size ? '#' + h : location.pathname + location.search); } catch { /* not from a file in every browser */ }
 }
@@ -721,6 +726,7 @@ function recall() {
   if (plural[h.get('compare')] && values[h.get('compare')].length > 1) state.compare = h.get('compare');
   const i = measures.findIndex(m => m.name === h.get('at'));
   if (i >= 0) state.percentile = String(i);
+  if (h.get('counted') === 'inflight' && data.scopes.some(s => s.inflight)) state.counted = 'inflight';
   const z = (h.get('zoom') || '').match(/^(-?\d+)-(-?\d+)$/);
   return z ? [+z[1], +z[2]] : null;
 }

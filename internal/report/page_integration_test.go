@@ -1085,3 +1085,31 @@ func TestViews(t *testing.T) {
 	}
 	b.Clean()
 }
+
+// TestInFlightInChromium: with the switch, the page shows what --align inflight gives, as far as it can tell: its I/Os
+// complete evenly in a quantum.
+func TestInFlightInChromium(t *testing.T) {
+	t.Parallel()
+	logs, err := filepath.Abs("../../testdata/fio/slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "slow.html")
+	fiolat(t, "report", "-o", file, logs)
+	want := percentiles(t, "--align", "inflight", "--by", "direction", logs)[[4]string{3: "read"}]
+	b := openTab(t, 1200, 900, "light")
+	b.open(file)
+	b.choose(map[string]string{"direction": "read", "counted": "inflight"})
+	at := map[float64]float64{}
+	for _, p := range b.drawn("percentiles").Points {
+		if p.P == "p50" && p.V != nil {
+			at[p.T] = *p.V
+		}
+	}
+	for _, r := range want[:18] { // what waits at the end of the run completes late in its last quantum
+		if got := at[r.OffsetMS]; math.Abs(got/r.Percentiles["50"]-1) > 0.01 {
+			t.Errorf("at %v ms: p50 in flight %v, want %v", r.OffsetMS, got, r.Percentiles["50"])
+		}
+	}
+	b.Clean()
+}

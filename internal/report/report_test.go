@@ -58,9 +58,13 @@ type numbers struct {
 		N, Rate        []float64
 		Logs           []int
 		Partial        map[int]float64
-		Total          []float64
-		TotalN         []float64
-		Curve          []float64
+		InFlight       *struct {
+			P [][]float64
+			N []float64
+		}
+		Total  []float64
+		TotalN []float64
+		Curve  []float64
 	}
 	Leaves []struct {
 		From int
@@ -431,5 +435,52 @@ func TestSamePage(t *testing.T) {
 	m := newMade(40, 3, 100)
 	if !bytes.Equal(m.page(t, report.Options{MaxColumns: 16}, nil), m.page(t, report.Options{MaxColumns: 16}, nil)) {
 		t.Error("the same run makes different pages")
+	}
+}
+
+// TestInFlight: 10 reads of 3 s complete in the last of four columns, and 100 of 1 ms in the first.
+func TestInFlight(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		latency int64
+		want    string // p50 in ms by column, and I/Os
+	}{
+		{3e9, "[1 3003 3003 3003] [102 3 3 2]"},
+		{50e6, "none"},
+	} {
+		m := newMade(4, 1, 100)
+		var b bytes.Buffer
+		s, ctx := report.NewKinds(&b, 1, report.Options{})[0], t.Context()
+		s.Begin(ctx, m.run)
+		for n := range 4 {
+			q := &pipeline.Quantum{Offset: int64(n) * 1e9, Rows: m.rows()}
+			h := new(fiohist.Hist)
+			switch n {
+			case 0:
+				h.Add(m.run.Geometry.Index(1e6), 100)
+			case 3:
+				h.Add(m.run.Geometry.Index(tt.latency), 10)
+			}
+			if !h.Empty() {
+				q.Leaves = []pipeline.Leaf{{Dims: pipeline.Dims{Direction: "read"}, Hist: h, Samples: h.Sum()}}
+			}
+			if err := s.Quantum(ctx, q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.End(ctx, &pipeline.Summary{Quanta: 4, End: 4e9}); err != nil {
+			t.Fatal(err)
+		}
+		got := "none"
+		if d := read(t, b.Bytes()).Scopes[0].InFlight; d != nil {
+			var p50, n []float64
+			for k := range d.P[0] {
+				p50, n = append(p50, math.Round(d.P[0][k]/1e6)), append(n, math.Round(d.N[k]))
+			}
+			got = fmt.Sprint(p50, n)
+		}
+		if got != tt.want {
+			t.Errorf("latencies of %d ns: in flight %s, want %s", tt.latency, got, tt.want)
+		}
 	}
 }

@@ -209,9 +209,9 @@ func (p *Piece) end() int64 {
 
 // before returns the share of an I/O of latency l, in ns, that lies before x.
 func (p *Piece) before(x int64, l float64) float64 {
-	share := inflightShare(x, p.Start, p.End, l)
+	share := pipeline.InFlightBefore(x, p.Start, p.End, l)
 	if p.Share > 0 {
-		share += p.Share * (inflightShare(x, p.Closing-msec, p.Closing, l) - share)
+		share += p.Share * (pipeline.InFlightBefore(x, p.Closing-msec, p.Closing, l) - share)
 	}
 	return share
 }
@@ -287,21 +287,4 @@ func (a *Aligner) Delay() int64 {
 		return 0
 	}
 	return int64(a.middle[a.g.Last()]) + 1
-}
-
-// inflightShare returns the share of an I/O's life that lies before x, if it completes evenly in (s, e] after a latency
-// of l ns: [G(x-s) - G(x-e)] / (e-s), where G(y) is the integral of the share of a life that ends at 0 and lies before
-// y: 0 for y <= -l, (y+l)^2 / 2l for -l < y < 0, y + l/2 for y >= 0. With l = 0 it is the overlap.
-func inflightShare(x, s, e int64, l float64) float64 {
-	return (lifeBefore(float64(x-s), l) - lifeBefore(float64(x-e), l)) / float64(e-s)
-}
-
-func lifeBefore(y, l float64) float64 {
-	switch {
-	case y >= 0:
-		return y + l/2
-	case y <= -l:
-		return 0
-	}
-	return (y + l) * (y + l) / (2 * l)
 }

@@ -6,6 +6,7 @@ import (
 
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
 )
 
 // TestInflightShare compares the closed form with summing up many lives.
@@ -24,7 +25,7 @@ func TestInflightShare(t *testing.T) {
 					sum += min(max((float64(x)-(done-l))/l, 0), 1)
 				}
 			}
-			if got, want := inflightShare(x, s, e, l), sum/steps; math.Abs(got-want) > 1e-4 {
+			if got, want := pipeline.InFlightBefore(x, s, e, l), sum/steps; math.Abs(got-want) > 1e-4 {
 				t.Errorf("latency %v, up to %d: %v, want %v", l, x, got, want)
 			}
 		}
