@@ -233,6 +233,22 @@ func TestCompareGroups(t *testing.T) {
 	}
 }
 
+// Names in Markdown are no tags or links.
+func TestCompareMarkdownNames(t *testing.T) {
+	t.Parallel()
+	name := `<script>alert(1)</script>[x](javascript:alert(1))`
+	_, stdout, _ := fiolat(t, nil, "compare", "--format", "markdown", "--run-noise", "0%", "--fail-if", "read p50 +5%",
+		name+"="+real+"/gaps", name+"2="+real+"/slow")
+	for _, want := range []string{"baseline: ", "run: ", "fail if read p50 +5%: "} {
+		if !strings.Contains(stdout, want+`\<script>alert(1)\</script>[x]\(javascript:alert(1))`) {
+			t.Errorf("after %q is no escaped name:\n%s", want, stdout)
+		}
+	}
+	if strings.Count(stdout, "<script") != strings.Count(stdout, `\<script`) {
+		t.Errorf("a tag in\n%s", stdout)
+	}
+}
+
 // A run against the stored runs of its series before it, a directory of documents as a group, and what is
 // said of groups that drift could explain or that are no repeats.
 func TestCompareWithHistory(t *testing.T) {

@@ -2,6 +2,7 @@ package secret
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -25,7 +26,10 @@ func percent(s, verb string) string {
 // TestHide: a secret is found in each form that it may be written down in.
 func TestHide(t *testing.T) {
 	t.Parallel()
-	quoted, _ := json.Marshal(hard)
+	inside := func(s string) string { // of the quotes
+		b, _ := json.Marshal(s)
+		return string(b[1 : len(b)-1])
+	}
 	ascii := ""
 	for _, r := range strings.ToValidUTF8(hard, "") {
 		ascii += fmt.Sprintf("&#%d;", r)
@@ -43,12 +47,26 @@ func TestHide(t *testing.T) {
 		{"percent, three times, every byte", hard, url.QueryEscape(url.QueryEscape(percent(hard, "%02x")))},
 		{"percent, some bytes", "secret/key", "secr%65t%2fkey"},
 		{"percent, mixed case", "a/b?c", "a%2fb%3Fc"},
-		{"JSON", hard, string(quoted[1 : len(quoted)-1])},
+		{"JSON", hard, inside(hard)},
 		{"JSON, in ASCII", "ß\U0001F600/\"", `\u00DF\ud83d\uDE00\/\"`},
 		{"HTML", hard, html.EscapeString(hard)},
 		{"HTML, by numbers", valid, ascii},
 		{"HTML, by names", `<&"'>`, "&lt;&amp;&quot;&apos;&gt;"},
 		{"a plus sign for a blank", "a b", "a+b"},
+		{"JSON in JSON", hard, inside(inside(hard))},
+		{"JSON in JSON in JSON", hard, inside(inside(inside(hard)))},
+		{"JSON in JSON, in ASCII", "ß\U0001F600/\"", `\\u00DF\\ud83d\\uDE00\\/\\\"`},
+		{"HTML in HTML", hard, html.EscapeString(html.EscapeString(hard))},
+		{"HTML by numbers, in HTML", valid, strings.ReplaceAll(ascii, "&", "&amp;")},
+		{"hexadecimal", hard, hex.EncodeToString([]byte(hard))},
+		{"hexadecimal, upper case", hard, strings.ToUpper(hex.EncodeToString([]byte(hard)))},
+		{"bytes as in C", hard, strings.ReplaceAll(percent(hard, "%02x"), "%", `\x`)},
+		{"base64", hard, base64.StdEncoding.EncodeToString([]byte(hard))},
+		{"base64 for URLs", hard, base64.URLEncoding.EncodeToString([]byte(hard))},
+		{"base64 without padding", hard, base64.RawURLEncoding.EncodeToString([]byte(hard))},
+		{"base64, percent", hard, url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(hard)))},
+		{"base64 in lines", hard, base64.StdEncoding.EncodeToString([]byte(hard))[:20] + "\r\n" +
+			base64.StdEncoding.EncodeToString([]byte(hard))[20:]},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -61,6 +79,30 @@ func TestHide(t *testing.T) {
 				t.Errorf("%q of %q is %q", tc.form, tc.secret, got)
 			}
 		})
+	}
+}
+
+// A secret in base64 of a longer text is masked, wherever in it, and the rest is not.
+func TestHideInBase64(t *testing.T) {
+	t.Parallel()
+	const secret = "pässword/1?"
+	m := newMask(secret)
+	for before := range 7 {
+		for after := range 7 {
+			text := strings.Repeat("b", before) + secret + strings.Repeat("a", after)
+			for _, to := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
+				form := to.EncodeToString([]byte(text))
+				got := m.Hide(form)
+				left, right, found := strings.Cut(got, shown)
+				if !found || !strings.HasPrefix(form, left) || !strings.HasSuffix(form, right) ||
+					len(left) > (4*before+2)/3 || len(right) > (4*after+2)/3+2 {
+					t.Errorf("%q, the base64 of %q, is %q", form, text, got)
+				}
+			}
+		}
+	}
+	if got := newMask("ab").Hide("YW ab 6162"); got != "YW "+shown+" "+shown {
+		t.Errorf("of a short secret: %q", got)
 	}
 }
 

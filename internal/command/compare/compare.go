@@ -222,8 +222,16 @@ func (p *printer) all(c *comparison) {
 			}
 			verdict = p.colour(ui.Bad, "FAILED") + ": " + strings.Join(rows, ", ")
 		}
-		fmt.Fprintf(p.out, "fail if %s: %s: %s\n", f.Rule, errs.Printable(f.Run), verdict)
+		fmt.Fprintf(p.out, "fail if %s: %s: %s\n", f.Rule, p.name(errs.Printable(f.Run)), verdict)
 	}
+}
+
+// name escapes a text in which there may be names, in Markdown.
+func (p *printer) name(text string) string {
+	if p.markdown {
+		return render.Markdown(text)
+	}
+	return text
 }
 
 // line prints a line of text, or several.
@@ -232,7 +240,7 @@ func (p *printer) line(text string) {
 		return
 	}
 	for _, line := range strings.Split(text, "\n") {
-		fmt.Fprintln(p.out, errs.Printable(line))
+		fmt.Fprintln(p.out, p.name(errs.Printable(line)))
 		if p.markdown {
 			fmt.Fprintln(p.out)
 		}
