@@ -58,7 +58,8 @@ func readLiveOptions(c *cli.Context) (o live.Options, err error) {
 		Quiet: c.Bool("quiet"), FailOnSLA: c.Bool("fail-on-sla"), Yes: c.Bool("yes")}
 	cfg, set := &o.Config, &o.Config.Settings
 	// As for ingest --part, so that parts of ingest and of live can be merged.
-	*set = pipeline.Settings{Grid: "epoch", Align: "overlap", RecordTime: "end", Repair: "auto", Restore: true}
+	*set = pipeline.Defaults()
+	set.Grid = "epoch"
 	cfg.RunID, cfg.RunName, cfg.Part, cfg.Host, cfg.Patience = c.String("run-id"), c.String("run-name"),
 		c.String("part"), c.String("host"), 2
 	var bad errs.Faults

@@ -26,7 +26,7 @@ const (
 )
 
 func liveSettings() pipeline.Settings {
-	s := pipelinetest.Settings()
+	s := pipeline.Defaults()
 	s.By, s.Interval = []string{"job", "direction"}, time.Second
 	return s
 }

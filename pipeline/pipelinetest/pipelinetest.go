@@ -52,9 +52,3 @@ func (c *Collect) Early(ctx context.Context, q *pipeline.Quantum) error { return
 
 // End keeps the summary.
 func (c *Collect) End(_ context.Context, s *pipeline.Summary) error { c.Sum = s; return nil }
-
-// Settings returns the default settings, split by direction.
-func Settings() pipeline.Settings {
-	return pipeline.Settings{Grid: "run", Align: "overlap", RecordTime: "end", By: []string{"direction"},
-		Percentiles: []float64{50, 90, 95, 99, 99.9}, Coarseness: -1, Repair: "auto", Restore: true}
-}

@@ -36,7 +36,7 @@ func realLatencies(t *testing.T) (ns []int64) {
 func at(t *testing.T, log string, interval time.Duration, accuracy, p float64, by ...string) (*pipelinetest.Collect,
 	map[string][]pipeline.Row) {
 	t.Helper()
-	cfg := Config{Settings: pipelinetest.Settings(), Accuracy: accuracy}
+	cfg := Config{Settings: pipeline.Defaults(), Accuracy: accuracy}
 	cfg.Settings.Interval, cfg.Settings.Percentiles, cfg.Settings.By = interval, []float64{50, p}, by
 	c, err := process(t, cfg, log)
 	if err != nil {
@@ -175,7 +175,7 @@ func TestAutoIntervalScopes(t *testing.T) {
 		t.Log(c.Sum.Account.Interval.Reason)
 		return c.Sum.Account.Interval
 	}
-	wish := Config{Settings: pipelinetest.Settings(), Accuracy: 0.2}
+	wish := Config{Settings: pipeline.Defaults(), Accuracy: 0.2}
 	wish.Settings.By, wish.Settings.Percentiles = nil, []float64{90, 50, 0, 100}
 	all := choose(wish)
 	wish.Settings.Grid, wish.Settings.Start = "epoch", "2026-01-01T00:00:07.25Z"

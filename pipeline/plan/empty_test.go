@@ -79,7 +79,7 @@ func TestEmptyLogs(t *testing.T) {
 				t.Fatal(err)
 			}
 			said, ios := "", 0.0
-			p, err := Prepare(t.Context(), ins[0], Config{Settings: pipelinetest.Settings()})
+			p, err := Prepare(t.Context(), ins[0], Config{Settings: pipeline.Defaults()})
 			if err == nil {
 				defer p.Close()
 				var s *pipeline.Summary

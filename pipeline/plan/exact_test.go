@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"fiolat/pipeline"
-	"fiolat/pipeline/pipelinetest"
 )
 
 // exactIO is one line of write_lat_log: a single I/O.
@@ -60,7 +59,7 @@ func median(v []float64) float64 {
 func TestExact(t *testing.T) {
 	t.Parallel()
 	ios := readExact(t, real+"/exact/exact_clat.*.log")
-	s := pipelinetest.Settings()
+	s := pipeline.Defaults()
 	s.Interval = time.Second
 	s.Percentiles = []float64{50, 95, 99}
 	got, err := process(t, Config{Settings: s}, real+"/exact")
@@ -118,7 +117,7 @@ func TestConservation(t *testing.T) {
 			for _, interval := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Second} {
 				t.Run(fmt.Sprintf("%s/%s/%v", folder, align, interval), func(t *testing.T) {
 					t.Parallel()
-					s := pipelinetest.Settings()
+					s := pipeline.Defaults()
 					s.Align, s.Interval, s.Repair, s.Restore = align, interval, "no", false
 					s.By = []string{"host", "job", "log", "direction"}
 					one, err := process(t, Config{Settings: s, Workers: 1}, filepath.Join(real, folder))

@@ -31,11 +31,10 @@ func ExamplePlan_Process() {
 		fmt.Println(err)
 		return
 	}
+	settings := pipeline.Defaults()
+	settings.Interval, settings.Percentiles = 10*time.Second, []float64{99}
 	for _, in := range inputs {
-		plan, err := plan.Prepare(ctx, in, plan.Config{Settings: pipeline.Settings{
-			Interval: 10 * time.Second, Percentiles: []float64{99}, Align: "overlap", RecordTime: "end", Grid: "run",
-			Coarseness: -1, Repair: "auto", Restore: true,
-		}})
+		plan, err := plan.Prepare(ctx, in, plan.Config{Settings: settings})
 		if err == nil {
 			_, err = plan.Process(ctx, printer{})
 			plan.Close()

@@ -81,14 +81,14 @@ func TestFioRestore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := fio(t, job, nil)
-			p, _ := planned(t, pipelinetest.Settings(), dir)
+			p, _ := planned(t, pipeline.Defaults(), dir)
 			complete(t, p)
 			// Without the job file too: fio's JSON does not show options without a
 			// value, such as group_reporting.
 			if err := os.Remove(filepath.Join(dir, "job.fio")); err != nil {
 				t.Fatal(err)
 			}
-			p, _ = planned(t, pipelinetest.Settings(), dir)
+			p, _ = planned(t, pipeline.Defaults(), dir)
 			complete(t, p)
 		})
 	}
@@ -109,7 +109,7 @@ func firstIO(t *testing.T, c *pipelinetest.Collect, prefix string) int64 {
 
 // TestFioStarts: every log lies where its job ran.
 func TestFioStarts(t *testing.T) {
-	fine := pipelinetest.Settings()
+	fine := pipeline.Defaults()
 	fine.By, fine.Interval = []string{"log"}, 10*time.Millisecond
 	// A job that the machine lets wait starts late: that is no fault of ours, and is
 	// not there the next time.
@@ -245,7 +245,7 @@ func TestFioClientServer(t *testing.T) {
 				"--client="+addr)
 			// Now and then fio leaves what lay in its memory in the end of a log's last
 			// record. A count is emptied; an address is refused with its line.
-			s := pipelinetest.Settings()
+			s := pipeline.Defaults()
 			s.SkipBad, s.By = true, []string{"host", "job", "direction"}
 			p, c := planned(t, s, dir)
 			if n := p.Account.LinesSkipped; n > int64(len(p.Run.Logs)) {
@@ -417,7 +417,7 @@ func TestFioAccuracy(t *testing.T) {
 				}
 				t.Log("fio did not keep its rate; again")
 			}
-			s := pipelinetest.Settings()
+			s := pipeline.Defaults()
 			s.Interval, s.Percentiles = time.Second, exactPercentiles
 			p, c := planned(t, s, dir)
 			complete(t, p)
@@ -471,7 +471,7 @@ func TestFioRates(t *testing.T) {
 	dir := fio(t, "[x]\nioengine=libaio\niodepth=4\nsize=32m\nbs=4k\ntime_based=1\nrw=randrw\nrate_iops=900,400\n"+
 		"log_hist_msec=300\nruntime=9\nwrite_hist_log=x\nwrite_lat_log=x\n", nil)
 	ios := readExact(t, filepath.Join(dir, "x_clat.*.log"))
-	s := pipelinetest.Settings()
+	s := pipeline.Defaults()
 	s.Interval = 3 * time.Second
 	p, c := planned(t, s, dir)
 	complete(t, p)

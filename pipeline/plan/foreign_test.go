@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"fiolat/pipeline/pipelinetest"
+	"fiolat/pipeline"
 )
 
 // TestForeignJSON: logs of fio --client beside the JSON of another run are repaired as if it were not there.
@@ -45,7 +45,7 @@ func TestForeignJSON(t *testing.T) {
 			}
 		}
 		var warned []string
-		cfg := Config{Settings: pipelinetest.Settings(), Warn: func(w string) { warned = append(warned, w) }}
+		cfg := Config{Settings: pipeline.Defaults(), Warn: func(w string) { warned = append(warned, w) }}
 		c, err := process(t, cfg, dir)
 		if err != nil {
 			t.Fatal(err)

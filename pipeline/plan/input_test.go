@@ -113,7 +113,7 @@ func TestWorkers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := pipelinetest.Settings()
+			s := pipeline.Defaults()
 			s.Interval, s.SkipBad = 10*time.Second, true
 			var want *pipelinetest.Collect
 			var warned string
@@ -142,7 +142,7 @@ func TestWorkers(t *testing.T) {
 		log := made(t, 1, 500)
 		log = append(log, "600000, 0, 4096, 5\n"...)
 		for _, workers := range []int{1, 2, 16} {
-			_, err := process(t, Config{Settings: pipelinetest.Settings(), Workers: workers}, folder(t, log))
+			_, err := process(t, Config{Settings: pipeline.Defaults(), Workers: workers}, folder(t, log))
 			var bad *errs.ParseError
 			if !errors.As(err, &bad) || bad.Line != int64(bytes.Count(log, []byte("\n"))) {
 				t.Errorf("%d workers: %v", workers, err)
@@ -181,7 +181,7 @@ func TestPackedWorkers(t *testing.T) {
 		}
 	}
 	logs := [][]byte{made(t, 1, 500), made(t, 2, 700), made(t, 3, 20)}
-	s := pipelinetest.Settings()
+	s := pipeline.Defaults()
 	s.Interval = 10 * time.Second
 	for name, pack := range map[string]func([]byte) []byte{"zstd frames": frames(1 << 20),
 		"a zstd frame": frames(1 << 30), "gzip": func(log []byte) []byte { return gzipped(t, log) }} {
@@ -228,7 +228,7 @@ func TestFewQuantaHeld(t *testing.T) {
 		at += bytes.IndexByte(log[at:], '\n') + 1
 		log = slices.Concat(log[:at], []byte("7, 0, \n"), log[at:])
 	}
-	dir, s := folder(t, log, made(t, 2, 400)), pipelinetest.Settings()
+	dir, s := folder(t, log, made(t, 2, 400)), pipeline.Defaults()
 	s.SkipBad = true
 	want, err := process(t, Config{Settings: s, Workers: 1, Hold: 64 << 20}, dir)
 	if err != nil {
@@ -250,12 +250,12 @@ func TestManyFiles(t *testing.T) {
 		logs = append(logs, coarse(uint64(i), 100+i))
 		packed = append(packed, gzipped(t, logs[i]))
 	}
-	want, err := process(t, Config{Settings: pipelinetest.Settings()}, folder(t, logs...))
+	want, err := process(t, Config{Settings: pipeline.Defaults()}, folder(t, logs...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for what, dir := range map[string]string{"plain": folder(t, logs...), "gzip": folder(t, packed...)} {
-		got, err := process(t, Config{Settings: pipelinetest.Settings(), OpenFiles: 3, Hold: -1}, dir)
+		got, err := process(t, Config{Settings: pipeline.Defaults(), OpenFiles: 3, Hold: -1}, dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func TestFileChanges(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s := pipelinetest.Settings()
+				s := pipeline.Defaults()
 				s.Interval = 10 * time.Second
 				p, err := Prepare(t.Context(), ins[0], Config{Settings: s, Workers: 1, Hold: -1, OpenFiles: openFiles})
 				if err != nil {
@@ -360,7 +360,7 @@ func TestPipes(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- feedPipes(paths, logs) }()
-	s := pipelinetest.Settings()
+	s := pipeline.Defaults()
 	s.Interval = 10 * time.Second
 	got, err := process(t, Config{Settings: s, Workers: 1, Hold: -1}, paths...)
 	if err = errors.Join(err, <-done); err != nil {
@@ -424,7 +424,7 @@ func TestRareDirection(t *testing.T) {
 		t.Fatal(err)
 	}
 	var read atomic.Int64
-	p, err := Prepare(t.Context(), ins[0], Config{Settings: pipelinetest.Settings(), Hold: -1, Workers: 1,
+	p, err := Prepare(t.Context(), ins[0], Config{Settings: pipeline.Defaults(), Hold: -1, Workers: 1,
 		Progress: func(n int64) { read.Add(n) }})
 	if err != nil {
 		t.Fatal(err)
@@ -490,7 +490,7 @@ func TestLaterContradictions(t *testing.T) {
 				}
 				log = append(log, record(n, n*1000, 5, 5)...)
 			}
-			s := pipelinetest.Settings()
+			s := pipeline.Defaults()
 			s.Repair, s.Interval = tt.repair, 10*time.Second
 			for _, workers := range []int{1, 4} {
 				left := false
@@ -527,7 +527,7 @@ func TestSkipAllZero(t *testing.T) {
 	}
 	dir := files(t, map[string]string{"x_clat_hist.1.log": good.String(), "x_clat_hist.2.log": zero.String()})
 	const why = "x_clat_hist.2.log: all buckets of all records are 0"
-	s := pipelinetest.Settings()
+	s := pipeline.Defaults()
 	if _, err := process(t, Config{Settings: s}, dir); err == nil || !strings.Contains(err.Error(), why) {
 		t.Errorf("without SkipBad: %v", err)
 	}
@@ -548,7 +548,7 @@ func TestVersionOfSingleIOs(t *testing.T) {
 	t.Parallel()
 	meta := `{"fio version":"fio-3.16","jobs":[{"jobname":"y","read":{"total_ios":1,"runtime":1,` +
 		`"lat_ns":{"N":1,"min":50000,"max":50000}}}]}`
-	s := pipelinetest.Settings()
+	s := pipeline.Defaults()
 	s.Kind = fiolog.Lat
 	_, c := planned(t, s, files(t, map[string]string{"y_lat.1.log": "1, 50000, 0, 4096, 0\n", "fio.json": meta}))
 	if samples(c)["read"] != 1 {
@@ -556,7 +556,7 @@ func TestVersionOfSingleIOs(t *testing.T) {
 	}
 	dir := files(t, map[string]string{"y_clat_hist.1.log": record(1000, fiolog.Read, map[int]int{11: 1}),
 		"fio.json": meta})
-	if _, err := process(t, Config{Settings: pipelinetest.Settings()}, dir); err == nil ||
+	if _, err := process(t, Config{Settings: pipeline.Defaults()}, dir); err == nil ||
 		!strings.Contains(err.Error(), "fio-3.16 wrote garbage") {
 		t.Errorf("a histogram log: %v", err)
 	}

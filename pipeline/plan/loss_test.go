@@ -15,6 +15,7 @@ import (
 
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
+	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
 )
 
@@ -24,7 +25,7 @@ var realRuns = []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "lat
 // warned runs a folder through the pipeline and returns its warnings and summary.
 func warned(t *testing.T, dir string) (warnings []string, c *pipelinetest.Collect) {
 	t.Helper()
-	s := pipelinetest.Settings()
+	s := pipeline.Defaults()
 	s.Interval = time.Second
 	ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
 	if err != nil || len(ins) != 1 {
@@ -474,7 +475,7 @@ func TestHoles(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				s := pipelinetest.Settings()
+				s := pipeline.Defaults()
 				s.Interval, s.LogHistMsec, s.SLA = time.Second, tt.msec, []string{"all iops > 10", "all p99 < 1s"}
 				c, err := process(t, Config{Settings: s, Warn: func(w string) { warnings = append(warnings, w) }}, dir)
 				if err != nil {
@@ -613,7 +614,7 @@ func TestDamageAfterHead(t *testing.T) {
 	for n := range reads {
 		log.WriteString(record(1000*(writes+n+1), fiolog.Read, damaged(n)))
 	}
-	_, c := planned(t, pipelinetest.Settings(), files(t, map[string]string{"v_clat_hist.1.log.h": log.String()}))
+	_, c := planned(t, pipeline.Defaults(), files(t, map[string]string{"v_clat_hist.1.log.h": log.String()}))
 	if got := samples(c); got["read"] != 1200*reads || got["write"] != 1200*writes {
 		t.Errorf("%v, want %d reads and %d writes", got, 1200*reads, 1200*writes)
 	}
@@ -641,7 +642,7 @@ func TestUnrepairableIsNamed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := pipelinetest.Settings()
+	s := pipeline.Defaults()
 	for _, s.Restore = range []bool{true, false} {
 		var warnings []string
 		_, err := process(t, Config{Settings: s, Warn: func(w string) { warnings = append(warnings, w) }}, dir)

@@ -75,7 +75,7 @@ func TestPick(t *testing.T) {
 				}
 				return k
 			}
-			s := pipelinetest.Settings()
+			s := pipeline.Defaults()
 			s.By = []string{"host", "job", "direction"}
 			whole := run(Config{Settings: s})
 			end, interval := whole.Sum.End, whole.Run.Interval
@@ -145,7 +145,7 @@ func TestPick(t *testing.T) {
 // TestPickWhole: with Whole the edges of what is picked are those of quanta, so that I/Os are shared out once.
 func TestPickWhole(t *testing.T) {
 	t.Parallel()
-	s := pipelinetest.Settings()
+	s := pipeline.Defaults()
 	p, err := prepare(t, Config{Settings: s, WholeRun: true, Pick: pipeline.Pick{
 		From: &pipeline.Moment{Since: 1500 * time.Millisecond}, To: &pipeline.Moment{Since: 3250 * time.Millisecond}}},
 		filepath.Join(real, "cluster"))
@@ -176,7 +176,7 @@ func TestPickOfNothing(t *testing.T) {
 		{"both", pipeline.Pick{From: at, To: later}, "--to 1s: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := process(t, Config{Settings: pipelinetest.Settings(), Pick: tt.pick}, dir)
+			_, err := process(t, Config{Settings: pipeline.Defaults(), Pick: tt.pick}, dir)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}

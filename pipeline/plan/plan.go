@@ -36,8 +36,9 @@ import (
 
 const msec = int64(1e6) // ns
 
-// Config configures Prepare. The zero value of a field is its default.
+// Config configures Prepare. The zero value of a field is its default, except for Settings.
 type Config struct {
+	// Settings begin as pipeline.Defaults.
 	Settings pipeline.Settings
 	RunID    string
 	// NoID leaves the run's id and generation and the logs' hashes empty, for commands that show none of them.
@@ -113,6 +114,9 @@ func (p *Plan) Sources() []*ingest.Source { return p.in.Logs }
 func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err error) {
 	cfg, again, ignored := &config, config, slices.Clip(in.Ignored)
 	var chosen *pipeline.Choice
+	if err = cfg.Settings.Check(); err != nil {
+		return nil, err
+	}
 	if cfg.Accuracy != 0 {
 		if report := cfg.Progress; report != nil {
 			cfg.Progress = func(n int64) { report(n / 2) }

@@ -67,7 +67,7 @@ func TestSingleExact(t *testing.T) {
 		for _, align := range []string{"overlap", "inflight"} {
 			t.Run(fmt.Sprintf("%s/%v/%s", tc.folder, tc.kind, align), func(t *testing.T) {
 				t.Parallel()
-				s := pipelinetest.Settings()
+				s := pipeline.Defaults()
 				s.Align = align
 				_, c := ofKind(t, tc.folder, tc.kind, s)
 				want := latencies(t, filepath.Join(real, tc.folder, "*_"+tc.kind.String()+".*.log"))
@@ -118,9 +118,9 @@ func TestSingleIsHistogram(t *testing.T) {
 				}
 				return out
 			}
-			p, single := ofKind(t, folder, fiolog.Clat, pipelinetest.Settings())
+			p, single := ofKind(t, folder, fiolog.Clat, pipeline.Defaults())
 			complete(t, p)
-			_, hist := planned(t, pipelinetest.Settings(), filepath.Join(real, folder))
+			_, hist := planned(t, pipeline.Defaults(), filepath.Join(real, folder))
 			got, want := sums(single), sums(hist)
 			for d, h := range want {
 				for b := range fiohist.Fio3.Columns() {
@@ -156,7 +156,7 @@ func TestSingleOdd(t *testing.T) {
 			t.Parallel()
 			dir := files(t, map[string]string{"x_" + tc.kind.String() + ".1.log": tc.log,
 				"fio.json": fmt.Sprintf(json, tc.options)})
-			s := pipelinetest.Settings()
+			s := pipeline.Defaults()
 			s.Kind, s.By = tc.kind, nil
 			ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{Kind: tc.kind})
 			if err != nil {
@@ -211,7 +211,7 @@ func TestSingleMissing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := Prepare(t.Context(), ins[0], Config{Settings: pipelinetest.Settings()})
+			p, err := Prepare(t.Context(), ins[0], Config{Settings: pipeline.Defaults()})
 			if err != nil {
 				t.Fatal(err)
 			}

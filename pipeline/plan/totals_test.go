@@ -110,7 +110,7 @@ func TestRealTotals(t *testing.T) {
 		"garbled", "startdelay", "live"} {
 		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
-			s := pipelinetest.Settings()
+			s := pipeline.Defaults()
 			s.Interval, s.By = time.Second, []string{"host", "job", "direction"}
 			p, with := planned(t, s, filepath.Join(real, folder))
 			complete(t, p)
@@ -160,7 +160,7 @@ func TestMixedLimits(t *testing.T) {
 		return fmt.Sprintf(`{"jobname":%q,"job options":{"rw":%q,"write_hist_log":"x","log_hist_msec":"1000"},`+
 			`"mixed":{"total_ios":1000,"runtime":1000,"clat_ns":{%s,"N":1000}}}`, name, rw, limits)
 	}
-	_, c := planned(t, pipelinetest.Settings(), files(t, map[string]string{
+	_, c := planned(t, pipeline.Defaults(), files(t, map[string]string{
 		"fio.json": `{"fio version":"fio-3.36","jobs":[` + job("a", "randread", `"min":90000,"max":120000`) + "," +
 			job("b", "randrw", `"min":9000000,"max":12000000`) + "]}",
 		"x_clat_hist.1.log": record(1000, fiolog.Read, map[int]int{11: 1000}),
@@ -178,7 +178,7 @@ func TestMixedLimits(t *testing.T) {
 func TestRestoredLastBucket(t *testing.T) {
 	t.Parallel()
 	g := fiohist.Fio3
-	_, c := planned(t, pipelinetest.Settings(), files(t, map[string]string{
+	_, c := planned(t, pipeline.Defaults(), files(t, map[string]string{
 		"x_clat_hist.1.log": record(1000, fiolog.Read, map[int]int{11: 5, 28: 2}),
 		"fio.json": fmt.Sprintf(`{"fio version":"fio-3.36","jobs":[{"jobname":"x","job options":{"write_hist_log":"x",`+
 			`"log_hist_msec":"1000","ioengine":"libaio","iodepth":"4"},"read":{"total_ios":10,"runtime":1500,`+
