@@ -79,8 +79,8 @@ var Fields = []Field{
 	{"latency.mean", "double", "ns", stats, "mean latency"},
 	{"latency.stddev", "double", "ns", stats, "standard deviation of the latency"},
 	{"latency.p*", "double", "ns", stats, "a percentile: `p50`, `p99_9`"},
-	{"latency.ci.*", "double", "ns", stats, "95 % confidence limits of each percentile: `latency.ci.p99.lower`, " +
-		"`.upper`; null where there are too few I/Os for one"},
+	{"latency.ci.*", "double", "ns", stats, "95 % sampling limits of each percentile, of independent I/Os: " +
+		"`latency.ci.p99.lower`, `.upper`; null where there are too few I/Os for one"},
 	{"iops", "double", "1/s", onPct, "completions per second of the part of the quantum that the logs cover"},
 	{"partial", "boolean", "", onPct, "true where the logs cover less than 99 % of the quantum, such as the end of a " +
 		"run; missing elsewhere"},

@@ -35,8 +35,8 @@ type Range struct {
 	High float64 `json:"high"`
 }
 
-// NewRunHistogram returns the histogram of a row of the whole run, on the run's grid; noise is that of its
-// direction. For the row of a quantum it returns nil.
+// NewRunHistogram returns the histogram of a row of the whole run, on the run's grid. noise is that of its direction;
+// percentiles have the limits of the row's Blocks instead, if it has them. For the row of a quantum it returns nil.
 func NewRunHistogram(r *pipeline.Row, g fiohist.Geometry, noise map[string]float64) *RunHistogram {
 	if r.Hist == nil {
 		return nil
@@ -58,7 +58,12 @@ func NewRunHistogram(r *pipeline.Row, g fiohist.Geometry, noise map[string]float
 		}
 	}
 	slices.Sort(percentiles)
-	stats := r.Hist.Stats(g, percentiles, r.Limits)
+	var ranks fiohist.Ranks
+	ranks.Read(r.Hist, g)
+	stats := ranks.Stats(percentiles, r.Limits)
+	if r.Blocks != nil {
+		ranks.Widen(&stats, percentiles, r.Blocks)
+	}
 	w.Limits = map[string]Range{}
 	limit := func(name, metric string, value float64) {
 		if factor, ok := noise[metric]; ok && value > 0 && value*factor <= math.MaxFloat64 {
@@ -66,7 +71,12 @@ func NewRunHistogram(r *pipeline.Row, g fiohist.Geometry, noise map[string]float
 		}
 	}
 	for i, p := range percentiles {
-		limit(PercentileName(p), "p"+strconv.FormatFloat(p, 'f', -1, 64), stats.Percentiles[i])
+		switch low, high := stats.Lower[i], stats.Upper[i]; {
+		case r.Blocks == nil:
+			limit(PercentileName(p), "p"+strconv.FormatFloat(p, 'f', -1, 64), stats.Percentiles[i])
+		case low != fiohist.NoLimit && high != fiohist.NoLimit:
+			w.Limits[PercentileName(p)] = Range{low, high}
+		}
 	}
 	limit("mean", "mean", stats.Mean)
 	if r.IOPSKnown {

@@ -21,7 +21,7 @@ const (
 	zoom       = " Drag over a part of the time to see it alone, double-click to see all."
 	ofAllHosts = "Exact, of all hosts together (documents of scope direction, syncs: run). " +
 		"In a run of more than 200 intervals each point is the worst of several. The band is " +
-		"the 95 % confidence interval; dashed is the SLA's limit, vertical lines are events." + zoom
+		"the 95 % sampling limits of independent I/Os; dashed is the SLA's limit, vertical lines are events." + zoom
 	notSyncs = "not fio.kind: sync"
 	notParts = "not run.part: * and not fio.kind: probe and " + notSyncs
 	syncs    = "Latency of fsync, fdatasync and sync_file_range, which no other panel counts and no log has: of runs " +
@@ -216,11 +216,11 @@ func (b *bundle) fillOneRun(d *dashboard) {
 		{6, b.add(lens(b.id("run-summary"), "The whole run: exact percentiles", "", "lnsDatatable", notParts, summary,
 			table(summary, "started"))), nil},
 		{16, b.add(
-			vega(b.id("run-read"), "Read latency percentiles with 95 % confidence", ofAllHosts,
+			vega(b.id("run-read"), "Read latency percentiles with sampling limits", ofAllHosts,
 				runPercentiles(b.percentiles.pattern, b.events.pattern, "read")),
-			vega(b.id("run-write"), "Write latency percentiles with 95 % confidence", ofAllHosts,
+			vega(b.id("run-write"), "Write latency percentiles with sampling limits", ofAllHosts,
 				runPercentiles(b.percentiles.pattern, b.events.pattern, "write"))), nil},
-		{12, b.add(vega(b.id("run-sync"), "Sync latency percentiles with 95 % confidence", syncs+ofAllHosts,
+		{12, b.add(vega(b.id("run-sync"), "Sync latency percentiles with sampling limits", syncs+ofAllHosts,
 			runPercentiles(b.percentiles.pattern, b.events.pattern, "sync"))), nil},
 		{15, b.add(vega(b.id("run-heatmap"), "Latency heat map", "I/Os by time since the start and latency, of all "+
 			"hosts."+zoom, runHeatMap(b.histograms.pattern, b.events.pattern))), nil},
@@ -255,7 +255,7 @@ func (b *bundle) jobs(name, title string) Object {
 func (b *bundle) fillHost(d *dashboard) {
 	const ofHost = "Exact, of one host's I/Os (documents of scope host+direction). In a run of more than 200 " +
 		"intervals each point is the worst of several; " +
-		"the band is the 95 % confidence interval, vertical lines are events." + zoom
+		"the band is the 95 % sampling limits of independent I/Os, vertical lines are events." + zoom
 	d.description = "What latency had one host of a run? Come by a click on a host, or choose a run and a host " +
 		"above; otherwise it is the first host, by name, of the run that began last."
 	d.controls = []control{b.singleRun(), {view: b.percentiles, field: "host.name", title: "Host", single: true},
@@ -264,9 +264,9 @@ func (b *bundle) fillHost(d *dashboard) {
 		{8, b.add(vega(b.id("host-figures"), "Percentiles of all of the host's I/Os",
 			"Merged from histograms with HDR, 3 digits.", hostFigures(b.histograms.pattern))), nil},
 		{16, b.add(
-			vega(b.id("host-read"), "Read latency percentiles with 95 % confidence", ofHost,
+			vega(b.id("host-read"), "Read latency percentiles with sampling limits", ofHost,
 				hostPercentiles(b.percentiles.pattern, b.events.pattern, "read")),
-			vega(b.id("host-write"), "Write latency percentiles with 95 % confidence", ofHost,
+			vega(b.id("host-write"), "Write latency percentiles with sampling limits", ofHost,
 				hostPercentiles(b.percentiles.pattern, b.events.pattern, "write"))), nil},
 		{15, b.add(vega(b.id("host-heatmap"), "Latency heat map", "I/Os by time since the start and latency."+zoom,
 			hostHeatMap(b.histograms.pattern, b.events.pattern))), nil},
@@ -309,9 +309,9 @@ func (b *bundle) fillKinds(d *dashboard) {
 	d.controls = []control{b.singleRun()}
 	d.rows = []row{
 		{16, b.add(
-			vega(b.id("kinds-read"), "Read latency by kind: p50 and p99 with 95 % confidence", ofAllHosts,
+			vega(b.id("kinds-read"), "Read latency by kind: p50 and p99 with sampling limits", ofAllHosts,
 				kindPercentiles(b.percentiles.pattern, b.events.pattern, "read")),
-			vega(b.id("kinds-write"), "Write latency by kind: p50 and p99 with 95 % confidence", ofAllHosts,
+			vega(b.id("kinds-write"), "Write latency by kind: p50 and p99 with sampling limits", ofAllHosts,
 				kindPercentiles(b.percentiles.pattern, b.events.pattern, "write"))), nil},
 		{9, b.add(vega(b.id("kinds-parts"), "Mean slat and clat end to end, lat as a tick: do they add up?",
 			"Of the whole run, from documents of scope direction. "+

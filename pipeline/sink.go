@@ -275,9 +275,11 @@ type Row struct {
 	// only one, without I/O, in rows of Summary.Total, and in a part of a run.
 	TailPart *fiohist.Part
 	// Hist is the histogram of the I/Os, nil without any. In a row of a quantum it is valid until the sink returns.
-	// Limits are fio's smallest and largest latency of them, in a row of Summary.Total only.
+	// Limits are fio's smallest and largest latency of them, and Blocks says how evenly they are spread over the
+	// quanta, in a row of Summary.Total only. The limits of the percentiles in Stats allow for Blocks there.
 	Hist   *fiohist.Hist
 	Limits fiohist.Limits
+	Blocks *fiohist.Blocks
 }
 
 // TailPercentile is the percentile that Row.TailPart is about.

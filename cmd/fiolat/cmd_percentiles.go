@@ -45,7 +45,8 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 				Usage: "`UNIT` of latencies in tables and csv: ns, us, ms, s, " +
 					"or auto: what suits each column; in csv auto is us",
 			},
-			&cli.BoolFlag{Name: "limits", Usage: "show the 95 % confidence limits of each percentile in tables and " +
+			&cli.BoolFlag{Name: "limits", Usage: "show 95 % limits of each percentile, in an interval the sampling " +
+				"limits of independent I/Os, with --interval run wider ones for bursts, in tables and " +
 				"csv; json and ndjson always have them"},
 			&cli.StringFlag{
 				Name: "wide",

@@ -289,9 +289,11 @@ type Stats struct {
 	Min, Max, Mean, StdDev float64
 	// Percentiles are the values of the requested percentiles, in the same order.
 	Percentiles []float64
-	// Lower and Upper are the 95 % confidence limits of each percentile, or NoLimit.
-	// They assume independent I/Os.
+	// Lower and Upper are the 95 % limits of each percentile, or NoLimit: the sampling limits of independent I/Os, or,
+	// after Ranks.Widen, those that allow for bursts.
 	Lower, Upper []float64
+	// LimitsAtLeast says that Ranks.Widen found the run too short for its bursts: the limits are at least so wide.
+	LimitsAtLeast bool
 	// AtLeast are the indices, ascending, of percentiles in the last bucket. Their values are lower bounds.
 	AtLeast []int
 }
@@ -319,8 +321,8 @@ func (s *Stats) Empty() bool { return !(s.Samples > tiny) }
 // the last one. Min, Max and the percentiles are clamped to the limits. Mean and
 // (population) standard deviation are computed from the bucket middles.
 //
-// The confidence limits are order statistics and assume nothing about the distribution:
-// the number of I/Os below the true percentile is binomial, so with q = p / 100 the I/Os
+// The limits are order statistics and assume nothing about the distribution, but that I/Os
+// are independent: the number of I/Os below the true percentile is binomial, so with q = p / 100 the I/Os
 // of ranks n q -+ 1.96 sqrt(n q (1-q)), rounded outward, enclose it in 95 of 100 cases
 // (Conover, Practical Nonparametric Statistics, 3.2). Lower is the lower edge of the
 // bucket of the lower rank, Upper the upper edge of the bucket of the upper rank. There
@@ -468,7 +470,7 @@ func (r *Ranks) Percentile(p float64) (bucket int, value float64) {
 	return b, lo + min(max((want-before)/count, 0), 1)*(hi-lo)
 }
 
-// limits returns the confidence limits of the quantile q.
+// limits returns the confidence limits of the quantile q for independent I/Os.
 func (r *Ranks) limits(q float64) (lower, upper float64) {
 	g := r.geometry
 	lower, upper = NoLimit, NoLimit

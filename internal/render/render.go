@@ -198,6 +198,9 @@ func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 		b = append(b, '}')
 	}
 	b = append(b, '}')
+	if s.LimitsAtLeast {
+		b = append(b, `,"ci_at_least":true`...)
+	}
 	if len(s.AtLeast) > 0 {
 		b = append(b, `,"at_least":[`...)
 		for i, k := range s.AtLeast {

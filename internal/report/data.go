@@ -82,7 +82,7 @@ type inFlightData struct {
 	N    counts      `json:"n"`
 }
 
-// limits are 95 % confidence limits by column, negative where there is none.
+// limits are 95 % sampling limits by column, negative where there is none.
 type limits struct {
 	Lower latencies `json:"lower"`
 	Upper latencies `json:"upper"`

@@ -494,7 +494,7 @@ function covers() {
   text += head.quanta > 1 ? `: the histograms of ${head.quanta} quanta of ${length(head.interval)} are added up, and the percentiles taken from the sum.` : ': one quantum.';
   text += ' Where nothing completed there is no line.';
   if (state.counted === 'inflight') text += ' An I/O counts while it is in flight, so a hang shows the latency of what waits.';
-  else if (!state.compare) text += ' Bands are 95 % confidence limits.';
+  else if (!state.compare) text += ' Bands are 95 % sampling limits of independent I/Os.';
   if (state.compare && values[state.compare].length > most) text += ` Of ${values[state.compare].length} ${plural[state.compare]} the ${most} with the highest ${measures[+state.percentile].name} are shown.`;
   const rules = (head.sla || []).filter(p => lines.some(l => slaLimit(l) === p.limit)).map(p => p.text);
   if (scopeOf() && scopeOf().partial) text += ' Shaded: the logs cover a part of it only.';

@@ -51,8 +51,10 @@ type Row struct {
 	Mean        *float64           `json:"mean"`
 	Max         *float64           `json:"max"`
 	Percentiles map[string]float64 `json:"percentiles"`
-	// Limits are the 95 % confidence limits of the percentiles, for independent I/Os.
-	Limits map[string]Limits `json:"limits"`
+	// Limits are the 95 % confidence limits of the percentiles, which allow for bursts. LimitsAtLeast says that they
+	// are at least so wide: the run is too short to tell, or there is only fio's JSON, which has no times.
+	Limits        map[string]Limits `json:"limits"`
+	LimitsAtLeast bool              `json:"limits_at_least,omitempty"`
 	// AtLeast names percentiles in fio's last bucket, which has no upper edge.
 	AtLeast []string `json:"at_least,omitempty"`
 	// LongestSync is the longest sync of the jobs, in ns.
@@ -276,6 +278,7 @@ func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Docum
 	}
 	if !s.noBins {
 		stats := s.hist.Stats(geometry, percentiles, s.limits)
+		stats.LimitsAtLeast = true
 		r.latencies(&stats, percentiles)
 	}
 	r.Min, r.Max, r.Mean = known(float64(s.limits.Min)), known(float64(s.limits.Max)), known(s.ns/s.n)
@@ -349,6 +352,7 @@ func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
 		return
 	}
 	r.Min, r.Max, r.Mean = known(s.Min), known(s.Max), known(s.Mean)
+	r.LimitsAtLeast = s.LimitsAtLeast
 	for i, p := range percentiles {
 		key := units.Percentile(p)
 		r.Percentiles[key] = s.Percentiles[i]

@@ -8,7 +8,7 @@ import (
 // palette colours percentiles from calm to alarming and is safe for red-green colour blindness.
 var palette = []string{"#54B399", "#6092C0", "#9170B8", "#DA8B45", "#D36086", "#A66F3A"}
 
-// Percentiles shows percentiles over time, with the 95 % confidence band of each.
+// Percentiles shows percentiles over time, with a band for the sampling limits of each.
 type Percentiles struct {
 	// Data has a row for each time and percentile, also where there is no value, with the fields
 	//
@@ -47,7 +47,7 @@ func (c Percentiles) Spec() Spec {
 	}
 	ci := calculate("confidence", "(isValid(datum.lower) ? "+latency("datum.lower")+" : '?') + ' to ' + "+
 		"(isValid(datum.upper) ? "+latency("datum.upper")+" : 'unknown')")
-	ciTip := tip("confidence", "nominal", "95 % confidence")
+	ciTip := tip("confidence", "nominal", "95 % sampling limits")
 	if c.Merged {
 		ci = calculate("confidence", "format(datum.n, ',') + (isNumber(toNumber(substring(datum.p, 1))) && datum.n "+
 			"* (1 - toNumber(substring(datum.p, 1)) / 100) < 10 ? ', fewer than 10 above' : '')")
@@ -65,7 +65,7 @@ func (c Percentiles) Spec() Spec {
 		"legend": M{"title": nil, "symbolOpacity": 1}}
 	s := Spec{
 		Schema:      schema,
-		Description: "Latency percentiles over time with their 95 % confidence bands and the SLA's limits",
+		Description: "Latency percentiles over time with bands for their 95 % sampling limits and the SLA's limits",
 		Layer: []Spec{
 			{ // the band, where both limits are known
 				Transform: []M{calculate("low", "isValid(datum.upper) ? datum.lower : null")},

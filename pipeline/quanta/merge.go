@@ -64,11 +64,12 @@ type scope struct {
 	bounds
 	rows     int64 // the quanta before this one have had their row
 	total    *fiohist.Hist
-	unplaced bool   // total has I/Os of a job without logs, which ran at an unknown time
-	same     *scope // an earlier scope value with the same I/Os, such as that of a host with a single job; or nil
-	at       int    // index among the active scopes
-	peers    *peers // those that it is compared with; or nil
-	others   bounds // bounds of the I/Os of the other peers
+	blocks   *fiohist.Blocks // of the quanta of a direction, or of all directions; nil in other scopes
+	unplaced bool            // total has I/Os of a job without logs, which ran at an unknown time
+	same     *scope          // an earlier scope value with the same I/Os, such as that of a host with a single job; or nil
+	at       int             // index among the active scopes
+	peers    *peers          // those that it is compared with; or nil
+	others   bounds          // bounds of the I/Os of the other peers
 }
 
 // peers are all hosts, jobs or logs of a direction, or of all directions.
@@ -119,6 +120,10 @@ func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers
 			first[string(key)], sc.total = sc, new(fiohist.Hist)
 		} else {
 			sc.total = sc.same.total
+			if sc.blocks != nil {
+				sc.same.blocks = cmp.Or(sc.same.blocks, sc.blocks)
+				sc.blocks = sc.same.blocks
+			}
 		}
 	}
 	return m
@@ -248,7 +253,7 @@ func (m *Merger) Join(logs []*Member) {
 		sc.rows, sc.total = m.first, new(fiohist.Hist)
 		for _, old := range before {
 			if old.name == sc.name && old.dims == sc.dims {
-				sc.rows, sc.total = old.rows, old.total
+				sc.rows, sc.total, sc.blocks = old.rows, old.total, old.blocks
 			}
 		}
 	}
@@ -294,6 +299,9 @@ func (m *Merger) addScopes(mask int, by []string) {
 		sc := index[dims]
 		if sc == nil {
 			sc = &scope{name: name, dims: dims, rows: m.first}
+			if name == "run" || name == "direction" {
+				sc.blocks = new(fiohist.Blocks)
+			}
 			index[dims] = sc
 			m.scopes = append(m.scopes, sc)
 		}
@@ -384,6 +392,9 @@ func (m *Merger) addUp(ctx context.Context, n int, active []*scope, quantum func
 				for _, q := range out {
 					if active[k].same == nil {
 						active[k].total.AddHist(q.hists[k])
+						if active[k].blocks != nil {
+							active[k].blocks.Add(q.hists[k], m.Run.Geometry)
+						}
 					}
 				}
 			}
@@ -590,6 +601,12 @@ func (m *Merger) Summary() *pipeline.Summary {
 			}
 		}
 	}
+	blocks := map[string]*fiohist.Blocks{} // by direction
+	for _, sc := range m.scopes {
+		if sc.name == "run" || sc.name == "direction" {
+			blocks[sc.dims.Direction] = sc.blocks
+		}
+	}
 	var ranks fiohist.Ranks
 	for _, sc := range m.scopes {
 		if sc.total.Empty() {
@@ -597,6 +614,10 @@ func (m *Merger) Summary() *pipeline.Summary {
 		}
 		ranks.Read(sc.total, m.Run.Geometry)
 		row := m.row(sc, &ranks)
+		// Finer scopes are taken to have bursts like those of their direction.
+		if row.Blocks = cmp.Or(blocks[sc.dims.Direction], blocks[m.Run.TotalDirection()]); row.Blocks != nil {
+			ranks.Widen(&row.Stats, m.Run.Percentiles, row.Blocks)
+		}
 		row.Logs, row.Hist, row.Limits, row.Whole = len(sc.logs), sc.total, sc.known(), row.Whole || !m.picks
 		from, to := m.Grid.Start(m.Grid.First), until
 		if m.picks {

@@ -69,6 +69,9 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 		sums = append(sums, s)
 	}
 	u.ProgressDone()
+	if o.Render.Limits && err == nil {
+		u.Say("info", "%s", limitsText(o.Whole, sums))
+	}
 	if ferr := out.Flush(); err == nil && ferr != nil {
 		return ferr
 	}
@@ -92,4 +95,20 @@ func discardIf(yes bool, w io.Writer) io.Writer {
 		return io.Discard
 	}
 	return w
+}
+
+// limitsText says what the printed limits are.
+func limitsText(whole bool, sums []*pipeline.Summary) string {
+	if !whole {
+		return "95 % sampling limits of independent I/Os; bursts make them wider"
+	}
+	text := "95 % confidence, bursts of slow I/Os included"
+	for _, s := range sums {
+		for i := range s.Total {
+			if s.Total[i].Stats.LimitsAtLeast {
+				return text + "; at least so wide, as the run is short for its bursts"
+			}
+		}
+	}
+	return text
 }
