@@ -161,6 +161,7 @@ nightly: ## what is too long for check: fuzz, oracle, race and chaos whole, pack
 	$(MAKE) --no-print-directory arm64
 	FIOLAT_COMPARE_DRAWS=1000 FIOLAT_LIMITS_DRAWS=1000 go test -count=1 -timeout 1h ./internal/compare ./internal/fiohist
 	FIOLAT_DIAGNOSE_DRAWS=100 FIOLAT_MATRIX_ALL=1 go test -count=1 -timeout 2h ./internal/diagnose ./scripts/matrix
+	FIOLAT_HISTORY_YEARS=40 go test -count=1 -timeout 2h -run '^TestGate$$' ./internal/history
 	FIOLAT_SLA_RUNS=100 go test -count=1 -timeout 1h ./internal/sla
 	$(MAKE) --no-print-directory integration ES_SERVERS=9.2.0
 	page=$$(mktemp); trap 'rm -f "$$page"' EXIT; cp docs/reliability.md "$$page"; \

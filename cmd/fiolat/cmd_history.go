@@ -2,6 +2,8 @@ package main
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -39,6 +41,8 @@ func historyCommand(u *ui.UI) *cli.Command {
 			&cli.IntFlag{Name: "fail-if-changed", Usage: "exit 5 for changes that were not reported before, each " +
 				"once with --store or --state; at first, and without these, those that the last `N` runs of a series " +
 				"brought"},
+			&cli.StringFlag{Name: "min-change", Value: "5%", Usage: "the smallest change for which --fail-if-changed " +
+				"exits with 5, in `PERCENT`"},
 			&cli.StringFlag{Name: "state", Usage: "`FILE` in which --fail-if-changed remembers what it reported " +
 				"(default: in Elasticsearch with --store, else nowhere)"},
 			&cli.BoolFlag{Name: "store", Usage: "store the change points as events in Elasticsearch, and delete " +
@@ -70,6 +74,11 @@ func readHistoryOptions(c *cli.Context) (o historycmd.Options, err error) {
 			bad.Add(errs.Usagef("--%s %d: want a number of runs", name, c.Int(name)))
 		}
 	}
+	number, wrong := strconv.ParseFloat(strings.TrimSuffix(c.String("min-change"), "%"), 64)
+	if wrong != nil || !(number >= 0 && number <= 1000) {
+		bad.Add(errs.Usagef("--min-change %s: want a percentage such as 5%%", errs.Printable(c.String("min-change"))))
+	}
+	o.MinChange = number / 100
 	if o.State = c.String("state"); o.State != "" && c.Int("fail-if-changed") == 0 {
 		bad.Add(errs.Usagef("--state is for --fail-if-changed"))
 	}

@@ -211,6 +211,8 @@ func TestHistory_Usage(t *testing.T) {
 		"filter of paths": {[]string{"--label", "a=b", "x"}, "--label"},
 		"last":            {[]string{"--last", "0", "x"}, "--last 0"},
 		"changed":         {[]string{"--fail-if-changed", "-1", "x"}, "--fail-if-changed -1"},
+		"least change":    {[]string{"--min-change", "x%", "x"}, "--min-change x%"},
+		"state alone":     {[]string{"--state", "x", "x"}, "--state is for --fail-if-changed"},
 		"format":          {[]string{"--format", "xml", "x"}, `--format "xml"`},
 		"not there":       {[]string{"no-such-run"}, "no such file or directory"},
 	} {

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -51,6 +53,53 @@ func TestNews(t *testing.T) {
 		}
 		if !same {
 			t.Errorf("%s: %+v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestGateOf(t *testing.T) {
+	t.Parallel()
+	noise := func(i int) float64 { return 1 + 0.01*math.Sin(float64(i)*2.399) }
+	for _, tt := range []struct {
+		name  string
+		level func(i int) float64
+		least float64
+		want  []int
+	}{
+		{"a step", func(i int) float64 { return []float64{100, 120}[i/30] }, 0.05, []int{30}},
+		{"a small step", func(i int) float64 { return []float64{100, 104}[i/30] }, 0.05, nil},
+		{"a small step that counts", func(i int) float64 { return []float64{100, 104}[i/30] }, 0.03, []int{30}},
+		{"down", func(i int) float64 { return []float64{100, 80}[i/30] }, 0.05, []int{30}},
+		{"two machines in turn", func(i int) float64 { return []float64{100, 120}[i/10%2] }, 0.05, []int{10}},
+		{"a staircase", func(i int) float64 { return []float64{100, 120, 144}[i/20] }, 0.05, []int{20, 40}},
+	} {
+		var values []float64
+		for i := range 60 {
+			values = append(values, tt.level(i)*noise(i))
+		}
+		var at []int
+		for _, c := range Gate(levelled(values), []Metric{{Name: "iops"}}, tt.least)[0].Changes {
+			at = append(at, c.Index)
+		}
+		if !slices.Equal(at, tt.want) {
+			t.Errorf("%s: changes at %v, want %v", tt.name, at, tt.want)
+		}
+	}
+}
+
+// The correlation of made-up runs is found, whatever their levels.
+func TestCorrelation(t *testing.T) {
+	t.Parallel()
+	for _, want := range []float64{0, 0.5, 0.8} {
+		sum := 0.0
+		for seed := range 20 {
+			s := nightly{seed: uint64(seed), rho: want, metrics: 1, at: 600, change: 0.5}.series(1000)[0]
+			sum += correlation(len(s.Runs), func(i, j int) float64 {
+				return math.Abs(math.Log(s.Runs[i].Directions["read"].IOPS / s.Runs[j].Directions["read"].IOPS))
+			}) / 20
+		}
+		if math.Abs(sum-want) > 0.07 {
+			t.Errorf("%.2f, want %.2f", sum, want)
 		}
 	}
 }

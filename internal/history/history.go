@@ -26,6 +26,11 @@ const (
 	// leastSpread is the least standard deviation between runs, as a share. Runs at a fixed rate agree to many
 	// digits, which says nothing about their noise.
 	leastSpread = 0.001
+	// usualCorrelation is that of one run with the next on many machines, at most, and usualWeight the number of runs
+	// it counts as; mostCorrelation is the most that is believed.
+	usualCorrelation = 0.5
+	usualWeight      = 40
+	mostCorrelation  = 0.9
 )
 
 // Run is one run of a history.
@@ -190,6 +195,14 @@ type Change struct {
 // Analyse finds the change points of metrics of a series. A metric without a direction stands for each of read, write
 // and trim with I/O, or for all if none of these has any.
 func Analyse(s *Series, metrics []Metric) (out []Result) {
+	for _, m := range s.metrics(metrics) {
+		out = append(out, analyse(s, m))
+	}
+	return out
+}
+
+// metrics returns the metrics that the series has, each with a direction.
+func (s *Series) metrics(metrics []Metric) (out []Metric) {
 	has := func(direction string) bool {
 		return slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Directions[direction] != nil })
 	}
@@ -211,14 +224,19 @@ func Analyse(s *Series, metrics []Metric) (out []Result) {
 			m.Direction = d
 			if !seen[m] && has(d) {
 				seen[m] = true
-				out = append(out, analyse(s, m))
+				out = append(out, m)
 			}
 		}
 	}
 	return out
 }
 
-func analyse(s *Series, m Metric) Result {
+// analyse finds the change points of one metric, with runs that are independent.
+func analyse(s *Series, m Metric) Result { return strictly(s, m, 1, false) }
+
+// strictly finds the change points whose p-value is below share of what is usual. If correlated, the correlation of
+// one run with the next is estimated, and widens the noise.
+func strictly(s *Series, m Metric, share float64, correlated bool) Result {
 	r := Result{Series: s.Name, Metric: m.String(), Changes: []Change{}, of: m}
 	var known []int // runs that have a value
 	for i := range s.Runs {
@@ -237,14 +255,14 @@ func analyse(s *Series, m Metric) Result {
 	}
 	var l levels
 	if m.Name == Histogram {
-		l = newShapes(s, m.Direction, known)
+		l = newShapes(s, m.Direction, known, correlated)
 	} else {
-		l = newLogValues(r.Runs, known)
+		l = newLogValues(r.Runs, known, correlated)
 	}
 	look := series{runs: len(known), distance: l.distance, test: func(a, m, b int) float64 {
 		return l.step(a, m, b).p()
 	}}
-	found := look.changes(l.alpha())
+	found := look.changes(share * l.alpha())
 	l.fill(r.Runs, known, found)
 	for i, at := range found {
 		a, b := look.neighbours(found, i)
@@ -315,13 +333,48 @@ type step struct {
 	freedom    int
 }
 
-func newStep(before, after []float64, least float64) step {
+// newStep compares neighbouring runs. rho is the correlation of one run with the next, which falls off geometrically
+// (AR(1)); least is the least standard deviation of a run.
+func newStep(before, after []float64, least, rho float64) step {
 	x, xs := mean(before)
 	y, ys := mean(after)
-	st := step{change: y - x, freedom: len(before) + len(after) - 2}
-	variance := max((xs+ys)/float64(st.freedom), least*least)
-	st.se = math.Sqrt(variance * (1/float64(len(before)) + 1/float64(len(after))))
-	return st
+	n, m := float64(len(before)), float64(len(after))
+	fn, fm := inflation(n, rho), inflation(m, rho)
+	variance := max((xs+ys)/(n-fn+m-fm), least*least)
+	covariance := rho * (1 - math.Pow(rho, n)) * (1 - math.Pow(rho, m)) / ((1 - rho) * (1 - rho) * n * m)
+	return step{y - x, math.Sqrt(variance * (fn/n + fm/m - 2*covariance)), len(before) + len(after) - 2}
+}
+
+// inflation returns how many times the variance of the mean of n runs is that of n independent ones.
+func inflation(n, rho float64) float64 {
+	return (1+rho)/(1-rho) - 2*rho*(1-math.Pow(rho, n))/(n*(1-rho)*(1-rho))
+}
+
+// correlation estimates that of one run with the next, at least 0, from the differences of runs that are one and two
+// apart: a few steps of the level and single bad runs hardly change it (Chakar and others, "A robust approach for
+// estimating change-points in the mean of an AR(1) process", Bernoulli 23, 2017). Few runs cannot tell, and count for
+// less than what is usual.
+func correlation(runs int, distance func(i, j int) float64) float64 {
+	square := func(apart int) (sum float64) { // the mean squared difference, without the largest ones
+		var d []float64
+		for i := apart; i < runs; i++ {
+			d = append(d, distance(i-apart, i))
+		}
+		slices.Sort(d)
+		most := 3 * d[len(d)/2] / 0.6745 // three standard deviations
+		for _, v := range d {
+			sum += min(v, most) * min(v, most) / float64(len(d))
+		}
+		return sum
+	}
+	rho := usualCorrelation
+	if runs > 2 {
+		if one := square(1); one > 0 {
+			rho = square(2)/one - 1
+		}
+	}
+	rho = (float64(runs)*rho + usualWeight*usualCorrelation) / (float64(runs) + usualWeight)
+	return min(max(rho, 0), mostCorrelation)
 }
 
 // p returns the p-value of Student's t-test with pooled variance.
@@ -333,9 +386,11 @@ type logValues struct {
 	// spread is a robust estimate of the standard deviation of a run, from the differences of neighbours. It is a
 	// lower bound for each level, whose runs may be alike by chance.
 	spread float64
+	// rho is the correlation of one run with the next.
+	rho float64
 }
 
-func newLogValues(points []Point, known []int) *logValues {
+func newLogValues(points []Point, known []int, correlated bool) *logValues {
 	l := &logValues{spread: leastSpread}
 	var steps []float64
 	for n, i := range known {
@@ -344,17 +399,20 @@ func newLogValues(points []Point, known []int) *logValues {
 			steps = append(steps, math.Abs(l.x[n]-l.x[n-1]))
 		}
 	}
+	if correlated {
+		l.rho = correlation(len(l.x), l.distance)
+	}
 	if len(steps) > 0 {
 		slices.Sort(steps)
 		// The median absolute difference of two normal variables is 0.954 standard deviations.
-		l.spread = max(l.spread, steps[len(steps)/2]/0.954)
+		l.spread = max(l.spread, steps[len(steps)/2]/0.954/math.Sqrt(1-l.rho))
 	}
 	return l
 }
 
 func (l *logValues) distance(i, j int) float64 { return math.Abs(l.x[i] - l.x[j]) }
 
-func (l *logValues) step(a, m, b int) step { return newStep(l.x[a:m], l.x[m:b], l.spread) }
+func (l *logValues) step(a, m, b int) step { return newStep(l.x[a:m], l.x[m:b], l.spread, l.rho) }
 
 func (l *logValues) alpha() float64 { return valueAlpha }
 

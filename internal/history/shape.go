@@ -17,9 +17,11 @@ const (
 // (Wasserstein). Its square root embeds into a Hilbert space, so the energy distance applies.
 type shapes struct {
 	f [][]float64 // by run
+	// rho is the correlation of one run with the next.
+	rho float64
 }
 
-func newShapes(s *Series, direction string, known []int) *shapes {
+func newShapes(s *Series, direction string, known []int, correlated bool) *shapes {
 	out := &shapes{}
 	first, last := perOctave*octaves, 0
 	for _, i := range known {
@@ -37,6 +39,9 @@ func newShapes(s *Series, direction string, known []int) *shapes {
 			first, last = 0, 0
 		}
 		out.f[i] = f[first : last+1]
+	}
+	if correlated {
+		out.rho = correlation(len(out.f), out.distance)
 	}
 	return out
 }
@@ -100,7 +105,7 @@ func (s *shapes) step(a, m, b int) step {
 	for _, f := range s.f[m:b] {
 		after = append(after, (area(f, left)-area(f, without(right, f, b-m)))/2)
 	}
-	st := newStep(before, after, leastSpread)
+	st := newStep(before, after, leastSpread, s.rho)
 	st.change = max(0, st.change) // negative if each side is nearer to the other than to itself: no change
 	return st
 }

@@ -65,7 +65,7 @@ func (s state) write(path string) error {
 
 // judge applies --fail-if-changed: it prints the changes that were not reported before, and remembers them. Of a series
 // of which nothing was remembered, those that are found without its latest runs count as reported.
-func (r *reader) judge(ctx context.Context, all []history.Series, results []history.Result, u *ui.UI) (err error) {
+func (r *reader) judge(ctx context.Context, all []history.Series, u *ui.UI) (err error) {
 	if r.FailIfChanged == 0 {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (r *reader) judge(ctx context.Context, all []history.Series, results []hist
 		known, ok := told[s.Name]
 		if !ok {
 			known = []history.Reported{}
-			before := history.Analyse(s.Without(r.FailIfChanged), r.Metrics)
+			before := history.Gate(s.Without(r.FailIfChanged), r.Metrics, r.MinChange)
 			for k := range before {
 				for _, c := range before[k].Changes {
 					known = append(known, history.NewReported(&before[k], c))
@@ -98,11 +98,9 @@ func (r *reader) judge(ctx context.Context, all []history.Series, results []hist
 			}
 		}
 		told[s.Name] = known
+		results := history.Gate(s, r.Metrics, r.MinChange)
 		for k := range results {
 			res := &results[k]
-			if res.Series != s.Name {
-				continue
-			}
 			fresh := res.News(known)
 			for _, c := range res.Changes {
 				change := r.change(s, res, c)

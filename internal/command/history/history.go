@@ -42,10 +42,11 @@ type Options struct {
 	Metrics       []history.Metric
 	Last          int // how many runs of each series; 0 is all
 	Format        string
-	Unit          string // of latencies in tables: ns, us or ms
-	Page          string // file for the page; "" is none
-	FailIfChanged int    // how many of the latest runs are new, if nothing is remembered of a series; 0 is off
-	State         string // file of the changes reported; "" is none
+	Unit          string  // of latencies in tables: ns, us or ms
+	Page          string  // file for the page; "" is none
+	FailIfChanged int     // how many of the latest runs are new, if nothing is remembered of a series; 0 is off
+	MinChange     float64 // the smallest change for FailIfChanged, a share
+	State         string  // file of the changes reported; "" is none
 	Store         bool
 }
 
@@ -90,7 +91,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			return err
 		}
 	}
-	return r.judge(ctx, all, results, u)
+	return r.judge(ctx, all, u)
 }
 
 // series returns the full name of a series: the filters that chose its runs, name, and the kind.
