@@ -114,6 +114,7 @@ type BulkWriter struct {
 
 	adding  chan struct{} // lock; waiting for it respects a context
 	cur     *batch        // being filled; guarded by adding
+	most    int           // bytes in cur before it is sent
 	over    []byte        // scratch of Make
 	closed  bool          // guarded by adding
 	sending *claim.Claim  // on what is added next; nil if it needs none; guarded by adding
@@ -129,6 +130,7 @@ type BulkWriter struct {
 	names   []string
 	number  map[string]int32
 	flow    flow
+	sizes   sizes
 	batches int // number of batches
 	pending int
 	idle    chan struct{} // closed while pending is 0
@@ -174,6 +176,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 	close(w.idle)
 	w.ctx, w.cancel = context.WithCancelCause(context.Background())
 	w.flow = newFlow(cfg.InFlight)
+	w.sizes = sizes{full: cfg.FlushBytes, most: cfg.FlushBytes}
 	w.supply()
 	w.name(nil)
 	for range cfg.InFlight {
@@ -287,7 +290,7 @@ func (w *BulkWriter) Make(ctx context.Context, index string, id []byte, doc Appe
 	if err != nil {
 		return err
 	}
-	if len(w.cur.raw) > w.cfg.FlushBytes && len(w.cur.items) > 1 {
+	if len(w.cur.raw) > w.most && len(w.cur.items) > 1 {
 		// The document starts the next request.
 		w.over = append(w.over[:0], w.cur.drop()...)
 		if err = w.dispatch(ctx); err == nil {
@@ -315,6 +318,7 @@ func (w *BulkWriter) open(ctx context.Context) error {
 	}
 	select {
 	case w.cur = <-w.free:
+		w.most = w.mostBytes()
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -387,6 +391,24 @@ func (w *BulkWriter) supply() {
 	for ; w.batches < w.flow.limit+1; w.batches++ {
 		w.free <- new(batch)
 	}
+}
+
+func (w *BulkWriter) mostBytes() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sizes.most
+}
+
+func (w *BulkWriter) tooLarge(bytes int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sizes.refused(bytes)
+}
+
+func (w *BulkWriter) taken() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sizes.taken()
 }
 
 func (w *BulkWriter) done() {

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"fiolat/esmodel"
@@ -170,6 +173,97 @@ func TestTooLargeIsSplit(t *testing.T) {
 		!strings.Contains(mustRead(t, r.RefusedFile), `"_id":"id17"},"_error":{"status":413,`) {
 		t.Errorf("%d documents, %+v", len(s.Docs("*")), r)
 	}
+}
+
+// What a server does not take is not sent again and again, and when it takes more, it gets more. A connection that is
+// closed says nothing about sizes: the same request is sent again.
+func TestSizesOfRequests(t *testing.T) {
+	const full = 64 << 10
+	large := func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/_bulk") && r.ContentLength > full/3
+	}
+	for _, tt := range []struct {
+		name    string
+		fault   esmodeltest.Fault
+		refused int  // requests at most, of those that the fault strikes
+		halved  bool // while the fault is there
+	}{
+		{"413", esmodeltest.Fault{Times: -1, Status: 413, Match: large}, 5, true},
+		{"closed connection", esmodeltest.Fault{Times: 3, Reset: true, Match: large}, 3, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := esmodeltest.New(t, esmodeltest.Options{Histogram: true, Lifecycle: true})
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				var lengths []int64
+				struck := 0
+				match := tt.fault.Match
+				tt.fault.Match = func(r *http.Request) bool {
+					mu.Lock()
+					defer mu.Unlock()
+					if match(r) {
+						struck++
+					}
+					return match(r)
+				}
+				c := testClient(t, client.Config{Addresses: []string{s.URL},
+					Transport: seen{inProcess{s.Config.Handler}, func(r *http.Request) {
+						mu.Lock()
+						defer mu.Unlock()
+						lengths = append(lengths, r.ContentLength)
+					}}})
+				w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, GzipLevel: -1, InFlight: 1, FlushBytes: full})
+				if err != nil {
+					t.Fatal(err)
+				}
+				made := int64(0)
+				send := func(bytes int) (largest int64) {
+					lengths = nil
+					doc := fmt.Appendf(nil, `{"x":%q}`, strings.Repeat("y", 900))
+					for range bytes / 1000 {
+						made++
+						id := fmt.Appendf(nil, "id%d", made)
+						if err := w.Add(t.Context(), "fio-event-2026.08", id, doc); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if err := w.Flush(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					return slices.Max(lengths)
+				}
+				s.Inject(tt.fault)
+				send(5 * full)
+				if tt.fault.Times > 0 {
+					s.Heal()
+				}
+				if got := send(5 * full); got > full/3 == tt.halved {
+					t.Errorf("then the largest request has %d bytes", got)
+				}
+				if struck > tt.refused && tt.halved {
+					t.Errorf("%d requests were refused, want at most %d", struck, tt.refused)
+				}
+				s.Heal()
+				send(sizesGrow * full) // as a quarter each, and then as halves
+				if got := send(10 * full); got < full*9/10 {
+					t.Errorf("in the end the largest request has %d bytes", got)
+				}
+				w.Close(t.Context(), false)
+				wantCounts(t, w.Report(), Counts{Made: made, Indexed: made})
+			})
+		})
+	}
+}
+
+// seen calls a function for each request.
+type seen struct {
+	http.RoundTripper
+	each func(*http.Request)
+}
+
+func (s seen) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.each(r)
+	return s.RoundTripper.RoundTrip(r)
 }
 
 // A wrong password is said once; a missing privilege for the documents need not be one for that of the run.

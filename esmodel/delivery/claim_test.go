@@ -228,7 +228,8 @@ func TestRenewalsAreSmall(t *testing.T) {
 		if got := renew(6); got > 500 {
 			t.Errorf("a renewal sends %d bytes", got)
 		}
-		s.Inject(esmodeltest.Fault{LoseReply: true, Match: func(r *http.Request) bool { return r.ContentLength > 1<<20 }})
+		whole := func(r *http.Request) bool { return r.ContentLength > 1<<20 }
+		s.Inject(esmodeltest.Fault{LoseReply: true, Match: whole})
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Millisecond, cancel)
 		if err := k.Replace(ctx, append([]byte(`{"other":1,`), large[1:]...)); err == nil {

@@ -86,6 +86,14 @@ func (b *batch) all() []int32 {
 	return b.todo
 }
 
+// size returns the number of bytes of items.
+func (b *batch) size(todo []int32) (n int) {
+	for _, i := range todo {
+		n += b.items[i].end - b.items[i].at
+	}
+	return n
+}
+
 // reset empties the batch and keeps its memory, unless that has grown to more than twice most.
 func (b *batch) reset(most int) {
 	if cap(b.raw) > 2*most {
@@ -103,14 +111,15 @@ func (w *BulkWriter) deliver(s *sender, b *batch, todo []int32) {
 			w.setAside(b, todo)
 			return
 		}
-		before := len(todo)
-		todo, err = s.attempt(w.ctx, b, todo)
-		if errors.Is(err, errTooLarge) {
-			// Half of it may be accepted. What already has an outcome is in neither half.
-			half := len(todo) / 2
+		if half, most := len(todo)/2, w.mostBytes(); half > 0 && most < len(b.raw) && most < b.size(todo) {
 			w.deliver(s, b, todo[:half])
 			w.deliver(s, b, todo[half:])
 			return
+		}
+		before := len(todo)
+		todo, err = s.attempt(w.ctx, b, todo)
+		if errors.Is(err, errTooLarge) {
+			continue // in halves; what already has an outcome is in neither
 		}
 		if err == nil || len(todo) < before {
 			w.setUp()
@@ -433,6 +442,7 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	var refused *client.RefusedError
 	if errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge {
 		if len(todo) > 1 {
+			w.tooLarge(b.size(todo))
 			return todo, errTooLarge
 		}
 		w.refuse(b, todo[0], refused)
@@ -442,6 +452,7 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 		// The outcome may be unknown; because of their ids the documents can safely be sent again.
 		return todo, err
 	}
+	w.taken()
 	if items == nil {
 		for _, i := range todo {
 			w.acknowledge(b.items[i].index)

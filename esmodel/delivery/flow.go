@@ -72,3 +72,23 @@ func (f *flow) done(now time.Time, bytes int, busy, pushedBack bool) {
 		f.rates[f.limit] = 0
 	}
 }
+
+// sizes is the size of requests: FlushBytes, or less where the server or a proxy does not take as much (413). That
+// limit is not known, and need not be the same for the next request, so after some requests twice as much is tried.
+type sizes struct {
+	full, most int // bytes before compression
+	good       int // requests taken since most was changed
+}
+
+// sizesGrow is after how many requests that were taken larger ones are tried: then one in so many is sent in vain.
+const sizesGrow = 64
+
+// refused records that a request of that many bytes was too large.
+func (s *sizes) refused(bytes int) { s.most, s.good = min(s.most, bytes/2), 0 }
+
+// taken records that a request was not.
+func (s *sizes) taken() {
+	if s.good++; s.most < s.full && s.good >= sizesGrow {
+		s.most, s.good = min(max(2*s.most, 1), s.full), 0
+	}
+}
