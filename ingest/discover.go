@@ -287,6 +287,26 @@ type discovery struct {
 	seen     map[string]bool // real paths of folders, and of files given
 	warnings []string
 	files    *folders.Reader
+	kinds    once[content.Kind]
+	metas    once[*fiojson.Document]
+}
+
+// once keeps what was read from files, by path: several folders and runs ask for the same ones.
+type once[T any] map[string]struct {
+	value T
+	err   error
+}
+
+func (o once[T]) of(path string, read func() (T, error)) (T, error) {
+	if r, ok := o[path]; ok {
+		return r.value, r.err
+	}
+	value, err := read()
+	o[path] = struct {
+		value T
+		err   error
+	}{value, err}
+	return value, err
 }
 
 func newDiscovery(opt DiscoverOptions) *discovery {
@@ -294,11 +314,12 @@ func newDiscovery(opt DiscoverOptions) *discovery {
 		sys := folders.OS()
 		opt.system = &sys
 	}
-	return &discovery{opt: opt, seen: map[string]bool{}, files: folders.NewReader(*opt.system, opt.Stdin,
-		func(name string) bool {
-			_, log := parseName(name)
-			return log
-		})}
+	return &discovery{opt: opt, seen: map[string]bool{}, kinds: once[content.Kind]{},
+		metas: once[*fiojson.Document]{}, files: folders.NewReader(*opt.system, opt.Stdin,
+			func(name string) bool {
+				_, log := parseName(name)
+				return log
+			})}
 }
 
 func (d *discovery) paths(paths []string) error {
@@ -857,16 +878,18 @@ func ignored(path string) string {
 	return errs.Printable(path) + ": a log without latencies"
 }
 
-func (d *discovery) meta(path string) (m *fiojson.Document, err error) {
-	err = d.files.Read(path, func(r io.Reader) (err error) {
-		text := bufio.NewReader(r)
-		if start, _ := text.Peek(2); content.IsUTF16(start) {
-			return content.ErrUTF16(path)
-		}
-		m, err = fiojson.Parse(text, path)
-		return err
+func (d *discovery) meta(path string) (*fiojson.Document, error) {
+	return d.metas.of(path, func() (m *fiojson.Document, err error) {
+		err = d.files.Read(path, func(r io.Reader) (err error) {
+			text := bufio.NewReader(r)
+			if start, _ := text.Peek(2); content.IsUTF16(start) {
+				return content.ErrUTF16(path)
+			}
+			m, err = fiojson.Parse(text, path)
+			return err
+		})
+		return m, err
 	})
-	return m, err
 }
 
 func (d *discovery) jobFile(path string) (j *jobfile.File, err error) {
@@ -878,10 +901,12 @@ func (d *discovery) jobFile(path string) (j *jobfile.File, err error) {
 }
 
 // sniff finds out by its content what a file is.
-func (d *discovery) sniff(path string) (kind content.Kind, err error) {
-	err = d.files.Read(path, func(r io.Reader) (err error) {
-		kind, err = content.Of(r, path)
-		return err
+func (d *discovery) sniff(path string) (content.Kind, error) {
+	return d.kinds.of(path, func() (kind content.Kind, err error) {
+		err = d.files.Read(path, func(r io.Reader) (err error) {
+			kind, err = content.Of(r, path)
+			return err
+		})
+		return kind, err
 	})
-	return kind, err
 }

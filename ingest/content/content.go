@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/jobfile"
@@ -48,6 +49,9 @@ func Of(r io.Reader, path string) (Kind, error) {
 	if histLine().Match(text) {
 		return Log, nil
 	}
+	if len(text) == sniffedHead && !mayGoOn(text) && !strings.Contains(path, ".json") {
+		return Other, nil
+	}
 	more, err := io.ReadAll(io.LimitReader(r, sniffed-sniffedHead))
 	if err != nil {
 		return Other, nil
@@ -60,6 +64,17 @@ func Of(r io.Reader, path string) (Kind, error) {
 		return Job, nil
 	}
 	return Other, nil
+}
+
+// banner matches the lines that fio prints before its JSON: one for each host, and notes.
+var banner = lazyregexp.New(`(?m)^(<|hostname=|fio[:-]|note: |clock|smalloc|Starting )`)
+
+// mayGoOn reports whether the start of a text may be that of a job file, or of what fio prints before its JSON.
+// Folders of others hold large texts that need not be read.
+func mayGoOn(text []byte) bool {
+	line, _, _ := bytes.Cut(bytes.TrimLeft(text, " \t\r\n"), []byte("\n"))
+	return len(line) == 0 || bytes.IndexByte([]byte("[;#{"), line[0]) >= 0 || bytes.IndexByte(text, '{') >= 0 ||
+		banner().Match(text)
 }
 
 // IsUTF16 reports whether a text starts with a byte-order mark of UTF-16.

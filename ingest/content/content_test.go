@@ -1,0 +1,41 @@
+package content
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestOf counts the bytes that are read, too: a large text of others is left after its start.
+func TestOf(t *testing.T) {
+	t.Parallel()
+	const json = `{"fio version" : "fio-3.33", "jobs" : []}`
+	for _, tt := range []struct {
+		name, text string
+		want       Kind
+		most       int // bytes read
+	}{
+		{"json", json, JSON, 4 << 10},
+		{"json after one banner", "fio: this platform does not support process shared mutexes\n" + json, JSON, 4 << 10},
+		{"json after the banners of 1,000 hosts", strings.Repeat("hostname=h, be=0, 64-bit, os=Linux, arch=x86-64, "+
+			"fio=fio-3.33, flags=1\n", 1000) + json, JSON, 1 << 20},
+		{"job file", "[global]\nrw=randread\n[a]\n", Job, 4 << 10},
+		{"job file after a long comment", strings.Repeat("# what this is for\n", 1000) + "[a]\nrw=read\n", Job, 1 << 20},
+		{"log", "1000, 0, 4096, 1, 2\n", Log, 4 << 10},
+		{"numbers", strings.Repeat("1;2;3;4\n", 100_000), Other, 4 << 10},
+		{"prose", strings.Repeat("what was measured, and how\n", 100_000), Other, 4 << 10},
+		{"binary", "ab\x00" + strings.Repeat("c", 10_000), Other, 4 << 10},
+		{"empty", "", Other, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := strings.NewReader(tt.text)
+			got, err := Of(r, "file")
+			if err != nil || got != tt.want {
+				t.Errorf("%v, %v, want %v", got, err, tt.want)
+			}
+			if read := len(tt.text) - r.Len(); read > tt.most {
+				t.Errorf("%d bytes read, want %d at most", read, tt.most)
+			}
+		})
+	}
+}
