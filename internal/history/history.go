@@ -149,6 +149,8 @@ type Result struct {
 	Metric  string   `json:"metric"`
 	Runs    []Point  `json:"runs"`
 	Changes []Change `json:"changes"`
+	// Outliers are single runs far from the level of their neighbours, none for histograms.
+	Outliers []Outlier `json:"outliers"`
 
 	of Metric
 }
@@ -237,7 +239,7 @@ func analyse(s *Series, m Metric) Result { return strictly(s, m, 1, false) }
 // strictly finds the change points whose p-value is below share of what is usual. If correlated, the correlation of
 // one run with the next is estimated, and widens the noise.
 func strictly(s *Series, m Metric, share float64, correlated bool) Result {
-	r := Result{Series: s.Name, Metric: m.String(), Changes: []Change{}, of: m}
+	r := Result{Series: s.Name, Metric: m.String(), Changes: []Change{}, Outliers: []Outlier{}, of: m}
 	var known []int // runs that have a value
 	for i := range s.Runs {
 		run := &s.Runs[i]
@@ -264,6 +266,9 @@ func strictly(s *Series, m Metric, share float64, correlated bool) Result {
 	}}
 	found := look.changes(share * l.alpha())
 	l.fill(r.Runs, known, found)
+	if of, ok := l.(*logValues); ok {
+		r.Outliers = of.outliers(r.Runs, known, found)
+	}
 	for i, at := range found {
 		a, b := look.neighbours(found, i)
 		c := Change{Run: r.Runs[known[at]].ID, Index: known[at], Number: known[at] + 1}

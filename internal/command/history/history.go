@@ -248,6 +248,7 @@ func (o *Options) tables(out *bufio.Writer, all []history.Series, results []hist
 		}
 		fmt.Fprintf(out, "%s: %d runs%s\n\n", errs.Printable(s.Name), len(s.Runs), span)
 		changes := [][]string{{"run", "start", "name", "metric", "before", "after", "change", "95 % limits", "p"}}
+		outliers := [][]string{{"single run", "start", "name", "metric", "value", "level", "off by"}}
 		levels := [][]string{{"metric", "runs", "level now", "since run"}}
 		for k := range results {
 			r := &results[k]
@@ -255,14 +256,16 @@ func (o *Options) tables(out *bufio.Writer, all []history.Series, results []hist
 				continue
 			}
 			for _, c := range r.Changes {
-				start := "-"
-				if at := r.Runs[c.Index].Start; at != nil {
-					start = at.Format(time.RFC3339)
-				}
-				changes = append(changes, []string{strconv.Itoa(c.Index + 1), start,
+				changes = append(changes, []string{strconv.Itoa(c.Number), startOf(&r.Runs[c.Index]),
 					errs.Printable(cmp.Or(r.Runs[c.Index].Name, c.Run)), r.Metric,
 					o.value(r, c.Before), o.value(r, c.After), share(c.Change),
 					share(c.Low) + " to " + share(c.High), chance(c.P)})
+			}
+			for _, c := range r.Outliers {
+				p := &r.Runs[c.Index]
+				outliers = append(outliers, []string{strconv.Itoa(c.Number), startOf(p),
+					errs.Printable(cmp.Or(p.Name, p.ID)), r.Metric, o.value(r, c.Value), o.value(r, c.Level),
+					share(c.Change)})
 			}
 			since, n := 1, 0
 			if len(r.Changes) > 0 {
@@ -286,6 +289,10 @@ func (o *Options) tables(out *bufio.Writer, all []history.Series, results []hist
 		} else {
 			o.table(out, changes)
 		}
+		if len(outliers) > 1 {
+			fmt.Fprintln(out)
+			o.table(out, outliers)
+		}
 		fmt.Fprintln(out)
 		o.table(out, levels)
 	}
@@ -307,6 +314,14 @@ func (o *Options) table(out *bufio.Writer, rows [][]string) {
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	w.Flush() //nolint:errcheck // to a bufio.Writer
+}
+
+// startOf returns the start of a run as text.
+func startOf(p *history.Point) string {
+	if p.Start == nil {
+		return "-"
+	}
+	return p.Start.Format(time.RFC3339)
 }
 
 func (o *Options) value(r *history.Result, v float64) string {
