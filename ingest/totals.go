@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"fiolat/ingest/content"
 	"fiolat/ingest/fiojson"
@@ -122,6 +123,26 @@ func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*Totals) {
 		runs = append(runs, newTotals(root, metas))
 	}
 	return runs
+}
+
+// Failure returns what went wrong with the run as a whole: fio ended with an error, or did no I/O; else nil.
+func (t *Totals) Failure() error {
+	did, code := false, 0
+	for _, m := range t.Metas {
+		for i := range m.Entries {
+			e := &m.Entries[i]
+			did = did || e.Did()
+			code = cmp.Or(code, e.Error)
+		}
+	}
+	msg := "fio did no I/O"
+	switch {
+	case code != 0:
+		msg = fmt.Sprintf("fio ended with error %d (%v)", code, syscall.Errno(code))
+	case did:
+		return nil
+	}
+	return &errs.ParseError{File: t.Root, Msg: msg, Hint: "see what fio printed; --skip-bad leaves the run out"}
 }
 
 func newTotals(root string, metas []*fiojson.Document) *Totals {

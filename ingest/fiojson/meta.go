@@ -404,6 +404,9 @@ func (m *Document) isSum(e *Entry) bool {
 	return ios == 0
 }
 
+// Did reports whether the job did any I/O, or any sync.
+func (e *Entry) Did() bool { return e.ios() > 0 || e.Sync.N > 0 }
+
 // ios returns the number of I/Os issued. With unified_rw_reporting=both a job has them twice, the sum of all entries
 // only once.
 func (e *Entry) ios() (n uint64) {

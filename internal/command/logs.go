@@ -2,6 +2,7 @@ package command
 
 import (
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 
@@ -30,6 +31,45 @@ type Logs struct {
 	Kinds     Kinds // Config has the first
 	FailOnSLA bool
 	DryRun    bool // do everything but write
+	// Failed takes the errors of runs that left only fio's JSON, with an error or without I/O. If nil, they are not
+	// looked for.
+	Failed *[]error
+}
+
+// FindFailed adds runs that left only fio's JSON, with an error or without I/O, to Failed, or warns of them if what is
+// bad is skipped. runs are those with logs. It reports whether there were any.
+func (o *Logs) FindFailed(u *ui.UI, runs []*ingest.Input) bool {
+	if o.Failed == nil {
+		return false
+	}
+	// What cannot be read is reported elsewhere.
+	totals, _, _ := ingest.DiscoverTotals(o.Paths, runs, ingest.DiscoverOptions{SkipBad: true, Stdin: u.Stdin})
+	found := false
+	for _, t := range totals {
+		found = o.failed(u, t, runs) || found
+	}
+	return found
+}
+
+// failed is FindFailed for one run. One in a folder with logs is another step of their run, such as a layout.
+func (o *Logs) failed(u *ui.UI, t *ingest.Totals, runs []*ingest.Input) bool {
+	err := t.Failure()
+	if err == nil || o.Failed == nil {
+		return false
+	}
+	for _, in := range runs {
+		for _, l := range in.Logs {
+			if filepath.Dir(l.Path) == filepath.Dir(t.Metas[0].Path) {
+				return false
+			}
+		}
+	}
+	if o.Config.Settings.SkipBad {
+		u.Warn("left out: " + err.Error())
+	} else {
+		*o.Failed = append(*o.Failed, err)
+	}
+	return true
 }
 
 // Pipeline returns the Config with the standard input and the warnings of u.

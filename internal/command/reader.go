@@ -100,6 +100,9 @@ func (r *Reader) local(ctx context.Context, paths []string, to Runs) error {
 	logs.Paths = paths
 	cfg := logs.Pipeline(r.UI)
 	runs, err := logs.Discover(r.UI, cfg.Settings.Kind, false)
+	if to.Totals == nil && (err == nil || ingest.IsNoLogs(err)) && logs.FindFailed(r.UI, runs) && err != nil {
+		return nil
+	}
 	if err != nil && (to.Totals == nil || !ingest.IsNoLogs(err)) {
 		return err
 	}
@@ -132,6 +135,9 @@ func (r *Reader) local(ctx context.Context, paths []string, to Runs) error {
 		}
 	}
 	for _, t := range totals {
+		if logs.failed(r.UI, t, runs) && cfg.Settings.SkipBad {
+			continue
+		}
 		if err := to.Totals(t); err != nil {
 			return err
 		}

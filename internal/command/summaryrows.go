@@ -61,7 +61,7 @@ func SummaryRows(ctx context.Context, logs Logs, es *Elasticsearch, metrics []me
 		u.Say("warning", "%s no percentiles, since fio's JSON has no histograms: run fio with --output-format=json+",
 			runs(without, "has", "have"))
 	}
-	if err == nil && len(rows) == 0 {
+	if err == nil && len(rows) == 0 && (logs.Failed == nil || len(*logs.Failed) == 0) {
 		err = &errs.ParseError{File: strings.Join(logs.Paths, ", "), Msg: "no I/O found"}
 	}
 	return rows, err

@@ -57,6 +57,9 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	if err := r.read(ctx); err != nil {
 		return err
 	}
+	if len(r.runs) == 0 && len(r.failed) > 0 {
+		return errors.Join(r.failed...)
+	}
 	if len(r.runs) == 0 {
 		return &errs.ParseError{File: "history", Msg: "no complete run was found", Hint: "see fiolat runs"}
 	}
@@ -91,7 +94,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			return err
 		}
 	}
-	return r.judge(ctx, all, u)
+	return errors.Join(append(r.failed, r.judge(ctx, all, u))...)
 }
 
 // series returns the full name of a series: the filters that chose its runs, name, and the kind.

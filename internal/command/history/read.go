@@ -25,13 +25,16 @@ type reader struct {
 	es     *client.Client // nil until it is needed
 	runs   []history.Run
 	seen   map[string]string // names by id
+	failed []error           // of runs that are not among them
 }
 
 func newReader(o *Options, u *ui.UI) *reader {
 	logs := o.Logs
 	logs.Config.Settings.By = []string{"direction"}
-	return &reader{Options: o, seen: map[string]string{},
-		source: command.Reader{Logs: &logs, Elasticsearch: &o.Elasticsearch, UI: u, WarnSyncs: true}}
+	r := &reader{Options: o, seen: map[string]string{}}
+	logs.Failed = &r.failed
+	r.source = command.Reader{Logs: &logs, Elasticsearch: &o.Elasticsearch, UI: u, WarnSyncs: true}
+	return r
 }
 
 // connect connects to Elasticsearch, where an argument is to be looked up.

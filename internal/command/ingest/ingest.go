@@ -2,6 +2,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/indices"
 	"fiolat/esmodel/space"
+	"fiolat/ingest"
 	"fiolat/internal/command"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
@@ -31,9 +33,14 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	cfg := o.Logs.Pipeline(u)
 	cfg.NeedStart = true
 	cfg.Allow = command.ConfirmQuanta(u, o.Yes || o.Logs.DryRun)
+	var failed []error
+	o.Logs.Failed = &failed
 	runs, err := o.Logs.DiscoverKinds(u)
+	if err == nil || ingest.IsNoLogs(err) {
+		o.Logs.FindFailed(u, command.Inputs(runs))
+	}
 	if err != nil {
-		return err
+		return cmp.Or(errors.Join(failed...), err)
 	}
 	if len(runs) > 1 && cfg.RunID != "" {
 		return errs.Usagef("--run-id names one run, but these are %d: %s", len(runs),
@@ -50,7 +57,6 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	if len(runs) > 1 {
 		defer u.Hold()()
 	}
-	var failed []error
 	for _, run := range runs {
 		if len(runs) > 1 {
 			u.Say("info", "run in %s:", errs.Printable(run.Inputs[0].Root))

@@ -31,9 +31,14 @@ type Options struct {
 // Run prints the rows of all runs that the paths name.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	shown := o.Logs.Config.Settings.Percentiles
+	var failed []error
+	o.Logs.Failed = &failed
 	rows, err := command.SummaryRows(ctx, o.Logs, &o.Elasticsearch, o.metrics(), u)
 	if err != nil {
 		return err
+	}
+	if len(rows) == 0 && len(failed) > 0 {
+		return errors.Join(failed...)
 	}
 	found := runsOf(rows)
 	rows = o.pick(rows)
@@ -48,7 +53,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	} else {
 		err = render.Columns(out, o.Format, o.Unit, columns(rows, shown, differ))
 	}
-	return errors.Join(err, out.Flush())
+	return errors.Join(append(failed, err, out.Flush())...)
 }
 
 // metrics returns the metrics of --where and --sort.
