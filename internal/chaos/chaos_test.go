@@ -260,6 +260,12 @@ var all = []chaos{
 		run:  pairs(10, oneKilled),
 	},
 	{name: "two ingests at once: server killed (`kill -9`)", only: true, run: pairs(4, serverKilled)},
+	{name: "`fiolat ingest` loses its claim, cut off or stopped", run: lost(20, ingestLoses)},
+	{name: "`fiolat merge` loses its claim, cut off or stopped", only: true, run: lost(20, mergeLoses)},
+	{name: "`fiolat rollup` loses its claim, cut off or stopped", only: true, run: lost(20, rollUpLoses)},
+	{name: "`fiolat load` loses its claim, cut off or stopped", only: true, run: lost(20, loadLoses)},
+	{name: "`fiolat delete` loses its claim, cut off or stopped", only: true, run: lost(20, deleteLoses)},
+	{name: "`fiolat live` loses its claim, cut off or stopped", only: true, run: lost(20, liveLoses)},
 	{name: "`fiolat load` ended by a signal at a random moment", only: true, run: loadSignals},
 	{name: "`fiolat merge` ended by a signal at a random moment", only: true, run: mergeSignals},
 	{name: "`fiolat merge --slice`, 1, 3 and 8 at the same time, one killed (`kill -9`)", run: mergeSlices},
@@ -594,7 +600,7 @@ var port = func() int {
 
 // TestChaos breaks everything in turn, on each server of FIOLAT_CHAOS_SERVERS. With
 // FIOLAT_CHAOS_PAGE, the file to write tables into, it takes its time; else, for CI, each
-// class comes once, with few documents.
+// class comes once, with few documents. FIOLAT_CHAOS_TIMES=real is for a fiolat with the times of a released one.
 func TestChaos(t *testing.T) {
 	page := os.Getenv("FIOLAT_CHAOS_PAGE")
 	seed, err := strconv.ParseUint(os.Getenv("FIOLAT_CHAOS_SEED"), 10, 64)
@@ -606,14 +612,18 @@ func TestChaos(t *testing.T) {
 		full: page != "",
 		rand: rand.New(rand.NewPCG(seed, 0)),
 		bin:  filepath.Join(t.TempDir(), "fiolat"),
+		tags: "chaos",
 		logs: root + "/testdata/fio/randrw",
 		calm: map[string]map[string]string{},
+	}
+	if os.Getenv("FIOLAT_CHAOS_TIMES") == "real" {
+		r.tags = ""
 	}
 	if out, err := exec.Command(
 		"go",
 		"build",
 		"-tags",
-		"chaos",
+		r.tags,
 		"-o",
 		r.bin,
 		root+"/cmd/fiolat",

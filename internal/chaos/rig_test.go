@@ -227,6 +227,7 @@ type rig struct {
 	full   bool // all of it, with full waits
 	rand   *rand.Rand
 	bin    string
+	tags   string // with which it was built
 	ca     string // file: the server's and the proxy's
 	logs   string
 	args   []string // of the ingest: what to make of the logs
