@@ -19,7 +19,8 @@ func TestOf(t *testing.T) {
 		{"json after the banners of 1,000 hosts", strings.Repeat("hostname=h, be=0, 64-bit, os=Linux, arch=x86-64, "+
 			"fio=fio-3.33, flags=1\n", 1000) + json, JSON, 1 << 20},
 		{"job file", "[global]\nrw=randread\n[a]\n", Job, 4 << 10},
-		{"job file after a long comment", strings.Repeat("# what this is for\n", 1000) + "[a]\nrw=read\n", Job, 1 << 20},
+		{"job file after a long comment", strings.Repeat("# what this is for\n", 1000) + "[a]\nrw=read\n", Job,
+			1 << 20},
 		{"log", "1000, 0, 4096, 1, 2\n", Log, 4 << 10},
 		{"numbers", strings.Repeat("1;2;3;4\n", 100_000), Other, 4 << 10},
 		{"prose", strings.Repeat("what was measured, and how\n", 100_000), Other, 4 << 10},
