@@ -166,6 +166,7 @@ type matcher struct {
 	unsure   map[*fiojson.Document]bool // some log's entry is not known
 	ends     map[*fiojson.Document]time.Duration
 	fit      map[*jobfile.File]bool
+	byHost   map[*fiojson.Document]map[string][]*fiojson.Entry
 }
 
 func (m *matcher) warn(format string, args ...any) {
@@ -270,8 +271,8 @@ func distinct(metas []*fiojson.Document) (out []*fiojson.Document) {
 	return out
 }
 
-func filtered(metas []*fiojson.Document, ok func(*fiojson.Document) bool) (out []*fiojson.Document) {
-	for _, d := range metas {
+func filtered[T any](all []T, ok func(T) bool) (out []T) {
+	for _, d := range all {
 		if ok(d) {
 			out = append(out, d)
 		}
@@ -380,30 +381,26 @@ func (m *matcher) sets() []*set {
 
 // entriesOf finds the entries of a set's host.
 func (m *matcher) entriesOf(s *set, all []*set) {
-	var hosts []string
-	for i := range s.meta.Entries {
-		if h := s.meta.Entries[i].Host; !slices.Contains(hosts, h) {
-			hosts = append(hosts, h)
-		}
+	of := m.hostsOf(s.meta)
+	if own := of[s.host]; len(own) > 0 {
+		s.entries = append(s.entries, own...)
+		return
 	}
-	var sets, known []string // hosts of this document's logs, and those with entries
-	for _, o := range all {
-		if o.meta == s.meta {
-			sets = append(sets, o.host)
-			if slices.ContainsFunc(hosts, func(h string) bool { return h != "" && sameHost(h, o.host) }) {
-				known = append(known, o.host)
+	hosts := slices.Sorted(maps.Keys(of))
+	fit := filtered(hosts, func(h string) bool { return h != "" && sameHost(h, s.host) })
+	var sets []string // hosts of this document's logs
+	if len(hosts) == 1 {
+		for _, o := range all {
+			if o.meta == s.meta {
+				sets = append(sets, o.host)
 			}
 		}
 	}
 	want := ""
-	switch fit := slices.DeleteFunc(slices.Clone(hosts), func(h string) bool {
-		return h != s.host && (h == "" || !sameHost(h, s.host))
-	}); {
-	case slices.Contains(fit, s.host):
-		want = s.host
+	switch {
 	case len(fit) == 1:
 		want = fit[0]
-	case len(hosts) == 1 && (hosts[0] == "" || len(known) == 0) && len(sets) == 1:
+	case len(hosts) == 1 && len(sets) == 1:
 		want = hosts[0] // one host in both: it has two names
 	case len(hosts) == 1 && hosts[0] == "":
 		m.warn("%s: cannot tell which host's JSON this is: %s; pass each host's with --fio-json",
@@ -418,11 +415,24 @@ func (m *matcher) entriesOf(s *set, all []*set) {
 			errs.Printable(s.meta.Path), s.host, shortened(printables(hosts)))
 		return
 	}
-	for i := range s.meta.Entries {
-		if e := &s.meta.Entries[i]; e.Host == want {
-			s.entries = append(s.entries, e)
-		}
+	s.entries = append(s.entries, of[want]...)
+}
+
+// hostsOf returns the entries of a document by host.
+func (m *matcher) hostsOf(meta *fiojson.Document) map[string][]*fiojson.Entry {
+	if m.byHost == nil {
+		m.byHost = map[*fiojson.Document]map[string][]*fiojson.Entry{}
 	}
+	of := m.byHost[meta]
+	if of == nil {
+		of = map[string][]*fiojson.Entry{}
+		for i := range meta.Entries {
+			e := &meta.Entries[i]
+			of[e.Host] = append(of[e.Host], e)
+		}
+		m.byHost[meta] = of
+	}
+	return of
 }
 
 func printables(names []string) (out []string) {
