@@ -42,6 +42,38 @@ type LogDirection struct {
 	Holes []Span
 	// Limits are those of the log's JSON entry.
 	Limits fiohist.Limits
+	// Pauses are known only where they were asked for.
+	Pauses *Pauses
+}
+
+// Pauses are the times in which a direction of a log completed nothing between two completions.
+type Pauses struct {
+	// Longest are the longest ones, in order of time.
+	Longest []Pause
+	// IOs is the number of completions that the log holds, the first at First, the last at Last, in ns from time zero.
+	IOs         float64
+	First, Last int64
+	// Late is the sum of the times in ns from the ends of windows to the completions after them, and Records their
+	// number: they sample the time from any moment to the next completion. Those of Longest are included.
+	Late, Records float64
+	// Latency is the mean latency in ns, outside pauses if there is much outside; 0 for single I/Os.
+	Latency float64
+	// Explained is for how many ns the job's options make it pause, if these are known.
+	Explained      int64
+	ExplainedKnown bool
+}
+
+// Pause is one of them, in ns from time zero.
+type Pause struct {
+	// From is the most likely begin. In the Certain ns before To nothing completed.
+	Span
+	Certain int64
+	// Late is its part of Pauses.Late.
+	Late int64
+	// Longest is the latency in ns of the longest I/O that completed at the end or shortly afterwards; 0 if unknown.
+	Longest int64
+	// Open is set if the job ended with the pause.
+	Open bool
 }
 
 // Compare defines the order in which logs are added up: by host, then by name.

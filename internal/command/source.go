@@ -43,7 +43,7 @@ type OneSource struct {
 func (o *OneSource) Sources(ctx context.Context, u *ui.UI) (sources []Source, done func(), err error) {
 	if o.Place == InLogs {
 		cfg := o.Logs.Pipeline(u)
-		cfg.NoID = o.NoID
+		cfg.NoID, cfg.Pauses = o.NoID, true
 		cfg.Allow = ConfirmQuanta(u, o.Yes || o.Logs.DryRun)
 		runs := o.Runs
 		if runs == nil {

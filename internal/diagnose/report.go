@@ -17,6 +17,7 @@ type Diagnosis struct {
 	// Findings are all results as text, the worst first. There is always at least one.
 	Findings   []Finding   `json:"findings"`
 	Stragglers []Straggler `json:"stragglers"`
+	Stalls     []Stall     `json:"stalls"`
 	Segments   []Segment   `json:"segments"`
 	Load       *Load       `json:"concurrency"`
 }
@@ -31,7 +32,7 @@ func (d *Diagnosis) Sentences() (out []string) {
 
 // Finding is a sentence and the numbers behind it.
 type Finding struct {
-	// About is straggler, incident, warm-up, steady, concurrency or nothing.
+	// About is straggler, stall, incident, warm-up, steady, concurrency or nothing.
 	About string `json:"about"`
 	// Factor is how much worse something is than it would be otherwise: the percentile, p99 or the I/Os per second.
 	Factor float64 `json:"factor,omitempty"`
@@ -48,17 +49,20 @@ const maxListed = 100
 type Stored struct {
 	Findings   []Finding   `json:"findings"`
 	Stragglers []Straggler `json:"stragglers"`
+	Stalls     []Stall     `json:"stalls"`
 	Segments   []Segment   `json:"segments"`
 	Load       *Load       `json:"concurrency"`
-	// Omitted is the number of entries left out of the three lists together.
+	// Omitted is the number of entries left out of the lists together.
 	Omitted int `json:"omitted,omitempty"`
 }
 
-// Stored returns the stored form of d: the worst findings and stragglers, and the earliest segments.
+// Stored returns the stored form of d: the worst findings and stragglers, and the earliest stalls and segments.
 func (d *Diagnosis) Stored() *Stored {
-	s := &Stored{Findings: d.Findings, Stragglers: d.Stragglers, Segments: d.Segments, Load: d.Load}
+	s := &Stored{Findings: d.Findings, Stragglers: d.Stragglers, Stalls: d.Stalls, Segments: d.Segments,
+		Load: d.Load}
 	s.Findings, s.Omitted = limited(s.Findings, s.Omitted)
 	s.Stragglers, s.Omitted = limited(s.Stragglers, s.Omitted)
+	s.Stalls, s.Omitted = limited(s.Stalls, s.Omitted)
 	s.Segments, s.Omitted = limited(s.Segments, s.Omitted)
 	return s
 }
@@ -72,10 +76,14 @@ func limited[T any](list []T, omitted int) ([]T, int) {
 // Diagnose combines the results. secondPass has completed the stragglers if there was one.
 func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 	d := &Diagnosis{Run: w.run.ID, Kind: w.run.Kind.String(), IntervalMS: float64(w.run.Interval) / 1e6,
-		Quanta: w.quanta, Stragglers: append([]Straggler{}, stragglers...), Load: w.Load()}
+		Quanta: w.quanta, Stragglers: append([]Straggler{}, stragglers...),
+		Stalls: append([]Stall{}, w.Stalls()...), Load: w.Load()}
 	d.Segments = append([]Segment{}, w.timeline.Segments(w.running)...)
 	for i := range d.Stragglers {
 		d.Findings = append(d.Findings, d.Stragglers[i].finding())
+	}
+	for i := range d.Stalls {
+		d.Findings = append(d.Findings, d.Stalls[i].finding())
 	}
 	var context []Finding
 	for i := range d.Segments {

@@ -334,7 +334,7 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 	l.began = start
 	for i := range l.dirs {
 		w := &l.dirs[i].win
-		w.g = l.g
+		w.g, w.watch = l.g, l.cfg.Pauses
 		if l.Absolute {
 			w.begin = farPast
 		}

@@ -192,7 +192,8 @@ type Config struct {
 	Progress func(bytes int64)
 	block    int // bytes read at a time from a pipe; from a file no less than minBlock
 	Files    *source.Files
-	KeptHead int // buckets of a log's head that may be kept in memory, if that is cheap
+	KeptHead int  // buckets of a log's head that may be kept in memory, if that is cheap
+	Pauses   bool // find LogDirection.Pauses
 }
 
 // State is a log that is being read. One worker at a time owns it.
@@ -382,6 +383,7 @@ func (l *State) feed(r *fiolog.Record) error {
 			w.soonest = max(w.soonest, r.Time*msec-headRecords*l.length())
 		}
 	}
+	before := d.last * msec
 	d.last = r.Time
 	d.records++
 	stamp, c, single := r.Time*msec, &d.record.counts, !l.Source.Name.Hist
@@ -438,6 +440,9 @@ func (l *State) feed(r *fiolog.Record) error {
 	case single: // an I/O counts at its stamp, in the millisecond that begins there
 		err := l.emit(r.Dir, r.Line, func(e func(portion)) { e(portion{start: stamp, end: stamp + 1, counts: c}) })
 		l.Reached = max(l.Reached, stamp+msec+l.shift)
+		if l.cfg.Pauses && d.records > 1 && len(r.Index) > 0 {
+			d.win.pauses.addOne(r.Index[0], stamp, before)
+		}
 		return err
 	case l.cfg.Settings.RecordTime == "start":
 		if err := l.emit(r.Dir, r.Line, func(e func(portion)) { d.starts.place(stamp, c, e) }); err != nil {
@@ -644,6 +649,13 @@ func (l *State) PublishRound() {
 
 // Keep stores the end and the directions of the log once it has been read.
 func (l *State) Keep() {
+	if l.cfg.Pauses {
+		for d := range l.dirs {
+			if l.dirs[d].seen {
+				l.DirInfo[d].Pauses = l.pauses(fiolog.Direction(d))
+			}
+		}
+	}
 	l.End, l.Dirs = l.Reached, l.DirInfo
 }
 

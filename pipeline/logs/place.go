@@ -83,6 +83,9 @@ type windows struct {
 	line          int64           // of the first record
 	firstHasOneIO bool            // it holds a single I/O
 
+	watch  bool // look for pauses
+	pauses pauses
+
 	rest, last fiohist.Sparse // scratch
 }
 
@@ -260,6 +263,13 @@ func (w *windows) put(r *stamped, emit func(portion)) {
 	}
 	prev := w.prev
 	w.least = max(w.least, w.openBefore(r, w.n, prev))
+	if w.watch {
+		until := boundary
+		if !w.exact && boundary > prev {
+			until = max(boundary, prev+w.h)
+		}
+		w.pauses.add(w.g, r, w.h, min(until, t), prev)
+	}
 	w.n++
 	w.prev = t
 	if len(c.Count) == 0 {

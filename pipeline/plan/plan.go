@@ -56,6 +56,8 @@ type Config struct {
 	WholeRun bool
 	// LeavesOnly leaves out all rows but those of the whole run.
 	LeavesOnly bool
+	// Pauses asks for LogDirection.Pauses.
+	Pauses bool
 	// NeedStart makes it an error if the run's wall-clock start is not known.
 	NeedStart bool
 	// Workers is the number of logs read at a time; default: one per processor.
@@ -159,7 +161,8 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 		p.warn("%s", w)
 	}
 	reading := &logs.Config{Settings: cfg.Settings, Stdin: cfg.Stdin, MaxLine: cfg.MaxLine, NoHash: cfg.NoID,
-		Progress: cfg.Progress, Files: &source.Files{Max: cfg.OpenFiles}, KeptHead: cfg.keptHead}
+		Progress: cfg.Progress, Files: &source.Files{Max: cfg.OpenFiles}, KeptHead: cfg.keptHead,
+		Pauses: cfg.Pauses}
 	reading.Divide(len(found), cfg.Workers)
 	for _, l := range found {
 		info, err := os.Stat(l.Source.Path)

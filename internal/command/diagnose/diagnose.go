@@ -70,7 +70,7 @@ func (o *Options) logs(ctx context.Context, u *ui.UI, full *diagnose.Full) error
 		return errs.Usagef("a diagnosis may read the logs twice, and %s can be read only once: save it to a file",
 			errs.Printable(path))
 	}
-	cfg.LeavesOnly = true
+	cfg.LeavesOnly, cfg.Pauses = true, true
 	cfg.Progress = u.Progress(command.Size(runs), "reading")
 	p, err := plan.Prepare(ctx, runs[0], cfg)
 	if err != nil {

@@ -31,6 +31,7 @@ type Options struct {
 // Run writes the documents of all runs that it finds to Elasticsearch, or into files.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	cfg := o.Logs.Pipeline(u)
+	cfg.Pauses = cfg.Part == ""
 	cfg.NeedStart = true
 	cfg.Allow = command.ConfirmQuanta(u, o.Yes || o.Logs.DryRun)
 	var failed []error

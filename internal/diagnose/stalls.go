@@ -1,0 +1,259 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"fiolat/pipeline"
+)
+
+const (
+	// leastStall is the shortest stall in ns.
+	leastStall = int64(5e8)
+	// stallAlpha is the probability that a log without stalls has one.
+	stallAlpha = 1e-6
+	// unlike is how many times as long as the longest usual pause and as the mean latency a stall is, at least.
+	unlike = 3
+	// inFlight is the share of a stall that an I/O must have been in flight. Where the job's options are not known, a
+	// time without any may be its thinktime.
+	inFlight = 0.9
+	// sameEdge is by how much in ns, and by which share of its length, a stall may begin or end apart from another.
+	sameEdge, sameShare = int64(2e8), 0.05
+)
+
+// Stall is a time in which hosts, jobs or logs completed nothing although they ran.
+type Stall struct {
+	Dimension string   `json:"dimension"` // host, job or log
+	Values    []string `json:"values"`
+	SinceMS   int64    `json:"since_ms"`
+	UntilMS   int64    `json:"until_ms"`
+	// Longest is the latency in ns of the longest I/O that it delayed; null if there was none.
+	Longest *float64 `json:"longest"`
+	// Ended is false if it went on until the jobs ended.
+	Ended bool `json:"ended"`
+
+	factor float64
+	all    bool // nothing else ran
+}
+
+// logStall is a stall of one log.
+type logStall struct {
+	pipeline.Pause
+	log    *pipeline.Log
+	factor float64 // its length relative to the usual latency
+}
+
+// stalls returns the pauses of a direction that are too long for it. They are compared from the shortest one on: the
+// first that is too long for those before it, and all longer ones, are stalls.
+func stalls(p *pipeline.Pauses) (out []pipeline.Pause) {
+	sorted := slices.Clone(p.Longest)
+	slices.SortFunc(sorted, func(a, b pipeline.Pause) int { return cmp.Compare(a.Certain, b.Certain) })
+	late, records := p.Late, p.Records
+	active := float64(p.Last - p.First)
+	for i := range sorted {
+		if !sorted[i].Open {
+			late, records = late-float64(sorted[i].Late), records-1
+			active -= float64(sorted[i].To - sorted[i].From)
+		}
+	}
+	longest := int64(0)
+	for i := range sorted {
+		one := &sorted[i]
+		mean := math.Max(1e6, math.Max(active/math.Max(p.IOs, 1), late/math.Max(records, 1)))
+		random := mean * math.Log(math.Max(p.IOs, 1)/stallAlpha)
+		least := p.Explained + max(int64(random), unlike*int64(p.Latency), unlike*longest)
+		if one.Certain >= leastStall && one.Certain > least {
+			return slices.DeleteFunc(sorted[i:], func(o pipeline.Pause) bool {
+				return !p.ExplainedKnown && !delayed(&o)
+			})
+		}
+		if longest = one.Certain; !one.Open {
+			late, records = late+float64(one.Late), records+1
+			active += float64(one.To - one.From)
+		}
+	}
+	return nil
+}
+
+// ofLog returns the stalls of a log: no direction completes anything meanwhile.
+func (w *Watch) ofLog(l *pipeline.Log) (out []logStall) {
+	for d := range l.Dirs {
+		p := l.Dirs[d].Pauses
+		if p == nil || !w.run.Pick.Holds(l.Host, l.Job, w.run.Directions()[d]) {
+			continue
+		}
+	next:
+		for _, one := range stalls(p) {
+			s := logStall{log: l, Pause: one, factor: float64(one.To-one.From) / math.Max(p.Latency, 1e6)}
+			for other := range l.Dirs {
+				if other == d {
+					continue
+				}
+				if !s.narrow(l.Dirs[other].Pauses) {
+					continue next
+				}
+			}
+			for _, hole := range l.Dirs[d].Holes {
+				if hole.From < s.To && hole.To > s.From {
+					continue next
+				}
+			}
+			if w.run.Pick.Timed() {
+				s.From, s.To = w.run.Window.Clip(s.From, s.To)
+			}
+			if s.To-s.From < leastStall {
+				continue
+			}
+			if i := slices.IndexFunc(out, func(o logStall) bool { return o.From < s.To && o.To > s.From }); i >= 0 {
+				out[i].Longest = max(out[i].Longest, s.Longest)
+				continue
+			}
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// delayed reports whether an I/O was in flight during the pause.
+func delayed(p *pipeline.Pause) bool { return float64(p.Longest) >= inFlight*float64(p.Certain) }
+
+// narrow reports whether another direction of the log may have completed nothing either, and narrows s to that time.
+// The begin is that of a direction with a delayed I/O, which tells it better.
+func (s *logStall) narrow(p *pipeline.Pauses) bool {
+	if p == nil || p.First > s.To || p.Last < s.From {
+		return true
+	}
+	for i := range p.Longest {
+		o := &p.Longest[i]
+		if to := min(o.To, s.To); 2*(to-max(o.From, s.From)) >= s.To-s.From {
+			switch mine, other := delayed(&s.Pause), delayed(o); {
+			case mine == other:
+				s.From = max(s.From, o.From)
+			case other:
+				s.From = o.From
+			}
+			s.To, s.Longest = to, max(s.Longest, o.Longest)
+			return true
+		}
+	}
+	const few = 5
+	return p.IOs*float64(s.To-s.From) < few*float64(p.Last-p.First)
+}
+
+// Stalls returns the stalls of the run, the earliest first. Those of several logs at about the same time are one.
+func (w *Watch) Stalls() (out []Stall) {
+	var all []logStall
+	for _, l := range w.run.Logs {
+		all = append(all, w.ofLog(l)...)
+	}
+	slices.SortStableFunc(all, func(a, b logStall) int { return cmp.Compare(a.From, b.From) })
+	for len(all) > 0 {
+		first := all[0]
+		var same, rest []logStall
+		for _, s := range all {
+			tolerance := sameEdge + int64(sameShare*float64(first.To-first.From))
+			if s.Open == first.Open && s.From-first.From <= tolerance &&
+				max(s.To-first.To, first.To-s.To) <= tolerance {
+				same = append(same, s)
+			} else {
+				rest = append(rest, s)
+			}
+		}
+		out, all = append(out, w.together(same)), rest
+	}
+	return out
+}
+
+// together makes one Stall of those of several logs at about the same time.
+func (w *Watch) together(same []logStall) Stall {
+	var from, to []float64
+	s := Stall{Ended: !same[0].Open}
+	longest := int64(0)
+	stalled := map[*pipeline.Log]bool{}
+	for _, one := range same {
+		from, to = append(from, float64(one.From)), append(to, float64(one.To))
+		longest, s.factor = max(longest, one.Longest), max(s.factor, one.factor)
+		stalled[one.log] = true
+	}
+	since, until := median(from), median(to)
+	s.SinceMS, s.UntilMS = int64(math.Round(since/1e6)), int64(math.Round(until/1e6))
+	if float64(longest) >= inFlight*(until-since) {
+		ns := float64(longest)
+		s.Longest = &ns
+	}
+	var running []*pipeline.Log
+	for _, l := range w.run.Logs {
+		if !l.Empty && w.picked(l) && float64(l.Start) < until && float64(l.End) > since {
+			running = append(running, l)
+		}
+	}
+	s.all = len(stalled) == len(running)
+	for d, dimension := range dimensions {
+		var values []string
+		whole, known := true, map[string]bool{}
+		for _, l := range running {
+			v := [3]string{l.Host, l.Job, l.LogName}[d]
+			known[v] = true
+			if stalled[l] {
+				values = append(values, v)
+			}
+		}
+		for _, l := range running {
+			v := [3]string{l.Host, l.Job, l.LogName}[d]
+			whole = whole && (stalled[l] || !slices.Contains(values, v))
+		}
+		slices.Sort(values)
+		values = slices.Compact(values)
+		if whole && !slices.Contains(values, "") && (len(known) > 1 || s.all && d < 2) || d == len(dimensions)-1 {
+			s.Dimension, s.Values = dimension, values
+			return s
+		}
+	}
+	return s
+}
+
+// picked reports whether any I/Os of the log are looked at.
+func (w *Watch) picked(l *pipeline.Log) bool {
+	return slices.ContainsFunc(w.run.Directions(), func(d string) bool { return w.run.Pick.Holds(l.Host, l.Job, d) })
+}
+
+// names returns the names of some hosts, jobs or logs as the subject of a sentence.
+func names(dimension string, values []string, all bool) string {
+	const most = 8
+	if len(values) == 1 {
+		return dimension + " " + values[0]
+	}
+	if all && len(values) > 2 {
+		return fmt.Sprintf("all %d %ss", len(values), dimension)
+	}
+	last := values[len(values)-1]
+	if len(values) > most {
+		values, last = values[:most+1], fmt.Sprintf("%d others", len(values)-most)
+	}
+	return fmt.Sprintf("%ss %s and %s", dimension, strings.Join(values[:len(values)-1], ", "), last)
+}
+
+func (s *Stall) finding() Finding {
+	text := fmt.Sprintf("%s completed nothing from %s to %s", names(s.Dimension, s.Values, s.all), tenths(s.SinceMS),
+		tenths(s.UntilMS))
+	if !s.Ended {
+		text += ", when the job ended"
+	}
+	if s.Longest != nil {
+		text += "; longest I/O " + latency(*s.Longest)
+	}
+	return Finding{About: "stall", Factor: s.factor, Confidence: confidence(stallAlpha), Text: text + "."}
+}
+
+// tenths formats a time in ms from the run's start to a tenth of a second.
+func tenths(ms int64) string {
+	ms = (ms + 50) / 100 * 100
+	text := Clock(ms)
+	if i := strings.IndexByte(text, '.'); i >= 0 {
+		return text[:i+2]
+	}
+	return text + ".0"
+}

@@ -1,0 +1,227 @@
+package logs
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+const (
+	// keptPauses is how many pauses of a direction are kept, the longest.
+	keptPauses = 24
+	// sameMoment is the time after the end of a pause in which its other I/Os complete.
+	sameMoment = 5 * msec
+)
+
+// pauses finds when a direction of a log completed nothing. It takes the records as windows places them.
+type pauses struct {
+	ios, ns rate    // completions and their latencies in ns, per ns of whole windows
+	late    float64 // the sum in ns of the times from a window's end to the next completion
+	records float64 // their number
+	total   float64 // the sum of all latencies in ns
+	busiest float64 // the most I/Os in flight, over a window
+	kept    []pause
+	least   int // the index of the shortest of them, if they are as many as are kept
+	last    int // one more than the index of the pause whose delayed I/Os may still complete
+}
+
+// rate is the distribution of a rate over windows.
+type rate struct{ n, sum, squares float64 }
+
+func (r *rate) add(v float64) { r.n, r.sum, r.squares = r.n+1, r.sum+v, r.squares+v*v }
+
+// mean returns the mean and the coefficient of variation.
+func (r *rate) mean() (mean, variation float64) {
+	if r.sum == 0 {
+		return 0, math.Inf(1)
+	}
+	mean = r.sum / r.n
+	return mean, math.Sqrt(max(r.squares/r.n-mean*mean, 0)) / mean
+}
+
+// pause is a time without a completion, on the log's clock in ns: it began in [prev, after], and ended at end.
+type pause struct {
+	prev, after, end  int64
+	ios, ns           float64 // what completed in [prev, after], and its latencies
+	top               int     // the bucket of the I/O that ended it
+	shortest, longest int     // the buckets of the shortest and of the longest I/O that it delayed
+	length            int64   // as far as was known when it ended
+}
+
+// add takes a record as windows places it: boundary is the end of its window, prev the stamp before it.
+func (p *pauses) add(g fiohist.Geometry, r *stamped, h, boundary, prev int64) {
+	c, last := &r.counts, len(r.counts.Index)-1
+	if last < 0 {
+		return
+	}
+	one := pause{prev: prev, after: prev, end: r.time, top: int(c.Index[last])}
+	one.shortest, one.longest = one.top, one.top
+	catching, after := boundary <= prev, false
+	if p.last > 0 {
+		k := &p.kept[p.last-1]
+		after = k.length >= h/2
+		k.longest = max(k.longest, one.longest)
+		for _, b := range c.Index {
+			if g.Upper(int(b)) > k.length-k.length/8 {
+				k.shortest = min(k.shortest, int(b))
+				break
+			}
+		}
+		if !catching {
+			p.last = 0
+		}
+	}
+	ns := 0.0
+	for i, b := range c.Index {
+		ns += c.Count[i] * g.Middle(int(b))
+	}
+	p.total += ns
+	if r.skipped > 0 || catching && r.time-prev <= sameMoment {
+		return
+	}
+	if r.many() && !catching {
+		one.after, one.ios, one.ns = boundary, r.ios-1, ns-g.Middle(one.top)
+	}
+	p.late += float64(r.time - one.after)
+	p.records++
+	began, _ := p.began(g, &one, math.MaxInt64)
+	one.length = r.time - began
+	open := float64(one.after - prev)
+	if open >= float64(h)/2 && r.time-boundary < h/2 && !after && (p.ios.n == 0 || one.length < h/2) {
+		p.ios.add(one.ios / open)
+		p.ns.add(one.ns / open)
+		p.busiest = max(p.busiest, one.ns/open)
+	}
+	p.keep(one)
+}
+
+// keep keeps a pause if it is one of the longest.
+func (p *pauses) keep(one pause) {
+	switch {
+	case len(p.kept) < keptPauses:
+		p.kept = append(p.kept, one)
+		p.last = len(p.kept)
+	case one.length > p.kept[p.least].length:
+		p.kept[p.least], p.last = one, p.least+1
+	default:
+		return
+	}
+	for i := range p.kept {
+		if p.kept[i].length < p.kept[p.least].length {
+			p.least = i
+		}
+	}
+}
+
+// addOne takes a single I/O that completed at stamp; prev is the stamp before it.
+func (p *pauses) addOne(bucket uint16, stamp, prev int64) {
+	p.late += float64(stamp - prev)
+	p.records++
+	p.keep(pause{prev: prev, after: prev, end: stamp, top: int(bucket), shortest: int(bucket),
+		longest: int(bucket), length: stamp - prev})
+	p.last = 0
+}
+
+// began returns when a pause most likely began, and when at the latest. What completed in its window before it tells
+// both. The latency of the I/Os that were in flight meanwhile, if there were any, makes the first more exact. longest
+// is the latency in ns that no I/O exceeds.
+func (p *pauses) began(g fiohist.Geometry, one *pause, longest int64) (began, latest int64) {
+	open := float64(one.after - one.prev)
+	if open == 0 {
+		return one.prev, one.prev
+	}
+	// Where a queue is always full, the sum of the latencies grows evenly; where the load is set, the number of I/Os.
+	ran, spread := open/2, 1.0
+	ios, variation := p.ios.mean()
+	ns, variation2 := p.ns.mean()
+	switch {
+	case p.ios.n == 0:
+	case variation2 < variation:
+		ran, spread = one.ns/ns, variation2
+	default:
+		ran, spread = one.ios/ios, variation
+	}
+	// No more can be in flight than the queue holds: for so long at least I/Os completed.
+	ran = min(max(ran, one.ns/max(p.busiest, 1)), open)
+	off := spread*math.Sqrt(open*ran) + float64(msec)
+	age := 0.0 // how long other I/Os were in flight when it began, so that their latencies are longer than the pause
+	if ns > 1.2 {
+		age = ns / ios / 2
+		off += age
+	}
+	latest = one.prev + int64(min(ran+4*off, open))
+	end := float64(one.end - one.prev)
+	least := float64(g.Lower(one.shortest))
+	most := min(float64(g.Upper(one.shortest)), math.Max(float64(longest), least))
+	if one.shortest == g.Last() {
+		most = float64(longest)
+	}
+	low, high := max(end-most, 0), min(end-least+age, open)
+	if low <= high && ran+3*off >= low && ran-3*off <= high {
+		width := (high-low)/math.Sqrt(12) + float64(msec)
+		ran += ((low+high)/2 - ran) * off * off / (off*off + width*width)
+		ran = min(max(ran, low), high)
+	}
+	return one.prev + int64(ran), latest
+}
+
+// pauses returns those of a direction on the run's clock, in order of time.
+func (l *State) pauses(dir fiolog.Direction) *pipeline.Pauses {
+	d := &l.dirs[dir]
+	p := &d.win.pauses
+	out := &pipeline.Pauses{IOs: d.ios, First: d.win.b + l.shift, Last: d.last*msec + l.shift, Late: p.late,
+		Records: p.records, Explained: l.job.Think(), Latency: p.total / max(d.ios, 1)}
+	if ios, _ := p.ios.mean(); ios > 0 {
+		ns, _ := p.ns.mean()
+		out.Latency = ns / ios
+	}
+	_, flow := l.job.Set("flow")
+	out.ExplainedKnown = l.job.Sure && (l.Entry != nil || l.Section != nil) && !flow
+	if rate := l.job.RateIOPS(dir); rate > 0 {
+		out.Explained += int64(1e9 / rate)
+	}
+	longest := int64(math.MaxInt64)
+	if limits := l.DirInfo[dir].Limits; limits.Known {
+		longest = limits.Max
+	}
+	for i := range p.kept {
+		k := &p.kept[i]
+		began, latest := p.began(l.g, k, longest)
+		one := pipeline.Pause{Span: pipeline.Span{From: began, To: k.end}}
+		one.Certain, one.Late = min(k.end-latest, k.end-one.From), k.end-k.after
+		if one.Longest = int64(l.g.Middle(k.longest)); k.longest == l.g.Last() || one.Longest > longest ||
+			l.g.Index(longest) == k.longest {
+			one.Longest = min(longest, max(one.To-one.From, l.g.Lower(k.longest)))
+		}
+		one.From, one.To = one.From+l.shift, one.To+l.shift
+		out.Longest = append(out.Longest, one)
+	}
+	if one, ok := l.unended(dir); ok {
+		out.Longest = append(out.Longest, one)
+	}
+	slices.SortFunc(out.Longest, func(a, b pipeline.Pause) int { return cmp.Compare(a.From, b.From) })
+	return out
+}
+
+// unended returns the pause from a direction's last completion to the end of its job, where fio's JSON tells that.
+func (l *State) unended(dir fiolog.Direction) (one pipeline.Pause, ok bool) {
+	d := &l.dirs[dir]
+	if d.tail == nil || !d.win.exact || l.rejected || d.tail.failed() {
+		return one, false
+	}
+	if _, paused := l.job.Set("end_fsync", "fsync_on_close", "read_iolog", "flow", "verify"); paused {
+		return one, false
+	}
+	passed, last := d.win.passed(d.win.n), l.now
+	one.From, one.To, one.Open = max(passed, last)+l.shift, l.Reached, true
+	one.Certain = one.To - one.From
+	if ios, _ := d.win.pauses.ios.mean(); ios > 0 && len(d.tail.members) == 1 {
+		ran := int64(min(d.tail.counts.Sum()/ios, float64(d.win.h)))
+		one.From = min(one.From, max(d.last*msec+ran, last)+l.shift)
+	}
+	return one, one.Certain > 0
+}
