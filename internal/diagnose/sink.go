@@ -186,7 +186,7 @@ func (w *Watch) time() (ran, limit float64, known bool) {
 	var spans []span
 	known = true
 	for _, l := range w.run.Logs {
-		if l.Empty || l.End <= l.Start {
+		if l.Empty || l.End <= l.Start || !w.picked(l) {
 			continue
 		}
 		spans = append(spans, span{l.Start, l.End})

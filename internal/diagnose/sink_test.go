@@ -37,8 +37,10 @@ func pass(t *testing.T, paths []string, workers int, keep func(*ingest.Log) bool
 		}
 		runs[0].Logs = some
 	}
+	settings := pipeline.Defaults()
+	settings.Grid, settings.By, settings.Percentiles, settings.Restore = "epoch", by, Percentiles, false
 	plan, err := plan.Prepare(context.Background(), runs[0], plan.Config{Workers: workers,
-		Settings: pipeline.Settings{Grid: "epoch", By: by, Percentiles: Percentiles, Coarseness: -1, Repair: "auto"}})
+		Settings: settings})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,5 +230,15 @@ func TestLoad(t *testing.T) {
 	l := w.Load()
 	if l == nil || l.Limit == nil || *l.Limit != 16 || math.Abs(l.Mean-16) > 1.6 {
 		t.Errorf("got %+v, want 16 of 16", l)
+	}
+}
+
+// TestLoadOfPick: only the jobs that are looked at have I/Os in flight.
+func TestLoadOfPick(t *testing.T) {
+	const folder = "../../testdata/fio/cluster"
+	all := diagnosePath(t, folder)
+	one := diagnosePath(t, folder, all.run.Logs[0].Host)
+	if a, b := all.Load(), one.Load(); *b.Limit >= *a.Limit {
+		t.Errorf("%v of %v for one host, %v of %v for all", b.Mean, *b.Limit, a.Mean, *a.Limit)
 	}
 }

@@ -125,8 +125,8 @@ func diagnoseJobs(t *testing.T, jobs []job) []Stall {
 	return diagnosePath(t, dir).Stalls()
 }
 
-// diagnosePath returns what is known of the run in a folder.
-func diagnosePath(t *testing.T, dir string) *Watch {
+// diagnosePath returns what is known of the run in a folder, of all hosts or of some.
+func diagnosePath(t *testing.T, dir string, hosts ...string) *Watch {
 	t.Helper()
 	runs, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{Kind: fiolog.Clat})
 	if err != nil || len(runs) != 1 {
@@ -135,7 +135,7 @@ func diagnosePath(t *testing.T, dir string) *Watch {
 	settings := pipeline.Defaults()
 	settings.By, settings.Percentiles = By, Percentiles
 	p, err := plan.Prepare(t.Context(), runs[0], plan.Config{Workers: 2, Pauses: true, LeavesOnly: true,
-		Settings: settings})
+		Settings: settings, Pick: pipeline.Pick{Hosts: hosts}})
 	if err != nil {
 		t.Fatal(err)
 	}
