@@ -161,6 +161,56 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
+// A second signal kills live and the command that it started, also one that ignores signals.
+func TestSecondSignalOfLive(t *testing.T) {
+	t.Parallel()
+	for name, trap := range map[string]string{"by itself": "", "in the background": "trap '' INT; "} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			fake, ready := filepath.Join(dir, "fio"), filepath.Join(dir, "pid")
+			script := "#!/bin/sh\ntrap '' INT TERM\necho $$ >pid.tmp\n/bin/mv pid.tmp pid\nwhile :; do /bin/sleep 1; done\n"
+			if err := os.WriteFile(fake, []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			cmd, _, stderr := program(t, nil)
+			cmd.Args = []string{"sh", "-c", trap + `exec "$0" live --output out -- ./fio --name=a`, cmd.Path}
+			cmd.Path, cmd.Dir = "/bin/sh", dir
+			cmd.WaitDelay = time.Second // for its output, if what it started lives on
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var pid int
+			for pid == 0 {
+				text, _ := os.ReadFile(ready)
+				pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+				time.Sleep(time.Millisecond)
+			}
+			defer syscall.Kill(-pid, syscall.SIGKILL) //nolint:errcheck // it should be gone
+			ended := make(chan struct{})
+			go func() {
+				cmd.Wait()
+				close(ended)
+			}()
+			for again := true; again; { // two that come at once may be one
+				cmd.Process.Signal(syscall.SIGINT)
+				select {
+				case <-ended:
+					again = false
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+			if code := cmd.ProcessState.ExitCode(); code != -1 {
+				t.Fatalf("%v, want the end by a signal\n%s", cmd.ProcessState, stderr)
+			}
+			for alive := true; alive; time.Sleep(time.Millisecond) { // what was killed may take a moment
+				stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+				alive = len(stat) > 0 && !strings.Contains(string(stat), ") Z ")
+			}
+		})
+	}
+}
+
 // reading is a program that reads a log from a pipe, which holds the log's begin only; trap is a shell's, before it.
 func reading(t *testing.T, trap string) (cmd *exec.Cmd, stdin *os.File, stderr *bytes.Buffer) {
 	t.Helper()

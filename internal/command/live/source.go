@@ -149,7 +149,7 @@ func (e *FioError) Error() string { return fmt.Sprintf("fio ended with exit code
 // startAt is the fraction of a second at which fio is started.
 const startAt = 900 * time.Millisecond
 
-// startFio starts fio and passes signals on to it. What fio prints besides its documents
+// startFio starts fio and passes the first signal on to it; the second kills both. What fio prints besides its documents
 // goes to standard error.
 func startFio(u *ui.UI, args []string) (*liveSource, error) {
 	cmd := exec.Command(args[0], args[1:]...)
@@ -175,8 +175,11 @@ func startFio(u *ui.UI, args []string) (*liveSource, error) {
 	var signalled atomic.Bool
 	go func() {
 		for sig := range signals {
-			signalled.Store(true)
-			_ = cmd.Process.Signal(sig) // fio may have ended
+			if signalled.Swap(true) {
+				_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // fio may have ended
+				endBy(sig, syscall.SIGTERM)
+			}
+			_ = cmd.Process.Signal(sig)
 		}
 	}()
 	said := make(chan struct{})
@@ -208,6 +211,14 @@ func startFio(u *ui.UI, args []string) (*liveSource, error) {
 			return &FioError{Code: 128 + int(exit.Sys().(syscall.WaitStatus).Signal())}
 		},
 	}, nil
+}
+
+// endBy ends this process by the first of some signals that it does not ignore.
+func endBy(signals ...os.Signal) {
+	for _, sig := range signals {
+		signal.Reset(sig)
+		_ = syscall.Kill(syscall.Getpid(), sig.(syscall.Signal)) // it may be ignored
+	}
 }
 
 // maxLine is how many bytes of a line that fio prints are kept.
