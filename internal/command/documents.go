@@ -81,7 +81,7 @@ func (o *Elasticsearch) unfinished(u *ui.UI, r delivery.Report) {
 		}
 	}
 	if len(files) > 0 {
-		u.Say("error", "to finish: %s", errs.Printable(o.Line("load", files...)))
+		u.Say("error", "to finish: %s", o.Line("load", files...))
 	}
 }
 
@@ -90,10 +90,26 @@ func (o *Elasticsearch) Line(command string, more ...string) string {
 	words := slices.Concat([]string{"fiolat", command}, o.Flags(), more)
 	for i, w := range words {
 		if !plainWord().MatchString(w) {
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+			words[i] = quoted(w)
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// quoted returns a word for a shell, without characters that cannot be printed: printf's escapes stand for them.
+func quoted(word string) string {
+	if errs.Printable(word) == word {
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	var b strings.Builder
+	for _, c := range []byte(word) {
+		if c != '%' && c != '-' && plainWord().Match([]byte{c}) {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, `\%03o`, c)
+		}
+	}
+	return `"$(printf '` + b.String() + `')"`
 }
 
 var plainWord = lazyregexp.New(`^[A-Za-z0-9_./:=@%+,-]+$`)
