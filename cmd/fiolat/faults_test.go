@@ -169,7 +169,8 @@ func TestSecondSignalOfLive(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			fake, ready := filepath.Join(dir, "fio"), filepath.Join(dir, "pid")
-			script := "#!/bin/sh\ntrap '' INT TERM\necho $$ >pid.tmp\n/bin/mv pid.tmp pid\nwhile :; do /bin/sleep 1; done\n"
+			script := "#!/bin/sh\ntrap '' INT TERM\necho $$ >pid.tmp\n/bin/mv pid.tmp pid\n" +
+				"while :; do /bin/sleep 1; done\n"
 			if err := os.WriteFile(fake, []byte(script), 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +187,7 @@ func TestSecondSignalOfLive(t *testing.T) {
 				pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
 				time.Sleep(time.Millisecond)
 			}
-			defer syscall.Kill(-pid, syscall.SIGKILL) //nolint:errcheck // it should be gone
+			defer syscall.Kill(-pid, syscall.SIGKILL) // it should be gone
 			ended := make(chan struct{})
 			go func() {
 				cmd.Wait()

@@ -149,8 +149,8 @@ func (e *FioError) Error() string { return fmt.Sprintf("fio ended with exit code
 // startAt is the fraction of a second at which fio is started.
 const startAt = 900 * time.Millisecond
 
-// startFio starts fio and passes the first signal on to it; the second kills both. What fio prints besides its documents
-// goes to standard error.
+// startFio starts fio and passes the first signal on to it; the second kills both. What fio prints besides its
+// documents goes to standard error.
 func startFio(u *ui.UI, args []string) (*liveSource, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	// A process group of its own: signals of the terminal would reach fio twice.
