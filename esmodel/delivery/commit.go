@@ -24,6 +24,11 @@ func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run, counted func
 			return err
 		}
 	}
+	if !w.cfg.NoTemplates { // an index may have been deleted and created anew since its first document
+		if _, _, err := indices.CheckMappings(ctx, w.c, w.cfg.Prefix, false); err != nil {
+			return err
+		}
+	}
 	g := indices.GenerationOf(run)
 	hold := w.claimOf(esmodel.RunDocID(g.Run, g.Part, g.Kind)).HoldAbove
 	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, g, w.made(run, r), r.names(), counted, hold)

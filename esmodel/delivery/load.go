@@ -99,6 +99,7 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 		w:           w,
 		prefix:      o.Prefix,
 		takeOver:    o.TakeOver,
+		read:        map[string]fs.FileInfo{},
 		runs:        map[string]runLine{},
 		generations: map[esmodel.RunKey]map[string]kindCounts{},
 	}
@@ -155,7 +156,15 @@ func (l *loader) remove() error {
 		if !strings.HasPrefix(base, l.prefix+"-spool.") && !strings.HasPrefix(base, l.prefix+"-refused.") {
 			continue
 		}
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// Another load may have removed it, and another ingest have made a new one.
+		now, err := os.Stat(name)
+		if err == nil && !os.SameFile(now, l.read[name]) {
+			continue
+		}
+		if err == nil {
+			err = os.Remove(name)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return outputError(name, err)
 		}
 		l.report.Removed = append(l.report.Removed, name)
@@ -209,6 +218,7 @@ type loader struct {
 	prefix      string
 	takeOver    bool
 	report      LoadReport
+	read        map[string]fs.FileInfo                   // by name, as given
 	runs        map[string]runLine                       // by _id; the last one wins
 	generations map[esmodel.RunKey]map[string]kindCounts // documents in the files by run.generation
 }
@@ -356,6 +366,14 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 	if errors.Is(tempfile.Lock(f), tempfile.ErrLocked) {
 		return &busyError{File: name}
 	}
+	now, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if before, again := l.read[name]; again && !os.SameFile(before, now) {
+		return &errs.ParseError{File: name, Msg: "was replaced while it was read", Hint: "load it again"}
+	}
+	l.read[name] = now
 	in := &ndjson.Lines{R: bufio.NewReaderSize(f, 1<<20), File: name}
 	for {
 		action, terminated, err := in.Next()

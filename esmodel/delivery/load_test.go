@@ -198,6 +198,49 @@ func loadInterrupted(t *testing.T, known bool) {
 	}
 }
 
+// A file that another process has put in the place of the one that was loaded stays, and is not sent half.
+func TestLoadOfAReplacedFile(t *testing.T) {
+	for name, tt := range map[string]struct {
+		match func(*http.Request) bool
+		bad   bool
+	}{
+		"before it is sent": {func(r *http.Request) bool { return bulkOf(r, "run") }, true},
+		"before the run is done": {func(r *http.Request) bool {
+			return strings.HasSuffix(r.URL.Path, "/_count")
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := standIn(t)
+			dir := t.TempDir()
+			if _, err := dirRun(t, dir, "r/1", "", "g1", 3, nil); err != nil {
+				t.Fatal(err)
+			}
+			var all string
+			for _, file := range list(t, dir) {
+				all += mustRead(t, filepath.Join(dir, file))
+			}
+			spool := filepath.Join(dir, "fio-spool.r%2F1.ndjson")
+			if err := os.WriteFile(spool, []byte(all), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			late := &delayed{RoundTripper: http.DefaultTransport, match: tt.match, act: func() {
+				err := errors.Join(os.WriteFile(spool+"2", []byte(all), 0o600), os.Rename(spool+"2", spool))
+				if err != nil {
+					t.Error(err)
+				}
+			}}
+			c := testClient(t, client.Config{Addresses: []string{s.URL}, Transport: late})
+			r, err := Load(t.Context(), c, []string{spool}, LoadOptions{})
+			if (err != nil) != tt.bad || !late.acted.Load() {
+				t.Errorf("%v", err)
+			}
+			if _, err := os.Stat(spool); err != nil || len(r.Removed) > 0 {
+				t.Errorf("%v, removed %q", err, r.Removed)
+			}
+		})
+	}
+}
+
 // A document of a run that is not taken is not called complete.
 func TestLoadRunNotTaken(t *testing.T) {
 	for name, status := range map[string]int{"busy": 429, "refused": 400} {

@@ -106,6 +106,29 @@ func TestMappingIsChecked(t *testing.T) {
 	}
 }
 
+// An index that is deleted, and created by another template, between the check of its mapping and its first document
+// makes no complete run.
+func TestMappingIsCheckedAtTheEnd(t *testing.T) {
+	s, c := standIn(t)
+	late := &delayed{RoundTripper: http.DefaultTransport, match: func(r *http.Request) bool {
+		return bulkOf(r, "percentiles")
+	}, act: func() {
+		otherTemplate(t, c, "fio-percentiles-*")
+		for _, index := range []string{"fio-percentiles-2026.08", "fio-percentiles-2026.09"} {
+			s.DropIndex(index)
+			if err := c.Call(t.Context(), client.Request{Method: http.MethodPut, Path: "/" + index}, nil); err != nil {
+				t.Error(err)
+			}
+		}
+	}}
+	run := esmodeltest.Run()
+	_, err := ingestRun(t.Context(), testClient(t, client.Config{Addresses: []string{s.URL}, Transport: late}),
+		BulkConfig{}, run, esmodeltest.Quanta(run, 9))
+	if !late.acted.Load() || !errors.As(err, new(*indices.MappingError)) || runStatus(t, s) != "partial" {
+		t.Errorf("%v; the run is %s", err, runStatus(t, s))
+	}
+}
+
 // A query may find documents of other runs, by a normalizer say: what is deleted is what
 // says itself that it is meant.
 func TestOnlyWhatIsMeantIsDeleted(t *testing.T) {
