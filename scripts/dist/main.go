@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
+	"debug/buildinfo"
 	"errors"
 	"flag"
 	"fmt"
@@ -40,6 +41,9 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+// tags of the build.
+const tags = "urfave_cli_no_docs"
 
 var arches = []string{"amd64", "arm64"}
 
@@ -133,8 +137,8 @@ func (r *release) compile(arch, to string) error {
 	const pkg = "fiolat/internal/command"
 	flags := fmt.Sprintf("-s -w -buildid= -X %s.version=%s -X %s.commit=%s -X %s.date=%s", pkg, r.version, pkg,
 		r.commit, pkg, r.date.Format(time.RFC3339))
-	_, err := r.output(env, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "urfave_cli_no_docs", "-ldflags",
-		flags, "-o", to, "./cmd/fiolat")
+	_, err := r.output(env, "go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", flags,
+		"-o", to, "./cmd/fiolat")
 	return err
 }
 
@@ -234,7 +238,12 @@ func (r *release) build(arch string, shared []file) error {
 	if err != nil {
 		return err
 	}
-	all := append([]file{{"fiolat", "/usr/bin/fiolat", 0o755, program}}, shared...)
+	notices, err := r.notices(arch, to)
+	if err != nil {
+		return err
+	}
+	all := append([]file{{"fiolat", "/usr/bin/fiolat", 0o755, program},
+		{"NOTICES", "/usr/share/doc/fiolat/NOTICES", 0o644, notices}}, shared...)
 	if err := os.WriteFile(binary+".tar.gz", r.archive(name, all), 0o644); err != nil {
 		return err
 	}
@@ -244,6 +253,78 @@ func (r *release) build(arch string, shared []file) error {
 		}
 	}
 	return os.Remove(to)
+}
+
+// notices returns the licenses and notices of Go and of all modules in a binary.
+func (r *release) notices(arch, binary string) ([]byte, error) {
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		return nil, err
+	}
+	env := []string{"CGO_ENABLED=0", "GOOS=linux", "GOFLAGS=", "GOARCH=" + arch}
+	list, err := r.output(env, "go", "list", "-deps", "-tags", tags, "-f",
+		"{{with .Module}}{{.Path}}\t{{.Dir}}\t{{$.Dir}}{{end}}", "./cmd/fiolat")
+	if err != nil {
+		return nil, err
+	}
+	found := map[string][]string{} // by module, of all directories from those of its packages up to its own
+	for _, line := range strings.Split(list, "\n") {
+		module, dirs, _ := strings.Cut(line, "\t")
+		root, dir, ok := strings.Cut(dirs, "\t")
+		for ok {
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range entries {
+				name := filepath.Join(dir, e.Name())
+				if e.Type().IsRegular() && notice(e.Name()) && !slices.Contains(found[module], name) {
+					found[module] = append(found[module], name)
+				}
+			}
+			if dir == root {
+				break
+			}
+			dir = filepath.Dir(dir)
+		}
+	}
+	goroot, err := r.output(nil, "go", "env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	found["Go"] = []string{filepath.Join(goroot, "LICENSE")}
+	modules := [][2]string{{"Go", info.GoVersion}}
+	for _, m := range info.Deps {
+		modules = append(modules, [2]string{m.Path, m.Version})
+	}
+	var b bytes.Buffer
+	b.WriteString("fiolat contains these modules. Their licenses and notices follow.\n\n")
+	for _, m := range modules {
+		fmt.Fprintf(&b, "%s %s\n", m[0], m[1])
+	}
+	for _, m := range modules {
+		if len(found[m[0]]) == 0 {
+			return nil, fmt.Errorf("module %s has no license or notice; add its file's name to those that notice knows", m[0])
+		}
+		slices.Sort(found[m[0]])
+		for _, name := range found[m[0]] {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return nil, err
+			}
+			fmt.Fprintf(&b, "\n%s\n%s %s, %s\n\n%s\n", strings.Repeat("-", 80), m[0], m[1], filepath.Base(name),
+				bytes.TrimSpace(text))
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// notice reports whether a file of that name holds a license or notice.
+func notice(name string) bool {
+	name = strings.ToUpper(name)
+	return slices.ContainsFunc([]string{"LICENSE", "LICENCE", "COPYING", "NOTICE", "PATENTS"}, func(s string) bool {
+		return strings.HasPrefix(name, s) && !strings.HasSuffix(name, ".GO")
+	})
 }
 
 func (r *release) archive(dir string, all []file) []byte {
