@@ -93,6 +93,60 @@ func TestLateRequests(t *testing.T) {
 	}
 }
 
+// A process that learns that it lost its run while a request is held up waits for that request.
+func TestLateRequestsAreWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	run := esmodeltest.Run()
+	out, err := NewDirWriter(dir, "fio")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink := NewSink(out, SinkOptions{})
+	if err = sink.Close(t.Context(), drive(t.Context(), sink, run, esmodeltest.Quanta(run, 9))); err != nil {
+		t.Fatal(err)
+	}
+	other := esmodeltest.Run()
+	other.Generation = "theirs"
+	quanta := esmodeltest.Quanta(other, 1)
+	alone, c := standIn(t)
+	if _, err = ingestRun(t.Context(), c, BulkConfig{}, other, quanta); err != nil {
+		t.Fatal(err)
+	}
+	theirs := esmodeltest.Contents(alone)
+	cfg := BulkConfig{FlushBytes: 2000, InFlight: 2} // while one is held up, others are sent
+	for name, late := range map[string]func(t *testing.T, c *client.Client) error{
+		"ingest": func(t *testing.T, c *client.Client) error {
+			_, err := ingestRun(t.Context(), c, cfg, run, esmodeltest.Quanta(run, 9))
+			return err
+		},
+		"load": func(t *testing.T, c *client.Client) error {
+			_, err := Load(t.Context(), c, []string{dir}, LoadOptions{Bulk: cfg})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := esmodeltest.New(t, esmodeltest.Options{Histogram: true, Lifecycle: true})
+			synctest.Test(t, func(t *testing.T) {
+				plain := inProcess{s.Config.Handler}
+				s.Inject(esmodeltest.Fault{Times: -1, Delay: time.Second})
+				var sent atomic.Int64
+				held := &delayed{RoundTripper: plain,
+					match: func(r *http.Request) bool { return bulkOf(r, "percentiles") && sent.Add(1) > 8 },
+					act: func() {
+						c := testClient(t, client.Config{Addresses: []string{s.URL}, Transport: plain})
+						if _, err := ingestRun(t.Context(), c, BulkConfig{TakeOver: true}, other, quanta); err != nil {
+							t.Error(err)
+						}
+						time.Sleep(claim.RenewInterval + 2*client.DrainTime)
+					}}
+				err := late(t, testClient(t, client.Config{Addresses: []string{s.URL}, Transport: held}))
+				wantClaimed(t, err, true)
+				esmodeltest.EqualContents(t, esmodeltest.Contents(s), theirs)
+			})
+		})
+	}
+}
+
 // marked marks the requests of a client.
 type marked struct{ http.RoundTripper }
 

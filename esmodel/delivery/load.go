@@ -125,6 +125,11 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 	if err == nil {
 		err = l.finish(ctx)
 	}
+	if errors.As(err, new(*claim.Error)) { // what is under way must have arrived before it can be deleted
+		patient, stop := client.WithGracePeriod(ctx, client.DrainTime-time.Second)
+		err = errors.Join(err, w.Close(patient, false))
+		stop()
+	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.DrainTime)
 	defer cancel()
 	// Claims are held while a request may be under way; leave a second to release them.
