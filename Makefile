@@ -34,7 +34,7 @@ NOT_RACED_TESTS := \
 	HowExactHDRIs VerdictsAreTrue MemoryTable StandIn Merge Rollup RollupInterrupted RollupParts SecretsNowhere \
 	ReportOfDirectory ReportOfElasticsearch InputFailsMidway ManyIntervals ManyIntervalsPrinted HostileNames \
 	BadInput SetupKibana ForeignFile KindSums KindsFlag WarnedOnce MostCells PackedTwice MaxBytes OpenLoops Incidents \
-	NoIncidents NobodyOfUnlikeSeconds NoJobOfTwentyMakesTheTail
+	NoIncidents NobodyOfUnlikeSeconds NoJobOfTwentyMakesTheTail Gate Outliers_False
 NOT_RACED_SCRIPTS := \
 	bad_input compare completion curve diagnose explain help history ingest_(dry_run|spread) inspect mistakes \
 	percentiles_(dimensions|formats|like) picking report rollup runs setup sla summary sync tasks usage

@@ -58,11 +58,14 @@ type pageSeries struct {
 	Name, Span string
 	Unordered  bool
 	Changes    []pageChange
+	Outliers   []pageOutlier
 	Charts     []chart
 	Runs       []pageRun
 }
 
 type pageChange struct{ Anchor, Run, Start, Metric, Before, After, Change, Limits string }
+
+type pageOutlier struct{ Anchor, Run, Start, Metric, Value, Level, Off string }
 
 type chart struct {
 	Title, Metric         string
@@ -130,9 +133,14 @@ func WritePage(w io.Writer, all []Series, results []Result, unit string) error {
 			}
 			ps.Charts = append(ps.Charts, newChart(s, r, unit, anchor))
 			for _, c := range r.Changes {
-				ps.Changes = append(ps.Changes, pageChange{anchor(c.Index), c.Run, moment(s.Runs[c.Index].Start),
+				ps.Changes = append(ps.Changes, pageChange{anchor(c.Index), numbered(s, c.Index), moment(s.Runs[c.Index].Start),
 					r.Metric, FormatValue(r.of, c.Before, unit), FormatValue(r.of, c.After, unit), percent(c.Change),
 					percent(c.Low) + " to " + percent(c.High)})
+			}
+			for _, o := range r.Outliers {
+				ps.Outliers = append(ps.Outliers, pageOutlier{anchor(o.Index), numbered(s, o.Index),
+					moment(s.Runs[o.Index].Start), r.Metric, FormatValue(r.of, o.Value, unit),
+					FormatValue(r.of, o.Level, unit), percent(o.Change)})
 			}
 			for i, point := range r.Runs {
 				value, limits := "no such I/O", "unknown"
@@ -167,6 +175,9 @@ func moment(t time.Time) string {
 	}
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
+
+// numbered names a run by its number, from 1, and its name.
+func numbered(s *Series, i int) string { return fmt.Sprintf("%d: %s", i+1, s.Runs[i].Title()) }
 
 func percent(v float64) string { return fmt.Sprintf("%+.1f %%", 100*v) }
 
