@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -69,6 +70,51 @@ func TestLimits(t *testing.T) {
 	}
 	if _, stdout, _ = fiolat(t, nil, append(args, "--format", "csv")...); strings.Contains(stdout, "lower") {
 		t.Error("limits in csv without --limits")
+	}
+}
+
+// TestWholeLimits: the limits of a whole run, and of its hosts or jobs, are wider than those of independent I/Os, which
+// one long interval has; they are said to be what they are.
+func TestWholeLimits(t *testing.T) {
+	t.Parallel()
+	for _, folder := range []string{"randrw", "cluster"} {
+		widths := func(interval, said string) (widths []float64) {
+			args := []string{"percentiles", "--percentiles", "99", "--interval", interval, "--by", "host,job,direction",
+				"--limits", "--format", "ndjson", real + "/" + folder}
+			code, stdout, stderr := fiolat(t, nil, args...)
+			if code != exitOK || !strings.Contains(stderr, said) {
+				t.Fatalf("exit %d\n%s\nwant %q", code, stderr, said)
+			}
+			for line := range strings.Lines(stdout) {
+				var row struct {
+					CI map[string]struct{ Lower, Upper *float64 }
+				}
+				if err := json.Unmarshal([]byte(line), &row); err != nil {
+					t.Fatal(err)
+				}
+				width := math.Inf(1)
+				if l := row.CI["99"]; l.Lower != nil && l.Upper != nil {
+					width = *l.Upper - *l.Lower
+				}
+				widths = append(widths, width)
+			}
+			return widths
+		}
+		independent := widths("1h", "limits: 95 % sampling limits of independent I/Os")
+		whole := widths("run", "limits: 95 % confidence, bursts of slow I/Os included")
+		wider := 0
+		for i := range min(len(independent), len(whole)) {
+			switch {
+			case whole[i] < independent[i]:
+				t.Errorf("%s, row %d: limits %v ns apart, those of independent I/Os %v", folder, i, whole[i],
+					independent[i])
+			case whole[i] > independent[i]:
+				wider++
+			}
+		}
+		if len(whole) != len(independent) || wider < len(whole)/2 {
+			t.Errorf("%s: wider in %d of %d rows, of %d in one interval", folder, wider, len(whole), len(independent))
+		}
 	}
 }
 

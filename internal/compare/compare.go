@@ -213,7 +213,9 @@ func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Resul
 	}
 	var open []int
 	for i := range r.all {
-		if r.all[i].Advice != "" && inFamily(&r.all[i]) {
+		// The sum of all directions comes first and shows it, too.
+		if r.all[i].Advice != "" && inFamily(&r.all[i]) && (len(open) == 0 ||
+			r.all[open[0]].Direction == r.all[i].Direction) {
 			open = append(open, i)
 		}
 	}

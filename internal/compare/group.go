@@ -380,7 +380,9 @@ func Spread(g *Group, percentiles []float64) (side Side, out []Noise, notes []st
 		if sd := math.Sqrt(m.squares(i) / float64(len(m.log)-1)); !math.IsNaN(sd) && !m.anyAtLeast(i) {
 			n.RunNoise = share(sd)
 			loud = loud || *n.RunNoise >= nothingFrom
-			known = append(known, i)
+			if name[0] == names[0][0] { // the sum of all directions shows an unlike run, too
+				known = append(known, i)
+			}
 		}
 		out = append(out, n)
 	}

@@ -303,5 +303,11 @@ func TestParseRunNoise(t *testing.T) {
 		if n, err := ParseRunNoise(printed); err != nil || math.Abs(math.Expm1(n.SD)-share) > 1e-4+1e-9*share {
 			t.Errorf("%s is printed and read as %+v, %v", printed, n, err)
 		}
+		g := inOrder(rand.New(rand.NewPCG(1, 67)), "AB", 0.01, machine{}, 0)
+		noise := []RunNoise{{SD: math.Log1p(share)}}
+		r := judge(g[0], g[1], rowsOf, family, Options{Margin: Margin, RunNoise: noise})
+		if said := strings.Contains(r.Note, "no change of that metric can be told"); said != (share >= 1) {
+			t.Errorf("noise of %s: %q", printed, r.Note)
+		}
 	}
 }

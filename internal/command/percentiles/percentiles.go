@@ -100,9 +100,9 @@ func discardIf(yes bool, w io.Writer) io.Writer {
 // limitsText says what the printed limits are.
 func limitsText(whole bool, sums []*pipeline.Summary) string {
 	if !whole {
-		return "95 % sampling limits of independent I/Os; bursts make them wider"
+		return "limits: 95 % sampling limits of independent I/Os; bursts make them wider"
 	}
-	text := "95 % confidence, bursts of slow I/Os included"
+	text := "limits: 95 % confidence, bursts of slow I/Os included"
 	for _, s := range sums {
 		for i := range s.Total {
 			if s.Total[i].Stats.LimitsAtLeast {
