@@ -66,7 +66,7 @@ type scope struct {
 	total    *fiohist.Hist
 	blocks   *fiohist.Blocks // of the quanta of a direction, or of all directions; nil in other scopes
 	unplaced bool            // total has I/Os of a job without logs, which ran at an unknown time
-	same     *scope          // an earlier scope value with the same I/Os, such as that of a host with a single job; or nil
+	same     *scope          // an earlier scope value with the same I/Os, as that of a host with one job; or nil
 	at       int             // index among the active scopes
 	peers    *peers          // those that it is compared with; or nil
 	others   bounds          // bounds of the I/Os of the other peers
