@@ -32,7 +32,7 @@ func (d *Diagnosis) Sentences() (out []string) {
 
 // Finding is a sentence and the numbers behind it.
 type Finding struct {
-	// About is straggler, stall, incident, warm-up, steady, concurrency or nothing.
+	// About is straggler, stall, end, incident, warm-up, steady, concurrency or nothing.
 	About string `json:"about"`
 	// Factor is how much worse something is than it would be otherwise: the percentile, p99 or the I/Os per second.
 	Factor float64 `json:"factor,omitempty"`
@@ -85,6 +85,7 @@ func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 	for i := range d.Stalls {
 		d.Findings = append(d.Findings, d.Stalls[i].finding())
 	}
+	d.Findings = append(d.Findings, w.shortened()...)
 	var context []Finding
 	for i := range d.Segments {
 		s := &d.Segments[i]

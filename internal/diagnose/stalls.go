@@ -3,6 +3,7 @@ package diagnose
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -256,4 +257,67 @@ func tenths(ms int64) string {
 		return text[:i+2]
 	}
 	return text + ".0"
+}
+
+// shortened returns findings on logs that ended long before all others of their job did, or completed nothing. A job
+// has no usual length if these differ otherwise.
+func (w *Watch) shortened() (out []Finding) {
+	if w.run.Pick.Timed() {
+		return nil
+	}
+	jobs := map[string][]*pipeline.Log{}
+	for _, l := range w.run.Logs {
+		if w.picked(l) {
+			jobs[l.Job] = append(jobs[l.Job], l)
+		}
+	}
+	for _, job := range slices.Sorted(maps.Keys(jobs)) {
+		logs := jobs[job]
+		hosts := map[string]int{}
+		var ran []float64
+		step := float64(w.run.Interval)
+		for _, l := range logs {
+			hosts[l.Host]++
+			step = max(step, float64(l.Interval))
+			ran = append(ran, length(l))
+		}
+		usual := median(slices.Clone(ran))
+		var odd []*pipeline.Log
+		alike := true
+		for i, l := range logs {
+			switch {
+			case math.Abs(ran[i]-usual) <= max(2*step, usual/50):
+			case usual-ran[i] > max(3*step, usual/10):
+				odd = append(odd, l)
+			default:
+				alike = false
+			}
+		}
+		if !alike || len(logs)-len(odd) < max(3, len(odd)+1) {
+			continue
+		}
+		for _, l := range odd {
+			name := names("log", []string{l.LogName}, false)
+			if l.Host != "" && hosts[l.Host] == 1 {
+				name = names("host", []string{l.Host}, false)
+			}
+			text := fmt.Sprintf("%s completed nothing in the whole run", name)
+			if length(l) > 0 {
+				text = fmt.Sprintf("%s ended at %s, the others at about %s", name, tenths(l.End/1e6),
+					tenths((l.Start+int64(usual))/1e6))
+			}
+			out = append(out, Finding{About: "end", Factor: usual / max(length(l), step), Text: text + "."})
+		}
+	}
+	return out
+}
+
+// length returns for how many ns a log ran; 0 if it completed nothing.
+func length(l *pipeline.Log) float64 {
+	for d := range l.Dirs {
+		if l.Dirs[d].HasIO {
+			return float64(l.End - l.Start)
+		}
+	}
+	return 0
 }

@@ -292,6 +292,39 @@ func TestRealStalls(t *testing.T) {
 	}
 }
 
+// TestShortened: a host that ended early or completed nothing is named, and none where jobs have no usual length.
+func TestShortened(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		until []int64 // s
+		want  string
+	}{
+		{"all alike", []int64{30, 30, 31, 30, 30}, ""},
+		{"one early", []int64{30, 30, 15, 30, 30}, "host host02 ended at 0:14.0, the others at about 0:29.0."},
+		{"one never", []int64{30, 30, 30, 0}, "host host03 completed nothing in the whole run."},
+		{"of all lengths", []int64{30, 10, 15, 22, 27}, ""},
+		{"half of them", []int64{30, 30, 30, 15, 15, 15}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 1))
+			dir, got := t.TempDir(), ""
+			for i, until := range tc.until {
+				name := filepath.Join(dir, fmt.Sprintf("s_clat_hist.1.log.host%02d", i))
+				j := job{depth: 1, latency: logNormal(rng, 1e6, 0.3), until: until * second}
+				if err := os.WriteFile(name, j.run(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, f := range diagnosePath(t, dir).shortened() {
+				got += f.Text
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func describe(got []Stall, from, length int64) string {
 	text := fmt.Sprintf("want %.3f to %.3f, got", float64(from)/1e9, float64(from+length)/1e9)
 	for i := range got {
