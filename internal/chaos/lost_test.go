@@ -488,8 +488,8 @@ func deleteLoses(_ *testing.T, c *trial, _ [2]string) func(int) contest {
 
 func liveLoses(_ *testing.T, c *trial, _ [2]string) func(int) contest {
 	const stream = root + "/testdata/fio/live/fio-status.json"
-	live := func(host, from string) []string {
-		return c.command("live", "--output", c.out, "--run-id", "one", "--host", host, "--percentiles", "50,99", from)
+	live := func(interval, from string) []string {
+		return c.command("live", "--output", c.out, "--run-id", "one", "--host", "h", "--interval", interval, from)
 	}
-	return func(int) contest { return contest{loser: live("h", "-"), winner: live("other", stream), input: stream} }
+	return func(int) contest { return contest{loser: live("2s", "-"), winner: live("4s", stream), input: stream} }
 }
