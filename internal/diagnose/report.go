@@ -17,6 +17,7 @@ type Diagnosis struct {
 	// Findings are all results as text, the worst first. There is always at least one.
 	Findings   []Finding   `json:"findings"`
 	Stragglers []Straggler `json:"stragglers"`
+	Levels     []Level     `json:"levels,omitempty"`
 	Stalls     []Stall     `json:"stalls"`
 	Segments   []Segment   `json:"segments"`
 	Load       *Load       `json:"concurrency"`
@@ -49,6 +50,7 @@ const maxListed = 100
 type Stored struct {
 	Findings   []Finding   `json:"findings"`
 	Stragglers []Straggler `json:"stragglers"`
+	Levels     []Level     `json:"levels,omitempty"`
 	Stalls     []Stall     `json:"stalls"`
 	Segments   []Segment   `json:"segments"`
 	Load       *Load       `json:"concurrency"`
@@ -58,7 +60,7 @@ type Stored struct {
 
 // Stored returns the stored form of d: the worst findings and stragglers, and the earliest stalls and segments.
 func (d *Diagnosis) Stored() *Stored {
-	s := &Stored{Findings: d.Findings, Stragglers: d.Stragglers, Stalls: d.Stalls, Segments: d.Segments,
+	s := &Stored{Findings: d.Findings, Stragglers: d.Stragglers, Levels: d.Levels, Stalls: d.Stalls, Segments: d.Segments,
 		Load: d.Load}
 	s.Findings, s.Omitted = limited(s.Findings, s.Omitted)
 	s.Stragglers, s.Omitted = limited(s.Stragglers, s.Omitted)
@@ -78,6 +80,12 @@ func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 	d := &Diagnosis{Run: w.run.ID, Kind: w.run.Kind.String(), IntervalMS: float64(w.run.Interval) / 1e6,
 		Quanta: w.quanta, Stragglers: append([]Straggler{}, stragglers...),
 		Stalls: append([]Stall{}, w.Stalls()...), Load: w.Load()}
+	d.Levels = w.peers.Levels()
+	for i := range d.Levels {
+		l := &d.Levels[i]
+		d.Findings = append(d.Findings, l.finding())
+		d.Stragglers = slices.DeleteFunc(d.Stragglers, l.tells)
+	}
 	d.Segments = append([]Segment{}, w.timeline.Segments(w.running)...)
 	for i := range d.Stragglers {
 		d.Findings = append(d.Findings, d.Stragglers[i].finding())

@@ -133,8 +133,9 @@ func WritePage(w io.Writer, all []Series, results []Result, unit string) error {
 			}
 			ps.Charts = append(ps.Charts, newChart(s, r, unit, anchor))
 			for _, c := range r.Changes {
-				ps.Changes = append(ps.Changes, pageChange{anchor(c.Index), numbered(s, c.Index), moment(s.Runs[c.Index].Start),
-					r.Metric, FormatValue(r.of, c.Before, unit), FormatValue(r.of, c.After, unit), percent(c.Change),
+				ps.Changes = append(ps.Changes, pageChange{anchor(c.Index), numbered(s, c.Index),
+					moment(s.Runs[c.Index].Start), r.Metric, FormatValue(r.of, c.Before, unit),
+					FormatValue(r.of, c.After, unit), percent(c.Change),
 					percent(c.Low) + " to " + percent(c.High)})
 			}
 			for _, o := range r.Outliers {
