@@ -115,12 +115,14 @@ func (g *group) levels() *Level {
 	}
 	difference, se := meanOf(parts)
 	se = max(se, leastSpread/math.Sqrt(float64(len(parts))))
-	p := max(upperTail(normalOfT((difference-math.Log(minLevel))/se, float64(len(parts)-1))), chance(len(values), apart))
+	t := (difference - math.Log(minLevel)) / se
+	p := max(upperTail(normalOfT(t, float64(len(parts)-1))), chance(len(values), apart))
 	if p > falseDiscoveries {
 		return nil
 	}
 	l := &Level{Dimension: dimensions[g.dimension], Direction: g.direction, Others: len(low), P: p,
-		Factor: math.Exp(difference), FactorLow: math.Exp(difference - z95*se), FactorHigh: math.Exp(difference + z95*se)}
+		Factor: math.Exp(difference), FactorLow: math.Exp(difference - z95*se),
+		FactorHigh: math.Exp(difference + z95*se)}
 	var others []string
 	for _, v := range high {
 		l.Slow = append(l.Slow, g.values[v.v])

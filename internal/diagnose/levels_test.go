@@ -113,8 +113,8 @@ func TestNoLevels(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("hosts that differ by %v, and by %v over time, bursty %v: levels in %d of %d", m.own, m.seconds, m.bursty,
-			wrong, 5*n)
+		t.Logf("hosts that differ by %v, and by %v over time, bursty %v: levels in %d of %d", m.own, m.seconds,
+			m.bursty, wrong, 5*n)
 		if wrong*100 > 5*n {
 			t.Errorf("levels in %d of %d", wrong, 5*n)
 		}

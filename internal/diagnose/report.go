@@ -60,8 +60,8 @@ type Stored struct {
 
 // Stored returns the stored form of d: the worst findings and stragglers, and the earliest stalls and segments.
 func (d *Diagnosis) Stored() *Stored {
-	s := &Stored{Findings: d.Findings, Stragglers: d.Stragglers, Levels: d.Levels, Stalls: d.Stalls, Segments: d.Segments,
-		Load: d.Load}
+	s := &Stored{Findings: d.Findings, Stragglers: d.Stragglers, Levels: d.Levels, Stalls: d.Stalls,
+		Segments: d.Segments, Load: d.Load}
 	s.Findings, s.Omitted = limited(s.Findings, s.Omitted)
 	s.Stragglers, s.Omitted = limited(s.Stragglers, s.Omitted)
 	s.Stalls, s.Omitted = limited(s.Stalls, s.Omitted)
