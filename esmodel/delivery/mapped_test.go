@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"fiolat/esmodel"
@@ -248,14 +249,14 @@ func TestDeleteIsRefused(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				writes := 0
+				var writes atomic.Int32
 				deleting := testClient(t, client.Config{Addresses: []string{s.URL}, Transport: &delayed{
 					RoundTripper: inProcess{s.Config.Handler},
 					match: func(r *http.Request) bool {
 						if bulkOf(r, "run") {
-							writes++
+							writes.Add(1)
 						}
-						return writes == 1 && !listed
+						return writes.Load() == 1 && !listed
 					},
 					act: claims,
 				}})
@@ -264,8 +265,8 @@ func TestDeleteIsRefused(t *testing.T) {
 				}
 				_, err = stored.DeleteRun(t.Context(), deleting, esmodel.DefaultPrefix, "r/1", false)
 				wantClaimed(t, err, false)
-				if listed && writes > 0 {
-					t.Errorf("%d writes to documents of the run before it was refused", writes)
+				if n := writes.Load(); listed && n > 0 {
+					t.Errorf("%d writes to documents of the run before it was refused", n)
 				}
 				after := esmodeltest.Contents(s)
 				id := "fio-run/" + esmodel.RunDocID("r/1", last, "clat")

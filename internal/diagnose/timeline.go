@@ -247,6 +247,65 @@ func (s *shift) mean(w window) float64 {
 // z returns the mean deviation in w in standard deviations.
 func (s *shift) z(w window) float64 { return s.mean(w) / s.spreads.at(w).scale }
 
+const (
+	// tailShare is the share of blocks from which the tail of a series is estimated, fewestTail their least number.
+	tailShare, fewestTail = 0.1, 5
+)
+
+// usual returns an upper bound of the probability that blocks as high as those of w come from the rest of the run,
+// but for other incidents. A device with bursts has as high ones at other times, too. It is a union bound over k: the
+// least probability of k blocks as high as the k highest, times their number. Beyond the highest tenth of the rest,
+// values are taken to fall off exponentially, as their logarithms do with a Pareto tail (Hill, Annals of Statistics 3
+// (1975), 1163-1174). High blocks that follow each other count as one, by the mean length of such runs (the extremal
+// index of Leadbetter, Zeitschrift für Wahrscheinlichkeitstheorie 65 (1983), 291-306).
+func (s *shift) usual(w window, taken []bool) float64 {
+	var own, rest []float64
+	for t, v := range s.off {
+		switch {
+		case math.IsNaN(v):
+		case w.from <= t && t < w.to:
+			own = append(own, v)
+		case !taken[t]:
+			rest = append(rest, v)
+		}
+	}
+	many := max(int(tailShare*float64(len(rest))), fewestTail)
+	if len(rest) < 2*many {
+		return 0 // too short a run to tell
+	}
+	sorted := slices.Sorted(slices.Values(rest))
+	from := sorted[len(sorted)-many-1]
+	mean, runs := 0.0, 0
+	for i, v := range rest {
+		if v > from {
+			mean += (v - from) / float64(many)
+			if i == 0 || rest[i-1] <= from {
+				runs++
+			}
+		}
+	}
+	mean = max(mean, leastSpread)
+	length := float64(many) / float64(max(runs, 1))
+	slices.Sort(own)
+	n, least := math.Ceil(float64(len(own))/length), math.Inf(1)
+	choose := func(k float64) float64 { // logarithm of the binomial coefficient
+		all, _ := math.Lgamma(n + 1)
+		some, _ := math.Lgamma(k + 1)
+		others, _ := math.Lgamma(n - k + 1)
+		return all - some - others
+	}
+	for i := range own {
+		k, v := math.Ceil(float64(i+1)/length), own[len(own)-1-i]
+		above, _ := slices.BinarySearch(sorted, v)
+		share := math.Log(float64(len(sorted)-above+1) / float64(len(sorted)+1))
+		if v > from {
+			share = math.Log(float64(many)/float64(len(sorted))) - (v-from)/mean
+		}
+		least = min(least, choose(k)+k*share)
+	}
+	return min(n*math.Exp(least), 1)
+}
+
 // steady reports whether the given number of blocks from t on are at the steady level.
 func (s *shift) steady(t, blocks int) bool {
 	w := window{t, min(t+blocks, len(s.off))}
@@ -288,6 +347,9 @@ func incidents(series []*shift, least []float64, windows []window) (out []window
 				}
 				return up(series, w)
 			})
+			if s.usual(w, taken)*float64(len(windows)) > incidentAlpha {
+				break
+			}
 			out = append(out, w)
 			for t := w.from; t < w.to; t++ {
 				taken[t] = true
