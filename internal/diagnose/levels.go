@@ -116,7 +116,10 @@ func (g *group) levels() *Level {
 	difference, se := meanOf(parts)
 	se = max(se, leastSpread/math.Sqrt(float64(len(parts))))
 	t := (difference - math.Log(minLevel)) / se
-	p := max(upperTail(normalOfT(t, float64(len(parts)-1))), chance(len(values), apart))
+	p := upperTail(normalOfT(t, float64(len(parts)-1)))
+	if p <= falseDiscoveries { // the draws take time
+		p = max(p, chance(len(values), apart))
+	}
 	if p > falseDiscoveries {
 		return nil
 	}
