@@ -214,6 +214,9 @@ func (j *Judge) widen(rule int, q *Quantum, v *Verdict) {
 			e.bunches = b
 		}
 		status, value := e.judge(r, &sum)
+		if status == OK && taken > 1 && !r.Met(v.Value) {
+			status = Unknown // a longer window only hides what the quantum shows
+		}
 		if status != Unknown || !v.Known {
 			v.Status, v.Value, v.Known, v.Window = status, value, true, length
 		}

@@ -163,6 +163,8 @@ func TestJudge(t *testing.T) {
 		{"mean", "mean < 2ms", []quantum{{1000, 1, 0}, {1000, 100, 0}, {3, 1, 0}}, "ok 1, broken 1, unknown 1"},
 		{"no window reaches back over an incident", "p90 < 10ms", []quantum{{30, 0, 0}, {1000, 1000, 0}, {30, 0, 0},
 			{30, 0, 0}, {30, 0, 0}}, "unknown 1, broken 1, unknown 1, ok 2, ok 2"},
+		{"a longer window does not hide a quantum", "p99 < 10ms", []quantum{{100000, 0, 0}, {1000, 15, 0}},
+			"ok 1, unknown 1"},
 		{"max", "max < 50ms", []quantum{{1000, 0, 0}, {1000, 1, 0}}, "ok 1, broken 1"},
 		{"at least", "p50 > 10us", []quantum{{1000, 0, 0}}, "ok 1"},
 	} {
