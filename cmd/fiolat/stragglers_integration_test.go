@@ -258,7 +258,7 @@ func TestLiveStraggler(t *testing.T) {
 			t.Fatal(err)
 		}
 		p = start(t, d.dir, "fiolat", append([]string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R",
-			"--host", "h", "--by", "direction,job", "--interval", "1s", "--sla", "read p99 < 30ms for 2 intervals",
+			"--host", "h", "--by", "direction,job", "--interval", "1s", "--sla", "read p99.9 < 30ms",
 			"--alert-webhook", web.URL, "--alert-secret-file", "secret", "--", "./fio"}, d.jobs(30, nil)...)...)
 		if !timed {
 			slow = statusTimes(t, d.dir+"/fio.json")[since-1]
