@@ -35,7 +35,7 @@ type OneSource struct {
 	By            []string   // of a stored run; nil: as it was stored
 	Why           string     // one run is wanted, for the error about several
 	Yes           bool       // ask for no confirmation
-	NoID          bool       // see plan.Config
+	NoID, Pauses  bool       // see plan.Config
 }
 
 // Sources returns the kinds of latency of the one run that the paths name. Call done when they are no longer needed,
@@ -43,7 +43,7 @@ type OneSource struct {
 func (o *OneSource) Sources(ctx context.Context, u *ui.UI) (sources []Source, done func(), err error) {
 	if o.Place == InLogs {
 		cfg := o.Logs.Pipeline(u)
-		cfg.NoID, cfg.Pauses = o.NoID, true
+		cfg.NoID, cfg.Pauses = o.NoID, o.Pauses
 		cfg.Allow = ConfirmQuanta(u, o.Yes || o.Logs.DryRun)
 		runs := o.Runs
 		if runs == nil {

@@ -51,6 +51,7 @@ func (o *Options) one(ctx context.Context, found []*command.KindRun, u *ui.UI) e
 		Percentiles:   o.Percentiles,
 		Why:           "a page shows one",
 		Yes:           o.Yes,
+		Pauses:        true,
 	}
 	sources, done, err := source.Sources(ctx, u)
 	defer done()
