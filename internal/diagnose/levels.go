@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -58,12 +59,7 @@ func (g *group) levels() *Level {
 			expected = at
 		}
 	}
-	mid := func(v int, b *block) float64 {
-		if v < len(b.members) && b.members[v].n >= fewest {
-			return float64(b.members[v].mid) - expected[v]
-		}
-		return math.NaN()
-	}
+	mid := func(v int, b *block) float64 { return float64(b.members[v].mid) - expected[v] }
 	var at []*block // in which all values have I/Os
 	for t := range g.blocks {
 		b := &g.blocks[t]
@@ -88,10 +84,7 @@ func (g *group) levels() *Level {
 		}
 	}
 	slices.SortFunc(values, func(a, b value) int {
-		if a.level != b.level {
-			return int(math.Copysign(1, a.level-b.level))
-		}
-		return strings.Compare(g.values[a.v], g.values[b.v])
+		return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(g.values[a.v], g.values[b.v]))
 	})
 	sorted := make([]float64, len(values))
 	for i, v := range values {
@@ -143,12 +136,16 @@ func (g *group) levels() *Level {
 // that ratio.
 func twoLevels(sorted []float64) (split int, apart float64) {
 	n := float64(len(sorted))
-	for k := 2; k+2 <= len(sorted); k++ {
-		low, below := meanOf(sorted[:k])
-		high, above := meanOf(sorted[k:])
-		a, b := float64(k), n-float64(k)
-		within := math.Sqrt((below*below*a*(a-1)+above*above*b*(b-1))/(n-2) + leastSpread*leastSpread)
-		if r := (high - low) / within; r > apart {
+	sum, squares := 0.0, 0.0 // of the distances from the first value
+	for _, v := range sorted {
+		sum, squares = sum+v-sorted[0], squares+(v-sorted[0])*(v-sorted[0])
+	}
+	low := 0.0 // the part of sum below the split
+	for k := 1; k+2 <= len(sorted); k++ {
+		low += sorted[k-1] - sorted[0]
+		below, above := low/float64(k), (sum-low)/(n-float64(k))
+		within := squares - low*below - (sum-low)*above
+		if r := (above - below) / math.Sqrt(max(within, 0)/(n-2)+leastSpread*leastSpread); k > 1 && r > apart {
 			split, apart = k, r
 		}
 	}

@@ -31,6 +31,14 @@ func normalOfT(t, freedom float64) float64 {
 	return math.Copysign(z, t)
 }
 
+// logChoose returns the natural logarithm of the binomial coefficient, n over k.
+func logChoose(n, k float64) float64 {
+	all, _ := math.Lgamma(n + 1)
+	some, _ := math.Lgamma(k + 1)
+	rest, _ := math.Lgamma(n - k + 1)
+	return all - some - rest
+}
+
 // tally counts the I/Os of one value and of all values in some quanta.
 type tally struct {
 	above, expected float64 // the value's I/Os above the pooled percentile, and its share of all of these

@@ -341,17 +341,11 @@ func (d *latencyRatios) repeated(v int, w window) float64 {
 	slices.Sort(whole)
 	peers := len(d.sorted) - len(whole)
 	n, least := len(own), math.Inf(1)
-	choose := func(k int) float64 { // logarithm of the binomial coefficient
-		all, _ := math.Lgamma(float64(n + 1))
-		some, _ := math.Lgamma(float64(k + 1))
-		rest, _ := math.Lgamma(float64(n - k + 1))
-		return all - some - rest
-	}
 	for k := 1; k <= n; k++ {
 		below, _ := slices.BinarySearch(d.sorted, own[n-k])
 		mine, _ := slices.BinarySearch(whole, own[n-k])
 		share := float64(peers-(below-mine)+1) / float64(peers+1)
-		least = min(least, choose(k)+float64(k)*math.Log(share))
+		least = min(least, logChoose(float64(n), float64(k))+float64(k)*math.Log(share))
 	}
 	return float64(n) * math.Exp(least)
 }

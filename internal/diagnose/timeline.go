@@ -288,12 +288,6 @@ func (s *shift) usual(w window, taken []bool) float64 {
 	length := float64(many) / float64(max(runs, 1))
 	slices.Sort(own)
 	n, least := math.Ceil(float64(len(own))/length), math.Inf(1)
-	choose := func(k float64) float64 { // logarithm of the binomial coefficient
-		all, _ := math.Lgamma(n + 1)
-		some, _ := math.Lgamma(k + 1)
-		others, _ := math.Lgamma(n - k + 1)
-		return all - some - others
-	}
 	for i := range own {
 		k, v := math.Ceil(float64(i+1)/length), own[len(own)-1-i]
 		above, _ := slices.BinarySearch(sorted, v)
@@ -301,7 +295,7 @@ func (s *shift) usual(w window, taken []bool) float64 {
 		if v > from {
 			share = math.Log(float64(many)/float64(len(sorted))) - (v-from)/mean
 		}
-		least = min(least, choose(k)+k*share)
+		least = min(least, logChoose(n, k)+k*share)
 	}
 	return min(n*math.Exp(least), 1)
 }
