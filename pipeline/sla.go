@@ -159,7 +159,7 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 		if row != nil {
 			row.SLA = append(row.SLA, verdicts...)
 		}
-		if all := w.row(q, Dims{Host: d.Host, Direction: w.run.TotalDirection()}); all != nil && all != row &&
+		if all := running[d.Host]; all != nil && all.Dims.Direction == All && d.Direction != All &&
 			len(w.hosts[d.Host]) == 1 && w.hosts[d.Host][d.Direction] {
 			all.SLA = append(all.SLA, verdicts...) // all I/Os so far are of this direction
 		}

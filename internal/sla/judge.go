@@ -127,8 +127,6 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 		}
 		if j.intact[i]++; v.Status == Broken {
 			j.intact[i] = 0
-		} else if r.Metric == "p" && samples > 0 {
-			j.bunches[i].add(r.violations(j.g, q.Hist, q.Limits))
 		}
 		out = append(out, v)
 	}
@@ -193,6 +191,10 @@ func (j *Judge) widen(rule int, q *Quantum, v *Verdict) {
 		}
 		most++
 	}
+	with := j.bunches[rule] // with those of this quantum
+	if r.Metric == "p" {
+		with.add(r.violations(j.g, q.Hist, q.Limits))
+	}
 	var sum fiohist.Hist
 	length = 0
 	for taken, want, window := 0, 1, 0; ; want, window = min(2*want, most), window+1 {
@@ -202,16 +204,9 @@ func (j *Judge) widen(rule int, q *Quantum, v *Verdict) {
 			length += s.length
 		}
 		e := evidence{g: j.g, limits: q.Limits, ok: falseOK * spent(window),
-			broken: j.falseBreach() * spent(window)}
-		if r.Metric == "p" {
-			b := j.past[len(j.past)-taken].before[rule]
-			if taken >= ownBunches {
-				own := j.bunches[rule].without(b)
-				if own.add(r.violations(j.g, q.Hist, q.Limits)); own.violations > b.violations {
-					b = own
-				}
-			}
-			e.bunches = b
+			broken: j.falseBreach() * spent(window), bunches: j.past[len(j.past)-taken].before[rule]}
+		if own := with.without(e.bunches); taken >= ownBunches && own.violations > e.bunches.violations {
+			e.bunches = own
 		}
 		status, value := e.judge(r, &sum)
 		if status == OK && taken > 1 && !r.Met(v.Value) {
@@ -221,8 +216,11 @@ func (j *Judge) widen(rule int, q *Quantum, v *Verdict) {
 			v.Status, v.Value, v.Known, v.Window = status, value, true, length
 		}
 		if status != Unknown || want == most {
-			return
+			break
 		}
+	}
+	if v.Status != Broken {
+		j.bunches[rule] = with
 	}
 }
 
