@@ -24,29 +24,20 @@ type Change struct {
 // StoreChanges replaces the stored change points of metrics, by series, with those given. It stores new ones,
 // deletes those that no longer hold, and leaves equal ones alone. It returns how many were stored and deleted.
 func StoreChanges(ctx context.Context, c *client.Client, prefix string, metrics map[string][]string,
-	changes []Change) (made, deleted int, err error) {
+	given []Change) (made, deleted int, err error) {
 	if _, err = indices.EnsureTemplates(ctx, c, prefix); err != nil {
 		return 0, 0, err
 	}
 	there := map[string]client.Hit{}
-	_, err = client.Search(ctx, c, client.SearchRequest{
-		Index: esmodel.Indices(prefix, esmodel.KindEvent),
-		Query: client.Term("event.action", esmodel.ActionChangePoint),
-	}, func(h client.Hit) error {
-		var doc struct{ Change esmodel.ChangePoint }
-		if bad := json.Unmarshal(h.Source, &doc); bad != nil {
-			return fmt.Errorf("%s/%s: %w", h.Index, h.ID, bad)
-		}
+	if err = changes(ctx, c, prefix, esmodel.ActionChangePoint, func(h client.Hit, found Change) {
 		// Filtered here, because an index of an older fiolat has no mapping of these fields.
-		if slices.Contains(metrics[doc.Change.Series], doc.Change.Metric) {
+		if slices.Contains(metrics[found.Of.Series], found.Of.Metric) {
 			there[h.ID] = h
 		}
-		return nil
-	})
-	if err != nil {
+	}); err != nil {
 		return 0, 0, err
 	}
-	for _, change := range changes {
+	for _, change := range given {
 		index, id, doc := esmodel.ChangeEvent(prefix, esmodel.ActionChangePoint, change.Run, change.Of, change.Text)
 		old, known := there[id]
 		delete(there, id)
@@ -69,9 +60,16 @@ func StoreChanges(ctx context.Context, c *client.Client, prefix string, metrics 
 
 // Reported returns the changes that StoreReported has stored; of the run they have id and start.
 func Reported(ctx context.Context, c *client.Client, prefix string) (found []Change, err error) {
-	_, err = client.Search(ctx, c, client.SearchRequest{
-		Index: esmodel.Indices(prefix, esmodel.KindEvent),
-		Query: client.Term("event.action", esmodel.ActionChangeReported),
+	err = changes(ctx, c, prefix, esmodel.ActionChangeReported, func(_ client.Hit, one Change) {
+		found = append(found, one)
+	})
+	return found, err
+}
+
+// changes passes the stored changes of an action to each; of the run they have id and start.
+func changes(ctx context.Context, c *client.Client, prefix, action string, each func(client.Hit, Change)) error {
+	_, err := client.Search(ctx, c, client.SearchRequest{
+		Index: esmodel.Indices(prefix, esmodel.KindEvent), Query: client.Term("event.action", action),
 	}, func(h client.Hit) error {
 		var doc struct {
 			Timestamp time.Time `json:"@timestamp"`
@@ -79,14 +77,13 @@ func Reported(ctx context.Context, c *client.Client, prefix string) (found []Cha
 			Change    esmodel.ChangePoint
 			Message   string
 		}
-		if bad := json.Unmarshal(h.Source, &doc); bad != nil {
-			return fmt.Errorf("%s/%s: %w", h.Index, h.ID, bad)
+		if err := json.Unmarshal(h.Source, &doc); err != nil {
+			return fmt.Errorf("%s/%s: %w", h.Index, h.ID, err)
 		}
-		run := esmodel.ChangedRun{ID: doc.Run.ID, Start: doc.Timestamp}
-		found = append(found, Change{run, doc.Change, doc.Message})
+		each(h, Change{esmodel.ChangedRun{ID: doc.Run.ID, Start: doc.Timestamp}, doc.Change, doc.Message})
 		return nil
 	})
-	return found, err
+	return err
 }
 
 // StoreReported stores that changes have been reported.
