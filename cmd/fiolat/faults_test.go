@@ -140,19 +140,7 @@ func TestSecondSignal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd, stdin, stderr := reading(t, trap) // for seconds after the first signal
-			ended := make(chan struct{})
-			go func() {
-				cmd.Wait()
-				close(ended)
-			}()
-			for again := true; again; { // two that come at once may be one
-				cmd.Process.Signal(syscall.SIGINT)
-				select {
-				case <-ended:
-					again = false
-				case <-time.After(10 * time.Millisecond):
-				}
-			}
+			interruptUntilEnd(cmd)
 			if code := cmd.ProcessState.ExitCode(); code != -1 {
 				t.Errorf("%v, want the end by a signal\n%s", cmd.ProcessState, stderr)
 			}
@@ -188,19 +176,7 @@ func TestSecondSignalOfLive(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 			defer syscall.Kill(-pid, syscall.SIGKILL) // it should be gone
-			ended := make(chan struct{})
-			go func() {
-				cmd.Wait()
-				close(ended)
-			}()
-			for again := true; again; { // two that come at once may be one
-				cmd.Process.Signal(syscall.SIGINT)
-				select {
-				case <-ended:
-					again = false
-				case <-time.After(10 * time.Millisecond):
-				}
-			}
+			interruptUntilEnd(cmd)
 			if code := cmd.ProcessState.ExitCode(); code != -1 {
 				t.Fatalf("%v, want the end by a signal\n%s", cmd.ProcessState, stderr)
 			}
@@ -209,6 +185,23 @@ func TestSecondSignalOfLive(t *testing.T) {
 				alive = len(stat) > 0 && !strings.Contains(string(stat), ") Z ")
 			}
 		})
+	}
+}
+
+// interruptUntilEnd sends SIGINT to a program, as two that come at once may be one, and waits for its end.
+func interruptUntilEnd(cmd *exec.Cmd) {
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(ended)
+	}()
+	for again := true; again; {
+		cmd.Process.Signal(syscall.SIGINT)
+		select {
+		case <-ended:
+			again = false
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }
 

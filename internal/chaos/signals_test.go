@@ -3,10 +3,8 @@
 package chaos
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -155,20 +153,7 @@ func liveSignals(t *testing.T, c *trial) {
 		wants[i] = c.es.documents(t, calm.prefix)
 		c.es.wipe(t, calm.prefix)
 	}
-	start := func(i int) *program {
-		in, out := io.Pipe()
-		t.Cleanup(func() { in.Close() })
-		go func() {
-			for _, doc := range bytes.SplitAfter(stream, []byte("\n}\n")) {
-				if _, err := out.Write(doc); err != nil {
-					return
-				}
-				time.Sleep(100 * time.Millisecond)
-			}
-			out.Close()
-		}()
-		return c.startWith(t, in, c.bin, args(c, i, "-")...)
-	}
+	start := func(i int) *program { return c.startWith(t, slowly(t, file), c.bin, args(c, i, "-")...) }
 	c.signals(
 		t,
 		start,
