@@ -60,12 +60,12 @@ race: ## the same tests, and with the race detector where goroutines meet, and w
 	GORACE="log_path=$$reports/race" $(GOTEST) -race -skip '$(NOT_RACED)' ./... || { \
 		set +x; head -n 100 "$$reports"/race.* 2>/dev/null; exit 1; }
 	$(GOTEST) ./...
-	GODEBUG=cpu.avx2=off $(GOTEST) -count=1 ./internal/fiohist ./ingest/... ./pipeline/...
+	GODEBUG=cpu.avx2=off $(GOTEST) -count=1 ./fio/fiohist ./ingest/... ./pipeline/...
 
 .PHONY: arm64
 arm64: ## tests of what reads logs, shares out and counts, built for arm64, under qemu-user
 	GOARCH=arm64 $(GOTEST) -exec "$$(command -v qemu-aarch64-static || command -v qemu-aarch64)" \
-		./internal/fiohist ./internal/units ./ingest/... ./pipeline/logs ./pipeline/quanta
+		./fio/fiohist ./internal/units ./ingest/... ./pipeline/logs ./pipeline/quanta
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)
@@ -159,7 +159,7 @@ nightly: ## what is too long for check: fuzz, oracle, race and chaos whole, pack
 	$(MAKE) --no-print-directory race NOT_RACED='^$$'
 	$(MAKE) --no-print-directory dist-check
 	$(MAKE) --no-print-directory arm64
-	FIOLAT_COMPARE_DRAWS=1000 FIOLAT_LIMITS_DRAWS=1000 go test -count=1 -timeout 1h ./internal/compare ./internal/fiohist
+	FIOLAT_COMPARE_DRAWS=1000 FIOLAT_LIMITS_DRAWS=1000 go test -count=1 -timeout 1h ./internal/compare ./fio/fiohist
 	FIOLAT_DIAGNOSE_DRAWS=100 FIOLAT_MATRIX_ALL=1 go test -count=1 -timeout 2h ./internal/diagnose ./scripts/matrix
 	FIOLAT_HISTORY_YEARS=40 go test -count=1 -timeout 2h -run '^TestGate$$' ./internal/history
 	FIOLAT_SLA_RUNS=100 go test -count=1 -timeout 1h ./internal/sla

@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 

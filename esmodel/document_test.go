@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 

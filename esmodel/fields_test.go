@@ -9,7 +9,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/esmodeltest"
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/sla"
 	"fiolat/pipeline"
 )

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"fiolat/esmodel/esmodeltest"
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 )
 
 func TestTimes(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/probe"
 	"fiolat/pipeline"
 )

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"fiolat/esmodel/esmodeltest"
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
 

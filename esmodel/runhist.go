@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
 

@@ -9,12 +9,12 @@ import (
 	"os"
 	"slices"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 )
 
 // split makes a Log of each source, or of each thread's part of it if it has no thread number.

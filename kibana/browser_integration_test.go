@@ -24,8 +24,8 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
+	"fiolat/fio/fiohist"
 	"fiolat/internal/browsertest"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/vegaspec"
 	"fiolat/kibana/kibanatest"
 )

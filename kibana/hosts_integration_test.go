@@ -14,7 +14,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/indices"
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/kibana/kibanatest"
 	"fiolat/pipeline"
 )

@@ -1,6 +1,6 @@
 package pipeline
 
-import "fiolat/internal/fiohist"
+import "fiolat/fio/fiohist"
 
 // Extract is what a quantum contributes to the results of the whole run, without its leaves. If several processes add
 // up some of the quanta each, the Extracts of all quanta are enough to finish the run.

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 )
 
 // Log is one log of a run, with what is known from its head.

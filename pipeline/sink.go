@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/sla"
 )
 

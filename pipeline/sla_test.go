@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/sla"
 )
 

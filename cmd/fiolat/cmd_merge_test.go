@@ -21,7 +21,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/pipeline/pipelinetest"
 )
 

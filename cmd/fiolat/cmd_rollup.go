@@ -6,11 +6,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/command/merge"
 	"fiolat/internal/command/rollup"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 	"fiolat/pipeline/replay"

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/jobfile"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 

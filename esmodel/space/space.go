@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/units"
 	"fiolat/pipeline"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/units"
 	"fiolat/pipeline"
 )

@@ -27,10 +27,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
 	"fiolat/internal/extsort"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 

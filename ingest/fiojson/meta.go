@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 )
 
 // Document is what one fio process (or one fio --client) reports of a run: a JSON document of --output-format=json or

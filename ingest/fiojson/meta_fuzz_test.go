@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 )
 
 // FuzzMeta: whatever a file holds, what is read from it is sound, does not depend

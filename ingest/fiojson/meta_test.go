@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 )
 
 var fio3 = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 )
 
 // OfSyncs returns the document with the syncs of each job as its only I/Os: in the first direction, of the kind

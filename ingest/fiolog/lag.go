@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 )
 
 // Lag examines the raw records of one direction of one log for the damage that fio --client does. Its server subtracts

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"fiolat/fio/fiohist"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 )
 
 // lineError says what is wrong with a line and what to do about it; log means that all of the log is affected.

@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"sync"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/blockscan"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 )
 
 const (

@@ -17,10 +17,10 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/blockscan"
 	"fiolat/ingest/source"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 )
 
 // item is what stands in one line of a log: a record, or something bad.

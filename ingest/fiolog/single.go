@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"fiolat/fio/fiohist"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 )
 
 // Columns of a line in a log of single I/Os (write_lat_log): stamp, latency,

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"fiolat/fio/fiohist"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 )
 
 var fio3Grid = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}

@@ -9,9 +9,9 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/history"
 	"fiolat/pipeline"
 	"fiolat/pipeline/replay"

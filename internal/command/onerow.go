@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
 

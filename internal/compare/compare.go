@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/student"
 	"fiolat/pipeline"
 )

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/student"
 	"fiolat/internal/testlog"
 	"fiolat/pipeline"

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/student"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/student"
 	"fiolat/pipeline"
 )

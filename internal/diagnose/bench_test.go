@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
 

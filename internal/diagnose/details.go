@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 )
 
 // details fills in the fields of stragglers that need histograms of their quanta. It needs a second pass over the

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
 

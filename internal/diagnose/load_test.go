@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 

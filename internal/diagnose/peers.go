@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
 

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"testing"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
 )

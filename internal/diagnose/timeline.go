@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 )
 
 // The kinds of a Segment.

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 )
 
 // splice makes n seconds of a steady run in which from to to (in seconds) something is wrong: each I/O takes slow

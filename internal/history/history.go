@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/lazyregexp"
 	"fiolat/internal/student"
 )

@@ -3,7 +3,7 @@ package history
 import (
 	"math"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 )
 
 // A distribution function has perOctave steps for each of octaves doublings of the latency, from 1 ns on.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 )
 
 // Grid is the geometry of all histograms of probes, that of fio 3.

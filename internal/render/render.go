@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/sla"
 	"fiolat/internal/ui"
 	"fiolat/internal/units"

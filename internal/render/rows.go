@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/units"
 	"fiolat/pipeline"
 )

@@ -9,9 +9,9 @@ import (
 	"runtime"
 	"testing"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/report"
 	"fiolat/pipeline"
 )

@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/tempfile"
 )
 

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/units"
 	"fiolat/pipeline"
 )

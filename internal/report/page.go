@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/sla"
 	"fiolat/internal/units"
 	"fiolat/internal/vegaspec"

@@ -20,9 +20,9 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/jobfile"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/report"
 	"fiolat/pipeline"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/sla"
 	"fiolat/pipeline"
 )

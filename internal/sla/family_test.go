@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 )
 
 // device makes runs of random arrivals, in which a share of the I/Os is beyond the threshold, in bunches of a size.

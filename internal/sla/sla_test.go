@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 )
 
 var grid = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}

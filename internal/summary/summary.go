@@ -14,11 +14,11 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/units"
 	"fiolat/pipeline"
 )

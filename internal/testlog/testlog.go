@@ -23,8 +23,8 @@ import (
 	"strconv"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 )
 
 // IO is one I/O: when it completed, from the job's start, and how long it took.

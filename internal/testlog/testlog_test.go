@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 )
 
 const ms = time.Millisecond

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/sla"
 	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"testing"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 )
 
 // slowest describes the last group of buckets, of 8.6 s and more, in a log's latest record. The garbage that fio

@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 

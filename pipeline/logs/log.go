@@ -13,12 +13,12 @@ import (
 	"strconv"
 	"sync"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/source"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"
 )

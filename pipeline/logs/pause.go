@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 

@@ -3,8 +3,8 @@ package logs
 import (
 	"math"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 

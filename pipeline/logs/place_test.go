@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 )
 
 type rec struct {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"io"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 )
 
 // scan is the result of reading a whole log without placing anything.

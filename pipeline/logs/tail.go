@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"
 )

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/testlog"
 	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"

@@ -19,10 +19,10 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/testlog"
 	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
 )

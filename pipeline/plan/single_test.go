@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
 )

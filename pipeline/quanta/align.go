@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 

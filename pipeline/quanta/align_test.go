@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 

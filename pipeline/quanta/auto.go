@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 

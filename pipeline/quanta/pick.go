@@ -3,7 +3,7 @@ package quanta
 import (
 	"math"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 )
 
 // pick finds the range of quanta that overlap the run's Pick.

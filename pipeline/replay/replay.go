@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"
 )

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"
 )

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/fiohist"
 )
 
 // memory measures the peak of resident memory, mostly over logs that are streamed through pipes: a thousand long ones,

@@ -11,12 +11,12 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/ui"
 	"fiolat/internal/units"
 	"fiolat/pipeline"

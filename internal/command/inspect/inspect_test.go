@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/source"
-	"fiolat/internal/fiohist"
 )
 
 // TestApartTotals: what fio counts apart in real jobs, syncs and the I/Os of each priority, has fio's own number, and

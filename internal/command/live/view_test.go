@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"fiolat/internal/fiohist"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
