@@ -5,6 +5,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 )
 
@@ -42,7 +43,7 @@ func Build() string {
 	return text + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH + "\n"
 }
 
-// Version returns the version of the release or of the module, or else the commit.
+// Version returns the version of the release or of the module, such as 0.1.0, or else the commit.
 func Version() string {
 	if version != "" {
 		return version
@@ -52,7 +53,7 @@ func Version() string {
 		return "unknown"
 	}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
+		return strings.TrimPrefix(v, "v")
 	}
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
