@@ -24,23 +24,6 @@ ES_SERVERS   ?= 8.19.0 9.2.0 8.19.0+security# for integration; +security is one 
 CHAOS_SERVERS ?= 8.19.0 9.2.0 8.19.0+security 9.2.0+security# for chaos
 CHAOS_RUN    ?= .# its faults to try, a regular expression
 
-# Tests that race runs without the race detector, which would only slow them down: those of one goroutine's arithmetic,
-# and of whole commands whose goroutines other tests cover.
-NOT_RACED_TESTS := \
-	Devices Compare History Pages SecretsInCrash CompareGroups CompareWithHistory Matrix MaxCells EachCheckFindsWhatItIsFor \
-	Lines ADayOfTenTargets RealRuns BombOfEmptyLines GzipBomb LostRecords RareDirection AutoIntervalScopes \
-	FewQuantaHeld WholeCountsOfLogs EncodersEqualTheirSlowTwins OctavesOfAllBuckets RounderEqualsItsSlowTwin \
-	ParseMetaMemory ParseMetaManyBins ParseMetaHolds ParseJobFileInclude Reader_LongLineMemory Open_Bombs \
-	HowExactHDRIs VerdictsAreTrue MemoryTable StandIn Merge Rollup RollupInterrupted RollupParts SecretsNowhere \
-	ReportOfDirectory ReportOfElasticsearch InputFailsMidway ManyIntervals ManyIntervalsPrinted HostileNames \
-	BadInput SetupKibana ForeignFile KindSums KindsFlag WarnedOnce MostCells PackedTwice MaxBytes OpenLoops Incidents \
-	NoIncidents NobodyOfUnlikeSeconds NoJobOfTwentyMakesTheTail Gate Outliers_False
-NOT_RACED_SCRIPTS := \
-	bad_input compare completion curve diagnose explain help history ingest_(dry_run|spread) inspect mistakes \
-	percentiles_(dimensions|formats|like) picking report rollup runs setup sla summary sync tasks usage
-any_of     = ($(subst $() ,|,$(strip $(1))))
-NOT_RACED := ^Test$(call any_of,$(NOT_RACED_TESTS))$$|^TestScripts$$/^$(call any_of,$(NOT_RACED_SCRIPTS))
-
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,7 +40,7 @@ test: ## unit tests: no network, no fio, no Elasticsearch
 race: ## the same tests, and with the race detector where goroutines meet, and without AVX2 what is written for it
 	@# What the race detector found is printed last, where a log that was cut short still has it.
 	@reports=$$(mktemp -d); trap 'rm -rf "$$reports"' EXIT; set -x; \
-	GORACE="log_path=$$reports/race" $(GOTEST) -race -skip '$(NOT_RACED)' ./... || { \
+	GORACE="log_path=$$reports/race" $(GOTEST) -race ./... || { \
 		set +x; head -n 100 "$$reports"/race.* 2>/dev/null; exit 1; }
 	$(GOTEST) ./...
 	GODEBUG=cpu.avx2=off $(GOTEST) -count=1 ./fio/fiohist ./ingest/... ./pipeline/...
@@ -156,7 +139,7 @@ otava: ## ask Apache Otava for the change points of made-up histories, and write
 nightly: ## what is too long for check: fuzz, oracle, race and chaos whole, packages, arm64, diagnose, Elasticsearch 9
 	$(MAKE) --no-print-directory fuzz FUZZTIME=1m
 	$(MAKE) --no-print-directory oracle
-	$(MAKE) --no-print-directory race NOT_RACED='^$$'
+	FIOLAT_RACE_ALL=1 $(MAKE) --no-print-directory race
 	$(MAKE) --no-print-directory dist-check
 	$(MAKE) --no-print-directory arm64
 	FIOLAT_COMPARE_DRAWS=1000 FIOLAT_LIMITS_DRAWS=1000 go test -count=1 -timeout 1h ./internal/compare ./fio/fiohist

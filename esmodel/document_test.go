@@ -16,6 +16,7 @@ import (
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/errs"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 )
 
@@ -209,6 +210,7 @@ func sameDoc(t *testing.T, got []byte, want map[string]any) {
 }
 
 func TestEncodersEqualTheirSlowTwins(t *testing.T) {
+	testkit.NotRaced(t)
 	run := esmodeltest.Run()
 	run.Part = "p"
 	e := NewEncoder("fio", run)
@@ -239,6 +241,7 @@ func TestEncodersEqualTheirSlowTwins(t *testing.T) {
 
 // Every bucket of every grid: octaves and middles.
 func TestOctavesOfAllBuckets(t *testing.T) {
+	testkit.NotRaced(t)
 	for _, g := range []fiohist.Geometry{esmodeltest.Geometry, {Groups: 19, Unit: 1000}, {Groups: 32, Coarseness: 6,
 		Unit: 1}, {Groups: 32, Unit: 1}} {
 		run := esmodeltest.Run()

@@ -10,6 +10,7 @@ import (
 
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
 )
@@ -78,6 +79,7 @@ func (of *tally) off() (all, ten float64) {
 // On every folder of logs: the whole run within one I/O of the exact one below every
 // bucket's edge, ten documents in a row within three.
 func TestWholeCountsOfLogs(t *testing.T) {
+	testkit.NotRaced(t)
 	folders, _ := filepath.Glob("../testdata/fio/*")
 	more, _ := filepath.Glob("../ingest/fiolog/testdata/logs/*")
 	tested := 0

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fiolat/esmodel"
+	"fiolat/internal/testkit"
 	"fiolat/kibana/kibanatest"
 )
 
@@ -419,6 +420,7 @@ var clientChecks = []bundleCheck{
 
 // The memory that HDR takes, as docs/kibana.md prints it.
 func TestMemoryTable(t *testing.T) {
+	testkit.NotRaced(t)
 	b := parse(write(t, "fio"))
 	var table strings.Builder
 	table.WriteString("| dashboard | panel | HDR structures | digits | MB |\n|---|---|---:|---:|---:|\n")

@@ -13,6 +13,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/testkit"
 	"fiolat/kibana/kibanatest"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
@@ -74,6 +75,7 @@ func (s *wholeRuns) End(_ context.Context, sum *pipeline.Summary) error {
 // I/Os or more lie above them. An answer is at most half a bucket of the logs and one of HDR's off; the table of
 // docs/queries.md is what is seen over the runs of testdata/fio.
 func TestHowExactHDRIs(t *testing.T) {
+	testkit.NotRaced(t)
 	folders, _ := filepath.Glob("../testdata/fio/*")
 	percents := []float64{50, 90, 95, 99, 99.9}
 	table := "| log_hist_coarseness | digits | percentiles compared | median | worst seen | bound |\n" +

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"fiolat/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -313,6 +315,7 @@ var mutations = []struct {
 }
 
 func TestEachCheckFindsWhatItIsFor(t *testing.T) {
+	testkit.NotRaced(t)
 	whole := write(t, "fio")
 	tested := map[string]bool{}
 	for _, c := range mutations {
@@ -349,6 +352,7 @@ func TestEachCheckFindsWhatItIsFor(t *testing.T) {
 }
 
 func TestLines(t *testing.T) {
+	testkit.NotRaced(t)
 	whole := write(t, "fio")
 	for name, broken := range map[string][]byte{
 		"pretty-printed": bytes.Replace(whole, []byte(`{"id":"fio-live-iops",`), []byte("{\n\"id\":\"fio-live-iops\","),

@@ -12,6 +12,7 @@ import (
 
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 )
 
@@ -72,6 +73,7 @@ func compareJSON(t *testing.T, want int, args ...string) (c compared) {
 }
 
 func TestCompare(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	base, again, slower := madeRun(t, 1, 100*time.Microsecond), madeRun(t, 2, 100*time.Microsecond), madeRun(t, 3,
 		110*time.Microsecond)
@@ -180,6 +182,7 @@ func TestManageUsage(t *testing.T) {
 // TestCompareGroups: a tree and NAME=RUN,RUN are groups, what is shown moves no verdict and no exit code, and a group
 // by itself says what its runs differ by.
 func TestCompareGroups(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	tree := t.TempDir()
 	var before []string
@@ -252,6 +255,7 @@ func TestCompareMarkdownNames(t *testing.T) {
 // A run against the stored runs of its series before it, a directory of documents as a group, and what is
 // said of groups that drift could explain or that are no repeats.
 func TestCompareWithHistory(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	s := esmodeltest.New(t, esmodeltest.Options{})
 	dirs, docs := nights(t), filepath.Join(t.TempDir(), "docs")

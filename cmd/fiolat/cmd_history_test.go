@@ -15,6 +15,7 @@ import (
 	"fiolat/esmodel/esmodeltest"
 	esstored "fiolat/esmodel/stored"
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 )
 
@@ -82,6 +83,7 @@ func historyJSON(t *testing.T, args ...string) (out map[string]changed, text str
 
 // The nightly job: each run is ingested as it comes, and the one after the ninth is reported.
 func TestHistory(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	s := esmodeltest.New(t, esmodeltest.Options{})
 	es := []string{"--es", s.URL}

@@ -22,6 +22,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/fio/fiohist"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline/pipelinetest"
 )
 
@@ -373,6 +374,7 @@ func TestMergeSlices(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	for name, run := range partedRuns(t) {
 		t.Run(name, func(t *testing.T) {

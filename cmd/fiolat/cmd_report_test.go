@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/testkit"
 )
 
 // numbers are all numbers of a page that its script draws, and those of its kinds.
@@ -58,6 +59,7 @@ func testReportStored(t *testing.T, store func(t *testing.T, logs []string) []st
 // A page of stored documents is that of the logs they were made of, and so is the
 // one that ingest leaves beside them.
 func TestReportOfDirectory(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	testReportStored(t, func(t *testing.T, logs []string) []string {
 		docs := filepath.Join(t.TempDir(), "docs")
@@ -77,6 +79,7 @@ func TestReportOfDirectory(t *testing.T) {
 }
 
 func TestReportOfElasticsearch(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	testReportStored(t, func(t *testing.T, logs []string) []string {
 		es := esmodeltest.New(t, esmodeltest.Options{Histogram: true}).URL

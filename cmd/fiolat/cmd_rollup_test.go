@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/testkit"
 )
 
 // rollUpDocs are all documents of a run but its notes, by what they are of, without what names it.
@@ -100,6 +101,7 @@ func nearDocs(t *testing.T, got, want map[string]map[string]any) {
 
 // What was rolled up is what an ingest with the long interval makes of the same logs.
 func TestRollup(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	folders, err := filepath.Glob(real + "/*")
@@ -186,6 +188,7 @@ func TestRolledUp(t *testing.T) {
 
 // Parts are rolled up one by one, and merged again.
 func TestRollupParts(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	run := partedRuns(t)["renamed"]
@@ -209,6 +212,7 @@ func TestRollupParts(t *testing.T) {
 
 // Interrupted at any request that writes or deletes, and run again: nothing is lost, nothing is there twice.
 func TestRollupInterrupted(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	ingest := func(id, interval string) {

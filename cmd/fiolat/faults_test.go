@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 )
 
@@ -410,6 +411,7 @@ func TestLogChangesWhileItIsRead(t *testing.T) {
 
 // Input that fails after documents of it were sent: the run is partial.
 func TestInputFailsMidway(t *testing.T) {
+	testkit.NotRaced(t)
 	long := longLog(t, "epoch/epoch_clat_hist.1.log", 400)
 	cut := long[:len(long)-100]
 	tests := []struct {

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"fiolat/internal/testkit"
 )
 
 // succeed runs the program, which must succeed.
@@ -100,6 +102,7 @@ func TestPercentilesKinds(t *testing.T) {
 }
 
 func TestKindsFlag(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	const three, hists = real + "/latkinds", real + "/exact"
 	docs := t.TempDir()
@@ -183,6 +186,7 @@ func sums(t *testing.T, page string) (numbers map[string][]float64, words map[st
 // Mean slat + mean clat is compared with mean lat: the slow twin adds up the lines of
 // fio's logs.
 func TestKindSums(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		name        string

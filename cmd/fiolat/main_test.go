@@ -17,6 +17,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/testkit"
 )
 
 const real = "../../testdata/fio"
@@ -40,6 +41,7 @@ func goodLog(t testing.TB) []byte {
 }
 
 func TestBadInput(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	good := goodLog(t)
 	lines := bytes.SplitAfter(good, []byte("\n"))
@@ -242,6 +244,7 @@ var folders = []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "latk
 // than Elasticsearch does, accepts every document of every real log; and it gets
 // the mapping with the type.
 func TestStandIn(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	for _, folder := range folders {
 		for _, flags := range [][]string{nil, {"--align", "inflight", "--interval", "300ms", "--by",

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"fiolat/esmodel"
+	"fiolat/internal/testkit"
 )
 
 // TestPages runs the commands of README.md and docs/*.md, page by page and in their order, in a directory with the
@@ -29,6 +30,7 @@ import (
 // A block without a language after `<!-- output -->` is the end of what the command before it prints. `host1$` runs its
 // command in the directory host1, if there is one.
 func TestPages(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	commands := 0
 	for _, page := range readPages(t) {

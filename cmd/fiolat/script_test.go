@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into testdata/script")
@@ -60,6 +62,12 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PATH", in("bin")+string(filepath.ListSeparator)+os.Getenv("PATH"))
 			env.Setenv(asProgram, "1")
 			return err
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "raced" {
+				return false, fmt.Errorf("no such condition: %s", name)
+			}
+			return testkit.Raced(), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"nights": func(ts *testscript.TestScript, _ bool, args []string) {

@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/testkit"
 )
 
 // certificates are those of a server for a host, and of its authority in PEM.
@@ -217,6 +218,7 @@ func echo(r *http.Request) string {
 // TestSecretsNowhere looks for each secret, named in each way, in everything that
 // comes out of runs that fail in each way, and out of one that does not.
 func TestSecretsNowhere(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	certs := newCertificates(t, time.Now(), "127.0.0.1")
 	elastic := func(w http.ResponseWriter) { w.Header().Set("X-Elastic-Product", "Elasticsearch") }
@@ -350,6 +352,7 @@ func TestSecretsNowhere(t *testing.T) {
 // TestSecretsInCrash: neither the command line nor the dump of a process that is
 // killed while it talks to a server has a secret; nor has help, or a dry run.
 func TestSecretsInCrash(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	for _, cred := range allCredentials(t) {
 		t.Run(cred.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/testkit"
 	"fiolat/kibana"
 )
 
@@ -54,6 +55,7 @@ func TestSetupExport(t *testing.T) {
 }
 
 func TestSetupKibana(t *testing.T) {
+	testkit.NotRaced(t)
 	var seen, others []string
 	status := 200
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"fiolat/internal/testkit"
 )
 
 // terminal opens a new terminal, and returns both of its ends: who sits there, and the program.
@@ -100,6 +102,7 @@ func TestColours(t *testing.T) {
 
 // TestManyIntervalsPrinted is TestManyIntervals for what percentiles and report make.
 func TestManyIntervalsPrinted(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "page.html")
 	for name, args := range map[string][]string{
@@ -128,6 +131,7 @@ func TestManyIntervalsPrinted(t *testing.T) {
 // A run that would have far more intervals than its own length gives is made only after a yes: on a
 // terminal that is asked for, elsewhere it takes --yes.
 func TestManyIntervals(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	const question = "go on with all of them? [y/N]"
 	for name, tt := range map[string]struct {

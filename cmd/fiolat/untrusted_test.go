@@ -22,6 +22,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/testkit"
 )
 
 // hostile is a name with all that moves a terminal's cursor, forges a line, turns
@@ -46,6 +47,7 @@ func tame(t *testing.T, what, text string) {
 // TestHostileNames: names of files, folders, hosts, jobs and options, and what is
 // in bad logs, are never printed as they are. Documents hold them as data.
 func TestHostileNames(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	good := goodLog(t)
 	meta, err := os.ReadFile(real + "/gaps/fio.json")
@@ -195,6 +197,7 @@ func TestFormulas(t *testing.T) {
 // TestForeignFile: of a file that a link or a mistake put in the place of a log, of fio's
 // JSON or of a job file, nothing comes out: neither on the screen nor in documents.
 func TestForeignFile(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	for _, content := range []string{
 		"canary:$6$salt:19000:0:99999:7:::\ncanary:x:0:0::/root:/bin/sh\n",
@@ -300,6 +303,7 @@ func TestOddFiles(t *testing.T) {
 
 // TestGzipBomb: 10 GB in a few MB are refused in bounded memory.
 func TestGzipBomb(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	var member bytes.Buffer
 	z, err := gzip.NewWriterLevel(&member, gzip.BestSpeed)
@@ -343,6 +347,7 @@ func TestGzipBomb(t *testing.T) {
 // TestBombOfEmptyLines: kilobytes that unpack to gigabytes of empty lines end, and so do
 // those that --skip-bad would skip one by one.
 func TestBombOfEmptyLines(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	for name, again := range map[string]string{"empty lines": "\n", "bad lines": "x\n"} {
 		bomb := filepath.Join(t.TempDir(), "bomb_clat_hist.1.log.zst")

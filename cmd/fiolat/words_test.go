@@ -8,10 +8,13 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"fiolat/internal/testkit"
 )
 
 // TestWarnedOnce: what is wrong with many logs for one cause is one warning, with their number.
 func TestWarnedOnce(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	const logs = 42
 	dir := t.TempDir()

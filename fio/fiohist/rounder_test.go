@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"fiolat/internal/testkit"
 )
 
 // slowRound is what Rounder does, over all ways there are: cost[i][n] is the smallest sum
@@ -63,6 +65,7 @@ func slowRound(rests map[int]float64, h *Hist, columns int) []int64 {
 // Over all histograms of a series, each bucket is its exact sum rounded down or up, and what
 // is left to choose is chosen as well as can be.
 func TestRounderEqualsItsSlowTwin(t *testing.T) {
+	testkit.NotRaced(t)
 	r := rand.New(rand.NewPCG(5, 9))
 	shares := []float64{0.1, 0.25, 0.5, 1.0 / 3, 1, 1e-9, 7.3}
 	for _, tt := range []struct {

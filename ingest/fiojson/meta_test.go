@@ -17,6 +17,7 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
+	"fiolat/internal/testkit"
 )
 
 var fio3 = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
@@ -380,6 +381,7 @@ func (e iotestErr) Read([]byte) (int, error) { return 0, e.err }
 
 // TestParseMetaMemory: what is not fio's JSON is not held, however long it is.
 func TestParseMetaMemory(t *testing.T) {
+	testkit.NotRaced(t)
 	const long = 64 << 20
 	for name, r := range map[string]io.Reader{
 		"text": io.MultiReader(io.LimitReader(repeated("fio: text without end\n"), long), strings.NewReader(minimal)),
@@ -409,6 +411,7 @@ func TestParseMetaMemory(t *testing.T) {
 
 // TestParseMetaHolds: what is fio's JSON is held up to a bound.
 func TestParseMetaHolds(t *testing.T) {
+	testkit.NotRaced(t)
 	defer func(n int) { maxHeld = n }(maxHeld)
 	maxHeld = 1 << 20
 	const head = `{"fio version": "x", "jobs": [`
@@ -558,6 +561,7 @@ func list(t *testing.T, b Bins) (out []Bin) {
 // TestParseMetaManyBins: one latency has no more bins than fio has buckets, however often
 // they are said.
 func TestParseMetaManyBins(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	const head = `{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "read": {"clat_ns": {"N": 300003, "bins": {`
 	_, err := Parse(io.LimitReader(io.MultiReader(strings.NewReader(head), &counted{format: `"%d": 1,`}), 8<<20),

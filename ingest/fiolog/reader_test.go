@@ -21,6 +21,7 @@ import (
 	"fiolat/ingest/blockscan"
 	"fiolat/ingest/source"
 	"fiolat/internal/errs"
+	"fiolat/internal/testkit"
 )
 
 // item is what stands in one line of a log: a record, or something bad.
@@ -740,6 +741,7 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 func TestReader_LongLineMemory(t *testing.T) {
+	testkit.NotRaced(t)
 	in := io.MultiReader(strings.NewReader(line()+"\n"), &endless{256 << 20}, strings.NewReader("\n"+line()+"\n"))
 	r := NewReader(in, "log", ReaderOptions{})
 	var before, after runtime.MemStats

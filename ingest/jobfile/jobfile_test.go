@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fiolat/internal/errs"
+	"fiolat/internal/testkit"
 )
 
 func parseJobs(t *testing.T, text string) *File {
@@ -87,6 +88,7 @@ func TestParseJobFile(t *testing.T) {
 }
 
 func TestParseJobFileInclude(t *testing.T) {
+	testkit.NotRaced(t)
 	dir := t.TempDir()
 	write(t, dir, "common.inc", "bs=4k\ninclude more.inc\n")
 	write(t, dir, "more.inc", "numjobs=3\n")

@@ -23,6 +23,7 @@ import (
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/source"
 	"fiolat/internal/errs"
+	"fiolat/internal/testkit"
 )
 
 // pack compresses data.
@@ -317,6 +318,7 @@ func TestOpen_Close(t *testing.T) {
 // TestOpen_Bombs: data that grows a thousandfold passes through in bounded memory,
 // and data that asks for a huge window is refused.
 func TestOpen_Bombs(t *testing.T) {
+	testkit.NotRaced(t)
 	const size = 256 << 20
 	for _, format := range formats[1:3] { // xz takes too long for a test
 		var b bytes.Buffer

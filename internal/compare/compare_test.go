@@ -14,6 +14,7 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/internal/student"
+	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
@@ -253,6 +254,7 @@ func TestBlockLength(t *testing.T) {
 
 // The same with runs drawn from the records of a real log, through the pipeline.
 func TestRealRuns(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	log, err := os.ReadFile("../../testdata/fio/randrw/randrw_clat_hist.1.log")
 	if err != nil {

@@ -10,12 +10,14 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 )
 
 // TestOpenLoops: of twelve hosts three have four times the load of the others, and latency is a power of the load. At
 // its load nobody is slow, until one takes half as long again. Taken for closed loops, the runs have slow hosts.
 func TestOpenLoops(t *testing.T) {
+	testkit.NotRaced(t)
 	dev := readDevice(t, "../../testdata/fio/randrw/*.log")
 	const hosts, healthy, faulty = 12, 30, 10
 	for _, slope := range []float64{0, 0.4, 1, -0.3} {

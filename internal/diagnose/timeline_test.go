@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fiolat/fio/fiohist"
+	"fiolat/internal/testkit"
 )
 
 // splice makes n seconds of a steady run in which from to to (in seconds) something is wrong: each I/O takes slow
@@ -28,6 +29,7 @@ func splice(rng *rand.Rand, dev *device, n int, from, to, slow, rest float64) *t
 }
 
 func TestIncidents(t *testing.T) {
+	testkit.NotRaced(t)
 	dev := together(readPeers(t))
 	for _, c := range []struct {
 		name       string
@@ -92,6 +94,7 @@ func TestStallOfShortRun(t *testing.T) {
 }
 
 func TestNoIncidents(t *testing.T) {
+	testkit.NotRaced(t)
 	dev := together(readPeers(t))
 	rng := rand.New(rand.NewPCG(1, 4))
 	n := min(draws(t, 10), 60)

@@ -17,6 +17,7 @@ import (
 
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/testkit"
 )
 
 const second = int64(1e9)
@@ -278,6 +279,7 @@ func TestNobodyMakesTheTail(t *testing.T) {
 // TestNobodyOfUnlikeSeconds: every host draws each of its seconds by itself, from writes of which one second in a few
 // is more than twice as slow as the others. Several of them in a row are chance.
 func TestNobodyOfUnlikeSeconds(t *testing.T) {
+	testkit.NotRaced(t)
 	var seconds device
 	for n := 1; n <= 3; n++ {
 		name := fmt.Sprintf("../../testdata/fio/randrw/randrw_clat_hist.%d.log", n)
@@ -317,6 +319,7 @@ func TestNobodyOfUnlikeSeconds(t *testing.T) {
 }
 
 func TestNoJobOfTwentyMakesTheTail(t *testing.T) {
+	testkit.NotRaced(t)
 	jobs := readPeers(t)
 	for _, c := range []struct {
 		name  string

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"fiolat/internal/testkit"
 )
 
 func TestOutliers(t *testing.T) {
@@ -44,6 +46,7 @@ func TestOutliers(t *testing.T) {
 
 // Of histories without an outlier, hardly any have one.
 func TestOutliers_False(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	for _, runs := range []int{5, 10, 20, 50, 200} {
 		n := 0

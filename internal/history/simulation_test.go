@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"fiolat/internal/student"
+	"fiolat/internal/testkit"
 )
 
 // nightly is a made-up job: runs with a standard deviation of 5 %, correlated by rho, whose first metric changes by a
@@ -125,6 +126,7 @@ func mannWhitney(x, y []float64) bool {
 // TestGate simulates gates over years of nights, of which it takes FIOLAT_HISTORY_YEARS a row. With 40 it prints the
 // table of docs/history.md.
 func TestGate(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	years, slice := 8, true
 	if text := os.Getenv("FIOLAT_HISTORY_YEARS"); text != "" {

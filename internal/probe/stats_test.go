@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fiolat/internal/testkit"
 )
 
 func unmarshal(b []byte, to any) error { return json.Unmarshal(b, to) }
@@ -64,6 +66,7 @@ func (p *plain) median(since int64) float64 {
 // hangs: statistics as computed from everything, and no more memory at the end than
 // after the longest window.
 func TestADayOfTenTargets(t *testing.T) {
+	testkit.NotRaced(t)
 	const targets = 10
 	for _, tt := range []struct {
 		name   string

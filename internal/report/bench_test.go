@@ -13,6 +13,7 @@ import (
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/report"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 )
 
@@ -111,6 +112,7 @@ func (m *made) into(tb testing.TB, s pipeline.Sink, a pipeline.Account, each fun
 // TestPackedTwice: a page that its tables alone make too large is packed once, and once with as few columns as there
 // can be. Each host's sums are its own, and those of all are those of every host.
 func TestPackedTwice(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	const hosts, quanta, ios = 300, 64, 3
 	m := newMade(quanta, hosts, ios)

@@ -24,6 +24,7 @@ import (
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/jobfile"
 	"fiolat/internal/report"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 )
 
@@ -176,6 +177,7 @@ func TestColumns(t *testing.T) {
 
 // The more a run is split, the fewer columns are held: memory does not grow with both.
 func TestMaxCells(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	m := newMade(300, 200, 2)
 	c := read(t, m.page(t, report.Options{}, nil))
@@ -187,6 +189,7 @@ func TestMaxCells(t *testing.T) {
 
 // Of thousands of hosts fewer are held than a run of a few hundred has at least.
 func TestMostCells(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	c := read(t, newMade(48, 1000, 1).page(t, report.Options{}, nil))
 	if c.Head.Columns != 24 || c.Head.Quanta != 2 {
@@ -222,6 +225,7 @@ func TestHeld(t *testing.T) {
 
 // A page that would be too large has fewer columns, and not worse numbers.
 func TestMaxBytes(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	m := newMade(64, 3, 300)
 	large := m.page(t, report.Options{}, nil)
@@ -370,6 +374,7 @@ func hostilePage(t testing.TB) []byte {
 }
 
 func TestHostileNames(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	page := hostilePage(t)
 	if n := bytes.Count(page, []byte("</script>")); n != 7 {

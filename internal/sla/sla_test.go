@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fiolat/fio/fiohist"
+	"fiolat/internal/testkit"
 )
 
 var grid = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
@@ -211,6 +212,7 @@ func TestShare(t *testing.T) {
 // TestVerdictsAreTrue: of steady I/O, whose percentile is known, verdicts that claim to know are wrong in no more than
 // 5 of 100 quanta if they say ok, and in none if they say broken, however near the threshold is.
 func TestVerdictsAreTrue(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 5))
 	for _, factor := range []float64{0.9, 0.98, 1.02, 1.1} {

@@ -13,6 +13,7 @@ import (
 
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
@@ -147,6 +148,7 @@ func TestAutoInterval(t *testing.T) {
 // The worst direction decides if the run is split by direction, and only then; idle
 // times and the cut-off end do not count; nothing shorter than the logs' spacing.
 func TestAutoIntervalScopes(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	latencies := realLatencies(t)
 	ios := func(yield func(testlog.IO) bool) {

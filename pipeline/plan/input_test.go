@@ -23,6 +23,7 @@ import (
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
+	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
@@ -221,6 +222,7 @@ func TestPackedWorkers(t *testing.T) {
 // a direction that may still begin has them read ahead. Skipped lines count as if they were
 // placed at once.
 func TestFewQuantaHeld(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	log := made(t, 1, 400)
 	for n := range 9 { // lines that are skipped
@@ -406,6 +408,7 @@ func feedPipes(paths []string, logs [][]byte) error {
 // TestRareDirection: a direction with a record now and then, whose windows nobody
 // told, does not hold up all quanta of the others.
 func TestRareDirection(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	var log []byte
 	reads, trims := 0, 0

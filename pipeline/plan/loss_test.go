@@ -15,6 +15,7 @@ import (
 
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
 )
@@ -127,6 +128,7 @@ func remove(rng *rand.Rand, log []byte, how string) (left []byte, lost [fiolog.D
 // and not placed be what fio counted. FIOLAT_LOSS_DRAWS sets the number of draws, FIOLAT_LOSS_SEED their seed,
 // FIOLAT_LOSS_RUNS a pattern of folders to draw from.
 func TestLostRecords(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	draws, seed := 150, uint64(1)
 	if s := os.Getenv("FIOLAT_LOSS_DRAWS"); s != "" {

@@ -54,7 +54,45 @@ func percentiles(ctx context.Context, b *bench) ([]result, error) {
 			bytes: set.sparse},
 		contender{name: "cat > /dev/null", args: cat(set.mixed), bytes: set.sparse, want: timesAs(1 / 2.5)},
 	)
-	return append(plain, mixed...), err
+	if err != nil {
+		return nil, err
+	}
+	dir, err := crowd(b.dir, set.plain)
+	if err != nil {
+		return nil, err
+	}
+	crowded, err := b.more(5).race(ctx,
+		contender{name: fmt.Sprintf("fiolat, %d other files beside the logs and as many above", others),
+			args: b.percentiles([]string{dir}), after: quanta, bytes: set.bytes},
+		contender{name: "fiolat, the logs alone", args: b.percentiles([]string{set.dir}), after: quanta,
+			bytes: set.bytes, want: timesAs(0.5)},
+	)
+	return slices.Concat(plain, mixed, crowded), err
+}
+
+// others is the number of files in a folder that have nothing to do with its logs.
+const others = 10000
+
+// crowd returns a folder below base with the logs and other files, whose parent has as many other files.
+func crowd(base string, logs []string) (dir string, err error) {
+	dir = filepath.Join(base, "crowd", "logs")
+	if err = os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	for _, log := range logs {
+		if err = os.Link(log, filepath.Join(dir, filepath.Base(log))); err != nil {
+			return "", err
+		}
+	}
+	for i := range others {
+		name := fmt.Sprintf("%d.%s", i, []string{"txt", "json", "csv", "log", "sh"}[i%5])
+		for _, folder := range []string{dir, filepath.Dir(dir)} {
+			if err = os.WriteFile(filepath.Join(folder, name), []byte("{\"n\": 1}\n"), 0o600); err != nil {
+				return "", err
+			}
+		}
+	}
+	return dir, nil
 }
 
 func (b *bench) percentiles(logs []string) []string {

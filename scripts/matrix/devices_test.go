@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fiolat/internal/testkit"
 )
 
 // second is a direction in a second, counted from the start of the run's first job or, with absolute stamps, from 1970.
@@ -108,6 +110,7 @@ type deviceAnswer struct {
 // ideal reader of the same logs would put there. From logs alone fiolat must find the length of the windows, or a range
 // of it.
 func TestDevices(t *testing.T) {
+	testkit.NotRaced(t)
 	if testing.Short() {
 		t.Skip("builds fiolat")
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fiolat/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write docs/fio-options.md and testdata/gaps.txt anew")
@@ -19,6 +21,7 @@ var update = flag.Bool("update", false, "write docs/fio-options.md and testdata/
 //
 // FIOLAT_MATRIX_ALL asks ingest about all of them.
 func TestMatrix(t *testing.T) {
+	testkit.NotRaced(t)
 	if os.Getenv("FIOLAT_MATRIX_ALL") == "" {
 		ingestEvery = 3
 	}
