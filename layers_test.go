@@ -12,7 +12,7 @@ import (
 var floors = []string{
 	"ingest/blockscan internal/alert internal/errs internal/lazyregexp internal/like internal/secret" +
 		" internal/student internal/tempfile internal/units internal/vegaspec",
-	"esmodel/ndjson fio/fiohist ingest/jobfile ingest/source internal/extsort internal/metric internal/ui kibana",
+	"esmodel/ndjson fio/fiohist ingest/jobfile ingest/source internal/extsort internal/metric internal/page internal/ui kibana",
 	"ingest/fiolog ingest/folders internal/history internal/probe internal/sla",
 	"ingest/fiojson",
 	"ingest/content",

@@ -12,6 +12,7 @@ import (
 
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/page"
 	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
@@ -78,12 +79,7 @@ func (s *Sink) lead(syncs *pipeline.Row) string {
 	text := fmt.Sprintf("%s I/Os in %v", units.Grouped(st.Samples),
 		time.Duration(s.sum.End-s.run.FirstQuantum))
 	if perSecond > 0 {
-		rate := units.Round(perSecond, 4)
-		figure := strconv.FormatFloat(rate, 'f', -1, 64)
-		if rate >= 1000 {
-			figure = units.Grouped(rate)
-		}
-		text += ", " + figure + " per second"
+		text += ", " + page.Number(perSecond) + " per second"
 	}
 	text += ":"
 	at := slices.Clone(s.run.Percentiles)
@@ -92,12 +88,12 @@ func (s *Sink) lead(syncs *pipeline.Row) string {
 		if p := s.run.Percentiles[i]; p != at[0] && p != 99 && p != at[len(at)-1] {
 			continue
 		}
-		text += fmt.Sprintf(" p%s %s,", units.Percentile(s.run.Percentiles[i]), latency(v))
+		text += fmt.Sprintf(" p%s %s,", units.Percentile(s.run.Percentiles[i]), page.Latency(v))
 	}
-	text += " the longest " + latency(st.Max) + "."
+	text += " the longest " + page.Latency(st.Max) + "."
 	if syncs != nil {
 		text += fmt.Sprintf(" %s syncs beside them, the longest %s.", units.Grouped(syncs.Stats.Samples),
-			latency(syncs.Stats.Max))
+			page.Latency(syncs.Stats.Max))
 	}
 	return text
 }
@@ -226,16 +222,16 @@ func (s *Sink) syncTable(whole *pipeline.Row) (*table, error) {
 			host, r.Dims.Job = pipeline.All, pipeline.All
 		}
 		row := []cell{{Text: cmp.Or(r.Dims.Host, host), Header: true}, {Text: r.Dims.Job, Header: true},
-			number(st.Samples, units.Count(st.Samples)), number(st.Mean, latency(st.Mean))}
+			number(st.Samples, units.Count(st.Samples)), number(st.Mean, page.Latency(st.Mean))}
 		values := negateLowerBounds(st)
 		for i := range s.run.Percentiles {
 			if i < len(values) {
-				row = append(row, number(math.Abs(values[i]), latency(values[i])))
+				row = append(row, number(math.Abs(values[i]), page.Latency(values[i])))
 			} else {
 				row = append(row, cell{Text: "–"})
 			}
 		}
-		t.Rows = append(t.Rows, append(row, number(st.Max, latency(st.Max))))
+		t.Rows = append(t.Rows, append(row, number(st.Max, page.Latency(st.Max))))
 	}
 	sameUnits(t.Rows, 3)
 	return t, nil

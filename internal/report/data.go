@@ -191,7 +191,7 @@ func (s *Sink) head() head {
 }
 
 // pack computes the data of the page as gzipped JSON.
-func (p *page) pack() ([]byte, error) {
+func (p *shared) pack() ([]byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	if err := p.main().encode(z); err != nil {

@@ -14,6 +14,7 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/page"
 	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
@@ -23,8 +24,8 @@ import (
 //go:embed kinds.js
 var kindsJS string
 
-// page is shared by the Sinks of one page.
-type page struct {
+// shared is what the Sinks of one page share.
+type shared struct {
 	w        io.Writer
 	o        Options
 	kinds    []*Sink     // kinds of one run, sorted as in kindOrder by finished; or runs of one kind
@@ -44,7 +45,7 @@ func (s *Sink) part() string {
 }
 
 // main is the part that the page shows first: the first run, or of kinds clat, if there is one.
-func (p *page) main() *Sink {
+func (p *shared) main() *Sink {
 	if p.runs != nil {
 		return p.kinds[0]
 	}
@@ -52,7 +53,7 @@ func (p *page) main() *Sink {
 }
 
 // others returns all parts but main.
-func (p *page) others() (out []*Sink) {
+func (p *shared) others() (out []*Sink) {
 	for _, s := range p.kinds {
 		if s != p.main() {
 			out = append(out, s)
@@ -62,7 +63,7 @@ func (p *page) others() (out []*Sink) {
 }
 
 // finished writes the page once all Sinks have ended.
-func (p *page) finished() error {
+func (p *shared) finished() error {
 	if slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.sum == nil }) {
 		return nil
 	}
@@ -115,7 +116,7 @@ func (p *page) finished() error {
 
 // shrink halves the columns as often as the page certainly needs. size is the page's, of which numbers bytes are packed
 // data. Two columns take at most two and a half times as much as the merged one, so halving leaves at least two fifths.
-func (p *page) shrink(size, numbers int) {
+func (p *shared) shrink(size, numbers int) {
 	for left := numbers; ; {
 		shrinks := false
 		for _, s := range p.kinds {
@@ -176,7 +177,7 @@ func (w *kindStats) meanCell() cell {
 	if w.Empty() {
 		return cell{Text: "–"}
 	}
-	text := latency(w.mean)
+	text := page.Latency(w.mean)
 	if !w.exact {
 		text = "≈ " + text
 	}
@@ -184,7 +185,7 @@ func (w *kindStats) meanCell() cell {
 }
 
 // sideBySide returns nil if there is only one kind.
-func (p *page) sideBySide() *sideBySide {
+func (p *shared) sideBySide() *sideBySide {
 	if len(p.kinds) == 1 {
 		return nil
 	}
@@ -234,7 +235,7 @@ func (p *page) sideBySide() *sideBySide {
 					row = append(row, cell{Text: "–"})
 					continue
 				}
-				row = append(row, number(math.Abs(v), latency(v)))
+				row = append(row, number(math.Abs(v), page.Latency(v)))
 			}
 			out.Whole.Rows = append(out.Whole.Rows, row)
 		}
@@ -242,7 +243,7 @@ func (p *page) sideBySide() *sideBySide {
 			len(byKind) == len(kindOrder) && !clat.Empty() && !lat.Empty() {
 			sum, gap := slat.mean+clat.mean, fiojson.Gap(slat.mean, clat.mean, lat.mean)
 			out.Sums.Rows = append(out.Sums.Rows, []cell{{Text: direction, Header: true}, slat.meanCell(),
-				clat.meanCell(), number(sum, latency(sum)), lat.meanCell(),
+				clat.meanCell(), number(sum, page.Latency(sum)), lat.meanCell(),
 				number(gap, decimal(gap/1e3, 3)+" µs"), number(gap/lat.mean, decimal(100*gap/lat.mean, 2)+" %"),
 				{Text: units.Count(slat.ios) + " · " + units.Count(clat.ios) + " · " + units.Count(lat.ios)}})
 		}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"crypto/sha256"
 	_ "embed" // the page's own parts
 	"encoding/base64"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"fiolat/fio/fiohist"
+	"fiolat/internal/page"
 	"fiolat/internal/sla"
 	"fiolat/internal/units"
 	"fiolat/internal/vegaspec"
@@ -25,37 +25,29 @@ import (
 var (
 	//go:embed page.html
 	pageHTML string
-	//go:embed page.css
-	pageCSS string
 	//go:embed page.js
 	pageJS string
 )
 
+// pageData is the data of page.html.
 type pageData struct {
-	Title, Kind, Generator, CSP string
-	Part                        string // the main kind or run, see Sink.part
-	Compared                    *Comparison
-	Style                       template.CSS
-	Scripts                     []template.JS
-	Facts, Account              []pair
-	Findings                    []string
-	Lead                        []string
-	Work                        []block
-	Syncs                       []table
-	Notes                       []note // warnings
-	Footnotes                   []note
-	Summary                     table
-	Kinds                       *sideBySide // nil if there is only one
-	Accounts                    []block     // of the other kinds
-	SLA, Origin                 []block
-	Head                        head
-	Specs                       map[string]vegaspec.Spec
-	Packed                      template.HTML // base64
-	// Libraries are the versions and licences of vegaspec.JS.
-	Libraries string
+	Lead      []string // above page.html
+	Part      string   // the main kind or run, see Sink.part
+	Compared  *Comparison
+	Account   [][2]string
+	Findings  []string
+	Work      []block
+	Syncs     []table
+	Notes     []note // warnings
+	Footnotes []note
+	Summary   table
+	Kinds     *sideBySide // nil if there is only one
+	Accounts  []block     // of the other kinds
+	SLA       []block
+	Origin    []block
+	Head      head
+	Packed    template.HTML // base64
 }
-
-type pair struct{ Name, Value string }
 
 type note struct {
 	Text    string
@@ -79,11 +71,9 @@ type block struct {
 // write writes the page. s must be the main kind or run, packed the data from pack.
 func (s *Sink) write(w io.Writer, packed []byte) error {
 	axis, sum := vegaspec.SinceStart, s.sum
-	d := pageData{
-		Title: s.title(), Kind: s.run.Kind.String(), Part: s.part(), Generator: s.o.Generator,
-		Style: template.CSS(pageCSS), // our own file
-		Facts: s.facts(sum), Account: account(&sum.Account), Notes: s.notes(sum), SLA: s.verdicts(sum),
-		Origin: s.origin(), Head: s.head(),
+	p := page.Page{
+		Title: s.title(), Eyebrow: "fio " + s.run.Kind.String() + " latency", Generator: s.o.Generator,
+		Facts: s.facts(sum), Script: pageJS,
 		Specs: map[string]vegaspec.Spec{
 			"percentiles": vegaspec.Percentiles{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
 			"rate":        vegaspec.Rate{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
@@ -92,6 +82,10 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 			"cdf":         vegaspec.CDF{Data: vegaspec.Named("points")}.Spec(),
 			"counts":      vegaspec.Counts{Data: vegaspec.Named("points")}.Spec(),
 		},
+	}
+	d := pageData{
+		Part: s.part(), Compared: s.compared, Account: account(&sum.Account), Notes: s.notes(sum), SLA: s.verdicts(sum),
+		Origin: s.origin(), Head: s.head(),
 		Packed: template.HTML(base64.StdEncoding.EncodeToString(packed)), // base64 only
 	}
 	if s.o.Findings != nil {
@@ -100,41 +94,18 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 	if err := s.about(&d); err != nil {
 		return err
 	}
-	d.Compared = s.compared
 	s.summary(&d)
-	js := pageJS
 	if d.Kinds = s.sideBySide(); d.Kinds != nil {
 		s.addOthers(&d)
 		before, after, _ := strings.Cut(pageJS, kindsBefore)
-		js = before + kindsJS + kindsBefore + after
+		p.Script = before + kindsJS + kindsBefore + after
+		if d.Compared == nil {
+			p.Eyebrow = "fio " + d.Kinds.Names + " latency"
+		}
 	}
 	d.Notes, d.Footnotes = split(d.Notes)
-	for _, name := range []string{"VERSIONS", "LICENSES"} {
-		text, err := vegaspec.JS.ReadFile("js/" + name)
-		if err != nil {
-			return err
-		}
-		d.Libraries += string(text) + "\n"
-	}
-	hashes := ""
-	for _, name := range []string{"vega.min.js", "vega-lite.min.js", "vega-interpreter.min.js"} {
-		js, err := vegaspec.JS.ReadFile("js/" + name)
-		if err != nil {
-			return err
-		}
-		d.Scripts = append(d.Scripts, template.JS(js)) // embedded
-	}
-	d.Scripts = append(d.Scripts, template.JS(js)) // our own file
-	for _, js := range d.Scripts {
-		hashes += " " + hash(string(js))
-	}
-	// Nothing may be loaded or sent, only these scripts run, and none may evaluate text.
-	d.CSP = "default-src 'none'; script-src" + hashes + "; style-src " + hash(pageCSS) +
-		"; base-uri 'none'; form-action 'none'"
-	if err := template.Must(template.New("page").Parse(pageHTML)).Execute(w, d); err != nil {
-		return fmt.Errorf("report page: %w", err)
-	}
-	return nil
+	p.Lead, p.Main = d.Lead, d
+	return p.Write(w, pageHTML)
 }
 
 // kindsBefore is the line of pageJS before which kindsJS goes: all is defined, nothing is drawn.
@@ -178,17 +149,11 @@ func (s *Sink) addOthers(d *pageData) {
 		d.SLA = append(d.SLA, heads(k, k.verdicts(k.sum))...)
 		b := block{Title: "Account"}
 		for _, p := range account(&k.sum.Account) {
-			b.Rows = append(b.Rows, []string{p.Name, p.Value})
+			b.Rows = append(b.Rows, []string{p[0], p[1]})
 		}
 		d.Accounts = append(d.Accounts, heads(k, []block{b})...)
 		d.Origin = append(d.Origin, heads(k, own(k.origin()))...)
 	}
-}
-
-// hash returns the source expression that allows an inline text in a Content-Security-Policy.
-func hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 func (s *Sink) title() string {
@@ -208,15 +173,15 @@ func at(ns int64) string {
 	return strings.TrimSuffix(time.Unix(0, ns).UTC().Format("2006-01-02 15:04:05.000"), ".000") + " UTC"
 }
 
-func (s *Sink) facts(sum *pipeline.Summary) []pair {
+func (s *Sink) facts(sum *pipeline.Summary) [][2]string {
 	if s.runs != nil {
-		var f []pair
+		var f [][2]string
 		for i, k := range s.kinds {
 			started := "not known"
 			if k.run.StartKnown {
 				started = at(k.run.Start)
 			}
-			f = append(f, pair{"Run " + k.part(), fmt.Sprintf("%s, started %s, %v long, %s", s.runs[i], started,
+			f = append(f, [2]string{"Run " + k.part(), fmt.Sprintf("%s, started %s, %v long, %s", s.runs[i], started,
 				time.Duration(k.sum.End-k.run.FirstQuantum), k.run.ID)})
 		}
 		return f
@@ -225,11 +190,12 @@ func (s *Sink) facts(sum *pipeline.Summary) []pair {
 	for _, k := range s.kinds {
 		logs += len(k.run.Logs)
 	}
-	f := []pair{{"Started", "not known"}}
+	f := [][2]string{{"Started", "not known"}}
 	if run.StartKnown {
-		f[0].Value = at(run.Start) + " (" + how(run.StartHow) + ")"
+		f[0][1] = at(run.Start) + " (" + how(run.StartHow) + ")"
 	}
-	f = append(f, pair{"Length", time.Duration(sum.End - run.FirstQuantum).String()}, pair{"Logs", strconv.Itoa(logs)})
+	f = append(f, [2]string{"Length", time.Duration(sum.End - run.FirstQuantum).String()},
+		[2]string{"Logs", strconv.Itoa(logs)})
 	versions := map[string]bool{}
 	for _, m := range run.Metas {
 		versions[m.Version] = m.Version != ""
@@ -251,13 +217,13 @@ func (s *Sink) facts(sum *pipeline.Summary) []pair {
 			if n > 4 {
 				names = append(names[:3], fmt.Sprintf("and %d more", n-3))
 			}
-			f = append(f, pair{d.name, strings.Join(names, ", ")})
+			f = append(f, [2]string{d.name, strings.Join(names, ", ")})
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(run.Labels)) {
-		f = append(f, pair{k, run.Labels[k]})
+		f = append(f, [2]string{k, run.Labels[k]})
 	}
-	return append(f, pair{"Run", run.ID})
+	return append(f, [2]string{"Run", run.ID})
 }
 
 func how(s string) string {
@@ -309,7 +275,7 @@ func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
 	return out
 }
 
-func account(a *pipeline.Account) []pair {
+func account(a *pipeline.Account) [][2]string {
 	counted, missing := "not known", "not known"
 	if a.Counted > 0 {
 		counted, missing = strconv.FormatUint(a.Counted, 10), units.Count(a.Missing)
@@ -317,7 +283,7 @@ func account(a *pipeline.Account) []pair {
 			counted += " (of some of the logs)"
 		}
 	}
-	return []pair{
+	return [][2]string{
 		{"Logs", fmt.Sprintf("%d read, of them %d empty and %d repaired; %d skipped", a.Logs, a.LogsEmpty,
 			a.LogsRepaired, a.LogsSkipped)},
 		{"Records", fmt.Sprintf("%d read, of them %d repaired and %d with equal timestamps", a.Records,
@@ -331,15 +297,6 @@ func account(a *pipeline.Account) []pair {
 		{"I/Os on this page (logged + restored)", units.Count(a.Placed)},
 		{"I/Os in fio's last bucket", units.Count(a.LastBucket)},
 	}
-}
-
-// latency formats ns for people. A negative value is a lower bound.
-func latency(ns float64) string {
-	prefix := ""
-	if ns < 0 {
-		ns, prefix = -ns, "≥ "
-	}
-	return prefix + strings.Replace(units.Latency(ns, 4), " us", " µs", 1)
 }
 
 // summary fills in the table of the whole run, with a row for each scope value.
@@ -373,7 +330,7 @@ func (s *Sink) summary(d *pageData) {
 		row = append(row, number(st.Samples, units.Count(st.Samples)), number(perSecond,
 			strconv.FormatFloat(units.Round(perSecond, 5), 'f', -1, 64)))
 		for _, v := range append(append([]float64{st.Mean}, negateLowerBounds(&st)...), st.Max) {
-			row = append(row, number(math.Abs(v), latency(v)))
+			row = append(row, number(math.Abs(v), page.Latency(v)))
 		}
 		d.Summary.Rows = append(d.Summary.Rows, row)
 	}
@@ -437,9 +394,9 @@ func measured(v *sla.Verdict) string {
 	case v.Rule.Metric == "iops":
 		return strconv.FormatFloat(units.Round(v.Value, 4), 'f', -1, 64) + " I/Os per second"
 	case v.Stalled:
-		return "≥ " + latency(v.Value) + ", for nothing completed"
+		return "≥ " + page.Latency(v.Value) + ", for nothing completed"
 	}
-	return latency(v.Value)
+	return page.Latency(v.Value)
 }
 
 // origin returns the provenance of the numbers: settings, log files and, if known, fio's options.

@@ -1,19 +1,6 @@
 // Draws the charts and tables of a report. The numbers are all there: nothing is
 // computed here but sums of counts.
-(async () => {
-'use strict';
-const $ = id => document.getElementById(id);
-const root = document.documentElement;
 const head = JSON.parse($('head').textContent);
-const specs = JSON.parse($('specs').textContent);
-
-// make builds an element; text is text, never markup.
-function make(tag, props, ...children) {
-  const e = document.createElement(tag);
-  for (const [k, v] of Object.entries(props || {})) k in e ? e[k] = v : e.setAttribute(k, v);
-  e.append(...children);
-  return e;
-}
 
 async function unpack() {
   const raw = Uint8Array.from(atob($('packed').textContent), c => c.charCodeAt(0));
@@ -22,19 +9,8 @@ async function unpack() {
 }
 const data = await unpack();
 
-// ---- numbers as people read them
+// ---- times as people read them
 
-const digits = (v, n) => String(+v.toPrecision(n));
-function unit(ns, n) {
-  if (ns >= 1e9) return digits(ns / 1e9, n) + ' s';
-  if (ns >= 1e6) return digits(ns / 1e6, n) + ' ms';
-  if (ns >= 1e3) return digits(ns / 1e3, n) + ' µs';
-  return digits(ns, n) + ' ns';
-}
-// latency writes ns; below 0 it is at least that much, null is none.
-const latency = ns => ns === null || ns === undefined ? '–' : ns < 0 ? '≥ ' + unit(-ns, 4) : unit(ns, 4);
-const grouped = new Intl.NumberFormat('en', {maximumFractionDigits: 2});
-const count = n => grouped.format(n < 10 ? n : Math.round(n));
 const two = n => String(n).padStart(2, '0');
 function elapsed(ms) {
   const a = Math.abs(ms), s = Math.floor(a / 1000), rest = Math.round(a - s * 1000);
@@ -60,10 +36,8 @@ const key = d => JSON.stringify(dimensions.map(n => d[n] || all[n]));
 const scopeAt = new Map(head.scopes.map((d, i) => [key(d), i]));
 const values = Object.fromEntries(dimensions.map(n => [n, [...new Set(head.scopes.map(d => d[n] || all[n]))].filter(v => v !== all[n])]));
 const plural = {host: 'hosts', job: 'jobs', log: 'logs', direction: 'directions'};
-const most = 8; // lines that can be told apart
 
-const state = {...all, compare: '', counted: 'completed', percentile: String(Math.max(0, head.percentiles.indexOf('99'))), hidden: new Set(['max', 'mean', 'min']), theme: 'system'};
-const views = {};
+const state = {...all, compare: '', counted: 'completed', percentile: String(Math.max(0, head.percentiles.indexOf('99'))), hidden: new Set(['max', 'mean', 'min'])};
 let zoom = null, cursor = null, spectrumCursor = null, bucketCursor = null, lines = [], spectra = [];
 
 const named = head.percentiles.map((p, i) => ({name: 'p' + p, of: s => s.p[i], ci: s => s.ci && s.ci[i], total: s => s.total[i]}));
@@ -116,17 +90,6 @@ function points(key, at, s, ci, limit = null) {
   return out;
 }
 
-function ticks(lo, hi) {
-  const out = [], decades = Math.log10(hi / lo), steps = decades <= 1.2 ? [1, 2, 3, 4, 5, 6, 8] : decades <= 3.2 ? [1, 2, 5] : [1];
-  for (let d = Math.floor(Math.log10(lo)); d <= Math.log10(hi); d++) for (const m of steps) {
-    const v = m * 10 ** d;
-    if (v >= lo * 0.999 && v <= hi * 1.001) out.push(v);
-  }
-  if (out.length > 2) return out;
-  const rough = (hi - lo) / 5, unit = 10 ** Math.floor(Math.log10(rough)), step = unit * [1, 2, 5, 10].find(m => m * unit >= rough);
-  return Array.from({length: Math.floor(hi / step) - Math.ceil(lo / step) + 1}, (_, i) => (Math.ceil(lo / step) + i) * step);
-}
-
 function timeTicks([a, b], width) {
   const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000, 30000, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 108e5, 216e5, 432e5, 864e5, 1728e5, 6048e5];
   const step = steps.find(s => (b - a) / s <= Math.max(2, width / 95)) || steps.at(-1);
@@ -144,21 +107,9 @@ function around(lo, hi) {
 
 // ---- charts
 
-const css = name => getComputedStyle(root).getPropertyValue(name).trim();
-const palette = () => Array.from({length: most}, (_, i) => css('--s' + i));
 // Dashes tell lines apart where colors cannot, but not in a line that goes up and down
 // at every pixel.
 const dashes = head.columns > 150 ? Array.from({length: 8}, () => [1, 0]) : [[1, 0], [7, 3], [2, 2], [1, 0], [7, 3], [2, 2], [1, 0], [7, 3]];
-
-function config() {
-  const font = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
-  const ink = css('--ink'), quiet = css('--quiet'), line = css('--line');
-  return {
-    background: null, font, aria: false, view: {stroke: null},
-    axis: {labelColor: quiet, titleColor: quiet, gridColor: css('--grid'), domainColor: line, tickColor: line, labelFontSize: 12, labelFont: font},
-    line: {interpolate: 'step-after'}, area: {interpolate: 'step-after'}, rule: {color: ink}, text: {color: ink, fontSize: 12, font},
-  };
-}
 
 const overTime = () => {
   const inside = 'x() >= 0 && x() <= width && y() >= -20 && y() <= height + 30';
@@ -187,8 +138,6 @@ const overTimeToo = chart => !['spectrum', 'cdf', 'counts'].includes(chart);
 function steer(vg, chart) {
   const scale = name => vg.scales.find(s => s.name === name);
   const time = overTimeToo(chart);
-  vg.autosize = {type: 'fit', contains: 'padding'};
-  vg.padding = 3;
   vg.signals = [...(vg.signals || []), ...(time ? overTime() : overPercentiles()),
     {name: 'ink', value: css('--ink')}, {name: 'paper', value: css('--paper')}, {name: 'extent', value: [1, 10]}, {name: 'extentTicks', value: []},
     {name: 'names', value: []}, {name: 'colors', value: []}, {name: 'dashed', value: []}];
@@ -251,14 +200,8 @@ function steer(vg, chart) {
 const heights = {percentiles: 330, rate: 100, heat: 300, spectrum: 330, cdf: 260, counts: 260};
 
 function draw(chart) {
-  const el = $(chart);
-  if (views[chart]) views[chart].finalize();
-  const vg = steer(vegaLite.compile({...specs[chart], height: heights[chart]}, {config: config(), logger: quietly}).spec, chart);
-  const view = new vega.View(vega.parse(vg, null, {ast: true}), {
-    expr: vega.expressionInterpreter, renderer: chart === 'heat' || chart === 'counts' ? 'canvas' : 'svg', container: el, hover: false, tooltip: () => {}, logLevel: vega.Warn,
-  });
-  view.width(el.clientWidth);
-  views[chart] = view;
+  const vg = steer(compile({...specs[chart], height: heights[chart]}, {line: {interpolate: 'step-after'}, area: {interpolate: 'step-after'}}), chart);
+  const view = show(chart, vg, {renderer: chart === 'heat' || chart === 'counts' ? 'canvas' : 'svg', tooltip: () => {}});
   if (!overTimeToo(chart)) {
     view.addSignalListener('at', (_, x) => chart === 'spectrum' ? setSpectrumCursor(x === null ? null : nearest(x)) : setBucketCursor(x === null ? null : bucketAt(x)));
     return view;
@@ -267,9 +210,6 @@ function draw(chart) {
   view.addSignalListener('zoom', (_, z) => setZoom(z));
   return view;
 }
-// Vega-Lite warns of domains that steer replaces.
-const quietly = {level() { return this; }, warn() { return this; }, info() { return this; }, debug() { return this; }, error: (...a) => { console.error(...a); return quietly; }};
-
 // A drag ends wherever the button is let go.
 addEventListener('mouseup', () => {
   for (const view of Object.values(views)) {
@@ -731,31 +671,13 @@ function recall() {
   return z ? [+z[1], +z[2]] : null;
 }
 
-// ---- theme, print, size
+// ---- size
 
-const dark = matchMedia('(prefers-color-scheme: dark)');
-function theme(redraw) {
-  root.dataset.theme = state.theme === 'system' ? dark.matches ? 'dark' : 'light' : state.theme;
-  $('theme').textContent = 'Theme: ' + {system: 'as the system', light: 'light', dark: 'dark'}[state.theme];
-  if (redraw) redrawAll();
-}
 function redrawAll() {
   for (const c of Object.keys(heights)) draw(c);
   return fill();
 }
-try { state.theme = ['light', 'dark'].find(t => t === localStorage.getItem('fiolat-theme')) || 'system'; } catch { /* no storage: as the system */ }
-$('theme').hidden = false;
-$('theme').onclick = () => {
-  state.theme = {system: 'light', light: 'dark', dark: 'system'}[state.theme];
-  try { localStorage.setItem('fiolat-theme', state.theme); } catch { /* for this time only */ }
-  theme(true);
-};
-dark.onchange = () => theme(true);
-addEventListener('beforeprint', () => { root.dataset.theme = 'light'; redrawAll(); });
-addEventListener('afterprint', () => theme(true));
-
 $('charts').hidden = false;
-theme(false);
 const recalled = recall();
 controls();
 sync();
@@ -773,12 +695,3 @@ new ResizeObserver(() => {
   }
 }).observe($('percentiles'));
 window.fiolat = {views, head, data, state};
-performance.mark('drawn');
-root.dataset.ready = 'true';
-})().catch(err => {
-  const trouble = document.getElementById('trouble');
-  trouble.textContent = 'The charts cannot be drawn: ' + err.message + '. The tables below hold the whole run.';
-  trouble.hidden = false;
-  document.documentElement.dataset.ready = 'false';
-  throw err;
-});

@@ -55,7 +55,7 @@ type Comparison struct {
 // Sink collects one run, or one kind of latency of it, for a page.
 type Sink struct {
 	pipeline.Discard
-	*page
+	*shared
 	run          *pipeline.Run
 	sum          *pipeline.Summary // nil until End
 	by           map[string]bool   // true for dimensions with more than one value
@@ -113,10 +113,10 @@ func NewKinds(w io.Writer, n int, o Options) []*Sink {
 	o.MaxColumns = cmp.Or(o.MaxColumns, maxColumns)
 	o.MaxBytes = cmp.Or(o.MaxBytes, maxBytes)
 	o.MaxHeld = cmp.Or(o.MaxHeld, maxHeld)
-	p := &page{w: w, o: o}
+	p := &shared{w: w, o: o}
 	for range n {
 		p.kinds = append(p.kinds, &Sink{
-			page: p, step: 1, columns: columns{limit: o.MaxHeld / n},
+			shared: p, step: 1, columns: columns{limit: o.MaxHeld / n},
 			leafAt: map[pipeline.Dims]*leaf{}, scopeAt: map[dims]*scope{},
 		})
 	}

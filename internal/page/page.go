@@ -1,0 +1,103 @@
+// Package page writes self-contained HTML pages in one frame: header, colors, fonts, formats of numbers, and the
+// libraries that draw the charts of internal/vegaspec. A page loads nothing: its Content-Security-Policy forbids
+// network access and any script or style but its own.
+package page
+
+import (
+	"crypto/sha256"
+	_ "embed" // the parts of a page
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"fiolat/internal/units"
+	"fiolat/internal/vegaspec"
+)
+
+var (
+	//go:embed frame.html
+	frameHTML string
+	//go:embed page.css
+	pageCSS string
+	//go:embed base.js
+	baseJS string
+)
+
+// Page is the frame of a page.
+type Page struct {
+	Title, Eyebrow string
+	// Generator is the program and its version.
+	Generator string
+	Lead      []string
+	Facts     [][2]string // names and values
+	Specs     map[string]vegaspec.Spec
+	// Script runs within base.js, which it may use.
+	Script string
+	// Main is the data of the template "main".
+	Main any
+}
+
+// Write writes the page. own defines the template "main", and may use the frame's template "noscript".
+func (p *Page) Write(w io.Writer, own string) error {
+	d := struct {
+		*Page
+		CSP       string
+		Style     template.CSS
+		Scripts   []template.JS
+		Libraries string // their versions and licences
+	}{Page: p, Style: template.CSS(pageCSS)} // our own file
+	for _, name := range []string{"VERSIONS", "LICENSES"} {
+		text, err := vegaspec.JS.ReadFile("js/" + name)
+		if err != nil {
+			return err
+		}
+		d.Libraries += string(text) + "\n"
+	}
+	for _, name := range []string{"vega.min.js", "vega-lite.min.js", "vega-interpreter.min.js"} {
+		js, err := vegaspec.JS.ReadFile("js/" + name)
+		if err != nil {
+			return err
+		}
+		d.Scripts = append(d.Scripts, template.JS(js)) // embedded
+	}
+	d.Scripts = append(d.Scripts, template.JS(strings.Replace(baseJS, "// OWN\n", p.Script, 1))) // our own files
+	// Nothing may be loaded or sent, only these scripts run, and none may evaluate text.
+	d.CSP = "default-src 'none'; script-src"
+	for _, js := range d.Scripts {
+		d.CSP += " " + hash(string(js))
+	}
+	d.CSP += "; style-src " + hash(pageCSS) + "; base-uri 'none'; form-action 'none'"
+	t := template.Must(template.Must(template.New("page").Parse(frameHTML)).Parse(own))
+	if err := t.Execute(w, d); err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	return nil
+}
+
+// hash returns the source expression that allows an inline text in a Content-Security-Policy.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// Latency formats ns for people. A negative value is a lower bound.
+func Latency(ns float64) string {
+	prefix := ""
+	if ns < 0 {
+		ns, prefix = -ns, "≥ "
+	}
+	return prefix + strings.Replace(units.Latency(ns, 4), " us", " µs", 1)
+}
+
+// Number formats a rate or another number for people: 0.8893, 36.5, 37,080.
+func Number(v float64) string {
+	v = units.Round(v, 4)
+	if math.Abs(v) >= 1000 {
+		return units.Grouped(v)
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
