@@ -263,8 +263,8 @@ func (d *discovery) none(path string, other []*Source) error {
 			"fio again, and pass the folder with its logs"}}
 	}
 	kind := other[0].Name.Kind
-	return &errs.NoLogsError{ParseError: errs.ParseError{File: path, Msg: fmt.Sprintf("no %v logs, only %v",
-		d.opt.Kind, kind), Hint: fmt.Sprintf("pass --kind %v", kind)}}
+	return &errs.NoLogsError{Other: true, ParseError: errs.ParseError{File: path,
+		Msg: fmt.Sprintf("no %v logs, only %v", d.opt.Kind, kind), Hint: fmt.Sprintf("pass --kind %v", kind)}}
 }
 
 // found is a log in a searched folder.

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"fiolat/ingest/content"
@@ -250,8 +249,8 @@ func (in *Input) Split() []*Input {
 	return out
 }
 
-// IsNoLogs reports whether an error says that there are no logs, where there may be JSON.
+// IsNoLogs reports whether an error says that there are no logs of any kind, where there may be JSON.
 func IsNoLogs(err error) bool {
 	var none *errs.NoLogsError
-	return errors.As(err, &none) && !strings.Contains(none.Msg, "logs, only")
+	return errors.As(err, &none) && !none.Other
 }

@@ -31,7 +31,10 @@ func (e *ParseError) Error() string {
 }
 
 // NoLogsError reports that there are no logs of the kind wanted, or none that can be read.
-type NoLogsError struct{ ParseError }
+type NoLogsError struct {
+	ParseError
+	Other bool // there are logs of other kinds
+}
 
 func (e *NoLogsError) Unwrap() error { return &e.ParseError }
 
