@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/internal/command"
 	comparecmd "fiolat/internal/command/compare"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
@@ -30,7 +31,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 			"NAME=RUN,RUN,..., and in Elasticsearch label:KEY=VALUE or NAME=label:KEY=VALUE. Give 3 runs or more " +
 			"of each, better 5: a single run does not show how much repeats differ. " +
 			"Limits are of 95 % confidence for all numbers together; docs/compare.md explains them.",
-		Flags: append(slices.Concat(flags, pickFlags(), esFlags()),
+		Flags: append(slices.Concat(flags, pickFlags(), esFlags(new(command.Elasticsearch))),
 			&cli.StringSliceFlag{Name: "fail-if", Usage: "exit 5 if a change exceeds `RULE` and is statistically " +
 				"significant: [DIRECTION] METRIC CHANGE%, such as 'read p99 +10%' or 'iops -5%'; can be repeated. " +
 				"Single runs need --run-noise"},
@@ -45,7 +46,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 			&cli.StringFlag{Name: "unit", Value: "auto", Usage: "`UNIT` of latencies in tables: ns, us, ms, s, or " +
 				"auto: what suits the table"},
 		),
-		Action: action(u, readCompareOptions, comparecmd.Run),
+		Action: actionOf(u, readCompareOptions, comparecmd.Run),
 	}
 }
 
@@ -53,9 +54,9 @@ func readCompareOptions(c *cli.Context) (o comparecmd.Options, err error) {
 	var bad errs.Faults
 	o.Logs, err = oneKindOptions(c)
 	bad.Add(err)
-	o.Format, err = oneOf(c, "format")
+	o.Format, err = wordOf(c, "format")
 	bad.Add(err)
-	o.Unit, err = oneOf(c, "unit")
+	o.Unit, err = wordOf(c, "unit")
 	bad.Add(err)
 	o.Baseline = c.String("baseline")
 	if o.Runs = o.Logs.Paths; len(o.Runs) == 0 || len(o.Runs) == 1 && c.IsSet("fail-if") && o.Baseline == "" {

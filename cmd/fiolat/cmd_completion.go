@@ -16,7 +16,7 @@ func completionCommand(u *ui.UI) *cli.Command {
 		Name: "completion", ArgsUsage: "bash|zsh|fish",
 		Usage:       "a script that completes commands, flags and their values in the shell",
 		Description: "source <(fiolat completion bash)",
-		Action: action(u, readCompletionOptions, func(_ context.Context, script string, u *ui.UI) error {
+		Action: actionOf(u, readCompletionOptions, func(_ context.Context, script string, u *ui.UI) error {
 			_, err := fmt.Fprint(u.Stdout, script)
 			return err
 		}),

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/internal/command"
 	curvecmd "fiolat/internal/command/curve"
 	"fiolat/internal/curve"
 	"fiolat/internal/errs"
@@ -23,7 +24,7 @@ func curveCommand(u *ui.UI) *cli.Command {
 			"Runs with the same job options are repeats: they make one point. Options that change the load (iodepth, " +
 			"numjobs, rate_iops, ...) make a curve; runs that also differ in others (bs, rw, ...) make several. " +
 			"Repeat each setting 3 times: limits come from the spread between repeats. " + orStored,
-		Flags: append(slices.Concat(wholeRunFlags("50,99,99.9"), pickFlags(), esFlags()),
+		Flags: append(slices.Concat(wholeRunFlags("50,99,99.9"), pickFlags(), esFlags(new(command.Elasticsearch))),
 			&cli.StringFlag{Name: "direction", Usage: "`DIRECTION` of the I/Os: read, write, trim, all or sync " +
 				"(default: that of --at, else all)"},
 			&cli.StringFlag{Name: "at", Usage: "how many IOPS meet `RULE`, such as 'read p99 < 1ms'"},
@@ -34,7 +35,7 @@ func curveCommand(u *ui.UI) *cli.Command {
 				"json"},
 			unitFlag(),
 		),
-		Action: action(u, readCurveOptions, curvecmd.Run),
+		Action: actionOf(u, readCurveOptions, curvecmd.Run),
 	}
 }
 
@@ -42,11 +43,11 @@ func readCurveOptions(c *cli.Context) (o curvecmd.Options, err error) {
 	var bad errs.Faults
 	o.Logs, err = oneKindOptions(c)
 	bad.Add(err)
-	o.Format, err = oneOf(c, "format")
+	o.Format, err = wordOf(c, "format")
 	bad.Add(err)
-	o.Unit, err = oneOf(c, "unit")
+	o.Unit, err = wordOf(c, "unit")
 	bad.Add(err)
-	axis, err := oneOf(c, "axis")
+	axis, err := wordOf(c, "axis")
 	bad.Add(err)
 	o.Axis = curve.Axis(axis)
 	if o.Direction = c.String("direction"); o.Direction != "" && !slices.Contains(metric.Directions, o.Direction) {

@@ -28,11 +28,11 @@ func diagnoseCommand(u *ui.UI) *cli.Command {
 			" Prints sentences, the worst first: hosts, jobs and logs that stand out among their peers, stalls and " +
 			"slow-downs, when the run was steady, and how many I/Os were in flight. Of a stored run only what its " +
 			"--by splits is compared. docs/diagnose.md explains the tests.",
-		Flags: append(slices.Concat(flags, pickFlags(), esFlags()),
+		Flags: append(slices.Concat(flags, pickFlags(), esFlags(new(command.Elasticsearch))),
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table or json"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables: ns, us or ms"},
 		),
-		Action: action(u, readDiagnoseOptions, diagnose.Run),
+		Action: actionOf(u, readDiagnoseOptions, diagnose.Run),
 	}
 }
 
@@ -48,9 +48,9 @@ func readDiagnoseOptions(c *cli.Context) (o diagnose.Options, err error) {
 		_, err = placeOf(o.Logs.Paths, o.Elasticsearch.Addresses, c.IsSet)
 		bad.Add(err)
 	}
-	o.Format, err = oneOf(c, "format")
+	o.Format, err = wordOf(c, "format")
 	bad.Add(err)
-	o.Unit, err = oneOf(c, "unit")
+	o.Unit, err = wordOf(c, "unit")
 	bad.Add(err)
 	return o, bad.Err()
 }

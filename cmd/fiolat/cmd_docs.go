@@ -8,7 +8,6 @@ import (
 
 	"fiolat/cmd/fiolat/manual"
 	"fiolat/esmodel"
-	"fiolat/internal/command/explain"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -28,7 +27,7 @@ func docsCommand(*ui.UI) *cli.Command {
 				return manual.Write(c.App, exitMeanings, c.Args().First())
 			}
 			for name, page := range map[string]string{"cli.md": manual.Page(c.App, exitMeanings),
-				"documents.md": esmodel.FieldTable(), "engines.md": explain.Page()} {
+				"documents.md": esmodel.FieldTable(), "engines.md": enginesPage()} {
 				if err := os.WriteFile(filepath.Join(c.Args().First(), name), []byte(page), 0o644); err != nil {
 					return err
 				}

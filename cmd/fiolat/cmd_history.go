@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/internal/command"
 	historycmd "fiolat/internal/command/history"
 	"fiolat/internal/errs"
 	"fiolat/internal/history"
@@ -30,7 +31,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 			"Elasticsearch, a directory of documents (ingest --output), or logs. Runs of the same workload, and of " +
 			"the same value of each --split, are a series, sorted by their start; runs with an unknown start keep " +
 			"the order given. docs/history.md explains how changes are found.",
-		Flags: slices.Concat(flags, esFlags(), filterFlags(), []cli.Flag{
+		Flags: slices.Concat(flags, esFlags(new(command.Elasticsearch)), new(runFilter).flags(), []cli.Flag{
 			&cli.StringFlag{Name: "percentiles", Hidden: true, Value: "50,90,95,99,99.9"}, // those with limits
 			&cli.IntFlag{Name: "last", Category: catFilter, Usage: "the last `N` runs of each series"},
 			&cli.StringSliceFlag{Name: "split", Category: catFilter, Usage: "runs that differ in the label `KEY` are " +
@@ -53,7 +54,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables and on the page: ns, us " +
 				"or ms"},
 		}),
-		Action: action(u, readHistoryOptions, historycmd.Run),
+		Action: actionOf(u, readHistoryOptions, historycmd.Run),
 	}
 }
 
@@ -62,9 +63,9 @@ func readHistoryOptions(c *cli.Context) (o historycmd.Options, err error) {
 	o.Logs, err = oneKindOptions(c)
 	bad.Add(err)
 	o.Runs = o.Logs.Paths
-	o.Format, err = oneOf(c, "format")
+	o.Format, err = wordOf(c, "format")
 	bad.Add(err)
-	o.Unit, err = oneOf(c, "unit")
+	o.Unit, err = wordOf(c, "unit")
 	bad.Add(err)
 	o.Filter, err = readFilter(c)
 	bad.Add(err)

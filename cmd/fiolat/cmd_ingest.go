@@ -4,6 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel"
+	"fiolat/internal/command"
 	"fiolat/internal/command/ingest"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -23,10 +24,10 @@ func ingestCommand(u *ui.UI) *cli.Command {
 			"PATH is a log, a directory that is searched, a glob, or - for standard input. A tree with several runs " +
 			"is ingested as several runs. " +
 			"Without an Elasticsearch the same documents go into --output DIR, ready for _bulk.",
-		Flags: append(append(severalKinds(logFlags("direction,host")), esFlags()...),
+		Flags: append(append(severalKinds(logFlags("direction,host")), esFlags(new(command.Elasticsearch))...),
 			outputFlag(), takeOverFlag(), yesFlag(), verboseFlag(),
 		),
-		Action: action(u, readIngestOptions, ingest.Run),
+		Action: actionOf(u, readIngestOptions, ingest.Run),
 	}
 }
 

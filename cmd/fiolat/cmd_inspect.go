@@ -20,10 +20,10 @@ func inspectCommand(u *ui.UI) *cli.Command {
 			"cannot be read are named, the others still shown, and the exit code is 3. Of a stored run (DIR is what " +
 			"ingest --output wrote) it prints what its document says: options, logs, jobs, syncs, priorities, " +
 			"and the account. " + runIs,
-		Flags: append(append(logFlags(""), esFlags()...), verboseFlag(),
+		Flags: append(append(logFlags(""), esFlags(new(command.Elasticsearch))...), verboseFlag(),
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table or json"},
 		),
-		Action: action(u, readInspectOptions, inspect.Run),
+		Action: actionOf(u, readInspectOptions, inspect.Run),
 	}
 }
 
@@ -31,7 +31,7 @@ func readInspectOptions(c *cli.Context) (o inspect.Options, err error) {
 	var bad errs.Faults
 	o.Logs, err = oneKindOptions(c)
 	bad.Add(err)
-	o.Format, err = oneOf(c, "format")
+	o.Format, err = wordOf(c, "format")
 	bad.Add(err)
 	bad.Add(needPaths(o.Logs))
 	o.Elasticsearch, err = esOptions(c)

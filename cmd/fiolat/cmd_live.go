@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel"
+	"fiolat/internal/command"
 	"fiolat/internal/command/live"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -31,7 +32,7 @@ func liveCommand(u *ui.UI) *cli.Command {
 			"Syncs (fsync, fdatasync, sync_file_range) are a kind of latency of their own, sync, as soon as a job " +
 			"has any. " +
 			"Its exit code is fio's, if that is not 0.",
-		Flags: append(append(append(flags, esFlags()...), alertFlags("breaches and recoveries")...),
+		Flags: append(append(append(flags, esFlags(new(command.Elasticsearch))...), alertFlags("breaches and recoveries")...),
 			&cli.StringFlag{Name: "interval", Category: catTime, Usage: "length of a quantum: `DURATION` such as 1s, " +
 				"10s, 1m, or seconds; auto: chosen from the first minute, during which nothing is shown (default: " +
 				"the status interval, in whole seconds)"},
@@ -49,7 +50,7 @@ func liveCommand(u *ui.UI) *cli.Command {
 			&cli.BoolFlag{Name: "quiet", Category: catInput, Usage: "print one line per interval, on a terminal too"},
 			outputFlag(), takeOverFlag(), yesFlag(), verboseFlag(),
 		),
-		Action: action(u, readLiveOptions, live.Run),
+		Action: actionOf(u, readLiveOptions, live.Run),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/command"
 	"fiolat/internal/command/merge"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -31,7 +32,7 @@ func mergeCommand(u *ui.UI) *cli.Command {
 			"Running it again changes nothing; after another part has arrived, it replaces the merge before. " +
 			"While a part is ingested again, and until the next merge, the merged run is partial. " +
 			runIs,
-		Flags: append(esFlags(), takeOverFlag(), verboseFlag(),
+		Flags: append(esFlags(new(command.Elasticsearch)), takeOverFlag(), verboseFlag(),
 			&cli.IntFlag{Name: "parts", Category: catRun, Usage: "merge only if there are `N` parts (default: as " +
 				"many as there are)"},
 			&cli.BoolFlag{Name: "skip-incomplete", Category: catRun, Usage: "leave out parts that are running or " +
@@ -51,7 +52,7 @@ func mergeCommand(u *ui.UI) *cli.Command {
 			&cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput,
 				Usage: "`DIR` for documents that could not be sent or were refused"},
 		),
-		Action: action(u, readMergeOptions, merge.Run),
+		Action: actionOf(u, readMergeOptions, merge.Run),
 	}
 }
 

@@ -26,8 +26,8 @@ import (
 	"fiolat/pipeline/pipelinetest"
 )
 
-// stored are the documents of an index that are of a run, by id.
-func stored(t *testing.T, es, index, run string) map[string]map[string]any {
+// documentsIn returns the documents of an index that are of a run, by id.
+func documentsIn(t *testing.T, es, index, run string) map[string]map[string]any {
 	t.Helper()
 	c, err := client.New(client.Config{Addresses: []string{es}})
 	if err != nil {
@@ -64,7 +64,7 @@ func object(doc map[string]any, name string) map[string]any {
 func acrossHosts(t *testing.T, es, prefix, run string) map[string]map[string]any {
 	t.Helper()
 	out := map[string]map[string]any{}
-	for _, doc := range stored(t, es, prefix+"-percentiles-*", run) {
+	for _, doc := range documentsIn(t, es, prefix+"-percentiles-*", run) {
 		scope := fmt.Sprint(doc["scope"])
 		if strings.Contains(scope, "host") {
 			continue
@@ -82,7 +82,7 @@ func acrossHosts(t *testing.T, es, prefix, run string) map[string]map[string]any
 // about documents and warnings, of which parts have their own.
 func ownDocument(t *testing.T, es, prefix, run string) map[string]any {
 	t.Helper()
-	for _, doc := range stored(t, es, prefix+"-run", run) {
+	for _, doc := range documentsIn(t, es, prefix+"-run", run) {
 		r := object(doc, "run")
 		if r["part"] != nil {
 			continue
@@ -262,9 +262,9 @@ func mergeParts(t *testing.T, es, prefix string, run parted) {
 	}
 
 	// Again: not a byte changes.
-	before := [2]any{stored(t, es, prefix+"-percentiles-*", "R"), stored(t, es, prefix+"-run", "R")}
+	before := [2]any{documentsIn(t, es, prefix+"-percentiles-*", "R"), documentsIn(t, es, prefix+"-run", "R")}
 	must(t, append(merge, "--workers", "1")...)
-	if after := [2]any{stored(t, es, prefix+"-percentiles-*", "R"), stored(t, es, prefix+"-run",
+	if after := [2]any{documentsIn(t, es, prefix+"-percentiles-*", "R"), documentsIn(t, es, prefix+"-run",
 		"R")}; !reflect.DeepEqual(before, after) {
 		t.Error("the second merge changed documents")
 	}
@@ -323,7 +323,7 @@ func allOf(t *testing.T, es, prefix string) map[string]map[string]any {
 	t.Helper()
 	all := map[string]map[string]any{}
 	for _, index := range []string{"run", "percentiles-*", "event-*", "histogram-*"} {
-		for id, doc := range stored(t, es, prefix+"-"+index, "R") {
+		for id, doc := range documentsIn(t, es, prefix+"-"+index, "R") {
 			all[index+" "+id] = doc
 		}
 	}
@@ -447,7 +447,7 @@ func mergeSyncs(t *testing.T, es, prefix string) {
 	sameDocuments(t, inBuckets("R"), inBuckets("W"))
 	accounts := map[string][]any{} // of the runs by kind
 	for _, run := range []string{"R", "W"} {
-		for _, doc := range stored(t, es, prefix+"-run", run) {
+		for _, doc := range documentsIn(t, es, prefix+"-run", run) {
 			account := object(doc, "account")
 			delete(account, "documents")
 			kind := fmt.Sprint(object(doc, "fio")["kind"])
@@ -501,7 +501,7 @@ func TestMergeClaimed(t *testing.T) {
 	}
 	refused(t, exitInput, []string{`part "left"`, "claimed by fiolat on host far.example, process 4711"}, "merge",
 		"--es", s.URL, "R")
-	if n := len(stored(t, s.URL, "fio-run", "R")); n != 2 {
+	if n := len(documentsIn(t, s.URL, "fio-run", "R")); n != 2 {
 		t.Errorf("%d documents in fio-run, want those of the two parts", n)
 	}
 	refused(t, exitOK, []string{`left out: part "left"`}, "merge", "--skip-incomplete", "--es", s.URL, "R")
@@ -530,7 +530,7 @@ func TestMergeIncomplete(t *testing.T) {
 	}
 	refused(t, exitInput, []string{`part "right"`, "partial", "--skip-incomplete"}, "merge", "--es", s.URL, "R")
 	refused(t, exitOK, []string{`left out: part "right" is partial`}, "merge", "--skip-incomplete", "--es", s.URL, "R")
-	for _, doc := range stored(t, s.URL, "fio-run", "R") {
+	for _, doc := range documentsIn(t, s.URL, "fio-run", "R") {
 		if object(doc, "run")["part"] == nil && !strings.Contains(fmt.Sprint(object(doc, "account")["warnings"]),
 			`left out: part "right"`) {
 			t.Errorf("the run does not say what it lacks: %v", doc["account"])

@@ -36,7 +36,7 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			"--like PROGRAM (fio-histo-log-pctiles or fiologparser_hist) reads everything after it as that program " +
 			"reads its own command line, and prints what it prints.",
 		Flags: append(
-			slices.Concat(severalKinds(logFlags("")), pickFlags(), esFlags()),
+			slices.Concat(severalKinds(logFlags("")), pickFlags(), esFlags(new(command.Elasticsearch))),
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, csv, json or " +
 				"ndjson"},
 			&cli.StringFlag{
@@ -58,7 +58,7 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			&cli.StringFlag{Name: "like", Usage: "print what `PROGRAM` prints; its own flags follow"},
 			yesFlag(), verboseFlag(),
 		),
-		Action: action(u, readPercentilesOptions, percentiles.Run),
+		Action: actionOf(u, readPercentilesOptions, percentiles.Run),
 	}
 }
 
@@ -92,9 +92,9 @@ func readPercentilesOptions(c *cli.Context) (o percentiles.Options, err error) {
 	o.Logs, err = logOptions(c)
 	bad.Add(err)
 	o.Whole = c.String("interval") == wholeRun
-	o.Render.Format, err = oneOf(c, "format")
+	o.Render.Format, err = wordOf(c, "format")
 	bad.Add(err)
-	o.Render.Unit, err = oneOf(c, "unit")
+	o.Render.Unit, err = wordOf(c, "unit")
 	bad.Add(err)
 	bad.Add(needPaths(o.Logs))
 	o.Elasticsearch, err = esOptions(c)

@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel"
+	"fiolat/internal/command"
 	probecmd "fiolat/internal/command/probe"
 	"fiolat/internal/errs"
 	"fiolat/internal/probe"
@@ -86,9 +87,9 @@ func probeCommand(u *ui.UI) *cli.Command {
 				"its directory (default: the host's)"},
 
 			&cli.StringFlag{Name: "run-id", Category: catRun, Usage: "`ID` of the run (default: probe-HOST)"},
-		}, slices.Concat(selectFlags(logFlags(""), "run-name", "label"), []cli.Flag{outputFlag()}, esFlags(),
+		}, slices.Concat(selectFlags(logFlags(""), "run-name", "label"), []cli.Flag{outputFlag()}, esFlags(new(command.Elasticsearch)),
 			alertFlags("a directory's trouble and its end"))...),
-		Action: action(u, readProbeOptions, probecmd.Run),
+		Action: actionOf(u, readProbeOptions, probecmd.Run),
 	}
 }
 

@@ -33,11 +33,11 @@ func reportCommand(u *ui.UI) *cli.Command {
 			"options, the page has the curve that fiolat curve prints. " +
 			"The page of a run has percentiles over time, a heat map, the percentile spectrum, the distribution, " +
 			"tables of all of them, and where the numbers come from. It loads nothing from anywhere.",
-		Flags: append(slices.Concat(severalKinds(logFlags("direction,host,job")), pickFlags(), esFlags()),
+		Flags: append(slices.Concat(severalKinds(logFlags("direction,host,job")), pickFlags(), esFlags(new(command.Elasticsearch))),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "report.html", Usage: "`FILE` for the page"},
 			yesFlag(), verboseFlag(),
 		),
-		Action: action(u, readReportOptions, report.Run),
+		Action: actionOf(u, readReportOptions, report.Run),
 	}
 }
 

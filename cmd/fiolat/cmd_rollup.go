@@ -8,6 +8,7 @@ import (
 
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/command"
 	"fiolat/internal/command/merge"
 	"fiolat/internal/command/rollup"
 	"fiolat/internal/errs"
@@ -28,7 +29,7 @@ func rollupCommand(u *ui.UI) *cli.Command {
 			"anew. The short quanta are deleted once Elasticsearch has counted all of the long ones; a rollup that " +
 			"was interrupted is finished by the same command. There is no way back but to ingest the logs again. " +
 			runIs,
-		Flags: append(esFlags(), takeOverFlag(), verboseFlag(),
+		Flags: append(esFlags(new(command.Elasticsearch)), takeOverFlag(), verboseFlag(),
 			&cli.DurationFlag{Name: "interval", Category: catRun, Usage: "`DURATION` of the long quanta, a multiple " +
 				"of the runs' own"},
 			&cli.IntFlag{Name: "coarseness", Category: catRun, Value: -1, Usage: "`N` to merge 2^N neighbouring " +
@@ -42,7 +43,7 @@ func rollupCommand(u *ui.UI) *cli.Command {
 			&cli.BoolFlag{Name: "dry-run", Category: catInput, Usage: "write and delete nothing, print what would " +
 				"be written"},
 		),
-		Action: action(u, readRollupOptions, runRollup),
+		Action: actionOf(u, readRollupOptions, runRollup),
 	}
 }
 

@@ -21,7 +21,7 @@ func rollUpDocs(t *testing.T, es, prefix, run string) map[string]map[string]any 
 	t.Helper()
 	out := map[string]map[string]any{}
 	for _, kind := range []string{"-percentiles-*", "-histogram-*", "-event-*"} {
-		for _, doc := range stored(t, es, prefix+kind, run) {
+		for _, doc := range documentsIn(t, es, prefix+kind, run) {
 			delete(doc, "run")
 			// Whole numbers of I/Os: where half of one was rounded up, another last digit rounds it down.
 			delete(object(doc, "latency"), "histogram")
@@ -134,9 +134,9 @@ func TestRollup(t *testing.T) {
 			rollup := append([]string{"rollup", "--es", s.URL, "--index-prefix", name, "R", "--interval"}, tt.long...)
 			must(t, rollup...)
 			nearDocs(t, rollUpDocs(t, s.URL, name, "R"), rollUpDocs(t, s.URL, name, "W"))
-			before := stored(t, s.URL, name+"-*", "R")
+			before := documentsIn(t, s.URL, name+"-*", "R")
 			must(t, rollup...)
-			if !reflect.DeepEqual(stored(t, s.URL, name+"-*", "R"), before) {
+			if !reflect.DeepEqual(documentsIn(t, s.URL, name+"-*", "R"), before) {
 				t.Error("the second rollup changed documents")
 			}
 			refused(t, exitInput, []string{"multiple"}, "rollup", "--es", s.URL, "--index-prefix", name, "R",

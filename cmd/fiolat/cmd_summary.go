@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/internal/command"
 	summarycmd "fiolat/internal/command/summary"
 	"fiolat/internal/errs"
 	"fiolat/internal/metric"
@@ -24,7 +25,7 @@ func summaryCommand(u *ui.UI) *cli.Command {
 			"A run that left only fio's JSON (json+) counts, too. " + orStored +
 			" A job that syncs (fsync, fdatasync, sync_file_range) has a row for its syncs, whose latency fio " +
 			"reports in its JSON only.",
-		Flags: append(slices.Concat(wholeRunFlags("50,99,99.9"), pickFlags(), esFlags()),
+		Flags: append(slices.Concat(wholeRunFlags("50,99,99.9"), pickFlags(), esFlags(new(command.Elasticsearch))),
 			&cli.StringSliceFlag{Name: "where", Usage: "only runs for which `RULE` holds, such as 'read p99 < 1ms', " +
 				"'sync max < 50ms' or 'iops >= 10000'; can be repeated"},
 			&cli.StringFlag{Name: "sort", Usage: "order runs by `[-]METRIC`, such as 'read p99' or -iops: - puts the " +
@@ -33,7 +34,7 @@ func summaryCommand(u *ui.UI) *cli.Command {
 				"json or ndjson"},
 			unitFlag(),
 		),
-		Action: action(u, readSummaryOptions, summarycmd.Run),
+		Action: actionOf(u, readSummaryOptions, summarycmd.Run),
 	}
 }
 
@@ -64,9 +65,9 @@ func readSummaryOptions(c *cli.Context) (o summarycmd.Options, err error) {
 	var bad errs.Faults
 	o.Logs, err = oneKindOptions(c)
 	bad.Add(err)
-	o.Format, err = oneOf(c, "format")
+	o.Format, err = wordOf(c, "format")
 	bad.Add(err)
-	o.Unit, err = oneOf(c, "unit")
+	o.Unit, err = wordOf(c, "unit")
 	bad.Add(err)
 	for _, text := range c.StringSlice("where") {
 		rule, wrong := metric.ParseRule(text)

@@ -15,7 +15,7 @@ func versionCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
 		Name: "version", Usage: "version, commit and date that this fiolat was built from",
 		Description: "fiolat version",
-		Action: action(u, readVersionOptions, func(_ context.Context, text string, u *ui.UI) error {
+		Action: actionOf(u, readVersionOptions, func(_ context.Context, text string, u *ui.UI) error {
 			_, err := fmt.Fprint(u.Stdout, text)
 			return err
 		}),

@@ -23,26 +23,33 @@ const runIs = "A run in Elasticsearch is named by its run.id, the first six char
 
 // esFlags returns the flags of the commands that use Elasticsearch. Secrets come from
 // files or the environment only: every user of the host can read arguments.
-func esFlags() []cli.Flag {
+func esFlags(o *command.Elasticsearch) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "es", Category: catES, Usage: "`URL` of a node of the cluster (default: " +
 			"ELASTICSEARCH_URL); can be repeated"},
-		&cli.StringFlag{Name: "index-prefix", Category: catES, Value: esmodel.DefaultPrefix,
+		&cli.StringFlag{Name: "index-prefix", Category: catES, Destination: &o.Prefix, Value: esmodel.DefaultPrefix,
 			EnvVars: []string{"FIOLAT_INDEX_PREFIX"}, Usage: "`PREFIX` of the indices"},
-		&cli.StringFlag{Name: "es-user", Category: catES, EnvVars: []string{"ELASTICSEARCH_USERNAME"},
-			Usage: "user `NAME`; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD"},
-		&cli.StringFlag{Name: "es-password-file", Category: catES, Usage: "`FILE` that holds the password"},
-		&cli.StringFlag{Name: "es-api-key-file", Category: catES, Usage: "`FILE` that holds an API key, encoded (or " +
-			"ELASTICSEARCH_API_KEY)"},
-		&cli.StringFlag{Name: "es-service-token-file", Category: catES, Usage: "`FILE` that holds a service token " +
-			"(or ELASTICSEARCH_SERVICE_TOKEN)"},
-		&cli.StringFlag{Name: "es-ca-cert", Category: catES, EnvVars: []string{"ELASTICSEARCH_CA_CERT"},
-			Usage: "PEM `FILE` of certificate authorities to trust instead of the system's"},
-		&cli.StringFlag{Name: "es-fingerprint", Category: catES, EnvVars: []string{"ELASTICSEARCH_FINGERPRINT"},
-			Usage: "SHA-256 of the server's certificate or its authority, in `HEX`"},
-		&cli.BoolFlag{Name: "es-insecure", Category: catES, Usage: "accept any certificate: anyone on the path can " +
-			"read and change all data"},
-		&cli.DurationFlag{Name: "max-wait", Category: catES, Value: client.DefaultMaxWait,
+		&cli.StringFlag{Name: "es-user", Category: catES, Destination: &o.User,
+			EnvVars: []string{"ELASTICSEARCH_USERNAME"},
+			Usage:   "user `NAME`; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD"},
+		&cli.StringFlag{Name: "es-password-file", Category: catES, Destination: &o.PasswordFile,
+			Usage: "`FILE` that holds the password"},
+		&cli.StringFlag{Name: "es-api-key-file", Category: catES, Destination: &o.APIKeyFile,
+			Usage: "`FILE` that holds an API key, encoded (or " +
+				"ELASTICSEARCH_API_KEY)"},
+		&cli.StringFlag{Name: "es-service-token-file", Category: catES, Destination: &o.ServiceTokenFile,
+			Usage: "`FILE` that holds a service token " +
+				"(or ELASTICSEARCH_SERVICE_TOKEN)"},
+		&cli.StringFlag{Name: "es-ca-cert", Category: catES, Destination: &o.CACertFile,
+			EnvVars: []string{"ELASTICSEARCH_CA_CERT"},
+			Usage:   "PEM `FILE` of certificate authorities to trust instead of the system's"},
+		&cli.StringFlag{Name: "es-fingerprint", Category: catES, Destination: &o.Fingerprint,
+			EnvVars: []string{"ELASTICSEARCH_FINGERPRINT"},
+			Usage:   "SHA-256 of the server's certificate or its authority, in `HEX`"},
+		&cli.BoolFlag{Name: "es-insecure", Category: catES, Destination: &o.Insecure,
+			Usage: "accept any certificate: anyone on the path can " +
+				"read and change all data"},
+		&cli.DurationFlag{Name: "max-wait", Category: catES, Destination: &o.MaxWait, Value: client.DefaultMaxWait,
 			Usage: "retry temporary failures for `DURATION`; unless given, 10s if no node answers at the start"},
 	}
 }
@@ -54,44 +61,43 @@ func takeOverFlag() cli.Flag {
 		"minute)"}
 }
 
-// addresses returns the URLs of the cluster's nodes, none if no Elasticsearch was given.
-func addresses(given []string) ([]string, error) {
-	for _, a := range given {
+// checkES completes what esFlags, outputFlag and takeOverFlag set.
+func checkES(c *cli.Context, o *command.Elasticsearch, bad *errs.Faults) {
+	o.Given, o.MaxWaitGiven = c.IsSet("es"), c.IsSet("max-wait")
+	o.Spool, o.TakeOver = c.String("output"), c.Bool("take-over")
+	o.Flags = func() []string { return esWords(c) }
+	o.Addresses = c.StringSlice("es")
+	for _, a := range o.Addresses {
 		if u, err := url.Parse(a); err == nil && u.User != nil {
 			if _, secret := u.User.Password(); secret {
-				return nil, errs.Usagef("--es: a password in an argument can be read by everybody on this host; use " +
-					"--es-user and --es-password-file, or ELASTICSEARCH_URL")
+				bad.Add(errs.Usagef("--es: a password in an argument can be read by everybody on this host; use " +
+					"--es-user and --es-password-file, or ELASTICSEARCH_URL"))
 			}
 		}
 	}
-	if len(given) == 0 && os.Getenv("ELASTICSEARCH_URL") != "" {
-		given = strings.Split(os.Getenv("ELASTICSEARCH_URL"), ",")
+	if env := os.Getenv("ELASTICSEARCH_URL"); len(o.Addresses) == 0 && env != "" {
+		o.Addresses = strings.Split(env, ",")
 	}
-	return given, nil
+	bad.Add(esmodel.CheckPrefix(o.Prefix))
 }
 
 // esOptions reads esFlags, outputFlag and takeOverFlag.
 func esOptions(c *cli.Context) (command.Elasticsearch, error) {
 	o := command.Elasticsearch{
-		Given: c.IsSet("es"), Prefix: c.String("index-prefix"),
-		Spool: c.String("output"), TakeOver: c.Bool("take-over"),
-		User: c.String("es-user"), PasswordFile: c.String("es-password-file"),
+		Prefix: c.String("index-prefix"),
+		User:   c.String("es-user"), PasswordFile: c.String("es-password-file"),
 		APIKeyFile: c.String("es-api-key-file"), ServiceTokenFile: c.String("es-service-token-file"),
 		CACertFile: c.String("es-ca-cert"), Fingerprint: c.String("es-fingerprint"),
-		Insecure: c.Bool("es-insecure"), MaxWait: c.Duration("max-wait"), MaxWaitGiven: c.IsSet("max-wait"),
-		Flags: func() []string { return esWords(c) },
+		Insecure: c.Bool("es-insecure"), MaxWait: c.Duration("max-wait"),
 	}
 	var bad errs.Faults
-	var err error
-	o.Addresses, err = addresses(c.StringSlice("es"))
-	bad.Add(err)
-	bad.Add(esmodel.CheckPrefix(o.Prefix))
+	checkES(c, &o, &bad)
 	return o, bad.Err()
 }
 
 // esWords returns the esFlags that are set, as arguments, but for --max-wait.
 func esWords(c *cli.Context) (words []string) {
-	for _, f := range esFlags() {
+	for _, f := range esFlags(new(command.Elasticsearch)) {
 		name := f.Names()[0]
 		if !c.IsSet(name) {
 			continue

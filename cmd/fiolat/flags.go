@@ -121,8 +121,8 @@ func slaRules(c *cli.Context) (texts []string, err error) {
 	return texts, nil
 }
 
-// oneOf returns the value of a flag that takes one of a few words, or the first word if the command lacks the flag.
-func oneOf(c *cli.Context, name string) (string, error) {
+// wordOf returns the value of a flag that takes one of a few words, or the first word if the command lacks the flag.
+func wordOf(c *cli.Context, name string) (string, error) {
 	v, words := c.String(name), shell.Words(c.Command.Name, name)
 	if v == "" && !c.IsSet(name) {
 		return words[0], nil
@@ -160,11 +160,11 @@ func logOptions(c *cli.Context) (command.Logs, error) {
 	s := &cfg.Settings
 	var bad errs.Faults
 	var err error
-	s.Grid, err = oneOf(c, "grid")
+	s.Grid, err = wordOf(c, "grid")
 	bad.Add(err)
-	s.Align, err = oneOf(c, "align")
+	s.Align, err = wordOf(c, "align")
 	bad.Add(err)
-	s.RecordTime, err = oneOf(c, "record-time")
+	s.RecordTime, err = wordOf(c, "record-time")
 	bad.Add(err)
 	k, err := kindList(c.String("kind"))
 	bad.Add(err)

@@ -210,8 +210,8 @@ func noCommand(app *cli.App, name string) error {
 	return errs.Usagef("no such command: %q; %s", name, hint)
 }
 
-// action returns a command's action: read its options from the command line, then run with them.
-func action[Options any](u *ui.UI, read func(*cli.Context) (Options, error), run func(context.Context, Options,
+// actionOf returns a command's action: read its options from the command line, then run with them.
+func actionOf[Options any](u *ui.UI, read func(*cli.Context) (Options, error), run func(context.Context, Options,
 	*ui.UI) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		o, err := read(c)

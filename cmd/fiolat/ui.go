@@ -71,7 +71,7 @@ func configure(c *cli.Context, u *ui.UI) error {
 		return errs.Usagef("--run-id \"\": it is empty; name the run, or leave the flag out")
 	}
 	u.Verbose = c.Bool("verbose")
-	f, err := oneOf(c, "log-format")
+	f, err := wordOf(c, "log-format")
 	u.JSON = f == "json"
 	return err
 }

@@ -83,7 +83,7 @@ func ofFlag(c *cli.Command, f cli.DocGenerationFlag, begun string) (what string,
 	case "DIR":
 		return dirs, nil
 	}
-	return given, values(c.Name, f.(cli.Flag).Names()[0], begun)
+	return given, values(c.Name, f, begun)
 }
 
 // ofArgument returns what completes an argument.

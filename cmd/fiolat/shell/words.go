@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"fiolat/internal/like"
 	"fiolat/internal/metric"
 	"fiolat/internal/render"
@@ -35,14 +37,12 @@ var words = map[string][]string{
 	"compare --format":     {"table", "markdown", "json"},
 	"diagnose --format":    tableJSON,
 	"inspect --format":     tableJSON,
-	"runs --format":        tableJSON,
 	"live --format":        {"ndjson"},
 	"percentiles --format": {"table", "csv", "json", "ndjson"},
 	"summary --format":     {"table", "markdown", "csv", "json", "ndjson"},
 	"--unit":               render.Units,
 	"diagnose --unit":      fixedUnits,
 	"history --unit":       fixedUnits,
-	"runs --unit":          fixedUnits,
 
 	// These take other values, too.
 	"--interval":             {"auto"},
@@ -67,12 +67,16 @@ func Words(command, flag string) []string {
 var lists = []string{"by", "kind"}
 
 // values returns the words for a flag's value, after the part of a list that is already there.
-func values(command, flag, begun string) (found []string) {
-	before := ""
-	if i := strings.LastIndexByte(begun, ',') + 1; slices.Contains(lists, flag) {
+func values(command string, f cli.DocGenerationFlag, begun string) (found []string) {
+	flag, before := f.(cli.Flag).Names()[0], ""
+	words, list := Words(command, flag), slices.Contains(lists, flag)
+	if g, ok := f.(*cli.GenericFlag); ok {
+		words, list = g.Value.(interface{ Words() ([]string, bool) }).Words()
+	}
+	if i := strings.LastIndexByte(begun, ',') + 1; list {
 		before = begun[:i]
 	}
-	for _, w := range Words(command, flag) {
+	for _, w := range words {
 		if !slices.Contains(strings.Split(before, ","), w) {
 			found = append(found, before+w)
 		}

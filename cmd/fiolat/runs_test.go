@@ -1,4 +1,4 @@
-package runs
+package main
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	"fiolat/internal/metric"
 )
 
-const found = `[
+const listedRuns = `[
  {"run":{"id":"0123456789abcdef0123456789abcdef","name":"tonight's run after the switch was replaced",
    "status":"complete","start":"2026-11-22T02:00:00.500Z","end":"2026-11-22T02:01:00.500Z"},
   "labels":{"series":"nightly","build":"19.2.1-4-gdeadbeef","cluster":"b7","osds":"240"},"host":{"name":["a","b"]},
@@ -29,11 +29,11 @@ const found = `[
 // TestTable: a line for each run, on 120 columns, with all numbers whole.
 func TestTable(t *testing.T) {
 	var docs []stored.RunSummary
-	if err := json.Unmarshal([]byte(found), &docs); err != nil {
+	if err := json.Unmarshal([]byte(listedRuns), &docs); err != nil {
 		t.Fatal(err)
 	}
 	short := map[string]string{docs[0].Run.ID: "01234567", "nightly-7": "nightly-7", "nightly-6": "nightly-6"}
-	lines := table(perRun(docs), short, nil, &ListOptions{Unit: "us", Direction: "all"})
+	lines := runsTable(perRun(docs), short, nil, &runsOptions{unit: "us", direction: "all"})
 	for i, line := range lines {
 		if n := utf8.RuneCountInString(line); n > lineWidth {
 			t.Errorf("%d columns: %s", n, line)
@@ -48,7 +48,7 @@ func TestTable(t *testing.T) {
 	if len(lines) != 4 {
 		t.Errorf("%d lines, want the head and 3 runs:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
-	if read := table(perRun(docs), short, nil, &ListOptions{Unit: "us", Direction: "read"}); !strings.Contains(read[0],
+	if read := runsTable(perRun(docs), short, nil, &runsOptions{unit: "us", direction: "read"}); !strings.Contains(read[0],
 		"read_iops") || !strings.Contains(read[1], "3.000") {
 		t.Errorf("of reads:\n%s", strings.Join(read, "\n"))
 	}
@@ -57,14 +57,14 @@ func TestTable(t *testing.T) {
 // TestSizes: each run is counted once, however many parts and kinds it has.
 func TestSizes(t *testing.T) {
 	var docs []stored.RunSummary
-	if err := json.Unmarshal([]byte(strings.ReplaceAll(found, "nightly-7", "nightly-6")), &docs); err != nil {
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(listedRuns, "nightly-7", "nightly-6")), &docs); err != nil {
 		t.Fatal(err)
 	}
 	sizes := map[string]stored.Size{docs[0].Run.ID: {Documents: 30, Bytes: 1500e3}, "nightly-6": {Documents: 12,
 		Bytes: 2e9}, "filtered": {Documents: 1, Bytes: 1}}
 	rows := perRun(docs)
-	lines := table(rows, map[string]string{docs[0].Run.ID: "01234567", "nightly-6": "nightly-6"}, sizes,
-		&ListOptions{Size: true})
+	lines := runsTable(rows, map[string]string{docs[0].Run.ID: "01234567", "nightly-6": "nightly-6"}, sizes,
+		&runsOptions{size: true})
 	for i, want := range []string{"documents", " 30  1.500 ", " 12   2000 ", " 1m0s (500ms)          -      - ",
 		"total"} {
 		if !strings.Contains(lines[i]+" ", want) {
@@ -81,7 +81,7 @@ func TestSizes(t *testing.T) {
 
 func TestOrder(t *testing.T) {
 	var docs []stored.RunSummary
-	if err := json.Unmarshal([]byte(found), &docs); err != nil {
+	if err := json.Unmarshal([]byte(listedRuns), &docs); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -96,16 +96,16 @@ func TestOrder(t *testing.T) {
 		{"read p99", true, "0123 nigh7 nigh6"},
 		{"read p99.9", true, "0123 nigh7 nigh6"}, // equal: the latest first
 	} {
-		o := &ListOptions{Down: c.down}
+		o := &runsOptions{down: c.down}
 		if c.by != "" {
 			m, err := metric.Parse(c.by)
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.Sort = &m
+			o.sort = &m
 		}
 		rows := perRun(docs)
-		order(rows, o)
+		orderRuns(rows, o)
 		var got []string
 		for _, r := range rows {
 			id := r[0].Run.ID

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/cmd/fiolat/times"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/stored"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+)
+
+type annotateOptions struct {
+	es   command.Elasticsearch
+	name string // of the run: its run.id or its name
+	text string
+	at   noteTime
+}
+
+// noteTime is an offset from the start of a run, or else a time.
+type noteTime struct {
+	relative bool
+	offset   time.Duration
+	at       time.Time
+}
+
+func annotateCommand(u *ui.UI) *cli.Command {
+	o := &annotateOptions{}
+	return &cli.Command{
+		Name:      "annotate",
+		Usage:     "note on a run what happened, to be seen beside its latency",
+		ArgsUsage: "RUN TEXT",
+		Description: "fiolat annotate --es http://localhost:9200 --at +90s nightly 'osd.12 down'\n" +
+			"fiolat annotate --at 2026-01-31T12:01:30Z 4f6b1c 'switch port flapped'\n\n" +
+			runIs +
+			" The same note at the same time is one note. Notes outlive another ingest of the run, and go with " +
+			"fiolat delete.",
+		Flags: append(esFlags(&o.es),
+			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "", readNoteTime),
+				Usage: "when: `TIME` in RFC 3339, or an offset from the run's start such as " +
+					"+90s"}),
+		Action: action(u, o),
+	}
+}
+
+// readNoteTime parses --at.
+func readNoteTime(text string) (t noteTime, err error) {
+	if t.relative = text[0] == '+' || text[0] == '-'; t.relative {
+		t.offset, err = times.Duration("--at", text)
+		return t, err
+	}
+	at, err := times.Start(text)
+	if err == nil {
+		t.at, err = time.Parse(time.RFC3339Nano, at) // fails for mtime
+	}
+	if err != nil {
+		err = errs.Usagef("--at %q: want a time such as 2026-01-31T12:00:00Z, or an offset from the run's start such "+
+			"as +90s", text)
+	}
+	return t, err
+}
+
+func (o *annotateOptions) check(c *cli.Context, bad *errs.Faults) {
+	o.name, o.text = c.Args().First(), c.Args().Get(1)
+	if c.NArg() != 2 || strings.TrimSpace(o.text) == "" {
+		bad.Add(errs.Usagef("fiolat annotate: name the run, and say what happened, in quotes"))
+	}
+	if c.String("at") == "" {
+		bad.Add(errs.Usagef("fiolat annotate: say when with --at, such as --at +90s"))
+	}
+	checkES(c, &o.es, bad)
+}
+
+// run stores a note on a run.
+func (o *annotateOptions) run(ctx context.Context, u *ui.UI) error {
+	client, run, err := findRun(ctx, &o.es, o.name, u)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	start, err := time.Parse(time.RFC3339Nano, run.Run.Start)
+	if err != nil {
+		return err
+	}
+	when := o.at.at
+	if o.at.relative {
+		when = start.Add(o.at.offset)
+	}
+	if run.Run.End != nil {
+		if end, bad := time.Parse(time.RFC3339Nano, *run.Run.End); bad == nil && (when.Before(start) ||
+			when.After(end)) {
+			u.Warn("that is not within the run, which lasted from " + run.Run.Start + " to " + *run.Run.End)
+		}
+	}
+	created, err := stored.Annotate(ctx, client, o.es.Prefix, stored.Note{Run: run, At: when.UnixNano(),
+		Offset: int64(when.Sub(start)), Text: o.text})
+	if err != nil {
+		return err
+	}
+	was := "noted"
+	if !created {
+		was = "noted before"
+	}
+	u.Say("info", "%s at %s, %v after the start of run %s", was, when.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
+		when.Sub(start), errs.Printable(run.Run.ID))
+	return nil
+}
+
+// findRun connects, and finds the run with that id or name.
+func findRun(ctx context.Context, o *command.Elasticsearch, name string, u *ui.UI) (*client.Client, *stored.RunSummary,
+	error) {
+	c, err := o.Connect(u)
+	if err != nil {
+		return nil, nil, err
+	}
+	run, err := stored.FindRun(ctx, c, o.Prefix, name)
+	if err != nil {
+		_ = c.Close() // what failed is err
+	}
+	return c, run, err
+}

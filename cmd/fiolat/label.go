@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/stored"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+)
+
+type labelOptions struct {
+	es     command.Elasticsearch
+	name   string // its run.id or its name
+	labels stored.Labels
+	remove cli.StringSlice
+}
+
+func labelCommand(u *ui.UI) *cli.Command {
+	o := &labelOptions{}
+	return &cli.Command{
+		Name:      "label",
+		Usage:     "change the labels of a run",
+		ArgsUsage: "RUN [KEY=VALUE...]",
+		Description: "fiolat label --es http://localhost:9200 nightly build=19.1 series=nightly\n" +
+			"fiolat label --remove build 4f6b1c\n\n" + runIs +
+			" A label that the run has already gets the new value. The run's document and its events change, so that " +
+			"fiolat runs, compare and the dashboards of runs find it by the label; documents of intervals keep the " +
+			"labels of the ingest. Another ingest of the run keeps all labels that it is not given anew, and writes " +
+			"them into these documents, too.",
+		Flags: append(esFlags(&o.es), takeOverFlag(),
+			&cli.StringSliceFlag{Name: "remove", Destination: &o.remove,
+				Usage: "remove the label `KEY`; can be repeated"}),
+		Action: action(u, o),
+	}
+}
+
+func (o *labelOptions) check(c *cli.Context, bad *errs.Faults) {
+	var err error
+	o.name, o.labels.Remove = c.Args().First(), o.remove.Value()
+	if c.NArg() == 0 || c.NArg() == 1 && len(o.labels.Remove) == 0 {
+		bad.Add(errs.Usagef("fiolat label: name the run, and its labels as KEY=VALUE"))
+	}
+	o.labels.Set, err = pairs("fiolat label", c.Args().Tail())
+	bad.Add(err)
+	for _, k := range o.labels.Remove {
+		if _, both := o.labels.Set[k]; both {
+			bad.Add(errs.Usagef("fiolat label: label %q is to be set and removed", k))
+		}
+	}
+	checkES(c, &o.es, bad)
+}
+
+// run changes the labels of a run.
+func (o *labelOptions) run(ctx context.Context, u *ui.UI) error {
+	client, run, err := findRun(ctx, &o.es, o.name, u)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	changed, err := stored.Label(ctx, client, o.es.Prefix, run.Run.ID, o.labels, o.es.TakeOver)
+	if err != nil {
+		return err
+	}
+	if changed[esmodel.KindRun]+changed[esmodel.KindEvent] == 0 {
+		u.Say("info", "run %s has these labels", errs.Printable(run.Run.ID))
+		return nil
+	}
+	u.Say("info", "labelled run %s, documents: %v", errs.Printable(run.Run.ID), changed)
+	return nil
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/esmodel/delivery"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+)
+
+type loadOptions struct {
+	es    command.Elasticsearch
+	paths []string // files and directories
+}
+
+func loadCommand(u *ui.UI) *cli.Command {
+	o := &loadOptions{}
+	return &cli.Command{
+		Name:      "load",
+		Usage:     "send documents again: of a directory, spooled, or refused",
+		ArgsUsage: "FILE|DIR...",
+		Description: "fiolat load --es http://localhost:9200 fiolat-out\n\n" +
+			"Sending a document twice does no harm: its id says what it is about. Of a spool, and of what was " +
+			"refused, the files are removed when everything has arrived; those that ingest --output made stay.",
+		Flags:  append(esFlags(&o.es), takeOverFlag()),
+		Action: action(u, o),
+	}
+}
+
+func (o *loadOptions) check(c *cli.Context, bad *errs.Faults) {
+	if o.paths = c.Args().Slice(); len(o.paths) == 0 {
+		bad.Add(errs.Usagef("fiolat load: name the files or directories to send, such as %s", defaultOutput))
+	}
+	checkES(c, &o.es, bad)
+}
+
+// run sends the documents in files again.
+func (o *loadOptions) run(ctx context.Context, u *ui.UI) error {
+	client, err := o.es.Connect(u)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	report, err := delivery.Load(ctx, client, o.paths, delivery.LoadOptions{Prefix: o.es.Prefix,
+		TakeOver: o.es.TakeOver})
+	for _, w := range report.Warnings {
+		u.Warn(w)
+	}
+	for _, torn := range report.Torn {
+		u.Warn(errs.Printable(torn) + ": the last document is cut off, for its writer was killed; run the ingest " +
+			"again")
+	}
+	t := report.Total()
+	if u.JSON {
+		u.Line(map[string]any{"level": "info", "msg": "account", "documents": report})
+	} else {
+		for _, name := range report.Removed {
+			u.Say("info", "removed    %s: all of it has arrived", errs.Printable(name))
+		}
+		u.Say("info", "documents  %d read from %d files, %d indexed, %d refused, %d not sent; %d of other "+
+			"generations deleted", t.Made, len(report.Loaded), t.Indexed, t.Refused, t.Spooled+t.Lost, t.Deleted)
+		for _, r := range report.Refusals {
+			u.Say("info", "refused    %d: %s", r.Count, r)
+		}
+		if len(report.Complete) > 0 {
+			u.Say("info", "complete   %s", errs.Printable(strings.Join(report.Complete, ", ")))
+		}
+	}
+	return err
+}

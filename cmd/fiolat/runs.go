@@ -1,0 +1,440 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/cmd/fiolat/times"
+	"fiolat/esmodel"
+	"fiolat/esmodel/stored"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/lazyregexp"
+	"fiolat/internal/metric"
+	"fiolat/internal/render"
+	"fiolat/internal/ui"
+	"fiolat/internal/units"
+	"fiolat/pipeline"
+)
+
+const catFilter = "WHICH RUNS"
+
+type runsOptions struct {
+	es        command.Elasticsearch
+	filter    runFilter
+	last      int            // how many runs, the latest; 0 is all
+	by        string         // --sort
+	sort      *metric.Metric // nil is by start
+	down      bool           // the largest or the latest first
+	direction string         // of the figures in the table
+	size      bool           // sizes in Elasticsearch instead of figures
+	format    string
+	unit      string // of latencies in the table
+}
+
+func runsCommand(u *ui.UI) *cli.Command {
+	o := &runsOptions{}
+	return &cli.Command{
+		Name:  "runs",
+		Usage: "the runs that are in Elasticsearch, the latest first",
+		Description: "fiolat runs --es http://localhost:9200 --since 7d --label cluster=b7\n" +
+			"fiolat runs --last 20 --sort '-read p99'\n" +
+			"fiolat runs --option bs=4k --option rw=randread --format json\n" +
+			"fiolat runs --size --until 90d\n\n" +
+			"A line for each run, with the shortest id by which other commands find it. Of a run with several " +
+			"kinds of latency the figures are those of the first kind in its line. With --size, a run that was " +
+			"rolled up has the interval that it had before in brackets.",
+		Flags: slices.Concat(esFlags(&o.es), o.filter.flags(), []cli.Flag{
+			&cli.IntFlag{Name: "last", Category: catFilter, Destination: &o.last,
+				Usage: "only the `N` runs that started last"},
+			&cli.StringFlag{Name: "sort", Destination: &o.by, Usage: "by `METRIC`, the smallest first, or -METRIC, " +
+				"the largest first: start, or [DIRECTION] and p99, iops, mean, ..."},
+			&cli.GenericFlag{Name: "direction", Value: oneOf(&o.direction, "direction", metric.Directions...),
+				Usage: "figures of `DIRECTION`: all, read, write, trim or sync"},
+			&cli.BoolFlag{Name: "size", Destination: &o.size, Usage: "instead of figures, the number of each run's " +
+				"documents, and about how many bytes they take in Elasticsearch, without replicas"},
+			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
+				Usage: "`FORMAT` of the output: table or json"},
+			&cli.GenericFlag{Name: "unit", Value: oneOf(&o.unit, "unit", "us", "ns", "ms"),
+				Usage: "`UNIT` of latencies in the table: ns, us or ms"},
+		}),
+		Action: action(u, o),
+	}
+}
+
+func (o *runsOptions) check(c *cli.Context, bad *errs.Faults) {
+	if c.NArg() > 0 {
+		bad.Add(errs.Usagef("fiolat runs takes no arguments: %q", c.Args().First()))
+	}
+	if c.IsSet("last") && o.last < 1 {
+		bad.Add(errs.Usagef("--last %d: want a number of runs", o.last))
+	}
+	by, down := strings.CutPrefix(o.by, "-")
+	if o.down = down || by == ""; by != "" && by != "start" {
+		m, err := metric.Parse(by)
+		if err != nil {
+			bad.Add(errs.Usagef("--sort %v, or start", err))
+		}
+		if len(strings.Fields(by)) == 1 {
+			m.Direction = o.direction
+		}
+		o.sort = &m
+	}
+	o.filter.check(bad)
+	checkES(c, &o.es, bad)
+}
+
+// runFilter chooses among the runs in Elasticsearch.
+type runFilter struct {
+	stored.RunFilter
+	labels, options cli.StringSlice
+}
+
+func (f *runFilter) flags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "label", Category: catFilter, Destination: &f.labels,
+			Usage: "runs with the label `KEY=VALUE`; can be repeated"},
+		&cli.StringSliceFlag{Name: "option", Category: catFilter, Destination: &f.options,
+			Usage: "runs in which fio's job option `KEY=VALUE` occurs; can be repeated"},
+		&cli.GenericFlag{Name: "since", Category: catFilter, Value: parsed(&f.Since, "--since ", moment),
+			Usage: "runs that started at `TIME` or later: RFC 3339, a day, or an age such as 90m, 12h, 7d, 4w"},
+		&cli.GenericFlag{Name: "until", Category: catFilter, Value: parsed(&f.Until, "--until ", moment),
+			Usage: "runs that started before `TIME`"},
+	}
+}
+
+func (f *runFilter) check(bad *errs.Faults) {
+	var err error
+	f.Labels, err = pairs("--label", f.labels.Value())
+	bad.Add(err)
+	f.Options, err = pairs("--option", f.options.Value())
+	bad.Add(err)
+}
+
+func readFilter(c *cli.Context) (out stored.RunFilter, err error) {
+	var bad errs.Faults
+	var f runFilter
+	f.Labels, err = pairs("--label", c.StringSlice("label"))
+	bad.Add(err)
+	f.Options, err = pairs("--option", c.StringSlice("option"))
+	bad.Add(err)
+	for name, to := range map[string]*string{"since": &f.Since, "until": &f.Until} {
+		if text := c.String(name); text != "" {
+			if *to, err = moment(text); err != nil {
+				bad.Add(errs.Usagef("--%s %v", name, err))
+			}
+		}
+	}
+	return f.RunFilter, bad.Err()
+}
+
+var age = lazyregexp.New(`^[0-9]{1,6}[smhdw]$`)
+
+// moment parses a time for a filter: an age, returned as Elasticsearch date math, or what --start takes.
+func moment(text string) (string, error) {
+	if age().MatchString(text) {
+		return "now-" + text, nil
+	}
+	t, err := times.Start(text)
+	if err != nil || t == "mtime" {
+		return "", errs.Usagef("%q: want a time such as 2026-01-31T12:00:00Z, or an age such as 12h or 7d", text)
+	}
+	return t, nil
+}
+
+// run prints the runs that are stored.
+func (o *runsOptions) run(ctx context.Context, u *ui.UI) error {
+	client, err := o.es.Connect(u)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	found, err := stored.ListRuns(ctx, client, o.es.Prefix, o.filter.RunFilter)
+	if err != nil {
+		return err
+	}
+	rows := perRun(found)
+	if o.last > 0 && len(rows) > o.last {
+		rows = rows[:o.last]
+	}
+	orderRuns(rows, o)
+	if m := o.sort; m != nil && len(rows) > 0 {
+		if _, known := rows[0].figure(m.Direction, m.Name); !known {
+			u.Warn("none of these runs has " + m.String() + " stored")
+		}
+	}
+	var sizes map[string]stored.Size
+	if o.size {
+		if sizes, err = stored.Sizes(ctx, client, o.es.Prefix); err != nil {
+			return err
+		}
+		if o.format == "json" {
+			return ui.PrintJSON(u.Stdout, sizesOf(rows, sizes), " ")
+		}
+	}
+	if o.format == "json" {
+		return ui.PrintJSON(u.Stdout, append([]stored.RunSummary{}, slices.Concat(rows...)...), " ") // [] for none
+	}
+	short, err := stored.ShortIDs(ctx, client, o.es.Prefix, o.filter.RunFilter, found)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(u.Stdout)
+	for _, line := range runsTable(rows, short, sizes, o) {
+		out.WriteString(line + "\n") //nolint:errcheck // Flush says it
+	}
+	text := fmt.Sprintf("%d runs", len(rows))
+	for _, r := range rows {
+		if len(r[0].Parts) > 0 && r[0].Run.Status == esmodel.StatusPartial {
+			u.Warn("run " + errs.Printable(short[r[0].Run.ID]) + ": " + stored.MergeAgain)
+		}
+	}
+	rolledUp := slices.DeleteFunc(rows, func(r runKinds) bool { return r[0].RollUp.MS == 0 })
+	if n := len(rolledUp); n > 0 {
+		text += fmt.Sprintf(", %d of them rolled up", n)
+	}
+	u.Say("info", "%s", text)
+	return out.Flush()
+}
+
+// runKinds is the documents of one run, or of one part of it: one of each kind of latency, clat first.
+type runKinds []stored.RunSummary
+
+// perRun groups the kinds of each run, in the order of the runs.
+func perRun(found []stored.RunSummary) (rows []runKinds) {
+	at := map[[2]string]int{}
+	for _, r := range found {
+		key := [2]string{r.Run.ID, r.Run.Part}
+		i, ok := at[key]
+		if !ok {
+			i = len(rows)
+			at[key], rows = i, append(rows, nil)
+		}
+		rows[i] = append(rows[i], r)
+	}
+	kinds := []string{"clat", "lat", "slat", "sync"}
+	for _, r := range rows {
+		slices.SortStableFunc(r, func(a, b stored.RunSummary) int {
+			return cmp.Compare(uint(slices.Index(kinds, a.Fio.Kind)), uint(slices.Index(kinds, b.Fio.Kind)))
+		})
+	}
+	return rows
+}
+
+// figure returns a number of the first kind of a run.
+func (r runKinds) figure(direction, name string) (float64, bool) {
+	v, ok := r[0].Summary[direction][strings.ReplaceAll(name, ".", "_")].(float64)
+	return v, ok
+}
+
+// orderRuns sorts runs, given with the latest first, by a figure. Those without it come last.
+func orderRuns(rows []runKinds, o *runsOptions) {
+	if o.sort == nil {
+		if !o.down {
+			slices.Reverse(rows)
+		}
+		return
+	}
+	slices.SortStableFunc(rows, func(a, b runKinds) int {
+		x, known := a.figure(o.sort.Direction, o.sort.Name)
+		y, known2 := b.figure(o.sort.Direction, o.sort.Name)
+		if known != known2 {
+			if known {
+				return -1
+			}
+			return 1
+		}
+		if o.down {
+			x, y = y, x
+		}
+		return cmp.Compare(x, y)
+	})
+}
+
+// lineWidth limits a line of the table, unless the columns that are never cut are longer.
+const lineWidth = 120
+
+// nameColumn is cut to fit the line, as is the last column, the labels.
+const nameColumn = 2
+
+// runsTable returns the head, a line for each run, and with sizes a line for the total.
+func runsTable(rows []runKinds, short map[string]string, sizes map[string]stored.Size, o *runsOptions) []string {
+
+	head := []string{"start", "run", "name", "status", "kind", "length", "hosts"}
+	if o.size {
+		head = append(head, "interval", "documents", "MB")
+	} else {
+		of := ""
+		if o.direction != pipeline.All {
+			of = o.direction + "_"
+		}
+		head = append(head, of+"iops", "p50_"+o.unit, "p99_"+o.unit, "p99.9_"+o.unit)
+	}
+	cells := [][]string{append(head, "labels")}
+	left := maps.Clone(sizes)
+	for _, r := range rows {
+		row := r.cells(short)
+		if o.size {
+			size, known := left[r[0].Run.ID]
+			delete(left, r[0].Run.ID) // once, not for each part
+			row = append(append(row, r.interval()), sizeCells(size, known)...)
+		} else {
+			for i, name := range []string{"iops", "p50", "p99", "p99.9"} {
+				cell, divisor := "-", units.Divisors[o.unit]
+				if i == 0 {
+					divisor = 1
+				}
+				if v, ok := r.figure(o.direction, name); ok {
+					cell = strconv.FormatFloat(v/divisor, 'f', render.Decimals(v/divisor), 64)
+				}
+				row = append(row, cell)
+			}
+		}
+		cells = append(cells, append(row, dash(strings.Join(r.labels(), ","))))
+	}
+	if o.size {
+		total := slices.Concat([]string{"total"}, slices.Repeat([]string{""}, len(head)-3),
+			sizeCells(sizesOf(rows, sizes).Total, true), []string{""})
+		cells = append(cells, total)
+	}
+	return layRuns(cells)
+}
+
+// cells returns the cells of a run before its figures.
+func (r runKinds) cells(short map[string]string) []string {
+	first, length := r[0], "-"
+	start, err := time.Parse(time.RFC3339Nano, first.Run.Start)
+	if first.Run.End != nil && err == nil {
+		if end, bad := time.Parse(time.RFC3339Nano, *first.Run.End); bad == nil {
+			length = end.Sub(start).Round(time.Second).String()
+		}
+	}
+	id := errs.Printable(short[first.Run.ID])
+	if first.Run.Part != "" {
+		id += " (" + errs.Printable(first.Run.Part) + ")"
+	}
+	var kinds []string
+	for _, k := range r {
+		kinds = append(kinds, k.Fio.Kind)
+	}
+	return []string{start.UTC().Format("2006-01-02T15:04:05Z"), id, dash(first.Run.Name), string(first.Run.Status),
+		strings.Join(kinds, ","), length, strconv.Itoa(len(first.Host.Name))}
+}
+
+// interval formats the interval of the quanta, and in brackets the one before a rollup.
+func (r runKinds) interval() string {
+	if before := r[0].RollUp.MS; before > 0 {
+		return ms(r[0].Interval.MS) + " (" + ms(before) + ")"
+	}
+	return ms(r[0].Interval.MS)
+}
+
+// ms formats a time given in ms.
+func ms(v float64) string { return time.Duration(math.Round(v * 1e6)).String() }
+
+func (r runKinds) labels() (labels []string) {
+	for k, v := range r[0].Labels {
+		labels = append(labels, k+"="+v)
+	}
+	slices.Sort(labels)
+	return labels
+}
+
+func layRuns(cells [][]string) (lines []string) {
+	widths := columnWidths(cells)
+	for _, row := range cells {
+		line := ""
+		for i, c := range row {
+			c = cut(c, widths[i])
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
+			if i >= 5 && i < len(row)-1 { // numbers
+				c = pad + c
+			} else {
+				c += pad
+			}
+			line += c + "  "
+		}
+		lines = append(lines, strings.TrimRight(line, " "))
+	}
+	return lines
+}
+
+// columnWidths returns the width of each column. Names and labels share what the others leave.
+func columnWidths(cells [][]string) []int {
+	widths := make([]int, len(cells[0]))
+	left, labelColumn := lineWidth, len(widths)-1
+	for i := range widths {
+		for _, row := range cells {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+		if left -= 2; i != nameColumn && i != labelColumn {
+			left -= widths[i]
+		}
+	}
+	left = max(left+2, 2*len("labels"))
+	half := left / 2
+	name := min(widths[nameColumn], max(half, left-widths[labelColumn]))
+	widths[nameColumn], widths[labelColumn] = name, min(widths[labelColumn], left-name)
+	return widths
+}
+
+// cut shortens a text that is wider than its column.
+func cut(text string, width int) string {
+	if r := []rune(text); len(r) > width {
+		return string(r[:width-1]) + "…"
+	}
+	return text
+}
+
+// dash makes a name printable, "-" if it is empty.
+func dash(v string) string { return cmp.Or(errs.Printable(v), "-") }
+
+// sizeOf is the size of a run in Elasticsearch.
+type sizeOf struct {
+	ID     string         `json:"id"`
+	Name   string         `json:"name,omitempty"`
+	Status esmodel.Status `json:"status"`
+	Start  string         `json:"start"`
+	stored.Size
+}
+
+type allSizes struct {
+	Runs  []sizeOf    `json:"runs"`
+	Total stored.Size `json:"total"`
+}
+
+// sizesOf returns the size of each run once, and their total.
+func sizesOf(rows []runKinds, sizes map[string]stored.Size) allSizes {
+	out := allSizes{Runs: []sizeOf{}}
+	seen := map[string]bool{}
+	for _, r := range rows {
+		of, size := r[0].Run, sizes[r[0].Run.ID]
+		if seen[of.ID] {
+			continue // another part
+		}
+		seen[of.ID] = true
+		out.Runs = append(out.Runs, sizeOf{of.ID, of.Name, of.Status, of.Start, size})
+		out.Total.Documents += size.Documents
+		out.Total.Bytes += size.Bytes
+	}
+	return out
+}
+
+func sizeCells(s stored.Size, known bool) []string {
+	if !known {
+		return []string{"-", "-"}
+	}
+	mb := float64(s.Bytes) / 1e6
+	return []string{strconv.FormatInt(s.Documents, 10), strconv.FormatFloat(mb, 'f', render.Decimals(mb), 64)}
+}

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/indices"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+	"fiolat/kibana"
+)
+
+const catKibana = "KIBANA"
+
+type setupOptions struct {
+	es          command.Elasticsearch
+	deleteAfter time.Duration // the age at which indices are deleted; 0: never
+	rollUpAfter time.Duration // only print how to roll up runs of that age; 0: off
+	export      string        // only write Kibana's objects to this file, "-" for standard output
+	remove      bool          // only remove from Kibana what setup has put there
+	alertRules  bool          // make alert rules in Kibana
+
+	kibana       string // its URL; "": nothing is imported
+	space        string // "": the default space
+	user         string // without user and key, the credentials for Elasticsearch
+	passwordFile string // else KIBANA_PASSWORD
+	apiKeyFile   string // else KIBANA_API_KEY
+	caCertFile   string // PEM; else as for Elasticsearch
+}
+
+func setupCommand(u *ui.UI) *cli.Command {
+	o := &setupOptions{}
+	return &cli.Command{
+		Name: "setup",
+		Usage: "index templates and, where the cluster has it, a lifecycle policy; dashboards for Kibana; " +
+			"repeating it changes nothing",
+		Description: "fiolat setup --es http://localhost:9200 --kibana http://localhost:5601\n" +
+			"fiolat setup --es https://es:9200 --es-user admin --es-password-file ~/.es --delete-after 8760h\n" +
+			"fiolat setup --kibana http://localhost:5601 --alert-rules    # rules for SLA breaches and for " +
+			"trouble of the probe\n" +
+			"fiolat setup --kibana http://localhost:5601 --remove    # take out of Kibana what setup put there\n" +
+			"fiolat setup --export fiolat.ndjson    # to import by hand; needs no server",
+		Flags: append(esFlags(&o.es),
+			&cli.DurationFlag{Name: "delete-after", Category: catES, Destination: &o.deleteAfter,
+				Usage: "let the lifecycle policy delete indices " +
+					"after `DURATION` (default: never)"},
+			&cli.DurationFlag{Name: "rollup-after", Category: catES, Destination: &o.rollUpAfter,
+				Usage: "print a line for cron that rolls up " +
+					"runs older than `DURATION` to quanta of a minute, and do nothing else: fiolat schedules " +
+					"nothing itself"},
+			&cli.StringFlag{Name: "kibana", Category: catKibana, Destination: &o.kibana,
+				Usage: "`URL` of Kibana, with its base path: import " +
+					"data views, charts and dashboards (default: KIBANA_URL). Certificates and credentials are those " +
+					"for Elasticsearch unless given here"},
+			&cli.StringFlag{Name: "space", Category: catKibana, Destination: &o.space,
+				EnvVars: []string{"KIBANA_SPACE"},
+				Usage:   "`ID` of the space to import into (default: the default space)"},
+			&cli.BoolFlag{Name: "alert-rules", Category: catKibana, Destination: &o.alertRules,
+				Usage: "also create Kibana alerting rules, " +
+					"without connectors, for SLA breaches and for trouble that the probe finds; existing ones are " +
+					"kept"},
+			&cli.BoolFlag{Name: "remove", Category: catKibana, Destination: &o.remove,
+				Usage: "remove from the space all objects and " +
+					"alerting rules that this or an earlier version of setup created, and do nothing else"},
+			&cli.StringFlag{Name: "export", Category: catKibana, Destination: &o.export,
+				Usage: "write what would be imported to " +
+					"`FILE`.ndjson, or to standard output (-), and do nothing else"},
+			&cli.StringFlag{Name: "kibana-user", Category: catKibana, Destination: &o.user,
+				EnvVars: []string{"KIBANA_USERNAME"},
+				Usage:   "user `NAME`; the password comes from --kibana-password-file or KIBANA_PASSWORD"},
+			&cli.StringFlag{Name: "kibana-password-file", Category: catKibana, Destination: &o.passwordFile,
+				Usage: "`FILE` that holds the password"},
+			&cli.StringFlag{Name: "kibana-api-key-file", Category: catKibana, Destination: &o.apiKeyFile,
+				Usage: "`FILE` that holds an API key, encoded (or KIBANA_API_KEY)"},
+			&cli.StringFlag{Name: "kibana-ca-cert", Category: catKibana, Destination: &o.caCertFile,
+				EnvVars: []string{"KIBANA_CA_CERT"},
+				Usage:   "PEM `FILE` of certificate authorities to trust instead of the system's"},
+		),
+		Action: action(u, o),
+	}
+}
+
+func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
+	apart := func(flags []string, format string) {
+		for _, f := range flags {
+			if c.IsSet(f) {
+				bad.Add(errs.Usagef(format, f))
+			}
+		}
+	}
+	if c.NArg() > 0 {
+		bad.Add(errs.Usagef("fiolat setup takes no arguments: %q", c.Args().First()))
+	}
+	if d := o.rollUpAfter; c.IsSet("rollup-after") && (d < time.Hour || d%time.Hour != 0) {
+		bad.Add(errs.Usagef("--rollup-after %v: want a whole number of hours", d))
+	}
+	if d := o.deleteAfter; d < 0 || d > 0 && d < time.Hour {
+		bad.Add(errs.Usagef("--delete-after %v: want an hour or more", d))
+	}
+	checkES(c, &o.es, bad)
+	if c.IsSet("export") {
+		apart([]string{"es", "kibana"}, "--export asks no server: not together with --%s")
+		if o.export != "-" && !strings.HasSuffix(o.export, ".ndjson") {
+			bad.Add(errs.Usagef("--export %s: Kibana imports only files whose names end in .ndjson", o.export))
+		}
+		return
+	}
+	if u, err := url.Parse(o.kibana); err == nil && u.User != nil {
+		if _, secret := u.User.Password(); secret {
+			bad.Add(errs.Usagef("--kibana: a password in an argument can be read by everybody on this host; use " +
+				"--kibana-user and --kibana-password-file, or KIBANA_URL"))
+		}
+	}
+	if o.kibana = cmp.Or(o.kibana, os.Getenv("KIBANA_URL")); o.kibana == "" {
+		apart([]string{"space", "alert-rules", "remove"}, "--%s is about Kibana: pass --kibana URL or set KIBANA_URL")
+	}
+	if o.remove {
+		apart([]string{"es", "alert-rules", "delete-after"},
+			"--remove only takes out of Kibana what is there: not together with --%s")
+	}
+}
+
+// run sets up indices and Kibana.
+func (o *setupOptions) run(ctx context.Context, u *ui.UI) error {
+	if o.rollUpAfter > 0 {
+		_, err := fmt.Fprintln(u.Stdout, "17 3 * * *", o.es.Line("rollup", "--older-than",
+			fmt.Sprintf("%dh", o.rollUpAfter/time.Hour), "--interval", "1m"))
+		return err
+	}
+	if o.export != "" {
+		return exportKibana(o.export, o.es.Prefix, u)
+	}
+	if !o.remove && (len(o.es.Addresses) > 0 || o.kibana == "") { // without either, Connect says so
+		if err := o.indices(ctx, u); err != nil || o.kibana == "" {
+			return err
+		}
+	}
+	return o.importKibana(ctx, u)
+}
+
+func (o *setupOptions) indices(ctx context.Context, u *ui.UI) error {
+	client, err := o.es.Connect(u)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	report, err := indices.Setup(ctx, client, indices.SetupOptions{Prefix: o.es.Prefix,
+		DeleteAfter: o.deleteAfter})
+	if report != nil {
+		for _, w := range report.Warnings {
+			u.Warn(w)
+		}
+		for _, i := range report.Items {
+			u.Say("info", "%-9s  %s %s", i.Action, i.Type, i.Name)
+		}
+	}
+	return err
+}
+
+func exportKibana(name, prefix string, u *ui.UI) error {
+	if name == "-" {
+		return kibana.Write(u.Stdout, prefix)
+	}
+	var b bytes.Buffer
+	if err := kibana.Write(&b, prefix); err != nil {
+		return err
+	}
+	return os.WriteFile(name, b.Bytes(), 0o644)
+}
+
+func (o *setupOptions) importKibana(ctx context.Context, u *ui.UI) error {
+	es, err := o.es.Config()
+	var bad errs.Faults
+	bad.Add(err)
+	k := kibana.Config{URL: o.kibana, Space: o.space, Username: o.user,
+		Password: command.ReadSecret("kibana-password-file", o.passwordFile, "KIBANA_PASSWORD", &bad),
+		APIKey:   command.ReadSecret("kibana-api-key-file", o.apiKeyFile, "KIBANA_API_KEY", &bad)}
+	own, _ := url.Parse(o.kibana)
+	if k.Username == "" && k.APIKey == "" && (own == nil || own.User == nil) {
+		k.Username, k.Password, k.APIKey, k.ServiceToken = es.Username, es.Password, es.APIKey, es.ServiceToken
+	}
+	if k.Username != "" && k.APIKey != "" {
+		bad.Add(errs.Usagef("Kibana: more than one of user and password, and API key; pass one of them"))
+	}
+	if file := o.caCertFile; file != "" {
+		es.Fingerprint, es.Insecure = "", false
+		if es.CACert, err = os.ReadFile(file); err != nil {
+			bad.Add(errs.Usagef("--kibana-ca-cert: %v", err))
+		}
+	}
+	if err = bad.Err(); err != nil {
+		return err
+	}
+	if k.HTTP, err = client.HTTPClient(es); err != nil {
+		return err
+	}
+	defer k.HTTP.CloseIdleConnections()
+	if es.Insecure {
+		u.Warn("--es-insecure: Kibana's certificate is not checked; anyone on the network path can read and change " +
+			"all data")
+	}
+	if own != nil && own.Scheme == "http" && (k.Username != "" || k.APIKey != "" || k.ServiceToken != "") &&
+		own.Hostname() != "localhost" && own.Hostname() != "127.0.0.1" {
+		u.Warn("credentials for Kibana go over plain http: anybody on the way can read them; use https")
+	}
+	prefix := o.es.Prefix
+	if o.remove {
+		objects, rules, failed := kibana.Remove(ctx, k, prefix)
+		u.Say("info", "removed    %d objects and %d alert rules from Kibana", objects, rules)
+		return trusted(k, failed)
+	}
+	done, err := kibana.Import(ctx, k, prefix)
+	if err != nil {
+		return trusted(k, err)
+	}
+	for _, w := range done.Warnings {
+		u.Warn("Kibana: " + w)
+	}
+	u.Say("info", "imported   %d objects into Kibana, %d of them in place of those that were there", done.Objects,
+		done.Replaced)
+	if done.Removed > 0 {
+		u.Say("info", "removed    %d objects of an older fiolat from Kibana", done.Removed)
+	}
+	if !o.alertRules {
+		return nil
+	}
+	made, there, err := kibana.AlertRules(ctx, k, prefix)
+	if err != nil {
+		return trusted(k, err)
+	}
+	u.Say("info", "made       %d alert rules in Kibana; %d were there", made, there)
+	return nil
+}
+
+// trusted adds what to do to an error about Kibana's certificate.
+func trusted(k kibana.Config, err error) error {
+	if t := client.Trust(err); t != nil {
+		return fmt.Errorf("import into Kibana at %s: %w", k, t)
+	}
+	return err
+}

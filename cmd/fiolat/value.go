@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+)
+
+// subcommand holds the options of a command, to which its flags are bound.
+type subcommand interface {
+	// check reads the arguments, and adds what is wrong with them and with flags that depend on each other.
+	check(c *cli.Context, bad *errs.Faults)
+	run(ctx context.Context, u *ui.UI) error
+}
+
+// action returns the action of a command. All faults of a command line are one error.
+func action(u *ui.UI, o subcommand) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		var bad errs.Faults
+		for _, f := range c.Command.Flags {
+			if g, ok := f.(*cli.GenericFlag); ok {
+				g.Value.(*value).read(&bad)
+			}
+		}
+		if o.check(c, &bad); len(bad) > 0 {
+			return bad.Err()
+		}
+		return o.run(c.Context, u)
+	}
+}
+
+// value is the value of a flag that is more than text or a number. It is parsed when the whole command line was read,
+// so that all faults are reported.
+type value struct {
+	texts []string // as given, else the default
+	given bool
+	many  bool // the flag can be repeated
+	parse func(text string) error
+	words []string // what completes it
+	list  bool     // it is a list of words, separated by commas
+}
+
+// Set keeps what the flag was given.
+func (v *value) Set(text string) error {
+	if !v.many || !v.given {
+		v.texts = nil
+	}
+	v.texts, v.given = append(v.texts, text), true
+	return nil
+}
+
+func (v *value) String() string { return strings.Join(v.texts, ",") }
+
+// Words returns the words that the flag takes, and whether it takes a list of them.
+func (v *value) Words() (words []string, list bool) { return v.words, v.list }
+
+func (v *value) read(bad *errs.Faults) {
+	for _, text := range v.texts {
+		bad.Add(v.parse(text))
+	}
+}
+
+// oneOf returns the value of the flag name, which takes one of some words; the first is the default.
+func oneOf[T ~string](to *T, name string, words ...string) *value {
+	return &value{texts: words[:1], words: words, parse: func(text string) error {
+		if !slices.Contains(words, text) {
+			return errs.Usagef("--%s %q: want one of %s", name, text, strings.Join(words, ", "))
+		}
+		*to = T(text)
+		return nil
+	}}
+}
+
+// parsed returns a value for what parse returns of a text, which is not called for "". err is put before its errors.
+func parsed[T any](to *T, err string, parse func(text string) (T, error)) *value {
+	return &value{parse: func(text string) (e error) {
+		if text == "" {
+			return nil
+		}
+		if *to, e = parse(text); e != nil {
+			e = fmt.Errorf("%s%w", err, e)
+		}
+		return e
+	}}
+}
+
+// each is parsed for a flag that can be repeated.
+func each[T any](to *[]T, err string, parse func(text string) (T, error)) *value {
+	var one T
+	v := parsed(&one, err, parse)
+	all := v.parse
+	v.many, v.parse = true, func(text string) error {
+		e := all(text)
+		*to = append(*to, one)
+		return e
+	}
+	return v
+}
