@@ -212,6 +212,12 @@ func (l *Level) tells(s Straggler) bool {
 const maxNamed = 8
 
 func (l *Level) finding() Finding {
+	return Finding{About: "straggler", Factor: l.Factor, Confidence: confidence(l.P),
+		Text: fmt.Sprintf("%s; confidence %s.", l.text(), certain(l.P))}
+}
+
+// text is the finding without its confidence.
+func (l *Level) text() string {
 	names := strings.Join(l.Slow[:min(len(l.Slow), maxNamed)], ", ")
 	if more := len(l.Slow) - maxNamed; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
@@ -221,6 +227,5 @@ func (l *Level) finding() Finding {
 	if l.Common != "" {
 		text += fmt.Sprintf("; only their names begin with %q", l.Common)
 	}
-	return Finding{About: "straggler", Factor: l.Factor, Confidence: confidence(l.P),
-		Text: text + fmt.Sprintf("; the whole run; confidence %s.", certain(l.P))}
+	return text + "; the whole run"
 }

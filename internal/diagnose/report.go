@@ -82,18 +82,9 @@ func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 		Stalls: append([]Stall{}, w.Stalls()...), Load: w.Load()}
 	d.Levels = w.peers.Levels()
 	for i := range d.Levels {
-		l := &d.Levels[i]
-		d.Findings = append(d.Findings, l.finding())
-		d.Stragglers = slices.DeleteFunc(d.Stragglers, l.tells)
+		d.Stragglers = slices.DeleteFunc(d.Stragglers, d.Levels[i].tells)
 	}
 	d.Segments = append([]Segment{}, w.timeline.Segments(w.running)...)
-	for i := range d.Stragglers {
-		d.Findings = append(d.Findings, d.Stragglers[i].finding())
-	}
-	for i := range d.Stalls {
-		d.Findings = append(d.Findings, d.Stalls[i].finding())
-	}
-	d.Findings = append(d.Findings, w.shortened()...)
 	var context []Finding
 	for i := range d.Segments {
 		s := &d.Segments[i]
@@ -101,7 +92,6 @@ func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 		switch {
 		case s.Kind == Incident:
 			s.Notes = leadingTo(s, notes, w.run.Interval)
-			d.Findings = append(d.Findings, s.incident(d))
 		case s.Kind == WarmUp:
 			context = append(context, Finding{About: WarmUp, Text: fmt.Sprintf(
 				"%s warmed up until %s: %s.", plural(s.Direction), Clock(s.ToMS), s.Why)})
@@ -111,6 +101,7 @@ func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 				number(s.IOPS))})
 		}
 	}
+	d.Findings = append(w.findings(d), w.shortened()...)
 	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(b.Factor, a.Factor) })
 	if len(d.Findings) == 0 {
 		d.Findings = []Finding{w.nothing()}
@@ -163,6 +154,19 @@ const mostCertain = 0.999999
 func confidence(p float64) float64 { return min(1-p, mostCertain) }
 
 func (s *Straggler) finding() Finding {
+	factor := s.Lift
+	if s.Pooled != nil && s.Without != nil {
+		factor = *s.Pooled / max(*s.Without, 1)
+	}
+	if s.atLoad && s.Percentile == 50 {
+		factor = max(factor, *s.Factor)
+	}
+	return Finding{About: "straggler", Factor: factor, Confidence: confidence(s.P),
+		Text: s.text() + "; confidence " + certain(s.P) + "."}
+}
+
+// text is the finding without its confidence.
+func (s *Straggler) text() string {
 	name := fmt.Sprintf("p%g", s.Percentile)
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %s has ", s.Dimension, s.Value)
@@ -173,18 +177,14 @@ func (s *Straggler) finding() Finding {
 	}
 	fmt.Fprintf(&text, "%s of the %ss above %s and %s of all: %s times its share (%s to %s)", percent(s.Share),
 		s.Direction, name, percent(s.Expected), number(s.Lift), number(s.LiftLow), number(s.LiftHigh))
-	factor := s.Lift
 	switch {
 	case s.Pooled == nil:
 	case s.Without == nil:
 		fmt.Fprintf(&text, "; %s is %s", name, latency(*s.Pooled))
 	default:
 		fmt.Fprintf(&text, "; %s is %s, without it %s", name, latency(*s.Pooled), latency(*s.Without))
-		factor = *s.Pooled / max(*s.Without, 1)
 	}
-	if slow {
-		factor = max(factor, *s.Factor)
-	} else if s.Factor != nil && *s.Factor >= minFactor {
+	if !slow && s.Factor != nil && *s.Factor >= minFactor {
 		fmt.Fprintf(&text, "; its median is %s times its peers' (%s to %s)", number(*s.Factor), number(*s.FactorLow),
 			number(*s.FactorHigh))
 		if s.atLoad {
@@ -195,8 +195,7 @@ func (s *Straggler) finding() Finding {
 	if s.Recovered {
 		text.WriteString(", but not afterwards")
 	}
-	fmt.Fprintf(&text, "; confidence %s.", certain(s.P))
-	return Finding{About: "straggler", Factor: factor, Confidence: confidence(s.P), Text: text.String()}
+	return text.String()
 }
 
 func certain(p float64) string {
@@ -206,47 +205,73 @@ func certain(p float64) string {
 	return fmt.Sprintf("%.6g %%", math.Floor((1-p)*1e6)/1e4)
 }
 
-// incident formats an incident, with the time that the run took to recover.
-func (s *Segment) incident(d *Diagnosis) Finding {
-	var steady, after *Segment
-	for i := range d.Segments {
-		o := &d.Segments[i]
-		if o.Direction != s.Direction {
-			continue
+// incident returns the finding of an incident alone.
+func (t *teller) incidentFinding(s *Segment) Finding {
+	return Finding{About: Incident, Factor: t.worse(s), Confidence: confidence(incidentAlpha),
+		Text: t.incident([]*Segment{s}) + "; confidence over " + certain(incidentAlpha) + "."}
+}
+
+// worse returns by which factor an incident is worse than the steady level.
+func (t *teller) worse(s *Segment) float64 {
+	factor, steady := 1.0, steadyOf(s.Direction, t.Segments)
+	if steady == nil {
+		return factor
+	}
+	if s.WorstP99 != nil && steady.P99 != nil {
+		factor = *s.WorstP99 / max(*steady.P99, 1)
+	}
+	return max(factor, steady.IOPS/max(steady.IOPS-s.LostIOPS, steady.IOPS/100))
+}
+
+// incident describes incidents of one time, with how long the run took to recover.
+func (t *teller) incident(of []*Segment) string {
+	worst, from, to, beyond := of[0], of[0].FromMS, of[0].ToMS, 0.0
+	var directions, notes []string
+	var p99 *float64
+	lasts, recovery := false, int64(0)
+	for _, s := range of {
+		if t.worse(s) > t.worse(worst) {
+			worst = s
 		}
-		if o.Kind == Steady && (steady == nil || o.ToMS-o.FromMS > steady.ToMS-steady.FromMS) {
-			steady = o
+		from, to, beyond = min(from, s.FromMS), max(to, s.ToMS), beyond+s.Beyond
+		if name := s.Direction + "s"; !slices.Contains(directions, name) {
+			directions = append(directions, name)
 		}
-		if o.FromMS == s.ToMS {
-			after = o
+		if s.WorstP99 != nil && (p99 == nil || *s.WorstP99 > *p99) {
+			p99 = s.WorstP99
+		}
+		for _, n := range s.Notes {
+			if text := fmt.Sprintf("; noted at %s: %s", Clock(n.AtMS), n.Text); !slices.Contains(notes, text) {
+				notes = append(notes, text)
+			}
+		}
+		after := slices.IndexFunc(t.Segments, func(o Segment) bool {
+			return o.Direction == s.Direction && o.FromMS == s.ToMS
+		})
+		if after < 0 {
+			lasts = true
+		} else if o := &t.Segments[after]; o.Kind == Recovery {
+			recovery = max(recovery, o.ToMS-o.FromMS)
 		}
 	}
-	factor := 1.0
-	if steady != nil {
-		if s.WorstP99 != nil && steady.P99 != nil {
-			factor = *s.WorstP99 / max(*steady.P99, 1)
-		}
-		factor = max(factor, steady.IOPS/max(steady.IOPS-s.LostIOPS, steady.IOPS/100))
+	text := fmt.Sprintf("%s from %s to %s (within %s)", list(directions), Clock(from), Clock(to),
+		seconds(t.IntervalMS/1000))
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if len(directions) > 1 {
+		text += ", most of all " + worst.Direction + "s"
 	}
-	text := fmt.Sprintf("%s from %s to %s (within %s): %s", plural(s.Direction), Clock(s.FromMS), Clock(s.ToMS),
-		seconds(d.IntervalMS/1000), s.Why)
-	if s.WorstP99 != nil {
-		text += fmt.Sprintf("; worst p99 %s", latency(*s.WorstP99))
+	text += ": " + worst.Why
+	if p99 != nil {
+		text += "; worst p99 " + latency(*p99)
 	}
-	text += fmt.Sprintf("; %s I/Os beyond the steady p99.9", number(math.Round(s.Beyond)))
-	for _, n := range s.Notes {
-		text += fmt.Sprintf("; noted at %s: %s", Clock(n.AtMS), n.Text)
-	}
+	text += fmt.Sprintf("; %s I/Os beyond the steady p99.9", number(math.Round(beyond))) + strings.Join(notes, "")
 	switch {
-	case after == nil:
-		text += "; it lasts to the end"
-	case after.Kind == Recovery:
-		text += fmt.Sprintf("; recovered after %s", seconds(float64(after.ToMS-after.FromMS)/1000))
-	default:
-		text += "; recovered at once"
+	case lasts:
+		return text + "; it lasts to the end"
+	case recovery > 0:
+		return text + "; recovered after " + seconds(float64(recovery)/1000)
 	}
-	return Finding{About: Incident, Factor: factor, Confidence: confidence(incidentAlpha),
-		Text: text + fmt.Sprintf("; confidence over %s.", certain(incidentAlpha))}
+	return text + "; recovered at once"
 }
 
 const (

@@ -36,6 +36,9 @@ func (w *Watch) Begin(_ context.Context, run *pipeline.Run) error {
 	w.peers = newPeers(run.Geometry, run.FirstQuantum, run.Interval)
 	w.peers.openLoop = func(direction string) bool { return openLoop(run, direction) }
 	w.timeline = newTimeline(run.Geometry, run.FirstQuantum, run.Interval)
+	for _, l := range run.Logs {
+		w.timeline.window = max(w.timeline.window, int64(l.Interval))
+	}
 	return nil
 }
 

@@ -230,14 +230,18 @@ func names(dimension string, values []string, all bool) string {
 	if all && len(values) > 2 {
 		return fmt.Sprintf("all %d %ss", len(values), dimension)
 	}
-	last := values[len(values)-1]
-	if len(values) > most {
-		values, last = values[:most+1], fmt.Sprintf("%d others", len(values)-most)
+	values = slices.SortedFunc(slices.Values(values), natural)
+	if more := len(values) - most; more > 0 {
+		values = append(values[:most], fmt.Sprintf("%d others", more))
 	}
-	return fmt.Sprintf("%ss %s and %s", dimension, strings.Join(values[:len(values)-1], ", "), last)
+	return dimension + "s " + list(values)
 }
 
 func (s *Stall) finding() Finding {
+	return Finding{About: "stall", Factor: s.factor, Confidence: confidence(stallAlpha), Text: s.text() + "."}
+}
+
+func (s *Stall) text() string {
 	text := fmt.Sprintf("%s completed nothing from %s to %s", names(s.Dimension, s.Values, s.all), tenths(s.SinceMS),
 		tenths(s.UntilMS))
 	if !s.Ended {
@@ -246,7 +250,7 @@ func (s *Stall) finding() Finding {
 	if s.Longest != nil {
 		text += "; longest I/O " + latency(*s.Longest)
 	}
-	return Finding{About: "stall", Factor: s.factor, Confidence: confidence(stallAlpha), Text: text + "."}
+	return text
 }
 
 // tenths formats a time in ms from the run's start to a tenth of a second.

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -126,7 +127,7 @@ func diagnoseJobs(t *testing.T, jobs []job) []Stall {
 }
 
 // diagnosePath returns what is known of the run in a folder, of all hosts or of some.
-func diagnosePath(t *testing.T, dir string, hosts ...string) *Watch {
+func diagnosePath(t *testing.T, dir string, hosts ...string) *Full {
 	t.Helper()
 	runs, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{Kind: fiolog.Clat})
 	if err != nil || len(runs) != 1 {
@@ -140,11 +141,11 @@ func diagnosePath(t *testing.T, dir string, hosts ...string) *Watch {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	var w Watch
-	if _, err := p.Process(t.Context(), &w); err != nil {
+	full := Full{Reread: func(ctx context.Context, sink pipeline.Sink) error { return p.Reread(ctx, sink, nil) }}
+	if _, err := p.Process(t.Context(), &full); err != nil {
 		t.Fatal(err)
 	}
-	return &w
+	return &full
 }
 
 // TestStalls: of 16 hosts some stand still for 1 to 10 s. They alone are named, with the times of it.

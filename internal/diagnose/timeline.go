@@ -90,6 +90,8 @@ type timeline struct {
 	fold     int
 	quanta   int
 	by       map[string][]*fiohist.Hist
+	// window is log_hist_msec, in ns: without fio's JSON, logs that ended together seem to end up to so long apart.
+	window int64
 }
 
 // newTimeline returns a timeline for quanta of interval ns from first on.
@@ -178,7 +180,12 @@ func (tl *timeline) timeSeries(direction string, spans []span) *timeSeries {
 	c := &timeSeries{timeline: tl, direction: direction, hists: make([]*fiohist.Hist, n)}
 	copy(c.hists, tl.by[direction])
 	share := make([]float64, n) // mean number of logs that ran
-	top := 0.0
+	top, ended := 0.0, end
+	for i, s := range spans {
+		if i == 0 || s.To > ended {
+			ended = s.To
+		}
+	}
 	for t := range n {
 		from := tl.first + int64(t)*length
 		to := min(from+length, end)
@@ -192,6 +199,11 @@ func (tl *timeline) timeSeries(direction string, spans []span) *timeSeries {
 		c.seconds = append(c.seconds, float64(max(union.To-union.From, 0))/1e9)
 		top = max(top, share[t])
 	}
+	tail := max(min(int((ended-2*max(tl.window, length)-tl.first+length-1)/length), n), 0)
+	full := top // the logs that ran before they ended
+	if tail > 0 {
+		full = share[tail-1]
+	}
 	for t, h := range c.hists {
 		p50, p99, iops := math.NaN(), math.NaN(), math.NaN()
 		if h == nil {
@@ -200,7 +212,8 @@ func (tl *timeline) timeSeries(direction string, spans []span) *timeSeries {
 		s := h.Stats(tl.geometry, []float64{50, 99}, fiohist.Limits{})
 		from := tl.first + int64(t)*length
 		to := min(from+length, end)
-		whole := c.seconds[t] >= float64(to-from)/1e9/2 // not the edge of the time in which logs ran
+		// not the edge of the time in which logs ran
+		whole := c.seconds[t] >= float64(to-from)/1e9/2 && (t < tail || share[t] >= 0.99*full)
 		if s.Samples >= fewest && whole {
 			p50, p99 = math.Log(max(s.Percentiles[0], 1)), math.Log(max(s.Percentiles[1], 1))
 		}
