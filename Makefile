@@ -108,7 +108,7 @@ screenshots: ## draw the report page and Kibana's panels in Chromium over real r
 		-run TestScreenshots ./internal/report
 	port=$$((10000 + $$$$ % 20000)); exports=$$(scripts/elasticsearch up --port $$port); \
 	trap "scripts/elasticsearch down --port $$port" EXIT; eval "$$exports"; \
-	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration -run 'TestPanels/vega_in' ./kibana
+	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration -run 'TestPanels/vega_in' ./kibana/gen
 
 .PHONY: chaos
 chaos: ## break CHAOS_SERVERS, and fiolat, in the ways of docs/reliability.md (CHAOS_RUN), and write its tables (hours)

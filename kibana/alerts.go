@@ -64,7 +64,7 @@ func AlertRules(ctx context.Context, c Config, prefix string) (made, there int, 
 		return 0, 0, err
 	}
 	for _, r := range alertRules(prefix, c.Space) {
-		body, err := marshal(r.body)
+		body, err := json.Marshal(r.body)
 		if err != nil {
 			return made, there, err
 		}

@@ -2,507 +2,63 @@ package kibana
 
 import (
 	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
 	"io"
+
+	"github.com/klauspost/compress/gzip"
 )
 
-// Field names used in several places.
-const (
-	timeField   = "@timestamp"
-	offsetField = "interval.offset_ms"
-	histogram   = "latency.histogram"
-)
+// placeholder stands for the prefix in packed: in ids, names, index patterns and the searches of charts.
+const placeholder = "@PREFIX@"
 
-// shownPercentiles are the percentiles that charts draw. All are among the defaults of ingest.
-var shownPercentiles = []string{"p50", "p95", "p99", "p99.9"}
+//go:generate go run ./gen @PREFIX@ bundle.ndjson.gz shipped.txt
 
-// Parts of descriptions and queries that several panels share.
-const (
-	drag       = " Drag over a part of the time to set the time range."
-	zoom       = " Drag over a part of the time to see it alone, double-click to see all."
-	ofAllHosts = "Exact, of all hosts together (documents of scope direction, syncs: run). " +
-		"In a run of more than 200 intervals each point is the worst of several. The band is " +
-		"the 95 % sampling limits of independent I/Os; dashed is the SLA's limit, vertical lines are events." + zoom
-	notSyncs = "not fio.kind: sync"
-	notParts = "not run.part: * and not fio.kind: probe and " + notSyncs
-	syncs    = "Latency of fsync, fdatasync and sync_file_range, which no other panel counts and no log has: of runs " +
-		"that `fiolat live` follows. "
-)
+// packed is the bundle as NDJSON, compressed.
+//
+//go:embed bundle.ndjson.gz
+var packed []byte
 
-// bundle holds the data views, and the dashboards and charts made so far.
-type bundle struct {
-	prefix                                               string
-	runs, histograms, percentiles, ofRun, events, probes *view
-	oneRun, host, ofKinds                                *dashboard // targets of drilldowns
-	boards                                               []*dashboard
-	charts                                               []Object
-}
-
-func (b *bundle) id(s string) string { return b.prefix + "-" + s }
-
-func (b *bundle) board(id, label, title, from string) *dashboard {
-	d := &dashboard{id: b.id(id), label: label, title: b.prefix + ": " + title, from: from}
-	b.boards = append(b.boards, d)
-	return d
-}
-
-func (b *bundle) add(os ...Object) []Object {
-	b.charts = append(b.charts, os...)
-	return os
-}
-
-// Bundle returns all objects for the indices of a prefix: the tag, data views, charts, dashboards. Ids begin with the
-// prefix, so that bundles of several prefixes fit into one space, and never change, so that a newer bundle replaces an
-// older one.
-func Bundle(prefix string) []Object {
-	b := &bundle{prefix: prefix}
-	index := func(kind string) string { return prefix + "-" + kind + "-*" }
-
-	durations := map[string]fieldFormat{}
-	for _, f := range []string{"min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p99_9"} {
-		durations["latency."+f] = milliseconds
+// bundle returns the bundle for a prefix.
+func bundle(prefix string) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
 	}
-	summaries := map[string]fieldFormat{}
-	for _, d := range []string{"read", "write", "trim", "all", "sync"} {
-		for _, f := range []string{"mean", "p50", "p90", "p95", "p99", "p99_9"} {
-			summaries["summary."+d+"."+f] = milliseconds
-		}
-	}
-	// The view has no time field, so the history ignores the time picker.
-	b.runs = &view{id: b.id("runs"), pattern: prefix + "-run", name: prefix + " runs", formats: summaries,
-		labels: map[string]string{"fio.workload": "workload", "fio.version": "fio"}}
-	b.histograms = &view{id: b.id("histograms"), pattern: index("histogram"), name: prefix + " latency histograms",
-		time: true}
-	b.percentiles = &view{id: b.id("percentiles"), pattern: index("percentiles"), name: prefix + " latency percentiles",
-		time: true, formats: durations}
-	b.events = &view{id: b.id("events"), pattern: index("event"), name: prefix + " events", time: true}
-	b.probes = &view{id: b.id("probes"), pattern: index("probe"), name: prefix + " probe", time: true,
-		formats: map[string]fieldFormat{"latency.value": milliseconds, "latency.expected": milliseconds}}
-
-	// Panels of a run show all of it and ignore the time picker.
-	b.ofRun = &view{id: b.id("percentiles-of-run"), pattern: index("percentiles"), name: prefix +
-		" latency percentiles of a run", formats: durations}
-
-	// All dashboards exist before their panels are made, because panels link to them.
-	live := b.board("live", "Live", "live latency percentiles", "now-15m")
-	live.refresh = 5000
-	b.oneRun = b.board("one-run", "One run", "one run", "now-10y")
-	b.host = b.board("one-host", "One host", "one host of a run", "now-10y")
-	b.ofKinds = b.board("kinds", "Kinds of latency", "what latency is made of", "now-10y")
-	compare := b.board("compare", "Runs compared", "runs compared", "now-10y")
-	overlaid := b.board("overlaid", "Runs overlaid", "runs over the time since their start", "now-10y")
-	histories := b.board("history", "History", "history of runs", "now-10y")
-	curve := b.board("load-curve", "Load curve", "load curve", "now-10y")
-	slowdown := b.board("slowdown", "Slowdown", "user-perceived slowdown", "now-1h")
-	slowdown.refresh = 30000
-	happened := b.board("happened", "Events", "events and notes", "now-30d")
-	b.fillLive(live)
-	b.fillOneRun(b.oneRun)
-	b.fillHost(b.host)
-	b.fillKinds(b.ofKinds)
-	b.fillCompare(compare)
-	b.fillOverlaid(overlaid)
-	b.fillHistory(histories)
-	b.fillCurve(curve)
-	b.fillSlowdown(slowdown)
-	b.fillEvents(happened)
-
-	tag := object(typeTag, b.id("tag"), tagAttributes{prefix, "Objects made by fiolat", "#54B399"})
-	for _, d := range b.boards {
-		for _, c := range d.controls {
-			c.view.use(c.field, "string")
-		}
-	}
-	all := []Object{tag}
-	for _, v := range []*view{b.runs, b.histograms, b.percentiles, b.ofRun, b.events, b.probes} {
-		all = append(all, v.object())
-	}
-	all = append(all, b.charts...)
-	for _, d := range b.boards {
-		all = append(all, d.object(b.boards))
-	}
-	tagged(tag, all[1:])
-	return all
+	b, err := io.ReadAll(r)
+	return bytes.ReplaceAll(b, []byte(placeholder), []byte(prefix)), err
 }
 
-func choose(v *view, field, title string) control {
-	return control{view: v, field: field, title: title}
-}
-
-func label(v *view) control { return choose(v, "run.labels", "Label") }
-
-func kind(v *view, beside ...string) control {
-	return control{view: v, field: "fio.kind", title: "Latency", selected: append([]string{"clat"}, beside...)}
-}
-
-func (b *bundle) singleRun() control {
-	return control{view: b.runs, field: "run.id", title: "Run", single: true}
-}
-
-func (b *bundle) aHost() []destination {
-	return []destination{{"Open this host in " + b.host.label, b.host}}
-}
-
-func (b *bundle) aRun() []destination {
-	return []destination{{"Open this run in " + b.oneRun.label, b.oneRun},
-		{"Open this run in " + b.ofKinds.label, b.ofKinds}}
-}
-
-func (b *bundle) fillLive(d *dashboard) {
-	const merged = "Of all I/Os of the hosts, jobs and runs chosen above, merged from their histograms with HDR, 2 " +
-		"digits. Dashed is the SLA's limit for all hosts together, " +
-		"there while no host or job is chosen; vertical lines are the latest 1,000 events of all runs." + drag
-	livePanel := func(direction, title, what string) Object {
-		return vega(b.id("live-"+direction), title, what+merged, livePercentiles(b.histograms.pattern,
-			b.percentiles.pattern, b.events.pattern, direction))
-	}
-	iops := layer{"main", b.histograms, []column{
-		terms("direction", "fio.direction", "direction", 3, ""),
-		overTime("time"),
-		metric("iops", "sum", "samples", "I/Os per second", wholeFormat).perSecond(),
-	}}
-	d.description = "What latency do how many of the requests see now, on which host? Percentiles of any choice " +
-		"of hosts, jobs and runs."
-	d.controls = []control{choose(b.histograms, "run.id", "Run"), choose(b.histograms, "host.name", "Host"),
-		choose(b.histograms, "fio.job", "Job"),
-		label(b.histograms), kind(b.histograms, "sync")}
-	d.rows = []row{
-		{15, b.add(livePanel("read", "Read latency percentiles", ""),
-			livePanel("write", "Write latency percentiles", "")), nil},
-		{12, b.add(lens(b.id("live-iops"), "I/Os per second", "", "lnsXY", notSyncs, iops,
-			xy("line", "main", "time", "direction", "iops")),
-			livePanel("sync", "Sync latency percentiles", syncs)), nil},
-		{15, b.add(vega(b.id("live-heatmap"), "Latency heat map", "I/Os by time and latency, from the octave counts "+
-			"of the histograms."+drag, liveHeatMap(b.histograms.pattern, b.events.pattern))), nil},
-		b.liveTails(),
-		{15, b.add(vega(b.id("live-hosts"), "Hosts by the worst p99 of an interval (clat of all runs in the time "+
-			"range, whatever is chosen above)",
-			"The 20 worst, by exact percentile documents. Click a host to open it.", liveHosts(b.percentiles.pattern))),
-			b.aHost()},
-	}
-}
-
-func (b *bundle) fillOneRun(d *dashboard) {
-	summary := layer{"main", b.runs, []column{
-		terms("run", "run.id", "run", 1, "started"),
-		date("started", "max", "run.start", "began"),
-		latest("status", "run.status", "status", false),
-		metric("readios", "max", "summary.read.samples", "reads", wholeFormat),
-		metric("readp50", "max", "summary.read.p50", "read p50", latencyFormat),
-		metric("readp99", "max", "summary.read.p99", "read p99", latencyFormat),
-		metric("readp999", "max", "summary.read.p99_9", "read p99.9", latencyFormat),
-		metric("writeios", "max", "summary.write.samples", "writes", wholeFormat),
-		metric("writep50", "max", "summary.write.p50", "write p50", latencyFormat),
-		metric("writep99", "max", "summary.write.p99", "write p99", latencyFormat),
-		metric("writep999", "max", "summary.write.p99_9", "write p99.9", latencyFormat),
-	}}
-	account := layer{"main", b.runs, []column{
-		terms("run", "run.id", "run", 1, "started"),
-		date("started", "max", "run.start", "began"),
-		metric("logs", "max", "account.logs", "logs", wholeFormat),
-		metric("logged", "max", "account.ios_logged", "I/Os logged", wholeFormat),
-		metric("totals", "max", "account.ios_in_fio_totals", "in fio's totals", wholeFormat),
-		metric("missing", "max", "account.ios_missing", "missing in the logs", wholeFormat),
-		metric("restored", "max", "account.ios_restored", "restored", wholeFormat),
-		metric("repaired", "max", "account.records_repaired", "records repaired", wholeFormat),
-		metric("skipped", "max", "account.lines_skipped", "lines skipped", wholeFormat),
-		metric("beyond", "max", "account.ios_in_last_bucket", "beyond fio's last bucket", wholeFormat),
-		latest("status", "run.status", "status", false),
-	}}
-	d.description = "The exact percentiles of one run, with how sure they are, where they come from and what " +
-		"was lost. Choose a run above; otherwise all panels show the one that began last."
-	d.controls = []control{b.singleRun(), kind(b.runs, "sync")}
-	d.rows = []row{
-		b.runFindings(),
-		{6, b.add(lens(b.id("run-summary"), "The whole run: exact percentiles", "", "lnsDatatable", notParts, summary,
-			table(summary, "started"))), nil},
-		{16, b.add(
-			vega(b.id("run-read"), "Read latency percentiles with sampling limits", ofAllHosts,
-				runPercentiles(b.percentiles.pattern, b.events.pattern, "read")),
-			vega(b.id("run-write"), "Write latency percentiles with sampling limits", ofAllHosts,
-				runPercentiles(b.percentiles.pattern, b.events.pattern, "write"))), nil},
-		{12, b.add(vega(b.id("run-sync"), "Sync latency percentiles with sampling limits", syncs+ofAllHosts,
-			runPercentiles(b.percentiles.pattern, b.events.pattern, "sync"))), nil},
-		{15, b.add(vega(b.id("run-heatmap"), "Latency heat map", "I/Os by time since the start and latency, of all "+
-			"hosts."+zoom, runHeatMap(b.histograms.pattern, b.events.pattern))), nil},
-		b.runTails(),
-		{14, b.add(vega(b.id("run-hosts"), "Hosts by the worst p99 of an interval",
-			"The 20 worst, exact (documents of scope host+direction). Click a host to open it.",
-			runHosts(b.percentiles.pattern))), b.aHost()},
-		{12, b.add(b.jobs("run-jobs", "By host and job: the worst interval")), nil},
-		{8, b.add(lens(b.id("run-account"), "Account: what was read, repaired, restored and lost", "", "lnsDatatable",
-			notParts, account, table(account, "started"))), nil},
-	}
-}
-
-func (b *bundle) jobs(name, title string) Object {
-	byJob := layer{"main", b.ofRun, []column{
-		theRun(),
-		onlyMatching(`scope: "host+job+direction"`, "by host and job"),
-		terms("host", "host.name", "host", 50, "p99"),
-		terms("job", "fio.job", "job", 20, "p99"),
-		terms("direction", "fio.direction", "direction", 3, ""),
-		metric("ios", "sum", "samples", "I/Os", wholeFormat),
-		metric("p50", "max", "latency.p50", "worst p50", latencyFormat),
-		metric("p99", "max", "latency.p99", "worst p99", latencyFormat),
-		metric("p999", "max", "latency.p99_9", "worst p99.9", latencyFormat),
-		metric("longest", "max", "latency.max", "longest", latencyFormat),
-		start(),
-	}}
-	return lens(b.id(name), title, "Documents of scope host+job+direction, which `fiolat ingest --by "+
-		"direction,host,job` makes.", "lnsDatatable", "", byJob, table(byJob, "p99"))
-}
-
-func (b *bundle) fillHost(d *dashboard) {
-	const ofHost = "Exact, of one host's I/Os (documents of scope host+direction). In a run of more than 200 " +
-		"intervals each point is the worst of several; " +
-		"the band is the 95 % sampling limits of independent I/Os, vertical lines are events." + zoom
-	d.description = "What latency had one host of a run? Come by a click on a host, or choose a run and a host " +
-		"above; otherwise it is the first host, by name, of the run that began last."
-	d.controls = []control{b.singleRun(), {view: b.percentiles, field: "host.name", title: "Host", single: true},
-		kind(b.percentiles)}
-	d.rows = []row{
-		{8, b.add(vega(b.id("host-figures"), "Percentiles of all of the host's I/Os",
-			"Merged from histograms with HDR, 3 digits.", hostFigures(b.histograms.pattern))), nil},
-		{16, b.add(
-			vega(b.id("host-read"), "Read latency percentiles with sampling limits", ofHost,
-				hostPercentiles(b.percentiles.pattern, b.events.pattern, "read")),
-			vega(b.id("host-write"), "Write latency percentiles with sampling limits", ofHost,
-				hostPercentiles(b.percentiles.pattern, b.events.pattern, "write"))), nil},
-		{15, b.add(vega(b.id("host-heatmap"), "Latency heat map", "I/Os by time since the start and latency."+zoom,
-			hostHeatMap(b.histograms.pattern, b.events.pattern))), nil},
-		{12, b.add(b.jobs("host-jobs", "By job: the worst interval")), nil},
-	}
-}
-
-func (b *bundle) fillKinds(d *dashboard) {
-	figuresByKind := func(direction, title string) Object {
-		l := layer{"main", b.runs, []column{
-			terms("run", "run.id", "run", 1, "started"),
-			terms("kind", "fio.kind", "kind", len(kinds), "mean"),
-			metric("ios", "max", "summary."+direction+".samples", "I/Os", wholeFormat),
-			metric("mean", "max", "summary."+direction+".mean", "mean", latencyFormat),
-			metric("p50", "max", "summary."+direction+".p50", "p50", latencyFormat),
-			metric("p99", "max", "summary."+direction+".p99", "p99", latencyFormat),
-			metric("longest", "max", "summary."+direction+".max", "longest", latencyFormat),
-			date("started", "max", "run.start", "began"),
-		}}
-		return lens(b.id("kinds-"+direction+"-figures"), title, "Of the whole run and all hosts, exact.",
-			"lnsDatatable", notParts, l, table(l, "mean"))
-	}
-	hostsByKind := func(direction, title string) Object {
-		l := layer{"main", b.ofRun, []column{
-			theRun(),
-			onlyMatching(`scope: "host+direction" and fio.direction: `+direction, "by host"),
-			terms("host", "host.name", "host", 20, "p99"),
-			terms("kind", "fio.kind", "kind", len(kinds), "p99"),
-			metric("ios", "sum", "samples", "I/Os", wholeFormat),
-			metric("p50", "max", "latency.p50", "worst p50", latencyFormat),
-			metric("p99", "max", "latency.p99", "worst p99", latencyFormat),
-			metric("longest", "max", "latency.max", "longest", latencyFormat),
-			start(),
-		}}
-		return lens(b.id("kinds-"+direction+"-hosts"), title, "The worst interval of each host, exact (documents of "+
-			"scope host+direction).", "lnsDatatable", "", l, table(l, "p99"))
-	}
-	d.description = "Is the time spent in submission (slat) or in completion (clat), and do both add up to the " +
-		"total (lat)? Choose a run above; otherwise all panels show the one that began last."
-	d.controls = []control{b.singleRun()}
-	d.rows = []row{
-		{16, b.add(
-			vega(b.id("kinds-read"), "Read latency by kind: p50 and p99 with sampling limits", ofAllHosts,
-				kindPercentiles(b.percentiles.pattern, b.events.pattern, "read")),
-			vega(b.id("kinds-write"), "Write latency by kind: p50 and p99 with sampling limits", ofAllHosts,
-				kindPercentiles(b.percentiles.pattern, b.events.pattern, "write"))), nil},
-		{9, b.add(vega(b.id("kinds-parts"), "Mean slat and clat end to end, lat as a tick: do they add up?",
-			"Of the whole run, from documents of scope direction. "+
-				"The gap is lat - (slat + clat); means are of fio's buckets, each within 0.8 %. Engines that count no "+
-				"slat: docs/engines.md.", kindParts(b.percentiles.pattern))), nil},
-		{10, b.add(figuresByKind("read", "Reads of the whole run by kind"), figuresByKind("write",
-			"Writes of the whole run by kind")), nil},
-		{12, b.add(hostsByKind("read", "Reads by host and kind: the worst interval"), hostsByKind("write",
-			"Writes by host and kind: the worst interval")), nil},
-	}
-}
-
-func (b *bundle) fillCompare(d *dashboard) {
-	comparedRows := layer{"main", b.runs, []column{
-		terms("name", "run.name", "name", 500, "started").orNone(),
-		terms("run", "run.id", "run", 500, "started"),
-		date("started", "max", "run.start", "started"),
-		latest("workload", "fio.workload", "workload", true),
-		latest("fio", "fio.version", "fio", true),
-		metric("ios", "max", "summary.all.samples", "I/Os", wholeFormat),
-		metric("readp50", "max", "summary.read.p50", "read p50", latencyFormat),
-		metric("readp99", "max", "summary.read.p99", "read p99", latencyFormat),
-		metric("readp999", "max", "summary.read.p99_9", "read p99.9", latencyFormat),
-		metric("readiops", "max", "summary.read.iops", "read IOPS", wholeFormat),
-		metric("writep50", "max", "summary.write.p50", "write p50", latencyFormat),
-		metric("writep99", "max", "summary.write.p99", "write p99", latencyFormat),
-		metric("writep999", "max", "summary.write.p99_9", "write p99.9", latencyFormat),
-		metric("writeiops", "max", "summary.write.iops", "write IOPS", wholeFormat),
-		latest("sla", "sla.state", "SLA", false),
-	}}
-	ofSyncs := layer{"main", b.runs, []column{
-		terms("name", "run.name", "name", 500, "started").orNone(),
-		terms("run", "run.id", "run", 500, "started"),
-		date("started", "max", "run.start", "started"),
-		metric("syncs", "max", "summary.sync.samples", "syncs", wholeFormat),
-		metric("mean", "max", "summary.sync.mean", "mean", latencyFormat),
-		metric("p50", "max", "summary.sync.p50", "p50", latencyFormat),
-		metric("p99", "max", "summary.sync.p99", "p99", latencyFormat),
-		metric("p999", "max", "summary.sync.p99_9", "p99.9", latencyFormat),
-	}}
-	d.description = "All runs, whenever they were; what changed between them. Click a run in the table to open " +
-		"it."
-	d.controls = []control{choose(b.runs, "run.name", "Run name"), choose(b.runs, "fio.workload", "Workload"),
-		choose(b.runs, "fio.version", "fio version"),
-		label(b.runs), choose(b.runs, "run.id", "Run"), kind(b.runs)}
-	d.rows = []row{
-		{15, b.add(lens(b.id("compare-runs"), "Runs, the latest first", "Percentiles are of the whole run, exact.",
-			"lnsDatatable", notParts, comparedRows, table(comparedRows, "started"))), b.aRun()},
-		{16, b.add(vega(b.id("compare-change"), "Change against the earliest of the chosen runs",
-			"The 8 latest of the chosen runs against the earliest of these. Whether a change is more than chance "+
-				"says `fiolat compare`. "+
-				"Click a run to open it.", change(b.runs.pattern))), b.aRun()},
-		{10, b.add(lens(b.id("compare-syncs"), "Latency of fsync, fdatasync and sync_file_range", "Of the whole run, "+
-			"from fio's JSON: no log has them, and no other figure of the run counts them.", "lnsDatatable",
-			notParts+" and summary.sync.samples: *", ofSyncs, table(ofSyncs, "started"))), b.aRun()},
-	}
-}
-
-func (b *bundle) fillOverlaid(d *dashboard) {
-	const over = "The 8 of the chosen runs that began last; in runs of more than 200 intervals each point is the " +
-		"worst of several. Click a run to open it." + zoom
-	d.description = "Several runs over each other, on the time since the start of each."
-	d.controls = []control{choose(b.percentiles, "run.name", "Run name"), label(b.percentiles),
-		choose(b.percentiles, "run.id", "Run"),
-		kind(b.percentiles)}
-	d.rows = []row{
-		{20, b.add(vega(b.id("compare-read"), "Reads of several runs over the time since their start", over,
-			overlay(b.percentiles.pattern, "read"))), b.aRun()},
-		{20, b.add(vega(b.id("compare-write"), "Writes of several runs over the time since their start", over,
-			overlay(b.percentiles.pattern, "write"))), b.aRun()},
-	}
-}
-
-func (b *bundle) fillHistory(d *dashboard) {
-	const ofRuns = "Of the whole run, exact, at its start: the 1,000 latest of the chosen runs that are complete. A " +
-		"line joins runs of the same workload. A triangle is the new level from that run on, a dashed line a change " +
-		"of another metric, both as `fiolat history --store` found them. Click a run to open it." + zoom
-	d.description = "From which run on is a series of runs slower or faster? Choose a workload and a label; " +
-		"change points are there after `fiolat history --store`."
-	d.controls = []control{choose(b.runs, "fio.workload", "Workload"), label(b.runs),
-		choose(b.runs, "run.name", "Run name"), choose(b.runs, "fio.version", "fio version"), kind(b.runs)}
-	ofHistory := func(direction, title string) Object {
-		return vega(b.id("history-"+direction), title, ofRuns, history(b.runs.pattern, b.events.pattern, direction))
-	}
-	d.rows = []row{
-		{18, b.add(ofHistory("read", "Reads: percentiles of each run"), ofHistory("write",
-			"Writes: percentiles of each run")), b.aRun()},
-		{16, b.add(vega(b.id("history-iops"), "I/Os per second of each run", ofRuns, historyRates(b.runs.pattern,
-			b.events.pattern))), b.aRun()},
-	}
-}
-
-func (b *bundle) fillSlowdown(d *dashboard) {
-	const timed, estimates = "probe.slowdown: *", "Median and p95 are Elasticsearch's estimates (T-Digest)."
-	worstByOperation := layer{"main", b.probes, []column{
-		terms("operation", "probe.operation", "operation", 8, "slowdown"),
-		overTime("time"),
-		metric("slowdown", "max", "probe.slowdown", "worst slowdown", timesFormat),
-	}}
-	observed := layer{"main", b.probes, []column{
-		overTime("time"),
-		metric("value", "max", "latency.value", "longest observed", latencyFormat),
-		metric("expected", "max", "latency.expected", "expected", latencyFormat),
-	}}
-	targets := layer{"main", b.probes, []column{
-		terms("target", "probe.target", "target", 50, "slowdown"),
-		terms("operation", "probe.operation", "operation", 8, "slowdown"),
-		records("operations", "operations"),
-		percentile("usual", "probe.slowdown", "median slowdown", 50, timesFormat),
-		percentile("p95", "probe.slowdown", "p95 slowdown", 95, timesFormat),
-		metric("slowdown", "max", "probe.slowdown", "worst slowdown", timesFormat),
-		metric("longest", "max", "latency.value", "longest", latencyFormat),
-	}}
-	hours := layer{"main", b.probes, []column{
-		timeBuckets("hour", "hour", "1h", false),
-		terms("target", "probe.target", "target", 10, "slowdown"),
-		records("operations", "operations"),
-		percentile("usual", "probe.slowdown", "median slowdown", 50, timesFormat),
-		percentile("p95", "probe.slowdown", "p95 slowdown", 95, timesFormat),
-		metric("slowdown", "max", "probe.slowdown", "worst slowdown", timesFormat),
-	}}
-	d.description = "How many times longer than expected do small operations take, as a user of the file " +
-		"system sees them?"
-	d.controls = []control{choose(b.probes, "run.id", "Run"), choose(b.probes, "host.name", "Host"),
-		choose(b.probes, "probe.operation", "Operation"), choose(b.probes, "probe.target", "Target")}
-	d.rows = []row{
-		{15, b.add(vega(b.id("slowdown-percentiles"), "Slowdown: observed by expected time",
-			"1 is as usual. Percentiles by HDR with 2 digits. Vertical lines are events."+drag,
-			slowdownPercentiles(b.probes.pattern, b.events.pattern))), nil},
-		{14, b.add(
-			lens(b.id("slowdown-operations"), "Worst slowdown by operation", "", "lnsXY", timed, worstByOperation,
-				xy("line", "main", "time", "operation", "slowdown")),
-			lens(b.id("slowdown-observed"), "Observed and expected time", "", "lnsXY", timed, observed,
-				xy("line", "main", "time", "", "value", "expected"))), nil},
-		{14, b.add(
-			lens(b.id("slowdown-targets"), "By target and operation", estimates, "lnsDatatable", timed, targets,
-				table(targets, "slowdown")),
-			lens(b.id("slowdown-hours"), "Worst hours", estimates, "lnsDatatable", timed, hours, table(hours, "p95"))),
-			nil},
-	}
-}
-
-func (b *bundle) fillEvents(d *dashboard) {
-	overDays := layer{"main", b.events, []column{
-		terms("action", "event.action", "kind", 8, ""),
-		overTime("time"),
-		records("events", "events"),
-	}}
-	list := layer{"main", b.events, []column{
-		terms("message", "message.keyword", "event", 200, "at"),
-		terms("run", "run.id", "run", 20, "at"),
-		date("at", "max", timeField, "at"),
-		latest("action", "event.action", "kind", false),
-		latest("host", "host.name", "host", false),
-		records("events", "times"),
-	}}
-	d.description = "What happened: SLA breaches and recoveries, trouble that a probe saw, and what people " +
-		"noted on runs."
-	d.controls = []control{choose(b.events, "event.action", "Kind"), choose(b.events, "run.id", "Run"),
-		choose(b.events, "run.name", "Run name"), label(b.events)}
-	d.rows = []row{
-		{10, b.add(lens(b.id("events-over-time"), "Events over time", "", "lnsXY", "", overDays,
-			xy("bar_stacked", "main", "time", "action", "events"))), nil},
-		{20, b.add(lens(b.id("events-table"), "Events and notes, the latest first",
-			"Events of the same words and run are one row.", "lnsDatatable", "", list, table(list, "at"))), nil},
-	}
-}
-
-// Write writes the bundle for a prefix as NDJSON in the format of Kibana's exports: an object per line, then a line
-// with their number.
+// Write writes the bundle for the indices of a prefix, all objects in the format of Kibana's exports: NDJSON, an object
+// per line, then a line with their number. Ids begin with the prefix, so bundles of several prefixes fit into one
+// space. A prefix is the beginning of an index name: it has no character that JSON escapes.
 func Write(w io.Writer, prefix string) error {
-	var b bytes.Buffer
-	objects := Bundle(prefix)
-	for _, o := range objects {
-		line, err := marshal(o)
-		if err != nil {
-			return err
-		}
-		b.Write(append(line, '\n'))
-	}
-	line, err := marshal(struct {
-		Excluded     []any `json:"excludedObjects"`
-		ExcludedN    int   `json:"excludedObjectsCount"`
-		Exported     int   `json:"exportedCount"`
-		MissingN     int   `json:"missingRefCount"`
-		MissingNames []any `json:"missingReferences"`
-	}{[]any{}, 0, len(objects), 0, []any{}})
+	b, err := bundle(prefix)
 	if err != nil {
 		return err
 	}
-	b.Write(append(line, '\n'))
-	_, err = w.Write(b.Bytes())
+	_, err = w.Write(b)
 	return err
+}
+
+// savedObject names an object in a space of Kibana.
+type savedObject struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+// objects returns the names of the objects of a bundle.
+func objects(bundle []byte) (out []savedObject, err error) {
+	for d := json.NewDecoder(bytes.NewReader(bundle)); ; {
+		var o savedObject
+		if err = d.Decode(&o); errors.Is(err, io.EOF) {
+			return out, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if o.ID != "" { // the last line has none
+			out = append(out, o)
+		}
+	}
 }

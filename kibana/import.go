@@ -239,32 +239,32 @@ func Import(ctx context.Context, c Config, prefix string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	file, err := form.CreateFormFile("file", prefix+".ndjson") // Kibana refuses any other extension
-	if err == nil {
-		err = Write(file, prefix)
-	}
-	if err == nil {
-		err = form.Close()
-	}
+	ndjson, err := bundle(prefix)
 	if err != nil {
-		return nil, fmt.Errorf("make the bundle: %w", err)
+		return nil, err
 	}
+	sent, err := objects(ndjson)
+	if err != nil {
+		return nil, err
+	}
+	var body bytes.Buffer // writes to it cannot fail
+	form := multipart.NewWriter(&body)
+	file, _ := form.CreateFormFile("file", prefix+".ndjson") // Kibana refuses any other extension
+	_, _ = file.Write(ndjson)
+	_ = form.Close()
 	var reply []byte
 	if err = k.call(ctx, apiCall{method: http.MethodPost, path: "/api/saved_objects/_import",
 		query: url.Values{"overwrite": {"true"}},
 		body:  body.Bytes(), form: form.FormDataContentType()}, &reply); err != nil {
 		return nil, err
 	}
-	bundle := Bundle(prefix)
-	out, err := k.read(reply, len(bundle))
+	out, err := k.read(reply, len(sent))
 	if err != nil {
 		return nil, err
 	}
 	retired := shippedObjects(prefix)
-	for _, o := range bundle {
-		delete(retired, savedObject{o.Type, o.ID})
+	for _, o := range sent {
+		delete(retired, o)
 	}
 	if out.Removed, err = k.remove(ctx, retired); err != nil {
 		if cause := context.Cause(ctx); cause != nil {

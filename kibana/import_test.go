@@ -263,7 +263,7 @@ func imported(t *testing.T, c Config) (*Result, error) {
 }
 
 func TestImport(t *testing.T) {
-	objects := len(Bundle("fio"))
+	objects := len(fioObjects(t))
 	for _, c := range []struct {
 		name    string
 		space   string
@@ -392,9 +392,9 @@ func TestImportIsIdempotent(t *testing.T) {
 		}
 		all(w, objects, again)
 	})
-	for i, replaced := range []int{0, len(Bundle("fio"))} {
+	for i, replaced := range []int{0, len(fioObjects(t))} {
 		res, err := imported(t, Config{URL: s.URL})
-		if err != nil || res.Replaced != replaced || len(there) != len(Bundle("fio")) {
+		if err != nil || res.Replaced != replaced || len(there) != len(fioObjects(t)) {
 			t.Errorf("import %d: %+v, %v; %d objects are there", i+1, res, err, len(there))
 		}
 	}

@@ -3,6 +3,7 @@ package kibana
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,11 +19,6 @@ import (
 //
 //go:embed shipped.txt
 var shipped string
-
-type savedObject struct {
-	Type string `json:"type"`
-	ID   string `json:"id"`
-}
 
 // shippedObjects returns the objects of all versions of the bundle for a prefix.
 func shippedObjects(prefix string) map[savedObject]bool {
@@ -95,7 +91,7 @@ func (k *conn) remove(ctx context.Context, objects map[savedObject]bool) (remove
 	if len(found) == 0 {
 		return 0, nil
 	}
-	body, err := marshal(found)
+	body, err := json.Marshal(found)
 	if err != nil {
 		return 0, err
 	}

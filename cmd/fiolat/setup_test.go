@@ -56,6 +56,11 @@ func TestSetupExport(t *testing.T) {
 
 func TestSetupKibana(t *testing.T) {
 	testkit.NotRaced(t)
+	var bundle bytes.Buffer
+	if err := kibana.Write(&bundle, "fio"); err != nil {
+		t.Fatal(err)
+	}
+	objects := bytes.Count(bundle.Bytes(), []byte("\n")) - 1
 	var seen, others []string
 	status := 200
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +88,7 @@ func TestSetupKibana(t *testing.T) {
 		case strings.Contains(path, "/api/alerting/rule/"):
 			io.WriteString(w, `{"id":"`+path[strings.LastIndexByte(path, '/')+1:]+`"}`)
 		default:
-			io.WriteString(w, `{"success":true,"successCount":`+strconv.Itoa(len(kibana.Bundle("fio")))+`}`)
+			io.WriteString(w, `{"success":true,"successCount":`+strconv.Itoa(objects)+`}`)
 		}
 	}))
 	defer s.Close()

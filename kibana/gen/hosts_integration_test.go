@@ -1,6 +1,6 @@
 //go:build integration
 
-package kibana
+package main
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
 //go:build integration
 
-package kibana
+package main
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 // synced stores a run whose jobs sync, as fiolat live does, as the subject; undo removes it.
 func (s *stored) synced(t *testing.T) (undo func()) {
 	t.Helper()
-	stream, err := pipelinetest.Unpacked("../pipeline/live/testdata/sync/fio-3.42.json.gz")
+	stream, err := pipelinetest.Unpacked("../../pipeline/live/testdata/sync/fio-3.42.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

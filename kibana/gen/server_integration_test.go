@@ -1,6 +1,6 @@
 //go:build integration
 
-package kibana
+package main
 
 import (
 	"bytes"
@@ -72,7 +72,7 @@ func deref(s *string) string {
 func (s *stored) command(t *testing.T, args ...string) (stdout, stderr []byte) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), s.fiolat, args...)
-	cmd.Dir = "../testdata/fio"
+	cmd.Dir = "../../testdata/fio"
 	cmd.Env = append(os.Environ(), "ELASTICSEARCH_URL="+s.es) // which may hold a password
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -217,7 +217,7 @@ func store(t *testing.T) *stored {
 		t.Fatal(`FIOLAT_TEST_ES is not set: eval "$(scripts/elasticsearch up)"`)
 	}
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.fiolat,
-		"../cmd/fiolat").CombinedOutput(); err != nil {
+		"../../cmd/fiolat").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Cleanup(func() {

@@ -1,4 +1,4 @@
-package kibana
+package main
 
 // column is a column of a Lens layer.
 type column struct {

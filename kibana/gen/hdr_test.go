@@ -1,4 +1,4 @@
-package kibana
+package main
 
 import (
 	"context"
@@ -76,7 +76,7 @@ func (s *wholeRuns) End(_ context.Context, sum *pipeline.Summary) error {
 // docs/queries.md is what is seen over the runs of testdata/fio.
 func TestHowExactHDRIs(t *testing.T) {
 	testkit.NotRaced(t)
-	folders, _ := filepath.Glob("../testdata/fio/*")
+	folders, _ := filepath.Glob("../../testdata/fio/*")
 	percents := []float64{50, 90, 95, 99, 99.9}
 	table := "| log_hist_coarseness | digits | percentiles compared | median | worst seen | bound |\n" +
 		"|---|---|---:|---:|---:|---:|\n"
@@ -137,5 +137,5 @@ func TestHowExactHDRIs(t *testing.T) {
 				off[len(off)/2], off[len(off)-1], 100*(half+width))
 		}
 	}
-	samePart(t, "../docs/queries.md", "hdr", table)
+	samePart(t, "../../docs/queries.md", "hdr", table)
 }

@@ -1,16 +1,16 @@
-package kibana
+package main
 
 import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"fiolat/internal/testkit"
+	"fiolat/kibana"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -366,30 +366,23 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// The bundle is the same bytes each time, and the same as it was.
-func TestGolden(t *testing.T) {
-	const golden = "testdata/fio.ndjson"
-	got := write(t, "fio")
-	if !bytes.Equal(got, write(t, "fio")) {
-		t.Error("not the same twice")
-	}
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
+// The embedded bundle is, for each prefix, what is made for that prefix.
+func TestEmbedded(t *testing.T) {
+	for _, prefix := range []string{"fio", "lab", "bench-2_x.7", "0", "run", "a-histogram-b"} {
+		var embedded bytes.Buffer
+		if err := kibana.Write(&embedded, prefix); err != nil {
 			t.Fatal(err)
 		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		gl, wl := bytes.Split(got, []byte("\n")), bytes.Split(want, []byte("\n"))
-		for i := range min(len(gl), len(wl)) {
-			if !bytes.Equal(gl[i], wl[i]) {
-				t.Fatalf("line %d differs from %s (-update writes it anew):\n%s\n%s", i+1, golden, gl[i], wl[i])
+		el, wl := strings.SplitAfter(embedded.String(), "\n"), strings.SplitAfter(string(write(t, prefix)), "\n")
+		if len(el) != len(wl) {
+			t.Fatalf("%s: %d embedded lines, want %d (make docs embeds them)", prefix, len(el), len(wl))
+		}
+		for i := range wl {
+			if el[i] != wl[i] {
+				t.Fatalf("%s: line %d is embedded as (make docs embeds it anew)\n%s\nand is now\n%s", prefix, i+1, el[i],
+					wl[i])
 			}
 		}
-		t.Fatalf("%d lines, %s has %d", len(gl), golden, len(wl))
 	}
 }
 

@@ -1,6 +1,6 @@
 //go:build integration
 
-package kibana
+package main
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 // dashboard return it: of a stream that has come so far, the numbers are those that
 // fiolat live prints of it.
 func testLive(t *testing.T, s *stored) {
-	const stream = "../testdata/fio/live/fio-status.json"
+	const stream = "../../testdata/fio/live/fio-status.json"
 	text, err := os.ReadFile(stream)
 	if err != nil {
 		t.Fatal(err)

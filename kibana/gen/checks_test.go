@@ -1,4 +1,4 @@
-package kibana
+package main
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
 //go:build integration
 
-package kibana
+package main
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ func TestFirstDay(t *testing.T) {
 	}
 	s.prefix = strings.ReplaceAll(s.prefix, ".", "")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.fiolat,
-		"../cmd/fiolat").CombinedOutput(); err != nil {
+		"../../cmd/fiolat").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	remove := func() {

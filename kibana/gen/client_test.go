@@ -1,4 +1,4 @@
-package kibana
+package main
 
 import (
 	"encoding/json"
@@ -441,7 +441,7 @@ func TestMemoryTable(t *testing.T) {
 			fmt.Fprintf(&table, "| %s | **all** | | | %.1f |\n", d.Title(), sum/(1<<20))
 		}
 	}
-	samePart(t, "../docs/kibana.md", "memory", table.String())
+	samePart(t, "../../docs/kibana.md", "memory", table.String())
 }
 
 // samePart compares the part of a page between <!-- name --> and <!-- /name --> with what it should be; -update

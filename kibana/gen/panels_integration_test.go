@@ -1,6 +1,6 @@
 //go:build integration
 
-package kibana
+package main
 
 import (
 	"encoding/json"
@@ -274,7 +274,7 @@ func testLens(t *testing.T, s *stored) {
 			if got := s.rowsOf(t, st, o); len(got) != 0 {
 				t.Errorf("of runs without syncs: %v", got)
 			}
-			logs, err := filepath.Abs("../testdata/sync")
+			logs, err := filepath.Abs("../../testdata/sync")
 			if err != nil {
 				t.Fatal(err)
 			}
