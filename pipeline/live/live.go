@@ -87,13 +87,9 @@ type entry struct {
 	restarted bool                              // fio was restarted: its totals do not cover the whole run
 	before    [fiolog.Directions]fiohist.Limits // of what it counted before it was restarted
 
-	at      int64   // time of its latest counts, ns since 1970
-	runtime int64   // its runtime then, ms
-	rate    float64 // recent I/Os per ns
-	start   int64   // of the job according to these, ns since 1970
-	damaged int     // documents in a row that were left out
-	total   [fiolog.Directions]uint64
-	counts  [fiolog.Directions][]uint64
+	counters         // the latest
+	rate     float64 // recent I/Os per ns
+	damaged  int     // documents in a row that were left out
 }
 
 // New makes a Live that passes everything to the sink.
@@ -206,7 +202,7 @@ func (l *Live) meet(m *fiojson.Document, e *fiojson.Entry, k key, at int64) *ent
 	if k.nth > 0 {
 		name = fmt.Sprintf("%s.%d", name, k.nth+1)
 	}
-	le := &entry{at: at - e.LongestMS*msec, log: quanta.Member{
+	le := &entry{counters: counters{at: at - e.LongestMS*msec}, log: quanta.Member{
 		Log: &pipeline.Log{Log: &ingest.Log{
 			Source: &ingest.Source{Path: m.Path, Base: m.Path, Name: ingest.Name{Prefix: e.JobName, Hist: true,
 				Host: e.Host}, Host: k.host},
@@ -286,135 +282,98 @@ func (l *Live) keepTime(at int64) (gap bool) {
 	return gap
 }
 
-// count takes what an entry counted since the previous document.
+// count takes what an entry counted since the previous document. gap is whether documents are missing before this one.
 func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
-	log, e, run := &le.log, le.log.Entry, l.run
-	at := m.CountedMS(e) * msec
-	var now [fiolog.Directions][]uint64
-	back, fell, had, wrong := e.LongestMS < le.runtime, 0, 0, false
-	for d, name := range run.Directions() {
-		t := &e.Dirs[d].Kind[run.Kind]
-		if t.N > 0 && t.Bins.Len() == 0 {
-			hint := "run fio with --output-format=json+"
-			if run.Kind == fiolog.Slat || run.Kind == fiolog.Lat {
-				hint += fmt.Sprintf(" and %v_percentiles=1 in the job", run.Kind)
-			}
-			return &errs.ParseError{File: m.Path, Msg: fmt.Sprintf("job %q: %d %v latencies of %vs without "+
-				"bins", e.JobName, t.N, run.Kind, name), Hint: hint}
-		}
-		var err error
-		if now[d], err = t.Counts(fiohist.Fio3); err != nil {
-			return &errs.ParseError{File: m.Path, Msg: err.Error()}
-		}
-		total := uint64(0)
-		for _, n := range now[d] {
-			total += n
-		}
-		wrong = wrong || total > t.N+t.N/10+1000 // fio reads both while I/Os go on
-		for b, n := range le.counts[d] {
-			if n > 0 {
-				had++
-			}
-			if n > now[d][b] {
-				fell++
-			}
-		}
-		back = back || t.N < le.total[d]
+	log := &le.log
+	now, agree, err := readCounters(m, log.Entry, l.run)
+	if err != nil {
+		return err
 	}
-	if moved := at - e.LongestMS*msec - le.start; fell > 0 && le.start > 0 {
-		back = back || 4*fell > had || max(moved, -moved) > 2*int64(l.step())+1e9
-	}
-	if (fell > 0 || wrong) && !back {
-		// A restarted fio would have reset all of them: this is a document with a wrong number.
+	some, reset := now.fell(&le.counters, int64(l.step()))
+	if (some || !agree) && !reset { // a document with a wrong number
 		if le.damaged++; le.damaged <= damagedDocuments {
 			l.warn("job %q at %s: the bins of this status document contradict its totals or the previous "+
 				"document; its I/Os are counted with the next one",
-				errs.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
+				errs.Printable(log.Entry.JobName), time.Unix(0, now.at).UTC().Format(time.RFC3339))
 			return nil
 		}
 		l.warn("job %q: its bins still contradict earlier documents; only increases are counted",
-			errs.Printable(e.JobName))
+			errs.Printable(log.Entry.JobName))
 	}
 	le.damaged = 0
 	from := le.at
-	if back { // a new fio, whose counters began at 0
-		l.Restarts++
-		le.restarted = true // the JSON's totals are of the new one alone
-		l.warn("job %q: fio's counters were reset at %s (fio restarted); its I/Os are added",
-			errs.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
-		le.counts = [fiolog.Directions][]uint64{}
-		from = max(from, at-e.LongestMS*msec)
-		for d := range le.before {
-			le.before[d] = log.DirInfo[d].Limits
-		}
+	if reset {
+		l.restarted(le, &now)
+		from = max(from, now.start())
 	}
-	for d := range now {
-		t, info := &e.Dirs[d].Kind[run.Kind], &log.DirInfo[d]
+	for d := range log.DirInfo {
+		t, info := &log.Entry.Dirs[d].Kind[l.run.Kind], &log.DirInfo[d]
 		info.Limits = le.before[d].Widen(fiohist.Limits{Min: t.Min, Max: t.Max, Known: t.N > 0})
 		info.KnownIdle = t.N == 0
 	}
 	var s stall
-	if asked := le.at + (e.LongestMS-le.runtime)*msec; gap && !back && 2*(at-asked) > int64(l.step()) {
-		s = le.stalled(&now, asked, at-asked)
+	asked := le.at + (now.runtime-le.runtime)*msec
+	if gap && !reset && 2*(now.at-asked) > int64(l.step()) {
+		s = le.stalled(&now, asked, now.at-asked)
 	}
 	// What comes too late for its quanta goes into the first that is still open.
-	open := run.Start + l.grid.Start(l.merge.Done)
-	from = max(from, open)
-	to := max(at, from+msec)
-	for d := range now {
-		var c fiohist.Sparse
-		for b, n := range now[d] {
-			if le.counts[d] != nil {
-				n -= min(le.counts[d][b], n)
-			}
-			if n > 0 {
-				c.Add(uint16(b), float64(n))
-			}
+	if err := l.place(m, le, &now, max(from, l.run.Start+l.grid.Start(l.merge.Done)), s); err != nil {
+		return err
+	}
+	log.EndSoFar = math.MaxInt64
+	if now.runtime == le.runtime && now.at > le.at { // it has ended, or has not begun
+		log.EndSoFar = min(le.end, le.at-l.run.Start)
+		if le.runtime == 0 {
+			log.Start = now.at - l.run.Start
 		}
+	}
+	if now.at > le.at && !gap {
+		le.rate = (now.sum() - le.sum()) / float64(now.at-le.at)
+	}
+	le.counters = now
+	return nil
+}
+
+// restarted notes that now are the counters of a new fio, which began at 0.
+func (l *Live) restarted(le *entry, now *counters) {
+	l.Restarts++
+	le.restarted = true // the JSON's totals are of the new one alone
+	l.warn("job %q: fio's counters were reset at %s (fio restarted); its I/Os are added",
+		errs.Printable(le.log.Entry.JobName), time.Unix(0, now.at).UTC().Format(time.RFC3339))
+	le.bins = [fiolog.Directions][]uint64{}
+	for d := range le.before {
+		le.before[d] = le.log.DirInfo[d].Limits
+	}
+}
+
+// place distributes what is new in now over the time from from, in ns since 1970, until now.
+func (l *Live) place(m *fiojson.Document, le *entry, now *counters, from int64, s stall) error {
+	start, to := l.run.Start, max(now.at, from+msec)
+	for d := range fiolog.Direction(fiolog.Directions) {
+		c := now.since(&le.counters, d)
 		if len(c.Count) == 0 {
 			continue
 		}
-		log.DirInfo[d].HasIO = true
+		le.log.DirInfo[d].HasIO = true
 		le.records++
 		le.ios[d] += c.Sum()
-		if int(c.Index[len(c.Index)-1]) == fiohist.Fio3.Last() {
-			le.last += c.Count[len(c.Count)-1]
+		if last := len(c.Index) - 1; int(c.Index[last]) == fiohist.Fio3.Last() {
+			le.last += c.Count[last]
 		}
-		share := func(from, to int64, c *fiohist.Sparse) error {
-			piece := quanta.Piece{Start: from - run.Start, End: to - run.Start}
-			if err := le.align.Add(piece, c, fiolog.Direction(d)); err != nil {
-				return &errs.ParseError{File: m.Path, Msg: err.Error()}
-			}
-			return nil
-		}
-		var err error
+		before, after := &c, new(fiohist.Sparse)
+		until := to
 		if s.share > 0 && s.asked > from {
-			before, after := s.split(&c)
-			if err = share(from, s.asked, before); err == nil {
-				err = share(to-msec, to, after)
-			}
-		} else {
-			err = share(from, to, &c)
+			before, after = s.split(&c)
+			until = s.asked
+		}
+		err := le.align.Add(quanta.Piece{Start: from - start, End: until - start}, before, d)
+		if err == nil {
+			err = le.align.Add(quanta.Piece{Start: to - msec - start, End: to - start}, after, d)
 		}
 		if err != nil {
-			return err
+			return &errs.ParseError{File: m.Path, Msg: err.Error()}
 		}
-		le.end = max(le.end, to-run.Start)
-	}
-	log.EndSoFar = math.MaxInt64
-	if e.LongestMS == le.runtime && at > le.at { // it has ended, or has not begun
-		log.EndSoFar = min(le.end, le.at-run.Start)
-		if le.runtime == 0 {
-			log.Start = at - run.Start
-		}
-	}
-	if at > le.at && !gap {
-		le.rate = (sum(&now) - sum(&le.counts)) / float64(at-le.at)
-	}
-	le.counts, le.at, le.runtime = now, at, e.LongestMS
-	le.start = at - e.LongestMS*msec
-	for d := range le.total {
-		le.total[d] = e.Dirs[d].Kind[run.Kind].N
+		le.end = max(le.end, to-start)
 	}
 	return nil
 }
@@ -422,64 +381,6 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 // damagedDocuments is how many documents in a row are left out because their bins contradict their own totals or the
 // document before. After that, what they have more is counted.
 const damagedDocuments = 3
-
-// stall says where to put what a stalled job completed: a share of the I/Os of at most long ns before fio asked, ns
-// since 1970, and the rest at the end of the stall.
-type stall struct {
-	asked, long int64
-	share       float64 // 0: it was not stalled
-}
-
-// stalled determines whether a job was stalled while fio waited for it or for another one: it has I/Os that took as
-// long, or not many more than expected until fio asked.
-func (le *entry) stalled(now *[fiolog.Directions][]uint64, asked, long int64) (s stall) {
-	expected, short, waited := le.rate*float64(asked-le.at), 0.0, false
-	for d, bins := range now {
-		for b, n := range bins {
-			if le.counts[d] != nil {
-				n -= min(le.counts[d][b], n)
-			}
-			switch {
-			case n == 0:
-			case fiohist.Fio3.Upper(b) <= long:
-				short += float64(n)
-			default:
-				waited = true
-			}
-		}
-	}
-	if expected <= 0 || !waited && short > 1.5*expected {
-		return s
-	}
-	return stall{asked, long, min(expected/max(short, 1), 1)}
-}
-
-// split splits the I/Os of a direction between the time before fio asked and the end of the stall.
-func (s stall) split(c *fiohist.Sparse) (before, after *fiohist.Sparse) {
-	before, after = new(fiohist.Sparse), new(fiohist.Sparse)
-	for i, b := range c.Index {
-		share := s.share
-		if fiohist.Fio3.Upper(int(b)) > s.long {
-			share = 0
-		}
-		if share > 0 {
-			before.Add(b, c.Count[i]*share)
-		}
-		if share < 1 {
-			after.Add(b, c.Count[i]*(1-share))
-		}
-	}
-	return before, after
-}
-
-func sum(counts *[fiolog.Directions][]uint64) (n float64) {
-	for _, bins := range counts {
-		for _, b := range bins {
-			n += float64(b)
-		}
-	}
-	return n
-}
 
 // emit passes on the quanta that all entries have passed. An entry not heard of for ten steps no longer holds them up.
 func (l *Live) emit(ctx context.Context) error {
