@@ -1,62 +1,34 @@
 package fiolog
 
 import (
-	"fmt"
-	"slices"
-
+	"fiolat/fio"
 	"fiolat/ingest/blockscan"
 )
 
-// Direction is fio's data direction.
-type Direction uint8
-
-// The directions as fio numbers them in its logs.
-const (
-	Read Direction = iota
-	Write
-	Trim
-	Directions = 3
+// The vocabulary's names, for what still says them here.
+type (
+	Direction = fio.Direction
+	Kind      = fio.Kind
 )
 
-var directionNames = [Directions]string{"read", "write", "trim"}
-
-// String is the direction's name in fio's JSON: read, write or trim.
-func (d Direction) String() string {
-	if d < Directions {
-		return directionNames[d]
-	}
-	return fmt.Sprintf("direction %d", uint8(d))
-}
-
-// ParseDirection is the direction of that name.
-func ParseDirection(name string) (Direction, bool) {
-	d := slices.Index(directionNames[:], name)
-	return Direction(max(d, 0)), d >= 0
-}
-
-// Kind is which of fio's latencies a log or a set of bins holds.
-type Kind uint8
-
-// Completion, submission and total latency, which may be logged, and that of fsync, fdatasync and sync_file_range,
-// which is in fio's JSON only.
+// See package fio.
 const (
-	Clat Kind = iota
-	Slat
-	Lat
-	Sync
-	Kinds = 3 // that are logged
+	Read       = fio.Read
+	Write      = fio.Write
+	Trim       = fio.Trim
+	Directions = fio.Directions
+	Clat       = fio.Clat
+	Slat       = fio.Slat
+	Lat        = fio.Lat
+	Sync       = fio.Sync
+	Kinds      = fio.Kinds
 )
 
-var kindNames = [Kinds + 1]string{"clat", "slat", "lat", "sync"}
-
-// String is the kind's name in fio: clat, slat, lat or sync.
-func (k Kind) String() string { return kindNames[k] }
-
-// ParseKind is the kind of that name.
-func ParseKind(name string) (Kind, bool) {
-	k := slices.Index(kindNames[:], name)
-	return Kind(max(k, 0)), k >= 0
-}
+// See package fio.
+var (
+	ParseDirection = fio.ParseDirection
+	ParseKind      = fio.ParseKind
+)
 
 // Record is one line of a histogram log: what completed in one direction since the previous record of that direction.
 // Of a log of single I/Os it is what completed at one stamp. Only buckets that are not 0 are held.
