@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"fiolat/fio"
 )
 
 // TemplateVersion is stored in the _meta of templates and indices; raise it with each change of mappings.
@@ -35,6 +37,12 @@ func Template(prefix string, kind Kind, histogram, lifecycle bool) (map[string]a
 	meta := map[string]any{"fiolat": map[string]any{"version": float64(TemplateVersion)}}
 	m := t["mappings"].(map[string]any)
 	m["_meta"] = meta
+	if kind == KindRun {
+		summary := within(m, "summary")["properties"].(map[string]any)
+		for _, d := range fio.MetricDirections() {
+			summary[d] = summary[fio.All]
+		}
+	}
 	// The meta of a field is visible even to a user who may read an index and nothing else.
 	within(m, "run", "id")["meta"] = map[string]any{"fiolat": strconv.Itoa(TemplateVersion)}
 	if (kind == KindHistogram || kind == KindProbe) && !histogram {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/sla"
 )
 
@@ -73,7 +73,7 @@ type Run struct {
 	Interval int64
 	// Geometry is that of the histograms in which all logs are added up.
 	Geometry fiohist.Geometry
-	Kind     fiolog.Kind
+	Kind     fio.Kind
 	// Percentiles are those requested, in the order given, without duplicates.
 	Percentiles []float64
 	Settings    Settings
@@ -117,19 +117,17 @@ func (r *Run) Keep(name string, labels map[string]string) *Run {
 
 // Directions returns the names of the directions of the run's I/Os, by index. Syncs have a direction of their own.
 func (r *Run) Directions() []string {
-	if r.Kind == fiolog.Sync {
-		return []string{fiolog.Sync.String()}
+	if r.Kind == fio.Sync {
+		return []string{fio.Sync.String()}
 	}
-	return directions
+	return fio.DirectionNames()
 }
-
-var directions = []string{fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String()}
 
 // TotalDirection returns the direction of rows that are not split by it: All, or that of syncs, which are never added
 // to others.
 func (r *Run) TotalDirection() string {
-	if r.Kind == fiolog.Sync {
-		return fiolog.Sync.String()
+	if r.Kind == fio.Sync {
+		return fio.Sync.String()
 	}
 	return All
 }
@@ -222,7 +220,7 @@ type Settings struct {
 	Repair      string // auto, yes, no
 	Restore     bool
 	SkipBad     bool
-	Kind        fiolog.Kind
+	Kind        fio.Kind
 	Start       string
 	Offsets     map[string]time.Duration
 	// SLA are the rules for latencies, in canonical spelling.
@@ -452,9 +450,9 @@ type DirectionAccount struct {
 	Logged, Missing, Excess, Restored, NotPlaced float64
 }
 
-// ByDirection adds up accounts of jobs by direction, in the order of the directions with All last.
+// ByDirection adds up accounts of jobs by direction, in the order of fio.MetricDirections with All last.
 func ByDirection(jobs []JobAccount) (out []DirectionAccount) {
-	for _, d := range []string{"read", "write", "trim", "sync", All} {
+	for _, d := range append(fio.MetricDirections()[1:], All) {
 		sum := DirectionAccount{Direction: d}
 		any := false
 		for i := range jobs {

@@ -9,8 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/cmd/fiolat/times"
+	"fiolat/fio"
 	"fiolat/internal/errs"
-	"fiolat/internal/metric"
 	"fiolat/pipeline"
 )
 
@@ -71,8 +71,8 @@ func readOnly(p *pipeline.Pick, text string, syncs bool) error {
 			if v == "sync" && !syncs {
 				return errs.Usagef("--only %q: fio logs no syncs; fiolat summary has those of fio's JSON", text)
 			}
-			if v == pipeline.All || !slices.Contains(metric.Directions, v) {
-				return errs.Usagef("--only %q: %q: want read, write, trim or sync", text, v)
+			if v == pipeline.All || !slices.Contains(fio.MetricDirections(), v) {
+				return errs.Usagef("--only %q: %q: want %s", text, v, fio.List(fio.MetricDirections()[1:], "or"))
 			}
 		}
 	}

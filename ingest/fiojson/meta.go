@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
@@ -67,15 +68,15 @@ type Entry struct {
 	Errors int64
 	// Options are the job's own; those of [global] are in Document.
 	Options jobfile.Options
-	Dirs    [fiolog.Directions]DirTotals
+	Dirs    [fio.Directions]DirTotals
 	// Mixed are the totals of all directions together, if fio reports no others (unified_rw_reporting=mixed).
 	Mixed DirTotals
 	// Sync are the latencies of fsync, fdatasync and sync_file_range, which fio never logs and counts in no direction.
 	Sync Totals
 }
 
-// ByKind are totals by kind of latency. Only Document.OfSyncs sets that of fiolog.Sync.
-type ByKind [fiolog.Kinds + 1]Totals
+// ByKind are totals by kind of latency. Only Document.OfSyncs sets that of fio.Sync.
+type ByKind [fio.Kinds + 1]Totals
 
 // DirTotals is what fio counted in one direction over the whole job.
 type DirTotals struct {
@@ -94,7 +95,7 @@ type Prio struct {
 	// Class and Level are prioclass and prio, Hint is priohint (fio 3.36 and newer).
 	Class, Level, Hint int
 	// Kind is Clat or, with lat_percentiles, Lat.
-	Kind   fiolog.Kind
+	Kind   fio.Kind
 	Totals Totals
 }
 
@@ -174,7 +175,7 @@ func (m *Document) contradictions() {
 		e := &m.Entries[i]
 		for d := range e.Dirs {
 			for k := range e.Dirs[d].Kind {
-				m.contradiction(e, &e.Dirs[d].Kind[k], fmt.Sprintf("%v %v", fiolog.Direction(d), fiolog.Kind(k)))
+				m.contradiction(e, &e.Dirs[d].Kind[k], fmt.Sprintf("%v %v", fio.Direction(d), fio.Kind(k)))
 			}
 		}
 		m.contradiction(e, &e.Sync, "sync")
@@ -424,7 +425,7 @@ func (m *Document) unmix(e *Entry) {
 		return
 	}
 	if d, ok := m.direction(e); ok {
-		if d == fiolog.Write && m.verifies(e) {
+		if d == fio.Write && m.verifies(e) {
 			return // verifying reads, too
 		}
 		e.Dirs[d], e.Mixed = e.Mixed, DirTotals{}
@@ -432,19 +433,19 @@ func (m *Document) unmix(e *Entry) {
 }
 
 // direction returns the direction of a job that has only one by its rw.
-func (m *Document) direction(e *Entry) (fiolog.Direction, bool) {
+func (m *Document) direction(e *Entry) (fio.Direction, bool) {
 	rw, ok := m.Option(e, "rw")
 	if !ok {
 		rw, _ = m.Option(e, "readwrite")
 	}
 	rw, _, _ = strings.Cut(rw, ":")
-	return fiolog.ParseDirection(strings.TrimPrefix(rw, "rand"))
+	return fio.ParseDirection(strings.TrimPrefix(rw, "rand"))
 }
 
 // verified adds the time of the reads of verify, which follow the writes, to LongestMS.
 func (m *Document) verified(e *Entry) {
-	if d, ok := m.direction(e); ok && d == fiolog.Write && m.verifies(e) {
-		both := e.Dirs[fiolog.Write].RuntimeMS + e.Dirs[fiolog.Read].RuntimeMS
+	if d, ok := m.direction(e); ok && d == fio.Write && m.verifies(e) {
+		both := e.Dirs[fio.Write].RuntimeMS + e.Dirs[fio.Read].RuntimeMS
 		e.LongestMS = max(e.LongestMS, min(both, e.RuntimeMS)) // less where they overlap, as with verify_backlog
 	}
 }
@@ -479,10 +480,6 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 			e.Errors, err = s.integer()
 		case "job options":
 			err = s.options(func(_ string, o jobfile.Options) { e.Options = merged(e.Options, o) })
-		case "read", "write", "trim":
-			d, _ := fiolog.ParseDirection(key)
-			err = s.direction(&e.Dirs[d], func(msg string) { errs = append(errs, key+" "+msg) })
-			err = errors.Join(err, s.hold(200)) // for the message
 		case "mixed":
 			err = s.direction(&e.Mixed, func(msg string) { errs = append(errs, key+" "+msg) })
 			err = errors.Join(err, s.hold(200))
@@ -495,7 +492,12 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 				return errors.Join(err, s.hold(200))
 			})
 		default:
-			err = s.skip()
+			d, ok := fio.ParseDirection(key)
+			if !ok {
+				return s.skip()
+			}
+			err = s.direction(&e.Dirs[d], func(msg string) { errs = append(errs, key+" "+msg) })
+			err = errors.Join(err, s.hold(200)) // for the message
 		}
 		return err
 	})
@@ -522,7 +524,7 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 func (s *jsonScan) direction(d *DirTotals, warn func(string)) error {
 	return s.object(func(key string) (err error) {
 		name, fio3 := strings.CutSuffix(key, "_ns")
-		switch kind, latency := fiolog.ParseKind(name); {
+		switch kind, latency := fio.ParseKind(name); {
 		case key == "total_ios":
 			d.TotalIOs, _, err = s.count()
 		case key == "runtime":
@@ -555,7 +557,7 @@ func (s *jsonScan) prio(d *DirTotals, warn func(string)) error {
 		case "priohint":
 			p.Hint, err = s.small()
 		case "clat_ns", "lat_ns":
-			p.Kind, _ = fiolog.ParseKind(strings.TrimSuffix(key, "_ns"))
+			p.Kind, _ = fio.ParseKind(strings.TrimSuffix(key, "_ns"))
 			p.Totals, err = s.totals(true, func(msg string) { warn("prios: " + key + ": " + msg) })
 		default:
 			err = s.skip()

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fiolat/ingest/fiolog"
+	"fiolat/fio"
 	"fiolat/ingest/jobfile"
 )
 
@@ -39,11 +39,12 @@ func (w Workload) ReadWrite() string {
 }
 
 // Does reports whether the job can do I/O in the direction, as far as is known.
-func (w Workload) Does(dir fiolog.Direction) bool {
+func (w Workload) Does(dir fio.Direction) bool {
 	rw := w.ReadWrite()
 	_, verify := w.Set("verify")
-	return rw == "" || !w.Sure || strings.Contains(rw, dir.String()) || dir == fiolog.Read && verify ||
-		dir != fiolog.Trim && (strings.HasPrefix(rw, "rw") || strings.HasPrefix(rw, "randrw") || rw == "readwrite")
+	both := strings.HasPrefix(rw, "rw") || strings.HasPrefix(rw, "randrw") || rw == "readwrite"
+	return rw == "" || !w.Sure || strings.Contains(rw, dir.String()) || dir == fio.Read && verify ||
+		both && (dir == fio.Read || dir == fio.Write)
 }
 
 // ReadsAfterWrites reports whether the job reads only to verify what it wrote, when all of that is written.
@@ -78,7 +79,7 @@ func (w Workload) Depth() int64 {
 }
 
 // RateIOPS returns the job's rate_iops in a direction; 0 if it has none.
-func (w Workload) RateIOPS(dir fiolog.Direction) float64 {
+func (w Workload) RateIOPS(dir fio.Direction) float64 {
 	v, _ := w.Option("rate_iops")
 	parts := strings.Split(v, ",")
 	n, err := strconv.ParseFloat(parts[min(int(dir), len(parts)-1)], 64)

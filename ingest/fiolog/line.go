@@ -1,6 +1,7 @@
 package fiolog
 
 import (
+	"fiolat/fio"
 	"fiolat/ingest/blockscan"
 )
 
@@ -39,7 +40,7 @@ func scanHead(b []byte, rec *Record) (next int, ok bool) {
 	}
 	p += 2
 	dir := h[p] - '0'
-	if dir >= Directions || h[p+1] != ',' || h[p+2] != ' ' {
+	if dir >= fio.Directions || h[p+1] != ',' || h[p+2] != ' ' {
 		return 0, false
 	}
 	p += 3
@@ -49,6 +50,6 @@ func scanHead(b []byte, rec *Record) (next int, ok bool) {
 	if p == size || h[p] != ',' || h[p+1] != ' ' {
 		return 0, false
 	}
-	rec.Time, rec.Dir = stamp, Direction(dir)
+	rec.Time, rec.Dir = stamp, fio.Direction(dir)
 	return p + 2, true
 }

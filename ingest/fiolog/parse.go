@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/errs"
 )
@@ -36,6 +37,15 @@ func faultf(hint, format string, args ...any) *lineError {
 
 // MaxColumns is the number of columns of the largest geometry: 32 groups.
 const MaxColumns = 32 * fiohist.PerGroup
+
+// unknownDirection is the fault of a line whose direction has that number.
+func unknownDirection(v uint64) *lineError {
+	var known []string
+	for d, name := range fio.DirectionNames() {
+		known = append(known, fmt.Sprintf("%d (%s)", d, name))
+	}
+	return faultf(skipIt, "direction %d: fio knows %s", v, fio.List(known, "and"))
+}
 
 // parseLine reads a line, without its end, into rec and returns the number of its buckets. It is the slow path, for
 // lines with odd spacing and for explaining what is wrong. columns is the number of buckets that there must be, 0 for
@@ -73,13 +83,13 @@ func parseLine(line []byte, rec *Record, columns int, cut bool) (int, *lineError
 			}
 			rec.Time = int64(v)
 		case field == 1:
-			if v >= Directions {
+			if v >= fio.Directions {
 				if bad := pointers(line, cut); bad != nil {
 					return 0, bad
 				}
-				return 0, faultf(skipIt, "direction %d: fio knows 0 (read), 1 (write) and 2 (trim)", v)
+				return 0, unknownDirection(v)
 			}
-			rec.Dir = Direction(v)
+			rec.Dir = fio.Direction(v)
 		case field == 2 || v == 0 || field-3 >= MaxColumns:
 		case v > MaxCount:
 			return 0, wrapped(line, field-3, v)

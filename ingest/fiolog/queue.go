@@ -3,6 +3,8 @@ package fiolog
 import (
 	"encoding/binary"
 	"slices"
+
+	"fiolat/fio"
 )
 
 // Queue holds records that wait to be used. Most buckets take two bytes with their count instead of ten.
@@ -10,10 +12,10 @@ type Queue struct {
 	b       []byte
 	at      int // offset of the first record in b
 	Records int
-	Of      [Directions]int // records by direction
-	Latest  int64           // stamp of the last record added, ms
-	rec     Record          // what Next returned
-	Skipped int64           // lines skipped before it
+	Of      [fio.Directions]int // records by direction
+	Latest  int64               // stamp of the last record added, ms
+	rec     Record              // what Next returned
+	Skipped int64               // lines skipped before it
 }
 
 // Add appends a record; skipped is how many lines were skipped before it.
@@ -40,7 +42,7 @@ func (k *Queue) Add(r *Record, skipped int64) {
 // Next removes the first record and returns it; it is overwritten by the next call.
 func (k *Queue) Next() *Record {
 	r := &k.rec
-	r.Time, r.Dir, r.Line, k.Skipped = int64(k.value()), Direction(k.value()), int64(k.value()), int64(k.value())
+	r.Time, r.Dir, r.Line, k.Skipped = int64(k.value()), fio.Direction(k.value()), int64(k.value()), int64(k.value())
 	r.IOs, r.NS = k.value(), k.value()
 	k.Of[r.Dir]--
 	n := int(k.value())

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"sync"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/blockscan"
 	"fiolat/internal/errs"
@@ -126,7 +127,7 @@ func newReader(name string, opt ReaderOptions) *Reader {
 	if g, err := fiohist.GeometryOf(opt.Columns); err == nil {
 		r.setGeometry(g)
 	}
-	if r.single.next = Directions; opt.Single != nil {
+	if r.single.next = fio.Directions; opt.Single != nil {
 		r.geometry = *opt.Single
 	}
 	return r

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/errs"
 )
@@ -26,21 +27,21 @@ type singles struct {
 	both    bool // log_window_value=both: the direction is in the fourth column
 	time    int64
 	line    int64 // of the stamp's first I/O
-	dirs    [Directions]struct {
+	dirs    [fio.Directions]struct {
 		counts  []uint64 // by bucket
 		touched []uint16 // those that are not 0
 		ns      uint64   // sum of all latencies
 	}
-	next    Direction // the next one to return; Directions if there is none
-	waiting bool      // there is an I/O of the next stamp
-	first   singleIO  // that I/O
+	next    fio.Direction // the next one to return; Directions if there is none
+	waiting bool          // there is an I/O of the next stamp
+	first   singleIO      // that I/O
 }
 
 // singleIO is one line.
 type singleIO struct {
 	time    int64
 	latency int64
-	dir     Direction
+	dir     fio.Direction
 	line    int64
 }
 
@@ -59,7 +60,7 @@ func (s *singles) add(io singleIO, g fiohist.Geometry) {
 
 // take returns the stamp's records one by one, and false when there are no more.
 func (s *singles) take(rec *Record) bool {
-	for ; s.next < Directions; s.next++ {
+	for ; s.next < fio.Directions; s.next++ {
 		d := &s.dirs[s.next]
 		if len(d.touched) == 0 {
 			continue
@@ -97,7 +98,7 @@ func (r *Reader) nextSingle() (*Record, error) {
 				err = r.explain(err)
 				var bad *errs.ParseError
 				if s.next = 0; errors.As(err, &bad) || !s.take(&r.rec) {
-					s.next = Directions
+					s.next = fio.Directions
 					return nil, err
 				}
 				return &r.rec, nil // the next fill returns the same error
@@ -159,11 +160,11 @@ func scanSingle(b []byte, columns int, both bool) (io singleIO, n int) {
 		p += 3
 		col++
 	}
-	if p == start || p+6 > len(b) || b[p] != ',' || b[p+1] != ' ' || b[p+2]-'0' >= Directions || b[p+3] != ',' ||
+	if p == start || p+6 > len(b) || b[p] != ',' || b[p+1] != ' ' || b[p+2]-'0' >= fio.Directions || b[p+3] != ',' ||
 		b[p+4] != ' ' || b[p+5] == '0' {
 		return io, 0
 	}
-	io.dir = Direction(b[p+2] - '0')
+	io.dir = fio.Direction(b[p+2] - '0')
 	p += 5
 	for ; ; col++ {
 		start = p
@@ -253,8 +254,8 @@ func (r *Reader) parseSingle(line []byte) (io singleIO, bad *lineError) {
 		dir, size = values[3], values[4]
 	}
 	switch {
-	case dir >= Directions:
-		return io, faultf(skipIt, "direction %d: fio knows 0 (read), 1 (write) and 2 (trim)", dir)
+	case dir >= fio.Directions:
+		return io, unknownDirection(dir)
 	case size == 0:
 		bad = faultf("run fio again without log_avg_msec, or pass --skip-bad",
 			"it holds averages (block size 0, as log_avg_msec makes them): percentiles cannot be computed from "+
@@ -265,18 +266,18 @@ func (r *Reader) parseSingle(line []byte) (io singleIO, bad *lineError) {
 		return io, faultf(singleHint, "two latencies of one I/O, %d and %d", values[1], values[2])
 	}
 	r.single.columns, r.single.both = fields, both
-	return singleIO{time: int64(values[0]), latency: int64(values[1]) * r.geometry.Unit, dir: Direction(dir),
+	return singleIO{time: int64(values[0]), latency: int64(values[1]) * r.geometry.Unit, dir: fio.Direction(dir),
 		line: r.line}, nil
 }
 
 // layout finds out from a log's first line whether the direction is in its fourth column (log_window_value=both) or,
 // as in all other logs, in its third.
 func layout(values [maxSingle]uint64, columns int) (both bool, bad *lineError) {
-	plain := values[2] < Directions && columns < maxSingle
-	both = values[3] < Directions && columns >= minBoth
+	plain := values[2] < fio.Directions && columns < maxSingle
+	both = values[3] < fio.Directions && columns >= minBoth
 	switch {
 	case !both && columns == maxSingle:
-		return false, faultf(skipIt, "direction %d: fio knows 0 (read), 1 (write) and 2 (trim)", values[3])
+		return false, unknownDirection(values[3])
 	case !both || !plain:
 		return both, nil
 	case values[3] == 0: // block size of averages before an offset of 0, or direction before a block size

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/student"
 	"fiolat/pipeline"
 )
@@ -19,7 +19,7 @@ import (
 const maxQuanta = 512
 
 // directions are those compared: first the sum of all, then each.
-var directions = []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String()}
+var directions = fio.RowDirections()
 
 // Series collects a run for Compare: the histogram of every quantum by direction. It is a pipeline.Sink. The leaves
 // may be split in any way.
@@ -39,14 +39,14 @@ type Series struct {
 	seen       int64 // quanta of the run so far
 	steps      []quantum
 
-	sums [4]fiohist.Hist // of a quantum; these and room are reused
+	sums [1 + fio.Directions]fiohist.Hist // of a quantum; these and room are reused
 	room fiohist.Sparse
 }
 
 // quantum is one step of a series.
 type quantum struct {
 	// hists are parallel to directions. The first, for the sum, stays empty.
-	hists   [4]fiohist.Sparse
+	hists   [1 + fio.Directions]fiohist.Sparse
 	covered float64 // seconds covered by the logs
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/lazyregexp"
 	"fiolat/internal/student"
@@ -209,16 +210,16 @@ func (s *Series) metrics(metrics []Metric) (out []Metric) {
 		return slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Directions[direction] != nil })
 	}
 	var each []string
-	for _, d := range []string{"read", "write", "trim"} {
+	for _, d := range fio.DirectionNames() {
 		if has(d) {
 			each = append(each, d)
 		}
 	}
 	if len(each) == 0 {
-		each = []string{"all"}
+		each = []string{fio.All}
 	}
 	seen := map[Metric]bool{}
-	for _, d := range append([]string{"all"}, "read", "write", "trim") {
+	for _, d := range fio.RowDirections() {
 		for _, m := range metrics {
 			if m.Direction != d && (m.Direction != "" || !slices.Contains(each, d)) {
 				continue

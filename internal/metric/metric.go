@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/internal/lazyregexp"
 )
 
@@ -23,7 +24,7 @@ type Metric struct {
 }
 
 // Directions are those a Metric may have.
-var Directions = []string{"all", "read", "write", "trim", "sync"}
+var Directions = fio.MetricDirections()
 
 // rates are the names of figures that are not latencies.
 var rates = []string{"iops", "mib", "concurrency", "samples", "seconds"}
@@ -37,7 +38,7 @@ const form = "[read|write|trim|all|sync] METRIC, where METRIC is p99 or another 
 
 // Parse reads "[DIRECTION] METRIC", such as "read p99" or "iops"; the direction is all if none is given.
 func Parse(text string) (Metric, error) {
-	m := Metric{Direction: "all"}
+	m := Metric{Direction: fio.All}
 	words := strings.Fields(strings.ToLower(text))
 	if len(words) > 1 && slices.Contains(Directions, words[0]) {
 		m.Direction, words = words[0], words[1:]

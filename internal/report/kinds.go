@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/page"
 	"fiolat/internal/units"
 	"fiolat/pipeline"
@@ -34,7 +34,7 @@ type shared struct {
 	packs    int         // how often the data was packed until the page was small enough
 }
 
-var kindOrder = []fiolog.Kind{fiolog.Slat, fiolog.Clat, fiolog.Lat}
+var kindOrder = []fio.Kind{fio.Slat, fio.Clat, fio.Lat}
 
 // part is the name of a kind, or the letter of a run, where there are several.
 func (s *Sink) part() string {
@@ -49,7 +49,7 @@ func (p *shared) main() *Sink {
 	if p.runs != nil {
 		return p.kinds[0]
 	}
-	return p.kinds[max(slices.IndexFunc(p.kinds, func(s *Sink) bool { return s.run.Kind == fiolog.Clat }), 0)]
+	return p.kinds[max(slices.IndexFunc(p.kinds, func(s *Sink) bool { return s.run.Kind == fio.Clat }), 0)]
 }
 
 // others returns all parts but main.
@@ -162,7 +162,7 @@ func (s *Sink) kindStatsOf(direction string) (w kindStats, ok bool) {
 	_, w.Stats, _ = s.runTotals(sc)
 	w.mean, w.ios = w.Mean, w.Samples
 	var of pipeline.Latencies
-	for d := range fiolog.Direction(fiolog.Directions) {
+	for d := range fio.Direction(fio.Directions) {
 		if name := d.String(); direction == pipeline.All || direction == name {
 			of = of.Plus(s.sum.Account.Exact[name])
 		}
@@ -219,9 +219,8 @@ func (p *shared) sideBySide() *sideBySide {
 	out.Sums.Head = append([]cell{{Text: "direction", Header: true}}, text("mean slat", "mean clat", "slat + clat",
 		"mean lat", "gap", "gap of lat", "I/Os slat · clat · lat")...)
 	exact, rough := false, false
-	for _, direction := range []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(),
-		fiolog.Trim.String()} {
-		byKind := map[fiolog.Kind]kindStats{}
+	for _, direction := range fio.RowDirections() {
+		byKind := map[fio.Kind]kindStats{}
 		for _, s := range p.kinds {
 			w, ok := s.kindStatsOf(direction)
 			if byKind[s.run.Kind] = w; !ok {
@@ -239,7 +238,7 @@ func (p *shared) sideBySide() *sideBySide {
 			}
 			out.Whole.Rows = append(out.Whole.Rows, row)
 		}
-		if slat, clat, lat := byKind[fiolog.Slat], byKind[fiolog.Clat], byKind[fiolog.Lat]; p.runs == nil &&
+		if slat, clat, lat := byKind[fio.Slat], byKind[fio.Clat], byKind[fio.Lat]; p.runs == nil &&
 			len(byKind) == len(kindOrder) && !clat.Empty() && !lat.Empty() {
 			sum, gap := slat.mean+clat.mean, fiojson.Gap(slat.mean, clat.mean, lat.mean)
 			out.Sums.Rows = append(out.Sums.Rows, []cell{{Text: direction, Header: true}, slat.meanCell(),

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/internal/lazyregexp"
 	"fiolat/internal/metric"
 )
@@ -47,7 +48,6 @@ func (e *syntaxError) Error() string {
 }
 
 var (
-	directions = []string{"all", "read", "write", "trim", "sync"}
 	operator   = lazyregexp.New(`\s*(<=|>=|<|>)\s*`)
 	percentile = lazyregexp.New(`^p([0-9]{1,2}(?:[._][0-9]+)?)$`)
 	spacedUnit = lazyregexp.New(`([0-9])\s+(ns|us|µs|ms|s|m|h)\b`) // 5 ms is 5ms
@@ -59,10 +59,10 @@ func parseRule(text string) (Rule, error) {
 	bad := func(format string, args ...any) (Rule, error) {
 		return Rule{}, &syntaxError{strings.TrimSpace(text), fmt.Sprintf(format, args...)}
 	}
-	r := Rule{Direction: "all", Over: defaultOver}
+	r := Rule{Direction: fio.All, Over: defaultOver}
 	unspaced := spacedUnit().ReplaceAllString(strings.ToLower(text), "$1$2")
 	f := strings.Fields(operator().ReplaceAllString(unspaced, " $1 "))
-	if len(f) > 0 && slices.Contains(directions, f[0]) {
+	if len(f) > 0 && slices.Contains(fio.MetricDirections(), f[0]) {
 		r.Direction, f = f[0], f[1:]
 	}
 	if len(f) < 3 {

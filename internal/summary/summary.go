@@ -14,10 +14,10 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
 	"fiolat/internal/units"
 	"fiolat/pipeline"
@@ -138,13 +138,13 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 // FromTotals makes the rows of a run of which there is only fio's JSON, split by host and job according to by. pick
 // must not restrict the time. bins reports whether all of the JSON has histograms (json+), without which there are no
 // percentiles.
-func FromTotals(totals *ingest.Totals, kind fiolog.Kind, by []string, percentiles []float64, pick *pipeline.Pick) (
+func FromTotals(totals *ingest.Totals, kind fio.Kind, by []string, percentiles []float64, pick *pipeline.Pick) (
 	rows []Row, bins bool, err error) {
 	t := &ingest.Totals{Root: totals.Root, ID: totals.ID, Metas: pick.Metas(totals.Metas)}
 	bins = true
 	for _, g := range groupsOf(t, by) {
 		all := sums{}
-		for d := range fiolog.Direction(fiolog.Directions) {
+		for d := range fio.Direction(fio.Directions) {
 			if !pick.HoldsDirection(d.String()) {
 				continue
 			}
@@ -297,7 +297,7 @@ func tidy(rows []Row) []Row {
 	rows = slices.DeleteFunc(rows, func(r Row) bool {
 		return r.Samples == 0 || r.Direction == pipeline.All && directions[r.Group()] == 1
 	})
-	order := []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String(), syncKind}
+	order := fio.MetricDirections()
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		ga, gb := a.Host+"\x00"+a.Job+"\x00"+a.Log, b.Host+"\x00"+b.Job+"\x00"+b.Log
 		if ga != gb {
@@ -388,10 +388,10 @@ func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary, pic
 			bytesKnown = bytesKnown && (r.Host == "" || e.Host != "")
 			ios := uint64(0)
 			for d := range e.Dirs {
-				if name := fiolog.Direction(d).String(); r.Direction == name || r.Direction == pipeline.All &&
+				if name := fio.Direction(d).String(); r.Direction == name || r.Direction == pipeline.All &&
 					pick.HoldsDirection(name) {
 					bytes += float64(e.Dirs[d].Bytes)
-					ios += e.Dirs[d].Kind[fiolog.Clat].N + e.Dirs[d].TotalIOs
+					ios += e.Dirs[d].Kind[fio.Clat].N + e.Dirs[d].TotalIOs
 				}
 			}
 			if r.Direction == pipeline.All && len(pick.Directions) == 0 {

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"io"
+
+	"fiolat/fio"
 )
 
 // Field names used in several places.
@@ -62,7 +64,7 @@ func Bundle(prefix string) []Object {
 		durations["latency."+f] = milliseconds
 	}
 	summaries := map[string]fieldFormat{}
-	for _, d := range []string{"read", "write", "trim", "all", "sync"} {
+	for _, d := range fio.MetricDirections() {
 		for _, f := range []string{"mean", "p50", "p90", "p95", "p99", "p99_9"} {
 			summaries["summary."+d+"."+f] = milliseconds
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/internal/vegaspec"
 )
 
@@ -22,7 +23,7 @@ func (b *bundle) fillCurve(d *dashboard) {
 
 // loadCurve plots latency against load for the selected runs.
 func loadCurve(runs string) vegaspec.Spec {
-	directions := []string{"all", "read", "write", "trim"}
+	directions := fio.RowDirections()
 	asked := []string{"run.id", "run.name", "fio.workload"}
 	for _, d := range directions {
 		for _, f := range []string{"iops", "mean", "p50", "p99", "p99_9"} {

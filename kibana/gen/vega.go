@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/internal/vegaspec"
 )
 
@@ -683,7 +684,7 @@ func history(runs, events, direction string) vegaspec.Spec {
 
 // historyRates plots I/Os per second in the same way.
 func historyRates(runs, events string) vegaspec.Spec {
-	names, of, metrics := []string{"read", "write", "trim"}, map[string]string{}, []string{}
+	names, of, metrics := fio.DirectionNames(), map[string]string{}, []string{}
 	for _, d := range names {
 		of[d] = d + ".iops"
 		metrics = append(metrics, d+" iops")

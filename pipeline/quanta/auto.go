@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
 	"fiolat/pipeline"
 )
@@ -160,7 +160,7 @@ func (s *step) worst() (scope string, t tallied) {
 	if len(counts) == 0 {
 		counts = s.partial
 	}
-	for _, name := range []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String()} {
+	for _, name := range fio.RowDirections() {
 		if o, ok := counts[name]; ok && (scope == "" || o.share() < t.share()) {
 			scope, t = name, o
 		}

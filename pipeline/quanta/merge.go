@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
 )
 
@@ -18,21 +18,21 @@ import (
 type Member struct {
 	*pipeline.Log // its host, job, name and start
 	// DirInfo is what is known of its directions so far. Holes are those known after the last round.
-	DirInfo [fiolog.Directions]pipeline.LogDirection
+	DirInfo [fio.Directions]pipeline.LogDirection
 	// EndSoFar is the end of the log as of the last round, in ns on the run's clock: math.MaxInt64 while it goes on.
 	EndSoFar int64
 	Open     Open // its quanta that not all logs have passed
 
-	index     int                     // in Run.Logs
-	lostUntil int64                   // end of its I/Os that cannot be placed in time, ns on the run's clock
-	Known     [fiolog.Directions]bool // fio's totals tell how many I/Os were lost in its holes
+	index     int                  // in Run.Logs
+	lostUntil int64                // end of its I/Os that cannot be placed in time, ns on the run's clock
+	Known     [fio.Directions]bool // fio's totals tell how many I/Os were lost in its holes
 }
 
 // leafSpec is a leaf of the run: all logs with the same values of the --by dimensions,
 // in one direction. Every I/O is in exactly one.
 type leafSpec struct {
 	dims pipeline.Dims
-	dir  fiolog.Direction
+	dir  fio.Direction
 	logs []*Member // sorted by host, then name
 }
 
@@ -153,7 +153,7 @@ func (m *Merger) setLogs(logs []*Member) {
 			if !ok {
 				i = len(m.leafSpecs)
 				known[dims] = i
-				m.leafSpecs = append(m.leafSpecs, leafSpec{dims: dims, dir: fiolog.Direction(d)})
+				m.leafSpecs = append(m.leafSpecs, leafSpec{dims: dims, dir: fio.Direction(d)})
 			}
 			m.leafSpecs[i].logs = append(m.leafSpecs[i].logs, l)
 		}
@@ -264,7 +264,7 @@ func (m *Merger) addScopes(mask int, by []string) {
 	var names []string
 	for i, name := range scopeOrder {
 		if mask&(1<<(len(scopeOrder)-1-i)) != 0 {
-			if !slices.Contains(by, name) || name == "direction" && m.Run.Kind == fiolog.Sync {
+			if !slices.Contains(by, name) || name == "direction" && m.Run.Kind == fio.Sync {
 				return
 			}
 			names = append(names, name)
@@ -313,10 +313,10 @@ func (m *Merger) addScopes(mask int, by []string) {
 			}
 		}
 	}
-	rank := map[string]int{fiolog.Read.String(): 0, fiolog.Write.String(): 1, fiolog.Trim.String(): 2}
+	rank := func(d string) int { return max(slices.Index(fio.DirectionNames(), d), 0) }
 	slices.SortStableFunc(m.scopes[from:], func(a, b *scope) int {
 		return cmp.Or(cmp.Compare(a.dims.Host, b.dims.Host), cmp.Compare(a.dims.Job, b.dims.Job),
-			cmp.Compare(a.dims.Log, b.dims.Log), cmp.Compare(rank[a.dims.Direction], rank[b.dims.Direction]))
+			cmp.Compare(a.dims.Log, b.dims.Log), cmp.Compare(rank(a.dims.Direction), rank(b.dims.Direction)))
 	})
 }
 
@@ -564,7 +564,7 @@ func (m *Merger) AddLosses(lost []pipeline.Loss) {
 					its++
 					l.lostUntil = max(l.lostUntil, loss.Until)
 					for d := range l.Known {
-						l.Known[d] = l.Known[d] || fiolog.Direction(d).String() == loss.Direction
+						l.Known[d] = l.Known[d] || fio.Direction(d).String() == loss.Direction
 					}
 				}
 			}
@@ -634,7 +634,7 @@ func (m *Merger) Summary() *pipeline.Summary {
 // has reports whether a log has I/O in the scope's direction.
 func (sc *scope) has(c *Hists) bool {
 	for d, h := range c {
-		if h != nil && sc.covers(fiolog.Direction(d)) {
+		if h != nil && sc.covers(fio.Direction(d)) {
 			return true
 		}
 	}
@@ -642,9 +642,9 @@ func (sc *scope) has(c *Hists) bool {
 }
 
 // covers reports whether the scope holds I/Os of a direction. Syncs have only one.
-func (sc *scope) covers(d fiolog.Direction) bool {
+func (sc *scope) covers(d fio.Direction) bool {
 	return sc.dims.Direction == pipeline.All || sc.dims.Direction == d.String() ||
-		sc.dims.Direction == fiolog.Sync.String()
+		sc.dims.Direction == fio.Sync.String()
 }
 
 func (m *Merger) row(sc *scope, ranks *fiohist.Ranks) pipeline.Row {
@@ -675,7 +675,7 @@ func (sc *scope) lost(start, end int64) int64 {
 	for _, l := range sc.logs {
 		for d := range l.DirInfo {
 			holes := l.DirInfo[d].Holes
-			if len(holes) == 0 || !sc.covers(fiolog.Direction(d)) {
+			if len(holes) == 0 || !sc.covers(fio.Direction(d)) {
 				continue
 			}
 			for _, h := range holes {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/fio"
 	"fiolat/internal/like"
-	"fiolat/internal/metric"
 	"fiolat/internal/render"
 )
 
@@ -15,16 +15,24 @@ var (
 	tableJSON  = []string{"table", "json"}
 	tables     = []string{"table", "markdown", "csv", "json"}
 	fixedUnits = []string{"us", "ns", "ms"}
-	kinds      = []string{"clat", "slat", "lat"}
+	kinds      = fio.KindNames()
 	everyKind  = append(slices.Clone(kinds), "all")
 )
+
+// equals returns the values as KEY=VALUE.
+func equals(key string, values []string) (out []string) {
+	for _, v := range values {
+		out = append(out, key+"="+v)
+	}
+	return out
+}
 
 // words are the values that flags take, for all commands or for one. The first is the default.
 var words = map[string][]string{
 	"--align":              {"overlap", "inflight"},
 	"--axis":               {"iops", "mib", "concurrency"},
 	"--by":                 {"direction", "host", "job", "log"},
-	"--direction":          metric.Directions,
+	"--direction":          fio.MetricDirections(),
 	"--grid":               {"run", "epoch"},
 	"--kind":               kinds,
 	"ingest --kind":        everyKind,
@@ -50,7 +58,7 @@ var words = map[string][]string{
 	"probe --interval":       nil,
 	"rollup --interval":      nil,
 	"--like":                 like.Programs,
-	"--only":                 {"direction=read", "direction=write", "direction=trim", "host=", "job="},
+	"--only":                 append(equals("direction", fio.DirectionNames()), "host=", "job="),
 	"--start":                {"mtime"},
 	"--wide":                 append([]string{"p50", "p99", "p99.9"}, render.Figures...),
 }
