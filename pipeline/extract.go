@@ -46,10 +46,12 @@ type Peers struct {
 }
 
 // Peer is one host, job or log. By is the host, job and log of its first leaf, with its own name among them; N are its
-// I/Os, Above those above each of three percentiles of all, and Mid is the logarithm of its median latency.
+// I/Os, Above those above each of three percentiles of all, Mid is the logarithm of its median latency, and
+// Tails are those of its p99 and p99.9.
 type Peer struct {
 	By    [3]string  `json:"by"`
 	N     float32    `json:"n"`
 	Above [3]float32 `json:"above"`
 	Mid   float32    `json:"mid"`
+	Tails [2]float32 `json:"tails"`
 }

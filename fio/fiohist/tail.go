@@ -10,6 +10,8 @@ type Tally struct {
 	// Above counts the I/Os in buckets above those of the whole's TailPercentiles.
 	Above  [3]float64
 	Median float64 // ns
+	// Tails are its own p99 and p99.9 in ns.
+	Tails [2]float64
 }
 
 // TailBuckets returns the buckets of TailPercentiles. r must not be Empty.
@@ -27,6 +29,9 @@ func (r *Ranks) Tally(buckets [3]int) Tally {
 		t.Above[i] = r.Above(b)
 	}
 	_, t.Median = r.Percentile(50)
+	for i, p := range TailPercentiles[1:] {
+		_, t.Tails[i] = r.Percentile(p)
+	}
 	return t
 }
 

@@ -204,7 +204,8 @@ func common(slow, others []string) string {
 
 // tells reports whether the level says what a straggler of the whole run says.
 func (l *Level) tells(s Straggler) bool {
-	return s.Dimension == l.Dimension && s.Direction == l.Direction && s.Percentile == 50 && !s.Recovered &&
+	return s.Dimension == l.Dimension && s.Direction == l.Direction && (s.Percentile == 50 || s.Ranked != nil) &&
+		!s.Recovered &&
 		slices.Contains(l.Slow, s.Value)
 }
 

@@ -67,7 +67,7 @@ func (l *Live) look(now int64) (out []pipeline.Straggler) {
 	if l.peers.quanta < leastHistory {
 		return nil
 	}
-	found := l.peers.Stragglers()
+	found := l.peers.stragglers(l.peers.inWindows())
 	over := now - minQuanta*l.run.Interval // what has not stood out since then has ended
 	l.current = slices.DeleteFunc(l.current, func(was Straggler) bool {
 		at := slices.IndexFunc(found, func(s Straggler) bool { return was.same(&s) && s.until > over })

@@ -18,7 +18,7 @@ var dimensions = []string{"host", "job", "log"}
 const (
 	// maxBlocks is the number of blocks that are kept. When there are more, pairs of blocks are added up.
 	maxBlocks = 1024
-	// maxMembers limits blocks times hosts, jobs and logs in the same way. Each takes 20 bytes.
+	// maxMembers limits blocks times hosts, jobs and logs in the same way. Each takes 28 bytes.
 	maxMembers = 1 << 21
 )
 
@@ -42,6 +42,7 @@ type peers struct {
 	scratch  []*fiohist.Hist
 	ranks    fiohist.Ranks
 	openLoop func(direction string) bool // see openLoop; nil if unknown
+	suspect  *Straggler                  // set by Stragglers; nil if there is none
 }
 
 // group holds all values of one dimension in one direction.
@@ -66,7 +67,8 @@ type block struct {
 type member struct {
 	n     float32
 	above [3]float32
-	mid   float32 // natural logarithm of the median latency in ns
+	mid   float32    // natural logarithm of the median latency in ns
+	tails [2]float32 // those of its p99 and p99.9
 }
 
 // newPeers returns peers for quanta of interval ns from first on.
@@ -189,7 +191,7 @@ func tallied(direction string, dimension int, rows []pipeline.Row, index map[str
 }
 
 func (p *peers) peer(by [3]string, c member) pipeline.Peer {
-	return pipeline.Peer{By: by, N: c.n, Above: c.above, Mid: c.mid}
+	return pipeline.Peer{By: by, N: c.n, Above: c.above, Mid: c.mid, Tails: c.tails}
 }
 
 func (p *peers) addDirection(at int, of *pipeline.Peers) {
@@ -212,7 +214,7 @@ func (p *peers) addDirection(at int, of *pipeline.Peers) {
 			if len(b.members) <= value {
 				b.members = append(b.members, make([]member, len(g.values)-len(b.members))...)
 			}
-			b.members[value] = b.members[value].plus(member{one.N, one.Above, one.Mid})
+			b.members[value] = b.members[value].plus(member{one.N, one.Above, one.Mid, one.Tails})
 		}
 	}
 }
@@ -240,6 +242,9 @@ func memberOf(t fiohist.Tally) member {
 	c := member{n: float32(t.Samples), mid: float32(math.Log(max(t.Median, 1)))}
 	for k, above := range t.Above {
 		c.above[k] = float32(above)
+	}
+	for k, ns := range t.Tails {
+		c.tails[k] = float32(math.Log(max(ns, 1)))
 	}
 	return c
 }
@@ -304,6 +309,9 @@ func (p *peers) sums(direction string, dimension int, leaves []leaf, index map[s
 func (c member) plus(o member) member {
 	if n := c.n + o.n; n > 0 {
 		c.mid = (c.mid*c.n + o.mid*o.n) / n
+		for i := range c.tails {
+			c.tails[i] = (c.tails[i]*c.n + o.tails[i]*o.n) / n
+		}
 		c.n = n
 	}
 	for i := range c.above {

@@ -17,10 +17,12 @@ type Diagnosis struct {
 	// Findings are all results as text, the worst first. There is always at least one.
 	Findings   []Finding   `json:"findings"`
 	Stragglers []Straggler `json:"stragglers"`
-	Levels     []Level     `json:"levels,omitempty"`
-	Stalls     []Stall     `json:"stalls"`
-	Segments   []Segment   `json:"segments"`
-	Load       *Load       `json:"concurrency"`
+	// Suspect is who may be a straggler, if no straggler is in its direction.
+	Suspect  *Straggler `json:"suspect,omitempty"`
+	Levels   []Level    `json:"levels,omitempty"`
+	Stalls   []Stall    `json:"stalls"`
+	Segments []Segment  `json:"segments"`
+	Load     *Load      `json:"concurrency"`
 }
 
 // Sentences returns the texts of the findings, the worst first.
@@ -33,7 +35,7 @@ func (d *Diagnosis) Sentences() (out []string) {
 
 // Finding is a sentence and the numbers behind it.
 type Finding struct {
-	// About is straggler, stall, end, incident, warm-up, steady, concurrency or nothing.
+	// About is straggler, stall, end, incident, suspect, warm-up, steady, concurrency or nothing.
 	About string `json:"about"`
 	// Factor is how much worse something is than it would be otherwise: the percentile, p99 or the I/Os per second.
 	Factor float64 `json:"factor,omitempty"`
@@ -50,6 +52,7 @@ const maxListed = 100
 type Stored struct {
 	Findings   []Finding   `json:"findings"`
 	Stragglers []Straggler `json:"stragglers"`
+	Suspect    *Straggler  `json:"suspect,omitempty"`
 	Levels     []Level     `json:"levels,omitempty"`
 	Stalls     []Stall     `json:"stalls"`
 	Segments   []Segment   `json:"segments"`
@@ -60,8 +63,8 @@ type Stored struct {
 
 // Stored returns the stored form of d: the worst findings and stragglers, and the earliest stalls and segments.
 func (d *Diagnosis) Stored() *Stored {
-	s := &Stored{Findings: d.Findings, Stragglers: d.Stragglers, Levels: d.Levels, Stalls: d.Stalls,
-		Segments: d.Segments, Load: d.Load}
+	s := &Stored{Findings: d.Findings, Stragglers: d.Stragglers, Suspect: d.Suspect, Levels: d.Levels,
+		Stalls: d.Stalls, Segments: d.Segments, Load: d.Load}
 	s.Findings, s.Omitted = limited(s.Findings, s.Omitted)
 	s.Stragglers, s.Omitted = limited(s.Stragglers, s.Omitted)
 	s.Stalls, s.Omitted = limited(s.Stalls, s.Omitted)
@@ -105,6 +108,10 @@ func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(b.Factor, a.Factor) })
 	if len(d.Findings) == 0 {
 		d.Findings = []Finding{w.nothing()}
+	}
+	if s := w.suspect(d); s != nil {
+		d.Suspect = s
+		d.Findings = append(d.Findings, s.suspicion())
 	}
 	d.Findings = append(d.Findings, context...)
 	if d.Load != nil {
@@ -190,6 +197,9 @@ func (s *Straggler) text() string {
 		if s.atLoad {
 			text.WriteString(" at its load")
 		}
+	}
+	if s.Ranked != nil {
+		fmt.Fprintf(&text, "; it has %s", s.Ranked.say())
 	}
 	fmt.Fprintf(&text, "; from %s to %s, in %d quanta", Clock(s.SinceMS), Clock(s.UntilMS), s.Quanta)
 	if s.Recovered {

@@ -35,8 +35,11 @@ type Straggler struct {
 	UntilMS int64 `json:"until_ms"`
 	// Recovered says that the value stopped standing out before the end of the run.
 	Recovered bool `json:"recovered"`
-	// P is the p-value, corrected for the number of time windows that were tested.
+	// P is the p-value, corrected for the number of time windows that were tested; if Ranked, for that of all hosts,
+	// jobs and logs.
 	P float64 `json:"p"`
+	// Ranked is set if it stands out by its rank in all of the run; null if by its share or median in a period.
+	Ranked *Ranked `json:"ranked,omitempty"`
 
 	since, until int64 // ns
 	atLoad       bool  // Factor allows for the load
@@ -56,10 +59,31 @@ type candidate struct {
 	excess   float64    // I/Os above the percentile beyond its share
 	share    float64
 	expected float64
+	ranked   *lead // found by its rank
 }
 
-// Stragglers returns the values that stand out, the worst first. details sets their Pooled and Without.
+// Stragglers returns the values that stand out, the worst first, and sets the suspect. details sets their Pooled and
+// Without.
 func (p *peers) Stragglers() []Straggler {
+	found := p.inWindows()
+	ranked, suspect := p.inRanks(found)
+	if p.suspect = nil; suspect != nil {
+		s := p.straggler(*suspect)
+		p.suspect = &s
+	}
+	return p.stragglers(append(found, ranked...))
+}
+
+func (p *peers) stragglers(found []candidate) (out []Straggler) {
+	for _, c := range found {
+		out = append(out, p.straggler(c))
+	}
+	worstFirst(out)
+	return out
+}
+
+// inWindows returns the values that stand out in some window.
+func (p *peers) inWindows() []candidate {
 	var found []candidate
 	for _, g := range p.groups {
 		if len(g.values) > 1 && !p.repeats(g) {
@@ -76,12 +100,7 @@ func (p *peers) Stragglers() []Straggler {
 		slow := c.factor[0] >= minFactor
 		return c.p > limit || !c.slow && c.lift[0] < minLift || Percentiles[c.percentile] == 50 && !slow
 	})
-	var out []Straggler
-	for _, c := range strongest(found) {
-		out = append(out, p.straggler(c))
-	}
-	worstFirst(out)
-	return out
+	return strongest(found)
 }
 
 // repeats reports whether an earlier group has the same data under other names, such as hosts with a single log each.
@@ -159,6 +178,9 @@ func (p *peers) straggler(c candidate) Straggler {
 		}
 	}
 	s.Quanta = min(s.Quanta, int((s.until-s.since)/p.interval))
+	if c.ranked != nil {
+		s.Ranked = c.ranked.details(p.fold, p.quanta)
+	}
 	return s
 }
 
