@@ -16,134 +16,71 @@ import (
 	"fiolat/pipeline/logs"
 )
 
+// unknown stands for a time that is not known.
+const unknown = math.MinInt64
+
+// clocks are the starts of the logs as each of them knows it, by log, in ns.
+type clocks struct {
+	wall   []int64       // since 1970, or unknown
+	after  []int64       // since fio's own start, where wall is unknown
+	offset []int64       // by --offset
+	other  map[int]int64 // the first completion on a clock that neither counts from 1970 nor from the job's start
+}
+
 // findStarts puts all logs on one clock: it determines each log's start, time zero and, if possible,
 // the wall-clock time of that.
 //
 // A log starts at its job's job_start or, if its stamps count from 1970, at its first completion. Otherwise only the
 // time from fio's own start to its start is known. --offset is added. Time zero is the earliest start, or --start.
 func (p *Plan) findStarts(ctx context.Context) error {
-	const unknown = math.MinInt64
-	wall := make([]int64, len(p.logs))  // start, ns since 1970
-	after := make([]int64, len(p.logs)) // start, ns since fio's own
-	offset := make([]int64, len(p.logs))
-	clock := map[int]int64{} // by log: first completion on another clock, ns
-	absolute, relative := 0, 0
-	used := map[string]bool{}
-	reported := map[*fiojson.Document]int64{}
-	for i, l := range p.logs {
-		job := l.Log.Log.Start
-		began := p.began(l, reported)
-		first, ok := l.Begin(began)
-		offset[i] = int64(p.cfg.Settings.Offsets[l.Host])
-		used[l.Host] = true
-		if ok && l.IntervalHow == logs.IntervalAssumed {
-			p.warn("%s: log_hist_msec is unknown and cannot be derived from one record; assuming %v, and that the "+
-				"log starts that long before the record; pass --log-hist-msec, fio's JSON or the job file",
-				errs.Printable(l.Source.Path), l.Interval)
-		}
-		if ok && l.OtherClock(first) {
-			clock[i] = first
-			job.How = "first I/O, by a clock that does not count from 1970"
-		} else if ok && !l.Absolute && l.Entry == nil && l.Section == nil && first > int64(10*time.Minute) {
-			p.warn("%s: its first I/O is at %v; its stamps may use another clock than the job's "+
-				"(log_alternate_epoch), and its start is then unknown; pass fio's JSON or the job file",
-				errs.Printable(l.Source.Path), time.Duration(first).Round(time.Second))
-		}
-		switch {
-		case job.Absolute > 0:
-			wall[i], l.StartHow = job.Absolute*msec, job.How
-			absolute++
-		case l.Absolute && ok:
-			wall[i], l.StartHow = first, "absolute stamps"
-			if began > 0 && began < first {
-				wall[i], l.StartHow = began, "time of the report in fio's JSON"
-			}
-			absolute++
-		default:
-			wall[i], after[i], l.StartHow = unknown, int64(job.Offset), job.How
-			relative++
-		}
-	}
-	for host := range p.cfg.Settings.Offsets {
-		if !used[host] {
-			return errs.Usagef("--offset %s: no log of that host; hosts are %q", host, hostsOf(p.logs))
-		}
-	}
-	given, err := p.givenStart(ctx, after)
+	c, err := p.readClocks()
 	if err != nil {
 		return err
 	}
-	p.warnUnknown(clock)
-	if p.apart(wall, after, unknown) {
-		absolute, relative = absolute+relative, 0
-		if given != unknown && absolute == len(wall) && !slices.ContainsFunc(p.logs, tellsTime) {
-			shift := given - slices.Min(wall)
-			for i := range wall {
-				wall[i] += shift
-			}
+	given, err := p.givenStart(ctx, c.after)
+	if err != nil {
+		return err
+	}
+	p.warnUnknown(c.other)
+	if p.apart(c.wall, c.after) && given != unknown && !slices.ContainsFunc(p.logs, tellsTime) {
+		shift := given - slices.Min(c.wall)
+		for i := range c.wall {
+			c.wall[i] += shift
 		}
 	}
-	run := p.Run
-	if absolute > 0 && relative > 0 {
-		// Some logs are absolute: for the others the start of fio must be known.
-		for i, l := range p.logs {
-			if wall[i] != unknown {
-				continue
-			}
-			start, how, ok := given, "--start", given != unknown
-			if !ok && l.Empty {
-				start, how, ok = earliest(wall, unknown), "beside the others", true // its I/Os are all in fio's JSON
-			}
-			if !ok && l.Meta != nil {
-				var ms int64
-				ms, how, ok = ingest.WallClock(p.logsOf(l.Meta), l.Meta)
-				start = ms * msec
-			}
-			if !ok {
-				return &errs.ParseError{File: l.Source.Path, Msg: "its stamps count from the job's start, those of " +
-					"other logs from 1970, and nothing says when this job started",
-					Hint: "pass --fio-json or --start TIME"}
-			}
-			wall[i] = start + after[i]
-			l.StartHow = how + ", " + l.StartHow
+	starts, zero := c.after, int64(0)
+	known := slices.ContainsFunc(c.wall, func(at int64) bool { return at != unknown })
+	if known {
+		starts = c.wall
+		if err := p.fillWall(c, given); err != nil {
+			return err
 		}
-		relative = 0
 	}
-	var zero int64
-	if relative == 0 {
-		for i := range wall {
-			wall[i] += offset[i]
-		}
-		zero = slices.Min(wall)
-		run.StartKnown, run.StartHow = true, p.logs[slices.Index(wall, zero)].StartHow
+	for i := range starts {
+		starts[i] += c.offset[i]
+	}
+	zero = slices.Min(starts)
+	if known {
+		p.Run.StartKnown, p.Run.StartHow = true, p.logs[slices.Index(starts, zero)].StartHow
 		if given != unknown {
-			zero, run.StartHow = given, "--start"
+			zero, p.Run.StartHow = given, "--start"
 		}
-		run.Start = zero
+		p.Run.Start = zero
 	} else {
-		for i := range after {
-			after[i] += offset[i]
-		}
-		zero = slices.Min(after)
-		p.findWall(given, zero, unknown)
-	}
-	if relative > 0 {
-		p.keepDistances(after, clock)
+		p.findWall(given, zero)
+		p.keepDistances(starts, c.other)
 	}
 	for i, l := range p.logs {
-		start := after[i] - zero
-		if relative == 0 {
-			start = wall[i] - zero
-		}
+		start := starts[i] - zero
 		shift := start
-		if l.Absolute {
-			shift = offset[i] - zero
-		} else if first, ok := clock[i]; ok {
+		if first, ok := c.other[i]; l.Absolute {
+			shift = c.offset[i] - zero
+		} else if ok {
 			shift -= first
 		}
 		l.StartAt(start, shift)
 	}
-	if p.cfg.NeedStart && !run.StartKnown {
+	if p.cfg.NeedStart && !p.Run.StartKnown {
 		return errs.Usagef("nothing says when the run started (no job_start, absolute stamps or fio JSON): pass " +
 			"--start TIME, or --start mtime to guess it from the logs' modification time; or run fio " +
 			"with --output-format=json+ --output=fio.json beside the logs, to record the start and the I/Os missing " +
@@ -152,20 +89,91 @@ func (p *Plan) findStarts(ctx context.Context) error {
 	return nil
 }
 
+// readClocks returns what each log, its job and --offset say of its start.
+func (p *Plan) readClocks() (*clocks, error) {
+	n := len(p.logs)
+	c := &clocks{make([]int64, n), make([]int64, n), make([]int64, n), map[int]int64{}}
+	used := map[string]bool{}
+	reported := map[*fiojson.Document]int64{}
+	for i, l := range p.logs {
+		job := l.Log.Log.Start
+		began := p.began(l, reported)
+		first, ok := l.Begin(began)
+		c.offset[i] = int64(p.cfg.Settings.Offsets[l.Host])
+		used[l.Host] = true
+		if ok && l.IntervalHow == logs.IntervalAssumed {
+			p.warn("%s: log_hist_msec is unknown and cannot be derived from one record; assuming %v, and that the "+
+				"log starts that long before the record; pass --log-hist-msec, fio's JSON or the job file",
+				errs.Printable(l.Source.Path), l.Interval)
+		}
+		if ok && l.OtherClock(first) {
+			c.other[i] = first
+			job.How = "first I/O, by a clock that does not count from 1970"
+		} else if ok && !l.Absolute && l.Entry == nil && l.Section == nil && first > int64(10*time.Minute) {
+			p.warn("%s: its first I/O is at %v; its stamps may use another clock than the job's "+
+				"(log_alternate_epoch), and its start is then unknown; pass fio's JSON or the job file",
+				errs.Printable(l.Source.Path), time.Duration(first).Round(time.Second))
+		}
+		switch {
+		case job.Absolute > 0:
+			c.wall[i], l.StartHow = job.Absolute*msec, job.How
+		case l.Absolute && ok && began > 0 && began < first:
+			c.wall[i], l.StartHow = began, "time of the report in fio's JSON"
+		case l.Absolute && ok:
+			c.wall[i], l.StartHow = first, "absolute stamps"
+		default:
+			c.wall[i], c.after[i], l.StartHow = unknown, int64(job.Offset), job.How
+		}
+	}
+	for host := range p.cfg.Settings.Offsets {
+		if !used[host] {
+			return nil, errs.Usagef("--offset %s: no log of that host; hosts are %q", host, hostsOf(p.logs))
+		}
+	}
+	return c, nil
+}
+
+// fillWall finds the wall-clock starts of the logs that do not know it, where others do: the start of fio must be
+// known.
+func (p *Plan) fillWall(c *clocks, given int64) error {
+	for i, l := range p.logs {
+		if c.wall[i] != unknown {
+			continue
+		}
+		start, how, ok := given, "--start", given != unknown
+		if !ok && l.Empty {
+			start, how, ok = earliest(c.wall), "beside the others", true // its I/Os are all in fio's JSON
+		}
+		if !ok && l.Meta != nil {
+			var ms int64
+			ms, how, ok = ingest.WallClock(p.logsOf(l.Meta), l.Meta)
+			start = ms * msec
+		}
+		if !ok {
+			return &errs.ParseError{File: l.Source.Path, Msg: "its stamps count from the job's start, those of " +
+				"other logs from 1970, and nothing says when this job started",
+				Hint: "pass --fio-json or --start TIME"}
+		}
+		c.wall[i] = start + c.after[i]
+		l.StartHow = how + ", " + l.StartHow
+	}
+	return nil
+}
+
 // began returns when a log's job started, in ns on the log's clock; a time before all others if that is unknown. Of
 // absolute stamps without job_start, reported has what fio's JSON says, by document.
 func (p *Plan) began(l *logs.State, reported map[*fiojson.Document]int64) int64 {
-	const unknown = math.MinInt64 / 4
+	const longAgo = math.MinInt64 / 4
 	switch start := l.Log.Log.Start; {
 	case !l.Absolute:
 		return 0
 	case start.Absolute > 0:
 		return start.Absolute * msec
 	case l.Meta == nil || l.Meta.ClientServer || l.Entry == nil:
-		return unknown
+		return longAgo
 	}
 	if _, ok := reported[l.Meta]; !ok {
-		reported[l.Meta] = unknown
+		reported[l.Meta] = longAgo
 		if ms, _, ok := ingest.WallClock(p.logsOf(l.Meta), l.Meta); ok {
 			reported[l.Meta] = ms * msec
 		}
@@ -173,7 +181,7 @@ func (p *Plan) began(l *logs.State, reported map[*fiojson.Document]int64) int64 
 	if at := reported[l.Meta]; at > 0 {
 		return at + int64(l.Log.Log.Start.Offset)
 	}
-	return unknown
+	return longAgo
 }
 
 // tellsTime reports whether the log or its entry has absolute times.
@@ -195,7 +203,7 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 	}
 	var hosts []string // without a time
 	var open []*logs.State
-	unknown := false
+	some := false
 	for i, l := range p.logs {
 		if _, placed := clock[i]; placed || tellsTime(l) {
 			continue
@@ -203,7 +211,7 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 		start, path := l.Log.Log.Start, errs.Printable(l.Source.Path)
 		switch {
 		case start.Unknown && len(threads[l.Host]) > 1:
-			unknown = true
+			some = true
 			p.warn("%s: when the job of this log started is unknown; assuming that it started together with the"+
 				" others; if it did not (stonewall, startdelay, ramp_time, wait_for), pass fio's JSON or the job"+
 				" file", path)
@@ -220,7 +228,7 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 			}
 		}
 	}
-	if unknown || len(hosts) < 2 || len(p.cfg.Settings.Offsets) > 0 {
+	if some || len(hosts) < 2 || len(p.cfg.Settings.Offsets) > 0 {
 		return
 	}
 	for _, l := range open {
@@ -232,7 +240,7 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 // apart places logs of several JSON documents by the times in these, if they are of runs that did
 // not start together, and warns of it; wall gets the starts. It reports whether it changed any. If
 // times of some logs are unknown, it only warns.
-func (p *Plan) apart(wall, after []int64, unknown int64) bool {
+func (p *Plan) apart(wall, after []int64) bool {
 	type run struct {
 		meta       *fiojson.Document
 		start, end int64 // of its jobs, ns since 1970
@@ -339,7 +347,7 @@ func (p *Plan) keepDistances(after []int64, clock map[int]int64) {
 	}
 }
 
-func earliest(wall []int64, unknown int64) int64 {
+func earliest(wall []int64) int64 {
 	low := int64(math.MaxInt64)
 	for _, w := range wall {
 		if w != unknown {
@@ -351,7 +359,7 @@ func earliest(wall []int64, unknown int64) int64 {
 
 // findWall determines the wall-clock time of zero, the earliest start in ns since fio's own, for a run
 // whose logs are all relative.
-func (p *Plan) findWall(given, zero, unknown int64) {
+func (p *Plan) findWall(given, zero int64) {
 	run := p.Run
 	if given != unknown {
 		run.Start, run.StartKnown, run.StartHow = given, true, "--start"
@@ -371,7 +379,6 @@ func (p *Plan) findWall(given, zero, unknown int64) {
 // givenStart returns --start in ns since 1970, or math.MinInt64. With "mtime" each log is assumed
 // to have ended when its file was last written.
 func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
-	const unknown = math.MinInt64
 	switch s := p.cfg.Settings.Start; s {
 	case "":
 		return unknown, nil
