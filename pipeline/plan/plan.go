@@ -113,8 +113,22 @@ func (p *Plan) Sources() []*ingest.Source { return p.in.Logs }
 
 // Prepare reads the heads of the run's logs and decides all that must be known before the first quantum. If input
 // cannot be read, the error names every such log; with SkipBad there is a warning instead. Close the Plan when done.
-func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err error) {
-	cfg, again, ignored := &config, config, slices.Clip(in.Ignored)
+func Prepare(ctx context.Context, in *ingest.Input, config Config) (*Plan, error) {
+	ignored := slices.Clip(in.Ignored)
+	for {
+		p, err := try(ctx, in, config)
+		var other *foreignError
+		if !errors.As(err, &other) {
+			return p, err
+		}
+		in.Ignored = ignored
+		other.leave(in) // and read the logs without that JSON
+	}
+}
+
+// try is Prepare; it returns a foreignError if JSON turns out to be of other logs.
+func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err error) {
+	cfg := &config
 	var chosen *pipeline.Choice
 	if err = cfg.Settings.Check(); err != nil {
 		return nil, err
@@ -174,12 +188,8 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 		return nil, err
 	}
 	if err := p.findDamage(ctx); err != nil {
-		var other *foreignError
-		if errors.As(err, &other) { // read the logs without that JSON
-			p.Close()
-			p.Warnings, in.Ignored = nil, ignored
-			other.leave(in)
-			return Prepare(ctx, in, again)
+		if errors.As(err, new(*foreignError)) {
+			p.Warnings = nil // the next try has its own
 		}
 		return nil, err
 	}
