@@ -1,6 +1,8 @@
 package esmodel_test
 
 import (
+	"flag"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,8 +13,13 @@ import (
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/sla"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 )
+
+//go:generate go test -run TestFieldTable . -update
+
+var update = flag.Bool("update", false, "write docs/documents.md")
 
 // mapped is the type that a field gets: its own, or that of the dynamic template
 // that its pattern names.
@@ -55,7 +62,7 @@ func mapped(t *testing.T, kind esmodel.Kind, name string) string {
 
 // Every field of the table is mapped as it says, and every mapped field is in it.
 func TestFieldsAreMapped(t *testing.T) {
-	for _, f := range esmodel.Fields {
+	for _, f := range esmodeltest.Fields {
 		if f.Meaning == "" || strings.ContainsAny(f.Meaning, "|\n") {
 			t.Errorf("%s: meaning %q", f.Name, f.Meaning)
 		}
@@ -63,7 +70,7 @@ func TestFieldsAreMapped(t *testing.T) {
 			if f.Name == "_doc_count" { // a metadata field has no mapping
 				continue
 			}
-			if got := mapped(t, k, f.Name); got != f.Type {
+			if got := mapped(t, esmodel.Kind(k), f.Name); got != f.Type {
 				t.Errorf("%s in %s is %s, the table says %s", f.Name, k, got, f.Type)
 			}
 		}
@@ -74,7 +81,7 @@ func TestFieldsAreMapped(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, typ := range esmodeltest.LeafTypes(tpl["template"].(map[string]any)["mappings"].(map[string]any)) {
-			f, ok := esmodel.FieldOf(k, strings.TrimSuffix(name, "*"))
+			f, ok := esmodeltest.FieldOf(k, strings.TrimSuffix(name, "*"))
 			if typ != "object" && (!ok || f.Type != typ) {
 				t.Errorf("%s in %s is mapped as %s, the table says %q", name, k, typ, f.Type)
 			}
@@ -212,35 +219,52 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 			seen[kind] = map[string]bool{}
 		}
 		for _, name := range esmodeltest.FieldNames(d.Source) {
-			f, ok := esmodel.FieldOf(kind, name)
+			f, ok := esmodeltest.FieldOf(kind, name)
 			if !ok {
 				t.Errorf("%s has %s, which is not in the table", kind, name)
 			}
 			seen[kind][f.Name] = true
 		}
 	}
-	for _, f := range esmodel.Fields {
+	for _, f := range esmodeltest.Fields {
 		for _, k := range []esmodel.Kind{esmodel.KindRun, esmodel.KindHistogram, esmodel.KindPercentiles,
 			esmodel.KindEvent} {
 			if k == esmodel.KindEvent && !strings.HasPrefix(f.Name, "sla.") && !strings.HasPrefix(f.Name, "event.") &&
 				f.Name != "message" {
 				continue // as in other documents
 			}
-			if slices.Contains(f.Kinds, k) && !seen[k][f.Name] && !(k == esmodel.KindRun && f.Name == "fio.log") {
+			if slices.Contains(f.Kinds, string(k)) && !seen[k][f.Name] &&
+				!(k == esmodel.KindRun && f.Name == "fio.log") {
 				t.Errorf("no document of %s has %s", k, f.Name)
 			}
 		}
 	}
 }
 
-func TestFieldTable(t *testing.T) {
-	table := esmodel.FieldTable()
-	for _, want := range []string{"## fio-run", "## fio-event-*", "| `latency.p*` | double | ns |"} {
-		if !strings.Contains(table, want) {
-			t.Errorf("no %q in\n%s", want, table)
+// fieldTable returns the table of fields as Markdown, with a section for each kind of document.
+func fieldTable() string {
+	var b strings.Builder
+	b.WriteString(`# Documents
+
+<!-- Made from esmodel/esmodeltest/fields.go by "make docs"; do not edit. -->
+
+Indices are named PREFIX-run, PREFIX-histogram-YYYY.MM and so on; PREFIX is ` + "`fio`" + ` unless --index-prefix says
+otherwise, and the month is that of @timestamp in UTC. Documents are nested objects: the field latency.p99 is
+{"latency":{"p99":...}}. All latencies are nanoseconds. Fields of type "-" are kept in the document but not
+indexed. Dashboards pick one scope of the percentile documents; never average percentiles.
+`)
+	for _, k := range esmodel.Kinds {
+		fmt.Fprintf(&b, "\n## %s\n\n| field | type | unit | meaning |\n|---|---|---|---|\n", esmodel.Pattern(esmodel.DefaultPrefix, k))
+		for _, f := range esmodeltest.Fields {
+			if slices.Contains(f.Kinds, string(k)) {
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Type, f.Unit, f.Meaning)
+			}
 		}
 	}
-	if table != esmodel.FieldTable() {
-		t.Error("not the same twice")
-	}
+	return b.String()
+}
+
+// TestFieldTable compares docs/documents.md with the table of fields; -update writes it.
+func TestFieldTable(t *testing.T) {
+	testkit.SameFile(t, "../docs/documents.md", fieldTable(), *update)
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"syscall"
 
-	"fiolat/cmd/fiolat/manual"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/ndjson"
@@ -30,18 +29,6 @@ const (
 	exitCompare     = 5   // compare --fail-if or history --fail-if-changed fired
 	exitInterrupted = 130 // ended by a signal; what was stored stays
 )
-
-// exitMeanings describes the exit codes for the documentation.
-var exitMeanings = []manual.ExitCode{
-	{Code: exitOK, Meaning: "done"},
-	{Code: exitIncomplete, Meaning: "some documents were not stored, and a message says which and where they " +
-		"were spooled; or any other error"},
-	{Code: exitUsage, Meaning: "usage"},
-	{Code: exitInput, Meaning: "bad input"},
-	{Code: exitSLA, Meaning: "an SLA rule is broken, with `--fail-on-sla`"},
-	{Code: exitCompare, Meaning: "`compare --fail-if` or `history --fail-if-changed` fired"},
-	{Code: exitInterrupted, Meaning: "interrupted; what was stored stays, and the same command again finishes"},
-}
 
 // exitCode is the only place that maps errors to exit codes.
 func exitCode(err error) int {

@@ -1,20 +1,17 @@
 package main
 
 import (
-	"io"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"fiolat/cmd/fiolat/manual"
-	"fiolat/internal/ui"
 )
 
 // TestHelp: --help-all has each flag of a command, and no text of either is wider than the terminal.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	u := ui.New(strings.NewReader(""), io.Discard, io.Discard)
-	app := newApp(u, "", func(func() error) {}, func(string) {})
+	app := wholeApp()
 	for _, width := range []int{40, 80, 120} {
 		texts := []string{manual.Index(app, width)}
 		for _, c := range app.Commands {

@@ -139,7 +139,7 @@ func newApp(u *ui.UI, named string, setWork func(work func() error), notFound fu
 			mergeCommand(u), rollupCommand(u), setupCommand(u), loadCommand(u),
 			printing(u, runsCommand(u)), printing(u, compareCommand(u)), historyCommand(u),
 			printing(u, diagnoseCommand(u)), labelCommand(u), annotateCommand(u), deleteCommand(u),
-			printing(u, explainCommand(u)), probeCommand(u), completionCommand(u), versionCommand(u), docsCommand(u),
+			printing(u, explainCommand(u)), probeCommand(u), completionCommand(u), versionCommand(u),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {

@@ -242,7 +242,7 @@ func checkMapped(t *testing.T, c *client.Client, prefix string) {
 			if typ == "object" {
 				continue // stored only
 			}
-			f, ok := esmodel.FieldOf(kind, name)
+			f, ok := esmodeltest.FieldOf(kind, name)
 			want := f.Type
 			if strings.HasSuffix(name, ".at_least") {
 				want = "keyword"

@@ -18,3 +18,20 @@ func NotRaced(t *testing.T) {
 		t.Skip("not run with the race detector; FIOLAT_RACE_ALL=1 runs it")
 	}
 }
+
+// SameFile fails if a file does not hold text; with update it writes the file.
+func SameFile(t *testing.T, file, text string, update bool) {
+	t.Helper()
+	if update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != text {
+		t.Errorf("%s is not what the code makes: run `make docs`", file)
+	}
+}

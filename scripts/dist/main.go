@@ -153,7 +153,7 @@ func (r *release) shared() (all []file, err error) {
 	if err := r.compile("", self); err != nil {
 		return nil, err
 	}
-	if _, err := r.output(nil, self, "docs", "--man", temp); err != nil {
+	if _, err := r.output(nil, "go", "test", "-run", "^TestManPages$", "./cmd/fiolat", "-man", temp); err != nil {
 		return nil, err
 	}
 	pages, err := filepath.Glob(filepath.Join(temp, "*.1"))

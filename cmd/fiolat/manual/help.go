@@ -1,3 +1,4 @@
+// Package manual renders the help of the command line.
 package manual
 
 import (
@@ -108,7 +109,7 @@ type printer struct {
 	width int
 }
 
-func (p *printer) text(text string) { p.WriteString("\n" + filled(text, p.width) + "\n") }
+func (p *printer) text(text string) { p.WriteString("\n" + Filled(text, p.width) + "\n") }
 
 // examples prints shell commands. One that is too long continues after a backslash, with its remark below.
 func (p *printer) examples(text string) {
@@ -122,7 +123,7 @@ func (p *printer) examples(text string) {
 		command, remark, _ := strings.Cut(line, "   ")
 		p.WriteString("  " + strings.ReplaceAll(wrapped(arguments(command), p.width-8), "\n", " \\\n      ") + "\n")
 		if remark = strings.TrimSpace(remark); remark != "" {
-			p.WriteString("      " + strings.ReplaceAll(filled(remark, p.width-6), "\n", "\n      ") + "\n")
+			p.WriteString("      " + strings.ReplaceAll(Filled(remark, p.width-6), "\n", "\n      ") + "\n")
 		}
 	}
 }
@@ -155,11 +156,37 @@ func (p *printer) table(head string, rows [][2]string) {
 	}
 	p.WriteString("\n" + head + "\n")
 	for _, row := range rows {
-		meaning := strings.ReplaceAll(filled(row[1], p.width-column), "\n", "\n"+strings.Repeat(" ", column))
+		meaning := strings.ReplaceAll(Filled(row[1], p.width-column), "\n", "\n"+strings.Repeat(" ", column))
 		between := strings.Repeat(" ", max(column-2-len(row[0]), 0))
 		if len(between) < 2 {
 			between = "\n" + strings.Repeat(" ", column)
 		}
 		p.WriteString("  " + row[0] + between + meaning + "\n")
 	}
+}
+
+// Filled wraps text at width.
+func Filled(text string, width int) string { return wrapped(strings.Fields(text), width) }
+
+// wrapped joins words into lines of at most width runes; a longer word has a line of its own.
+func wrapped(words []string, width int) string {
+	var lines []string
+	line := ""
+	for _, word := range words {
+		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width && line != "" {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return strings.Join(append(lines, line), "\n")
+}
+
+// Placeholder returns the backquoted word of a flag's usage, and the usage without backquotes, as the library does.
+func Placeholder(usage string) (word, text string) {
+	before, rest, ok := strings.Cut(usage, "`")
+	word, after, ok2 := strings.Cut(rest, "`")
+	if !ok || !ok2 {
+		return "", usage
+	}
+	return word, before + word + after
 }

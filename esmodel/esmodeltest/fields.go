@@ -1,9 +1,17 @@
-package esmodel
+package esmodeltest
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+)
+
+// Kinds of documents, as esmodel has them.
+const (
+	kindRun         = "run"
+	kindHistogram   = "histogram"
+	kindPercentiles = "percentiles"
+	kindProbe       = "probe"
+	kindEvent       = "event"
 )
 
 // Field describes a field of documents. A "*" at the end of its name matches any suffix: a percentile, an
@@ -12,20 +20,20 @@ type Field struct {
 	Name    string
 	Type    string // mapping type; "-" if the field is only in _source
 	Unit    string
-	Kinds   []Kind
+	Kinds   []string
 	Meaning string
 }
 
 var (
-	everywhere = Kinds
-	quanta     = []Kind{KindHistogram, KindPercentiles}
-	onPct      = []Kind{KindPercentiles}
-	onRun      = []Kind{KindRun}
-	onProbe    = []Kind{KindProbe}
-	hists      = []Kind{KindHistogram, KindProbe}
-	stats      = []Kind{KindPercentiles, KindProbe}
-	onEvent    = []Kind{KindEvent}
-	onSLA      = []Kind{KindRun, KindPercentiles}
+	everywhere = []string{kindRun, kindHistogram, kindPercentiles, kindProbe, kindEvent}
+	quanta     = []string{kindHistogram, kindPercentiles}
+	onPct      = []string{kindPercentiles}
+	onRun      = []string{kindRun}
+	onProbe    = []string{kindProbe}
+	hists      = []string{kindHistogram, kindProbe}
+	stats      = []string{kindPercentiles, kindProbe}
+	onEvent    = []string{kindEvent}
+	onSLA      = []string{kindRun, kindPercentiles}
 )
 
 // Fields lists all fields. docs/documents.md is generated from it, and a test compares it with the mappings and
@@ -45,16 +53,16 @@ var Fields = []Field{
 	{"fio.kind", "keyword", "", everywhere, "which of fio's latencies: `clat`, `slat`, `lat`, `sync`; `probe`"},
 	{"fio.job", "keyword", "", everywhere, "name of the job, if split by; all jobs in `run`"},
 	{"fio.log", "keyword", "", quanta, "label of the log, if split by"},
-	{"fio.direction", "keyword", "", append([]Kind{KindEvent}, quanta...), "`read`, `write`, `trim`, or `all`; `sync`"},
+	{"fio.direction", "keyword", "", append([]string{kindEvent}, quanta...), "`read`, `write`, `trim`, or `all`; `sync`"},
 	{"interval.ms", "double", "ms", everywhere, "length of a quantum"},
 	{"interval.offset_ms", "double", "ms", everywhere, "start of the quantum, counted from the run's start; in `run` " +
 		"that of the first quantum"},
 	{"logs.count", "long", "", everywhere, "logs with I/O in the quantum; all logs in `run`"},
-	{"scope", "keyword", "", []Kind{KindHistogram, KindPercentiles, KindProbe, KindEvent},
+	{"scope", "keyword", "", []string{kindHistogram, kindPercentiles, kindProbe, kindEvent},
 		"what the document covers: `leaf` (each I/O is in exactly one), else `run`, `direction`, `host`, " +
 			"`host+direction`, ...; for probes `probe` (one operation), `interval` (one kind of operation) or " +
 			"`target` (everything in a target)"},
-	{"samples", "double", "I/Os", []Kind{KindHistogram, KindPercentiles, KindProbe},
+	{"samples", "double", "I/Os", []string{kindHistogram, kindPercentiles, kindProbe},
 		"I/Os in the quantum; fractions come from I/Os shared out between quanta"},
 	{"_doc_count", "-", "I/Os", hists, "`samples`, rounded, so that the counts of buckets in Elasticsearch are I/Os; " +
 		"at most 2147483647; missing where it would be 0"},
@@ -64,11 +72,11 @@ var Fields = []Field{
 		"maps by plain sums"},
 	{"latency.limits.min", "double", "ns", hists, "smallest latency that fio counted in the jobs covered"},
 	{"latency.limits.max", "double", "ns", hists, "largest latency that fio counted in the jobs covered"},
-	{"latency.buckets.groups", "-", "", []Kind{KindHistogram, KindProbe, KindRun},
+	{"latency.buckets.groups", "-", "", []string{kindHistogram, kindProbe, kindRun},
 		"fio's buckets: groups of 64 buckets"},
-	{"latency.buckets.coarseness", "-", "", []Kind{KindHistogram, KindProbe, KindRun},
+	{"latency.buckets.coarseness", "-", "", []string{kindHistogram, kindProbe, kindRun},
 		"fio's buckets: log_hist_coarseness"},
-	{"latency.buckets.unit_ns", "-", "ns", []Kind{KindHistogram, KindProbe, KindRun},
+	{"latency.buckets.unit_ns", "-", "ns", []string{kindHistogram, kindProbe, kindRun},
 		"fio's buckets: width of its narrowest bucket"},
 	{"latency.buckets.logs", "-", "", hists, "logs with I/O in this document: first and last of each range, counted " +
 		"from 0 in `files` of `run`"},
@@ -95,7 +103,7 @@ var Fields = []Field{
 	{"tail.p99.share", "double", "", onPct, "its share of the I/Os above the p99 of all I/Os, 0 to 1; missing if " +
 		"there are none"},
 	{"tail.p99.without", "double", "ns", onPct, "p99 of all I/Os except its own; missing if there are no others"},
-	{"at_least", "keyword", "", []Kind{KindPercentiles, KindProbe}, "percentiles that lie in fio's last bucket and " +
+	{"at_least", "keyword", "", []string{kindPercentiles, kindProbe}, "percentiles that lie in fio's last bucket and " +
 		"may be higher than stated"},
 	{"run.status", "keyword", "", onRun, "`running`; `complete`: exactly the documents of this generation are there; " +
 		"`partial`: some may be missing"},
@@ -196,11 +204,11 @@ var Fields = []Field{
 	{"account.documents.percentiles", "long", "", onRun, "percentile documents made"},
 	{"probe.operation", "keyword", "", onProbe, "operation that was timed: `read`, `write`, `create`, `stat`, " +
 		"`small-read`, `delete`; in scope `target` the one that hangs"},
-	{"probe.target", "keyword", "", []Kind{KindProbe, KindEvent}, "the directory that is probed"},
+	{"probe.target", "keyword", "", []string{kindProbe, kindEvent}, "the directory that is probed"},
 	{"probe.slowdown", "double", "", onProbe, "of one operation: observed time divided by expected time; missing " +
 		"while too few operations were observed to expect a time"},
 	{"probe.late_ms", "double", "ms", onProbe, "of one operation: how late its round began"},
-	{"probe.state", "keyword", "", []Kind{KindProbe, KindEvent}, "of a target: `quiet`, `slow`, `very slow`, " +
+	{"probe.state", "keyword", "", []string{kindProbe, kindEvent}, "of a target: `quiet`, `slow`, `very slow`, " +
 		"`failing`, `hung`, `learning`, `preparing`"},
 	{"probe.overall", "double", "", onProbe, "of a target: slowdown of the last minute's median, as the geometric " +
 		"mean over the operations"},
@@ -258,7 +266,7 @@ var Fields = []Field{
 	{"sla.rules", "keyword", "", onSLA, "the rules that were judged, as given to `--sla`"},
 	{"sla.broken", "keyword", "", onSLA, "rules that are broken"},
 	{"sla.unknown", "keyword", "", onSLA, "rules for which there are too few I/Os to tell"},
-	{"sla.share", "double", "", []Kind{KindPercentiles, KindEvent}, "the share of the I/Os within the threshold, 0 " +
+	{"sla.share", "double", "", []string{kindPercentiles, kindEvent}, "the share of the I/Os within the threshold, 0 " +
 		"to 1; of several rules the smallest"},
 	{"sla.verdicts.rule", "-", "", onPct, "verdicts: the rule"},
 	{"sla.verdicts.status", "-", "", onPct, "verdicts: `ok`, `broken`, or `unknown`"},
@@ -290,10 +298,10 @@ var Fields = []Field{
 
 // FieldOf returns the entry of Fields for the full name of a field in documents of a kind. An exact name wins
 // over a pattern, a longer pattern over a shorter one.
-func FieldOf(kind Kind, name string) (Field, bool) {
+func FieldOf[Kind ~string](kind Kind, name string) (Field, bool) {
 	var best Field
 	for _, f := range Fields {
-		if !slices.Contains(f.Kinds, kind) {
+		if !slices.Contains(f.Kinds, string(kind)) {
 			continue
 		}
 		if f.Name == name {
@@ -305,27 +313,4 @@ func FieldOf(kind Kind, name string) (Field, bool) {
 		}
 	}
 	return best, best.Name != ""
-}
-
-// FieldTable returns Fields as Markdown, with a section for each kind of document.
-func FieldTable() string {
-	var b strings.Builder
-	b.WriteString(`# Documents
-
-<!-- Made from esmodel/fields.go by "make docs"; do not edit. -->
-
-Indices are named PREFIX-run, PREFIX-histogram-YYYY.MM and so on; PREFIX is ` + "`fio`" + ` unless --index-prefix says
-otherwise, and the month is that of @timestamp in UTC. Documents are nested objects: the field latency.p99 is
-{"latency":{"p99":...}}. All latencies are nanoseconds. Fields of type "-" are kept in the document but not
-indexed. Dashboards pick one scope of the percentile documents; never average percentiles.
-`)
-	for _, k := range Kinds {
-		fmt.Fprintf(&b, "\n## %s\n\n| field | type | unit | meaning |\n|---|---|---|---|\n", Pattern(DefaultPrefix, k))
-		for _, f := range Fields {
-			if slices.Contains(f.Kinds, k) {
-				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Type, f.Unit, f.Meaning)
-			}
-		}
-	}
-	return b.String()
 }
