@@ -241,7 +241,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	}
 }
 
-// fieldTable returns the table of fields as Markdown, with a section for each kind of document.
+// fieldTable returns the fields as Markdown: those of several kinds of documents, then those of each kind alone.
 func fieldTable() string {
 	var b strings.Builder
 	b.WriteString(`# Documents
@@ -253,10 +253,20 @@ otherwise, and the month is that of @timestamp in UTC. Documents are nested obje
 {"latency":{"p99":...}}. All latencies are nanoseconds. Fields of type "-" are kept in the document but not
 indexed. Dashboards pick one scope of the percentile documents; never average percentiles.
 `)
+	b.WriteString("\n## In several kinds of documents\n\n| field | in | type | unit | meaning |\n|---|---|---|---|---|\n")
+	for _, f := range esmodeltest.Fields {
+		in := strings.Join(f.Kinds, ", ")
+		if len(f.Kinds) == len(esmodel.Kinds) {
+			in = "all"
+		}
+		if len(f.Kinds) > 1 {
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, in, f.Type, f.Unit, f.Meaning)
+		}
+	}
 	for _, k := range esmodel.Kinds {
 		fmt.Fprintf(&b, "\n## %s\n\n| field | type | unit | meaning |\n|---|---|---|---|\n", esmodel.Pattern(esmodel.DefaultPrefix, k))
 		for _, f := range esmodeltest.Fields {
-			if slices.Contains(f.Kinds, string(k)) {
+			if slices.Equal(f.Kinds, []string{string(k)}) {
 				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Type, f.Unit, f.Meaning)
 			}
 		}
