@@ -111,8 +111,8 @@ screenshots: ## draw the report page and Kibana's panels in Chromium over real r
 	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration -run 'TestPanels/vega_in' ./kibana/gen
 
 .PHONY: chaos
-chaos: ## break CHAOS_SERVERS, and fiolat, in the ways of docs/reliability.md (CHAOS_RUN), and write its tables (hours)
-	FIOLAT_CHAOS_PAGE=$(CURDIR)/docs/reliability.md FIOLAT_CHAOS_SERVERS='$(CHAOS_SERVERS)' \
+chaos: ## break CHAOS_SERVERS, and fiolat, in the ways of docs/data/chaos.csv (CHAOS_RUN), and write its rows (hours)
+	FIOLAT_CHAOS_TABLE=$(CURDIR)/docs/data/chaos.csv FIOLAT_CHAOS_SERVERS='$(CHAOS_SERVERS)' \
 		go test -count=1 -timeout 8h -v -tags integration -run 'TestChaos/.*/($(CHAOS_RUN))' ./internal/chaos
 
 .PHONY: matrix
@@ -147,8 +147,8 @@ nightly: ## what is too long for check: fuzz, oracle, race and chaos whole, pack
 	FIOLAT_HISTORY_YEARS=40 go test -count=1 -timeout 2h -run '^TestGate$$' ./internal/history
 	FIOLAT_SLA_RUNS=100 go test -count=1 -timeout 1h ./internal/sla
 	$(MAKE) --no-print-directory integration ES_SERVERS=9.2.0
-	page=$$(mktemp); trap 'rm -f "$$page"' EXIT; cp docs/reliability.md "$$page"; \
-	FIOLAT_CHAOS_PAGE=$$page go test -count=1 -timeout 4h -v -tags integration ./internal/chaos
+	table=$$(mktemp); trap 'rm -f "$$table"' EXIT; \
+	FIOLAT_CHAOS_TABLE=$$table go test -count=1 -timeout 4h -v -tags integration ./internal/chaos
 
 .PHONY: sbom
 sbom: build ## list what is in ./fiolat, as CycloneDX, into fiolat.cdx.json

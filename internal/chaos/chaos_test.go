@@ -3,7 +3,6 @@
 package chaos
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -599,17 +597,17 @@ var port = func() int {
 }()
 
 // TestChaos breaks everything in turn, on each server of FIOLAT_CHAOS_SERVERS. With
-// FIOLAT_CHAOS_PAGE, the file to write tables into, it takes its time; else, for CI, each
+// FIOLAT_CHAOS_TABLE, the file to write its rows into, it takes its time; else, for CI, each
 // class comes once, with few documents. FIOLAT_CHAOS_TIMES=real is for a fiolat with the times of a released one.
 func TestChaos(t *testing.T) {
-	page := os.Getenv("FIOLAT_CHAOS_PAGE")
+	table := os.Getenv("FIOLAT_CHAOS_TABLE")
 	seed, err := strconv.ParseUint(os.Getenv("FIOLAT_CHAOS_SEED"), 10, 64)
 	if err != nil {
 		seed = rand.Uint64()
 	}
 	t.Logf("FIOLAT_CHAOS_SEED=%d", seed)
 	r := &rig{
-		full: page != "",
+		full: table != "",
 		rand: rand.New(rand.NewPCG(seed, 0)),
 		bin:  filepath.Join(t.TempDir(), "fiolat"),
 		tags: "chaos",
@@ -636,12 +634,12 @@ func TestChaos(t *testing.T) {
 		servers = []string{"8.19.0"}
 	}
 	for _, which := range servers {
-		t.Run(which, func(t *testing.T) { r.on(t, which, page) })
+		t.Run(which, func(t *testing.T) { r.on(t, which, table) })
 	}
 }
 
 // on breaks everything on one server.
-func (r *rig) on(t *testing.T, which, page string) {
+func (r *rig) on(t *testing.T, which, table string) {
 	r.which, r.es = which, newServer(t, which, port)
 	r.px = newProxy(t, r.es)
 	r.trust(t)
@@ -657,12 +655,8 @@ func (r *rig) on(t *testing.T, which, page string) {
 		t.Fatal("two undisturbed ingests differ")
 	}
 	t.Logf("undisturbed: %d documents in %v", len(r.want), r.took)
-	title := "### Elasticsearch " + which + "\n\n"
-	faults := table{name: which, head: title + faultHead, rows: map[string]string{}}
-	replies := table{name: "replies " + which, head: "#" + title + replyHead, rows: map[string]string{}}
-	run := func(i int, name string, to *table, f func(*testing.T, *trial), row func(c *trial) string) {
-		to.names = append(to.names, name)
-		ok := t.Run(name, func(t *testing.T) {
+	run := func(i int, name string, f func(*testing.T, *trial), only func(c *trial) (exit0, sent string)) {
+		t.Run(name, func(t *testing.T) {
 			c := &trial{
 				rig:    r,
 				prefix: fmt.Sprintf("chaos%d", i),
@@ -674,42 +668,30 @@ func (r *rig) on(t *testing.T, which, page string) {
 			if c.times == 0 && (r.full || c.tries == 0) { // a way of broken replies need not apply in each mode
 				t.Error("no fault struck")
 			}
-			to.rows[name] = row(c)
-			t.Log(to.rows[name])
+			exit0, sent := only(c)
+			cells := []string{which, name, fmt.Sprint(c.times), exit0, fmt.Sprint(c.made), sent, fmt.Sprint(c.found),
+				fmt.Sprint(c.foreign), fmt.Sprint(c.lost), c.then}
+			t.Log(cells)
+			if r.full && !t.Failed() {
+				record(t, table, cells)
+			}
 		})
-		if !ok {
-			delete(to.rows, name)
-		}
-		if r.full {
-			to.write(t, page)
-		}
 	}
 	for i, k := range all {
 		if k.only && !r.full {
 			continue
 		}
-		run(i, k.name, &faults, k.run, func(c *trial) string {
-			return fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %s |",
-				k.name, c.times, c.made, c.sent, c.found, c.foreign, c.lost, c.then)
-		})
+		run(i, k.name, k.run, func(c *trial) (string, string) { return "", fmt.Sprint(c.sent) })
 	}
 	for i, k := range wrecks {
 		if !r.full && i%13 > 0 {
 			continue
 		}
-		run(1000, "reply: "+k.name, &replies, brokenReplies(i, k), func(c *trial) string {
-			return fmt.Sprintf("| reply: %s | %d | %d of %d | %d | %d | %d | %d | %s |",
-				k.name, c.times, c.good, c.tries, c.made, c.found, c.foreign, c.lost, c.then)
+		run(1000, "reply: "+k.name, brokenReplies(i, k), func(c *trial) (string, string) {
+			return fmt.Sprintf("%d of %d", c.good, c.tries), ""
 		})
 	}
 }
-
-const (
-	faultHead = "| fault | times | documents | sent | found | duplicates | lost | finished by |\n" +
-		"|---|---:|---:|---:|---:|---:|---:|---|\n"
-	replyHead = "| reply | times | exit 0 | documents | found | duplicates | lost | else finished by |\n" +
-		"|---|---:|---:|---:|---:|---:|---:|---|\n"
-)
 
 // trust makes a file of the authorities that fiolat is to trust.
 func (r *rig) trust(t *testing.T) {
@@ -722,50 +704,6 @@ func (r *rig) trust(t *testing.T) {
 		err = os.WriteFile(r.ca, append(own, r.px.ca...), 0o600)
 	}
 	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// table is one of the page's.
-type table struct {
-	name, head string
-	names      []string          // of rows, in order, so far
-	rows       map[string]string // of what was tried, and held
-}
-
-// write puts rows into the table, between two marks; those of faults that were not tried, or
-// not yet, stay.
-func (tab *table) write(t *testing.T, page string) {
-	begin, end := "<!-- chaos "+tab.name+": begin -->\n", "<!-- chaos "+tab.name+": end -->\n"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	old, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the table of %s", page, tab.name)
-	}
-	kept, order := map[string]string{}, slices.Clone(tab.names)
-	for _, line := range strings.Split(old, "\n")[min(4, strings.Count(old, "\n")):] {
-		if cells := strings.Split(line, " | "); len(cells) > 2 {
-			name := strings.TrimPrefix(cells[0], "| ")
-			kept[name] = line
-			if !slices.Contains(order, name) {
-				order = append(order, name)
-			}
-		}
-	}
-	lines := ""
-	for _, name := range order {
-		if row := cmp.Or(tab.rows[name], kept[name]); row != "" {
-			lines += row + "\n"
-		}
-	}
-	if lines != "" {
-		lines = tab.head + lines
-	}
-	if err := os.WriteFile(page, []byte(before+begin+lines+end+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
