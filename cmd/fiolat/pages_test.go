@@ -50,6 +50,52 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestLinks: each link of a page to a file of the project, and to a heading in it, leads somewhere.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	link := regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	heading := regexp.MustCompile(`(?m)^#+ (.+)$`)
+	dropped := regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, page := range append(pages, "../../README.md", "../../CONTRIBUTING.md", "../../CHANGELOG.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			links++
+			name, anchor, _ := strings.Cut(m[1], "#")
+			target := page
+			if name != "" {
+				target = filepath.Join(filepath.Dir(page), name)
+			}
+			text, err := os.ReadFile(target)
+			if err != nil {
+				t.Errorf("%s: %s: %v", page, m[1], err)
+				continue
+			}
+			found := anchor == ""
+			for _, h := range heading.FindAllStringSubmatch(string(text), -1) {
+				slug := strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-")
+				found = found || slug == anchor
+			}
+			if !found {
+				t.Errorf("%s: %s: no such heading", page, m[1])
+			}
+		}
+	}
+	if links < 50 {
+		t.Errorf("only %d links found", links)
+	}
+}
+
 // pageCommand is a command line of a page.
 type pageCommand struct {
 	at     string // page and line
