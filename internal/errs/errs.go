@@ -3,25 +3,8 @@ package errs
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 )
-
-// UsageError reports flags or settings that cannot work. Nothing was done.
-type UsageError struct {
-	Msg  string
-	Hint string // what to do about it; with one, Msg is printed as one line
-}
-
-func (e *UsageError) Error() string {
-	if e.Hint == "" {
-		return e.Msg
-	}
-	return Printable(e.Msg) + "; " + e.Hint
-}
-
-// Usagef makes a UsageError.
-func Usagef(format string, args ...any) error { return &UsageError{Msg: fmt.Sprintf(format, args...)} }
 
 // Faults collects the errors of a command line, to report them together.
 type Faults []string

@@ -2,51 +2,23 @@ package errs
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"fiolat/fio"
 )
 
-// ParseError reports input that is malformed, or that lacks what was asked for.
-type ParseError struct {
-	File string
-	Line int64 // from 1; 0 where there are no lines
-	Msg  string
-	Hint string // what to do about it
-}
+// The errors that users of the packages meet are in package fio.
+type (
+	ParseError  = fio.ParseError
+	NoLogsError = fio.NoLogsError
+	UsageError  = fio.UsageError
+)
 
-func (e *ParseError) Error() string {
-	var b strings.Builder
-	b.WriteString(Printable(e.File))
-	if e.Line > 0 {
-		fmt.Fprintf(&b, ":%d", e.Line)
-	}
-	b.WriteString(": ")
-	b.WriteString(e.Msg)
-	if e.Hint != "" {
-		b.WriteString("; ")
-		b.WriteString(e.Hint)
-	}
-	return b.String()
-}
+// Usagef makes a UsageError.
+func Usagef(format string, args ...any) error { return fio.Usagef(format, args...) }
 
-// NoLogsError reports that there are no logs of the kind wanted, or none that can be read.
-type NoLogsError struct {
-	ParseError
-	Other bool // there are logs of other kinds
-}
-
-func (e *NoLogsError) Unwrap() error { return &e.ParseError }
-
-// Printable escapes in s what could move a terminal's cursor or forge a line of a
-// log: names in files are not trusted.
-func Printable(s string) string {
-	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
-		return s
-	}
-	q := strconv.Quote(s)
-	return q[1 : len(q)-1]
-}
+// Printable is fio.Printable.
+func Printable(s string) string { return fio.Printable(s) }
 
 // Some joins the first few names, and counts the others.
 func Some(names []string) string {

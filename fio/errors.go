@@ -1,0 +1,65 @@
+package fio
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// ParseError reports input that is malformed, or that lacks what was asked for.
+type ParseError struct {
+	File string
+	Line int64 // from 1; 0 where there are no lines
+	Msg  string
+	Hint string // what to do about it
+}
+
+func (e *ParseError) Error() string {
+	var b strings.Builder
+	b.WriteString(Printable(e.File))
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d", e.Line)
+	}
+	b.WriteString(": ")
+	b.WriteString(e.Msg)
+	if e.Hint != "" {
+		b.WriteString("; ")
+		b.WriteString(e.Hint)
+	}
+	return b.String()
+}
+
+// NoLogsError reports that there are no logs of the kind wanted, or none that can be read.
+type NoLogsError struct {
+	ParseError
+	Other bool // there are logs of other kinds
+}
+
+func (e *NoLogsError) Unwrap() error { return &e.ParseError }
+
+// Printable escapes in s what could move a terminal's cursor or forge a line of a
+// log: names in files are not trusted.
+func Printable(s string) string {
+	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
+		return s
+	}
+	q := strconv.Quote(s)
+	return q[1 : len(q)-1]
+}
+
+// UsageError reports flags or settings that cannot work. Nothing was done.
+type UsageError struct {
+	Msg  string
+	Hint string // what to do about it; with one, Msg is printed as one line
+}
+
+func (e *UsageError) Error() string {
+	if e.Hint == "" {
+		return e.Msg
+	}
+	return Printable(e.Msg) + "; " + e.Hint
+}
+
+// Usagef makes a UsageError.
+func Usagef(format string, args ...any) error { return &UsageError{Msg: fmt.Sprintf(format, args...)} }
