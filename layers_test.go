@@ -13,7 +13,7 @@ var floors = []string{
 	"fio ingest/blockscan internal/alert internal/lazyregexp internal/like internal/secret" +
 		" internal/student internal/tempfile internal/units internal/vegaspec",
 	"internal/errs",
-	"esmodel/ndjson fio/fiohist ingest/jobfile ingest/source internal/extsort internal/metric internal/page internal/ui kibana",
+	"esmodel/ndjson fio/fiohist ingest/jobfile ingest/source internal/extsort internal/page internal/ui kibana",
 	"ingest/fiolog ingest/folders internal/history internal/probe internal/sla",
 	"ingest/fiojson",
 	"ingest/content",

@@ -128,7 +128,7 @@ func (e *Encoder) appendSLA(dst []byte, verdicts []sla.Verdict) []byte {
 	var names []string
 	for i := range verdicts {
 		r := verdicts[i].Rule
-		if r.Metric != "p" || r.Above {
+		if r.Percentile == 0 || r.Above {
 			continue
 		}
 		name := PercentileName(r.Percentile)

@@ -22,7 +22,7 @@ func (c *Change) String() string {
 	}
 	v := &c.Last
 	value := fmt.Sprintf("%.4g I/Os per second", v.Value)
-	if c.Rule.Metric != "iops" {
+	if c.Rule.Latency() {
 		value = sla.Duration(math.Round(v.Value/1e3) * 1e3)
 	}
 	switch {
@@ -167,7 +167,7 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 			end := q.Offset + w.run.Interval
 			if c, changed := s.watches[i].Observe(v, q.Offset, end); changed {
 				change := Change{Scope: s.scope, Dims: d, Change: c, Alerted: s.silentUntil[i] > 0}
-				if c.Breach && c.Rule.Metric != "iops" {
+				if c.Breach && c.Rule.Latency() {
 					change.TailCause = tailCause(q, d)
 				}
 				q.Changes = append(q.Changes, change)

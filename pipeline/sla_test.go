@@ -180,7 +180,7 @@ func TestVerdictsInRows(t *testing.T) {
 		for _, r := range rows {
 			var of []string
 			for _, v := range r.SLA {
-				of = append(of, v.Rule.Name()+" "+string(v.Status))
+				of = append(of, v.Rule.Name+" "+string(v.Status))
 			}
 			got = append(got, r.Scope+" "+r.Dims.Direction+": "+strings.Join(of, ", "))
 		}

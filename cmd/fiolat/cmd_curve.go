@@ -5,11 +5,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/fio"
 	"fiolat/internal/command"
 	curvecmd "fiolat/internal/command/curve"
 	"fiolat/internal/curve"
 	"fiolat/internal/errs"
-	"fiolat/internal/metric"
 	"fiolat/internal/ui"
 )
 
@@ -50,11 +50,11 @@ func readCurveOptions(c *cli.Context) (o curvecmd.Options, err error) {
 	axis, err := wordOf(c, "axis")
 	bad.Add(err)
 	o.Axis = curve.Axis(axis)
-	if o.Direction = c.String("direction"); o.Direction != "" && !slices.Contains(metric.Directions, o.Direction) {
+	if o.Direction = c.String("direction"); o.Direction != "" && !slices.Contains(fio.MetricDirections(), o.Direction) {
 		bad.Add(errs.Usagef("--direction %q: want read, write, trim, all or sync", o.Direction))
 	}
 	if text := c.String("at"); text != "" {
-		rule, wrong := metric.ParseRule(text)
+		rule, wrong := fio.ParseRule(text)
 		switch {
 		case wrong != nil:
 			bad.Add(errs.Usagef("--at: %v", wrong))

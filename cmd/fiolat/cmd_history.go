@@ -85,7 +85,7 @@ func readHistoryOptions(c *cli.Context) (o historycmd.Options, err error) {
 	}
 	o.Last, o.FailIfChanged = c.Int("last"), c.Int("fail-if-changed")
 	for _, text := range c.StringSlice("metric") {
-		m, wrong := history.ParseMetric(text)
+		m, wrong := history.Metrics.Parse(text)
 		if wrong != nil {
 			bad.Add(errs.Usagef("--metric %v", wrong))
 		}

@@ -8,11 +8,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/fio"
 	"fiolat/internal/command"
 	"fiolat/internal/command/percentiles"
 	"fiolat/internal/errs"
 	"fiolat/internal/like"
-	"fiolat/internal/metric"
 	"fiolat/internal/render"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -117,7 +117,7 @@ func readPercentilesOptions(c *cli.Context) (o percentiles.Options, err error) {
 // readWide parses --wide and adds its percentile to those computed.
 func readWide(o *percentiles.Options, wide string) error {
 	settings := &o.Logs.Config.Settings
-	m, err := metric.Parse(wide)
+	m, err := fio.ParseMetric(wide)
 	name := strings.TrimPrefix(m.String(), "all ")
 	switch {
 	case wide != "stddev" && (err != nil || m.Percentile == 0 && !slices.Contains(render.Figures, m.Name)):

@@ -6,10 +6,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/fio"
 	"fiolat/internal/command"
 	summarycmd "fiolat/internal/command/summary"
 	"fiolat/internal/errs"
-	"fiolat/internal/metric"
 	"fiolat/internal/ui"
 )
 
@@ -70,7 +70,7 @@ func readSummaryOptions(c *cli.Context) (o summarycmd.Options, err error) {
 	o.Unit, err = wordOf(c, "unit")
 	bad.Add(err)
 	for _, text := range c.StringSlice("where") {
-		rule, wrong := metric.ParseRule(text)
+		rule, wrong := fio.ParseRule(text)
 		if wrong != nil {
 			bad.Add(errs.Usagef("--where: %v", wrong))
 		}
@@ -78,7 +78,7 @@ func readSummaryOptions(c *cli.Context) (o summarycmd.Options, err error) {
 	}
 	if text := c.String("sort"); text != "" {
 		name, descending := strings.CutPrefix(text, "-")
-		m, wrong := metric.Parse(name)
+		m, wrong := fio.ParseMetric(name)
 		if wrong != nil {
 			bad.Add(errs.Usagef("--sort: %v", wrong))
 		}

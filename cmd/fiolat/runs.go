@@ -18,10 +18,10 @@ import (
 	"fiolat/cmd/fiolat/times"
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
+	"fiolat/fio"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/lazyregexp"
-	"fiolat/internal/metric"
 	"fiolat/internal/render"
 	"fiolat/internal/ui"
 	"fiolat/internal/units"
@@ -33,12 +33,12 @@ const catFilter = "WHICH RUNS"
 type runsOptions struct {
 	es        command.Elasticsearch
 	filter    runFilter
-	last      int            // how many runs, the latest; 0 is all
-	by        string         // --sort
-	sort      *metric.Metric // nil is by start
-	down      bool           // the largest or the latest first
-	direction string         // of the figures in the table
-	size      bool           // sizes in Elasticsearch instead of figures
+	last      int         // how many runs, the latest; 0 is all
+	by        string      // --sort
+	sort      *fio.Metric // nil is by start
+	down      bool        // the largest or the latest first
+	direction string      // of the figures in the table
+	size      bool        // sizes in Elasticsearch instead of figures
 	format    string
 	unit      string // of latencies in the table
 }
@@ -60,7 +60,7 @@ func runsCommand(u *ui.UI) *cli.Command {
 				Usage: "only the `N` runs that started last"},
 			&cli.StringFlag{Name: "sort", Destination: &o.by, Usage: "by `METRIC`, the smallest first, or -METRIC, " +
 				"the largest first: start, or [DIRECTION] and p99, iops, mean, ..."},
-			&cli.GenericFlag{Name: "direction", Value: oneOf(&o.direction, "direction", metric.Directions...),
+			&cli.GenericFlag{Name: "direction", Value: oneOf(&o.direction, "direction", fio.MetricDirections()...),
 				Usage: "figures of `DIRECTION`: all, read, write, trim or sync"},
 			&cli.BoolFlag{Name: "size", Destination: &o.size, Usage: "instead of figures, the number of each run's " +
 				"documents, and about how many bytes they take in Elasticsearch, without replicas"},
@@ -82,7 +82,7 @@ func (o *runsOptions) check(c *cli.Context, bad *errs.Faults) {
 	}
 	by, down := strings.CutPrefix(o.by, "-")
 	if o.down = down || by == ""; by != "" && by != "start" {
-		m, err := metric.Parse(by)
+		m, err := fio.ParseMetric(by)
 		if err != nil {
 			bad.Add(errs.Usagef("--sort %v, or start", err))
 		}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"fiolat/esmodel/stored"
-	"fiolat/internal/metric"
+	"fiolat/fio"
 )
 
 const listedRuns = `[
@@ -98,7 +98,7 @@ func TestOrder(t *testing.T) {
 	} {
 		o := &runsOptions{down: c.down}
 		if c.by != "" {
-			m, err := metric.Parse(c.by)
+			m, err := fio.ParseMetric(c.by)
 			if err != nil {
 				t.Fatal(err)
 			}

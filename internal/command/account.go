@@ -212,7 +212,7 @@ func outcome(o *pipeline.Outcome) string {
 	}
 	if o.Worst.Known {
 		worst := fmt.Sprintf("%.4g", o.Worst.Value)
-		if o.Rule.Metric != "iops" {
+		if o.Rule.Latency() {
 			worst = sla.Duration(math.Round(o.Worst.Value/1e3) * 1e3)
 		}
 		s += fmt.Sprintf("; worst %s at %s", worst, time.Duration(o.WorstAt))

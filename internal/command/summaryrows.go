@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/internal/errs"
-	"fiolat/internal/metric"
 	"fiolat/internal/summary"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -16,7 +16,7 @@ import (
 
 // SummaryRows returns the rows of all runs that the paths of logs name, with the percentiles of its settings and those
 // that metrics need.
-func SummaryRows(ctx context.Context, logs Logs, es *Elasticsearch, metrics []metric.Metric, u *ui.UI) (
+func SummaryRows(ctx context.Context, logs Logs, es *Elasticsearch, metrics []fio.Metric, u *ui.UI) (
 	[]summary.Row, error) {
 	settings := &logs.Config.Settings
 	settings.Percentiles, settings.By = slices.Clone(settings.Percentiles), slices.Clone(settings.By)

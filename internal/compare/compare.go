@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/student"
 	"fiolat/pipeline"
@@ -122,7 +123,7 @@ func (r *Result) find(direction, metric string) int {
 }
 
 // metricName returns the name of a percentile in results and rules, such as p99.9.
-func metricName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
+func metricName(p float64) string { return fio.PercentileMetric("", p).Name }
 
 // Group is one side of a comparison: one run, or several repeated runs.
 type Group struct {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/internal/student"
@@ -374,7 +375,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("%q is %+v, want an error", text, r)
 		}
 	}
-	if got := percentilesOf([]float64{50, 99}, []Rule{{Percentile: 99.9}, {}, {Percentile: 50}}); !slices.Equal(got,
+	if got := percentilesOf([]float64{50, 99}, []Rule{{Metric: fio.PercentileMetric("", 99.9)}, {}, {Metric: fio.PercentileMetric("", 50)}}); !slices.Equal(got,
 		[]float64{50, 99, 99.9}) {
 		t.Errorf("percentiles %v", got)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
@@ -140,7 +141,7 @@ func TestRepeats(t *testing.T) {
 	}
 	var noise []RunNoise
 	for _, n := range spread {
-		noise = append(noise, RunNoise{n.Direction, n.Metric, math.Log1p(*n.RunNoise), len(runs)})
+		noise = append(noise, RunNoise{fio.Metric{Direction: n.Direction, Name: n.Metric}, math.Log1p(*n.RunNoise), len(runs)})
 	}
 	dirs := []int{0, 1, 2}
 	all := measure(&Group{"all", runs}, runs[0].geometry, dirs, wanted, 0, 100)

@@ -6,12 +6,14 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"fiolat/fio"
 )
 
 // RunNoise is the standard deviation between repeated runs, as given by the user.
 type RunNoise struct {
-	// Direction is read, write, trim or all, Metric p50, p99.9, ..., mean or iops; "" is any.
-	Direction, Metric string
+	// Metric is what it is of; "" stands for any direction or name.
+	fio.Metric
 	// SD is the standard deviation of the logarithm of a value.
 	SD float64
 	// Runs is the number of runs that it was measured over, 2 or more; 0 stands for GivenRuns.
@@ -42,12 +44,10 @@ func ParseRunNoise(text string) (n RunNoise, err error) {
 		name, value = "", text
 	}
 	if named {
-		r, bad := ParseRule(strings.TrimSpace(name) + " +0%")
-		if bad != nil {
+		if n.Metric, err = metrics.Parse(name); err != nil {
 			return n, fmt.Errorf(`%q: want [[DIRECTION] METRIC=]P%%[/RUNS], such as 5%%, p99=8%%/12 or `+
 				`"read iops=1.5%%"`, text)
 		}
-		n.Direction, n.Metric = r.Direction, r.Metric
 	}
 	value, runs, counted := strings.Cut(value, "/")
 	share, err := percent(value, mostNoise)
@@ -88,7 +88,7 @@ func sigma(given []RunNoise, direction, metric string) (found *RunNoise) {
 		default:
 			continue
 		}
-		switch n.Metric {
+		switch n.Name {
 		case "":
 		case metric:
 			says += 2

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/internal/student"
 )
 
@@ -193,7 +194,7 @@ func TestGivenNoise(t *testing.T) {
 			for _, told := range []bool{true, false} {
 				var noise []RunNoise
 				for row, name := range rowsOf {
-					one := RunNoise{Direction: name[0], Metric: name[1],
+					one := RunNoise{Metric: fio.Metric{Direction: name[0], Name: name[1]},
 						SD: math.Sqrt(before.squares(row) / float64(runs-1)), Runs: mostRuns}
 					if told {
 						one.Runs = runs
@@ -289,8 +290,8 @@ func TestParseRunNoise(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]RunNoise{
 		"5%":               {SD: math.Log1p(0.05)},
-		"read p99=3.5%/12": {Direction: "read", Metric: "p99", SD: math.Log1p(0.035), Runs: 12},
-		"iops=0%":          {Metric: "iops"},
+		"read p99=3.5%/12": {Metric: fio.PercentileMetric("read", 99), SD: math.Log1p(0.035), Runs: 12},
+		"iops=0%":          {Metric: fio.Metric{Name: "iops"}},
 		"5%/1":             {Runs: -1}, "5%/": {Runs: -1}, "5/3%": {Runs: -1}, "-1%": {Runs: -1}, "5%/2.5": {Runs: -1},
 	} {
 		got, err := ParseRunNoise(text)

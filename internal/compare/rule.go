@@ -3,50 +3,45 @@ package compare
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
+
+	"fiolat/fio"
 )
 
 // Rule is a condition of --fail-if: the largest change that is allowed.
 type Rule struct {
 	// Text is the rule as it was given.
 	Text string
-	// Direction is read, write, trim, all, or "" for each.
-	Direction string
-	// Metric is p50, p99.9, ..., mean or iops. Percentile is the number in it, 0 for mean and iops.
-	Metric     string
-	Percentile float64
+	// Metric may lack a direction, for each.
+	fio.Metric
 	// Limit is the largest change allowed, as a share: 0.1 for +10%, -0.05 for -5%.
 	Limit float64
 }
 
-const ruleForm = `^(?:(read|write|trim|all) +)?(p([0-9]+(?:\.[0-9]+)?)|mean|iops) +([+-][0-9]+(?:\.[0-9]+)?)%$`
+// metrics are those that are compared.
+var metrics = fio.Metrics{Names: []string{"mean", "iops"}, NoSyncs: true}
 
 // ParseRule reads "[DIRECTION] METRIC CHANGE%", such as "read p99 +10%" or
-// "iops -5%": DIRECTION is read, write, trim or all (default: each of read, write and
-// trim), METRIC is p and a percentile, mean or iops, and CHANGE has its sign.
+// "iops -5%": DIRECTION is one of fio.RowDirections (default: each but all),
+// METRIC is p and a percentile, mean or iops, and CHANGE has its sign.
 func ParseRule(text string) (Rule, error) {
-	m := regexp.MustCompile(ruleForm).FindStringSubmatch(text)
-	if m == nil {
+	metric, change := text, ""
+	if at := strings.LastIndexAny(text, " \t"); at >= 0 {
+		metric, change = text[:at], text[at+1:]
+	}
+	number, ok := strings.CutSuffix(change, "%")
+	digits := strings.TrimLeft(number, "+-")
+	if !ok || len(number) != len(digits)+1 || strings.Trim(digits, "0123456789.") != "" {
 		return Rule{}, fmt.Errorf(`%q: want [DIRECTION] METRIC CHANGE%%, such as "read p99 +10%%" or "iops -5%%"`, text)
 	}
-	r := Rule{Text: text, Direction: m[1], Metric: m[2]}
-	var err error
-	if r.Limit, err = strconv.ParseFloat(m[4], 64); err != nil || math.Abs(r.Limit) > 1e6 {
+	limit, err := strconv.ParseFloat(number, 64)
+	if err != nil || math.Abs(limit) > 1e6 {
 		return Rule{}, fmt.Errorf("%q: want a change from -1000000%% to +1000000%%", text)
 	}
-	r.Limit /= 100
-	if m[3] != "" {
-		if r.Percentile, err = strconv.ParseFloat(m[3], 64); err != nil || !(r.Percentile > 0 && r.Percentile < 100) {
-			return Rule{}, fmt.Errorf("%q: want a percentile above 0 and below 100", text)
-		}
-		r.Metric = metricName(r.Percentile)
-	}
-	if m[4][0] == '-' && r.Limit == 0 {
-		r.Limit = math.Copysign(0, -1)
-	}
-	return r, nil
+	m, err := metrics.Parse(metric)
+	return Rule{Text: text, Metric: m, Limit: limit / 100}, err
 }
 
 // Ruling is the result of a rule for a comparison.
@@ -72,11 +67,11 @@ func (r *Result) Judge(rules []Rule, noise []RunNoise) ([]Ruling, error) {
 			about = []string{rule.Direction}
 		}
 		for _, d := range about {
-			i := r.find(d, rule.Metric)
+			i := r.find(d, rule.Name)
 			if i < 0 || r.all[i].Change == nil && !r.all[i].AtLeast {
 				continue
 			}
-			if sigma(noise, r.all[i].Direction, rule.Metric) == nil && !r.enoughRuns {
+			if sigma(noise, r.all[i].Direction, rule.Name) == nil && !r.enoughRuns {
 				return nil, &unknownNoise{Rule: rule, Row: r.all[i]}
 			}
 			rows[n] = append(rows[n], i)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"fiolat/internal/metric"
+	"fiolat/fio"
 )
 
 // spread estimates how much runs of the same setting differ, in logarithms.
@@ -164,7 +164,7 @@ type noise struct {
 // at returns how many IOPS of a series meet a latency rule, with 95 % confidence limits. For the limits the points
 // are drawn at random with their errors, and crossing gives the bounds of each draw. Without repeats it only names the
 // points between which the result lies.
-func (c *Curve) at(series *Series, rule *metric.Rule, s *spread) *At {
+func (c *Curve) at(series *Series, rule *fio.Rule, s *spread) *At {
 	at := &At{Rule: rule.Text}
 	var places []place
 	var noises [][2]noise // of IOPS and latency
@@ -199,7 +199,7 @@ func (c *Curve) at(series *Series, rule *metric.Rule, s *spread) *At {
 }
 
 // best fills in the points around the result, and the note.
-func (c *Curve) best(at *At, series *Series, places []place, rule *metric.Rule) {
+func (c *Curve) best(at *At, series *Series, places []place, rule *fio.Rule) {
 	first, last := meeting(places, rule)
 	if first < 0 {
 		at.Note = "no point meets the rule"
@@ -232,7 +232,7 @@ func (c *Curve) best(at *At, series *Series, places []place, rule *metric.Rule) 
 }
 
 // draw returns the lower and upper bounds of crossing for points drawn at random, sorted.
-func (c *Curve) draw(places []place, noises [][2]noise, rule *metric.Rule, s *spread) (lows, highs []float64) {
+func (c *Curve) draw(places []place, noises [][2]noise, rule *fio.Rule, s *spread) (lows, highs []float64) {
 	rho := s.correlation("iops", rule.Name)
 	shared := [2]bool{!s.pool("iops").differ, !s.pool(rule.Name).differ}
 	rng := rand.New(rand.NewPCG(seed, uint64(len(places))))
@@ -270,7 +270,7 @@ func (c *Curve) draw(places []place, noises [][2]noise, rule *metric.Rule, s *sp
 
 // meeting returns the first and the last of the neighbouring points that meet the rule, of those that include the one
 // with the most IOPS; -1 if none does.
-func meeting(places []place, rule *metric.Rule) (first, last int) {
+func meeting(places []place, rule *fio.Rule) (first, last int) {
 	first = -1
 	for i, p := range places {
 		if rule.Met(p.ns) && (first < 0 || p.iops > places[first].iops) {
@@ -291,7 +291,7 @@ func meeting(places []place, rule *metric.Rule) (first, last int) {
 // low are 0 and high is the IOPS of the first point. If the heaviest load meets it, high is infinite. Between two
 // points the logarithm of the latency is interpolated linearly over IOPS. The bounds hold for a convex curve, which
 // lies below the chord of the two points and above the lines through each of them and its other neighbour.
-func crossing(places []place, rule *metric.Rule) (iops, low, high float64) {
+func crossing(places []place, rule *fio.Rule) (iops, low, high float64) {
 	first, last := meeting(places, rule)
 	if first < 0 {
 		return 0, 0, places[0].iops

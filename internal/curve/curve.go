@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"fiolat/internal/metric"
+	"fiolat/fio"
 	"fiolat/internal/student"
 	"fiolat/internal/summary"
 	"fiolat/internal/units"
@@ -107,7 +107,7 @@ var ErrOneSetting = errors.New("all runs have the same job options")
 var loads = []string{"iodepth", "numjobs", "rate_iops", "rate", "thinktime", "iodepth_batch", "iodepth_batch_submit"}
 
 // Make returns the curve of a direction; rule may be nil. Runs without such I/O or known IOPS are skipped.
-func Make(rows []summary.Row, direction string, percentiles []float64, rule *metric.Rule) (*Curve, error) {
+func Make(rows []summary.Row, direction string, percentiles []float64, rule *fio.Rule) (*Curve, error) {
 	c := &Curve{Direction: direction, Points: []Point{}}
 	var chosen []summary.Row
 	seen := map[summary.Group]bool{}
@@ -316,7 +316,7 @@ func (c *Curve) bend(s *Series) {
 }
 
 // DirectionOf returns the default direction of a curve: that of the rule, or all without one.
-func DirectionOf(rule *metric.Rule) string {
+func DirectionOf(rule *fio.Rule) string {
 	if rule != nil {
 		return rule.Direction
 	}

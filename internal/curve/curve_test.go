@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"fiolat/internal/metric"
+	"fiolat/fio"
 	"fiolat/internal/summary"
 )
 
@@ -24,9 +24,9 @@ func run(name string, depth int, iops, p99 float64) summary.Row {
 		Options: map[string]string{"iodepth": strconv.Itoa(depth), "bs": "4k"}}
 }
 
-func rule(t *testing.T, text string) *metric.Rule {
+func rule(t *testing.T, text string) *fio.Rule {
 	t.Helper()
-	r, err := metric.ParseRule(text)
+	r, err := fio.ParseRule(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"fiolat/fio"
 )
 
 // gateAlpha is the p-value below which a change is certain enough for the gate, over all metrics together, as a share
@@ -29,7 +31,7 @@ func NewReported(r *Result, c Change) Reported {
 // Gate finds the change points for which a gate is to fire: those of at least the size least, a share, that lead to a
 // level at which the metric has not been before. Unlike Analyse, it takes successive runs to be correlated, and has
 // one rate of false changes over all metrics. See Analyse for metrics.
-func Gate(s *Series, metrics []Metric, least float64) (out []Result) {
+func Gate(s *Series, metrics []fio.Metric, least float64) (out []Result) {
 	all := s.metrics(metrics)
 	for _, m := range all {
 		out = append(out, gate(s, m, least, gateAlpha/float64(len(all))))
@@ -37,7 +39,7 @@ func Gate(s *Series, metrics []Metric, least float64) (out []Result) {
 	return out
 }
 
-func gate(s *Series, m Metric, least, share float64) Result {
+func gate(s *Series, m fio.Metric, least, share float64) Result {
 	r := strictly(s, m, share, true)
 	smallest, found := math.Log1p(least), r.Changes
 	r.Changes = nil
@@ -62,7 +64,7 @@ func gate(s *Series, m Metric, least, share float64) Result {
 func (r *Result) News(reported []Reported) (news []Change) {
 	told := map[int]bool{}
 	for _, old := range reported {
-		m, err := ParseMetric(old.Metric)
+		m, err := Metrics.Parse(old.Metric)
 		if err != nil {
 			continue // of an edited state
 		}
@@ -94,7 +96,7 @@ func (r *Result) position(old Reported) int {
 }
 
 // alike says whether two changes are both for the worse or both for the better. A histogram's has no direction.
-func alike(a Metric, x float64, b Metric, y float64) bool {
+func alike(a fio.Metric, x float64, b fio.Metric, y float64) bool {
 	if a.Name == Histogram || b.Name == Histogram {
 		return true
 	}

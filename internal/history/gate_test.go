@@ -5,12 +5,14 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"fiolat/fio"
 )
 
 func TestNews(t *testing.T) {
 	t.Parallel()
 	p50, iops := metric(t, "read p50"), metric(t, "read iops")
-	result := func(m Metric, changes ...Change) *Result {
+	result := func(m fio.Metric, changes ...Change) *Result {
 		r := &Result{Metric: m.String(), Changes: changes, of: m}
 		for i := range 60 {
 			start := time.Unix(int64(i)*86400, 0)
@@ -20,7 +22,7 @@ func TestNews(t *testing.T) {
 	}
 	up := func(at int) Change { return Change{Index: at, Run: string(rune('A' + at)), Change: 0.1} }
 	down := func(at int) Change { return Change{Index: at, Run: string(rune('A' + at)), Change: -0.1} }
-	told := func(m Metric, changes ...Change) (out []Reported) {
+	told := func(m fio.Metric, changes ...Change) (out []Reported) {
 		r := result(m)
 		for _, c := range changes {
 			out = append(out, NewReported(r, c))
@@ -78,7 +80,7 @@ func TestGateOf(t *testing.T) {
 			values = append(values, tt.level(i)*noise(i))
 		}
 		var at []int
-		for _, c := range Gate(levelled(values), []Metric{{Name: "iops"}}, tt.least)[0].Changes {
+		for _, c := range Gate(levelled(values), []fio.Metric{{Name: "iops"}}, tt.least)[0].Changes {
 			at = append(at, c.Index)
 		}
 		if !slices.Equal(at, tt.want) {

@@ -6,13 +6,10 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/lazyregexp"
 	"fiolat/internal/student"
 )
 
@@ -72,40 +69,12 @@ type Direction struct {
 // Histogram is the name of the metric that compares whole histograms.
 const Histogram = "histogram"
 
-// Metric is a figure in which changes are looked for.
-type Metric struct {
-	// Direction is read, write, trim, all, or "" for each of read, write and trim.
-	Direction string
-	// Name is p50, p99.9, ..., mean, iops or histogram. Percentile is the number in it, 0 for other names.
-	Name       string
-	Percentile float64
-}
-
 // Defaults are the metrics used unless others are given.
-var Defaults = []Metric{{Name: "p50", Percentile: 50}, {Name: "p99", Percentile: 99},
-	{Name: "p99.9", Percentile: 99.9}, {Name: "iops"}, {Name: Histogram}}
+var Defaults = []fio.Metric{fio.PercentileMetric("", 50), fio.PercentileMetric("", 99), fio.PercentileMetric("", 99.9),
+	{Name: "iops"}, {Name: Histogram}}
 
-var metricForm = lazyregexp.New(`^(?:(read|write|trim|all) +)?(p([0-9]+(?:\.[0-9]+)?)|mean|iops|histogram)$`)
-
-// ParseMetric reads "[DIRECTION] METRIC", such as "read p99" or "iops".
-func ParseMetric(text string) (Metric, error) {
-	m := metricForm().FindStringSubmatch(strings.TrimSpace(text))
-	if m == nil {
-		return Metric{}, fmt.Errorf(`%q: want [read|write|trim|all] METRIC, where METRIC is p99 or another `+
-			`percentile, mean, iops or histogram, such as "read p99"`, text)
-	}
-	metric := Metric{Direction: m[1], Name: m[2]}
-	if m[3] != "" {
-		p, err := strconv.ParseFloat(m[3], 64)
-		if err != nil || !(p > 0 && p < 100) {
-			return Metric{}, fmt.Errorf("%q: want a percentile above 0 and below 100", text)
-		}
-		metric.Percentile, metric.Name = p, "p"+strconv.FormatFloat(p, 'f', -1, 64)
-	}
-	return metric, nil
-}
-
-func (m Metric) String() string { return strings.TrimSpace(m.Direction + " " + m.Name) }
+// Metrics are those in which changes are looked for. One without a direction stands for each.
+var Metrics = fio.Metrics{Names: []string{"mean", "iops", Histogram}, NoSyncs: true}
 
 // Series holds comparable runs in order.
 type Series struct {
@@ -153,11 +122,11 @@ type Result struct {
 	// Outliers are single runs far from the level of their neighbours, none for histograms.
 	Outliers []Outlier `json:"outliers"`
 
-	of Metric
+	of fio.Metric
 }
 
 // Of returns the metric, which always has a direction.
-func (r *Result) Of() Metric { return r.of }
+func (r *Result) Of() fio.Metric { return r.of }
 
 // Point is the value of a metric in one run: ns for latencies, 1/s for IOPS, and for histograms the distance from the
 // mean of the first level.
@@ -197,7 +166,7 @@ type Change struct {
 
 // Analyse finds the change points of metrics of a series. A metric without a direction stands for each of read, write
 // and trim with I/O, or for all if none of these has any.
-func Analyse(s *Series, metrics []Metric) (out []Result) {
+func Analyse(s *Series, metrics []fio.Metric) (out []Result) {
 	for _, m := range s.metrics(metrics) {
 		out = append(out, analyse(s, m))
 	}
@@ -205,7 +174,7 @@ func Analyse(s *Series, metrics []Metric) (out []Result) {
 }
 
 // metrics returns the metrics that the series has, each with a direction.
-func (s *Series) metrics(metrics []Metric) (out []Metric) {
+func (s *Series) metrics(metrics []fio.Metric) (out []fio.Metric) {
 	has := func(direction string) bool {
 		return slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Directions[direction] != nil })
 	}
@@ -218,7 +187,7 @@ func (s *Series) metrics(metrics []Metric) (out []Metric) {
 	if len(each) == 0 {
 		each = []string{fio.All}
 	}
-	seen := map[Metric]bool{}
+	seen := map[fio.Metric]bool{}
 	for _, d := range fio.RowDirections() {
 		for _, m := range metrics {
 			if m.Direction != d && (m.Direction != "" || !slices.Contains(each, d)) {
@@ -235,11 +204,11 @@ func (s *Series) metrics(metrics []Metric) (out []Metric) {
 }
 
 // analyse finds the change points of one metric, with runs that are independent.
-func analyse(s *Series, m Metric) Result { return strictly(s, m, 1, false) }
+func analyse(s *Series, m fio.Metric) Result { return strictly(s, m, 1, false) }
 
 // strictly finds the change points whose p-value is below share of what is usual. If correlated, the correlation of
 // one run with the next is estimated, and widens the noise.
-func strictly(s *Series, m Metric, share float64, correlated bool) Result {
+func strictly(s *Series, m fio.Metric, share float64, correlated bool) Result {
 	r := Result{Series: s.Name, Metric: m.String(), Changes: []Change{}, Outliers: []Outlier{}, of: m}
 	var known []int // runs that have a value
 	for i := range s.Runs {
@@ -284,7 +253,7 @@ func strictly(s *Series, m Metric, share float64, correlated bool) Result {
 }
 
 // level returns the geometric mean of the runs' values, or the arithmetic one of distances, which may be 0.
-func level(points []Point, runs []int, m Metric) float64 {
+func level(points []Point, runs []int, m fio.Metric) float64 {
 	sum := 0.0
 	for _, i := range runs {
 		v := *points[i].Value
@@ -300,7 +269,7 @@ func level(points []Point, runs []int, m Metric) float64 {
 }
 
 // value sets the value of a metric and its limits.
-func (d *Direction) value(m Metric, p *Point) {
+func (d *Direction) value(m fio.Metric, p *Point) {
 	var v float64
 	switch {
 	case m.Name == Histogram || d.Hist.Empty():

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 )
 
@@ -57,9 +58,9 @@ func (m made) series() *Series {
 	return s
 }
 
-func metric(t testing.TB, text string) Metric {
+func metric(t testing.TB, text string) fio.Metric {
 	t.Helper()
-	m, err := ParseMetric(text)
+	m, err := Metrics.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +243,7 @@ func TestParseMetric(t *testing.T) {
 	for text, want := range map[string]string{"read p99": "read p99", "p99.90": "p99.9", " iops ": "iops",
 		"trim histogram": "trim histogram", "all mean": "all mean", "p0": "", "p100": "", "max": "", "read": "",
 		"": "", "p99 read": "", "pnan": ""} {
-		m, err := ParseMetric(text)
+		m, err := Metrics.Parse(text)
 		if (err == nil) != (want != "") || err == nil && m.String() != want {
 			t.Errorf("%q: %v, %v", text, m, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/internal/units"
 )
 
@@ -22,7 +23,7 @@ var pageHTML string
 var pageCSS string
 
 // FormatValue formats a value of a metric with its unit. unit is that of latencies: ns, us or ms.
-func FormatValue(m Metric, v float64, unit string) string {
+func FormatValue(m fio.Metric, v float64, unit string) string {
 	number := func(v float64) string {
 		decimals := 0
 		if a := math.Abs(v); a > 0 && a < 1000 {

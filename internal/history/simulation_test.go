@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/internal/student"
 	"fiolat/internal/testkit"
 )
@@ -55,7 +56,7 @@ func forgetting(j nightly, first, last int) (red []int) {
 }
 
 func gated(j nightly, first, last, latest int) (red []int) {
-	m := Metric{Direction: "read", Name: "iops"}
+	m := fio.Metric{Direction: "read", Name: "iops"}
 	all, reported := j.series(last), []Reported{}
 	find := func(s *Series, runs int) Result {
 		return gate(s.Without(last-runs), m, 0.05, gateAlpha/10) // the ten metrics of a job of reads and writes

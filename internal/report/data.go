@@ -168,8 +168,8 @@ func (s *Sink) head() head {
 		h.Percentiles = append(h.Percentiles, units.Percentile(p))
 	}
 	for _, r := range s.rules {
-		if r.Metric != "iops" && !r.Above {
-			h.SLA = append(h.SLA, slaLine{r.Direction, r.Name(), r.Threshold, r.Text})
+		if r.Latency() && !r.Above {
+			h.SLA = append(h.SLA, slaLine{r.Direction, r.Name, r.Threshold, r.Text})
 		}
 	}
 	for _, sc := range s.scopes {

@@ -391,7 +391,7 @@ func measured(v *sla.Verdict) string {
 	switch {
 	case !v.Known:
 		return "–"
-	case v.Rule.Metric == "iops":
+	case !v.Rule.Latency():
 		return strconv.FormatFloat(units.Round(v.Value, 4), 'f', -1, 64) + " I/Os per second"
 	case v.Stalled:
 		return "≥ " + page.Latency(v.Value) + ", for nothing completed"

@@ -107,7 +107,7 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 	for i, r := range j.rules {
 		v := Verdict{Rule: r, Status: Unknown, Window: q.Length, Share: -1}
 		switch {
-		case r.Metric == "iops":
+		case !r.Latency():
 			v.Known, v.Value = q.Running, q.IOPS
 			switch {
 			case !q.Running || q.Partial:
@@ -152,7 +152,7 @@ func (j *Judge) Silent(silence, length int64) []Verdict {
 	for _, r := range j.rules {
 		v := Verdict{Rule: r, Status: Unknown, Value: float64(silence), Known: true, Stalled: true,
 			Window: length, Share: -1}
-		if r.Metric != "iops" && !r.Above && !r.Met(v.Value) && j.stalled(v.Value) {
+		if r.Latency() && !r.Above && !r.Met(v.Value) && j.stalled(v.Value) {
 			v.Status = Broken
 			for r.Met(float64(v.Window)) {
 				v.Window += length
@@ -192,7 +192,7 @@ func (j *Judge) widen(rule int, q *Quantum, v *Verdict) {
 		most++
 	}
 	with := j.bunches[rule] // with those of this quantum
-	if r.Metric == "p" {
+	if r.Percentile > 0 {
 		with.add(r.violations(j.g, q.Hist, q.Limits))
 	}
 	var sum fiohist.Hist
@@ -236,12 +236,12 @@ type evidence struct {
 // judge applies a rule to a non-empty histogram.
 func (e *evidence) judge(r *Rule, h *fiohist.Hist) (Status, float64) {
 	var wanted []float64
-	if r.Metric == "p" {
+	if r.Percentile > 0 {
 		wanted = []float64{r.Percentile}
 	}
 	s := h.Stats(e.g, wanted, e.limits)
-	switch r.Metric {
-	case "p":
+	switch {
+	case r.Percentile > 0:
 		allowed := 1 - r.Percentile/100 // the share of I/Os that may violate the rule
 		if r.Above {
 			allowed = r.Percentile / 100
@@ -255,7 +255,7 @@ func (e *evidence) judge(r *Rule, h *fiohist.Hist) (Status, float64) {
 			return OK, s.Percentiles[0]
 		}
 		return Unknown, s.Percentiles[0]
-	case "mean":
+	case r.Name == "mean":
 		if s.Samples < 2 {
 			return Unknown, s.Mean
 		}
@@ -372,7 +372,7 @@ func (b bunches) size(usual float64) float64 {
 // with linear interpolation inside a bucket; -1 without I/O, and for iops. I/Os in the
 // last bucket, which has no upper edge, count as above the threshold.
 func (r *Rule) Share(g fiohist.Geometry, h *fiohist.Hist) float64 {
-	if r.Metric == "iops" || h.Empty() {
+	if !r.Latency() || h.Empty() {
 		return -1
 	}
 	below, samples := 0.0, 0.0

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strconv"
 
+	"fiolat/fio"
 	"fiolat/internal/command"
 	"fiolat/internal/curve"
 	"fiolat/internal/errs"
-	"fiolat/internal/metric"
 	"fiolat/internal/render"
 	"fiolat/internal/summary"
 	"fiolat/internal/ui"
@@ -24,18 +24,18 @@ import (
 type Options struct {
 	Logs          command.Logs // how to read runs that are logs
 	Elasticsearch command.Elasticsearch
-	Direction     string       // "": that of At, else all
-	At            *metric.Rule // nil: none
-	Axis          curve.Axis   // of the page
-	Format        string       // table, markdown, csv or json
-	Unit          string       // of latencies in tables: one of render.Units
-	File          string       // for the page; "": none
+	Direction     string     // "": that of At, else all
+	At            *fio.Rule  // nil: none
+	Axis          curve.Axis // of the page
+	Format        string     // table, markdown, csv or json
+	Unit          string     // of latencies in tables: one of render.Units
+	File          string     // for the page; "": none
 }
 
 // Run prints the curve of the runs that the paths name, and writes the page.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	percentiles := slices.Clone(o.Logs.Config.Settings.Percentiles)
-	var metrics []metric.Metric
+	var metrics []fio.Metric
 	if o.At != nil {
 		metrics = append(metrics, o.At.Metric)
 		if p := o.At.Percentile; p > 0 && !slices.Contains(percentiles, p) {

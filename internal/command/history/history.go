@@ -18,6 +18,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
+	"fiolat/fio"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/history"
@@ -39,7 +40,7 @@ type Options struct {
 	Runs          []string         // paths, run.ids or names in Elasticsearch; none: those of Filter
 	Filter        stored.RunFilter // which runs in Elasticsearch
 	Split         []string         // labels whose values separate series
-	Metrics       []history.Metric
+	Metrics       []fio.Metric
 	Last          int // how many runs of each series; 0 is all
 	Format        string
 	Unit          string  // of latencies in tables: ns, us or ms

@@ -9,8 +9,8 @@ import (
 	"math"
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/internal/command"
-	"fiolat/internal/metric"
 	"fiolat/internal/render"
 	"fiolat/internal/summary"
 	"fiolat/internal/ui"
@@ -21,8 +21,8 @@ import (
 type Options struct {
 	Logs          command.Logs // how to read runs that are logs
 	Elasticsearch command.Elasticsearch
-	Where         []metric.Rule
-	Sort          *metric.Metric // nil: as found
+	Where         []fio.Rule
+	Sort          *fio.Metric // nil: as found
 	Descending    bool
 	Format        string // table, markdown, csv, json or ndjson
 	Unit          string // of latencies in tables: one of render.Units
@@ -57,7 +57,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 }
 
 // metrics returns the metrics of --where and --sort.
-func (o *Options) metrics() (all []metric.Metric) {
+func (o *Options) metrics() (all []fio.Metric) {
 	for _, r := range o.Where {
 		all = append(all, r.Metric)
 	}
@@ -94,7 +94,7 @@ func (o *Options) pick(rows []summary.Row) (out []summary.Row) {
 		}
 		g.rows = append(g.rows, r)
 	}
-	value := func(g *group, m metric.Metric) float64 {
+	value := func(g *group, m fio.Metric) float64 {
 		if r := summary.Find(g.rows, g.rows[0].Group(), m.Direction); r != nil {
 			if v, ok := r.Value(m.Name); ok {
 				return v
@@ -103,7 +103,7 @@ func (o *Options) pick(rows []summary.Row) (out []summary.Row) {
 		return math.NaN()
 	}
 	groups = slices.DeleteFunc(groups, func(g *group) bool {
-		return slices.ContainsFunc(o.Where, func(r metric.Rule) bool {
+		return slices.ContainsFunc(o.Where, func(r fio.Rule) bool {
 			v := value(g, r.Metric)
 			return math.IsNaN(v) || !r.Met(v)
 		})

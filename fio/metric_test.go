@@ -1,4 +1,4 @@
-package metric
+package fio
 
 import (
 	"strings"
@@ -13,12 +13,12 @@ func TestParse(t *testing.T) {
 		"iops":        {"all", "iops", 0},
 		"sync p99_9":  {"sync", "p99.9", 99.9},
 	} {
-		if got, err := Parse(text); err != nil || got != want {
+		if got, err := ParseMetric(text); err != nil || got != want {
 			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "read", "p0", "p100", "pNaN", "p99 p99", "reads p99", "99"} {
-		if got, err := Parse(text); err == nil {
+		if got, err := ParseMetric(text); err == nil {
 			t.Errorf("%q: %+v, want an error", text, got)
 		}
 	}
