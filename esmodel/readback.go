@@ -200,7 +200,12 @@ func (r *StoredRun) Incomplete() error {
 
 // ReadRun reads the document of a run.
 func ReadRun(source []byte) (*StoredRun, error) {
-	var doc runDoc
+	var doc struct {
+		runDoc
+		Diagnosis struct {
+			Stalls []pipeline.Stall `json:"stalls"`
+		} `json:"diagnosis"`
+	}
 	if err := Decode(source, &doc); err != nil {
 		return nil, fmt.Errorf("the document of a run cannot be read: %w", err)
 	}
@@ -287,7 +292,10 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		}
 		run.Logs = append(run.Logs, l)
 	}
-	jobs, err := readJobs(&doc)
+	for i := range doc.Diagnosis.Stalls {
+		run.Stalled(&doc.Diagnosis.Stalls[i])
+	}
+	jobs, err := readJobs(&doc.runDoc)
 	if err != nil {
 		return nil, Fault(run.ID, run.Part, "ingest it again", "its jobs cannot be read: %v", err)
 	}

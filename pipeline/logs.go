@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"fiolat/fio/fiohist"
@@ -32,6 +33,49 @@ type Log struct {
 	// Both are known only after Process.
 	End  int64
 	Dirs [fiolog.Directions]LogDirection
+	// Stalls are those that are stored with a run, since its quanta cannot tell them.
+	Stalls []LogStall
+}
+
+// Stall is a time in which hosts, jobs or logs completed nothing although they ran.
+type Stall struct {
+	Dimension string   `json:"dimension"` // host, job or log
+	Values    []string `json:"values"`
+	// Hosts are those of the logs, if other hosts have logs of the same name that did not stall.
+	Hosts   []string `json:"hosts,omitempty"`
+	SinceMS int64    `json:"since_ms"`
+	UntilMS int64    `json:"until_ms"`
+	// Longest is the latency in ns of the longest I/O that it delayed; null if there was none.
+	Longest *float64 `json:"longest"`
+	// Ended is false if it went on until the jobs ended.
+	Ended bool `json:"ended"`
+	// Factor is its length relative to the usual latency.
+	Factor float64 `json:"factor"`
+}
+
+// LogStall is a Stall of one log.
+type LogStall struct {
+	Span            // in ns from time zero
+	Longest int64   // the latency in ns of the longest I/O that it delayed; 0 if there was none
+	Factor  float64 // its length relative to the usual latency
+	Open    bool    // it went on until the job ended
+}
+
+// Stalled adds a stored stall to the logs that had it.
+func (r *Run) Stalled(s *Stall) {
+	in := Span{s.SinceMS * 1e6, s.UntilMS * 1e6}
+	for _, l := range r.Logs {
+		value := map[string]string{"host": l.Host, "job": l.Job, "log": l.LogName}[s.Dimension]
+		if l.Empty || !slices.Contains(s.Values, value) || l.Start >= in.To || l.End <= in.From ||
+			len(s.Hosts) > 0 && !slices.Contains(s.Hosts, l.Host) {
+			continue
+		}
+		one := LogStall{Span: in, Factor: s.Factor, Open: !s.Ended}
+		if s.Longest != nil {
+			one.Longest = int64(*s.Longest)
+		}
+		l.Stalls = append(l.Stalls, one)
+	}
 }
 
 // LogDirection describes one direction of a log.

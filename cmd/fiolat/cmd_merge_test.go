@@ -139,8 +139,9 @@ func copyFile(t *testing.T, from string, to ...string) {
 
 // partedRuns are real runs in two disjoint halves: one of fio --client, damaged
 // logs and a JSON that tells of both hosts; one of logs whose names are given
-// hosts, with their own lengths, jobs and directions; and one of slow and hung devices,
-// whose last windows are restored from each host's JSON, with rows until their jobs end.
+// hosts, with their own lengths, jobs and directions; one of slow and hung devices,
+// whose last windows are restored from each host's JSON, with rows until their jobs end; and one in which a host of each
+// half stood still at the same time.
 func partedRuns(t *testing.T) map[string]parted {
 	cluster := parted{parts: map[string]string{}, whole: real + "/cluster"}
 	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
@@ -190,7 +191,13 @@ func partedRuns(t *testing.T) map[string]parted {
 			}
 		}
 	}
-	return map[string]parted{"cluster": cluster, "renamed": renamed, "slow": slow}
+	stopped := parted{parts: map[string]string{"a": t.TempDir(), "b": t.TempDir()}, whole: t.TempDir()}
+	for host, part := range map[string]string{"osd1": "a", "osd2": "a", "osd3": "b", "osd11": "b"} {
+		name := "s_clat_hist.1.log." + host + ".xz"
+		copyFile(t, "../../internal/diagnose/testdata/three-stopped/"+name, filepath.Join(stopped.parts[part], name),
+			filepath.Join(stopped.whole, name))
+	}
+	return map[string]parted{"cluster": cluster, "renamed": renamed, "slow": slow, "stopped": stopped}
 }
 
 // cases are the logs of slow devices.

@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 				os.Mkdir(in("empty"), 0o700),
 				os.Symlink(self, in("bin/fiolat")), os.Symlink(logs, in("fio")),
 				os.Symlink(filepath.Join(logs, "../../internal/diagnose/testdata/disks"), in("disks")),
+				os.Symlink(filepath.Join(logs, "../../internal/diagnose/testdata/three-stopped"), in("stopped")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sync"), in("sync")),
 				os.Symlink(filepath.Join(logs, "../../pipeline/live/testdata/sync"), in("streams")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sweep"), in("sweep")),

@@ -159,8 +159,8 @@ var Fields = []Field{
 		"`max`); and for each percentile, `mean` and `iops` the 95 % limits from the noise within the run " +
 		"(`limits.p99.low`, `.high`), missing where the noise is unknown; see docs/compare.md"},
 	{"diagnosis.*", "-", "", onRun, "what `fiolat diagnose` reports: `findings`, `stragglers`, `suspect`, `levels`, " +
-		"`stalls`, `segments`, `concurrency`, the first 100 of each list, and how many more are `omitted`; missing in a " +
-		"part of a run; see docs/diagnose.md"},
+		"`stalls`, `segments`, `concurrency`, the first 100 of each list, and how many more are `omitted`; a part " +
+		"of a run has only `stalls`; see docs/diagnose.md"},
 	{"account.logs", "long", "", onRun, "logs read"},
 	{"account.logs_skipped", "long", "", onRun, "logs skipped by --skip-bad"},
 	{"account.logs_empty", "long", "", onRun, "logs without a record"},

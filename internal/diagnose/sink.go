@@ -98,6 +98,30 @@ func (f *Full) End(ctx context.Context, s *pipeline.Summary) error {
 // Document returns the stored form of the Diagnosis; valid after End.
 func (f *Full) Document() any { return f.Diagnosis.Stored() }
 
+// Part finds what a part of a run stores of a diagnosis: its stalls, which the merged run cannot find again.
+type Part struct {
+	pipeline.Discard
+	run *pipeline.Run
+}
+
+// Begin implements pipeline.Sink.
+func (p *Part) Begin(_ context.Context, run *pipeline.Run) error {
+	p.run = run
+	return nil
+}
+
+// Document returns the stalls; nil if there are none.
+func (p *Part) Document() any {
+	stalls := (&Watch{run: p.run}).Stalls()
+	if len(stalls) == 0 {
+		return nil
+	}
+	return map[string][]Stall{"stalls": stalls[:min(len(stalls), maxListed)]}
+}
+
+// Events returns none.
+func (p *Part) Events() []pipeline.Straggler { return nil }
+
 func leavesOf(to []leaf, q *pipeline.Quantum) []leaf {
 	for i := range q.Leaves {
 		l := &q.Leaves[i]

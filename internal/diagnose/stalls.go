@@ -27,24 +27,14 @@ const (
 
 // Stall is a time in which hosts, jobs or logs completed nothing although they ran.
 type Stall struct {
-	Dimension string   `json:"dimension"` // host, job or log
-	Values    []string `json:"values"`
-	SinceMS   int64    `json:"since_ms"`
-	UntilMS   int64    `json:"until_ms"`
-	// Longest is the latency in ns of the longest I/O that it delayed; null if there was none.
-	Longest *float64 `json:"longest"`
-	// Ended is false if it went on until the jobs ended.
-	Ended bool `json:"ended"`
-
-	factor float64
-	all    bool // nothing else ran
+	pipeline.Stall
+	all bool // nothing else ran
 }
 
 // logStall is a stall of one log.
 type logStall struct {
-	pipeline.Pause
-	log    *pipeline.Log
-	factor float64 // its length relative to the usual latency
+	pipeline.LogStall
+	log *pipeline.Log
 }
 
 // stalls returns the pauses of a direction that are too long for it. They are compared from the shortest one on: the
@@ -79,8 +69,14 @@ func stalls(p *pipeline.Pauses) (out []pipeline.Pause) {
 	return nil
 }
 
-// ofLog returns the stalls of a log: no direction completes anything meanwhile.
+// ofLog returns the stalls of a log: no direction completes anything meanwhile. Those of a stored run were found when
+// its logs were read.
 func (w *Watch) ofLog(l *pipeline.Log) (out []logStall) {
+	if w.picked(l) {
+		for _, one := range l.Stalls {
+			out = w.clipped(out, logStall{one, l})
+		}
+	}
 	for d := range l.Dirs {
 		p := l.Dirs[d].Pauses
 		if p == nil || !w.run.Pick.Holds(l.Host, l.Job, w.run.Directions()[d]) {
@@ -88,12 +84,12 @@ func (w *Watch) ofLog(l *pipeline.Log) (out []logStall) {
 		}
 	next:
 		for _, one := range stalls(p) {
-			s := logStall{log: l, Pause: one, factor: float64(one.To-one.From) / math.Max(p.Latency, 1e6)}
+			s := one
 			for other := range l.Dirs {
 				if other == d {
 					continue
 				}
-				if !s.narrow(l.Dirs[other].Pauses) {
+				if !narrow(&s, l.Dirs[other].Pauses) {
 					continue next
 				}
 			}
@@ -102,35 +98,41 @@ func (w *Watch) ofLog(l *pipeline.Log) (out []logStall) {
 					continue next
 				}
 			}
-			if w.run.Pick.Timed() {
-				s.From, s.To = w.run.Window.Clip(s.From, s.To)
-			}
-			if s.To-s.From < leastStall {
-				continue
-			}
-			if i := slices.IndexFunc(out, func(o logStall) bool { return o.From < s.To && o.To > s.From }); i >= 0 {
-				out[i].Longest = max(out[i].Longest, s.Longest)
-				continue
-			}
-			out = append(out, s)
+			out = w.clipped(out, logStall{pipeline.LogStall{Span: s.Span, Longest: s.Longest, Open: s.Open,
+				Factor: float64(one.To-one.From) / math.Max(p.Latency, 1e6)}, l})
 		}
 	}
 	return out
 }
 
+// clipped adds what is looked at of a stall to those of its log.
+func (w *Watch) clipped(out []logStall, s logStall) []logStall {
+	if w.run.Pick.Timed() {
+		s.From, s.To = w.run.Window.Clip(s.From, s.To)
+	}
+	if s.To-s.From < leastStall {
+		return out
+	}
+	if i := slices.IndexFunc(out, func(o logStall) bool { return o.From < s.To && o.To > s.From }); i >= 0 {
+		out[i].Longest = max(out[i].Longest, s.Longest)
+		return out
+	}
+	return append(out, s)
+}
+
 // delayed reports whether an I/O was in flight during the pause.
 func delayed(p *pipeline.Pause) bool { return float64(p.Longest) >= inFlight*float64(p.Certain) }
 
-// narrow reports whether another direction of the log may have completed nothing either, and narrows s to that time.
+// narrow reports whether another direction of a log may have completed nothing either, and narrows s to that time.
 // The begin is that of a direction with a delayed I/O, which tells it better.
-func (s *logStall) narrow(p *pipeline.Pauses) bool {
+func narrow(s *pipeline.Pause, p *pipeline.Pauses) bool {
 	if p == nil || p.First > s.To || p.Last < s.From {
 		return true
 	}
 	for i := range p.Longest {
 		o := &p.Longest[i]
 		if to := min(o.To, s.To); 2*(to-max(o.From, s.From)) >= s.To-s.From {
-			switch mine, other := delayed(&s.Pause), delayed(o); {
+			switch mine, other := delayed(s), delayed(o); {
 			case mine == other:
 				s.From = max(s.From, o.From)
 			case other:
@@ -171,16 +173,18 @@ func (w *Watch) Stalls() (out []Stall) {
 // together makes one Stall of those of several logs at about the same time.
 func (w *Watch) together(same []logStall) Stall {
 	var from, to []float64
-	s := Stall{Ended: !same[0].Open}
+	s := Stall{Stall: pipeline.Stall{Ended: !same[0].Open}}
 	longest := int64(0)
 	stalled := map[*pipeline.Log]bool{}
 	for _, one := range same {
-		from, to = append(from, float64(one.From)), append(to, float64(one.To))
-		longest, s.factor = max(longest, one.Longest), max(s.factor, one.factor)
+		// in whole ms, as stored
+		from, to = append(from, math.Round(float64(one.From)/1e6)), append(to, math.Round(float64(one.To)/1e6))
+		longest, s.Factor = max(longest, one.Longest), max(s.Factor, one.Factor)
 		stalled[one.log] = true
 	}
 	since, until := median(from), median(to)
-	s.SinceMS, s.UntilMS = int64(math.Round(since/1e6)), int64(math.Round(until/1e6))
+	s.SinceMS, s.UntilMS = int64(math.Round(since)), int64(math.Round(until))
+	since, until = since*1e6, until*1e6
 	if float64(longest) >= inFlight*(until-since) {
 		ns := float64(longest)
 		s.Longest = &ns
@@ -210,10 +214,24 @@ func (w *Watch) together(same []logStall) Stall {
 		values = slices.Compact(values)
 		if whole && !slices.Contains(values, "") && (len(known) > 1 || s.all && d < 2) || d == len(dimensions)-1 {
 			s.Dimension, s.Values = dimension, values
+			if !whole {
+				s.Hosts = hostsOf(stalled)
+			}
 			return s
 		}
 	}
 	return s
+}
+
+// hostsOf returns the hosts of logs, sorted; nil if they are not known.
+func hostsOf(logs map[*pipeline.Log]bool) (out []string) {
+	for l := range logs {
+		if l.Host != "" && !slices.Contains(out, l.Host) {
+			out = append(out, l.Host)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // picked reports whether any I/Os of the log are looked at.
@@ -238,12 +256,15 @@ func names(dimension string, values []string, all bool) string {
 }
 
 func (s *Stall) finding() Finding {
-	return Finding{About: "stall", Factor: s.factor, Confidence: confidence(stallAlpha), Text: s.text() + "."}
+	return Finding{About: "stall", Factor: s.Factor, Confidence: confidence(stallAlpha), Text: s.text() + "."}
 }
 
 func (s *Stall) text() string {
-	text := fmt.Sprintf("%s completed nothing from %s to %s", names(s.Dimension, s.Values, s.all), tenths(s.SinceMS),
-		tenths(s.UntilMS))
+	text := names(s.Dimension, s.Values, s.all)
+	if len(s.Hosts) > 0 {
+		text += " of " + names("host", s.Hosts, false)
+	}
+	text += fmt.Sprintf(" completed nothing from %s to %s", tenths(s.SinceMS), tenths(s.UntilMS))
 	if !s.Ended {
 		text += ", when the job ended"
 	}

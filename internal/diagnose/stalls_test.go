@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -332,4 +333,28 @@ func describe(got []Stall, from, length int64) string {
 		text += " " + got[i].finding().Text
 	}
 	return text
+}
+
+// TestStallOfOneLog: a log that stood still is told from that of the same name of another host, also once it is stored.
+func TestStallOfOneLog(t *testing.T) {
+	newRun := func() *pipeline.Run {
+		run := &pipeline.Run{Settings: pipeline.Defaults()}
+		for _, host := range []string{"a", "b"} {
+			for _, log := range []string{"1", "2"} {
+				run.Logs = append(run.Logs, &pipeline.Log{Log: &ingest.Log{Host: host, Job: "j", LogName: log},
+					End: 60 * second})
+			}
+		}
+		return run
+	}
+	run, stored := newRun(), newRun()
+	run.Logs[3].Stalls = []pipeline.LogStall{{Span: pipeline.Span{From: 10 * second, To: 13 * second}, Factor: 7}}
+	found := (&Watch{run: run}).Stalls()
+	if len(found) != 1 || found[0].text() != "log 2 of host b completed nothing from 0:10.0 to 0:13.0" {
+		t.Fatalf("got %+v", found)
+	}
+	stored.Stalled(&found[0].Stall)
+	if again := (&Watch{run: stored}).Stalls(); !reflect.DeepEqual(again, found) {
+		t.Errorf("got %+v, want %+v", again, found)
+	}
 }

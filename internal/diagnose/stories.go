@@ -47,18 +47,18 @@ func (w *Watch) findings(d *Diagnosis) (out []Finding) {
 	t.to = t.from + int64(w.timeline.quanta)*w.run.Interval/1e6
 	for i := range d.Levels {
 		l := &d.Levels[i]
-		t.tell(result{finding: l.finding(), p: l.P, from: t.from, to: t.to, logs: t.logsOf(l.Dimension, l.Slow),
+		t.tell(result{finding: l.finding(), p: l.P, from: t.from, to: t.to, logs: t.logsOf(l.Dimension, l.Slow, nil),
 			level: l})
 	}
 	for i := range d.Stalls {
 		s := &d.Stalls[i]
 		t.tell(result{finding: s.finding(), p: stallAlpha, from: s.SinceMS, to: s.UntilMS,
-			logs: t.logsOf(s.Dimension, s.Values), stall: s})
+			logs: t.logsOf(s.Dimension, s.Values, s.Hosts), stall: s})
 	}
 	for i := range d.Stragglers {
 		s := &d.Stragglers[i]
 		t.tell(result{finding: s.finding(), p: s.P, from: s.SinceMS, to: s.UntilMS,
-			logs: t.logsOf(s.Dimension, []string{s.Value}), straggler: s})
+			logs: t.logsOf(s.Dimension, []string{s.Value}, nil), straggler: s})
 	}
 	for i := range d.Segments {
 		if s := &d.Segments[i]; s.Kind == Incident {
@@ -71,10 +71,12 @@ func (w *Watch) findings(d *Diagnosis) (out []Finding) {
 	return out
 }
 
-func (t *teller) logsOf(dimension string, values []string) map[*pipeline.Log]bool {
+// logsOf returns the logs with these values, of some hosts; nil stands for all.
+func (t *teller) logsOf(dimension string, values, hosts []string) map[*pipeline.Log]bool {
 	out, d := map[*pipeline.Log]bool{}, slices.Index(dimensions, dimension)
 	for _, l := range t.run.Logs {
-		if slices.Contains(values, [3]string{l.Host, l.Job, l.LogName}[d]) {
+		if slices.Contains(values, [3]string{l.Host, l.Job, l.LogName}[d]) &&
+			(hosts == nil || slices.Contains(hosts, l.Host)) {
 			out[l] = true
 		}
 	}

@@ -226,6 +226,11 @@ func union(parts []*Stored) *pipeline.Run {
 			moved := *l
 			moved.Start += shift
 			moved.End += shift
+			moved.Stalls = slices.Clone(moved.Stalls)
+			for i := range moved.Stalls {
+				moved.Stalls[i].From += shift
+				moved.Stalls[i].To += shift
+			}
 			for d := range moved.Dirs {
 				moved.Dirs[d].Holes = slices.Clone(moved.Dirs[d].Holes)
 				for i := range moved.Dirs[d].Holes {

@@ -15,6 +15,7 @@ import (
 	"fiolat/ingest"
 	"fiolat/internal/command"
 	"fiolat/internal/compare"
+	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -31,7 +32,7 @@ type Options struct {
 // Run writes the documents of all runs that it finds to Elasticsearch, or into files.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	cfg := o.Logs.Pipeline(u)
-	cfg.Pauses = cfg.Part == ""
+	cfg.Pauses = true
 	cfg.NeedStart = true
 	cfg.Allow = command.ConfirmQuanta(u, o.Yes || o.Logs.DryRun)
 	var failed []error
@@ -145,6 +146,9 @@ func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, pl
 			file.Findings = func() []string { return diagnosis.Diagnosis.Sentences() }
 		}
 		options.Diagnosis, sinks = diagnosis, append(sinks, diagnosis)
+	} else {
+		stalls := new(diagnose.Part)
+		options.Diagnosis, sinks = stalls, append(sinks, stalls)
 	}
 	sink := delivery.NewSink(w, options)
 	dry := new(space.Sink)

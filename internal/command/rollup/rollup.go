@@ -15,6 +15,7 @@ import (
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/command"
 	"fiolat/internal/compare"
+	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -195,6 +196,9 @@ func (r *roller) rollUp(ctx context.Context, from *esmodel.StoredRun, to pipelin
 			return err
 		})
 		options.Diagnosis, sinks = diagnosis, append(sinks, diagnosis)
+	} else {
+		stalls := new(diagnose.Part)
+		options.Diagnosis, sinks = stalls, append(sinks, stalls)
 	}
 	sink := delivery.NewSink(w, options)
 	summary, err := run.Process(ctx, replay.Options{Workers: r.Workers}, append(sinks, sink))
