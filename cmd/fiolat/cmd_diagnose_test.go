@@ -17,8 +17,8 @@ func TestDiagnoseNotes(t *testing.T) {
 	t.Parallel()
 	es := []string{"--es", esmodeltest.New(t, esmodeltest.Options{Histogram: true}).URL}
 	must(t, append([]string{"ingest", "--run-id", "r", "../../pipeline/plan/testdata/cases/09-tail-smeared"}, es...)...)
-	for at, text := range map[string]string{"-24s": "osd.12 down", "+6500ms": "link lost", "+12s": "link back",
-		"-55s": "long before"} {
+	for at, text := range map[string]string{"-24s": "osd.12 down", "+5500ms": "link lost", "+12s": "link back",
+		"-56s": "long before"} {
 		must(t, append([]string{"annotate", "--at=" + at, "r", text}, es...)...)
 	}
 	var got diagnose.Diagnosis
@@ -26,17 +26,17 @@ func TestDiagnoseNotes(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := []diagnose.Note{{AtMS: -24000, Text: "osd.12 down"}, {AtMS: 6500, Text: "link lost"}}
+	want := []diagnose.Note{{AtMS: -24000, Text: "osd.12 down"}, {AtMS: 5500, Text: "link lost"}}
 	incidents := 0
 	for _, s := range got.Segments {
 		if s.Kind == diagnose.Incident {
 			incidents++
-			if s.FromMS != 6000 || !slices.Equal(s.Notes, want) {
+			if s.FromMS != 5000 || !slices.Equal(s.Notes, want) {
 				t.Errorf("the incident from %d ms has the notes %v, want %v", s.FromMS, s.Notes, want)
 			}
 		}
 	}
-	const words = "noted at -0:24: osd.12 down; noted at 0:06.500: link lost"
+	const words = "noted at -0:24: osd.12 down; noted at 0:05.500: link lost"
 	said := strings.Join(got.Sentences(), "\n")
 	page := filepath.Join(t.TempDir(), "page.html")
 	must(t, append([]string{"report", "-o", page, "r"}, es...)...)

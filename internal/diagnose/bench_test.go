@@ -53,3 +53,16 @@ func BenchmarkLive(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSegments is a direction of a run of so many quanta.
+func BenchmarkSegments(b *testing.B) {
+	for _, quanta := range []int{120, 2000} {
+		b.Run(fmt.Sprint(quanta), func(b *testing.B) {
+			dev := together(readPeers(b))
+			tl := splice(rand.New(rand.NewPCG(1, 1)), &dev, quanta, float64(quanta)/4, float64(quanta)/2, 2, 1)
+			for b.Loop() {
+				tl.Segments(nil)
+			}
+		})
+	}
+}

@@ -35,7 +35,7 @@ func (d *Diagnosis) Sentences() (out []string) {
 
 // Finding is a sentence and the numbers behind it.
 type Finding struct {
-	// About is straggler, stall, end, incident, suspect, warm-up, steady, concurrency or nothing.
+	// About is straggler, stall, end, incident, shift, suspect, warm-up, steady, concurrency or nothing.
 	About string `json:"about"`
 	// Factor is how much worse something is than it would be otherwise: the percentile, p99 or the I/Os per second.
 	Factor float64 `json:"factor,omitempty"`
@@ -93,7 +93,7 @@ func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 		s := &d.Segments[i]
 		last := !slices.ContainsFunc(d.Segments[i+1:], func(o Segment) bool { return o.Direction == s.Direction })
 		switch {
-		case s.Kind == Incident:
+		case s.Kind == Incident, s.Kind == Shift && s.from != nil:
 			s.Notes = leadingTo(s, notes, w.run.Interval)
 		case s.Kind == WarmUp:
 			context = append(context, Finding{About: WarmUp, Text: fmt.Sprintf(
@@ -104,7 +104,7 @@ func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 				number(s.IOPS))})
 		}
 	}
-	d.Findings = append(w.findings(d), w.shortened()...)
+	d.Findings = slices.Concat(w.findings(d), w.shortened(), shifts(d.Segments))
 	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(b.Factor, a.Factor) })
 	if len(d.Findings) == 0 {
 		d.Findings = []Finding{w.nothing()}
@@ -223,7 +223,7 @@ func (t *teller) incidentFinding(s *Segment) Finding {
 
 // worse returns by which factor an incident is worse than the steady level.
 func (t *teller) worse(s *Segment) float64 {
-	factor, steady := 1.0, steadyOf(s.Direction, t.Segments)
+	factor, steady := 1.0, steadyOf(s, t.Segments)
 	if steady == nil {
 		return factor
 	}

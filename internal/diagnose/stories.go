@@ -110,7 +110,7 @@ func (t *teller) oneCause(s *story, a, b *result) bool {
 	case a.incident != nil:
 		return a.incident.Direction != b.incident.Direction
 	case b.incident != nil && a.stall != nil:
-		steady := steadyOf(b.incident.Direction, t.Segments)
+		steady := steadyOf(b.incident, t.Segments)
 		return steady == nil ||
 			b.incident.LostIOPS <= (t.share(a.stall, b.incident.Direction)+otherLoss)*steady.IOPS
 	case b.incident != nil:
@@ -145,7 +145,7 @@ func (t *teller) makesTail(s *story, of *Segment) bool {
 			one, n, share = r.straggler, n+1, share+r.straggler.Share
 		}
 	}
-	steady := steadyOf(of.Direction, t.Segments)
+	steady := steadyOf(of, t.Segments)
 	if n > 1 {
 		return share >= 0.5
 	}
@@ -177,11 +177,11 @@ func (t *teller) share(of *Stall, direction string) float64 {
 	return 1
 }
 
-// steadyOf returns the longest steady segment of a direction; nil if there is none.
-func steadyOf(direction string, segments []Segment) (steady *Segment) {
+// steadyOf returns the longest segment of the level with which another one is compared; nil if there is none.
+func steadyOf(of *Segment, segments []Segment) (steady *Segment) {
 	for i := range segments {
-		if o := &segments[i]; o.Direction == direction && o.Kind == Steady &&
-			(steady == nil || o.ToMS-o.FromMS > steady.ToMS-steady.FromMS) {
+		if o := &segments[i]; o.Direction == of.Direction && o.level == of.level &&
+			(o.Kind == Steady || o.Kind == Shift) && (steady == nil || o.ToMS-o.FromMS > steady.ToMS-steady.FromMS) {
 			steady = o
 		}
 	}

@@ -23,7 +23,7 @@ func TestStories(t *testing.T) {
 			"hosts osd2, osd3 and osd10 completed nothing from 0:08.9 to 0:12.9; longest I/O 4.04 s; reads and " +
 				"writes from 0:09 to 0:13 (within 1 s), most of all writes: fewer I/Os: 301 IOPS (steady: 701); " +
 				"slower: p99 69.7 ms (steady: 42.4 ms); worst p99 4.01 s; 14 I/Os beyond the steady p99.9; recovered " +
-				"at once; confidence over 99.99 %.",
+				"at once; confidence over 99.9 %.",
 			"Reads are steady since 0:13: p50 8.29 ms, p99 31.8 ms, 679 IOPS.",
 			"Writes are steady since 0:13: p50 16.3 ms, p99 43.2 ms, 660 IOPS.",
 			"19.5 I/Os are in flight on average.",
@@ -47,7 +47,9 @@ func TestStories(t *testing.T) {
 			"host host3 has 100 % of the reads above p99.9 and 0.701 % of all: 143 times its share (136 to 150); " +
 				"p99.9 is 310 ms, without it 34.4 ms; its median is 20.6 times its peers' (20 to 21.3); from 1:00 to " +
 				"2:24, in 84 quanta, but not afterwards; likewise in read p50, read p99, write p99 and write p99.9; " +
-				"confidence over 99.9999 %.",
+				"writes from 1:33 to 1:34 (within 1 s): slower: p99 114 ms (steady: 52.5 ms); worst p99 114 ms; " +
+				"4 I/Os beyond the steady p99.9; recovered at once; confidence over 99.9 %.",
+			"Writes are steady since 1:34: p50 20 ms, p99 52.7 ms, 1417 IOPS.",
 			"64 I/Os are in flight on average.",
 		}},
 		{"one of 4 hosts is slow for 84 s", slowHosts(4, []int{3}, 6, span{}), []string{
@@ -56,7 +58,7 @@ func TestStories(t *testing.T) {
 				"from 1:00 to 2:24, in 84 quanta, but not afterwards; likewise in read p50, read p99, write p50 and " +
 				"write p99; reads and writes from 1:00 to 2:24 (within 1 s), most of all writes: slower: p99 173 ms " +
 				"(steady: 50.5 ms); worst p99 216 ms; 7184 I/Os beyond the steady p99.9; recovered at once; " +
-				"confidence over 99.99 %.",
+				"confidence over 99.9 %.",
 			"Reads are steady since 2:24: p50 9.99 ms, p99 25.3 ms, 1479 IOPS.",
 			"Writes are steady since 2:24: p50 20 ms, p99 50.8 ms, 738 IOPS.",
 			"32 I/Os are in flight on average.",
@@ -67,17 +69,17 @@ func TestStories(t *testing.T) {
 				"median is 6.05 times its peers' (5.87 to 6.24); from 1:00 to 2:24, in 84 quanta, but not " +
 				"afterwards; likewise in read p50, read p99, read p99.9, write p50 and write p99.9; reads and writes " +
 				"from 1:00 to 2:24 (within 1 s), most of all writes: slower: p99 169 ms (steady: 50.6 ms); worst p99 " +
-				"188 ms; 21487 I/Os beyond the steady p99.9; recovered at once; confidence over 99.99 %.",
+				"188 ms; 21487 I/Os beyond the steady p99.9; recovered at once; confidence over 99.9 %.",
 			"Reads are steady since 2:24: p50 10 ms, p99 25.4 ms, 4429 IOPS.",
 			"Writes are steady since 2:24: p50 20 ms, p99 50.7 ms, 2217 IOPS.",
 			"96 I/Os are in flight on average.",
 		}},
 		{"all hosts are slow for 84 s", slowHosts(4, []int{0, 1, 2, 3}, 6, span{}), []string{
 			"Reads and writes from 1:00 to 2:25 (within 1 s), most of all reads: fewer I/Os: 262 IOPS (steady: " +
-				"1479); slower: p50 57.8 ms (steady: 10 ms); slower: p99 149 ms (steady: 25.2 ms); worst p99 383 ms; " +
-				"28465 I/Os beyond the steady p99.9; recovered after 2 s; confidence over 99.99 %.",
-			"Reads are steady since 2:26: p50 9.99 ms, p99 25.2 ms, 1479 IOPS.",
-			"Writes are steady since 2:27: p50 19.9 ms, p99 50.8 ms, 740 IOPS.",
+				"1479); slower: p50 57.8 ms (steady: 9.99 ms); slower: p99 149 ms (steady: 25.2 ms); worst p99 383 " +
+				"ms; 28465 I/Os beyond the steady p99.9; recovered at once; confidence over 99.9 %.",
+			"Reads are steady since 2:25: p50 9.99 ms, p99 25.2 ms, 1479 IOPS.",
+			"Writes are steady since 2:25: p50 19.9 ms, p99 50.7 ms, 740 IOPS.",
 			"32 I/Os are in flight on average.",
 		}},
 		{"one is slow for 84 s, and later all stand still", slowHosts(8, []int{3}, 20,
@@ -85,11 +87,12 @@ func TestStories(t *testing.T) {
 			"all 8 hosts completed nothing from 3:20.0 to 3:24.0; longest I/O 4.04 s; reads and writes from 3:20 " +
 				"to 3:24 (within 1 s), most of all reads: stalled: down to 0 IOPS (steady: 2830); slower: p50 4 s " +
 				"(steady: 10 ms); slower: p99 4.03 s (steady: 26.2 ms); worst p99 4.06 s; 64 I/Os beyond the steady " +
-				"p99.9; recovered at once; confidence over 99.99 %.",
+				"p99.9; recovered at once; confidence over 99.9 %.",
 			"host host3 has 100 % of the reads above p99.9 and 0.704 % of all: 142 times its share (136 to 149); " +
 				"p99.9 is 309 ms, without it 34.4 ms; its median is 20.4 times its peers' (19.8 to 21.1); from 1:00 " +
 				"to 2:24, in 84 quanta, but not afterwards; likewise in read p50, read p99, write p99 and write " +
-				"p99.9; confidence over 99.9999 %.",
+				"p99.9; writes from 1:05 to 1:06 (within 1 s): slower: p99 145 ms (steady: 52.5 ms); worst p99 145 " +
+				"ms; 2 I/Os beyond the steady p99.9; recovered after 1 s; confidence over 99.9 %.",
 			"Reads are steady since 3:24: p50 9.99 ms, p99 25.2 ms, 2960 IOPS.",
 			"Writes are steady since 3:24: p50 20 ms, p99 50.6 ms, 1477 IOPS.",
 			"64 I/Os are in flight on average.",
@@ -98,7 +101,7 @@ func TestStories(t *testing.T) {
 			"all 4 hosts completed nothing from 1:40.0 to 1:44.0; longest I/O 4.04 s; reads and writes from 1:40 " +
 				"to 1:44 (within 1 s), most of all reads: stalled: down to 0 IOPS (steady: 1479); slower: p50 4 s " +
 				"(steady: 10 ms); slower: p99 4.03 s (steady: 25.2 ms); worst p99 4.06 s; 32 I/Os beyond the steady " +
-				"p99.9; recovered at once; confidence over 99.99 %.",
+				"p99.9; recovered at once; confidence over 99.9 %.",
 			"Reads are steady since 1:44: p50 9.99 ms, p99 25.2 ms, 1480 IOPS.",
 			"Writes are steady since 1:44: p50 20 ms, p99 50.8 ms, 738 IOPS.",
 			"32 I/Os are in flight on average.",

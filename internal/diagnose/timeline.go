@@ -33,14 +33,15 @@ const (
 	minWarmUpZ = 4
 	// maxSteadyZ is the largest deviation of the steady level in standard deviations.
 	maxSteadyZ = 2.5
-	// incidentAlpha is the false positive probability of an incident, for each of p99 and I/Os per second of a
-	// direction.
-	incidentAlpha = 1e-4
+	// incidentAlpha is the false positive probability of an incident or a level, for each series of a direction.
+	incidentAlpha = 1e-3
+	// noiseAlpha is the same by the normal approximation, which understates it.
+	noiseAlpha = 1e-4
 )
 
 // Segment is a time interval of a run in which one direction behaved in one way.
 type Segment struct {
-	Kind      string `json:"kind"` // warm-up, steady, incident or recovery
+	Kind      string `json:"kind"` // warm-up, steady, incident, recovery or shift
 	FromMS    int64  `json:"from_ms"`
 	ToMS      int64  `json:"to_ms"`
 	Direction string `json:"direction"`
@@ -58,6 +59,9 @@ type Segment struct {
 	Beyond float64 `json:"beyond_steady_p99_9"`
 	// Notes are the notes from shortly before an incident, or from its first quantum.
 	Notes []Note `json:"notes,omitempty"`
+
+	level    int        // which one it is compared with
+	from, is *reference // the levels before and after, where another one begins
 }
 
 // Note is a note by a user on a run.
@@ -260,59 +264,6 @@ func (s *shift) mean(w window) float64 {
 // z returns the mean deviation in w in standard deviations.
 func (s *shift) z(w window) float64 { return s.mean(w) / s.spreads.at(w).scale }
 
-const (
-	// tailShare is the share of blocks from which the tail of a series is estimated, fewestTail their least number.
-	tailShare, fewestTail = 0.1, 5
-)
-
-// usual returns an upper bound of the probability that blocks as high as those of w come from the rest of the run,
-// but for other incidents. A device with bursts has as high ones at other times, too. It is a union bound over k: the
-// least probability of k blocks as high as the k highest, times their number. Beyond the highest tenth of the rest,
-// values are taken to fall off exponentially, as their logarithms do with a Pareto tail (Hill, Annals of Statistics 3
-// (1975), 1163-1174). High blocks that follow each other count as one, by the mean length of such runs (the extremal
-// index of Leadbetter, Zeitschrift für Wahrscheinlichkeitstheorie 65 (1983), 291-306).
-func (s *shift) usual(w window, taken []bool) float64 {
-	var own, rest []float64
-	for t, v := range s.off {
-		switch {
-		case math.IsNaN(v):
-		case w.from <= t && t < w.to:
-			own = append(own, v)
-		case !taken[t]:
-			rest = append(rest, v)
-		}
-	}
-	many := max(int(tailShare*float64(len(rest))), fewestTail)
-	if len(rest) < 2*many {
-		return 0 // too short a run to tell
-	}
-	sorted := slices.Sorted(slices.Values(rest))
-	from := sorted[len(sorted)-many-1]
-	mean, runs := 0.0, 0
-	for i, v := range rest {
-		if v > from {
-			mean += (v - from) / float64(many)
-			if i == 0 || rest[i-1] <= from {
-				runs++
-			}
-		}
-	}
-	mean = max(mean, leastSpread)
-	length := float64(many) / float64(max(runs, 1))
-	slices.Sort(own)
-	n, least := math.Ceil(float64(len(own))/length), math.Inf(1)
-	for i := range own {
-		k, v := math.Ceil(float64(i+1)/length), own[len(own)-1-i]
-		above, _ := slices.BinarySearch(sorted, v)
-		share := math.Log(float64(len(sorted)-above+1) / float64(len(sorted)+1))
-		if v > from {
-			share = math.Log(float64(many)/float64(len(sorted))) - (v-from)/mean
-		}
-		least = min(least, logChoose(n, k)+k*share)
-	}
-	return min(n*math.Exp(least), 1)
-}
-
 // steady reports whether the given number of blocks from t on are at the steady level.
 func (s *shift) steady(t, blocks int) bool {
 	w := window{t, min(t+blocks, len(s.off))}
@@ -330,10 +281,14 @@ func up(series []*shift, w window) float64 {
 }
 
 // incidents returns the windows in which one of the series is up significantly, and by at least its least factor.
-// Their edges are those that fit all series best.
-func incidents(series []*shift, least []float64, windows []window) (out []window) {
+// Their edges are those that fit all series best. Those that are known are among them.
+func incidents(series []*shift, least []float64, windows, known []window) (out []window) {
 	n := len(series[0].off)
 	taken := make([]bool, n)
+	for t := range taken {
+		taken[t] = inside(known, t)
+	}
+	out = slices.Clone(known)
 	for k, s := range series {
 		for {
 			w, z := window{}, 0.0
@@ -345,7 +300,7 @@ func incidents(series []*shift, least []float64, windows []window) (out []window
 					w, z = one, score
 				}
 			}
-			if upperTail(z)*float64(len(windows)) > incidentAlpha {
+			if upperTail(z)*float64(len(windows)) > noiseAlpha {
 				break
 			}
 			w = refine(w, n, 1, func(w window) float64 {
@@ -354,7 +309,8 @@ func incidents(series []*shift, least []float64, windows []window) (out []window
 				}
 				return up(series, w)
 			})
-			if s.usual(w, taken)*float64(len(windows)) > incidentAlpha {
+			own := func(t int) bool { return w.from <= t && t < w.to }
+			if usual(s.off, own, taken) > incidentAlpha {
 				break
 			}
 			out = append(out, w)
@@ -369,31 +325,49 @@ func incidents(series []*shift, least []float64, windows []window) (out []window
 func (c *timeSeries) segments() []Segment {
 	n := len(c.hists)
 	windows := scan(n, 1)
+	levels := newLevels(c.slowness())
 	offs := func(from int) (slow, mid, fewer *shift) {
-		return newShift(minus(c.p99, from), mostSlow, windows), newShift(minus(c.p50, from), mostSlow, windows),
-			newShift(c.missing(from), mostFewer, windows)
+		return newShift(levels.off(1, from), mostSlow, windows), newShift(levels.off(0, from), mostSlow, windows),
+			newShift(levels.off(2, from), mostFewer, windows)
 	}
-	// The second half of the run sets the level that ends a warm-up.
-	slow, mid, fewer := offs(n / 2)
+	end := n // of the first level
+	if len(levels.starts) > 1 {
+		end = levels.starts[1]
+	}
+	// The second half of the level is what ends a warm-up.
+	slow, mid, fewer := offs(max(end/2, levels.warm))
 	warm := 0
-	for warm < n/2 && !(slow.steady(warm, 5) && mid.steady(warm, 5) && fewer.steady(warm, 5)) {
+	for warm < end/2 && !(slow.steady(warm, 5) && mid.steady(warm, 5) && fewer.steady(warm, 5)) {
 		warm++
 	}
 	begin := window{0, warm}
 	starts := func(s *shift) bool {
 		return math.Abs(s.mean(begin)) >= math.Log(leastWarmUp) && math.Abs(s.z(begin)) >= minWarmUpZ
 	}
-	if warm == 0 || warm == n/2 || !starts(slow) && !starts(mid) && !starts(fewer) {
-		warm = 0
+	if warm == 0 || warm == end/2 || !starts(slow) && !starts(mid) && !starts(fewer) || inside(levels.bad, 0) {
+		warm = levels.warm
 	}
 	slow, mid, fewer = offs(warm)
-	bad := merge(incidents([]*shift{slow, fewer}, []float64{leastSlow, 1 / leastFewer}, windows), warm)
+	bad := incidents([]*shift{slow, fewer, mid}, []float64{leastSlow, 1 / leastFewer, leastSlow}, windows, levels.bad)
+	bad = levels.part(merge(bad, warm))
 	var parts []part
-	at := 0
+	at, level := 0, 0
 	add := func(kind string, to int) {
-		if to > at {
-			parts = append(parts, part{kind, window{at, to}})
-			at = to
+		for at < to {
+			until := to
+			if level+1 < len(levels.starts) {
+				until = min(to, levels.starts[level+1])
+			}
+			one := part{kind, window{at, until}, level}
+			if kind == Steady && level > 0 {
+				one.kind = Shift
+			}
+			if until > at {
+				parts = append(parts, one)
+			}
+			if at = until; at < to {
+				level++
+			}
 		}
 	}
 	add(WarmUp, warm)
@@ -403,6 +377,11 @@ func (c *timeSeries) segments() []Segment {
 		until := n
 		if i+1 < len(bad) {
 			until = bad[i+1].from
+		}
+		for _, start := range levels.starts {
+			if at <= start {
+				until = min(until, start)
+			}
 		}
 		back := at
 		for back < until && !(slow.steady(back, 3) && mid.steady(back, 3) && fewer.steady(back, 3)) {
@@ -418,31 +397,7 @@ func (c *timeSeries) segments() []Segment {
 type part struct {
 	kind string
 	window
-}
-
-// minus returns v less its median from a block on.
-func minus(v []float64, from int) (out []float64) {
-	level := median(slices.DeleteFunc(slices.Clone(v[from:]), math.IsNaN))
-	for _, x := range v {
-		out = append(out, x-level)
-	}
-	return out
-}
-
-// missing returns the logarithm of the steady I/Os per second over those of each block; NaN if unknown.
-func (c *timeSeries) missing(from int) (out []float64) {
-	level := median(slices.DeleteFunc(slices.Clone(c.iops[from:]), math.IsNaN))
-	for _, x := range c.iops {
-		v := math.NaN()
-		if level > 0 {
-			v = math.Log(level / max(x, level/mostFewer))
-		}
-		if math.IsNaN(x) {
-			v = x
-		}
-		out = append(out, v)
-	}
-	return out
+	level int // which one it is compared with, from 0 on
 }
 
 // merge sorts windows, cuts off the part before from, and joins those at most one block apart.
@@ -470,30 +425,49 @@ func (c *timeSeries) sum(to *fiohist.Hist, w window) (seconds float64) {
 	return seconds
 }
 
-func (c *timeSeries) describe(parts []part) (out []Segment) {
-	var steady fiohist.Hist
+// reference is the level with which a segment is compared.
+type reference struct {
+	fiohist.Stats // p50, p99 and p99.9
+	iops          float64
+	beyond        int // the bucket of p99.9; -1 if empty
+}
+
+func (c *timeSeries) reference(parts []part, of func(part) bool) *reference {
+	var sum fiohist.Hist
 	seconds := 0.0
 	for _, p := range parts {
-		if p.kind == Steady {
-			seconds += c.sum(&steady, p.window)
+		if of(p) {
+			seconds += c.sum(&sum, p.window)
 		}
 	}
 	var ranks fiohist.Ranks
-	ranks.Read(&steady, c.geometry)
-	level := ranks.Stats([]float64{50, 99, 99.9}, fiohist.Limits{})
-	iops := 0.0
+	ranks.Read(&sum, c.geometry)
+	r := &reference{Stats: ranks.Stats([]float64{50, 99, 99.9}, fiohist.Limits{}), beyond: -1}
 	if seconds > 0 {
-		iops = level.Samples / seconds
+		r.iops = r.Samples / seconds
 	}
-	beyond := -1
-	if !level.Empty() {
-		beyond, _ = ranks.Percentile(99.9)
+	if !r.Empty() {
+		r.beyond, _ = ranks.Percentile(99.9)
 	}
+	return r
+}
+
+func (c *timeSeries) describe(parts []part) (out []Segment) {
+	var levels []*reference
+	for i := range parts[len(parts)-1].level + 1 {
+		levels = append(levels, c.reference(parts, func(p part) bool {
+			return p.level == i && (p.kind == Steady || p.kind == Shift)
+		}))
+	}
+	warmUp := c.reference(parts, func(p part) bool { return p.kind == WarmUp })
+	var ranks fiohist.Ranks
 	length := c.interval * int64(c.fold)
 	end := c.first + int64(c.quanta)*c.interval
+	last, begun := part{}, map[int]bool{}
 	for _, p := range parts {
 		s := Segment{Kind: p.kind, Direction: c.direction, FromMS: (c.first + int64(p.from)*length) / 1e6,
-			ToMS: min(c.first+int64(p.to)*length, end) / 1e6}
+			ToMS: min(c.first+int64(p.to)*length, end) / 1e6, level: p.level}
+		level := levels[p.level]
 		var sum fiohist.Hist
 		if in := c.sum(&sum, p.window); in > 0 {
 			s.IOPS = sum.Sum() / in
@@ -516,40 +490,53 @@ func (c *timeSeries) describe(parts []part) (out []Segment) {
 			s.WorstP99 = &worst
 		}
 		if !level.Empty() {
-			s.Beyond = ranks.Above(beyond)
+			s.Beyond = ranks.Above(level.beyond)
 		}
 		if p.kind == Incident && !math.IsInf(least, 1) {
-			s.LostIOPS = max(iops-least, 0)
+			s.LostIOPS = max(level.iops-least, 0)
 		}
-		if p.kind != Steady && !level.Empty() {
-			s.Why = why(&s, &level, iops, least)
+		switch {
+		case p.kind == Shift:
+			if before := levels[p.level-1]; !before.Empty() {
+				s.Why = why(&s, before, least, "before")
+			}
+			if !begun[p.level] {
+				s.from, s.is = levels[p.level-1], level
+			}
+			begun[p.level] = true
+		case p.kind == Steady && last.kind == WarmUp:
+			s.from, s.is = warmUp, level
+		case p.kind != Steady && !level.Empty():
+			s.Why = why(&s, level, least, Steady)
 		}
+		last = p
 		out = append(out, s)
 	}
 	return out
 }
 
-func why(s *Segment, steady *fiohist.Stats, iops, least float64) string {
+func why(s *Segment, to *reference, least float64, name string) string {
 	var words []string
-	switch rest := s.IOPS / iops; {
-	case s.Kind == Incident && least < stalled*iops:
-		words = append(words, fmt.Sprintf("stalled: down to %s IOPS (steady: %s)", number(max(least, 0)), number(iops)))
+	switch rest := s.IOPS / to.iops; {
+	case s.Kind == Incident && least < stalled*to.iops:
+		words = append(words, fmt.Sprintf("stalled: down to %s IOPS (%s: %s)", number(max(least, 0)), name,
+			number(to.iops)))
 	case rest < leastFewer:
-		words = append(words, fmt.Sprintf("fewer I/Os: %s IOPS (steady: %s)", number(s.IOPS), number(iops)))
+		words = append(words, fmt.Sprintf("fewer I/Os: %s IOPS (%s: %s)", number(s.IOPS), name, number(to.iops)))
 	case rest > leastSlow:
-		words = append(words, fmt.Sprintf("more I/Os: %s IOPS (steady: %s)", number(s.IOPS), number(iops)))
+		words = append(words, fmt.Sprintf("more I/Os: %s IOPS (%s: %s)", number(s.IOPS), name, number(to.iops)))
 	}
 	for i, v := range []*float64{s.P50, s.P99} {
 		if v == nil {
 			continue
 		}
-		factor := *v / steady.Percentiles[i]
+		factor := *v / to.Percentiles[i]
 		if word := "slower"; factor > leastWarmUp || factor < 1/leastWarmUp {
 			if factor < 1 {
 				word = "faster"
 			}
-			words = append(words, fmt.Sprintf("%s: p%g %s (steady: %s)", word, []float64{50, 99}[i], latency(*v),
-				latency(steady.Percentiles[i])))
+			words = append(words, fmt.Sprintf("%s: p%g %s (%s: %s)", word, []float64{50, 99}[i], latency(*v), name,
+				latency(to.Percentiles[i])))
 		}
 	}
 	if len(words) == 0 {
