@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"fiolat/fio/fiohist"
@@ -247,9 +245,11 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		return nil, Fault(run.ID, run.Part, "", "invalid histogram grid or interval: %+v, %d ns", run.Geometry,
 			run.Interval)
 	}
-	if err := readSettings(run, doc.Settings); err != nil {
+	if err := run.Settings.Read(doc.Settings); err != nil {
 		return nil, Fault(run.ID, run.Part, "", "its settings cannot be read: %v", err)
 	}
+	run.Settings.Interval = time.Duration(run.Interval)
+	run.Kind, run.Percentiles = run.Settings.Kind, run.Settings.Percentiles
 	if doc.Run.End != nil {
 		out.End = int64(*doc.Run.End) - run.Start
 	}
@@ -311,61 +311,6 @@ func ReadRun(source []byte) (*StoredRun, error) {
 
 // nanos converts ms to ns. It is exact up to 50 days, and for whole ms always.
 func nanos(ms number) int64 { return int64(math.Round(float64(ms) * 1e6)) }
-
-// readSettings reads back what settings wrote.
-func readSettings(run *pipeline.Run, m map[string]any) error {
-	var doc struct {
-		Interval, Grid, Align, Repair, Start, Kind, Percentiles string
-		RecordTime                                              string `json:"record_time"`
-		By, SLA                                                 []string
-		Coarseness                                              int
-		LogHistMsec                                             int64 `json:"log_hist_msec"`
-		FioVersion                                              int   `json:"fio_version"`
-		Restore                                                 bool
-		SkipBad                                                 bool `json:"skip_bad"`
-		Offsets                                                 map[string]string
-	}
-	if err := Decode(MustJSON(m), &doc); err != nil {
-		return err
-	}
-	run.Settings = pipeline.Settings{
-		Interval:    time.Duration(run.Interval),
-		Grid:        doc.Grid,
-		Align:       doc.Align,
-		RecordTime:  doc.RecordTime,
-		By:          doc.By,
-		Coarseness:  doc.Coarseness,
-		LogHistMsec: doc.LogHistMsec,
-		FioVersion:  doc.FioVersion,
-		Repair:      doc.Repair,
-		Restore:     doc.Restore,
-		SkipBad:     doc.SkipBad,
-		Start:       doc.Start,
-		Offsets:     map[string]time.Duration{},
-		SLA:         doc.SLA,
-	}
-	kind, ok := fiolog.ParseKind(doc.Kind)
-	if !ok {
-		return fmt.Errorf("kind %q", doc.Kind)
-	}
-	run.Kind, run.Settings.Kind = kind, kind
-	for _, f := range strings.Split(doc.Percentiles, ",") {
-		p, err := strconv.ParseFloat(f, 64)
-		if err != nil {
-			return err
-		}
-		run.Percentiles = append(run.Percentiles, p)
-	}
-	run.Settings.Percentiles = run.Percentiles
-	for host, v := range doc.Offsets {
-		d, err := time.ParseDuration(v)
-		if err != nil {
-			return err
-		}
-		run.Settings.Offsets[host] = d
-	}
-	return nil
-}
 
 // readJobs reads back what jobs wrote.
 func readJobs(doc *runDoc) (*fiojson.Document, error) {

@@ -408,37 +408,14 @@ func jobs(run *pipeline.Run) (out []jobField, err error) {
 	return out, nil
 }
 
-// settings returns the settings that determine the generation, spelled as the flags.
+// settings returns the settings that determine the generation.
 func settings(run *pipeline.Run) map[string]any {
 	s := run.Settings
-	m := map[string]any{
-		"interval": s.Interval.String(), "grid": s.Grid, "align": s.Align, "record_time": s.RecordTime,
-		"coarseness": s.Coarseness, "log_hist_msec": s.LogHistMsec,
-		"fio_version": s.FioVersion, "repair": s.Repair, "restore": s.Restore,
-		"skip_bad": s.SkipBad, "kind": s.Kind.String(),
-	}
-	var wanted []string
-	for _, p := range run.Percentiles {
-		wanted = append(wanted, PercentileName(p)[1:])
-	}
-	m["percentiles"] = strings.ReplaceAll(strings.Join(wanted, ","), "_", ".")
-	if len(s.By) > 0 {
-		m["by"] = s.By
-	}
-	if len(s.SLA) > 0 {
-		m["sla"] = s.SLA
-	}
-	if s.Start != "" {
-		m["start"] = s.Start
-	}
-	if len(s.Offsets) > 0 {
-		offsets := map[string]string{}
-		for host, d := range s.Offsets {
-			if host = optionKey(host); host != "" {
-				offsets[host] = d.String()
-			}
+	s.Percentiles, s.Offsets = run.Percentiles, map[string]time.Duration{}
+	for host, d := range run.Settings.Offsets {
+		if host = optionKey(host); host != "" {
+			s.Offsets[host] = d
 		}
-		m["offsets"] = offsets
 	}
-	return m
+	return s.Document()
 }

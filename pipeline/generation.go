@@ -8,7 +8,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 )
@@ -95,30 +97,35 @@ func (g *generation) sum() string {
 	return hex.EncodeToString(g.hash.Sum(nil)[:16])
 }
 
-func (g *generation) settings(s *Settings) {
-	g.add("setting.interval").number(int64(s.Interval))
-	g.add("setting.grid").string(s.Grid)
-	g.add("setting.align").string(s.Align)
-	g.add("setting.record-time").string(s.RecordTime)
-	for _, dimension := range s.By {
-		g.add("setting.by").string(dimension)
-	}
-	for _, p := range s.Percentiles {
-		g.add("setting.percentile").float(p)
-	}
-	g.add("setting.coarseness").number(int64(s.Coarseness))
-	g.add("setting.log-hist-ms").number(s.LogHistMsec)
-	g.add("setting.fio-version").number(int64(s.FioVersion))
-	g.add("setting.repair").string(s.Repair)
-	g.add("setting.restore").bool(s.Restore)
-	g.add("setting.skip-bad").bool(s.SkipBad)
-	g.add("setting.kind").string(s.Kind.String())
-	g.add("setting.start").string(s.Start)
-	for _, host := range slices.Sorted(maps.Keys(s.Offsets)) {
-		g.add("setting.offset").string(host).number(int64(s.Offsets[host]))
-	}
-	for _, rule := range s.SLA {
-		g.add("setting.sla").string(rule)
+func (g *generation) settings(s *fio.Settings) {
+	for _, f := range s.Fields() {
+		name := "setting." + f.Line
+		switch v := f.Value.(type) {
+		case *time.Duration:
+			g.add(name).number(int64(*v))
+		case *string:
+			g.add(name).string(*v)
+		case *fio.Kind:
+			g.add(name).string(v.String())
+		case *int:
+			g.add(name).number(int64(*v))
+		case *int64:
+			g.add(name).number(*v)
+		case *bool:
+			g.add(name).bool(*v)
+		case *[]string:
+			for _, word := range *v {
+				g.add(name).string(word)
+			}
+		case *[]float64:
+			for _, p := range *v {
+				g.add(name).float(p)
+			}
+		case *map[string]time.Duration:
+			for _, host := range slices.Sorted(maps.Keys(*v)) {
+				g.add(name).string(host).number(int64((*v)[host]))
+			}
+		}
 	}
 }
 

@@ -206,27 +206,6 @@ type Part struct {
 	Generation string `json:"generation"`
 }
 
-// Settings are the flags that change the numbers, spelled as on the command line.
-type Settings struct {
-	Interval    time.Duration
-	Grid        string // run, epoch
-	Align       string // overlap, inflight
-	RecordTime  string // end, start
-	By          []string
-	Percentiles []float64
-	Coarseness  int // -1: the logs' own
-	LogHistMsec int64
-	FioVersion  int    // major version of the fio that wrote the logs, if nothing else tells it; 0: not given
-	Repair      string // auto, yes, no
-	Restore     bool
-	SkipBad     bool
-	Kind        fio.Kind
-	Start       string
-	Offsets     map[string]time.Duration
-	// SLA are the rules for latencies, in canonical spelling.
-	SLA []string `json:",omitempty"`
-}
-
 // Leaf is one element of the finest split: each I/O is in exactly one leaf.
 type Leaf struct {
 	// Dims are the dimensions of --by, and always the direction.

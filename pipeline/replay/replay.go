@@ -110,28 +110,21 @@ func newReplay(parts []*Stored, leaves Leaves) *Replay {
 // fits returns an error if two parts cannot be added up.
 func fits(a, b *pipeline.Run) error {
 	x, y := a.Settings, b.Settings
-	for _, s := range []struct {
-		flag string
-		a, b any
-	}{
-		{"--kind", a.Kind, b.Kind},
-		{"--interval", a.Interval, b.Interval},
-		{"--grid", x.Grid, y.Grid},
-		{"--align", x.Align, y.Align},
-		{"--record-time", x.RecordTime, y.RecordTime},
-		{"--coarseness", a.Geometry, b.Geometry},
-		{"--by", x.By, y.By},
-		{"--percentiles", a.Percentiles, b.Percentiles},
-		{"--repair or --no-repair", x.Repair, y.Repair},
-		{"--no-restore", x.Restore, y.Restore},
-	} {
-		if fa, fb := settingText(s.a), settingText(s.b); fa != fb {
-			return &errs.ParseError{
-				File: fmt.Sprintf("run %q", a.ID),
-				Msg:  fmt.Sprintf("part %q has %s where part %q has %s", b.Part, fb, a.Part, fa),
-				Hint: "ingest one of them again with the same " + s.flag,
-			}
+	differ := func(flag, fa, fb string) error {
+		return &errs.ParseError{
+			File: fmt.Sprintf("run %q", a.ID),
+			Msg:  fmt.Sprintf("part %q has %s where part %q has %s", b.Part, fb, a.Part, fa),
+			Hint: "ingest one of them again with the same " + flag,
 		}
+	}
+	of := y.Fields()
+	for i, f := range x.Fields() {
+		if fa, fb := settingText(f.Value), settingText(of[i].Value); f.Same && fa != fb {
+			return differ(f.Flag, fa, fb)
+		}
+	}
+	if fa, fb := geometryText(a.Geometry), geometryText(b.Geometry); fa != fb {
+		return differ("--coarseness", fa, fb)
 	}
 	if x.Grid != "epoch" {
 		return &errs.ParseError{File: fmt.Sprintf("run %q", a.ID), Msg: fmt.Sprintf("the quanta of part %q are "+
@@ -140,21 +133,25 @@ func fits(a, b *pipeline.Run) error {
 	return nil
 }
 
+func geometryText(g fiohist.Geometry) string {
+	return fmt.Sprintf("%d columns of %d groups", g.Columns(), g.Groups)
+}
+
 func settingText(v any) string {
 	switch v := v.(type) {
-	case int64:
-		return fmt.Sprintf("an interval of %v ms", float64(v)/1e6)
-	case fiohist.Geometry:
-		return fmt.Sprintf("%d columns of %d groups", v.Columns(), v.Groups)
-	case bool:
-		if v {
+	case *time.Duration:
+		return fmt.Sprintf("an interval of %v ms", float64(*v)/1e6)
+	case *string:
+		return *v
+	case *bool:
+		if *v {
 			return "restored tails"
 		}
 		return "no restored tails"
-	case []string:
-		return fmt.Sprintf("a split by %q", v)
-	case []float64:
-		return fmt.Sprintf("the percentiles %v", v)
+	case *[]string:
+		return fmt.Sprintf("a split by %q", *v)
+	case *[]float64:
+		return fmt.Sprintf("the percentiles %v", *v)
 	}
 	return fmt.Sprint(v)
 }
