@@ -29,7 +29,6 @@ var floors = []string{
 	"esmodel/sliced",
 	"esmodel/delivery esmodel/stored",
 	"internal/command",
-	"internal/command/...",
 	"cmd/fiolat/manual cmd/fiolat/times",
 	"cmd/fiolat/...",
 	"cmd/fiolat",

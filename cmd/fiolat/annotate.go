@@ -42,8 +42,7 @@ func annotateCommand(u *ui.UI) *cli.Command {
 			"fiolat delete.",
 		Flags: append(esFlags(&o.es),
 			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "", readNoteTime),
-				Usage: "when: `TIME` in RFC 3339, or an offset from the run's start such as " +
-					"+90s"}),
+				Usage: "when: `TIME` in RFC 3339, or an offset from the run's start such as +90s"}),
 		Action: action(u, o),
 	}
 }

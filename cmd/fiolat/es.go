@@ -6,11 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"fiolat/esmodel/client"
-
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel"
+	"fiolat/esmodel/client"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 )
@@ -25,21 +24,20 @@ const runIs = "A run in Elasticsearch is named by its run.id, the first six char
 // files or the environment only: every user of the host can read arguments.
 func esFlags(o *command.Elasticsearch) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "es", Category: catES, Usage: "`URL` of a node of the cluster (default: " +
-			"ELASTICSEARCH_URL); can be repeated"},
+		&cli.StringSliceFlag{Name: "es", Category: catES,
+			Usage: "`URL` of a node of the cluster (default: ELASTICSEARCH_URL); can be repeated"},
 		&cli.StringFlag{Name: "index-prefix", Category: catES, Destination: &o.Prefix, Value: esmodel.DefaultPrefix,
-			EnvVars: []string{"FIOLAT_INDEX_PREFIX"}, Usage: "`PREFIX` of the indices"},
+			EnvVars: []string{"FIOLAT_INDEX_PREFIX"},
+			Usage:   "`PREFIX` of the indices"},
 		&cli.StringFlag{Name: "es-user", Category: catES, Destination: &o.User,
 			EnvVars: []string{"ELASTICSEARCH_USERNAME"},
 			Usage:   "user `NAME`; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD"},
 		&cli.StringFlag{Name: "es-password-file", Category: catES, Destination: &o.PasswordFile,
 			Usage: "`FILE` that holds the password"},
 		&cli.StringFlag{Name: "es-api-key-file", Category: catES, Destination: &o.APIKeyFile,
-			Usage: "`FILE` that holds an API key, encoded (or " +
-				"ELASTICSEARCH_API_KEY)"},
+			Usage: "`FILE` that holds an API key, encoded (or ELASTICSEARCH_API_KEY)"},
 		&cli.StringFlag{Name: "es-service-token-file", Category: catES, Destination: &o.ServiceTokenFile,
-			Usage: "`FILE` that holds a service token " +
-				"(or ELASTICSEARCH_SERVICE_TOKEN)"},
+			Usage: "`FILE` that holds a service token (or ELASTICSEARCH_SERVICE_TOKEN)"},
 		&cli.StringFlag{Name: "es-ca-cert", Category: catES, Destination: &o.CACertFile,
 			EnvVars: []string{"ELASTICSEARCH_CA_CERT"},
 			Usage:   "PEM `FILE` of certificate authorities to trust instead of the system's"},
@@ -47,8 +45,7 @@ func esFlags(o *command.Elasticsearch) []cli.Flag {
 			EnvVars: []string{"ELASTICSEARCH_FINGERPRINT"},
 			Usage:   "SHA-256 of the server's certificate or its authority, in `HEX`"},
 		&cli.BoolFlag{Name: "es-insecure", Category: catES, Destination: &o.Insecure,
-			Usage: "accept any certificate: anyone on the path can " +
-				"read and change all data"},
+			Usage: "accept any certificate: anyone on the path can read and change all data"},
 		&cli.DurationFlag{Name: "max-wait", Category: catES, Destination: &o.MaxWait, Value: client.DefaultMaxWait,
 			Usage: "retry temporary failures for `DURATION`; unless given, 10s if no node answers at the start"},
 	}
@@ -81,20 +78,6 @@ func checkES(c *cli.Context, o *command.Elasticsearch, bad *errs.Faults) {
 	bad.Add(esmodel.CheckPrefix(o.Prefix))
 }
 
-// esOptions reads esFlags, outputFlag and takeOverFlag.
-func esOptions(c *cli.Context) (command.Elasticsearch, error) {
-	o := command.Elasticsearch{
-		Prefix: c.String("index-prefix"),
-		User:   c.String("es-user"), PasswordFile: c.String("es-password-file"),
-		APIKeyFile: c.String("es-api-key-file"), ServiceTokenFile: c.String("es-service-token-file"),
-		CACertFile: c.String("es-ca-cert"), Fingerprint: c.String("es-fingerprint"),
-		Insecure: c.Bool("es-insecure"), MaxWait: c.Duration("max-wait"),
-	}
-	var bad errs.Faults
-	checkES(c, &o, &bad)
-	return o, bad.Err()
-}
-
 // esWords returns the esFlags that are set, as arguments, but for --max-wait.
 func esWords(c *cli.Context) (words []string) {
 	for _, f := range esFlags(new(command.Elasticsearch)) {
@@ -117,7 +100,7 @@ func esWords(c *cli.Context) (words []string) {
 }
 
 // yesFlag is for commands that make rows or documents for each interval of a run.
-func yesFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "yes", Usage: "do not ask for confirmation when a run covers more " +
+func yesFlag(to *bool) cli.Flag {
+	return &cli.BoolFlag{Name: "yes", Destination: to, Usage: "do not ask for confirmation when a run covers more " +
 		"than ten times its own length, as with a host's wrong clock or a wrong --offset"}
 }

@@ -12,9 +12,6 @@ import (
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/ndjson"
 	"fiolat/internal/command"
-	comparecmd "fiolat/internal/command/compare"
-	historycmd "fiolat/internal/command/history"
-	"fiolat/internal/command/live"
 	"fiolat/internal/errs"
 	"fiolat/internal/like"
 )
@@ -43,7 +40,7 @@ func exitCode(err error) int {
 		line       *ndjson.LineError
 	)
 	var broken *command.SLAError
-	var fio *live.FioError
+	var fio *fioError
 	switch {
 	case err == nil:
 		return exitOK
@@ -51,7 +48,7 @@ func exitCode(err error) int {
 		return fio.Code
 	case errors.Is(err, errs.ErrInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, comparecmd.ErrFailIf), errors.Is(err, historycmd.ErrChanged):
+	case errors.Is(err, errFailIf), errors.Is(err, errChanged):
 		return exitCompare
 	case errors.As(err, &usage), errors.As(err, &likeUsage):
 		return exitUsage

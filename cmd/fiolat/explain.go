@@ -31,8 +31,7 @@ func explainCommand(u *ui.UI) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "fio-version", Destination: &o.fioVersion,
 				Usage: "`VERSION` of fio, like fio-3.28 (default: a current one)"},
-			&cli.IntFlag{Name: "iodepth", Destination: &o.ioDepth,
-				Usage: "`DEPTH` of the job (default: more than 1)"},
+			&cli.IntFlag{Name: "iodepth", Destination: &o.ioDepth, Usage: "`DEPTH` of the job (default: more than 1)"},
 		},
 		Action: action(u, o),
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// logUse is what inspect says of a log.
-type logUse struct {
+// printedUse is what inspect says of a log.
+type printedUse struct {
 	Path    string   `json:"path"`
 	Use     string   `json:"use"`
 	Why     []string `json:"why"`
@@ -44,7 +44,7 @@ func TestLogUses(t *testing.T) {
 			}
 			_, stdout, stderr := fiolat(t, nil, "inspect", "--log-hist-msec", "300", "--format", "json", dir)
 			var got struct {
-				Use []logUse `json:"use"`
+				Use []printedUse `json:"use"`
 			}
 			if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 				t.Fatal(err, stdout, stderr)

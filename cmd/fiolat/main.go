@@ -1,9 +1,8 @@
 // Command fiolat turns the latency histograms that fio logs into percentiles over
 // time, on standard output, in Elasticsearch, or in files.
 //
-// Each subcommand has one file: its flags, its help, and a function that reads its
-// options. The work is done in internal/command, which is independent of the command
-// line. Only exit.go decides exit codes.
+// Each subcommand has one file: its options, the flags that are bound to them, its help, and what it does. Only
+// exit.go decides exit codes.
 package main
 
 import (
@@ -154,7 +153,7 @@ func newApp(u *ui.UI, named string, setWork func(work func() error), notFound fu
 	}
 	for _, c := range app.Commands {
 		c.OnUsageError, c.HideHelp = usage, true
-		c.Flags = append(c.Flags, logFormatFlag())
+		c.Flags = append(c.Flags, logFormatFlag(u))
 		// A command's own --quiet has another meaning.
 		quiet := !slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), "quiet") })
 		if quiet {
@@ -208,18 +207,6 @@ func noCommand(app *cli.App, name string) error {
 		}
 	}
 	return errs.Usagef("no such command: %q; %s", name, hint)
-}
-
-// actionOf returns a command's action: read its options from the command line, then run with them.
-func actionOf[Options any](u *ui.UI, read func(*cli.Context) (Options, error), run func(context.Context, Options,
-	*ui.UI) error) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		o, err := read(c)
-		if err != nil {
-			return err
-		}
-		return run(c.Context, o, u)
-	}
 }
 
 // permute moves a subcommand's flags before its arguments: the library takes no flags after an argument.

@@ -16,43 +16,24 @@ import (
 
 const catPick = "WHAT TO LOOK AT"
 
-// pickFlags choose a part of a run, for commands that store nothing.
-func pickFlags() []cli.Flag {
+// pickFlags choose a part of a run, for commands that store nothing. syncs reports whether syncs can be chosen.
+func pickFlags(p *pipeline.Pick, syncs bool) []cli.Flag {
+	var words []string
+	for _, d := range fio.DirectionNames() {
+		words = append(words, "direction="+d)
+	}
+	only := &value{many: true, words: append(words, "host=", "job="),
+		parse: func(text string) error { return readOnly(p, text, syncs) }}
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "only", Category: catPick, Usage: "only I/Os of `DIMENSION=VALUE,...`: " +
-			"direction=read, host=h3,h4 or job=db; can be repeated, and all must hold"},
-		&cli.StringFlag{
-			Name:     "from",
-			Category: catPick,
-			Usage: "only I/Os from `TIME` on: since the start of the run " +
-				"(3:00, 3m, 180), or a time such as 2026-01-31T12:00:00Z",
-		},
-		&cli.StringFlag{Name: "to", Category: catPick, Usage: "only I/Os before `TIME`, given as for --from"},
+		&cli.GenericFlag{Name: "only", Category: catPick, Value: only,
+			Usage: "only I/Os of `DIMENSION=VALUE,...`: direction=read, host=h3,h4 or job=db; can be repeated, and " +
+				"all must hold"},
+		&cli.GenericFlag{Name: "from", Category: catPick, Value: parsed(&p.From, "--from ", readMoment),
+			Usage: "only I/Os from `TIME` on: since the start of the run (3:00, 3m, 180), or a time such as " +
+				"2026-01-31T12:00:00Z"},
+		&cli.GenericFlag{Name: "to", Category: catPick, Value: parsed(&p.To, "--to ", readMoment),
+			Usage: "only I/Os before `TIME`, given as for --from"},
 	}
-}
-
-// readPick reads pickFlags; the command may lack them.
-func readPick(c *cli.Context) (p pipeline.Pick, err error) {
-	var bad errs.Faults
-	for _, text := range c.StringSlice("only") {
-		bad.Add(
-			readOnly(
-				&p,
-				text,
-				c.String("kind") == "sync" || slices.Contains([]string{"summary", "curve"}, c.Command.Name),
-			),
-		)
-	}
-	for _, f := range []struct {
-		name string
-		to   **pipeline.Moment
-	}{{"from", &p.From}, {"to", &p.To}} {
-		if c.IsSet(f.name) {
-			*f.to, err = readMoment("--"+f.name, c.String(f.name))
-			bad.Add(err)
-		}
-	}
-	return p, bad.Err()
 }
 
 // readOnly parses one --only. syncs reports whether direction=sync is allowed.
@@ -81,20 +62,16 @@ func readOnly(p *pipeline.Pick, text string, syncs bool) error {
 }
 
 // readMoment parses a time since the start of the run (3:00, 1:02:03, 3m, 180) or a wall-clock time.
-func readMoment(flag, text string) (*pipeline.Moment, error) {
+func readMoment(text string) (*pipeline.Moment, error) {
 	m := &pipeline.Moment{Text: text}
-	wrong := errs.Usagef(
-		"%s %q: want a time since the start of the run, such as 3:00, 3m or 180, or one of the clock, "+
-			"such as 2026-01-31T12:00:00Z",
-		flag,
-		text,
-	)
+	wrong := errs.Usagef("%q: want a time since the start of the run, such as 3:00, 3m or 180, or one of the clock, "+
+		"such as 2026-01-31T12:00:00Z", text)
 	if d, ok := times.Clock(text); ok {
 		m.Since = d
 		return m, nil
 	}
 	if n, err := strconv.ParseFloat(text, 64); err != nil || n < 1e8 { // otherwise seconds or ms since 1970
-		if d, err := times.Duration(flag, text); err == nil {
+		if d, err := times.Duration("", text); err == nil {
 			if d < 0 {
 				return nil, wrong
 			}

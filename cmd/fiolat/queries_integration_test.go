@@ -48,7 +48,7 @@ type answer struct {
 	Hits struct {
 		Total struct{ Value int }
 		Hits  []struct {
-			Source source `json:"_source"`
+			Source queriedDoc `json:"_source"`
 		}
 	}
 	Aggregations map[string]struct {
@@ -57,7 +57,7 @@ type answer struct {
 	}
 }
 
-type source struct {
+type queriedDoc struct {
 	Timestamp string `json:"@timestamp"`
 	Run       struct{ ID string }
 	Latency   map[string]float64

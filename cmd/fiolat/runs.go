@@ -58,12 +58,14 @@ func runsCommand(u *ui.UI) *cli.Command {
 		Flags: slices.Concat(esFlags(&o.es), o.filter.flags(), []cli.Flag{
 			&cli.IntFlag{Name: "last", Category: catFilter, Destination: &o.last,
 				Usage: "only the `N` runs that started last"},
-			&cli.StringFlag{Name: "sort", Destination: &o.by, Usage: "by `METRIC`, the smallest first, or -METRIC, " +
-				"the largest first: start, or [DIRECTION] and p99, iops, mean, ..."},
+			&cli.StringFlag{Name: "sort", Destination: &o.by,
+				Usage: "by `METRIC`, the smallest first, or -METRIC, the largest first: start, or [DIRECTION] and " +
+					"p99, iops, mean, ..."},
 			&cli.GenericFlag{Name: "direction", Value: oneOf(&o.direction, "direction", fio.MetricDirections()...),
 				Usage: "figures of `DIRECTION`: all, read, write, trim or sync"},
-			&cli.BoolFlag{Name: "size", Destination: &o.size, Usage: "instead of figures, the number of each run's " +
-				"documents, and about how many bytes they take in Elasticsearch, without replicas"},
+			&cli.BoolFlag{Name: "size", Destination: &o.size,
+				Usage: "instead of figures, the number of each run's documents, and about how many bytes they take " +
+					"in Elasticsearch, without replicas"},
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
 				Usage: "`FORMAT` of the output: table or json"},
 			&cli.GenericFlag{Name: "unit", Value: oneOf(&o.unit, "unit", "us", "ns", "ms"),
@@ -120,23 +122,6 @@ func (f *runFilter) check(bad *errs.Faults) {
 	bad.Add(err)
 	f.Options, err = pairs("--option", f.options.Value())
 	bad.Add(err)
-}
-
-func readFilter(c *cli.Context) (out stored.RunFilter, err error) {
-	var bad errs.Faults
-	var f runFilter
-	f.Labels, err = pairs("--label", c.StringSlice("label"))
-	bad.Add(err)
-	f.Options, err = pairs("--option", c.StringSlice("option"))
-	bad.Add(err)
-	for name, to := range map[string]*string{"since": &f.Since, "until": &f.Until} {
-		if text := c.String(name); text != "" {
-			if *to, err = moment(text); err != nil {
-				bad.Add(errs.Usagef("--%s %v", name, err))
-			}
-		}
-	}
-	return f.RunFilter, bad.Err()
 }
 
 var age = lazyregexp.New(`^[0-9]{1,6}[smhdw]$`)

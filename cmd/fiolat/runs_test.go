@@ -48,8 +48,8 @@ func TestTable(t *testing.T) {
 	if len(lines) != 4 {
 		t.Errorf("%d lines, want the head and 3 runs:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
-	if read := runsTable(perRun(docs), short, nil, &runsOptions{unit: "us", direction: "read"}); !strings.Contains(read[0],
-		"read_iops") || !strings.Contains(read[1], "3.000") {
+	read := runsTable(perRun(docs), short, nil, &runsOptions{unit: "us", direction: "read"})
+	if !strings.Contains(read[0], "read_iops") || !strings.Contains(read[1], "3.000") {
 		t.Errorf("of reads:\n%s", strings.Join(read, "\n"))
 	}
 }

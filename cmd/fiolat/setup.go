@@ -52,29 +52,25 @@ func setupCommand(u *ui.UI) *cli.Command {
 			"fiolat setup --export fiolat.ndjson    # to import by hand; needs no server",
 		Flags: append(esFlags(&o.es),
 			&cli.DurationFlag{Name: "delete-after", Category: catES, Destination: &o.deleteAfter,
-				Usage: "let the lifecycle policy delete indices " +
-					"after `DURATION` (default: never)"},
+				Usage: "let the lifecycle policy delete indices after `DURATION` (default: never)"},
 			&cli.DurationFlag{Name: "rollup-after", Category: catES, Destination: &o.rollUpAfter,
-				Usage: "print a line for cron that rolls up " +
-					"runs older than `DURATION` to quanta of a minute, and do nothing else: fiolat schedules " +
-					"nothing itself"},
+				Usage: "print a line for cron that rolls up runs older than `DURATION` to quanta of a minute, and " +
+					"do nothing else: fiolat schedules nothing itself"},
 			&cli.StringFlag{Name: "kibana", Category: catKibana, Destination: &o.kibana,
-				Usage: "`URL` of Kibana, with its base path: import " +
-					"data views, charts and dashboards (default: KIBANA_URL). Certificates and credentials are those " +
-					"for Elasticsearch unless given here"},
+				Usage: "`URL` of Kibana, with its base path: import data views, charts and dashboards (default: " +
+					"KIBANA_URL). Certificates and credentials are those for Elasticsearch unless given here"},
 			&cli.StringFlag{Name: "space", Category: catKibana, Destination: &o.space,
 				EnvVars: []string{"KIBANA_SPACE"},
 				Usage:   "`ID` of the space to import into (default: the default space)"},
 			&cli.BoolFlag{Name: "alert-rules", Category: catKibana, Destination: &o.alertRules,
-				Usage: "also create Kibana alerting rules, " +
-					"without connectors, for SLA breaches and for trouble that the probe finds; existing ones are " +
-					"kept"},
+				Usage: "also create Kibana alerting rules, without connectors, for SLA breaches and for trouble " +
+					"that the probe finds; existing ones are kept"},
 			&cli.BoolFlag{Name: "remove", Category: catKibana, Destination: &o.remove,
-				Usage: "remove from the space all objects and " +
-					"alerting rules that this or an earlier version of setup created, and do nothing else"},
+				Usage: "remove from the space all objects and alerting rules that this or an earlier version of " +
+					"setup created, and do nothing else"},
 			&cli.StringFlag{Name: "export", Category: catKibana, Destination: &o.export,
-				Usage: "write what would be imported to " +
-					"`FILE`.ndjson, or to standard output (-), and do nothing else"},
+				Usage: "write what would be imported to `FILE`.ndjson, or to standard output (-), and do nothing " +
+					"else"},
 			&cli.StringFlag{Name: "kibana-user", Category: catKibana, Destination: &o.user,
 				EnvVars: []string{"KIBANA_USERNAME"},
 				Usage:   "user `NAME`; the password comes from --kibana-password-file or KIBANA_PASSWORD"},

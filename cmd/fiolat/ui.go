@@ -10,11 +10,15 @@ import (
 	"fiolat/internal/ui"
 )
 
-func logFormatFlag() cli.Flag {
-	return &cli.StringFlag{
-		Name: "log-format", Value: "text", EnvVars: []string{"FIOLAT_LOG_FORMAT"},
-		Usage: "`FORMAT` of progress, warnings and the account on standard error: text or json",
+func logFormatFlag(u *ui.UI) cli.Flag {
+	format := oneOf(new(string), "log-format", "text", "json")
+	parse := format.parse
+	format.parse = func(text string) error {
+		u.JSON = text == "json"
+		return parse(text)
 	}
+	return &cli.GenericFlag{Name: "log-format", Value: format, EnvVars: []string{"FIOLAT_LOG_FORMAT"},
+		Usage: "`FORMAT` of progress, warnings and the account on standard error: text or json"}
 }
 
 func quietFlag() cli.Flag {
@@ -71,9 +75,7 @@ func configure(c *cli.Context, u *ui.UI) error {
 		return errs.Usagef("--run-id \"\": it is empty; name the run, or leave the flag out")
 	}
 	u.Verbose = c.Bool("verbose")
-	f, err := wordOf(c, "log-format")
-	u.JSON = f == "json"
-	return err
+	return nil
 }
 
 // exit reports err and returns the exit code.

@@ -78,8 +78,8 @@ func oneOf[T ~string](to *T, name string, words ...string) *value {
 }
 
 // parsed returns a value for what parse returns of a text, which is not called for "". err is put before its errors.
-func parsed[T any](to *T, err string, parse func(text string) (T, error)) *value {
-	return &value{parse: func(text string) (e error) {
+func parsed[T any](to *T, err string, parse func(text string) (T, error), words ...string) *value {
+	return &value{words: words, parse: func(text string) (e error) {
 		if text == "" {
 			return nil
 		}
@@ -89,6 +89,15 @@ func parsed[T any](to *T, err string, parse func(text string) (T, error)) *value
 		return e
 	}}
 }
+
+// withDefault sets the default of a value.
+func withDefault(text string, v *value) *value {
+	v.texts = []string{text}
+	return v
+}
+
+// asIs is what parse of a flag is that takes any text.
+func asIs(text string) (string, error) { return text, nil }
 
 // each is parsed for a flag that can be repeated.
 func each[T any](to *[]T, err string, parse func(text string) (T, error)) *value {

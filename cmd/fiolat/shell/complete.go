@@ -83,7 +83,26 @@ func ofFlag(c *cli.Command, f cli.DocGenerationFlag, begun string) (what string,
 	case "DIR":
 		return dirs, nil
 	}
-	return given, values(c.Name, f, begun)
+	return given, values(f, begun)
+}
+
+// values returns the words for a flag's value, after the part of a list that is already there.
+func values(f cli.DocGenerationFlag, begun string) (found []string) {
+	g, ok := f.(*cli.GenericFlag)
+	if !ok {
+		return nil
+	}
+	before := ""
+	words, list := g.Value.(interface{ Words() ([]string, bool) }).Words()
+	if list {
+		before = begun[:strings.LastIndexByte(begun, ',')+1]
+	}
+	for _, w := range words {
+		if !slices.Contains(strings.Split(before, ","), w) {
+			found = append(found, before+w)
+		}
+	}
+	return found
 }
 
 // ofArgument returns what completes an argument.

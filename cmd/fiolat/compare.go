@@ -1,0 +1,371 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/internal/command"
+	"fiolat/internal/compare"
+	"fiolat/internal/errs"
+	"fiolat/internal/render"
+	"fiolat/internal/ui"
+)
+
+// errFailIf is the error of compare if --fail-if fired.
+var errFailIf = errors.New("a change is beyond what --fail-if allows")
+
+type compareOptions struct {
+	logs     logOptions // how to read runs that are logs
+	es       command.Elasticsearch
+	runs     []string // the baseline first: paths, run.ids or names in Elasticsearch, or NAME=RUN,...
+	baseline string   // label:KEY=VALUE of the baseline, instead of the first of runs; "" is none
+	failIf   []compare.Rule
+	runNoise []compare.RunNoise
+	margin   float64
+	format   string
+	unit     string // of latencies in tables
+}
+
+func compareCommand(u *ui.UI) *cli.Command {
+	o := &compareOptions{}
+	return &cli.Command{
+		Name:      "compare",
+		Usage:     "whether runs really differ from the first",
+		ArgsUsage: "BASELINE RUN...",
+		Description: "fiolat compare runs/before runs/after\n" +
+			"fiolat compare --fail-if 'read p99 +10%' before=runs/b1,runs/b2,runs/b3 after=runs/a1,runs/a2,runs/a3\n" +
+			"fiolat compare --es http://localhost:9200 --format markdown old=label:build=19.1 new=label:build=19.2\n" +
+			"fiolat compare runs/before      # how much repeats differ\n\n" +
+			"BASELINE and RUN are logs (a file, a directory, a glob), a directory of documents (ingest --output), or " +
+			"else a run in Elasticsearch. " + runIs + " One that holds several runs is a group of repeats; so is " +
+			"NAME=RUN,RUN,..., and in Elasticsearch label:KEY=VALUE or NAME=label:KEY=VALUE. Give 3 runs or more " +
+			"of each, better 5: a single run does not show how much repeats differ. " +
+			"Limits are of 95 % confidence for all numbers together; docs/compare.md explains them.",
+		// Flags that identify or describe one run, or that write, do not apply.
+		Flags: append(slices.Concat(o.logs.flags(logFlags{without: []string{"by", "fio-json", "dry-run", "run-id",
+			"run-name", "label", "part", "sla", "sla-file", "fail-on-sla"}}), pickFlags(&o.logs.Config.Pick, false),
+			esFlags(&o.es)),
+			&cli.GenericFlag{Name: "fail-if", Value: each(&o.failIf, "--fail-if ", compare.ParseRule),
+				Usage: "exit 5 if a change exceeds `RULE` and is statistically significant: [DIRECTION] METRIC " +
+					"CHANGE%, such as 'read p99 +10%' or 'iops -5%'; can be repeated. Single runs need --run-noise"},
+			&cli.StringFlag{Name: "baseline", Destination: &o.baseline,
+				Usage: "compare each RUN with the stored runs that `label:KEY=VALUE` names: those of its workload " +
+					"that began before it, since their last change point, 5 or more"},
+			&cli.GenericFlag{Name: "run-noise", Value: each(&o.runNoise, "--run-noise ", compare.ParseRunNoise),
+				Usage: "standard deviation between repeated runs, for where there are too few to measure it: " +
+					"`[METRIC=]P%[/RUNS]`, such as 4% or 'read p99=8%/12', measured over 12 runs (default: 10); can " +
+					"be repeated. fiolat compare GROUP prints it; 0% counts only the noise within the runs"},
+			&cli.GenericFlag{Name: "margin",
+				Value: withDefault("5%", parsed(&o.margin, "--margin: ", compare.ParsePercent)),
+				Usage: "a change within `P%` of none is called same"},
+			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "json"),
+				Usage: "`FORMAT` of the output: table, markdown or json"},
+			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.unit, "unit", render.Units...)),
+				Usage: "`UNIT` of latencies in tables: ns, us, ms, s, or auto: what suits the table"},
+		),
+		Action: action(u, o),
+	}
+}
+
+func (o *compareOptions) check(c *cli.Context, bad *errs.Faults) {
+	o.logs.oneKind(c, bad)
+	if o.runs = o.logs.Paths; len(o.runs) == 0 || len(o.runs) == 1 && c.IsSet("fail-if") && o.baseline == "" {
+		bad.Add(errs.Usagef("fiolat compare: name the baseline and at least one other run"))
+	}
+	for _, p := range o.logs.Config.Settings.Percentiles {
+		if p <= 0 || p >= 100 {
+			bad.Add(errs.Usagef("--percentiles %g: the smallest and the largest of all latencies depend on the "+
+				"length of the run, and cannot be compared", p))
+		}
+	}
+	checkES(c, &o.es, bad)
+}
+
+// run prints how runs differ from the first; the error is errFailIf if a rule fired. Of a single group
+// it prints how much its runs differ.
+func (o *compareOptions) run(ctx context.Context, u *ui.UI) (err error) {
+	r := groupReader{compareOptions: o, runs: command.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u,
+		WarnSyncs: true}}
+	defer r.runs.Close()
+	defer u.Hold()()
+	found := compareFound{Confidence: compare.Confidence, Comparisons: []*compare.Result{}}
+	var baseline *compare.Group
+	if o.baseline != "" {
+		return r.againstHistory(ctx, &found)
+	}
+	for _, argument := range o.runs { // hold the baseline and one other group: there may be hundreds
+		group, bad := r.group(ctx, argument)
+		if bad != nil {
+			return bad
+		}
+		if baseline == nil {
+			baseline = group
+			continue
+		}
+		if err = found.add(baseline, group, o); err != nil {
+			return err
+		}
+	}
+	if len(o.runs) == 1 {
+		if len(baseline.Runs) == 1 {
+			return errs.Usagef("%s holds one run: name the baseline and at least one other run, or a group of "+
+				"repeats", errs.Printable(baseline.Name))
+		}
+		g := &groupSpread{}
+		if g.Side, g.Rows, g.Notes, err = compare.Spread(baseline, o.logs.Config.Settings.Percentiles); err != nil {
+			return errs.Usagef("%v", err)
+		}
+		found.Group = g
+	}
+	return found.print(o, u)
+}
+
+// againstHistory compares each run with the runs before it in a series.
+func (r *groupReader) againstHistory(ctx context.Context, found *compareFound) error {
+	for _, argument := range r.compareOptions.runs {
+		group, err := r.group(ctx, argument)
+		if err != nil {
+			return err
+		}
+		if len(group.Runs) != 1 {
+			return errs.Usagef("%s holds %d runs, and --baseline is for one more run of a series",
+				errs.Printable(group.Name), len(group.Runs))
+		}
+		baseline, err := r.since(ctx, r.baseline, group.Runs[0])
+		if err == nil {
+			err = found.add(baseline, group, r.compareOptions)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return found.print(r.compareOptions, r.runs.UI)
+}
+
+// print prints what was found; the error is errFailIf if a rule fired.
+func (c *compareFound) print(o *compareOptions, u *ui.UI) (err error) {
+	out := bufio.NewWriter(u.Stdout)
+	if o.format == "json" {
+		err = ui.PrintJSON(out, c, " ")
+	} else {
+		p := comparePrinter{out: out, markdown: o.format == "markdown", wanted: o.unit, u: u}
+		p.all(c)
+	}
+	if ferr := out.Flush(); err == nil {
+		err = ferr
+	}
+	if err == nil && slices.ContainsFunc(c.FailIf, func(f compare.Ruling) bool { return f.Failed }) {
+		err = errFailIf
+	}
+	return err
+}
+
+// compareFound is what compare found, as --format json prints it.
+type compareFound struct {
+	Confidence     float64           `json:"confidence"`
+	Comparisons    []*compare.Result `json:"comparisons"`
+	Group          *groupSpread      `json:"group,omitempty"` // of a single argument
+	GateConfidence float64           `json:"gate_confidence,omitempty"`
+	FailIf         []compare.Ruling  `json:"fail_if,omitempty"`
+}
+
+// groupSpread says how much the runs of one group differ.
+type groupSpread struct {
+	compare.Side
+	Rows  []compare.Noise `json:"rows"`
+	Notes []string        `json:"notes,omitempty"`
+}
+
+// add compares a group with the baseline, and applies the rules.
+func (c *compareFound) add(baseline, other *compare.Group, o *compareOptions) error {
+	if len(baseline.Runs)+len(other.Runs) > 2 {
+		for _, run := range other.Runs {
+			if slices.ContainsFunc(baseline.Runs, func(b *compare.Series) bool { return b.ID == run.ID }) {
+				return errs.Usagef("%s is in %s and in %s: a run in both makes them look alike",
+					errs.Printable(run.Name), errs.Printable(baseline.Name), errs.Printable(other.Name))
+			}
+		}
+	}
+	r, err := compare.Compare(baseline, other, compare.Options{
+		Percentiles: o.logs.Config.Settings.Percentiles, Rules: o.failIf, Margin: o.margin, RunNoise: o.runNoise,
+		Series: o.baseline != "",
+	})
+	if err != nil {
+		return errs.Usagef("%v", err)
+	}
+	c.Comparisons = append(c.Comparisons, r)
+	if len(o.failIf) == 0 {
+		return nil
+	}
+	rulings, err := r.Judge(o.failIf, o.runNoise)
+	if err != nil {
+		return errs.Usagef("%v", err)
+	}
+	c.GateConfidence = compare.GateConfidence
+	c.FailIf = append(c.FailIf, rulings...)
+	return nil
+}
+
+type comparePrinter struct {
+	out      *bufio.Writer
+	markdown bool
+	wanted   string // unit
+	unit     string // of the table
+	u        *ui.UI
+}
+
+func (p *comparePrinter) all(c *compareFound) {
+	for n, result := range c.Comparisons {
+		if n > 0 {
+			fmt.Fprintln(p.out)
+		}
+		p.line(result.Caveat)
+		p.side("baseline", result.Baseline)
+		p.side("run", result.Other)
+		var latencies []*float64
+		for _, row := range result.Rows {
+			if row.Metric != iopsMetric {
+				latencies = append(latencies, row.Baseline, row.Other)
+			}
+		}
+		p.choose(latencies)
+		rows := [][]string{{"direction", "metric", "baseline_" + p.unit, "run_" + p.unit, "change", "95 % limits",
+			"run noise", "verdict"}}
+		for _, row := range result.Rows {
+			rows = append(rows, p.cells(row, result))
+		}
+		p.table(rows, "---", "---", "---:", "---:", "---:", "---", "---", "---")
+		if result.Note != "" {
+			fmt.Fprintln(p.out)
+			p.line(result.Note)
+		}
+	}
+	if g := c.Group; g != nil {
+		p.side("group", g.Side)
+		var latencies []*float64
+		for _, row := range g.Rows {
+			if row.Metric != iopsMetric {
+				latencies = append(latencies, row.Value)
+			}
+		}
+		p.choose(latencies)
+		rows := [][]string{{"direction", "metric", "mean_" + p.unit, "run noise"}}
+		for _, row := range g.Rows {
+			rows = append(rows, []string{row.Direction, row.Metric, p.value(row.Metric, row.Value),
+				compare.NoiseText(row.RunNoise)})
+		}
+		p.table(rows, "---", "---", "---:", "---:")
+		p.line(strings.Join(g.Notes, "\n"))
+	}
+	for i, f := range c.FailIf {
+		if i == 0 {
+			fmt.Fprintln(p.out)
+		}
+		verdict := "not triggered"
+		if f.Failed {
+			var rows []string
+			for _, b := range f.Broken {
+				rows = append(rows, fmt.Sprintf("%s %s %s", b.Direction, b.Metric, compare.Percent(b.Change)))
+			}
+			verdict = p.colour(ui.Bad, "FAILED") + ": " + strings.Join(rows, ", ")
+		}
+		fmt.Fprintf(p.out, "fail if %s: %s: %s\n", f.Rule, p.name(errs.Printable(f.Run)), verdict)
+	}
+}
+
+// name escapes a text in which there may be names, in Markdown.
+func (p *comparePrinter) name(text string) string {
+	if p.markdown {
+		return render.Markdown(text)
+	}
+	return text
+}
+
+// line prints a line of text, or several.
+func (p *comparePrinter) line(text string) {
+	if text == "" {
+		return
+	}
+	for _, line := range strings.Split(text, "\n") {
+		fmt.Fprintln(p.out, p.name(errs.Printable(line)))
+		if p.markdown {
+			fmt.Fprintln(p.out)
+		}
+	}
+}
+
+func (p *comparePrinter) side(is string, of compare.Side) {
+	text := fmt.Sprintf("%s: %s, ", is, of.Name)
+	if of.Runs > 1 {
+		text += fmt.Sprintf("%d runs, ", of.Runs)
+	}
+	text += fmt.Sprintf("%d intervals of %g s", of.Quanta, of.IntervalMS/1e3)
+	if of.Block > 1 {
+		text += fmt.Sprintf(", block length %d", of.Block)
+	}
+	p.line(text)
+}
+
+func (p *comparePrinter) table(rows [][]string, align ...string) {
+	if p.markdown {
+		for _, row := range slices.Insert(rows, 1, align) {
+			fmt.Fprintf(p.out, "| %s |\n", strings.Join(row, " | "))
+		}
+		return
+	}
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	w.Flush() //nolint:errcheck // to a bufio.Writer
+}
+
+// choose sets the unit for a table of these latencies.
+func (p *comparePrinter) choose(latencies []*float64) {
+	var all render.Column
+	for _, v := range latencies {
+		all.Cells = append(all.Cells, render.Known(v))
+	}
+	p.unit = all.Unit(p.wanted)
+}
+
+const iopsMetric = "iops" // the only metric that is no latency
+
+func (p *comparePrinter) value(metric string, v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	if metric == iopsMetric {
+		return strconv.FormatFloat(*v, 'f', render.Decimals(*v), 64) + "/s"
+	}
+	return render.Latency(*v, p.unit)
+}
+
+// colour colours a word, except in markdown.
+func (p *comparePrinter) colour(c ui.Colour, text string) string {
+	if p.markdown {
+		return text
+	}
+	return p.u.Print(c, text)
+}
+
+func (p *comparePrinter) cells(row compare.Row, of *compare.Result) []string {
+	words := of.Words(&row)
+	worse := map[compare.Verdict]ui.Colour{compare.Higher: ui.Bad, compare.Lower: ui.Good}
+	if row.Metric == iopsMetric {
+		worse = map[compare.Verdict]ui.Colour{compare.Higher: ui.Good, compare.Lower: ui.Bad}
+	}
+	verdict := string(row.Verdict)
+	// colour adds to the width, which does not matter in the last column
+	verdict = p.colour(worse[row.Verdict], verdict) + strings.TrimPrefix(words.Verdict, verdict)
+	return []string{row.Direction, row.Metric, p.value(row.Metric, row.Baseline), p.value(row.Metric, row.Other),
+		words.Change, words.Limits, words.RunNoise, verdict}
+}

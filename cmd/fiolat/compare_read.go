@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/stored"
+	"fiolat/internal/command"
+	"fiolat/internal/compare"
+	"fiolat/internal/errs"
+	"fiolat/internal/history"
+	"fiolat/pipeline"
+	"fiolat/pipeline/replay"
+)
+
+type groupReader struct {
+	*compareOptions
+	runs command.Reader
+}
+
+// group reads the runs of an argument: those of a path or a stored run, of label:KEY=VALUE, or of
+// NAME= and a list of these.
+func (r *groupReader) group(ctx context.Context, argument string) (*compare.Group, error) {
+	g := &compare.Group{Name: argument}
+	members := []string{argument}
+	if command.Locate(argument) == command.Stored && !strings.HasPrefix(argument, command.LabelPrefix) {
+		if name, list, ok := strings.Cut(argument, "="); ok {
+			g.Name, members = name, strings.Split(list, ",")
+		}
+	}
+	for _, member := range members {
+		if member == "" || g.Name == "" {
+			return nil, errs.Usagef("%q: want NAME=RUN,RUN,...", argument)
+		}
+		if err := r.read(ctx, member, g); err != nil {
+			return nil, err
+		}
+	}
+	var loads []string
+	for i, run := range g.Runs {
+		if slices.ContainsFunc(g.Runs[:i], func(s *compare.Series) bool { return s.ID == run.ID }) {
+			return nil, errs.Usagef("%s is in %s twice: a run and its copy make the spread look small",
+				errs.Printable(run.Name), errs.Printable(g.Name))
+		}
+		if run.Workload != "" && !slices.Contains(loads, run.Workload) {
+			loads = append(loads, run.Workload)
+		}
+	}
+	if len(loads) > 1 {
+		r.runs.UI.Warn(errs.Printable(g.Name) + " holds runs of different workloads, which are no repeats: " +
+			errs.Printable(strings.Join(loads, "; ")))
+	}
+	return g, nil
+}
+
+// since reads the complete runs with a label that have the same workload as run and began before it, from
+// the last change point of any metric on. If the start of run is unknown, all of them began before it.
+func (r *groupReader) since(ctx context.Context, name string, run *compare.Series) (*compare.Group, error) {
+	label, ok := strings.CutPrefix(name, command.LabelPrefix)
+	k, v, pair := strings.Cut(label, "=")
+	if !ok || !pair || k == "" {
+		return nil, errs.Usagef("--baseline %q: want label:KEY=VALUE", name)
+	}
+	es, err := r.runs.Connect(name)
+	if err != nil {
+		return nil, err
+	}
+	kind := r.logs.Config.Settings.Kind
+	found, err := stored.ListFigures(ctx, es, r.es.Prefix,
+		stored.RunFilter{Labels: map[string]string{k: v}}, kind)
+	if err != nil {
+		return nil, err
+	}
+	open := func(ctx context.Context, id string) (*replay.Replay, error) {
+		return stored.Open(ctx, es, r.es.Prefix, id, kind)
+	}
+	var runs []history.Run
+	for i := range found {
+		f := &found[i]
+		if f.Run.Status != esmodel.StatusComplete || f.Run.ID == run.ID || i > 0 && f.Run.ID == found[i-1].Run.ID ||
+			strings.Join(f.Fio.Workload, ", ") != run.Workload || !run.Began(f.Start) {
+			continue
+		}
+		one, bad := command.StoredHistory(ctx, f, open, r.logs.Config.Workers)
+		if bad != nil {
+			return nil, bad
+		}
+		runs = append(runs, one)
+	}
+	g := &compare.Group{Name: name}
+	from := 0
+	for _, s := range history.Split(runs, nil) { // one series, as there is one workload
+		runs = s.Runs
+		for _, metric := range history.Analyse(&s, history.Defaults) {
+			for _, c := range metric.Changes {
+				from = max(from, c.Index)
+			}
+		}
+	}
+	if from > 0 {
+		g.Name += ", since its change at " + runs[from].Start.Format(time.RFC3339)
+	}
+	if n := len(runs) - from; n < compare.BaselineRuns {
+		return nil, errs.Usagef("--baseline %s: %d runs of this workload before %s, and it takes %d to know what one "+
+			"more would differ by", errs.Printable(g.Name), n, errs.Printable(run.Name), compare.BaselineRuns)
+	}
+	for _, one := range runs[from:] {
+		s := &compare.Series{Name: one.ID}
+		back, bad := open(ctx, one.ID)
+		if bad == nil {
+			_, bad = back.Process(ctx, replay.Options{Percentiles: r.logs.Config.Settings.Percentiles,
+				Workers: r.logs.Config.Workers}, s)
+		}
+		if bad != nil {
+			return nil, bad
+		}
+		g.Runs = append(g.Runs, s)
+	}
+	return g, nil
+}
+
+// read adds the runs that a member of a group names: logs, a directory of documents, or runs in
+// Elasticsearch.
+func (r *groupReader) read(ctx context.Context, name string, to *compare.Group) error {
+	before := len(to.Runs)
+	err := r.runs.Each(ctx, []string{name}, command.Runs{Run: func(name string) pipeline.Sink {
+		s := &compare.Series{Name: name}
+		to.Runs = append(to.Runs, s)
+		return s
+	}})
+	if len(to.Runs) == before+1 {
+		to.Runs[before].Name = name
+	}
+	return err
+}

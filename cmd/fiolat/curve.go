@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/fio"
+	"fiolat/internal/command"
+	"fiolat/internal/curve"
+	"fiolat/internal/errs"
+	"fiolat/internal/render"
+	"fiolat/internal/summary"
+	"fiolat/internal/ui"
+	"fiolat/internal/units"
+)
+
+type curveOptions struct {
+	logs      logOptions // how to read runs that are logs
+	es        command.Elasticsearch
+	direction string     // that of at, else all
+	at        *fio.Rule  // nil: none
+	axis      curve.Axis // of the page
+	format    string
+	unit      string // of latencies in tables
+	file      string // for the page; "": none
+}
+
+func curveCommand(u *ui.UI) *cli.Command {
+	o := &curveOptions{}
+	return &cli.Command{
+		Name:      "curve",
+		Usage:     "latency against load, from the runs of a sweep",
+		ArgsUsage: "PATH|RUN...",
+		Description: "fiolat curve depths\n" +
+			"fiolat curve --at 'read p99 < 1ms' depths           how many IOPS meet that rule\n" +
+			"fiolat curve --axis mib -o curve.html depths\n\n" +
+			"Runs with the same job options are repeats: they make one point. Options that change the load (iodepth, " +
+			"numjobs, rate_iops, ...) make a curve; runs that also differ in others (bs, rw, ...) make several. " +
+			"Repeat each setting 3 times: limits come from the spread between repeats. " + orStored,
+		Flags: append(slices.Concat(o.logs.flags(wholeRuns), pickFlags(&o.logs.Config.Pick, true), esFlags(&o.es)),
+			&cli.GenericFlag{Name: "direction", Value: parsed(&o.direction, "", readDirection, fio.MetricDirections()...),
+				Usage: "`DIRECTION` of the I/Os: read, write, trim, all or sync (default: that of --at, else all)"},
+			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "--at", curveRule),
+				Usage: "how many IOPS meet `RULE`, such as 'read p99 < 1ms'"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.file,
+				Usage: "`FILE` for an HTML page with the curve"},
+			&cli.GenericFlag{Name: "axis", Value: oneOf(&o.axis, "axis", "iops", "mib", "concurrency"),
+				Usage: "horizontal `AXIS` of the page: iops, mib (MiB/s) or concurrency"},
+			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
+				Usage: "`FORMAT` of the output: table, markdown, csv or json"},
+			unitFlag(&o.unit),
+		),
+		Action: action(u, o),
+	}
+}
+
+// readDirection parses --direction.
+func readDirection(text string) (string, error) {
+	if !slices.Contains(fio.MetricDirections(), text) {
+		return "", errs.Usagef("--direction %q: want read, write, trim, all or sync", text)
+	}
+	return text, nil
+}
+
+// curveRule parses --at.
+func curveRule(text string) (*fio.Rule, error) {
+	rule, err := fio.ParseRule(text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf(": %w", err)
+	case !rule.Latency() || rule.Above:
+		return nil, errs.Usagef(" %q: want an upper bound of a latency, such as 'read p99 < 1ms'", text)
+	}
+	return &rule, nil
+}
+
+func (o *curveOptions) check(c *cli.Context, bad *errs.Faults) {
+	o.logs.oneKind(c, bad)
+	if o.at != nil && o.direction != "" && o.direction != o.at.Direction {
+		bad.Add(errs.Usagef("--at %q is about %s, --direction about %s: name one of them", c.String("at"),
+			o.at.Direction, o.direction))
+	}
+	bad.Add(o.logs.needPaths())
+	checkES(c, &o.es, bad)
+}
+
+// run prints the curve of the runs that the paths name, and writes the page.
+func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
+	percentiles := slices.Clone(o.logs.Config.Settings.Percentiles)
+	var metrics []fio.Metric
+	if o.at != nil {
+		metrics = append(metrics, o.at.Metric)
+		if p := o.at.Percentile; p > 0 && !slices.Contains(percentiles, p) {
+			percentiles = append(percentiles, p)
+			slices.Sort(percentiles)
+		}
+	}
+	rows, err := command.SummaryRows(ctx, o.logs.Logs, &o.es, metrics, u)
+	if err != nil {
+		return err
+	}
+	direction := cmp.Or(o.direction, curve.DirectionOf(o.at))
+	c, err := curve.Make(rows, direction, percentiles, o.at)
+	if errors.Is(err, curve.ErrOneSetting) {
+		return errs.Usagef("%v: a curve needs two settings or more, such as a sweep of iodepth; fiolat summary "+
+			"prints their figures, fiolat compare what repeats differ by", err)
+	} else if err != nil {
+		return errs.Usagef("fiolat curve: %v", err)
+	}
+	if o.file != "" {
+		page := curve.Page{Curve: c, Percentiles: percentiles, Axis: o.axis}
+		if _, err = command.WriteCurve(o.file, false, page); err != nil {
+			return err
+		}
+	}
+	warnCurveSyncs(u, rows)
+	out := bufio.NewWriter(u.Stdout)
+	if o.format == "json" {
+		err = ui.PrintJSON(out, c, " ")
+	} else {
+		err = o.table(out, c, percentiles)
+		for _, note := range c.Notes {
+			u.Say("info", "%s", note)
+		}
+	}
+	return errors.Join(err, out.Flush())
+}
+
+// warnCurveSyncs warns that no point includes the syncs.
+func warnCurveSyncs(u *ui.UI, rows []summary.Row) {
+	runs := map[[2]string]bool{}
+	count, longest := 0.0, 0.0
+	for i := range rows {
+		if r := &rows[i]; r.Direction == "sync" {
+			runs[[2]string{r.Run, r.Name}] = true
+			count += r.Samples
+			if r.Max != nil {
+				longest = max(longest, *r.Max)
+			}
+		}
+	}
+	if len(runs) > 0 {
+		u.Warn(fmt.Sprintf("%d of the runs sync: their %s syncs are in no point here, the longest %s; fiolat summary "+
+			"shows them", len(runs), units.Grouped(count), units.Latency(longest, 3)))
+	}
+}
+
+func (o *curveOptions) table(out *bufio.Writer, c *curve.Curve, percentiles []float64) error {
+	var columns []render.Column
+	add := func(name string, latency, text bool, of func(*curve.Point) render.Cell) {
+		column := render.Column{Name: name, Latency: latency, Text: text}
+		for i := range c.Points {
+			column.Cells = append(column.Cells, of(&c.Points[i]))
+		}
+		columns = append(columns, column)
+	}
+	var names []string
+	for name := range c.Points[0].Options {
+		if !slices.Contains(c.Load, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range append(names, c.Load...) {
+		add(name, false, true, func(p *curve.Point) render.Cell { return render.Cell{Text: p.Options[name]} })
+	}
+	number := func(v *float64, divisor float64) render.Cell {
+		if v == nil {
+			return render.Known(nil)
+		}
+		return render.Cell{Number: *v / divisor}
+	}
+	limits := slices.ContainsFunc(c.Points, func(p curve.Point) bool { return len(p.Limits) > 0 })
+	add("runs", false, false, func(p *curve.Point) render.Cell { return render.Cell{Number: float64(p.Runs)} })
+	add("iops", false, false, func(p *curve.Point) render.Cell { return render.Cell{Number: p.IOPS} })
+	if limits {
+		add("+-", false, true, func(p *curve.Point) render.Cell {
+			return render.Cell{Text: curveMargin(p, "iops", p.IOPS)}
+		})
+	}
+	add("mib/s", false, false, func(p *curve.Point) render.Cell { return number(p.BytesPerSecond, 1<<20) })
+	add("in_flight", false, false, func(p *curve.Point) render.Cell { return number(p.Concurrency, 1) })
+	add("mean", true, false, func(p *curve.Point) render.Cell { return number(p.Mean, 1) })
+	for _, q := range percentiles {
+		key := units.Percentile(q)
+		add("p"+key, true, false, func(p *curve.Point) render.Cell {
+			return render.Percentile(p.Percentiles, key, p.AtLeast)
+		})
+		if limits {
+			add("+-", false, true, func(p *curve.Point) render.Cell {
+				return render.Cell{Text: curveMargin(p, key, p.Percentiles[key])}
+			})
+		}
+	}
+	add("bend", false, true, func(p *curve.Point) render.Cell {
+		return render.Cell{Text: map[bool]string{true: "*"}[p.Bend]}
+	})
+	if err := render.Columns(out, o.format, o.unit, columns); err != nil || o.format == "csv" {
+		return err
+	}
+	for i := range c.Series {
+		if at := c.Series[i].At; at != nil {
+			fmt.Fprintf(out, "\n%s\n", errs.Printable(c.Sentence(at)))
+		}
+	}
+	return nil
+}
+
+// curveMargin returns how far the upper limit lies above v; the lower limit is nearer.
+func curveMargin(p *curve.Point, key string, v float64) string {
+	l, ok := p.Limits[key]
+	if !ok || v == 0 {
+		return ""
+	}
+	return strconv.FormatFloat((*l.High/v-1)*100, 'f', 0, 64) + " %"
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/stored"
+	"fiolat/internal/command"
+	"fiolat/internal/diagnose"
+	"fiolat/internal/errs"
+	"fiolat/internal/render"
+	"fiolat/internal/ui"
+	"fiolat/internal/units"
+	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
+	"fiolat/pipeline/replay"
+)
+
+type diagnoseOptions struct {
+	logs   logOptions // Paths may also name a stored run
+	es     command.Elasticsearch
+	format string
+	unit   string // of latencies in tables
+}
+
+func diagnoseCommand(u *ui.UI) *cli.Command {
+	o := &diagnoseOptions{}
+	return &cli.Command{
+		Name:      "diagnose",
+		Usage:     "who makes the tail, what happened when, and how loaded it was",
+		ArgsUsage: "PATH...|DIR|RUN",
+		Description: "fiolat diagnose runs/today\n" +
+			"fiolat diagnose --format json runs/today | jq .stragglers\n" +
+			"fiolat diagnose --es http://localhost:9200 RUN\n\n" +
+			"PATH is a log, a directory that is searched, or a glob; DIR is what ingest --output wrote. " + runIs +
+			" Prints sentences, the worst first: hosts, jobs and logs that stand out among their peers, stalls and " +
+			"slow-downs, when the run was steady, and how many I/Os were in flight. Of a stored run only what its " +
+			"--by splits is compared. docs/diagnose.md explains the tests.",
+		// The tests choose the grouping and the percentiles. Flags that describe the run do not apply.
+		Flags: append(slices.Concat(o.logs.flags(logFlags{without: []string{"by", "percentiles", "dry-run", "run-name",
+			"label", "part", "sla", "sla-file", "fail-on-sla"}}), pickFlags(&o.logs.Config.Pick, false),
+			esFlags(&o.es)),
+			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
+				Usage: "`FORMAT` of the output: table or json"},
+			&cli.GenericFlag{Name: "unit", Value: oneOf(&o.unit, "unit", "us", "ns", "ms"),
+				Usage: "`UNIT` of latencies in tables: ns, us or ms"},
+		),
+		Action: action(u, o),
+	}
+}
+
+func (o *diagnoseOptions) check(c *cli.Context, bad *errs.Faults) {
+	o.logs.oneKind(c, bad)
+	bad.Add(o.logs.needPaths())
+	checkES(c, &o.es, bad)
+	if len(o.logs.Paths) == 1 && (len(o.es.Addresses) > 0 ||
+		command.Locate(o.logs.Paths[0]) == command.InDirectory) {
+		_, err := placeOf(o.logs.Paths, o.es.Addresses, c.IsSet)
+		bad.Add(err)
+	}
+}
+
+// run prints the diagnosis of one run. It reads the run again if a host, job or log stands out.
+func (o *diagnoseOptions) run(ctx context.Context, u *ui.UI) error {
+	s := o.logs.Config.Settings
+	o.logs.Config.Settings.By, o.logs.Config.Settings.Percentiles = diagnose.By, diagnose.Percentiles
+	var full diagnose.Full
+	var err error
+	if place := command.Locate(o.logs.Paths[0]); place == command.InLogs || place == command.Stored &&
+		len(o.es.Addresses) == 0 { // the error says that there is no such file
+		err = o.ofLogs(ctx, u, &full)
+	} else {
+		var c *client.Client
+		if place == command.Stored {
+			if c, err = o.es.Connect(u); err != nil {
+				return err
+			}
+			defer c.Close() //nolint:errcheck // it was only read
+		}
+		err = o.ofStored(ctx, u, c, s, &full)
+	}
+	u.ProgressDone()
+	if err != nil {
+		return err
+	}
+	return o.print(u, full.Diagnosis)
+}
+
+func (o *diagnoseOptions) ofLogs(ctx context.Context, u *ui.UI, full *diagnose.Full) error {
+	cfg := o.logs.Pipeline(u)
+	runs, err := o.logs.Discover(u, cfg.Settings.Kind, false)
+	if err != nil {
+		return err
+	}
+	if len(runs) > 1 {
+		return errs.Usagef("these are %d runs, and a diagnosis is of one: name one of %s", len(runs),
+			command.Roots(runs))
+	}
+	if path := command.ReadOnce(runs[0].Logs); path != "" {
+		return errs.Usagef("a diagnosis may read the logs twice, and %s can be read only once: save it to a file",
+			errs.Printable(path))
+	}
+	cfg.LeavesOnly, cfg.Pauses = true, true
+	cfg.Progress = u.Progress(command.Size(runs), "reading")
+	p, err := plan.Prepare(ctx, runs[0], cfg)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	full.Reread = func(ctx context.Context, sink pipeline.Sink) error {
+		u.ProgressDone()
+		return p.Reread(ctx, sink, u.Progress(command.Size(runs), "reading"))
+	}
+	if _, err = p.Process(ctx, full); err != nil {
+		return err
+	}
+	return command.WarnSyncs(u, p.Run)
+}
+
+// stored reads a run from Elasticsearch, or with no client from a directory of documents.
+func (o *diagnoseOptions) ofStored(ctx context.Context, u *ui.UI, c *client.Client, s pipeline.Settings,
+	full *diagnose.Full) error {
+	name, prefix := o.logs.Paths[0], o.es.Prefix
+	var run *replay.Replay
+	var err error
+	if c == nil {
+		run, err = stored.OpenDir(name, o.logs.Config.RunID, s.Kind)
+	} else {
+		found, none := stored.FindRun(ctx, c, prefix, name)
+		if none != nil {
+			return none
+		}
+		if run, err = stored.Open(ctx, c, prefix, found.Run.ID, s.Kind); err == nil {
+			full.Notes, err = command.Notes(ctx, c, prefix, run.Run)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	command.SaySource(u, name, c, [2]string{run.Run.ID, run.Run.Name})
+	command.SayRolledUp(u, run.Run)
+	full.Reread = func(ctx context.Context, sink pipeline.Sink) error {
+		_, err := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: o.logs.Config.Workers,
+			Pick: o.logs.Config.Pick}, sink)
+		return err
+	}
+	return full.Reread(ctx, full)
+}
+
+func (o *diagnoseOptions) print(u *ui.UI, d *diagnose.Diagnosis) error {
+	if o.format == "json" {
+		return ui.PrintJSON(u.Stdout, d, " ")
+	}
+	out := bufio.NewWriter(u.Stdout)
+	for _, f := range d.Findings {
+		fmt.Fprintln(out, errs.Printable(f.Text))
+	}
+	if len(d.Stragglers) > 0 {
+		fmt.Fprintln(out)
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, strings.Join([]string{"straggler", "direction", "percentile", "share", "expected", "lift",
+			"pooled", "without", "since", "until", "quanta"}, "\t"))
+		for i := range d.Stragglers {
+			s := &d.Stragglers[i]
+			fmt.Fprintf(w, "%s %s\t%s\tp%s\t%.1f %%\t%.1f %%\t%.2f\t%s\t%s\t%s\t%s\t%d\n", s.Dimension,
+				errs.Printable(s.Value), s.Direction, units.Percentile(s.Percentile), s.Share*100, s.Expected*100,
+				s.Lift, o.latency(s.Pooled), o.latency(s.Without), diagnose.Clock(s.SinceMS), diagnose.Clock(s.UntilMS),
+				s.Quanta)
+		}
+		w.Flush() //nolint:errcheck // to a bufio.Writer
+	}
+	if len(d.Segments) > 0 {
+		fmt.Fprintln(out)
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(w, "from\tto\tdirection\tsegment\tIOPS\tp50\tp99\tworst p99\n")
+		for i := range d.Segments {
+			s := &d.Segments[i]
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.*f\t%s\t%s\t%s\n", diagnose.Clock(s.FromMS), diagnose.Clock(s.ToMS),
+				s.Direction, s.Kind, render.Decimals(s.IOPS), s.IOPS, o.latency(s.P50), o.latency(s.P99),
+				o.latency(s.WorstP99))
+		}
+		w.Flush() //nolint:errcheck // to a bufio.Writer
+	}
+	return out.Flush()
+}
+
+// latency formats a latency in ns; nil is unknown.
+func (o *diagnoseOptions) latency(ns *float64) string {
+	if ns == nil {
+		return "-"
+	}
+	v := *ns / units.Divisors[o.unit]
+	return strconv.FormatFloat(v, 'f', render.Decimals(v), 64) + " " + o.unit
+}

@@ -1,0 +1,434 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/stored"
+	"fiolat/fio"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/history"
+	"fiolat/internal/render"
+	"fiolat/internal/tempfile"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+)
+
+// errChanged is the error of history if --fail-if-changed fired.
+var errChanged = errors.New("there are changes that were not reported before")
+
+// mostRuns limits the length of a series: memory and time grow with its square.
+const mostRuns = 3000
+
+type historyOptions struct {
+	logs          logOptions // how to read runs that are logs
+	es            command.Elasticsearch
+	named         []string        // paths, run.ids or names in Elasticsearch; none: those of filter
+	filter        runFilter       // which runs in Elasticsearch
+	split         cli.StringSlice // labels whose values separate series
+	metrics       []fio.Metric
+	last          int     // how many runs of each series; 0 is all
+	failIfChanged int     // how many of the latest runs are new, if nothing is remembered of a series; 0 is off
+	minChange     float64 // the smallest change for failIfChanged, a share
+	state         string  // file of the changes reported; "" is none
+	store         bool
+	file          string // for the page; "" is none
+	format        string
+	unit          string // of latencies in tables
+}
+
+func historyCommand(u *ui.UI) *cli.Command {
+	o := &historyOptions{}
+	return &cli.Command{
+		Name:      "history",
+		Usage:     "change points over the runs of a series",
+		ArgsUsage: "[RUN|PATH...]",
+		Description: "fiolat history --es http://localhost:9200 --label series=nightly\n" +
+			"fiolat history --es http://localhost:9200 --label series=nightly --fail-if-changed 3 -o history.html\n" +
+			"fiolat history --metric 'read p99' --metric iops --format json runs/*\n\n" +
+			"The runs are those in Elasticsearch that have the labels and options given, or those named: a RUN in " +
+			"Elasticsearch, a directory of documents (ingest --output), or logs. Runs of the same workload, and of " +
+			"the same value of each --split, are a series, sorted by their start; runs with an unknown start keep " +
+			"the order given. docs/history.md explains how changes are found.",
+		// Flags that identify or describe one run, that write, or that choose figures of a quantum do not apply.
+		Flags: slices.Concat(o.logs.flags(logFlags{without: []string{"by", "fio-json", "dry-run", "run-id", "run-name",
+			"label", "part", "sla", "sla-file", "fail-on-sla", "percentiles"}}), esFlags(&o.es), o.filter.flags(),
+			[]cli.Flag{
+				&cli.IntFlag{Name: "last", Category: catFilter, Destination: &o.last,
+					Usage: "the last `N` runs of each series"},
+				&cli.StringSliceFlag{Name: "split", Category: catFilter, Destination: &o.split,
+					Usage: "runs that differ in the label `KEY` are of different series; can be repeated"},
+				&cli.GenericFlag{Name: "metric", Value: each(&o.metrics, "--metric ", history.Metrics.Parse),
+					Usage: "`METRIC` to look at: [read|write|trim|all] and p99 or another percentile, mean, iops or " +
+						"histogram, such as 'read p99'; can be repeated (default: p50, p99, p99.9, iops and " +
+						"histogram of each direction)"},
+				&cli.IntFlag{Name: "fail-if-changed", Destination: &o.failIfChanged,
+					Usage: "exit 5 for changes that were not reported before, each once with --store or --state; at " +
+						"first, and without these, those that the last `N` runs of a series brought"},
+				&cli.GenericFlag{Name: "min-change", Value: withDefault("5%", parsed(&o.minChange, "", minChange)),
+					Usage: "the smallest change for which --fail-if-changed exits with 5, in `PERCENT`"},
+				&cli.StringFlag{Name: "state", Destination: &o.state,
+					Usage: "`FILE` in which --fail-if-changed remembers what it reported (default: in Elasticsearch " +
+						"with --store, else nowhere)"},
+				&cli.BoolFlag{Name: "store", Destination: &o.store,
+					Usage: "store the change points as events in Elasticsearch, and delete those of the same series " +
+						"and metrics that no longer hold"},
+				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.file,
+					Usage: "`FILE` for a self-contained HTML page"},
+				&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
+					Usage: "`FORMAT` of the output: table, markdown, csv or json (an object per metric and line)"},
+				&cli.GenericFlag{Name: "unit", Value: oneOf(&o.unit, "unit", "us", "ns", "ms"),
+					Usage: "`UNIT` of latencies in tables and on the page: ns, us or ms"},
+			}),
+		Action: action(u, o),
+	}
+}
+
+// minChange parses --min-change.
+func minChange(text string) (float64, error) {
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil || !(percent >= 0 && percent <= 1000) {
+		return 0, errs.Usagef("--min-change %s: want a percentage such as 5%%", errs.Printable(text))
+	}
+	return percent / 100, nil
+}
+
+func (o *historyOptions) check(c *cli.Context, bad *errs.Faults) {
+	o.logs.oneKind(c, bad)
+	o.named = o.logs.Paths
+	for _, name := range []string{"last", "fail-if-changed"} {
+		if c.IsSet(name) && c.Int(name) < 1 {
+			bad.Add(errs.Usagef("--%s %d: want a number of runs", name, c.Int(name)))
+		}
+	}
+	if o.state != "" && o.failIfChanged == 0 {
+		bad.Add(errs.Usagef("--state is for --fail-if-changed"))
+	}
+	o.logs.Config.Settings.Percentiles = pipeline.Defaults().Percentiles // those with limits
+	for _, m := range o.metrics {
+		if p := m.Percentile; p > 0 && !slices.Contains(o.logs.Config.Settings.Percentiles, p) {
+			o.logs.Config.Settings.Percentiles = append(o.logs.Config.Settings.Percentiles, p)
+		}
+	}
+	if len(o.metrics) == 0 {
+		o.metrics = history.Defaults
+	}
+	o.filter.check(bad)
+	checkES(c, &o.es, bad)
+	switch es := len(o.es.Addresses) > 0; {
+	case len(o.named) == 0 && !es:
+		bad.Add(errs.Usagef("fiolat history: name runs, or pass --es URL"))
+	case o.store && (len(o.named) > 0 || !es):
+		bad.Add(errs.Usagef("--store is for runs in Elasticsearch that are chosen by --label, --option or time: what " +
+			"is stored belongs to such a series"))
+	}
+	if len(o.named) > 0 && (c.IsSet("label") || c.IsSet("option") || c.IsSet("since") || c.IsSet("until")) {
+		bad.Add(errs.Usagef("--label, --option, --since and --until choose among the runs in Elasticsearch, and have " +
+			"no meaning for runs that are named"))
+	}
+}
+
+// run prints the change points of the runs' series; the error is errChanged if --fail-if-changed finds one.
+func (o *historyOptions) run(ctx context.Context, u *ui.UI) error {
+	r := newHistoryReader(o, u)
+	defer r.source.Close()
+	if err := r.read(ctx); err != nil {
+		return err
+	}
+	if len(r.runs) == 0 && len(r.failed) > 0 {
+		return errors.Join(r.failed...)
+	}
+	if len(r.runs) == 0 {
+		return &errs.ParseError{File: "history", Msg: "no complete run was found", Hint: "see fiolat runs"}
+	}
+	r.sayRolledUp()
+	all := history.Split(r.runs, o.split.Value())
+	var results []history.Result
+	for i := range all {
+		s := &all[i]
+		s.Name = o.series(s.Name)
+		if n := len(s.Runs); o.last > 0 && n > o.last {
+			s.Runs = s.Runs[n-o.last:]
+		}
+		if n := len(s.Runs); n > mostRuns {
+			return errs.Usagef("%s: %d runs are more than the %d that one series can have: choose some with --last, "+
+				"--since or --label", errs.Printable(s.Name), n, mostRuns)
+		}
+		if s.Unordered && len(s.Runs) > 1 {
+			u.Warn(errs.Printable(s.Name) + ": when some of its runs began is not known: they are in the order given")
+		}
+		results = append(results, history.Analyse(s, o.metrics)...)
+	}
+	if err := o.print(u, all, results); err != nil {
+		return err
+	}
+	if o.store {
+		if err := r.storeChanges(ctx, all, results); err != nil {
+			return err
+		}
+	}
+	if o.file != "" {
+		if err := r.writePage(ctx, all, results); err != nil {
+			return err
+		}
+	}
+	return errors.Join(append(r.failed, r.judge(ctx, all, u))...)
+}
+
+// series returns the full name of a series: the filters that chose its runs, name, and the kind.
+func (o *historyOptions) series(name string) string {
+	var words []string
+	for _, k := range slices.Sorted(maps.Keys(o.filter.Labels)) {
+		words = append(words, k+"="+o.filter.Labels[k])
+	}
+	for _, k := range slices.Sorted(maps.Keys(o.filter.Options)) {
+		words = append(words, k+"="+o.filter.Options[k])
+	}
+	words = append(words, name)
+	if kind := o.logs.Config.Settings.Kind.String(); kind != "clat" {
+		words = append(words, "kind="+kind)
+	}
+	return strings.Join(words, ", ")
+}
+
+func (o *historyOptions) sentence(r *history.Result, c history.Change) string {
+	p := &r.Runs[c.Index]
+	return fmt.Sprintf("%s %s from run %d (%s) on: %s to %s", r.Metric, share(c.Change), c.Index+1,
+		runName(p.Name, p.ID, p.Start), o.value(r, c.Before), o.value(r, c.After))
+}
+
+func (r *historyReader) storeChanges(ctx context.Context, all []history.Series, results []history.Result) error {
+	if err := r.connect(""); err != nil {
+		return err
+	}
+	metrics := map[string][]string{}
+	var changes []stored.Change
+	for i := range all {
+		s := &all[i]
+		for k := range results {
+			res := &results[k]
+			if res.Series != s.Name {
+				continue
+			}
+			metrics[s.Name] = append(metrics[s.Name], res.Metric)
+			for _, c := range res.Changes {
+				changes = append(changes, r.change(s, res, c))
+			}
+		}
+	}
+	made, deleted, err := stored.StoreChanges(ctx, r.client, r.es.Prefix, metrics, changes)
+	if err != nil {
+		return err
+	}
+	r.source.UI.Say("info", "change points: %d stored, %d deleted that no longer hold", made, deleted)
+	return nil
+}
+
+func (r *historyReader) change(s *history.Series, res *history.Result, c history.Change) stored.Change {
+	run := &s.Runs[c.Index]
+	return stored.Change{
+		Run: esmodel.ChangedRun{ID: run.ID, Name: run.Name, Labels: run.Labels, Start: run.Start,
+			Kind: r.logs.Config.Settings.Kind.String(), Direction: res.Of().Direction},
+		Of: esmodel.ChangePoint{Series: s.Name, Metric: res.Metric, Before: c.Before, After: c.After,
+			Share: c.Change, Low: c.Low, High: c.High, P: c.P},
+		Text: r.sentence(res, c),
+	}
+}
+
+// writePage writes the page, with the notes on the runs.
+func (r *historyReader) writePage(ctx context.Context, all []history.Series, results []history.Result) error {
+	if r.client != nil {
+		for part := range slices.Chunk(slices.Sorted(maps.Keys(r.seen)), 1000) {
+			notes, err := stored.Notes(ctx, r.client, r.es.Prefix, part)
+			if err != nil {
+				return err
+			}
+			for i := range all {
+				for k := range all[i].Runs {
+					run := &all[i].Runs[k]
+					for _, n := range notes {
+						if n.RunID == run.ID {
+							run.Notes = append(run.Notes, history.Note{At: n.At, Text: n.Text})
+						}
+					}
+				}
+			}
+		}
+	}
+	f, err := tempfile.CreateAt(r.file)
+	if err != nil {
+		return errs.Usagef("--output %s: %v", errs.Printable(r.file), err)
+	}
+	out := bufio.NewWriter(f)
+	err = history.WritePage(out, all, results, r.unit)
+	if err == nil {
+		err = out.Flush()
+	}
+	if err != nil {
+		return errors.Join(err, f.Discard())
+	}
+	return f.Publish()
+}
+
+func (o *historyOptions) print(u *ui.UI, all []history.Series, results []history.Result) (err error) {
+	out := bufio.NewWriter(u.Stdout)
+	switch o.format {
+	case "json":
+		for i := range results {
+			if err = ui.PrintJSON(out, &results[i], ""); err != nil {
+				return err
+			}
+		}
+	case "csv":
+		err = o.csv(out, results)
+	default:
+		o.tables(out, all, results)
+	}
+	return cmp.Or(err, out.Flush())
+}
+
+// csv prints a line per run and metric; latencies are in ns.
+func (o *historyOptions) csv(out *bufio.Writer, results []history.Result) error {
+	w := csv.NewWriter(out)
+	_ = w.Write([]string{"series", "metric", "run", "start", "value", "low", "high", "change", "p"})
+	number := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*v, 'g', -1, 64)
+	}
+	for _, r := range results {
+		for i, p := range r.Runs {
+			start, change, chance := "", "", ""
+			if p.Start != nil {
+				start = p.Start.Format(time.RFC3339Nano)
+			}
+			for _, c := range r.Changes {
+				if c.Index == i {
+					change, chance = number(&c.Change), number(&c.P)
+				}
+			}
+			_ = w.Write([]string{render.CSVName(r.Series), r.Metric, render.CSVName(p.ID), start, number(p.Value),
+				number(p.Low), number(p.High), change, chance})
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// tables prints the changes of each series, and the current level of each metric.
+func (o *historyOptions) tables(out *bufio.Writer, all []history.Series, results []history.Result) {
+	for i := range all {
+		s := &all[i]
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		span := ""
+		if first, last := s.Runs[0].Start, s.Runs[len(s.Runs)-1].Start; !s.Unordered {
+			span = fmt.Sprintf(", %s to %s", first.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339))
+		}
+		fmt.Fprintf(out, "%s: %d runs%s\n\n", errs.Printable(s.Name), len(s.Runs), span)
+		changes := [][]string{{"run", "start", "name", "metric", "before", "after", "change", "95 % limits", "p"}}
+		outliers := [][]string{{"single run", "start", "name", "metric", "value", "level", "off by"}}
+		levels := [][]string{{"metric", "runs", "level now", "since run"}}
+		for k := range results {
+			r := &results[k]
+			if r.Series != s.Name {
+				continue
+			}
+			for _, c := range r.Changes {
+				changes = append(changes, []string{strconv.Itoa(c.Number), startOf(&r.Runs[c.Index]),
+					errs.Printable(cmp.Or(r.Runs[c.Index].Name, c.Run)), r.Metric,
+					o.value(r, c.Before), o.value(r, c.After), share(c.Change),
+					share(c.Low) + " to " + share(c.High), chance(c.P)})
+			}
+			for _, c := range r.Outliers {
+				p := &r.Runs[c.Index]
+				outliers = append(outliers, []string{strconv.Itoa(c.Number), startOf(p),
+					errs.Printable(cmp.Or(p.Name, p.ID)), r.Metric, o.value(r, c.Value), o.value(r, c.Level),
+					share(c.Change)})
+			}
+			since, n := 1, 0
+			if len(r.Changes) > 0 {
+				since = r.Changes[len(r.Changes)-1].Index + 1
+			}
+			sum := 0.0
+			for _, p := range r.Runs[since-1:] {
+				if p.Value != nil {
+					n++
+					sum += math.Log(max(*p.Value, math.SmallestNonzeroFloat64))
+				}
+			}
+			level := "-"
+			if n > 0 && r.Of().Name != history.Histogram {
+				level = o.value(r, math.Exp(sum/float64(n)))
+			}
+			levels = append(levels, []string{r.Metric, strconv.Itoa(n), level, strconv.Itoa(since)})
+		}
+		if len(changes) == 1 {
+			fmt.Fprintln(out, "no change points")
+		} else {
+			o.table(out, changes)
+		}
+		if len(outliers) > 1 {
+			fmt.Fprintln(out)
+			o.table(out, outliers)
+		}
+		fmt.Fprintln(out)
+		o.table(out, levels)
+	}
+}
+
+func (o *historyOptions) table(out *bufio.Writer, rows [][]string) {
+	if o.format == "markdown" {
+		rows = slices.Insert(rows, 1, slices.Repeat([]string{"---"}, len(rows[0])))
+		for _, row := range rows {
+			for i, cell := range row {
+				row[i] = render.Markdown(cell)
+			}
+			fmt.Fprintf(out, "| %s |\n", strings.Join(row, " | "))
+		}
+		return
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	w.Flush() //nolint:errcheck // to a bufio.Writer
+}
+
+// startOf returns the start of a run as text.
+func startOf(p *history.Point) string {
+	if p.Start == nil {
+		return "-"
+	}
+	return p.Start.Format(time.RFC3339)
+}
+
+func (o *historyOptions) value(r *history.Result, v float64) string {
+	return history.FormatValue(r.Of(), v, o.unit)
+}
+
+func share(v float64) string { return fmt.Sprintf("%+.1f %%", 100*v) }
+
+func chance(p float64) string {
+	if p < 1e-6 {
+		return "< 0.000001"
+	}
+	return strconv.FormatFloat(p, 'f', 6, 64)
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/delivery"
+	"fiolat/esmodel/indices"
+	"fiolat/esmodel/space"
+	"fiolat/ingest"
+	"fiolat/internal/command"
+	"fiolat/internal/compare"
+	"fiolat/internal/diagnose"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
+)
+
+const defaultOutput = "fiolat-out"
+
+type ingestOptions struct {
+	logs logOptions
+	es   command.Elasticsearch // without addresses documents become files
+	yes  bool                  // ask for no confirmation
+}
+
+func ingestCommand(u *ui.UI) *cli.Command {
+	o := &ingestOptions{}
+	return &cli.Command{
+		Name:      "ingest",
+		Usage:     "the main job: logs into Elasticsearch, or into a directory",
+		ArgsUsage: "PATH...",
+		Description: "fiolat ingest --es http://localhost:9200 runs/today\n" +
+			"fiolat ingest --es https://es:9200 --es-user perf --es-password-file ~/.es --run-name 'osd 12 down' " +
+			"--label ceph=19.2 runs/today\n" +
+			"fiolat ingest --output today.docs runs/today && fiolat load --es http://localhost:9200 today.docs\n\n" +
+			"PATH is a log, a directory that is searched, a glob, or - for standard input. A tree with several runs " +
+			"is ingested as several runs. " +
+			"Without an Elasticsearch the same documents go into --output DIR, ready for _bulk.",
+		Flags: append(append(o.logs.flags(logFlags{by: "direction,host", kinds: true}), esFlags(&o.es)...),
+			outputFlag(), takeOverFlag(), yesFlag(&o.yes), verboseFlag(),
+		),
+		Action: action(u, o),
+	}
+}
+
+func (o *ingestOptions) check(c *cli.Context, bad *errs.Faults) {
+	o.logs.check(c, bad)
+	bad.Add(o.logs.needPaths())
+	checkES(c, &o.es, bad)
+	bad.Add(esmodel.CheckLabels(o.logs.Config.Labels))
+}
+
+// run writes the documents of all runs that it finds to Elasticsearch, or into files.
+func (o *ingestOptions) run(ctx context.Context, u *ui.UI) error {
+	cfg := o.logs.Pipeline(u)
+	cfg.Pauses = true
+	cfg.NeedStart = true
+	cfg.Allow = command.ConfirmQuanta(u, o.yes || o.logs.DryRun)
+	var failed []error
+	o.logs.Failed = &failed
+	runs, err := o.logs.DiscoverKinds(u)
+	if err == nil || ingest.IsNoLogs(err) {
+		o.logs.FindFailed(u, command.Inputs(runs))
+	}
+	if err != nil {
+		return cmp.Or(errors.Join(failed...), err)
+	}
+	if len(runs) > 1 && cfg.RunID != "" {
+		return errs.Usagef("--run-id names one run, but these are %d: %s", len(runs),
+			command.Roots(command.FirstInputs(runs)))
+	}
+	var es *client.Client
+	if len(o.es.Addresses) > 0 && !o.logs.DryRun {
+		if es, err = o.es.Connect(u); err != nil {
+			return err
+		}
+		defer es.Close()
+	}
+	cfg.Progress = u.Progress(command.Size(command.Inputs(runs)), "ingesting")
+	if len(runs) > 1 {
+		defer u.Hold()()
+	}
+	for _, run := range runs {
+		if len(runs) > 1 {
+			u.Say("info", "run in %s:", errs.Printable(run.Inputs[0].Root))
+		}
+		err := o.ingestRun(ctx, u, es, run, cfg, len(runs) == 1)
+		var found *indices.MismatchError
+		if errors.As(err, &found) && found.Found < found.Made && run.ReadOnce() == "" && ctx.Err() == nil {
+			u.Say("warning", "run %q has %d %s documents where %d were made: something else replaced them, and it is "+
+				"ingested once more", found.Run, found.Found, found.Kind, found.Made)
+			err = o.ingestRun(ctx, u, es, run, cfg, len(runs) == 1)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil { // a bad run must not stop the others
+			failed = append(failed, err)
+		}
+		var trust *client.TrustError
+		var no *client.ForbiddenError
+		if errors.As(err, &trust) || errors.As(err, &no) && no.Status == http.StatusUnauthorized {
+			break // all others would fail the same way
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// ingestRun ingests one run, kind by kind. If documents become files it writes a page
+// beside them. alone reports whether no other run is ingested.
+func (o *ingestOptions) ingestRun(ctx context.Context, u *ui.UI, es *client.Client, run *command.KindRun,
+	cfg plan.Config, alone bool) error {
+	plans, err := run.Prepare(ctx, cfg)
+	defer command.ClosePlans(plans)
+	if err != nil {
+		return err
+	}
+	var file *command.Page
+	if es == nil && !o.logs.DryRun {
+		name := "report.html"
+		if !alone { // the id of one of several runs is a hash, fit for a file name
+			name = "report." + plans[0].Run.ID + ".html"
+		}
+		file = command.NewPage(filepath.Join(o.es.Spool, name), false, len(plans))
+		defer file.Discard()
+	}
+	var first *pipeline.Summary
+	var files []string
+	for i, plan := range plans {
+		if len(plans) > 1 {
+			u.Say("info", "%v:", plan.Run.Kind)
+		}
+		summary, written, err := o.ingestKind(ctx, u, es, plan, file, i)
+		if err != nil {
+			return err
+		}
+		files = append(files, written...)
+		if i == 0 {
+			first = summary
+		}
+	}
+	if file != nil {
+		for _, f := range append(files, file.Path) {
+			u.Say("info", "  %s", f)
+		}
+		u.Say("info", "to send them: fiolat load --es URL %s", filepath.Clean(o.es.Spool))
+	}
+	return command.FailOnSLA(o.logs.FailOnSLA, first)
+}
+
+// ingestKind ingests one kind of a run, the nth of the page, and returns the files
+// written.
+func (o *ingestOptions) ingestKind(ctx context.Context, u *ui.UI, es *client.Client, plan *plan.Plan,
+	file *command.Page, nth int) (summary *pipeline.Summary, files []string, err error) {
+	var w delivery.Writer
+	if o.logs.DryRun {
+		w = delivery.NewCountWriter()
+	} else if w, err = o.es.Writer(es, false); err != nil {
+		return nil, nil, err
+	}
+	noise := new(compare.Series)
+	options := delivery.SinkOptions{Prefix: o.es.Prefix, Noise: noise}
+	sinks := command.Tee{noise}
+	if plan.Run.Part == "" {
+		diagnosis := command.Diagnosis(u, command.Reread(plan))
+		if file != nil && nth == 0 {
+			file.Findings = func() []string { return diagnosis.Diagnosis.Sentences() }
+		}
+		options.Diagnosis, sinks = diagnosis, append(sinks, diagnosis)
+	} else {
+		stalls := new(diagnose.Part)
+		options.Diagnosis, sinks = stalls, append(sinks, stalls)
+	}
+	sink := delivery.NewSink(w, options)
+	dry := new(space.Sink)
+	if o.logs.DryRun {
+		sinks = append(sinks, dry)
+	}
+	if sinks = append(sinks, sink); file != nil {
+		sinks = append(sinks, file.Kind(nth))
+	}
+	summary, err = plan.Process(ctx, sinks)
+	if err = sink.Close(ctx, err); err == nil && file != nil && file.Last(nth) {
+		err = file.Publish()
+	}
+	report := sink.Report()
+	err = o.es.PrintOutcome(u, o.logs.DryRun, plan.Run, summary, report, err)
+	if err == nil && o.logs.DryRun {
+		u.Say("info", "%v", dry)
+	}
+	if nth == 0 && err == nil {
+		err = command.WarnSyncs(u, plan.Run)
+	}
+	return summary, report.Files, err
+}

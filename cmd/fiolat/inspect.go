@@ -1,0 +1,393 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/fio/fiohist"
+	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+	"fiolat/internal/units"
+	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
+)
+
+type inspectOptions struct {
+	logs   logOptions // of one kind
+	es     command.Elasticsearch
+	format string
+}
+
+func inspectCommand(u *ui.UI) *cli.Command {
+	o := &inspectOptions{}
+	return &cli.Command{
+		Name:      "inspect",
+		Usage:     "what each log is: geometry, interval, host, job, damage found, repaired, missing",
+		ArgsUsage: "PATH...|DIR...|RUN...",
+		Description: "fiolat inspect runs/today\n" +
+			"fiolat inspect --es http://localhost:9200 RUN\n\n" +
+			"Reads every log as ingest would and prints what it found, beside what fio's own JSON counted. Logs that " +
+			"cannot be read are named, the others still shown, and the exit code is 3. Of a stored run (DIR is what " +
+			"ingest --output wrote) it prints what its document says: options, logs, jobs, syncs, priorities, " +
+			"and the account. " + runIs,
+		Flags: append(append(o.logs.flags(logFlags{}), esFlags(&o.es)...), verboseFlag(),
+			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
+				Usage: "`FORMAT` of the output: table or json"},
+		),
+		Action: action(u, o),
+	}
+}
+
+func (o *inspectOptions) check(c *cli.Context, bad *errs.Faults) {
+	o.logs.oneKind(c, bad)
+	bad.Add(o.logs.needPaths())
+	checkES(c, &o.es, bad)
+	for _, path := range o.logs.Paths {
+		if at := command.Locate(path); at != command.Stored || len(o.es.Addresses) > 0 {
+			bad.Add(rejectLogFlags(at, errs.Printable(path), c.IsSet))
+		}
+	}
+}
+
+// run prints what each log is, and what is stored of each run.
+func (o *inspectOptions) run(ctx context.Context, u *ui.UI) error {
+	var logs []string
+	for _, path := range o.logs.Paths {
+		place := command.Locate(path)
+		if place == command.InLogs || place == command.Stored && len(o.es.Addresses) == 0 { // no such file
+			logs = append(logs, path)
+		} else if err := o.storedRuns(ctx, u, path, place); err != nil {
+			return err
+		}
+	}
+	if o.logs.Paths = logs; len(logs) == 0 {
+		return nil
+	}
+	return o.ofLogs(ctx, u)
+}
+
+func (o *inspectOptions) ofLogs(ctx context.Context, u *ui.UI) error {
+	cfg := o.logs.Pipeline(u)
+	runs, err := o.logs.Discover(u, cfg.Settings.Kind, false)
+	if err != nil {
+		return err
+	}
+	skip := cfg.Settings.SkipBad
+	cfg.Settings.SkipBad = true // show the good logs beside the bad
+	skipped := 0
+	if len(runs) > 1 {
+		defer u.Hold()()
+	}
+	for _, in := range runs {
+		var warnings []string
+		cfg.Warn = func(w string) {
+			warnings = append(warnings, w)
+			u.Warn(w)
+		}
+		plan, err := plan.Prepare(ctx, in, cfg)
+		var none *errs.NoLogsError
+		if errors.As(err, &none) {
+			err = errors.Join(printNone(u, o.format, in, warnings), err)
+		}
+		if err != nil {
+			return err
+		}
+		summary, err := plan.Process(ctx, pipeline.Discard{})
+		plan.Close()
+		if err != nil {
+			return err
+		}
+		skipped += summary.Account.LogsSkipped + int(summary.Account.LinesSkipped)
+		if o.format == "json" {
+			err = inspectJSON(u, in, plan, summary)
+		} else {
+			err = inspectTable(u, in, plan, summary)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if skipped > 0 && !skip {
+		return &errs.ParseError{File: "input", Msg: "some of it cannot be read",
+			Hint: "see above; --skip-bad goes on without it"}
+	}
+	return nil
+}
+
+func inspectJSON(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summary) error {
+	type dir struct {
+		Direction   string  `json:"direction"`
+		Records     int64   `json:"records"`
+		EqualStamps int64   `json:"records_equal_stamp"`
+		IOs         float64 `json:"ios"`
+		FirstMS     int64   `json:"first_ms"`
+		LastMS      int64   `json:"last_ms"`
+		Repaired    bool    `json:"repaired"`
+		Counted     *uint64 `json:"fio_total"`
+		Members     int     `json:"fio_total_of_logs,omitempty"`
+		Restored    float64 `json:"restored"`
+	}
+	type log struct {
+		Path       string  `json:"path"`
+		Log        string  `json:"log"`
+		Host       string  `json:"host,omitempty"`
+		Job        string  `json:"job,omitempty"`
+		Version    string  `json:"fio_version,omitempty"`
+		Geometry   string  `json:"geometry,omitempty"`
+		Groups     int     `json:"groups,omitempty"`
+		Coarseness int     `json:"coarseness"`
+		Columns    int     `json:"columns,omitempty"`
+		IntervalMS float64 `json:"interval_ms"`
+		How        string  `json:"interval_how,omitempty"`
+		Absolute   bool    `json:"absolute"`
+		StartMS    float64 `json:"start_ms"`
+		StartHow   string  `json:"start_how"`
+		Empty      bool    `json:"empty,omitempty"`
+		Directions []dir   `json:"directions"`
+	}
+	var logs []log
+	for _, r := range plan.Report() {
+		l := log{Path: r.Source.Path, Log: r.LogName, Host: r.Host, Job: r.Job, Version: r.Version,
+			IntervalMS: float64(r.Interval) / 1e6, How: r.IntervalHow,
+			Absolute: r.Absolute, StartMS: float64(r.Start) / 1e6, StartHow: r.StartHow, Empty: r.Empty}
+		if !r.Empty {
+			l.Geometry, l.Groups, l.Coarseness, l.Columns = r.Geometry.String(), r.Geometry.Groups,
+				r.Geometry.Coarseness, r.Geometry.Columns()
+		}
+		for _, d := range r.Dirs {
+			x := dir{Direction: d.Direction, Records: d.Records, EqualStamps: d.EqualStamps, IOs: d.IOs,
+				FirstMS: d.First.Milliseconds(), LastMS: d.Last.Milliseconds(), Repaired: d.Repaired,
+				Restored: d.Restored}
+			if d.CountedKnown {
+				x.Counted, x.Members = &d.Counted, d.Members
+			}
+			l.Directions = append(l.Directions, x)
+		}
+		logs = append(logs, l)
+	}
+	var measured []string
+	var totals []kindTotals
+	for _, m := range plan.Run.Metas {
+		measured = append(measured, m.Explain()...)
+		totals = append(totals, kindsOf(m)...)
+	}
+	return ui.PrintJSON(u.Stdout, map[string]any{"measured": measured, "totals": totals, "root": in.Root,
+		"run": plan.Run.ID, "start": startText(plan.Run), "start_how": plan.Run.StartHow, "logs": logs,
+		"use": logUses(in, plan.Run.Logs, plan.Warnings), "not_used": in.Ignored, "account": s.Account}, "  ")
+}
+
+// printNone prints why no log of a run can be used.
+func printNone(u *ui.UI, format string, in *ingest.Input, warnings []string) error {
+	uses := logUses(in, nil, warnings)
+	if format != "json" {
+		printUses(u.Stdout, uses)
+		return nil
+	}
+	return ui.PrintJSON(u.Stdout, map[string]any{"root": in.Root, "use": uses, "not_used": in.Ignored}, "  ")
+}
+
+func startText(run *pipeline.Run) any {
+	if !run.StartKnown {
+		return nil
+	}
+	return time.Unix(0, run.Start).UTC().Format(time.RFC3339Nano)
+}
+
+func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summary) error {
+	run := plan.Run
+	start := "unknown"
+	if run.StartKnown {
+		start = fmt.Sprintf("%v (%s)", startText(run), run.StartHow)
+	}
+	fmt.Fprintf(u.Stdout, "run %s in %s: %d logs, start %s, %v\n", errs.Printable(run.ID), errs.Printable(in.Root),
+		len(run.Logs), start, run.Geometry)
+	w := tabwriter.NewWriter(u.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "log\thost\tjob\tfio\tgroups\tcoarse\tinterval\tstarts at\tdirection\trecords\tI/Os\tfio's "+
+		"total\tmissing\trestored\tnotes")
+	for _, r := range plan.Report() {
+		groups, coarse := strconv.Itoa(r.Geometry.Groups), strconv.Itoa(r.Geometry.Coarseness)
+		if r.Empty {
+			groups, coarse = "-", "-"
+		}
+		lead := []string{r.LogName, orDash(r.Host), orDash(r.Job), orDash(r.Version), groups, coarse,
+			fmt.Sprintf("%v (%s)", r.Interval, orDash(r.IntervalHow)), fmt.Sprintf("%v (%s)", time.Duration(r.Start),
+				r.StartHow)}
+		if len(r.Dirs) == 0 {
+			fmt.Fprintln(w, printableLine(append(lead, "-", "0", "0", "-", "-", "-", "empty")))
+		}
+		for _, d := range r.Dirs {
+			counted, missing, restored := "-", "-", "-"
+			var notes []string
+			if d.CountedKnown {
+				counted = strconv.FormatUint(d.Counted, 10)
+				if d.Members > 1 {
+					counted += fmt.Sprintf(" of %d logs", d.Members)
+				} else {
+					missing = units.Count(float64(d.Counted) - d.IOs)
+				}
+				restored = units.Count(d.Restored)
+			}
+			if d.Repaired {
+				notes = append(notes, "repaired: damaged by fio --client")
+			}
+			if d.EqualStamps > 0 {
+				notes = append(notes, fmt.Sprintf("%d equal stamps", d.EqualStamps))
+			}
+			if r.Absolute {
+				notes = append(notes, "absolute stamps")
+			}
+			if r.Empty {
+				notes = append(notes, "empty")
+			}
+			fmt.Fprintln(w, printableLine(append(lead[:8:8], d.Direction, strconv.FormatInt(d.Records, 10),
+				units.Count(d.IOs), counted, missing, restored, strings.Join(notes, ", "))))
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, m := range run.Metas {
+		for _, sentence := range m.Explain() {
+			fmt.Fprintln(u.Stdout, "measured:", errs.Printable(sentence))
+		}
+	}
+	if err := totalsTable(u, run.Metas); err != nil {
+		return err
+	}
+	printUses(u.Stdout, logUses(in, plan.Run.Logs, plan.Warnings))
+	for _, name := range in.Ignored {
+		fmt.Fprintf(u.Stdout, "not used: %s\n", errs.Printable(name))
+	}
+	command.Account(u, s, nil, "")
+	return nil
+}
+
+func orDash(s string) string { return cmp.Or(s, "-") }
+
+// printableLine joins cells for the tabwriter; what comes from files is made printable.
+func printableLine(cells []string) string {
+	for i, c := range cells {
+		cells[i] = errs.Printable(c)
+	}
+	return strings.Join(cells, "\t")
+}
+
+// kindTotals holds what fio's JSON says of a job in one direction and kind of latency.
+// Latencies are in ns.
+type kindTotals struct {
+	Job         string             `json:"job"`
+	Host        string             `json:"host,omitempty"`
+	Direction   string             `json:"direction"`
+	Kind        string             `json:"kind"`
+	Priority    string             `json:"priority,omitempty"` // prioclass/prio[/priohint] of these I/Os
+	IOs         uint64             `json:"ios"`
+	Min         int64              `json:"min"`
+	Mean        float64            `json:"mean"`
+	Max         int64              `json:"max"`
+	Percentiles map[string]float64 `json:"percentiles,omitempty"` // where there are bins (json+)
+	// Gap is fiojson.Gap, for lat only.
+	Gap *float64 `json:"gap,omitempty"`
+}
+
+var totalPercentiles = []float64{50, 99, 99.9}
+
+// kindsOf returns the totals of each job by kind and by priority, and those of its syncs.
+func kindsOf(m *fiojson.Document) (out []kindTotals) {
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		for d := range e.Dirs {
+			direction, kinds := fiolog.Direction(d).String(), &e.Dirs[d].Kind
+			for _, k := range []fiolog.Kind{fiolog.Slat, fiolog.Clat, fiolog.Lat} {
+				t := &kinds[k]
+				if t.N == 0 {
+					continue
+				}
+				x := totalsOf(e, direction, k.String(), t)
+				if k == fiolog.Lat && kinds[fiolog.Slat].N == t.N && kinds[fiolog.Clat].N == t.N {
+					x.Gap = new(fiojson.Gap(kinds[fiolog.Slat].Mean, kinds[fiolog.Clat].Mean, t.Mean))
+				}
+				out = append(out, x)
+			}
+			for _, p := range e.Dirs[d].Prios {
+				if p.Totals.N > 0 {
+					x := totalsOf(e, direction, p.Kind.String(), &p.Totals)
+					x.Priority = fmt.Sprintf("%d/%d", p.Class, p.Level)
+					if p.Hint != 0 {
+						x.Priority += fmt.Sprintf("/%d", p.Hint)
+					}
+					out = append(out, x)
+				}
+			}
+		}
+		if e.Sync.N > 0 {
+			out = append(out, totalsOf(e, "sync", "sync", &e.Sync))
+		}
+	}
+	return out
+}
+
+func totalsOf(e *fiojson.Entry, direction, kind string, t *fiojson.Totals) kindTotals {
+	x := kindTotals{Job: e.JobName, Host: e.Host, Direction: direction, Kind: kind, IOs: t.N, Min: t.Min, Mean: t.Mean,
+		Max: t.Max}
+	g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+	if counts, err := t.Counts(g); err == nil && t.Bins.Len() > 0 {
+		var h fiohist.Hist
+		for b, n := range counts {
+			h.Add(b, float64(n))
+		}
+		s := h.Stats(g, totalPercentiles, fiohist.Limits{Min: t.Min, Max: t.Max, Known: true})
+		x.Percentiles = map[string]float64{}
+		for i, p := range totalPercentiles {
+			x.Percentiles[strconv.FormatFloat(p, 'g', -1, 64)] = s.Percentiles[i]
+		}
+	}
+	return x
+}
+
+func totalsTable(u *ui.UI, metas []*fiojson.Document) error {
+	w := tabwriter.NewWriter(u.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	header := false
+	for _, m := range metas {
+		for _, t := range kindsOf(m) {
+			if !header {
+				fmt.Fprintln(w, "fio's totals\thost\tdirection\tkind\tI/Os\tmin\tmean\tp50\tp99\tp99.9\tmax\tlat - "+
+					"slat - clat\t")
+				header = true
+			}
+			kind := t.Kind
+			if t.Priority != "" {
+				kind += " prio " + t.Priority
+			}
+			row := []string{t.Job, orDash(t.Host), t.Direction, kind, strconv.FormatUint(t.IOs, 10),
+				micros(float64(t.Min)), micros(t.Mean)}
+			for _, p := range totalPercentiles {
+				v, ok := t.Percentiles[strconv.FormatFloat(p, 'g', -1, 64)]
+				if !ok {
+					row = append(row, "-")
+					continue
+				}
+				row = append(row, micros(v))
+			}
+			gap := ""
+			if t.Gap != nil {
+				gap = micros(*t.Gap)
+			}
+			fmt.Fprintln(w, printableLine(append(row, micros(float64(t.Max)), gap))+"\t")
+		}
+	}
+	return w.Flush()
+}
+
+func micros(ns float64) string { return strconv.FormatFloat(ns/1000, 'f', 1, 64) + "us" }

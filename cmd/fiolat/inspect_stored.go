@@ -1,0 +1,211 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/stored"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+	"fiolat/internal/units"
+	"fiolat/pipeline"
+)
+
+// storedRuns prints what the documents in a directory or in Elasticsearch say of the runs that an argument names.
+func (o *inspectOptions) storedRuns(ctx context.Context, u *ui.UI, argument string, place command.Place) error {
+	var runs []*esmodel.StoredRun
+	var c *client.Client
+	var err error
+	if place == command.InDirectory {
+		runs, err = stored.RunsDir(argument, o.logs.Config.RunID)
+	} else if c, err = o.es.Connect(u); err == nil {
+		defer func() { _ = c.Close() }() // it was only read
+		var found *stored.RunSummary
+		if found, err = stored.FindRun(ctx, c, o.es.Prefix, argument); err == nil {
+			runs, err = stored.Runs(ctx, c, o.es.Prefix, found.Run.ID)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(runs, func(a, b *esmodel.StoredRun) int {
+		return cmp.Or(cmp.Compare(a.Run.ID, b.Run.ID), cmp.Compare(a.Run.Kind, b.Run.Kind),
+			cmp.Compare(a.Run.Part, b.Run.Part))
+	})
+	var taken [][2]string
+	merged := map[string]bool{} // by id; a merged run has the logs and jobs of its parts
+	for _, r := range runs {
+		if run := [2]string{r.Run.ID, r.Run.Name}; !slices.Contains(taken, run) {
+			taken = append(taken, run)
+		}
+		merged[r.Run.ID] = merged[r.Run.ID] || r.Run.Part == ""
+	}
+	command.SaySource(u, argument, c, taken...)
+	for _, r := range runs {
+		if r.Run.Part != "" && merged[r.Run.ID] {
+			continue
+		}
+		if o.format == "json" {
+			err = storedJSON(u, r)
+		} else {
+			err = storedTable(u, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jobDoc is what the document of a run says of a job.
+type jobDoc struct {
+	Name      string            `json:"name"`
+	Host      string            `json:"host,omitempty"`
+	Start     string            `json:"start,omitempty"`
+	RuntimeMS int64             `json:"runtime_ms"`
+	Error     int               `json:"error"`
+	Options   map[string]string `json:"options,omitempty"`
+}
+
+func jobsOf(run *pipeline.Run) (out []jobDoc) {
+	for _, m := range run.Metas {
+		for i := range m.Entries {
+			e := &m.Entries[i]
+			j := jobDoc{Name: e.JobName, Host: e.Host, RuntimeMS: e.RuntimeMS, Error: e.Error, Options: e.Options}
+			if e.StartMS > 0 {
+				j.Start = time.UnixMilli(e.StartMS).UTC().Format(time.RFC3339Nano)
+			}
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+func storedJSON(u *ui.UI, r *esmodel.StoredRun) error {
+	type log struct {
+		Path       string  `json:"path"`
+		Size       int64   `json:"size"`
+		Host       string  `json:"host,omitempty"`
+		Job        string  `json:"job,omitempty"`
+		IntervalMS float64 `json:"interval_ms"`
+		StartMS    float64 `json:"start_ms"`
+		Empty      bool    `json:"empty,omitempty"`
+		Repaired   bool    `json:"repaired,omitempty"`
+	}
+	run := r.Run
+	doc := map[string]any{"run": run.ID, "name": run.Name, "kind": run.Kind.String(), "status": r.Status,
+		"part": run.Part, "parts": run.Parts, "generation": run.Generation, "start": startText(run),
+		"start_how": run.StartHow, "labels": run.Labels, "interval_ms": float64(run.Interval) / 1e6,
+		"by": run.Settings.By, "percentiles": run.Percentiles, "measured": run.Measures(), "jobs": jobsOf(run),
+		"account": r.Account}
+	if run.MetaSummary != nil {
+		doc["options"], doc["fio_version"] = run.MetaSummary.Options, run.MetaSummary.Versions
+	}
+	var logs []log
+	for _, l := range run.Logs {
+		logs = append(logs, log{l.Source.Path, l.Source.Size, l.Host, l.Job, float64(l.Interval) / 1e6,
+			float64(l.Start) / 1e6, l.Empty, slices.Contains(l.Repaired[:], true)})
+	}
+	var totals []kindTotals
+	for _, m := range run.Metas {
+		totals = append(totals, kindsOf(m)...)
+	}
+	doc["logs"], doc["totals"] = logs, totals
+	return ui.PrintJSON(u.Stdout, doc, "  ")
+}
+
+func storedTable(u *ui.UI, r *esmodel.StoredRun) error {
+	run := r.Run
+	say := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(u.Stdout, "%s: %s\n", name, errs.Printable(text))
+		}
+	}
+	fmt.Fprintf(u.Stdout, "run %s: %s, %v, %d logs, start %v (%s), %v\n", errs.Printable(run.ID), r.Status, run.Kind,
+		len(run.Logs), startText(run), errs.Printable(run.StartHow), run.Geometry)
+	say("name", run.Name)
+	say("part", run.Part)
+	var parts []string
+	for _, p := range run.Parts {
+		parts = append(parts, p.Name)
+	}
+	say("parts", strings.Join(parts, ", "))
+	say("labels", equations(run.Labels, ", "))
+	say("stored", fmt.Sprintf("quanta of %v, by %s, percentiles %s", time.Duration(run.Interval),
+		cmp.Or(strings.Join(run.Settings.By, ","), "nothing"), percentilesText(run.Percentiles)))
+	if run.MetaSummary != nil {
+		say("fio", strings.Join(run.MetaSummary.Versions, ", "))
+		options := map[string]string{}
+		for name, values := range run.MetaSummary.Options {
+			options[name] = strings.Join(values, "|")
+		}
+		say("options", equations(options, " "))
+	}
+	w := tabwriter.NewWriter(u.Stdout, 0, 0, 2, ' ', 0)
+	if len(run.Logs) > 0 {
+		fmt.Fprintln(w, "log\thost\tjob\tbytes\tinterval\tstarts at\tnotes")
+	}
+	for _, l := range run.Logs {
+		notes := ""
+		if l.Empty {
+			notes = "empty"
+		} else if slices.Contains(l.Repaired[:], true) {
+			notes = "repaired: damaged by fio --client"
+		}
+		fmt.Fprintln(w, printableLine([]string{l.Source.Path, orDash(l.Host), orDash(l.Job),
+			strconv.FormatInt(l.Source.Size, 10), l.Interval.String(), time.Duration(l.Start).String(), notes}))
+	}
+	for i, j := range jobsOf(run) {
+		if i == 0 {
+			fmt.Fprintln(w, "\njob\thost\tstart\truntime\terror\toptions")
+		}
+		fmt.Fprintln(w, printableLine([]string{j.Name, orDash(j.Host), orDash(j.Start),
+			(time.Duration(j.RuntimeMS) * time.Millisecond).String(), strconv.Itoa(j.Error),
+			orDash(equations(j.Options, " "))}))
+	}
+	for i, j := range r.Account.Jobs {
+		if i == 0 {
+			fmt.Fprintln(w, "\njob\thost\tdirection\tI/Os\tfio's total\tmissing\trestored")
+		}
+		fmt.Fprintln(w, printableLine([]string{j.Job, orDash(j.Host), j.Direction, units.Count(j.Logged),
+			strconv.FormatUint(j.Counted, 10), units.Count(j.Missing), units.Count(j.Restored)}))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, sentence := range run.Measures() {
+		say("measured", sentence)
+	}
+	if err := totalsTable(u, run.Metas); err != nil {
+		return err
+	}
+	command.Account(u, &pipeline.Summary{Account: r.Account}, nil, "")
+	return nil
+}
+
+// equations joins names and values, sorted by name. A name without a value stands alone.
+func equations(of map[string]string, between string) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, strings.TrimSuffix(name+"="+of[name], "="))
+	}
+	return strings.Join(out, between)
+}
+
+func percentilesText(all []float64) string {
+	var out []string
+	for _, p := range all {
+		out = append(out, units.Percentile(p))
+	}
+	return strings.Join(out, ",")
+}

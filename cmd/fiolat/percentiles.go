@@ -1,0 +1,236 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/fio"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/like"
+	"fiolat/internal/render"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+)
+
+type percentilesOptions struct {
+	logs        logOptions // Paths may also name a stored run
+	es          command.Elasticsearch
+	place       command.Place // of what Paths names
+	percentiles []float64     // of a stored run; none: those that it has
+	render      render.Options
+	wide        string
+	whole       bool // one row for the whole run
+	yes         bool // ask for no confirmation
+}
+
+func percentilesCommand(u *ui.UI) *cli.Command {
+	o := &percentilesOptions{}
+	return &cli.Command{
+		Name:      "percentiles",
+		Usage:     "percentiles over time, on standard output",
+		ArgsUsage: "PATH...|DIR|RUN",
+		Description: "fiolat percentiles --interval 10s --by direction runs/today\n" +
+			"fiolat percentiles --interval run --only direction=read runs/today      one row for the whole run\n" +
+			"fiolat percentiles --from 3:00 --to 4:00 runs/today                     the minute from 3:00 on\n" +
+			"fiolat percentiles --by host --wide p99 runs/today                      hosts side by side\n" +
+			"fiolat percentiles --es http://localhost:9200 --format csv -o run.csv RUN\n" +
+			"zcat big_clat_hist.1.log.gz | fiolat percentiles -\n" +
+			"fiolat percentiles --like fio-histo-log-pctiles --time-quantum 10 -- *_clat_hist.*.log\n\n" +
+			"PATH is a log, a directory that is searched, a glob, or - for standard input; DIR is what ingest " +
+			"--output wrote. " + runIs + " A path that exists comes first. Of a stored run the interval is that of " +
+			"its documents, or run; --by can name what it was stored by. " +
+			"--like PROGRAM (fio-histo-log-pctiles or fiologparser_hist) reads everything after it as that program " +
+			"reads its own command line, and prints what it prints.",
+		Flags: append(
+			slices.Concat(o.logs.flags(logFlags{kinds: true, run: true}), pickFlags(&o.logs.Config.Pick, false),
+				esFlags(&o.es)),
+			&cli.GenericFlag{Name: "format", Value: oneOf(&o.render.Format, "format", "table", "csv", "json", "ndjson"),
+				Usage: "`FORMAT` of the output: table, csv, json or ndjson"},
+			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.render.Unit, "unit", render.Units...)),
+				Usage: "`UNIT` of latencies in tables and csv: ns, us, ms, s, or auto: what suits each column; in " +
+					"csv auto is us"},
+			&cli.BoolFlag{Name: "limits", Destination: &o.render.Limits,
+				Usage: "show 95 % limits of each percentile, in an interval the sampling limits of independent " +
+					"I/Os, with --interval run wider ones for bursts, in tables and csv; json and ndjson always " +
+					"have them"},
+			&cli.GenericFlag{Name: "wide",
+				Value: parsed(&o.wide, "", asIs, append([]string{"p50", "p99", "p99.9"}, render.Figures...)...),
+				Usage: "in tables and csv a row for each time, with `FIGURE` (p99 or another percentile, mean, min, " +
+					"max, stddev, iops, concurrency or samples) of each --by host, job, ... in a column of its own"},
+			&cli.BoolFlag{Name: "no-total", Destination: &o.render.NoTotal,
+				Usage: "leave out the rows that add up others"},
+			&cli.GenericFlag{Name: "like", Value: parsed(new(string), "", asIs, like.Programs...),
+				Usage: "print what `PROGRAM` prints; its own flags follow"},
+			yesFlag(&o.yes), verboseFlag(),
+		),
+		Action: action(u, o),
+	}
+}
+
+var errNotLike = errors.New("not --like")
+
+// runLike handles percentiles --like PROGRAM, whose arguments the library must not parse. For any other command line
+// it returns errNotLike.
+func runLike(ctx context.Context, u *ui.UI, args []string) error {
+	if len(args) < 2 || args[1] != "percentiles" {
+		return errNotLike
+	}
+	for i, a := range args {
+		if a == "--" {
+			break
+		}
+		if program, ok := strings.CutPrefix(a, "--like="); ok {
+			return like.Run(ctx, program, args[i+1:], u.Stdout, u.Stderr)
+		}
+		if a == "--like" {
+			if i+1 == len(args) {
+				return errs.Usagef("--like: want %s", strings.Join(like.Programs, " or "))
+			}
+			return like.Run(ctx, args[i+1], args[i+2:], u.Stdout, u.Stderr)
+		}
+	}
+	return errNotLike
+}
+
+func (o *percentilesOptions) check(c *cli.Context, bad *errs.Faults) {
+	o.logs.check(c, bad)
+	o.whole = o.logs.interval == wholeRun
+	bad.Add(o.logs.needPaths())
+	checkES(c, &o.es, bad)
+	var err error
+	o.place, err = placeOf(o.logs.Paths, o.es.Addresses, func(flag string) bool {
+		return c.IsSet(flag) && flag != "by" && !(flag == "interval" && o.whole)
+	})
+	bad.Add(err)
+	if o.wide != "" {
+		bad.Add(o.readWide(o.wide))
+	}
+	if o.place == command.InLogs || c.IsSet("percentiles") || c.IsSet("wide") {
+		o.percentiles = o.logs.Config.Settings.Percentiles
+	}
+}
+
+// readWide parses --wide and adds its percentile to those computed.
+func (o *percentilesOptions) readWide(wide string) error {
+	settings := &o.logs.Config.Settings
+	m, err := fio.ParseMetric(wide)
+	name := strings.TrimPrefix(m.String(), "all ")
+	switch {
+	case wide != "stddev" && (err != nil || m.Percentile == 0 && !slices.Contains(render.Figures, m.Name)):
+		return errs.Usagef("--wide %q: want p99 or another percentile, or %s", wide, strings.Join(render.Figures, ", "))
+	case wide == "stddev":
+		name = wide
+	case m.Direction != pipeline.All:
+		return errs.Usagef("--wide %q: say --wide %s --only direction=%s", wide, m.Name, m.Direction)
+	}
+	switch {
+	case len(settings.By) == 0:
+		return errs.Usagef("--wide %s: say with --by what is to lie side by side, such as --by host", wide)
+	case o.render.Format != "table" && o.render.Format != "csv":
+		return errs.Usagef("--wide is for --format table and csv")
+	case len(o.logs.Kinds.List) > 1:
+		return errs.Usagef("--wide is for one --kind")
+	case o.render.Limits:
+		return errs.Usagef("--limits and --wide exclude each other")
+	}
+	if o.render.Wide = name; m.Percentile > 0 && !slices.Contains(settings.Percentiles, m.Percentile) {
+		settings.Percentiles = append(settings.Percentiles, m.Percentile)
+	}
+	return nil
+}
+
+// run prints the percentiles of one run.
+func (o *percentilesOptions) run(ctx context.Context, u *ui.UI) (err error) {
+	rules := o.logs.Config.Settings.SLA
+	if o.whole { // rules apply to the one row
+		o.logs.Config.WholeRun, o.logs.Config.Settings.SLA = true, nil
+	}
+	source := command.OneSource{
+		Logs:          o.logs.Logs,
+		Elasticsearch: o.es,
+		Place:         o.place,
+		Percentiles:   o.percentiles,
+		By:            slices.Clip(append([]string{}, o.logs.Config.Settings.By...)),
+		Why:           "percentiles are of one run",
+		Yes:           o.yes,
+		NoID:          o.render.Format != "json",
+	}
+	sources, done, err := source.Sources(ctx, u)
+	defer done()
+	if err != nil {
+		return err
+	}
+	var written command.Counter
+	out := bufio.NewWriterSize(io.MultiWriter(&written, discardIf(o.logs.DryRun, u.Stdout)), 64<<10)
+	var sums []*pipeline.Summary
+	renderer := render.New(o.render, out)
+	renderer.Kinds = len(sources)
+	for i, source := range sources {
+		var sink pipeline.Sink = renderer
+		if o.whole {
+			settings := pipeline.Settings{SLA: rules}
+			if i > 0 {
+				settings.SLA = nil
+			}
+			if sink, err = pipeline.WithRules(&settings, sink); err != nil {
+				return err
+			}
+			sink = &command.OneRow{Next: sink, SLA: settings.SLA}
+		}
+		var s *pipeline.Summary
+		if s, err = source.Process(ctx, sink); err != nil {
+			break
+		}
+		sums = append(sums, s)
+	}
+	u.ProgressDone()
+	if o.render.Limits && err == nil {
+		u.Say("info", "%s", limitsText(o.whole, sums))
+	}
+	if ferr := out.Flush(); err == nil && ferr != nil {
+		return ferr
+	}
+	if err != nil {
+		return err
+	}
+	if err = command.WarnSyncs(u, sources[0].Run); err != nil {
+		return err
+	}
+	for i, s := range sums {
+		command.KindAccount(u, sources[i].Run, s, len(sources))
+	}
+	if o.logs.DryRun {
+		u.Say("info", "dry run: %d bytes would be written to standard output", written)
+	}
+	return command.FailOnSLA(o.logs.FailOnSLA, sums[0])
+}
+
+func discardIf(yes bool, w io.Writer) io.Writer {
+	if yes {
+		return io.Discard
+	}
+	return w
+}
+
+// limitsText says what the printed limits are.
+func limitsText(whole bool, sums []*pipeline.Summary) string {
+	if !whole {
+		return "limits: 95 % sampling limits of independent I/Os; bursts make them wider"
+	}
+	text := "limits: 95 % confidence, bursts of slow I/Os included"
+	for _, s := range sums {
+		for i := range s.Total {
+			if s.Total[i].Stats.LimitsAtLeast {
+				return text + "; at least so wide, as the run is short for its bursts"
+			}
+		}
+	}
+	return text
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"fiolat/internal/command"
+	"fiolat/internal/compare"
+	"fiolat/internal/curve"
+	"fiolat/internal/diagnose"
+	"fiolat/internal/errs"
+	"fiolat/internal/report"
+	"fiolat/internal/ui"
+	"fiolat/internal/units"
+	"fiolat/pipeline"
+)
+
+// count returns how many runs the paths name, going by names: 2 may be more. found are those of logs, if they were
+// looked for.
+func (o *reportOptions) count(u *ui.UI) (n int, found []*command.KindRun, err error) {
+	if o.place != command.InLogs {
+		return 1, nil, nil
+	}
+	for _, path := range o.logs.Paths {
+		if len(o.logs.Paths) > 1 && command.Locate(path) != command.InLogs {
+			return 2, nil, nil
+		} else if path == "-" {
+			return 1, nil, nil
+		}
+	}
+	found, err = o.logs.DiscoverKinds(u)
+	return len(found), found, err
+}
+
+// errMore ends the comparison of two runs if there is a third.
+var errMore = errors.New("more than two runs")
+
+// runs writes the page of two runs, or the curve of more. There are at least n.
+func (o *reportOptions) runs(ctx context.Context, n int, u *ui.UI) error {
+	if len(o.logs.Kinds.List) > 1 {
+		return errs.Usagef("--kind: name one kind of latency, for these are several runs")
+	}
+	if c := o.logs.Config; c.RunID != "" {
+		return errs.Usagef("--run-id: it is of one run, and these are several")
+	}
+	if n == 2 {
+		if err := o.compare(ctx, u); !errors.Is(err, errMore) {
+			return err
+		}
+	}
+	err := o.curve(ctx, u)
+	if errors.Is(err, curve.ErrOneSetting) {
+		return errs.Usagef("found more than two runs, but %v: a page shows one run, two runs, or a sweep of "+
+			"settings; for repeats see fiolat compare and fiolat history", err)
+	}
+	return err
+}
+
+// reportSide is the sink of one of two runs.
+type reportSide struct {
+	compare.Series
+	run  *pipeline.Run
+	sum  *pipeline.Summary
+	full diagnose.Full
+}
+
+// findings returns the worst findings, and how many more there are.
+func (s *reportSide) findings() []string {
+	const most = 3
+	all := s.full.Diagnosis.Sentences()
+	if n := len(all) - most; n > 1 {
+		all = append(all[:most:most], fmt.Sprintf("%d more: see fiolat diagnose.", n))
+	}
+	return all
+}
+
+func (s *reportSide) Begin(ctx context.Context, run *pipeline.Run) error {
+	s.run = run
+	return s.Series.Begin(ctx, run)
+}
+
+func (s *reportSide) End(_ context.Context, sum *pipeline.Summary) error {
+	s.sum = sum
+	return nil
+}
+
+// thirdRun is the sink of a third run.
+type thirdRun struct{ pipeline.Discard }
+
+func (thirdRun) Begin(context.Context, *pipeline.Run) error { return errMore }
+
+func (o *reportOptions) compare(ctx context.Context, u *ui.UI) error {
+	var sides []*reportSide
+	names := make([]string, 2) // filled in when the runs were read
+	percentiles := o.logs.Config.Settings.Percentiles
+	file := command.NewRunsPage(o.file, o.logs.DryRun, names, func() (*report.Comparison, error) {
+		for i, s := range sides {
+			if names[i] = s.Name; s.run.Name != "" && sides[0].run.Name != sides[1].run.Name {
+				names[i] = s.run.Name
+			}
+		}
+		c, err := pageComparison(&sides[0].Series, &sides[1].Series, percentiles)
+		if err == nil {
+			c.Findings = [][]string{sides[0].findings(), sides[1].findings()}
+		}
+		return c, err
+	})
+	defer file.Discard()
+	r := command.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u}
+	defer r.Close()
+	err := r.Each(ctx, o.logs.Paths, command.Runs{Run: func(name string) pipeline.Sink {
+		if len(sides) == 2 {
+			return thirdRun{}
+		}
+		s := &reportSide{Series: compare.Series{Name: name}}
+		sides = append(sides, s)
+		return command.Tee{s, &s.full, file.Kind(len(sides) - 1)}
+	}})
+	if err != nil {
+		return err
+	}
+	if len(sides) < 2 {
+		return errs.Usagef("%s: found one run, want two", errs.Printable(strings.Join(o.logs.Paths, ", ")))
+	}
+	u.ProgressDone()
+	if err = file.Publish(); err != nil {
+		return err
+	}
+	for _, s := range sides {
+		u.Say("info", "%s:", errs.Printable(s.Name))
+		command.Account(u, s.sum, nil, "")
+	}
+	o.written(file, u)
+	for _, s := range sides {
+		if err = command.FailOnSLA(o.logs.FailOnSLA, s.sum); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pageComparison returns what fiolat compare prints of two runs by default.
+func pageComparison(a, b *compare.Series, percentiles []float64) (*report.Comparison, error) {
+	result, err := compare.Compare(&compare.Group{Name: a.Name, Runs: []*compare.Series{a}},
+		&compare.Group{Name: b.Name, Runs: []*compare.Series{b}}, compare.Options{Percentiles: percentiles,
+			Margin: compare.Margin})
+	if err != nil {
+		return nil, errs.Usagef("%v", err)
+	}
+	out := &report.Comparison{Head: []string{"direction", "metric", "A", "B", "change", "95 % limits", "verdict"}}
+	value := func(metric string, v *float64) string {
+		switch {
+		case v == nil:
+			return "–"
+		case metric == "iops":
+			return fmt.Sprintf("%.5g/s", *v)
+		}
+		return strings.Replace(units.Latency(*v, 4), " us", " µs", 1)
+	}
+	said := map[string]map[compare.Verdict][]string{}
+	var directions []string
+	for i := range result.Rows {
+		row := &result.Rows[i]
+		words := result.Words(row)
+		out.Rows = append(out.Rows, []string{row.Direction, row.Metric, value(row.Metric, row.Baseline),
+			value(row.Metric, row.Other), words.Change, words.Limits, words.Verdict})
+		if said[row.Direction] == nil {
+			said[row.Direction] = map[compare.Verdict][]string{}
+			directions = append(directions, row.Direction)
+		}
+		text := row.Metric
+		if row.Verdict == compare.Higher || row.Verdict == compare.Lower {
+			text += " " + words.Change + " (" + words.Limits + ")"
+		}
+		said[row.Direction][row.Verdict] = append(said[row.Direction][row.Verdict], text)
+	}
+	for _, direction := range directions {
+		var parts []string
+		for _, v := range []compare.Verdict{compare.Higher, compare.Lower, compare.Same, compare.Inconclusive} {
+			if rows := said[direction][v]; len(rows) > 0 {
+				parts = append(parts, fmt.Sprintf("%s: %s", v, strings.Join(rows, ", ")))
+			}
+		}
+		out.Sentences = append(out.Sentences, direction+" "+strings.Join(parts, "; ")+".")
+	}
+	for _, text := range append(strings.Split(result.Caveat, "\n"), strings.Split(result.Note, "\n")...) {
+		if text != "" {
+			out.Sentences = append(out.Sentences, text+".")
+		}
+	}
+	return out, nil
+}
+
+func (o *reportOptions) curve(ctx context.Context, u *ui.UI) error {
+	settings := &o.logs.Config.Settings
+	if len(settings.SLA) > 0 || o.logs.FailOnSLA {
+		return errs.Usagef("--sla: rules are judged in a page of one run or of two, and these are more; see fiolat " +
+			"curve --at")
+	}
+	settings.By = []string{"direction"}
+	rows, err := command.SummaryRows(ctx, o.logs.Logs, &o.es, nil, u)
+	if err != nil {
+		return err
+	}
+	percentiles := []float64{50, 99, 99.9}
+	if o.percentiles != nil {
+		percentiles = o.percentiles
+	}
+	c, err := curve.Make(rows, pipeline.All, percentiles, nil)
+	if err != nil {
+		return err
+	}
+	file, err := command.WriteCurve(o.file, o.logs.DryRun, curve.Page{Curve: c, Percentiles: percentiles, Axis: "iops"})
+	if err != nil {
+		return err
+	}
+	for _, note := range c.Notes {
+		u.Say("info", "%s", note)
+	}
+	o.written(file, u)
+	return nil
+}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/delivery"
+	"fiolat/esmodel/stored"
+	"fiolat/fio/fiohist"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/command"
+	"fiolat/internal/compare"
+	"fiolat/internal/diagnose"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+	"fiolat/pipeline/replay"
+)
+
+type rollupOptions struct {
+	es        command.Elasticsearch
+	names     []string         // by id, name, or the beginning of an id; none: those that filter lets through
+	filter    stored.RunFilter // of runs that are not named
+	label     cli.StringSlice
+	olderThan string
+	interval  time.Duration
+	to        pipeline.Grain // a Coarseness below 0 is that of each run
+	workers   int
+	dryRun    bool
+}
+
+func rollupCommand(u *ui.UI) *cli.Command {
+	o := &rollupOptions{}
+	return &cli.Command{
+		Name:      "rollup",
+		Usage:     "add up the quanta of stored runs into longer ones, and delete the short ones",
+		ArgsUsage: "[RUN...]",
+		Description: "fiolat rollup --es http://localhost:9200 --older-than 30d --interval 1m\n" +
+			"fiolat rollup --interval 10s --coarseness 3 nightly-4711\n\n" +
+			"A run that was rolled up is what an ingest of its logs with that interval and coarseness would have " +
+			"made of them: histograms are added up exactly, and percentiles, limits and SLA verdicts are computed " +
+			"anew. The short quanta are deleted once Elasticsearch has counted all of the long ones; a rollup that " +
+			"was interrupted is finished by the same command. There is no way back but to ingest the logs again. " +
+			runIs,
+		Flags: append(esFlags(&o.es), takeOverFlag(), verboseFlag(),
+			&cli.DurationFlag{Name: "interval", Category: catRun, Destination: &o.interval,
+				Usage: "`DURATION` of the long quanta, a multiple of the runs' own"},
+			&cli.IntFlag{Name: "coarseness", Category: catRun, Value: -1, Destination: &o.to.Coarseness,
+				Usage: "`N` to merge 2^N neighbouring buckets of fio's, 0 to 6 (default: as they are)"},
+			&cli.StringFlag{Name: "older-than", Category: catFilter, Destination: &o.olderThan,
+				Usage: "runs that started before that `AGE`, such as 12h, 30d, 8w"},
+			&cli.StringSliceFlag{Name: "label", Category: catFilter, Destination: &o.label,
+				Usage: "runs with the label `KEY=VALUE`; can be repeated"},
+			&cli.IntFlag{Name: "workers", Category: catInput, Destination: &o.workers,
+				Usage: "number of quanta to add up at a time (default: one per processor); does not change results"},
+			&cli.BoolFlag{Name: "dry-run", Category: catInput, Destination: &o.dryRun,
+				Usage: "write and delete nothing, print what would be written"},
+		),
+		Action: action(u, o),
+	}
+}
+
+func (o *rollupOptions) check(c *cli.Context, bad *errs.Faults) {
+	o.names, o.to.Interval = c.Args().Slice(), int64(o.interval)
+	if !c.IsSet("interval") && !c.IsSet("coarseness") {
+		bad.Add(errs.Usagef("fiolat rollup: pass --interval, --coarseness, or both"))
+	} else if c.IsSet("interval") && o.interval < time.Millisecond {
+		bad.Add(errs.Usagef("--interval %v: want 1ms or more", o.interval))
+	}
+	if n := o.to.Coarseness; c.IsSet("coarseness") && (n < 0 || n > fiohist.MaxCoarseness) {
+		bad.Add(errs.Usagef("--coarseness %d: want 0 to %d", n, fiohist.MaxCoarseness))
+	}
+	if o.workers < 0 {
+		bad.Add(errs.Usagef("--workers %d: want 1 or more", o.workers))
+	}
+	switch chosen := c.IsSet("older-than") || c.IsSet("label"); {
+	case chosen && len(o.names) > 0:
+		bad.Add(errs.Usagef("name runs, or choose them by --older-than and --label, not both"))
+	case !chosen && len(o.names) == 0:
+		bad.Add(errs.Usagef("fiolat rollup: name runs, or choose them by --older-than or --label"))
+	}
+	if o.olderThan != "" {
+		if !age().MatchString(o.olderThan) {
+			bad.Add(errs.Usagef("--older-than %q: want an age such as 12h, 30d or 8w", o.olderThan))
+		}
+		o.filter.Until = "now-" + o.olderThan
+	}
+	var err error
+	o.filter.Labels, err = pairs("--label", o.label.Value())
+	bad.Add(err)
+	checkES(c, &o.es, bad)
+}
+
+// run rolls up runs, one after the other. A failure does not stop the others.
+func (o *rollupOptions) run(ctx context.Context, u *ui.UI) error {
+	c, err := o.es.Connect(u)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ids, err := o.ids(ctx, c)
+	if err != nil {
+		return err
+	}
+	r := roller{rollupOptions: o, c: c, u: u}
+	var failed []error
+	done := 0
+	for _, id := range ids {
+		worked, err := r.one(ctx, id)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			failed = append(failed, err)
+		} else if worked {
+			done++
+		}
+	}
+	text := "%d runs rolled up, %d were already as coarse, %d failed"
+	if o.dryRun {
+		text = "%d runs would be rolled up, %d are already as coarse, %d cannot be"
+	}
+	u.Say("info", text, done, len(ids)-done-len(failed), len(failed))
+	return errors.Join(failed...)
+}
+
+// ids returns the ids of the runs to roll up.
+func (o *rollupOptions) ids(ctx context.Context, c *client.Client) (ids []string, err error) {
+	prefix := o.es.Prefix
+	var found []stored.RunSummary
+	if len(o.names) == 0 {
+		found, err = stored.ListRuns(ctx, c, prefix, o.filter)
+	}
+	for _, name := range o.names {
+		run, bad := stored.FindRun(ctx, c, prefix, name)
+		if bad != nil {
+			return nil, bad
+		}
+		found = append(found, *run)
+	}
+	for _, r := range found {
+		if !slices.Contains(ids, r.Run.ID) {
+			ids = append(ids, r.Run.ID)
+		}
+	}
+	return ids, err
+}
+
+type roller struct {
+	*rollupOptions
+	c *client.Client
+	u *ui.UI
+}
+
+// one rolls up one run, all kinds of latency and all parts of it, and reports whether there was anything to do.
+func (r *roller) one(ctx context.Context, id string) (worked bool, err error) {
+	runs, err := stored.Runs(ctx, r.c, r.es.Prefix, id)
+	if err != nil {
+		return false, err
+	}
+	for kind := range fiolog.Sync + 1 {
+		of := slices.DeleteFunc(slices.Clone(runs), func(run *esmodel.StoredRun) bool { return run.Run.Kind != kind })
+		some, bad := r.kind(ctx, id, kind, of)
+		if worked = worked || some; bad != nil {
+			return worked, bad
+		}
+	}
+	return worked, nil
+}
+
+// kind rolls up one kind of latency of a run or of its parts. Parts that were merged are merged again.
+func (r *roller) kind(ctx context.Context, id string, kind fiolog.Kind, runs []*esmodel.StoredRun) (
+	worked bool, err error,
+) {
+	var merged *esmodel.StoredRun
+	for _, run := range runs {
+		if run.Run.Part == "" && len(run.Run.Parts) > 0 {
+			merged = run
+			continue
+		}
+		some, bad := r.part(ctx, run)
+		if worked = worked || some; bad != nil {
+			return worked, bad
+		}
+	}
+	if merged == nil || r.dryRun {
+		return worked, nil
+	}
+	if runs, err = stored.Runs(ctx, r.c, r.es.Prefix, id, kind); err != nil {
+		return worked, err
+	}
+	var parts []pipeline.Part
+	for _, run := range runs {
+		if run.Run.Part != "" {
+			parts = append(parts, pipeline.Part{Name: run.Run.Part, Generation: run.Run.Generation})
+		}
+	}
+	for _, part := range merged.Run.Parts {
+		if merged.Status == esmodel.StatusComplete && slices.Contains(parts, part) {
+			continue
+		}
+		again := mergeOptions{es: r.es, name: id, kind: kind, skipIncomplete: true, replay: replay.Options{
+			AcrossHosts: true, Workers: r.workers, Percentiles: merged.Run.Percentiles}}
+		return true, again.run(ctx, r.u)
+	}
+	return worked, nil
+}
+
+// part rolls up one part of a run, or a run without parts.
+func (r *roller) part(ctx context.Context, run *esmodel.StoredRun) (worked bool, err error) {
+	prefix := r.es.Prefix
+	if run.Rolling == esmodel.RollUpCounted && !r.dryRun {
+		if err = stored.FinishRollUp(ctx, r.c, prefix, run, r.es.TakeOver); err != nil {
+			return false, err
+		}
+		worked = true
+	} else if run.Status != esmodel.StatusComplete && run.Rolling != esmodel.RollUpWriting {
+		return false, run.Incomplete()
+	}
+	to := pipeline.Grain{Interval: max(r.to.Interval, run.Run.Interval),
+		Coarseness: max(r.to.Coarseness, run.Run.Geometry.Coarseness)}
+	if to == (pipeline.Grain{Interval: run.Run.Interval, Coarseness: run.Run.Geometry.Coarseness}) {
+		return worked, nil
+	}
+	name := errs.Printable(run.Run.ID)
+	if run.Run.Part != "" {
+		name += ", part " + errs.Printable(run.Run.Part)
+	}
+	r.u.Say("info", "run %s, %v: quanta of %v become %v", name, run.Run.Kind, time.Duration(run.Run.Interval),
+		time.Duration(to.Interval))
+	return true, r.rollUp(ctx, run, to)
+}
+
+func (r *roller) rollUp(ctx context.Context, from *esmodel.StoredRun, to pipeline.Grain) error {
+	before := from.Run.Generation
+	run := stored.Part(r.c, r.es.Prefix, from)
+	if err := run.RollUp(to); err != nil {
+		return err
+	}
+	var w delivery.Writer = delivery.NewCountWriter()
+	if !r.dryRun {
+		way := r.es
+		way.Spool = "" // a rollup can be repeated from what is stored
+		var err error
+		if w, err = way.Writer(r.c, false); err != nil {
+			return err
+		}
+	}
+	noise := new(compare.Series)
+	options := delivery.SinkOptions{Prefix: r.es.Prefix, Noise: noise, RollUp: before}
+	sinks := command.Tee{noise}
+	if run.Run.Part == "" {
+		diagnosis := command.Diagnosis(r.u, func(ctx context.Context, sink pipeline.Sink) error {
+			_, err := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: r.workers}, sink)
+			return err
+		})
+		options.Diagnosis, sinks = diagnosis, append(sinks, diagnosis)
+	} else {
+		stalls := new(diagnose.Part)
+		options.Diagnosis, sinks = stalls, append(sinks, stalls)
+	}
+	sink := delivery.NewSink(w, options)
+	summary, err := run.Process(ctx, replay.Options{Workers: r.workers}, append(sinks, sink))
+	err = sink.Close(ctx, err)
+	if err = r.es.PrintOutcome(r.u, r.dryRun, run.Run, summary, sink.Report(), err); err != nil {
+		return fmt.Errorf("run %s is not rolled up: %w", errs.Printable(run.Run.ID), err)
+	}
+	return nil
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/fio"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/render"
+	"fiolat/internal/summary"
+	"fiolat/internal/ui"
+	"fiolat/internal/units"
+)
+
+type summaryOptions struct {
+	logs       logOptions // how to read runs that are logs
+	es         command.Elasticsearch
+	where      []fio.Rule
+	sort       *fio.Metric // nil: as found
+	descending bool
+	format     string
+	unit       string // of latencies in tables
+}
+
+func summaryCommand(u *ui.UI) *cli.Command {
+	o := &summaryOptions{}
+	return &cli.Command{
+		Name:      "summary",
+		Usage:     "a row of figures for each run and direction",
+		ArgsUsage: "PATH|RUN...",
+		Description: "fiolat summary runs\n" +
+			"fiolat summary --where 'read p99 < 50ms' --sort -iops runs\n" +
+			"fiolat summary --by host --format csv runs/today\n\n" +
+			"A directory is searched: each run below it has its rows, with the job options in which the runs differ. " +
+			"A run that left only fio's JSON (json+) counts, too. " + orStored +
+			" A job that syncs (fsync, fdatasync, sync_file_range) has a row for its syncs, whose latency fio " +
+			"reports in its JSON only.",
+		Flags: append(slices.Concat(o.logs.flags(wholeRuns), pickFlags(&o.logs.Config.Pick, true), esFlags(&o.es)),
+			&cli.GenericFlag{Name: "where", Value: each(&o.where, "--where: ", fio.ParseRule),
+				Usage: "only runs for which `RULE` holds, such as 'read p99 < 1ms', 'sync max < 50ms' or 'iops >= " +
+					"10000'; can be repeated"},
+			&cli.GenericFlag{Name: "sort", Value: parsed(&o.sort, "--sort: ", o.order),
+				Usage: "order runs by `[-]METRIC`, such as 'read p99' or -iops: - puts the largest first (default: " +
+					"by path)"},
+			&cli.GenericFlag{Name: "format",
+				Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json", "ndjson"),
+				Usage: "`FORMAT` of the output: table, markdown, csv, json or ndjson"},
+			unitFlag(&o.unit),
+		),
+		Action: action(u, o),
+	}
+}
+
+// orStored says in the help what an argument may be.
+const orStored = "PATH is logs (a file, a directory, a glob) or a directory of documents (ingest --output), RUN a " +
+	"run in Elasticsearch. " + runIs
+
+// wholeRuns are the log flags of commands that print figures of whole runs.
+var wholeRuns = logFlags{percentiles: "50,99,99.9", without: []string{"fio-json", "dry-run", "run-id", "run-name",
+	"label", "part", "sla", "sla-file", "fail-on-sla", "interval", "accuracy", "grid", "start", "offset", "offsets",
+	"align"}}
+
+func unitFlag(to *string) cli.Flag {
+	return &cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(to, "unit", render.Units...)),
+		Usage: "`UNIT` of latencies in tables: ns, us, ms, s, or auto: what suits each column; in CSV auto is us"}
+}
+
+// order parses --sort.
+func (o *summaryOptions) order(text string) (*fio.Metric, error) {
+	name, descending := strings.CutPrefix(text, "-")
+	m, err := fio.ParseMetric(name)
+	o.descending = descending
+	return &m, err
+}
+
+func (o *summaryOptions) check(c *cli.Context, bad *errs.Faults) {
+	o.logs.oneKind(c, bad)
+	bad.Add(o.logs.needPaths())
+	checkES(c, &o.es, bad)
+}
+
+// run prints the rows of all runs that the paths name.
+func (o *summaryOptions) run(ctx context.Context, u *ui.UI) error {
+	shown := o.logs.Config.Settings.Percentiles
+	var failed []error
+	o.logs.Failed = &failed
+	rows, err := command.SummaryRows(ctx, o.logs.Logs, &o.es, o.metrics(), u)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 && len(failed) > 0 {
+		return errors.Join(failed...)
+	}
+	found := runsOf(rows)
+	rows = o.pick(rows)
+	differ := summary.Differing(rows)
+	summary.Shorten(rows, differ)
+	if len(o.where) > 0 {
+		u.Say("info", "%d of %d runs", runsOf(rows), found)
+	}
+	out := bufio.NewWriter(u.Stdout)
+	if o.format == "json" || o.format == "ndjson" {
+		err = writeSummaryJSON(out, rows, o.format == "ndjson")
+	} else {
+		err = render.Columns(out, o.format, o.unit, summaryColumns(rows, shown, differ))
+	}
+	return errors.Join(append(failed, err, out.Flush())...)
+}
+
+// metrics returns the metrics of --where and --sort.
+func (o *summaryOptions) metrics() (all []fio.Metric) {
+	for _, r := range o.where {
+		all = append(all, r.Metric)
+	}
+	if o.sort != nil {
+		all = append(all, *o.sort)
+	}
+	return all
+}
+
+// runsOf returns the number of distinct runs.
+func runsOf(rows []summary.Row) int {
+	runs := map[[2]string]bool{}
+	for i := range rows {
+		runs[[2]string{rows[i].Run, rows[i].Name}] = true
+	}
+	return len(runs)
+}
+
+// pick returns the rows of the runs for which all rules hold, in the order asked for. With --by a rule is about each
+// host or job.
+func (o *summaryOptions) pick(rows []summary.Row) (out []summary.Row) {
+	type group struct {
+		rows []summary.Row
+		by   float64
+	}
+	var groups []*group
+	index := map[summary.Group]*group{}
+	for _, r := range rows {
+		g := index[r.Group()]
+		if g == nil {
+			g = new(group)
+			index[r.Group()] = g
+			groups = append(groups, g)
+		}
+		g.rows = append(g.rows, r)
+	}
+	value := func(g *group, m fio.Metric) float64 {
+		if r := summary.Find(g.rows, g.rows[0].Group(), m.Direction); r != nil {
+			if v, ok := r.Value(m.Name); ok {
+				return v
+			}
+		}
+		return math.NaN()
+	}
+	groups = slices.DeleteFunc(groups, func(g *group) bool {
+		return slices.ContainsFunc(o.where, func(r fio.Rule) bool {
+			v := value(g, r.Metric)
+			return math.IsNaN(v) || !r.Met(v)
+		})
+	})
+	if o.sort != nil {
+		for _, g := range groups {
+			g.by = value(g, *o.sort)
+		}
+		slices.SortStableFunc(groups, func(a, b *group) int {
+			switch {
+			case math.IsNaN(a.by) && math.IsNaN(b.by) || a.by == b.by:
+				return 0
+			case math.IsNaN(b.by), !math.IsNaN(a.by) && (a.by < b.by) != o.descending:
+				return -1
+			}
+			return 1
+		})
+	}
+	for _, g := range groups {
+		out = append(out, g.rows...)
+	}
+	return out
+}
+
+func writeSummaryJSON(out *bufio.Writer, rows []summary.Row, lines bool) error {
+	var text []byte
+	for i := range rows {
+		b, err := json.Marshal(&rows[i])
+		if err != nil {
+			return err
+		}
+		if lines {
+			text = append(append(text, ui.PrintableJSON(b)...), '\n')
+			continue
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(text, "\n "...), ui.PrintableJSON(b)...)
+	}
+	if !lines {
+		text = append(append([]byte("["), text...), "\n]\n"...)
+	}
+	_, err := out.Write(text)
+	return err
+}
+
+// summaryColumns returns the columns of a table, without optional ones that are empty.
+func summaryColumns(rows []summary.Row, percentiles []float64, differ []string) (out []render.Column) {
+	text := func(name string, always bool, of func(*summary.Row) string) {
+		c := render.Column{Name: name, Text: true}
+		for i := range rows {
+			c.Cells = append(c.Cells, render.Cell{Text: of(&rows[i])})
+		}
+		if always || slices.ContainsFunc(c.Cells, func(c render.Cell) bool { return c.Text != "" }) {
+			out = append(out, c)
+		}
+	}
+	number := func(name string, latency, always bool, of func(*summary.Row) render.Cell) {
+		c := render.Column{Name: name, Latency: latency}
+		for i := range rows {
+			c.Cells = append(c.Cells, of(&rows[i]))
+		}
+		if always || slices.ContainsFunc(c.Cells, func(c render.Cell) bool { return !math.IsNaN(c.Number) }) {
+			out = append(out, c)
+		}
+	}
+	text("run", true, func(r *summary.Row) string { return r.Name })
+	text("host", false, func(r *summary.Row) string { return r.Host })
+	text("job", false, func(r *summary.Row) string { return r.Job })
+	text("log", false, func(r *summary.Row) string { return r.Log })
+	for _, name := range differ {
+		text(name, false, func(r *summary.Row) string { return r.Options[name] })
+	}
+	text("direction", true, func(r *summary.Row) string { return r.Direction })
+	number("ios", false, true, func(r *summary.Row) render.Cell {
+		return render.Cell{Number: math.Round(r.Samples)}
+	})
+	number("iops", false, true, func(r *summary.Row) render.Cell { return render.Known(r.IOPS) })
+	number("mib/s", false, false, func(r *summary.Row) render.Cell {
+		v, ok := r.Value("mib")
+		if !ok {
+			return render.Known(nil)
+		}
+		return render.Cell{Number: v}
+	})
+	number("mean", true, true, func(r *summary.Row) render.Cell { return render.Known(r.Mean) })
+	for _, p := range percentiles {
+		key := units.Percentile(p)
+		number("p"+key, true, true, func(r *summary.Row) render.Cell {
+			return render.Percentile(r.Percentiles, key, r.AtLeast)
+		})
+	}
+	number("max", true, true, func(r *summary.Row) render.Cell { return render.Known(r.Max) })
+	number("longest_sync", true, false, func(r *summary.Row) render.Cell { return render.Known(r.LongestSync) })
+	return out
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+)
+
+type versionOptions struct{}
+
+func versionCommand(u *ui.UI) *cli.Command {
+	return &cli.Command{
+		Name:        "version",
+		Usage:       "version, commit and date that this fiolat was built from",
+		Description: "fiolat version", Action: action(u, versionOptions{}),
+	}
+}
+
+func (versionOptions) check(c *cli.Context, bad *errs.Faults) {
+	if c.NArg() > 0 {
+		bad.Add(errs.Usagef("fiolat version takes no arguments: %q", c.Args().First()))
+	}
+}
+
+func (versionOptions) run(_ context.Context, u *ui.UI) error {
+	_, err := fmt.Fprint(u.Stdout, command.Build())
+	return err
+}
