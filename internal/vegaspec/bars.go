@@ -14,6 +14,7 @@ type Hosts struct {
 
 // Spec is the chart's specification.
 func (c Hosts) Spec() Spec {
+	color := M{"field": "direction", "type": "nominal", "scale": M{"range": palette}, "legend": M{"title": nil}}
 	return Spec{
 		Schema:      schema,
 		Description: "Hosts by latency",
@@ -29,12 +30,11 @@ func (c Hosts) Spec() Spec {
 				"yOffset": M{"field": "direction", "type": "nominal"},
 				"x": M{"field": "v", "type": "quantitative", "axis": M{"title": c.What, "labelOverlap": true,
 					"labelFlush": false, "labelExpr": latency("datum.value")}},
-				"color": M{"field": "direction", "type": "nominal", "scale": M{"range": palette},
-					"legend": M{"title": nil}},
+				"color": color,
 				"tooltip": []M{tip("host", "nominal", "host"), tip("direction", "nominal", "direction"), tip("latency",
 					"nominal", "latency"), tip("v", "quantitative", "ns")},
 			},
-		}}, c.Data.noData()...),
+		}}, append(c.Data.noData(), c.Data.keepLegend(color, "bar")...)...),
 	}
 }
 

@@ -173,7 +173,7 @@ func (c Overlay) Spec() Spec {
 			},
 		},
 	}
-	s.Layer = append(append(s.Layer, room(y)), c.Data.noData()...)
+	s.Layer = slices.Concat(s.Layer, []Spec{room(y)}, c.Data.noData(), c.Data.keepLegend(color, "point"))
 	s.Params = append(s.Params, clicked(c.Click, "symbol")...)
 	if c.Title != "" {
 		s.Title = c.Title
@@ -198,6 +198,7 @@ type Change struct {
 
 // Spec is the chart's specification.
 func (c Change) Spec() Spec {
+	color := M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"}, "legend": M{"title": nil}}
 	s := Spec{
 		Schema:      schema,
 		Description: "Change of runs against a baseline",
@@ -214,15 +215,14 @@ func (c Change) Spec() Spec {
 				"x": M{"field": "factor", "type": "quantitative", "scale": M{"type": "log", "base": 2, "nice": false,
 					"padding": edge}, "axis": M{"title": "change", "labelOverlap": true,
 					"labelExpr": change("datum.value")}},
-				"x2": M{"datum": 1},
-				"color": M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"},
-					"legend": M{"title": nil}},
+				"x2":    M{"datum": 1},
+				"color": color,
 				"tooltip": []M{tip("run", "nominal", "run"), tip("baseline", "nominal", "baseline"), tip("measure",
 					"nominal", "measure"),
 					tip("words", "nominal", "change"), tip("value", "quantitative", "value"), tip("base",
 						"quantitative", "baseline's")},
 			},
-		}}, c.Data.noData()...),
+		}}, append(c.Data.noData(), c.Data.keepLegend(color, "bar")...)...),
 		Params: clicked(c.Click, "rect"),
 	}
 	if c.Title != "" {

@@ -68,6 +68,21 @@ func (d Data) noData() []Spec {
 	return out
 }
 
+// keepLegend gives the scale of a colour an unnamed value where there is no data: Vega draws nothing at all of a chart
+// with the legend of an empty scale. mark is the type of the layer, which the legend's symbols follow.
+func (d Data) keepLegend(color M, mark string) []Spec {
+	if d.Found == "" {
+		return nil
+	}
+	color["legend"].(M)["symbolOpacity"] = M{"expr": "datum.value === '' ? 0 : 1"}
+	return []Spec{{
+		Data:      M{"name": d.Source.(M)["name"]},
+		Transform: []M{filter("!(" + d.Found + ")"), calculate(color["field"].(string), "''")},
+		Mark:      M{"type": mark, "opacity": 0, "tooltip": nil},
+		Encoding:  M{"x": M{"value": -edge}, "y": M{"value": 0}, "color": color},
+	}}
+}
+
 // Named is data that the page passes to the view by name, with all fields that the chart needs.
 func Named(name string) Data { return Data{Source: M{"name": name}} }
 

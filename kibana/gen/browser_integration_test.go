@@ -99,10 +99,16 @@ func evaluate[T any](t *testing.T, p *page, expression string) T {
 	return v
 }
 
-// draw draws a panel of the state's dashboard; nothing may be said to the console.
+// draw draws a panel of the state's dashboard.
 func (p *page) draw(t *testing.T, version string, st kibanatest.State, o *kibanatest.Object) {
 	t.Helper()
-	p.panel = m{"title": o.Title(), "spec": p.s.drawn(t, st, o)}
+	p.show(t, version, o, p.s.drawn(t, st, o))
+}
+
+// show draws a specification of a panel that has its data; nothing may be said to the console.
+func (p *page) show(t *testing.T, version string, o *kibanatest.Object, spec m) {
+	t.Helper()
+	p.panel = m{"title": o.Title(), "spec": spec}
 	if p.version != version {
 		ctx, cancel := context.WithTimeout(p.ctx, 10*time.Minute)
 		defer cancel()

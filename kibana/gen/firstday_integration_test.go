@@ -15,6 +15,38 @@ import (
 	"fiolat/kibana/kibanatest"
 )
 
+// TestNoDataIsSeen draws every panel of a server without any index, and looks for the words "no data" in the pixels: a
+// text that is in the scene may still not be on the canvas.
+func TestNoDataIsSeen(t *testing.T) {
+	space := parse(write(t, "fio"), "versions").space
+	p := browse(t, nil)
+	for _, version := range []string{"5.24", "5.33", "6"} {
+		for _, d := range space.Of(typeDashboard) {
+			for _, panel := range space.Panels(d) {
+				if kibanatest.Spec(panel.Object) == nil {
+					continue
+				}
+				v, err := kibanatest.Vega(panel.Object, space.Open(d, time.Unix(0, 0), time.Unix(3600, 0)))
+				if err == nil {
+					answers := make([]m, len(v.Requests))
+					for i := range answers {
+						answers[i] = m{"timed_out": false, "hits": m{"hits": []any{}}}
+					}
+					err = v.Draw(answers)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.show(t, version, panel.Object, v.Spec)
+				// The words have at least 20 pixels of exactly this colour, which nothing else has.
+				if n := evaluate[int](t, p, "pixels([0x7b, 0x87, 0x98])"); n < 15 {
+					t.Errorf("Vega %s, %s: %d pixels of \"no data\"", version, panel.Object.ID, n)
+				}
+			}
+		}
+	}
+}
+
 // TestFirstDay opens every panel before there is a run, and while one kind of documents or another is missing:
 // charts draw "no data" in words, and tables have no results, without an error, whether there is an empty index or
 // none.
