@@ -28,7 +28,7 @@ var floors = []string{
 	"esmodel/claim esmodel/indices",
 	"esmodel/sliced",
 	"esmodel/delivery esmodel/stored",
-	"internal/command",
+	"internal/runsource",
 	"cmd/fiolat/manual cmd/fiolat/times",
 	"cmd/fiolat/...",
 	"cmd/fiolat",

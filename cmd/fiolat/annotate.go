@@ -10,13 +10,13 @@ import (
 	"fiolat/cmd/fiolat/times"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )
 
 type annotateOptions struct {
-	es   command.Elasticsearch
+	es   runsource.Elasticsearch
 	name string // of the run: its run.id or its name
 	text string
 	at   noteTime
@@ -111,8 +111,8 @@ func (o *annotateOptions) run(ctx context.Context, u *ui.UI) error {
 }
 
 // findRun connects, and finds the run with that id or name.
-func findRun(ctx context.Context, o *command.Elasticsearch, name string, u *ui.UI) (*client.Client, *stored.RunSummary,
-	error) {
+func findRun(ctx context.Context, o *runsource.Elasticsearch, name string, u *ui.UI) (*client.Client,
+	*stored.RunSummary, error) {
 	c, err := o.Connect(u)
 	if err != nil {
 		return nil, nil, err

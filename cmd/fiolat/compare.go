@@ -12,10 +12,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"fiolat/internal/command"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
 	"fiolat/internal/render"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )
 
@@ -24,7 +24,7 @@ var errFailIf = errors.New("a change is beyond what --fail-if allows")
 
 type compareOptions struct {
 	logs     logOptions // how to read runs that are logs
-	es       command.Elasticsearch
+	es       runsource.Elasticsearch
 	runs     []string // the baseline first: paths, run.ids or names in Elasticsearch, or NAME=RUN,...
 	baseline string   // label:KEY=VALUE of the baseline, instead of the first of runs; "" is none
 	failIf   []compare.Rule
@@ -92,7 +92,7 @@ func (o *compareOptions) check(c *cli.Context, bad *errs.Faults) {
 // run prints how runs differ from the first; the error is errFailIf if a rule fired. Of a single group
 // it prints how much its runs differ.
 func (o *compareOptions) run(ctx context.Context, u *ui.UI) (err error) {
-	r := groupReader{compareOptions: o, runs: command.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u,
+	r := groupReader{compareOptions: o, runs: runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u,
 		WarnSyncs: true}}
 	defer r.runs.Close()
 	defer u.Hold()()

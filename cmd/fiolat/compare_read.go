@@ -8,17 +8,17 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
-	"fiolat/internal/command"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
 	"fiolat/internal/history"
+	"fiolat/internal/runsource"
 	"fiolat/pipeline"
 	"fiolat/pipeline/replay"
 )
 
 type groupReader struct {
 	*compareOptions
-	runs command.Reader
+	runs runsource.Reader
 }
 
 // group reads the runs of an argument: those of a path or a stored run, of label:KEY=VALUE, or of
@@ -26,7 +26,7 @@ type groupReader struct {
 func (r *groupReader) group(ctx context.Context, argument string) (*compare.Group, error) {
 	g := &compare.Group{Name: argument}
 	members := []string{argument}
-	if command.Locate(argument) == command.Stored && !strings.HasPrefix(argument, command.LabelPrefix) {
+	if runsource.Locate(argument) == runsource.Stored && !strings.HasPrefix(argument, runsource.LabelPrefix) {
 		if name, list, ok := strings.Cut(argument, "="); ok {
 			g.Name, members = name, strings.Split(list, ",")
 		}
@@ -59,7 +59,7 @@ func (r *groupReader) group(ctx context.Context, argument string) (*compare.Grou
 // since reads the complete runs with a label that have the same workload as run and began before it, from
 // the last change point of any metric on. If the start of run is unknown, all of them began before it.
 func (r *groupReader) since(ctx context.Context, name string, run *compare.Series) (*compare.Group, error) {
-	label, ok := strings.CutPrefix(name, command.LabelPrefix)
+	label, ok := strings.CutPrefix(name, runsource.LabelPrefix)
 	k, v, pair := strings.Cut(label, "=")
 	if !ok || !pair || k == "" {
 		return nil, errs.Usagef("--baseline %q: want label:KEY=VALUE", name)
@@ -84,7 +84,7 @@ func (r *groupReader) since(ctx context.Context, name string, run *compare.Serie
 			strings.Join(f.Fio.Workload, ", ") != run.Workload || !run.Began(f.Start) {
 			continue
 		}
-		one, bad := command.StoredHistory(ctx, f, open, r.logs.Config.Workers)
+		one, bad := runsource.StoredHistory(ctx, f, open, r.logs.Config.Workers)
 		if bad != nil {
 			return nil, bad
 		}
@@ -126,7 +126,7 @@ func (r *groupReader) since(ctx context.Context, name string, run *compare.Serie
 // Elasticsearch.
 func (r *groupReader) read(ctx context.Context, name string, to *compare.Group) error {
 	before := len(to.Runs)
-	err := r.runs.Each(ctx, []string{name}, command.Runs{Run: func(name string) pipeline.Sink {
+	err := r.runs.Each(ctx, []string{name}, runsource.Runs{Run: func(name string) pipeline.Sink {
 		s := &compare.Series{Name: name}
 		to.Runs = append(to.Runs, s)
 		return s

@@ -12,10 +12,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/fio"
-	"fiolat/internal/command"
 	"fiolat/internal/curve"
 	"fiolat/internal/errs"
 	"fiolat/internal/render"
+	"fiolat/internal/runsource"
 	"fiolat/internal/summary"
 	"fiolat/internal/ui"
 	"fiolat/internal/units"
@@ -23,7 +23,7 @@ import (
 
 type curveOptions struct {
 	logs      logOptions // how to read runs that are logs
-	es        command.Elasticsearch
+	es        runsource.Elasticsearch
 	direction string     // that of at, else all
 	at        *fio.Rule  // nil: none
 	axis      curve.Axis // of the page
@@ -45,7 +45,8 @@ func curveCommand(u *ui.UI) *cli.Command {
 			"numjobs, rate_iops, ...) make a curve; runs that also differ in others (bs, rw, ...) make several. " +
 			"Repeat each setting 3 times: limits come from the spread between repeats. " + orStored,
 		Flags: append(slices.Concat(o.logs.flags(wholeRuns), pickFlags(&o.logs.Config.Pick, true), esFlags(&o.es)),
-			&cli.GenericFlag{Name: "direction", Value: parsed(&o.direction, "", readDirection, fio.MetricDirections()...),
+			&cli.GenericFlag{Name: "direction",
+				Value: parsed(&o.direction, "", readDirection, fio.MetricDirections()...),
 				Usage: "`DIRECTION` of the I/Os: read, write, trim, all or sync (default: that of --at, else all)"},
 			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "--at", curveRule),
 				Usage: "how many IOPS meet `RULE`, such as 'read p99 < 1ms'"},
@@ -102,7 +103,7 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 			slices.Sort(percentiles)
 		}
 	}
-	rows, err := command.SummaryRows(ctx, o.logs.Logs, &o.es, metrics, u)
+	rows, err := runsource.SummaryRows(ctx, o.logs.Logs, &o.es, metrics, u)
 	if err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 	}
 	if o.file != "" {
 		page := curve.Page{Curve: c, Percentiles: percentiles, Axis: o.axis}
-		if _, err = command.WriteCurve(o.file, false, page); err != nil {
+		if _, err = writeCurve(o.file, false, page); err != nil {
 			return err
 		}
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel/stored"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )
 
 type deleteOptions struct {
-	es   command.Elasticsearch
+	es   runsource.Elasticsearch
 	name string // of the run: its run.id or its name
 	yes  bool   // ask for no confirmation
 }

@@ -13,10 +13,10 @@ import (
 
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
-	"fiolat/internal/command"
 	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/internal/render"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/internal/units"
 	"fiolat/pipeline"
@@ -26,7 +26,7 @@ import (
 
 type diagnoseOptions struct {
 	logs   logOptions // Paths may also name a stored run
-	es     command.Elasticsearch
+	es     runsource.Elasticsearch
 	format string
 	unit   string // of latencies in tables
 }
@@ -62,7 +62,7 @@ func (o *diagnoseOptions) check(c *cli.Context, bad *errs.Faults) {
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)
 	if len(o.logs.Paths) == 1 && (len(o.es.Addresses) > 0 ||
-		command.Locate(o.logs.Paths[0]) == command.InDirectory) {
+		runsource.Locate(o.logs.Paths[0]) == runsource.InDirectory) {
 		_, err := placeOf(o.logs.Paths, o.es.Addresses, c.IsSet)
 		bad.Add(err)
 	}
@@ -74,12 +74,12 @@ func (o *diagnoseOptions) run(ctx context.Context, u *ui.UI) error {
 	o.logs.Config.Settings.By, o.logs.Config.Settings.Percentiles = diagnose.By, diagnose.Percentiles
 	var full diagnose.Full
 	var err error
-	if place := command.Locate(o.logs.Paths[0]); place == command.InLogs || place == command.Stored &&
+	if place := runsource.Locate(o.logs.Paths[0]); place == runsource.InLogs || place == runsource.Stored &&
 		len(o.es.Addresses) == 0 { // the error says that there is no such file
 		err = o.ofLogs(ctx, u, &full)
 	} else {
 		var c *client.Client
-		if place == command.Stored {
+		if place == runsource.Stored {
 			if c, err = o.es.Connect(u); err != nil {
 				return err
 			}
@@ -102,14 +102,14 @@ func (o *diagnoseOptions) ofLogs(ctx context.Context, u *ui.UI, full *diagnose.F
 	}
 	if len(runs) > 1 {
 		return errs.Usagef("these are %d runs, and a diagnosis is of one: name one of %s", len(runs),
-			command.Roots(runs))
+			runsource.Roots(runs))
 	}
-	if path := command.ReadOnce(runs[0].Logs); path != "" {
+	if path := runsource.ReadOnce(runs[0].Logs); path != "" {
 		return errs.Usagef("a diagnosis may read the logs twice, and %s can be read only once: save it to a file",
 			errs.Printable(path))
 	}
 	cfg.LeavesOnly, cfg.Pauses = true, true
-	cfg.Progress = u.Progress(command.Size(runs), "reading")
+	cfg.Progress = u.Progress(runsource.Size(runs), "reading")
 	p, err := plan.Prepare(ctx, runs[0], cfg)
 	if err != nil {
 		return err
@@ -117,12 +117,12 @@ func (o *diagnoseOptions) ofLogs(ctx context.Context, u *ui.UI, full *diagnose.F
 	defer p.Close()
 	full.Reread = func(ctx context.Context, sink pipeline.Sink) error {
 		u.ProgressDone()
-		return p.Reread(ctx, sink, u.Progress(command.Size(runs), "reading"))
+		return p.Reread(ctx, sink, u.Progress(runsource.Size(runs), "reading"))
 	}
 	if _, err = p.Process(ctx, full); err != nil {
 		return err
 	}
-	return command.WarnSyncs(u, p.Run)
+	return runsource.WarnSyncs(u, p.Run)
 }
 
 // stored reads a run from Elasticsearch, or with no client from a directory of documents.
@@ -139,14 +139,14 @@ func (o *diagnoseOptions) ofStored(ctx context.Context, u *ui.UI, c *client.Clie
 			return none
 		}
 		if run, err = stored.Open(ctx, c, prefix, found.Run.ID, s.Kind); err == nil {
-			full.Notes, err = command.Notes(ctx, c, prefix, run.Run)
+			full.Notes, err = runsource.Notes(ctx, c, prefix, run.Run)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	command.SaySource(u, name, c, [2]string{run.Run.ID, run.Run.Name})
-	command.SayRolledUp(u, run.Run)
+	runsource.SaySource(u, name, c, [2]string{run.Run.ID, run.Run.Name})
+	runsource.SayRolledUp(u, run.Run)
 	full.Reread = func(ctx context.Context, sink pipeline.Sink) error {
 		_, err := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: o.logs.Config.Workers,
 			Pick: o.logs.Config.Pick}, sink)

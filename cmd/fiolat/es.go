@@ -10,8 +10,8 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
+	"fiolat/internal/runsource"
 )
 
 const catES = "ELASTICSEARCH"
@@ -22,7 +22,7 @@ const runIs = "A run in Elasticsearch is named by its run.id, the first six char
 
 // esFlags returns the flags of the commands that use Elasticsearch. Secrets come from
 // files or the environment only: every user of the host can read arguments.
-func esFlags(o *command.Elasticsearch) []cli.Flag {
+func esFlags(o *runsource.Elasticsearch) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "es", Category: catES,
 			Usage: "`URL` of a node of the cluster (default: ELASTICSEARCH_URL); can be repeated"},
@@ -59,7 +59,7 @@ func takeOverFlag() cli.Flag {
 }
 
 // checkES completes what esFlags, outputFlag and takeOverFlag set.
-func checkES(c *cli.Context, o *command.Elasticsearch, bad *errs.Faults) {
+func checkES(c *cli.Context, o *runsource.Elasticsearch, bad *errs.Faults) {
 	o.Given, o.MaxWaitGiven = c.IsSet("es"), c.IsSet("max-wait")
 	o.Spool, o.TakeOver = c.String("output"), c.Bool("take-over")
 	o.Flags = func() []string { return esWords(c) }
@@ -80,7 +80,7 @@ func checkES(c *cli.Context, o *command.Elasticsearch, bad *errs.Faults) {
 
 // esWords returns the esFlags that are set, as arguments, but for --max-wait.
 func esWords(c *cli.Context) (words []string) {
-	for _, f := range esFlags(new(command.Elasticsearch)) {
+	for _, f := range esFlags(new(runsource.Elasticsearch)) {
 		name := f.Names()[0]
 		if !c.IsSet(name) {
 			continue

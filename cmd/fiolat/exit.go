@@ -11,7 +11,6 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/ndjson"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/like"
 )
@@ -39,7 +38,7 @@ func exitCode(err error) int {
 		output     *delivery.OutputError
 		line       *ndjson.LineError
 	)
-	var broken *command.SLAError
+	var broken *slaError
 	var fio *fioError
 	switch {
 	case err == nil:

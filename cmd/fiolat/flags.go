@@ -19,8 +19,8 @@ import (
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/alert"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
+	"fiolat/internal/runsource"
 	"fiolat/internal/sla"
 	"fiolat/pipeline"
 )
@@ -36,7 +36,7 @@ const (
 
 // logOptions are the options of the commands that read logs.
 type logOptions struct {
-	command.Logs
+	runsource.Logs
 	interval, accuracy          string
 	repair, noRepair, noRestore bool
 	offsets, slaFile            string
@@ -387,9 +387,9 @@ func pairs(flag string, list []string) (map[string]string, error) {
 	return out, nil
 }
 
-func kindList(v string) (k command.Kinds, err error) {
+func kindList(v string) (k runsource.Kinds, err error) {
 	if v == "all" {
-		return command.EveryKind, nil
+		return runsource.EveryKind, nil
 	}
 	for _, name := range strings.Split(v, ",") {
 		kind, err := latency(strings.TrimSpace(name))

@@ -20,10 +20,10 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/history"
 	"fiolat/internal/render"
+	"fiolat/internal/runsource"
 	"fiolat/internal/tempfile"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -37,7 +37,7 @@ const mostRuns = 3000
 
 type historyOptions struct {
 	logs          logOptions // how to read runs that are logs
-	es            command.Elasticsearch
+	es            runsource.Elasticsearch
 	named         []string        // paths, run.ids or names in Elasticsearch; none: those of filter
 	filter        runFilter       // which runs in Elasticsearch
 	split         cli.StringSlice // labels whose values separate series

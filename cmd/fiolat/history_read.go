@@ -10,9 +10,9 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/history"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 	"fiolat/pipeline/replay"
@@ -21,7 +21,7 @@ import (
 // historyReader reads the figures of runs: from their documents, or from logs.
 type historyReader struct {
 	*historyOptions
-	source command.Reader
+	source runsource.Reader
 	client *client.Client // nil until it is needed
 	runs   []history.Run
 	seen   map[string]string // names by id
@@ -33,7 +33,7 @@ func newHistoryReader(o *historyOptions, u *ui.UI) *historyReader {
 	logs.Config.Settings.By = []string{"direction"}
 	r := &historyReader{historyOptions: o, seen: map[string]string{}}
 	logs.Failed = &r.failed
-	r.source = command.Reader{Logs: &logs, Elasticsearch: &o.es, UI: u, WarnSyncs: true}
+	r.source = runsource.Reader{Logs: &logs, Elasticsearch: &o.es, UI: u, WarnSyncs: true}
 	return r
 }
 
@@ -66,8 +66,8 @@ func (r *historyReader) read(ctx context.Context) error {
 
 func (r *historyReader) argument(ctx context.Context, name string) error {
 	kind := r.logs.Config.Settings.Kind
-	switch command.Locate(name) {
-	case command.InDirectory:
+	switch runsource.Locate(name) {
+	case runsource.InDirectory:
 		found, err := stored.DirFigures(name, kind)
 		if err == nil && len(found) == 0 {
 			err = &errs.ParseError{File: name, Msg: fmt.Sprintf("no document of a run of %s", kind),
@@ -80,7 +80,7 @@ func (r *historyReader) argument(ctx context.Context, name string) error {
 		return r.figures(ctx, found, func(_ context.Context, id string) (*replay.Replay, error) {
 			return stored.OpenDir(name, id, kind)
 		})
-	case command.Stored:
+	case runsource.Stored:
 		if err := r.connect(name); err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (r *historyReader) argument(ctx context.Context, name string) error {
 		r.sayTaken(name, r.client, found)
 		return r.figures(ctx, found, r.stored)
 	}
-	return r.source.Each(ctx, []string{name}, command.Runs{Run: func(root string) pipeline.Sink {
+	return r.source.Each(ctx, []string{name}, runsource.Runs{Run: func(root string) pipeline.Sink {
 		return &historyLogs{root: root, to: r}
 	}})
 }
@@ -107,12 +107,12 @@ func (r *historyReader) sayTaken(argument string, c *client.Client, found []stor
 			runs = append(runs, run)
 		}
 	}
-	command.SaySource(r.source.UI, argument, c, runs...)
+	runsource.SaySource(r.source.UI, argument, c, runs...)
 }
 
 // historyLogs is the sink of a run that is read from logs.
 type historyLogs struct {
-	command.HistorySink
+	runsource.HistorySink
 	root string // its name if it has no other
 	to   *historyReader
 }
@@ -132,7 +132,7 @@ func (r *historyReader) stored(ctx context.Context, id string) (*replay.Replay, 
 }
 
 // figures adds the complete ones of runs whose documents were found. For open see
-// command.StoredHistory.
+// runsource.StoredHistory.
 func (r *historyReader) figures(ctx context.Context, found []stored.Figures,
 	open func(context.Context, string) (*replay.Replay, error)) error {
 	done := map[string]bool{}
@@ -146,11 +146,11 @@ func (r *historyReader) figures(ctx context.Context, found []stored.Figures,
 			r.source.UI.Warn(fmt.Sprintf("left out: run %s is %s", errs.Printable(f.Run.ID), f.Run.Status))
 			continue
 		}
-		run, err := command.StoredHistory(ctx, f, open, r.logs.Config.Workers)
+		run, err := runsource.StoredHistory(ctx, f, open, r.logs.Config.Workers)
 		if err = r.add(run, err); err != nil {
 			return err
 		}
-		command.WarnStoredSyncs(r.source.UI, f)
+		runsource.WarnStoredSyncs(r.source.UI, f)
 	}
 	return nil
 }

@@ -15,10 +15,9 @@ import (
 	"fiolat/esmodel/indices"
 	"fiolat/esmodel/space"
 	"fiolat/ingest"
-	"fiolat/internal/command"
 	"fiolat/internal/compare"
-	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
@@ -28,8 +27,8 @@ const defaultOutput = "fiolat-out"
 
 type ingestOptions struct {
 	logs logOptions
-	es   command.Elasticsearch // without addresses documents become files
-	yes  bool                  // ask for no confirmation
+	es   runsource.Elasticsearch // without addresses documents become files
+	yes  bool                    // ask for no confirmation
 }
 
 func ingestCommand(u *ui.UI) *cli.Command {
@@ -64,19 +63,19 @@ func (o *ingestOptions) run(ctx context.Context, u *ui.UI) error {
 	cfg := o.logs.Pipeline(u)
 	cfg.Pauses = true
 	cfg.NeedStart = true
-	cfg.Allow = command.ConfirmQuanta(u, o.yes || o.logs.DryRun)
+	cfg.Allow = runsource.ConfirmQuanta(u, o.yes || o.logs.DryRun)
 	var failed []error
 	o.logs.Failed = &failed
 	runs, err := o.logs.DiscoverKinds(u)
 	if err == nil || ingest.IsNoLogs(err) {
-		o.logs.FindFailed(u, command.Inputs(runs))
+		o.logs.FindFailed(u, runsource.Inputs(runs))
 	}
 	if err != nil {
 		return cmp.Or(errors.Join(failed...), err)
 	}
 	if len(runs) > 1 && cfg.RunID != "" {
 		return errs.Usagef("--run-id names one run, but these are %d: %s", len(runs),
-			command.Roots(command.FirstInputs(runs)))
+			runsource.Roots(runsource.FirstInputs(runs)))
 	}
 	var es *client.Client
 	if len(o.es.Addresses) > 0 && !o.logs.DryRun {
@@ -85,7 +84,7 @@ func (o *ingestOptions) run(ctx context.Context, u *ui.UI) error {
 		}
 		defer es.Close()
 	}
-	cfg.Progress = u.Progress(command.Size(command.Inputs(runs)), "ingesting")
+	cfg.Progress = u.Progress(runsource.Size(runsource.Inputs(runs)), "ingesting")
 	if len(runs) > 1 {
 		defer u.Hold()()
 	}
@@ -117,20 +116,20 @@ func (o *ingestOptions) run(ctx context.Context, u *ui.UI) error {
 
 // ingestRun ingests one run, kind by kind. If documents become files it writes a page
 // beside them. alone reports whether no other run is ingested.
-func (o *ingestOptions) ingestRun(ctx context.Context, u *ui.UI, es *client.Client, run *command.KindRun,
+func (o *ingestOptions) ingestRun(ctx context.Context, u *ui.UI, es *client.Client, run *runsource.KindRun,
 	cfg plan.Config, alone bool) error {
 	plans, err := run.Prepare(ctx, cfg)
-	defer command.ClosePlans(plans)
+	defer runsource.ClosePlans(plans)
 	if err != nil {
 		return err
 	}
-	var file *command.Page
+	var file *pageFile
 	if es == nil && !o.logs.DryRun {
 		name := "report.html"
 		if !alone { // the id of one of several runs is a hash, fit for a file name
 			name = "report." + plans[0].Run.ID + ".html"
 		}
-		file = command.NewPage(filepath.Join(o.es.Spool, name), false, len(plans))
+		file = newPageFile(filepath.Join(o.es.Spool, name), false, len(plans))
 		defer file.Discard()
 	}
 	var first *pipeline.Summary
@@ -154,51 +153,36 @@ func (o *ingestOptions) ingestRun(ctx context.Context, u *ui.UI, es *client.Clie
 		}
 		u.Say("info", "to send them: fiolat load --es URL %s", filepath.Clean(o.es.Spool))
 	}
-	return command.FailOnSLA(o.logs.FailOnSLA, first)
+	return failOnSLA(o.logs.FailOnSLA, first)
 }
 
 // ingestKind ingests one kind of a run, the nth of the page, and returns the files
 // written.
 func (o *ingestOptions) ingestKind(ctx context.Context, u *ui.UI, es *client.Client, plan *plan.Plan,
-	file *command.Page, nth int) (summary *pipeline.Summary, files []string, err error) {
+	file *pageFile, nth int) (summary *pipeline.Summary, files []string, err error) {
 	var w delivery.Writer
 	if o.logs.DryRun {
 		w = delivery.NewCountWriter()
-	} else if w, err = o.es.Writer(es, false); err != nil {
+	} else if w, err = writerTo(&o.es, es, false); err != nil {
 		return nil, nil, err
 	}
-	noise := new(compare.Series)
-	options := delivery.SinkOptions{Prefix: o.es.Prefix, Noise: noise}
-	sinks := command.Tee{noise}
-	if plan.Run.Part == "" {
-		diagnosis := command.Diagnosis(u, command.Reread(plan))
-		if file != nil && nth == 0 {
-			file.Findings = func() []string { return diagnosis.Diagnosis.Sentences() }
-		}
-		options.Diagnosis, sinks = diagnosis, append(sinks, diagnosis)
-	} else {
-		stalls := new(diagnose.Part)
-		options.Diagnosis, sinks = stalls, append(sinks, stalls)
-	}
-	sink := delivery.NewSink(w, options)
+	s := sinks{noise: new(compare.Series), diagnosis: diagnosisOf(u, plan.Run.Part, runsource.Reread(plan)), page: file,
+		nth: nth}
 	dry := new(space.Sink)
 	if o.logs.DryRun {
-		sinks = append(sinks, dry)
+		s.watchers = []pipeline.Sink{dry}
 	}
-	if sinks = append(sinks, sink); file != nil {
-		sinks = append(sinks, file.Kind(nth))
-	}
-	summary, err = plan.Process(ctx, sinks)
-	if err = sink.Close(ctx, err); err == nil && file != nil && file.Last(nth) {
+	summary, err = plan.Process(ctx, s.to(w, delivery.SinkOptions{Prefix: o.es.Prefix}))
+	if err = s.documents.Close(ctx, err); err == nil && file != nil && file.Last(nth) {
 		err = file.Publish()
 	}
-	report := sink.Report()
-	err = o.es.PrintOutcome(u, o.logs.DryRun, plan.Run, summary, report, err)
+	report := s.documents.Report()
+	err = printOutcome(&o.es, u, o.logs.DryRun, plan.Run, summary, report, err)
 	if err == nil && o.logs.DryRun {
 		u.Say("info", "%v", dry)
 	}
 	if nth == 0 && err == nil {
-		err = command.WarnSyncs(u, plan.Run)
+		err = runsource.WarnSyncs(u, plan.Run)
 	}
 	return summary, report.Files, err
 }

@@ -16,8 +16,8 @@ import (
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/internal/units"
 	"fiolat/pipeline"
@@ -26,7 +26,7 @@ import (
 
 type inspectOptions struct {
 	logs   logOptions // of one kind
-	es     command.Elasticsearch
+	es     runsource.Elasticsearch
 	format string
 }
 
@@ -55,7 +55,7 @@ func (o *inspectOptions) check(c *cli.Context, bad *errs.Faults) {
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)
 	for _, path := range o.logs.Paths {
-		if at := command.Locate(path); at != command.Stored || len(o.es.Addresses) > 0 {
+		if at := runsource.Locate(path); at != runsource.Stored || len(o.es.Addresses) > 0 {
 			bad.Add(rejectLogFlags(at, errs.Printable(path), c.IsSet))
 		}
 	}
@@ -65,8 +65,8 @@ func (o *inspectOptions) check(c *cli.Context, bad *errs.Faults) {
 func (o *inspectOptions) run(ctx context.Context, u *ui.UI) error {
 	var logs []string
 	for _, path := range o.logs.Paths {
-		place := command.Locate(path)
-		if place == command.InLogs || place == command.Stored && len(o.es.Addresses) == 0 { // no such file
+		place := runsource.Locate(path)
+		if place == runsource.InLogs || place == runsource.Stored && len(o.es.Addresses) == 0 { // no such file
 			logs = append(logs, path)
 		} else if err := o.storedRuns(ctx, u, path, place); err != nil {
 			return err
@@ -270,7 +270,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 	for _, name := range in.Ignored {
 		fmt.Fprintf(u.Stdout, "not used: %s\n", errs.Printable(name))
 	}
-	command.Account(u, s, nil, "")
+	printAccount(u, s, nil, "")
 	return nil
 }
 

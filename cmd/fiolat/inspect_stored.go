@@ -14,19 +14,19 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
 // storedRuns prints what the documents in a directory or in Elasticsearch say of the runs that an argument names.
-func (o *inspectOptions) storedRuns(ctx context.Context, u *ui.UI, argument string, place command.Place) error {
+func (o *inspectOptions) storedRuns(ctx context.Context, u *ui.UI, argument string, place runsource.Place) error {
 	var runs []*esmodel.StoredRun
 	var c *client.Client
 	var err error
-	if place == command.InDirectory {
+	if place == runsource.InDirectory {
 		runs, err = stored.RunsDir(argument, o.logs.Config.RunID)
 	} else if c, err = o.es.Connect(u); err == nil {
 		defer func() { _ = c.Close() }() // it was only read
@@ -50,7 +50,7 @@ func (o *inspectOptions) storedRuns(ctx context.Context, u *ui.UI, argument stri
 		}
 		merged[r.Run.ID] = merged[r.Run.ID] || r.Run.Part == ""
 	}
-	command.SaySource(u, argument, c, taken...)
+	runsource.SaySource(u, argument, c, taken...)
 	for _, r := range runs {
 		if r.Run.Part != "" && merged[r.Run.ID] {
 			continue
@@ -189,7 +189,7 @@ func storedTable(u *ui.UI, r *esmodel.StoredRun) error {
 	if err := totalsTable(u, run.Metas); err != nil {
 		return err
 	}
-	command.Account(u, &pipeline.Summary{Account: r.Account}, nil, "")
+	printAccount(u, &pipeline.Summary{Account: r.Account}, nil, "")
 	return nil
 }
 

@@ -7,13 +7,13 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )
 
 type labelOptions struct {
-	es     command.Elasticsearch
+	es     runsource.Elasticsearch
 	name   string // its run.id or its name
 	labels stored.Labels
 	remove cli.StringSlice

@@ -20,11 +20,11 @@ import (
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/alert"
-	"fiolat/internal/command"
 	"fiolat/internal/compare"
 	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/internal/render"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 	"fiolat/pipeline/live"
@@ -32,8 +32,8 @@ import (
 )
 
 type liveOptions struct {
-	logs   logOptions            // those that it shares with commands that read logs
-	es     command.Elasticsearch // without addresses documents become files
+	logs   logOptions              // those that it shares with commands that read logs
+	es     runsource.Elasticsearch // without addresses documents become files
 	config live.Config
 	kinds  []fiolog.Kind
 	file   string   // "" and "-": standard input
@@ -192,8 +192,8 @@ type liveRun struct {
 // run follows fio to its end. The error is fio's if fio failed.
 func (o *liveOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	s := &liveSession{u: u, o: o, cfg: o.config, kinds: o.kinds, auto: o.logs.Config.Accuracy}
-	s.cfg.Warn, s.cfg.Allow = u.Warn, command.ConfirmQuanta(u, o.yes)
-	if s.alerts, err = command.StartAlerts(o.alerts.Config, u); err != nil {
+	s.cfg.Warn, s.cfg.Allow = u.Warn, runsource.ConfirmQuanta(u, o.yes)
+	if s.alerts, err = startAlerts(o.alerts.Config, u); err != nil {
 		return err
 	}
 	if len(o.es.Addresses) > 0 {
@@ -213,7 +213,7 @@ func (o *liveOptions) run(ctx context.Context, u *ui.UI) (err error) {
 		u.Say("warning", "%v; fio goes on without fiolat", err)
 	}
 	err = errors.Join(s.finish(work, err), src.close())
-	return errors.Join(err, command.ReportLost(u, s.alerts, command.AlertWait))
+	return errors.Join(err, reportLost(u, s.alerts, alertWait))
 }
 
 // wholeSeconds returns the interval for a status interval: whole seconds, at least one.
@@ -427,32 +427,28 @@ func (s *liveSession) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 	prefix := s.o.es.Prefix
 	cfg := s.cfg
 	cfg.Settings.Kind = kind
-	w, err := s.o.es.Writer(s.client, true)
+	w, err := writerTo(&s.o.es, s.client, true)
 	if err != nil {
 		return nil, err
 	}
-	options := delivery.SinkOptions{Prefix: prefix}
-	var sinks command.Tee
+	var out sinks
 	if kind != fiolog.Sync {
-		noise := new(compare.Series)
-		options.Noise, sinks = noise, command.Tee{noise}
+		out.noise = new(compare.Series)
 	}
 	if kind != fiolog.Sync && cfg.Part == "" {
-		full := new(diagnose.Full) // without Reread: a stream cannot be read twice
-		options.Diagnosis, sinks = eventless{full}, append(sinks, full)
+		out.diagnosis = eventless{new(diagnose.Full)} // without Reread: a stream cannot be read twice
 	}
-	r := &liveRun{sink: delivery.NewSink(w, options)}
 	ofSyncs := func(rule string) bool { return strings.HasPrefix(rule, fiolog.Sync.String()+" ") }
 	rules := slices.Clone(cfg.Settings.SLA)
 	switch {
 	case first:
 		cfg.Settings.SLA = slices.DeleteFunc(rules, ofSyncs)
 		s.view = newLiveView(s.u, s.o.quiet)
-		sinks = append(sinks, s.view)
+		out.watchers = append(out.watchers, s.view)
 	case kind == fiolog.Sync:
 		cfg.Of = s.runs[0].Run()
 		cfg.Settings.SLA = slices.DeleteFunc(rules, func(rule string) bool { return !ofSyncs(rule) })
-		sinks = append(sinks, &syncView{view: s.view})
+		out.watchers = append(out.watchers, &syncView{view: s.view})
 	default:
 		cfg.Settings.SLA = nil
 	}
@@ -460,19 +456,17 @@ func (s *liveSession) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 		cfg.Warn, cfg.Allow = nil, nil // once is enough
 	}
 	if s.alerts != nil && (first || kind == fiolog.Sync) {
-		sinks = append(sinks, &alertSink{u: s.u, prefix: prefix, to: s.alerts})
+		out.watchers = append(out.watchers, &alertSink{u: s.u, prefix: prefix, to: s.alerts})
 	}
 	if s.o.rows != "" {
-		sinks = append(
-			sinks,
-			&flushed{Renderer: render.New(render.Options{Format: "ndjson"}, bufio.NewWriter(s.u.Stdout))},
-		)
+		out.watchers = append(out.watchers,
+			&flushed{Renderer: render.New(render.Options{Format: "ndjson"}, bufio.NewWriter(s.u.Stdout))})
 	}
-	sinks = append(sinks, r.sink)
-	var sink pipeline.Sink = sinks
+	sink := out.to(w, delivery.SinkOptions{Prefix: prefix})
 	if kind != fiolog.Sync {
-		sink = diagnose.NewLive(sinks)
+		sink = diagnose.NewLive(sink)
 	}
+	r := &liveRun{sink: out.documents}
 	r.Live, err = live.New(cfg, sink)
 	return r, err
 }
@@ -517,7 +511,7 @@ func (s *liveSession) finish(ctx context.Context, why error) error {
 			if s.kinds[i] == fiolog.Sync {
 				s.u.Say("info", "syncs:")
 			}
-			err = s.o.es.PrintOutcome(s.u, false, run, r.end, report, err)
+			err = printOutcome(&s.o.es, s.u, false, run, r.end, report, err)
 		}
 		for _, f := range report.Files {
 			s.u.Say("info", "  %s", f)
@@ -526,7 +520,7 @@ func (s *liveSession) finish(ctx context.Context, why error) error {
 			s.u.Say("warning", "fio has no %v latencies: run it with %v_percentiles=1", s.kinds[i], s.kinds[i])
 		}
 		if err == nil && (i == 0 || s.kinds[i] == fiolog.Sync) {
-			err = command.FailOnSLA(s.o.logs.FailOnSLA, r.end)
+			err = failOnSLA(s.o.logs.FailOnSLA, r.end)
 		}
 		if why == nil || i == 0 { // it is the same for all kinds
 			errs = append(errs, err)
@@ -584,12 +578,12 @@ func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		if err != nil {
 			return err
 		}
-		a.to.Raise(command.AlertOf(id, q.Changes[i].String(), doc))
+		a.to.Raise(alertOf(id, q.Changes[i].String(), doc))
 	}
 	for i := range q.Stragglers {
 		if s := &q.Stragglers[i]; !a.history(age) {
 			id, doc := a.enc.Straggler(s)
-			a.to.Raise(command.AlertOf(id, s.Text, doc))
+			a.to.Raise(alertOf(id, s.Text, doc))
 		}
 	}
 	return nil

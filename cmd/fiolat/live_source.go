@@ -19,7 +19,6 @@ import (
 	"fiolat/ingest/content"
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -171,7 +170,7 @@ func startFio(u *ui.UI, args []string) (*liveSource, error) {
 		return nil, errs.Usagef("%v", err)
 	}
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, command.Signals()...)
+	signal.Notify(signals, endingSignals()...)
 	var signalled atomic.Bool
 	go func() {
 		for sig := range signals {

@@ -7,13 +7,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel/delivery"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )
 
 type loadOptions struct {
-	es    command.Elasticsearch
+	es    runsource.Elasticsearch
 	paths []string // files and directories
 }
 

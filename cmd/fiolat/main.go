@@ -23,7 +23,6 @@ import (
 
 	"fiolat/cmd/fiolat/manual"
 	"fiolat/cmd/fiolat/shell"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -48,7 +47,7 @@ func signalContext() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := make(chan os.Signal, 1)
 	ignored := signal.Ignored(os.Interrupt)
-	signal.Notify(c, command.Signals()...)
+	signal.Notify(c, endingSignals()...)
 	go func() {
 		if _, ok := <-c; ok {
 			signal.Stop(c)
@@ -119,7 +118,7 @@ func newApp(u *ui.UI, named string, setWork func(work func() error), notFound fu
 	app := &cli.App{
 		Name:    "fiolat",
 		Usage:   "align and merge fio's latency histograms, and compute percentiles over time",
-		Version: command.Version(),
+		Version: versionText(),
 		Description: "fiolat percentiles runs/today          percentiles over time, on standard output\n" +
 			"fiolat ingest --es http://localhost:9200 runs/today\n" +
 			"fiolat inspect runs/today              what each log is, and what is wrong with it",

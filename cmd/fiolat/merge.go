@@ -16,9 +16,9 @@ import (
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/command"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 	"fiolat/pipeline/replay"
@@ -28,7 +28,7 @@ import (
 const maxSlices = 1000
 
 type mergeOptions struct {
-	es             command.Elasticsearch
+	es             runsource.Elasticsearch
 	name           string // of the run: its run.id, the beginning of it, or its name
 	kind           fiolog.Kind
 	parts          int          // that must be there; 0: as many as there are
@@ -168,7 +168,7 @@ func (m *merger) whole(ctx context.Context, slices map[string]int64, process rep
 	var w delivery.Writer = delivery.NewCountWriter()
 	var err error
 	if !o.dryRun {
-		if w, err = o.es.Writer(m.client, false); err != nil {
+		if w, err = writerTo(&o.es, m.client, false); err != nil {
 			return err
 		}
 	}
@@ -176,17 +176,16 @@ func (m *merger) whole(ctx context.Context, slices map[string]int64, process rep
 		_, failed := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: o.replay.Workers}, sink)
 		return failed
 	}
-	noise, diagnosis := new(compare.Series), command.Diagnosis(u, again)
-	sink := delivery.NewSink(w,
-		delivery.SinkOptions{Prefix: prefix, RowsOnly: true, Noise: noise, Diagnosis: diagnosis, Slices: slices})
-	summary, err := process(ctx, o.replay, command.Tee{noise, diagnosis, sink})
-	if err = sink.Close(ctx, err); errors.Is(err, delivery.ErrMerged) {
+	s := sinks{noise: new(compare.Series), diagnosis: diagnosisOf(u, "", again)}
+	summary, err := process(ctx, o.replay,
+		s.to(w, delivery.SinkOptions{Prefix: prefix, RowsOnly: true, Slices: slices}))
+	if err = s.documents.Close(ctx, err); errors.Is(err, delivery.ErrMerged) {
 		return err
 	}
-	if err = o.es.PrintOutcome(u, o.dryRun, run.Run, summary, sink.Report(), err); err != nil {
+	if err = printOutcome(&o.es, u, o.dryRun, run.Run, summary, s.documents.Report(), err); err != nil {
 		return err
 	}
-	return command.FailOnSLA(o.failOnSLA, summary)
+	return failOnSLA(o.failOnSLA, summary)
 }
 
 // mergeable returns the parts to merge, and warnings about those left out.

@@ -10,7 +10,6 @@ import (
 	"fiolat/esmodel/claim"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/sliced"
-	"fiolat/internal/command"
 	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/pipeline"
@@ -95,7 +94,7 @@ func (m *merger) part(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, w.Close(ctx, err == nil)) }()
 	sink := delivery.NewSliceSink(w, m.slice)
 	leaves, err := m.run.ProcessSlice(ctx, m.replay, m.slice,
-		command.Tee{sink, &diagnose.Extracts{Each: sink.Extract}})
+		pipeline.Tee{sink, &diagnose.Extracts{Each: sink.Extract}})
 	if err == nil {
 		err = sink.Done(ctx, leaves)
 	}

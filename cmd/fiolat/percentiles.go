@@ -11,19 +11,19 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/fio"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/like"
 	"fiolat/internal/render"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
 
 type percentilesOptions struct {
 	logs        logOptions // Paths may also name a stored run
-	es          command.Elasticsearch
-	place       command.Place // of what Paths names
-	percentiles []float64     // of a stored run; none: those that it has
+	es          runsource.Elasticsearch
+	place       runsource.Place // of what Paths names
+	percentiles []float64       // of a stored run; none: those that it has
 	render      render.Options
 	wide        string
 	whole       bool // one row for the whole run
@@ -112,7 +112,7 @@ func (o *percentilesOptions) check(c *cli.Context, bad *errs.Faults) {
 	if o.wide != "" {
 		bad.Add(o.readWide(o.wide))
 	}
-	if o.place == command.InLogs || c.IsSet("percentiles") || c.IsSet("wide") {
+	if o.place == runsource.InLogs || c.IsSet("percentiles") || c.IsSet("wide") {
 		o.percentiles = o.logs.Config.Settings.Percentiles
 	}
 }
@@ -152,7 +152,7 @@ func (o *percentilesOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	if o.whole { // rules apply to the one row
 		o.logs.Config.WholeRun, o.logs.Config.Settings.SLA = true, nil
 	}
-	source := command.OneSource{
+	source := runsource.OneSource{
 		Logs:          o.logs.Logs,
 		Elasticsearch: o.es,
 		Place:         o.place,
@@ -167,7 +167,7 @@ func (o *percentilesOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	if err != nil {
 		return err
 	}
-	var written command.Counter
+	var written byteCounter
 	out := bufio.NewWriterSize(io.MultiWriter(&written, discardIf(o.logs.DryRun, u.Stdout)), 64<<10)
 	var sums []*pipeline.Summary
 	renderer := render.New(o.render, out)
@@ -182,7 +182,7 @@ func (o *percentilesOptions) run(ctx context.Context, u *ui.UI) (err error) {
 			if sink, err = pipeline.WithRules(&settings, sink); err != nil {
 				return err
 			}
-			sink = &command.OneRow{Next: sink, SLA: settings.SLA}
+			sink = &wholeRow{Next: sink, SLA: settings.SLA}
 		}
 		var s *pipeline.Summary
 		if s, err = source.Process(ctx, sink); err != nil {
@@ -200,16 +200,16 @@ func (o *percentilesOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	if err != nil {
 		return err
 	}
-	if err = command.WarnSyncs(u, sources[0].Run); err != nil {
+	if err = runsource.WarnSyncs(u, sources[0].Run); err != nil {
 		return err
 	}
 	for i, s := range sums {
-		command.KindAccount(u, sources[i].Run, s, len(sources))
+		kindAccount(u, sources[i].Run, s, len(sources))
 	}
 	if o.logs.DryRun {
 		u.Say("info", "dry run: %d bytes would be written to standard output", written)
 	}
-	return command.FailOnSLA(o.logs.FailOnSLA, sums[0])
+	return failOnSLA(o.logs.FailOnSLA, sums[0])
 }
 
 func discardIf(yes bool, w io.Writer) io.Writer {

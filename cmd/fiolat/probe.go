@@ -21,9 +21,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/probe"
+	"fiolat/internal/runsource"
 	"fiolat/internal/tempfile"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -37,7 +37,7 @@ const (
 )
 
 type probeOptions struct {
-	es                       command.Elasticsearch // without addresses documents become files
+	es                       runsource.Elasticsearch // without addresses documents become files
 	prepare, cleanup, status bool
 	dirs                     []string // absolute
 	probe                    probe.Config
@@ -369,10 +369,10 @@ func (o *probeOptions) probeDirs(parent context.Context, u *ui.UI) error {
 	}
 	wait := probeDrain
 	if parent.Err() == nil { // not interrupted: there is time
-		wait = command.AlertWait
+		wait = alertWait
 	}
 	lost := make(chan error, 1)
-	go func() { lost <- command.ReportLost(u, docs.alerts, wait) }()
+	go func() { lost <- reportLost(u, docs.alerts, wait) }()
 	err = errors.Join(err, docs.close(), <-lost)
 	if err == nil && parent.Err() != nil && o.duration > 0 {
 		return context.Cause(parent)

@@ -11,7 +11,6 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/internal/alert"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/probe"
 	"fiolat/internal/ui"
@@ -67,7 +66,7 @@ func openProbeDocs(ctx context.Context, u *ui.UI, o *probeOptions) (d *probeDocs
 	d = &probeDocs{u: u, prefix: prefix, queue: make(chan probeItem, probeQueue), done: make(chan struct{}),
 		run: o.of.ID,
 		enc: esmodel.NewProbeEncoder(prefix, o.of, o.dir.Name)}
-	if d.alerts, err = command.StartAlerts(o.alerts.Config, u); err != nil {
+	if d.alerts, err = startAlerts(o.alerts.Config, u); err != nil {
 		return nil, err
 	}
 	if len(o.es.Addresses) > 0 {
@@ -101,7 +100,7 @@ func (d *probeDocs) sample(t *probe.Target, s *probe.Sample) { d.put(probeItem{t
 func (d *probeDocs) report(r *probe.Report) {
 	d.put(probeItem{report: r})
 	if _, id, doc, ok := d.enc.Event(r); ok && d.alerts != nil {
-		d.alerts.Raise(command.AlertOf(id, errs.Printable(r.Target.Path)+": "+r.Change.Text, doc))
+		d.alerts.Raise(alertOf(id, errs.Printable(r.Target.Path)+": "+r.Change.Text, doc))
 	}
 }
 

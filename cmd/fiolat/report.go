@@ -7,22 +7,23 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/esmodel/delivery"
 	"fiolat/ingest"
-	"fiolat/internal/command"
 	"fiolat/internal/curve"
 	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
 
 type reportOptions struct {
 	logs        logOptions // Paths may also name a stored run
-	es          command.Elasticsearch
-	place       command.Place // of what Paths names
-	percentiles []float64     // of a stored run; none: those that it has
-	file        string        // for the page
-	yes         bool          // ask for no confirmation
+	es          runsource.Elasticsearch
+	place       runsource.Place // of what Paths names
+	percentiles []float64       // of a stored run; none: those that it has
+	file        string          // for the page
+	yes         bool            // ask for no confirmation
 }
 
 func reportCommand(u *ui.UI) *cli.Command {
@@ -68,11 +69,11 @@ func (o *reportOptions) check(c *cli.Context, bad *errs.Faults) {
 		bad.Add(err)
 	} else {
 		for _, path := range o.logs.Paths {
-			bad.Add(rejectLogFlags(command.Locate(path), errs.Printable(path), c.IsSet))
+			bad.Add(rejectLogFlags(runsource.Locate(path), errs.Printable(path), c.IsSet))
 		}
 	}
-	if !c.IsSet("kind") && o.place != command.InLogs {
-		o.logs.Kinds = command.EveryKind // all that are stored
+	if !c.IsSet("kind") && o.place != runsource.InLogs {
+		o.logs.Kinds = runsource.EveryKind // all that are stored
 	}
 	if c.IsSet("percentiles") {
 		o.percentiles = o.logs.Config.Settings.Percentiles
@@ -80,29 +81,29 @@ func (o *reportOptions) check(c *cli.Context, bad *errs.Faults) {
 }
 
 // placeOf returns where the named run is, or an error if a flag is given that a stored run does not take.
-func placeOf(args []string, addresses []string, given func(flag string) bool) (command.Place, error) {
+func placeOf(args []string, addresses []string, given func(flag string) bool) (runsource.Place, error) {
 	if len(args) != 1 {
 		if given("es") {
 			return 0, errs.Usagef("--es: name one run")
 		}
-		return command.InLogs, nil
+		return runsource.InLogs, nil
 	}
-	place := command.Locate(args[0])
-	if place == command.Stored && len(addresses) == 0 {
-		place = command.InLogs // its error says that there is no such file
+	place := runsource.Locate(args[0])
+	if place == runsource.Stored && len(addresses) == 0 {
+		place = runsource.InLogs // its error says that there is no such file
 	}
 	return place, rejectLogFlags(place, "this run", given)
 }
 
 // rejectLogFlags returns an error if a flag for logs is given and the run is stored.
-func rejectLogFlags(place command.Place, run string, given func(flag string) bool) error {
-	if place == command.InLogs {
+func rejectLogFlags(place runsource.Place, run string, given func(flag string) bool) error {
+	if place == runsource.InLogs {
 		return nil
 	}
 	for _, f := range new(logOptions).flags(logFlags{}) {
 		name := f.Names()[0]
 		if name == "percentiles" || name == "workers" || name == "dry-run" || name == "fail-on-sla" || name == "kind" ||
-			name == "run-id" && place == command.InDirectory {
+			name == "run-id" && place == runsource.InDirectory {
 			continue
 		}
 		if given(name) {
@@ -130,8 +131,8 @@ func (o *reportOptions) run(ctx context.Context, u *ui.UI) error {
 }
 
 // one writes the page of one run. found is that run, nil if it was not looked for yet.
-func (o *reportOptions) one(ctx context.Context, found []*command.KindRun, u *ui.UI) error {
-	source := command.OneSource{
+func (o *reportOptions) one(ctx context.Context, found []*runsource.KindRun, u *ui.UI) error {
+	source := runsource.OneSource{
 		Logs:          o.logs.Logs,
 		Elasticsearch: o.es,
 		Place:         o.place,
@@ -146,7 +147,7 @@ func (o *reportOptions) one(ctx context.Context, found []*command.KindRun, u *ui
 	if err != nil {
 		return err
 	}
-	file := command.NewPage(o.file, o.logs.DryRun, len(sources))
+	file := newPageFile(o.file, o.logs.DryRun, len(sources))
 	defer file.Discard()
 	var sums []*pipeline.Summary
 	full := diagnose.Full{Reread: sources[0].Reread}
@@ -155,14 +156,13 @@ func (o *reportOptions) one(ctx context.Context, found []*command.KindRun, u *ui
 			return err
 		}
 	}
-	file.Findings = func() []string { return full.Diagnosis.Sentences() }
 	for i, s := range sources {
-		sink := file.Kind(i)
+		out := sinks{page: file, nth: i}
 		if i == 0 {
-			sink = command.Tee{&full, sink}
+			out.diagnosis = &full
 		}
 		var sum *pipeline.Summary
-		if sum, err = s.Process(ctx, sink); err != nil {
+		if sum, err = s.Process(ctx, out.to(nil, delivery.SinkOptions{})); err != nil {
 			return err
 		}
 		sums = append(sums, sum)
@@ -172,13 +172,13 @@ func (o *reportOptions) one(ctx context.Context, found []*command.KindRun, u *ui
 		return err
 	}
 	for i, s := range sums {
-		command.KindAccount(u, sources[i].Run, s, len(sums))
+		kindAccount(u, sources[i].Run, s, len(sums))
 	}
 	o.written(file, u)
-	return command.FailOnSLA(o.logs.FailOnSLA, sums[0])
+	return failOnSLA(o.logs.FailOnSLA, sums[0])
 }
 
-func (o *reportOptions) written(file *command.Page, u *ui.UI) {
+func (o *reportOptions) written(file *pageFile, u *ui.UI) {
 	if o.logs.DryRun {
 		u.Say("info", "dry run: %d bytes would be written", file.Size)
 	} else {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strings"
 
-	"fiolat/internal/command"
 	"fiolat/internal/compare"
 	"fiolat/internal/curve"
 	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/internal/report"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/internal/units"
 	"fiolat/pipeline"
@@ -19,12 +19,12 @@ import (
 
 // count returns how many runs the paths name, going by names: 2 may be more. found are those of logs, if they were
 // looked for.
-func (o *reportOptions) count(u *ui.UI) (n int, found []*command.KindRun, err error) {
-	if o.place != command.InLogs {
+func (o *reportOptions) count(u *ui.UI) (n int, found []*runsource.KindRun, err error) {
+	if o.place != runsource.InLogs {
 		return 1, nil, nil
 	}
 	for _, path := range o.logs.Paths {
-		if len(o.logs.Paths) > 1 && command.Locate(path) != command.InLogs {
+		if len(o.logs.Paths) > 1 && runsource.Locate(path) != runsource.InLogs {
 			return 2, nil, nil
 		} else if path == "-" {
 			return 1, nil, nil
@@ -95,7 +95,7 @@ func (o *reportOptions) compare(ctx context.Context, u *ui.UI) error {
 	var sides []*reportSide
 	names := make([]string, 2) // filled in when the runs were read
 	percentiles := o.logs.Config.Settings.Percentiles
-	file := command.NewRunsPage(o.file, o.logs.DryRun, names, func() (*report.Comparison, error) {
+	file := newRunsPage(o.file, o.logs.DryRun, names, func() (*report.Comparison, error) {
 		for i, s := range sides {
 			if names[i] = s.Name; s.run.Name != "" && sides[0].run.Name != sides[1].run.Name {
 				names[i] = s.run.Name
@@ -108,15 +108,15 @@ func (o *reportOptions) compare(ctx context.Context, u *ui.UI) error {
 		return c, err
 	})
 	defer file.Discard()
-	r := command.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u}
+	r := runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u}
 	defer r.Close()
-	err := r.Each(ctx, o.logs.Paths, command.Runs{Run: func(name string) pipeline.Sink {
+	err := r.Each(ctx, o.logs.Paths, runsource.Runs{Run: func(name string) pipeline.Sink {
 		if len(sides) == 2 {
 			return thirdRun{}
 		}
 		s := &reportSide{Series: compare.Series{Name: name}}
 		sides = append(sides, s)
-		return command.Tee{s, &s.full, file.Kind(len(sides) - 1)}
+		return pipeline.Tee{s, &s.full, file.Kind(len(sides) - 1)}
 	}})
 	if err != nil {
 		return err
@@ -130,11 +130,11 @@ func (o *reportOptions) compare(ctx context.Context, u *ui.UI) error {
 	}
 	for _, s := range sides {
 		u.Say("info", "%s:", errs.Printable(s.Name))
-		command.Account(u, s.sum, nil, "")
+		printAccount(u, s.sum, nil, "")
 	}
 	o.written(file, u)
 	for _, s := range sides {
-		if err = command.FailOnSLA(o.logs.FailOnSLA, s.sum); err != nil {
+		if err = failOnSLA(o.logs.FailOnSLA, s.sum); err != nil {
 			return err
 		}
 	}
@@ -200,7 +200,7 @@ func (o *reportOptions) curve(ctx context.Context, u *ui.UI) error {
 			"curve --at")
 	}
 	settings.By = []string{"direction"}
-	rows, err := command.SummaryRows(ctx, o.logs.Logs, &o.es, nil, u)
+	rows, err := runsource.SummaryRows(ctx, o.logs.Logs, &o.es, nil, u)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (o *reportOptions) curve(ctx context.Context, u *ui.UI) error {
 	if err != nil {
 		return err
 	}
-	file, err := command.WriteCurve(o.file, o.logs.DryRun, curve.Page{Curve: c, Percentiles: percentiles, Axis: "iops"})
+	file, err := writeCurve(o.file, o.logs.DryRun, curve.Page{Curve: c, Percentiles: percentiles, Axis: "iops"})
 	if err != nil {
 		return err
 	}

@@ -15,17 +15,16 @@ import (
 	"fiolat/esmodel/stored"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/command"
 	"fiolat/internal/compare"
-	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 	"fiolat/pipeline/replay"
 )
 
 type rollupOptions struct {
-	es        command.Elasticsearch
+	es        runsource.Elasticsearch
 	names     []string         // by id, name, or the beginning of an id; none: those that filter lets through
 	filter    stored.RunFilter // of runs that are not named
 	label     cli.StringSlice
@@ -249,27 +248,19 @@ func (r *roller) rollUp(ctx context.Context, from *esmodel.StoredRun, to pipelin
 		way := r.es
 		way.Spool = "" // a rollup can be repeated from what is stored
 		var err error
-		if w, err = way.Writer(r.c, false); err != nil {
+		if w, err = writerTo(&way, r.c, false); err != nil {
 			return err
 		}
 	}
-	noise := new(compare.Series)
-	options := delivery.SinkOptions{Prefix: r.es.Prefix, Noise: noise, RollUp: before}
-	sinks := command.Tee{noise}
-	if run.Run.Part == "" {
-		diagnosis := command.Diagnosis(r.u, func(ctx context.Context, sink pipeline.Sink) error {
-			_, err := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: r.workers}, sink)
-			return err
-		})
-		options.Diagnosis, sinks = diagnosis, append(sinks, diagnosis)
-	} else {
-		stalls := new(diagnose.Part)
-		options.Diagnosis, sinks = stalls, append(sinks, stalls)
+	again := func(ctx context.Context, sink pipeline.Sink) error {
+		_, err := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: r.workers}, sink)
+		return err
 	}
-	sink := delivery.NewSink(w, options)
-	summary, err := run.Process(ctx, replay.Options{Workers: r.workers}, append(sinks, sink))
-	err = sink.Close(ctx, err)
-	if err = r.es.PrintOutcome(r.u, r.dryRun, run.Run, summary, sink.Report(), err); err != nil {
+	s := sinks{noise: new(compare.Series), diagnosis: diagnosisOf(r.u, run.Run.Part, again)}
+	summary, err := run.Process(ctx, replay.Options{Workers: r.workers},
+		s.to(w, delivery.SinkOptions{Prefix: r.es.Prefix, RollUp: before}))
+	err = s.documents.Close(ctx, err)
+	if err = printOutcome(&r.es, r.u, r.dryRun, run.Run, summary, s.documents.Report(), err); err != nil {
 		return fmt.Errorf("run %s is not rolled up: %w", errs.Printable(run.Run.ID), err)
 	}
 	return nil

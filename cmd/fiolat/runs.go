@@ -19,10 +19,10 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/lazyregexp"
 	"fiolat/internal/render"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/internal/units"
 	"fiolat/pipeline"
@@ -31,7 +31,7 @@ import (
 const catFilter = "WHICH RUNS"
 
 type runsOptions struct {
-	es        command.Elasticsearch
+	es        runsource.Elasticsearch
 	filter    runFilter
 	last      int         // how many runs, the latest; 0 is all
 	by        string      // --sort

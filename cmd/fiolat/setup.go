@@ -14,8 +14,8 @@ import (
 
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/kibana"
 )
@@ -23,7 +23,7 @@ import (
 const catKibana = "KIBANA"
 
 type setupOptions struct {
-	es          command.Elasticsearch
+	es          runsource.Elasticsearch
 	deleteAfter time.Duration // the age at which indices are deleted; 0: never
 	rollUpAfter time.Duration // only print how to roll up runs of that age; 0: off
 	export      string        // only write Kibana's objects to this file, "-" for standard output
@@ -129,7 +129,7 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 // run sets up indices and Kibana.
 func (o *setupOptions) run(ctx context.Context, u *ui.UI) error {
 	if o.rollUpAfter > 0 {
-		_, err := fmt.Fprintln(u.Stdout, "17 3 * * *", o.es.Line("rollup", "--older-than",
+		_, err := fmt.Fprintln(u.Stdout, "17 3 * * *", shellLine(&o.es, "rollup", "--older-than",
 			fmt.Sprintf("%dh", o.rollUpAfter/time.Hour), "--interval", "1m"))
 		return err
 	}
@@ -179,8 +179,8 @@ func (o *setupOptions) importKibana(ctx context.Context, u *ui.UI) error {
 	var bad errs.Faults
 	bad.Add(err)
 	k := kibana.Config{URL: o.kibana, Space: o.space, Username: o.user,
-		Password: command.ReadSecret("kibana-password-file", o.passwordFile, "KIBANA_PASSWORD", &bad),
-		APIKey:   command.ReadSecret("kibana-api-key-file", o.apiKeyFile, "KIBANA_API_KEY", &bad)}
+		Password: runsource.ReadSecret("kibana-password-file", o.passwordFile, "KIBANA_PASSWORD", &bad),
+		APIKey:   runsource.ReadSecret("kibana-api-key-file", o.apiKeyFile, "KIBANA_API_KEY", &bad)}
 	own, _ := url.Parse(o.kibana)
 	if k.Username == "" && k.APIKey == "" && (own == nil || own.User == nil) {
 		k.Username, k.Password, k.APIKey, k.ServiceToken = es.Username, es.Password, es.APIKey, es.ServiceToken

@@ -12,9 +12,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/fio"
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/render"
+	"fiolat/internal/runsource"
 	"fiolat/internal/summary"
 	"fiolat/internal/ui"
 	"fiolat/internal/units"
@@ -22,7 +22,7 @@ import (
 
 type summaryOptions struct {
 	logs       logOptions // how to read runs that are logs
-	es         command.Elasticsearch
+	es         runsource.Elasticsearch
 	where      []fio.Rule
 	sort       *fio.Metric // nil: as found
 	descending bool
@@ -92,7 +92,7 @@ func (o *summaryOptions) run(ctx context.Context, u *ui.UI) error {
 	shown := o.logs.Config.Settings.Percentiles
 	var failed []error
 	o.logs.Failed = &failed
-	rows, err := command.SummaryRows(ctx, o.logs.Logs, &o.es, o.metrics(), u)
+	rows, err := runsource.SummaryRows(ctx, o.logs.Logs, &o.es, o.metrics(), u)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -49,7 +48,7 @@ func printing(u *ui.UI, cmd *cli.Command) *cli.Command {
 		if path == "" || path == "-" || c.Bool("dry-run") {
 			return action(c)
 		}
-		f, err := command.CreateFile(path)
+		f, err := createFile(path)
 		if err != nil {
 			return err
 		}

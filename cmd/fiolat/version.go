@@ -6,7 +6,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -28,6 +27,6 @@ func (versionOptions) check(c *cli.Context, bad *errs.Faults) {
 }
 
 func (versionOptions) run(_ context.Context, u *ui.UI) error {
-	_, err := fmt.Fprint(u.Stdout, command.Build())
+	_, err := fmt.Fprint(u.Stdout, buildText())
 	return err
 }

@@ -134,7 +134,7 @@ func (r *release) compile(arch, to string) error {
 	if arch != "" {
 		env = append(env, "GOARCH="+arch)
 	}
-	const pkg = "fiolat/internal/command"
+	const pkg = "main"
 	flags := fmt.Sprintf("-s -w -buildid= -X %s.version=%s -X %s.commit=%s -X %s.date=%s", pkg, r.version, pkg,
 		r.commit, pkg, r.date.Format(time.RFC3339))
 	_, err := r.output(env, "go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", flags,

@@ -1,4 +1,4 @@
-package command
+package runsource
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"fiolat/esmodel/client"
-	"fiolat/esmodel/delivery"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -93,14 +92,4 @@ func (o *Elasticsearch) Connect(u *ui.UI) (*client.Client, error) {
 		u.Warn(w)
 	}
 	return client, nil
-}
-
-// Writer returns the writer of documents to Elasticsearch, or with no client into files.
-// refresh is for runs that are watched while they go on.
-func (o *Elasticsearch) Writer(client *client.Client, refresh bool) (delivery.Writer, error) {
-	if client != nil {
-		return delivery.NewBulkWriter(client, delivery.BulkConfig{Prefix: o.Prefix, SpoolDir: o.Spool, Refresh: refresh,
-			TakeOver: o.TakeOver})
-	}
-	return delivery.NewDirWriter(o.Spool, o.Prefix)
 }

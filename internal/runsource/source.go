@@ -1,4 +1,6 @@
-package command
+// Package runsource finds the runs that arguments name, and reads them: logs on this host, directories of documents,
+// and runs in Elasticsearch by id, name or label.
+package runsource
 
 import (
 	"context"
@@ -12,6 +14,7 @@ import (
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
 	"fiolat/pipeline/replay"
 )
 
@@ -148,4 +151,21 @@ func SaySource(u *ui.UI, argument string, c *client.Client, runs ...[2]string) {
 		from = errs.Printable(c.String())
 	}
 	u.Say("info", "reading    %s, from %s", text, from)
+}
+
+// Reread returns a function that passes the leaves of a run to a sink once more, nil if a log can be read only once.
+func Reread(p *plan.Plan) func(context.Context, pipeline.Sink) error {
+	if ReadOnce(p.Sources()) != "" {
+		return nil
+	}
+	return func(ctx context.Context, sink pipeline.Sink) error { return p.Reread(ctx, sink, nil) }
+}
+
+// Notes returns the notes on a stored run, the earliest first.
+func Notes(ctx context.Context, c *client.Client, prefix string, run *pipeline.Run) (out []diagnose.Note, err error) {
+	notes, err := stored.Notes(ctx, c, prefix, []string{run.ID})
+	for _, n := range notes {
+		out = append(out, diagnose.Note{AtMS: n.At.UnixMilli() - run.Start/1e6, Text: n.Text})
+	}
+	return out, err
 }

@@ -1,6 +1,8 @@
-package command
+package main
 
 import (
+	"fiolat/internal/runsource"
+
 	"os/exec"
 	"strings"
 	"testing"
@@ -14,9 +16,10 @@ func TestLine(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	words := []string{"a b", "it's", `"$HOME" \ $(x) %d`, "esc\x1b[31m", "new\nline'\t%s\\n", "ü\xff", "\u202e", "-e\a"}
-	o := Elasticsearch{Flags: func() []string { return []string{"--es", "http://es:9200"} }}
-	line := o.Line("load", words...)
+	words := []string{"a b", "it's", `"$HOME" \ $(x) %d`, "esc\x1b[31m", "new\nline'\t%s\\n",
+		"ü\xff", "\u202e", "-e\a"}
+	o := runsource.Elasticsearch{Flags: func() []string { return []string{"--es", "http://es:9200"} }}
+	line := shellLine(&o, "load", words...)
 	if errs.Printable(line) != line {
 		t.Errorf("not all of it can be printed: %q", line)
 	}

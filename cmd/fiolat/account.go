@@ -1,4 +1,4 @@
-package command
+package main
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 	"fiolat/pipeline"
 )
 
-// KindAccount prints the account of a run in one kind of latency, with its name if there are several kinds.
-func KindAccount(u *ui.UI, run *pipeline.Run, s *pipeline.Summary, of int) {
+// kindAccount prints the account of a run in one kind of latency, with its name if there are several kinds.
+func kindAccount(u *ui.UI, run *pipeline.Run, s *pipeline.Summary, of int) {
 	kind := ""
 	if of > 1 {
 		kind = run.Kind.String() + ": "
@@ -24,8 +24,8 @@ func KindAccount(u *ui.UI, run *pipeline.Run, s *pipeline.Summary, of int) {
 	account(u, kind, s, nil, "")
 }
 
-// Account prints the end-of-run account, in = out + named losses, and text.
-func Account(u *ui.UI, s *pipeline.Summary, documents any, text string) {
+// printAccount prints the end-of-run account, in = out + named losses, and text.
+func printAccount(u *ui.UI, s *pipeline.Summary, documents any, text string) {
 	account(u, "", s, documents, text)
 }
 

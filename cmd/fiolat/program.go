@@ -1,4 +1,4 @@
-package command
+package main
 
 import (
 	"os"
@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// Signals are the signals that end a command: SIGINT, SIGTERM, and SIGHUP unless it was
+// endingSignals are the signals that end a command: SIGINT, SIGTERM, and SIGHUP unless it was
 // ignored when fiolat was started, as nohup does.
-func Signals() []os.Signal {
+func endingSignals() []os.Signal {
 	if signal.Ignored(syscall.SIGHUP) {
 		return []os.Signal{os.Interrupt, syscall.SIGTERM}
 	}
@@ -21,9 +21,9 @@ func Signals() []os.Signal {
 // Set by the linker in a release.
 var version, commit, date string
 
-// Build returns what fiolat was built from, a line each: version, commit, date of the commit, and Go.
-func Build() string {
-	text := "fiolat " + Version() + "\n"
+// buildText returns what fiolat was built from, a line each: version, commit, date of the commit, and Go.
+func buildText() string {
+	text := "fiolat " + versionText() + "\n"
 	found, when := commit, date
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -43,8 +43,8 @@ func Build() string {
 	return text + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH + "\n"
 }
 
-// Version returns the version of the release or of the module, such as 0.1.0, or else the commit.
-func Version() string {
+// versionText returns the version of the release or of the module, such as 0.1.0, or else the commit.
+func versionText() string {
 	if version != "" {
 		return version
 	}

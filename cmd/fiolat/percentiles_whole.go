@@ -1,4 +1,4 @@
-package command
+package main
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"fiolat/pipeline"
 )
 
-// OneRow passes a run on as if all of it were one quantum.
-type OneRow struct {
+// wholeRow passes a run on as if all of it were one quantum.
+type wholeRow struct {
 	pipeline.Discard
 	Next pipeline.Sink
 	SLA  []string // rules by which Next judges it
@@ -19,13 +19,13 @@ type OneRow struct {
 }
 
 // Begin keeps the run.
-func (o *OneRow) Begin(_ context.Context, run *pipeline.Run) error {
+func (o *wholeRow) Begin(_ context.Context, run *pipeline.Run) error {
 	o.run, o.of = run, map[string]*pipeline.Leaf{}
 	return nil
 }
 
 // Quantum adds up the leaves that rules are judged on.
-func (o *OneRow) Quantum(_ context.Context, q *pipeline.Quantum) error {
+func (o *wholeRow) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	if len(o.SLA) == 0 {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (o *OneRow) Quantum(_ context.Context, q *pipeline.Quantum) error {
 }
 
 // End passes the one quantum on.
-func (o *OneRow) End(ctx context.Context, s *pipeline.Summary) error {
+func (o *wholeRow) End(ctx context.Context, s *pipeline.Summary) error {
 	run := *o.run
 	run.Settings.SLA = o.SLA
 	end := int64(0)

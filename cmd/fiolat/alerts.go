@@ -1,6 +1,4 @@
-// Package command holds what the commands of fiolat share: finding runs, writing documents, printing the account.
-// Each command is a package below it, with Options and Run. None depends on the command line.
-package command
+package main
 
 import (
 	"context"
@@ -21,8 +19,8 @@ func (s infoWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// StartAlerts starts sending alerts to the webhook and the command of cfg; nil if it has neither.
-func StartAlerts(cfg alert.Config, u *ui.UI) (*alert.Dispatcher, error) {
+// startAlerts starts sending alerts to the webhook and the command of cfg; nil if it has neither.
+func startAlerts(cfg alert.Config, u *ui.UI) (*alert.Dispatcher, error) {
 	if cfg.Webhook == "" && cfg.Command == "" {
 		return nil, nil
 	}
@@ -34,12 +32,12 @@ func StartAlerts(cfg alert.Config, u *ui.UI) (*alert.Dispatcher, error) {
 	return d, nil
 }
 
-// AlertWait is how long a command waits at its end for alerts in flight.
-const AlertWait = 30 * time.Second
+// alertWait is how long a command waits at its end for alerts in flight.
+const alertWait = 30 * time.Second
 
-// ReportLost waits for alerts in flight, and reports those that were not delivered. d
+// reportLost waits for alerts in flight, and reports those that were not delivered. d
 // may be nil.
-func ReportLost(u *ui.UI, d *alert.Dispatcher, wait time.Duration) error {
+func reportLost(u *ui.UI, d *alert.Dispatcher, wait time.Duration) error {
 	if d == nil {
 		return nil
 	}
@@ -56,7 +54,7 @@ func ReportLost(u *ui.UI, d *alert.Dispatcher, wait time.Duration) error {
 	return nil
 }
 
-// AlertOf returns the alert of an event. doc is its document, a JSON object with at least one field.
-func AlertOf(id, text string, doc []byte) alert.Event {
+// alertOf returns the alert of an event. doc is its document, a JSON object with at least one field.
+func alertOf(id, text string, doc []byte) alert.Event {
 	return alert.Event{ID: id, Text: text, Body: append(fmt.Appendf(nil, `{"id":%q,`, id), doc[1:]...)}
 }

@@ -1,10 +1,11 @@
-package command
+package runsource
 
 import (
 	"context"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
@@ -255,4 +256,12 @@ func (r *Reader) find(ctx context.Context, es *client.Client, argument string) (
 		err = &errs.ParseError{File: argument, Msg: "no run has this label", Hint: "see fiolat runs"}
 	}
 	return found, err
+}
+
+// SayRolledUp prints that a run was rolled up, if it was.
+func SayRolledUp(u *ui.UI, run *pipeline.Run) {
+	if fine := run.Fine.Interval; fine > 0 {
+		u.Say("info", "run %s was rolled up: its quanta of %v are of %v", errs.Printable(run.ID), time.Duration(fine),
+			time.Duration(run.Interval))
+	}
 }

@@ -1,44 +1,37 @@
-package command
+package main
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
+	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/internal/errs"
 	"fiolat/internal/lazyregexp"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
 
-// PrintOutcome reports what became of the documents of a run, and returns err.
-func (o *Elasticsearch) PrintOutcome(u *ui.UI, dryRun bool, run *pipeline.Run, summary *pipeline.Summary,
+// printOutcome reports what became of the documents of a run, and returns err.
+func printOutcome(o *runsource.Elasticsearch, u *ui.UI, dryRun bool, run *pipeline.Run, summary *pipeline.Summary,
 	report delivery.Report, err error) error {
 	for _, warning := range report.Warnings {
 		u.Warn(warning)
 	}
 	if summary != nil {
-		Account(u, summary, report, documentsText(run, report, u.Verbose))
+		printAccount(u, summary, report, documentsText(run, report, u.Verbose))
 	}
 	var incomplete *delivery.IncompleteError
 	if errors.As(err, &incomplete) {
-		o.unfinished(u, report)
+		sayUnfinished(o, u, report)
 	}
 	if err == nil && dryRun {
 		u.Say("info", "dry run: %d documents, %d bytes would be written", report.Total().Made, report.Total().Bytes)
 	}
 	return err
-}
-
-// SayRolledUp prints that a run was rolled up, if it was.
-func SayRolledUp(u *ui.UI, run *pipeline.Run) {
-	if fine := run.Fine.Interval; fine > 0 {
-		u.Say("info", "run %s was rolled up: its quanta of %v are of %v", errs.Printable(run.ID), time.Duration(fine),
-			time.Duration(run.Interval))
-	}
 }
 
 // documentsText returns the account's line on documents. Unless verbose, counts of 0 are left out.
@@ -68,8 +61,8 @@ func documentsText(run *pipeline.Run, r delivery.Report, verbose bool) string {
 	return text
 }
 
-// unfinished prints where a run's unsent documents are, and the command that sends them.
-func (o *Elasticsearch) unfinished(u *ui.UI, r delivery.Report) {
+// sayUnfinished prints where a run's unsent documents are, and the command that sends them.
+func sayUnfinished(o *runsource.Elasticsearch, u *ui.UI, r delivery.Report) {
 	var files []string
 	for _, f := range []struct{ name, what string }{
 		{r.SpoolFile, "what could not be sent is in %s"},
@@ -81,12 +74,12 @@ func (o *Elasticsearch) unfinished(u *ui.UI, r delivery.Report) {
 		}
 	}
 	if len(files) > 0 {
-		u.Say("error", "to finish: %s", o.Line("load", files...))
+		u.Say("error", "to finish: %s", shellLine(o, "load", files...))
 	}
 }
 
-// Line returns a shell command with the Elasticsearch flags that this one was given. Flags never hold secrets.
-func (o *Elasticsearch) Line(command string, more ...string) string {
+// shellLine returns a shell command with the Elasticsearch flags that this one was given. Flags never hold secrets.
+func shellLine(o *runsource.Elasticsearch, command string, more ...string) string {
 	words := slices.Concat([]string{"fiolat", command}, o.Flags(), more)
 	for i, w := range words {
 		if !plainWord().MatchString(w) {
@@ -113,3 +106,13 @@ func quoted(word string) string {
 }
 
 var plainWord = lazyregexp.New(`^[A-Za-z0-9_./:=@%+,-]+$`)
+
+// writerTo returns the writer of documents to Elasticsearch, or with no client into files.
+// refresh is for runs that are watched while they go on.
+func writerTo(o *runsource.Elasticsearch, client *client.Client, refresh bool) (delivery.Writer, error) {
+	if client != nil {
+		return delivery.NewBulkWriter(client, delivery.BulkConfig{Prefix: o.Prefix, SpoolDir: o.Spool, Refresh: refresh,
+			TakeOver: o.TakeOver})
+	}
+	return delivery.NewDirWriter(o.Spool, o.Prefix)
+}

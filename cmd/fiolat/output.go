@@ -1,4 +1,4 @@
-package command
+package main
 
 import (
 	"os"
@@ -7,8 +7,8 @@ import (
 	"fiolat/internal/tempfile"
 )
 
-// CreateFile makes a temporary file that will replace the one that --output names.
-func CreateFile(path string) (*tempfile.File, error) {
+// createFile makes a temporary file that will replace the one that --output names.
+func createFile(path string) (*tempfile.File, error) {
 	if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {
 		return nil, errs.Usagef("--output %s: exists, but is not a regular file", errs.Printable(path))
 	}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+
+	"fiolat/internal/curve"
+	"fiolat/internal/report"
+	"fiolat/internal/tempfile"
+	"fiolat/pipeline"
+)
+
+// byteCounter counts the bytes written to it.
+type byteCounter int64
+
+func (c *byteCounter) Write(p []byte) (int, error) {
+	*c += byteCounter(len(p))
+	return len(p), nil
+}
+
+// pageFile writes a report to a file, which appears only when it is complete.
+type pageFile struct {
+	Path string
+	Size byteCounter // bytes so far
+	// Findings, if not nil, is called for the findings when the run has ended.
+	Findings func() []string
+
+	kinds []*report.Sink
+	temp  *tempfile.File
+	dry   bool
+}
+
+// newPageFile makes a page of that many kinds of latency. If dry, its bytes are only counted.
+func newPageFile(path string, dry bool, kinds int) *pageFile {
+	p := &pageFile{Path: path, dry: dry}
+	findings := func() []string {
+		if p.Findings == nil {
+			return nil
+		}
+		return p.Findings()
+	}
+	p.kinds = report.NewKinds(p, kinds, report.Options{Generator: "fiolat " + versionText(), Findings: findings})
+	return p
+}
+
+// newRunsPage makes a page of runs that are compared, the baseline first.
+func newRunsPage(path string, dry bool, names []string, compared func() (*report.Comparison, error)) *pageFile {
+	p := &pageFile{Path: path, dry: dry}
+	p.kinds = report.NewRuns(p, names, report.Options{Generator: "fiolat " + versionText(), Compared: compared})
+	return p
+}
+
+// writeCurve writes the page of a curve into a file.
+func writeCurve(path string, dry bool, page curve.Page) (*pageFile, error) {
+	page.Title, page.Generator = "Latency against load", "fiolat "+versionText()
+	p := &pageFile{Path: path, dry: dry}
+	defer p.Discard()
+	err := page.Write(p)
+	if err == nil {
+		err = p.Publish()
+	}
+	return p, err
+}
+
+// Kind returns the sink of the nth kind of latency.
+func (p *pageFile) Kind(n int) pipeline.Sink { return pageSink{p.kinds[n], p} }
+
+// Last reports whether the nth kind is the last one.
+func (p *pageFile) Last(n int) bool { return n+1 == len(p.kinds) }
+
+type pageSink struct {
+	*report.Sink
+	page *pageFile
+}
+
+// Begin creates the temporary file, so that a file that cannot be written fails before a
+// long run and not after it.
+func (s pageSink) Begin(ctx context.Context, run *pipeline.Run) (err error) {
+	if err = s.page.open(); err != nil {
+		return err
+	}
+	return s.Sink.Begin(ctx, run)
+}
+
+func (p *pageFile) open() (err error) {
+	if !p.dry && p.temp == nil {
+		p.temp, err = createFile(p.Path)
+	}
+	return err
+}
+
+// Write writes the next bytes of the page.
+func (p *pageFile) Write(b []byte) (n int, err error) {
+	if err = p.open(); err != nil {
+		return 0, err
+	}
+	if n, err = p.Size.Write(b); p.dry {
+		return n, err
+	}
+	return p.temp.Write(b)
+}
+
+// Publish gives the file its name.
+func (p *pageFile) Publish() error {
+	if p.temp == nil {
+		return nil
+	}
+	err := p.temp.Publish()
+	if err == nil {
+		p.temp = nil
+	}
+	return err
+}
+
+// Discard removes a file that was not published.
+func (p *pageFile) Discard() {
+	if p.temp != nil {
+		p.temp.Discard() //nolint:errcheck // a hidden file stays behind
+	}
+}

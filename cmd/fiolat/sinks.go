@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+
+	"fiolat/esmodel/delivery"
+	"fiolat/internal/compare"
+	"fiolat/internal/diagnose"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+)
+
+// sinks are what a run passes through, in the order of the fields: at its end, documents and page take in what noise
+// and diagnosis have found until theirs.
+type sinks struct {
+	noise     *compare.Series // nil: none
+	diagnosis diagnosis       // nil: none
+	watchers  []pipeline.Sink
+	documents *delivery.Sink // see to
+	page      *pageFile      // nil: none
+	nth       int            // of the kinds of latency on the page
+}
+
+// diagnosis is a sink whose result is for the document of a run.
+type diagnosis interface {
+	pipeline.Sink
+	Document() any
+	Events() []pipeline.Straggler
+}
+
+// to returns the sinks as one. The documents go to w; with nil there are none.
+func (s *sinks) to(w delivery.Writer, o delivery.SinkOptions) pipeline.Sink {
+	var all pipeline.Tee
+	if s.noise != nil {
+		o.Noise, all = s.noise, append(all, s.noise)
+	}
+	if s.diagnosis != nil {
+		o.Diagnosis, all = s.diagnosis, append(all, s.diagnosis)
+	}
+	all = append(all, s.watchers...)
+	if w != nil {
+		s.documents = delivery.NewSink(w, o)
+		all = append(all, s.documents)
+	}
+	if s.page != nil {
+		if full, ok := s.diagnosis.(*diagnose.Full); ok && s.nth == 0 {
+			s.page.Findings = func() []string { return full.Diagnosis.Sentences() }
+		}
+		all = append(all, s.page.Kind(s.nth))
+	}
+	return all
+}
+
+// diagnosisOf returns a new diagnosis of a run, or of a part. again passes the run's leaves to a sink once more, or is
+// nil. If it fails there is only a warning, since the run itself was read.
+func diagnosisOf(u *ui.UI, part string, again func(context.Context, pipeline.Sink) error) diagnosis {
+	if part != "" {
+		return new(diagnose.Part)
+	}
+	full := new(diagnose.Full)
+	if again != nil {
+		full.Reread = func(ctx context.Context, sink pipeline.Sink) error {
+			err := again(ctx, sink)
+			if err != nil && ctx.Err() == nil {
+				u.Warn("the diagnosis lacks the percentiles with and without its stragglers: " + err.Error())
+				return nil
+			}
+			return err
+		}
+	}
+	return full
+}
