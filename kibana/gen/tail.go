@@ -120,11 +120,14 @@ func runTail(percentiles, direction string) vegaspec.Spec {
 func findingsOf(runs string) vegaspec.Spec {
 	return vegaspec.Findings{Data: vegaspec.Data{
 		Source: withFilters(search("answer", runs, m{"size": 1, "sort": []m{{"run.start": "desc"}},
-			"_source": []string{"diagnosis.findings", "diagnosis.omitted"},
+			"_source": []string{"diagnosis.findings", "diagnosis.omitted", "settings"},
 			"post_filter": m{"bool": m{"must_not": []m{{"exists": m{"field": "run.part"}},
 				{"terms": m{"fio.kind": []string{"probe", "sync"}}}}}}})),
 		Transform: slices.Concat([]m{
-			calculate("omitted", pathExpr("hits.hits[0]._source.diagnosis.omitted")+" || 0")},
+			calculate("omitted", pathExpr("hits.hits[0]._source.diagnosis.omitted")+" || 0"),
+			calculate("align", pathExpr("hits.hits[0]._source.settings.align")),
+			calculate("counted", "datum.align == 'inflight' ? 'I/Os count while they were in flight (--align inflight)' : "+
+				"datum.align == 'overlap' ? 'I/Os count when they complete (--align overlap)' : ''")},
 			listRows("hits.hits[0]._source.diagnosis.findings", "f"), []m{
 				{"window": []m{{"op": "row_number", "as": "place"}}},
 				calculate("rank", "datum.place - 1"),

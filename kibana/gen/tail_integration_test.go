@@ -127,6 +127,9 @@ func (p *page) sameFindings(t *testing.T) {
 			more = w
 		}
 	}
+	if !slices.Contains(words, "I/Os count when they complete (--align overlap)") {
+		t.Errorf("not said when I/Os count: %q", words)
+	}
 	hidden := len(want.Findings) - len(marks)
 	if lines < 0 || (hidden > 0) != (more != "") || hidden > 0 && !strings.HasPrefix(more, fmt.Sprint(hidden, " ")) {
 		t.Errorf("%d of %d findings, then %q: %q", len(marks), len(want.Findings), more, words)
