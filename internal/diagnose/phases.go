@@ -267,12 +267,18 @@ type levels struct {
 	phases []int    // where they begin, and the end
 	warm   int      // end of a warm-up among the phases
 	starts []int    // of levels, the first at 0
+	kinds  []string // of what is at these levels: Steady, Ramp or Shift
 	bad    []window // incidents
+	ramp   *ramp
 }
 
 // newLevels tells which phases are incidents, from which the run recovers, and which begin a level to the end.
 func newLevels(series [3][]float64) *levels {
-	l := &levels{series: series, phases: phases(series), starts: []int{0}}
+	l := &levels{series: series, phases: phases(series), starts: []int{0}, kinds: []string{Steady}}
+	if l.ramp = newRamp(series, l.phases); l.ramp != nil {
+		l.rising()
+		return l
+	}
 	n, last := l.phases[len(l.phases)-1], len(l.phases)-2
 	if last == 0 {
 		return l
@@ -308,19 +314,33 @@ func newLevels(series [3][]float64) *levels {
 				i = to - 1
 				continue
 			}
-			l.starts, ref = append(l.starts, l.phases[i]), i
+			l.starts, l.kinds, ref = append(l.starts, l.phases[i]), append(l.kinds, Shift), i
 		case c < 0 && l.faster(i, ref):
-			l.starts, ref = append(l.starts, l.phases[i]), i
+			l.starts, l.kinds, ref = append(l.starts, l.phases[i]), append(l.kinds, Shift), i
 		}
 	}
 	return l
+}
+
+// rising sets the levels before, on and after a ramp.
+func (l *levels) rising() {
+	n := l.phases[len(l.phases)-1]
+	l.phases = []int{0, n}
+	if l.ramp.from == 0 {
+		l.kinds[0] = Ramp
+	} else {
+		l.starts, l.kinds = append(l.starts, l.ramp.from), append(l.kinds, Ramp)
+	}
+	if l.ramp.to < n {
+		l.starts, l.kinds = append(l.starts, l.ramp.to), append(l.kinds, Shift)
+	}
 }
 
 // part removes incidents that are the quantum in which a level begins.
 func (l *levels) part(bad []window) []window {
 	for i, start := range l.starts {
 		bad = slices.DeleteFunc(bad, func(w window) bool {
-			if i == 0 || w.to != start || w.to-w.from > 1 {
+			if i == 0 || l.ramp != nil || w.to != start || w.to-w.from > 1 {
 				return false
 			}
 			for _, v := range l.series {
@@ -372,6 +392,16 @@ func (l *levels) level(k, phase int) float64 {
 func (l *levels) off(k, from int) []float64 {
 	n := len(l.series[k])
 	out := make([]float64, 0, n)
+	if l.ramp != nil {
+		for t, v := range l.series[k] {
+			out = append(out, v-l.ramp.bases[k]-l.ramp.slopes[k]*l.ramp.at(t))
+		}
+		level := median(slices.DeleteFunc(slices.Clone(out), math.IsNaN))
+		for t := range out {
+			out[t] -= level
+		}
+		return out
+	}
 	for i, start := range l.starts {
 		end := n
 		if i+1 < len(l.starts) {
@@ -441,8 +471,15 @@ func shifts(segments []Segment) (out []Finding) {
 		if len(words) == 0 || s.Kind == Steady && f.Factor <= 1 {
 			continue
 		}
+		if s.Kind == Ramp {
+			f.About, until = Ramp, Clock(s.rampTo)
+		}
 		f.Text = fmt.Sprintf("%s have %s from %s to %s", plural(s.Direction), strings.Join(words, ", "),
 			Clock(s.FromMS), until)
+		if s.Kind == Ramp {
+			f.Text = fmt.Sprintf("%s change steadily from %s to %s, to %s", plural(s.Direction), Clock(s.FromMS),
+				until, strings.Join(words, ", "))
+		}
 		if s.Kind == Steady {
 			f.Text += ", or the time before was a warm-up"
 		}

@@ -35,7 +35,7 @@ func (d *Diagnosis) Sentences() (out []string) {
 
 // Finding is a sentence and the numbers behind it.
 type Finding struct {
-	// About is straggler, stall, end, incident, shift, suspect, warm-up, steady, concurrency or nothing.
+	// About is straggler, stall, end, incident, shift, ramp, suspect, warm-up, steady, concurrency or nothing.
 	About string `json:"about"`
 	// Factor is how much worse something is than it would be otherwise: the percentile, p99 or the I/Os per second.
 	Factor float64 `json:"factor,omitempty"`

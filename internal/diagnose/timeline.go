@@ -41,7 +41,7 @@ const (
 
 // Segment is a time interval of a run in which one direction behaved in one way.
 type Segment struct {
-	Kind      string `json:"kind"` // warm-up, steady, incident, recovery or shift
+	Kind      string `json:"kind"` // warm-up, steady, incident, recovery, shift or ramp
 	FromMS    int64  `json:"from_ms"`
 	ToMS      int64  `json:"to_ms"`
 	Direction string `json:"direction"`
@@ -62,6 +62,7 @@ type Segment struct {
 
 	level    int        // which one it is compared with
 	from, is *reference // the levels before and after, where another one begins
+	rampTo   int64      // the end of a ramp that begins with this segment, ms
 }
 
 // Note is a note by a user on a run.
@@ -344,7 +345,8 @@ func (c *timeSeries) segments() []Segment {
 	starts := func(s *shift) bool {
 		return math.Abs(s.mean(begin)) >= math.Log(leastWarmUp) && math.Abs(s.z(begin)) >= minWarmUpZ
 	}
-	if warm == 0 || warm == end/2 || !starts(slow) && !starts(mid) && !starts(fewer) || inside(levels.bad, 0) {
+	if levels.ramp != nil || warm == 0 || warm == end/2 || !starts(slow) && !starts(mid) && !starts(fewer) ||
+		inside(levels.bad, 0) {
 		warm = levels.warm
 	}
 	slow, mid, fewer = offs(warm)
@@ -359,8 +361,8 @@ func (c *timeSeries) segments() []Segment {
 				until = min(to, levels.starts[level+1])
 			}
 			one := part{kind, window{at, until}, level}
-			if kind == Steady && level > 0 {
-				one.kind = Shift
+			if kind == Steady {
+				one.kind = levels.kinds[level]
 			}
 			if until > at {
 				parts = append(parts, one)
@@ -390,7 +392,43 @@ func (c *timeSeries) segments() []Segment {
 		add(Recovery, back)
 	}
 	add(Steady, n)
-	return c.describe(parts)
+	out := c.describe(parts)
+	if levels.ramp != nil {
+		c.describeRamp(out, parts, levels.ramp.window)
+	}
+	return out
+}
+
+// describeRamp compares the first eighth of a ramp, or what is before, with the last one, or what is after.
+func (c *timeSeries) describeRamp(out []Segment, parts []part, w window) {
+	eighth := max((w.to-w.from)/8, 1)
+	from, to := window{0, w.from}, window{w.to, len(c.hists)}
+	if w.from == 0 {
+		from = window{0, eighth}
+	}
+	if w.to == len(c.hists) {
+		to = window{w.to - eighth, w.to}
+	}
+	every := func(part) bool { return true }
+	for i := range out {
+		s := &out[i]
+		s.from, s.is = nil, nil
+		if s.Kind != Ramp {
+			continue
+		}
+		before, after := c.reference([]part{{window: from}}, every), c.reference([]part{{window: to}}, every)
+		s.Why = ""
+		if !before.Empty() && !after.Empty() {
+			s.Why = fmt.Sprintf("p50 %s to %s; p99 %s to %s; %s to %s IOPS", latency(before.Percentiles[0]),
+				latency(after.Percentiles[0]), latency(before.Percentiles[1]), latency(after.Percentiles[1]),
+				number(before.iops), number(after.iops))
+		}
+		if i == 0 || !slices.ContainsFunc(parts[:i], func(p part) bool { return p.kind == Ramp }) {
+			s.from, s.is = before, after
+			s.rampTo = min((c.first+int64(w.to)*c.interval*int64(c.fold))/1e6,
+				(c.first+int64(c.quanta)*c.interval)/1e6)
+		}
+	}
 }
 
 // part is a Segment before it is described.
@@ -456,7 +494,7 @@ func (c *timeSeries) describe(parts []part) (out []Segment) {
 	var levels []*reference
 	for i := range parts[len(parts)-1].level + 1 {
 		levels = append(levels, c.reference(parts, func(p part) bool {
-			return p.level == i && (p.kind == Steady || p.kind == Shift)
+			return p.level == i && (p.kind == Steady || p.kind == Shift || p.kind == Ramp)
 		}))
 	}
 	warmUp := c.reference(parts, func(p part) bool { return p.kind == WarmUp })

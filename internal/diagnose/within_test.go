@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"fiolat/fio/fiohist"
@@ -103,6 +104,21 @@ var changes = []change{
 		}
 		return from, to, slower(from, to, factor)
 	}},
+	{"ramp", func(rng *rand.Rand, length, factor float64) (float64, float64, trouble) {
+		from := length * (0.1 + 0.3*rng.Float64())
+		to := from + length*(0.2+0.4*rng.Float64())
+		return from, to, rising(from, to, factor)
+	}},
+	{"ramp over the run", func(_ *rand.Rand, length, factor float64) (float64, float64, trouble) {
+		return 0, length, rising(0, length, factor)
+	}},
+}
+
+// rising is a latency that rises from 1 to factor times from from to to.
+func rising(from, to, factor float64) trouble {
+	return func(at float64) (float64, float64) {
+		return math.Pow(factor, min(max((at-from)/(to-from), 0), 1)), 1
+	}
 }
 
 // TestWithin prints a table of docs/diagnose.md: changes that are found, with their times within two quanta, and what
@@ -121,8 +137,9 @@ func TestWithin(t *testing.T) {
 					text, hit, near := "", false, false
 					for _, s := range m.run(rng, 120, f).troubles() {
 						text += fmt.Sprintf(" %s %d-%d", s.kind, s.from, s.to)
+						kind := (s.kind == Ramp) == strings.HasPrefix(c.name, Ramp)
 						switch a, b := float64(s.from), float64(s.to); {
-						case min(b, to)-max(a, from) > 0.5*(to-from):
+						case min(b, to)-max(a, from) > 0.5*(to-from) && kind:
 							hit = true
 							near = near || math.Abs(a-from) <= 2 && math.Abs(b-to) <= 2
 						case a > to+2 || b < from-2:
@@ -137,7 +154,8 @@ func TestWithin(t *testing.T) {
 				row, sum = row+fmt.Sprintf(" %d, %d, %d |", found, timely, others), sum+found
 			}
 			t.Logf("| %s | %s |%s", c.name, m.name, row)
-			if n >= 20 && sum*100 < m.least*4*n {
+			gradual := strings.HasPrefix(c.name, Ramp)
+			if n >= 20 && sum*100 < m.least*4*n && (!gradual || m.burst+m.tail == 0) {
 				t.Errorf("%s, %s: found %d of %d", c.name, m.name, sum, 4*n)
 			}
 		}
@@ -179,7 +197,10 @@ func (tl *timeline) troubles() (out []part) {
 					to = min(to, o.FromMS)
 				}
 			}
-			out = append(out, part{kind: Shift, window: window{int(s.FromMS / 1000), int(to / 1000)}})
+			if s.Kind == Ramp {
+				to = s.rampTo
+			}
+			out = append(out, part{kind: s.Kind, window: window{int(s.FromMS / 1000), int(to / 1000)}})
 		}
 	}
 	return out
