@@ -24,7 +24,7 @@ const runIs = "A run in Elasticsearch is named by its run.id, the first six char
 // files or the environment only: every user of the host can read arguments.
 func esFlags(o *runsource.Elasticsearch) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "es", Category: catES,
+		&cli.StringSliceFlag{Name: "es",
 			Usage: "`URL` of a node of the cluster (default: ELASTICSEARCH_URL); can be repeated"},
 		&cli.StringFlag{Name: "index-prefix", Category: catES, Destination: &o.Prefix, Value: esmodel.DefaultPrefix,
 			EnvVars: []string{"FIOLAT_INDEX_PREFIX"},

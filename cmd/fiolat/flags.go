@@ -25,7 +25,9 @@ import (
 	"fiolat/pipeline"
 )
 
+// The categories of flags that only --help-all shows, as few command lines need them.
 const (
+	catMore  = "MORE FLAGS"
 	catTime  = "TIME"
 	catSplit = "WHAT TO COMPUTE"
 	catInput = "INPUT"
@@ -74,7 +76,7 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 			"or all for those that exist; one run.id for all; SLA rules use the first"
 	}
 	return slices.DeleteFunc([]cli.Flag{
-		&cli.GenericFlag{Name: "interval", Category: catTime, Value: interval,
+		&cli.GenericFlag{Name: "interval", Value: interval,
 			Usage: "length of a quantum: `DURATION` such as 500ms, 10s, 1m, or seconds; auto: the shortest from 1s " +
 				"to 600s that meets --accuracy; with percentiles run: all of the run (default: the whole second " +
 				"nearest to log_hist_msec)"},
@@ -89,7 +91,7 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 			Value: oneOf(&s.RecordTime, "record-time", "end", "start"),
 			Usage: "a record's timestamp is the `end` of its interval, as in fio, or the start, as in " +
 				"fio-histo-log-pctiles"},
-		&cli.GenericFlag{Name: "start", Category: catTime, Value: parsed(&s.Start, "", times.Start, "mtime"),
+		&cli.GenericFlag{Name: "start", Value: parsed(&s.Start, "", times.Start, "mtime"),
 			Usage: "wall-clock `TIME` of time zero: RFC 3339, seconds or ms since 1970, or mtime to guess it from " +
 				"the logs' modification time"},
 		&cli.StringSliceFlag{Name: "offset", Category: catTime, Destination: &o.offset,
@@ -98,27 +100,27 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 			Usage: "`FILE` of offsets, one HOST DURATION a line"},
 		&cli.Int64Flag{Name: "log-hist-msec", Category: catTime, Destination: &s.LogHistMsec,
 			Usage: "the job's log_hist_msec in `MS`, if neither fio's JSON nor a job file has it"},
-		&cli.GenericFlag{Name: "fio-version", Category: catInput, Value: parsed(&s.FioVersion, "", majorVersion),
+		&cli.GenericFlag{Name: "fio-version", Value: parsed(&s.FioVersion, "", majorVersion),
 			Usage: "`VERSION` of the fio that wrote the logs (2 logs microseconds, 3 nanoseconds), if neither fio's " +
 				"JSON nor the logs tell it"},
 
-		&cli.GenericFlag{Name: "percentiles", Category: catSplit,
+		&cli.GenericFlag{Name: "percentiles",
 			Value: percentiles,
 			Usage: "percentiles: a `LIST` of numbers from 0 to 100"},
-		&cli.GenericFlag{Name: "by", Category: catSplit, Value: byList(&s.By, with.by),
+		&cli.GenericFlag{Name: "by", Value: byList(&s.By, with.by),
 			Usage: "group by a `LIST` of direction, host, job, log, in all combinations; the total is always " +
 				"included"},
-		&cli.GenericFlag{Name: "kind", Category: catSplit,
+		&cli.GenericFlag{Name: "kind",
 			Value: kind, Usage: kindUsage}, &cli.IntFlag{Name: "coarseness", Category: catSplit, Value: -1,
 			Destination: &s.Coarseness,
 			Usage:       "add up 2^`N` neighbouring buckets, 0 to 6, to save space (default: as logged)"},
 
-		&cli.StringSliceFlag{Name: "sla", Category: catSLA, Destination: &o.sla,
+		&cli.StringSliceFlag{Name: "sla", Destination: &o.sla,
 			Usage: "SLA `RULE`, such as 'read p99 < 5ms', 'all p95 < 1s over 5m', 'write p99.9 < 20ms for 3 " +
 				"intervals' or 'iops >= 10000'; can be repeated"},
 		&cli.StringFlag{Name: "sla-file", Category: catSLA, Destination: &o.slaFile,
 			Usage: "`FILE` with a YAML list of such rules"},
-		&cli.BoolFlag{Name: "fail-on-sla", Category: catSLA, Destination: &o.FailOnSLA,
+		&cli.BoolFlag{Name: "fail-on-sla", Destination: &o.FailOnSLA,
 			Usage: "exit with 4 if an SLA rule is broken"},
 
 		&cli.StringSliceFlag{Name: "fio-json", Category: catInput, Destination: &o.fioJSON,
@@ -136,15 +138,15 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 			Usage: "longest line of a log in `BYTES`"},
 		&cli.IntFlag{Name: "workers", Category: catInput, Destination: &cfg.Workers,
 			Usage: "number of logs to read at a time (default: one per processor); does not change results"},
-		&cli.BoolFlag{Name: "dry-run", Category: catInput, Destination: &o.DryRun,
+		&cli.BoolFlag{Name: "dry-run", Destination: &o.DryRun,
 			Usage: "write nothing, print what would be written"},
 
 		&cli.StringFlag{Name: "run-id", Category: catRun, Destination: &cfg.RunID,
 			Usage: "`ID` of the run (default: a hash of the logs' sizes and first 64 KiB)"},
-		&cli.StringFlag{Name: "run-name", Category: catRun, Destination: &cfg.RunName,
+		&cli.StringFlag{Name: "run-name", Destination: &cfg.RunName,
 			Usage: "`NAME` of the run, for people (default: the one that it has in Elasticsearch, else for logs " +
 				"that of their folder)"},
-		&cli.StringSliceFlag{Name: "label", Category: catRun, Destination: &o.label,
+		&cli.StringSliceFlag{Name: "label", Destination: &o.label,
 			Usage: "label `KEY=VALUE` of the run; can be repeated"},
 		&cli.StringFlag{Name: "part", Category: catRun, Destination: &cfg.Part,
 			Usage: "`NAME` of this part of the run --run-id, if its hosts are ingested separately; implies --grid " +
@@ -157,7 +159,7 @@ func selectFlags(flags []cli.Flag, names ...string) []cli.Flag {
 }
 
 func outputFlag() cli.Flag {
-	return &cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput,
+	return &cli.StringFlag{Name: "output", Value: defaultOutput,
 		Usage: "`DIR` for documents if no Elasticsearch is given, and for those that could not be sent or were refused"}
 }
 
@@ -426,12 +428,12 @@ type alertOptions struct {
 // flags returns the flags of the options. of says in the help what they are about.
 func (o *alertOptions) flags(of string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "alert-webhook", Category: catAlert, Destination: &o.Webhook,
+		&cli.StringFlag{Name: "alert-webhook", Destination: &o.Webhook,
 			EnvVars: []string{"FIOLAT_ALERT_WEBHOOK"},
 			Usage:   "POST " + of + " to `URL` as JSON; retried for 10 minutes"},
 		&cli.StringFlag{Name: "alert-secret-file", Category: catAlert, Destination: &o.secretFile,
 			Usage: "`FILE` with the secret for the header " + alert.SignatureHeader + ", the HMAC-SHA256 of the body"},
-		&cli.StringFlag{Name: "alert-command", Category: catAlert, Destination: &o.Command,
+		&cli.StringFlag{Name: "alert-command", Destination: &o.Command,
 			Usage: "`COMMAND` for sh, with the JSON on its standard input; its environment is PATH, HOME, LANG and " +
 				"FIOLAT_EVENT_ID"},
 		&cli.StringSliceFlag{Name: "alert-env", Category: catAlert, Destination: &o.env,

@@ -69,9 +69,9 @@ func historyCommand(u *ui.UI) *cli.Command {
 		Flags: slices.Concat(o.logs.flags(logFlags{without: []string{"by", "fio-json", "dry-run", "run-id", "run-name",
 			"label", "part", "sla", "sla-file", "fail-on-sla", "percentiles"}}), esFlags(&o.es), o.filter.flags(),
 			[]cli.Flag{
-				&cli.IntFlag{Name: "last", Category: catFilter, Destination: &o.last,
+				&cli.IntFlag{Name: "last", Destination: &o.last,
 					Usage: "the last `N` runs of each series"},
-				&cli.StringSliceFlag{Name: "split", Category: catFilter, Destination: &o.split,
+				&cli.StringSliceFlag{Name: "split", Destination: &o.split,
 					Usage: "runs that differ in the label `KEY` are of different series; can be repeated"},
 				&cli.GenericFlag{Name: "metric", Value: each(&o.metrics, "--metric ", history.Metrics.Parse),
 					Usage: "`METRIC` to look at: [read|write|trim|all] and p99 or another percentile, mean, iops or " +

@@ -63,24 +63,24 @@ func liveCommand(u *ui.UI) *cli.Command {
 		Flags: slices.Concat(selectFlags(o.logs.flags(logFlags{by: "direction,host"}), "accuracy", "percentiles", "by",
 			"coarseness", "sla", "sla-file", "fail-on-sla", "run-id", "run-name", "label", "part"), esFlags(&o.es),
 			o.alerts.flags("breaches and recoveries"), []cli.Flag{
-				&cli.GenericFlag{Name: "interval", Category: catTime, Value: parsed(&o.logs.interval, "", asIs, "auto"),
+				&cli.GenericFlag{Name: "interval", Value: parsed(&o.logs.interval, "", asIs, "auto"),
 					Usage: "length of a quantum: `DURATION` such as 1s, 10s, 1m, or seconds; auto: chosen from the " +
 						"first minute, during which nothing is shown (default: the status interval, in whole " +
 						"seconds)"},
-				&cli.GenericFlag{Name: "kind", Category: catSplit, Value: liveKinds(&o.kinds),
+				&cli.GenericFlag{Name: "kind", Value: liveKinds(&o.kinds),
 					Usage: "`LIST` of clat, slat, lat; SLA rules and the terminal use the first (fio has slat and " +
 						"lat with slat_percentiles=1 and lat_percentiles=1)"},
-				&cli.GenericFlag{Name: "format", Category: catSplit, Value: parsed(&o.rows, "", liveFormat, "ndjson"),
+				&cli.GenericFlag{Name: "format", Value: parsed(&o.rows, "", liveFormat, "ndjson"),
 					Usage: "`FORMAT` of rows on standard output: ndjson (default: none)"},
-				&cli.BoolFlag{Name: "follow", Category: catInput, Destination: &o.follow,
+				&cli.BoolFlag{Name: "follow", Destination: &o.follow,
 					Usage: "wait for FILE to appear and to grow, until no process has it open for writing"},
-				&cli.DurationFlag{Name: "idle", Category: catInput, Destination: &o.idle,
+				&cli.DurationFlag{Name: "idle", Destination: &o.idle,
 					Usage: "with --follow: end after `DURATION` without new data, even if the file is still open " +
 						"(default: 1m where open files cannot be listed)"},
-				&cli.StringFlag{Name: "host", Category: catInput, Destination: &o.config.Host,
+				&cli.StringFlag{Name: "host", Destination: &o.config.Host,
 					Usage: "`NAME` of the host where fio runs, if its output does not name one (default: this host; " +
 						"with FILE none)"},
-				&cli.BoolFlag{Name: "quiet", Category: catInput, Destination: &o.quiet,
+				&cli.BoolFlag{Name: "quiet", Destination: &o.quiet,
 					Usage: "print one line per interval, on a terminal too"},
 				outputFlag(), takeOverFlag(), yesFlag(&o.yes), verboseFlag(),
 			}),

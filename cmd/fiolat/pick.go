@@ -14,8 +14,6 @@ import (
 	"fiolat/pipeline"
 )
 
-const catPick = "WHAT TO LOOK AT"
-
 // pickFlags choose a part of a run, for commands that store nothing. syncs reports whether syncs can be chosen.
 func pickFlags(p *pipeline.Pick, syncs bool) []cli.Flag {
 	var words []string
@@ -25,13 +23,13 @@ func pickFlags(p *pipeline.Pick, syncs bool) []cli.Flag {
 	only := &value{many: true, words: append(words, "host=", "job="),
 		parse: func(text string) error { return readOnly(p, text, syncs) }}
 	return []cli.Flag{
-		&cli.GenericFlag{Name: "only", Category: catPick, Value: only,
+		&cli.GenericFlag{Name: "only", Value: only,
 			Usage: "only I/Os of `DIMENSION=VALUE,...`: direction=read, host=h3,h4 or job=db; can be repeated, and " +
 				"all must hold"},
-		&cli.GenericFlag{Name: "from", Category: catPick, Value: parsed(&p.From, "--from ", readMoment),
+		&cli.GenericFlag{Name: "from", Value: parsed(&p.From, "--from ", readMoment),
 			Usage: "only I/Os from `TIME` on: since the start of the run (3:00, 3m, 180), or a time such as " +
 				"2026-01-31T12:00:00Z"},
-		&cli.GenericFlag{Name: "to", Category: catPick, Value: parsed(&p.To, "--to ", readMoment),
+		&cli.GenericFlag{Name: "to", Value: parsed(&p.To, "--to ", readMoment),
 			Usage: "only I/Os before `TIME`, given as for --from"},
 	}
 }

@@ -29,13 +29,6 @@ import (
 	"fiolat/pipeline"
 )
 
-const (
-	catProbe    = "WHAT TO DO"
-	catPace     = "PACE"
-	catSlowdown = "SLOWDOWN"
-	catFiles    = "FILES"
-)
-
 type probeOptions struct {
 	es                       runsource.Elasticsearch // without addresses documents become files
 	prepare, cleanup, status bool
@@ -68,53 +61,53 @@ func probeCommand(u *ui.UI) *cli.Command {
 			"It goes on until it is interrupted, which is a good end (exit 0) unless --duration is not over. See " +
 			"docs/probe.md.",
 		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "prepare", Category: catProbe, Destination: &o.prepare,
+			&cli.BoolFlag{Name: "prepare", Destination: &o.prepare,
 				Usage: "create the files, and exit"},
-			&cli.BoolFlag{Name: "cleanup", Category: catProbe, Destination: &o.cleanup,
+			&cli.BoolFlag{Name: "cleanup", Destination: &o.cleanup,
 				Usage: "remove the probe's files, and do nothing else"},
-			&cli.BoolFlag{Name: "status", Category: catProbe, Destination: &o.status,
+			&cli.BoolFlag{Name: "status", Destination: &o.status,
 				Usage: "print the state of the directories as reported by the probes running there"},
-			&cli.BoolFlag{Name: "quiet", Category: catProbe, Destination: &o.quiet,
+			&cli.BoolFlag{Name: "quiet", Destination: &o.quiet,
 				Usage: "print no line per interval"},
 
-			&cli.DurationFlag{Name: "every", Category: catPace, Destination: &o.probe.Every, Value: time.Second,
+			&cli.DurationFlag{Name: "every", Destination: &o.probe.Every, Value: time.Second,
 				Usage: "`DURATION` from one round of operations to the next"},
-			&cli.DurationFlag{Name: "deadline", Category: catPace, Destination: &o.probe.Deadline,
+			&cli.DurationFlag{Name: "deadline", Destination: &o.probe.Deadline,
 				Value: 10 * time.Second,
 				Usage: "`DURATION` after which a directory whose operation has not ended counts as hung"},
-			&cli.DurationFlag{Name: "interval", Category: catPace, Destination: &o.probe.Interval,
+			&cli.DurationFlag{Name: "interval", Destination: &o.probe.Interval,
 				Value: 10 * time.Second,
 				Usage: "`DURATION` of an interval, for lines and documents"},
-			&cli.DurationFlag{Name: "duration", Category: catPace, Destination: &o.duration,
+			&cli.DurationFlag{Name: "duration", Destination: &o.duration,
 				Usage: "end after `DURATION` (default: when interrupted)"},
 
-			&cli.DurationFlag{Name: "window", Category: catSlowdown, Destination: &o.probe.Window,
+			&cli.DurationFlag{Name: "window", Destination: &o.probe.Window,
 				Usage: "expect the median of the last `DURATION` (default: of all that was observed, also by probes " +
 					"before)"},
-			&cli.StringFlag{Name: "baseline", Category: catSlowdown, Destination: &o.baseline,
+			&cli.StringFlag{Name: "baseline", Destination: &o.baseline,
 				Usage: "expect the times of a `FILE` of --save-baseline"},
-			&cli.StringFlag{Name: "save-baseline", Category: catSlowdown, Destination: &o.saveBaseline,
+			&cli.StringFlag{Name: "save-baseline", Destination: &o.saveBaseline,
 				Usage: "write the expected times to `FILE`, every 10 minutes and at the end"},
-			&cli.Float64Flag{Name: "slow", Category: catSlowdown, Destination: &o.probe.Slow, Value: 2,
+			&cli.Float64Flag{Name: "slow", Destination: &o.probe.Slow, Value: 2,
 				Usage: "an operation is slow if its median of the last minute is `N` times the expected one"},
-			&cli.Float64Flag{Name: "very-slow", Category: catSlowdown, Destination: &o.probe.VerySlow, Value: 5,
+			&cli.Float64Flag{Name: "very-slow", Destination: &o.probe.VerySlow, Value: 5,
 				Usage: "an operation is very slow at `N` times the expected median"},
 
-			&cli.GenericFlag{Name: "block", Category: catFiles,
+			&cli.GenericFlag{Name: "block",
 				Value: withDefault("1m", parsed(&o.dir.Layout.Block, "--block ", byteSize)),
 				Usage: "`BYTES` of a read and of a write; k, m, g and t are powers of 1024"},
-			&cli.GenericFlag{Name: "size", Category: catFiles, Value: parsed(&o.dir.Layout.Data, "--size ", byteSize),
+			&cli.GenericFlag{Name: "size", Value: parsed(&o.dir.Layout.Data, "--size ", byteSize),
 				Usage: "`BYTES` of the large file (default: twice the memory, but at most a quarter of the space " +
 					"left)"},
-			&cli.GenericFlag{Name: "file", Category: catFiles, Value: parsed(&o.dir.Layout.File, "--file ", byteSize),
+			&cli.GenericFlag{Name: "file", Value: parsed(&o.dir.Layout.File, "--file ", byteSize),
 				Usage: "`BYTES` of a small file (default: 3901)"},
-			&cli.IntFlag{Name: "pool", Category: catFiles, Destination: &o.dir.Layout.Pool,
+			&cli.IntFlag{Name: "pool", Destination: &o.dir.Layout.Pool,
 				Usage: "`N` small files at a time (default: 3000)"},
-			&cli.BoolFlag{Name: "direct", Category: catFiles, Destination: &o.dir.Layout.Direct,
+			&cli.BoolFlag{Name: "direct", Destination: &o.dir.Layout.Direct,
 				Usage: "read and write the large file with O_DIRECT, past the cache"},
-			&cli.Uint64Flag{Name: "seed", Category: catFiles, Destination: &o.dir.Seed,
+			&cli.Uint64Flag{Name: "seed", Destination: &o.dir.Seed,
 				Usage: "seed `N` of the random offsets in the large file (default: random)"},
-			&cli.StringFlag{Name: "host", Category: catFiles, Destination: &o.dir.Name,
+			&cli.StringFlag{Name: "host", Destination: &o.dir.Name,
 				Usage: "`NAME` of this prober: in documents, and of its directory (default: the host's)"},
 
 			&cli.StringFlag{Name: "run-id", Category: catRun, Destination: &o.logs.Config.RunID,

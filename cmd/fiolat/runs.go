@@ -28,8 +28,6 @@ import (
 	"fiolat/pipeline"
 )
 
-const catFilter = "WHICH RUNS"
-
 type runsOptions struct {
 	es        runsource.Elasticsearch
 	filter    runFilter
@@ -56,7 +54,7 @@ func runsCommand(u *ui.UI) *cli.Command {
 			"kinds of latency the figures are those of the first kind in its line. With --size, a run that was " +
 			"rolled up has the interval that it had before in brackets.",
 		Flags: slices.Concat(esFlags(&o.es), o.filter.flags(), []cli.Flag{
-			&cli.IntFlag{Name: "last", Category: catFilter, Destination: &o.last,
+			&cli.IntFlag{Name: "last", Destination: &o.last,
 				Usage: "only the `N` runs that started last"},
 			&cli.StringFlag{Name: "sort", Destination: &o.by,
 				Usage: "by `METRIC`, the smallest first, or -METRIC, the largest first: start, or [DIRECTION] and " +
@@ -105,13 +103,13 @@ type runFilter struct {
 
 func (f *runFilter) flags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "label", Category: catFilter, Destination: &f.labels,
+		&cli.StringSliceFlag{Name: "label", Destination: &f.labels,
 			Usage: "runs with the label `KEY=VALUE`; can be repeated"},
-		&cli.StringSliceFlag{Name: "option", Category: catFilter, Destination: &f.options,
+		&cli.StringSliceFlag{Name: "option", Destination: &f.options,
 			Usage: "runs in which fio's job option `KEY=VALUE` occurs; can be repeated"},
-		&cli.GenericFlag{Name: "since", Category: catFilter, Value: parsed(&f.Since, "--since ", moment),
+		&cli.GenericFlag{Name: "since", Value: parsed(&f.Since, "--since ", moment),
 			Usage: "runs that started at `TIME` or later: RFC 3339, a day, or an age such as 90m, 12h, 7d, 4w"},
-		&cli.GenericFlag{Name: "until", Category: catFilter, Value: parsed(&f.Until, "--until ", moment),
+		&cli.GenericFlag{Name: "until", Value: parsed(&f.Until, "--until ", moment),
 			Usage: "runs that started before `TIME`"},
 	}
 }

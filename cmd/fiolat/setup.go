@@ -20,8 +20,6 @@ import (
 	"fiolat/kibana"
 )
 
-const catKibana = "KIBANA"
-
 type setupOptions struct {
 	es          runsource.Elasticsearch
 	deleteAfter time.Duration // the age at which indices are deleted; 0: never
@@ -51,34 +49,34 @@ func setupCommand(u *ui.UI) *cli.Command {
 			"fiolat setup --kibana http://localhost:5601 --remove    # take out of Kibana what setup put there\n" +
 			"fiolat setup --export fiolat.ndjson    # to import by hand; needs no server",
 		Flags: append(esFlags(&o.es),
-			&cli.DurationFlag{Name: "delete-after", Category: catES, Destination: &o.deleteAfter,
+			&cli.DurationFlag{Name: "delete-after", Destination: &o.deleteAfter,
 				Usage: "let the lifecycle policy delete indices after `DURATION` (default: never)"},
-			&cli.DurationFlag{Name: "rollup-after", Category: catES, Destination: &o.rollUpAfter,
+			&cli.DurationFlag{Name: "rollup-after", Destination: &o.rollUpAfter,
 				Usage: "print a line for cron that rolls up runs older than `DURATION` to quanta of a minute, and " +
 					"do nothing else: fiolat schedules nothing itself"},
-			&cli.StringFlag{Name: "kibana", Category: catKibana, Destination: &o.kibana,
+			&cli.StringFlag{Name: "kibana", Destination: &o.kibana,
 				Usage: "`URL` of Kibana, with its base path: import data views, charts and dashboards (default: " +
 					"KIBANA_URL). Certificates and credentials are those for Elasticsearch unless given here"},
-			&cli.StringFlag{Name: "space", Category: catKibana, Destination: &o.space,
+			&cli.StringFlag{Name: "space", Destination: &o.space,
 				EnvVars: []string{"KIBANA_SPACE"},
 				Usage:   "`ID` of the space to import into (default: the default space)"},
-			&cli.BoolFlag{Name: "alert-rules", Category: catKibana, Destination: &o.alertRules,
+			&cli.BoolFlag{Name: "alert-rules", Destination: &o.alertRules,
 				Usage: "also create Kibana alerting rules, without connectors, for SLA breaches and for trouble " +
 					"that the probe finds; existing ones are kept"},
-			&cli.BoolFlag{Name: "remove", Category: catKibana, Destination: &o.remove,
+			&cli.BoolFlag{Name: "remove", Destination: &o.remove,
 				Usage: "remove from the space all objects and alerting rules that this or an earlier version of " +
 					"setup created, and do nothing else"},
-			&cli.StringFlag{Name: "export", Category: catKibana, Destination: &o.export,
+			&cli.StringFlag{Name: "export", Destination: &o.export,
 				Usage: "write what would be imported to `FILE`.ndjson, or to standard output (-), and do nothing " +
 					"else"},
-			&cli.StringFlag{Name: "kibana-user", Category: catKibana, Destination: &o.user,
+			&cli.StringFlag{Name: "kibana-user", Destination: &o.user,
 				EnvVars: []string{"KIBANA_USERNAME"},
 				Usage:   "user `NAME`; the password comes from --kibana-password-file or KIBANA_PASSWORD"},
-			&cli.StringFlag{Name: "kibana-password-file", Category: catKibana, Destination: &o.passwordFile,
+			&cli.StringFlag{Name: "kibana-password-file", Destination: &o.passwordFile,
 				Usage: "`FILE` that holds the password"},
-			&cli.StringFlag{Name: "kibana-api-key-file", Category: catKibana, Destination: &o.apiKeyFile,
+			&cli.StringFlag{Name: "kibana-api-key-file", Destination: &o.apiKeyFile,
 				Usage: "`FILE` that holds an API key, encoded (or KIBANA_API_KEY)"},
-			&cli.StringFlag{Name: "kibana-ca-cert", Category: catKibana, Destination: &o.caCertFile,
+			&cli.StringFlag{Name: "kibana-ca-cert", Destination: &o.caCertFile,
 				EnvVars: []string{"KIBANA_CA_CERT"},
 				Usage:   "PEM `FILE` of certificate authorities to trust instead of the system's"},
 		),

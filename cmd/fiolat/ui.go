@@ -16,7 +16,7 @@ func logFormatFlag(u *ui.UI) cli.Flag {
 		u.JSON = text == "json"
 		return parse(text)
 	}
-	return &cli.GenericFlag{Name: "log-format", Value: format, EnvVars: []string{"FIOLAT_LOG_FORMAT"},
+	return &cli.GenericFlag{Name: "log-format", Category: catMore, Value: format, EnvVars: []string{"FIOLAT_LOG_FORMAT"},
 		Usage: "`FORMAT` of progress, warnings and the account on standard error: text or json"}
 }
 

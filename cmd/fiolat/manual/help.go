@@ -10,12 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// rare are flags that only --help-all shows, as few command lines need them.
-var rare = strings.Fields("accuracy align alert-env alert-secret-file coarseness es-api-key-file es-ca-cert " +
-	"es-fingerprint es-insecure es-password-file es-service-token-file es-user fio-json grid index-prefix log-format " +
-	"log-hist-msec max-line max-wait no-repair no-restore offset offsets part record-time repair run-id skip-bad " +
-	"sla-file take-over workers")
-
 // Index returns the help of the program, wrapped at width.
 func Index(app *cli.App, width int) string {
 	p := printer{width: width}
@@ -33,7 +27,8 @@ func Index(app *cli.App, width int) string {
 	return strings.TrimPrefix(p.String(), "\n")
 }
 
-// Help returns the help of a command, wrapped at width: with its usual flags, or with all of them.
+// Help returns the help of a command, wrapped at width: with its usual flags, or with all of them. Flags with a
+// category are those that few command lines need.
 func Help(c *cli.Command, all bool, width int) string {
 	p := printer{width: width}
 	p.text(strings.TrimSpace(fmt.Sprintf("Usage: fiolat %s [flags] %s", c.Name, c.ArgsUsage)))
@@ -52,11 +47,8 @@ func Help(c *cli.Command, all bool, width int) string {
 	rows := map[string][][2]string{}
 	for _, f := range c.VisibleFlags() {
 		group := usual
-		if slices.Contains(rare, f.Names()[0]) {
-			group = "MORE FLAGS:"
-			if in, ok := f.(cli.CategorizableFlag); ok && in.GetCategory() != "" {
-				group = in.GetCategory() + ":"
-			}
+		if in, ok := f.(cli.CategorizableFlag); ok && in.GetCategory() != "" {
+			group = in.GetCategory() + ":"
 		}
 		if !slices.Contains(groups, group) {
 			groups = append(groups, group)
