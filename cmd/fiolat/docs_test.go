@@ -26,7 +26,7 @@ var manDir = flag.String("man", "", "folder for the man pages that TestManPages 
 
 // wholeApp returns the command line with all commands.
 func wholeApp() *cli.App {
-	return newApp(ui.New(strings.NewReader(""), io.Discard, io.Discard), "", func(func() error) {}, func(string) {})
+	return newApp(ui.New(strings.NewReader(""), io.Discard, io.Discard))
 }
 
 // TestDocs compares the generated pages of docs/ with the flags and tables that they are made from; -update writes

@@ -6,7 +6,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -69,68 +67,44 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	u := ui.New(stdin, stdout, stderr)
 	err := runLike(ctx, u, args)
 	if errors.Is(err, errNotLike) {
-		var work func() error
-		if work, err = parse(ctx, u, args); err == nil && work != nil {
-			err = work()
-		}
+		err = runCommand(ctx, u, args)
 	}
 	return exit(u, err)
 }
 
-// parsing guards the library's globals, which parsing writes to.
-var parsing sync.Mutex
-
-// parse reads the command line and returns the work to run, or nil if there is none left.
-func parse(ctx context.Context, u *ui.UI, args []string) (work func() error, err error) {
-	parsing.Lock()
-	defer parsing.Unlock()
+// runCommand runs the command that the arguments name.
+func runCommand(ctx context.Context, u *ui.UI, args []string) error {
 	if len(args) > 1 && args[1] == "help" { // help ingest is ingest --help
 		args = append(slices.Concat(args[:1], args[2:]), "--help")
 	}
-	var unknown string
-	named := ""
-	if len(args) > 1 {
-		named = args[1]
-	}
-	app := newApp(u, named, func(w func() error) { work = w }, func(name string) { unknown = name })
-	if named == shell.Command {
+	app := newApp(u)
+	if len(args) > 1 && args[1] == shell.Command {
 		what, found := shell.Complete(app, args[2:])
-		_, err = fmt.Fprintln(u.Stdout, strings.Join(append([]string{what}, found...), "\n"))
-		return nil, err
+		_, err := fmt.Fprintln(u.Stdout, strings.Join(append([]string{what}, found...), "\n"))
+		return err
 	}
-	if err = app.RunContext(ctx, permute(app, args)); errors.Is(err, errParsed) {
-		return work, nil
-	}
-	if err == nil && unknown != "" {
-		err = noCommand(app, unknown)
-	}
-	return nil, err
+	return app.RunContext(ctx, permute(app, args))
 }
 
-// errParsed stops the library before it looks for flag actions: there are none, and the search is slow.
-var errParsed = errors.New("the command line is parsed")
-
-// newApp returns the command line. If named is a command, the app has only that one, since the library formats the
-// flags of every command. The app calls setWork with the command's work, or notFound with the name of an unknown
-// command.
-func newApp(u *ui.UI, named string, setWork func(work func() error), notFound func(name string)) *cli.App {
+// newApp returns the command line. It uses no globals of the library that parsing writes to.
+func newApp(u *ui.UI) *cli.App {
 	usage := func(c *cli.Context, err error, _ bool) error { return usageError(suggestFlag(c.Command, err)) }
 	app := &cli.App{
-		Name:    "fiolat",
-		Usage:   "align and merge fio's latency histograms, and compute percentiles over time",
-		Version: versionText(),
+		Name:  "fiolat",
+		Usage: "align and merge fio's latency histograms, and compute percentiles over time",
 		Description: "fiolat percentiles runs/today          percentiles over time, on standard output\n" +
 			"fiolat ingest --es http://localhost:9200 runs/today\n" +
 			"fiolat inspect runs/today              what each log is, and what is wrong with it",
 		DisableSliceFlagSeparator: true,
 		HideHelp:                  true, // ours is shorter
-		Flags:                     helpFlags(),
-		Reader:                    u.Stdin,
-		Writer:                    u.Stdout,
-		ErrWriter:                 u.Stderr,
-		ExitErrHandler:            func(*cli.Context, error) {}, // exit.go decides
-		OnUsageError:              usage,
-		CommandNotFound:           func(_ *cli.Context, name string) { notFound(name) },
+		HideVersion:               true, // its flag is a global
+		Flags: append(helpFlags(), &cli.BoolFlag{Name: "version", Aliases: []string{"v"},
+			Usage: "print the version"}),
+		Reader:         u.Stdin,
+		Writer:         u.Stdout,
+		ErrWriter:      u.Stderr,
+		ExitErrHandler: func(*cli.Context, error) {}, // exit.go decides
+		OnUsageError:   usage,
 		Commands: []*cli.Command{
 			ingestCommand(u), liveCommand(u), printing(u, percentilesCommand(u)), printing(u, summaryCommand(u)),
 			printing(u, inspectCommand(u)), reportCommand(u), curveCommand(u),
@@ -140,15 +114,15 @@ func newApp(u *ui.UI, named string, setWork func(work func() error), notFound fu
 			printing(u, explainCommand(u)), probeCommand(u), completionCommand(u), versionCommand(u),
 		},
 		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
+			switch {
+			case c.Bool("version"):
+				return printVersion(u)
+			case c.Args().Present():
 				return noCommand(c.App, c.Args().First())
 			}
 			_, err := fmt.Fprint(u.Stdout, manual.Index(c.App, ui.Width(u.Stdout)))
 			return err
 		},
-	}
-	if cmd := app.Command(named); cmd != nil && !cmd.Hidden {
-		app.Commands = []*cli.Command{cmd}
 	}
 	for _, c := range app.Commands {
 		c.OnUsageError, c.HideHelp = usage, true
@@ -160,17 +134,27 @@ func newApp(u *ui.UI, named string, setWork func(work func() error), notFound fu
 		}
 		c.Flags = append(c.Flags, helpFlags()...)
 		action := c.Action
-		c.Before = func(ctx *cli.Context) error {
-			if all := ctx.Bool("help-all"); all || ctx.Bool("help") {
+		c.Action = func(ctx *cli.Context) error {
+			switch all := ctx.Bool("help-all"); {
+			case ctx.Bool("version"): // before the command's name
+				return printVersion(u)
+			case all || ctx.Bool("help"):
 				_, err := fmt.Fprint(u.Stdout, manual.Help(c, all, ui.Width(u.Stdout)))
-				return cmp.Or(err, errParsed)
+				return err
 			}
-			setWork(func() error { return action(ctx) })
 			u.Quiet = quiet && ctx.Bool("quiet")
-			return cmp.Or(configure(ctx, u), errParsed)
+			if err := configure(ctx, u); err != nil {
+				return err
+			}
+			return action(ctx)
 		}
 	}
 	return app
+}
+
+func printVersion(u *ui.UI) error {
+	_, err := fmt.Fprintln(u.Stdout, "fiolat version", versionText())
+	return err
 }
 
 // suggestFlag rewrites the library's error about an unknown flag, with the nearest flag if one is near.
