@@ -11,8 +11,8 @@ import (
 // A name that ends in "/..." stands for what is below it and not named elsewhere.
 var floors = []string{
 	"fio ingest/blockscan internal/alert internal/lazyregexp internal/like internal/secret" +
-		" internal/student internal/tempfile internal/units internal/vegaspec",
-	"internal/errs",
+		" internal/student internal/tempfile internal/vegaspec",
+	"internal/errs internal/units",
 	"esmodel/ndjson fio/fiohist ingest/jobfile ingest/source internal/extsort internal/page internal/ui kibana",
 	"ingest/fiolog ingest/folders internal/history internal/probe internal/sla",
 	"ingest/fiojson",

@@ -65,7 +65,7 @@ type LogStall struct {
 func (r *Run) Stalled(s *Stall) {
 	in := Span{s.SinceMS * 1e6, s.UntilMS * 1e6}
 	for _, l := range r.Logs {
-		value := map[string]string{"host": l.Host, "job": l.Job, "log": l.LogName}[s.Dimension]
+		value := l.Dims().Of(s.Dimension)
 		if l.Empty || !slices.Contains(s.Values, value) || l.Start >= in.To || l.End <= in.From ||
 			len(s.Hosts) > 0 && !slices.Contains(s.Hosts, l.Host) {
 			continue
@@ -119,6 +119,9 @@ type Pause struct {
 	// Open is set if the job ended with the pause.
 	Open bool
 }
+
+// Dims are the log's dimensions, without a direction.
+func (l *Log) Dims() *Dims { return &Dims{Host: l.Host, Job: l.Job, Log: l.LogName} }
 
 // Compare defines the order in which logs are added up: by host, then by name.
 func (l *Log) Compare(o *Log) int {

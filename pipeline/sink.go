@@ -48,7 +48,7 @@ func (Discard) Early(context.Context, *Quantum) error { return nil }
 func (Discard) End(context.Context, *Summary) error { return nil }
 
 // All is the direction of rows that add up reads, writes and trims.
-const All = "all"
+const All = fio.All
 
 // Run is what is known of a run before its first quantum.
 type Run struct {
@@ -220,12 +220,8 @@ type Leaf struct {
 	Limits fiohist.Limits
 }
 
-// Dims identify a leaf or a row. "" stands for a dimension that it is not split by, or whose value is unknown.
-type Dims struct {
-	Host, Job, Log string
-	// Direction is read, write, trim, sync or all.
-	Direction string
-}
+// Dims are fio.Dims.
+type Dims = fio.Dims
 
 // Row is the statistics of one scope value in one quantum.
 type Row struct {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/sla"
 )
@@ -23,7 +24,7 @@ func (c *Change) String() string {
 	v := &c.Last
 	value := fmt.Sprintf("%.4g I/Os per second", v.Value)
 	if c.Rule.Latency() {
-		value = sla.Duration(math.Round(v.Value/1e3) * 1e3)
+		value = fio.Duration(math.Round(v.Value/1e3) * 1e3)
 	}
 	switch {
 	case !v.Known:
@@ -205,7 +206,7 @@ func tailCause(q *Quantum, d Dims) string {
 		most = r.TailPart.All / r.TailPart.Without
 		text = fmt.Sprintf("; %s %s has %.0f %% of the I/Os above p%d and %.0f %% of all, and without it p%d is %v",
 			dimension, name, max(r.TailPart.Share, 0)*100, TailPercentile, r.TailPart.Expected*100, TailPercentile,
-			sla.Duration(math.Round(r.TailPart.Without/1e3)*1e3))
+			fio.Duration(math.Round(r.TailPart.Without/1e3)*1e3))
 	}
 	for i := range q.Rows {
 		see(&q.Rows[i])

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/internal/units"
 )
 
@@ -313,4 +314,4 @@ func short(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-func latency(ns float64) string { return strings.Replace(units.Latency(ns, 3), " us", " µs", 1) }
+func latency(ns float64) string { return fio.PageLatency(ns, 3) }

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/internal/units"
 	"fiolat/internal/vegaspec"
 )
@@ -90,7 +91,7 @@ func Latency(ns float64) string {
 	if ns < 0 {
 		ns, prefix = -ns, "≥ "
 	}
-	return prefix + strings.Replace(units.Latency(ns, 4), " us", " µs", 1)
+	return prefix + fio.PageLatency(ns, 4)
 }
 
 // Number formats a rate or another number for people: 0.8893, 36.5, 37,080.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/lazyregexp"
-	"fiolat/internal/units"
 )
 
 // Column is a column of a table, for people or of CSV.
@@ -57,12 +57,10 @@ func (c *Column) Unit(wanted string) string {
 		}
 	}
 	slices.Sort(known)
-	for _, name := range []string{"s", "ms", "us"} {
-		if len(known) > 0 && known[len(known)/2] >= units.Divisors[name] {
-			return name
-		}
+	if len(known) == 0 {
+		return "ns"
 	}
-	return "ns"
+	return fio.Unit(known[len(known)/2])
 }
 
 // Columns prints a table in the format table, markdown or csv, with latencies in one of Units; in CSV auto is us.
@@ -173,26 +171,13 @@ func (c *Column) text(row int, unit, format string) string {
 		return dash
 	}
 	if c.Latency {
-		return cell.sign() + Latency(cell.Number, unit)
+		return cell.sign() + fio.LatencyIn(cell.Number, unit)
 	}
-	decimals := Decimals(cell.Number)
+	decimals := fio.Decimals(cell.Number)
 	if cell.Number == math.Trunc(cell.Number) {
 		decimals = 0
 	}
 	return cell.sign() + strconv.FormatFloat(cell.Number, 'f', decimals, 64)
-}
-
-// places is the maximum number of decimals of each unit: to the nanosecond, but three for ns.
-var places = map[string]int{"ns": 3, "us": 3, "ms": 6, "s": 9}
-
-// Latency formats ns in a unit, with about four significant digits and at most as many decimals as places allows.
-func Latency(ns float64, unit string) string {
-	v := ns / units.Divisors[unit]
-	decimals := Decimals(v)
-	if v > 0 && v < 1 {
-		decimals = 3 - int(math.Floor(math.Log10(v)))
-	}
-	return strconv.FormatFloat(v, 'f', min(decimals, places[unit]), 64)
 }
 
 // Percentile returns the cell of a percentile, unknown if it is not among percentiles. atLeast names those that are

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/errs"
 	"fiolat/internal/units"
@@ -135,7 +136,7 @@ func CSVName(name string) string {
 }
 
 func value(d *pipeline.Dims, dim string) string {
-	return map[string]string{"host": d.Host, "job": d.Job, "log": d.Log, "direction": d.Direction}[dim]
+	return d.Of(dim)
 }
 
 // block is the number of rows that table lays out together, so that a long run prints before its end.
@@ -339,7 +340,7 @@ func (r *Renderer) wide() {
 			for i := range columns[1:] {
 				for n, cell := range columns[i+1].Cells {
 					if !math.IsNaN(cell.Number) {
-						columns[i+1].Cells[n].Text = cell.sign() + Latency(cell.Number, unit)
+						columns[i+1].Cells[n].Text = cell.sign() + fio.LatencyIn(cell.Number, unit)
 					}
 				}
 			}
@@ -410,15 +411,8 @@ func (r *Renderer) wideCSV(times []int64, names []string, latencies bool, of fun
 	return w.WriteAll(table)
 }
 
-// Decimals is the number of decimals that leaves about four significant digits.
-func Decimals(v float64) int {
-	switch {
-	case v >= 1000 || v == 0:
-		return 0
-	case v >= 100:
-		return 1
-	case v >= 10:
-		return 2
-	}
-	return 3
-}
+// Decimals is fio.Decimals.
+func Decimals(v float64) int { return fio.Decimals(v) }
+
+// Latency is fio.LatencyIn.
+func Latency(ns float64, unit string) string { return fio.LatencyIn(ns, unit) }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/page"
@@ -253,12 +254,7 @@ func sameUnits(rows [][]cell, first int) {
 			continue
 		}
 		slices.Sort(values)
-		unit := "ns"
-		for _, larger := range []string{"us", "ms", "s"} {
-			if values[(len(values)-1)/2] >= units.Divisors[larger] {
-				unit = larger
-			}
-		}
+		unit := fio.Unit(values[(len(values)-1)/2])
 		for _, row := range rows {
 			v, err := strconv.ParseFloat(row[c].Value, 64)
 			if err != nil {
@@ -271,7 +267,7 @@ func sameUnits(rows [][]cell, first int) {
 				}
 			}
 			row[c].Text = prefix + strconv.FormatFloat(units.Round(v/units.Divisors[unit], 4), 'f', -1, 64) + " " +
-				strings.Replace(unit, "us", "µs", 1)
+				fio.Micro(unit)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/page"
 	"fiolat/internal/sla"
@@ -302,7 +303,7 @@ func account(a *pipeline.Account) [][2]string {
 // summary fills in the table of the whole run, with a row for each scope value.
 func (s *Sink) summary(d *pageData) {
 	var split []string
-	for _, dim := range []string{"host", "job", "log", "direction"} {
+	for _, dim := range fio.Dimensions() {
 		if s.by[dim] && (dim == "direction" || slices.Contains(s.run.Settings.By, dim)) {
 			split = append(split, dim)
 		}
@@ -323,8 +324,7 @@ func (s *Sink) summary(d *pageData) {
 		_, st, perSecond := s.runTotals(sc)
 		var row []cell
 		for _, dim := range split {
-			v := cmp.Or(map[string]string{"host": sc.dims.Host, "job": sc.dims.Job, "log": sc.dims.Log,
-				"direction": sc.dims.Direction}[dim], pipeline.All)
+			v := cmp.Or((*fio.Dims)(&sc.dims).Of(dim), pipeline.All)
 			row = append(row, cell{Text: v, Header: true})
 		}
 		row = append(row, number(st.Samples, units.Count(st.Samples)), number(perSecond,

@@ -144,7 +144,7 @@ func (s *Sink) Begin(_ context.Context, run *pipeline.Run) error {
 		}
 		values := map[string]bool{}
 		for _, l := range run.Logs {
-			values[map[string]string{"host": l.Host, "job": l.Job, "log": l.LogName}[dim]] = true
+			values[l.Dims().Of(dim)] = true
 		}
 		// Users cannot select by a dimension with one value, and it would double the memory.
 		s.by[dim] = len(values) != 1

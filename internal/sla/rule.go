@@ -111,29 +111,20 @@ func ParseAll(texts []string) ([]Rule, error) {
 func (r *Rule) spell() string {
 	value := strconv.FormatFloat(r.Threshold, 'f', -1, 64)
 	if r.Latency() {
-		value = Duration(r.Threshold)
+		value = fio.Duration(r.Threshold)
 	}
 	text := fmt.Sprintf("%v %s %s", r.Metric, r.Operator(), value)
 	if r.Over != defaultOver && r.Latency() {
-		text += " over " + Duration(float64(r.Over))
+		text += " over " + fio.Duration(float64(r.Over))
 	}
 	switch {
 	case r.For > 0:
 		text += fmt.Sprintf(" for %d intervals", r.For)
 	case r.Lasting > 0:
-		text += " for " + Duration(float64(r.Lasting))
+		text += " for " + fio.Duration(float64(r.Lasting))
 	}
 	return text
 }
 
-// Duration formats ns in the shortest spelling: 5ms, 1.5s, 5m.
-func Duration(ns float64) string {
-	s := time.Duration(ns).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return strings.ReplaceAll(s, "µs", "us")
-}
+// Duration is fio.Duration.
+func Duration(ns float64) string { return fio.Duration(ns) }

@@ -100,10 +100,6 @@ type Merger struct {
 	PickedAway float64
 }
 
-// scopeOrder is the order of the dimensions in a scope's name and of the scopes in
-// the output, least significant last.
-var scopeOrder = []string{"host", "job", "log", "direction"}
-
 // New returns a merger of a run whose first quantum is the grid's.
 func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers int) *Merger {
 	m := &Merger{Run: run, Grid: g, sink: sink, workers: workers, Done: g.First}
@@ -135,19 +131,16 @@ func (m *Merger) setLogs(logs []*Member) {
 	known := map[pipeline.Dims]int{}
 	for i, l := range logs {
 		l.index = i
+		whole := l.Dims()
 		for d, name := range m.Run.Directions() {
 			dims := pipeline.Dims{Direction: name}
 			if m.picks && !m.Run.Pick.Holds(l.Host, l.Job, name) {
 				continue
 			}
-			if slices.Contains(by, "host") {
-				dims.Host = l.Host
-			}
-			if slices.Contains(by, "job") {
-				dims.Job = l.Job
-			}
-			if slices.Contains(by, "log") {
-				dims.Log = l.LogName
+			for _, n := range by {
+				if n != "direction" {
+					dims.Set(n, whole.Of(n))
+				}
 			}
 			i, ok := known[dims]
 			if !ok {
@@ -162,7 +155,7 @@ func (m *Merger) setLogs(logs []*Member) {
 		return cmp.Or(cmp.Compare(a.dims.Host, b.dims.Host), cmp.Compare(a.dims.Job, b.dims.Job),
 			cmp.Compare(a.dims.Log, b.dims.Log), cmp.Compare(a.dir, b.dir))
 	})
-	for mask := range 1 << len(scopeOrder) {
+	for mask := range 1 << len(fio.Dimensions()) {
 		m.addScopes(mask, by)
 	}
 	m.findPeers()
@@ -262,15 +255,16 @@ func (m *Merger) Join(logs []*Member) {
 // addScopes adds all values of the scope whose dimensions are the bits of mask.
 func (m *Merger) addScopes(mask int, by []string) {
 	var names []string
-	for i, name := range scopeOrder {
-		if mask&(1<<(len(scopeOrder)-1-i)) != 0 {
+	order := fio.Dimensions()
+	for i, name := range order { // the order of the scopes in the output, too, the least significant last
+		if mask&(1<<(len(order)-1-i)) != 0 {
 			if !slices.Contains(by, name) || name == "direction" && m.Run.Kind == fio.Sync {
 				return
 			}
 			names = append(names, name)
 		}
 	}
-	name := cmp.Or(strings.Join(names, "+"), "run")
+	name := fio.Scope(names)
 	from := len(m.scopes)
 	index := map[pipeline.Dims]*scope{}
 	type pair struct {
@@ -282,16 +276,9 @@ func (m *Merger) addScopes(mask int, by []string) {
 		dims := pipeline.Dims{Direction: m.Run.TotalDirection()}
 		named := true
 		for _, n := range names {
-			switch n {
-			case "host":
-				dims.Host, named = s.dims.Host, named && s.dims.Host != ""
-			case "job":
-				dims.Job, named = s.dims.Job, named && s.dims.Job != ""
-			case "log":
-				dims.Log = s.dims.Log
-			case "direction":
-				dims.Direction = s.dims.Direction
-			}
+			value := s.dims.Of(n)
+			dims.Set(n, value)
+			named = named && (value != "" || n != "host" && n != "job")
 		}
 		if !named { // an unknown host or job has no scope
 			continue

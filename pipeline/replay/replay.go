@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/errs"
 	"fiolat/pipeline"
@@ -428,12 +429,9 @@ func (p *player) add(ctx context.Context, leaf Leaf) error {
 	q := g.Index(at)
 	dims := leaf.Dims
 	if p.o.By != nil {
-		for _, f := range []struct {
-			name  string
-			value *string
-		}{{"host", &dims.Host}, {"job", &dims.Job}, {"log", &dims.Log}} {
-			if !slices.Contains(p.o.By, f.name) {
-				*f.value = ""
+		for _, n := range fio.Dimensions() {
+			if n != "direction" && !slices.Contains(p.o.By, n) {
+				dims.Set(n, "")
 			}
 		}
 	}

@@ -1,0 +1,50 @@
+package fio
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+var dimensions = []string{"host", "job", "log", "direction"}
+
+// Dimensions returns what I/Os can be split by, in the order of the names of scopes. The caller must not change them.
+func Dimensions() []string { return slices.Clip(dimensions) }
+
+// Dims identify a leaf or a row. "" stands for a dimension that it is not split by, or whose value is unknown.
+type Dims struct {
+	Host, Job, Log string
+	// Direction is read, write, trim, sync or all.
+	Direction string
+}
+
+// Of returns the value of a dimension, "" if there is no such dimension.
+func (d *Dims) Of(dimension string) string {
+	if v := d.field(dimension); v != nil {
+		return *v
+	}
+	return ""
+}
+
+// Set sets the value of one of Dimensions.
+func (d *Dims) Set(dimension, value string) { *d.field(dimension) = value }
+
+func (d *Dims) field(dimension string) *string {
+	switch dimension {
+	case "host":
+		return &d.Host
+	case "job":
+		return &d.Job
+	case "log":
+		return &d.Log
+	case "direction":
+		return &d.Direction
+	}
+	return nil
+}
+
+// RunScope is the scope of all I/Os of a run.
+const RunScope = "run"
+
+// Scope is the name of the rows that are split by some of Dimensions: they are joined by "+" in their order.
+func Scope(by []string) string { return cmp.Or(strings.Join(by, "+"), RunScope) }

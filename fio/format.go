@@ -1,0 +1,102 @@
+package fio
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Divisors are the units of latencies in ns.
+var Divisors = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+// Unit returns the largest unit that ns reaches; "ns" for less.
+func Unit(ns float64) string {
+	unit := "ns"
+	for _, larger := range []string{"us", "ms", "s"} {
+		if ns >= Divisors[larger] {
+			unit = larger
+		}
+	}
+	return unit
+}
+
+// Latency formats ns with that many significant digits in the largest unit that it reaches: 12.3 us.
+func Latency(ns float64, digits int) string {
+	unit := Unit(ns)
+	return strconv.FormatFloat(Round(ns/Divisors[unit], digits), 'f', -1, 64) + " " + unit
+}
+
+// PageLatency is Latency for HTML pages: 12.3 µs.
+func PageLatency(ns float64, digits int) string { return Micro(Latency(ns, digits)) }
+
+// Micro spells the unit us at the end of a text as µs.
+func Micro(text string) string {
+	if number, ok := strings.CutSuffix(text, "us"); ok {
+		return number + "µs"
+	}
+	return text
+}
+
+// places is the maximum number of decimals of each unit: to the nanosecond, but three for ns.
+var places = map[string]int{"ns": 3, "us": 3, "ms": 6, "s": 9}
+
+// LatencyIn formats ns in a unit, without it, with about four significant digits and at most as many decimals as
+// places allows.
+func LatencyIn(ns float64, unit string) string {
+	v := ns / Divisors[unit]
+	decimals := Decimals(v)
+	if v > 0 && v < 1 {
+		decimals = 3 - int(math.Floor(math.Log10(v)))
+	}
+	return strconv.FormatFloat(v, 'f', min(decimals, places[unit]), 64)
+}
+
+// Decimals is the number of decimals that leaves about four significant digits.
+func Decimals(v float64) int {
+	switch {
+	case v >= 1000 || v == 0:
+		return 0
+	case v >= 100:
+		return 1
+	case v >= 10:
+		return 2
+	}
+	return 3
+}
+
+// Duration formats ns in the shortest spelling: 5ms, 1.5s, 5m.
+func Duration(ns float64) string {
+	s := time.Duration(ns).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return strings.ReplaceAll(s, "µs", "us")
+}
+
+// Round rounds v to that many significant digits.
+func Round(v float64, digits int) float64 {
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-float64(digits-1))
+	if v == 0 || unit >= 1 {
+		return math.Round(v/max(unit, 1)) * max(unit, 1)
+	}
+	return math.Round(v/unit) / math.Round(1/unit) // 1/unit is an integer, unit itself is inexact
+}
+
+// Count formats a count with at most three decimals, which hides rounding errors.
+func Count(n float64) string { return strconv.FormatFloat(math.Round(n*1e3)/1e3, 'f', -1, 64) }
+
+// Grouped formats n as an integer with a comma for each thousand: 123,999.
+func Grouped(n float64) string {
+	s := strconv.FormatFloat(math.Round(n), 'f', -1, 64)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Percentile formats the number of a percentile, such as 99.9.
+func Percentile(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
