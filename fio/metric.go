@@ -158,8 +158,12 @@ func (ms Metrics) ParseRule(text string, until ...string) (r Rule, rest []string
 			return r, nil, fmt.Errorf("%q: want a duration with its unit, like 500us, 5ms or 1s, up to 1000h", given)
 		}
 		r.Threshold = float64(d)
-	} else if r.Threshold, err = strconv.ParseFloat(value, 64); err != nil || !(r.Threshold >= 0 && r.Threshold <= 1e15) {
-		return r, nil, fmt.Errorf("%q: want a number", given)
+	} else {
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(v >= 0 && v <= 1e15) {
+			return r, nil, fmt.Errorf("%q: want a number", given)
+		}
+		r.Threshold = v
 	}
 	return r, words[end:], nil
 }

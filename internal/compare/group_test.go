@@ -141,7 +141,8 @@ func TestRepeats(t *testing.T) {
 	}
 	var noise []RunNoise
 	for _, n := range spread {
-		noise = append(noise, RunNoise{fio.Metric{Direction: n.Direction, Name: n.Metric}, math.Log1p(*n.RunNoise), len(runs)})
+		noise = append(noise, RunNoise{fio.Metric{Direction: n.Direction, Name: n.Metric},
+			math.Log1p(*n.RunNoise), len(runs)})
 	}
 	dirs := []int{0, 1, 2}
 	all := measure(&Group{"all", runs}, runs[0].geometry, dirs, wanted, 0, 100)

@@ -30,7 +30,7 @@ func TestParse(t *testing.T) {
 		{"p50 > 10us", "all p50 > 10us"},
 		{"", `want METRIC < VALUE`},
 		{"read p99", `want METRIC < VALUE`},
-		{"read q99 < 5ms", `"read q99": want [read|write|trim|all|sync] METRIC, where METRIC is p99 or another percentile, mean`},
+		{"read q99 < 5ms", `"read q99": want [read|write|trim|all|sync] METRIC, where METRIC is p99 or`},
 		{"read p100 < 5ms", `"read p100": want [read|`},
 		{"read p0 < 5ms", `"read p0": want [read|`},
 		{"read p99 = 5ms", `want METRIC < VALUE`},
