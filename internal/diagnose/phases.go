@@ -443,6 +443,10 @@ func inside(windows []window, t int) bool {
 func shifts(segments []Segment) (out []Finding) {
 	for i := range segments {
 		s := &segments[i]
+		if s.from != nil && s.Kind == Period {
+			out = append(out, s.periodic())
+			continue
+		}
 		if s.from == nil || s.from.Empty() || s.is.Empty() {
 			continue
 		}

@@ -17,7 +17,7 @@ const (
 	perEnd = 3
 	// certainRamp is the least square of a slope over its spread.
 	certainRamp = 40
-	// leastTrend is the share of its variance that a line over the whole run explains of a series with a ramp, at least.
+	// leastTrend is the least share of the variance of a series with a ramp that a line over the whole run explains.
 	leastTrend = 0.2
 )
 

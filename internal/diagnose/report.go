@@ -35,7 +35,7 @@ func (d *Diagnosis) Sentences() (out []string) {
 
 // Finding is a sentence and the numbers behind it.
 type Finding struct {
-	// About is straggler, stall, end, incident, shift, ramp, suspect, warm-up, steady, concurrency or nothing.
+	// About is straggler, stall, end, incident, shift, ramp, period, suspect, warm-up, steady, concurrency or nothing.
 	About string `json:"about"`
 	// Factor is how much worse something is than it would be otherwise: the percentile, p99 or the I/Os per second.
 	Factor float64 `json:"factor,omitempty"`
@@ -93,7 +93,7 @@ func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 		s := &d.Segments[i]
 		last := !slices.ContainsFunc(d.Segments[i+1:], func(o Segment) bool { return o.Direction == s.Direction })
 		switch {
-		case s.Kind == Incident, s.Kind == Shift && s.from != nil:
+		case s.Kind == Incident, s.from != nil && s.Kind != Steady:
 			s.Notes = leadingTo(s, notes, w.run.Interval)
 		case s.Kind == WarmUp:
 			context = append(context, Finding{About: WarmUp, Text: fmt.Sprintf(

@@ -41,7 +41,7 @@ const (
 
 // Segment is a time interval of a run in which one direction behaved in one way.
 type Segment struct {
-	Kind      string `json:"kind"` // warm-up, steady, incident, recovery, shift or ramp
+	Kind      string `json:"kind"` // warm-up, steady, incident, recovery, shift, ramp or period
 	FromMS    int64  `json:"from_ms"`
 	ToMS      int64  `json:"to_ms"`
 	Direction string `json:"direction"`
@@ -57,6 +57,9 @@ type Segment struct {
 	LostIOPS float64 `json:"lost_iops"`
 	// Beyond is the number of I/Os in whole buckets above the p99.9 of the steady segments.
 	Beyond float64 `json:"beyond_steady_p99_9"`
+	// PeriodMS is the length of a period, Times how often what happens in it does.
+	PeriodMS int64 `json:"period_ms,omitempty"`
+	Times    int   `json:"times,omitempty"`
 	// Notes are the notes from shortly before an incident, or from its first quantum.
 	Notes []Note `json:"notes,omitempty"`
 
@@ -352,6 +355,14 @@ func (c *timeSeries) segments() []Segment {
 	slow, mid, fewer = offs(warm)
 	bad := incidents([]*shift{slow, fewer, mid}, []float64{leastSlow, 1 / leastFewer, leastSlow}, windows, levels.bad)
 	bad = levels.part(merge(bad, warm))
+	again := newPeriod([]*shift{slow, fewer, mid}, []float64{leastSlow, 1 / leastFewer, leastMid}, warm)
+	if again != nil && slices.ContainsFunc(levels.bad, again.overlaps) {
+		again = nil
+	}
+	if again != nil {
+		bad = append(slices.DeleteFunc(bad, again.overlaps), again.window)
+		slices.SortFunc(bad, func(a, b window) int { return a.from - b.from })
+	}
 	var parts []part
 	at, level := 0, 0
 	add := func(kind string, to int) {
@@ -375,6 +386,10 @@ func (c *timeSeries) segments() []Segment {
 	add(WarmUp, warm)
 	for i, w := range bad {
 		add(Steady, w.from)
+		if again != nil && w == again.window {
+			add(Period, w.to)
+			continue
+		}
 		add(Incident, w.to)
 		until := n
 		if i+1 < len(bad) {
@@ -393,6 +408,11 @@ func (c *timeSeries) segments() []Segment {
 	}
 	add(Steady, n)
 	out := c.describe(parts)
+	for i := range out {
+		if out[i].Kind == Period {
+			c.describePeriod(&out[i], again)
+		}
+	}
 	if levels.ramp != nil {
 		c.describeRamp(out, parts, levels.ramp.window)
 	}

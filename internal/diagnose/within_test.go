@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"fiolat/fio/fiohist"
@@ -78,6 +77,7 @@ func (m *madeUp) run(rng *rand.Rand, n int, f trouble) *timeline {
 // change is something that happens to a run of so many seconds.
 type change struct {
 	name string
+	kind string // of the segment; a shift is an incident, too
 	draw func(rng *rand.Rand, length, factor float64) (from, to float64, f trouble)
 }
 
@@ -92,11 +92,11 @@ func slower(from, to, factor float64) trouble {
 }
 
 var changes = []change{
-	{"to the end", func(rng *rand.Rand, length, factor float64) (float64, float64, trouble) {
+	{"to the end", Incident, func(rng *rand.Rand, length, factor float64) (float64, float64, trouble) {
 		from := length * (0.1 + 0.5*rng.Float64())
 		return from, length, slower(from, length, factor)
 	}},
-	{"for a while", func(rng *rand.Rand, length, factor float64) (float64, float64, trouble) {
+	{"for a while", Incident, func(rng *rand.Rand, length, factor float64) (float64, float64, trouble) {
 		from := length * (0.1 + 0.5*rng.Float64())
 		to := from + length*(0.1+0.5*rng.Float64())
 		if to > 0.95*length {
@@ -104,13 +104,32 @@ var changes = []change{
 		}
 		return from, to, slower(from, to, factor)
 	}},
-	{"ramp", func(rng *rand.Rand, length, factor float64) (float64, float64, trouble) {
+	{"ramp", Ramp, func(rng *rand.Rand, length, factor float64) (float64, float64, trouble) {
 		from := length * (0.1 + 0.3*rng.Float64())
 		to := from + length*(0.2+0.4*rng.Float64())
 		return from, to, rising(from, to, factor)
 	}},
-	{"ramp over the run", func(_ *rand.Rand, length, factor float64) (float64, float64, trouble) {
+	{"ramp over the run", Ramp, func(_ *rand.Rand, length, factor float64) (float64, float64, trouble) {
 		return 0, length, rising(0, length, factor)
+	}},
+	{"period of 10 s", Period, func(rng *rand.Rand, length, factor float64) (float64, float64, trouble) {
+		from := 10 * rng.Float64()
+		return from, from + 10*math.Floor((length-from-1)/10) + 1, again(from, 10, factor, 1)
+	}},
+	{"period of 7.3 s, half of the run", Period, func(rng *rand.Rand, length, factor float64) (float64, float64, trouble) {
+		from := length * (0.1 + 0.3*rng.Float64())
+		to := from + 7.3*8 + 1
+		f := again(from, 7.3, factor, 1)
+		return from, to, func(at float64) (float64, float64) {
+			if at > to {
+				return 1, 1
+			}
+			return f(at)
+		}
+	}},
+	{"stalls every 10 s", Period, func(rng *rand.Rand, length, _ float64) (float64, float64, trouble) {
+		from := 10 * rng.Float64()
+		return from, from + 10*math.Floor((length-from-1)/10) + 1, again(from, 10, 1, 0)
 	}},
 }
 
@@ -118,6 +137,16 @@ var changes = []change{
 func rising(from, to, factor float64) trouble {
 	return func(at float64) (float64, float64) {
 		return math.Pow(factor, min(max((at-from)/(to-from), 0), 1)), 1
+	}
+}
+
+// again is factor times the latency and a share of the I/Os for a second every so many seconds.
+func again(from, every, factor, rest float64) trouble {
+	return func(at float64) (float64, float64) {
+		if at >= from && math.Mod(at-from, every) < 1 {
+			return factor, rest
+		}
+		return 1, 1
 	}
 }
 
@@ -129,7 +158,11 @@ func TestWithin(t *testing.T) {
 	for _, c := range changes {
 		for _, m := range madeUps {
 			row, sum := "", 0
-			for _, factor := range []float64{1.5, 2, 3, 5} {
+			factors := []float64{1.5, 2, 3, 5}
+			if n == 1 {
+				factors = []float64{3}
+			}
+			for _, factor := range factors {
 				found, timely, others := 0, 0, 0
 				for seed := range n {
 					rng := rand.New(rand.NewPCG(uint64(seed), 41))
@@ -137,7 +170,7 @@ func TestWithin(t *testing.T) {
 					text, hit, near := "", false, false
 					for _, s := range m.run(rng, 120, f).troubles() {
 						text += fmt.Sprintf(" %s %d-%d", s.kind, s.from, s.to)
-						kind := (s.kind == Ramp) == strings.HasPrefix(c.name, Ramp)
+						kind := s.kind == c.kind || c.kind == Incident && s.kind == Shift
 						switch a, b := float64(s.from), float64(s.to); {
 						case min(b, to)-max(a, from) > 0.5*(to-from) && kind:
 							hit = true
@@ -154,8 +187,11 @@ func TestWithin(t *testing.T) {
 				row, sum = row+fmt.Sprintf(" %d, %d, %d |", found, timely, others), sum+found
 			}
 			t.Logf("| %s | %s |%s", c.name, m.name, row)
-			gradual := strings.HasPrefix(c.name, Ramp)
-			if n >= 20 && sum*100 < m.least*4*n && (!gradual || m.burst+m.tail == 0) {
+			least := m.least
+			if c.kind != Incident {
+				least = 70 * btoi(m.burst+m.tail == 0)
+			}
+			if n >= 20 && sum*100 < least*4*n {
 				t.Errorf("%s, %s: found %d of %d", c.name, m.name, sum, 4*n)
 			}
 		}
@@ -197,8 +233,11 @@ func (tl *timeline) troubles() (out []part) {
 					to = min(to, o.FromMS)
 				}
 			}
-			if s.Kind == Ramp {
+			switch s.Kind {
+			case Ramp:
 				to = s.rampTo
+			case Period:
+				to = s.ToMS
 			}
 			out = append(out, part{kind: s.Kind, window: window{int(s.FromMS / 1000), int(to / 1000)}})
 		}
