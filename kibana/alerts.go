@@ -20,15 +20,18 @@ type alertRule struct {
 // but is indexed only once that is certain.
 const alertWindow = 15
 
+// alertGroups is the number of alerts of a rule at a time; Kibana takes up to 1,000.
+const alertGroups = 100
+
 // alertRules returns the rules for the events of a prefix: one for SLA breaches, one for trouble that the probe finds.
 // Both run every minute and have no actions; users add connectors. Ids depend on the space because a rule's id must be
 // unique across all spaces.
 func alertRules(prefix, space string) []alertRule {
 	space = cmp.Or(space, "default")
 	var out []alertRule
-	for _, r := range []struct{ name, action string }{
-		{"SLA broken", "sla-breach"},
-		{"the probe finds trouble", "probe-trouble"},
+	for _, r := range []struct{ name, action, of string }{
+		{"SLA broken", "sla-breach", "sla.rule"},
+		{"the probe finds trouble", "probe-trouble", "probe.target"},
 	} {
 		// Marshal cannot fail: all values are strings.
 		term := map[string]any{"event.action": r.action}
@@ -46,7 +49,9 @@ func alertRules(prefix, space string) []alertRule {
 					"esQuery": string(query),
 					"size":    100, "timeWindowSize": alertWindow, "timeWindowUnit": "m", "threshold": []int{0},
 					"thresholdComparator": ">",
-					"aggType":             "count", "groupBy": "all",
+					"aggType":             "count",
+					// An alert for each run and rule, or run and target: one that is there would hide the next.
+					"groupBy": "top", "termField": []string{"run.id", r.of}, "termSize": alertGroups,
 					// true would miss events that began before the latest one of the previous run.
 					"excludeHitsFromPreviousRun": false,
 				},

@@ -197,8 +197,13 @@ func badRule(id string, rule map[string]any) string {
 			return slices.Contains([]any{">", "<", ">=", "<=", "between",
 				"notBetween"}, v)
 		},
-		"aggType":                    func(v any) bool { return v == "count" },
-		"groupBy":                    func(v any) bool { return v == "all" },
+		"aggType":  func(v any) bool { return v == "count" },
+		"groupBy":  func(v any) bool { return v == "top" },
+		"termSize": func(v any) bool { n, is := v.(float64); return is && n >= 1 && n <= 1000 },
+		"termField": func(v any) bool { // at most four; of the rules' own events
+			n, is := v.([]any)
+			return is && len(n) == 2 && n[0] == "run.id" && (n[1] == "sla.rule" || n[1] == "probe.target")
+		},
 		"searchType":                 func(v any) bool { return v == "esQuery" },
 		"timeField":                  func(v any) bool { s, is := v.(string); return is && s != "" },
 		"index":                      func(v any) bool { n, is := v.([]any); return is && len(n) > 0 },
