@@ -26,8 +26,9 @@ type LoadCurve struct {
 // Spec is the chart's specification. A point is the geometric mean of its runs, as in fiolat curve.
 func (c LoadCurve) Spec() Spec {
 	const rate, bytes = "IOPS", "MiB/s"
-	x := M{"field": "x", "type": "quantitative", "scale": M{"zero": true}, "axis": M{"title": nil, "format": "~s",
-		"labelOverlap": true, "labelFlush": false}}
+	x := M{"field": "x", "type": "quantitative", "scale": M{"zero": true},
+		"axis": M{"title": "load: IOPS or MiB/s, as chosen above", "format": "~s",
+			"labelOverlap": true, "labelFlush": false}}
 	y := M{"field": "v", "type": "quantitative", "scale": M{"type": "log", "nice": false, "padding": edge},
 		"axis": latencyAxis("latency")}
 	color := M{"field": "p", "type": "nominal", "sort": c.Names, "scale": M{"domain": c.Names, "range": palette},

@@ -49,7 +49,7 @@ func (c TailMap) Spec() Spec {
 				"y": M{"field": "host", "type": "nominal", "sort": M{"field": "whole", "op": "max",
 					"order": "descending"}, "axis": M{"title": nil, "labelOverlap": true}},
 				"color": M{"field": "v", "type": "quantitative", "scale": M{"type": "threshold", "domain": liftSteps,
-					"range": liftColors}, "legend": M{"title": "times its share"}},
+					"range": liftColors}, "legend": M{"title": "times its share", "labelOverlap": false}},
 				"tooltip": []M{tip("host", "nominal", "host"), shaped("v", "times its share", ".3~r"),
 					shaped("expected", "share of all I/Os", ".3~p"), tip("n", "quantitative", "I/Os"),
 					tip("other", "nominal", "p99 without it"), tip("time", "nominal", "from")},

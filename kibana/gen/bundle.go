@@ -59,13 +59,22 @@ func Bundle(prefix string) []Object {
 	b := &bundle{prefix: prefix}
 	index := func(kind string) string { return prefix + "-" + kind + "-*" }
 
-	durations := map[string]fieldFormat{}
-	for _, f := range []string{"min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p99_9"} {
+	durations, limits, summaries := map[string]fieldFormat{}, map[string]fieldFormat{}, map[string]fieldFormat{}
+	for _, f := range []string{"min", "max", "mean", "stddev"} {
 		durations["latency."+f] = milliseconds
 	}
-	summaries := map[string]fieldFormat{}
+	for _, p := range []string{"p50", "p90", "p95", "p99", "p99_9"} {
+		for _, f := range []string{"latency." + p, "latency.ci." + p + ".lower", "latency.ci." + p + ".upper",
+			"sla.limit." + p} {
+			durations[f] = milliseconds
+		}
+	}
+	durations["tail.p99.without"] = milliseconds
+	for _, f := range []string{"min", "max"} {
+		limits["latency.limits."+f] = milliseconds
+	}
 	for _, d := range fio.MetricDirections() {
-		for _, f := range []string{"mean", "p50", "p90", "p95", "p99", "p99_9"} {
+		for _, f := range []string{"min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p99_9"} {
 			summaries["summary."+d+"."+f] = milliseconds
 		}
 	}
@@ -73,12 +82,13 @@ func Bundle(prefix string) []Object {
 	b.runs = &view{id: b.id("runs"), pattern: prefix + "-run", name: prefix + " runs", formats: summaries,
 		labels: map[string]string{"fio.workload": "workload", "fio.version": "fio"}}
 	b.histograms = &view{id: b.id("histograms"), pattern: index("histogram"), name: prefix + " latency histograms",
-		time: true}
+		time: true, formats: limits}
 	b.percentiles = &view{id: b.id("percentiles"), pattern: index("percentiles"), name: prefix + " latency percentiles",
 		time: true, formats: durations}
 	b.events = &view{id: b.id("events"), pattern: index("event"), name: prefix + " events", time: true}
 	b.probes = &view{id: b.id("probes"), pattern: index("probe"), name: prefix + " probe", time: true,
-		formats: map[string]fieldFormat{"latency.value": milliseconds, "latency.expected": milliseconds}}
+		formats: map[string]fieldFormat{"latency.value": milliseconds, "latency.expected": milliseconds,
+			"latency.limits.min": milliseconds, "latency.limits.max": milliseconds}}
 
 	// Panels of a run show all of it and ignore the time picker.
 	b.ofRun = &view{id: b.id("percentiles-of-run"), pattern: index("percentiles"), name: prefix +
@@ -87,13 +97,13 @@ func Bundle(prefix string) []Object {
 	// All dashboards exist before their panels are made, because panels link to them.
 	live := b.board("live", "Live", "live latency percentiles", "now-15m")
 	live.refresh = 5000
-	b.oneRun = b.board("one-run", "One run", "one run", "now-10y")
-	b.host = b.board("one-host", "One host", "one host of a run", "now-10y")
-	b.ofKinds = b.board("kinds", "Kinds of latency", "what latency is made of", "now-10y")
-	compare := b.board("compare", "Runs compared", "runs compared", "now-10y")
-	overlaid := b.board("overlaid", "Runs overlaid", "runs over the time since their start", "now-10y")
-	histories := b.board("history", "History", "history of runs", "now-10y")
-	curve := b.board("load-curve", "Load curve", "load curve", "now-10y")
+	b.oneRun = b.board("one-run", "One run", "one run", "")
+	b.host = b.board("one-host", "One host", "one host of a run", "")
+	b.ofKinds = b.board("kinds", "Kinds of latency", "what latency is made of", "")
+	compare := b.board("compare", "Runs compared", "runs compared", "")
+	overlaid := b.board("overlaid", "Runs overlaid", "runs over the time since their start", "")
+	histories := b.board("history", "History", "history of runs", "")
+	curve := b.board("load-curve", "Load curve", "load curve", "")
 	slowdown := b.board("slowdown", "Slowdown", "user-perceived slowdown", "now-1h")
 	slowdown.refresh = 30000
 	happened := b.board("happened", "Events", "events and notes", "now-30d")
@@ -260,8 +270,8 @@ func (b *bundle) fillHost(d *dashboard) {
 		"the band is the 95 % sampling limits of independent I/Os, vertical lines are events." + zoom
 	d.description = "What latency had one host of a run? Come by a click on a host, or choose a run and a host " +
 		"above; otherwise it is the first host, by name, of the run that began last."
-	d.controls = []control{b.singleRun(), {view: b.percentiles, field: "host.name", title: "Host", single: true},
-		kind(b.percentiles)}
+	d.controls = []control{b.singleRun(), {view: b.ofRun, field: "host.name", title: "Host", single: true},
+		kind(b.ofRun)}
 	d.rows = []row{
 		{8, b.add(vega(b.id("host-figures"), "Percentiles of all of the host's I/Os",
 			"Merged from histograms with HDR, 3 digits.", hostFigures(b.histograms.pattern))), nil},
@@ -376,9 +386,8 @@ func (b *bundle) fillOverlaid(d *dashboard) {
 	const over = "The 8 of the chosen runs that began last; in runs of more than 200 intervals each point is the " +
 		"worst of several. Click a run to open it." + zoom
 	d.description = "Several runs over each other, on the time since the start of each."
-	d.controls = []control{choose(b.percentiles, "run.name", "Run name"), label(b.percentiles),
-		choose(b.percentiles, "run.id", "Run"),
-		kind(b.percentiles)}
+	d.controls = []control{choose(b.ofRun, "run.name", "Run name"), label(b.ofRun), choose(b.ofRun, "run.id", "Run"),
+		kind(b.ofRun)}
 	d.rows = []row{
 		{20, b.add(vega(b.id("compare-read"), "Reads of several runs over the time since their start", over,
 			overlay(b.percentiles.pattern, "read"))), b.aRun()},

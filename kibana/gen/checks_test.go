@@ -228,7 +228,7 @@ var bundleChecks = []bundleCheck{
 				must(o, o.attrs, "kibanaSavedObjectMeta", "searchSourceJSON")
 				must(o, o.attrs, "controlGroupInput", "panelsJSON")
 				must(o, o.attrs, "controlGroupInput", "ignoreParentSettingsJSON")
-				if _, ok := o.attrs["refreshInterval"].(map[string]any); !ok {
+				if _, ok := o.attrs["refreshInterval"].(map[string]any); !ok && o.attrs["timeRestore"] == true {
 					b.fault(o, "refreshInterval is not an object")
 				}
 			}
@@ -628,6 +628,21 @@ var bundleChecks = []bundleCheck{
 				}
 			}
 		})
+	}},
+	{"durations", func(b *parsed) {
+		inNs := regexp.MustCompile(`^(latency\.(min|max|mean|stddev|p\d+|p99_9|ci\..*|limits\..*|value|expected)|` +
+			`summary\.\w+\.(min|max|mean|stddev|p\d.*)|sla\.limit\..*|tail\.p99\.without)$`)
+		for _, o := range b.objects {
+			kind, ok := kindOfPattern(str(o.attrs, "title"))
+			if o.typ != typeDataView || !ok {
+				continue
+			}
+			for field := range fieldTypes[kind] {
+				if id := str(o.attrs, "fieldFormatMap", field, "id"); inNs.MatchString(field) && id != "duration" {
+					b.fault(o, "%s has the format %q", field, id)
+				}
+			}
+		}
 	}},
 	{"no average of percentiles", func(b *parsed) {
 		exact := regexp.MustCompile(`^(latency|summary\.\w+)\.(p\d|ci\.)`)

@@ -183,6 +183,39 @@ var clientChecks = []bundleCheck{
 			}
 		}
 	}},
+	{"time ranges", func(b *parsed) {
+		for _, d := range b.space.Of(typeDashboard) {
+			follows := false
+			for _, p := range b.space.Panels(d) {
+				for _, r := range b.requests(p.Object) {
+					follows = follows || r.timed
+				}
+			}
+			if set := d.Attributes["timeRestore"] == true; set != follows {
+				b.fault(nil, "%s sets Kibana's time range: %v, and its panels follow it: %v", d.ID, set, follows)
+			}
+			for _, k := range []string{"timeFrom", "timeTo", "refreshInterval"} {
+				if (d.Attributes[k] != nil) != follows {
+					b.fault(nil, "%s: %s is %v", d.ID, k, d.Attributes[k])
+				}
+			}
+			for _, c := range b.space.Controls(d) {
+				if !follows && str(c.View.Attributes, "timeFieldName") != "" {
+					b.fault(nil, "%s: %q offers values of the time range only", d.ID, c.Title)
+				}
+			}
+		}
+	}},
+	{"presets of several values", func(b *parsed) {
+		for _, d := range b.space.Of(typeDashboard) {
+			ignored := at(d.Attributes, "controlGroupInput", "ignoreParentSettingsJSON", "ignoreValidations") == true
+			for _, c := range b.space.Controls(d) {
+				if len(c.Preset) > 1 && !ignored {
+					b.fault(nil, "%s: %q warns of a value that no document has", d.ID, c.Title)
+				}
+			}
+		}
+	}},
 	{"fields without an index", func(b *parsed) {
 		none := func(string) map[string]string { return nil }
 		b.eachPanel(func(d *kibanatest.Object, p kibanatest.Panel) {

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // gridColumns is the width of Kibana's dashboard grid.
 const gridColumns = 48
@@ -105,26 +108,31 @@ type refreshInterval struct {
 	Value int  `json:"value"` // ms
 }
 
+// timeRange is what a dashboard sets in all of Kibana when it is opened, with Restore.
+type timeRange struct {
+	Restore bool             `json:"timeRestore"`
+	From    string           `json:"timeFrom,omitempty"`
+	To      string           `json:"timeTo,omitempty"`
+	Refresh *refreshInterval `json:"refreshInterval,omitempty"`
+}
+
 type dashboardAttributes struct {
-	Title       string          `json:"title"`
-	Description string          `json:"description"`
-	Version     int             `json:"version"`
-	TimeRestore bool            `json:"timeRestore"`
-	TimeFrom    string          `json:"timeFrom"`
-	TimeTo      string          `json:"timeTo"`
-	Refresh     refreshInterval `json:"refreshInterval"`
-	Options     text            `json:"optionsJSON"`
-	Panels      text            `json:"panelsJSON"`
-	Controls    controlGroup    `json:"controlGroupInput"`
-	Search      searchSource    `json:"kibanaSavedObjectMeta"`
+	Title       string       `json:"title"`
+	Description string       `json:"description"`
+	Version     int          `json:"version"`
+	Options     text         `json:"optionsJSON"`
+	Panels      text         `json:"panelsJSON"`
+	Controls    controlGroup `json:"controlGroupInput"`
+	Search      searchSource `json:"kibanaSavedObjectMeta"`
+	timeRange
 }
 
 // dashboard is laid out in rows of panels of the same height.
 type dashboard struct {
 	id, title, description string
 	label                  string // in the links between dashboards
-	from                   string
-	refresh                int // ms; 0 is no automatic refresh
+	from                   string // start of the time range that opening it sets; "" leaves the range as it is
+	refresh                int    // ms; 0 is no automatic refresh
 	controls               []control
 	rows                   []row
 }
@@ -177,6 +185,12 @@ func (d *dashboard) object(all []*dashboard) Object {
 		}
 		y += r.height
 	}
+	// Kibana would warn of each value of a preset that no document has, such as sync in a run without syncs.
+	several := slices.ContainsFunc(d.controls, func(c control) bool { return len(c.selected) > 1 })
+	var set timeRange
+	if d.from != "" {
+		set = timeRange{true, d.from, "now", &refreshInterval{d.refresh == 0, d.refresh}}
+	}
 	controls := map[string]controlPanel{}
 	for i, c := range d.controls {
 		id := fmt.Sprintf("c%d", i+1)
@@ -189,8 +203,7 @@ func (d *dashboard) object(all []*dashboard) Object {
 		refs = append(refs, c.view.reference("controlGroup_"+id+":optionsListDataView"))
 	}
 	return object(typeDashboard, d.id, dashboardAttributes{
-		Title: d.title, Description: d.description, Version: 1,
-		TimeRestore: true, TimeFrom: d.from, TimeTo: "now", Refresh: refreshInterval{d.refresh == 0, d.refresh},
+		Title: d.title, Description: d.description, Version: 1, timeRange: set,
 		Options: text{struct {
 			UseMargins      bool `json:"useMargins"`
 			SyncColors      bool `json:"syncColors"`
@@ -204,7 +217,7 @@ func (d *dashboard) object(all []*dashboard) Object {
 			Query      bool `json:"ignoreQuery"`
 			TimeRange  bool `json:"ignoreTimerange"`
 			Validation bool `json:"ignoreValidations"`
-		}{}}, text{controls}},
+		}{Validation: several}}, text{controls}},
 		Search: emptySearch(),
 	}, refs...)
 }

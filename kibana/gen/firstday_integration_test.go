@@ -16,7 +16,7 @@ import (
 )
 
 // TestNoDataIsSeen draws every panel of a server without any index, and looks for the words "no data" in the pixels: a
-// text that is in the scene may still not be on the canvas.
+// text that is in the scene may still not be on the canvas. Legends and axes that need no data are complete.
 func TestNoDataIsSeen(t *testing.T) {
 	space := parse(write(t, "fio"), "versions").space
 	p := browse(t, nil)
@@ -38,6 +38,17 @@ func TestNoDataIsSeen(t *testing.T) {
 					t.Fatal(err)
 				}
 				p.show(t, version, panel.Object, v.Spec)
+				legend, title := evaluate[[]string](t, p, "legend()"), evaluate[[]string](t, p, "axisTitles()")
+				switch {
+				case strings.Contains(panel.Object.ID, "-tail-"):
+					if !slices.Equal(legend, []string{"", "0.77", "1.3", "2", "4", "8"}) {
+						t.Errorf("Vega %s, %s: the legend says %q", version, panel.Object.ID, legend)
+					}
+				case panel.Object.ID == "fio-curve-points":
+					if len(title) != 2 || slices.Contains(title, "") {
+						t.Errorf("Vega %s, %s: axes have the titles %q", version, panel.Object.ID, title)
+					}
+				}
 				// The words have at least 20 pixels of exactly this colour, which nothing else has.
 				if n := evaluate[int](t, p, "pixels([0x7b, 0x87, 0x98])"); n < 15 {
 					t.Errorf("Vega %s, %s: %d pixels of \"no data\"", version, panel.Object.ID, n)

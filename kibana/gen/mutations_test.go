@@ -261,7 +261,7 @@ var mutations = []struct {
 	{"an error without an index", "fields without an index", "fio-runs", "attributes/allowNoIndex", to(false)},
 	{"a field that is not saved", "fields without an index", "fio-events", "attributes/fields", to("[]")},
 	{"a field of another type", "fields without an index", "fio-events", "attributes/fields/0/esTypes/0", to("double")},
-	{"a field to choose that is not saved", "fields without an index", "fio-percentiles",
+	{"a field to choose that is not saved", "fields without an index", "fio-percentiles-of-run",
 		"attributes/fields/1/name", to("other")},
 	{"a control on a field that is flattened", "controls can be drawn", "fio-compare",
 		"attributes/controlGroupInput/panelsJSON/c4/explicitInput/fieldName", to("settings")},
@@ -301,6 +301,20 @@ var mutations = []struct {
 	{"hosts by their documents", "hosts by exact documents", "fio-live-hosts",
 		"attributes/visState/params/spec/data/url/body/aggs/of/aggs/host/terms/order",
 		to(map[string]any{"_count": "desc"})},
+	{"ten years for all of Kibana", "time ranges", "fio-one-run", "attributes/timeRestore", to(true)},
+	{"a stored range that is not set", "time ranges", "fio-one-run", "attributes/timeFrom", to("now-10y")},
+	{"a control of the time range", "time ranges", "fio-one-host", "references", func(v any) any {
+		for _, r := range v.([]any) {
+			if str(r, "name") == "controlGroup_c2:optionsListDataView" {
+				r.(map[string]any)["id"] = "fio-percentiles"
+			}
+		}
+		return v
+	}},
+	{"a warning of syncs in every run without", "presets of several values", "fio-live",
+		"attributes/controlGroupInput/ignoreParentSettingsJSON/ignoreValidations", to(false)},
+	{"a duration as a plain number", "durations", "fio-percentiles", "attributes/fieldFormatMap",
+		func(v any) any { return strings.Replace(v.(string), "latency.ci.p99.lower", "latency.p90", 1) }},
 	{"a drag that sets a time range that nobody follows", "drags and clicks", "fio-run-heatmap",
 		"attributes/visState/params/spec/params",
 		to([]any{map[string]any{"name": "x", "update": "kibanaSetTimeFilter(1, 2)"}})},
