@@ -165,6 +165,8 @@ func nth(v []float64, k int) float64 {
 // window is a half-open interval of quanta, or of blocks of quanta.
 type window struct{ from, to int }
 
+func (w window) overlaps(o window) bool { return w.from < o.to && o.from < w.to }
+
 // scan returns the windows of n quanta that are tested: lengths from least on in steps of a quarter, and for each
 // length the starts in steps of a sixth of it. refine then improves the edges of the best one.
 func scan(n, least int) (out []window) {

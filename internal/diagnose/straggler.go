@@ -206,14 +206,17 @@ func (g *group) tails(percentile int, windows []window, ratios *latencyRatios) (
 	}
 	in := func(v int, w window) tally { return sums[v][w.to].minus(sums[v][w.from]) }
 	spreads := spreadsOf(windows, len(g.values), 1, func(v int, w window) float64 { return in(v, w).z() })
-	for v := range g.values {
-		w, ok := best(windows, func(w window) float64 {
+	tried := make([]window, len(g.values)) // empty for none
+	for v := range tried {
+		tried[v], _ = best(windows, func(w window) float64 {
 			if t := in(v, w); t.lift() > minLift {
 				return t.z() / spreads.at(w).scale
 			}
 			return 0
 		})
-		if !ok {
+	}
+	for v, w := range tried {
+		if w.to == 0 {
 			continue
 		}
 		// A single quantum does not make a straggler: the value must stand out even without its worst one.
@@ -227,13 +230,20 @@ func (g *group) tails(percentile int, windows []window, ratios *latencyRatios) (
 		if rest := in(v, w).minus(worst); rest.lift() >= minLift {
 			z = normalOfT(rest.z()/s.scale, s.freedom)
 		}
+		p := min(upperTail(z)*float64(len(windows)), 1)
+		if p <= falseDiscoveries {
+			once := elsewhere(v, tried, len(g.blocks), func(v int, w window) float64 {
+				z := in(v, w).z()
+				return z * math.Abs(z)
+			})
+			p = min(max(p, once*float64(len(windows))), 1)
+		}
 		w = refine(w, len(g.blocks), minQuanta, func(w window) float64 { return in(v, w).z() })
 		s, all := spreads.at(w), in(v, w)
 		excess := all.above - all.expected
 		half := z95 * excess / max(all.z()/s.scale, 1e-9) / all.above // of the logarithm
 		out = append(out, candidate{group: g, value: v, percentile: percentile, window: w,
-			p:     min(upperTail(z)*float64(len(windows)), 1),
-			share: all.above / all.allAbove, expected: all.expected / all.allAbove,
+			p: p, share: all.above / all.allAbove, expected: all.expected / all.allAbove,
 			lift:   [3]float64{all.lift(), all.lift() * math.Exp(-half), all.lift() * math.Exp(half)},
 			factor: ratios.factor(v, w), atLoad: ratios.atLoad, excess: excess})
 	}
@@ -372,6 +382,36 @@ func (d *latencyRatios) repeated(v int, w window) float64 {
 	return float64(n) * math.Exp(least)
 }
 
+// elsewhere returns the probability that a value measures as high by chance as v does in its window of n blocks, by
+// what its peers measure at other times: the highest tenth of it is taken as the tail of an exponential distribution.
+// It is 0 if there are too few such times to tell.
+func elsewhere(v int, windows []window, n int, measure func(v int, w window) float64) float64 {
+	w := windows[v]
+	length := w.to - w.from
+	var all []float64
+	for from := n % length; from < n; from += length {
+		one := window{from, from + length}
+		for u := range windows {
+			if m := measure(u, one); u != v && !one.overlaps(w) && !math.IsNaN(m) {
+				all = append(all, m)
+			}
+		}
+	}
+	const leastTail = 6
+	tail := len(all) / 10
+	if tail < leastTail {
+		return 0
+	}
+	slices.Sort(all)
+	rest := len(all) - tail
+	edge, sum := all[rest-1], 0.0
+	for _, m := range all[rest:] {
+		sum += m - edge
+	}
+	x := max(measure(v, w)-edge, 0) / max(sum, 1e-9)
+	return float64(tail) / float64(len(all)) * math.Pow(1+x, -float64(tail))
+}
+
 // gain returns how much a separate level in w improves the fit of the logarithms: the decrease of the sum of squares.
 // It is 0 if that level is below the peers'.
 func (d *latencyRatios) gain(v int, w window) float64 {
@@ -394,15 +434,17 @@ func (d *latencyRatios) factor(v int, w window) [3]float64 {
 
 // slow finds the values whose median latency is above their peers'.
 func (g *group) slow(windows []window, d *latencyRatios) (out []candidate) {
-	for v := range g.values {
-		score := func(w window) float64 {
+	tried := make([]window, len(g.values)) // empty for none
+	for v := range tried {
+		tried[v], _ = best(windows, func(w window) float64 {
 			if m := d.mean(v, w); m > math.Log(minFactor) {
 				return d.z(m, w.to-w.from)
 			}
 			return 0
-		}
-		w, ok := best(windows, score)
-		if !ok {
+		})
+	}
+	for v, w := range tried {
+		if w.to == 0 {
 			continue
 		}
 		z := d.z(d.withoutWorst(v, w), w.to-w.from)
@@ -415,7 +457,8 @@ func (g *group) slow(windows []window, d *latencyRatios) (out []candidate) {
 		lift := all.lift()
 		p := min(upperTail(z)*float64(len(windows)), 1)
 		if p <= falseDiscoveries { // otherwise it is not significant anyway
-			p = min(max(p, d.repeated(v, w)*float64(len(windows))), 1)
+			once := max(d.repeated(v, w), elsewhere(v, tried, len(g.blocks), d.mean))
+			p = min(max(p, once*float64(len(windows))), 1)
 		}
 		out = append(out, candidate{group: g, value: v, window: w, slow: true, factor: d.factor(v, w), atLoad: d.atLoad,
 			p: p, share: all.above / all.allAbove, expected: all.expected / all.allAbove,
