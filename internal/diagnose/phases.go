@@ -439,59 +439,73 @@ func inside(windows []window, t int) bool {
 	return slices.ContainsFunc(windows, func(w window) bool { return w.from <= t && t < w.to })
 }
 
-// shifts returns the findings about levels that last to the end, or to the next one.
-func shifts(segments []Segment) (out []Finding) {
+// changed is a level that lasts to the end, or to the next one.
+type changed struct {
+	*Segment
+	about  string  // Shift or Ramp
+	to     int64   // ms
+	factor float64 // by which it is worse than the one before
+	text   string  // without a confidence
+}
+
+// shifts returns the levels that are worth a finding, and the findings about periods.
+func shifts(segments []Segment) (out []changed, periods []Finding) {
 	for i := range segments {
 		s := &segments[i]
 		if s.from != nil && s.Kind == Period {
-			out = append(out, s.periodic())
+			periods = append(periods, s.periodic())
 			continue
 		}
 		if s.from == nil || s.from.Empty() || s.is.Empty() {
 			continue
 		}
-		until := "the end"
+		until, f := "the end", changed{Segment: s, about: Shift, to: s.ToMS}
 		for _, o := range segments[i+1:] {
 			if o.Direction == s.Direction && o.level > s.level {
-				until = Clock(o.FromMS)
+				until, f.to = Clock(o.FromMS), o.FromMS
 				break
+			} else if o.Direction == s.Direction {
+				f.to = o.ToMS
 			}
 		}
-		f := Finding{About: Shift, Confidence: confidence(incidentAlpha)}
 		var words []string
 		for i, name := range []string{"p50", "p99"} {
 			was, is := s.from.Percentiles[i], s.is.Percentiles[i]
 			if factor := is / max(was, 1); math.Abs(math.Log(factor)) >= math.Log(leastMid) {
 				words = append(words, fmt.Sprintf("%s times the %s (%s, before %s)", number(factor), name, latency(is),
 					latency(was)))
-				f.Factor = max(f.Factor, factor)
+				f.factor = max(f.factor, factor)
 			}
 		}
 		if factor := s.is.iops / max(s.from.iops, 1e-9); math.Abs(math.Log(factor)) >= math.Log(leastMid) {
 			words = append(words, fmt.Sprintf("%s times the IOPS (%s, before %s)", number(factor), number(s.is.iops),
 				number(s.from.iops)))
-			f.Factor = max(f.Factor, 1/factor)
+			f.factor = max(f.factor, 1/factor)
 		}
-		if len(words) == 0 || s.Kind == Steady && f.Factor <= 1 {
+		if len(words) == 0 || s.Kind == Steady && f.factor <= 1 {
 			continue
 		}
 		if s.Kind == Ramp {
-			f.About, until = Ramp, Clock(s.rampTo)
+			f.about, until = Ramp, Clock(s.rampTo)
 		}
-		f.Text = fmt.Sprintf("%s have %s from %s to %s", plural(s.Direction), strings.Join(words, ", "),
+		f.text = fmt.Sprintf("%s have %s from %s to %s", plural(s.Direction), strings.Join(words, ", "),
 			Clock(s.FromMS), until)
 		if s.Kind == Ramp {
-			f.Text = fmt.Sprintf("%s change steadily from %s to %s, to %s", plural(s.Direction), Clock(s.FromMS),
+			f.text = fmt.Sprintf("%s change steadily from %s to %s, to %s", plural(s.Direction), Clock(s.FromMS),
 				until, strings.Join(words, ", "))
 		}
 		if s.Kind == Steady {
-			f.Text += ", or the time before was a warm-up"
+			f.text += ", or the time before was a warm-up"
 		}
 		for _, n := range s.Notes {
-			f.Text += fmt.Sprintf("; noted at %s: %s", Clock(n.AtMS), n.Text)
+			f.text += fmt.Sprintf("; noted at %s: %s", Clock(n.AtMS), n.Text)
 		}
-		f.Text += fmt.Sprintf("; confidence over %s.", certain(incidentAlpha))
 		out = append(out, f)
 	}
-	return out
+	return out, periods
+}
+
+func (c *changed) finding() Finding {
+	return Finding{About: c.about, Factor: c.factor, Confidence: confidence(incidentAlpha),
+		Text: c.text + "; confidence over " + certain(incidentAlpha) + "."}
 }

@@ -104,7 +104,7 @@ func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 				number(s.IOPS))})
 		}
 	}
-	d.Findings = slices.Concat(w.findings(d), w.shortened(), shifts(d.Segments))
+	d.Findings = append(w.findings(d), w.shortened()...)
 	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(b.Factor, a.Factor) })
 	if len(d.Findings) == 0 {
 		d.Findings = []Finding{w.nothing()}

@@ -22,6 +22,7 @@ type result struct {
 	stall     *Stall
 	straggler *Straggler
 	incident  *Segment
+	shift     *changed
 }
 
 const (
@@ -65,10 +66,14 @@ func (w *Watch) findings(d *Diagnosis) (out []Finding) {
 			t.tell(result{finding: t.incidentFinding(s), p: incidentAlpha, from: s.FromMS, to: s.ToMS, incident: s})
 		}
 	}
+	levels, periods := shifts(d.Segments)
+	for _, s := range levels {
+		t.tell(result{finding: s.finding(), p: incidentAlpha, from: s.FromMS, to: s.to, shift: &s})
+	}
 	for i := range t.stories {
 		out = append(out, t.finding(&t.stories[i]))
 	}
-	return out
+	return append(out, periods...)
 }
 
 // logsOf returns the logs with these values, of some hosts; nil stands for all.
@@ -83,7 +88,7 @@ func (t *teller) logsOf(dimension string, values, hosts []string) map[*pipeline.
 	return out
 }
 
-// tell adds a result to the first story that it belongs to, or begins one. Incidents are told last.
+// tell adds a result to the first story that it belongs to, or begins one. Incidents are told last, then shifts.
 func (t *teller) tell(r result) {
 	for i := range t.stories {
 		s := &t.stories[i]
@@ -108,13 +113,21 @@ func (t *teller) oneTime(a, b *result) bool {
 func (t *teller) oneCause(s *story, a, b *result) bool {
 	switch {
 	case a.incident != nil:
-		return a.incident.Direction != b.incident.Direction
+		return b.incident != nil && a.incident.Direction != b.incident.Direction
+	case a.shift != nil:
+		return a.shift.Direction != b.shift.Direction
+	case b.shift != nil:
+		return a.straggler != nil && makesTail(s, b.shift.Direction, &b.shift.from.Percentiles[1])
 	case b.incident != nil && a.stall != nil:
 		steady := steadyOf(b.incident, t.Segments)
 		return steady == nil ||
 			b.incident.LostIOPS <= (t.share(a.stall, b.incident.Direction)+otherLoss)*steady.IOPS
 	case b.incident != nil:
-		return a.straggler != nil && t.makesTail(s, b.incident)
+		var p99 *float64
+		if steady := steadyOf(b.incident, t.Segments); steady != nil {
+			p99 = steady.P99
+		}
+		return a.straggler != nil && makesTail(s, b.incident.Direction, p99)
 	case a.stall != nil && b.stall != nil:
 		return false
 	case a.straggler != nil && b.straggler != nil && a.straggler.Dimension == b.straggler.Dimension &&
@@ -135,24 +148,23 @@ func within(some, all map[*pipeline.Log]bool) bool {
 
 func (t *teller) whole(r *result) bool { return float64(r.to-r.from) >= wholeRun*float64(t.to-t.from) }
 
-// makesTail reports whether the p99 of a run-wide incident may come from the stragglers of a story: without a single
-// one it is less than half as much worse, in decades; several have most of the I/Os above it.
-func (t *teller) makesTail(s *story, of *Segment) bool {
+// makesTail reports whether what makes p99 of the run worse than usual may be the stragglers of a story: without a
+// single one it is less than half as much worse, in decades; several have most of the I/Os above it.
+func makesTail(s *story, direction string, usual *float64) bool {
 	var one *Straggler
 	n, share := 0, 0.0
 	for _, r := range s.results {
-		if r.straggler != nil && r.straggler.Direction == of.Direction && r.straggler.Percentile == 99 {
+		if r.straggler != nil && r.straggler.Direction == direction && r.straggler.Percentile == 99 {
 			one, n, share = r.straggler, n+1, share+r.straggler.Share
 		}
 	}
-	steady := steadyOf(of, t.Segments)
 	if n > 1 {
 		return share >= 0.5
 	}
-	if n == 0 || one.Pooled == nil || one.Without == nil || steady == nil || steady.P99 == nil {
+	if n == 0 || one.Pooled == nil || one.Without == nil || usual == nil {
 		return true
 	}
-	worse := func(v float64) float64 { return math.Log(max(v, 1) / max(*steady.P99, 1)) }
+	worse := func(v float64) float64 { return math.Log(max(v, 1) / max(*usual, 1)) }
 	return worse(*one.Without) <= max(worse(*one.Pooled)/2, math.Log(leastSlow))
 }
 
@@ -232,6 +244,13 @@ func (t *teller) finding(s *story) Finding {
 			about = strings.ToLower(about[:1]) + about[1:]
 		}
 		text = append(text, about)
+	}
+	for i := range s.results {
+		if r := &s.results[i]; r.shift != nil && r.shift == lead.shift {
+			text = slices.Insert(text, 0, r.shift.text)
+		} else if r.shift != nil {
+			text = append(text, strings.ToLower(r.shift.text[:1])+r.shift.text[1:])
+		}
 	}
 	text = slices.DeleteFunc(text, func(part string) bool { return part == "" })
 	out.Text = strings.Join(text, "; ") + "; confidence " + sure + "."

@@ -226,7 +226,7 @@ func (tl *timeline) troubles() (out []part) {
 		switch {
 		case s.Kind == Incident:
 			out = append(out, part{kind: s.Kind, window: window{int(s.FromMS / 1000), int(s.ToMS / 1000)}})
-		case s.from != nil && len(shifts(segments[i:i+1])) > 0:
+		case s.from != nil && found(shifts(segments[i:i+1])):
 			to := segments[len(segments)-1].ToMS
 			for _, o := range segments[i:] {
 				if o.level > s.level {
@@ -244,3 +244,5 @@ func (tl *timeline) troubles() (out []part) {
 	}
 	return out
 }
+
+func found(levels []changed, periods []Finding) bool { return len(levels)+len(periods) > 0 }
