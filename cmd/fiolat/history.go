@@ -93,7 +93,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 				&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
 					Usage: "`FORMAT` of the output: table, markdown, csv or json (an object per metric and line)"},
 				&cli.GenericFlag{Name: "unit", Value: oneOf(&o.unit, "unit", "us", "ns", "ms"),
-					Usage: "`UNIT` of latencies in tables and on the page: ns, us or ms"},
+					Usage: "`UNIT` of latencies in tables: ns, us or ms"},
 			}),
 		Action: action(u, o),
 	}
@@ -275,7 +275,7 @@ func (r *historyReader) writePage(ctx context.Context, all []history.Series, res
 		return errs.Usagef("--output %s: %v", errs.Printable(r.file), err)
 	}
 	out := bufio.NewWriter(f)
-	err = history.WritePage(out, all, results, r.unit)
+	err = history.WritePage(out, all, results, "fiolat "+versionText())
 	if err == nil {
 		err = out.Flush()
 	}

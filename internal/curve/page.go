@@ -1,19 +1,15 @@
 package curve
 
 import (
-	"crypto/sha256"
-	_ "embed" // the page's own parts
-	"encoding/base64"
+	_ "embed" // the page's own part
 	"fmt"
-	"html/template"
 	"io"
-	"math"
 	"slices"
 	"strconv"
-	"strings"
 
-	"fiolat/fio"
+	"fiolat/internal/page"
 	"fiolat/internal/units"
+	"fiolat/internal/vegaspec"
 )
 
 // Axis is the quantity on the page's horizontal axis.
@@ -99,14 +95,10 @@ func (c *Curve) loadOf(p *Point) string {
 
 func rounded(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
 
-var (
-	//go:embed page.html
-	pageHTML string
-	//go:embed page.css
-	pageCSS string
-)
+//go:embed page.html
+var pageHTML string
 
-// Page is the curve as one self-contained HTML page, without scripts or network access.
+// Page is the curve as one self-contained HTML page.
 type Page struct {
 	Title, Generator string
 	Curve            *Curve
@@ -115,139 +107,61 @@ type Page struct {
 }
 
 type chart struct {
-	Title      string
-	At         string
-	XTitle     string
-	XTicks     []tick
-	YTicks     []tick
-	Lines      []line
-	Rule       *tick
-	Table      [][]string
-	Head       []string
-	Width      float64
-	Height     float64
-	Left, Top  float64
-	Right, Low float64
-	MidX       float64
-	XLabel     float64
-	TickLabel  float64
-	Legend     []line
-}
-
-type tick struct {
-	At   float64
-	Text string
-}
-
-type line struct {
-	Name, Class string
-	Path        string
-	Dots        []dot
-}
-
-type dot struct {
-	X, Y, Low, High float64
-	Limits          bool
-	Bend            bool
-	Title           string
+	Title, At, XTitle string
+	Head              []string
+	Table             [][]string
 }
 
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error {
 	var charts []chart
+	specs := map[string]vegaspec.Spec{}
 	for i := range p.Curve.Series {
-		charts = append(charts, p.chart(&p.Curve.Series[i]))
+		s := &p.Curve.Series[i]
+		ch := chart{Title: label(s.Options), XTitle: p.Axis.title()}
+		if s.At != nil {
+			ch.At = p.Curve.Sentence(s.At)
+		}
+		p.table(&ch, s)
+		charts = append(charts, ch)
+		specs["chart-"+strconv.Itoa(i)] = p.spec(s)
 	}
-	hash := sha256.Sum256([]byte(pageCSS))
-	return template.Must(template.New("curve").Parse(pageHTML)).Execute(w, map[string]any{
-		"Title": p.Title, "Generator": p.Generator, "Style": template.CSS(pageCSS), "Charts": charts,
-		"CSP": "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
-			"'; base-uri 'none'; form-action 'none'",
-		"Notes": p.Curve.Notes, "Direction": p.Curve.Direction,
-		"Limits": slices.ContainsFunc(p.Curve.Points, func(q Point) bool { return len(q.Limits) > 0 }),
-	})
+	frame := page.Page{Title: p.Title, Eyebrow: "fio latency", Generator: p.Generator, Specs: specs,
+		Script: page.Charts, Main: map[string]any{"Charts": charts, "Notes": p.Curve.Notes, "Direction": p.Curve.Direction,
+			"Limits": slices.ContainsFunc(p.Curve.Points, func(q Point) bool { return len(q.Limits) > 0 })}}
+	return frame.Write(w, pageHTML)
 }
 
-const (
-	width, height          = 900.0, 420.0
-	left, right, top, base = 90.0, 24.0, 16.0, 56.0
-)
-
-func (p *Page) chart(s *Series) chart {
+// spec is the chart of a series.
+func (p *Page) spec(s *Series) vegaspec.Spec {
 	c := p.Curve
-	ch := chart{Title: label(s.Options), XTitle: p.Axis.title(), Width: width, Height: height, Left: left, Top: top,
-		Right: width - right, Low: height - base, MidX: (left + width - right) / 2, XLabel: height - 10,
-		TickLabel: height - base + 20}
-	if s.At != nil {
-		ch.At = c.Sentence(s.At)
+	chart := vegaspec.LoadCurve{X: p.Axis.title()}
+	if s.At != nil && c.bound > 0 {
+		chart.Rule = []vegaspec.M{{"v": c.bound, "text": s.At.Rule}}
 	}
-	mostX, leastY, mostY := 0.0, math.Inf(1), 0.0
-	see := func(y float64) {
-		if y > 0 {
-			leastY, mostY = min(leastY, y), max(mostY, y)
-		}
-	}
-	bound := 0.0
-	if s.At != nil {
-		bound = c.bound
-		see(bound)
-	}
-	for _, i := range s.Points {
-		q := &c.Points[i]
-		mostX = max(mostX, p.Axis.of(q))
-		for _, pc := range p.Percentiles {
-			see(q.Percentiles[units.Percentile(pc)])
-		}
-	}
-	if !(mostY > 0) || mostX == 0 {
-		leastY, mostY, mostX = 1e3, 1e6, max(mostX, 1)
-	}
-	low, high := math.Floor(math.Log10(leastY)), math.Ceil(math.Log10(mostY)+1e-9)
-	if high == low {
-		high++
-	}
-	step := nice(mostX / 6)
-	endX := step * math.Ceil(mostX/step)
-	x := func(v float64) float64 { return left + v/endX*(width-left-right) }
-	y := func(ns float64) float64 {
-		share := (math.Log10(ns) - low) / (high - low)
-		return top + (1-max(0, min(share, 1)))*(height-top-base)
-	}
-	for v := 0.0; v <= endX*(1+1e-9); v += step {
-		ch.XTicks = append(ch.XTicks, tick{x(v), short(v)})
-	}
-	for e := low; e <= high; e++ {
-		ch.YTicks = append(ch.YTicks, tick{y(math.Pow(10, e)), latency(math.Pow(10, e))})
-	}
-	if bound > 0 {
-		ch.Rule = &tick{y(bound), s.At.Rule}
-	}
-	for k, pc := range p.Percentiles {
+	var points []vegaspec.M
+	for _, pc := range p.Percentiles {
 		key := units.Percentile(pc)
-		l := line{Name: "p" + key, Class: "s" + strconv.Itoa(k%6)}
-		var path []string
-		for _, i := range s.Points {
+		chart.Names = append(chart.Names, "p"+key)
+		for order, i := range s.Points {
 			q := &c.Points[i]
 			v, ok := q.Percentiles[key]
-			if !ok || v <= 0 {
+			if !ok {
 				continue
 			}
-			d := dot{X: x(p.Axis.of(q)), Y: y(v), Bend: q.Bend,
-				Title: fmt.Sprintf("%s: %s %s, p%s %s, %d runs", c.loadOf(q), short(p.Axis.of(q)), p.Axis.title(), key,
-					latency(v), q.Runs)}
+			row := vegaspec.M{"p": "p" + key, "x": p.Axis.of(q), "v": v, "order": order, "bend": q.Bend,
+				"text": fmt.Sprintf("%s: %s %s, p%s %s, %d runs", c.loadOf(q), page.Number(p.Axis.of(q)),
+					p.Axis.title(), key, page.Latency(v), q.Runs)}
 			if limits, ok := q.Limits[key]; ok {
-				d.Limits, d.Low, d.High = true, y(*limits.Low), y(*limits.High)
-				d.Title += fmt.Sprintf(" (%s to %s)", latency(*limits.Low), latency(*limits.High))
+				row["low"], row["high"] = limits.Low, limits.High
+				row["text"] = fmt.Sprintf("%s (%s to %s)", row["text"], page.Latency(*limits.Low),
+					page.Latency(*limits.High))
 			}
-			l.Dots = append(l.Dots, d)
-			path = append(path, fmt.Sprintf("%.1f,%.1f", d.X, d.Y))
+			points = append(points, row)
 		}
-		l.Path = strings.Join(path, " ")
-		ch.Lines = append(ch.Lines, l)
 	}
-	ch.Legend = ch.Lines
-	p.table(&ch, s)
-	return ch
+	chart.Data = vegaspec.Rows("points", points)
+	return chart.Spec()
 }
 
 // table lists the points of a chart.
@@ -265,23 +179,23 @@ func (p *Page) table(ch *chart, s *Series) {
 		}
 		bytes, flight, mean := "-", "-", "-"
 		if q.BytesPerSecond != nil {
-			bytes = short(*q.BytesPerSecond / (1 << 20))
+			bytes = page.Number(*q.BytesPerSecond / (1 << 20))
 		}
 		if q.Concurrency != nil {
-			flight = short(*q.Concurrency)
+			flight = page.Number(*q.Concurrency)
 		}
 		if q.Mean != nil {
-			mean = latency(*q.Mean)
+			mean = page.Latency(*q.Mean)
 		}
-		iops := rounded(q.IOPS)
+		iops := page.Number(q.IOPS)
 		if q.Bend {
 			iops += " (bend)"
 		}
-		row = append(row, strconv.Itoa(q.Runs), rounded(q.Samples), iops, bytes, flight, mean)
+		row = append(row, strconv.Itoa(q.Runs), page.Number(q.Samples), iops, bytes, flight, mean)
 		for _, pc := range p.Percentiles {
 			text := "-"
 			if v, ok := q.Percentiles[units.Percentile(pc)]; ok {
-				if text = latency(v); slices.Contains(q.AtLeast, units.Percentile(pc)) {
+				if text = page.Latency(v); slices.Contains(q.AtLeast, units.Percentile(pc)) {
 					text = "at least " + text
 				}
 			}
@@ -290,28 +204,3 @@ func (p *Page) table(ch *chart, s *Series) {
 		ch.Table = append(ch.Table, row)
 	}
 }
-
-// nice returns the smallest of 1, 2 and 5 times a power of ten that is not below v.
-func nice(v float64) float64 {
-	unit := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, m := range []float64{1, 2, 5} {
-		if m*unit >= v*(1-1e-9) {
-			return m * unit
-		}
-	}
-	return 10 * unit
-}
-
-func short(v float64) string {
-	switch {
-	case v >= 1e6:
-		return strconv.FormatFloat(v/1e6, 'g', 3, 64) + "M"
-	case v >= 1e4:
-		return strconv.FormatFloat(v/1e3, 'g', 3, 64) + "k"
-	case v >= 100:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
-}
-
-func latency(ns float64) string { return fio.PageLatency(ns, 3) }

@@ -1,10 +1,12 @@
 package curve
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"fiolat/internal/summary"
+	"fiolat/internal/vegaspec"
 )
 
 // TestPageEscapes puts markup where names from files go.
@@ -29,30 +31,34 @@ func TestPageEscapes(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := page.String()
-		if strings.Contains(text, "<script") || !strings.Contains(text, "&lt;script&gt;") {
+		if strings.Contains(text, "<script>alert") || !strings.Contains(text, "&lt;script&gt;") {
 			t.Errorf("%s: markup of a name is markup of the page", axis)
 		}
-		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || strings.Contains(text, "ZgotmplZ") {
-			t.Errorf("%s: something could not be drawn", axis)
+		if strings.Contains(text, "ZgotmplZ") {
+			t.Errorf("%s: something could not be written", axis)
 		}
+		checkSpec(t, &p)
 	}
 }
 
-func TestNumbers(t *testing.T) {
-	for ns, want := range map[float64]string{999: "999 ns", 1e3: "1 µs", 1e5: "100 µs", 17290: "17.3 µs",
-		1e7: "10 ms", 2.5e9: "2.5 s"} {
-		if got := latency(ns); got != want {
-			t.Errorf("%g ns is %q, want %q", ns, got, want)
+// checkSpec compares the rows that the charts draw with the curve.
+func checkSpec(t *testing.T, p *Page) {
+	t.Helper()
+	for i := range p.Curve.Series {
+		s := &p.Curve.Series[i]
+		spec := p.spec(s)
+		if _, err := json.Marshal(spec); err != nil {
+			t.Errorf("%s: %v", p.Axis, err)
 		}
-	}
-	for v, want := range map[float64]string{0: "0", 0.889: "0.889", 150: "150", 12159: "12.2k", 2e6: "2M"} {
-		if got := short(v); got != want {
-			t.Errorf("%g is %q, want %q", v, got, want)
+		rows := spec.Data.(vegaspec.M)["values"].([]vegaspec.M)
+		if len(rows) != len(s.Points) { // the runs have p99 alone
+			t.Errorf("%s: %d rows of %d points", p.Axis, len(rows), len(s.Points))
 		}
-	}
-	for v, want := range map[float64]float64{0.7: 1, 1: 1, 1.1: 2, 3: 5, 6000: 10000} {
-		if got := nice(v); got != want {
-			t.Errorf("the step for %g is %g, want %g", v, got, want)
+		for _, row := range rows {
+			q := &p.Curve.Points[s.Points[row["order"].(int)]]
+			if row["x"] != p.Axis.of(q) || row["v"] != q.Percentiles[row["p"].(string)[1:]] || row["bend"] != q.Bend {
+				t.Errorf("%s: %v is drawn of %+v", p.Axis, row, q)
+			}
 		}
 	}
 }

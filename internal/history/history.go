@@ -6,11 +6,13 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/student"
+	"fiolat/internal/units"
 )
 
 const (
@@ -392,3 +394,21 @@ func (l *logValues) step(a, m, b int) step { return newStep(l.x[a:m], l.x[m:b], 
 func (l *logValues) alpha() float64 { return valueAlpha }
 
 func (l *logValues) fill([]Point, []int, []int) {}
+
+// FormatValue formats a value of a metric with its unit. unit is that of latencies: ns, us or ms.
+func FormatValue(m fio.Metric, v float64, unit string) string {
+	number := func(v float64) string {
+		decimals := 0
+		if a := math.Abs(v); a > 0 && a < 1000 {
+			decimals = min(max(3-int(math.Floor(math.Log10(a))), 0), 6)
+		}
+		return strconv.FormatFloat(v, 'f', decimals, 64)
+	}
+	switch {
+	case m.Name == "iops":
+		return number(v) + "/s"
+	case m.Name == Histogram:
+		return fmt.Sprintf("%.2f %%", 100*v)
+	}
+	return number(v/units.Divisors[unit]) + " " + unit
+}

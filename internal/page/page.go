@@ -26,6 +26,11 @@ var (
 	pageCSS string
 	//go:embed base.js
 	baseJS string
+	// Charts is the Script of a page that draws each of its Specs as it is, with the rows that it holds, into the
+	// element whose id is the name of the spec. A click on a mark whose row has a field anchor opens that place.
+	//
+	//go:embed charts.js
+	Charts string
 )
 
 // Page is the frame of a page.
@@ -94,11 +99,10 @@ func Latency(ns float64) string {
 	return prefix + fio.PageLatency(ns, 4)
 }
 
-// Number formats a rate or another number for people: 0.8893, 36.5, 37,080.
+// Number formats a rate or another number for people: 0.8893, 36.5, 37,081.
 func Number(v float64) string {
-	v = units.Round(v, 4)
 	if math.Abs(v) >= 1000 {
 		return units.Grouped(v)
 	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
+	return strconv.FormatFloat(units.Round(v, 4), 'f', -1, 64)
 }

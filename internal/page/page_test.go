@@ -9,7 +9,7 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%g ns is %q, want %q", ns, got, want)
 		}
 	}
-	for v, want := range map[float64]string{0: "0", 0.88931: "0.8893", 150: "150", 999.96: "1,000", 12159: "12,160",
+	for v, want := range map[float64]string{0: "0", 0.88931: "0.8893", 150: "150", 999.96: "1000", 12159: "12,159",
 		2e6: "2,000,000"} {
 		if got := Number(v); got != want {
 			t.Errorf("%g is %q, want %q", v, got, want)

@@ -80,7 +80,7 @@ func (s *Sink) lead(syncs *pipeline.Row) string {
 	text := fmt.Sprintf("%s I/Os in %v", units.Grouped(st.Samples),
 		time.Duration(s.sum.End-s.run.FirstQuantum))
 	if perSecond > 0 {
-		text += ", " + page.Number(perSecond) + " per second"
+		text += ", " + page.Number(units.Round(perSecond, 4)) + " per second"
 	}
 	text += ":"
 	at := slices.Clone(s.run.Percentiles)

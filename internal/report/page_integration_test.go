@@ -960,10 +960,7 @@ func TestAccessibility(t *testing.T) {
 			fiolat(t, append([]string{"report", "-o", file}, args...)...)
 		}
 		b := openTab(t, 1200, 900, scheme)
-		b.Do(chromedp.Navigate("file://" + file))
-		if i/2 < 3 { // a curve has no script
-			b.Do(chromedp.WaitReady(`html[data-ready]`))
-		}
+		b.open(file)
 		b.Do(chromedp.Evaluate[chromedp.Void](string(axe)))
 		eval[any](b, `(document.querySelectorAll('details').forEach(d => { d.open = true; }), 1)`)
 		b.Do(chromedp.Sleep(100 * time.Millisecond))

@@ -89,10 +89,7 @@ func TestThreePages(t *testing.T) {
 			fiolat(t, "report", "-o", file, source)
 			for scheme, width := range map[string]int64{"light": 1200, "dark": 390} {
 				b := openTab(t, width, 1400, scheme)
-				b.Do(chromedp.Navigate("file://" + file))
-				if name != "sweep" { // whose page has no script
-					b.Do(chromedp.WaitReady(`html[data-ready]`))
-				}
+				b.open(file)
 				if wide := eval[int64](b, "document.documentElement.scrollWidth"); wide > width {
 					t.Errorf("%s: %d pixels wide on a screen of %d", scheme, wide, width)
 				}

@@ -1,6 +1,7 @@
 package vegaspec
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -30,6 +31,19 @@ type History struct {
 	Changes Data
 	Click   string // see Overlay
 	Drag    Drag
+	// Runs, if not nil, makes it a chart of one number of a series over its runs, at equal distances.
+	Runs *RunAxis
+}
+
+// RunAxis places the runs of a series at equal distances. Rows of Data and of Changes then have i, the run's number
+// from 1, text, in words, and v, low and high as above; those of Changes have label instead of v, and lie between two
+// runs.
+type RunAxis struct {
+	N      int            // runs
+	Labels map[int]string // of some runs, without quotes
+	Share  bool           // v is a share, on a linear scale from 0
+	// Levels has a row for each level, with the fields from, to and v; Notes one for each run with notes, with i, text.
+	Levels, Notes Data
 }
 
 // Spec is the chart's specification.
@@ -48,10 +62,16 @@ func (c History) Spec() Spec {
 	}
 	y := M{"field": "v", "type": "quantitative", "scale": M{"type": "log", "nice": false, "padding": edge},
 		"axis": axis}
+	if c.Runs != nil && c.Runs.Share {
+		y["scale"], y["axis"] = M{"zero": true}, M{"title": nil, "format": "~%", "tickCount": 4}
+	}
 	low := maps.Clone(y)
 	low["field"] = "low"
 	color := M{"field": "name", "type": "nominal", "sort": c.Names, "scale": M{"domain": c.Names, "range": palette},
 		"legend": M{"title": nil, "symbolOpacity": 1}}
+	if c.Runs != nil {
+		return c.overRuns(y, low)
+	}
 	values := []M{filter("datum.v > 0"), calculate("value", words), calculate("time", WallClock.words("datum.t"))}
 	of := []M{tip("run", "nominal", "run"), tip("time", "nominal", "began"), tip("series", "nominal", "series")}
 	names := "['" + strings.Join(c.Names, "', '") + "']"
@@ -104,4 +124,59 @@ func (c History) Spec() Spec {
 	}
 	s.Layer = append(append(s.Layer, room(y)), c.Data.noData()...)
 	return c.Drag.on(s)
+}
+
+func (c History) overRuns(y, low M) Spec {
+	r := c.Runs
+	at, labels := slices.Sorted(maps.Keys(r.Labels)), "''"
+	for _, i := range at {
+		labels = fmt.Sprintf("datum.value == %d ? '%s' : %s", i, r.Labels[i], labels)
+	}
+	x := M{"field": "i", "type": "quantitative", "scale": M{"domain": []float64{0.5, float64(r.N) + 0.5},
+		"nice": false}, "axis": M{"title": nil, "grid": false, "values": at, "labelExpr": labels}}
+	from := maps.Clone(x)
+	from["field"] = "from"
+	color := M{"field": "name", "type": "nominal", "legend": nil}
+	text, pointer := tip("text", "nominal", "run"), cursor(c.Click)
+	return Spec{
+		Schema:      schema,
+		Description: "A number of runs, and its change points",
+		Height:      170,
+		Data:        c.Data.Source,
+		Layer: []Spec{
+			{
+				Data:     r.Levels.Source,
+				Mark:     M{"type": "rule", "strokeWidth": 1.5, "opacity": 0.7},
+				Encoding: M{"x": from, "x2": M{"field": "to"}, "y": y},
+			},
+			{
+				Data: c.Changes.Source,
+				Mark: M{"type": "rule", "strokeDash": []int{4, 3}, "strokeWidth": 2, "color": "#D36086",
+					"cursor": pointer},
+				Encoding: M{"x": x, "tooltip": text},
+			},
+			{
+				Data: M{"name": c.Changes.Source.(M)["name"]},
+				Mark: M{"type": "text", "dy": -6, "fontWeight": "bold", "color": "#D36086", "cursor": pointer},
+				Encoding: M{"x": x, "y": M{"value": 0}, "text": M{"field": "label", "type": "nominal"},
+					"tooltip": text},
+			},
+			{
+				Transform: []M{filter("isValid(datum.low)")},
+				Mark:      M{"type": "rule", "strokeWidth": 1, "opacity": 0.45},
+				Encoding:  M{"x": x, "y": low, "y2": M{"field": "high"}, "color": color},
+			},
+			{
+				Mark:     M{"type": "point", "filled": true, "size": 45, "opacity": 1, "cursor": pointer},
+				Encoding: M{"x": x, "y": y, "color": color, "tooltip": text},
+			},
+			{
+				Data: r.Notes.Source,
+				Mark: M{"type": "point", "shape": "triangle-up", "filled": true, "size": 70, "opacity": 1,
+					"color": "#D36086", "cursor": pointer},
+				Encoding: M{"x": x, "y": M{"value": M{"expr": "height"}}, "tooltip": text},
+			},
+			widened(y, 1.02),
+		},
+	}
 }

@@ -1,6 +1,9 @@
 package vegaspec
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // LoadCurve plots latency against load: a point for each setting, a line through those of a series, and a dot for
 // each run.
@@ -21,6 +24,17 @@ type LoadCurve struct {
 	Names      []string
 	Directions []string
 	Click      string // see Overlay
+	// X, if not "", is the title of the axis of the load, and the rows of Data are points and not runs: instead of
+	// run, setting, iops, flight and bs they have the fields
+	//
+	//	x          the load
+	//	order      of the points of a line
+	//	low, high  confidence limits of v; null where there are none
+	//	bend       whether the point has a ring
+	//	text       in words
+	X string
+	// Rule has a row for each horizontal line, with the fields v and text; nil for none.
+	Rule []M
 }
 
 // Spec is the chart's specification. A point is the geometric mean of its runs, as in fiolat curve.
@@ -34,6 +48,39 @@ func (c LoadCurve) Spec() Spec {
 	color := M{"field": "p", "type": "nominal", "sort": c.Names, "scale": M{"domain": c.Names, "range": palette},
 		"legend": M{"title": nil, "symbolOpacity": 1}}
 	drawn := filter("datum.v > 0 && datum.x > 0")
+	if c.X != "" {
+		x["axis"].(M)["title"], x["axis"].(M)["tickCount"] = c.X, 8
+		low := maps.Clone(y)
+		low["field"] = "low"
+		return Spec{
+			Schema:      schema,
+			Description: "Latency percentiles against load",
+			Height:      360,
+			Data:        c.Data.Source,
+			Transform:   append(slices.Clip(c.Data.Transform), drawn),
+			Layer: append([]Spec{
+				{
+					Transform: []M{filter("isValid(datum.low)")},
+					Mark:      M{"type": "rule", "strokeWidth": 1.5},
+					Encoding:  M{"x": x, "y": low, "y2": M{"field": "high"}, "color": color},
+				},
+				{
+					Mark: M{"type": "line", "strokeWidth": 2},
+					Encoding: M{"x": x, "y": y, "color": color,
+						"order": M{"field": "order", "type": "quantitative"}},
+				},
+				{
+					Transform: []M{filter("datum.bend")},
+					Mark:      M{"type": "point", "size": 200, "strokeWidth": 2, "tooltip": nil},
+					Encoding:  M{"x": x, "y": y, "color": color},
+				},
+				{
+					Mark:     M{"type": "point", "filled": true, "size": 60, "opacity": 1},
+					Encoding: M{"x": x, "y": y, "color": color, "tooltip": tip("text", "nominal", "point")},
+				},
+			}, append(level(c.Rule, y), room(y))...),
+		}
+	}
 	words := []M{calculate("latency", latency("datum.v")), calculate("load", "format(datum.x, ',.4~r') + ' ' + load")}
 	points := []M{drawn, calculate("lx", "log(datum.x)"), calculate("lv", "log(datum.v)"),
 		{"aggregate": []M{{"op": "count", "as": "runs"}, {"op": "mean", "field": "lx", "as": "lx"},
@@ -75,5 +122,22 @@ func (c LoadCurve) Spec() Spec {
 			},
 			room(y),
 		}, c.Data.noData()),
+	}
+}
+
+// level draws a dashed line with its text at each row's v.
+func level(rows []M, y M) []Spec {
+	if rows == nil {
+		return nil
+	}
+	data := Rows("levels", rows).Source
+	return []Spec{
+		{Data: data, Mark: M{"type": "rule", "strokeDash": []int{6, 4}, "color": "#D36086"}, Encoding: M{"y": y}},
+		{
+			Data: data,
+			Mark: M{"type": "text", "align": "left", "dx": 6, "dy": -8, "color": "#D36086",
+				"opacity": M{"expr": "width < 400 ? 0 : 1"}}, // no room for words
+			Encoding: M{"x": M{"value": 0}, "y": y, "text": M{"field": "text", "type": "nominal"}},
+		},
 	}
 }

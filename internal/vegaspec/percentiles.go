@@ -1,6 +1,7 @@
 package vegaspec
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -116,7 +117,10 @@ func (c Percentiles) Spec() Spec {
 const edge = 6
 
 // room widens the scale by a tenth above and below the values, which keeps it valid if all values are equal.
-func room(y M) Spec {
+func room(y M) Spec { return widened(y, 1.1) }
+
+// widened widens the scale by a factor above and below the values.
+func widened(y M, by float64) Spec {
 	lowest, highest := maps.Clone(y), M{"field": "highest"}
 	lowest["field"] = "lowest"
 	return Spec{
@@ -124,7 +128,8 @@ func room(y M) Spec {
 			filter("datum.v > 0"),
 			{"aggregate": []M{{"op": "min", "field": "v", "as": "lowest"}, {"op": "max", "field": "v",
 				"as": "highest"}}},
-			calculate("lowest", "datum.lowest / 1.1"), calculate("highest", "datum.highest * 1.1"),
+			calculate("lowest", fmt.Sprint("datum.lowest / ", by)),
+			calculate("highest", fmt.Sprint("datum.highest * ", by)),
 		},
 		Mark:     M{"type": "rule", "opacity": 0, "tooltip": nil},
 		Encoding: M{"x": M{"value": -edge}, "y": lowest, "y2": highest}, // outside the plot, away from the mouse

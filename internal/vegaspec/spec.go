@@ -86,6 +86,14 @@ func (d Data) keepLegend(color M, mark string) []Spec {
 // Named is data that the page passes to the view by name, with all fields that the chart needs.
 func Named(name string) Data { return Data{Source: M{"name": name}} }
 
+// Rows is data that the specification holds.
+func Rows(name string, rows []M) Data {
+	if rows == nil {
+		rows = []M{} // null is no data
+	}
+	return Data{Source: M{"name": name, "values": rows}}
+}
+
 // Axis is the origin of the times of rows.
 type Axis int
 
