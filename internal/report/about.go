@@ -131,7 +131,7 @@ func (s *Sink) jobTable() *block {
 	if len(all) == 0 {
 		return nil
 	}
-	b := &block{Title: "What the jobs did", Open: true, Head: []string{"job", "hosts", "direction", "block size",
+	b := &block{Title: "What the jobs did", Head: []string{"job", "hosts", "direction", "block size",
 		"bandwidth", "options"}}
 	for _, d := range all {
 		delete(d.hosts, "")

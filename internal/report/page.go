@@ -33,6 +33,7 @@ var (
 // pageData is the data of page.html.
 type pageData struct {
 	Lead      []string // above page.html
+	Verdict   string   // on the SLA rules
 	Part      string   // the main kind or run, see Sink.part
 	Compared  *Comparison
 	Account   [][2]string
@@ -85,8 +86,8 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 		},
 	}
 	d := pageData{
-		Part: s.part(), Compared: s.compared, Account: account(&sum.Account), Notes: s.notes(sum), SLA: s.verdicts(sum),
-		Origin: s.origin(), Head: s.head(),
+		Verdict: verdict(sum), Part: s.part(), Compared: s.compared, Account: account(&sum.Account),
+		Notes: s.notes(sum), SLA: s.verdicts(sum), Origin: s.origin(), Head: s.head(),
 		Packed: template.HTML(base64.StdEncoding.EncodeToString(packed)), // base64 only
 	}
 	if s.o.Findings != nil {
@@ -350,6 +351,17 @@ func (s *Sink) runTotals(sc *scope) (total *fiohist.Hist, st fiohist.Stats, perS
 	}
 	st = total.Stats(s.run.Geometry, s.run.Percentiles, of.limits)
 	return total, st, all.rate(&st)
+}
+
+// verdict says in a line which SLA rules of all hosts were kept.
+func verdict(sum *pipeline.Summary) string {
+	var out []string
+	for _, o := range sum.SLA {
+		if o.Dims.Host == "" {
+			out = append(out, fmt.Sprintf("%s: %s", o.Rule.Text, o.Status()))
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // verdicts returns tables of the SLA rules' verdicts and of breaches and recoveries.

@@ -197,7 +197,7 @@ function steer(vg, chart) {
   return vg;
 }
 
-const heights = {percentiles: 330, rate: 100, heat: 300, spectrum: 330, cdf: 260, counts: 260};
+const heights = {percentiles: 300, rate: 100, heat: 300, spectrum: 330, cdf: 260, counts: 260};
 
 function draw(chart) {
   const vg = steer(compile({...specs[chart], height: heights[chart]}, {line: {interpolate: 'step-after'}, area: {interpolate: 'step-after'}}), chart);

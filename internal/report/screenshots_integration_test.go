@@ -66,22 +66,7 @@ func TestScreenshots(t *testing.T) {
 // prints them: nothing is wider than the screen, said to the console, or fetched from anywhere.
 func TestThreePages(t *testing.T) {
 	t.Parallel()
-	real, err := os.ReadFile("../../testdata/fio/randrw/randrw_clat_hist.1.log")
-	if err != nil {
-		t.Fatal(err)
-	}
-	template, err := testlog.NewTemplate(real)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hosts := t.TempDir()
-	for h := range 100 {
-		name := filepath.Join(hosts, fmt.Sprintf("job_clat_hist.1.log.node%03d.zst", h))
-		if err := compress(name, template.Stream(uint64(h), time.Second, 60)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, source := range map[string]string{"small": "../../testdata/fio/gaps", "hosts": hosts,
+	for name, source := range map[string]string{"small": "../../testdata/fio/gaps", "hosts": manyHosts(t, 100),
 		"sweep": "../../testdata/sweep"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -114,4 +99,61 @@ func TestThreePages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFirstScreen checks that the percentiles over time end within the first screen of a laptop, below the sentence
+// and the verdicts on the SLA rules.
+func TestFirstScreen(t *testing.T) {
+	t.Parallel()
+	for _, hosts := range []int{1, 16} {
+		t.Run(fmt.Sprint(hosts), func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "report.html")
+			args := []string{"report", "-o", file, "--sla", "read p99 < 1ms", "--sla", "write p99.9 < 100us"}
+			fiolat(t, append(args, manyHosts(t, hosts))...)
+			b := openTab(t, 1280, 800, "light")
+			b.open(file)
+			const place = `['.lead', '.verdict', '#percentiles svg', '.findings'].map(s => document.querySelector(s).` +
+				`getBoundingClientRect()).map(r => [r.top, r.bottom])`
+			at := eval[[][2]float64](b, place)
+			for i := 1; i < len(at); i++ {
+				if at[i][0] < at[i-1][1] {
+					t.Errorf("top and bottom of sentence, verdict, chart and findings: %v", at)
+				}
+			}
+			if at[2][1] > 800 {
+				t.Errorf("the chart ends at %.0f", at[2][1])
+			}
+			t.Logf("the chart ends at %.0f", at[2][1])
+			if dir := os.Getenv("FIOLAT_SCREENSHOTS"); dir != "" {
+				img, err := chromedp.Run(b.Ctx, chromedp.CaptureScreenshot())
+				if err = errors.Join(err, os.WriteFile(filepath.Join(dir, fmt.Sprintf("first-%d.png", hosts)), img,
+					0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.Clean()
+		})
+	}
+}
+
+// manyHosts returns a folder with a log of a minute for each of so many hosts.
+func manyHosts(t *testing.T, n int) string {
+	t.Helper()
+	real, err := os.ReadFile("../../testdata/fio/randrw/randrw_clat_hist.1.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := testlog.NewTemplate(real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for h := range n {
+		name := filepath.Join(dir, fmt.Sprintf("job_clat_hist.1.log.node%03d.zst", h))
+		if err := compress(name, template.Stream(uint64(h), time.Second, 60)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
