@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fiolat"
+	"fiolat/fio"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
 )
@@ -24,7 +25,7 @@ func (printer) Quantum(_ context.Context, q *pipeline.Quantum) error {
 
 // p99 over time of the run in a folder, with the defaults.
 func ExamplePipeline() {
-	config := plan.Config{Settings: pipeline.Defaults()}
+	config := plan.Config{Settings: fio.Defaults()}
 	if err := fiolat.Pipeline(context.Background(), config, printer{}, "testdata/fio/cluster"); err != nil {
 		fmt.Println(err)
 	}

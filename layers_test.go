@@ -12,7 +12,7 @@ import (
 var floors = []string{
 	"fio ingest/blockscan internal/alert internal/lazyregexp internal/like internal/secret" +
 		" internal/student internal/tempfile internal/vegaspec",
-	"internal/errs internal/units",
+	"internal/errs",
 	"esmodel/ndjson fio/fiohist ingest/jobfile ingest/source internal/extsort internal/page internal/ui kibana",
 	"ingest/fiolog ingest/folders internal/history internal/probe internal/sla",
 	"ingest/fiojson",

@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
 )
 
@@ -65,12 +65,12 @@ type Encoder struct {
 	rounder fiohist.Rounder
 	weight  floats
 
-	rests map[pipeline.Dims]*fiohist.Remainder // of rounding, by leaf
+	rests map[fio.Dims]*fiohist.Remainder // of rounding, by leaf
 }
 
 // NewEncoder returns an Encoder for the documents of a run in the indices of a prefix.
 func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
-	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rests: map[pipeline.Dims]*fiohist.Remainder{}}
+	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rests: map[fio.Dims]*fiohist.Remainder{}}
 	b := append([]byte(nil), `"run":`...)
 	b = appendRunID(b, run)
 	b = append(b, '}')
@@ -176,7 +176,7 @@ func (e *Encoder) Index(kind Kind, q *pipeline.Quantum) string {
 // the same input. The id is 22 characters of base64url, which Elasticsearch stores as 16 bytes. The generation
 // is not part of it: a new generation overwrites what it has in common with the old one, unless it was rolled
 // up from it. The result is valid until the next call.
-func (e *Encoder) ID(scope string, d pipeline.Dims, q *pipeline.Quantum) []byte {
+func (e *Encoder) ID(scope string, d fio.Dims, q *pipeline.Quantum) []byte {
 	k := append(e.key[:0], "fiolat document 1"...)
 	for _, s := range [...]string{e.run.ID, e.run.Part, e.kind, scope, d.Direction, d.Host, d.Job, d.Log} {
 		k = binary.AppendUvarint(k, uint64(len(s)))
@@ -197,7 +197,7 @@ func (e *Encoder) ID(scope string, d pipeline.Dims, q *pipeline.Quantum) []byte 
 // kind, as in versions that had no other kinds.
 func RunDocID(run, part, kind string) string {
 	parts := []string{run, part}
-	if kind != fiolog.Clat.String() {
+	if kind != fio.Clat.String() {
 		parts = append(parts, kind)
 	}
 	return hashID(hashParts("fiolat run 1", parts...))
@@ -225,7 +225,7 @@ func hashID(key []byte) string {
 }
 
 // head appends a document of a quantum up to logs.count.
-func (e *Encoder) head(dst []byte, q *pipeline.Quantum, scope string, d pipeline.Dims, logs int) []byte {
+func (e *Encoder) head(dst []byte, q *pipeline.Quantum, scope string, d fio.Dims, logs int) []byte {
 	if len(e.front) == 0 || e.moment != q.Offset {
 		e.moment = q.Offset
 		e.front = append(e.front[:0], `{"@timestamp":`...)

@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/errs"
 	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 )
@@ -83,7 +83,7 @@ func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf,
 	return m
 }
 
-func slowHead(run *pipeline.Run, q *pipeline.Quantum, scope string, d pipeline.Dims, logs int) map[string]any {
+func slowHead(run *pipeline.Run, q *pipeline.Quantum, scope string, d fio.Dims, logs int) map[string]any {
 	id := map[string]any{"id": run.ID, "generation": run.Generation}
 	var pairs []any
 	for _, k := range slices.Sorted(maps.Keys(run.Labels)) {
@@ -214,7 +214,7 @@ func TestEncodersEqualTheirSlowTwins(t *testing.T) {
 	run := esmodeltest.Run()
 	run.Part = "p"
 	e := NewEncoder("fio", run)
-	left := map[pipeline.Dims]*fiohist.Remainder{}
+	left := map[fio.Dims]*fiohist.Remainder{}
 	for _, q := range esmodeltest.Quanta(run, 40) {
 		for i := range q.Leaves {
 			d := q.Leaves[i].Dims
@@ -250,7 +250,7 @@ func TestOctavesOfAllBuckets(t *testing.T) {
 		for i := range g.Columns() {
 			h.Add(i, float64(i)+0.25)
 		}
-		leaf := &pipeline.Leaf{Dims: pipeline.Dims{Direction: "trim"}, Hist: h, Samples: h.Sum()}
+		leaf := &pipeline.Leaf{Dims: fio.Dims{Direction: "trim"}, Hist: h, Samples: h.Sum()}
 		q := new(pipeline.Quantum)
 		doc, err := NewEncoder(DefaultPrefix, run).Histogram(nil, q, leaf)
 		if err != nil {
@@ -267,7 +267,7 @@ func TestWholeCountsKeepWithinHalfAnIO(t *testing.T) {
 	run := esmodeltest.Run()
 	for range 300 {
 		h := esmodeltest.Hist(r, 1+r.IntN(300))
-		leaf := &pipeline.Leaf{Dims: pipeline.Dims{Direction: "read"}, Hist: h, Samples: h.Sum()}
+		leaf := &pipeline.Leaf{Dims: fio.Dims{Direction: "read"}, Hist: h, Samples: h.Sum()}
 		doc, err := NewEncoder(DefaultPrefix, run).Histogram(nil, new(pipeline.Quantum), leaf)
 		if err != nil {
 			t.Fatal(err)
@@ -429,14 +429,14 @@ func TestPercentileDocumentEdges(t *testing.T) {
 		},
 		{
 			"tail of a few I/Os alone",
-			pipeline.Row{Scope: "host", Dims: pipeline.Dims{Host: "h"}, TailPart: &fiohist.Part{Share: -1, Expected: 1,
+			pipeline.Row{Scope: "host", Dims: fio.Dims{Host: "h"}, TailPart: &fiohist.Part{Share: -1, Expected: 1,
 				Without: -1}},
 			`"tail":{"expected":1,"p99":{}}}`,
 			[]string{"lift", "without"},
 		},
 		{
 			"job and log",
-			pipeline.Row{Scope: "job+log", Dims: pipeline.Dims{Job: "j", Log: "l", Direction: "all"}},
+			pipeline.Row{Scope: "job+log", Dims: fio.Dims{Job: "j", Log: "l", Direction: "all"}},
 			`"fio":{"kind":"clat","job":"j","log":"l","direction":"all"}`,
 			nil,
 		},
@@ -473,9 +473,9 @@ func TestPercentileDocumentEdges(t *testing.T) {
 func TestIDs(t *testing.T) {
 	run := esmodeltest.Run()
 	q := &pipeline.Quantum{Offset: 1e9}
-	base := pipeline.Dims{Host: "a", Job: "b", Log: "c", Direction: "read"}
+	base := fio.Dims{Host: "a", Job: "b", Log: "c", Direction: "read"}
 	seen := map[string]string{}
-	note := func(what string, run *pipeline.Run, scope string, d pipeline.Dims, q *pipeline.Quantum) string {
+	note := func(what string, run *pipeline.Run, scope string, d fio.Dims, q *pipeline.Quantum) string {
 		key := NewEncoder("x", run).ID(scope, d, q)
 		if before, twice := seen[string(key)]; twice {
 			t.Errorf("%s and %s have the same id", before, what)
@@ -486,10 +486,10 @@ func TestIDs(t *testing.T) {
 	if id := note("base", run, "leaf", base, q); id != "bHQrXRX_ZkFN1zLFRTxqzA" {
 		t.Errorf("the id has changed to %s", id)
 	}
-	note("host", run, "leaf", pipeline.Dims{Host: "ab", Job: "", Log: "c", Direction: "read"}, q)
-	note("job", run, "leaf", pipeline.Dims{Host: "", Job: "ab", Log: "c", Direction: "read"}, q)
-	note("log", run, "leaf", pipeline.Dims{Host: "a", Job: "", Log: "bc", Direction: "read"}, q)
-	note("direction", run, "leaf", pipeline.Dims{Host: "a", Job: "b", Log: "c", Direction: "write"}, q)
+	note("host", run, "leaf", fio.Dims{Host: "ab", Job: "", Log: "c", Direction: "read"}, q)
+	note("job", run, "leaf", fio.Dims{Host: "", Job: "ab", Log: "c", Direction: "read"}, q)
+	note("log", run, "leaf", fio.Dims{Host: "a", Job: "", Log: "bc", Direction: "read"}, q)
+	note("direction", run, "leaf", fio.Dims{Host: "a", Job: "b", Log: "c", Direction: "write"}, q)
 	note("scope", run, "run", base, q)
 	note("start", run, "leaf", base, &pipeline.Quantum{Offset: 1e9 + 1})
 	part := *run
@@ -535,7 +535,7 @@ func TestIndexNames(t *testing.T) {
 		}
 	}
 	for _, p := range []string{"", "-a", "_a", ".a", "A", "a*", "a b", "a,b", strings.Repeat("a", 101), "a/b"} {
-		var usage *errs.UsageError
+		var usage *fio.UsageError
 		if err := CheckPrefix(p); !errors.As(err, &usage) {
 			t.Errorf("prefix %q: %v", p, err)
 		}
@@ -549,7 +549,7 @@ func BenchmarkEncode(b *testing.B) {
 	run := esmodeltest.Run()
 	r := rand.New(rand.NewPCG(3, 3))
 	h := esmodeltest.Hist(r, 150)
-	leaf := &pipeline.Leaf{Dims: pipeline.Dims{Host: "host-17", Direction: "read"}, Hist: h, Samples: h.Sum()}
+	leaf := &pipeline.Leaf{Dims: fio.Dims{Host: "host-17", Direction: "read"}, Hist: h, Samples: h.Sum()}
 	row := &pipeline.Row{
 		Scope:     "host+direction",
 		Dims:      leaf.Dims,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/internal/probe"
 	"fiolat/internal/sla"
 	"fiolat/pipeline"
@@ -117,7 +118,7 @@ func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc
 
 // event returns what the documents of a run's events have in common, and the family of the id. start and end
 // are in ns from the run's start; an end of 0 is none.
-func (e *Encoder) event(action, scope string, dims pipeline.Dims, start, end int64) (d eventDoc, family string) {
+func (e *Encoder) event(action, scope string, dims fio.Dims, start, end int64) (d eventDoc, family string) {
 	family, generation := "fiolat event 1", e.run.Generation
 	if e.run.Live { // a later ingest must not delete what was alerted
 		family, generation = "fiolat live event 1", ""

@@ -7,6 +7,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestStraggler(t *testing.T) {
 	t.Parallel()
 	s := pipeline.Straggler{Dimension: "host", Value: "h7", Scope: "host+direction",
-		Dims: pipeline.Dims{Host: "h7", Direction: "read"}, Start: 31e9, End: 34e9, Percentile: 99.9, Share: 0.6,
+		Dims: fio.Dims{Host: "h7", Direction: "read"}, Start: 31e9, End: 34e9, Percentile: 99.9, Share: 0.6,
 		Expected: 0.05, Lift: 12, Factor: 1.5, P: 1e-6, Text: "host h7"}
 	for _, live := range []bool{false, true} {
 		run := &pipeline.Run{ID: "r", Generation: "g", Start: 1767225600e9, Interval: 1e9, Live: live}

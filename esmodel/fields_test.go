@@ -11,6 +11,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/sla"
 	"fiolat/internal/testkit"
@@ -130,7 +131,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	quanta[0].Changes = []pipeline.Change{
 		{
 			Scope:  "direction",
-			Dims:   pipeline.Dims{Direction: "read", Host: "h"},
+			Dims:   fio.Dims{Direction: "read", Host: "h"},
 			Change: sla.Change{Rule: &rules[0], Breach: true, End: 1e9, First: broken, Last: broken},
 		},
 	}
@@ -181,14 +182,14 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 		sum.SLA = []pipeline.Outcome{
 			{
 				Scope: "host",
-				Dims:  pipeline.Dims{Host: "h", Direction: "read"},
+				Dims:  fio.Dims{Host: "h", Direction: "read"},
 				Rule:  &rules[0],
 				Watch: watch,
 				Share: 0.5,
 			},
 			{
 				Scope: "run",
-				Dims:  pipeline.Dims{Direction: pipeline.All},
+				Dims:  fio.Dims{Direction: fio.All},
 				Rule:  &rules[1],
 				Watch: sla.NewWatch(&rules[1], 1, 1e9, 1e9),
 				Share: -1,

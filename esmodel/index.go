@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // Kind is a kind of document; each has its own template and its own indices.
@@ -83,10 +83,10 @@ func KindOf(prefix, index string) (Kind, bool) {
 }
 
 // CheckPrefix checks that Elasticsearch accepts a prefix in the names of indices. The error is a
-// *errs.UsageError.
+// *fio.UsageError.
 func CheckPrefix(prefix string) error {
 	bad := func(why string) error {
-		return &errs.UsageError{
+		return &fio.UsageError{
 			Msg:  fmt.Sprintf("index prefix %q %s", prefix, why),
 			Hint: "use letters a-z, digits, '-', '_' and '.', as in --index-prefix fio",
 		}

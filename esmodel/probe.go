@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/probe"
 	"fiolat/pipeline"
@@ -88,7 +89,7 @@ func appendExpected(b []byte, ns float64) []byte {
 func (p *ProbeEncoder) begin(at time.Time, scope, target, op string) (index, id string, b []byte) {
 	q := pipeline.Quantum{Offset: at.UnixNano() - p.enc.run.Start}
 	index = p.enc.Index(KindProbe, &q)
-	id = string(p.enc.ID(scope, pipeline.Dims{Direction: op, Host: p.host, Job: target}, &q))
+	id = string(p.enc.ID(scope, fio.Dims{Direction: op, Host: p.host, Job: target}, &q))
 	b = append(b, `{"@timestamp":`...)
 	b = appendTime(b, at.UnixNano())
 	b = append(b, p.common...)

@@ -10,11 +10,10 @@ import (
 	"slices"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 	"fiolat/pipeline"
 	"fiolat/pipeline/replay"
 )
@@ -161,7 +160,7 @@ type Owner struct {
 }
 
 func (o *Owner) String() string {
-	return fmt.Sprintf("fiolat on host %s, process %d", errs.Printable(o.Host), o.PID)
+	return fmt.Sprintf("fiolat on host %s, process %d", fio.Printable(o.Host), o.PID)
 }
 
 // StoredRun is the document of a run, or of one part of it, read back.
@@ -173,13 +172,13 @@ type StoredRun struct {
 	Rolling RollUpState
 }
 
-// Fault returns the *errs.ParseError for a fault of a stored run.
+// Fault returns the *fio.ParseError for a fault of a stored run.
 func Fault(runID, part, hint, format string, args ...any) error {
 	what := fmt.Sprintf("run %q", runID)
 	if part != "" {
 		what += fmt.Sprintf(", part %q", part)
 	}
-	return &errs.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: hint}
+	return &fio.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // Incomplete returns the error for a run that is not complete.
@@ -237,7 +236,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 	if doc.Run.Status != StatusComplete && len(doc.Settings) == 0 {
 		// Only claimed, by a process that deletes or loads documents of the run.
 		out.Status, out.Rolling = StatusPartial, ""
-		run.Kind, _ = fiolog.ParseKind(doc.Fio.Kind)
+		run.Kind, _ = fio.ParseKind(doc.Fio.Kind)
 		return out, nil
 	}
 	if known, err := fiohist.GeometryOf(run.Geometry.Columns()); err != nil || known != run.Geometry ||
@@ -281,7 +280,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 				"an older fiolat stored it, without what is needed to read it back")
 		}
 		for i := range l.Dirs {
-			d := f.Directions[fiolog.Direction(i).String()]
+			d := f.Directions[fio.Direction(i).String()]
 			l.Dirs[i] = pipeline.LogDirection{HasIO: d.IOs, KnownIdle: d.None}
 			for _, h := range d.Holes {
 				l.Dirs[i].Holes = append(l.Dirs[i].Holes, pipeline.Span{From: nanos(h[0]), To: nanos(h[1])})
@@ -390,7 +389,7 @@ func (b *LeafDecoder) Leaf(doc *LeafDoc) (out replay.Leaf, err error) {
 	k := &doc.Latency.Buckets
 	out = replay.Leaf{
 		Part: part, Start: int64(doc.Timestamp),
-		Dims: pipeline.Dims{Host: doc.Host.Name, Job: doc.Fio.Job, Log: doc.Fio.Log, Direction: doc.Fio.Direction},
+		Dims: fio.Dims{Host: doc.Host.Name, Job: doc.Fio.Job, Log: doc.Fio.Log, Direction: doc.Fio.Direction},
 	}
 	if (fiohist.Geometry{Groups: k.Groups, Coarseness: k.Coarseness, Unit: k.UnitNS}) != run.Geometry {
 		return out, fmt.Errorf("its grid is %+v, the run's %+v", k.gridField, run.Geometry)

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
@@ -24,11 +24,11 @@ type tallies struct {
 	pipeline.Discard
 	run *pipeline.Run
 	enc *Encoder
-	of  map[pipeline.Dims]*tally
+	of  map[fio.Dims]*tally
 }
 
 func (s *tallies) Begin(_ context.Context, run *pipeline.Run) error {
-	s.run, s.enc, s.of = run, NewEncoder("fio", run), map[pipeline.Dims]*tally{}
+	s.run, s.enc, s.of = run, NewEncoder("fio", run), map[fio.Dims]*tally{}
 	return nil
 }
 
@@ -84,7 +84,7 @@ func TestWholeCountsOfLogs(t *testing.T) {
 	more, _ := filepath.Glob("../ingest/fiolog/testdata/logs/*")
 	tested := 0
 	for _, folder := range append(folders, more...) {
-		ins, err := ingest.Discover([]string{folder}, ingest.DiscoverOptions{Kind: fiolog.Clat})
+		ins, err := ingest.Discover([]string{folder}, ingest.DiscoverOptions{Kind: fio.Clat})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestWholeCountsOfLogs(t *testing.T) {
 			for _, interval := range []time.Duration{100 * time.Millisecond, 250 * time.Millisecond, time.Second} {
 				name := strings.Join([]string{filepath.Base(folder), split.align, interval.String()}, " ")
 				s := new(tallies)
-				plan, err := plan.Prepare(t.Context(), ins[0], plan.Config{Settings: pipeline.Settings{
+				plan, err := plan.Prepare(t.Context(), ins[0], plan.Config{Settings: fio.Settings{
 					Interval: interval, Percentiles: []float64{50}, By: strings.Split(split.by, ","),
 					Align: split.align, Grid: "run",
 					RecordTime: "end", Repair: "auto", Restore: true, SkipBad: true, Coarseness: -1}})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
@@ -268,7 +269,7 @@ func directions(l *pipeline.Log) map[string]directionField {
 			f.Holes = append(f.Holes, [2]number{number(float64(h.From) / 1e6), number(float64(h.To) / 1e6)})
 		}
 		if f.IOs || f.None || f.Min != nil || f.Holes != nil {
-			out[fiolog.Direction(i).String()] = f
+			out[fio.Direction(i).String()] = f
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
@@ -88,7 +89,7 @@ func TestSummaryOfAPart(t *testing.T) {
 	row := func(scope, host, dir string, n float64) pipeline.Row {
 		return pipeline.Row{
 			Scope: scope,
-			Dims:  pipeline.Dims{Host: host, Direction: dir},
+			Dims:  fio.Dims{Host: host, Direction: dir},
 			Stats: fiohist.Stats{Samples: n, Percentiles: make([]float64, 3)},
 		}
 	}
@@ -119,7 +120,7 @@ func TestWholeRun(t *testing.T) {
 		h.Add(100+i%300, 1+float64(i)/3)
 	}
 	limits := fiohist.Limits{Min: 250, Max: 1 << 20, Known: true}
-	row := pipeline.Row{Scope: "direction", Dims: pipeline.Dims{Direction: "read"}, IOPS: 1000, IOPSKnown: true,
+	row := pipeline.Row{Scope: "direction", Dims: fio.Dims{Direction: "read"}, IOPS: 1000, IOPSKnown: true,
 		Stats: h.Stats(run.Geometry, run.Percentiles, limits), Hist: h, Limits: limits}
 	e.Noise = Noise{"read": {"p50": 1.25, "p99.9": 2, "iops": 1.5, "mean": math.Inf(1)}}
 	doc, err := e.AppendRun(nil, StatusComplete, &pipeline.Summary{Total: []pipeline.Row{row}}, nil)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
@@ -20,35 +20,35 @@ func WithHint(msg, hint string) string {
 // maxName is the maximum length of names of a run and of values of labels, in bytes.
 const maxName = 512
 
-// CheckNames checks that a run can be found by its names and labels. The error is a *errs.UsageError.
+// CheckNames checks that a run can be found by its names and labels. The error is a *fio.UsageError.
 func CheckNames(run *pipeline.Run) error {
 	for _, n := range []struct{ flag, value string }{{"--run-id", run.ID}, {"--part", run.Part}, {"--run-name",
 		run.Name}} {
 		if len(n.value) > maxName {
-			return &errs.UsageError{
+			return &fio.UsageError{
 				Msg:  fmt.Sprintf("%s is longer than %d bytes", n.flag, maxName),
 				Hint: "use a shorter one",
 			}
 		}
 		if n.flag != "--run-name" && !utf8.ValidString(n.value) {
-			return &errs.UsageError{Msg: fmt.Sprintf("%s %q is not UTF-8", n.flag, n.value), Hint: "use another one"}
+			return &fio.UsageError{Msg: fmt.Sprintf("%s %q is not UTF-8", n.flag, n.value), Hint: "use another one"}
 		}
 	}
 	return CheckLabels(run.Labels)
 }
 
-// CheckLabels checks that labels can be fields of a document. The error is a *errs.UsageError.
+// CheckLabels checks that labels can be fields of a document. The error is a *fio.UsageError.
 func CheckLabels(labels map[string]string) error {
 	for k, v := range labels {
 		if len(v) > maxName {
-			return &errs.UsageError{
+			return &fio.UsageError{
 				Msg:  fmt.Sprintf("the value of label %q is longer than %d bytes", k, maxName),
 				Hint: "use a shorter one",
 			}
 		}
 		if k == "" || strings.TrimSpace(k) != k || strings.HasPrefix(k, ".") || strings.HasSuffix(k, ".") ||
 			strings.Contains(k, "..") || strings.ContainsAny(k, "\x00*") || len(k) > 200 || !utf8.ValidString(k) {
-			return &errs.UsageError{
+			return &fio.UsageError{
 				Msg:  fmt.Sprintf("label %q cannot be the name of a field", k),
 				Hint: "use letters, digits, '-', '_' and single dots, as in --label cluster=b7",
 			}

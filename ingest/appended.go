@@ -9,12 +9,12 @@ import (
 	"os"
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
-	"fiolat/internal/errs"
 )
 
 // split makes a Log of each source, or of each thread's part of it if it has no thread number.
@@ -77,9 +77,9 @@ func (m *matcher) stageStarts(host string) (begins []int64) {
 // true total of a damaged log is the sum of its last two records.
 type sums struct {
 	g                fiohist.Geometry
-	logged, repaired [fiolog.Directions][]float64
-	ns               [fiolog.Directions]float64 // sum of the latencies of single I/Os
-	first            int64                      // stamp in ms
+	logged, repaired [fio.Directions][]float64
+	ns               [fio.Directions]float64 // sum of the latencies of single I/Os
+	first            int64                   // stamp in ms
 }
 
 func (l *Log) sums() (*sums, error) {
@@ -102,8 +102,8 @@ func (l *Log) sums() (*sums, error) {
 	}
 	r := fiolog.NewReader(src, l.Source.Path, opt)
 	defer r.Stop()
-	var before [fiolog.Directions][2]fiolog.Record
-	var records [fiolog.Directions]int
+	var before [fio.Directions][2]fiolog.Record
+	var records [fio.Directions]int
 	for {
 		rec, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -145,7 +145,7 @@ const lateMS = 1000 // that fio may take to end a job
 
 // fits reports whether these I/Os can be all, or part, of what fio counted in an entry. all means that the numbers
 // are equal, and for single I/Os the means.
-func (s *sums) fits(e *fiojson.Entry, kind fiolog.Kind) (part, all bool) {
+func (s *sums) fits(e *fiojson.Entry, kind fio.Kind) (part, all bool) {
 	const rounding = 1e-6 // of fio's mean
 	if s.first >= absoluteMS && e.StartMS >= absoluteMS &&
 		(s.first < e.StartMS || s.first > e.StartMS+e.LongestMS+lateMS) {
@@ -308,10 +308,10 @@ func appends(s *jobfile.Section, n Name) bool {
 // refuseAppended refuses a log to which several threads appended theirs, if nothing says which part is whose.
 func (m *matcher) refuseAppended(s *set, logs []*Log) {
 	for i, l := range logs {
-		l.Bad = &errs.ParseError{File: l.Source.Path,
+		l.Bad = &fio.ParseError{File: l.Source.Path,
 			Msg: fmt.Sprintf("%d threads appended their logs to this file (per_job_logs=0; time runs backwards at "+
 				"line %d), and their counts do not show which jobs of %s they belong to",
-				len(logs), logs[1].Source.Extent.After+1, errs.Printable(s.meta.Path)),
+				len(logs), logs[1].Source.Extent.After+1, fio.Printable(s.meta.Path)),
 			Hint: "give the JSON of this very run with --fio-json, " +
 				"run fio again without per_job_logs=0, or pass --skip-bad"}
 		if i > 0 { // one error is enough
@@ -328,7 +328,7 @@ func (m *matcher) tellAppended(s *set, logs []*Log) {
 	}
 	m.warn("%s: %d threads appended their logs to this file (per_job_logs=0), and which job wrote which part is "+
 		"unknown: assuming they started together; pass fio's JSON, or run without per_job_logs=0",
-		errs.Printable(logs[0].Source.Path), len(logs))
+		fio.Printable(logs[0].Source.Path), len(logs))
 }
 
 func (s *set) allMatched(logs []*Log) bool {

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/source"
-	"fiolat/internal/errs"
 	"fiolat/internal/lazyregexp"
 )
 
@@ -58,13 +58,13 @@ func (d *discovery) dropCopies(in *Input) {
 		path := filepath.Join(filepath.Dir(l.Path), original)
 		switch {
 		case names[path]:
-			why := fmt.Sprintf("%s: by its name an older or incomplete copy of %s; not used", errs.Printable(l.Path),
-				errs.Printable(path))
+			why := fmt.Sprintf("%s: by its name an older or incomplete copy of %s; not used", fio.Printable(l.Path),
+				fio.Printable(path))
 			in.Warnings, in.Ignored = append(in.Warnings, why), append(in.Ignored, why)
 			return true
 		case suffix != "" && host == suffix:
 			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: %q looks like the suffix of a copy, not like a host "+
-				"name", errs.Printable(l.Path), host))
+				"name", fio.Printable(l.Path), host))
 			l.Host = strings.TrimPrefix(l.Host, host)
 			l.Name.Host = ""
 			if strings.HasPrefix(l.Base, ".") {
@@ -107,8 +107,8 @@ func (in *Input) dropBeginnings() {
 				break
 			}
 			if source.IsBeginning(l.Path, o.Path) {
-				why := fmt.Sprintf("%s: the beginning of %s, an incomplete copy; counted once", errs.Printable(l.Path),
-					errs.Printable(o.Path))
+				why := fmt.Sprintf("%s: the beginning of %s, an incomplete copy; counted once", fio.Printable(l.Path),
+					fio.Printable(o.Path))
 				in.Warnings, in.Ignored = append(in.Warnings, why), append(in.Ignored, why)
 				return true
 			}
@@ -138,8 +138,8 @@ func (d *discovery) dropEqual(runs []*Input) {
 			drop := ""
 			for i, o := range bySize[info.Size()] {
 				if os.SameFile(info, o.info) {
-					drop = fmt.Sprintf("%s: the same file as %s; counted once", errs.Printable(l.Path),
-						errs.Printable(o.l.Path))
+					drop = fmt.Sprintf("%s: the same file as %s; counted once", fio.Printable(l.Path),
+						fio.Printable(o.l.Path))
 					break
 				}
 				apart := o.in == in && byChance(in, l, o.l) || o.in != in && o.in.accounts(o.l.Name) &&
@@ -150,10 +150,10 @@ func (d *discovery) dropEqual(runs []*Input) {
 				switch {
 				case apart && o.in == in && in.accounts(l.Name): // fio's totals of the thread would not fit a copy
 				case apart:
-					twins = append(twins, fmt.Sprintf("%s as %s", errs.Printable(l.Path), errs.Printable(o.l.Path)))
+					twins = append(twins, fmt.Sprintf("%s as %s", fio.Printable(l.Path), fio.Printable(o.l.Path)))
 				default:
-					drop = fmt.Sprintf("%s: the same content as %s; counted once", errs.Printable(l.Path),
-						errs.Printable(o.l.Path))
+					drop = fmt.Sprintf("%s: the same content as %s; counted once", fio.Printable(l.Path),
+						fio.Printable(o.l.Path))
 				}
 				break
 			}

@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"fiolat/fio"
 	"fiolat/ingest/content"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
@@ -70,7 +71,7 @@ func (in *Input) LargeWindows() bool {
 type Name struct {
 	// Prefix is write_hist_log's or write_lat_log's value, else the job's name.
 	Prefix string
-	Kind   fiolog.Kind
+	Kind   fio.Kind
 	// Hist: a histogram log; else a log of single I/Os.
 	Hist bool
 	// Job is fio's thread number, from 1; 0 where the name has none (per_job_logs=0).
@@ -113,7 +114,7 @@ type NoLog struct {
 type DiscoverOptions struct {
 	// Kind is the latency wanted. Clat comes from histogram logs, and from logs of
 	// single I/Os where there are none; Slat and Lat from logs of single I/Os.
-	Kind fiolog.Kind
+	Kind fio.Kind
 	// Any leaves out files named one by one if all are of other kinds, as is always done with those in a folder. It
 	// is an error only if nothing is left.
 	Any bool
@@ -140,7 +141,7 @@ func parseName(base string) (Name, bool) {
 	}
 	n := Name{Prefix: m[1], Host: validUTF8(m[4])}
 	if n.Hist = m[2] == "clat_hist"; !n.Hist {
-		n.Kind, _ = fiolog.ParseKind(m[2])
+		n.Kind, _ = fio.ParseKind(m[2])
 	}
 	if m[3] != "" {
 		job, err := strconv.Atoi(m[3])
@@ -234,18 +235,18 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	case len(out) == 0 && len(unused) > 0:
 		return nil, d.none(append(d.searched, unused[0].Path)[0], unused)
 	case len(out) == 0 && len(d.strange) > 0:
-		return nil, &errs.ParseError{File: d.strange[0], Msg: notFio, Hint: "pass logs (NAME_clat_hist.N.log) or " +
+		return nil, &fio.ParseError{File: d.strange[0], Msg: notFio, Hint: "pass logs (NAME_clat_hist.N.log) or " +
 			"folders with logs"}
 	case len(out) == 0 && len(d.given.Metas)+len(d.given.JobFiles) > 0:
-		return nil, &errs.NoLogsError{ParseError: errs.ParseError{File: paths[0],
+		return nil, &fio.NoLogsError{ParseError: fio.ParseError{File: paths[0],
 			Msg: "fio's JSON or job file, but no log", Hint: "pass the logs (NAME_clat_hist.N.log) or their folder, " +
 				"too; for a status stream use `fiolat live`"}}
 	case len(out) == 0:
-		return nil, &errs.ParseError{File: "PATH", Msg: "nothing to read", Hint: "pass logs (NAME_clat_hist.N.log) " +
+		return nil, &fio.ParseError{File: "PATH", Msg: "nothing to read", Hint: "pass logs (NAME_clat_hist.N.log) " +
 			"or folders with logs"}
 	}
 	for _, path := range d.strange {
-		d.warnings = append(d.warnings, errs.Printable(path)+": "+notFio+"; not used")
+		d.warnings = append(d.warnings, fio.Printable(path)+": "+notFio+"; not used")
 	}
 	out[0].Warnings = slices.Concat(d.warnings, d.files.Warnings, out[0].Warnings)
 	return out, nil
@@ -255,15 +256,15 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 func (d *discovery) none(path string, other []*Source) error {
 	if len(other) == 0 {
 		if len(d.warnings) > 0 {
-			return &errs.NoLogsError{ParseError: errs.ParseError{File: path,
+			return &fio.NoLogsError{ParseError: fio.ParseError{File: path,
 				Msg: "no fio histogram logs (NAME_clat_hist.N.log) below it that can be read", Hint: d.warnings[0]}}
 		}
-		return &errs.NoLogsError{ParseError: errs.ParseError{File: path, Msg: "no fio histogram logs " +
+		return &fio.NoLogsError{ParseError: fio.ParseError{File: path, Msg: "no fio histogram logs " +
 			"(NAME_clat_hist.N.log) below it", Hint: "add write_hist_log=NAME and log_hist_msec=1000 to the job, run " +
 			"fio again, and pass the folder with its logs"}}
 	}
 	kind := other[0].Name.Kind
-	return &errs.NoLogsError{Other: true, ParseError: errs.ParseError{File: path,
+	return &fio.NoLogsError{Other: true, ParseError: fio.ParseError{File: path,
 		Msg: fmt.Sprintf("no %v logs, only %v", d.opt.Kind, kind), Hint: fmt.Sprintf("pass --kind %v", kind)}}
 }
 
@@ -326,22 +327,22 @@ func (d *discovery) paths(paths []string) error {
 	for _, path := range paths {
 		if path == stdin {
 			if d.seen[stdin] {
-				return &errs.ParseError{File: stdin, Msg: "standard input can be read only once", Hint: "give `-` once"}
+				return &fio.ParseError{File: stdin, Msg: "standard input can be read only once", Hint: "give `-` once"}
 			}
 			d.seen[stdin] = true
 			d.given.Logs = append(d.given.Logs, &Source{Path: stdin, Base: stdin, Unnamed: true,
-				Name: Name{Kind: d.opt.Kind, Hist: d.opt.Kind == fiolog.Clat}})
+				Name: Name{Kind: d.opt.Kind, Hist: d.opt.Kind == fio.Clat}})
 			continue
 		}
 		info, err := d.files.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[") {
 			matches, bad := d.files.Glob(path)
 			if bad != nil {
-				return &errs.ParseError{File: path, Msg: "not a pattern: " + bad.Error(),
+				return &fio.ParseError{File: path, Msg: "not a pattern: " + bad.Error(),
 					Hint: `write \[ for a bracket that is part of a name`}
 			}
 			if len(matches) == 0 {
-				return &errs.ParseError{File: path, Msg: "no file matches",
+				return &fio.ParseError{File: path, Msg: "no file matches",
 					Hint: "check the pattern; ** is not known, folders are searched anyway"}
 			}
 			for _, m := range matches {
@@ -427,7 +428,7 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 		}
 	}
 	if s.Unnamed = !named; s.Unnamed { // a pipe, or a log by another name
-		s.Name = Name{Prefix: uncompressed(s.Base), Kind: d.opt.Kind, Hist: d.opt.Kind == fiolog.Clat}
+		s.Name = Name{Prefix: uncompressed(s.Base), Kind: d.opt.Kind, Hist: d.opt.Kind == fio.Clat}
 	}
 	s.Host = s.Name.Host
 	if _, host := clients(filepath.Dir(path)); s.Host == "" {
@@ -506,7 +507,7 @@ func (d *discovery) search(root, dir string) {
 		case info.IsDir():
 			d.links = append(d.links, path)
 		case ok && !info.Mode().IsRegular():
-			d.warnings = append(d.warnings, errs.Printable(path)+": not a regular file; pipes and devices are read "+
+			d.warnings = append(d.warnings, fio.Printable(path)+": not a regular file; pipes and devices are read "+
 				"only if named explicitly")
 		case ok:
 			l := found{Source: &Source{Path: path, Base: e.Name(), Name: name, Size: info.Size(),
@@ -655,7 +656,7 @@ func (in *Input) notUsed(metas []*fiojson.Document) {
 	var names []string
 	for _, m := range metas {
 		if slices.ContainsFunc(in.Logs, func(l *Source) bool { return hasPrefix(m, l.Name) }) {
-			names = append(names, errs.Printable(m.Path))
+			names = append(names, fio.Printable(m.Path))
 		}
 	}
 	if len(names) > 0 {
@@ -690,7 +691,7 @@ func (d *discovery) above(in *Input) {
 	} else {
 		in.Metas = fit
 		in.Warnings = append(in.Warnings,
-			errs.Printable(fit[0].Path)+": used, although it is above the path given: its jobs wrote these logs")
+			fio.Printable(fit[0].Path)+": used, although it is above the path given: its jobs wrote these logs")
 	}
 }
 
@@ -781,17 +782,17 @@ func (d *discovery) finish(in *Input) (other []*Source) {
 		p := filepath.Join(filepath.Dir(l.Path), uncompressed(l.Base))
 		if first, ok := plain[p]; ok && !source.SameContent(l.Path, first, d.opt.Stdin) {
 			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: not used: by its name it is a compressed %s, but the "+
-				"contents differ; rename one of them", errs.Printable(l.Path), errs.Printable(first)))
+				"contents differ; rename one of them", fio.Printable(l.Path), fio.Printable(first)))
 			continue
 		} else if ok {
-			in.Ignored = append(in.Ignored, fmt.Sprintf("%s: the same log as %s, compressed", errs.Printable(l.Path),
-				errs.Printable(first)))
+			in.Ignored = append(in.Ignored, fmt.Sprintf("%s: the same log as %s, compressed", fio.Printable(l.Path),
+				fio.Printable(first)))
 			continue
 		}
 		plain[p] = l.Path
 		kept = append(kept, l)
 	}
-	hist := d.opt.Kind == fiolog.Clat && slices.ContainsFunc(kept, func(l *Source) bool { return l.Name.Hist })
+	hist := d.opt.Kind == fio.Clat && slices.ContainsFunc(kept, func(l *Source) bool { return l.Name.Hist })
 	in.Logs = nil
 	for _, l := range kept {
 		if l.Name.Kind == d.opt.Kind && l.Name.Hist == hist {
@@ -805,7 +806,7 @@ func (d *discovery) finish(in *Input) (other []*Source) {
 		if l.Name.Kind == d.opt.Kind {
 			why += ", where there are histograms"
 		}
-		in.Ignored = append(in.Ignored, errs.Printable(l.Path)+": "+why)
+		in.Ignored = append(in.Ignored, fio.Printable(l.Path)+": "+why)
 		other = append(other, l)
 	}
 	in.siblings = append(in.siblings, other...)
@@ -873,9 +874,9 @@ var otherLog = regexp.MustCompile(`_(bw|iops)(\.\d+)?\.log|\.log\.fz`)
 
 func ignored(path string) string {
 	if strings.Contains(filepath.Base(path), ".log.fz") {
-		return errs.Printable(path) + ": packed by fio (log_store_compressed); unpack it with fio --inflate-log"
+		return fio.Printable(path) + ": packed by fio (log_store_compressed); unpack it with fio --inflate-log"
 	}
-	return errs.Printable(path) + ": a log without latencies"
+	return fio.Printable(path) + ": a log without latencies"
 }
 
 func (d *discovery) meta(path string) (*fiojson.Document, error) {

@@ -16,8 +16,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // minimal is a document of fio's with one job.
@@ -53,8 +52,8 @@ func TestParseName(t *testing.T) {
 		"output.0_clat_hist.3.log.osd1.xz":    {Prefix: "output.0", Hist: true, Job: 3, Host: "osd1"},
 		"a_clat_hist.log":                     {Prefix: "a", Hist: true},
 		"a_clat_hist.log.host":                {Prefix: "a", Hist: true, Host: "host"},
-		"a_slat.1.log":                        {Prefix: "a", Kind: fiolog.Slat, Job: 1},
-		"a_lat.1.log":                         {Prefix: "a", Kind: fiolog.Lat, Job: 1},
+		"a_slat.1.log":                        {Prefix: "a", Kind: fio.Slat, Job: 1},
+		"a_lat.1.log":                         {Prefix: "a", Kind: fio.Lat, Job: 1},
 		"a_clat.1.log":                        {Prefix: "a", Job: 1},
 		"my_lat_clat.log":                     {Prefix: "my_lat"},
 		"a b\n_clat_hist.1.log":               {Prefix: "a b\n", Hist: true, Job: 1},
@@ -173,9 +172,9 @@ func TestDiscover(t *testing.T) {
 			"a_clat_hist.10.log json=fio.json job=job.fio", warn: "not a fio log"},
 		"plain and packed, a loop": {paths: "two", want: "two/sub: b_clat_hist.1.log"},
 		"singles, no histograms":   {paths: "single", want: "single: c_clat.1.log"},
-		"slat": {paths: "two", opt: DiscoverOptions{Kind: fiolog.Slat},
+		"slat": {paths: "two", opt: DiscoverOptions{Kind: fio.Slat},
 			want: "two/sub: b_slat.1.log"},
-		"lat": {paths: "single two", opt: DiscoverOptions{Kind: fiolog.Lat},
+		"lat": {paths: "single two", opt: DiscoverOptions{Kind: fio.Lat},
 			want: "single: c_lat.1.log"},
 		"pbench":               {paths: "pb", want: pb},
 		"pbench, from clients": {paths: "pb/s1/clients", want: pb},
@@ -191,9 +190,9 @@ func TestDiscover(t *testing.T) {
 			want: "two/sub: b_clat_hist.1.log\nsingle: c_clat.1.log"},
 		"each with its own JSON": {paths: "pb one/a_clat_hist.2.log", want: "one: a_clat_hist.2.log json=fio.json " +
 			"job=job.fio\n" + pb},
-		"any: a folder has it": {paths: "one/a_clat_hist.2.log two", opt: DiscoverOptions{Kind: fiolog.Slat,
+		"any: a folder has it": {paths: "one/a_clat_hist.2.log two", opt: DiscoverOptions{Kind: fio.Slat,
 			Any: true}, want: "two/sub: b_slat.1.log"},
-		"any: nothing has it": {paths: "one/a_clat_hist.2.log", opt: DiscoverOptions{Kind: fiolog.Slat,
+		"any: nothing has it": {paths: "one/a_clat_hist.2.log", opt: DiscoverOptions{Kind: fio.Slat,
 			Any: true}, err: "one/a_clat_hist.2.log: no slat logs, only clat; pass --kind clat"},
 		"JSON given with a folder": {paths: "single one/fio.json", want: "single: c_clat.1.log json=../one/fio.json"},
 		"JSON given with a file": {paths: "pb/s1/clients/h1/x_clat_hist.1.log one/fio.json one/job.fio",
@@ -213,7 +212,7 @@ func TestDiscover(t *testing.T) {
 		"no logs": {paths: "one empty", err: "empty: no fio histogram logs (NAME_clat_hist.N.log) " +
 			"below it; add write_hist_log=NAME and log_hist_msec=1000 to the job, run fio again, and pass the folder " +
 			"with its logs"},
-		"logs of another kind": {paths: "one", opt: DiscoverOptions{Kind: fiolog.Slat},
+		"logs of another kind": {paths: "one", opt: DiscoverOptions{Kind: fio.Slat},
 			err: "one: no slat logs, only clat; pass --kind clat"},
 		"a file of another kind": {paths: "two/sub/b_slat.1.log", err: "two/sub/b_slat.1.log: no clat logs, only " +
 			"slat; pass --kind slat"},
@@ -234,7 +233,7 @@ func TestDiscover(t *testing.T) {
 			t.Chdir(dir)
 			ins, err := Discover(strings.Fields(c.paths), c.opt)
 			if c.err != "" {
-				var pe *errs.ParseError
+				var pe *fio.ParseError
 				if !errors.As(err, &pe) || err.Error() != c.err {
 					t.Errorf("got %v, want %s", err, c.err)
 				}
@@ -549,7 +548,7 @@ func TestDiscoverUnreadable(t *testing.T) {
 				write(t, dir, "x.fio", "[a]\nrw=read\n")
 				path := filepath.Join(dir, tc.path)
 				_, failed := Discover([]string{path}, DiscoverOptions{system: faulty(tc.op, tc.match, tc.after, err)})
-				var bad *errs.ParseError
+				var bad *fio.ParseError
 				if !errors.As(failed, &bad) || !strings.Contains(failed.Error(), err.Error()) {
 					t.Errorf("%v", failed)
 				}

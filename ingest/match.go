@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
-	"fiolat/internal/errs"
 )
 
 // Log is one log with what fio's JSON and the job file say about it.
@@ -42,7 +42,7 @@ type Log struct {
 	// without fio's JSON; else 0.
 	SiblingUnit int64
 	// Bad is why the log cannot be used, if that is known before it is read.
-	Bad *errs.ParseError
+	Bad *fio.ParseError
 
 	startsLike *jobfile.Section // a section that starts when the log's does
 	// ends is when the last job of each document ended, from fio's own start. All logs of a Match share it.
@@ -99,7 +99,7 @@ func Match(in *Input) ([]*Log, []string, error) {
 			if m.fit[j] {
 				why = "another job file fits the logs, too"
 			}
-			in.Ignored = append(in.Ignored, errs.Printable(j.Path)+": "+why)
+			in.Ignored = append(in.Ignored, fio.Printable(j.Path)+": "+why)
 		}
 	}
 	for _, l := range m.logs {
@@ -107,7 +107,7 @@ func Match(in *Input) ([]*Log, []string, error) {
 		if l.Source.Name.Job == 0 && l.Source.Name.Host != "" && l.Source.Path != stdin &&
 			l.Entry == nil && l.Source.Extent == nil {
 			m.warn("%s: no thread number in its name (per_job_logs=0): fio --client before 3.37 keeps only the log "+
-				"of the job that ended last; what others did is missing then", errs.Printable(l.Source.Path))
+				"of the job that ended last; what others did is missing then", fio.Printable(l.Source.Path))
 		}
 	}
 	m.siblingUnits()
@@ -153,7 +153,7 @@ func unitOf(path string) int64 {
 
 func prefixed(path string, msgs []string) (out []string) {
 	for _, msg := range msgs {
-		out = append(out, errs.Printable(path)+": "+msg)
+		out = append(out, fio.Printable(path)+": "+msg)
 	}
 	return out
 }
@@ -237,10 +237,10 @@ func (m *matcher) documents() {
 	if len(open) > 0 {
 		var names []string
 		for _, d := range among {
-			names = append(names, errs.Printable(d.Path))
+			names = append(names, fio.Printable(d.Path))
 		}
 		m.warn("%s: cannot tell which JSON goes with this log%s: %s; pass it with --fio-json",
-			errs.Printable(open[0].Source.Path), others(len(open)-1), shortened(names))
+			fio.Printable(open[0].Source.Path), others(len(open)-1), shortened(names))
 	}
 }
 
@@ -404,15 +404,15 @@ func (m *matcher) entriesOf(s *set, all []*set) {
 		want = hosts[0] // one host in both: it has two names
 	case len(hosts) == 1 && hosts[0] == "":
 		m.warn("%s: cannot tell which host's JSON this is: %s; pass each host's with --fio-json",
-			errs.Printable(s.meta.Path), shortened(printables(sets)))
+			fio.Printable(s.meta.Path), shortened(printables(sets)))
 		return
 	case s.host == "":
 		m.warn("%s: its jobs ran on hosts %s, but the log names do not say which host each log is from",
-			errs.Printable(s.meta.Path), shortened(printables(hosts)))
+			fio.Printable(s.meta.Path), shortened(printables(hosts)))
 		return
 	default:
 		m.warn("%s: no job of host %q, only of %s; the host's logs are read without this JSON",
-			errs.Printable(s.meta.Path), s.host, shortened(printables(hosts)))
+			fio.Printable(s.meta.Path), s.host, shortened(printables(hosts)))
 		return
 	}
 	s.entries = append(s.entries, of[want]...)
@@ -523,7 +523,7 @@ func (m *matcher) entries(s *set) {
 	if len(left) > 0 {
 		m.unsure[s.meta] = true
 		m.warn("%s: cannot tell which jobs of %s these %d logs belong to (%s); pass the job file",
-			errs.Printable(left[0].Source.Path), errs.Printable(s.meta.Path), len(left), s.counts())
+			fio.Printable(left[0].Source.Path), fio.Printable(s.meta.Path), len(left), s.counts())
 	}
 	if s.job != nil && len(appended) > 0 {
 		m.appendedBy(s, appended)
@@ -558,7 +558,7 @@ func (m *matcher) oneServer(s *set) bool {
 		for _, port := range ports[:len(ports)-len(of)] {
 			of = append(of, strconv.Itoa(port))
 		}
-		l.Bad = &errs.ParseError{File: l.Source.Path,
+		l.Bad = &fio.ParseError{File: l.Source.Path,
 			Msg: fmt.Sprintf("%d servers at %s (ports %s), but 1 log: fio --client wrote the log of one over that "+
 				"of the other", len(of), s.host, shortened(of)),
 			Hint: "give each server an address of its own (127.0.0.1, 127.0.0.2) and run again, or pass --skip-bad " +
@@ -644,7 +644,7 @@ func (m *matcher) incomplete(s *set) {
 		if !warned[e] {
 			warned[e] = true
 			m.warn("%s: job %q covers %d threads, but logs of only %d are here: %s",
-				errs.Printable(s.meta.Path), e.JobName, l.Members, has[e], missing)
+				fio.Printable(s.meta.Path), e.JobName, l.Members, has[e], missing)
 		}
 	}
 }
@@ -679,7 +679,7 @@ func (m *matcher) withoutLogs(sets []*set) {
 			var ios []string // by direction
 			for d := range e.Dirs {
 				if n := e.Dirs[d].Kind[name.Kind].N; n > 0 {
-					ios = append(ios, fmt.Sprintf("%d %vs", n, fiolog.Direction(d)))
+					ios = append(ios, fmt.Sprintf("%d %vs", n, fio.Direction(d)))
 				}
 			}
 			if n := e.Mixed.Kind[name.Kind].N; n > 0 {
@@ -695,14 +695,14 @@ func (m *matcher) withoutLogs(sets []*set) {
 			case !wrote:
 				m.in.NoLog = append(m.in.NoLog, NoLog{meta, e})
 				m.warn("%s: job %q has no log here, though other jobs have one: if it wrote a log, its %s are "+
-					"missing; pass the job file", errs.Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
+					"missing; pass the job file", fio.Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
 			case slices.Contains(hosts[meta], e.Host):
 				m.in.NoLog = append(m.in.NoLog, NoLog{meta, e})
 				m.warn("%s: job %q has no log here: its %s are missing",
-					errs.Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
+					fio.Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
 			default:
 				m.warn("%s: job %q of host %q has no log here: its %s are missing",
-					errs.Printable(meta.Path), e.JobName, e.Host, strings.Join(ios, " and "))
+					fio.Printable(meta.Path), e.JobName, e.Host, strings.Join(ios, " and "))
 			}
 		}
 	}
@@ -759,10 +759,10 @@ func (m *matcher) jobFileOf(s *set, byThread map[int][]*Log) {
 		s.job = fit[0]
 	case len(fit) > 1:
 		m.warn("%s: both this job file and %s fit the logs; neither is used: pass the right one",
-			errs.Printable(fit[0].Path), errs.Printable(fit[1].Path))
+			fio.Printable(fit[0].Path), fio.Printable(fit[1].Path))
 	case len(beside) > 0 && len(s.entries) == 0: // fio's JSON does not have its jobs either
 		m.warn("%s: not the job file of %s: its jobs write other logs; job names, options and starts are unknown: "+
-			"pass the right one, or fio's JSON", errs.Printable(beside[0].Path), errs.Printable(log.Path))
+			"pass the right one, or fio's JSON", fio.Printable(beside[0].Path), fio.Printable(log.Path))
 	}
 }
 

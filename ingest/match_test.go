@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
 )
 
@@ -26,7 +26,7 @@ func matched(t *testing.T, in *Input) (lines []string, warnings string) {
 		entry := "-"
 		if l.Entry != nil {
 			entry = fmt.Sprintf("%s/%d", l.Entry.JobName, l.Members)
-			if l.Entry.Dirs[fiolog.Read].Kind[fiolog.Clat].N+l.Entry.Dirs[fiolog.Write].Kind[fiolog.Clat].N == 0 {
+			if l.Entry.Dirs[fio.Read].Kind[fio.Clat].N+l.Entry.Dirs[fio.Write].Kind[fio.Clat].N == 0 {
 				entry += "/without"
 			}
 		}
@@ -191,7 +191,7 @@ output.1_clat_hist.1.log.node2 "node2" librbdfio-1 librbdfio-1/1 0s fio's start`
 		t.Fatal(err)
 	}
 	for i, n := range []uint64{200, 300, 250, 351} { // as the hosts' own JSON has it
-		if got := logs[i].Entry.Dirs[fiolog.Read].Kind[fiolog.Clat].N; got != n {
+		if got := logs[i].Entry.Dirs[fio.Read].Kind[fio.Clat].N; got != n {
 			t.Errorf("%s: %d, want %d", logs[i].LogName, got, n)
 		}
 	}
@@ -201,7 +201,7 @@ output.1_clat_hist.1.log.node2 "node2" librbdfio-1 librbdfio-1/1 0s fio's start`
 func doc(path string, entries ...fiojson.Entry) *fiojson.Document {
 	for i := range entries {
 		e := &entries[i]
-		e.Dirs[fiolog.Read].Kind[fiolog.Clat] = fiojson.Totals{N: 7, Max: 9}
+		e.Dirs[fio.Read].Kind[fio.Clat] = fiojson.Totals{N: 7, Max: 9}
 		if e.RuntimeMS == 0 {
 			e.RuntimeMS, e.LongestMS = 1000, 1000
 		}

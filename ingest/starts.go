@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
-	"fiolat/internal/errs"
 )
 
 // The stamps of a log count from the end of its job's startdelay and ramp_time. A job behind a stonewall begins when
@@ -134,7 +134,7 @@ func (m *matcher) unlike(s *set) {
 		if apart != "" {
 			m.warn("%s: job %q combines %d threads of several jobs without their start times (%s): assuming they "+
 				"started together; pass the job file",
-				errs.Printable(s.meta.Path), e.JobName, threads, apart)
+				fio.Printable(s.meta.Path), e.JobName, threads, apart)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func (m *matcher) lead(where string, option func(string) (string, bool)) (delay,
 		}
 		t, err := jobfile.ParseDuration(v)
 		if err != nil {
-			m.warn("%s: %s: %v; taken as 0", errs.Printable(where), name, err)
+			m.warn("%s: %s: %v; taken as 0", fio.Printable(where), name, err)
 			return 0
 		}
 		if t > 0 && how != "" {
@@ -248,19 +248,19 @@ func (m *matcher) sectionJobs(s *set) []job {
 	}
 	if len(jobs) > 1 && len(entry) == 0 && slices.ContainsFunc(jobs, func(j job) bool { return j.ramp > 0 }) {
 		m.warn("%s: ramp_time may take up to a second longer than asked, so starts after it are not exact; "+
-			"pass fio's JSON", errs.Printable(s.job.Path))
+			"pass fio's JSON", fio.Printable(s.job.Path))
 	}
 	for _, section := range s.job.Sections {
 		if v := section.Options["verify"]; v != "" && v != "0" && len(entry) == 0 &&
 			!strings.Contains(section.Options["rw"], "read") {
 			m.warn("%s:%d: with verify fio also reads what it wrote, and the last window of these reads is in no "+
-				"log; pass fio's JSON", errs.Printable(s.job.Path), section.Line)
+				"log; pass fio's JSON", fio.Printable(s.job.Path), section.Line)
 			break
 		}
 	}
 	if unknown != "" {
 		m.warn("%s: how long this job ran is unknown, so the start of the jobs after the stonewall is a guess; pass "+
-			"fio's JSON, or shift them with --offset", errs.Printable(unknown))
+			"fio's JSON, or shift them with --offset", fio.Printable(unknown))
 	}
 	return jobs
 }
@@ -373,7 +373,7 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 	elapsed := s.elapsed()
 	if elapsed == 0 || elapsed >= maxLead {
 		m.warn("%s: %d groups of jobs: taken to have run one after the other (stonewall); if it was new_group, pass "+
-			"the job file", errs.Printable(s.meta.Path), len(groups))
+			"the job file", fio.Printable(s.meta.Path), len(groups))
 		return "stonewall taken for granted"
 	}
 	hidden := s.hidden()
@@ -428,7 +428,7 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 	}
 	set(found)
 	m.warn("%s: cannot tell which of the %d groups of jobs began after a stonewall; pass the job file",
-		errs.Printable(s.meta.Path), len(groups))
+		fio.Printable(s.meta.Path), len(groups))
 	return "stonewall guessed"
 }
 

@@ -13,9 +13,9 @@ import (
 	"slices"
 	"syscall"
 
+	"fiolat/fio"
 	"fiolat/ingest/content"
 	"fiolat/ingest/fiojson"
-	"fiolat/internal/errs"
 )
 
 // Totals is a run with fio's JSON and without logs.
@@ -141,7 +141,7 @@ func (t *Totals) Failure() error {
 	case did:
 		return nil
 	}
-	return &errs.ParseError{File: t.Root, Msg: msg, Hint: "see what fio printed; --skip-bad leaves the run out"}
+	return &fio.ParseError{File: t.Root, Msg: msg, Hint: "see what fio printed; --skip-bad leaves the run out"}
 }
 
 func newTotals(root string, metas []*fiojson.Document) *Totals {
@@ -251,6 +251,6 @@ func (in *Input) Split() []*Input {
 
 // IsNoLogs reports whether an error says that there are no logs of any kind, where there may be JSON.
 func IsNoLogs(err error) bool {
-	var none *errs.NoLogsError
+	var none *fio.NoLogsError
 	return errors.As(err, &none) && !none.Other
 }

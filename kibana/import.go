@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/lazyregexp"
 	"fiolat/internal/secret"
 )
@@ -99,11 +99,11 @@ func (c Config) connect(ctx context.Context) (*conn, error) {
 	u, err := url.Parse(strings.TrimSpace(c.URL))
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
 		// The parse error is dropped because it quotes the URL with the password.
-		return nil, &errs.UsageError{Msg: "the address of Kibana is not the URL of a server; it looks like " +
+		return nil, &fio.UsageError{Msg: "the address of Kibana is not the URL of a server; it looks like " +
 			"https://host:5601"}
 	}
 	if c.Space != "" && !spaceID().MatchString(c.Space) {
-		return nil, &errs.UsageError{Msg: fmt.Sprintf("%q is not a valid space id: use lower-case letters, digits, "+
+		return nil, &fio.UsageError{Msg: fmt.Sprintf("%q is not a valid space id: use lower-case letters, digits, "+
 			"- and _; see Stack Management, Spaces", c.Space)}
 	}
 	if u.User != nil && c.Username == "" {
@@ -189,7 +189,7 @@ func (k *conn) call(ctx context.Context, r apiCall, out any) error {
 	u.RawQuery = r.query.Encode()
 	req, err := http.NewRequestWithContext(ctx, r.method, u.String(), bytes.NewReader(r.body))
 	if err != nil {
-		return &errs.UsageError{Msg: "the address of Kibana is not the URL of a server; it looks like " +
+		return &fio.UsageError{Msg: "the address of Kibana is not the URL of a server; it looks like " +
 			"https://host:5601"}
 	}
 	if r.body != nil {
@@ -233,7 +233,7 @@ func (k *conn) call(ctx context.Context, r apiCall, out any) error {
 
 // Import imports the bundle for the indices of a prefix, replacing existing objects, and removes those that only
 // earlier versions of the bundle had. Kibana answers 200 even if an import fails, so the counts in its reply decide.
-// Any error is a *errs.UsageError or an *ImportError, unless the context ended.
+// Any error is a *fio.UsageError or an *ImportError, unless the context ended.
 func Import(ctx context.Context, c Config, prefix string) (*Result, error) {
 	k, err := c.connect(ctx)
 	if err != nil {
@@ -390,5 +390,5 @@ func (c Config) read(reply []byte, sent int) (*Result, error) {
 
 // safe returns text of a server without control characters and secrets.
 func (c Config) safe(s string) string {
-	return errs.Printable(secret.Credentials(c.Username, c.Password, c.APIKey, c.ServiceToken).Hide(s))
+	return fio.Printable(secret.Credentials(c.Username, c.Password, c.APIKey, c.ServiceToken).Hide(s))
 }

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"fiolat/esmodel/client"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // kibanaStub plays Kibana: it looks at requests as Kibana does; a real one cannot be had in
@@ -444,7 +444,7 @@ func TestImportTrouble(t *testing.T) {
 	for _, bad := range []Config{{URL: "localhost:5601"}, {URL: "ftp://x"}, {URL: "http://u:hunter2@x:y"},
 		{URL: "http://x", Space: "My Space"}, {URL: "http://x", Space: "../x"}} {
 		_, err := imported(t, bad)
-		var usage *errs.UsageError
+		var usage *fio.UsageError
 		if !errors.As(err, &usage) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v: %v", bad, err)
 		}

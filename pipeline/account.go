@@ -6,9 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 )
 
 // LogCount is one log's contribution to the comparison with fio's totals.
@@ -20,24 +19,24 @@ type LogCount struct {
 	// Single is set for a log of single I/Os.
 	Single bool
 	// IOs are the I/Os logged, after repair; NS is the sum of their latencies in ns, if Single.
-	IOs, NS [fiolog.Directions]float64
+	IOs, NS [fio.Directions]float64
 }
 
 // Compare compares the logs with fio's totals by job and direction. It warns where the logs hold more than fio counted,
 // or less than can be restored. tail returns what of an entry's direction was restored, and what was lost for good.
-func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, fiolog.Direction) (restored,
+func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, fio.Direction) (restored,
 	lost float64),
 	warn func(format string, args ...any)) {
-	jobs := map[*fiojson.Entry]*[fiolog.Directions]JobAccount{}
+	jobs := map[*fiojson.Entry]*[fio.Directions]JobAccount{}
 	var order []*fiojson.Entry
 	counts := map[*fiojson.Entry]bool{} // fio 3 gives the number of I/Os measured, fio 2 does not
 	a.CountedKnown = len(logs) > 0
-	fio, single := map[string]Latencies{}, map[string]Latencies{}
+	totals, single := map[string]Latencies{}, map[string]Latencies{}
 	for i := range logs {
 		l := &logs[i]
 		if l.Single {
 			for d, ios := range l.IOs {
-				if name := fiolog.Direction(d).String(); ios > 0 {
+				if name := fio.Direction(d).String(); ios > 0 {
 					single[name] = single[name].Plus(Latencies{ios, l.NS[d]})
 				}
 			}
@@ -48,7 +47,7 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 		}
 		job := jobs[l.Entry]
 		if job == nil {
-			job = new([fiolog.Directions]JobAccount)
+			job = new([fio.Directions]JobAccount)
 			jobs[l.Entry], order = job, append(order, l.Entry)
 			major, _, known := fiojson.ParseVersion(l.Meta.Version)
 			counts[l.Entry] = known && major >= 3
@@ -65,19 +64,19 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 			t := &l.Entry.Dirs[d].Kind[run.Kind]
 			a.Counted += t.N
 			if t.N > 0 {
-				fio[name] = fio[name].Plus(Latencies{float64(t.N), math.Round(float64(t.N) * t.Mean)})
+				totals[name] = totals[name].Plus(Latencies{float64(t.N), math.Round(float64(t.N) * t.Mean)})
 			}
 		}
 	}
 	switch {
 	case len(single) > 0:
 		a.Exact = single
-	case a.CountedKnown && len(fio) > 0:
-		a.Exact = fio
+	case a.CountedKnown && len(totals) > 0:
+		a.Exact = totals
 	}
 	for _, e := range order {
 		if n := e.Mixed.Kind[run.Kind].N; n > 0 { // MixedTotals warns
-			j := JobAccount{Job: e.JobName, Host: e.Host, Direction: All, Logs: jobs[e][0].Logs, Counted: n}
+			j := JobAccount{Job: e.JobName, Host: e.Host, Direction: fio.All, Logs: jobs[e][0].Logs, Counted: n}
 			for d := range jobs[e] {
 				j.Logged += jobs[e][d].Logged
 			}
@@ -89,7 +88,7 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 		for d, name := range run.Directions() {
 			j := jobs[e][d]
 			j.Job, j.Host, j.Direction = e.JobName, e.Host, name
-			j.Restored, j.NotPlaced = tail(e, fiolog.Direction(d))
+			j.Restored, j.NotPlaced = tail(e, fio.Direction(d))
 			j.Counted = e.Dirs[d].Kind[run.Kind].N
 			unmeasured := j.Counted == 0 && e.Dirs[d].TotalIOs > 0
 			if j.Counted == 0 && j.Logged == 0 || unmeasured && !counts[e] || j.Counted == 0 && e.Mixed.TotalIOs > 0 {
@@ -100,18 +99,18 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 			if left > 0.5 && len(single) == 0 && run.Settings.Restore {
 				warn("job %q: %.0f of the %d %ss that fio counted are in no log and cannot be restored, as fio's "+
 					"JSON has no bins; run fio with --output-format=json+",
-					errs.Printable(j.Job), left, j.Counted, j.Direction)
+					fio.Printable(j.Job), left, j.Counted, j.Direction)
 			}
 			a.Missing += max(j.Missing, 0)
 			a.Excess += max(-j.Missing, 0)
 			switch {
 			case unmeasured:
 				warn("job %q: the logs hold %.0f %ss, of which fio measured none: logs and fio's JSON do not "+
-					"belong together", errs.Printable(j.Job), j.Logged, j.Direction)
+					"belong together", fio.Printable(j.Job), j.Logged, j.Direction)
 			case j.Missing < 0 && len(single) == 0:
 				warn("job %q: the logs hold %.0f %ss, fio counted %d: logs and "+
 					"fio's JSON do not belong together",
-					errs.Printable(j.Job), j.Logged, j.Direction, j.Counted)
+					fio.Printable(j.Job), j.Logged, j.Direction, j.Counted)
 			}
 			a.Jobs = append(a.Jobs, j)
 		}
@@ -137,7 +136,7 @@ func MixedTotals(run *Run, logs []LogCount, warn func(format string, args ...any
 	}
 	for _, l := range order {
 		what := fmt.Sprintf("%s: fio's totals of job %q are of all directions together (unified_rw_reporting=mixed)",
-			errs.Printable(l.Meta.Path), l.Entry.JobName)
+			fio.Printable(l.Meta.Path), l.Entry.JobName)
 		switch counted := float64(l.Entry.Mixed.Kind[run.Kind].N); {
 		case logged[l.Entry] < counted:
 			warn("%s: %.0f of %.0f I/Os are in no log and cannot be assigned to a direction; they are missing", what,

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
 )
 
 // TestUnmeasured: logs with I/Os of which fio's JSON issued some and measured none are another run's.
@@ -22,13 +22,13 @@ func TestUnmeasured(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e := &fiojson.Entry{JobName: "a"}
-			e.Dirs[fiolog.Read].TotalIOs, e.Mixed.TotalIOs = tc.issued, tc.mixed
+			e.Dirs[fio.Read].TotalIOs, e.Mixed.TotalIOs = tc.issued, tc.mixed
 			log := LogCount{Meta: &fiojson.Document{Version: tc.version}, Entry: e}
-			log.IOs[fiolog.Read] = 5
+			log.IOs[fio.Read] = 5
 			var a Account
 			var warnings []string
-			a.Compare(&Run{Kind: fiolog.Clat}, []LogCount{log},
-				func(*fiojson.Entry, fiolog.Direction) (restored, lost float64) { return 0, 0 },
+			a.Compare(&Run{Kind: fio.Clat}, []LogCount{log},
+				func(*fiojson.Entry, fio.Direction) (restored, lost float64) { return 0, 0 },
 				func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) })
 			if len(warnings) != tc.warned {
 				t.Errorf("warnings %q", warnings)

@@ -1,6 +1,7 @@
 package pipeline
 
 import "fiolat/fio/fiohist"
+import "fiolat/fio"
 
 // Extract is what a quantum contributes to the results of the whole run, without its leaves. If several processes add
 // up some of the quanta each, the Extracts of all quanta are enough to finish the run.
@@ -18,7 +19,7 @@ type Extract struct {
 // ExtractRow is the sum of a scope.
 type ExtractRow struct {
 	Scope string         `json:"scope"`
-	Dims  Dims           `json:"dims"`
+	Dims  fio.Dims       `json:"dims"`
 	Logs  int            `json:"logs"`
 	Hist  fiohist.Sparse `json:"hist"`
 }
@@ -33,7 +34,7 @@ type ExtractLeaf struct {
 // ExtractTail is the TailPart of a row.
 type ExtractTail struct {
 	Scope string       `json:"scope"`
-	Dims  Dims         `json:"dims"`
+	Dims  fio.Dims     `json:"dims"`
 	Tail  fiohist.Part `json:"tail"`
 }
 

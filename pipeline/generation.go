@@ -12,7 +12,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
 )
 
 // formatVersion must be raised whenever the documents made from the same input change.
@@ -172,14 +171,14 @@ func (g *generation) meta(m *fiojson.Document) error {
 		g.add("job.errors").number(e.Errors)
 		g.strings("job.option", e.Options)
 		for d := range e.Dirs {
-			if err := g.totals(fiolog.Direction(d).String(), &e.Dirs[d]); err != nil {
+			if err := g.totals(fio.Direction(d).String(), &e.Dirs[d]); err != nil {
 				return err
 			}
 		}
 		if err := g.totals("mixed", &e.Mixed); err != nil {
 			return err
 		}
-		if err := g.latencies("sync", fiolog.Sync.String(), &e.Sync); err != nil {
+		if err := g.latencies("sync", fio.Sync.String(), &e.Sync); err != nil {
 			return err
 		}
 	}
@@ -192,7 +191,7 @@ func (g *generation) totals(direction string, t *fiojson.DirTotals) error {
 		g.add("job.total").string(direction).count(t.TotalIOs).number(t.RuntimeMS)
 	}
 	for k := range t.Kind {
-		if err := g.latencies(direction, fiolog.Kind(k).String(), &t.Kind[k]); err != nil {
+		if err := g.latencies(direction, fio.Kind(k).String(), &t.Kind[k]); err != nil {
 			return err
 		}
 	}

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
 )
 
 // textOf is the text that a generation is the hash of.
-func textOf(s *Settings, r *Run, m *fiojson.Document) string {
+func textOf(s *fio.Settings, r *Run, m *fiojson.Document) string {
 	var text []byte
 	g := newGeneration("logs")
 	g.text = &text
@@ -27,10 +27,10 @@ func textOf(s *Settings, r *Run, m *fiojson.Document) string {
 // formatVersion.
 func TestGenerationText(t *testing.T) {
 	t.Parallel()
-	s := Settings{
+	s := fio.Settings{
 		Interval: time.Second, Grid: "run", Align: "overlap", RecordTime: "end", By: []string{"host", "direction"},
 		Percentiles: []float64{50, 99.9}, Coarseness: -1, LogHistMsec: 100, Repair: "auto", Restore: true,
-		Kind: fiolog.Slat, Start: "2026-01-31T12:00:00Z", SLA: []string{"read p99 < 5ms"},
+		Kind: fio.Slat, Start: "2026-01-31T12:00:00Z", SLA: []string{"read p99 < 5ms"},
 		Offsets: map[string]time.Duration{"b": -time.Millisecond, "a": 1},
 	}
 	r := Run{Start: 17, Part: "p", Name: "a \"name\"\n", Labels: map[string]string{"k": "v", "j": ""}}
@@ -41,8 +41,8 @@ func TestGenerationText(t *testing.T) {
 		JobName: "a", Host: "h", Port: 8765, GroupID: 1, StartMS: 2, RuntimeMS: 3, LongestMS: 4, Elapsed: 5, Error: 6,
 		Errors: 26, Options: jobfile.Options{"bs": "4k", "thread": ""},
 	}
-	e.Dirs[fiolog.Write].TotalIOs, e.Dirs[fiolog.Write].RuntimeMS = 12, 3
-	e.Dirs[fiolog.Write].Kind[fiolog.Clat] = fiojson.Totals{
+	e.Dirs[fio.Write].TotalIOs, e.Dirs[fio.Write].RuntimeMS = 12, 3
+	e.Dirs[fio.Write].Kind[fio.Clat] = fiojson.Totals{
 		N: 12, Min: 1, Max: 99, Mean: 1.5, Bins: fiojson.NewBins([]fiojson.Bin{{NS: 1, Count: 11}, {NS: 99, Count: 1}}),
 	}
 	m.Entries = []fiojson.Entry{e}
@@ -104,7 +104,7 @@ var inNoDocument = regexp.MustCompile(`\.(Bytes|Prios|Sync)(\.|$)`)
 // it is.
 func TestGenerationComplete(t *testing.T) {
 	t.Parallel()
-	var s Settings
+	var s fio.Settings
 	m := fiojson.Document{Entries: make([]fiojson.Entry, 1)}
 	empty := textOf(&s, &Run{}, &m)
 	for _, what := range []any{&s, &m.Entries[0]} {

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
-	"fiolat/ingest/fiolog"
 )
 
 // Log is one log of a run, with what is known from its head.
@@ -28,11 +28,11 @@ type Log struct {
 	// Empty is set if the log has no record.
 	Empty bool
 	// Repaired are the directions in which damage by fio --client is undone.
-	Repaired [fiolog.Directions]bool
+	Repaired [fio.Directions]bool
 	// End is the end of the log's last I/O in ns from time zero; Dirs describes its directions.
 	// Both are known only after Process.
 	End  int64
-	Dirs [fiolog.Directions]LogDirection
+	Dirs [fio.Directions]LogDirection
 	// Stalls are those that are stored with a run, since its quanta cannot tell them.
 	Stalls []LogStall
 }
@@ -121,7 +121,7 @@ type Pause struct {
 }
 
 // Dims are the log's dimensions, without a direction.
-func (l *Log) Dims() *Dims { return &Dims{Host: l.Host, Job: l.Job, Log: l.LogName} }
+func (l *Log) Dims() *fio.Dims { return &fio.Dims{Host: l.Host, Job: l.Job, Log: l.LogName} }
 
 // Compare defines the order in which logs are added up: by host, then by name.
 func (l *Log) Compare(o *Log) int {

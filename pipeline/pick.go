@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
-	"fiolat/internal/errs"
 )
 
 // Pick selects the part of a run to look at; the zero value selects all of it. What it leaves out
@@ -93,14 +93,14 @@ func (r *Run) Choose(p *Pick) error {
 		case m.moment.At.IsZero():
 			*m.at = int64(m.moment.Since)
 		case !r.StartKnown:
-			return errs.Usagef("%s %s: nothing says when %s started; count from its start, such as %s 3m, or pass "+
+			return fio.Usagef("%s %s: nothing says when %s started; count from its start, such as %s 3m, or pass "+
 				"--start TIME", m.flag, m.moment.Text, r.title(), m.flag)
 		default:
 			*m.at = m.moment.At.UnixNano() - r.Start
 		}
 	}
 	if r.Window.From >= r.Window.To {
-		return errs.Usagef("--from %s is not before --to %s", p.From.Text, p.To.Text)
+		return fio.Usagef("--from %s is not before --to %s", p.From.Text, p.To.Text)
 	}
 	for _, dim := range []struct {
 		name   string
@@ -137,7 +137,7 @@ func (r *Run) has(name string, wanted []string, of func(*Log) string) error {
 				has = fmt.Sprintf("has the %s %s only", name, there[0])
 			}
 		}
-		return errs.Usagef("--only %s=%s: %s %s", name, errs.Printable(v), r.title(), errs.Printable(has))
+		return fio.Usagef("--only %s=%s: %s %s", name, fio.Printable(v), r.title(), fio.Printable(has))
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (r *Run) title() string {
 	if name == "" {
 		return "the run"
 	}
-	return "the run " + errs.Printable(name)
+	return "the run " + fio.Printable(name)
 }
 
 // leastEven is the shortest divisor that EvenInterval uses: stamps resolve a millisecond.
@@ -177,7 +177,7 @@ func (r *Run) EvenInterval(interval int64) int64 {
 // NothingLeft returns the error for a window without any quantum of the run, which ends at end.
 func (r *Run) NothingLeft(end int64) error {
 	if r.Pick.To == nil || r.Window.From > 0 {
-		return errs.Usagef("--from %s: %s ends %v after its start", r.Pick.From.Text, r.title(), time.Duration(end))
+		return fio.Usagef("--from %s: %s ends %v after its start", r.Pick.From.Text, r.title(), time.Duration(end))
 	}
-	return errs.Usagef("--to %s: %s had not begun then", r.Pick.To.Text, r.title())
+	return fio.Usagef("--to %s: %s had not begun then", r.Pick.To.Text, r.title())
 }

@@ -47,9 +47,6 @@ func (Discard) Early(context.Context, *Quantum) error { return nil }
 // End ignores the summary.
 func (Discard) End(context.Context, *Summary) error { return nil }
 
-// All is the direction of rows that add up reads, writes and trims.
-const All = fio.All
-
 // Run is what is known of a run before its first quantum.
 type Run struct {
 	// ID is --run-id, else a hash of the logs' sizes and first 64 KiB.
@@ -76,7 +73,7 @@ type Run struct {
 	Kind     fio.Kind
 	// Percentiles are those requested, in the order given, without duplicates.
 	Percentiles []float64
-	Settings    Settings
+	Settings    fio.Settings
 	// Unread means that a file or folder could not be read and was left out: the run may lack logs.
 	Unread bool
 	// Logs are the run's logs in sorted order, Metas fio's JSON documents.
@@ -129,7 +126,7 @@ func (r *Run) TotalDirection() string {
 	if r.Kind == fio.Sync {
 		return fio.Sync.String()
 	}
-	return All
+	return fio.All
 }
 
 // Measures returns what the latencies of the run include, in a sentence for each I/O engine.
@@ -209,7 +206,7 @@ type Part struct {
 // Leaf is one element of the finest split: each I/O is in exactly one leaf.
 type Leaf struct {
 	// Dims are the dimensions of --by, and always the direction.
-	Dims Dims
+	Dims fio.Dims
 	Hist *fiohist.Hist
 	// Samples is the histogram's sum.
 	Samples float64
@@ -220,15 +217,12 @@ type Leaf struct {
 	Limits fiohist.Limits
 }
 
-// Dims are fio.Dims.
-type Dims = fio.Dims
-
 // Row is the statistics of one scope value in one quantum.
 type Row struct {
 	// Scope is run, or the dimensions joined by "+" in the order host, job, log,
 	// direction.
 	Scope string
-	Dims  Dims
+	Dims  fio.Dims
 	Stats fiohist.Stats
 	Logs  int
 	// IOPS is completions per second of the part of the quantum that the logs cover. IOPSKnown is false if they cover
@@ -307,7 +301,7 @@ func (q *Quantum) Idle() bool {
 // Change is a breach of a rule, or a recovery, in a scope.
 type Change struct {
 	Scope string
-	Dims  Dims
+	Dims  fio.Dims
 	sla.Change
 	// Early marks a breach inferred from the silence of a live stream, or its withdrawal. It is only for alerts: what
 	// is stored follows from the documents of the stream.
@@ -321,7 +315,7 @@ type Change struct {
 // Outcome is the result of a rule over the whole run.
 type Outcome struct {
 	Scope string
-	Dims  Dims
+	Dims  fio.Dims
 	Rule  *sla.Rule
 	*sla.Watch
 	// Share is the fraction of all I/Os that keep the threshold, 0 to 1; -1 for iops and without I/O.
@@ -427,7 +421,7 @@ type DirectionAccount struct {
 
 // ByDirection adds up accounts of jobs by direction, in the order of fio.MetricDirections with All last.
 func ByDirection(jobs []JobAccount) (out []DirectionAccount) {
-	for _, d := range append(fio.MetricDirections()[1:], All) {
+	for _, d := range append(fio.MetricDirections()[1:], fio.All) {
 		sum := DirectionAccount{Direction: d}
 		any := false
 		for i := range jobs {

@@ -50,7 +50,7 @@ type Watch struct {
 	rules    []sla.Rule
 	patience int
 	run      *Run
-	scopes   map[Dims]*watched
+	scopes   map[fio.Dims]*watched
 	hosts    map[string]map[string]bool // by host, or "": the directions that have had I/O
 	done     int64                      // offset of the last quantum judged
 }
@@ -69,7 +69,7 @@ type watched struct {
 }
 
 // WithRules returns a Watch that passes on to next, or next itself if there are no rules.
-func WithRules(s *Settings, next Sink) (Sink, error) {
+func WithRules(s *fio.Settings, next Sink) (Sink, error) {
 	if len(s.SLA) == 0 {
 		return next, nil
 	}
@@ -88,7 +88,7 @@ func NewWatch(rules []sla.Rule, patience int, next Sink) *Watch {
 
 // Begin starts watching and passes the run on.
 func (w *Watch) Begin(ctx context.Context, run *Run) error {
-	w.run, w.scopes, w.hosts, w.done = run, map[Dims]*watched{}, map[string]map[string]bool{}, run.FirstQuantum-1
+	w.run, w.scopes, w.hosts, w.done = run, map[fio.Dims]*watched{}, map[string]map[string]bool{}, run.FirstQuantum-1
 	if run.Part == "" {
 		w.watch("")
 	}
@@ -98,7 +98,7 @@ func (w *Watch) Begin(ctx context.Context, run *Run) error {
 // watch adds the scopes of a host, or of all hosts together if host is "".
 func (w *Watch) watch(host string) {
 	w.hosts[host] = map[string]bool{}
-	for _, d := range append([]string{All}, w.run.Directions()...) {
+	for _, d := range append([]string{fio.All}, w.run.Directions()...) {
 		s := &watched{scope: "direction"}
 		whole := d == w.run.TotalDirection()
 		switch {
@@ -118,7 +118,7 @@ func (w *Watch) watch(host string) {
 		if len(s.rules) > 0 {
 			s.judge = sla.NewJudge(w.run.Geometry, s.rules, len(w.rules))
 			s.silentUntil = make([]int64, len(s.rules))
-			w.scopes[Dims{Host: host, Direction: d}] = s
+			w.scopes[fio.Dims{Host: host, Direction: d}] = s
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 	running := map[string]*Row{} // by host: its row of all directions, else of one of them
 	for i := range q.Rows {
 		if r := &q.Rows[i]; r.Dims.Job == "" && r.Dims.Log == "" && (running[r.Dims.Host] == nil ||
-			r.Dims.Direction == All) {
+			r.Dims.Direction == fio.All) {
 			running[r.Dims.Host] = r
 		}
 	}
@@ -160,7 +160,7 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 		if row != nil {
 			row.SLA = append(row.SLA, verdicts...)
 		}
-		if all := running[d.Host]; all != nil && all.Dims.Direction == All && d.Direction != All &&
+		if all := running[d.Host]; all != nil && all.Dims.Direction == fio.All && d.Direction != fio.All &&
 			len(w.hosts[d.Host]) == 1 && w.hosts[d.Host][d.Direction] {
 			all.SLA = append(all.SLA, verdicts...) // all I/Os so far are of this direction
 		}
@@ -195,7 +195,7 @@ func (r *Row) MayCauseTail() bool {
 const minTailFactor = 1.3
 
 // tailCause returns which host, job or log causes the tail of a quantum, as text to append; "" if none does.
-func tailCause(q *Quantum, d Dims) string {
+func tailCause(q *Quantum, d fio.Dims) string {
 	most, text := minTailFactor, ""
 	see := func(r *Row) {
 		if p := r.TailPart; p == nil || r.Dims.Direction != d.Direction || p.Without <= 0 || p.All < most*p.Without {
@@ -220,11 +220,11 @@ func tailCause(q *Quantum, d Dims) string {
 // add adds leaves to their scopes. It sums them by direction first, so that it does not matter whether
 // they come one by one or already added up.
 func (w *Watch) add(leaves []Leaf) {
-	var order []Dims
-	sums := map[Dims]*fiohist.Hist{}
+	var order []fio.Dims
+	sums := map[fio.Dims]*fiohist.Hist{}
 	for i := range leaves {
 		l := &leaves[i]
-		d := Dims{Direction: l.Dims.Direction}
+		d := fio.Dims{Direction: l.Dims.Direction}
 		if w.run.Part != "" {
 			if d.Host = l.Dims.Host; w.hosts[d.Host] == nil {
 				w.watch(d.Host)
@@ -245,15 +245,15 @@ func (w *Watch) add(leaves []Leaf) {
 }
 
 // each calls f for the scopes that hold the I/Os of d's direction, and of its host if that is set.
-func (w *Watch) each(d Dims, f func(*watched)) {
-	for _, direction := range []string{All, d.Direction} {
-		if s := w.scopes[Dims{Host: d.Host, Direction: direction}]; s != nil {
+func (w *Watch) each(d fio.Dims, f func(*watched)) {
+	for _, direction := range []string{fio.All, d.Direction} {
+		if s := w.scopes[fio.Dims{Host: d.Host, Direction: direction}]; s != nil {
 			f(s)
 		}
 	}
 }
 
-func (w *Watch) row(q *Quantum, d Dims) *Row {
+func (w *Watch) row(q *Quantum, d fio.Dims) *Row {
 	for i := range q.Rows {
 		if q.Rows[i].Dims == d {
 			return &q.Rows[i]
@@ -262,8 +262,8 @@ func (w *Watch) row(q *Quantum, d Dims) *Row {
 	return nil
 }
 
-func (w *Watch) sorted() []Dims {
-	return slices.SortedFunc(maps.Keys(w.scopes), func(a, b Dims) int {
+func (w *Watch) sorted() []fio.Dims {
+	return slices.SortedFunc(maps.Keys(w.scopes), func(a, b fio.Dims) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Direction, b.Direction))
 	})
 }

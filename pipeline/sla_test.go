@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/sla"
 )
@@ -50,7 +51,7 @@ func seconds(t *testing.T, part string, rules []string, latencies ...[2]int64) *
 	for i, ms := range latencies {
 		q := &Quantum{Offset: int64(i) * 1e9}
 		for k, host := range []string{"a", "b"} {
-			row := Row{Scope: "host+direction", Dims: Dims{Host: host, Direction: "read"}}
+			row := Row{Scope: "host+direction", Dims: fio.Dims{Host: host, Direction: "read"}}
 			row.Covered, row.IOPSKnown = 1e9, true
 			if ms[k] > 0 {
 				h := new(fiohist.Hist)
@@ -59,7 +60,7 @@ func seconds(t *testing.T, part string, rules []string, latencies ...[2]int64) *
 			}
 			q.Rows = append(q.Rows, row)
 		}
-		all := Row{Scope: "direction", Dims: Dims{Direction: "read"}}
+		all := Row{Scope: "direction", Dims: fio.Dims{Direction: "read"}}
 		all.Covered, all.IOPSKnown = 1e9, true
 		q.Rows = append(q.Rows, all)
 		if err := w.Quantum(t.Context(), q); err != nil {
@@ -115,8 +116,8 @@ func TestWatch(t *testing.T) {
 // TestWhoMakesTheTail: the breach of all hosts together names the one without which p99 would be a good deal lower.
 func TestWhoMakesTheTail(t *testing.T) {
 	t.Parallel()
-	read := Dims{Direction: "read"}
-	row := func(scope string, dims Dims, share, all, without float64) Row {
+	read := fio.Dims{Direction: "read"}
+	row := func(scope string, dims fio.Dims, share, all, without float64) Row {
 		dims.Direction = "read"
 		return Row{Scope: scope, Dims: dims,
 			TailPart: &fiohist.Part{Share: share, Expected: 0.05, All: all, Without: without}}
@@ -125,13 +126,13 @@ func TestWhoMakesTheTail(t *testing.T) {
 		rows []Row
 		want string
 	}{
-		"the worst": {[]Row{{Scope: "direction", Dims: read}, row("host+direction", Dims{Host: "a"}, 0.3, 12e6, 9e6),
-			row("host+direction", Dims{Host: "b"}, 0.606, 12e6, 3.1e6),
-			row("job+direction", Dims{Job: "j"}, 0.5, 12e6, 8e6)},
+		"the worst": {[]Row{{Scope: "direction", Dims: read}, row("host+direction", fio.Dims{Host: "a"}, 0.3, 12e6, 9e6),
+			row("host+direction", fio.Dims{Host: "b"}, 0.606, 12e6, 3.1e6),
+			row("job+direction", fio.Dims{Job: "j"}, 0.5, 12e6, 8e6)},
 			"; host b has 61 % of the I/Os above p99 and 5 % of all, and without it p99 is 3.1ms"},
-		"nobody":   {[]Row{row("host+direction", Dims{Host: "a"}, 0.1, 12e6, 10e6)}, ""},
-		"no other": {[]Row{row("host+direction", Dims{Host: "a"}, 1, 12e6, -1)}, ""},
-		"a job": {[]Row{row("job+direction", Dims{Job: "j"}, 0.9, 12e6, 8e6)},
+		"nobody":   {[]Row{row("host+direction", fio.Dims{Host: "a"}, 0.1, 12e6, 10e6)}, ""},
+		"no other": {[]Row{row("host+direction", fio.Dims{Host: "a"}, 1, 12e6, -1)}, ""},
+		"a job": {[]Row{row("job+direction", fio.Dims{Job: "j"}, 0.9, 12e6, 8e6)},
 			"; job j has 90 % of the I/Os above p99 and 5 % of all, and without it p99 is 8ms"},
 	} {
 		if got := tailCause(&Quantum{Rows: tc.rows}, read); got != tc.want {
@@ -167,12 +168,12 @@ func TestVerdictsInRows(t *testing.T) {
 		if q.direction == "read" {
 			h.Add(run.Geometry.Index(1e6), 1)
 		}
-		rows := []Row{{Scope: "run", Dims: Dims{Direction: All}}, {Scope: "direction", Dims: Dims{Direction: "read"}}}
+		rows := []Row{{Scope: "run", Dims: fio.Dims{Direction: fio.All}}, {Scope: "direction", Dims: fio.Dims{Direction: "read"}}}
 		for k := range rows {
 			rows[k].Covered, rows[k].IOPSKnown, rows[k].Uneven = 1e9, true, q.uneven
 		}
 		quantum := &Quantum{Offset: int64(i) * 1e9, Rows: rows,
-			Leaves: []Leaf{{Dims: Dims{Direction: q.direction}, Hist: h, Samples: h.Sum()}}}
+			Leaves: []Leaf{{Dims: fio.Dims{Direction: q.direction}, Hist: h, Samples: h.Sum()}}}
 		if err := w.Quantum(t.Context(), quantum); err != nil {
 			t.Fatal(err)
 		}

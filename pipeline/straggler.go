@@ -1,11 +1,13 @@
 package pipeline
 
+import "fiolat/fio"
+
 // Straggler is a host, job or log that begins to stand out among its peers, or ceases to.
 type Straggler struct {
 	Dimension string // host, job or log
 	Value     string
 	Scope     string
-	Dims      Dims
+	Dims      fio.Dims
 	// Ended is set if it ceases to.
 	Ended bool
 	// Start is the first quantum in which it stands out, or no longer does, and End the end of the quantum in which

@@ -3,8 +3,8 @@ package pipeline
 import (
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
 )
 
 // Syncs returns the syncs of the whole run, from fio's JSON, as a row; nil if there were none. Without
@@ -21,7 +21,7 @@ func (r *Run) Syncs() (*Row, error) {
 func (r *Run) SyncsByJob() (rows []Row, err error) {
 	for _, m := range r.Metas {
 		for i := range m.Entries {
-			dims := Dims{Host: m.Entries[i].Host, Job: m.Entries[i].JobName, Direction: fiolog.Sync.String()}
+			dims := fio.Dims{Host: m.Entries[i].Host, Job: m.Entries[i].JobName, Direction: fio.Sync.String()}
 			if m.Entries[i].Sync.N == 0 || slices.ContainsFunc(rows, func(r Row) bool { return r.Dims == dims }) {
 				continue
 			}
@@ -47,5 +47,5 @@ func (r *Run) syncsOf(holds func(*fiojson.Entry) bool) (row Row, err error) {
 			}
 		}
 	}
-	return Row{Scope: "run", Dims: Dims{Direction: fiolog.Sync.String()}, Stats: sum.Stats(r.Percentiles)}, nil
+	return Row{Scope: "run", Dims: fio.Dims{Direction: fio.Sync.String()}, Stats: sum.Stats(r.Percentiles)}, nil
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/sla"
 	"fiolat/internal/ui"
-	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -64,17 +64,17 @@ func account(u *ui.UI, kind string, s *pipeline.Summary, documents any, text str
 
 // accountLine returns the account in a line; whole reports whether nothing is known to be lost.
 func accountLine(a *pipeline.Account) (line string, whole bool) {
-	parts := []string{several(a.Logs, "log"), units.Grouped(a.Logged+a.Restored) + " I/Os"}
+	parts := []string{several(a.Logs, "log"), fio.Grouped(a.Logged+a.Restored) + " I/Os"}
 	add := func(of float64, format string, args ...any) {
 		if of > 0 {
 			parts = append(parts, fmt.Sprintf(format, args...))
 		}
 	}
 	add(float64(a.LogsEmpty), "%d of the logs empty", a.LogsEmpty)
-	add(a.PickedAway, "%s of them left out by --only, --from or --to", units.Grouped(a.PickedAway))
+	add(a.PickedAway, "%s of them left out by --only, --from or --to", fio.Grouped(a.PickedAway))
 	add(a.Restored, "%s %% restored from fio's JSON",
-		strconv.FormatFloat(units.Round(100*a.Restored/(a.Logged+a.Restored), 2), 'f', -1, 64))
-	add(a.LastBucket, "%s in fio's last bucket, which has no upper limit", units.Grouped(a.LastBucket))
+		strconv.FormatFloat(fio.Round(100*a.Restored/(a.Logged+a.Restored), 2), 'f', -1, 64))
+	add(a.LastBucket, "%s in fio's last bucket, which has no upper limit", fio.Grouped(a.LastBucket))
 	excess := describeIOs("more than fio counted", a.Excess, a.Jobs, func(j *pipeline.JobAccount) float64 {
 		return -j.Missing
 	})
@@ -121,9 +121,9 @@ func describeIOs(what string, total float64, jobs []pipeline.JobAccount, of func
 				continue
 			}
 			ios += n
-			name := errs.Printable(j.Job)
+			name := fio.Printable(j.Job)
 			if j.Host != "" {
-				name += " on " + errs.Printable(j.Host)
+				name += " on " + fio.Printable(j.Host)
 			}
 			if by[name] == 0 {
 				names = append(names, name)
@@ -132,11 +132,11 @@ func describeIOs(what string, total float64, jobs []pipeline.JobAccount, of func
 		}
 		for i, name := range names {
 			if len(names) > 1 {
-				names[i] = name + ": " + units.Grouped(by[name])
+				names[i] = name + ": " + fio.Grouped(by[name])
 			}
 		}
 		if ios > 0 {
-			parts = append(parts, fmt.Sprintf("%s of %s %s (%s)", units.Grouped(ios), units.Grouped(float64(d.Counted)),
+			parts = append(parts, fmt.Sprintf("%s of %s %s (%s)", fio.Grouped(ios), fio.Grouped(float64(d.Counted)),
 				plural(d.Direction), errs.Some(names)))
 		}
 		sum += ios
@@ -144,7 +144,7 @@ func describeIOs(what string, total float64, jobs []pipeline.JobAccount, of func
 	if sum = max(sum, total); sum <= 0.5 {
 		return ""
 	}
-	text := units.Grouped(sum) + " " + what
+	text := fio.Grouped(sum) + " " + what
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
@@ -153,7 +153,7 @@ func describeIOs(what string, total float64, jobs []pipeline.JobAccount, of func
 
 // plural names the I/Os of a direction.
 func plural(direction string) string {
-	if direction == pipeline.All {
+	if direction == fio.All {
 		return "I/Os"
 	}
 	return direction + "s"
@@ -163,40 +163,40 @@ func several(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
 	}
-	return units.Grouped(float64(n)) + " " + thing
+	return fio.Grouped(float64(n)) + " " + thing
 }
 
 func details(u *ui.UI, s *pipeline.Summary) {
 	a := &s.Account
-	fio := "unknown (no fio JSON)"
+	counted := "unknown (no fio JSON)"
 	missing := "unknown"
 	if a.Counted > 0 {
-		fio = strconv.FormatUint(a.Counted, 10)
-		missing = units.Count(a.Missing)
+		counted = strconv.FormatUint(a.Counted, 10)
+		missing = fio.Count(a.Missing)
 		if !a.CountedKnown {
-			fio += " (of some of the logs)"
+			counted += " (of some of the logs)"
 		}
 	}
 	u.Say("info", "logs       %d read, %d empty, %d skipped, %d repaired", a.Logs, a.LogsEmpty, a.LogsSkipped,
 		a.LogsRepaired)
 	u.Say("info", "records    %d read, %d lines skipped, %d repaired, %d with equal timestamps", a.Records,
 		a.LinesSkipped, a.RecordsRepaired, a.RecordsEqual)
-	where := fmt.Sprintf("%s in %d quanta", units.Count(a.Placed), s.Quanta)
+	where := fmt.Sprintf("%s in %d quanta", fio.Count(a.Placed), s.Quanta)
 	if a.PickedAway > 0 {
-		where += fmt.Sprintf(" + %s left out by --only, --from or --to", units.Count(a.PickedAway))
+		where += fmt.Sprintf(" + %s left out by --only, --from or --to", fio.Count(a.PickedAway))
 	}
 	u.Say("info", "I/Os       %s logged + %s restored from fio's JSON = %s; in fio's totals %s, missing "+
 		"from the logs %s, not placed %s; in the last bucket %s",
-		units.Count(a.Logged), units.Count(a.Restored), where, fio, missing, units.Count(a.NotPlaced),
-		units.Count(a.LastBucket))
+		fio.Count(a.Logged), fio.Count(a.Restored), where, counted, missing, fio.Count(a.NotPlaced),
+		fio.Count(a.LastBucket))
 	for _, d := range pipeline.ByDirection(a.Jobs) {
 		label := plural(d.Direction)
-		if d.Direction == pipeline.All {
+		if d.Direction == fio.All {
 			label = "directions"
 		}
 		u.Say("info", "%-10s %s logged, in fio's totals %d: %s missing, %s too many; %s restored, %s not placed",
-			label, units.Count(d.Logged), d.Counted, units.Count(d.Missing), units.Count(d.Excess),
-			units.Count(d.Restored), units.Count(d.NotPlaced))
+			label, fio.Count(d.Logged), d.Counted, fio.Count(d.Missing), fio.Count(d.Excess),
+			fio.Count(d.Restored), fio.Count(d.NotPlaced))
 	}
 }
 
@@ -208,12 +208,12 @@ func outcome(o *pipeline.Outcome) string {
 	s := fmt.Sprintf("%s: %s; of %d quanta %d ok, %d broken, %d unknown; %d breaches", o.Rule.Text, o.Status(),
 		o.OK+o.Broken+o.Unknown, o.OK, o.Broken, o.Unknown, o.Breaches)
 	if o.Dims.Host != "" {
-		s = errs.Printable(o.Dims.Host) + ": " + s
+		s = fio.Printable(o.Dims.Host) + ": " + s
 	}
 	if o.Worst.Known {
 		worst := fmt.Sprintf("%.4g", o.Worst.Value)
 		if o.Rule.Latency() {
-			worst = sla.Duration(math.Round(o.Worst.Value/1e3) * 1e3)
+			worst = fio.Duration(math.Round(o.Worst.Value/1e3) * 1e3)
 		}
 		s += fmt.Sprintf("; worst %s at %s", worst, time.Duration(o.WorstAt))
 	}

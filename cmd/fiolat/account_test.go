@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
@@ -36,7 +37,7 @@ func TestAccountLine(t *testing.T) {
 			"1 log, 5 I/Os, 1 of the logs empty, 1 log skipped, 1,200 lines skipped, fio's totals unknown (no fio " +
 				"JSON)", false},
 		"too many": {pipeline.Account{Logs: 1, Logged: 12, Counted: 10, CountedKnown: true, Excess: 2, LastBucket: 1,
-			Jobs: []pipeline.JobAccount{{Job: "a", Direction: pipeline.All, Counted: 10, Missing: -2}}},
+			Jobs: []pipeline.JobAccount{{Job: "a", Direction: fio.All, Counted: 10, Missing: -2}}},
 			"1 log, 12 I/Os, 1 in fio's last bucket, which has no upper limit, 2 more than fio counted: 2 of 10 I/Os " +
 				"(a)", true},
 	} {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/internal/alert"
-	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
 
@@ -27,7 +27,7 @@ func startAlerts(cfg alert.Config, u *ui.UI) (*alert.Dispatcher, error) {
 	cfg.Output, cfg.Warn = infoWriter{u}, u.Warn
 	d, err := alert.New(cfg)
 	if err != nil {
-		return nil, errs.Usagef("--alert-webhook: %v", err)
+		return nil, fio.Usagef("--alert-webhook: %v", err)
 	}
 	return d, nil
 }

@@ -10,6 +10,7 @@ import (
 	"fiolat/cmd/fiolat/times"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
@@ -58,7 +59,7 @@ func readNoteTime(text string) (t noteTime, err error) {
 		t.at, err = time.Parse(time.RFC3339Nano, at) // fails for mtime
 	}
 	if err != nil {
-		err = errs.Usagef("--at %q: want a time such as 2026-01-31T12:00:00Z, or an offset from the run's start such "+
+		err = fio.Usagef("--at %q: want a time such as 2026-01-31T12:00:00Z, or an offset from the run's start such "+
 			"as +90s", text)
 	}
 	return t, err
@@ -67,10 +68,10 @@ func readNoteTime(text string) (t noteTime, err error) {
 func (o *annotateOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.name, o.text = c.Args().First(), c.Args().Get(1)
 	if c.NArg() != 2 || strings.TrimSpace(o.text) == "" {
-		bad.Add(errs.Usagef("fiolat annotate: name the run, and say what happened, in quotes"))
+		bad.Add(fio.Usagef("fiolat annotate: name the run, and say what happened, in quotes"))
 	}
 	if c.String("at") == "" {
-		bad.Add(errs.Usagef("fiolat annotate: say when with --at, such as --at +90s"))
+		bad.Add(fio.Usagef("fiolat annotate: say when with --at, such as --at +90s"))
 	}
 	checkES(c, &o.es, bad)
 }
@@ -106,7 +107,7 @@ func (o *annotateOptions) run(ctx context.Context, u *ui.UI) error {
 		was = "noted before"
 	}
 	u.Say("info", "%s at %s, %v after the start of run %s", was, when.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
-		when.Sub(start), errs.Printable(run.Run.ID))
+		when.Sub(start), fio.Printable(run.Run.ID))
 	return nil
 }
 

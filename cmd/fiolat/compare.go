@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/fio"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
 	"fiolat/internal/render"
@@ -78,11 +79,11 @@ func compareCommand(u *ui.UI) *cli.Command {
 func (o *compareOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.logs.oneKind(c, bad)
 	if o.runs = o.logs.Paths; len(o.runs) == 0 || len(o.runs) == 1 && c.IsSet("fail-if") && o.baseline == "" {
-		bad.Add(errs.Usagef("fiolat compare: name the baseline and at least one other run"))
+		bad.Add(fio.Usagef("fiolat compare: name the baseline and at least one other run"))
 	}
 	for _, p := range o.logs.Config.Settings.Percentiles {
 		if p <= 0 || p >= 100 {
-			bad.Add(errs.Usagef("--percentiles %g: the smallest and the largest of all latencies depend on the "+
+			bad.Add(fio.Usagef("--percentiles %g: the smallest and the largest of all latencies depend on the "+
 				"length of the run, and cannot be compared", p))
 		}
 	}
@@ -116,12 +117,12 @@ func (o *compareOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	}
 	if len(o.runs) == 1 {
 		if len(baseline.Runs) == 1 {
-			return errs.Usagef("%s holds one run: name the baseline and at least one other run, or a group of "+
-				"repeats", errs.Printable(baseline.Name))
+			return fio.Usagef("%s holds one run: name the baseline and at least one other run, or a group of "+
+				"repeats", fio.Printable(baseline.Name))
 		}
 		g := &groupSpread{}
 		if g.Side, g.Rows, g.Notes, err = compare.Spread(baseline, o.logs.Config.Settings.Percentiles); err != nil {
-			return errs.Usagef("%v", err)
+			return fio.Usagef("%v", err)
 		}
 		found.Group = g
 	}
@@ -136,8 +137,8 @@ func (r *groupReader) againstHistory(ctx context.Context, found *compareFound) e
 			return err
 		}
 		if len(group.Runs) != 1 {
-			return errs.Usagef("%s holds %d runs, and --baseline is for one more run of a series",
-				errs.Printable(group.Name), len(group.Runs))
+			return fio.Usagef("%s holds %d runs, and --baseline is for one more run of a series",
+				fio.Printable(group.Name), len(group.Runs))
 		}
 		baseline, err := r.since(ctx, r.baseline, group.Runs[0])
 		if err == nil {
@@ -189,8 +190,8 @@ func (c *compareFound) add(baseline, other *compare.Group, o *compareOptions) er
 	if len(baseline.Runs)+len(other.Runs) > 2 {
 		for _, run := range other.Runs {
 			if slices.ContainsFunc(baseline.Runs, func(b *compare.Series) bool { return b.ID == run.ID }) {
-				return errs.Usagef("%s is in %s and in %s: a run in both makes them look alike",
-					errs.Printable(run.Name), errs.Printable(baseline.Name), errs.Printable(other.Name))
+				return fio.Usagef("%s is in %s and in %s: a run in both makes them look alike",
+					fio.Printable(run.Name), fio.Printable(baseline.Name), fio.Printable(other.Name))
 			}
 		}
 	}
@@ -199,7 +200,7 @@ func (c *compareFound) add(baseline, other *compare.Group, o *compareOptions) er
 		Series: o.baseline != "",
 	})
 	if err != nil {
-		return errs.Usagef("%v", err)
+		return fio.Usagef("%v", err)
 	}
 	c.Comparisons = append(c.Comparisons, r)
 	if len(o.failIf) == 0 {
@@ -207,7 +208,7 @@ func (c *compareFound) add(baseline, other *compare.Group, o *compareOptions) er
 	}
 	rulings, err := r.Judge(o.failIf, o.runNoise)
 	if err != nil {
-		return errs.Usagef("%v", err)
+		return fio.Usagef("%v", err)
 	}
 	c.GateConfidence = compare.GateConfidence
 	c.FailIf = append(c.FailIf, rulings...)
@@ -277,7 +278,7 @@ func (p *comparePrinter) all(c *compareFound) {
 			}
 			verdict = p.colour(ui.Bad, "FAILED") + ": " + strings.Join(rows, ", ")
 		}
-		fmt.Fprintf(p.out, "fail if %s: %s: %s\n", f.Rule, p.name(errs.Printable(f.Run)), verdict)
+		fmt.Fprintf(p.out, "fail if %s: %s: %s\n", f.Rule, p.name(fio.Printable(f.Run)), verdict)
 	}
 }
 
@@ -295,7 +296,7 @@ func (p *comparePrinter) line(text string) {
 		return
 	}
 	for _, line := range strings.Split(text, "\n") {
-		fmt.Fprintln(p.out, p.name(errs.Printable(line)))
+		fmt.Fprintln(p.out, p.name(fio.Printable(line)))
 		if p.markdown {
 			fmt.Fprintln(p.out)
 		}
@@ -344,9 +345,9 @@ func (p *comparePrinter) value(metric string, v *float64) string {
 		return "-"
 	}
 	if metric == iopsMetric {
-		return strconv.FormatFloat(*v, 'f', render.Decimals(*v), 64) + "/s"
+		return strconv.FormatFloat(*v, 'f', fio.Decimals(*v), 64) + "/s"
 	}
-	return render.Latency(*v, p.unit)
+	return fio.LatencyIn(*v, p.unit)
 }
 
 // colour colours a word, except in markdown.

@@ -8,8 +8,8 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
+	"fiolat/fio"
 	"fiolat/internal/compare"
-	"fiolat/internal/errs"
 	"fiolat/internal/history"
 	"fiolat/internal/runsource"
 	"fiolat/pipeline"
@@ -33,7 +33,7 @@ func (r *groupReader) group(ctx context.Context, argument string) (*compare.Grou
 	}
 	for _, member := range members {
 		if member == "" || g.Name == "" {
-			return nil, errs.Usagef("%q: want NAME=RUN,RUN,...", argument)
+			return nil, fio.Usagef("%q: want NAME=RUN,RUN,...", argument)
 		}
 		if err := r.read(ctx, member, g); err != nil {
 			return nil, err
@@ -42,16 +42,16 @@ func (r *groupReader) group(ctx context.Context, argument string) (*compare.Grou
 	var loads []string
 	for i, run := range g.Runs {
 		if slices.ContainsFunc(g.Runs[:i], func(s *compare.Series) bool { return s.ID == run.ID }) {
-			return nil, errs.Usagef("%s is in %s twice: a run and its copy make the spread look small",
-				errs.Printable(run.Name), errs.Printable(g.Name))
+			return nil, fio.Usagef("%s is in %s twice: a run and its copy make the spread look small",
+				fio.Printable(run.Name), fio.Printable(g.Name))
 		}
 		if run.Workload != "" && !slices.Contains(loads, run.Workload) {
 			loads = append(loads, run.Workload)
 		}
 	}
 	if len(loads) > 1 {
-		r.runs.UI.Warn(errs.Printable(g.Name) + " holds runs of different workloads, which are no repeats: " +
-			errs.Printable(strings.Join(loads, "; ")))
+		r.runs.UI.Warn(fio.Printable(g.Name) + " holds runs of different workloads, which are no repeats: " +
+			fio.Printable(strings.Join(loads, "; ")))
 	}
 	return g, nil
 }
@@ -62,7 +62,7 @@ func (r *groupReader) since(ctx context.Context, name string, run *compare.Serie
 	label, ok := strings.CutPrefix(name, runsource.LabelPrefix)
 	k, v, pair := strings.Cut(label, "=")
 	if !ok || !pair || k == "" {
-		return nil, errs.Usagef("--baseline %q: want label:KEY=VALUE", name)
+		return nil, fio.Usagef("--baseline %q: want label:KEY=VALUE", name)
 	}
 	es, err := r.runs.Connect(name)
 	if err != nil {
@@ -104,8 +104,8 @@ func (r *groupReader) since(ctx context.Context, name string, run *compare.Serie
 		g.Name += ", since its change at " + runs[from].Start.Format(time.RFC3339)
 	}
 	if n := len(runs) - from; n < compare.BaselineRuns {
-		return nil, errs.Usagef("--baseline %s: %d runs of this workload before %s, and it takes %d to know what one "+
-			"more would differ by", errs.Printable(g.Name), n, errs.Printable(run.Name), compare.BaselineRuns)
+		return nil, fio.Usagef("--baseline %s: %d runs of this workload before %s, and it takes %d to know what one "+
+			"more would differ by", fio.Printable(g.Name), n, fio.Printable(run.Name), compare.BaselineRuns)
 	}
 	for _, one := range runs[from:] {
 		s := &compare.Series{Name: one.ID}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"fiolat/esmodel/esmodeltest"
-	"fiolat/ingest/fiolog"
+	"fiolat/fio"
 	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 )
@@ -20,7 +20,7 @@ import (
 func madeRun(t *testing.T, seed uint64, median time.Duration) string {
 	t.Helper()
 	dir := t.TempDir()
-	log := testlog.Config{Seed: seed, Dirs: []fiolog.Direction{fiolog.Read, fiolog.Write}, Duration: 120 * time.Second,
+	log := testlog.Config{Seed: seed, Dirs: []fio.Direction{fio.Read, fio.Write}, Duration: 120 * time.Second,
 		Rate:    400,
 		Latency: testlog.Mixture(testlog.LogNormal(median, 0.4), testlog.LogNormal(20*median, 0.4), 0.03)}.Log()
 	if err := os.WriteFile(filepath.Join(dir, "a_clat_hist.1.log"), log, 0o600); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/cmd/fiolat/shell"
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -24,7 +25,7 @@ func completionCommand(u *ui.UI) *cli.Command {
 func (o *completionOptions) check(c *cli.Context, bad *errs.Faults) {
 	var ok bool
 	if o.script, ok = shell.Completions[c.Args().First()]; !ok || c.NArg() != 1 {
-		bad.Add(errs.Usagef("fiolat completion: want bash, zsh or fish"))
+		bad.Add(fio.Usagef("fiolat completion: want bash, zsh or fish"))
 	}
 }
 

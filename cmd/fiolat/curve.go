@@ -18,7 +18,6 @@ import (
 	"fiolat/internal/runsource"
 	"fiolat/internal/summary"
 	"fiolat/internal/ui"
-	"fiolat/internal/units"
 )
 
 type curveOptions struct {
@@ -65,7 +64,7 @@ func curveCommand(u *ui.UI) *cli.Command {
 // readDirection parses --direction.
 func readDirection(text string) (string, error) {
 	if !slices.Contains(fio.MetricDirections(), text) {
-		return "", errs.Usagef("--direction %q: want read, write, trim, all or sync", text)
+		return "", fio.Usagef("--direction %q: want read, write, trim, all or sync", text)
 	}
 	return text, nil
 }
@@ -77,7 +76,7 @@ func curveRule(text string) (*fio.Rule, error) {
 	case err != nil:
 		return nil, fmt.Errorf(": %w", err)
 	case !rule.Latency() || rule.Above:
-		return nil, errs.Usagef(" %q: want an upper bound of a latency, such as 'read p99 < 1ms'", text)
+		return nil, fio.Usagef(" %q: want an upper bound of a latency, such as 'read p99 < 1ms'", text)
 	}
 	return &rule, nil
 }
@@ -85,7 +84,7 @@ func curveRule(text string) (*fio.Rule, error) {
 func (o *curveOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.logs.oneKind(c, bad)
 	if o.at != nil && o.direction != "" && o.direction != o.at.Direction {
-		bad.Add(errs.Usagef("--at %q is about %s, --direction about %s: name one of them", c.String("at"),
+		bad.Add(fio.Usagef("--at %q is about %s, --direction about %s: name one of them", c.String("at"),
 			o.at.Direction, o.direction))
 	}
 	bad.Add(o.logs.needPaths())
@@ -110,10 +109,10 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 	direction := cmp.Or(o.direction, curve.DirectionOf(o.at))
 	c, err := curve.Make(rows, direction, percentiles, o.at)
 	if errors.Is(err, curve.ErrOneSetting) {
-		return errs.Usagef("%v: a curve needs two settings or more, such as a sweep of iodepth; fiolat summary "+
+		return fio.Usagef("%v: a curve needs two settings or more, such as a sweep of iodepth; fiolat summary "+
 			"prints their figures, fiolat compare what repeats differ by", err)
 	} else if err != nil {
-		return errs.Usagef("fiolat curve: %v", err)
+		return fio.Usagef("fiolat curve: %v", err)
 	}
 	if o.file != "" {
 		page := curve.Page{Curve: c, Percentiles: percentiles, Axis: o.axis}
@@ -149,7 +148,7 @@ func warnCurveSyncs(u *ui.UI, rows []summary.Row) {
 	}
 	if len(runs) > 0 {
 		u.Warn(fmt.Sprintf("%d of the runs sync: their %s syncs are in no point here, the longest %s; fiolat summary "+
-			"shows them", len(runs), units.Grouped(count), units.Latency(longest, 3)))
+			"shows them", len(runs), fio.Grouped(count), fio.Latency(longest, 3)))
 	}
 }
 
@@ -190,7 +189,7 @@ func (o *curveOptions) table(out *bufio.Writer, c *curve.Curve, percentiles []fl
 	add("in_flight", false, false, func(p *curve.Point) render.Cell { return number(p.Concurrency, 1) })
 	add("mean", true, false, func(p *curve.Point) render.Cell { return number(p.Mean, 1) })
 	for _, q := range percentiles {
-		key := units.Percentile(q)
+		key := fio.Percentile(q)
 		add("p"+key, true, false, func(p *curve.Point) render.Cell {
 			return render.Percentile(p.Percentiles, key, p.AtLeast)
 		})
@@ -208,7 +207,7 @@ func (o *curveOptions) table(out *bufio.Writer, c *curve.Curve, percentiles []fl
 	}
 	for i := range c.Series {
 		if at := c.Series[i].At; at != nil {
-			fmt.Fprintf(out, "\n%s\n", errs.Printable(c.Sentence(at)))
+			fmt.Fprintf(out, "\n%s\n", fio.Printable(c.Sentence(at)))
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel/stored"
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
@@ -37,10 +38,10 @@ func deleteCommand(u *ui.UI) *cli.Command {
 
 func (o *deleteOptions) check(c *cli.Context, bad *errs.Faults) {
 	if o.name = c.Args().First(); c.NArg() != 1 {
-		bad.Add(errs.Usagef("fiolat delete: name one run"))
+		bad.Add(fio.Usagef("fiolat delete: name one run"))
 	}
 	if !o.yes && !ui.IsTerminal(c.App.Reader) {
-		bad.Add(errs.Usagef("fiolat delete: standard input is not a terminal, so there is no one to confirm; pass " +
+		bad.Add(fio.Usagef("fiolat delete: standard input is not a terminal, so there is no one to confirm; pass " +
 			"--yes"))
 	}
 	checkES(c, &o.es, bad)
@@ -72,10 +73,10 @@ func (o *deleteOptions) run(ctx context.Context, u *ui.UI) error {
 		}
 	}
 	if !o.yes && !ui.Confirm(u.Stdin, u.Stderr, fmt.Sprintf("delete run %s, documents: %v? [y/N] ",
-		errs.Printable(id), there)) {
+		fio.Printable(id), there)) {
 		return errors.New("not deleted")
 	}
 	deleted, err := stored.DeleteRun(ctx, client, prefix, id, o.es.TakeOver)
-	u.Say("info", "deleted of run %s, documents: %v", errs.Printable(id), deleted)
+	u.Say("info", "deleted of run %s, documents: %v", fio.Printable(id), deleted)
 	return err
 }

@@ -13,12 +13,11 @@ import (
 
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
+	"fiolat/fio"
 	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
-	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
-	"fiolat/internal/units"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
 	"fiolat/pipeline/replay"
@@ -101,12 +100,12 @@ func (o *diagnoseOptions) ofLogs(ctx context.Context, u *ui.UI, full *diagnose.F
 		return err
 	}
 	if len(runs) > 1 {
-		return errs.Usagef("these are %d runs, and a diagnosis is of one: name one of %s", len(runs),
+		return fio.Usagef("these are %d runs, and a diagnosis is of one: name one of %s", len(runs),
 			runsource.Roots(runs))
 	}
 	if path := runsource.ReadOnce(runs[0].Logs); path != "" {
-		return errs.Usagef("a diagnosis may read the logs twice, and %s can be read only once: save it to a file",
-			errs.Printable(path))
+		return fio.Usagef("a diagnosis may read the logs twice, and %s can be read only once: save it to a file",
+			fio.Printable(path))
 	}
 	cfg.LeavesOnly, cfg.Pauses = true, true
 	cfg.Progress = u.Progress(runsource.Size(runs), "reading")
@@ -126,7 +125,7 @@ func (o *diagnoseOptions) ofLogs(ctx context.Context, u *ui.UI, full *diagnose.F
 }
 
 // stored reads a run from Elasticsearch, or with no client from a directory of documents.
-func (o *diagnoseOptions) ofStored(ctx context.Context, u *ui.UI, c *client.Client, s pipeline.Settings,
+func (o *diagnoseOptions) ofStored(ctx context.Context, u *ui.UI, c *client.Client, s fio.Settings,
 	full *diagnose.Full) error {
 	name, prefix := o.logs.Paths[0], o.es.Prefix
 	var run *replay.Replay
@@ -161,7 +160,7 @@ func (o *diagnoseOptions) print(u *ui.UI, d *diagnose.Diagnosis) error {
 	}
 	out := bufio.NewWriter(u.Stdout)
 	for _, f := range d.Findings {
-		fmt.Fprintln(out, errs.Printable(f.Text))
+		fmt.Fprintln(out, fio.Printable(f.Text))
 	}
 	if len(d.Stragglers) > 0 {
 		fmt.Fprintln(out)
@@ -171,7 +170,7 @@ func (o *diagnoseOptions) print(u *ui.UI, d *diagnose.Diagnosis) error {
 		for i := range d.Stragglers {
 			s := &d.Stragglers[i]
 			fmt.Fprintf(w, "%s %s\t%s\tp%s\t%.1f %%\t%.1f %%\t%.2f\t%s\t%s\t%s\t%s\t%d\n", s.Dimension,
-				errs.Printable(s.Value), s.Direction, units.Percentile(s.Percentile), s.Share*100, s.Expected*100,
+				fio.Printable(s.Value), s.Direction, fio.Percentile(s.Percentile), s.Share*100, s.Expected*100,
 				s.Lift, o.latency(s.Pooled), o.latency(s.Without), diagnose.Clock(s.SinceMS), diagnose.Clock(s.UntilMS),
 				s.Quanta)
 		}
@@ -184,7 +183,7 @@ func (o *diagnoseOptions) print(u *ui.UI, d *diagnose.Diagnosis) error {
 		for i := range d.Segments {
 			s := &d.Segments[i]
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.*f\t%s\t%s\t%s\n", diagnose.Clock(s.FromMS), diagnose.Clock(s.ToMS),
-				s.Direction, s.Kind, render.Decimals(s.IOPS), s.IOPS, o.latency(s.P50), o.latency(s.P99),
+				s.Direction, s.Kind, fio.Decimals(s.IOPS), s.IOPS, o.latency(s.P50), o.latency(s.P99),
 				o.latency(s.WorstP99))
 		}
 		w.Flush() //nolint:errcheck // to a bufio.Writer
@@ -197,6 +196,6 @@ func (o *diagnoseOptions) latency(ns *float64) string {
 	if ns == nil {
 		return "-"
 	}
-	v := *ns / units.Divisors[o.unit]
-	return strconv.FormatFloat(v, 'f', render.Decimals(v), 64) + " " + o.unit
+	v := *ns / fio.Divisors[o.unit]
+	return strconv.FormatFloat(v, 'f', fio.Decimals(v), 64) + " " + o.unit
 }

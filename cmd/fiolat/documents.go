@@ -8,7 +8,7 @@ import (
 
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/lazyregexp"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
@@ -54,7 +54,7 @@ func documentsText(run *pipeline.Run, r delivery.Report, verbose bool) string {
 			text += fmt.Sprintf(n.what, n.count)
 		}
 	}
-	text += fmt.Sprintf(" (run %s)", errs.Printable(run.ID))
+	text += fmt.Sprintf(" (run %s)", fio.Printable(run.ID))
 	for _, refusal := range r.Refusals {
 		text += fmt.Sprintf("\nrefused    %d: %s", refusal.Count, refusal)
 	}
@@ -69,7 +69,7 @@ func sayUnfinished(o *runsource.Elasticsearch, u *ui.UI, r delivery.Report) {
 		{r.RefusedFile, "what was refused is in %s, with the reasons: correct that first"},
 	} {
 		if f.name != "" {
-			u.Say("error", f.what, errs.Printable(f.name))
+			u.Say("error", f.what, fio.Printable(f.name))
 			files = append(files, f.name)
 		}
 	}
@@ -91,7 +91,7 @@ func shellLine(o *runsource.Elasticsearch, command string, more ...string) strin
 
 // quoted returns a word for a shell, without characters that cannot be printed: printf's escapes stand for them.
 func quoted(word string) string {
-	if errs.Printable(word) == word {
+	if fio.Printable(word) == word {
 		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 	}
 	var b strings.Builder

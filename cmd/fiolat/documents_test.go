@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // The words of a printed command are what a shell makes of them, and can be printed.
@@ -20,7 +20,7 @@ func TestLine(t *testing.T) {
 		"ü\xff", "\u202e", "-e\a"}
 	o := runsource.Elasticsearch{Flags: func() []string { return []string{"--es", "http://es:9200"} }}
 	line := shellLine(&o, "load", words...)
-	if errs.Printable(line) != line {
+	if fio.Printable(line) != line {
 		t.Errorf("not all of it can be printed: %q", line)
 	}
 	out, err := exec.Command(sh, "-c", `fiolat() { for w in "$@"; do printf '%s\0' "$w"; done; }; `+line).Output()

@@ -10,6 +10,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 )
@@ -67,7 +68,7 @@ func checkES(c *cli.Context, o *runsource.Elasticsearch, bad *errs.Faults) {
 	for _, a := range o.Addresses {
 		if u, err := url.Parse(a); err == nil && u.User != nil {
 			if _, secret := u.User.Password(); secret {
-				bad.Add(errs.Usagef("--es: a password in an argument can be read by everybody on this host; use " +
+				bad.Add(fio.Usagef("--es: a password in an argument can be read by everybody on this host; use " +
 					"--es-user and --es-password-file, or ELASTICSEARCH_URL"))
 			}
 		}

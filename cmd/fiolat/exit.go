@@ -11,6 +11,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/ndjson"
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/like"
 )
@@ -29,10 +30,10 @@ const (
 // exitCode is the only place that maps errors to exit codes.
 func exitCode(err error) int {
 	var (
-		usage      *errs.UsageError
+		usage      *fio.UsageError
 		likeUsage  *like.UsageError
 		likeInput  *like.InputError
-		parse      *errs.ParseError
+		parse      *fio.ParseError
 		path       *fs.PathError
 		incomplete *delivery.IncompleteError
 		output     *delivery.OutputError
@@ -117,5 +118,5 @@ func usageError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &errs.UsageError{Msg: err.Error()}
+	return &fio.UsageError{Msg: err.Error()}
 }

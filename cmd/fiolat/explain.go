@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -40,10 +41,10 @@ func explainCommand(u *ui.UI) *cli.Command {
 func (o *explainOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.engine = c.Args().First()
 	if _, _, ok := fiojson.ParseVersion(o.fioVersion); o.fioVersion != "" && !ok {
-		bad.Add(errs.Usagef("--fio-version %q: want a version like fio-3.28", o.fioVersion))
+		bad.Add(fio.Usagef("--fio-version %q: want a version like fio-3.28", o.fioVersion))
 	}
 	if c.NArg() > 1 {
-		bad.Add(errs.Usagef("fiolat explain: want one engine, or none for all"))
+		bad.Add(fio.Usagef("fiolat explain: want one engine, or none for all"))
 	}
 }
 
@@ -52,7 +53,7 @@ func (o *explainOptions) run(_ context.Context, u *ui.UI) error {
 	if o.engine != "" {
 		e, ok := fiojson.FindEngine(o.engine, o.fioVersion, o.ioDepth)
 		if !ok {
-			return errs.Usagef("%q is not one of fio's own engines; fiolat explain lists them", o.engine)
+			return fio.Usagef("%q is not one of fio's own engines; fiolat explain lists them", o.engine)
 		}
 		_, err := fmt.Fprintln(u.Stdout, strings.Join(append([]string{e.Sentence()}, e.Notes...), "\n- "))
 		return err

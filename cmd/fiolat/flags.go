@@ -17,12 +17,10 @@ import (
 	"fiolat/cmd/fiolat/times"
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/alert"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/sla"
-	"fiolat/pipeline"
 )
 
 // The categories of flags that only --help-all shows, as few command lines need them.
@@ -57,7 +55,7 @@ type logFlags struct {
 // flags returns the flags of the options.
 func (o *logOptions) flags(with logFlags) []cli.Flag {
 	cfg, s := &o.Config, &o.Config.Settings
-	*s = pipeline.Defaults()
+	*s = fio.Defaults()
 	s.By, s.Percentiles = nil, nil // where the command chooses them
 	percentiles := &value{texts: []string{cmp.Or(with.percentiles, "50,90,95,99,99.9")}}
 	percentiles.parse = func(text string) (err error) { // "" is not a list
@@ -170,14 +168,14 @@ func (o *logOptions) shared(c *cli.Context, least time.Duration, bad *errs.Fault
 	s.Interval, cfg.Accuracy, err = o.readInterval(c, least)
 	bad.Add(err)
 	if s.Coarseness < -1 || s.Coarseness > 6 {
-		bad.Add(errs.Usagef("--coarseness %d: want 0 to 6", s.Coarseness))
+		bad.Add(fio.Usagef("--coarseness %d: want 0 to 6", s.Coarseness))
 	}
 	s.SLA, err = o.rules()
 	bad.Add(err)
 	cfg.Labels, err = pairs("--label", o.label.Value())
 	bad.Add(err)
 	if cfg.Part != "" && cfg.RunID == "" {
-		bad.Add(errs.Usagef("--part %q: say with --run-id which run it is a part of", cfg.Part))
+		bad.Add(fio.Usagef("--part %q: say with --run-id which run it is a part of", cfg.Part))
 	}
 }
 
@@ -190,23 +188,23 @@ func (o *logOptions) check(c *cli.Context, bad *errs.Faults) {
 	}
 	o.shared(c, time.Millisecond, bad)
 	if s.LogHistMsec < 0 || s.LogHistMsec > 1e9 {
-		bad.Add(errs.Usagef("--log-hist-msec %d: want a number of ms above 0", s.LogHistMsec))
+		bad.Add(fio.Usagef("--log-hist-msec %d: want a number of ms above 0", s.LogHistMsec))
 	}
 	if cfg.Workers < 0 {
-		bad.Add(errs.Usagef("--workers %d: want 1 or more", cfg.Workers))
+		bad.Add(fio.Usagef("--workers %d: want 1 or more", cfg.Workers))
 	}
 	if cfg.MaxLine < 1 {
-		bad.Add(errs.Usagef("--max-line %d: want a number of bytes above 0", cfg.MaxLine))
+		bad.Add(fio.Usagef("--max-line %d: want a number of bytes above 0", cfg.MaxLine))
 	}
 	for _, rule := range s.SLA {
 		if strings.HasPrefix(rule, "sync ") {
-			bad.Add(errs.Usagef("--sla %q: fio logs no syncs: follow the run with fiolat live, or judge the whole run "+
+			bad.Add(fio.Usagef("--sla %q: fio logs no syncs: follow the run with fiolat live, or judge the whole run "+
 				"by fio's JSON: fiolat summary --where 'sync p99 < 10ms'", rule))
 		}
 	}
 	switch {
 	case o.repair && o.noRepair:
-		bad.Add(errs.Usagef("--repair and --no-repair exclude each other"))
+		bad.Add(fio.Usagef("--repair and --no-repair exclude each other"))
 	case o.repair:
 		s.Repair = "yes"
 	case o.noRepair:
@@ -218,7 +216,7 @@ func (o *logOptions) check(c *cli.Context, bad *errs.Faults) {
 	bad.Add(err)
 	if cfg.Part != "" {
 		if s.Grid = "epoch"; cfg.Accuracy != 0 {
-			bad.Add(errs.Usagef("--interval auto: all parts of a run need the same interval: give it as a duration"))
+			bad.Add(fio.Usagef("--interval auto: all parts of a run need the same interval: give it as a duration"))
 		}
 	}
 }
@@ -226,7 +224,7 @@ func (o *logOptions) check(c *cli.Context, bad *errs.Faults) {
 // oneKind is check for commands that take a single kind of latency.
 func (o *logOptions) oneKind(c *cli.Context, bad *errs.Faults) {
 	if o.check(c, bad); len(o.Kinds.List) > 1 {
-		bad.Add(errs.Usagef("--kind %q: fiolat %s takes one kind", c.String("kind"), o.Command))
+		bad.Add(fio.Usagef("--kind %q: fiolat %s takes one kind", c.String("kind"), o.Command))
 	}
 }
 
@@ -236,14 +234,14 @@ func (o *logOptions) rules() (texts []string, err error) {
 	if name := o.slaFile; name != "" {
 		f, openErr := os.Open(name)
 		if openErr != nil {
-			return nil, errs.Usagef("--sla-file: %v", openErr)
+			return nil, fio.Usagef("--sla-file: %v", openErr)
 		}
 		defer f.Close()
 		more, fileErr := sla.ParseFile(f, name)
 		rules, err = append(rules, more...), errors.Join(err, fileErr)
 	}
 	if err != nil {
-		return nil, errs.Usagef("--sla: %v", err)
+		return nil, fio.Usagef("--sla: %v", err)
 	}
 	for _, r := range rules {
 		if !slices.Contains(texts, r.Text) {
@@ -251,7 +249,7 @@ func (o *logOptions) rules() (texts []string, err error) {
 		}
 	}
 	if o.FailOnSLA && len(texts) == 0 {
-		return nil, errs.Usagef("--fail-on-sla: no rules; give them with --sla or --sla-file")
+		return nil, fio.Usagef("--fail-on-sla: no rules; give them with --sla or --sla-file")
 	}
 	return texts, nil
 }
@@ -265,27 +263,27 @@ func (o *logOptions) readInterval(c *cli.Context, least time.Duration) (interval
 	switch v := o.interval; {
 	case v == wholeRun && c.Command.Name == "percentiles":
 	case v == wholeRun:
-		err = errs.Usagef("--interval run: that is for fiolat percentiles; fiolat %s needs quanta", c.Command.Name)
+		err = fio.Usagef("--interval run: that is for fiolat percentiles; fiolat %s needs quanta", c.Command.Name)
 	case v == "auto":
 		wanted, err = accuracy(o.accuracy)
 	case c.IsSet("accuracy"):
-		err = errs.Usagef("--accuracy is for --interval auto")
+		err = fio.Usagef("--accuracy is for --interval auto")
 	case v != "":
 		interval, err = times.Duration("--interval", v)
 		if err == nil && interval < least {
-			err = errs.Usagef("--interval %s: want at least %v", v, least)
+			err = fio.Usagef("--interval %s: want at least %v", v, least)
 		}
 	}
 	return interval, wanted, err
 }
 
-func latency(v string) (fiolog.Kind, error) {
-	for k := range fiolog.Kind(fiolog.Kinds) {
+func latency(v string) (fio.Kind, error) {
+	for k := range fio.Kind(fio.Kinds) {
 		if k.String() == v {
 			return k, nil
 		}
 	}
-	return 0, errs.Usagef("--kind %q: want clat, slat or lat", v)
+	return 0, fio.Usagef("--kind %q: want clat, slat or lat", v)
 }
 
 // accuracy parses a percentage such as 10% and returns it as a fraction.
@@ -293,7 +291,7 @@ func accuracy(v string) (float64, error) {
 	percent, ok := strings.CutSuffix(v, "%")
 	f, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
 	if !ok || err != nil || !(f > 0 && f < 100) {
-		return 0, errs.Usagef("--accuracy %q: want a percentage above 0 and below 100, such as 10%%", v)
+		return 0, fio.Usagef("--accuracy %q: want a percentage above 0 and below 100, such as 10%%", v)
 	}
 	return f / 100, nil
 }
@@ -303,7 +301,7 @@ func readPercentiles(text string) (out []float64, err error) {
 	for _, f := range strings.Split(text, ",") {
 		p, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(f), "p"), 64)
 		if err != nil || !(p >= 0 && p <= 100) {
-			return nil, errs.Usagef("--percentiles %q: want numbers from 0 to 100, such as 50,99,99.9", text)
+			return nil, fio.Usagef("--percentiles %q: want numbers from 0 to 100, such as 50,99,99.9", text)
 		}
 		if !slices.Contains(out, p) {
 			out = append(out, p)
@@ -321,7 +319,7 @@ func byList(to *[]string, usual string) *value {
 				continue
 			}
 			if !slices.Contains(known, f) {
-				return nil, errs.Usagef("--by %q: want a list of direction, host, job, log", text)
+				return nil, fio.Usagef("--by %q: want a list of direction, host, job, log", text)
 			}
 			out = append(out, f)
 		}
@@ -336,7 +334,7 @@ func byList(to *[]string, usual string) *value {
 func majorVersion(text string) (int, error) {
 	n := fiojson.Major(text + ".0")
 	if n != 2 && n != 3 {
-		return 0, errs.Usagef("--fio-version %q: want 2, 3 or a version such as 3.33", text)
+		return 0, fio.Usagef("--fio-version %q: want 2, 3 or a version such as 3.33", text)
 	}
 	return n, nil
 }
@@ -347,7 +345,7 @@ func offsets(flags []string, file string) (map[string]time.Duration, error) {
 		host, v, ok := strings.Cut(f, "=")
 		d, err := times.Duration("--offset", v)
 		if !ok || err != nil {
-			return nil, errs.Usagef("--offset %q: want HOST=DURATION, such as node2=1.5s", f)
+			return nil, fio.Usagef("--offset %q: want HOST=DURATION, such as node2=1.5s", f)
 		}
 		out[host] = d
 	}
@@ -356,7 +354,7 @@ func offsets(flags []string, file string) (map[string]time.Duration, error) {
 	}
 	r, err := os.Open(file)
 	if err != nil {
-		return nil, errs.Usagef("--offsets: %v", err)
+		return nil, fio.Usagef("--offsets: %v", err)
 	}
 	defer r.Close()
 	lines := bufio.NewScanner(r)
@@ -366,9 +364,9 @@ func offsets(flags []string, file string) (map[string]time.Duration, error) {
 			continue
 		}
 		if len(fields) != 2 {
-			return nil, errs.Usagef("%s:%d: want HOST DURATION", errs.Printable(file), n)
+			return nil, fio.Usagef("%s:%d: want HOST DURATION", fio.Printable(file), n)
 		}
-		d, err := times.Duration(fmt.Sprintf("%s:%d:", errs.Printable(file), n), fields[1])
+		d, err := times.Duration(fmt.Sprintf("%s:%d:", fio.Printable(file), n), fields[1])
 		if err != nil {
 			return nil, err
 		}
@@ -382,7 +380,7 @@ func pairs(flag string, list []string) (map[string]string, error) {
 	for _, f := range list {
 		k, v, ok := strings.Cut(f, "=")
 		if !ok || k == "" {
-			return nil, errs.Usagef("%s %q: want KEY=VALUE", flag, f)
+			return nil, fio.Usagef("%s %q: want KEY=VALUE", flag, f)
 		}
 		out[k] = v
 	}
@@ -412,7 +410,7 @@ func (o *logOptions) needPaths() error {
 		if o.Command == "ingest" {
 			or = ""
 		}
-		return errs.Usagef("fiolat %s: name the logs (files, directories, globs, or - for standard input)%s", o.Command,
+		return fio.Usagef("fiolat %s: name the logs (files, directories, globs, or - for standard input)%s", o.Command,
 			or)
 	}
 	return nil
@@ -447,20 +445,20 @@ func (o *alertOptions) check(c *cli.Context, rules bool, bad *errs.Faults) {
 		return
 	}
 	if !rules {
-		bad.Add(errs.Usagef("--alert-webhook and --alert-command tell of rules that are broken: give some with " +
+		bad.Add(fio.Usagef("--alert-webhook and --alert-command tell of rules that are broken: give some with " +
 			"--sla or --sla-file"))
 	}
 	if parsed, err := url.Parse(o.Webhook); err == nil && c.IsSet("alert-webhook") && parsed.User != nil &&
 		os.Getenv("FIOLAT_ALERT_WEBHOOK") == "" {
-		bad.Add(errs.Usagef("--alert-webhook: a password in an argument can be read by everybody on this host; " +
+		bad.Add(fio.Usagef("--alert-webhook: a password in an argument can be read by everybody on this host; " +
 			"use FIOLAT_ALERT_WEBHOOK"))
 	}
 	if o.secretFile != "" {
 		b, err := os.ReadFile(o.secretFile)
 		if err != nil {
-			bad.Add(errs.Usagef("--alert-secret-file: %v", err))
+			bad.Add(fio.Usagef("--alert-secret-file: %v", err))
 		} else if o.Secret = []byte(strings.TrimSpace(string(b))); len(o.Secret) == 0 {
-			bad.Add(errs.Usagef("--alert-secret-file %s: there is no secret in it", o.secretFile))
+			bad.Add(fio.Usagef("--alert-secret-file %s: there is no secret in it", o.secretFile))
 		}
 	}
 }

@@ -26,7 +26,6 @@ import (
 	"fiolat/internal/runsource"
 	"fiolat/internal/tempfile"
 	"fiolat/internal/ui"
-	"fiolat/pipeline"
 )
 
 // errChanged is the error of history if --fail-if-changed fired.
@@ -103,7 +102,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 func minChange(text string) (float64, error) {
 	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
 	if err != nil || !(percent >= 0 && percent <= 1000) {
-		return 0, errs.Usagef("--min-change %s: want a percentage such as 5%%", errs.Printable(text))
+		return 0, fio.Usagef("--min-change %s: want a percentage such as 5%%", fio.Printable(text))
 	}
 	return percent / 100, nil
 }
@@ -113,13 +112,13 @@ func (o *historyOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.named = o.logs.Paths
 	for _, name := range []string{"last", "fail-if-changed"} {
 		if c.IsSet(name) && c.Int(name) < 1 {
-			bad.Add(errs.Usagef("--%s %d: want a number of runs", name, c.Int(name)))
+			bad.Add(fio.Usagef("--%s %d: want a number of runs", name, c.Int(name)))
 		}
 	}
 	if o.state != "" && o.failIfChanged == 0 {
-		bad.Add(errs.Usagef("--state is for --fail-if-changed"))
+		bad.Add(fio.Usagef("--state is for --fail-if-changed"))
 	}
-	o.logs.Config.Settings.Percentiles = pipeline.Defaults().Percentiles // those with limits
+	o.logs.Config.Settings.Percentiles = fio.Defaults().Percentiles // those with limits
 	for _, m := range o.metrics {
 		if p := m.Percentile; p > 0 && !slices.Contains(o.logs.Config.Settings.Percentiles, p) {
 			o.logs.Config.Settings.Percentiles = append(o.logs.Config.Settings.Percentiles, p)
@@ -132,13 +131,13 @@ func (o *historyOptions) check(c *cli.Context, bad *errs.Faults) {
 	checkES(c, &o.es, bad)
 	switch es := len(o.es.Addresses) > 0; {
 	case len(o.named) == 0 && !es:
-		bad.Add(errs.Usagef("fiolat history: name runs, or pass --es URL"))
+		bad.Add(fio.Usagef("fiolat history: name runs, or pass --es URL"))
 	case o.store && (len(o.named) > 0 || !es):
-		bad.Add(errs.Usagef("--store is for runs in Elasticsearch that are chosen by --label, --option or time: what " +
+		bad.Add(fio.Usagef("--store is for runs in Elasticsearch that are chosen by --label, --option or time: what " +
 			"is stored belongs to such a series"))
 	}
 	if len(o.named) > 0 && (c.IsSet("label") || c.IsSet("option") || c.IsSet("since") || c.IsSet("until")) {
-		bad.Add(errs.Usagef("--label, --option, --since and --until choose among the runs in Elasticsearch, and have " +
+		bad.Add(fio.Usagef("--label, --option, --since and --until choose among the runs in Elasticsearch, and have " +
 			"no meaning for runs that are named"))
 	}
 }
@@ -154,7 +153,7 @@ func (o *historyOptions) run(ctx context.Context, u *ui.UI) error {
 		return errors.Join(r.failed...)
 	}
 	if len(r.runs) == 0 {
-		return &errs.ParseError{File: "history", Msg: "no complete run was found", Hint: "see fiolat runs"}
+		return &fio.ParseError{File: "history", Msg: "no complete run was found", Hint: "see fiolat runs"}
 	}
 	r.sayRolledUp()
 	all := history.Split(r.runs, o.split.Value())
@@ -166,11 +165,11 @@ func (o *historyOptions) run(ctx context.Context, u *ui.UI) error {
 			s.Runs = s.Runs[n-o.last:]
 		}
 		if n := len(s.Runs); n > mostRuns {
-			return errs.Usagef("%s: %d runs are more than the %d that one series can have: choose some with --last, "+
-				"--since or --label", errs.Printable(s.Name), n, mostRuns)
+			return fio.Usagef("%s: %d runs are more than the %d that one series can have: choose some with --last, "+
+				"--since or --label", fio.Printable(s.Name), n, mostRuns)
 		}
 		if s.Unordered && len(s.Runs) > 1 {
-			u.Warn(errs.Printable(s.Name) + ": when some of its runs began is not known: they are in the order given")
+			u.Warn(fio.Printable(s.Name) + ": when some of its runs began is not known: they are in the order given")
 		}
 		results = append(results, history.Analyse(s, o.metrics)...)
 	}
@@ -272,7 +271,7 @@ func (r *historyReader) writePage(ctx context.Context, all []history.Series, res
 	}
 	f, err := tempfile.CreateAt(r.file)
 	if err != nil {
-		return errs.Usagef("--output %s: %v", errs.Printable(r.file), err)
+		return fio.Usagef("--output %s: %v", fio.Printable(r.file), err)
 	}
 	out := bufio.NewWriter(f)
 	err = history.WritePage(out, all, results, "fiolat "+versionText())
@@ -342,7 +341,7 @@ func (o *historyOptions) tables(out *bufio.Writer, all []history.Series, results
 		if first, last := s.Runs[0].Start, s.Runs[len(s.Runs)-1].Start; !s.Unordered {
 			span = fmt.Sprintf(", %s to %s", first.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339))
 		}
-		fmt.Fprintf(out, "%s: %d runs%s\n\n", errs.Printable(s.Name), len(s.Runs), span)
+		fmt.Fprintf(out, "%s: %d runs%s\n\n", fio.Printable(s.Name), len(s.Runs), span)
 		changes := [][]string{{"run", "start", "name", "metric", "before", "after", "change", "95 % limits", "p"}}
 		outliers := [][]string{{"single run", "start", "name", "metric", "value", "level", "off by"}}
 		levels := [][]string{{"metric", "runs", "level now", "since run"}}
@@ -353,14 +352,14 @@ func (o *historyOptions) tables(out *bufio.Writer, all []history.Series, results
 			}
 			for _, c := range r.Changes {
 				changes = append(changes, []string{strconv.Itoa(c.Number), startOf(&r.Runs[c.Index]),
-					errs.Printable(cmp.Or(r.Runs[c.Index].Name, c.Run)), r.Metric,
+					fio.Printable(cmp.Or(r.Runs[c.Index].Name, c.Run)), r.Metric,
 					o.value(r, c.Before), o.value(r, c.After), share(c.Change),
 					share(c.Low) + " to " + share(c.High), chance(c.P)})
 			}
 			for _, c := range r.Outliers {
 				p := &r.Runs[c.Index]
 				outliers = append(outliers, []string{strconv.Itoa(c.Number), startOf(p),
-					errs.Printable(cmp.Or(p.Name, p.ID)), r.Metric, o.value(r, c.Value), o.value(r, c.Level),
+					fio.Printable(cmp.Or(p.Name, p.ID)), r.Metric, o.value(r, c.Value), o.value(r, c.Level),
 					share(c.Change)})
 			}
 			since, n := 1, 0

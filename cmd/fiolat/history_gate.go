@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"fiolat/esmodel/stored"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/history"
 	"fiolat/internal/tempfile"
 	"fiolat/internal/ui"
@@ -41,8 +41,8 @@ func readState(path string) (reportedChanges, error) {
 		err = fmt.Errorf("its version is %d, not %d", f.Version, stateVersion)
 	}
 	if err != nil {
-		return nil, errs.Usagef("--state %s: %v: name a file that history wrote, or a new one",
-			errs.Printable(path), err)
+		return nil, fio.Usagef("--state %s: %v: name a file that history wrote, or a new one",
+			fio.Printable(path), err)
 	}
 	if f.Series == nil {
 		f.Series = reportedChanges{}
@@ -53,7 +53,7 @@ func readState(path string) (reportedChanges, error) {
 func (s reportedChanges) write(path string) error {
 	f, err := tempfile.CreateAt(path)
 	if err != nil {
-		return errs.Usagef("--state %s: %v", errs.Printable(path), err)
+		return fio.Usagef("--state %s: %v", fio.Printable(path), err)
 	}
 	e := json.NewEncoder(f)
 	e.SetIndent("", " ")
@@ -116,7 +116,7 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 		}
 	}
 	for _, c := range news {
-		u.Say("error", "changed: %s: %s", errs.Printable(c.Of.Series), c.Text)
+		u.Say("error", "changed: %s: %s", fio.Printable(c.Of.Series), c.Text)
 	}
 	switch {
 	case r.state != "":
@@ -138,5 +138,5 @@ func runName(name, id string, start *time.Time) string {
 	if start != nil {
 		name += ", " + start.UTC().Format(time.RFC3339)
 	}
-	return errs.Printable(name)
+	return fio.Printable(name)
 }

@@ -10,7 +10,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/history"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
@@ -70,7 +70,7 @@ func (r *historyReader) argument(ctx context.Context, name string) error {
 	case runsource.InDirectory:
 		found, err := stored.DirFigures(name, kind)
 		if err == nil && len(found) == 0 {
-			err = &errs.ParseError{File: name, Msg: fmt.Sprintf("no document of a run of %s", kind),
+			err = &fio.ParseError{File: name, Msg: fmt.Sprintf("no document of a run of %s", kind),
 				Hint: "pass a directory written by fiolat ingest --output"}
 		}
 		if err != nil {
@@ -143,7 +143,7 @@ func (r *historyReader) figures(ctx context.Context, found []stored.Figures,
 		}
 		done[f.Run.ID] = true
 		if f.Run.Status != esmodel.StatusComplete {
-			r.source.UI.Warn(fmt.Sprintf("left out: run %s is %s", errs.Printable(f.Run.ID), f.Run.Status))
+			r.source.UI.Warn(fmt.Sprintf("left out: run %s is %s", fio.Printable(f.Run.ID), f.Run.Status))
 			continue
 		}
 		run, err := runsource.StoredHistory(ctx, f, open, r.logs.Config.Workers)
@@ -160,8 +160,8 @@ func (r *historyReader) add(run history.Run, err error) error {
 		return err
 	}
 	if _, twice := r.seen[run.ID]; twice {
-		return errs.Usagef("%s and %s are the same run: a run and its copy make the spread look small",
-			errs.Printable(r.seen[run.ID]), errs.Printable(run.Title()))
+		return fio.Usagef("%s and %s are the same run: a run and its copy make the spread look small",
+			fio.Printable(r.seen[run.ID]), fio.Printable(run.Title()))
 	}
 	r.seen[run.ID] = run.Title()
 	r.runs = append(r.runs, run)
@@ -172,7 +172,7 @@ func (r *historyReader) sayRolledUp() {
 	var names []string
 	for i := range r.runs {
 		if run := &r.runs[i]; run.RolledUp {
-			names = append(names, errs.Printable(run.Title()))
+			names = append(names, fio.Printable(run.Title()))
 		}
 	}
 	n, more := len(names), ""

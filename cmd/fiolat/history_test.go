@@ -14,7 +14,7 @@ import (
 
 	"fiolat/esmodel/esmodeltest"
 	esstored "fiolat/esmodel/stored"
-	"fiolat/ingest/fiolog"
+	"fiolat/fio"
 	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 )
@@ -36,7 +36,7 @@ func writeNights(root string) (dirs []string, err error) {
 			median *= 1.2
 		}
 		dir := filepath.Join(root, fmt.Sprintf("night-%02d", i+1))
-		log := testlog.Config{Seed: uint64(i), Dirs: []fiolog.Direction{fiolog.Read}, Duration: 15 * time.Second,
+		log := testlog.Config{Seed: uint64(i), Dirs: []fio.Direction{fio.Read}, Duration: 15 * time.Second,
 			Rate: 600, Latency: testlog.LogNormal(time.Duration(median), 0.3)}.Log()
 		if err = os.Mkdir(dir, 0o700); err == nil {
 			err = os.WriteFile(filepath.Join(dir, "a_clat_hist.1.log"), log, 0o600)
@@ -232,7 +232,7 @@ func TestHistoryOfLive(t *testing.T) {
 	t.Parallel()
 	docs := filepath.Join(t.TempDir(), "docs")
 	must(t, "live", "--interval", "1s", "--output", docs, filepath.Join(real, "live", "fio-status.json"))
-	figures, err := esstored.DirFigures(docs, fiolog.Clat)
+	figures, err := esstored.DirFigures(docs, fio.Clat)
 	if err != nil || len(figures) != 1 {
 		t.Fatalf("%d runs, %v", len(figures), err)
 	}

@@ -14,6 +14,7 @@ import (
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/indices"
 	"fiolat/esmodel/space"
+	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
@@ -74,7 +75,7 @@ func (o *ingestOptions) run(ctx context.Context, u *ui.UI) error {
 		return cmp.Or(errors.Join(failed...), err)
 	}
 	if len(runs) > 1 && cfg.RunID != "" {
-		return errs.Usagef("--run-id names one run, but these are %d: %s", len(runs),
+		return fio.Usagef("--run-id names one run, but these are %d: %s", len(runs),
 			runsource.Roots(runsource.FirstInputs(runs)))
 	}
 	var es *client.Client
@@ -90,7 +91,7 @@ func (o *ingestOptions) run(ctx context.Context, u *ui.UI) error {
 	}
 	for _, run := range runs {
 		if len(runs) > 1 {
-			u.Say("info", "run in %s:", errs.Printable(run.Inputs[0].Root))
+			u.Say("info", "run in %s:", fio.Printable(run.Inputs[0].Root))
 		}
 		err := o.ingestRun(ctx, u, es, run, cfg, len(runs) == 1)
 		var found *indices.MismatchError

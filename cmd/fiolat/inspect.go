@@ -12,14 +12,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
-	"fiolat/internal/units"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
 )
@@ -56,7 +55,7 @@ func (o *inspectOptions) check(c *cli.Context, bad *errs.Faults) {
 	checkES(c, &o.es, bad)
 	for _, path := range o.logs.Paths {
 		if at := runsource.Locate(path); at != runsource.Stored || len(o.es.Addresses) > 0 {
-			bad.Add(rejectLogFlags(at, errs.Printable(path), c.IsSet))
+			bad.Add(rejectLogFlags(at, fio.Printable(path), c.IsSet))
 		}
 	}
 }
@@ -97,7 +96,7 @@ func (o *inspectOptions) ofLogs(ctx context.Context, u *ui.UI) error {
 			u.Warn(w)
 		}
 		plan, err := plan.Prepare(ctx, in, cfg)
-		var none *errs.NoLogsError
+		var none *fio.NoLogsError
 		if errors.As(err, &none) {
 			err = errors.Join(printNone(u, o.format, in, warnings), err)
 		}
@@ -120,7 +119,7 @@ func (o *inspectOptions) ofLogs(ctx context.Context, u *ui.UI) error {
 		}
 	}
 	if skipped > 0 && !skip {
-		return &errs.ParseError{File: "input", Msg: "some of it cannot be read",
+		return &fio.ParseError{File: "input", Msg: "some of it cannot be read",
 			Hint: "see above; --skip-bad goes on without it"}
 	}
 	return nil
@@ -211,7 +210,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 	if run.StartKnown {
 		start = fmt.Sprintf("%v (%s)", startText(run), run.StartHow)
 	}
-	fmt.Fprintf(u.Stdout, "run %s in %s: %d logs, start %s, %v\n", errs.Printable(run.ID), errs.Printable(in.Root),
+	fmt.Fprintf(u.Stdout, "run %s in %s: %d logs, start %s, %v\n", fio.Printable(run.ID), fio.Printable(in.Root),
 		len(run.Logs), start, run.Geometry)
 	w := tabwriter.NewWriter(u.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "log\thost\tjob\tfio\tgroups\tcoarse\tinterval\tstarts at\tdirection\trecords\tI/Os\tfio's "+
@@ -235,9 +234,9 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 				if d.Members > 1 {
 					counted += fmt.Sprintf(" of %d logs", d.Members)
 				} else {
-					missing = units.Count(float64(d.Counted) - d.IOs)
+					missing = fio.Count(float64(d.Counted) - d.IOs)
 				}
-				restored = units.Count(d.Restored)
+				restored = fio.Count(d.Restored)
 			}
 			if d.Repaired {
 				notes = append(notes, "repaired: damaged by fio --client")
@@ -252,7 +251,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 				notes = append(notes, "empty")
 			}
 			fmt.Fprintln(w, printableLine(append(lead[:8:8], d.Direction, strconv.FormatInt(d.Records, 10),
-				units.Count(d.IOs), counted, missing, restored, strings.Join(notes, ", "))))
+				fio.Count(d.IOs), counted, missing, restored, strings.Join(notes, ", "))))
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -260,7 +259,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 	}
 	for _, m := range run.Metas {
 		for _, sentence := range m.Explain() {
-			fmt.Fprintln(u.Stdout, "measured:", errs.Printable(sentence))
+			fmt.Fprintln(u.Stdout, "measured:", fio.Printable(sentence))
 		}
 	}
 	if err := totalsTable(u, run.Metas); err != nil {
@@ -268,7 +267,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 	}
 	printUses(u.Stdout, logUses(in, plan.Run.Logs, plan.Warnings))
 	for _, name := range in.Ignored {
-		fmt.Fprintf(u.Stdout, "not used: %s\n", errs.Printable(name))
+		fmt.Fprintf(u.Stdout, "not used: %s\n", fio.Printable(name))
 	}
 	printAccount(u, s, nil, "")
 	return nil
@@ -279,7 +278,7 @@ func orDash(s string) string { return cmp.Or(s, "-") }
 // printableLine joins cells for the tabwriter; what comes from files is made printable.
 func printableLine(cells []string) string {
 	for i, c := range cells {
-		cells[i] = errs.Printable(c)
+		cells[i] = fio.Printable(c)
 	}
 	return strings.Join(cells, "\t")
 }
@@ -308,15 +307,15 @@ func kindsOf(m *fiojson.Document) (out []kindTotals) {
 	for i := range m.Entries {
 		e := &m.Entries[i]
 		for d := range e.Dirs {
-			direction, kinds := fiolog.Direction(d).String(), &e.Dirs[d].Kind
-			for _, k := range []fiolog.Kind{fiolog.Slat, fiolog.Clat, fiolog.Lat} {
+			direction, kinds := fio.Direction(d).String(), &e.Dirs[d].Kind
+			for _, k := range []fio.Kind{fio.Slat, fio.Clat, fio.Lat} {
 				t := &kinds[k]
 				if t.N == 0 {
 					continue
 				}
 				x := totalsOf(e, direction, k.String(), t)
-				if k == fiolog.Lat && kinds[fiolog.Slat].N == t.N && kinds[fiolog.Clat].N == t.N {
-					x.Gap = new(fiojson.Gap(kinds[fiolog.Slat].Mean, kinds[fiolog.Clat].Mean, t.Mean))
+				if k == fio.Lat && kinds[fio.Slat].N == t.N && kinds[fio.Clat].N == t.N {
+					x.Gap = new(fiojson.Gap(kinds[fio.Slat].Mean, kinds[fio.Clat].Mean, t.Mean))
 				}
 				out = append(out, x)
 			}

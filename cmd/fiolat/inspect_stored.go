@@ -14,10 +14,9 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
-	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -128,11 +127,11 @@ func storedTable(u *ui.UI, r *esmodel.StoredRun) error {
 	run := r.Run
 	say := func(name, text string) {
 		if text != "" {
-			fmt.Fprintf(u.Stdout, "%s: %s\n", name, errs.Printable(text))
+			fmt.Fprintf(u.Stdout, "%s: %s\n", name, fio.Printable(text))
 		}
 	}
-	fmt.Fprintf(u.Stdout, "run %s: %s, %v, %d logs, start %v (%s), %v\n", errs.Printable(run.ID), r.Status, run.Kind,
-		len(run.Logs), startText(run), errs.Printable(run.StartHow), run.Geometry)
+	fmt.Fprintf(u.Stdout, "run %s: %s, %v, %d logs, start %v (%s), %v\n", fio.Printable(run.ID), r.Status, run.Kind,
+		len(run.Logs), startText(run), fio.Printable(run.StartHow), run.Geometry)
 	say("name", run.Name)
 	say("part", run.Part)
 	var parts []string
@@ -177,8 +176,8 @@ func storedTable(u *ui.UI, r *esmodel.StoredRun) error {
 		if i == 0 {
 			fmt.Fprintln(w, "\njob\thost\tdirection\tI/Os\tfio's total\tmissing\trestored")
 		}
-		fmt.Fprintln(w, printableLine([]string{j.Job, orDash(j.Host), j.Direction, units.Count(j.Logged),
-			strconv.FormatUint(j.Counted, 10), units.Count(j.Missing), units.Count(j.Restored)}))
+		fmt.Fprintln(w, printableLine([]string{j.Job, orDash(j.Host), j.Direction, fio.Count(j.Logged),
+			strconv.FormatUint(j.Counted, 10), fio.Count(j.Missing), fio.Count(j.Restored)}))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -205,7 +204,7 @@ func equations(of map[string]string, between string) string {
 func percentilesText(all []float64) string {
 	var out []string
 	for _, p := range all {
-		out = append(out, units.Percentile(p))
+		out = append(out, fio.Percentile(p))
 	}
 	return strings.Join(out, ",")
 }

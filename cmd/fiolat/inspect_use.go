@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/internal/errs"
 	"fiolat/internal/lazyregexp"
 	"fiolat/pipeline"
 )
@@ -37,12 +37,12 @@ func logUses(in *ingest.Input, used []*pipeline.Log, warnings []string) (out []l
 	for _, l := range used {
 		here[l.Source.Path] = true
 		if l.Meta != nil {
-			metas[l.Source.Path] = errs.Printable(l.Meta.Path)
+			metas[l.Source.Path] = fio.Printable(l.Meta.Path)
 		}
 	}
 	for _, l := range in.Logs {
 		v := logUse{Path: l.Path, Use: "used"}
-		path := errs.Printable(l.Path)
+		path := fio.Printable(l.Path)
 		for _, w := range warnings {
 			if why, ok := strings.CutPrefix(w, "skipped: "+path+":"); ok && !here[l.Path] {
 				if why = strings.TrimSpace(why); why[0] >= '0' && why[0] <= '9' {
@@ -95,6 +95,6 @@ func printUses(w io.Writer, all []logUse) {
 		if len(v.Options) > 0 {
 			text += " [fio: " + strings.Join(v.Options, ", ") + "]"
 		}
-		fmt.Fprintf(w, "%s: %s\n", errs.Printable(v.Path), errs.Printable(text))
+		fmt.Fprintf(w, "%s: %s\n", fio.Printable(v.Path), fio.Printable(text))
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
@@ -42,13 +43,13 @@ func (o *labelOptions) check(c *cli.Context, bad *errs.Faults) {
 	var err error
 	o.name, o.labels.Remove = c.Args().First(), o.remove.Value()
 	if c.NArg() == 0 || c.NArg() == 1 && len(o.labels.Remove) == 0 {
-		bad.Add(errs.Usagef("fiolat label: name the run, and its labels as KEY=VALUE"))
+		bad.Add(fio.Usagef("fiolat label: name the run, and its labels as KEY=VALUE"))
 	}
 	o.labels.Set, err = pairs("fiolat label", c.Args().Tail())
 	bad.Add(err)
 	for _, k := range o.labels.Remove {
 		if _, both := o.labels.Set[k]; both {
-			bad.Add(errs.Usagef("fiolat label: label %q is to be set and removed", k))
+			bad.Add(fio.Usagef("fiolat label: label %q is to be set and removed", k))
 		}
 	}
 	checkES(c, &o.es, bad)
@@ -66,9 +67,9 @@ func (o *labelOptions) run(ctx context.Context, u *ui.UI) error {
 		return err
 	}
 	if changed[esmodel.KindRun]+changed[esmodel.KindEvent] == 0 {
-		u.Say("info", "run %s has these labels", errs.Printable(run.Run.ID))
+		u.Say("info", "run %s has these labels", fio.Printable(run.Run.ID))
 		return nil
 	}
-	u.Say("info", "labelled run %s, documents: %v", errs.Printable(run.Run.ID), changed)
+	u.Say("info", "labelled run %s, documents: %v", fio.Printable(run.Run.ID), changed)
 	return nil
 }

@@ -18,7 +18,6 @@ import (
 	"fiolat/esmodel/delivery"
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/alert"
 	"fiolat/internal/compare"
 	"fiolat/internal/diagnose"
@@ -35,7 +34,7 @@ type liveOptions struct {
 	logs   logOptions              // those that it shares with commands that read logs
 	es     runsource.Elasticsearch // without addresses documents become files
 	config live.Config
-	kinds  []fiolog.Kind
+	kinds  []fio.Kind
 	file   string   // "" and "-": standard input
 	fio    []string // the command line of fio if it is to be started
 	follow bool     // wait for file to appear and to grow
@@ -89,8 +88,8 @@ func liveCommand(u *ui.UI) *cli.Command {
 }
 
 // liveKinds returns the value of live's --kind.
-func liveKinds(to *[]fiolog.Kind) *value {
-	v := parsed(to, "", func(text string) (out []fiolog.Kind, err error) {
+func liveKinds(to *[]fio.Kind) *value {
+	v := parsed(to, "", func(text string) (out []fio.Kind, err error) {
 		for _, name := range strings.Split(text, ",") {
 			k, bad := latency(strings.TrimSpace(name))
 			err = cmp.Or(err, bad)
@@ -107,7 +106,7 @@ func liveKinds(to *[]fiolog.Kind) *value {
 // liveFormat parses live's --format.
 func liveFormat(text string) (string, error) {
 	if text != "ndjson" {
-		return "", errs.Usagef("--format %q: want ndjson", text)
+		return "", fio.Usagef("--format %q: want ndjson", text)
 	}
 	return text, nil
 }
@@ -116,7 +115,7 @@ func (o *liveOptions) check(c *cli.Context, bad *errs.Faults) {
 	args := c.Args().Slice()
 	if len(args) > 0 && args[0] == "--" {
 		if len(args) == 1 {
-			bad.Add(errs.Usagef("fiolat live --: name fio and its arguments"))
+			bad.Add(fio.Usagef("fiolat live --: name fio and its arguments"))
 			return
 		}
 		o.fio, args = args[1:], nil
@@ -126,14 +125,14 @@ func (o *liveOptions) check(c *cli.Context, bad *errs.Faults) {
 	}
 	stdin := o.file == "" || o.file == "-"
 	if len(args) > 1 {
-		bad.Add(errs.Usagef("fiolat live reads one FILE; to start fio: fiolat live [flags] -- fio ARGS..."))
+		bad.Add(fio.Usagef("fiolat live reads one FILE; to start fio: fiolat live [flags] -- fio ARGS..."))
 	}
 	if o.fio == nil && stdin && ui.IsTerminal(c.App.Reader) {
-		bad.Add(errs.Usagef("fiolat live: nothing to read; name a FILE, or start fio: fiolat live [flags] -- fio " +
+		bad.Add(fio.Usagef("fiolat live: nothing to read; name a FILE, or start fio: fiolat live [flags] -- fio " +
 			"ARGS..."))
 	}
 	if o.follow && stdin {
-		bad.Add(errs.Usagef("--follow: name the FILE that fio writes"))
+		bad.Add(fio.Usagef("--follow: name the FILE that fio writes"))
 	}
 	o.logs.shared(c, 100*time.Millisecond, bad)
 	logs, cfg := &o.logs.Config, &o.config
@@ -169,7 +168,7 @@ type liveSession struct {
 	u      *ui.UI
 	o      *liveOptions
 	cfg    live.Config
-	kinds  []fiolog.Kind
+	kinds  []fio.Kind
 	auto   float64 // the accuracy for --interval auto, 0 without it
 	client *client.Client
 	alerts *alert.Dispatcher
@@ -267,7 +266,7 @@ func (s *liveSession) follow(ctx, work context.Context, src *liveSource) error {
 				case len(s.runs) == 0:
 					return read
 				}
-				var nothing *errs.ParseError // a cut document was reported already
+				var nothing *fio.ParseError // a cut document was reported already
 				if read != nil && !errors.As(read, &nothing) {
 					return read
 				}
@@ -338,18 +337,18 @@ func (s *liveSession) snapshot(ctx context.Context, m *fiojson.Document) error {
 			return err
 		}
 	}
-	if slices.Contains(s.kinds, fiolog.Sync) {
+	if slices.Contains(s.kinds, fio.Sync) {
 		return nil
 	}
 	before := s.before
 	if s.before = m; !m.HasSyncs() {
 		return nil
 	}
-	r, err := s.run(fiolog.Sync, false)
+	r, err := s.run(fio.Sync, false)
 	if err != nil {
 		return err
 	}
-	s.before, s.runs, s.kinds = nil, append(s.runs, r), append(slices.Clip(s.kinds), fiolog.Sync)
+	s.before, s.runs, s.kinds = nil, append(s.runs, r), append(slices.Clip(s.kinds), fio.Sync)
 	if before != nil {
 		if err = r.Snapshot(ctx, before); err != nil {
 			return err
@@ -423,7 +422,7 @@ func (s *liveSession) choose(ctx context.Context) error {
 }
 
 // run makes the liveRun of one kind of latency.
-func (s *liveSession) run(kind fiolog.Kind, first bool) (*liveRun, error) {
+func (s *liveSession) run(kind fio.Kind, first bool) (*liveRun, error) {
 	prefix := s.o.es.Prefix
 	cfg := s.cfg
 	cfg.Settings.Kind = kind
@@ -432,20 +431,20 @@ func (s *liveSession) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 		return nil, err
 	}
 	var out sinks
-	if kind != fiolog.Sync {
+	if kind != fio.Sync {
 		out.noise = new(compare.Series)
 	}
-	if kind != fiolog.Sync && cfg.Part == "" {
+	if kind != fio.Sync && cfg.Part == "" {
 		out.diagnosis = eventless{new(diagnose.Full)} // without Reread: a stream cannot be read twice
 	}
-	ofSyncs := func(rule string) bool { return strings.HasPrefix(rule, fiolog.Sync.String()+" ") }
+	ofSyncs := func(rule string) bool { return strings.HasPrefix(rule, fio.Sync.String()+" ") }
 	rules := slices.Clone(cfg.Settings.SLA)
 	switch {
 	case first:
 		cfg.Settings.SLA = slices.DeleteFunc(rules, ofSyncs)
 		s.view = newLiveView(s.u, s.o.quiet)
 		out.watchers = append(out.watchers, s.view)
-	case kind == fiolog.Sync:
+	case kind == fio.Sync:
 		cfg.Of = s.runs[0].Run()
 		cfg.Settings.SLA = slices.DeleteFunc(rules, func(rule string) bool { return !ofSyncs(rule) })
 		out.watchers = append(out.watchers, &syncView{view: s.view})
@@ -455,7 +454,7 @@ func (s *liveSession) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 	if !first {
 		cfg.Warn, cfg.Allow = nil, nil // once is enough
 	}
-	if s.alerts != nil && (first || kind == fiolog.Sync) {
+	if s.alerts != nil && (first || kind == fio.Sync) {
 		out.watchers = append(out.watchers, &alertSink{u: s.u, prefix: prefix, to: s.alerts})
 	}
 	if s.o.rows != "" {
@@ -463,7 +462,7 @@ func (s *liveSession) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 			&flushed{Renderer: render.New(render.Options{Format: "ndjson"}, bufio.NewWriter(s.u.Stdout))})
 	}
 	sink := out.to(w, delivery.SinkOptions{Prefix: prefix})
-	if kind != fiolog.Sync {
+	if kind != fio.Sync {
 		sink = diagnose.NewLive(sink)
 	}
 	r := &liveRun{sink: out.documents}
@@ -508,7 +507,7 @@ func (s *liveSession) finish(ctx context.Context, why error) error {
 		err = r.sink.Close(ctx, err)
 		report := r.sink.Report()
 		if run := r.Run(); run != nil {
-			if s.kinds[i] == fiolog.Sync {
+			if s.kinds[i] == fio.Sync {
 				s.u.Say("info", "syncs:")
 			}
 			err = printOutcome(&s.o.es, s.u, false, run, r.end, report, err)
@@ -519,7 +518,7 @@ func (s *liveSession) finish(ctx context.Context, why error) error {
 		if err == nil && r.end.Account.Placed == 0 {
 			s.u.Say("warning", "fio has no %v latencies: run it with %v_percentiles=1", s.kinds[i], s.kinds[i])
 		}
-		if err == nil && (i == 0 || s.kinds[i] == fiolog.Sync) {
+		if err == nil && (i == 0 || s.kinds[i] == fio.Sync) {
 			err = failOnSLA(s.o.logs.FailOnSLA, r.end)
 		}
 		if why == nil || i == 0 { // it is the same for all kinds
@@ -529,9 +528,9 @@ func (s *liveSession) finish(ctx context.Context, why error) error {
 	if len(s.runs) == 0 {
 		return why
 	}
-	if !slices.Contains(s.kinds, fiolog.Sync) {
+	if !slices.Contains(s.kinds, fio.Sync) {
 		for _, rule := range s.cfg.Settings.SLA {
-			if strings.HasPrefix(rule, fiolog.Sync.String()+" ") {
+			if strings.HasPrefix(rule, fio.Sync.String()+" ") {
 				s.u.Say("warning", "no job has synced: %s is not judged", rule)
 			}
 		}

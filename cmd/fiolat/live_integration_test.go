@@ -21,8 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/alert"
 )
 
@@ -168,7 +168,7 @@ func (p *proc) until(t *testing.T, what string, done func() bool) bool {
 }
 
 // counted is what fio says it counted, by direction.
-func counted(t *testing.T, kind fiolog.Kind, files ...string) map[string]float64 {
+func counted(t *testing.T, kind fio.Kind, files ...string) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
 	for _, file := range files {
@@ -184,7 +184,7 @@ func counted(t *testing.T, kind fiolog.Kind, files ...string) map[string]float64
 		for _, e := range m.Entries {
 			for d := range e.Dirs {
 				if n := e.Dirs[d].Kind[kind].N; n > 0 {
-					out[fiolog.Direction(d).String()] += float64(n)
+					out[fio.Direction(d).String()] += float64(n)
 				}
 			}
 		}
@@ -324,7 +324,7 @@ func liveInTime(t *testing.T, try int) bool {
 	if !running && looked {
 		t.Error("the document of the run never said running")
 	}
-	clat, lat := counted(t, fiolog.Clat, dir+"/fio.json"), counted(t, fiolog.Lat, dir+"/fio.json")
+	clat, lat := counted(t, fio.Clat, dir+"/fio.json"), counted(t, fio.Lat, dir+"/fio.json")
 	sameCounts(t, "live clat", samples(t, es, prefix, "clat"), clat)
 	sameCounts(t, "live lat", samples(t, es, prefix, "lat"), lat)
 	t.Logf("I/Os in the documents are fio's own: clat %v, lat %v", clat, lat)
@@ -391,7 +391,7 @@ func TestLiveKilled(t *testing.T) {
 func liveKilled(t *testing.T, name string) bool {
 	es := server(t)
 	prefix, dir := livePrefix(t, es, name), t.TempDir()
-	fio := start(t, dir, "fio", nullJob(3600, "--status-interval=1", "--output-format=json+", "--output=fio.json")...)
+	job := start(t, dir, "fio", nullJob(3600, "--status-interval=1", "--output-format=json+", "--output=fio.json")...)
 	args := func(prefix, file string) []string {
 		return []string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R", "--by", "direction,host,job",
 			"--follow", file}
@@ -412,10 +412,10 @@ func liveKilled(t *testing.T, name string) bool {
 		follow().kill9()
 	}
 	p := follow()
-	if err := fio.Process.Signal(os.Interrupt); err != nil {
+	if err := job.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if !fio.lasted(t, 128) {
+	if !job.lasted(t, 128) {
 		return false
 	}
 	p.ends(t, exitOK)
@@ -428,7 +428,7 @@ func liveKilled(t *testing.T, name string) bool {
 		}
 		t.Logf("%s: %d documents, the same as undisturbed", index, len(got))
 	}
-	sameCounts(t, "killed twice", samples(t, es, prefix, "clat"), counted(t, fiolog.Clat, dir+"/fio.json"))
+	sameCounts(t, "killed twice", samples(t, es, prefix, "clat"), counted(t, fio.Clat, dir+"/fio.json"))
 	return true
 }
 
@@ -465,7 +465,7 @@ func liveParts(t *testing.T, name string) bool {
 		}
 		lives[i].ends(t, exitOK)
 	}
-	want := counted(t, fiolog.Clat, dir+"/a.json", dir+"/b.json")
+	want := counted(t, fio.Clat, dir+"/a.json", dir+"/b.json")
 	sameCounts(t, "two parts", samples(t, es, prefix, "clat"), want)
 	if code, _, stderr := fiolat(t, nil, "merge", "--es", es, "--index-prefix", prefix, "--parts", "2",
 		"R"); code != exitOK {

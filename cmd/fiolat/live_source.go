@@ -16,10 +16,10 @@ import (
 	"syscall"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest/content"
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
-	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
 
@@ -65,10 +65,10 @@ func (s *liveSession) source(ctx context.Context) (*liveSource, error) {
 	}
 	switch content.NonOutputKind(name) {
 	case "job file":
-		return nil, &errs.ParseError{File: name, Msg: "a job file, and not what fio prints",
-			Hint: "let fiolat start fio with it: fiolat live -- fio " + errs.Printable(name)}
+		return nil, &fio.ParseError{File: name, Msg: "a job file, and not what fio prints",
+			Hint: "let fiolat start fio with it: fiolat live -- fio " + fio.Printable(name)}
 	case "log":
-		return nil, &errs.ParseError{File: name, Msg: "a log, and not what fio prints",
+		return nil, &fio.ParseError{File: name, Msg: "a log, and not what fio prints",
 			Hint: "read it with fiolat percentiles or fiolat ingest"}
 	}
 	if s.o.follow {
@@ -117,19 +117,19 @@ func fioCommand(args []string, interval time.Duration) (command []string, step t
 			if hint != "" {
 				hint = "; " + hint
 			}
-			return nil, 0, errs.Usagef("fio's option %s does not go with fiolat live%s", no.option, hint)
+			return nil, 0, fio.Usagef("fio's option %s does not go with fiolat live%s", no.option, hint)
 		}
 	}
 	add := []string{"--output-format=normal,json+"}
 	if f, ok := given["output-format"]; ok {
 		if !slices.Contains(strings.Split(f, ","), "json+") {
-			return nil, 0, errs.Usagef("fio's --output-format=%s: fiolat live needs json+; leave it out", f)
+			return nil, 0, fio.Usagef("fio's --output-format=%s: fiolat live needs json+; leave it out", f)
 		}
 		add = nil
 	}
 	if v, ok := given["status-interval"]; ok {
 		if step, err = jobfile.ParseDuration(v); err != nil || step <= 0 {
-			return nil, 0, errs.Usagef("fio's --status-interval=%s: want a time", v)
+			return nil, 0, fio.Usagef("fio's --status-interval=%s: want a time", v)
 		}
 	} else {
 		if step = time.Second; interval > 0 && interval < step {
@@ -167,7 +167,7 @@ func startFio(u *ui.UI, args []string) (*liveSource, error) {
 	// documents. Started now, it prints them soon after the ends, not just before them.
 	time.Sleep((startAt - time.Duration(time.Now().Nanosecond()) + time.Second) % time.Second)
 	if err = cmd.Start(); err != nil {
-		return nil, errs.Usagef("%v", err)
+		return nil, fio.Usagef("%v", err)
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, endingSignals()...)
@@ -263,7 +263,7 @@ func splitOutput(r io.Reader, documents io.Writer, say func(line string)) error 
 		switch {
 		case text == "" && err != nil:
 		case cut && lost == nil:
-			lost = &errs.ParseError{File: "what the command printed", Msg: fmt.Sprintf("a line of more than %d bytes, "+
+			lost = &fio.ParseError{File: "what the command printed", Msg: fmt.Sprintf("a line of more than %d bytes, "+
 				"which is no JSON of fio's", maxPrinted), Hint: "let it run fio, or pass fiolat live --follow FILE"}
 		case inside || text == "{":
 			inside, any, reporting, report = text != "}", true, false, nil

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 func TestFioCommand(t *testing.T) {
@@ -41,7 +41,7 @@ func TestFioCommand(t *testing.T) {
 	} {
 		got, step, err := fioCommand(strings.Fields(tc.line), tc.interval)
 		if tc.err != "" {
-			if err == nil || !strings.Contains(err.Error(), tc.err) || !errors.As(err, new(*errs.UsageError)) {
+			if err == nil || !strings.Contains(err.Error(), tc.err) || !errors.As(err, new(*fio.UsageError)) {
 				t.Errorf("%s: %v, want %q", tc.line, err, tc.err)
 			}
 			continue

@@ -12,10 +12,9 @@ import (
 
 	"golang.org/x/term"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/sla"
 	"fiolat/internal/ui"
-	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -49,7 +48,7 @@ func (v *liveView) Begin(_ context.Context, run *pipeline.Run) error {
 			v.spark = i
 		}
 	}
-	v.u.Say("info", "run %s, %v intervals", errs.Printable(run.ID), time.Duration(run.Interval))
+	v.u.Say("info", "run %s, %v intervals", fio.Printable(run.ID), time.Duration(run.Interval))
 	return nil
 }
 
@@ -99,7 +98,7 @@ func (v *liveView) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	}
 	for i := range q.Stragglers {
 		s := &q.Stragglers[i]
-		text := errs.Printable(s.Text)
+		text := fio.Printable(s.Text)
 		v.u.Say("warning", "%s", text)
 		v.changes = append(v.changes, v.at(s.Start)+" "+text)
 		v.changes = v.changes[max(len(v.changes)-changesKept, 0):]
@@ -123,8 +122,8 @@ func (v *liveView) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 		v.u.Say("info", "%s  %s%s", v.at(q.Offset), strings.Join(parts, " | "), state)
 		return nil
 	}
-	name := "p" + units.Percentile(v.run.Percentiles[v.spark])
-	head := fmt.Sprintf("%s  run %s  %s of %d intervals of %v", v.at(q.Offset), errs.Printable(v.run.ID), name,
+	name := "p" + fio.Percentile(v.run.Percentiles[v.spark])
+	head := fmt.Sprintf("%s  run %s  %s of %d intervals of %v", v.at(q.Offset), fio.Printable(v.run.ID), name,
 		sparkWidth, time.Duration(v.run.Interval))
 	lines = slices.Concat([]string{head}, lines, v.syncs, v.changes)
 	if state != "" {
@@ -190,7 +189,7 @@ func (v *liveView) numbers(row *pipeline.Row) string {
 		if slices.Contains(s.AtLeast, i) {
 			sign = " >="
 		}
-		text += " p" + units.Percentile(v.run.Percentiles[i]) + sign + strings.Replace(units.Latency(p, 3), " ", "", 1)
+		text += " p" + fio.Percentile(v.run.Percentiles[i]) + sign + strings.Replace(fio.Latency(p, 3), " ", "", 1)
 	}
 	return text
 }

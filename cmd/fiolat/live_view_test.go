@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -18,7 +19,7 @@ func TestViewLate(t *testing.T) {
 	run := &pipeline.Run{ID: "r", Interval: 1e9, Percentiles: []float64{50}}
 	run.Settings.By = []string{"direction"}
 	row := func(direction string, ios float64) pipeline.Row {
-		r := pipeline.Row{Scope: "direction", Dims: pipeline.Dims{Direction: direction}, Covered: 1e9}
+		r := pipeline.Row{Scope: "direction", Dims: fio.Dims{Direction: direction}, Covered: 1e9}
 		r.Stats = fiohist.Stats{Samples: ios, Percentiles: []float64{1e6}}
 		return r
 	}
@@ -29,7 +30,7 @@ func TestViewLate(t *testing.T) {
 		v.Quantum(t.Context(), &pipeline.Quantum{Offset: 1e9, Rows: []pipeline.Row{{Scope: "run"}}}), // nothing ran
 		v.Late(t.Context(), &pipeline.Quantum{Rows: []pipeline.Row{row("write", 0)}}),
 		v.Late(t.Context(), &pipeline.Quantum{Offset: 1e9, Rows: []pipeline.Row{{Scope: "direction",
-			Dims: pipeline.Dims{Direction: "write"}}}}),
+			Dims: fio.Dims{Direction: "write"}}}}),
 		v.Quantum(t.Context(), &pipeline.Quantum{Offset: 2e9,
 			Rows: []pipeline.Row{whole, row("read", 9), row("write", 9)}}),
 	} {

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel/delivery"
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
@@ -33,7 +34,7 @@ func loadCommand(u *ui.UI) *cli.Command {
 
 func (o *loadOptions) check(c *cli.Context, bad *errs.Faults) {
 	if o.paths = c.Args().Slice(); len(o.paths) == 0 {
-		bad.Add(errs.Usagef("fiolat load: name the files or directories to send, such as %s", defaultOutput))
+		bad.Add(fio.Usagef("fiolat load: name the files or directories to send, such as %s", defaultOutput))
 	}
 	checkES(c, &o.es, bad)
 }
@@ -51,7 +52,7 @@ func (o *loadOptions) run(ctx context.Context, u *ui.UI) error {
 		u.Warn(w)
 	}
 	for _, torn := range report.Torn {
-		u.Warn(errs.Printable(torn) + ": the last document is cut off, for its writer was killed; run the ingest " +
+		u.Warn(fio.Printable(torn) + ": the last document is cut off, for its writer was killed; run the ingest " +
 			"again")
 	}
 	t := report.Total()
@@ -59,7 +60,7 @@ func (o *loadOptions) run(ctx context.Context, u *ui.UI) error {
 		u.Line(map[string]any{"level": "info", "msg": "account", "documents": report})
 	} else {
 		for _, name := range report.Removed {
-			u.Say("info", "removed    %s: all of it has arrived", errs.Printable(name))
+			u.Say("info", "removed    %s: all of it has arrived", fio.Printable(name))
 		}
 		u.Say("info", "documents  %d read from %d files, %d indexed, %d refused, %d not sent; %d of other "+
 			"generations deleted", t.Made, len(report.Loaded), t.Indexed, t.Refused, t.Spooled+t.Lost, t.Deleted)
@@ -67,7 +68,7 @@ func (o *loadOptions) run(ctx context.Context, u *ui.UI) error {
 			u.Say("info", "refused    %d: %s", r.Count, r)
 		}
 		if len(report.Complete) > 0 {
-			u.Say("info", "complete   %s", errs.Printable(strings.Join(report.Complete, ", ")))
+			u.Say("info", "complete   %s", fio.Printable(strings.Join(report.Complete, ", ")))
 		}
 	}
 	return err

@@ -21,6 +21,7 @@ import (
 
 	"fiolat/cmd/fiolat/manual"
 	"fiolat/cmd/fiolat/shell"
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -189,7 +190,7 @@ func noCommand(app *cli.App, name string) error {
 			best, hint = d, fmt.Sprintf("did you mean fiolat %s?", c.Name)
 		}
 	}
-	return errs.Usagef("no such command: %q; %s", name, hint)
+	return fio.Usagef("no such command: %q; %s", name, hint)
 }
 
 // permute moves a subcommand's flags before its arguments: the library takes no flags after an argument.

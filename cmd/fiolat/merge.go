@@ -15,7 +15,6 @@ import (
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
@@ -30,7 +29,7 @@ const maxSlices = 1000
 type mergeOptions struct {
 	es             runsource.Elasticsearch
 	name           string // of the run: its run.id, the beginning of it, or its name
-	kind           fiolog.Kind
+	kind           fio.Kind
 	parts          int          // that must be there; 0: as many as there are
 	skipIncomplete bool         // leave out parts that are not complete
 	slice          replay.Slice // of its quanta; the zero value is all of them, in this process
@@ -88,29 +87,29 @@ func readSlice(text string) (s replay.Slice, err error) {
 	s.N, e1 = strconv.Atoi(n)
 	s.Of, e2 = strconv.Atoi(of)
 	if errors.Join(e1, e2) != nil || s.N < 1 || s.N > s.Of || s.Of > maxSlices {
-		err = errs.Usagef("--slice %s: want N/OF, such as 3/8, with OF up to %d", errs.Printable(text), maxSlices)
+		err = fio.Usagef("--slice %s: want N/OF, such as 3/8, with OF up to %d", fio.Printable(text), maxSlices)
 	}
 	return s, err
 }
 
 // anyKind parses a kind of latency, or sync.
-func anyKind(text string) (fiolog.Kind, error) {
-	if text == fiolog.Sync.String() {
-		return fiolog.Sync, nil
+func anyKind(text string) (fio.Kind, error) {
+	if text == fio.Sync.String() {
+		return fio.Sync, nil
 	}
 	return latency(text)
 }
 
 func (o *mergeOptions) check(c *cli.Context, bad *errs.Faults) {
 	if o.name = c.Args().First(); c.NArg() != 1 {
-		bad.Add(errs.Usagef("fiolat merge: name one run"))
+		bad.Add(fio.Usagef("fiolat merge: name one run"))
 	}
 	if o.dryRun && c.IsSet("slice") {
-		bad.Add(errs.Usagef("--dry-run and --slice: a dry run is of the whole run"))
+		bad.Add(fio.Usagef("--dry-run and --slice: a dry run is of the whole run"))
 	}
 	for _, flag := range []string{"workers", "parts"} {
 		if c.Int(flag) < 0 {
-			bad.Add(errs.Usagef("--%s %d: want 1 or more", flag, c.Int(flag)))
+			bad.Add(fio.Usagef("--%s %d: want 1 or more", flag, c.Int(flag)))
 		}
 	}
 	checkES(c, &o.es, bad)
@@ -191,7 +190,7 @@ func (m *merger) whole(ctx context.Context, slices map[string]int64, process rep
 // mergeable returns the parts to merge, and warnings about those left out.
 func mergeable(o *mergeOptions, runs []*esmodel.StoredRun) (parts []*esmodel.StoredRun, warnings []string, err error) {
 	cannot := func(hint, format string, args ...any) error {
-		return &errs.ParseError{File: fmt.Sprintf("run %q", o.name), Msg: fmt.Sprintf(format, args...), Hint: hint}
+		return &fio.ParseError{File: fmt.Sprintf("run %q", o.name), Msg: fmt.Sprintf(format, args...), Hint: hint}
 	}
 	for _, r := range runs {
 		switch {
@@ -215,7 +214,7 @@ func mergeable(o *mergeOptions, runs []*esmodel.StoredRun) (parts []*esmodel.Sto
 	if want := o.parts; want != 0 && want != len(parts) {
 		var names []string
 		for _, p := range parts {
-			names = append(names, errs.Printable(p.Run.Part))
+			names = append(names, fio.Printable(p.Run.Part))
 		}
 		slices.Sort(names)
 		return nil, nil, cannot("ingest what is missing, then merge", "%d complete parts are there, --parts wants "+

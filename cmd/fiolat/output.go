@@ -3,18 +3,18 @@ package main
 import (
 	"os"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/tempfile"
 )
 
 // createFile makes a temporary file that will replace the one that --output names.
 func createFile(path string) (*tempfile.File, error) {
 	if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {
-		return nil, errs.Usagef("--output %s: exists, but is not a regular file", errs.Printable(path))
+		return nil, fio.Usagef("--output %s: exists, but is not a regular file", fio.Printable(path))
 	}
 	f, err := tempfile.CreateAt(path)
 	if err != nil {
-		return nil, errs.Usagef("--output %s: %v", errs.Printable(path), err)
+		return nil, fio.Usagef("--output %s: %v", fio.Printable(path), err)
 	}
 	return f, nil
 }

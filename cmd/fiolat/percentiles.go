@@ -91,7 +91,7 @@ func runLike(ctx context.Context, u *ui.UI, args []string) error {
 		}
 		if a == "--like" {
 			if i+1 == len(args) {
-				return errs.Usagef("--like: want %s", strings.Join(like.Programs, " or "))
+				return fio.Usagef("--like: want %s", strings.Join(like.Programs, " or "))
 			}
 			return like.Run(ctx, args[i+1], args[i+2:], u.Stdout, u.Stderr)
 		}
@@ -124,21 +124,21 @@ func (o *percentilesOptions) readWide(wide string) error {
 	name := strings.TrimPrefix(m.String(), "all ")
 	switch {
 	case wide != "stddev" && (err != nil || m.Percentile == 0 && !slices.Contains(render.Figures, m.Name)):
-		return errs.Usagef("--wide %q: want p99 or another percentile, or %s", wide, strings.Join(render.Figures, ", "))
+		return fio.Usagef("--wide %q: want p99 or another percentile, or %s", wide, strings.Join(render.Figures, ", "))
 	case wide == "stddev":
 		name = wide
-	case m.Direction != pipeline.All:
-		return errs.Usagef("--wide %q: say --wide %s --only direction=%s", wide, m.Name, m.Direction)
+	case m.Direction != fio.All:
+		return fio.Usagef("--wide %q: say --wide %s --only direction=%s", wide, m.Name, m.Direction)
 	}
 	switch {
 	case len(settings.By) == 0:
-		return errs.Usagef("--wide %s: say with --by what is to lie side by side, such as --by host", wide)
+		return fio.Usagef("--wide %s: say with --by what is to lie side by side, such as --by host", wide)
 	case o.render.Format != "table" && o.render.Format != "csv":
-		return errs.Usagef("--wide is for --format table and csv")
+		return fio.Usagef("--wide is for --format table and csv")
 	case len(o.logs.Kinds.List) > 1:
-		return errs.Usagef("--wide is for one --kind")
+		return fio.Usagef("--wide is for one --kind")
 	case o.render.Limits:
-		return errs.Usagef("--limits and --wide exclude each other")
+		return fio.Usagef("--limits and --wide exclude each other")
 	}
 	if o.render.Wide = name; m.Percentile > 0 && !slices.Contains(settings.Percentiles, m.Percentile) {
 		settings.Percentiles = append(settings.Percentiles, m.Percentile)
@@ -175,7 +175,7 @@ func (o *percentilesOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	for i, source := range sources {
 		var sink pipeline.Sink = renderer
 		if o.whole {
-			settings := pipeline.Settings{SLA: rules}
+			settings := fio.Settings{SLA: rules}
 			if i > 0 {
 				settings.SLA = nil
 			}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
@@ -34,7 +35,7 @@ func (o *wholeRow) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		sum := o.of[l.Dims.Direction]
 		if sum == nil {
 			sum = &pipeline.Leaf{
-				Dims:   pipeline.Dims{Direction: l.Dims.Direction},
+				Dims:   fio.Dims{Direction: l.Dims.Direction},
 				Hist:   new(fiohist.Hist),
 				Limits: l.Limits,
 			}

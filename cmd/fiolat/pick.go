@@ -10,7 +10,6 @@ import (
 
 	"fiolat/cmd/fiolat/times"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/pipeline"
 )
 
@@ -41,17 +40,17 @@ func readOnly(p *pipeline.Pick, text string, syncs bool) error {
 	values := strings.Split(list, ",")
 	switch {
 	case !ok || to == nil || slices.Contains(values, ""):
-		return errs.Usagef("--only %q: want direction=, host= or job= and values, such as host=h3,h4", text)
+		return fio.Usagef("--only %q: want direction=, host= or job= and values, such as host=h3,h4", text)
 	case *to != nil:
-		return errs.Usagef("--only %s=: given twice, but no I/O can match both: list the values, such as %s=%s,%s",
+		return fio.Usagef("--only %s=: given twice, but no I/O can match both: list the values, such as %s=%s,%s",
 			dim, dim, (*to)[0], values[0])
 	case dim == "direction":
 		for _, v := range values {
 			if v == "sync" && !syncs {
-				return errs.Usagef("--only %q: fio logs no syncs; fiolat summary has those of fio's JSON", text)
+				return fio.Usagef("--only %q: fio logs no syncs; fiolat summary has those of fio's JSON", text)
 			}
-			if v == pipeline.All || !slices.Contains(fio.MetricDirections(), v) {
-				return errs.Usagef("--only %q: %q: want %s", text, v, fio.List(fio.MetricDirections()[1:], "or"))
+			if v == fio.All || !slices.Contains(fio.MetricDirections(), v) {
+				return fio.Usagef("--only %q: %q: want %s", text, v, fio.List(fio.MetricDirections()[1:], "or"))
 			}
 		}
 	}
@@ -62,7 +61,7 @@ func readOnly(p *pipeline.Pick, text string, syncs bool) error {
 // readMoment parses a time since the start of the run (3:00, 1:02:03, 3m, 180) or a wall-clock time.
 func readMoment(text string) (*pipeline.Moment, error) {
 	m := &pipeline.Moment{Text: text}
-	wrong := errs.Usagef("%q: want a time since the start of the run, such as 3:00, 3m or 180, or one of the clock, "+
+	wrong := fio.Usagef("%q: want a time since the start of the run, such as 3:00, 3m or 180, or one of the clock, "+
 		"such as 2026-01-31T12:00:00Z", text)
 	if d, ok := times.Clock(text); ok {
 		m.Since = d

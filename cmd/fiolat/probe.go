@@ -21,6 +21,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel"
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/probe"
 	"fiolat/internal/runsource"
@@ -120,12 +121,12 @@ func probeCommand(u *ui.UI) *cli.Command {
 
 func (o *probeOptions) check(c *cli.Context, bad *errs.Faults) {
 	if c.NArg() == 0 {
-		bad.Add(errs.Usagef("fiolat probe: name the directories to probe"))
+		bad.Add(fio.Usagef("fiolat probe: name the directories to probe"))
 	}
 	for _, dir := range c.Args().Slice() {
 		abs, err := filepath.Abs(dir)
 		if err == nil && slices.Contains(o.dirs, abs) {
-			err = errs.Usagef("%s is named twice", errs.Printable(abs))
+			err = fio.Usagef("%s is named twice", fio.Printable(abs))
 		}
 		bad.Add(err)
 		o.dirs = append(o.dirs, abs)
@@ -133,21 +134,21 @@ func (o *probeOptions) check(c *cli.Context, bad *errs.Faults) {
 	for name, least := range map[string]time.Duration{"every": 10 * time.Millisecond, "deadline": time.Millisecond,
 		"interval": time.Second} {
 		if d := c.Duration(name); d < least {
-			bad.Add(errs.Usagef("--%s %v: want at least %v", name, d, least))
+			bad.Add(fio.Usagef("--%s %v: want at least %v", name, d, least))
 		}
 	}
 	if o.probe.Window != 0 && o.probe.Window < time.Minute {
-		bad.Add(errs.Usagef("--window %v: want at least 1m", o.probe.Window))
+		bad.Add(fio.Usagef("--window %v: want at least 1m", o.probe.Window))
 	}
 	if o.duration < 0 {
-		bad.Add(errs.Usagef("--duration %v: must be positive", o.duration))
+		bad.Add(fio.Usagef("--duration %v: must be positive", o.duration))
 	}
 	if !(o.probe.Slow > 1 && o.probe.VerySlow >= o.probe.Slow) {
-		bad.Add(errs.Usagef("--slow %v, --very-slow %v: want more than 1, and the second no less than the first",
+		bad.Add(fio.Usagef("--slow %v, --very-slow %v: want more than 1, and the second no less than the first",
 			o.probe.Slow, o.probe.VerySlow))
 	}
 	if o.prepare && o.cleanup || o.prepare && o.status || o.cleanup && o.status {
-		bad.Add(errs.Usagef("--prepare, --cleanup and --status exclude each other"))
+		bad.Add(fio.Usagef("--prepare, --cleanup and --status exclude each other"))
 	}
 	o.checkDir(c, bad)
 	var err error
@@ -155,7 +156,7 @@ func (o *probeOptions) check(c *cli.Context, bad *errs.Faults) {
 		o.probe.Baseline, err = readBaseline(o.baseline, o.dirs)
 		bad.Add(err)
 		if o.probe.Window > 0 {
-			bad.Add(errs.Usagef("--baseline and --window exclude each other"))
+			bad.Add(fio.Usagef("--baseline and --window exclude each other"))
 		}
 	}
 	labels, err := pairs("--label", o.logs.label.Value())
@@ -185,10 +186,10 @@ func (o *probeOptions) checkDir(c *cli.Context, bad *errs.Faults) {
 	}
 	l := &o.dir.Layout
 	if l.Block > 1<<30 || l.File > 1<<26 {
-		bad.Add(errs.Usagef("--block takes 1g at most, --file 64m: they are held in memory"))
+		bad.Add(fio.Usagef("--block takes 1g at most, --file 64m: they are held in memory"))
 	}
 	if c.IsSet("pool") && (l.Pool < 1 || l.Pool > 10e6) {
-		bad.Add(errs.Usagef("--pool %d: want 1 to 10,000,000", l.Pool))
+		bad.Add(fio.Usagef("--pool %d: want 1 to 10,000,000", l.Pool))
 	}
 }
 
@@ -199,12 +200,12 @@ func readBaseline(name string, dirs []string) (all probe.Baseline, err error) {
 		err = json.Unmarshal(b, &all)
 	}
 	if err != nil {
-		return nil, errs.Usagef("--baseline: %s: %v", errs.Printable(name), err)
+		return nil, fio.Usagef("--baseline: %s: %v", fio.Printable(name), err)
 	}
 	var bad errs.Faults
 	for _, dir := range dirs {
 		if len(all[dir]) == 0 {
-			bad.Add(errs.Usagef("--baseline: %s has no times of %s", errs.Printable(name), errs.Printable(dir)))
+			bad.Add(fio.Usagef("--baseline: %s has no times of %s", fio.Printable(name), fio.Printable(dir)))
 		}
 	}
 	return all, bad.Err()
@@ -217,7 +218,7 @@ func byteSize(v string) (int64, error) {
 		"tib": 40}[strings.ToLower(v[len(digits):])]
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if !ok || err != nil || n < 1 || n > 1<<62>>shift {
-		return 0, errs.Usagef("%q: want a number of bytes such as 4096, 64k or 100g", v)
+		return 0, fio.Usagef("%q: want a number of bytes such as 4096, 64k or 100g", v)
 	}
 	return n << shift, nil
 }
@@ -235,10 +236,10 @@ func (o *probeOptions) run(ctx context.Context, u *ui.UI) error {
 			foreign, err := probe.Cleanup(dir, o.dir.Name)
 			failed = append(failed, err)
 			if len(foreign) > 0 {
-				u.Warn(fmt.Sprintf("%s: kept files that the probe did not create: %s", errs.Printable(dir),
-					errs.Printable(strings.Join(foreign, ", "))))
+				u.Warn(fmt.Sprintf("%s: kept files that the probe did not create: %s", fio.Printable(dir),
+					fio.Printable(strings.Join(foreign, ", "))))
 			} else if err == nil {
-				u.Say("info", "%s: removed", errs.Printable(dir))
+				u.Say("info", "%s: removed", fio.Printable(dir))
 			}
 		}
 		return errors.Join(failed...)
@@ -272,18 +273,18 @@ func openProbe(ctx context.Context, u *ui.UI, path string, cfg probe.DirConfig) 
 			return
 		}
 		if !made {
-			u.Say("info", "%s: making files in .fiolat-probe.%s", errs.Printable(path), cfg.Name)
+			u.Say("info", "%s: making files in .fiolat-probe.%s", fio.Printable(path), cfg.Name)
 		}
 		made = true
 		if time.Since(said) > 10*time.Second {
 			said = time.Now()
-			u.Say("info", "%s: %d of %d %s", errs.Printable(path), done, total, what)
+			u.Say("info", "%s: %d of %d %s", fio.Printable(path), done, total, what)
 		}
 	}
 	d, err := probe.OpenDir(ctx, path, cfg)
 	if err == nil && made && ctx.Err() == nil {
 		l := d.Layout()
-		u.Say("info", "%s: ready: a large file of %d MiB, %d small files of %d bytes", errs.Printable(path),
+		u.Say("info", "%s: ready: a large file of %d MiB, %d small files of %d bytes", fio.Printable(path),
 			l.Data>>20, l.Pool, l.File)
 	}
 	return d, err
@@ -308,12 +309,12 @@ func probeStatus(u *ui.UI, dirs []string) error {
 		case a := <-got:
 			failed = append(failed, a.err)
 			for _, host := range slices.Sorted(maps.Keys(a.all)) {
-				fmt.Fprintf(u.Stdout, "%s, seen from %s: %s\n", errs.Printable(dir), errs.Printable(host),
+				fmt.Fprintf(u.Stdout, "%s, seen from %s: %s\n", fio.Printable(dir), fio.Printable(host),
 					a.all[host].Text(time.Now()))
 			}
 		case <-time.After(statusWait):
 			fmt.Fprintf(u.Stdout, "%s: this file system hangs: not even the status could be read within %v\n",
-				errs.Printable(dir), statusWait)
+				fio.Printable(dir), statusWait)
 		}
 	}
 	return errors.Join(failed...)
@@ -342,7 +343,7 @@ func (o *probeOptions) probeDirs(parent context.Context, u *ui.UI) error {
 	baseline, saved := o.saveBaseline, time.Now()
 	o.probe.OnSample = docs.sample
 	o.probe.OnChange = func(t *probe.Target, text string) {
-		u.Warn(errs.Printable(t.Path) + ": " + errs.Printable(text))
+		u.Warn(fio.Printable(t.Path) + ": " + fio.Printable(text))
 	}
 	o.probe.OnReport = func(r *probe.Report) {
 		docs.report(r)
@@ -376,7 +377,7 @@ func (o *probeOptions) probeDirs(parent context.Context, u *ui.UI) error {
 // probeLine formats an interval for standard output.
 func probeLine(r *probe.Report) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s  %s", r.End.Format("15:04:05"), errs.Printable(r.Target.Path), r.State)
+	fmt.Fprintf(&b, "%s %s  %s", r.End.Format("15:04:05"), fio.Printable(r.Target.Path), r.State)
 	if r.Hung != nil {
 		fmt.Fprintf(&b, " (%s at least %v)", r.Hung.Op, r.End.Sub(r.Hung.Since).Round(100*time.Millisecond))
 	}

@@ -10,8 +10,8 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
+	"fiolat/fio"
 	"fiolat/internal/alert"
-	"fiolat/internal/errs"
 	"fiolat/internal/probe"
 	"fiolat/internal/ui"
 )
@@ -100,7 +100,7 @@ func (d *probeDocs) sample(t *probe.Target, s *probe.Sample) { d.put(probeItem{t
 func (d *probeDocs) report(r *probe.Report) {
 	d.put(probeItem{report: r})
 	if _, id, doc, ok := d.enc.Event(r); ok && d.alerts != nil {
-		d.alerts.Raise(alertOf(id, errs.Printable(r.Target.Path)+": "+r.Change.Text, doc))
+		d.alerts.Raise(alertOf(id, fio.Printable(r.Target.Path)+": "+r.Change.Text, doc))
 	}
 }
 

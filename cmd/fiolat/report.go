@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel/delivery"
+	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/internal/curve"
 	"fiolat/internal/diagnose"
@@ -69,7 +70,7 @@ func (o *reportOptions) check(c *cli.Context, bad *errs.Faults) {
 		bad.Add(err)
 	} else {
 		for _, path := range o.logs.Paths {
-			bad.Add(rejectLogFlags(runsource.Locate(path), errs.Printable(path), c.IsSet))
+			bad.Add(rejectLogFlags(runsource.Locate(path), fio.Printable(path), c.IsSet))
 		}
 	}
 	if !c.IsSet("kind") && o.place != runsource.InLogs {
@@ -84,7 +85,7 @@ func (o *reportOptions) check(c *cli.Context, bad *errs.Faults) {
 func placeOf(args []string, addresses []string, given func(flag string) bool) (runsource.Place, error) {
 	if len(args) != 1 {
 		if given("es") {
-			return 0, errs.Usagef("--es: name one run")
+			return 0, fio.Usagef("--es: name one run")
 		}
 		return runsource.InLogs, nil
 	}
@@ -107,7 +108,7 @@ func rejectLogFlags(place runsource.Place, run string, given func(flag string) b
 			continue
 		}
 		if given(name) {
-			return errs.Usagef("--%s: %s is stored, and its settings cannot be changed", name, run)
+			return fio.Usagef("--%s: %s is stored, and its settings cannot be changed", name, run)
 		}
 	}
 	return nil
@@ -182,6 +183,6 @@ func (o *reportOptions) written(file *pageFile, u *ui.UI) {
 	if o.logs.DryRun {
 		u.Say("info", "dry run: %d bytes would be written", file.Size)
 	} else {
-		u.Say("info", "page       %s, %d bytes", errs.Printable(file.Path), file.Size)
+		u.Say("info", "page       %s, %d bytes", fio.Printable(file.Path), file.Size)
 	}
 }

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/internal/compare"
 	"fiolat/internal/curve"
 	"fiolat/internal/diagnose"
-	"fiolat/internal/errs"
 	"fiolat/internal/report"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
-	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -40,10 +39,10 @@ var errMore = errors.New("more than two runs")
 // runs writes the page of two runs, or the curve of more. There are at least n.
 func (o *reportOptions) runs(ctx context.Context, n int, u *ui.UI) error {
 	if len(o.logs.Kinds.List) > 1 {
-		return errs.Usagef("--kind: name one kind of latency, for these are several runs")
+		return fio.Usagef("--kind: name one kind of latency, for these are several runs")
 	}
 	if c := o.logs.Config; c.RunID != "" {
-		return errs.Usagef("--run-id: it is of one run, and these are several")
+		return fio.Usagef("--run-id: it is of one run, and these are several")
 	}
 	if n == 2 {
 		if err := o.compare(ctx, u); !errors.Is(err, errMore) {
@@ -52,7 +51,7 @@ func (o *reportOptions) runs(ctx context.Context, n int, u *ui.UI) error {
 	}
 	err := o.curve(ctx, u)
 	if errors.Is(err, curve.ErrOneSetting) {
-		return errs.Usagef("found more than two runs, but %v: a page shows one run, two runs, or a sweep of "+
+		return fio.Usagef("found more than two runs, but %v: a page shows one run, two runs, or a sweep of "+
 			"settings; for repeats see fiolat compare and fiolat history", err)
 	}
 	return err
@@ -122,14 +121,14 @@ func (o *reportOptions) compare(ctx context.Context, u *ui.UI) error {
 		return err
 	}
 	if len(sides) < 2 {
-		return errs.Usagef("%s: found one run, want two", errs.Printable(strings.Join(o.logs.Paths, ", ")))
+		return fio.Usagef("%s: found one run, want two", fio.Printable(strings.Join(o.logs.Paths, ", ")))
 	}
 	u.ProgressDone()
 	if err = file.Publish(); err != nil {
 		return err
 	}
 	for _, s := range sides {
-		u.Say("info", "%s:", errs.Printable(s.Name))
+		u.Say("info", "%s:", fio.Printable(s.Name))
 		printAccount(u, s.sum, nil, "")
 	}
 	o.written(file, u)
@@ -147,7 +146,7 @@ func pageComparison(a, b *compare.Series, percentiles []float64) (*report.Compar
 		&compare.Group{Name: b.Name, Runs: []*compare.Series{b}}, compare.Options{Percentiles: percentiles,
 			Margin: compare.Margin})
 	if err != nil {
-		return nil, errs.Usagef("%v", err)
+		return nil, fio.Usagef("%v", err)
 	}
 	out := &report.Comparison{Head: []string{"direction", "metric", "A", "B", "change", "95 % limits", "verdict"}}
 	value := func(metric string, v *float64) string {
@@ -157,7 +156,7 @@ func pageComparison(a, b *compare.Series, percentiles []float64) (*report.Compar
 		case metric == "iops":
 			return fmt.Sprintf("%.5g/s", *v)
 		}
-		return strings.Replace(units.Latency(*v, 4), " us", " µs", 1)
+		return strings.Replace(fio.Latency(*v, 4), " us", " µs", 1)
 	}
 	said := map[string]map[compare.Verdict][]string{}
 	var directions []string
@@ -196,7 +195,7 @@ func pageComparison(a, b *compare.Series, percentiles []float64) (*report.Compar
 func (o *reportOptions) curve(ctx context.Context, u *ui.UI) error {
 	settings := &o.logs.Config.Settings
 	if len(settings.SLA) > 0 || o.logs.FailOnSLA {
-		return errs.Usagef("--sla: rules are judged in a page of one run or of two, and these are more; see fiolat " +
+		return fio.Usagef("--sla: rules are judged in a page of one run or of two, and these are more; see fiolat " +
 			"curve --at")
 	}
 	settings.By = []string{"direction"}
@@ -208,7 +207,7 @@ func (o *reportOptions) curve(ctx context.Context, u *ui.UI) error {
 	if o.percentiles != nil {
 		percentiles = o.percentiles
 	}
-	c, err := curve.Make(rows, pipeline.All, percentiles, nil)
+	c, err := curve.Make(rows, fio.All, percentiles, nil)
 	if err != nil {
 		return err
 	}

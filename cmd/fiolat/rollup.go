@@ -13,8 +13,8 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/stored"
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
@@ -69,25 +69,25 @@ func rollupCommand(u *ui.UI) *cli.Command {
 func (o *rollupOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.names, o.to.Interval = c.Args().Slice(), int64(o.interval)
 	if !c.IsSet("interval") && !c.IsSet("coarseness") {
-		bad.Add(errs.Usagef("fiolat rollup: pass --interval, --coarseness, or both"))
+		bad.Add(fio.Usagef("fiolat rollup: pass --interval, --coarseness, or both"))
 	} else if c.IsSet("interval") && o.interval < time.Millisecond {
-		bad.Add(errs.Usagef("--interval %v: want 1ms or more", o.interval))
+		bad.Add(fio.Usagef("--interval %v: want 1ms or more", o.interval))
 	}
 	if n := o.to.Coarseness; c.IsSet("coarseness") && (n < 0 || n > fiohist.MaxCoarseness) {
-		bad.Add(errs.Usagef("--coarseness %d: want 0 to %d", n, fiohist.MaxCoarseness))
+		bad.Add(fio.Usagef("--coarseness %d: want 0 to %d", n, fiohist.MaxCoarseness))
 	}
 	if o.workers < 0 {
-		bad.Add(errs.Usagef("--workers %d: want 1 or more", o.workers))
+		bad.Add(fio.Usagef("--workers %d: want 1 or more", o.workers))
 	}
 	switch chosen := c.IsSet("older-than") || c.IsSet("label"); {
 	case chosen && len(o.names) > 0:
-		bad.Add(errs.Usagef("name runs, or choose them by --older-than and --label, not both"))
+		bad.Add(fio.Usagef("name runs, or choose them by --older-than and --label, not both"))
 	case !chosen && len(o.names) == 0:
-		bad.Add(errs.Usagef("fiolat rollup: name runs, or choose them by --older-than or --label"))
+		bad.Add(fio.Usagef("fiolat rollup: name runs, or choose them by --older-than or --label"))
 	}
 	if o.olderThan != "" {
 		if !age().MatchString(o.olderThan) {
-			bad.Add(errs.Usagef("--older-than %q: want an age such as 12h, 30d or 8w", o.olderThan))
+			bad.Add(fio.Usagef("--older-than %q: want an age such as 12h, 30d or 8w", o.olderThan))
 		}
 		o.filter.Until = "now-" + o.olderThan
 	}
@@ -164,7 +164,7 @@ func (r *roller) one(ctx context.Context, id string) (worked bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	for kind := range fiolog.Sync + 1 {
+	for kind := range fio.Sync + 1 {
 		of := slices.DeleteFunc(slices.Clone(runs), func(run *esmodel.StoredRun) bool { return run.Run.Kind != kind })
 		some, bad := r.kind(ctx, id, kind, of)
 		if worked = worked || some; bad != nil {
@@ -175,7 +175,7 @@ func (r *roller) one(ctx context.Context, id string) (worked bool, err error) {
 }
 
 // kind rolls up one kind of latency of a run or of its parts. Parts that were merged are merged again.
-func (r *roller) kind(ctx context.Context, id string, kind fiolog.Kind, runs []*esmodel.StoredRun) (
+func (r *roller) kind(ctx context.Context, id string, kind fio.Kind, runs []*esmodel.StoredRun) (
 	worked bool, err error,
 ) {
 	var merged *esmodel.StoredRun
@@ -228,9 +228,9 @@ func (r *roller) part(ctx context.Context, run *esmodel.StoredRun) (worked bool,
 	if to == (pipeline.Grain{Interval: run.Run.Interval, Coarseness: run.Run.Geometry.Coarseness}) {
 		return worked, nil
 	}
-	name := errs.Printable(run.Run.ID)
+	name := fio.Printable(run.Run.ID)
 	if run.Run.Part != "" {
-		name += ", part " + errs.Printable(run.Run.Part)
+		name += ", part " + fio.Printable(run.Run.Part)
 	}
 	r.u.Say("info", "run %s, %v: quanta of %v become %v", name, run.Run.Kind, time.Duration(run.Run.Interval),
 		time.Duration(to.Interval))
@@ -261,7 +261,7 @@ func (r *roller) rollUp(ctx context.Context, from *esmodel.StoredRun, to pipelin
 		s.to(w, delivery.SinkOptions{Prefix: r.es.Prefix, RollUp: before}))
 	err = s.documents.Close(ctx, err)
 	if err = printOutcome(&r.es, r.u, r.dryRun, run.Run, summary, s.documents.Report(), err); err != nil {
-		return fmt.Errorf("run %s is not rolled up: %w", errs.Printable(run.Run.ID), err)
+		return fmt.Errorf("run %s is not rolled up: %w", fio.Printable(run.Run.ID), err)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/ingest/fiolog"
+	"fiolat/fio"
 	"fiolat/internal/testlog"
 )
 
@@ -28,7 +28,7 @@ func TestRollupOnServer(t *testing.T) {
 	}
 	logs := t.TempDir()
 	for host := range hosts {
-		log := testlog.Config{Seed: uint64(host), Dirs: []fiolog.Direction{fiolog.Read, fiolog.Write},
+		log := testlog.Config{Seed: uint64(host), Dirs: []fio.Direction{fio.Read, fio.Write},
 			Duration: seconds, Rate: 400, Latency: testlog.LogNormal(100*time.Microsecond, 0.4)}.Log()
 		name := fmt.Sprintf("a_clat_hist.1.log.10.0.0.%d", host+1)
 		if err := os.WriteFile(filepath.Join(logs, name), log, 0o600); err != nil {

@@ -21,11 +21,8 @@ import (
 	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/lazyregexp"
-	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
-	"fiolat/internal/units"
-	"fiolat/pipeline"
 )
 
 type runsOptions struct {
@@ -75,16 +72,16 @@ func runsCommand(u *ui.UI) *cli.Command {
 
 func (o *runsOptions) check(c *cli.Context, bad *errs.Faults) {
 	if c.NArg() > 0 {
-		bad.Add(errs.Usagef("fiolat runs takes no arguments: %q", c.Args().First()))
+		bad.Add(fio.Usagef("fiolat runs takes no arguments: %q", c.Args().First()))
 	}
 	if c.IsSet("last") && o.last < 1 {
-		bad.Add(errs.Usagef("--last %d: want a number of runs", o.last))
+		bad.Add(fio.Usagef("--last %d: want a number of runs", o.last))
 	}
 	by, down := strings.CutPrefix(o.by, "-")
 	if o.down = down || by == ""; by != "" && by != "start" {
 		m, err := fio.ParseMetric(by)
 		if err != nil {
-			bad.Add(errs.Usagef("--sort %v, or start", err))
+			bad.Add(fio.Usagef("--sort %v, or start", err))
 		}
 		if len(strings.Fields(by)) == 1 {
 			m.Direction = o.direction
@@ -131,7 +128,7 @@ func moment(text string) (string, error) {
 	}
 	t, err := times.Start(text)
 	if err != nil || t == "mtime" {
-		return "", errs.Usagef("%q: want a time such as 2026-01-31T12:00:00Z, or an age such as 12h or 7d", text)
+		return "", fio.Usagef("%q: want a time such as 2026-01-31T12:00:00Z, or an age such as 12h or 7d", text)
 	}
 	return t, nil
 }
@@ -180,7 +177,7 @@ func (o *runsOptions) run(ctx context.Context, u *ui.UI) error {
 	text := fmt.Sprintf("%d runs", len(rows))
 	for _, r := range rows {
 		if len(r[0].Parts) > 0 && r[0].Run.Status == esmodel.StatusPartial {
-			u.Warn("run " + errs.Printable(short[r[0].Run.ID]) + ": " + stored.MergeAgain)
+			u.Warn("run " + fio.Printable(short[r[0].Run.ID]) + ": " + stored.MergeAgain)
 		}
 	}
 	rolledUp := slices.DeleteFunc(rows, func(r runKinds) bool { return r[0].RollUp.MS == 0 })
@@ -259,7 +256,7 @@ func runsTable(rows []runKinds, short map[string]string, sizes map[string]stored
 		head = append(head, "interval", "documents", "MB")
 	} else {
 		of := ""
-		if o.direction != pipeline.All {
+		if o.direction != fio.All {
 			of = o.direction + "_"
 		}
 		head = append(head, of+"iops", "p50_"+o.unit, "p99_"+o.unit, "p99.9_"+o.unit)
@@ -274,12 +271,12 @@ func runsTable(rows []runKinds, short map[string]string, sizes map[string]stored
 			row = append(append(row, r.interval()), sizeCells(size, known)...)
 		} else {
 			for i, name := range []string{"iops", "p50", "p99", "p99.9"} {
-				cell, divisor := "-", units.Divisors[o.unit]
+				cell, divisor := "-", fio.Divisors[o.unit]
 				if i == 0 {
 					divisor = 1
 				}
 				if v, ok := r.figure(o.direction, name); ok {
-					cell = strconv.FormatFloat(v/divisor, 'f', render.Decimals(v/divisor), 64)
+					cell = strconv.FormatFloat(v/divisor, 'f', fio.Decimals(v/divisor), 64)
 				}
 				row = append(row, cell)
 			}
@@ -303,9 +300,9 @@ func (r runKinds) cells(short map[string]string) []string {
 			length = end.Sub(start).Round(time.Second).String()
 		}
 	}
-	id := errs.Printable(short[first.Run.ID])
+	id := fio.Printable(short[first.Run.ID])
 	if first.Run.Part != "" {
-		id += " (" + errs.Printable(first.Run.Part) + ")"
+		id += " (" + fio.Printable(first.Run.Part) + ")"
 	}
 	var kinds []string
 	for _, k := range r {
@@ -381,7 +378,7 @@ func cut(text string, width int) string {
 }
 
 // dash makes a name printable, "-" if it is empty.
-func dash(v string) string { return cmp.Or(errs.Printable(v), "-") }
+func dash(v string) string { return cmp.Or(fio.Printable(v), "-") }
 
 // sizeOf is the size of a run in Elasticsearch.
 type sizeOf struct {
@@ -419,5 +416,5 @@ func sizeCells(s stored.Size, known bool) []string {
 		return []string{"-", "-"}
 	}
 	mb := float64(s.Bytes) / 1e6
-	return []string{strconv.FormatInt(s.Documents, 10), strconv.FormatFloat(mb, 'f', render.Decimals(mb), 64)}
+	return []string{strconv.FormatInt(s.Documents, 10), strconv.FormatFloat(mb, 'f', fio.Decimals(mb), 64)}
 }

@@ -14,6 +14,7 @@ import (
 
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
@@ -88,30 +89,30 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 	apart := func(flags []string, format string) {
 		for _, f := range flags {
 			if c.IsSet(f) {
-				bad.Add(errs.Usagef(format, f))
+				bad.Add(fio.Usagef(format, f))
 			}
 		}
 	}
 	if c.NArg() > 0 {
-		bad.Add(errs.Usagef("fiolat setup takes no arguments: %q", c.Args().First()))
+		bad.Add(fio.Usagef("fiolat setup takes no arguments: %q", c.Args().First()))
 	}
 	if d := o.rollUpAfter; c.IsSet("rollup-after") && (d < time.Hour || d%time.Hour != 0) {
-		bad.Add(errs.Usagef("--rollup-after %v: want a whole number of hours", d))
+		bad.Add(fio.Usagef("--rollup-after %v: want a whole number of hours", d))
 	}
 	if d := o.deleteAfter; d < 0 || d > 0 && d < time.Hour {
-		bad.Add(errs.Usagef("--delete-after %v: want an hour or more", d))
+		bad.Add(fio.Usagef("--delete-after %v: want an hour or more", d))
 	}
 	checkES(c, &o.es, bad)
 	if c.IsSet("export") {
 		apart([]string{"es", "kibana"}, "--export asks no server: not together with --%s")
 		if o.export != "-" && !strings.HasSuffix(o.export, ".ndjson") {
-			bad.Add(errs.Usagef("--export %s: Kibana imports only files whose names end in .ndjson", o.export))
+			bad.Add(fio.Usagef("--export %s: Kibana imports only files whose names end in .ndjson", o.export))
 		}
 		return
 	}
 	if u, err := url.Parse(o.kibana); err == nil && u.User != nil {
 		if _, secret := u.User.Password(); secret {
-			bad.Add(errs.Usagef("--kibana: a password in an argument can be read by everybody on this host; use " +
+			bad.Add(fio.Usagef("--kibana: a password in an argument can be read by everybody on this host; use " +
 				"--kibana-user and --kibana-password-file, or KIBANA_URL"))
 		}
 	}
@@ -184,12 +185,12 @@ func (o *setupOptions) importKibana(ctx context.Context, u *ui.UI) error {
 		k.Username, k.Password, k.APIKey, k.ServiceToken = es.Username, es.Password, es.APIKey, es.ServiceToken
 	}
 	if k.Username != "" && k.APIKey != "" {
-		bad.Add(errs.Usagef("Kibana: more than one of user and password, and API key; pass one of them"))
+		bad.Add(fio.Usagef("Kibana: more than one of user and password, and API key; pass one of them"))
 	}
 	if file := o.caCertFile; file != "" {
 		es.Fingerprint, es.Insecure = "", false
 		if es.CACert, err = os.ReadFile(file); err != nil {
-			bad.Add(errs.Usagef("--kibana-ca-cert: %v", err))
+			bad.Add(fio.Usagef("--kibana-ca-cert: %v", err))
 		}
 	}
 	if err = bad.Err(); err != nil {

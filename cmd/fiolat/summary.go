@@ -17,7 +17,6 @@ import (
 	"fiolat/internal/runsource"
 	"fiolat/internal/summary"
 	"fiolat/internal/ui"
-	"fiolat/internal/units"
 )
 
 type summaryOptions struct {
@@ -251,7 +250,7 @@ func summaryColumns(rows []summary.Row, percentiles []float64, differ []string) 
 	})
 	number("mean", true, true, func(r *summary.Row) render.Cell { return render.Known(r.Mean) })
 	for _, p := range percentiles {
-		key := units.Percentile(p)
+		key := fio.Percentile(p)
 		number("p"+key, true, true, func(r *summary.Row) render.Cell {
 			return render.Percentile(r.Percentiles, key, r.AtLeast)
 		})

@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/ui"
 )
 
@@ -71,7 +71,7 @@ func printing(u *ui.UI, cmd *cli.Command) *cli.Command {
 // configure reads the flags of all commands.
 func configure(c *cli.Context, u *ui.UI) error {
 	if c.IsSet("run-id") && c.String("run-id") == "" {
-		return errs.Usagef("--run-id \"\": it is empty; name the run, or leave the flag out")
+		return fio.Usagef("--run-id \"\": it is empty; name the run, or leave the flag out")
 	}
 	u.Verbose = c.Bool("verbose")
 	return nil

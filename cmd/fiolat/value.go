@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -70,7 +71,7 @@ func (v *value) read(bad *errs.Faults) {
 func oneOf[T ~string](to *T, name string, words ...string) *value {
 	return &value{texts: words[:1], words: words, parse: func(text string) error {
 		if !slices.Contains(words, text) {
-			return errs.Usagef("--%s %q: want one of %s", name, text, strings.Join(words, ", "))
+			return fio.Usagef("--%s %q: want one of %s", name, text, strings.Join(words, ", "))
 		}
 		*to = T(text)
 		return nil

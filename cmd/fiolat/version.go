@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -22,7 +23,7 @@ func versionCommand(u *ui.UI) *cli.Command {
 
 func (versionOptions) check(c *cli.Context, bad *errs.Faults) {
 	if c.NArg() > 0 {
-		bad.Add(errs.Usagef("fiolat version takes no arguments: %q", c.Args().First()))
+		bad.Add(fio.Usagef("fiolat version takes no arguments: %q", c.Args().First()))
 	}
 }
 

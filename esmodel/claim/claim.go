@@ -15,7 +15,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // Error says that a run, or a part of it, belongs to another process, so nothing more is sent or deleted.
@@ -29,12 +29,12 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	what := fmt.Sprintf("run %q", errs.Printable(e.Run))
+	what := fmt.Sprintf("run %q", fio.Printable(e.Run))
 	if e.Part != "" {
-		what += fmt.Sprintf(", part %q", errs.Printable(e.Part))
+		what += fmt.Sprintf(", part %q", fio.Printable(e.Part))
 	}
 	if e.Kind != "" {
-		what += ", " + errs.Printable(e.Kind)
+		what += ", " + fio.Printable(e.Kind)
 	}
 	switch {
 	case e.Lost && e.Owner != nil:

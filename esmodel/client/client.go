@@ -24,7 +24,7 @@ import (
 
 	elasticsearch "github.com/elastic/go-elasticsearch/v8"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/secret"
 )
 
@@ -192,7 +192,7 @@ func New(cfg Config) (*Client, error) {
 // or in the client shows them.
 func (c *Config) nodes() ([]*url.URL, error) {
 	if len(c.Addresses) == 0 {
-		return nil, &errs.UsageError{Msg: "no address of Elasticsearch", Hint: "pass --es URL"}
+		return nil, &fio.UsageError{Msg: "no address of Elasticsearch", Hint: "pass --es URL"}
 	}
 	explicit := c.Username != "" || c.Password != ""
 	var out []*url.URL
@@ -201,7 +201,7 @@ func (c *Config) nodes() ([]*url.URL, error) {
 		u, err := url.Parse(strings.TrimSpace(a))
 		if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" ||
 			(u.Scheme != "http" && u.Scheme != "https") {
-			return nil, &errs.UsageError{
+			return nil, &fio.UsageError{
 				Msg:  fmt.Sprintf("address %d of Elasticsearch is not the URL of a server", i+1),
 				Hint: "it looks like https://host:9200",
 			}
@@ -211,7 +211,7 @@ func (c *Config) nodes() ([]*url.URL, error) {
 			password, _ = u.User.Password()
 			if !explicit {
 				if i > 0 && (user != c.Username || password != c.Password) {
-					return nil, &errs.UsageError{
+					return nil, &fio.UsageError{
 						Msg:  "the addresses of Elasticsearch name different users",
 						Hint: "all nodes must be of one cluster",
 					}
@@ -220,13 +220,13 @@ func (c *Config) nodes() ([]*url.URL, error) {
 			}
 			u.User = nil
 		} else if !explicit && c.Username != "" {
-			return nil, &errs.UsageError{
+			return nil, &fio.UsageError{
 				Msg:  "only some addresses of Elasticsearch name a user",
 				Hint: "all nodes must be of one cluster",
 			}
 		}
 		if i > 0 && u.Scheme != out[0].Scheme {
-			return nil, &errs.UsageError{
+			return nil, &fio.UsageError{
 				Msg:  "the addresses of Elasticsearch mix http and https",
 				Hint: "http would expose the password that https protects",
 			}
@@ -241,7 +241,7 @@ func (c *Config) nodes() ([]*url.URL, error) {
 		}
 	}
 	if ways > 1 {
-		return nil, &errs.UsageError{
+		return nil, &fio.UsageError{
 			Msg:  "more than one of user and password, API key, and service token",
 			Hint: "pass one of them",
 		}

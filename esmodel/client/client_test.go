@@ -25,7 +25,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 const password = "hunter2 & co"
@@ -55,7 +55,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var usage *errs.UsageError
+			var usage *fio.UsageError
 			_, err := New(tt.cfg)
 			if !errors.As(err, &usage) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %s", err, tt.want)

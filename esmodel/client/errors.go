@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"fiolat/esmodel"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 var (
@@ -67,7 +67,7 @@ func (e *ForbiddenError) Error() string {
 		b.WriteString("not allowed")
 	}
 	if e.Reason != "" {
-		fmt.Fprintf(&b, " (%d: %s)", e.Status, errs.Printable(e.Reason))
+		fmt.Fprintf(&b, " (%d: %s)", e.Status, fio.Printable(e.Reason))
 	}
 	if e.Status == 401 {
 		b.WriteString("; check the user and the password, the API key or the service token")
@@ -93,7 +93,7 @@ func (e *RefusedError) WholeRequest() bool {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s: refused with %d %s: %s", e.Op, e.Status, errs.Printable(e.Type), errs.Printable(e.Reason))
+	return fmt.Sprintf("%s: refused with %d %s: %s", e.Op, e.Status, fio.Printable(e.Type), fio.Printable(e.Reason))
 }
 
 // TrustError is a connection that must not be used: the certificate is not the expected one, only one side
@@ -110,7 +110,7 @@ func (e *TrustError) Error() string {
 	if e.Node != "" {
 		msg = e.Node + ": " + msg
 	}
-	return esmodel.WithHint(errs.Printable(msg), e.Hint)
+	return esmodel.WithHint(fio.Printable(msg), e.Hint)
 }
 
 func (e *TrustError) Unwrap() error { return e.Err }

@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // newTransport returns the standard transport with fiolat's limits and its own verification of certificates.
@@ -28,7 +28,7 @@ func newTransport(cfg Config) (*http.Transport, error) {
 		chosen++
 		conf.RootCAs = x509.NewCertPool()
 		if !conf.RootCAs.AppendCertsFromPEM(cfg.CACert) {
-			return nil, &errs.UsageError{
+			return nil, &fio.UsageError{
 				Msg:  "the CA certificate is not PEM",
 				Hint: "it starts with -----BEGIN CERTIFICATE-----",
 			}
@@ -38,7 +38,7 @@ func newTransport(cfg Config) (*http.Transport, error) {
 		chosen++
 		want, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(cfg.Fingerprint), ":", ""))
 		if err != nil || len(want) != sha256.Size {
-			return nil, &errs.UsageError{
+			return nil, &fio.UsageError{
 				Msg:  "the certificate fingerprint is not a hex SHA-256",
 				Hint: "it has 64 hex digits, with or without colons",
 			}
@@ -53,7 +53,7 @@ func newTransport(cfg Config) (*http.Transport, error) {
 		conf.InsecureSkipVerify = true
 	}
 	if chosen > 1 {
-		return nil, &errs.UsageError{
+		return nil, &fio.UsageError{
 			Msg:  "CA certificate, fingerprint and insecure mode are mutually exclusive",
 			Hint: "pass one of them",
 		}

@@ -14,7 +14,7 @@ import (
 	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
@@ -157,7 +157,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 		cfg.GzipLevel = defaultGzipLevel
 	}
 	if cfg.FlushBytes < 0 || cfg.FlushBytes > 100<<20 || cfg.InFlight < 0 || cfg.InFlight > 64 || cfg.GzipLevel > 9 {
-		return nil, &errs.UsageError{
+		return nil, &fio.UsageError{
 			Msg: fmt.Sprintf("invalid bulk settings: %d bytes per request, %d concurrent requests, gzip level %d",
 				cfg.FlushBytes, cfg.InFlight, cfg.GzipLevel),
 			Hint: "at most 100 MiB, 64 and 9",

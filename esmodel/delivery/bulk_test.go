@@ -17,7 +17,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // undisturbed is what an ingest leaves behind if nothing goes wrong.
@@ -501,7 +501,7 @@ func TestBulkConfigIsChecked(t *testing.T) {
 	_, c := standIn(t)
 	for _, cfg := range []BulkConfig{{Prefix: "UP"}, {FlushBytes: -1}, {FlushBytes: 1 << 30}, {InFlight: 1000},
 		{GzipLevel: 10}} {
-		var usage *errs.UsageError
+		var usage *fio.UsageError
 		if _, err := NewBulkWriter(c, cfg); !errors.As(err, &usage) {
 			t.Errorf("%+v: %v", cfg, err)
 		}

@@ -16,7 +16,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
 	"fiolat/esmodel/sliced"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -290,7 +290,7 @@ func (w *BulkWriter) withdraw(ctx context.Context) error {
 		}
 		if err != nil {
 			return fmt.Errorf("run %q: some of what was sent may be left beside the documents of the new owner, until "+
-				"the run is ingested again: %w", errs.Printable(lost.Run), err)
+				"the run is ingested again: %w", fio.Printable(lost.Run), err)
 		}
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // errClosed is returned for documents that come after Close.
@@ -30,7 +30,7 @@ func outputError(path string, err error) error {
 }
 
 func (e *OutputError) Error() string {
-	return fmt.Sprintf("write %s: %v", errs.Printable(e.Path), e.Err)
+	return fmt.Sprintf("write %s: %v", fio.Printable(e.Path), e.Err)
 }
 
 func (e *OutputError) Unwrap() error { return e.Err }

@@ -13,7 +13,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/ndjson"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
 )
@@ -47,7 +47,7 @@ func NewDirWriter(dir, prefix string) (*DirWriter, error) {
 		return nil, err
 	}
 	if dir == "" {
-		return nil, &errs.UsageError{Msg: "no directory for the documents", Hint: "pass --output DIR"}
+		return nil, &fio.UsageError{Msg: "no directory for the documents", Hint: "pass --output DIR"}
 	}
 	return &DirWriter{
 		path:   dir,

@@ -11,8 +11,7 @@ import (
 
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
-	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
@@ -108,7 +107,7 @@ func TestDirectoryWillNotBeLedAway(t *testing.T) {
 	if err := os.Symlink(elsewhere, link); err != nil {
 		t.Skip(err)
 	}
-	var usage *errs.UsageError
+	var usage *fio.UsageError
 	for _, path := range []string{link, link + "/"} {
 		if _, err := dirRun(t, path, "r", "", "g", 2, nil); !errors.As(err, &usage) {
 			t.Errorf("%s: %v", path, err)
@@ -188,7 +187,7 @@ func TestFileNames(t *testing.T) {
 	for _, id := range []string{"a", "a.b", "a/b", "a%2Fb", "..", ".", "", "~", "a~2", strings.Repeat("x", 300),
 		strings.Repeat("x", 301), "ü", "a\x00b", "-rf"} {
 		for _, part := range []string{"", "b", "p/q", "slat"} {
-			for kind := range fiolog.Kind(fiolog.Kinds) {
+			for kind := range fio.Kind(fio.Kinds) {
 				tail := fileSuffix(&pipeline.Run{ID: id, Part: part, Kind: kind})
 				key := fmt.Sprintf("%q %q %v", id, part, kind)
 				if other, ok := seen[tail]; ok || strings.ContainsAny(tail, "/\\\x00 ") || len(tail) > 200 {

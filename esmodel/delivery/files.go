@@ -11,8 +11,7 @@ import (
 	"strings"
 
 	"fiolat/esmodel/ndjson"
-	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
 )
@@ -25,7 +24,7 @@ func fileSuffix(run *pipeline.Run) string {
 	if run.Part != "" {
 		tail += "." + fileWord(run.Part)
 	}
-	if run.Kind != fiolog.Clat {
+	if run.Kind != fio.Clat {
 		tail += ".kind=" + run.Kind.String()
 	}
 	return tail
@@ -61,7 +60,7 @@ func openDir(path string) (*os.Root, error) {
 		return nil, err
 	}
 	if !seen.IsDir() {
-		return nil, &errs.UsageError{Msg: fmt.Sprintf("%s is not a directory, or a symlink to one", path),
+		return nil, &fio.UsageError{Msg: fmt.Sprintf("%s is not a directory, or a symlink to one", path),
 			Hint: "name the directory itself"}
 	}
 	root, err := os.OpenRoot(path)

@@ -23,7 +23,7 @@ import (
 	"fiolat/esmodel/indices"
 	"fiolat/esmodel/ndjson"
 	"fiolat/esmodel/sliced"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
 )
@@ -56,7 +56,7 @@ type busyError struct{ File string }
 
 func (e *busyError) Error() string {
 	return fmt.Sprintf("%s: another fiolat is at work on this file; try again when it has ended",
-		errs.Printable(e.File))
+		fio.Printable(e.File))
 }
 
 // tornError says that files end in the middle of a document. All other documents were loaded.
@@ -65,7 +65,7 @@ type tornError struct{ At []string }
 func (e *tornError) Error() string {
 	return fmt.Sprintf(
 		"%s: the last document is cut off; all others were sent; run the ingest again to restore it",
-		errs.Printable(strings.Join(e.At, ", ")),
+		fio.Printable(strings.Join(e.At, ", ")),
 	)
 }
 
@@ -202,14 +202,14 @@ func loadFiles(paths []string) ([]string, error) {
 			}
 		}
 		if !found {
-			return nil, &errs.UsageError{
+			return nil, &fio.UsageError{
 				Msg:  fmt.Sprintf("%s: no *.ndjson files in this directory", p),
 				Hint: "name the directory that an ingest wrote to",
 			}
 		}
 	}
 	if len(out) == 0 {
-		return nil, &errs.UsageError{
+		return nil, &fio.UsageError{
 			Msg:  "no files to load",
 			Hint: "name the spool, the refused file or the output directory of an ingest",
 		}
@@ -291,7 +291,7 @@ func (l *loader) claim(ctx context.Context) error {
 	for id, r := range l.runs {
 		m, err := esmodel.ReadDocHeader(r.doc)
 		if err != nil || m.Run.ID == "" || m.Key().ID() != id {
-			return fmt.Errorf("run document %s was not written by fiolat: %w", errs.Printable(id),
+			return fmt.Errorf("run document %s was not written by fiolat: %w", fio.Printable(id),
 				errors.Join(errNoRun, err))
 		}
 		if l.generations[m.Key()] == nil {
@@ -376,7 +376,7 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 		return err
 	}
 	if before, again := l.read[name]; again && !os.SameFile(before, now) {
-		return &errs.ParseError{File: name, Msg: "was replaced while it was read", Hint: "load it again"}
+		return &fio.ParseError{File: name, Msg: "was replaced while it was read", Hint: "load it again"}
 	}
 	l.read[name] = now
 	in := &ndjson.Lines{R: bufio.NewReaderSize(f, 1<<20), File: name}
@@ -404,7 +404,7 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 		}
 		kind, ours := esmodel.KindOf(l.prefix, a.Index.Index)
 		if !ours {
-			return &errs.UsageError{
+			return &fio.UsageError{
 				Msg:  fmt.Sprintf("%s:%d: index %q does not have the prefix %q", name, in.N, a.Index.Index, l.prefix),
 				Hint: "pass the --index-prefix of the ingest",
 			}
@@ -507,7 +507,7 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 		var mismatch *indices.MismatchError
 		if errors.As(err, &mismatch) {
 			missing = fmt.Errorf("%w (load all files of the run together)", err)
-		} else if errors.As(err, new(*errs.ParseError)) {
+		} else if errors.As(err, new(*fio.ParseError)) {
 			missing = err
 		}
 		if missing != nil {
@@ -550,7 +550,7 @@ func (l *loader) leave(ctx context.Context, k *claim.Claim) error {
 	if err == nil {
 		err = l.w.sameParts(ctx, g.Run, g.Kind, esmodel.PartsOf(k.Found))
 	}
-	if err != nil && !errors.As(err, new(*indices.MismatchError)) && !errors.As(err, new(*errs.ParseError)) {
+	if err != nil && !errors.As(err, new(*indices.MismatchError)) && !errors.As(err, new(*fio.ParseError)) {
 		return err
 	}
 	if err == nil && whole {

@@ -18,7 +18,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
 	"fiolat/esmodel/ndjson"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 
 	"bufio"
 
@@ -110,7 +110,7 @@ func TestLoadLines(t *testing.T) {
 func TestLoadFindsFiles(t *testing.T) {
 	_, c := standIn(t)
 	dir := t.TempDir()
-	var usage *errs.UsageError
+	var usage *fio.UsageError
 	if _, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); !errors.As(err, &usage) {
 		t.Error(err)
 	}

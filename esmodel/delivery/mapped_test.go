@@ -20,7 +20,7 @@ import (
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/esmodel/indices"
 	"fiolat/esmodel/stored"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // otherTemplate makes indices of a pattern with run.id as text.
@@ -470,7 +470,7 @@ func TestLoadOfAnEditedRun(t *testing.T) {
 			}
 			_, err := Load(t.Context(), c, files, LoadOptions{})
 			var mismatch *indices.MismatchError
-			var fault *errs.ParseError
+			var fault *fio.ParseError
 			if bad := errors.As(err, &mismatch) || errors.As(err, &fault); bad != tt.bad || err != nil && !tt.bad {
 				t.Errorf("%v", err)
 			}
@@ -522,7 +522,7 @@ func TestLoadIntoACompleteRun(t *testing.T) {
 				return false
 			}})
 			_, err := Load(t.Context(), c, []string{dir}, LoadOptions{})
-			fault := errors.As(err, new(*errs.ParseError))
+			fault := errors.As(err, new(*fio.ParseError))
 			if fault != tt.wrong || !tt.wrong && err != nil || wrote == tt.wrong {
 				t.Errorf("%v; written: %v", err, wrote)
 			}

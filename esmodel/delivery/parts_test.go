@@ -12,7 +12,7 @@ import (
 	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
@@ -126,7 +126,7 @@ func TestMergeBesideIngest(t *testing.T) {
 				}
 			}
 			err := mergeParts(t, testClient(t, client.Config{Addresses: []string{s.URL}, Transport: held}))
-			var fault *errs.ParseError
+			var fault *fio.ParseError
 			if !held.acted.Load() || !errors.As(err, &fault) && !errors.As(err, new(*claim.Error)) {
 				t.Errorf("merge: %v", err)
 			}

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // Counts says what became of documents: after Close,
@@ -56,8 +56,8 @@ type Refusal struct {
 }
 
 func (r Refusal) String() string {
-	return fmt.Sprintf("%s/%s: %d %s: %s", errs.Printable(r.Index), errs.Printable(r.ID), r.Status,
-		errs.Printable(r.Type), errs.Printable(r.Reason))
+	return fmt.Sprintf("%s/%s: %d %s: %s", fio.Printable(r.Index), fio.Printable(r.ID), r.Status,
+		fio.Printable(r.Type), fio.Printable(r.Reason))
 }
 
 // Report is the account of a writer.

@@ -18,9 +18,9 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
 	"fiolat/esmodel/stored"
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
-	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
 	"fiolat/pipeline/replay"
@@ -75,7 +75,7 @@ type scaleBase struct {
 }
 
 func scaleHists(b testing.TB, coarseness, seconds int) scaleBase {
-	cfg := plan.Config{RunID: "R", Hold: 1 << 30, Settings: pipeline.Settings{
+	cfg := plan.Config{RunID: "R", Hold: 1 << 30, Settings: fio.Settings{
 		Grid:        "epoch",
 		Align:       "overlap",
 		RecordTime:  "end",
@@ -142,7 +142,7 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 	peak, stop := peakHeap()
 	cpu = countCPU(b, c)
 	start = time.Now()
-	runs, err := stored.Runs(b.Context(), c, prefix, "S", fiolog.Clat)
+	runs, err := stored.Runs(b.Context(), c, prefix, "S", fio.Clat)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func scalePart(
 			},
 			End: end,
 		}
-		l.Dirs[fiolog.Read].HasIO, l.Dirs[fiolog.Write].HasIO = true, true
+		l.Dirs[fio.Read].HasIO, l.Dirs[fio.Write].HasIO = true, true
 		run.Logs = append(run.Logs, l)
 	}
 	w, err := NewBulkWriter(c, BulkConfig{Prefix: prefix})
@@ -206,13 +206,13 @@ func scalePart(
 		q := &pipeline.Quantum{Offset: int64(n) * run.Interval}
 		for i, l := range run.Logs {
 			both := new(fiohist.Hist)
-			for dir := range fiolog.Write + 1 {
+			for dir := range fio.Write + 1 {
 				h, share := new(fiohist.Hist), r.Float64()
 				x, y := base.hists[r.IntN(len(base.hists))], base.hists[r.IntN(len(base.hists))]
 				x.Each(func(i int, w float64) { h.Add(i, w*share) })
 				y.Each(func(i int, w float64) { h.Add(i, w*(1-share)) })
 				both.AddHist(h)
-				dims := pipeline.Dims{Host: l.Host, Direction: dir.String()}
+				dims := fio.Dims{Host: l.Host, Direction: dir.String()}
 				q.Leaves = append(
 					q.Leaves,
 					pipeline.Leaf{Dims: dims, Hist: h, Samples: h.Sum(), Logs: 1, Members: []int{i}},
@@ -233,7 +233,7 @@ func scalePart(
 				q.Rows,
 				pipeline.Row{
 					Scope:     "host",
-					Dims:      pipeline.Dims{Host: l.Host, Direction: pipeline.All},
+					Dims:      fio.Dims{Host: l.Host, Direction: fio.All},
 					Stats:     both.Stats(run.Geometry, run.Percentiles, fiohist.Limits{}),
 					Logs:      1,
 					IOPS:      both.Sum() / float64(seconds),

@@ -13,7 +13,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
@@ -84,7 +84,7 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 		return err
 	}
 	if !run.StartKnown {
-		return &errs.UsageError{Msg: "when the run started is not known, and each document needs its time",
+		return &fio.UsageError{Msg: "when the run started is not known, and each document needs its time",
 			Hint: "pass --start TIME, or --start mtime to guess it from the files"}
 	}
 	s.run, s.enc = run, esmodel.NewEncoder(s.prefix, run)

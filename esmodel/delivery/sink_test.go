@@ -14,7 +14,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/esmodel/indices"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
@@ -227,7 +227,7 @@ func TestBeginRefuses(t *testing.T) {
 			s, c := standIn(t)
 			run := esmodeltest.Run()
 			spoil(run)
-			var usage *errs.UsageError
+			var usage *fio.UsageError
 			if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, nil); !errors.As(err, &usage) {
 				t.Errorf("%v", err)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
@@ -152,7 +153,7 @@ func Run() *pipeline.Run {
 		Interval:    1e9,
 		Geometry:    Geometry,
 		Percentiles: []float64{50, 99, 99.9},
-		Settings: pipeline.Settings{
+		Settings: fio.Settings{
 			Interval: time.Second,
 			Grid:     "run",
 			By:       []string{"direction", "host"},
@@ -195,7 +196,7 @@ func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 					q.Leaves = append(
 						q.Leaves,
 						pipeline.Leaf{
-							Dims:    pipeline.Dims{Host: host, Direction: dir},
+							Dims:    fio.Dims{Host: host, Direction: dir},
 							Hist:    h,
 							Samples: h.Sum(),
 							Logs:    1,
@@ -209,7 +210,7 @@ func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 					q.Rows,
 					pipeline.Row{
 						Scope:     "host+direction",
-						Dims:      pipeline.Dims{Host: host, Direction: dir},
+						Dims:      fio.Dims{Host: host, Direction: dir},
 						Stats:     h.Stats(run.Geometry, run.Percentiles, fiohist.Limits{}),
 						Logs:      1,
 						IOPS:      h.Sum(),
@@ -223,7 +224,7 @@ func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 		}
 		q.Rows = append(q.Rows, pipeline.Row{
 			Scope:     "run",
-			Dims:      pipeline.Dims{Direction: "all"},
+			Dims:      fio.Dims{Direction: "all"},
 			Stats:     total.Stats(run.Geometry, run.Percentiles, fiohist.Limits{}),
 			Logs:      2,
 			IOPS:      total.Sum(),

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -57,13 +57,13 @@ type Sink struct {
 	interval int64 // after a rollup
 	shift    int
 	at       int64 // number of the rolled-up quantum of leaves and rows
-	leaves   map[pipeline.Dims]*fiohist.Hist
+	leaves   map[fio.Dims]*fiohist.Hist
 	rows     map[row]bool
 }
 
 type row struct {
 	scope string
-	dims  pipeline.Dims
+	dims  fio.Dims
 }
 
 // Begin prepares for a run.
@@ -71,7 +71,7 @@ func (s *Sink) Begin(_ context.Context, run *pipeline.Run) error {
 	s.run = run
 	s.interval = max(run.Interval, int64(rollUpInterval))
 	s.shift = max(0, rollUpCoarseness-run.Geometry.Coarseness)
-	s.leaves, s.rows = map[pipeline.Dims]*fiohist.Hist{}, map[row]bool{}
+	s.leaves, s.rows = map[fio.Dims]*fiohist.Hist{}, map[row]bool{}
 	return nil
 }
 
@@ -147,5 +147,5 @@ func (s *Sink) String() string {
 
 // megabytes rounds to two digits, which is as precise as the estimate.
 func megabytes(bytes float64) string {
-	return strconv.FormatFloat(units.Round(bytes/1e6, 2), 'f', -1, 64) + " MB"
+	return strconv.FormatFloat(fio.Round(bytes/1e6, 2), 'f', -1, 64) + " MB"
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -21,7 +21,7 @@ func TestPoints(t *testing.T) {
 	}
 	for _, p := range Points {
 		line := fmt.Sprintf("| %d | %d | %s | %d | %s | %.0f |\n", p.Coarseness, p.Columns, p.Interval, p.Buckets,
-			units.Grouped(p.Histogram), p.Percentiles)
+			fio.Grouped(p.Histogram), p.Percentiles)
 		if !strings.Contains(string(page), line) {
 			t.Errorf("docs/scale.md has no row %s", line)
 		}
@@ -47,9 +47,9 @@ func TestSink(t *testing.T) {
 			h := new(fiohist.Hist)
 			h.Add(8, 3)
 			h.Add(9, 0.25)
-			read := pipeline.Dims{Host: "a", Direction: "read"}
+			read := fio.Dims{Host: "a", Direction: "read"}
 			q := &pipeline.Quantum{Offset: int64(at), Leaves: []pipeline.Leaf{{Dims: read, Hist: h, Samples: 3.25},
-				{Dims: pipeline.Dims{Host: "a", Direction: "write"}}},
+				{Dims: fio.Dims{Host: "a", Direction: "write"}}},
 				Rows: []pipeline.Row{{Scope: "host+direction", Dims: read}, {Scope: "run"}}}
 			if err := s.Quantum(t.Context(), q); err != nil {
 				t.Fatal(err)

@@ -10,9 +10,8 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 )
 
 // Figures are the numbers of a whole run, as stored in its document.
@@ -27,13 +26,13 @@ type Figures struct {
 // ListFigures returns the figures of the runs in Elasticsearch that the filter selects, of one kind of latency,
 // the earliest first. Of a run that was ingested in parts and merged, the parts are left out.
 func ListFigures(ctx context.Context, c *client.Client, prefix string, f RunFilter,
-	kind fiolog.Kind) ([]Figures, error) {
+	kind fio.Kind) ([]Figures, error) {
 	query := map[string]any{"bool": map[string]any{"filter": []any{f.query(), client.Term("fio.kind", kind.String())}}}
 	return listFigures(ctx, c, prefix, query)
 }
 
 // RunFigures returns the figures of the run with that id, or of each of its parts if they are not merged.
-func RunFigures(ctx context.Context, c *client.Client, prefix, runID string, kind fiolog.Kind) ([]Figures, error) {
+func RunFigures(ctx context.Context, c *client.Client, prefix, runID string, kind fio.Kind) ([]Figures, error) {
 	return listFigures(ctx, c, prefix, map[string]any{"bool": map[string]any{"filter": []any{
 		client.Term("run.id", runID), client.Term("fio.kind", kind.String())}}})
 }
@@ -55,7 +54,7 @@ func listFigures(ctx context.Context, c *client.Client, prefix string, query any
 const figuresPage = 200
 
 // DirFigures returns the figures of the runs with documents in a directory, the earliest first.
-func DirFigures(dir string, kind fiolog.Kind) (out []Figures, err error) {
+func DirFigures(dir string, kind fio.Kind) (out []Figures, err error) {
 	heads, err := dirHeads(dir, "")
 	for _, h := range heads {
 		if h.Fio.Kind != kind.String() || !strings.HasSuffix(h.index, "-"+string(esmodel.KindRun)) {
@@ -63,7 +62,7 @@ func DirFigures(dir string, kind fiolog.Kind) (out []Figures, err error) {
 		}
 		f, bad := readFigures(h.doc)
 		if bad != nil {
-			return nil, fmt.Errorf("%s: %w", errs.Printable(h.path), bad)
+			return nil, fmt.Errorf("%s: %w", fio.Printable(h.path), bad)
 		}
 		out = append(out, f)
 	}

@@ -13,7 +13,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/esmodeltest"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // labelsOf are the labels of each document of a kind of run R: key=value, by commas.
@@ -119,7 +119,7 @@ func TestLabel(t *testing.T) {
 		t.Errorf("without any: %s, %q", got, labelsOf(t, s, "fio-event-*"))
 	}
 
-	var usage *errs.UsageError
+	var usage *fio.UsageError
 	noField := Labels{Set: map[string]string{"a..b": "1"}}
 	if _, err := Label(t.Context(), c, "fio", "a", noField, false); !errors.As(err, &usage) {
 		t.Errorf("a key that is no field: %v", err)

@@ -14,7 +14,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
 	"fiolat/esmodel/sliced"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/lazyregexp"
 	"fiolat/pipeline"
 )
@@ -217,7 +217,7 @@ func FindRun(ctx context.Context, c *client.Client, prefix, name string) (*RunSu
 		case 1:
 			return &runs[0], nil
 		}
-		return nil, &errs.UsageError{Msg: fmt.Sprintf("%d runs %s %q", len(ids), rule.are, name),
+		return nil, &fio.UsageError{Msg: fmt.Sprintf("%d runs %s %q", len(ids), rule.are, name),
 			Hint: "name one by its run.id: " + strings.Join(ids, ", ")}
 	}
 	return nil, esmodel.Fault(name, "", "see fiolat runs", "there is no such run")

@@ -12,7 +12,7 @@ import (
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/esmodel/indices"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // TestFindRun: an id comes before a name, and that before the start of an id; what several runs have is an error.
@@ -96,8 +96,8 @@ func TestManageRuns(t *testing.T) {
 		t.Error("the runs are not found by when they began")
 	}
 
-	var usage *errs.UsageError
-	var fault *errs.ParseError
+	var usage *fio.UsageError
+	var fault *fio.ParseError
 	if _, err := FindRun(t.Context(), c, "fio", "two"); !errors.As(err, &usage) ||
 		!strings.Contains(usage.Hint, "b, c") {
 		t.Errorf("two runs of one name: %v", err)

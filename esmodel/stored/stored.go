@@ -27,17 +27,16 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 	"fiolat/internal/extsort"
 	"fiolat/pipeline"
 )
 
 // Open reads back a run from Elasticsearch, one kind of latency, all parts together, in the generation that is
-// complete now. If the run is missing, incomplete or inconsistent, the error is an *errs.ParseError. If it is
+// complete now. If the run is missing, incomplete or inconsistent, the error is an *fio.ParseError. If it is
 // ingested again while it is read, Process returns an error, never wrong numbers.
-func Open(ctx context.Context, c *client.Client, prefix, runID string, kind fiolog.Kind) (*replay.Replay, error) {
+func Open(ctx context.Context, c *client.Client, prefix, runID string, kind fio.Kind) (*replay.Replay, error) {
 	runs, err := Runs(ctx, c, prefix, runID, kind)
 	if err != nil {
 		return nil, err
@@ -50,7 +49,7 @@ func Open(ctx context.Context, c *client.Client, prefix, runID string, kind fiol
 	if err == nil && slices.ContainsFunc(runs, func(r *esmodel.StoredRun) bool {
 		return len(r.Run.Parts) > 0 && r.Status == esmodel.StatusPartial
 	}) {
-		run.Warnings = append(run.Warnings, fmt.Sprintf("run %s: %s", errs.Printable(runID), MergeAgain))
+		run.Warnings = append(run.Warnings, fmt.Sprintf("run %s: %s", fio.Printable(runID), MergeAgain))
 	}
 	return run, err
 }
@@ -64,7 +63,7 @@ func Runs(
 	ctx context.Context,
 	c *client.Client,
 	prefix, runID string,
-	kind ...fiolog.Kind,
+	kind ...fio.Kind,
 ) (runs []*esmodel.StoredRun, err error) {
 	filter := []any{client.Term("run.id", runID)}
 	for _, k := range kind {
@@ -100,12 +99,12 @@ func storedRuns(
 }
 
 // Kinds returns the kinds of latency for which there is a document of the run, in order.
-func Kinds(ctx context.Context, c *client.Client, prefix, runID string) (out []fiolog.Kind, err error) {
+func Kinds(ctx context.Context, c *client.Client, prefix, runID string) (out []fio.Kind, err error) {
 	runs, err := Runs(ctx, c, prefix, runID)
 	if err != nil {
 		return nil, err
 	}
-	for k := range fiolog.Sync + 1 {
+	for k := range fio.Sync + 1 {
 		if slices.ContainsFunc(runs, func(r *esmodel.StoredRun) bool { return r.Run.Kind == k }) {
 			out = append(out, k)
 		}
@@ -167,7 +166,7 @@ const (
 type packedLeaf struct {
 	Part    int
 	Start   int64
-	Dims    pipeline.Dims
+	Dims    fio.Dims
 	Hist    []byte // 2 bytes of index and 8 of weight for each bucket that is not empty
 	Members []int
 }
@@ -330,9 +329,9 @@ func dirHeads(dir, runID string) (out []dirHead, err error) {
 
 // KindsDir returns the kinds of latency for which a directory has a document of the run, in order; runID "" is
 // any run.
-func KindsDir(dir, runID string) (out []fiolog.Kind, err error) {
+func KindsDir(dir, runID string) (out []fio.Kind, err error) {
 	heads, err := dirHeads(dir, runID)
-	for k := range fiolog.Sync + 1 {
+	for k := range fio.Sync + 1 {
 		if slices.ContainsFunc(heads, func(h dirHead) bool {
 			return h.Fio.Kind == k.String() && strings.HasSuffix(h.index, "-"+string(esmodel.KindRun))
 		}) {
@@ -351,7 +350,7 @@ func RunsDir(dir, runID string) (runs []*esmodel.StoredRun, err error) {
 		}
 		run, bad := esmodel.ReadRun(h.doc)
 		if bad != nil {
-			return nil, fmt.Errorf("%s: %w", errs.Printable(h.path), bad)
+			return nil, fmt.Errorf("%s: %w", fio.Printable(h.path), bad)
 		}
 		runs = append(runs, run)
 	}
@@ -366,12 +365,12 @@ func noRun(dir, runID string) error {
 	if runID != "" {
 		what += fmt.Sprintf(" %q", runID)
 	}
-	return &errs.ParseError{File: dir, Msg: what, Hint: "pass a directory written by fiolat ingest --output"}
+	return &fio.ParseError{File: dir, Msg: what, Hint: "pass a directory written by fiolat ingest --output"}
 }
 
 // OpenDir reads back a run from the files that an ingest has written into a directory, one kind of latency;
 // runID "" is the only run there. Process reads the files again.
-func OpenDir(dir, runID string, kind fiolog.Kind) (*replay.Replay, error) {
+func OpenDir(dir, runID string, kind fio.Kind) (*replay.Replay, error) {
 	heads, err := dirHeads(dir, runID)
 	if err != nil {
 		return nil, err
@@ -387,7 +386,7 @@ func OpenDir(dir, runID string, kind fiolog.Kind) (*replay.Replay, error) {
 		case strings.HasSuffix(f.index, "-"+string(esmodel.KindRun)):
 			run, e := esmodel.ReadRun(f.doc)
 			if e != nil {
-				return nil, fmt.Errorf("%s: %w", errs.Printable(f.path), e)
+				return nil, fmt.Errorf("%s: %w", fio.Printable(f.path), e)
 			}
 			runs = append(runs, run)
 			ids[run.Run.ID] = true
@@ -397,7 +396,7 @@ func OpenDir(dir, runID string, kind fiolog.Kind) (*replay.Replay, error) {
 		}
 	}
 	if len(ids) > 1 {
-		return nil, &errs.UsageError{
+		return nil, &fio.UsageError{
 			Msg:  fmt.Sprintf("%s holds the runs %q", dir, slices.Sorted(maps.Keys(ids))),
 			Hint: "say which",
 		}

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"fiolat/esmodel/delivery"
+	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
 	"fiolat/pipeline/replay"
@@ -58,7 +58,7 @@ const realLogs = "../../testdata/fio"
 
 // realConfig is that of an ingest whose parts fit together.
 func realConfig(part string) plan.Config {
-	return plan.Config{RunID: "R", Part: part, Hold: 1 << 30, Settings: pipeline.Settings{
+	return plan.Config{RunID: "R", Part: part, Hold: 1 << 30, Settings: fio.Settings{
 		Grid:        "epoch",
 		Align:       "overlap",
 		RecordTime:  "end",
@@ -163,7 +163,7 @@ func TestStoredDirIsTheRun(t *testing.T) {
 				}
 			}
 			fresh := ingestReal(t, dirWriter(t, dir), []string{logs}, realConfig(""))
-			stored, err := OpenDir(dir, "", fiolog.Clat)
+			stored, err := OpenDir(dir, "", fio.Clat)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -220,7 +220,7 @@ func TestStoredPartsAreTheWhole(t *testing.T) {
 		ingestReal(t, dirWriter(t, dir), []string{logs}, realConfig("part of "+host))
 	}
 	want := ingestReal(t, dirWriter(t, whole), []string{realLogs + "/cluster"}, realConfig(""))
-	stored, err := OpenDir(dir, "R", fiolog.Clat)
+	stored, err := OpenDir(dir, "R", fio.Clat)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,7 +441,7 @@ func TestStoredRefuses(t *testing.T) {
 			if tt.edit != nil {
 				tt.edit(t, dir)
 			}
-			stored, err := OpenDir(dir, "R", fiolog.Clat)
+			stored, err := OpenDir(dir, "R", fio.Clat)
 			if err == nil {
 				_, err = stored.Process(t.Context(), replay.Options{}, &recorder{Sink: pipeline.Discard{}})
 			}
@@ -458,7 +458,7 @@ func TestStoredRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := OpenDir(t.TempDir(), "R", fiolog.Clat); err == nil || !strings.Contains(err.Error(),
+	if _, err := OpenDir(t.TempDir(), "R", fio.Clat); err == nil || !strings.Contains(err.Error(),
 		"no document of a run") {
 		t.Error(err)
 	}

@@ -8,10 +8,10 @@ import (
 	"os"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
-	"fiolat/internal/errs"
 	"fiolat/internal/lazyregexp"
 )
 
@@ -84,7 +84,7 @@ func IsUTF16(start []byte) bool {
 
 // ErrUTF16 returns the error for fio's JSON in UTF-16.
 func ErrUTF16(path string) error {
-	return &errs.ParseError{File: path, Msg: "fio's JSON in UTF-16, which fio does not write: an editor or a shell " +
+	return &fio.ParseError{File: path, Msg: "fio's JSON in UTF-16, which fio does not write: an editor or a shell " +
 		"saved it", Hint: "convert it back, e.g. with `iconv -f UTF-16 -t UTF-8`"}
 }
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/ingest/fiolog"
+	"fiolat/fio"
 )
 
 // TestEnginesByFio: for the engines that run anywhere, fio's own JSON has samples of
@@ -77,13 +77,13 @@ func TestEnginesByFio(t *testing.T) {
 			if len(known) != 1 || len(unknown) != 0 || known[0].Name != tc.engine {
 				t.Fatalf("engines %v, %v", known, unknown)
 			}
-			for _, d := range []fiolog.Direction{fiolog.Read, fiolog.Write} {
+			for _, d := range []fio.Direction{fio.Read, fio.Write} {
 				k := &m.Entries[0].Dirs[d].Kind
-				if got, want := k[fiolog.Slat].N > 0, known[0].Measure.Slat(); got != want {
-					t.Errorf("%v: slat has %d samples; %v", d, k[fiolog.Slat].N, known[0].Measure)
+				if got, want := k[fio.Slat].N > 0, known[0].Measure.Slat(); got != want {
+					t.Errorf("%v: slat has %d samples; %v", d, k[fio.Slat].N, known[0].Measure)
 				}
-				if k[fiolog.Clat].N == 0 || k[fiolog.Lat].N != k[fiolog.Clat].N {
-					t.Errorf("%v: clat has %d samples, lat %d", d, k[fiolog.Clat].N, k[fiolog.Lat].N)
+				if k[fio.Clat].N == 0 || k[fio.Lat].N != k[fio.Clat].N {
+					t.Errorf("%v: clat has %d samples, lat %d", d, k[fio.Clat].N, k[fio.Lat].N)
 				}
 			}
 		})

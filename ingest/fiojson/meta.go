@@ -16,7 +16,6 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
-	"fiolat/internal/errs"
 )
 
 // Document is what one fio process (or one fio --client) reports of a run: a JSON document of --output-format=json or
@@ -207,15 +206,15 @@ func Each(r io.Reader, path string, each func(*Document) error, lost func(error)
 		var syntax *syntaxError
 		switch {
 		case errors.As(failed, &syntax):
-			return &errs.ParseError{File: path, Line: syntax.line, Msg: syntax.msg, Hint: hint}
+			return &fio.ParseError{File: path, Line: syntax.line, Msg: syntax.msg, Hint: hint}
 		case errors.Is(failed, errNested):
-			return &errs.ParseError{File: path, Line: s.line, Msg: "fio's JSON breaks off: the next document begins " +
+			return &fio.ParseError{File: path, Line: s.line, Msg: "fio's JSON breaks off: the next document begins " +
 				"inside of it", Hint: hint}
 		case failed != nil:
-			return &errs.ParseError{File: path, Line: s.line, Msg: "fio's JSON breaks off at the end of the file",
+			return &fio.ParseError{File: path, Line: s.line, Msg: "fio's JSON breaks off at the end of the file",
 				Hint: hint}
 		}
-		return &errs.ParseError{File: path, Msg: "no JSON of fio in it", Hint: hint}
+		return &fio.ParseError{File: path, Msg: "no JSON of fio in it", Hint: hint}
 	}
 	for {
 		err = s.find()
@@ -252,7 +251,7 @@ func Each(r io.Reader, path string, each func(*Document) error, lost func(error)
 			}
 		}
 		if s.err != nil {
-			return false, fmt.Errorf("%s: %w", errs.Printable(path), s.err)
+			return false, fmt.Errorf("%s: %w", fio.Printable(path), s.err)
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			break
@@ -631,7 +630,7 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 		return t, err
 	}
 	if bad != "" {
-		warn(fmt.Sprintf("impossible count of %s I/Os; its totals are not used", errs.Printable(bad)))
+		warn(fmt.Sprintf("impossible count of %s I/Os; its totals are not used", fio.Printable(bad)))
 		return Totals{}, nil
 	}
 	bins = ascending(bins)

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
-	"fiolat/internal/errs"
 )
 
 // FuzzMeta: whatever a file holds, what is read from it is sound, does not depend
@@ -42,7 +42,7 @@ func FuzzMeta(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := Parse(bytes.NewReader(text), "x")
 		if err != nil {
-			var pe *errs.ParseError
+			var pe *fio.ParseError
 			if m != nil || !errors.As(err, &pe) {
 				t.Fatalf("%v, %v", m, err)
 			}
@@ -183,14 +183,14 @@ func rendered(t *testing.T, m *Document) string {
 		}
 		for d, dir := range append(e.Dirs[:], e.Mixed) {
 			name := "mixed"
-			if d < fiolog.Directions {
-				name = fiolog.Direction(d).String()
+			if d < fio.Directions {
+				name = fio.Direction(d).String()
 			} else if dir.RuntimeMS == 0 {
 				dir.RuntimeMS = e.LongestMS
 			}
 			fmt.Fprintf(&b, `, %q: {"total_ios": %d, "runtime": %d`, name, dir.TotalIOs, dir.RuntimeMS)
 			for k, total := range dir.Kind {
-				fmt.Fprintf(&b, `, "%v_ns": {"min": %d, "max": %d, "mean": %v, "N": %d`, fiolog.Kind(k), total.Min,
+				fmt.Fprintf(&b, `, "%v_ns": {"min": %d, "max": %d, "mean": %v, "N": %d`, fio.Kind(k), total.Min,
 					total.Max, total.Mean, total.N)
 				sep := `, "bins": {`
 				for _, bin := range list(t, total.Bins) {

@@ -14,9 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 	"fiolat/internal/testkit"
 )
 
@@ -66,9 +65,9 @@ func TestParseMetaReal(t *testing.T) {
 			var jobs strings.Builder
 			for _, e := range m.Entries {
 				fmt.Fprintf(&jobs, "%s %s %d %d %d %d; ", e.JobName, e.Host, e.GroupID, e.Elapsed,
-					e.Dirs[fiolog.Read].Kind[fiolog.Clat].N, e.Dirs[fiolog.Write].Kind[fiolog.Clat].N)
+					e.Dirs[fio.Read].Kind[fio.Clat].N, e.Dirs[fio.Write].Kind[fio.Clat].N)
 				for d := range e.Dirs {
-					total := e.Dirs[d].Kind[fiolog.Clat]
+					total := e.Dirs[d].Kind[fio.Clat]
 					counts, err := total.Counts(fio3)
 					if err != nil {
 						t.Fatal(err)
@@ -80,7 +79,7 @@ func TestParseMetaReal(t *testing.T) {
 						}
 					}
 					if sum != total.N {
-						t.Errorf("%s %v: bins hold %d, N is %d", e.JobName, fiolog.Direction(d), sum, total.N)
+						t.Errorf("%s %v: bins hold %d, N is %d", e.JobName, fio.Direction(d), sum, total.N)
 					}
 				}
 			}
@@ -105,8 +104,8 @@ const (
 func TestParseMetaText(t *testing.T) {
 	want := parseMeta(t, minimal)
 	if e := want.Entries[0]; e.JobName != "a" || e.LongestMS != 2000 || e.RuntimeMS != 6000 ||
-		e.Dirs[fiolog.Read].TotalIOs != 4 ||
-		!reflect.DeepEqual(e.Dirs[fiolog.Read].Kind[fiolog.Clat], Totals{N: 3, Min: 100, Max: 900, Mean: 500.5,
+		e.Dirs[fio.Read].TotalIOs != 4 ||
+		!reflect.DeepEqual(e.Dirs[fio.Read].Kind[fio.Clat], Totals{N: 3, Min: 100, Max: 900, Mean: 500.5,
 			Bins: NewBins([]Bin{{129, 1}, {502, 2}})}) {
 		t.Fatalf("%+v", e)
 	}
@@ -166,15 +165,15 @@ func TestParseMetaOld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := parseMeta(t, doc(bins))
-			d := m.Entries[0].Dirs[fiolog.Read]
+			d := m.Entries[0].Dirs[fio.Read]
 			if got := (Totals{N: 6, Min: 5000, Max: 700000, Mean: 100250,
-				Bins: NewBins(want)}); !reflect.DeepEqual(d.Kind[fiolog.Clat], got) {
-				t.Errorf("%+v", d.Kind[fiolog.Clat])
+				Bins: NewBins(want)}); !reflect.DeepEqual(d.Kind[fio.Clat], got) {
+				t.Errorf("%+v", d.Kind[fio.Clat])
 			}
-			if m.TimestampMS != 1450000000000 || Major(m.Version) != 2 || d.Kind[fiolog.Slat].N != 0 {
+			if m.TimestampMS != 1450000000000 || Major(m.Version) != 2 || d.Kind[fio.Slat].N != 0 {
 				t.Errorf("%+v", m)
 			}
-			counts, err := d.Kind[fiolog.Clat].Counts(fiohist.Geometry{Groups: fiohist.GroupsV2, Unit: 1000})
+			counts, err := d.Kind[fio.Clat].Counts(fiohist.Geometry{Groups: fiohist.GroupsV2, Unit: 1000})
 			if err != nil || counts[5] != 3 || counts[128] != 2 || counts[279] != 1 {
 				t.Error(counts, err)
 			}
@@ -282,7 +281,7 @@ func TestParseMetaMixed(t *testing.T) {
 			t.Parallel()
 			m := parseMeta(t, `{"fio version": "x", "jobs": [{"jobname": "a", `+
 				`"job options": {`+c.options+`}, `+c.dirs+` "mixed": {"total_ios": 7, "runtime": 9}}]}`)
-			if e := m.Entries[0]; e.Dirs[fiolog.Read].TotalIOs != c.read || e.Mixed.TotalIOs != c.mixed ||
+			if e := m.Entries[0]; e.Dirs[fio.Read].TotalIOs != c.read || e.Mixed.TotalIOs != c.mixed ||
 				e.LongestMS != 9 {
 				t.Errorf("%+v", e)
 			}
@@ -319,7 +318,7 @@ func TestParseMetaNumbers(t *testing.T) {
 			m := parseMeta(t, `{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "groupid": 1e99, `+
 				`"elapsed": -1, "job_start": nan, "job options": null, "write": {"runtime": -5, `+
 				`"clat_ns": {`+c.clat+`}}}]}`)
-			if got := m.Entries[0].Dirs[fiolog.Write].Kind[fiolog.Clat]; !reflect.DeepEqual(got, c.want) {
+			if got := m.Entries[0].Dirs[fio.Write].Kind[fio.Clat]; !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 			if (len(m.Warnings) > 0) != c.warn {
@@ -331,7 +330,7 @@ func TestParseMetaNumbers(t *testing.T) {
 
 func TestParseMetaUnified(t *testing.T) {
 	m := parseMeta(t, `{"fio version": "x", "jobs": [{"jobname": "a", "mixed": {"runtime": 1234, "total_ios": 9}}]}`)
-	if e := m.Entries[0]; e.LongestMS != 1234 || !reflect.DeepEqual(e.Dirs, [fiolog.Directions]DirTotals{}) {
+	if e := m.Entries[0]; e.LongestMS != 1234 || !reflect.DeepEqual(e.Dirs, [fio.Directions]DirTotals{}) {
 		t.Errorf("%+v", e)
 	}
 }
@@ -358,7 +357,7 @@ func TestParseMetaErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := Parse(strings.NewReader(c.text), "x.json")
-			var pe *errs.ParseError
+			var pe *fio.ParseError
 			if m != nil || !errors.As(err, &pe) || err.Error() != c.want {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
@@ -437,7 +436,7 @@ func TestParseMetaHolds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse(io.LimitReader(r, 8<<20), "x.json")
-			var bad *errs.ParseError
+			var bad *fio.ParseError
 			if !errors.As(err, &bad) || !strings.Contains(bad.Msg, "more than 1 MiB of jobs, options and bins") {
 				t.Errorf("%v", err)
 			}
@@ -508,7 +507,7 @@ func TestBinsUnreadable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	totals := m.Entries[0].Dirs[fiolog.Read].Kind[fiolog.Clat]
+	totals := m.Entries[0].Dirs[fio.Read].Kind[fio.Clat]
 	if err := totals.Bins.file.Truncate(0); err != nil {
 		t.Fatal(err)
 	}
@@ -541,7 +540,7 @@ func TestManyBinsMemory(t *testing.T) {
 		t.Errorf("%d bytes are held", held)
 	}
 	for i := range jobs {
-		if n := len(list(t, m.Entries[i].Dirs[fiolog.Read].Kind[fiolog.Clat].Bins)); n != bins {
+		if n := len(list(t, m.Entries[i].Dirs[fio.Read].Kind[fio.Clat].Bins)); n != bins {
 			t.Fatalf("job %d has %d bins", i, n)
 		}
 	}
@@ -574,7 +573,7 @@ func TestParseMetaManyBins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := list(t, m.Entries[0].Dirs[fiolog.Read].Kind[fiolog.Clat].Bins)
+	got := list(t, m.Entries[0].Dirs[fio.Read].Kind[fio.Clat].Bins)
 	if want := []Bin{{1004, 100_000}, {2008, 200_000}, {5000, 3}}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -734,7 +733,7 @@ func TestParseMetaContradiction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := parseMeta(t, c.text)
-			if n := m.Entries[0].Dirs[fiolog.Read].Kind[fiolog.Clat].N; n != c.want ||
+			if n := m.Entries[0].Dirs[fio.Read].Kind[fio.Clat].N; n != c.want ||
 				(n == 0) != (len(m.Warnings) == 1) {
 				t.Errorf("N %d, want %d, warnings %q", n, c.want, m.Warnings)
 			}

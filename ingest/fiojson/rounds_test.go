@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"fiolat/ingest/fiolog"
+	"fiolat/fio"
 	"fiolat/ingest/source"
 )
 
@@ -24,7 +24,7 @@ func TestRounds(t *testing.T) {
 		var entries []string
 		for _, e := range m.Entries {
 			entries = append(entries, fmt.Sprintf("%s@%s:%d", e.JobName, e.Host,
-				e.Dirs[fiolog.Read].Kind[fiolog.Clat].N+e.Dirs[fiolog.Write].Kind[fiolog.Clat].N))
+				e.Dirs[fio.Read].Kind[fio.Clat].N+e.Dirs[fio.Write].Kind[fio.Clat].N))
 		}
 		got = append(got, strings.Join(entries, " "))
 		return nil
@@ -42,7 +42,7 @@ func TestRoundsOfTwins(t *testing.T) {
 	t.Parallel()
 	entry := func(ms int64, n uint64) Entry {
 		e := Entry{JobName: "a", Host: "h", LongestMS: ms}
-		e.Dirs[fiolog.Read].Kind[fiolog.Clat] = Totals{N: n, Bins: NewBins([]Bin{{100, n}})}
+		e.Dirs[fio.Read].Kind[fio.Clat] = Totals{N: n, Bins: NewBins([]Bin{{100, n}})}
 		return e
 	}
 	for _, tc := range []struct {

@@ -5,20 +5,21 @@ import (
 	"math"
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 )
 
 // OfSyncs returns the document with the syncs of each job as its only I/Os: in the first direction, of the kind
-// fiolog.Sync.
+// fio.Sync.
 func (m *Document) OfSyncs() *Document {
 	out := *m
 	out.Entries = slices.Clone(m.Entries)
 	for i := range out.Entries {
 		e := &out.Entries[i]
 		syncs := DirTotals{TotalIOs: e.Sync.N, RuntimeMS: e.LongestMS}
-		syncs.Kind[fiolog.Sync] = e.Sync
-		e.Dirs, e.Mixed = [fiolog.Directions]DirTotals{syncs}, DirTotals{}
+		syncs.Kind[fio.Sync] = e.Sync
+		e.Dirs, e.Mixed = [fio.Directions]DirTotals{syncs}, DirTotals{}
 	}
 	return &out
 }
@@ -175,7 +176,7 @@ func (e *Entry) Apart() (out Apart, err error) {
 			if err != nil {
 				return out, err
 			}
-			out.Priorities = append(out.Priorities, Priority{Direction: fiolog.Direction(d).String(),
+			out.Priorities = append(out.Priorities, Priority{Direction: fio.Direction(d).String(),
 				Kind: p.Kind.String(), Class: p.Class, Level: p.Level, Hint: p.Hint, Figures: f})
 		}
 	}
@@ -192,8 +193,8 @@ func (e *Entry) Restore(a *Apart) (err error) {
 	}
 	for i := range a.Priorities {
 		p := &a.Priorities[i]
-		d, ok := fiolog.ParseDirection(p.Direction)
-		k, known := fiolog.ParseKind(p.Kind)
+		d, ok := fio.ParseDirection(p.Direction)
+		k, known := fio.ParseKind(p.Kind)
 		if !ok || !known {
 			return fmt.Errorf("priorities: unknown kind %q or direction %q", p.Kind, p.Direction)
 		}

@@ -5,7 +5,7 @@ import (
 	"io"
 	"math"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // ReadAhead makes r use more than one core: from the first block after the first good record on, a goroutine reads
@@ -48,7 +48,7 @@ type batch struct {
 // parsed is a record, or the error of a line.
 type parsed struct {
 	rec Record
-	bad *errs.ParseError
+	bad *fio.ParseError
 }
 
 // startAhead takes over r's input at the end of a block.
@@ -97,7 +97,7 @@ func startAhead(r *Reader) *ahead {
 
 // passes reports whether there is more to come after this error of fill.
 func passes(err error) bool {
-	var damage *errs.ParseError
+	var damage *fio.ParseError
 	return errors.Is(err, errLongLine) || errors.As(err, &damage)
 }
 
@@ -106,7 +106,7 @@ func (b *batch) parse() {
 	b.out, b.index, b.count, b.next = b.out[:0], b.index[:0], b.count[:0], 0
 	for b.fault == nil {
 		rec, err := b.lines.Next()
-		var bad *errs.ParseError
+		var bad *fio.ParseError
 		switch {
 		case err == nil:
 			n, out := len(b.index), parsed{rec: *rec}

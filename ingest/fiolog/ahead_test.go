@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // TestReadAhead: with any number of parsers and any size of block, a Reader that
@@ -53,7 +53,7 @@ func TestReadAhead(t *testing.T) {
 
 // TestReadAhead_InputErrors: they are what they are without, after the same records.
 func TestReadAhead_InputErrors(t *testing.T) {
-	broken, damage := errors.New("the cable is out"), &errs.ParseError{File: "log", Msg: "damaged",
+	broken, damage := errors.New("the cable is out"), &fio.ParseError{File: "log", Msg: "damaged",
 		Hint: "copy it again"}
 	for _, fault := range []error{broken, damage} {
 		var want []string

@@ -9,7 +9,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/errs"
 )
 
 // lineError says what is wrong with a line and what to do about it; log means that all of the log is affected.
@@ -19,11 +18,11 @@ type lineError struct {
 }
 
 // at returns the error of a line, or of all of the log.
-func (e *lineError) at(file string, line int64) *errs.ParseError {
+func (e *lineError) at(file string, line int64) *fio.ParseError {
 	if e.log {
 		line = 0
 	}
-	return &errs.ParseError{File: file, Line: line, Msg: e.msg, Hint: e.hint}
+	return &fio.ParseError{File: file, Line: line, Msg: e.msg, Hint: e.hint}
 }
 
 const (

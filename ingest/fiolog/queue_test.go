@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+
+	"fiolat/fio"
 )
 
 // TestQueue: records come back as they went in.
@@ -13,7 +15,7 @@ func TestQueue(t *testing.T) {
 	var k Queue
 	var want []*Record
 	for n := range 100 {
-		r := &Record{Time: rng.Int64N(MaxTime), Dir: Direction(n % Directions),
+		r := &Record{Time: rng.Int64N(MaxTime), Dir: fio.Direction(n % fio.Directions),
 			Line: int64(n), NS: rng.Uint64(), Index: []uint16{}, Count: []float64{}}
 		for b := rng.IntN(50); b < 2048; b += 1 + rng.IntN(300) {
 			c := rng.Uint64N(MaxCount) >> rng.IntN(44)

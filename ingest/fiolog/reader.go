@@ -11,7 +11,6 @@ import (
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/blockscan"
-	"fiolat/internal/errs"
 )
 
 const (
@@ -59,7 +58,7 @@ type ReaderOptions struct {
 // one record against another.
 //
 // Blanks (spaces and tabs) around numbers are accepted, empty lines are skipped, and the last line needs no newline
-// if no bucket is missing. All else is a *errs.ParseError: nothing is guessed or repaired.
+// if no bucket is missing. All else is a *fio.ParseError: nothing is guessed or repaired.
 type Reader struct {
 	name string
 	src  io.Reader
@@ -195,9 +194,9 @@ func (r *Reader) room(columns int) {
 
 // Next returns the next record. It belongs to the Reader and is overwritten by the next call.
 //
-// At the end of the log the error is io.EOF. For a line that fio would not write it is a *errs.ParseError with the
+// At the end of the log the error is io.EOF. For a line that fio would not write it is a *fio.ParseError with the
 // line's number; the next call goes on with the line after it. If the input itself is damaged, as a compressed file
-// that is cut, it is a *errs.ParseError without a line, once, after the complete lines before, and then io.EOF; the
+// that is cut, it is a *fio.ParseError without a line, once, after the complete lines before, and then io.EOF; the
 // same holds once more than maxBad lines hold no record. Any other error is the input's own, and final.
 func (r *Reader) Next() (*Record, error) {
 	if r.over {
@@ -208,7 +207,7 @@ func (r *Reader) Next() (*Record, error) {
 		r.good++
 	} else if err != nil && !errors.Is(err, io.EOF) && r.tooBad() {
 		r.over = true
-		return nil, &errs.ParseError{File: r.name, Msg: fmt.Sprintf("more than %d lines up to line %d are empty or bad",
+		return nil, &fio.ParseError{File: r.name, Msg: fmt.Sprintf("more than %d lines up to line %d are empty or bad",
 			maxBad, r.line), Hint: "this is no log of fio's"}
 	}
 	return rec, err
@@ -365,7 +364,7 @@ func (r *Reader) fill() error {
 	// The input has ended. What is left is a line without a newline.
 	left := r.have - r.pos
 	r.pos, r.end = r.have, r.have
-	var damage *errs.ParseError
+	var damage *fio.ParseError
 	switch {
 	case errors.Is(r.err, io.EOF):
 		if left > 0 && !r.skipping {
@@ -386,14 +385,14 @@ func (r *Reader) fill() error {
 // name already.
 func (r *Reader) explain(err error) error {
 	var file *fs.PathError
-	var damage *errs.ParseError
+	var damage *fio.ParseError
 	switch {
 	case errors.Is(err, io.EOF):
 		return io.EOF
 	case errors.Is(err, errLongLine):
 		r.line++
 		bad := longLine(r.opt.MaxLine)
-		return &errs.ParseError{File: r.name, Line: r.line, Msg: bad.msg, Hint: bad.hint}
+		return &fio.ParseError{File: r.name, Line: r.line, Msg: bad.msg, Hint: bad.hint}
 	case errors.As(err, &damage):
 		d := *damage
 		if r.line > 0 {
@@ -401,10 +400,10 @@ func (r *Reader) explain(err error) error {
 		}
 		return &d
 	case errors.As(err, &file):
-		return &fs.PathError{Op: fmt.Sprintf("after line %d: %s", r.line, file.Op), Path: errs.Printable(r.name),
+		return &fs.PathError{Op: fmt.Sprintf("after line %d: %s", r.line, file.Op), Path: fio.Printable(r.name),
 			Err: file.Err}
 	}
-	return fmt.Errorf("%s: after line %d: %w", errs.Printable(r.name), r.line, err)
+	return fmt.Errorf("%s: after line %d: %w", fio.Printable(r.name), r.line, err)
 }
 
 // lastNewline is bytes.LastIndexByte for newlines in lines of kilobytes. bytes.LastIndexByte looks at one byte at a

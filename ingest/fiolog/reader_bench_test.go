@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/testlog"
@@ -46,8 +47,8 @@ func BenchmarkReader(b *testing.B) {
 		}
 		dense = fiolog.AppendRecord(dense, &rec, 1856)
 	}
-	coarse := testlog.Config{Duration: 600 * time.Second, Rate: 300, Dirs: []fiolog.Direction{fiolog.Read,
-		fiolog.Write},
+	coarse := testlog.Config{Duration: 600 * time.Second, Rate: 300, Dirs: []fio.Direction{fio.Read,
+		fio.Write},
 		Geometry: fiohist.Geometry{Groups: fiohist.GroupsV3, Coarseness: 6, Unit: 1}}.Log()
 	for _, f := range []struct {
 		name string

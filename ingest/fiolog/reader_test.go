@@ -17,10 +17,10 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/blockscan"
 	"fiolat/ingest/source"
-	"fiolat/internal/errs"
 	"fiolat/internal/testkit"
 )
 
@@ -79,7 +79,7 @@ func slowParse(line string) (rec Record, columns int, err error) {
 	if len(v) < 3 || v[0] > MaxTime || v[1] > 2 {
 		return rec, 0, errors.New("bad start")
 	}
-	rec.Time, rec.Dir = int64(v[0]), Direction(v[1])
+	rec.Time, rec.Dir = int64(v[0]), fio.Direction(v[1])
 	for i, c := range v[3:] {
 		if c > MaxCount {
 			return rec, 0, errors.New("wrapped")
@@ -97,7 +97,7 @@ func readAll(t testing.TB, r *Reader) (items []item) {
 	t.Helper()
 	for {
 		rec, err := r.Next()
-		var bad *errs.ParseError
+		var bad *fio.ParseError
 		switch {
 		case errors.Is(err, io.EOF):
 			if rec, err = r.Next(); rec != nil || !errors.Is(err, io.EOF) {
@@ -394,14 +394,14 @@ func TestReader_Defects(t *testing.T) {
 				if block < 0 {
 					r = NewBytesReader([]byte(log), "runs/a.log", opt)
 				}
-				var first *errs.ParseError
+				var first *fio.ParseError
 				bad, ok := 0, 0
 				for {
 					rec, err := r.Next()
 					if errors.Is(err, io.EOF) {
 						break
 					}
-					var pe *errs.ParseError
+					var pe *fio.ParseError
 					switch {
 					case err == nil:
 						if ok++; rec.IOs != 363 {
@@ -493,7 +493,7 @@ func TestReader_Zeros(t *testing.T) {
 	r := NewReader(strings.NewReader(log+log), "log", ReaderOptions{})
 	for range 2 {
 		rec, err := r.Next()
-		if err != nil || rec.Time != 5 || rec.Dir != Trim || len(rec.Index) != 0 || len(rec.Count) != 0 {
+		if err != nil || rec.Time != 5 || rec.Dir != fio.Trim || len(rec.Index) != 0 || len(rec.Count) != 0 {
 			t.Fatalf("%+v, %v", rec, err)
 		}
 	}
@@ -506,7 +506,7 @@ func TestReader_Zeros(t *testing.T) {
 // the fast way changes its pace.
 func TestReader_Counts(t *testing.T) {
 	var log []byte
-	rec := Record{Dir: Write}
+	rec := Record{Dir: fio.Write}
 	v := uint64(1)
 	for shift := range 200 {
 		rec.Index, rec.Count = rec.Index[:0], rec.Count[:0]
@@ -810,7 +810,7 @@ func TestReader_Parts(t *testing.T) {
 func TestReader_InputErrors(t *testing.T) {
 	broken := errors.New("the cable is out")
 	data := line() + "\n" + line() + "\n" + line()[:20]
-	damage := &errs.ParseError{File: "log", Msg: "damaged", Hint: "copy it again"}
+	damage := &fio.ParseError{File: "log", Msg: "damaged", Hint: "copy it again"}
 	t.Run("the input's own", func(t *testing.T) {
 		r := NewReader(io.MultiReader(strings.NewReader(data), iotest.ErrReader(broken)), "log", ReaderOptions{})
 		for range 2 {
@@ -820,7 +820,7 @@ func TestReader_InputErrors(t *testing.T) {
 		}
 		for range 3 {
 			_, err := r.Next()
-			var bad *errs.ParseError
+			var bad *fio.ParseError
 			if !errors.Is(err, broken) || errors.As(err, &bad) || err.Error() != "log: after line 2: the cable is out" {
 				t.Fatalf("%v", err)
 			}
@@ -900,7 +900,7 @@ func TestReader_Allocs(t *testing.T) {
 }
 
 func TestAppendRecord(t *testing.T) {
-	rec := &Record{Time: 1000, Dir: Write, Index: []uint16{0, 2, 4}, Count: []float64{1, MaxCount, 7}}
+	rec := &Record{Time: 1000, Dir: fio.Write, Index: []uint16{0, 2, 4}, Count: []float64{1, MaxCount, 7}}
 	if got := string(AppendRecord([]byte("before\n"), rec, 5)); got != "before\n1000, 1, 4096, 1, 0, 17592186044415, "+
 		"0, 7\n" {
 		t.Errorf("got %q", got)
@@ -933,7 +933,7 @@ func TestReader_TooManyBadLines(t *testing.T) {
 					defer r.Stop()
 					for {
 						_, err := r.Next()
-						var pe *errs.ParseError
+						var pe *fio.ParseError
 						if errors.Is(err, io.EOF) {
 							return bad, last
 						}

@@ -5,31 +5,6 @@ import (
 	"fiolat/ingest/blockscan"
 )
 
-// The vocabulary's names, for what still says them here.
-type (
-	Direction = fio.Direction
-	Kind      = fio.Kind
-)
-
-// See package fio.
-const (
-	Read       = fio.Read
-	Write      = fio.Write
-	Trim       = fio.Trim
-	Directions = fio.Directions
-	Clat       = fio.Clat
-	Slat       = fio.Slat
-	Lat        = fio.Lat
-	Sync       = fio.Sync
-	Kinds      = fio.Kinds
-)
-
-// See package fio.
-var (
-	ParseDirection = fio.ParseDirection
-	ParseKind      = fio.ParseKind
-)
-
 // Record is one line of a histogram log: what completed in one direction since the previous record of that direction.
 // Of a log of single I/Os it is what completed at one stamp. Only buckets that are not 0 are held.
 //
@@ -39,7 +14,7 @@ type Record struct {
 	// job's start or, with log_unix_epoch, from 1970.
 	Time int64
 	// Dir is the direction.
-	Dir Direction
+	Dir fio.Direction
 	// Index holds the buckets that are not 0, ascending; Count their counts, each a whole number from 1 to MaxCount.
 	Index []uint16
 	Count []float64

@@ -8,7 +8,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/errs"
 )
 
 // Columns of a line in a log of single I/Os (write_lat_log): stamp, latency,
@@ -96,7 +95,7 @@ func (r *Reader) nextSingle() (*Record, error) {
 		if r.pos == r.end {
 			if err := r.fill(); err != nil {
 				err = r.explain(err)
-				var bad *errs.ParseError
+				var bad *fio.ParseError
 				if s.next = 0; errors.As(err, &bad) || !s.take(&r.rec) {
 					s.next = fio.Directions
 					return nil, err

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/errs"
 )
 
 var fio3Grid = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
@@ -22,7 +22,7 @@ var fio3Grid = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
 // ioKey is what is counted of single I/Os.
 type ioKey struct {
 	time int64
-	dir  Direction
+	dir  fio.Direction
 	b    int
 }
 
@@ -42,7 +42,7 @@ func slowSingles(text string, g fiohist.Geometry) map[ioKey]uint64 {
 		if len(f) >= 6 && dir == 0 && n(3) <= 2 && n(4) >= 512 {
 			dir = n(3) // log_window_value=both
 		}
-		out[ioKey{n(0), Direction(dir), g.Index(n(1) * g.Unit)}]++
+		out[ioKey{n(0), fio.Direction(dir), g.Index(n(1) * g.Unit)}]++
 	}
 	return out
 }
@@ -182,7 +182,7 @@ func FuzzSingle(f *testing.F) {
 			ios = map[ioKey]uint64{}
 			for r := NewReader(src, "x", ReaderOptions{Single: &fio3Grid, Block: int(block)}); ; {
 				rec, err := r.Next()
-				var pe *errs.ParseError
+				var pe *fio.ParseError
 				switch {
 				case errors.Is(err, io.EOF):
 					return ios, lines, bad

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"fiolat/fio"
 	"fiolat/ingest/source"
-	"fiolat/internal/errs"
 )
 
 // System is what a Reader asks of the operating system.
@@ -54,7 +54,7 @@ func (r *Reader) ReadDir(dir string) ([]os.DirEntry, error) { return r.sys.ReadD
 
 // UnreadError reports a file or folder that exists and cannot be read: a part of the input is missing.
 type UnreadError struct {
-	errs.ParseError
+	fio.ParseError
 	cause error
 }
 
@@ -65,7 +65,7 @@ func Unreadable(path string, err error) error {
 	if _, is := errors.AsType[*UnreadError](err); is {
 		return err
 	}
-	e := &UnreadError{errs.ParseError{File: path, Hint: "check the path"}, err}
+	e := &UnreadError{fio.ParseError{File: path, Hint: "check the path"}, err}
 	if errors.Is(err, fs.ErrPermission) {
 		e.Hint = "ask for the right to read it"
 	}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // File is a fio job file.
@@ -89,11 +89,11 @@ func Parse(r io.Reader, path string) (*File, error) {
 	}
 	p.finish()
 	if p.threads > MaxThreads {
-		return nil, &errs.ParseError{File: path, Msg: fmt.Sprintf("%d threads are more than fio starts", p.threads),
+		return nil, &fio.ParseError{File: path, Msg: fmt.Sprintf("%d threads are more than fio starts", p.threads),
 			Hint: "is this a fio job file?"}
 	}
 	if len(p.file.Sections) == 0 {
-		return nil, &errs.ParseError{File: path, Msg: "no job section ([name]) in it",
+		return nil, &fio.ParseError{File: path, Msg: "no job section ([name]) in it",
 			Hint: "pass the job file that fio was run with"}
 	}
 	return p.file, nil
@@ -113,7 +113,7 @@ func (p *jobParser) read(r io.Reader, path string, depth int) error {
 	lines.Buffer(nil, maxJobLine)
 	line := int64(0)
 	bad := func(msg, hint string) error {
-		return &errs.ParseError{File: path, Line: line, Msg: msg, Hint: hint}
+		return &fio.ParseError{File: path, Line: line, Msg: msg, Hint: hint}
 	}
 	for lines.Scan() {
 		line++
@@ -143,7 +143,7 @@ func (p *jobParser) read(r io.Reader, path string, depth int) error {
 				return bad("included too deep", "does a file include itself?")
 			}
 			if err := p.include(strings.TrimSpace(text[len("include"):]), path, depth); err != nil {
-				var inner *errs.ParseError
+				var inner *fio.ParseError
 				if errors.As(err, &inner) {
 					return err
 				}
@@ -176,7 +176,7 @@ func (p *jobParser) include(name, from string, depth int) error {
 		err = pe.Err
 	}
 	if err != nil {
-		return fmt.Errorf("include %s: %w", errs.Printable(given), err)
+		return fmt.Errorf("include %s: %w", fio.Printable(given), err)
 	}
 	f, err := os.Open(name)
 	if err != nil {

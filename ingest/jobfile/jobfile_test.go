@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/testkit"
 )
 
@@ -118,7 +118,7 @@ func TestParseJobFileInclude(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j, err := Parse(strings.NewReader(c.text), filepath.Join(dir, "job.fio"))
 			if c.err != "" {
-				var pe *errs.ParseError
+				var pe *fio.ParseError
 				if !errors.As(err, &pe) || !strings.HasSuffix(strings.ReplaceAll(err.Error(),
 					dir+string(filepath.Separator), ""), c.err) {
 					t.Errorf("got %v, want %s", err, c.err)
@@ -157,7 +157,7 @@ func TestParseJobFileErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			j, err := Parse(strings.NewReader(c.text), "x.fio")
-			var pe *errs.ParseError
+			var pe *fio.ParseError
 			if j != nil || !errors.As(err, &pe) || err.Error() != c.want {
 				t.Errorf("got %v, want %s", err, c.want)
 			}

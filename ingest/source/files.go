@@ -11,7 +11,7 @@ import (
 	"sync"
 	"syscall"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // Files opens any number of files for reading with a bounded number of descriptors: regular files that are not being
@@ -19,7 +19,7 @@ import (
 // be opened again and stay open. The zero value is ready to use, by any number of goroutines.
 //
 // A regular file must stay as it was when first opened. One that was replaced or deleted, grew, shrank or was written
-// to is a *errs.ParseError at the next opening or at the end, whichever comes first, and never an early end.
+// to is a *fio.ParseError at the next opening or at the end, whichever comes first, and never an early end.
 type Files struct {
 	// Max is how many regular files may be open; default 256. Opening one again is cheap beside reading a block. If
 	// the system allows fewer, Max is lowered to three quarters of what turned out to be possible, since others need
@@ -215,7 +215,7 @@ func (f *File) unchanged() error {
 }
 
 func (f *File) changed(how string) error {
-	return &errs.ParseError{File: f.path, Msg: "the file was " + how + " while it was read",
+	return &fio.ParseError{File: f.path, Msg: "the file was " + how + " while it was read",
 		Hint: "run again when nobody writes to it any more"}
 }
 

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 const (
@@ -152,7 +152,7 @@ func samePrefix(a, b *os.File, n int64) (bool, error) {
 
 func (f *Follower) warn(what string) {
 	if f.Warn != nil {
-		f.Warn(errs.Printable(f.Path) + ": " + what)
+		f.Warn(fio.Printable(f.Path) + ": " + what)
 	}
 }
 

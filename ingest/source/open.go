@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // Files are read, not mapped into memory: copying a block that stays in the core's cache is cheaper than page faults,
@@ -53,7 +53,7 @@ func Open(path string, stdin io.Reader) (*Stream, error) {
 // Memory is bounded however much the data expands: zstd and xz data with a window of more than 64 MiB is refused,
 // in whichever frame, stream or block it comes.
 //
-// Data that is cut or damaged is a *errs.ParseError of a Read, after everything before it was read; r's own errors
+// Data that is cut or damaged is a *fio.ParseError of a Read, after everything before it was read; r's own errors
 // are returned as they are.
 //
 // Decompression runs in the goroutine that reads: the caller's where many logs keep all cores busy, one of its own
@@ -64,7 +64,7 @@ func Decompress(r io.Reader, name string, closer io.Closer) (*Stream, error) {
 	magic := make([]byte, len(xzMagic))
 	n, err := io.ReadFull(r, magic)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, errors.Join(fmt.Errorf("%s: %w", errs.Printable(name), err), d.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", fio.Printable(name), err), d.Close())
 	}
 	magic = magic[:n]
 	d.in.r = &putBack{magic, r}
@@ -277,13 +277,13 @@ func (d *Stream) explain(err error) error {
 	case d.in.err != nil && !errors.Is(d.in.err, io.EOF):
 		return d.in.err
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return &errs.ParseError{File: d.name, Msg: fmt.Sprintf("unexpected end of %s data after %d bytes: the file "+
+		return &fio.ParseError{File: d.name, Msg: fmt.Sprintf("unexpected end of %s data after %d bytes: the file "+
 			"is cut", d.format, d.in.n), Hint: again}
 	case errors.Is(err, errWindow), errors.Is(err, zstd.ErrWindowSizeExceeded):
-		return &errs.ParseError{File: d.name, Msg: fmt.Sprintf("%s data with a window of more than %d MiB", d.format,
+		return &fio.ParseError{File: d.name, Msg: fmt.Sprintf("%s data with a window of more than %d MiB", d.format,
 			maxWindow>>20), Hint: "compress it again without --long or --lzma2=dict, or decompress it first"}
 	}
-	return &errs.ParseError{File: d.name, Msg: fmt.Sprintf("damaged %s data within %d bytes: %v", d.format, d.in.n,
+	return &fio.ParseError{File: d.name, Msg: fmt.Sprintf("damaged %s data within %d bytes: %v", d.format, d.in.n,
 		err), Hint: again}
 }
 

@@ -20,9 +20,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/source"
-	"fiolat/internal/errs"
 	"fiolat/internal/testkit"
 )
 
@@ -176,7 +176,7 @@ func TestOpen_Cut(t *testing.T) {
 						}
 					}
 				}
-				var bad *errs.ParseError
+				var bad *fio.ParseError
 				if !errors.As(err, &bad) || bad.Line != 0 || !strings.HasPrefix(bad.Msg,
 					"unexpected end of "+format+" data after ") || bad.Hint == "" {
 					t.Fatalf("cut at %d of %d: after %d records: %v", cut, len(packed), records, err)
@@ -219,7 +219,7 @@ func TestOpen_CutInHeader(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := io.ReadAll(in)
-			var bad *errs.ParseError
+			var bad *fio.ParseError
 			if !errors.As(err, &bad) || !bytes.HasPrefix(got, log) {
 				t.Errorf("%s, cut after %d bytes: %d bytes, %v", format, cut, len(got), err)
 			}
@@ -248,7 +248,7 @@ func TestOpen_Damaged(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err = io.ReadAll(in)
-				var bad *errs.ParseError
+				var bad *fio.ParseError
 				if errors.As(err, &bad) {
 					if !strings.Contains(bad.Msg, format+" data") || bad.File != "-" || bad.Hint == "" {
 						t.Errorf("byte %d: %v", at, err)
@@ -345,7 +345,7 @@ func TestOpen_Bombs(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = fiolog.NewReader(in, "bomb", fiolog.ReaderOptions{}).Next()
-		var bad *errs.ParseError
+		var bad *fio.ParseError
 		if !errors.As(err, &bad) || !strings.Contains(bad.Msg, "a line of more than") {
 			t.Fatalf("%s: %v", format, err)
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"fiolat/internal/units"
+	"fiolat/fio"
 )
 
 // columns of docs/data/chaos.csv. Only broken replies have exit_0, only the other faults have sent.
@@ -107,7 +107,7 @@ func TestTotals(t *testing.T) {
 	for _, server := range servers {
 		line := "| " + server + " |"
 		for _, sum := range sums[server] {
-			line += fmt.Sprintf(" %s |", units.Grouped(sum))
+			line += fmt.Sprintf(" %s |", fio.Grouped(sum))
 		}
 		if !strings.Contains(string(page), line+"\n") {
 			t.Errorf("docs/reliability.md has no row\n%s", line)

@@ -15,7 +15,6 @@ import (
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/student"
-	"fiolat/pipeline"
 )
 
 const (
@@ -118,7 +117,7 @@ type Result struct {
 func (r *Result) find(direction, metric string) int {
 	return slices.IndexFunc(r.all, func(row Row) bool {
 		return row.Metric == metric &&
-			(row.Direction == direction || direction == pipeline.All && r.all[0].Direction != pipeline.All)
+			(row.Direction == direction || direction == fio.All && r.all[0].Direction != fio.All)
 	})
 }
 

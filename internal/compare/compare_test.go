@@ -69,7 +69,7 @@ func (c steady) series(t testing.TB, name string) *Series {
 				h.Add(fio3.Index(int64(ns)), 1)
 			}
 			all += h.Sum()
-			q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: pipeline.Dims{Direction: dir}, Hist: h, Samples: h.Sum()})
+			q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: fio.Dims{Direction: dir}, Hist: h, Samples: h.Sum()})
 		}
 		q.Rows = []pipeline.Row{{Scope: "run", Stats: fiohist.Stats{Samples: all}, IOPS: all / c.interval.Seconds(),
 			IOPSKnown: true}}
@@ -276,7 +276,7 @@ func TestRealRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := plan.Prepare(t.Context(), in[0], plan.Config{Settings: pipeline.Settings{Grid: "run",
+		plan, err := plan.Prepare(t.Context(), in[0], plan.Config{Settings: fio.Settings{Grid: "run",
 			Align: "overlap", RecordTime: "end", Percentiles: wanted, Coarseness: -1, Repair: "auto"}})
 		if err != nil {
 			t.Fatal(err)
@@ -322,7 +322,7 @@ func TestRules(t *testing.T) {
 		result.estimate = append(result.estimate,
 			estimate{center: math.Log1p(change), se: se, freedom: student.ManyDegrees})
 	}
-	add(pipeline.All, "p99", 0.2, 0.01)
+	add(fio.All, "p99", 0.2, 0.01)
 	add("read", "p99", 0.3, 0.01)
 	add("read", "p99.9", 0.5, 0.4)
 	add("read", "mean", 0.4, math.NaN())
@@ -397,7 +397,7 @@ func TestSeries(t *testing.T) {
 		for i := range leaves {
 			var h fiohist.Hist
 			h.Add(100+i, float64(n+1))
-			q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: pipeline.Dims{Direction: directions[1+i%3]}, Hist: &h})
+			q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: fio.Dims{Direction: directions[1+i%3]}, Hist: &h})
 			row.Stats.Samples += h.Sum()
 		}
 		row.IOPS = row.Stats.Samples / 0.5 // logs cover half of it

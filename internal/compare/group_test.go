@@ -10,7 +10,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
 )
 
@@ -112,7 +111,7 @@ func repeats(t *testing.T) (out []*Series) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := plan.Prepare(t.Context(), in[0], plan.Config{Settings: pipeline.Settings{Grid: "run",
+		plan, err := plan.Prepare(t.Context(), in[0], plan.Config{Settings: fio.Settings{Grid: "run",
 			Align: "overlap", RecordTime: "end", Percentiles: family, Coarseness: -1, Repair: "auto"}})
 		if err != nil {
 			t.Fatal(err)

@@ -18,8 +18,6 @@ import (
 	"fiolat/fio"
 	"fiolat/internal/student"
 	"fiolat/internal/summary"
-	"fiolat/internal/units"
-	"fiolat/pipeline"
 )
 
 // Point is the result of the runs of one setting. Values are geometric means over the runs; latencies are in ns.
@@ -265,7 +263,7 @@ func (p *Point) fill(percentiles []float64, s *spread) {
 	}
 	names := []string{"iops", "mean"}
 	for _, q := range percentiles {
-		key := units.Percentile(q)
+		key := fio.Percentile(q)
 		if v, ok := p.value("p" + key); ok {
 			p.Percentiles[key] = v
 			names = append(names, "p"+key)
@@ -320,7 +318,7 @@ func DirectionOf(rule *fio.Rule) string {
 	if rule != nil {
 		return rule.Direction
 	}
-	return pipeline.All
+	return fio.All
 }
 
 func label(options map[string]string) string {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"fiolat/fio"
 	"fiolat/internal/page"
-	"fiolat/internal/units"
 	"fiolat/internal/vegaspec"
 )
 
@@ -141,7 +141,7 @@ func (p *Page) spec(s *Series) vegaspec.Spec {
 	}
 	var points []vegaspec.M
 	for _, pc := range p.Percentiles {
-		key := units.Percentile(pc)
+		key := fio.Percentile(pc)
 		chart.Names = append(chart.Names, "p"+key)
 		for order, i := range s.Points {
 			q := &c.Points[i]
@@ -169,7 +169,7 @@ func (p *Page) table(ch *chart, s *Series) {
 	c := p.Curve
 	ch.Head = append(slices.Clone(c.Load), "runs", "I/Os", "IOPS", "MiB/s", "in flight", "mean")
 	for _, pc := range p.Percentiles {
-		ch.Head = append(ch.Head, "p"+units.Percentile(pc))
+		ch.Head = append(ch.Head, "p"+fio.Percentile(pc))
 	}
 	for _, i := range s.Points {
 		q := &c.Points[i]
@@ -194,8 +194,8 @@ func (p *Page) table(ch *chart, s *Series) {
 		row = append(row, strconv.Itoa(q.Runs), page.Number(q.Samples), iops, bytes, flight, mean)
 		for _, pc := range p.Percentiles {
 			text := "-"
-			if v, ok := q.Percentiles[units.Percentile(pc)]; ok {
-				if text = page.Latency(v); slices.Contains(q.AtLeast, units.Percentile(pc)) {
+			if v, ok := q.Percentiles[fio.Percentile(pc)]; ok {
+				if text = page.Latency(v); slices.Contains(q.AtLeast, fio.Percentile(pc)) {
 					text = "at least " + text
 				}
 			}

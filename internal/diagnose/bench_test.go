@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
@@ -22,7 +23,7 @@ func BenchmarkLive(b *testing.B) {
 				for _, d := range []string{"read", "write"} {
 					h := dev.seconds[rng.IntN(len(dev.seconds))]
 					for _, l := range shareOut(rng, dev.geometry, h, hosts, 500, -1, nil) {
-						q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: pipeline.Dims{Host: l.By[0], Direction: d},
+						q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: fio.Dims{Host: l.By[0], Direction: d},
 							Hist: l.Hist, Limits: fiohist.Limits{}})
 					}
 				}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
@@ -47,7 +48,7 @@ func follow(t *testing.T, seed uint64, n int, bad int, faults func(i int) fault)
 			time.Sleep(time.Second)
 			q := &pipeline.Quantum{Offset: int64(time.Since(begin)) - second, Rows: make([]pipeline.Row, 1)}
 			for _, l := range shareOut(rng, dev.geometry, h, 20, 500, bad, faults(i)) {
-				q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: pipeline.Dims{Host: l.By[0], Direction: l.Direction},
+				q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: fio.Dims{Host: l.By[0], Direction: l.Direction},
 					Hist: l.Hist, Limits: fiohist.Limits{}})
 			}
 			if err := live.Quantum(t.Context(), q); err != nil {

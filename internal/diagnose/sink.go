@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 
+	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
 )
 
@@ -130,7 +130,7 @@ func leavesOf(to []leaf, q *pipeline.Quantum) []leaf {
 	return to
 }
 
-func by(d *pipeline.Dims) [3]string { return [3]string{d.Host, d.Job, d.Log} }
+func by(d *fio.Dims) [3]string { return [3]string{d.Host, d.Job, d.Log} }
 
 // Stragglers returns the stragglers. secondPass fills in the rest of their fields.
 func (w *Watch) Stragglers() []Straggler { return w.peers.Stragglers() }
@@ -167,7 +167,7 @@ func (s *secondPass) Stragglers() []Straggler { return s.stragglers }
 // running returns when the logs of a direction ran, without gaps in their records.
 func (w *Watch) running(direction string) (out []span) {
 	for _, l := range w.run.Logs {
-		for d := range fiolog.Direction(fiolog.Directions) {
+		for d := range fio.Direction(fio.Directions) {
 			dir := &l.Dirs[d]
 			if d.String() != direction || !dir.HasIO {
 				continue

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
 )
@@ -20,7 +20,7 @@ import (
 func pass(t *testing.T, paths []string, workers int, keep func(*ingest.Log) bool, by []string,
 	sink pipeline.Sink) *pipeline.Summary {
 	t.Helper()
-	runs, err := ingest.Discover(paths, ingest.DiscoverOptions{Kind: fiolog.Clat})
+	runs, err := ingest.Discover(paths, ingest.DiscoverOptions{Kind: fio.Clat})
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("%v: %d runs, %v", paths, len(runs), err)
 	}
@@ -37,7 +37,7 @@ func pass(t *testing.T, paths []string, workers int, keep func(*ingest.Log) bool
 		}
 		runs[0].Logs = some
 	}
-	settings := pipeline.Defaults()
+	settings := fio.Defaults()
 	settings.Grid, settings.By, settings.Percentiles, settings.Restore = "epoch", by, Percentiles, false
 	plan, err := plan.Prepare(context.Background(), runs[0], plan.Config{Workers: workers,
 		Settings: settings})
@@ -131,7 +131,7 @@ func TestWithout(t *testing.T) {
 	folders, _ := filepath.Glob("../../testdata/fio/*")
 	compared := 0
 	for _, folder := range folders {
-		runs, err := ingest.Discover([]string{folder}, ingest.DiscoverOptions{Kind: fiolog.Clat})
+		runs, err := ingest.Discover([]string{folder}, ingest.DiscoverOptions{Kind: fio.Clat})
 		if err != nil || len(runs) != 1 {
 			t.Fatalf("%s: %v", folder, err)
 		}

@@ -13,9 +13,9 @@ import (
 	"strconv"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
-	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
 )
@@ -130,11 +130,11 @@ func diagnoseJobs(t *testing.T, jobs []job) []Stall {
 // diagnosePath returns what is known of the run in a folder, of all hosts or of some.
 func diagnosePath(t *testing.T, dir string, hosts ...string) *Full {
 	t.Helper()
-	runs, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{Kind: fiolog.Clat})
+	runs, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{Kind: fio.Clat})
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("%s: %d runs, %v", dir, len(runs), err)
 	}
-	settings := pipeline.Defaults()
+	settings := fio.Defaults()
 	settings.By, settings.Percentiles = By, Percentiles
 	p, err := plan.Prepare(t.Context(), runs[0], plan.Config{Workers: 2, Pauses: true, LeavesOnly: true,
 		Settings: settings, Pick: pipeline.Pick{Hosts: hosts}})
@@ -338,7 +338,7 @@ func describe(got []Stall, from, length int64) string {
 // TestStallOfOneLog: a log that stood still is told from that of the same name of another host, also once it is stored.
 func TestStallOfOneLog(t *testing.T) {
 	newRun := func() *pipeline.Run {
-		run := &pipeline.Run{Settings: pipeline.Defaults()}
+		run := &pipeline.Run{Settings: fio.Defaults()}
 		for _, host := range []string{"a", "b"} {
 			for _, log := range []string{"1", "2"} {
 				run.Logs = append(run.Logs, &pipeline.Log{Log: &ingest.Log{Host: host, Job: "j", LogName: log},

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fiolat/internal/units"
+	"fiolat/fio"
 )
 
 // number formats a count or a rate with three digits, or as an integer.
@@ -18,7 +18,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-func latency(ns float64) string { return units.Latency(ns, 3) }
+func latency(ns float64) string { return fio.Latency(ns, 3) }
 
 // Clock formats a time in ms from the run's start, such as 0:40 or 1:02:03.500.
 func Clock(ms int64) string {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/testkit"
@@ -37,7 +38,7 @@ func draws(t *testing.T, few int) int {
 }
 
 // records are those of one direction of a log.
-func records(tb testing.TB, data []byte, name string, d fiolog.Direction) (out []*fiolog.Record, g fiohist.Geometry) {
+func records(tb testing.TB, data []byte, name string, d fio.Direction) (out []*fiolog.Record, g fiohist.Geometry) {
 	tb.Helper()
 	r := fiolog.NewReader(bytes.NewReader(data), name, fiolog.ReaderOptions{})
 	for {
@@ -84,7 +85,7 @@ func readDevice(tb testing.TB, pattern string) (d device) {
 
 func (d *device) add(tb testing.TB, data []byte, name string) {
 	tb.Helper()
-	recs, g := records(tb, data, name, fiolog.Read)
+	recs, g := records(tb, data, name, fio.Read)
 	d.geometry = g
 	for i, rec := range recs[2 : len(recs)-1] {
 		if i == len(d.seconds) {
@@ -287,7 +288,7 @@ func TestNobodyOfUnlikeSeconds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recs, g := records(t, data, name, fiolog.Write)
+		recs, g := records(t, data, name, fio.Write)
 		seconds.geometry = g
 		for _, rec := range recs {
 			h := new(fiohist.Hist)

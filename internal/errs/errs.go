@@ -4,6 +4,8 @@ package errs
 import (
 	"errors"
 	"strings"
+
+	"fiolat/fio"
 )
 
 // Faults collects the errors of a command line, to report them together.
@@ -21,7 +23,7 @@ func (f Faults) Err() error {
 	if len(f) == 0 {
 		return nil
 	}
-	return Usagef("%s", strings.Join(f, "\n"))
+	return fio.Usagef("%s", strings.Join(f, "\n"))
 }
 
 // ErrInterrupted is the cause of a context that a signal ended.

@@ -12,7 +12,6 @@ import (
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/student"
-	"fiolat/internal/units"
 )
 
 const (
@@ -410,5 +409,5 @@ func FormatValue(m fio.Metric, v float64, unit string) string {
 	case m.Name == Histogram:
 		return fmt.Sprintf("%.2f %%", 100*v)
 	}
-	return number(v/units.Divisors[unit]) + " " + unit
+	return number(v/fio.Divisors[unit]) + " " + unit
 }

@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"fiolat/fio"
-	"fiolat/internal/units"
 	"fiolat/internal/vegaspec"
 )
 
@@ -102,7 +101,7 @@ func Latency(ns float64) string {
 // Number formats a rate or another number for people: 0.8893, 36.5, 37,081.
 func Number(v float64) string {
 	if math.Abs(v) >= 1000 {
-		return units.Grouped(v)
+		return fio.Grouped(v)
 	}
-	return strconv.FormatFloat(units.Round(v, 4), 'f', -1, 64)
+	return strconv.FormatFloat(fio.Round(v, 4), 'f', -1, 64)
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/lazyregexp"
 )
 
@@ -46,7 +46,7 @@ type DirConfig struct {
 }
 
 func usagef(hint, format string, args ...any) error {
-	return &errs.UsageError{Msg: fmt.Sprintf(format, args...), Hint: hint}
+	return &fio.UsageError{Msg: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // A probe's directory is DIR/.fiolat-probe.NAME. In it are

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,7 +50,7 @@ type Dir struct {
 }
 
 // OpenDir opens the probe's directory below path and creates what is missing: everything
-// the first time, later what a kill left incomplete. It fails with a *errs.UsageError if
+// the first time, later what a kill left incomplete. It fails with a *fio.UsageError if
 // another probe uses the directory or if it was prepared with another layout.
 func OpenDir(ctx context.Context, path string, cfg DirConfig) (_ *Dir, err error) {
 	d := &Dir{path: path, cfg: cfg, layout: cfg.Layout, dir: -1, pool: -1, lock: -1,
@@ -322,7 +322,7 @@ func (d *Dir) makeData(ctx context.Context) error {
 	if d.layout.Direct {
 		fd, err := unix.Openat(d.dir, dataName, unix.O_RDWR|unix.O_DIRECT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if errors.Is(err, unix.EINVAL) {
-			return &errs.UsageError{Msg: d.path + ": this file system has no direct I/O", Hint: "omit --direct"}
+			return &fio.UsageError{Msg: d.path + ": this file system has no direct I/O", Hint: "omit --direct"}
 		} else if err != nil {
 			return d.at("open", dataName, err)
 		}
@@ -624,7 +624,7 @@ func (d *Dir) fill(b []byte) {
 }
 
 // Cleanup removes what probes of that name created below path, and returns the names of
-// other files, which stay. It fails with a *errs.UsageError while a probe is running.
+// other files, which stay. It fails with a *fio.UsageError while a probe is running.
 func Cleanup(path, name string) (foreign []string, err error) {
 	d := &Dir{path: path, cfg: DirConfig{Name: name, Warn: func(string) {}}, dir: -1, pool: -1, lock: -1}
 	defer d.close()
@@ -727,7 +727,7 @@ func ReadStatus(path string) (_ map[string]*Status, err error) {
 		out[name] = s
 	}
 	if len(out) == 0 {
-		return nil, &errs.UsageError{Msg: path + " has not been probed", Hint: "start with fiolat probe " + path}
+		return nil, &fio.UsageError{Msg: path + " has not been probed", Hint: "start with fiolat probe " + path}
 	}
 	return out, nil
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 
 	"golang.org/x/sys/unix"
 )
@@ -179,7 +179,7 @@ func TestCleanup(t *testing.T) {
 		if err := d.Keep([]byte(`{}`)); err != nil {
 			t.Fatal(err)
 		}
-		var busy *errs.UsageError
+		var busy *fio.UsageError
 		_, err := Cleanup(dir, "h")
 		if !errors.As(err, &busy) || !strings.Contains(err.Error(), "already being probed") {
 			t.Errorf("clean-up beside a probe at work: %v", err)

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/lazyregexp"
 )
 
@@ -164,7 +163,7 @@ func (c *Column) text(row int, unit, format string) string {
 	case c.Text && cell.Text == "":
 		return dash
 	case c.Text:
-		return errs.Printable(cell.Text)
+		return fio.Printable(cell.Text)
 	case cell.Text != "":
 		return cell.Text
 	case math.IsNaN(cell.Number):

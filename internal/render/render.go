@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/sla"
 	"fiolat/internal/ui"
-	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -177,7 +177,7 @@ func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 		if i > 0 {
 			b = append(b, ',')
 		}
-		value(`"`+units.Percentile(p)+`":`, s.Percentiles[i])
+		value(`"`+fio.Percentile(p)+`":`, s.Percentiles[i])
 	}
 	b = append(b, `},"ci":{`...)
 	limit := func(v float64) {
@@ -191,7 +191,7 @@ func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, `"`+units.Percentile(p)+`":{"lower":`...)
+		b = append(b, `"`+fio.Percentile(p)+`":{"lower":`...)
 		limit(s.Lower[i])
 		b = append(b, `,"upper":`...)
 		limit(s.Upper[i])
@@ -208,7 +208,7 @@ func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 				b = append(b, ',')
 			}
 			b = append(b, '"')
-			b = append(b, units.Percentile(r.run.Percentiles[k])...)
+			b = append(b, fio.Percentile(r.run.Percentiles[k])...)
 			b = append(b, '"')
 		}
 		b = append(b, ']')

@@ -11,8 +11,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/errs"
-	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -50,7 +48,7 @@ func (r *Renderer) figures(row *pipeline.Row) (cells []Cell) {
 func (r *Renderer) names() []string {
 	names := []string{"min", "max", "mean", "stddev"}
 	for _, p := range r.run.Percentiles {
-		p := "p" + units.Percentile(p)
+		p := "p" + fio.Percentile(p)
 		names = append(names, p)
 		if r.Limits {
 			names = append(names, p+"_lower", p+"_upper")
@@ -64,7 +62,7 @@ func (r *Renderer) names() []string {
 func rounded(v float64, decimals int) string {
 	unit := math.Pow(10, float64(decimals))
 	if v != 0 && math.Abs(v)*unit < 1 {
-		return strconv.FormatFloat(units.Round(v, 3), 'f', -1, 64)
+		return strconv.FormatFloat(fio.Round(v, 3), 'f', -1, 64)
 	}
 	return strconv.FormatFloat(math.Round(v*unit)/unit, 'f', -1, 64)
 }
@@ -74,7 +72,7 @@ func nanoseconds(c Cell, unit string) string {
 	if math.IsNaN(c.Number) {
 		return ""
 	}
-	return c.sign() + strconv.FormatFloat(math.Round(c.Number)/units.Divisors[unit], 'f', -1, 64)
+	return c.sign() + strconv.FormatFloat(math.Round(c.Number)/fio.Divisors[unit], 'f', -1, 64)
 }
 
 // csv rounds latencies to the nanosecond, I/Os and IOPS to a thousandth, and concurrency to a millionth. Only the JSON
@@ -128,14 +126,14 @@ func (r *Renderer) csv() {
 // CSVName formats a name for CSV. Names are not trusted: one that a spreadsheet would take for a formula gets a quote
 // in front.
 func CSVName(name string) string {
-	name = errs.Printable(name)
+	name = fio.Printable(name)
 	if name != "" && strings.ContainsRune("=+-@", rune(name[0])) {
 		return "'" + name
 	}
 	return name
 }
 
-func value(d *pipeline.Dims, dim string) string {
+func value(d *fio.Dims, dim string) string {
 	return d.Of(dim)
 }
 
@@ -200,7 +198,7 @@ func (r *Renderer) table() {
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
 		cells := []Cell{{Text: time.Duration(q.Offset).String()}}
 		for _, dim := range r.run.Settings.By {
-			v := cmp.Or(value(&row.Dims, dim), pipeline.All)
+			v := cmp.Or(value(&row.Dims, dim), fio.All)
 			cells = append(cells, Cell{Text: v})
 		}
 		iops := math.NaN()
@@ -262,7 +260,7 @@ func (r *Renderer) figure(row *pipeline.Row, name string) Cell {
 		return unknown
 	}
 	for i, p := range r.run.Percentiles {
-		if "p"+units.Percentile(p) == name {
+		if "p"+fio.Percentile(p) == name {
 			return Cell{Number: s.Percentiles[i], AtLeast: slices.Contains(s.AtLeast, i)}
 		}
 	}
@@ -279,7 +277,7 @@ func (r *Renderer) wide() {
 	partial := map[int64][]string{} // by time: the names whose interval is partial
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
 		by := r.run.Settings.By
-		name := pipeline.All
+		name := fio.All
 		if row.Scope == finest(by) {
 			var words []string
 			for _, dim := range by {
@@ -294,7 +292,7 @@ func (r *Renderer) wide() {
 		}
 		cells[name][q.Offset] = r.figure(row, r.Wide)
 		if row.Partial(r.run.Interval) {
-			partial[q.Offset] = append(partial[q.Offset], errs.Printable(name))
+			partial[q.Offset] = append(partial[q.Offset], fio.Printable(name))
 		}
 		if n := len(times); n == 0 || times[n-1] < q.Offset { // else late
 			times = append(times, q.Offset)
@@ -302,12 +300,12 @@ func (r *Renderer) wide() {
 		return nil
 	}
 	r.end = func(*pipeline.Summary) error {
-		if i := slices.Index(names, pipeline.All); i >= 0 {
+		if i := slices.Index(names, fio.All); i >= 0 {
 			names = slices.Delete(names, i, i+1)
 		}
 		slices.Sort(names)
-		if cells[pipeline.All] != nil {
-			names = append([]string{pipeline.All}, names...)
+		if cells[fio.All] != nil {
+			names = append([]string{fio.All}, names...)
 		}
 		of := func(name string, at int64) Cell {
 			if c, ok := cells[name][at]; ok {
@@ -324,7 +322,7 @@ func (r *Renderer) wide() {
 			columns[0].Cells = append(columns[0].Cells, Cell{Text: time.Duration(at).String()})
 		}
 		for _, name := range names {
-			c := Column{Name: errs.Printable(name)}
+			c := Column{Name: fio.Printable(name)}
 			for _, at := range times {
 				cell := of(name, at)
 				if r.Wide == "samples" && !math.IsNaN(cell.Number) {
@@ -410,9 +408,3 @@ func (r *Renderer) wideCSV(times []int64, names []string, latencies bool, of fun
 	}
 	return w.WriteAll(table)
 }
-
-// Decimals is fio.Decimals.
-func Decimals(v float64) int { return fio.Decimals(v) }
-
-// Latency is fio.LatencyIn.
-func Latency(ns float64, unit string) string { return fio.LatencyIn(ns, unit) }

@@ -12,9 +12,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/page"
-	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -66,7 +64,7 @@ func split(notes []note) (warnings, others []note) {
 func (s *Sink) lead(syncs *pipeline.Row) string {
 	var all *scope
 	for _, sc := range s.scopes {
-		if sc.dims == (dims{Direction: pipeline.All}) {
+		if sc.dims == (dims{Direction: fio.All}) {
 			all = sc
 		}
 	}
@@ -77,10 +75,10 @@ func (s *Sink) lead(syncs *pipeline.Row) string {
 	if st.Empty() {
 		return "No I/O completed."
 	}
-	text := fmt.Sprintf("%s I/Os in %v", units.Grouped(st.Samples),
+	text := fmt.Sprintf("%s I/Os in %v", fio.Grouped(st.Samples),
 		time.Duration(s.sum.End-s.run.FirstQuantum))
 	if perSecond > 0 {
-		text += ", " + page.Number(units.Round(perSecond, 4)) + " per second"
+		text += ", " + page.Number(fio.Round(perSecond, 4)) + " per second"
 	}
 	text += ":"
 	at := slices.Clone(s.run.Percentiles)
@@ -89,11 +87,11 @@ func (s *Sink) lead(syncs *pipeline.Row) string {
 		if p := s.run.Percentiles[i]; p != at[0] && p != 99 && p != at[len(at)-1] {
 			continue
 		}
-		text += fmt.Sprintf(" p%s %s,", units.Percentile(s.run.Percentiles[i]), page.Latency(v))
+		text += fmt.Sprintf(" p%s %s,", fio.Percentile(s.run.Percentiles[i]), page.Latency(v))
 	}
 	text += " the longest " + page.Latency(st.Max) + "."
 	if syncs != nil {
-		text += fmt.Sprintf(" %s syncs beside them, the longest %s.", units.Grouped(syncs.Stats.Samples),
+		text += fmt.Sprintf(" %s syncs beside them, the longest %s.", fio.Grouped(syncs.Stats.Samples),
 			page.Latency(syncs.Stats.Max))
 	}
 	return text
@@ -104,8 +102,8 @@ func (s *Sink) jobTable() *block {
 	type did struct {
 		name, options  string
 		hosts          map[string]bool
-		ios, bytes     [fiolog.Directions]uint64
-		bytesPerSecond [fiolog.Directions]float64
+		ios, bytes     [fio.Directions]uint64
+		bytesPerSecond [fio.Directions]float64
 	}
 	var all []*did
 	for _, m := range s.run.Metas {
@@ -147,7 +145,7 @@ func (s *Sink) jobTable() *block {
 			if n == 0 || d.ios[k] == 0 {
 				continue
 			}
-			b.Rows = append(b.Rows, []string{d.name, hosts, fiolog.Direction(k).String(),
+			b.Rows = append(b.Rows, []string{d.name, hosts, fio.Direction(k).String(),
 				kibibytes(float64(n) / float64(d.ios[k])), mebibytes(d.bytesPerSecond[k]), d.options})
 			any = true
 		}
@@ -159,11 +157,11 @@ func (s *Sink) jobTable() *block {
 }
 
 func kibibytes(v float64) string {
-	return strconv.FormatFloat(units.Round(v/1024, 4), 'f', -1, 64) + " KiB"
+	return strconv.FormatFloat(fio.Round(v/1024, 4), 'f', -1, 64) + " KiB"
 }
 
 func mebibytes(perSecond float64) string {
-	return strconv.FormatFloat(units.Round(perSecond/(1<<20), 4), 'f', -1, 64) + " MiB/s"
+	return strconv.FormatFloat(fio.Round(perSecond/(1<<20), 4), 'f', -1, 64) + " MiB/s"
 }
 
 // optionsOf formats the options of a job, those that say most about its load first.
@@ -212,7 +210,7 @@ func (s *Sink) syncTable(whole *pipeline.Row) (*table, error) {
 	}
 	t.Head = append(t.Head, cell{Text: "syncs"}, cell{Text: "mean"})
 	for _, p := range s.run.Percentiles {
-		t.Head = append(t.Head, cell{Text: "p" + units.Percentile(p)})
+		t.Head = append(t.Head, cell{Text: "p" + fio.Percentile(p)})
 	}
 	t.Head = append(t.Head, cell{Text: "max"})
 	for i := range rows {
@@ -220,10 +218,10 @@ func (s *Sink) syncTable(whole *pipeline.Row) (*table, error) {
 		st := &r.Stats
 		host := "–"
 		if r.Scope == "run" {
-			host, r.Dims.Job = pipeline.All, pipeline.All
+			host, r.Dims.Job = fio.All, fio.All
 		}
 		row := []cell{{Text: cmp.Or(r.Dims.Host, host), Header: true}, {Text: r.Dims.Job, Header: true},
-			number(st.Samples, units.Count(st.Samples)), number(st.Mean, page.Latency(st.Mean))}
+			number(st.Samples, fio.Count(st.Samples)), number(st.Mean, page.Latency(st.Mean))}
 		values := negateLowerBounds(st)
 		for i := range s.run.Percentiles {
 			if i < len(values) {
@@ -266,7 +264,7 @@ func sameUnits(rows [][]cell, first int) {
 					prefix = sign
 				}
 			}
-			row[c].Text = prefix + strconv.FormatFloat(units.Round(v/units.Divisors[unit], 4), 'f', -1, 64) + " " +
+			row[c].Text = prefix + strconv.FormatFloat(fio.Round(v/fio.Divisors[unit], 4), 'f', -1, 64) + " " +
 				fio.Micro(unit)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"runtime"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/report"
 	"fiolat/internal/testkit"
 	"fiolat/pipeline"
@@ -29,10 +29,10 @@ type made struct {
 
 func newMade(quanta, hosts, ios int) *made {
 	m := &made{quanta: quanta, dirs: []string{"read", "write"}, ios: ios, run: &pipeline.Run{
-		ID: "made", Start: 1_700_000_000e9, StartKnown: true, Interval: 1e9, Kind: fiolog.Clat,
+		ID: "made", Start: 1_700_000_000e9, StartKnown: true, Interval: 1e9, Kind: fio.Clat,
 		Percentiles: []float64{50, 90, 95, 99, 99.9},
 		Geometry:    fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1},
-		Settings:    pipeline.Settings{By: []string{"host", "direction"}},
+		Settings:    fio.Settings{By: []string{"host", "direction"}},
 	}}
 	for h := range hosts {
 		m.hosts = append(m.hosts, fmt.Sprintf("node%03d", h))
@@ -53,7 +53,7 @@ func (m *made) leaves(n int) (out []pipeline.Leaf) {
 			for range m.ios {
 				hist.Add(g.Index(int64(median*math.Exp(0.7*r.NormFloat64()))), 1)
 			}
-			out = append(out, pipeline.Leaf{Dims: pipeline.Dims{Host: host, Direction: dir}, Hist: hist,
+			out = append(out, pipeline.Leaf{Dims: fio.Dims{Host: host, Direction: dir}, Hist: hist,
 				Samples: float64(m.ios), Logs: 1})
 		}
 	}
@@ -64,15 +64,15 @@ func (m *made) leaves(n int) (out []pipeline.Leaf) {
 func (m *made) rows() (out []pipeline.Row) {
 	row := func(scope, host, dir string, leaves int) {
 		n := float64(leaves * m.ios)
-		out = append(out, pipeline.Row{Scope: scope, Dims: pipeline.Dims{Host: host, Direction: dir},
+		out = append(out, pipeline.Row{Scope: scope, Dims: fio.Dims{Host: host, Direction: dir},
 			Stats: fiohist.Stats{Samples: n}, Logs: max(1, leaves/2), IOPS: n, IOPSKnown: true})
 	}
-	row("run", "", pipeline.All, len(m.hosts)*len(m.dirs))
+	row("run", "", fio.All, len(m.hosts)*len(m.dirs))
 	for _, d := range m.dirs {
 		row("direction", "", d, len(m.hosts))
 	}
 	for _, h := range m.hosts {
-		row("host", h, pipeline.All, len(m.dirs))
+		row("host", h, fio.All, len(m.dirs))
 	}
 	for _, h := range m.hosts {
 		for _, d := range m.dirs {
@@ -128,7 +128,7 @@ func TestPackedTwice(t *testing.T) {
 		if sc.Host == "" {
 			leaves *= hosts
 		}
-		if sc.Direction == pipeline.All {
+		if sc.Direction == fio.All {
 			leaves *= len(m.dirs)
 		}
 		if n := c.Scopes[i].TotalN[0]; n != float64(leaves*quanta*ios) {

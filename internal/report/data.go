@@ -10,8 +10,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -102,7 +102,7 @@ type latencies []float64
 
 // MarshalJSON implements json.Marshaler.
 func (l latencies) MarshalJSON() ([]byte, error) {
-	return numbers(l, func(v float64) float64 { return math.Round(units.Round(v, 5)) }), nil
+	return numbers(l, func(v float64) float64 { return math.Round(fio.Round(v, 5)) }), nil
 }
 
 // rates are per second, rounded to five digits.
@@ -110,7 +110,7 @@ type rates []float64
 
 // MarshalJSON implements json.Marshaler.
 func (r rates) MarshalJSON() ([]byte, error) {
-	return numbers(r, func(v float64) float64 { return units.Round(v, 5) }), nil
+	return numbers(r, func(v float64) float64 { return fio.Round(v, 5) }), nil
 }
 
 // counts are numbers of I/Os, rounded to whole ones, or below 10 to two decimals.
@@ -165,7 +165,7 @@ func (s *Sink) head() head {
 		h.Start = new(float64(s.run.Start-offset) / 1e6)
 	}
 	for _, p := range s.run.Percentiles {
-		h.Percentiles = append(h.Percentiles, units.Percentile(p))
+		h.Percentiles = append(h.Percentiles, fio.Percentile(p))
 	}
 	for _, r := range s.rules {
 		if r.Latency() && !r.Above {
@@ -323,7 +323,7 @@ func (s *Sink) scopeData(sc *scope) scopeData {
 			if d.Partial == nil {
 				d.Partial = map[int]float64{}
 			}
-			d.Partial[k] = units.Round(at.covered, 4)
+			d.Partial[k] = fio.Round(at.covered, 4)
 		}
 		d.N, d.Rate, d.Logs = append(d.N, samples(&st)), append(d.Rate, at.rate(&st)), append(d.Logs, at.logs)
 	}

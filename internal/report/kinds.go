@@ -15,7 +15,6 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/internal/page"
-	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -163,7 +162,7 @@ func (s *Sink) kindStatsOf(direction string) (w kindStats, ok bool) {
 	w.mean, w.ios = w.Mean, w.Samples
 	var of pipeline.Latencies
 	for d := range fio.Direction(fio.Directions) {
-		if name := d.String(); direction == pipeline.All || direction == name {
+		if name := d.String(); direction == fio.All || direction == name {
 			of = of.Plus(s.sum.Account.Exact[name])
 		}
 	}
@@ -213,7 +212,7 @@ func (p *shared) sideBySide() *sideBySide {
 	out.Whole.Head = append([]cell{{Text: "direction", Header: true}, {Text: part, Header: true}},
 		text("I/Os", "mean")...)
 	for _, q := range p.main().run.Percentiles {
-		out.Whole.Head = append(out.Whole.Head, cell{Text: "p" + units.Percentile(q)})
+		out.Whole.Head = append(out.Whole.Head, cell{Text: "p" + fio.Percentile(q)})
 	}
 	out.Whole.Head = append(out.Whole.Head, cell{Text: "max"})
 	out.Sums.Head = append([]cell{{Text: "direction", Header: true}}, text("mean slat", "mean clat", "slat + clat",
@@ -228,7 +227,7 @@ func (p *shared) sideBySide() *sideBySide {
 			}
 			exact, rough = exact || w.exact, rough || !w.exact && !w.Empty()
 			row := []cell{{Text: direction, Header: true}, {Text: s.part(), Header: true}, number(w.Samples,
-				units.Count(w.Samples)), w.meanCell()}
+				fio.Count(w.Samples)), w.meanCell()}
 			for _, v := range append(negateLowerBounds(&w.Stats), w.Max) {
 				if w.Empty() {
 					row = append(row, cell{Text: "–"})
@@ -244,7 +243,7 @@ func (p *shared) sideBySide() *sideBySide {
 			out.Sums.Rows = append(out.Sums.Rows, []cell{{Text: direction, Header: true}, slat.meanCell(),
 				clat.meanCell(), number(sum, page.Latency(sum)), lat.meanCell(),
 				number(gap, decimal(gap/1e3, 3)+" µs"), number(gap/lat.mean, decimal(100*gap/lat.mean, 2)+" %"),
-				{Text: units.Count(slat.ios) + " · " + units.Count(clat.ios) + " · " + units.Count(lat.ios)}})
+				{Text: fio.Count(slat.ios) + " · " + fio.Count(clat.ios) + " · " + fio.Count(lat.ios)}})
 		}
 	}
 	sameUnits(out.Whole.Rows, 3)

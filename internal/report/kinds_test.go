@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"fiolat/ingest/fiolog"
+	"fiolat/fio"
 	"fiolat/internal/report"
 	"fiolat/pipeline"
 )
 
 // kindsPage is a page of the kinds, each of so many quanta, in the order given.
-func kindsPage(t *testing.T, o report.Options, kinds []fiolog.Kind, quanta map[fiolog.Kind]int,
+func kindsPage(t *testing.T, o report.Options, kinds []fio.Kind, quanta map[fio.Kind]int,
 	edit func(*made)) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -26,7 +26,7 @@ func kindsPage(t *testing.T, o report.Options, kinds []fiolog.Kind, quanta map[f
 		if edit != nil {
 			edit(m)
 		}
-		exact := map[fiolog.Kind]float64{fiolog.Slat: 7e3, fiolog.Clat: 150e3, fiolog.Lat: 160e3}[kind]
+		exact := map[fio.Kind]float64{fio.Slat: 7e3, fio.Clat: 150e3, fio.Lat: 160e3}[kind]
 		ios := float64(100 * 2 * quanta[kind])
 		m.into(t, sinks[i], pipeline.Account{Warnings: []string{"a note of all", "one of " + kind.String()},
 			Exact: map[string]pipeline.Latencies{"read": {IOs: ios, NS: ios * exact}, "write": {IOs: ios,
@@ -39,16 +39,16 @@ func kindsPage(t *testing.T, o report.Options, kinds []fiolog.Kind, quanta map[f
 // much time in each kind, and each kind's times count from the start of the main one.
 func TestKindsPage(t *testing.T) {
 	t.Parallel()
-	quanta := map[fiolog.Kind]int{fiolog.Slat: 10, fiolog.Clat: 40, fiolog.Lat: 16}
+	quanta := map[fio.Kind]int{fio.Slat: 10, fio.Clat: 40, fio.Lat: 16}
 	late := func(m *made) {
-		if m.run.Kind == fiolog.Lat {
+		if m.run.Kind == fio.Lat {
 			m.run.Start += 2e9
 		}
 	}
-	page := kindsPage(t, report.Options{MaxColumns: 16}, []fiolog.Kind{fiolog.Clat, fiolog.Slat, fiolog.Lat}, quanta,
+	page := kindsPage(t, report.Options{MaxColumns: 16}, []fio.Kind{fio.Clat, fio.Slat, fio.Lat}, quanta,
 		late)
-	if !bytes.Equal(page, kindsPage(t, report.Options{MaxColumns: 16}, []fiolog.Kind{fiolog.Lat, fiolog.Slat,
-		fiolog.Clat}, quanta, late)) {
+	if !bytes.Equal(page, kindsPage(t, report.Options{MaxColumns: 16}, []fio.Kind{fio.Lat, fio.Slat,
+		fio.Clat}, quanta, late)) {
 		t.Error("the order in which the kinds come changes the page")
 	}
 	c := read(t, page)
@@ -62,12 +62,12 @@ func TestKindsPage(t *testing.T) {
 	if want := "clat10 4000 0 40000; slat3 4000 0 10000 3; lat4 4000 2000 18000 4"; got != want {
 		t.Errorf("columns, their length, and from when to when:\n%s, want\n%s", got, want)
 	}
-	if one := read(t, kindsPage(t, report.Options{MaxColumns: 16}, []fiolog.Kind{fiolog.Lat}, quanta,
+	if one := read(t, kindsPage(t, report.Options{MaxColumns: 16}, []fio.Kind{fio.Lat}, quanta,
 		nil)); one.Head.Kind != "lat" || one.Head.Kinds != nil || one.Kinds != nil {
 		t.Errorf("a page of one kind has %+v", one.Head.Kinds)
 	}
 	// The limit is of all kinds together.
-	two, quanta := []fiolog.Kind{fiolog.Clat, fiolog.Lat}, map[fiolog.Kind]int{fiolog.Clat: 64, fiolog.Lat: 64}
+	two, quanta := []fio.Kind{fio.Clat, fio.Lat}, map[fio.Kind]int{fio.Clat: 64, fio.Lat: 64}
 	large := kindsPage(t, report.Options{}, two, quanta, nil)
 	limit := len(large) - len(script(t, large, "packed"))/3
 	small := kindsPage(t, report.Options{MaxBytes: limit}, two, quanta, nil)
@@ -78,9 +78,9 @@ func TestKindsPage(t *testing.T) {
 
 func TestKindsSkeleton(t *testing.T) {
 	t.Parallel()
-	page := kindsPage(t, report.Options{Generator: "fiolat test"}, []fiolog.Kind{fiolog.Clat, fiolog.Slat, fiolog.Lat},
-		map[fiolog.Kind]int{fiolog.Slat: 3, fiolog.Clat: 4, fiolog.Lat: 3}, func(m *made) {
-			if m.run.Kind == fiolog.Lat {
+	page := kindsPage(t, report.Options{Generator: "fiolat test"}, []fio.Kind{fio.Clat, fio.Slat, fio.Lat},
+		map[fio.Kind]int{fio.Slat: 3, fio.Clat: 4, fio.Lat: 3}, func(m *made) {
+			if m.run.Kind == fio.Lat {
 				m.run.Settings.SLA = []string{"read p99 < 300us"}
 			}
 		})
@@ -90,8 +90,8 @@ func TestKindsSkeleton(t *testing.T) {
 // Names from outside are no markup on a page of kinds, either.
 func TestHostileKinds(t *testing.T) {
 	t.Parallel()
-	page := kindsPage(t, report.Options{Generator: hostile[0]}, []fiolog.Kind{fiolog.Clat, fiolog.Lat},
-		map[fiolog.Kind]int{fiolog.Clat: 2, fiolog.Lat: 2}, func(m *made) {
+	page := kindsPage(t, report.Options{Generator: hostile[0]}, []fio.Kind{fio.Clat, fio.Lat},
+		map[fio.Kind]int{fio.Clat: 2, fio.Lat: 2}, func(m *made) {
 			m.run.ID, m.run.Name, m.run.StartHow = hostile[0], hostile[1], hostile[2]
 			copy(m.hosts, hostile)
 			for i, l := range m.run.Logs {

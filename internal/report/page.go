@@ -18,7 +18,6 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/internal/page"
 	"fiolat/internal/sla"
-	"fiolat/internal/units"
 	"fiolat/internal/vegaspec"
 	"fiolat/pipeline"
 )
@@ -256,17 +255,17 @@ func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
 	}
 	if a.Restored > 0 {
 		say("%s I/Os are not in the logs, for fio never writes a job's last, partial window. They were restored from "+
-			"fio's JSON and lie between the last record and the job's end.", units.Count(a.Restored))
+			"fio's JSON and lie between the last record and the job's end.", fio.Count(a.Restored))
 	} else if a.CountedKnown && a.Missing >= 0.5 {
-		say("%s I/Os that fio counted are in no log and not on this page.", units.Count(a.Missing))
+		say("%s I/Os that fio counted are in no log and not on this page.", fio.Count(a.Missing))
 	}
 	if a.NotPlaced > 0 {
 		say("%s I/Os that fio counted were in records that the logs lost. When they completed is not known: they are "+
-			"in no interval.", units.Count(a.NotPlaced))
+			"in no interval.", fio.Count(a.NotPlaced))
 	}
 	if a.LastBucket > 0 {
 		say("%s I/Os are in fio's last bucket, which has no upper edge: latencies marked ≥ are at least that long.",
-			units.Count(a.LastBucket))
+			fio.Count(a.LastBucket))
 	}
 	if !s.run.StartKnown {
 		say("When the run started is not known: times count from its start.")
@@ -280,7 +279,7 @@ func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
 func account(a *pipeline.Account) [][2]string {
 	counted, missing := "not known", "not known"
 	if a.Counted > 0 {
-		counted, missing = strconv.FormatUint(a.Counted, 10), units.Count(a.Missing)
+		counted, missing = strconv.FormatUint(a.Counted, 10), fio.Count(a.Missing)
 		if !a.CountedKnown {
 			counted += " (of some of the logs)"
 		}
@@ -291,13 +290,13 @@ func account(a *pipeline.Account) [][2]string {
 		{"Records", fmt.Sprintf("%d read, of them %d repaired and %d with equal timestamps", a.Records,
 			a.RecordsRepaired, a.RecordsEqual)},
 		{"Lines skipped", strconv.FormatInt(a.LinesSkipped, 10)},
-		{"I/Os logged", units.Count(a.Logged)},
+		{"I/Os logged", fio.Count(a.Logged)},
 		{"I/Os in fio's totals", counted},
 		{"I/Os missing from the logs", missing},
-		{"I/Os restored from fio's JSON", units.Count(a.Restored)},
-		{"I/Os of lost records, in no interval", units.Count(a.NotPlaced)},
-		{"I/Os on this page (logged + restored)", units.Count(a.Placed)},
-		{"I/Os in fio's last bucket", units.Count(a.LastBucket)},
+		{"I/Os restored from fio's JSON", fio.Count(a.Restored)},
+		{"I/Os of lost records, in no interval", fio.Count(a.NotPlaced)},
+		{"I/Os on this page (logged + restored)", fio.Count(a.Placed)},
+		{"I/Os in fio's last bucket", fio.Count(a.LastBucket)},
 	}
 }
 
@@ -325,11 +324,11 @@ func (s *Sink) summary(d *pageData) {
 		_, st, perSecond := s.runTotals(sc)
 		var row []cell
 		for _, dim := range split {
-			v := cmp.Or((*fio.Dims)(&sc.dims).Of(dim), pipeline.All)
+			v := cmp.Or((*fio.Dims)(&sc.dims).Of(dim), fio.All)
 			row = append(row, cell{Text: v, Header: true})
 		}
-		row = append(row, number(st.Samples, units.Count(st.Samples)), number(perSecond,
-			strconv.FormatFloat(units.Round(perSecond, 5), 'f', -1, 64)))
+		row = append(row, number(st.Samples, fio.Count(st.Samples)), number(perSecond,
+			strconv.FormatFloat(fio.Round(perSecond, 5), 'f', -1, 64)))
 		for _, v := range append(append([]float64{st.Mean}, negateLowerBounds(&st)...), st.Max) {
 			row = append(row, number(math.Abs(v), page.Latency(v)))
 		}
@@ -372,9 +371,9 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 	all := block{Title: "Verdicts", Open: true, Head: []string{"SLA rule", "host", "verdict", "I/Os within", "breaches",
 		"quanta kept", "broken", "not known", "worst", "at"}}
 	for _, o := range sum.SLA {
-		host, share, worst, when := cmp.Or(o.Dims.Host, pipeline.All), "–", "–", "–"
+		host, share, worst, when := cmp.Or(o.Dims.Host, fio.All), "–", "–", "–"
 		if o.Share >= 0 {
-			share = strconv.FormatFloat(units.Round(100*o.Share, 6), 'f', -1, 64) + " %"
+			share = strconv.FormatFloat(fio.Round(100*o.Share, 6), 'f', -1, 64) + " %"
 		}
 		if o.Worst.Known {
 			worst, when = measured(&o.Worst), time.Duration(o.WorstAt).String()
@@ -389,7 +388,7 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 	}
 	for i := range s.changes {
 		c := &s.changes[i]
-		what, host := "kept again", cmp.Or(c.Dims.Host, pipeline.All)
+		what, host := "kept again", cmp.Or(c.Dims.Host, fio.All)
 		if c.Breach {
 			what = "broken"
 		}
@@ -404,7 +403,7 @@ func measured(v *sla.Verdict) string {
 	case !v.Known:
 		return "–"
 	case !v.Rule.Latency():
-		return strconv.FormatFloat(units.Round(v.Value, 4), 'f', -1, 64) + " I/Os per second"
+		return strconv.FormatFloat(fio.Round(v.Value, 4), 'f', -1, 64) + " I/Os per second"
 	case v.Stalled:
 		return "≥ " + page.Latency(v.Value) + ", for nothing completed"
 	}

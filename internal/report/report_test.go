@@ -20,6 +20,7 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/jobfile"
@@ -128,7 +129,7 @@ func TestColumns(t *testing.T) {
 					last := min((k+1)*tt.wantQ, tt.quanta)
 					for n := k * tt.wantQ; n < last; n++ {
 						for _, l := range m.leaves(n) {
-							if (sc.Host == "" || sc.Host == l.Dims.Host) && (sc.Direction == pipeline.All ||
+							if (sc.Host == "" || sc.Host == l.Dims.Host) && (sc.Direction == fio.All ||
 								sc.Direction == l.Dims.Direction) {
 								sum.AddHist(l.Hist)
 							}
@@ -275,7 +276,7 @@ func TestGaps(t *testing.T) {
 		q := &pipeline.Quantum{Offset: int64(n) * 1e9}
 		switch n {
 		case 1, 4, 5: // silent, but running
-			q.Rows = []pipeline.Row{{Scope: "run", Dims: pipeline.Dims{Direction: pipeline.All}, IOPSKnown: true}}
+			q.Rows = []pipeline.Row{{Scope: "run", Dims: fio.Dims{Direction: fio.All}, IOPSKnown: true}}
 		default:
 			q.Leaves, q.Rows = m.leaves(n), m.rows()
 		}
@@ -337,9 +338,9 @@ func TestAtLeast(t *testing.T) {
 	s := report.NewKinds(&b, 1, report.Options{})[0]
 	ctx := context.Background()
 	s.Begin(ctx, m.run)
-	s.Quantum(ctx, &pipeline.Quantum{Leaves: []pipeline.Leaf{{Dims: pipeline.Dims{Direction: "read"}, Hist: hist,
+	s.Quantum(ctx, &pipeline.Quantum{Leaves: []pipeline.Leaf{{Dims: fio.Dims{Direction: "read"}, Hist: hist,
 		Samples: 100, Logs: 1}},
-		Rows: []pipeline.Row{{Scope: "run", Dims: pipeline.Dims{Direction: pipeline.All}, IOPS: 100, IOPSKnown: true,
+		Rows: []pipeline.Row{{Scope: "run", Dims: fio.Dims{Direction: fio.All}, IOPS: 100, IOPSKnown: true,
 			Stats: fiohist.Stats{Samples: 100}}}})
 	if err := s.End(ctx, &pipeline.Summary{Quanta: 1, End: 1e9}); err != nil {
 		t.Fatal(err)
@@ -467,7 +468,7 @@ func TestInFlight(t *testing.T) {
 				h.Add(m.run.Geometry.Index(tt.latency), 10)
 			}
 			if !h.Empty() {
-				q.Leaves = []pipeline.Leaf{{Dims: pipeline.Dims{Direction: "read"}, Hist: h, Samples: h.Sum()}}
+				q.Leaves = []pipeline.Leaf{{Dims: fio.Dims{Direction: "read"}, Hist: h, Samples: h.Sum()}}
 			}
 			if err := s.Quantum(ctx, q); err != nil {
 				t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/sla"
 	"fiolat/pipeline"
@@ -65,7 +66,7 @@ type Sink struct {
 	quanta       int64             // seen so far
 	leaves       []*leaf
 	scopes       []*scope
-	leafAt       map[pipeline.Dims]*leaf
+	leafAt       map[fio.Dims]*leaf
 	scopeAt      map[dims]*scope
 	scopeMembers map[dims]*members // of the scope values; made on first use
 	rules        []sla.Rule
@@ -91,7 +92,7 @@ type dims struct {
 
 // split reports by which dimensions d is split: host, job, log, direction.
 func (d dims) split() [4]bool {
-	return [...]bool{d.Host != "", d.Job != "", d.Log != "", d.Direction != pipeline.All}
+	return [...]bool{d.Host != "", d.Job != "", d.Log != "", d.Direction != fio.All}
 }
 
 // at returns the scope value of a split that contains the leaf d.
@@ -102,7 +103,7 @@ func (d dims) at(split [4]bool) dims {
 		}
 	}
 	if !split[3] {
-		d.Direction = pipeline.All
+		d.Direction = fio.All
 	}
 	return d
 }
@@ -117,7 +118,7 @@ func NewKinds(w io.Writer, n int, o Options) []*Sink {
 	for range n {
 		p.kinds = append(p.kinds, &Sink{
 			shared: p, step: 1, columns: columns{limit: o.MaxHeld / n},
-			leafAt: map[pipeline.Dims]*leaf{}, scopeAt: map[dims]*scope{},
+			leafAt: map[fio.Dims]*leaf{}, scopeAt: map[dims]*scope{},
 		})
 	}
 	return slices.Clone(p.kinds)
@@ -153,7 +154,7 @@ func (s *Sink) Begin(_ context.Context, run *pipeline.Run) error {
 }
 
 // reduce drops the dimensions that have only one value.
-func (s *Sink) reduce(d pipeline.Dims) dims {
+func (s *Sink) reduce(d fio.Dims) dims {
 	out := dims{Direction: d.Direction}
 	if s.by["host"] {
 		out.Host = d.Host

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/internal/ui"
 )
 
@@ -18,7 +18,7 @@ func ConfirmQuanta(u *ui.UI, yes bool) func(quanta, usual int64) error {
 		what := fmt.Sprintf("this run would have %d intervals, but is only long enough for %d: "+
 			"is a host's clock or an --offset wrong?", quanta, usual)
 		if !ui.IsTerminal(u.Stdin) {
-			return errs.Usagef("%s pass --yes to go on with all of them", what)
+			return fio.Usagef("%s pass --yes to go on with all of them", what)
 		}
 		u.ProgressDone()
 		if !ui.Confirm(u.Stdin, u.Stderr, what+" go on with all of them? [y/N] ") {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fiolat/esmodel/client"
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -43,7 +44,7 @@ func ReadSecret(flag, file, env string, bad *errs.Faults) string {
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
-		bad.Add(errs.Usagef("--%s: %v", flag, err))
+		bad.Add(fio.Usagef("--%s: %v", flag, err))
 	}
 	return strings.TrimSpace(string(b))
 }
@@ -65,7 +66,7 @@ func (o *Elasticsearch) Config() (client.Config, error) {
 	if o.CACertFile != "" {
 		var err error
 		if cfg.CACert, err = os.ReadFile(o.CACertFile); err != nil {
-			bad.Add(errs.Usagef("--es-ca-cert: %v", err))
+			bad.Add(fio.Usagef("--es-ca-cert: %v", err))
 		}
 	}
 	return cfg, bad.Err()
@@ -75,7 +76,7 @@ func (o *Elasticsearch) Config() (client.Config, error) {
 func (o *Elasticsearch) Connect(u *ui.UI) (*client.Client, error) {
 	cfg, err := o.Config()
 	if err == nil && len(cfg.Addresses) == 0 {
-		err = errs.Usagef("no Elasticsearch: pass --es URL or set ELASTICSEARCH_URL")
+		err = fio.Usagef("no Elasticsearch: pass --es URL or set ELASTICSEARCH_URL")
 	}
 	if err != nil {
 		return nil, err

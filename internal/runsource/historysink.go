@@ -9,9 +9,9 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/compare"
-	"fiolat/internal/errs"
 	"fiolat/internal/history"
 	"fiolat/pipeline"
 	"fiolat/pipeline/replay"
@@ -40,7 +40,7 @@ func StoredHistory(ctx context.Context, f *stored.Figures,
 		iops, _ := f.Summary[direction]["iops"].(float64)
 		d, err := newDirection(w, f.Geometry, iops)
 		if err != nil {
-			return run, fmt.Errorf("run %s, %s: %w", errs.Printable(f.Run.ID), direction, err)
+			return run, fmt.Errorf("run %s, %s: %w", fio.Printable(f.Run.ID), direction, err)
 		}
 		run.Directions[direction] = d
 	}

@@ -7,27 +7,26 @@ import (
 	"slices"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline/plan"
 )
 
 // Kinds are the kinds of latency that --kind names, in that order.
 type Kinds struct {
-	List []fiolog.Kind
+	List []fio.Kind
 	All  bool // leave out kinds that are not there
 }
 
 // EveryKind is --kind all.
-var EveryKind = Kinds{List: []fiolog.Kind{fiolog.Clat, fiolog.Slat, fiolog.Lat}, All: true}
+var EveryKind = Kinds{List: []fio.Kind{fio.Clat, fio.Slat, fio.Lat}, All: true}
 
 // KindRun holds the logs of one run, by kind.
 type KindRun struct {
 	Kinds
 	Inputs []*ingest.Input // of each kind that is there
-	of     []fiolog.Kind   // parallel to Inputs
+	of     []fio.Kind      // parallel to Inputs
 }
 
 // ReadOnce is the path of the first log that cannot be read again; "" if all can.
@@ -49,11 +48,11 @@ func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 	}
 	var out []*KindRun
 	at := map[key]*KindRun{}
-	of := map[string]fiolog.Kind{} // by path
+	of := map[string]fio.Kind{} // by path
 	var none error
 	for _, kind := range k.List {
 		runs, err := o.Discover(u, kind, k.All)
-		var missing *errs.NoLogsError
+		var missing *fio.NoLogsError
 		if k.All && errors.As(err, &missing) {
 			if none == nil {
 				none = err
@@ -67,8 +66,8 @@ func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 		for _, in := range runs {
 			for _, l := range in.Logs {
 				if other, twice := of[l.Path]; twice {
-					return nil, errs.Usagef("%s: its name does not say whether it logs %v or %v; choose one with "+
-						"--kind", errs.Printable(l.Path), other, kind)
+					return nil, fio.Usagef("%s: its name does not say whether it logs %v or %v; choose one with "+
+						"--kind", fio.Printable(l.Path), other, kind)
 				}
 				of[l.Path] = kind
 			}
@@ -88,7 +87,7 @@ func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 	for _, r := range out {
 		for _, kind := range k.List {
 			if !k.All && !slices.Contains(r.of, kind) {
-				return nil, &errs.ParseError{File: r.Inputs[0].Root, Msg: fmt.Sprintf("no %v logs, only %v", kind,
+				return nil, &fio.ParseError{File: r.Inputs[0].Root, Msg: fmt.Sprintf("no %v logs, only %v", kind,
 					r.of[0]), Hint: "--kind all takes those that are there"}
 			}
 		}
@@ -112,7 +111,7 @@ func (r *KindRun) Prepare(ctx context.Context, cfg plan.Config) (plans []*plan.P
 	for i, in := range r.Inputs {
 		cfg.Settings.Kind = r.of[i]
 		plan, err := plan.Prepare(ctx, in, cfg)
-		var none *errs.NoLogsError
+		var none *fio.NoLogsError
 		if last := i == len(r.of)-1; errors.As(err, &none) && r.All && !(last && len(plans) == 0) {
 			cfg.Warn(fmt.Sprintf("left out: no %v logs that can be read", r.of[i])) // such as logs of averages
 			continue
@@ -168,7 +167,7 @@ func Inputs(runs []*KindRun) (out []*ingest.Input) {
 // oneRun prepares the only one of runs. Several are an error, which says why one is wanted.
 func oneRun(ctx context.Context, u *ui.UI, runs []*KindRun, cfg plan.Config, why string) ([]*plan.Plan, error) {
 	if len(runs) > 1 {
-		return nil, errs.Usagef("found %d runs, but %s: name one of %s", len(runs), why, Roots(FirstInputs(runs)))
+		return nil, fio.Usagef("found %d runs, but %s: name one of %s", len(runs), why, Roots(FirstInputs(runs)))
 	}
 	cfg.Progress = u.Progress(Size(Inputs(runs)), "reading")
 	return runs[0].Prepare(ctx, cfg)

@@ -6,9 +6,8 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline/plan"
 )
@@ -17,7 +16,7 @@ import (
 func Roots(runs []*ingest.Input) string {
 	var names []string
 	for _, r := range runs {
-		names = append(names, errs.Printable(r.Root))
+		names = append(names, fio.Printable(r.Root))
 	}
 	return strings.Join(names, ", ")
 }
@@ -91,7 +90,7 @@ const (
 
 // Discover finds the runs below the paths, and tunes the garbage collector to them unless GOGC is set. any is
 // ingest.DiscoverOptions.Any.
-func (o *Logs) Discover(u *ui.UI, kind fiolog.Kind, any bool) ([]*ingest.Input, error) {
+func (o *Logs) Discover(u *ui.UI, kind fio.Kind, any bool) ([]*ingest.Input, error) {
 	runs, err := ingest.Discover(o.Paths, ingest.DiscoverOptions{Kind: kind, Any: any, FioJSON: o.FioJSON,
 		Stdin: u.Stdin, SkipBad: o.Config.Settings.SkipBad})
 	logs, little := 0, o.Command == "percentiles"

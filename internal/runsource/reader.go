@@ -9,8 +9,8 @@ import (
 
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
+	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
@@ -41,8 +41,8 @@ const LabelPrefix = "label:"
 // Connect returns the connection to Elasticsearch, made at the first call. name is the argument to be looked up there.
 func (r *Reader) Connect(name string) (_ *client.Client, err error) {
 	if len(r.Elasticsearch.Addresses) == 0 {
-		return nil, errs.Usagef("%s: no such file or directory; if it is a run in Elasticsearch, pass --es URL",
-			errs.Printable(name))
+		return nil, fio.Usagef("%s: no such file or directory; if it is a run in Elasticsearch, pass --es URL",
+			fio.Printable(name))
 	}
 	if r.client == nil {
 		r.client, err = r.Elasticsearch.Connect(r.UI)
@@ -122,7 +122,7 @@ func (r *Reader) local(ctx context.Context, paths []string, to Runs) error {
 	if len(runs)+len(totals) == 0 {
 		return none
 	}
-	cfg.Progress = r.UI.Progress(Size(runs), "reading "+errs.Printable(strings.Join(paths, ", ")))
+	cfg.Progress = r.UI.Progress(Size(runs), "reading "+fio.Printable(strings.Join(paths, ", ")))
 	defer r.UI.ProgressDone()
 	for _, found := range runs {
 		divided := []*ingest.Input{found}
@@ -243,7 +243,7 @@ func (r *Reader) find(ctx context.Context, es *client.Client, argument string) (
 	}
 	k, v, ok := strings.Cut(label, "=")
 	if !ok || k == "" {
-		return nil, errs.Usagef("%q: want label:KEY=VALUE", argument)
+		return nil, fio.Usagef("%q: want label:KEY=VALUE", argument)
 	}
 	runs, err := stored.ListRuns(ctx, es, r.Elasticsearch.Prefix, stored.RunFilter{Labels: map[string]string{k: v}})
 	if err != nil {
@@ -253,7 +253,7 @@ func (r *Reader) find(ctx context.Context, es *client.Client, argument string) (
 		found = append(found, [2]string{runs[i].Run.ID, runs[i].Run.Name})
 	}
 	if len(found) == 0 {
-		err = &errs.ParseError{File: argument, Msg: "no run has this label", Hint: "see fiolat runs"}
+		err = &fio.ParseError{File: argument, Msg: "no run has this label", Hint: "see fiolat runs"}
 	}
 	return found, err
 }
@@ -261,7 +261,7 @@ func (r *Reader) find(ctx context.Context, es *client.Client, argument string) (
 // SayRolledUp prints that a run was rolled up, if it was.
 func SayRolledUp(u *ui.UI, run *pipeline.Run) {
 	if fine := run.Fine.Interval; fine > 0 {
-		u.Say("info", "run %s was rolled up: its quanta of %v are of %v", errs.Printable(run.ID), time.Duration(fine),
+		u.Say("info", "run %s was rolled up: its quanta of %v are of %v", fio.Printable(run.ID), time.Duration(fine),
 			time.Duration(run.Interval))
 	}
 }

@@ -9,9 +9,8 @@ import (
 
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
-	"fiolat/ingest/fiolog"
+	"fiolat/fio"
 	"fiolat/internal/diagnose"
-	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
@@ -75,7 +74,7 @@ func (o *OneSource) Sources(ctx context.Context, u *ui.UI) (sources []Source, do
 // stored returns the stored kinds of latency of a run: in Elasticsearch, or with no client in a directory.
 func (o *OneSource) stored(ctx context.Context, u *ui.UI, c *client.Client) (out []Source, err error) {
 	name, prefix, runID := o.Logs.Paths[0], o.Elasticsearch.Prefix, o.Logs.Config.RunID
-	var there []fiolog.Kind
+	var there []fio.Kind
 	if c != nil {
 		run, none := stored.FindRun(ctx, c, prefix, name)
 		if none != nil {
@@ -96,7 +95,7 @@ func (o *OneSource) stored(ctx context.Context, u *ui.UI, c *client.Client) (out
 			if o.Logs.Kinds.All {
 				continue
 			}
-			return nil, &errs.ParseError{File: name, Msg: fmt.Sprintf("no %v latencies are stored, only %v", kind,
+			return nil, &fio.ParseError{File: name, Msg: fmt.Sprintf("no %v latencies are stored, only %v", kind,
 				there[0]), Hint: "--kind all takes those that are there"}
 		}
 		var r *replay.Replay
@@ -109,7 +108,7 @@ func (o *OneSource) stored(ctx context.Context, u *ui.UI, c *client.Client) (out
 			return nil, err
 		}
 		if len(out) > 0 && r.Run.ID != out[0].Run.ID {
-			return nil, errs.Usagef("%s holds the runs %q and %q; say which with --run-id", errs.Printable(name),
+			return nil, fio.Usagef("%s holds the runs %q and %q; say which with --run-id", fio.Printable(name),
 				out[0].Run.ID, r.Run.ID)
 		}
 		if options.Percentiles == nil { // all kinds get those of the first
@@ -139,16 +138,16 @@ func (o *OneSource) stored(ctx context.Context, u *ui.UI, c *client.Client) (out
 // SaySource prints which stored runs, by id and name, an argument stands for. The client is nil for those in a
 // directory.
 func SaySource(u *ui.UI, argument string, c *client.Client, runs ...[2]string) {
-	text := fmt.Sprintf("%d runs of %s", len(runs), errs.Printable(argument))
+	text := fmt.Sprintf("%d runs of %s", len(runs), fio.Printable(argument))
 	if len(runs) == 1 {
-		text = "the run " + errs.Printable(runs[0][0])
+		text = "the run " + fio.Printable(runs[0][0])
 		if name := runs[0][1]; name != "" {
-			text += " (" + errs.Printable(name) + ")"
+			text += " (" + fio.Printable(name) + ")"
 		}
 	}
-	from := "the documents in " + errs.Printable(argument)
+	from := "the documents in " + fio.Printable(argument)
 	if c != nil {
-		from = errs.Printable(c.String())
+		from = fio.Printable(c.String())
 	}
 	u.Say("info", "reading    %s, from %s", text, from)
 }

@@ -8,7 +8,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/internal/errs"
 	"fiolat/internal/summary"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -62,7 +61,7 @@ func SummaryRows(ctx context.Context, logs Logs, es *Elasticsearch, metrics []fi
 			runs(without, "has", "have"))
 	}
 	if err == nil && len(rows) == 0 && (logs.Failed == nil || len(*logs.Failed) == 0) {
-		err = &errs.ParseError{File: strings.Join(logs.Paths, ", "), Msg: "no I/O found"}
+		err = &fio.ParseError{File: strings.Join(logs.Paths, ", "), Msg: "no I/O found"}
 	}
 	return rows, err
 }

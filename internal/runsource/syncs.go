@@ -6,10 +6,9 @@ import (
 	"strings"
 
 	"fiolat/esmodel/stored"
-	"fiolat/ingest/fiolog"
+	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
-	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -25,7 +24,7 @@ func WarnSyncs(u *ui.UI, run *pipeline.Run) error {
 // syncWarnings returns what is missing where a run is shown without its syncs; nothing if no job syncs, or without
 // fio's JSON.
 func syncWarnings(r *pipeline.Run) (sentences []string, err error) {
-	if r.Kind == fiolog.Sync {
+	if r.Kind == fio.Sync {
 		return nil, nil
 	}
 	var counted, without, atEnd []string
@@ -62,8 +61,8 @@ func syncWarnings(r *pipeline.Run) (sentences []string, err error) {
 		}
 		tail := ""
 		if p := tailOf(r.Percentiles); p >= 0 && row.Stats.Percentiles != nil {
-			tail = fmt.Sprintf("p%s %s, ", units.Percentile(r.Percentiles[p]),
-				units.Latency(row.Stats.Percentiles[p], 3))
+			tail = fmt.Sprintf("p%s %s, ", fio.Percentile(r.Percentiles[p]),
+				fio.Latency(row.Stats.Percentiles[p], 3))
 		}
 		sentences = append(sentences, unshown(row.Stats.Samples, errs.Some(counted), tail, row.Stats.Max))
 	}
@@ -81,21 +80,21 @@ func syncWarnings(r *pipeline.Run) (sentences []string, err error) {
 // unshown is the warning that syncs are in no row. tail is one of their percentiles with a comma, or "".
 func unshown(n float64, of, tail string, longest float64) string {
 	return fmt.Sprintf("%s syncs of %s are in no log, and in no row here: %sthe longest %s; fiolat summary and fiolat "+
-		"inspect show them", units.Count(n), of, tail, units.Latency(longest, 3))
+		"inspect show them", fio.Count(n), of, tail, fio.Latency(longest, 3))
 }
 
 // WarnStoredSyncs is WarnSyncs for a run of which only the figures are read.
 func WarnStoredSyncs(u *ui.UI, f *stored.Figures) {
 	figure := func(name string) float64 {
-		v, _ := f.Summary[fiolog.Sync.String()][name].(float64) // 0 where there is none
+		v, _ := f.Summary[fio.Sync.String()][name].(float64) // 0 where there is none
 		return v
 	}
-	if f.Fio.Kind == fiolog.Sync.String() || figure("samples") == 0 {
+	if f.Fio.Kind == fio.Sync.String() || figure("samples") == 0 {
 		return
 	}
 	tail := ""
 	if p99 := figure("p99"); p99 > 0 {
-		tail = fmt.Sprintf("p99 %s, ", units.Latency(p99, 3))
+		tail = fmt.Sprintf("p99 %s, ", fio.Latency(p99, 3))
 	}
 	u.Warn(unshown(figure("samples"), errs.Some(f.Fio.Job), tail, figure("max")))
 }

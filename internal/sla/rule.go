@@ -125,6 +125,3 @@ func (r *Rule) spell() string {
 	}
 	return text
 }
-
-// Duration is fio.Duration.
-func Duration(ns float64) string { return fio.Duration(ns) }

@@ -18,8 +18,6 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
-	"fiolat/internal/errs"
-	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -89,8 +87,8 @@ type Collector struct {
 func (c *Collector) Begin(_ context.Context, run *pipeline.Run) error {
 	for _, dim := range c.By {
 		if !slices.Contains(run.Settings.By, dim) {
-			return &errs.UsageError{Msg: fmt.Sprintf("%s was stored without --by %s, and cannot be split by it",
-				errs.Printable(c.Name), dim)}
+			return &fio.UsageError{Msg: fmt.Sprintf("%s was stored without --by %s, and cannot be split by it",
+				fio.Printable(c.Name), dim)}
 		}
 	}
 	c.run = run
@@ -172,7 +170,7 @@ func FromTotals(totals *ingest.Totals, kind fio.Kind, by []string, percentiles [
 		if all.err != nil {
 			return nil, false, all.err
 		}
-		rows = all.row(rows, g, pipeline.All, t.Metas, percentiles, pick)
+		rows = all.row(rows, g, fio.All, t.Metas, percentiles, pick)
 	}
 	rows = tidy(rows)
 	more, err := syncs(rows, t.Metas, percentiles, pick)
@@ -290,12 +288,12 @@ func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Docum
 func tidy(rows []Row) []Row {
 	directions := map[Group]int{}
 	for i := range rows {
-		if rows[i].Direction != pipeline.All && rows[i].Samples > 0 {
+		if rows[i].Direction != fio.All && rows[i].Samples > 0 {
 			directions[rows[i].Group()]++
 		}
 	}
 	rows = slices.DeleteFunc(rows, func(r Row) bool {
-		return r.Samples == 0 || r.Direction == pipeline.All && directions[r.Group()] == 1
+		return r.Samples == 0 || r.Direction == fio.All && directions[r.Group()] == 1
 	})
 	order := fio.MetricDirections()
 	slices.SortStableFunc(rows, func(a, b Row) int {
@@ -354,7 +352,7 @@ func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
 	r.Min, r.Max, r.Mean = known(s.Min), known(s.Max), known(s.Mean)
 	r.LimitsAtLeast = s.LimitsAtLeast
 	for i, p := range percentiles {
-		key := units.Percentile(p)
+		key := fio.Percentile(p)
 		r.Percentiles[key] = s.Percentiles[i]
 		var l Limits
 		if s.Lower[i] != fiohist.NoLimit {
@@ -366,7 +364,7 @@ func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
 		r.Limits[key] = l
 	}
 	for _, i := range s.AtLeast {
-		r.AtLeast = append(r.AtLeast, units.Percentile(percentiles[i]))
+		r.AtLeast = append(r.AtLeast, fio.Percentile(percentiles[i]))
 	}
 }
 
@@ -388,13 +386,13 @@ func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary, pic
 			bytesKnown = bytesKnown && (r.Host == "" || e.Host != "")
 			ios := uint64(0)
 			for d := range e.Dirs {
-				if name := fio.Direction(d).String(); r.Direction == name || r.Direction == pipeline.All &&
+				if name := fio.Direction(d).String(); r.Direction == name || r.Direction == fio.All &&
 					pick.HoldsDirection(name) {
 					bytes += float64(e.Dirs[d].Bytes)
 					ios += e.Dirs[d].Kind[fio.Clat].N + e.Dirs[d].TotalIOs
 				}
 			}
-			if r.Direction == pipeline.All && len(pick.Directions) == 0 {
+			if r.Direction == fio.All && len(pick.Directions) == 0 {
 				bytes += float64(e.Mixed.Bytes)
 			}
 			if r.Direction == syncKind {
@@ -465,7 +463,7 @@ func Find(rows []Row, g Group, direction string) *Row {
 			n++
 		}
 	}
-	if direction == pipeline.All && n == 1 {
+	if direction == fio.All && n == 1 {
 		return only
 	}
 	return nil

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/ingest/fiolog"
 	"fiolat/ingest/source"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
@@ -64,7 +64,7 @@ func TestRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			percentiles := []float64{50, 99}
-			plan, err := plan.Prepare(context.Background(), runs[0], plan.Config{Settings: pipeline.Settings{
+			plan, err := plan.Prepare(context.Background(), runs[0], plan.Config{Settings: fio.Settings{
 				Percentiles: percentiles, By: []string{"direction"}, Align: "overlap", Grid: "run", RecordTime: "end",
 				Repair: "auto", Restore: true, Coarseness: -1}})
 			if err != nil {
@@ -81,7 +81,7 @@ func TestRows(t *testing.T) {
 			if err != nil || len(totals) != 1 {
 				t.Fatalf("%d runs, %v, want 1", len(totals), err)
 			}
-			fromJSON, bins, err := FromTotals(totals[0], fiolog.Clat, []string{"direction"}, percentiles,
+			fromJSON, bins, err := FromTotals(totals[0], fio.Clat, []string{"direction"}, percentiles,
 				new(pipeline.Pick))
 			if err != nil {
 				t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"strconv"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 )
@@ -31,7 +32,7 @@ import (
 type IO struct {
 	Done    time.Duration
 	Latency time.Duration
-	Dir     fiolog.Direction
+	Dir     fio.Direction
 }
 
 // Windows turns I/Os into records as fio does. A direction's first window opens
@@ -52,8 +53,8 @@ type Windows struct {
 	// Epoch is added to the stamps: with log_unix_epoch, the job's start in ms.
 	Epoch int64
 
-	last   [fiolog.Directions]int64
-	counts [fiolog.Directions][]uint64
+	last   [fio.Directions]int64
+	counts [fio.Directions][]uint64
 	rec    fiolog.Record
 }
 
@@ -80,7 +81,7 @@ func (w *Windows) add(i IO) *fiolog.Record {
 
 // rest returns the last, partial window of a direction, which fio never writes, or
 // nil if it is empty. It empties the window.
-func (w *Windows) rest(d fiolog.Direction) *fiolog.Record {
+func (w *Windows) rest(d fio.Direction) *fiolog.Record {
 	rec := w.take(d, 0)
 	if len(rec.Index) == 0 {
 		return nil
@@ -88,7 +89,7 @@ func (w *Windows) rest(d fiolog.Direction) *fiolog.Record {
 	return rec
 }
 
-func (w *Windows) take(d fiolog.Direction, now int64) *fiolog.Record {
+func (w *Windows) take(d fio.Direction, now int64) *fiolog.Record {
 	w.rec = fiolog.Record{Time: now + w.Epoch, Dir: d, Index: w.rec.Index[:0], Count: w.rec.Count[:0]}
 	for i, c := range w.counts[d] {
 		if c > 0 {
@@ -120,7 +121,7 @@ type Stall struct{ At, For time.Duration }
 type Config struct {
 	Seed uint64
 	// Dirs are the directions; default Read.
-	Dirs []fiolog.Direction
+	Dirs []fio.Direction
 	// H is log_hist_msec, default 1 s.
 	H time.Duration
 	// Duration is how long the job runs, default 10 s.
@@ -159,7 +160,7 @@ func Mixture(a, b func(*rand.Rand, time.Duration) time.Duration, p float64) func
 
 func (c Config) withDefaults() Config {
 	if c.Dirs == nil {
-		c.Dirs = []fiolog.Direction{fiolog.Read}
+		c.Dirs = []fio.Direction{fio.Read}
 	}
 	c.H = cmp.Or(c.H, time.Second)
 	c.Duration = cmp.Or(c.Duration, 10*time.Second)
@@ -281,8 +282,8 @@ func (s *stream) Close() error {
 
 // Template repeats the records of a log. Any number of logs may share it.
 type Template struct {
-	dirs   []fiolog.Direction
-	bodies [fiolog.Directions][][]byte // `, direction, block size, c0, ..., cN\n`
+	dirs   []fio.Direction
+	bodies [fio.Directions][][]byte // `, direction, block size, c0, ..., cN\n`
 }
 
 // NewTemplate takes the records of a well-formed log, e.g. of fio itself.
@@ -293,11 +294,11 @@ func NewTemplate(log []byte) (*Template, error) {
 			continue
 		}
 		fields := bytes.SplitN(line, []byte(", "), 3)
-		if len(fields) < 3 || len(fields[1]) != 1 || fields[1][0]-'0' >= fiolog.Directions ||
+		if len(fields) < 3 || len(fields[1]) != 1 || fields[1][0]-'0' >= fio.Directions ||
 			line[len(line)-1] != '\n' {
 			return nil, fmt.Errorf("line %d is no record", n+1)
 		}
-		d := fiolog.Direction(fields[1][0] - '0')
+		d := fio.Direction(fields[1][0] - '0')
 		if t.bodies[d] == nil {
 			t.dirs = append(t.dirs, d)
 		}
@@ -343,7 +344,7 @@ func (t *Template) Log(seed uint64, h time.Duration, records int) []byte {
 // probability one half. It looks like the real one, and hardly any two records are
 // the same: branch predictors learn repeated ones, which flatters a benchmark.
 func Resample(log []byte, seed uint64, h time.Duration, records int) ([]byte, error) {
-	var by [fiolog.Directions][]*fiolog.Record
+	var by [fio.Directions][]*fiolog.Record
 	r := fiolog.NewBytesReader(log, "resample", fiolog.ReaderOptions{})
 	for {
 		rec, err := r.Next()
@@ -373,7 +374,7 @@ func Resample(log []byte, seed uint64, h time.Duration, records int) ([]byte, er
 					}
 				}
 			}
-			rec := fiolog.Record{Time: int64(n)*h.Milliseconds() + rng.Int64N(3), Dir: fiolog.Direction(d)}
+			rec := fiolog.Record{Time: int64(n)*h.Milliseconds() + rng.Int64N(3), Dir: fio.Direction(d)}
 			for i, c := range sum {
 				if c > 0 {
 					rec.Index, rec.Count = append(rec.Index, uint16(i)), append(rec.Count, float64(c))

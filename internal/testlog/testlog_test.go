@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
 )
@@ -66,7 +67,7 @@ func TestWindows(t *testing.T) {
 			}
 			rest := uint64(0)
 			if w.counts[0] != nil {
-				if r := w.rest(fiolog.Read); r != nil {
+				if r := w.rest(fio.Read); r != nil {
 					rest = r.IOs
 				}
 			}
@@ -96,7 +97,7 @@ func TestWindows_LikeFio(t *testing.T) {
 		for _, line := range bytes.Split(bytes.TrimSpace(single), []byte("\n")) {
 			v := numbers(t, line)
 			if r := w.add(IO{Done: time.Duration(v[0]) * ms, Latency: time.Duration(v[1]),
-				Dir: fiolog.Direction(v[2])}); r != nil {
+				Dir: fio.Direction(v[2])}); r != nil {
 				made = append(made, r.Clone())
 			}
 		}
@@ -104,7 +105,7 @@ func TestWindows_LikeFio(t *testing.T) {
 		if len(made) != len(real) {
 			t.Fatalf("log %s: %d records, want %d", n, len(made), len(real))
 		}
-		for d := range fiolog.Direction(fiolog.Directions) {
+		for d := range fio.Direction(fio.Directions) {
 			of := func(recs []*fiolog.Record) []*fiolog.Record {
 				return slices.DeleteFunc(slices.Clone(recs), func(r *fiolog.Record) bool { return r.Dir != d })
 			}
@@ -141,12 +142,12 @@ func numbers(t *testing.T, line []byte) (v []int64) {
 
 func TestConfig(t *testing.T) {
 	c := Config{
-		Seed: 7, Dirs: []fiolog.Direction{fiolog.Read, fiolog.Trim}, H: 500 * ms, Duration: 20 * time.Second, Rate: 200,
+		Seed: 7, Dirs: []fio.Direction{fio.Read, fio.Trim}, H: 500 * ms, Duration: 20 * time.Second, Rate: 200,
 		Latency: Mixture(LogNormal(ms, 0.3), LogNormal(100*ms, 0.3), 0.1), Geometry: fiohist.Geometry{Groups: 19,
 			Coarseness: 2, Unit: 1000},
 		Stalls: []Stall{{5 * time.Second, 2 * time.Second}}, Epoch: 1_700_000_000_000,
 	}
-	n, before := [fiolog.Directions]uint64{}, time.Duration(0)
+	n, before := [fio.Directions]uint64{}, time.Duration(0)
 	for i := range c.IOs() {
 		switch {
 		case i.Done < before:
@@ -163,7 +164,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("I/Os %v, want 3600 reads and trims", n)
 	}
 	log := c.Log()
-	logged := [fiolog.Directions]uint64{}
+	logged := [fio.Directions]uint64{}
 	for _, r := range records(t, log) {
 		logged[r.Dir] += r.IOs
 		if r.Time < c.Epoch || r.Time > c.Epoch+20_000 {
@@ -226,7 +227,7 @@ func TestTemplateAndResample(t *testing.T) {
 		if len(recs) != 100 {
 			t.Fatalf("%s: %d records, want 50 writes and 50 trims", name, len(recs))
 		}
-		n := [fiolog.Directions]int64{}
+		n := [fio.Directions]int64{}
 		for _, r := range recs {
 			n[r.Dir]++
 			if late := r.Time - 1000*n[r.Dir]; late < 0 || late > 3 || r.IOs == 0 {

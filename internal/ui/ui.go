@@ -22,7 +22,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // IsTerminal reports whether r is a terminal.
@@ -113,7 +113,7 @@ type outputError struct{ err error }
 func (e *outputError) Error() string { return "standard output: " + e.err.Error() }
 
 // Say prints a message to standard error. Names from files must pass through
-// errs.Printable first, or a newline in one starts a line. All else that could move a
+// fio.Printable first, or a newline in one starts a line. All else that could move a
 // terminal's cursor is escaped here, since errors of the system have paths unescaped.
 func (u *UI) Say(level, format string, args ...any) { u.tell(level, "", fmt.Sprintf(format, args...)) }
 
@@ -142,7 +142,7 @@ func (u *UI) say(level string, c Colour, msg string) {
 	}
 	lines := strings.Split(msg, "\n")
 	for i := range lines {
-		lines[i] = errs.Printable(lines[i])
+		lines[i] = fio.Printable(lines[i])
 	}
 	msg = c.paint(u.Stderr, strings.Join(lines, "\n"))
 	if level != "info" {

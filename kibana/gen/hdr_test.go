@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"fiolat/esmodel"
+	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/testkit"
 	"fiolat/kibana/kibanatest"
 	"fiolat/pipeline"
@@ -85,13 +85,13 @@ func TestHowExactHDRIs(t *testing.T) {
 			half, width := math.Exp2(float64(coarseness))/128, 1/math.Exp2(math.Floor(math.Log2(math.Pow10(digits)))+1)
 			var off []float64
 			for _, folder := range folders {
-				ins, err := ingest.Discover([]string{folder}, ingest.DiscoverOptions{Kind: fiolog.Clat})
+				ins, err := ingest.Discover([]string{folder}, ingest.DiscoverOptions{Kind: fio.Clat})
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, interval := range []time.Duration{250 * time.Millisecond, time.Second} {
 					s := &wholeRuns{digits: digits}
-					plan, err := plan.Prepare(t.Context(), ins[0], plan.Config{Settings: pipeline.Settings{
+					plan, err := plan.Prepare(t.Context(), ins[0], plan.Config{Settings: fio.Settings{
 						Interval: interval, Percentiles: percents, By: []string{"direction", "host"}, Align: "overlap",
 						Grid:       "run",
 						RecordTime: "end", Repair: "auto", Restore: true, SkipBad: true, Coarseness: coarseness}})

@@ -14,6 +14,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/indices"
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/kibana/kibanatest"
 	"fiolat/pipeline"
@@ -51,7 +52,7 @@ func manyHosts(t *testing.T, hosts int) *stored {
 	run := &pipeline.Run{ID: "many", Name: "many", Generation: "g", Start: s.from.UnixNano(), StartKnown: true,
 		StartHow: "--start", Interval: 1e9,
 		Geometry: fiohist.Geometry{Groups: 29, Unit: 1}, Percentiles: []float64{50, 90, 95, 99, 99.9},
-		Settings: pipeline.Settings{Interval: time.Second, Grid: "run", By: []string{"direction", "host"}}}
+		Settings: fio.Settings{Interval: time.Second, Grid: "run", By: []string{"direction", "host"}}}
 	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: s.prefix})
 	err = sink.Begin(t.Context(), run)
 	for q := int64(0); q < 2 && err == nil; q++ {
@@ -61,13 +62,13 @@ func manyHosts(t *testing.T, hosts int) *stored {
 			stats := fiohist.Stats{Samples: 1000, Min: 1e5, Max: 2 * p99, Mean: p99 / 2, StdDev: 1e5,
 				Percentiles: []float64{p99 / 10, p99 / 3, p99 / 2, p99, 1.5 * p99},
 				Lower:       make([]float64, 5), Upper: []float64{1, 2, 3, 4, fiohist.NoLimit}}
-			for _, d := range []string{"read", "write", pipeline.All} {
+			for _, d := range []string{"read", "write", fio.All} {
 				scope := "host+direction"
-				if d == pipeline.All {
+				if d == fio.All {
 					scope = "host"
 				}
 				quantum.Rows = append(quantum.Rows, pipeline.Row{Scope: scope,
-					Dims: pipeline.Dims{Host: fmt.Sprintf("node%05d", n), Direction: d}, Stats: stats, Logs: 1,
+					Dims: fio.Dims{Host: fmt.Sprintf("node%05d", n), Direction: d}, Stats: stats, Logs: 1,
 					TailPart: &fiohist.Part{Share: float64(n) / float64(hosts), Expected: 1 / float64(hosts), All: 1e6,
 						Without: 1e6}, IOPS: 1000, IOPSKnown: true})
 			}

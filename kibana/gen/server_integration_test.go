@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"fiolat/esmodel"
-	"fiolat/ingest/fiolog"
+	"fiolat/fio"
 	"fiolat/internal/testlog"
 	"fiolat/kibana/kibanatest"
 )
@@ -144,7 +144,7 @@ func (s *stored) makeUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n := range hosts {
-			logs := testlog.Config{Seed: uint64(n + 1), Dirs: []fiolog.Direction{fiolog.Read, fiolog.Write},
+			logs := testlog.Config{Seed: uint64(n + 1), Dirs: []fio.Direction{fio.Read, fio.Write},
 				Duration: 6 * time.Second,
 				Rate:     150}
 			for _, kind := range kindsOf(run) {

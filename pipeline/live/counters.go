@@ -3,10 +3,9 @@ package live
 import (
 	"fmt"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 	"fiolat/pipeline"
 )
 
@@ -14,8 +13,8 @@ import (
 type counters struct {
 	at      int64 // ns since 1970
 	runtime int64 // ms
-	total   [fiolog.Directions]uint64
-	bins    [fiolog.Directions][]uint64
+	total   [fio.Directions]uint64
+	bins    [fio.Directions][]uint64
 }
 
 // readCounters returns the counters of an entry, and whether its bins agree with its totals.
@@ -25,14 +24,14 @@ func readCounters(m *fiojson.Document, e *fiojson.Entry, run *pipeline.Run) (c c
 		t := &e.Dirs[d].Kind[run.Kind]
 		if t.N > 0 && t.Bins.Len() == 0 {
 			hint := "run fio with --output-format=json+"
-			if run.Kind == fiolog.Slat || run.Kind == fiolog.Lat {
+			if run.Kind == fio.Slat || run.Kind == fio.Lat {
 				hint += fmt.Sprintf(" and %v_percentiles=1 in the job", run.Kind)
 			}
-			return c, false, &errs.ParseError{File: m.Path, Msg: fmt.Sprintf("job %q: %d %v latencies of %vs without "+
+			return c, false, &fio.ParseError{File: m.Path, Msg: fmt.Sprintf("job %q: %d %v latencies of %vs without "+
 				"bins", e.JobName, t.N, run.Kind, name), Hint: hint}
 		}
 		if c.bins[d], err = t.Counts(fiohist.Fio3); err != nil {
-			return c, false, &errs.ParseError{File: m.Path, Msg: err.Error()}
+			return c, false, &fio.ParseError{File: m.Path, Msg: err.Error()}
 		}
 		c.total[d] = t.N
 		sum := uint64(0)
@@ -58,7 +57,7 @@ func (c *counters) sum() (n float64) {
 }
 
 // since returns what a direction has more in each bucket than it had before.
-func (c *counters) since(before *counters, d fiolog.Direction) (more fiohist.Sparse) {
+func (c *counters) since(before *counters, d fio.Direction) (more fiohist.Sparse) {
 	for b, n := range c.bins[d] {
 		if before.bins[d] != nil {
 			n -= min(before.bins[d][b], n)
@@ -101,7 +100,7 @@ type stall struct {
 // long, or not many more than expected until fio asked, which was long ns before it answered.
 func (le *entry) stalled(now *counters, asked, long int64) (s stall) {
 	expected, short, waited := le.rate*float64(asked-le.at), 0.0, false
-	for d := range fiolog.Direction(fiolog.Directions) {
+	for d := range fio.Direction(fio.Directions) {
 		more := now.since(&le.counters, d)
 		for i, b := range more.Index {
 			if fiohist.Fio3.Upper(int(b)) <= long {

@@ -9,11 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 	"fiolat/internal/sla"
 	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"
@@ -25,14 +24,14 @@ const msec = int64(1e6) // ns
 type Config struct {
 	// Settings must have an Interval. Their Grid is always epoch, so that hosts that are followed
 	// separately share one grid.
-	Settings pipeline.Settings
+	Settings fio.Settings
 	RunID    string
 	RunName  string
 	Part     string
 	Labels   map[string]string
 	// Host is the name of the host if fio does not give one (--client does).
 	Host string
-	// Of is the run whose jobs are followed already, if the kind is fiolog.Sync: ID, name and start are taken from it.
+	// Of is the run whose jobs are followed already, if the kind is fio.Sync: ID, name and start are taken from it.
 	Of *pipeline.Run
 	// Patience is how many quanta in a row make a breach of a rule that does not set it.
 	Patience int
@@ -82,10 +81,10 @@ type entry struct {
 	align     *quanta.Aligner
 	end       int64 // end of its last I/O, ns on the run's clock
 	records   int64
-	ios       [fiolog.Directions]float64
-	last      float64                           // I/Os in the last bucket
-	restarted bool                              // fio was restarted: its totals do not cover the whole run
-	before    [fiolog.Directions]fiohist.Limits // of what it counted before it was restarted
+	ios       [fio.Directions]float64
+	last      float64                        // I/Os in the last bucket
+	restarted bool                           // fio was restarted: its totals do not cover the whole run
+	before    [fio.Directions]fiohist.Limits // of what it counted before it was restarted
 
 	counters         // the latest
 	rate     float64 // recent I/Os per ns
@@ -152,14 +151,14 @@ func (l *Live) Run() *pipeline.Run { return l.run }
 // Snapshot takes the next document.
 func (l *Live) Snapshot(ctx context.Context, m *fiojson.Document) error {
 	if fiojson.Major(m.Version) == 2 {
-		return &errs.ParseError{File: m.Path, Msg: fmt.Sprintf("%s: its bins are of microseconds, and cannot be "+
-			"followed live", errs.Printable(m.Version)), Hint: "use fio 3"}
+		return &fio.ParseError{File: m.Path, Msg: fmt.Sprintf("%s: its bins are of microseconds, and cannot be "+
+			"followed live", fio.Printable(m.Version)), Hint: "use fio 3"}
 	}
 	if m.TimestampMS == 0 {
-		return &errs.ParseError{File: m.Path, Msg: "a document without a time",
+		return &fio.ParseError{File: m.Path, Msg: "a document without a time",
 			Hint: "pass the output of fio --status-interval=1 --output-format=json+"}
 	}
-	if l.cfg.Settings.Kind == fiolog.Sync {
+	if l.cfg.Settings.Kind == fio.Sync {
 		m = m.OfSyncs()
 	}
 	nth := map[key]int{}
@@ -294,11 +293,11 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 		if le.damaged++; le.damaged <= damagedDocuments {
 			l.warn("job %q at %s: the bins of this status document contradict its totals or the previous "+
 				"document; its I/Os are counted with the next one",
-				errs.Printable(log.Entry.JobName), time.Unix(0, now.at).UTC().Format(time.RFC3339))
+				fio.Printable(log.Entry.JobName), time.Unix(0, now.at).UTC().Format(time.RFC3339))
 			return nil
 		}
 		l.warn("job %q: its bins still contradict earlier documents; only increases are counted",
-			errs.Printable(log.Entry.JobName))
+			fio.Printable(log.Entry.JobName))
 	}
 	le.damaged = 0
 	from := le.at
@@ -339,8 +338,8 @@ func (l *Live) restarted(le *entry, now *counters) {
 	l.Restarts++
 	le.restarted = true // the JSON's totals are of the new one alone
 	l.warn("job %q: fio's counters were reset at %s (fio restarted); its I/Os are added",
-		errs.Printable(le.log.Entry.JobName), time.Unix(0, now.at).UTC().Format(time.RFC3339))
-	le.bins = [fiolog.Directions][]uint64{}
+		fio.Printable(le.log.Entry.JobName), time.Unix(0, now.at).UTC().Format(time.RFC3339))
+	le.bins = [fio.Directions][]uint64{}
 	for d := range le.before {
 		le.before[d] = le.log.DirInfo[d].Limits
 	}
@@ -349,7 +348,7 @@ func (l *Live) restarted(le *entry, now *counters) {
 // place distributes what is new in now over the time from from, in ns since 1970, until now.
 func (l *Live) place(m *fiojson.Document, le *entry, now *counters, from int64, s stall) error {
 	start, to := l.run.Start, max(now.at, from+msec)
-	for d := range fiolog.Direction(fiolog.Directions) {
+	for d := range fio.Direction(fio.Directions) {
 		c := now.since(&le.counters, d)
 		if len(c.Count) == 0 {
 			continue
@@ -371,7 +370,7 @@ func (l *Live) place(m *fiojson.Document, le *entry, now *counters, from int64, 
 			err = le.align.Add(quanta.Piece{Start: to - msec - start, End: to - start}, after, d)
 		}
 		if err != nil {
-			return &errs.ParseError{File: m.Path, Msg: err.Error()}
+			return &fio.ParseError{File: m.Path, Msg: err.Error()}
 		}
 		le.end = max(le.end, to-start)
 	}
@@ -400,7 +399,7 @@ func (l *Live) emit(ctx context.Context) error {
 // End passes on the rest, and ends the run.
 func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
 	if l.run == nil {
-		return nil, &errs.ParseError{File: "input", Msg: "no status document of fio in it",
+		return nil, &fio.ParseError{File: "input", Msg: "no status document of fio in it",
 			Hint: "run fio with --status-interval=1 --output-format=json+"}
 	}
 	to := l.merge.Done
@@ -431,7 +430,7 @@ func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
 		}
 		a.LastBucket += le.last
 	}
-	a.Compare(l.run, counts, func(*fiojson.Entry, fiolog.Direction) (restored, lost float64) { return 0, 0 }, l.warn)
+	a.Compare(l.run, counts, func(*fiojson.Entry, fio.Direction) (restored, lost float64) { return 0, 0 }, l.warn)
 	pipeline.MixedTotals(l.run, counts, l.warn)
 	if a.Logged > 1<<53 {
 		l.warn("fio counted more than 2^53 I/Os, beyond which sums are not exact")

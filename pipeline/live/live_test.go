@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
-	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
 )
 
@@ -25,8 +24,8 @@ const (
 	liveStream = realLogs + "/live/fio-status.json"
 )
 
-func liveSettings() pipeline.Settings {
-	s := pipeline.Defaults()
+func liveSettings() fio.Settings {
+	s := fio.Defaults()
 	s.By, s.Interval = []string{"job", "direction"}, time.Second
 	return s
 }
@@ -69,7 +68,7 @@ func liveSums(c *pipelinetest.Collect) map[string]float64 {
 }
 
 // countedBy are fio's own, by its last document.
-func countedBy(t *testing.T, text []byte, kind fiolog.Kind) map[string]float64 {
+func countedBy(t *testing.T, text []byte, kind fio.Kind) map[string]float64 {
 	t.Helper()
 	m, err := fiojson.Parse(bytes.NewReader(text), "status")
 	if err != nil {
@@ -84,7 +83,7 @@ func countedBy(t *testing.T, text []byte, kind fiolog.Kind) map[string]float64 {
 			}
 			for b, n := range bins {
 				if n > 0 {
-					out[fmt.Sprint(e.JobName, fiolog.Direction(d).String(), b)] += float64(n)
+					out[fmt.Sprint(e.JobName, fio.Direction(d).String(), b)] += float64(n)
 				}
 			}
 		}
@@ -132,7 +131,7 @@ func TestLive(t *testing.T) {
 	}
 	docs := documents(t, text)
 	join := func(parts ...string) []byte { return []byte(strings.Join(parts, "")) }
-	want := countedBy(t, text, fiolog.Clat)
+	want := countedBy(t, text, fio.Clat)
 	for _, tc := range []struct {
 		name   string
 		text   []byte
@@ -362,7 +361,7 @@ func TestLiveStall(t *testing.T) {
 		if _, err = l.End(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		sameSums(t, liveSums(c), countedBy(t, text, fiolog.Clat))
+		sameSums(t, liveSums(c), countedBy(t, text, fio.Clat))
 		for _, ch := range c.Changes {
 			what := fmt.Sprint(ch.Breach, (c.Run.Start+ch.Start)/1e9%60)
 			if !ch.Alerted {
@@ -464,7 +463,7 @@ func TestLiveDamagedBin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := countedBy(t, text, fiolog.Clat)
+	want := countedBy(t, text, fio.Clat)
 	for _, tt := range []struct {
 		name string
 		n    string // in place of the first bin

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
 )
 
@@ -22,7 +22,7 @@ func TestLiveSyncs(t *testing.T) {
 			text := stream(t, "sync/fio-"+version)
 			want, p99 := syncsOf(t, text)
 			settings := liveSettings()
-			settings.Kind, settings.Percentiles = fiolog.Sync, []float64{99}
+			settings.Kind, settings.Percentiles = fio.Sync, []float64{99}
 			settings.SLA = []string{"sync p99 < 1us", "sync p50 < 1h"}
 			_, c := follow(t, Config{Settings: settings, Host: "h", Of: &pipeline.Run{ID: "r", Start: 1}}, text)
 			sameSums(t, liveSums(c), want)
@@ -103,5 +103,5 @@ func TestLiveNeverSums(t *testing.T) {
 	t.Parallel()
 	text := stream(t, "sync/fio-3.42")
 	_, c := follow(t, Config{Settings: liveSettings(), Host: "h"}, text)
-	sameSums(t, liveSums(c), countedBy(t, text, fiolog.Clat))
+	sameSums(t, liveSums(c), countedBy(t, text, fio.Clat))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
@@ -51,7 +52,7 @@ func Repair(logs []*State, mode string, warn func(format string, args ...any)) (
 		for d := range l.dirs {
 			if v := l.dirs[d].verdict; v.repair && l.dirs[d].lag.Records > 2 {
 				l.Repaired[d] = true
-				name := errs.Printable(l.Source.Path)
+				name := fio.Printable(l.Source.Path)
 				if !slices.Contains(repaired[v.why], name) {
 					repaired[v.why] = append(repaired[v.why], name)
 				}
@@ -92,7 +93,7 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 	var order []key
 	for _, l := range logs {
 		for d := range l.dirs {
-			if l.Entry == nil || l.Entry.Dirs[d].Kind[fiolog.Clat].N == 0 {
+			if l.Entry == nil || l.Entry.Dirs[d].Kind[fio.Clat].N == 0 {
 				continue
 			}
 			k := key{l.Entry, d}
@@ -143,10 +144,10 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 				line := cmp.Or(s.fellAt, l.scan.lastLine)
 				l.dirs[k.dir].verdict.unrepairableLine = line
 				// With bins to restore, the loss is named with its number of I/Os.
-				if !l.cfg.Settings.Restore || k.entry.Dirs[k.dir].Kind[fiolog.Clat].Bins.Len() == 0 {
+				if !l.cfg.Settings.Restore || k.entry.Dirs[k.dir].Kind[fio.Clat].Bins.Len() == 0 {
 					warn(fmt.Sprintf("%s: its %vs are left out: fio --client damaged them, and records before line "+
-						"%d, needed for the repair, are lost", errs.Printable(l.Source.Path),
-						fiolog.Direction(k.dir), line))
+						"%d, needed for the repair, are lost", fio.Printable(l.Source.Path),
+						fio.Direction(k.dir), line))
 				}
 			} else {
 				fits[k], proven[l.Meta] = true, true
@@ -169,7 +170,7 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 				v.garbage, v.garbled = junk, l.scan.lastLine
 				warn(fmt.Sprintf("%s:%d: garbage that fio --client left in its last record: buckets %d, where fio "+
 					"counted no I/O; they were emptied",
-					errs.Printable(l.Source.Path), v.garbled, junk))
+					fio.Printable(l.Source.Path), v.garbled, junk))
 			}
 		}
 	}
@@ -182,7 +183,7 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 // and after of no meaning, if a falling bucket proves a log healthy, or none has a third record.
 func compareTotals(logs []*State, d int, entry *fiojson.Entry) (before, after bool, garbage map[*State][]uint16,
 	ok bool) {
-	totals := &entry.Dirs[d].Kind[fiolog.Clat]
+	totals := &entry.Dirs[d].Kind[fio.Clat]
 	g := logs[0].g
 	for _, l := range logs {
 		g.Coarseness = max(g.Coarseness, l.g.Coarseness)
@@ -259,7 +260,7 @@ func judgeUncounted(logs []*State, warn func(string)) {
 	}
 	// If the logs of some threads are missing, damaged logs can hold less than fio counted.
 	counted := func(l *State, d int) bool {
-		return l.Entry != nil && l.Entry.Dirs[d].Kind[fiolog.Clat].N > 0 && here[l.Entry] >= l.Members
+		return l.Entry != nil && l.Entry.Dirs[d].Kind[fio.Clat].N > 0 && here[l.Entry] >= l.Members
 	}
 	for _, l := range logs {
 		for d := range l.dirs {
@@ -316,7 +317,7 @@ func mayBeDamaged(logs []*State, why string, warn func(string)) {
 	var names []string
 	for _, l := range logs {
 		l.doubtful = true
-		if name := errs.Printable(l.Source.Path); !slices.Contains(names, name) {
+		if name := fio.Printable(l.Source.Path); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

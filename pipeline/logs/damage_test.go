@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
@@ -79,7 +80,7 @@ func judged(records []fiohist.Sparse, truth []fiohist.Sparse, host string, json,
 	}
 	if json {
 		l.Entry, l.Meta = &fiojson.Entry{}, &fiojson.Document{}
-		tot := &l.Entry.Dirs[0].Kind[fiolog.Clat]
+		tot := &l.Entry.Dirs[0].Kind[fio.Clat]
 		var sum fiohist.Sparse
 		for i := range truth {
 			sum = sum.Plus(&truth[i], 1)

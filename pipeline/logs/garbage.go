@@ -4,17 +4,17 @@ import (
 	"fmt"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 )
 
 // slowest describes the last group of buckets, of 8.6 s and more, in a log's latest record. The garbage that fio
 // --client leaves at the end of a log's last record lies there.
 type slowest struct {
 	line    int64 // of the record; 0 if it has no I/Os there
-	dir     fiolog.Direction
+	dir     fio.Direction
 	ios     float64
 	least   int64   // lower edge in ns of the first of these buckets that is not empty
 	stamp   int64   // of the record, in ns on the log's clock
@@ -66,7 +66,7 @@ func WarnGarbage(logs []*State, warn func(format string, args ...any)) {
 	}
 	for _, l := range logs {
 		s := &l.slowest
-		counted := l.Entry != nil && !l.rejected && l.Entry.Dirs[s.dir].Kind[fiolog.Clat].N > 0 &&
+		counted := l.Entry != nil && !l.rejected && l.Entry.Dirs[s.dir].Kind[fio.Clat].N > 0 &&
 			here[l.Entry] >= l.Members
 		if s.line == 0 || counted || l.Source.Name.Host == "" {
 			continue
@@ -74,7 +74,7 @@ func WarnGarbage(logs []*State, warn func(format string, args ...any)) {
 		if why := s.why(l.Absolute); why != "" {
 			warn("%s:%d: may be damaged, and the numbers too high: fio --client can leave garbage in a log's last "+
 				"record, and in this one %s; pass --fio-json to decide",
-				errs.Printable(l.Source.Path), s.line, why)
+				fio.Printable(l.Source.Path), s.line, why)
 		}
 	}
 }

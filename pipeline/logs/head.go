@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
@@ -246,9 +247,9 @@ func (l *State) neverWritten() error {
 
 // counted returns the I/Os of the log's entry: those whose completion latency fio measured, and those that it issued.
 func (l *State) counted() (measured, issued uint64) {
-	measured, issued = l.Entry.Mixed.Kind[fiolog.Clat].N, l.Entry.Mixed.TotalIOs
+	measured, issued = l.Entry.Mixed.Kind[fio.Clat].N, l.Entry.Mixed.TotalIOs
 	for _, d := range l.Entry.Dirs {
-		measured += d.Kind[fiolog.Clat].N
+		measured += d.Kind[fio.Clat].N
 		issued += d.TotalIOs
 	}
 	return measured, issued
@@ -278,11 +279,11 @@ func OnlyEmpty(logs []*State, warn func(format string, args ...any)) error {
 	var first *State
 	for _, l := range logs {
 		if why := l.idle(); why != "" {
-			warn("%s: nothing of job %q is in the result: %s", errs.Printable(l.Source.Path), l.Job, why)
+			warn("%s: nothing of job %q is in the result: %s", fio.Printable(l.Source.Path), l.Job, why)
 		}
 		if l.Empty && l.Entry == nil && l.single() == nil {
 			first = l
-			bare = append(bare, errs.Printable(l.Source.Path))
+			bare = append(bare, fio.Printable(l.Source.Path))
 		}
 	}
 	switch {
@@ -352,7 +353,7 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 			w.waits[n].ios = d.headIOs(n, d.verdict.repair)
 		}
 		if w.soonest != never {
-			l.bound(fiolog.Direction(i))
+			l.bound(fio.Direction(i))
 		}
 		fixed := *w
 		fixed.fix()
@@ -389,14 +390,14 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 
 // bound tells a direction's windows when its first I/O can have completed: not before the job's start and the shortest
 // latency of the direction, or of its first record.
-func (l *State) bound(dir fiolog.Direction) {
+func (l *State) bound(dir fio.Direction) {
 	d := &l.dirs[dir]
 	start, shortest := l.began+l.phase(dir), int64(0)
 	if len(d.first0) > 0 {
 		shortest = l.g.Lower(int(d.first0[0]))
 	}
 	if l.Entry != nil {
-		shortest = max(shortest, l.Entry.Dirs[dir].Kind[fiolog.Clat].Min)
+		shortest = max(shortest, l.Entry.Dirs[dir].Kind[fio.Clat].Min)
 	}
 	d.win.soonest = start + shortest
 	d.win.firsts = func() []pipeline.Span { return l.firsts(dir, start) }
@@ -404,17 +405,17 @@ func (l *State) bound(dir fiolog.Direction) {
 
 // firsts returns when I/Os of a direction's first record completed that began with the job, by their latencies. fio's
 // JSON has these in finer buckets.
-func (l *State) firsts(dir fiolog.Direction, start int64) (out []pipeline.Span) {
+func (l *State) firsts(dir fio.Direction, start int64) (out []pipeline.Span) {
 	const lag = 75 * msec // fio's, from its start to the first I/O
 	g, in := l.g, map[int]bool{}
 	for _, b := range l.dirs[dir].first0 {
 		in[int(b)] = true
 	}
 	var bins []uint64
-	if l.Entry != nil && l.Entry.Dirs[dir].Kind[fiolog.Clat].Bins.Len() > 0 {
+	if l.Entry != nil && l.Entry.Dirs[dir].Kind[fio.Clat].Bins.Len() > 0 {
 		fine := l.g
 		fine.Coarseness = 0
-		if counts, err := l.Entry.Dirs[dir].Kind[fiolog.Clat].Counts(fine); err == nil {
+		if counts, err := l.Entry.Dirs[dir].Kind[fio.Clat].Counts(fine); err == nil {
 			g, bins = fine, counts
 		}
 	}
@@ -432,18 +433,18 @@ func (l *State) firsts(dir fiolog.Direction, start int64) (out []pipeline.Span) 
 }
 
 // phase returns how long after its job a direction begins, in ns.
-func (l *State) phase(dir fiolog.Direction) int64 {
-	if dir != fiolog.Read || l.Entry == nil || !l.job.ReadsAfterWrites() {
+func (l *State) phase(dir fio.Direction) int64 {
+	if dir != fio.Read || l.Entry == nil || !l.job.ReadsAfterWrites() {
 		return 0
 	}
-	return l.Entry.Dirs[fiolog.Write].RuntimeMS * msec
+	return l.Entry.Dirs[fio.Write].RuntimeMS * msec
 }
 
 // badVersion returns why the logs of a fio version cannot be read at all; "" if they can.
 func badVersion(version string) string {
 	major, minor, ok := fiojson.ParseVersion(version)
 	if ok && major == 3 && minor >= 6 && minor <= 16 {
-		return fmt.Sprintf("%s wrote garbage from bucket 928 on (fio 3.6 to 3.16 do)", errs.Printable(version))
+		return fmt.Sprintf("%s wrote garbage from bucket 928 on (fio 3.6 to 3.16 do)", fio.Printable(version))
 	}
 	return ""
 }

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/ingest/fiolog"
 	"fiolat/ingest/source"
 	"fiolat/internal/testlog"
-	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"
 )
 
@@ -69,7 +68,7 @@ func TestRecordsWait(t *testing.T) {
 		}
 		return log
 	}
-	logs := openedLogs(t, Config{Settings: pipeline.Settings{SkipBad: true}}, 1, 400, withBad)
+	logs := openedLogs(t, Config{Settings: fio.Settings{SkipBad: true}}, 1, 400, withBad)
 	g := quanta.Grid{Interval: int64(time.Second)}
 	for _, l := range logs {
 		l.Begin(0)
@@ -82,7 +81,7 @@ func TestRecordsWait(t *testing.T) {
 			if err := l.Advance(g.Start(n+1), 0); err != nil {
 				t.Fatal(err)
 			}
-			if held := l.Open.Held; held > 3*fiolog.Directions || l.head.Records < headRecords && !l.fileEOF {
+			if held := l.Open.Held; held > 3*fio.Directions || l.head.Records < headRecords && !l.fileEOF {
 				t.Fatalf("quantum %d: %d histograms held, %d records wait", n, held, l.head.Records)
 			}
 			l.Open.Take(n + 1)
@@ -115,7 +114,7 @@ func TestKeptHeads(t *testing.T) {
 		{"gzip", gz, Config{}, 2, true},
 		{"plain", bytes.Clone, Config{}, 2, false},
 		{"cores are left to read ahead", gz, Config{}, 3, false},
-		{"all of it is read before", gz, Config{Settings: pipeline.Settings{SkipBad: true}}, 2, false},
+		{"all of it is read before", gz, Config{Settings: fio.Settings{SkipBad: true}}, 2, false},
 		{"too many buckets", gz, Config{KeptHead: 3000}, 2, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

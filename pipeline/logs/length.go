@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // lengths are the window lengths (log_hist_msec) in ms that a log's stamps allow: more than above, at most most.
@@ -152,7 +152,7 @@ func setLengths(logs []*State, r lengths, warn func(format string, args ...any))
 	}
 	if r.wide() {
 		warn("%s: log_hist_msec is unknown, and the stamps allow %v to %v; assuming %v: pass --log-hist-msec, fio's "+
-			"JSON or the job file", errs.Printable(logs[0].Source.Path), printed(r.above), printed(r.most), printed(ms))
+			"JSON or the job file", fio.Printable(logs[0].Source.Path), printed(r.above), printed(r.most), printed(ms))
 	}
 	for _, l := range logs {
 		l.IntervalHow = "all stamps"

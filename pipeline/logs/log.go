@@ -13,12 +13,12 @@ import (
 	"strconv"
 	"sync"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/source"
-	"fiolat/internal/errs"
 	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"
 )
@@ -148,7 +148,7 @@ func (l *State) hash(raw io.Reader, o *opened) (io.Reader, error) {
 		start := make([]byte, hashed)
 		n, err := io.ReadFull(raw, start)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fmt.Errorf("%s: %w", errs.Printable(l.Source.Path), err)
+			return nil, fmt.Errorf("%s: %w", fio.Printable(l.Source.Path), err)
 		}
 		sum.Write(start[:n])
 		raw = io.MultiReader(bytes.NewReader(start[:n]), raw)
@@ -181,7 +181,7 @@ func (c *countingReader) tell(report func(int64)) {
 
 // Config is what the logs of a run have in common.
 type Config struct {
-	Settings pipeline.Settings
+	Settings fio.Settings
 	// Stdin is what the path "-" stands for.
 	Stdin io.Reader
 	// MaxLine is the longest line in bytes that a log may have.
@@ -216,7 +216,7 @@ type State struct {
 	skippedBefore int64        // lines skipped before the record that next returned
 	EOF           bool
 
-	dirs    [fiolog.Directions]direction
+	dirs    [fio.Directions]direction
 	shift   int64 // ns from the log's clock to the run's
 	align   *quanta.Aligner
 	began   int64 // when its job started, ns on the log's clock; farPast if unknown
@@ -235,9 +235,9 @@ type State struct {
 type tally struct {
 	repaired   int64
 	lastBucket float64
-	Lines      int64              // skipped
-	Skipped    []*errs.ParseError // the first of them, for warnings
-	Outside    *errs.ParseError   // the first record that cannot belong to fio's JSON
+	Lines      int64             // skipped
+	Skipped    []*fio.ParseError // the first of them, for warnings
+	Outside    *fio.ParseError   // the first record that cannot belong to fio's JSON
 }
 
 // direction is one direction of a log.
@@ -297,7 +297,7 @@ func (l *State) read() (*fiolog.Record, error) {
 	}
 	for {
 		r, err := l.in.reader.Next()
-		if bad, ok := errors.AsType[*errs.ParseError](err); ok && bad.Line > 0 && l.cfg.Settings.SkipBad {
+		if bad, ok := errors.AsType[*fio.ParseError](err); ok && bad.Line > 0 && l.cfg.Settings.SkipBad {
 			if l.Lines++; len(l.Skipped) < namedSkips {
 				l.Skipped = append(l.Skipped, bad)
 			}
@@ -462,7 +462,7 @@ func (l *State) feed(r *fiolog.Record) error {
 			continue
 		}
 		if l.dirs[i].win.decided(l.now) {
-			if err := l.fixWindows(fiolog.Direction(i)); err != nil {
+			if err := l.fixWindows(fio.Direction(i)); err != nil {
 				return err
 			}
 		}
@@ -471,7 +471,7 @@ func (l *State) feed(r *fiolog.Record) error {
 }
 
 // place passes a record to the windows of its direction. With --record-time start they only look for lost records.
-func (l *State) place(i fiolog.Direction, r *stamped) error {
+func (l *State) place(i fio.Direction, r *stamped) error {
 	w := &l.dirs[i].win
 	if l.cfg.Settings.RecordTime == "start" {
 		w.place(r, func(portion) {})
@@ -481,7 +481,7 @@ func (l *State) place(i fiolog.Direction, r *stamped) error {
 }
 
 // fixWindows fixes where the windows of a direction lie and places the records that waited for that.
-func (l *State) fixWindows(i fiolog.Direction) error {
+func (l *State) fixWindows(i fio.Direction) error {
 	d := &l.dirs[i]
 	d.win.fix()
 	waits := d.win.waits
@@ -494,7 +494,7 @@ func (l *State) fixWindows(i fiolog.Direction) error {
 	return nil
 }
 
-func (l *State) emit(d fiolog.Direction, line int64, place func(func(portion))) error {
+func (l *State) emit(d fio.Direction, line int64, place func(func(portion))) error {
 	var failed error
 	place(func(p portion) {
 		piece := quanta.Piece{Start: p.start + l.shift, End: p.end + l.shift}
@@ -515,7 +515,7 @@ func (l *State) finish() error {
 	for i := range l.dirs {
 		d := &l.dirs[i]
 		if len(d.win.waits) > 0 {
-			if err := l.fixWindows(fiolog.Direction(i)); err != nil {
+			if err := l.fixWindows(fio.Direction(i)); err != nil {
 				return err
 			}
 		}
@@ -523,7 +523,7 @@ func (l *State) finish() error {
 		if l.cfg.Settings.RecordTime == "start" {
 			finish = d.starts.finish
 		}
-		if err := l.emit(fiolog.Direction(i), 0, finish); err != nil {
+		if err := l.emit(fio.Direction(i), 0, finish); err != nil {
 			return err
 		}
 	}
@@ -608,8 +608,8 @@ func (l *State) earliest(d *direction) int64 {
 }
 
 // at returns an error about a line, or with 0 about the log as a whole.
-func (l *State) at(line int64, msg, hint string) *errs.ParseError {
-	return &errs.ParseError{File: l.Source.Path, Line: line, Msg: msg, Hint: hint}
+func (l *State) at(line int64, msg, hint string) *fio.ParseError {
+	return &fio.ParseError{File: l.Source.Path, Line: line, Msg: msg, Hint: hint}
 }
 
 func backwards(l *State, r *fiolog.Record, last int64) error {
@@ -652,7 +652,7 @@ func (l *State) Keep() {
 	if l.cfg.Pauses {
 		for d := range l.dirs {
 			if l.dirs[d].seen {
-				l.DirInfo[d].Pauses = l.pauses(fiolog.Direction(d))
+				l.DirInfo[d].Pauses = l.pauses(fio.Direction(d))
 			}
 		}
 	}

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // What fio counted and no log holds completed in the windows that were open at the end, unless that is impossible. Each
@@ -51,7 +50,7 @@ func (t *tail) doubts() []string {
 	for _, note := range notes {
 		if what, m := note(t); what != "" {
 			return []string{fmt.Sprintf("%s: of the %ss of job %q, %s; is the log whole?",
-				errs.Printable(m.Source.Path), t.dir, t.entry.JobName, what)}
+				fio.Printable(m.Source.Path), t.dir, t.entry.JobName, what)}
 		}
 	}
 	return nil
@@ -169,7 +168,7 @@ func (t *tail) tooManyForRate() (string, []*member) {
 	}) {
 		return "", nil
 	}
-	counted := t.entry.Dirs[t.dir].Kind[fiolog.Clat].N
+	counted := t.entry.Dirs[t.dir].Kind[fio.Clat].N
 	if float64(counted) <= 1.01*allowed {
 		return "", nil
 	}
@@ -186,11 +185,11 @@ func (t *tail) idleBefore() (string, []*member) {
 		return "", nil
 	}
 	for d := range t.entry.Dirs {
-		if d != int(t.dir) && t.entry.Dirs[d].Kind[fiolog.Clat].N > 0 {
+		if d != int(t.dir) && t.entry.Dirs[d].Kind[fio.Clat].N > 0 {
 			return "", nil
 		}
 	}
-	totals := &t.entry.Dirs[t.dir].Kind[fiolog.Clat]
+	totals := &t.entry.Dirs[t.dir].Kind[fio.Clat]
 	gap := float64(m.d.win.least + m.shift - m.start)
 	idle := depth*float64(m.end-m.start+slack) - totals.Mean*float64(totals.N)
 	bins, err := t.counted()

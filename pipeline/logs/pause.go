@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
 )
 
@@ -170,7 +170,7 @@ func (p *pauses) began(g fiohist.Geometry, one *pause, longest int64) (began, la
 }
 
 // pauses returns those of a direction on the run's clock, in order of time.
-func (l *State) pauses(dir fiolog.Direction) *pipeline.Pauses {
+func (l *State) pauses(dir fio.Direction) *pipeline.Pauses {
 	d := &l.dirs[dir]
 	p := &d.win.pauses
 	out := &pipeline.Pauses{IOs: d.ios, First: d.win.b + l.shift, Last: d.last*msec + l.shift, Late: p.late,
@@ -208,7 +208,7 @@ func (l *State) pauses(dir fiolog.Direction) *pipeline.Pauses {
 }
 
 // unended returns the pause from a direction's last completion to the end of its job, where fio's JSON tells that.
-func (l *State) unended(dir fiolog.Direction) (one pipeline.Pause, ok bool) {
+func (l *State) unended(dir fio.Direction) (one pipeline.Pause, ok bool) {
 	d := &l.dirs[dir]
 	if d.tail == nil || !d.win.exact || l.rejected || d.tail.failed() {
 		return one, false

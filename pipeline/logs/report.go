@@ -3,7 +3,7 @@ package logs
 import (
 	"time"
 
-	"fiolat/ingest/fiolog"
+	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
@@ -38,7 +38,7 @@ func (l *State) Report() Report {
 	}
 	for i := range l.dirs {
 		d := &l.dirs[i]
-		dr := DirectionReport{Direction: fiolog.Direction(i).String(), Records: d.records, EqualStamps: d.equal,
+		dr := DirectionReport{Direction: fio.Direction(i).String(), Records: d.records, EqualStamps: d.equal,
 			IOs:   d.ios,
 			First: time.Duration(d.first * msec), Last: time.Duration(d.last * msec), Repaired: l.Repaired[i]}
 		if l.Entry != nil && !l.rejected {

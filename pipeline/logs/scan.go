@@ -5,16 +5,16 @@ import (
 	"errors"
 	"io"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 )
 
 // scan is the result of reading a whole log without placing anything.
 type scan struct {
-	dirs [fiolog.Directions]scanDir
+	dirs [fio.Directions]scanDir
 	// The file's last record.
-	lastDir  fiolog.Direction
+	lastDir  fio.Direction
 	lastLine int64
 }
 
@@ -63,7 +63,7 @@ func scanLog(ctx context.Context, l *State) (*scan, error) {
 			return nil, context.Cause(ctx)
 		}
 		r, err := in.reader.Next()
-		var bad *errs.ParseError
+		var bad *fio.ParseError
 		switch {
 		case errors.Is(err, io.EOF):
 			return s, nil

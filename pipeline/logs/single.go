@@ -3,9 +3,8 @@ package logs
 import (
 	"fmt"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 )
 
 // missingSingles warns of logs of single I/Os that do not hold as many as fio counted, by job and direction, and, where
@@ -39,7 +38,7 @@ func missingSingles(logs []*State, warn func(format string, args ...any)) {
 			logged[k] += l.dirs[d].ios
 		}
 		if !known && l.cutByClient() {
-			warn("%s: %s", errs.Printable(l.Source.Path), cutByClient)
+			warn("%s: %s", fio.Printable(l.Source.Path), cutByClient)
 		}
 	}
 	for _, k := range order {
@@ -47,7 +46,7 @@ func missingSingles(logs []*State, warn func(format string, args ...any)) {
 		if logged[k] == counted {
 			continue
 		}
-		what := errs.Printable(l.Source.Path)
+		what := fio.Printable(l.Source.Path)
 		if l.Members > 1 {
 			what += fmt.Sprintf(" and the other logs of job %q", k.entry.JobName)
 		}
@@ -57,7 +56,7 @@ func missingSingles(logs []*State, warn func(format string, args ...any)) {
 		} else if l.cutByClient() {
 			how += "; " + cutByClient
 		}
-		warn("%s: %.0f %vs, of %.0f that fio counted: %s", what, logged[k], fiolog.Direction(k.dir), counted, how)
+		warn("%s: %.0f %vs, of %.0f that fio counted: %s", what, logged[k], fio.Direction(k.dir), counted, how)
 	}
 }
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
 	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"
@@ -18,7 +18,7 @@ import (
 type tail struct {
 	meta    *fiojson.Document
 	entry   *fiojson.Entry
-	dir     fiolog.Direction
+	dir     fio.Direction
 	members []*member        // the logs that the entry stands for, sorted
 	g       fiohist.Geometry // the finest that all of these logs can be added up on
 	done    bool
@@ -61,7 +61,7 @@ func (t *tail) subtract() (misfit string, _ error) {
 			}
 			return fmt.Sprintf("%s: fio's JSON and the logs do not belong together: of job %q's %vs around %.0f ns "+
 				"the logs hold %.0f, fio counted %d; nothing was restored",
-				errs.Printable(t.meta.Path), t.entry.JobName, t.dir, t.g.Middle(b), float64(bins[b])-n, bins[b]), nil
+				fio.Printable(t.meta.Path), t.entry.JobName, t.dir, t.g.Middle(b), float64(bins[b])-n, bins[b]), nil
 		case n > 0:
 			t.counts.Add(uint16(b), n)
 		}
@@ -80,7 +80,7 @@ func (t *tail) older() string {
 }
 
 // olderJSON returns that the log goes on after the time that fio's JSON counts; nil if it does not.
-func (l *State) olderJSON() *errs.ParseError {
+func (l *State) olderJSON() *fio.ParseError {
 	if l.Entry == nil || l.Entry.LongestMS <= 0 || l.now+l.shift-l.Start <= (l.Entry.LongestMS+1000)*msec {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (l *State) olderJSON() *errs.ParseError {
 }
 
 // Contradiction returns why the log contradicts fio's JSON; nil if it does not.
-func (l *State) Contradiction() *errs.ParseError {
+func (l *State) Contradiction() *fio.ParseError {
 	if older := l.olderJSON(); l.Outside != nil && older != nil {
 		return older
 	}
@@ -99,7 +99,7 @@ func (l *State) Contradiction() *errs.ParseError {
 
 // counted returns fio's counts on the geometry g. They are read when needed: those of all jobs together may be large.
 func (t *tail) counted() ([]uint64, error) {
-	counts, err := t.entry.Dirs[t.dir].Kind[fiolog.Clat].Counts(t.g)
+	counts, err := t.entry.Dirs[t.dir].Kind[fio.Clat].Counts(t.g)
 	if err != nil {
 		return nil, t.members[0].at(0, err.Error(),
 			"give the JSON of this very run with --fio-json, or pass --no-restore")
@@ -113,7 +113,7 @@ func (t *tail) coarser(l *State) int { return t.g.Coarseness - l.g.Coarseness }
 // locate finds where each log's part of the tail is: after its last stamp, in the window that was open at the end of
 // the job. What completed later would have written a record. Logs share by the lengths of these times, and their rates.
 func (t *tail) locate() {
-	shortest := t.entry.Dirs[t.dir].Kind[fiolog.Clat].Min
+	shortest := t.entry.Dirs[t.dir].Kind[fio.Clat].Min
 	if len(t.counts.Index) > 0 {
 		shortest = max(shortest, t.g.Lower(int(t.counts.Index[0])))
 	}
@@ -191,10 +191,10 @@ func (t *tail) lose(why string, logs []*member) string {
 	t.lost, t.why, t.counts = t.counts, why, fiohist.Sparse{}
 	names := make([]string, len(logs))
 	for i, m := range logs {
-		names[i] = errs.Printable(m.Source.Path)
+		names[i] = fio.Printable(m.Source.Path)
 	}
 	return fmt.Sprintf("%s: %.0f of the %d %ss of job %q are lost, and in no quantum: %s",
-		errs.Some(names), t.lost.Sum(), t.entry.Dirs[t.dir].Kind[fiolog.Clat].N, t.dir, t.entry.JobName, why)
+		errs.Some(names), t.lost.Sum(), t.entry.Dirs[t.dir].Kind[fio.Clat].N, t.dir, t.entry.JobName, why)
 }
 
 // lossAt returns what was lost, on a geometry that is coarser by so many bits; false if nothing was.
@@ -322,14 +322,14 @@ func FindTails(logs []*State) (all Tails, _ error) {
 			continue
 		}
 		for d := range l.dirs {
-			totals := &l.Entry.Dirs[d].Kind[fiolog.Clat]
+			totals := &l.Entry.Dirs[d].Kind[fio.Clat]
 			if totals.Bins.Len() == 0 {
 				continue
 			}
 			k := key{l.Entry, d}
 			t := known[k]
 			if t == nil {
-				t = &tail{meta: l.Meta, entry: l.Entry, dir: fiolog.Direction(d), g: l.g}
+				t = &tail{meta: l.Meta, entry: l.Entry, dir: fio.Direction(d), g: l.g}
 				known[k] = t
 				all = append(all, t)
 			}

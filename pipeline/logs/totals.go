@@ -3,10 +3,9 @@ package logs
 import (
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 	"fiolat/pipeline"
 )
 
@@ -20,13 +19,13 @@ func (all Tails) Account(a *pipeline.Account, run *pipeline.Run, logs []*State, 
 	}
 	type direction struct {
 		entry *fiojson.Entry
-		dir   fiolog.Direction
+		dir   fio.Direction
 	}
 	known := map[direction]*tail{}
 	for _, t := range all {
 		known[direction{t.entry, t.dir}] = t
 	}
-	a.Compare(run, counts, func(e *fiojson.Entry, d fiolog.Direction) (restored, lost float64) {
+	a.Compare(run, counts, func(e *fiojson.Entry, d fio.Direction) (restored, lost float64) {
 		if t := known[direction{e, d}]; t != nil {
 			return t.counts.Sum(), t.lost.Sum()
 		}
@@ -87,7 +86,7 @@ func WarnHoles(logs []*State, warn func(format string, args ...any)) {
 			}
 			warn("%s: line %d has more %ss than its window can hold: records before it are lost; "+
 				"how many I/Os they held is unknown, and they are in no quantum",
-				errs.Printable(l.Source.Path), line, fiolog.Direction(d))
+				fio.Printable(l.Source.Path), line, fio.Direction(d))
 		}
 	}
 }
@@ -103,7 +102,7 @@ func withoutLogs(a *pipeline.Account, run *pipeline.Run, logs []*State, jobs []i
 			a.Counted += mixed
 			a.Missing += float64(mixed)
 			a.Jobs = append(a.Jobs, pipeline.JobAccount{Job: n.Entry.JobName, Host: n.Entry.Host,
-				Direction: pipeline.All,
+				Direction: fio.All,
 				Counted:   mixed, Missing: float64(mixed)})
 		}
 		for d := range n.Entry.Dirs {
@@ -112,14 +111,14 @@ func withoutLogs(a *pipeline.Account, run *pipeline.Run, logs []*State, jobs []i
 				continue
 			}
 			job := pipeline.JobAccount{Job: n.Entry.JobName, Host: n.Entry.Host,
-				Direction: fiolog.Direction(d).String(),
+				Direction: fio.Direction(d).String(),
 				Counted:   totals.N, Missing: float64(totals.N)}
 			a.Counted += totals.N
 			a.Missing += job.Missing
 			if totals.Bins.Len() > 0 && run.Settings.Restore {
 				bins, err := totals.Counts(run.Geometry)
 				if err != nil {
-					return &errs.ParseError{File: n.Meta.Path, Msg: err.Error(),
+					return &fio.ParseError{File: n.Meta.Path, Msg: err.Error(),
 						Hint: "give the JSON of this very run with --fio-json, or pass --no-restore"}
 				}
 				loss := pipeline.Loss{Job: job.Job, Host: job.Host, Direction: job.Direction, IOs: job.Missing,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
 )
@@ -33,7 +34,7 @@ func (w *weights) Quantum(_ context.Context, q *pipeline.Quantum) error {
 // TestAgain: a run that is read once more has the same leaves in the same quanta, and no other rows than its own.
 func TestAgain(t *testing.T) {
 	t.Parallel()
-	s := pipeline.Defaults()
+	s := fio.Defaults()
 	s.By = []string{"direction", "host"}
 	for name, config := range map[string]Config{"plain": {Settings: s}, "auto": {Settings: s, Accuracy: 0.1}} {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/pipeline"
+	"fiolat/fio"
 )
 
 // TestAllow: a run that is spread over more than ten times its own length is asked for, before
@@ -39,7 +39,7 @@ func TestAllow(t *testing.T) {
 				}
 			}
 			asked := int64(0)
-			cfg := Config{Settings: pipeline.Defaults(), Allow: func(quanta, usual int64) error {
+			cfg := Config{Settings: fio.Defaults(), Allow: func(quanta, usual int64) error {
 				if asked = quanta; usual < 15 || usual > 22 {
 					t.Errorf("%d quanta are usual, want about 20", usual)
 				}
@@ -85,7 +85,7 @@ func TestAllowDayApart(t *testing.T) {
 				}
 			}
 			asked := int64(0)
-			cfg := Config{Settings: pipeline.Defaults(), Allow: func(quanta, _ int64) error {
+			cfg := Config{Settings: fio.Defaults(), Allow: func(quanta, _ int64) error {
 				asked = quanta
 				return no
 			}}

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 	"fiolat/pipeline"
@@ -37,7 +37,7 @@ func realLatencies(t *testing.T) (ns []int64) {
 func at(t *testing.T, log string, interval time.Duration, accuracy, p float64, by ...string) (*pipelinetest.Collect,
 	map[string][]pipeline.Row) {
 	t.Helper()
-	cfg := Config{Settings: pipeline.Defaults(), Accuracy: accuracy}
+	cfg := Config{Settings: fio.Defaults(), Accuracy: accuracy}
 	cfg.Settings.Interval, cfg.Settings.Percentiles, cfg.Settings.By = interval, []float64{50, p}, by
 	c, err := process(t, cfg, log)
 	if err != nil {
@@ -121,12 +121,12 @@ func TestAutoInterval(t *testing.T) {
 				if choice.Met {
 					truth := float64(latencies[int(math.Ceil(tt.p/100*float64(len(latencies))))-1])
 					near := 0
-					for _, r := range rows[pipeline.All] {
+					for _, r := range rows[fio.All] {
 						if math.Abs(r.Stats.Percentiles[1]-truth) <= tt.accuracy*truth {
 							near++
 						}
 					}
-					if n := len(rows[pipeline.All]); float64(near) < 0.9*float64(n) {
+					if n := len(rows[fio.All]); float64(near) < 0.9*float64(n) {
 						t.Errorf("%s: within the accuracy of the true %.0f ns in %d of %d intervals of %v", name, truth,
 							near, n, choice.Interval)
 					}
@@ -134,9 +134,9 @@ func TestAutoInterval(t *testing.T) {
 				// What was folded from seconds is what the pipeline makes of every interval.
 				for _, shorter := range quanta.Ladder[:step] {
 					_, rows := at(t, log, shorter, 0, tt.p)
-					if n := len(rows[pipeline.All]); float64(known(rows[pipeline.All], tt.accuracy)) >= 0.9*float64(n) {
+					if n := len(rows[fio.All]); float64(known(rows[fio.All], tt.accuracy)) >= 0.9*float64(n) {
 						t.Errorf("%s: known in %d of %d intervals of %v, yet %v was chosen", name,
-							known(rows[pipeline.All],
+							known(rows[fio.All],
 								tt.accuracy), n, shorter, choice.Interval)
 					}
 				}
@@ -160,7 +160,7 @@ func TestAutoIntervalScopes(t *testing.T) {
 				continue
 			}
 			if ms%20 == 0 {
-				io.Dir = fiolog.Write
+				io.Dir = fio.Write
 			}
 			if !yield(io) {
 				return
@@ -177,7 +177,7 @@ func TestAutoIntervalScopes(t *testing.T) {
 		t.Log(c.Sum.Account.Interval.Reason)
 		return c.Sum.Account.Interval
 	}
-	wish := Config{Settings: pipeline.Defaults(), Accuracy: 0.2}
+	wish := Config{Settings: fio.Defaults(), Accuracy: 0.2}
 	wish.Settings.By, wish.Settings.Percentiles = nil, []float64{90, 50, 0, 100}
 	all := choose(wish)
 	wish.Settings.Grid, wish.Settings.Start = "epoch", "2026-01-01T00:00:07.25Z"

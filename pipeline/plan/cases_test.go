@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/pipeline"
+	"fiolat/fio"
 )
 
 // alarm are words that call a run incomplete.
@@ -71,7 +71,7 @@ func TestSlowDevices(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := pipeline.Defaults()
+			s := fio.Defaults()
 			s.Interval, s.By = time.Second, append([]string{"direction"}, tt.by...)
 			scope := strings.Join(append(tt.by, "direction"), "+")
 			var alarms []string
@@ -136,7 +136,7 @@ func TestOlderJSON(t *testing.T) {
 // TestConcurrency has 32 reads of 3 s in flight all the time.
 func TestConcurrency(t *testing.T) {
 	for _, align := range []string{"overlap", "inflight"} {
-		s := pipeline.Defaults()
+		s := fio.Defaults()
 		s.Interval, s.Align = time.Second, align
 		got, err := process(t, Config{Settings: s}, "testdata/cases/21-concurrency")
 		if err != nil {

@@ -5,8 +5,8 @@ import (
 	"os"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/internal/errs"
 	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"
 )
@@ -19,8 +19,8 @@ func chooseInterval(ctx context.Context, in *ingest.Input, config Config) (*pipe
 	}
 	for _, l := range in.Logs {
 		if info, bad := os.Stat(l.Path); l.Path == "-" || bad == nil && !info.Mode().IsRegular() {
-			return nil, errs.Usagef("--interval auto reads the logs twice, and %s can be read only once: save it to a "+
-				"file, or name an interval", errs.Printable(l.Path))
+			return nil, fio.Usagef("--interval auto reads the logs twice, and %s can be read only once: save it to a "+
+				"file, or name an interval", fio.Printable(l.Path))
 		}
 	}
 	config.Accuracy, config.Warn = 0, nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
@@ -79,7 +80,7 @@ func TestEmptyLogs(t *testing.T) {
 				t.Fatal(err)
 			}
 			said, ios := "", 0.0
-			p, err := Prepare(t.Context(), ins[0], Config{Settings: pipeline.Defaults()})
+			p, err := Prepare(t.Context(), ins[0], Config{Settings: fio.Defaults()})
 			if err == nil {
 				defer p.Close()
 				var s *pipeline.Summary
@@ -117,8 +118,8 @@ func TestMixedAccount(t *testing.T) {
 			a.Logged, a.Counted, a.Missing, a.Excess, a.Placed)
 	}
 	want := []pipeline.JobAccount{
-		{Job: "a", Direction: pipeline.All, Logs: 1, Logged: 9, Counted: 11, Missing: 2},
-		{Job: "b", Direction: pipeline.All, Counted: 20, Missing: 20},
+		{Job: "a", Direction: fio.All, Logs: 1, Logged: 9, Counted: 11, Missing: 2},
+		{Job: "b", Direction: fio.All, Counted: 20, Missing: 20},
 	}
 	if !slices.Equal(a.Jobs, want) {
 		t.Errorf("jobs %+v, want %+v", a.Jobs, want)

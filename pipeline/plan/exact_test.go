@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/pipeline"
+	"fiolat/fio"
 )
 
 // exactIO is one line of write_lat_log: a single I/O.
@@ -59,7 +59,7 @@ func median(v []float64) float64 {
 func TestExact(t *testing.T) {
 	t.Parallel()
 	ios := readExact(t, real+"/exact/exact_clat.*.log")
-	s := pipeline.Defaults()
+	s := fio.Defaults()
 	s.Interval = time.Second
 	s.Percentiles = []float64{50, 95, 99}
 	got, err := process(t, Config{Settings: s}, real+"/exact")
@@ -75,7 +75,7 @@ func TestExact(t *testing.T) {
 		var latencies []float64
 		from := got.Offsets[i] / msec
 		for _, io := range ios {
-			if io.ms >= from && io.ms < from+1000 && (row.Dims.Direction == pipeline.All ||
+			if io.ms >= from && io.ms < from+1000 && (row.Dims.Direction == fio.All ||
 				io.dir == row.Dims.Direction) {
 				latencies = append(latencies, float64(io.ns))
 			}
@@ -117,7 +117,7 @@ func TestConservation(t *testing.T) {
 			for _, interval := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Second} {
 				t.Run(fmt.Sprintf("%s/%s/%v", folder, align, interval), func(t *testing.T) {
 					t.Parallel()
-					s := pipeline.Defaults()
+					s := fio.Defaults()
 					s.Align, s.Interval, s.Repair, s.Restore = align, interval, "no", false
 					s.By = []string{"host", "job", "log", "direction"}
 					one, err := process(t, Config{Settings: s, Workers: 1}, filepath.Join(real, folder))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
@@ -31,7 +32,7 @@ func ExamplePlan_Process() {
 		fmt.Println(err)
 		return
 	}
-	settings := pipeline.Defaults()
+	settings := fio.Defaults()
 	settings.Interval, settings.Percentiles = 10*time.Second, []float64{99}
 	for _, in := range inputs {
 		plan, err := plan.Prepare(ctx, in, plan.Config{Settings: settings})

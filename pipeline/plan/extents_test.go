@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/pipeline"
+	"fiolat/fio"
 )
 
 // TestAppendedLogs: logs that several threads appended to one file (per_job_logs=0) give the
@@ -64,7 +64,7 @@ func TestAppendedLogs(t *testing.T) {
 					put(together, name, text)
 				}
 			}
-			s := pipeline.Defaults()
+			s := fio.Defaults()
 			s.Interval = time.Second
 			_, want := planned(t, s, apart)
 			p, got := planned(t, s, together)

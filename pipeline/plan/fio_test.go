@@ -19,14 +19,14 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/internal/like"
-	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
 )
 
-// fio runs a job file with the real fio in a new folder, with json+ beside the
+// runFio runs a job file with the real fio in a new folder, with json+ beside the
 // logs. during is called when it has started.
-func fio(t *testing.T, job string, during func(*os.Process), args ...string) string {
+func runFio(t *testing.T, job string, during func(*os.Process), args ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "job.fio"), []byte(job), 0o600); err != nil {
@@ -80,15 +80,15 @@ func TestFioRestore(t *testing.T) {
 	for name, job := range jobs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := fio(t, job, nil)
-			p, _ := planned(t, pipeline.Defaults(), dir)
+			dir := runFio(t, job, nil)
+			p, _ := planned(t, fio.Defaults(), dir)
 			complete(t, p)
 			// Without the job file too: fio's JSON does not show options without a
 			// value, such as group_reporting.
 			if err := os.Remove(filepath.Join(dir, "job.fio")); err != nil {
 				t.Fatal(err)
 			}
-			p, _ = planned(t, pipeline.Defaults(), dir)
+			p, _ = planned(t, fio.Defaults(), dir)
 			complete(t, p)
 		})
 	}
@@ -109,7 +109,7 @@ func firstIO(t *testing.T, c *pipelinetest.Collect, prefix string) int64 {
 
 // TestFioStarts: every log lies where its job ran.
 func TestFioStarts(t *testing.T) {
-	fine := pipeline.Defaults()
+	fine := fio.Defaults()
 	fine.By, fine.Interval = []string{"log"}, 10*time.Millisecond
 	// A job that the machine lets wait starts late: that is no fault of ours, and is
 	// not there the next time.
@@ -141,7 +141,7 @@ func TestFioStarts(t *testing.T) {
 	t.Run("startdelay", func(t *testing.T) {
 		t.Parallel()
 		within(t, func(near func(string, int64, int64)) {
-			dir := fio(t, late(""), nil)
+			dir := runFio(t, late(""), nil)
 			_, c := planned(t, fine, dir)
 			near("early", firstIO(t, c, "early"), 0)
 			near("late", firstIO(t, c, "late"), 3000)
@@ -176,7 +176,7 @@ func TestFioStarts(t *testing.T) {
 	t.Run("absolute stamps", func(t *testing.T) {
 		t.Parallel()
 		within(t, func(near func(string, int64, int64)) {
-			_, c := planned(t, fine, fio(t, late("log_unix_epoch=1\n"), nil))
+			_, c := planned(t, fine, runFio(t, late("log_unix_epoch=1\n"), nil))
 			near("early", firstIO(t, c, "early"), 0)
 			near("late", firstIO(t, c, "late"), 3000)
 		})
@@ -184,7 +184,7 @@ func TestFioStarts(t *testing.T) {
 	t.Run("stages", func(t *testing.T) {
 		t.Parallel()
 		within(t, func(near func(string, int64, int64)) {
-			dir := fio(t, "[global]\n"+null+"rw=randread\nrate_iops=500\nlog_hist_msec=500\n[a]\nruntime=4\n"+
+			dir := runFio(t, "[global]\n"+null+"rw=randread\nrate_iops=500\nlog_hist_msec=500\n[a]\nruntime=4\n"+
 				"write_hist_log=a\n[b]\nstonewall\nruntime=6\nwrite_hist_log=b\n[c]\nstonewall\nruntime=3\n"+
 				"write_hist_log=c\n", nil)
 			for range 2 { // with the job file and without
@@ -199,7 +199,7 @@ func TestFioStarts(t *testing.T) {
 	t.Run("ramp_time", func(t *testing.T) {
 		t.Parallel()
 		within(t, func(near func(string, int64, int64)) {
-			_, c := planned(t, fine, fio(t, "[global]\n"+null+"rw=randread\nrate_iops=500\nlog_hist_msec=500\n"+
+			_, c := planned(t, fine, runFio(t, "[global]\n"+null+"rw=randread\nrate_iops=500\nlog_hist_msec=500\n"+
 				"runtime=3\n[a]\nwrite_hist_log=a\n[b]\nramp_time=2\nwrite_hist_log=b\n", nil))
 			near("a", firstIO(t, c, "a_"), 0)
 			near("b", firstIO(t, c, "b_"), 2000)
@@ -241,11 +241,11 @@ func TestFioClientServer(t *testing.T) {
 			if name == "growing" { // jobs that join one after the other, in one group
 				sections = "[x]\n[y]\nstartdelay=1\nrate_iops=1000\n[z]\nstartdelay=2\nrate_iops=5000\n"
 			}
-			dir := fio(t, "[global]\n"+job+"runtime=6\nlog_hist_msec=400\nwrite_hist_log=x\n"+sections, nil,
+			dir := runFio(t, "[global]\n"+job+"runtime=6\nlog_hist_msec=400\nwrite_hist_log=x\n"+sections, nil,
 				"--client="+addr)
 			// Now and then fio leaves what lay in its memory in the end of a log's last
 			// record. A count is emptied; an address is refused with its line.
-			s := pipeline.Defaults()
+			s := fio.Defaults()
 			s.SkipBad, s.By = true, []string{"host", "job", "direction"}
 			p, c := planned(t, s, dir)
 			if n := p.Account.LinesSkipped; n > int64(len(p.Run.Logs)) {
@@ -280,7 +280,7 @@ func (a *accuracy) second(ios []exactIO, from int64, direction string, samples f
 	exact []float64) {
 	var latencies []float64
 	for _, io := range ios {
-		if (direction == pipeline.All || io.dir == direction) && io.ms >= from && io.ms < from+1000 {
+		if (direction == fio.All || io.dir == direction) && io.ms >= from && io.ms < from+1000 {
 			latencies = append(latencies, float64(io.ns))
 		}
 	}
@@ -349,10 +349,10 @@ func reference(t *testing.T, program string, logs []string, ios []exactIO, last 
 	for from := int64(0); from+1000 <= last; from += 1000 {
 		v := said[from]
 		if v == nil {
-			a.second(ios, from, pipeline.All, 0, nil)
+			a.second(ios, from, fio.All, 0, nil)
 			continue
 		}
-		a.second(ios, from, pipeline.All, v[0], []float64{v[1] * scale, v[2] * scale, v[3] * scale})
+		a.second(ios, from, fio.All, v[0], []float64{v[1] * scale, v[2] * scale, v[3] * scale})
 	}
 	return a.String()
 }
@@ -410,14 +410,14 @@ func TestFioAccuracy(t *testing.T) {
 			var dir string
 			var ios []exactIO
 			for range 4 { // on a machine that is busy with other things fio cannot keep its rate
-				dir = fio(t, "[x]\n"+tt.job+"write_hist_log=x\nwrite_lat_log=x\n", tt.during)
+				dir = runFio(t, "[x]\n"+tt.job+"write_hist_log=x\nwrite_lat_log=x\n", tt.during)
 				ios = readExact(t, filepath.Join(dir, "x_clat.*.log"))
 				if tt.kept(ios) {
 					break
 				}
 				t.Log("fio did not keep its rate; again")
 			}
-			s := pipeline.Defaults()
+			s := fio.Defaults()
 			s.Interval, s.Percentiles = time.Second, exactPercentiles
 			p, c := planned(t, s, dir)
 			complete(t, p)
@@ -427,14 +427,14 @@ func TestFioAccuracy(t *testing.T) {
 					last = min(last, d.Last.Milliseconds())
 				}
 			}
-			errs := map[string]*accuracy{"read": {}, "write": {}, pipeline.All: {}}
+			errs := map[string]*accuracy{"read": {}, "write": {}, fio.All: {}}
 			for i, row := range c.Rows {
 				from, direction := c.Offsets[i]/msec, row.Dims.Direction
 				if from+1000 > last {
 					continue
 				}
 				n, exact := errs[direction].second(ios, from, direction, row.Stats.Samples, row.Stats.Percentiles)
-				if direction == pipeline.All {
+				if direction == fio.All {
 					continue
 				}
 				if tt.during != nil && math.Abs(row.Stats.Samples-n) > max(0.015*n, 5) {
@@ -456,7 +456,7 @@ func TestFioAccuracy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("| %s | fiolat %s", tt.name, errs[pipeline.All])
+			t.Logf("| %s | fiolat %s", tt.name, errs[fio.All])
 			for _, program := range like.Programs {
 				t.Logf("| %s | %s %s", tt.name, program, reference(t, program, logs, ios, last))
 			}
@@ -468,10 +468,10 @@ func TestFioAccuracy(t *testing.T) {
 // fio-histo-log-pctiles stops: none is lost or misplaced.
 func TestFioRates(t *testing.T) {
 	t.Parallel()
-	dir := fio(t, "[x]\nioengine=libaio\niodepth=4\nsize=32m\nbs=4k\ntime_based=1\nrw=randrw\nrate_iops=900,400\n"+
+	dir := runFio(t, "[x]\nioengine=libaio\niodepth=4\nsize=32m\nbs=4k\ntime_based=1\nrw=randrw\nrate_iops=900,400\n"+
 		"log_hist_msec=300\nruntime=9\nwrite_hist_log=x\nwrite_lat_log=x\n", nil)
 	ios := readExact(t, filepath.Join(dir, "x_clat.*.log"))
-	s := pipeline.Defaults()
+	s := fio.Defaults()
 	s.Interval = 3 * time.Second
 	p, c := planned(t, s, dir)
 	complete(t, p)
@@ -488,7 +488,7 @@ func TestFioRates(t *testing.T) {
 	}
 	for i, row := range c.Rows {
 		// On a busy machine fio does its I/Os in bursts, which cannot be placed as well.
-		if from := c.Offsets[i] / msec; os.Getenv("FIOLAT_TEST_TIMES") != "" && row.Dims.Direction != pipeline.All &&
+		if from := c.Offsets[i] / msec; os.Getenv("FIOLAT_TEST_TIMES") != "" && row.Dims.Direction != fio.All &&
 			from < 9000 {
 			n := 0.0
 			for _, io := range ios {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"fiolat/pipeline"
+	"fiolat/fio"
 )
 
 // TestForeignJSON: logs of fio --client beside the JSON of another run are repaired as if it were not there.
@@ -45,7 +45,7 @@ func TestForeignJSON(t *testing.T) {
 			}
 		}
 		var warned []string
-		cfg := Config{Settings: pipeline.Defaults(), Warn: func(w string) { warned = append(warned, w) }}
+		cfg := Config{Settings: fio.Defaults(), Warn: func(w string) { warned = append(warned, w) }}
 		c, err := process(t, cfg, dir)
 		if err != nil {
 			t.Fatal(err)

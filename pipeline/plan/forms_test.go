@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/pipeline"
+	"fiolat/fio"
 )
 
 // TestForms reads real logs in forms that were refused or misread: by direction the I/Os, and what must be warned of.
@@ -44,7 +44,7 @@ func TestForms(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := pipeline.Defaults()
+			s := fio.Defaults()
 			s.FioVersion = tt.version
 			stdin, err := os.Open("testdata/cases/single-ios-stdin/x_clat.1.log")
 			if err != nil {
@@ -100,7 +100,7 @@ func TestSiblingUnit(t *testing.T) {
 			t.Parallel()
 			dir := files(t, map[string]string{"x_lat.1.log": "1, 500, 0, 4096\n",
 				"x_clat_hist.1.log": "1000, 0, 4096" + strings.Repeat(", 0", tt.columns-1) + ", 1\n"})
-			s := pipeline.Defaults()
+			s := fio.Defaults()
 			s.Kind = 2
 			_, c := planned(t, s, dir)
 			for _, r := range c.Rows {

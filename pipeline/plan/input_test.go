@@ -19,10 +19,10 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 	"fiolat/pipeline"
@@ -73,7 +73,7 @@ func files[Text string | []byte](t testing.TB, content map[string]Text) string {
 }
 
 // record returns the line of a record at coarseness 6 with the given counts by bucket.
-func record(ms int, d fiolog.Direction, counts map[int]int) string {
+func record(ms int, d fio.Direction, counts map[int]int) string {
 	line := fmt.Sprintf("%d, %d, 4096", ms, d)
 	for b := range 29 {
 		line += fmt.Sprintf(", %d", counts[b])
@@ -114,7 +114,7 @@ func TestWorkers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := pipeline.Defaults()
+			s := fio.Defaults()
 			s.Interval, s.SkipBad = 10*time.Second, true
 			var want *pipelinetest.Collect
 			var warned string
@@ -143,8 +143,8 @@ func TestWorkers(t *testing.T) {
 		log := made(t, 1, 500)
 		log = append(log, "600000, 0, 4096, 5\n"...)
 		for _, workers := range []int{1, 2, 16} {
-			_, err := process(t, Config{Settings: pipeline.Defaults(), Workers: workers}, folder(t, log))
-			var bad *errs.ParseError
+			_, err := process(t, Config{Settings: fio.Defaults(), Workers: workers}, folder(t, log))
+			var bad *fio.ParseError
 			if !errors.As(err, &bad) || bad.Line != int64(bytes.Count(log, []byte("\n"))) {
 				t.Errorf("%d workers: %v", workers, err)
 			}
@@ -182,7 +182,7 @@ func TestPackedWorkers(t *testing.T) {
 		}
 	}
 	logs := [][]byte{made(t, 1, 500), made(t, 2, 700), made(t, 3, 20)}
-	s := pipeline.Defaults()
+	s := fio.Defaults()
 	s.Interval = 10 * time.Second
 	for name, pack := range map[string]func([]byte) []byte{"zstd frames": frames(1 << 20),
 		"a zstd frame": frames(1 << 30), "gzip": func(log []byte) []byte { return gzipped(t, log) }} {
@@ -230,7 +230,7 @@ func TestFewQuantaHeld(t *testing.T) {
 		at += bytes.IndexByte(log[at:], '\n') + 1
 		log = slices.Concat(log[:at], []byte("7, 0, \n"), log[at:])
 	}
-	dir, s := folder(t, log, made(t, 2, 400)), pipeline.Defaults()
+	dir, s := folder(t, log, made(t, 2, 400)), fio.Defaults()
 	s.SkipBad = true
 	want, err := process(t, Config{Settings: s, Workers: 1, Hold: 64 << 20}, dir)
 	if err != nil {
@@ -252,12 +252,12 @@ func TestManyFiles(t *testing.T) {
 		logs = append(logs, coarse(uint64(i), 100+i))
 		packed = append(packed, gzipped(t, logs[i]))
 	}
-	want, err := process(t, Config{Settings: pipeline.Defaults()}, folder(t, logs...))
+	want, err := process(t, Config{Settings: fio.Defaults()}, folder(t, logs...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for what, dir := range map[string]string{"plain": folder(t, logs...), "gzip": folder(t, packed...)} {
-		got, err := process(t, Config{Settings: pipeline.Defaults(), OpenFiles: 3, Hold: -1}, dir)
+		got, err := process(t, Config{Settings: fio.Defaults(), OpenFiles: 3, Hold: -1}, dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -318,7 +318,7 @@ func TestFileChanges(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s := pipeline.Defaults()
+				s := fio.Defaults()
 				s.Interval = 10 * time.Second
 				p, err := Prepare(t.Context(), ins[0], Config{Settings: s, Workers: 1, Hold: -1, OpenFiles: openFiles})
 				if err != nil {
@@ -362,7 +362,7 @@ func TestPipes(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- feedPipes(paths, logs) }()
-	s := pipeline.Defaults()
+	s := fio.Defaults()
 	s.Interval = 10 * time.Second
 	got, err := process(t, Config{Settings: s, Workers: 1, Hold: -1}, paths...)
 	if err = errors.Join(err, <-done); err != nil {
@@ -417,7 +417,7 @@ func TestRareDirection(t *testing.T) {
 			29)
 		reads += 5
 		if n%1000 == 77 {
-			log = fiolog.AppendRecord(log, &fiolog.Record{Time: int64(n)*1000 + 1, Dir: fiolog.Trim,
+			log = fiolog.AppendRecord(log, &fiolog.Record{Time: int64(n)*1000 + 1, Dir: fio.Trim,
 				Index: []uint16{14}, Count: []float64{3}}, 29)
 			trims += 3
 		}
@@ -427,7 +427,7 @@ func TestRareDirection(t *testing.T) {
 		t.Fatal(err)
 	}
 	var read atomic.Int64
-	p, err := Prepare(t.Context(), ins[0], Config{Settings: pipeline.Defaults(), Hold: -1, Workers: 1,
+	p, err := Prepare(t.Context(), ins[0], Config{Settings: fio.Defaults(), Hold: -1, Workers: 1,
 		Progress: func(n int64) { read.Add(n) }})
 	if err != nil {
 		t.Fatal(err)
@@ -493,7 +493,7 @@ func TestLaterContradictions(t *testing.T) {
 				}
 				log = append(log, record(n, n*1000, 5, 5)...)
 			}
-			s := pipeline.Defaults()
+			s := fio.Defaults()
 			s.Repair, s.Interval = tt.repair, 10*time.Second
 			for _, workers := range []int{1, 4} {
 				left := false
@@ -508,7 +508,7 @@ func TestLaterContradictions(t *testing.T) {
 				}
 				defer p.Close()
 				_, err = p.Process(t.Context(), sink)
-				var bad *errs.ParseError
+				var bad *fio.ParseError
 				if !errors.As(err, &bad) || bad.Line != late || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%d workers: error %v, want %q of line %d", workers, err, tt.want, late)
 				}
@@ -525,12 +525,12 @@ func TestSkipAllZero(t *testing.T) {
 	t.Parallel()
 	var good, zero strings.Builder
 	for n := range 60 {
-		good.WriteString(record(1000*(n+1), fiolog.Read, map[int]int{11: 5}))
-		zero.WriteString(record(1000*(n+1), fiolog.Read, nil))
+		good.WriteString(record(1000*(n+1), fio.Read, map[int]int{11: 5}))
+		zero.WriteString(record(1000*(n+1), fio.Read, nil))
 	}
 	dir := files(t, map[string]string{"x_clat_hist.1.log": good.String(), "x_clat_hist.2.log": zero.String()})
 	const why = "x_clat_hist.2.log: all buckets of all records are 0"
-	s := pipeline.Defaults()
+	s := fio.Defaults()
 	if _, err := process(t, Config{Settings: s}, dir); err == nil || !strings.Contains(err.Error(), why) {
 		t.Errorf("without SkipBad: %v", err)
 	}
@@ -551,15 +551,15 @@ func TestVersionOfSingleIOs(t *testing.T) {
 	t.Parallel()
 	meta := `{"fio version":"fio-3.16","jobs":[{"jobname":"y","read":{"total_ios":1,"runtime":1,` +
 		`"lat_ns":{"N":1,"min":50000,"max":50000}}}]}`
-	s := pipeline.Defaults()
-	s.Kind = fiolog.Lat
+	s := fio.Defaults()
+	s.Kind = fio.Lat
 	_, c := planned(t, s, files(t, map[string]string{"y_lat.1.log": "1, 50000, 0, 4096, 0\n", "fio.json": meta}))
 	if samples(c)["read"] != 1 {
 		t.Errorf("%v", samples(c))
 	}
-	dir := files(t, map[string]string{"y_clat_hist.1.log": record(1000, fiolog.Read, map[int]int{11: 1}),
+	dir := files(t, map[string]string{"y_clat_hist.1.log": record(1000, fio.Read, map[int]int{11: 1}),
 		"fio.json": meta})
-	if _, err := process(t, Config{Settings: pipeline.Defaults()}, dir); err == nil ||
+	if _, err := process(t, Config{Settings: fio.Defaults()}, dir); err == nil ||
 		!strings.Contains(err.Error(), "fio-3.16 wrote garbage") {
 		t.Errorf("a histogram log: %v", err)
 	}

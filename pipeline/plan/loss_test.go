@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/testkit"
-	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
 )
 
@@ -26,7 +25,7 @@ var realRuns = []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "lat
 // warned runs a folder through the pipeline and returns its warnings and summary.
 func warned(t *testing.T, dir string) (warnings []string, c *pipelinetest.Collect) {
 	t.Helper()
-	s := pipeline.Defaults()
+	s := fio.Defaults()
 	s.Interval = time.Second
 	ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
 	if err != nil || len(ins) != 1 {
@@ -89,7 +88,7 @@ func TestIntactLogs(t *testing.T) {
 
 // remove takes records out of a log: of its lines, the head, the end, some in the middle,
 // or any. It returns what is left, and the I/Os of what is not, by direction.
-func remove(rng *rand.Rand, log []byte, how string) (left []byte, lost [fiolog.Directions]float64) {
+func remove(rng *rand.Rand, log []byte, how string) (left []byte, lost [fio.Directions]float64) {
 	lines := bytes.SplitAfter(bytes.TrimSuffix(log, []byte("\n")), []byte("\n"))
 	n := max(len(lines)*(1+rng.IntN(90))/100, 1)
 	gone := make([]bool, len(lines))
@@ -187,7 +186,7 @@ func TestLostRecords(t *testing.T) {
 			says := func(what string) bool {
 				return slices.ContainsFunc(warnings, func(w string) bool {
 					return strings.Contains(w, filepath.Base(log)) && strings.Contains(w, what) &&
-						strings.Contains(w, fiolog.Direction(d).String()+"s of job")
+						strings.Contains(w, fio.Direction(d).String()+"s of job")
 				})
 			}
 			by[how].losing++
@@ -477,7 +476,7 @@ func TestHoles(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				s := pipeline.Defaults()
+				s := fio.Defaults()
 				s.Interval, s.LogHistMsec, s.SLA = time.Second, tt.msec, []string{"all iops > 10", "all p99 < 1s"}
 				c, err := process(t, Config{Settings: s, Warn: func(w string) { warnings = append(warnings, w) }}, dir)
 				if err != nil {
@@ -611,12 +610,12 @@ func TestDamageAfterHead(t *testing.T) {
 	}
 	var log strings.Builder
 	for n := range writes {
-		log.WriteString(record(1000*(n+1), fiolog.Write, damaged(n)))
+		log.WriteString(record(1000*(n+1), fio.Write, damaged(n)))
 	}
 	for n := range reads {
-		log.WriteString(record(1000*(writes+n+1), fiolog.Read, damaged(n)))
+		log.WriteString(record(1000*(writes+n+1), fio.Read, damaged(n)))
 	}
-	_, c := planned(t, pipeline.Defaults(), files(t, map[string]string{"v_clat_hist.1.log.h": log.String()}))
+	_, c := planned(t, fio.Defaults(), files(t, map[string]string{"v_clat_hist.1.log.h": log.String()}))
 	if got := samples(c); got["read"] != 1200*reads || got["write"] != 1200*writes {
 		t.Errorf("%v, want %d reads and %d writes", got, 1200*reads, 1200*writes)
 	}
@@ -644,7 +643,7 @@ func TestUnrepairableIsNamed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := pipeline.Defaults()
+	s := fio.Defaults()
 	for _, s.Restore = range []bool{true, false} {
 		var warnings []string
 		_, err := process(t, Config{Settings: s, Warn: func(w string) { warnings = append(warnings, w) }}, dir)

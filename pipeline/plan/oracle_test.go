@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/ingest/source"
-	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
 )
 
@@ -70,7 +70,7 @@ func TestOracle(t *testing.T) {
 			part := strings.Split(name, "-")
 			want := readOracle(t, file)
 			for _, v := range []struct{ workers, hold int }{{1, 0}, {16, -1}} {
-				s := pipeline.Defaults()
+				s := fio.Defaults()
 				s.Align = part[1]
 				fmt.Sscan(part[2], &s.Interval)
 				s.Interval *= time.Millisecond

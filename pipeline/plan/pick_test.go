@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
@@ -18,7 +19,7 @@ import (
 // leafAt is a leaf with the start of its quantum.
 type leafAt struct {
 	offset int64
-	dims   pipeline.Dims
+	dims   fio.Dims
 	hist   *fiohist.Hist
 }
 
@@ -75,7 +76,7 @@ func TestPick(t *testing.T) {
 				}
 				return k
 			}
-			s := pipeline.Defaults()
+			s := fio.Defaults()
 			s.By = []string{"host", "job", "direction"}
 			whole := run(Config{Settings: s})
 			end, interval := whole.Sum.End, whole.Run.Interval
@@ -145,7 +146,7 @@ func TestPick(t *testing.T) {
 // TestPickWhole: with Whole the edges of what is picked are those of quanta, so that I/Os are shared out once.
 func TestPickWhole(t *testing.T) {
 	t.Parallel()
-	s := pipeline.Defaults()
+	s := fio.Defaults()
 	p, err := prepare(t, Config{Settings: s, WholeRun: true, Pick: pipeline.Pick{
 		From: &pipeline.Moment{Since: 1500 * time.Millisecond}, To: &pipeline.Moment{Since: 3250 * time.Millisecond}}},
 		filepath.Join(real, "cluster"))
@@ -176,7 +177,7 @@ func TestPickOfNothing(t *testing.T) {
 		{"both", pipeline.Pick{From: at, To: later}, "--to 1s: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := process(t, Config{Settings: pipeline.Defaults(), Pick: tt.pick}, dir)
+			_, err := process(t, Config{Settings: fio.Defaults(), Pick: tt.pick}, dir)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}

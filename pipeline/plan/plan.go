@@ -25,10 +25,10 @@ import (
 	"syscall"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/source"
-	"fiolat/internal/errs"
 	"fiolat/pipeline"
 	"fiolat/pipeline/logs"
 	"fiolat/pipeline/quanta"
@@ -38,8 +38,8 @@ const msec = int64(1e6) // ns
 
 // Config configures Prepare. The zero value of a field is its default, except for Settings.
 type Config struct {
-	// Settings begin as pipeline.Defaults.
-	Settings pipeline.Settings
+	// Settings begin as fio.Defaults.
+	Settings fio.Settings
 	RunID    string
 	// NoID leaves the run's id and generation and the logs' hashes empty, for commands that show none of them.
 	NoID    bool
@@ -331,7 +331,7 @@ func (p *Plan) readHeads(ctx context.Context) error {
 		}
 	}
 	if len(p.logs) == 0 {
-		return &errs.NoLogsError{ParseError: errs.ParseError{File: "input",
+		return &fio.NoLogsError{ParseError: fio.ParseError{File: "input",
 			Msg: fmt.Sprintf("nothing is left: all %d logs were skipped", all), Hint: "see the warnings above"}}
 	}
 	return nil
@@ -376,7 +376,7 @@ func (e *foreignError) leave(in *ingest.Input) {
 	for _, m := range e.metas {
 		in.Warnings = append(in.Warnings, fmt.Sprintf("%s: fio's JSON and the logs do not belong together: they fit "+
 			"none of its totals, neither as logged nor with the damage of fio --client undone; it is not used",
-			errs.Printable(m.Path)))
+			fio.Printable(m.Path)))
 	}
 }
 
@@ -387,7 +387,7 @@ func (p *Plan) findGeometry() error {
 	}
 	if c := p.cfg.Settings.Coarseness; c >= 0 {
 		if c < common.Coarseness {
-			return errs.Usagef("--coarseness %d: the logs were written with log_hist_coarseness=%d and cannot be "+
+			return fio.Usagef("--coarseness %d: the logs were written with log_hist_coarseness=%d and cannot be "+
 				"made finer",
 				c, common.Coarseness)
 		}
@@ -407,7 +407,7 @@ func (p *Plan) makeGrid() error {
 		}
 	}
 	if p.cfg.Settings.Grid == "epoch" && !p.Run.StartKnown {
-		return errs.Usagef("--grid epoch: nothing says when the run started; pass --start TIME (or --start mtime to " +
+		return fio.Usagef("--grid epoch: nothing says when the run started; pass --start TIME (or --start mtime to " +
 			"guess)")
 	}
 	p.Run.Interval = interval

@@ -4,8 +4,8 @@ import (
 	"context"
 	"math"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
-	"fiolat/internal/errs"
 	"fiolat/pipeline"
 	"fiolat/pipeline/logs"
 	"fiolat/pipeline/quanta"
@@ -132,7 +132,7 @@ func (r *rounds) restore(m *fiojson.Document) error {
 	}
 	if len(misfits) > 0 {
 		if r.merge.Done > r.grid.First {
-			return &errs.ParseError{File: m.Path, Msg: misfits[0], Hint: "pass --no-restore, or the JSON of this " +
+			return &fio.ParseError{File: m.Path, Msg: misfits[0], Hint: "pass --no-restore, or the JSON of this " +
 				"very run with --fio-json"}
 		}
 		r.reject(m, misfits)
@@ -187,7 +187,7 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 			r.warn("skipped: %v", bad)
 		}
 		if more := l.Lines - int64(len(l.Skipped)); more > 0 {
-			r.warn("%s: skipped %d more lines", errs.Printable(l.Source.Path), more)
+			r.warn("%s: skipped %d more lines", fio.Printable(l.Source.Path), more)
 		}
 	}
 	if err := r.tails.Account(a, r.Run, r.logs, r.noLog, r.warn); err != nil {

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
-	"fiolat/ingest/fiolog"
-	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
 )
 
@@ -20,9 +19,9 @@ import (
 // second.
 func latencies(t *testing.T, pattern string) map[string]map[int64][]float64 {
 	t.Helper()
-	out := map[string]map[int64][]float64{pipeline.All: {}}
+	out := map[string]map[int64][]float64{fio.All: {}}
 	for _, io := range readExact(t, pattern) {
-		for _, d := range []string{pipeline.All, io.dir} {
+		for _, d := range []string{fio.All, io.dir} {
 			if out[d] == nil {
 				out[d] = map[int64][]float64{}
 			}
@@ -34,7 +33,7 @@ func latencies(t *testing.T, pattern string) map[string]map[int64][]float64 {
 
 // ofKind runs the single I/Os of a kind in the real folder through the pipeline;
 // without the histograms, so that clat comes from single I/Os, too.
-func ofKind(t *testing.T, folder string, kind fiolog.Kind, s pipeline.Settings) (*Plan, *pipelinetest.Collect) {
+func ofKind(t *testing.T, folder string, kind fio.Kind, s fio.Settings) (*Plan, *pipelinetest.Collect) {
 	t.Helper()
 	dir := t.TempDir()
 	files, err := filepath.Glob(filepath.Join(real, folder, "*"))
@@ -62,12 +61,12 @@ func TestSingleExact(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		folder string
-		kind   fiolog.Kind
-	}{{"exact", fiolog.Clat}, {"latkinds", fiolog.Clat}, {"latkinds", fiolog.Slat}, {"latkinds", fiolog.Lat}} {
+		kind   fio.Kind
+	}{{"exact", fio.Clat}, {"latkinds", fio.Clat}, {"latkinds", fio.Slat}, {"latkinds", fio.Lat}} {
 		for _, align := range []string{"overlap", "inflight"} {
 			t.Run(fmt.Sprintf("%s/%v/%s", tc.folder, tc.kind, align), func(t *testing.T) {
 				t.Parallel()
-				s := pipeline.Defaults()
+				s := fio.Defaults()
 				s.Align = align
 				_, c := ofKind(t, tc.folder, tc.kind, s)
 				want := latencies(t, filepath.Join(real, tc.folder, "*_"+tc.kind.String()+".*.log"))
@@ -118,9 +117,9 @@ func TestSingleIsHistogram(t *testing.T) {
 				}
 				return out
 			}
-			p, single := ofKind(t, folder, fiolog.Clat, pipeline.Defaults())
+			p, single := ofKind(t, folder, fio.Clat, fio.Defaults())
 			complete(t, p)
-			_, hist := planned(t, pipeline.Defaults(), filepath.Join(real, folder))
+			_, hist := planned(t, fio.Defaults(), filepath.Join(real, folder))
 			got, want := sums(single), sums(hist)
 			for d, h := range want {
 				for b := range fiohist.Fio3.Columns() {
@@ -141,22 +140,22 @@ func TestSingleOdd(t *testing.T) {
 		`"lat_ns":{"N":3,"min":5,"max":9},"clat_ns":{"N":3,"min":5,"max":9}}}]}`
 	for _, tc := range []struct {
 		name, log, options string
-		kind               fiolog.Kind
+		kind               fio.Kind
 		want               string // I/Os by quantum, or the error
 	}{
-		{"steady", "0, 5, 0, 4096\n999, 6, 0, 4096\n1000, 9, 0, 4096\n", "", fiolog.Lat, "2 1"},
+		{"steady", "0, 5, 0, 4096\n999, 6, 0, 4096\n1000, 9, 0, 4096\n", "", fio.Lat, "2 1"},
 		{"absolute", "1790000000500, 5, 0, 4096\n1790000001400, 6, 0, 4096\n1790000001500, 9, 0, 4096\n", "",
-			fiolog.Lat, "2 1"},
-		{"empty, as of a synchronous engine", "", "", fiolog.Slat, ""},
-		{"averages", "500, 5, 0, 0\n", "", fiolog.Lat, "it holds averages"},
-		{"several jobs in one log", "5, 5, 0, 4096\n900, 6, 0, 4096\n4, 9, 0, 4096\n", "", fiolog.Lat,
+			fio.Lat, "2 1"},
+		{"empty, as of a synchronous engine", "", "", fio.Slat, ""},
+		{"averages", "500, 5, 0, 0\n", "", fio.Lat, "it holds averages"},
+		{"several jobs in one log", "5, 5, 0, 4096\n900, 6, 0, 4096\n4, 9, 0, 4096\n", "", fio.Lat,
 			":3: time runs backwards"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			dir := files(t, map[string]string{"x_" + tc.kind.String() + ".1.log": tc.log,
 				"fio.json": fmt.Sprintf(json, tc.options)})
-			s := pipeline.Defaults()
+			s := fio.Defaults()
 			s.Kind, s.By = tc.kind, nil
 			ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{Kind: tc.kind})
 			if err != nil {
@@ -211,7 +210,7 @@ func TestSingleMissing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := Prepare(t.Context(), ins[0], Config{Settings: pipeline.Defaults()})
+			p, err := Prepare(t.Context(), ins[0], Config{Settings: fio.Defaults()})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
-	"fiolat/internal/errs"
 	"fiolat/pipeline/logs"
 )
 
@@ -81,7 +81,7 @@ func (p *Plan) findStarts(ctx context.Context) error {
 		l.StartAt(start, shift)
 	}
 	if p.cfg.NeedStart && !p.Run.StartKnown {
-		return errs.Usagef("nothing says when the run started (no job_start, absolute stamps or fio JSON): pass " +
+		return fio.Usagef("nothing says when the run started (no job_start, absolute stamps or fio JSON): pass " +
 			"--start TIME, or --start mtime to guess it from the logs' modification time; or run fio " +
 			"with --output-format=json+ --output=fio.json beside the logs, to record the start and the I/Os missing " +
 			"from the logs")
@@ -104,7 +104,7 @@ func (p *Plan) readClocks() (*clocks, error) {
 		if ok && l.IntervalHow == logs.IntervalAssumed {
 			p.warn("%s: log_hist_msec is unknown and cannot be derived from one record; assuming %v, and that the "+
 				"log starts that long before the record; pass --log-hist-msec, fio's JSON or the job file",
-				errs.Printable(l.Source.Path), l.Interval)
+				fio.Printable(l.Source.Path), l.Interval)
 		}
 		if ok && l.OtherClock(first) {
 			c.other[i] = first
@@ -112,7 +112,7 @@ func (p *Plan) readClocks() (*clocks, error) {
 		} else if ok && !l.Absolute && l.Entry == nil && l.Section == nil && first > int64(10*time.Minute) {
 			p.warn("%s: its first I/O is at %v; its stamps may use another clock than the job's "+
 				"(log_alternate_epoch), and its start is then unknown; pass fio's JSON or the job file",
-				errs.Printable(l.Source.Path), time.Duration(first).Round(time.Second))
+				fio.Printable(l.Source.Path), time.Duration(first).Round(time.Second))
 		}
 		switch {
 		case job.Absolute > 0:
@@ -127,7 +127,7 @@ func (p *Plan) readClocks() (*clocks, error) {
 	}
 	for host := range p.cfg.Settings.Offsets {
 		if !used[host] {
-			return nil, errs.Usagef("--offset %s: no log of that host; hosts are %q", host, hostsOf(p.logs))
+			return nil, fio.Usagef("--offset %s: no log of that host; hosts are %q", host, hostsOf(p.logs))
 		}
 	}
 	return c, nil
@@ -150,7 +150,7 @@ func (p *Plan) fillWall(c *clocks, given int64) error {
 			start = ms * msec
 		}
 		if !ok {
-			return &errs.ParseError{File: l.Source.Path, Msg: "its stamps count from the job's start, those of " +
+			return &fio.ParseError{File: l.Source.Path, Msg: "its stamps count from the job's start, those of " +
 				"other logs from 1970, and nothing says when this job started",
 				Hint: "pass --fio-json or --start TIME"}
 		}
@@ -208,7 +208,7 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 		if _, placed := clock[i]; placed || tellsTime(l) {
 			continue
 		}
-		start, path := l.Log.Log.Start, errs.Printable(l.Source.Path)
+		start, path := l.Log.Log.Start, fio.Printable(l.Source.Path)
 		switch {
 		case start.Unknown && len(threads[l.Host]) > 1:
 			some = true
@@ -233,7 +233,7 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 	}
 	for _, l := range open {
 		p.warn("%s: when its host started is unknown; assuming that the %d hosts started together; pass fio's"+
-			" JSON, or shift hosts with --offset", errs.Printable(l.Source.Path), len(hosts))
+			" JSON, or shift hosts with --offset", fio.Printable(l.Source.Path), len(hosts))
 	}
 }
 
@@ -287,7 +287,7 @@ func (p *Plan) apart(wall, after []int64) bool {
 	oneHost, gap, spread := false, false, false
 	for i, r := range runs {
 		at := time.Unix(0, r.start).UTC().Format(time.RFC3339)
-		names = append(names, fmt.Sprintf("%s at %s", errs.Printable(r.meta.Path), at))
+		names = append(names, fmt.Sprintf("%s at %s", fio.Printable(r.meta.Path), at))
 		if i == 0 {
 			continue
 		}

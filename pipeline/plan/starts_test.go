@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
@@ -48,7 +49,7 @@ func TestStarts(t *testing.T) {
 		"epoch_clat_hist.1.log.a": "epoch/epoch_clat_hist.1.log", // from 1795225577.155 s on
 		"early_clat_hist.1.log.b": "startdelay/early_clat_hist.1.log",
 	}
-	s := pipeline.Defaults()
+	s := fio.Defaults()
 	s.By, s.Interval = []string{"host"}, 100*time.Millisecond
 	t.Run("nothing says when the relative one began", func(t *testing.T) {
 		t.Parallel()
@@ -180,7 +181,7 @@ func TestOtherClock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fine, c := pipeline.Defaults(), new(pipelinetest.Collect)
+			fine, c := fio.Defaults(), new(pipelinetest.Collect)
 			fine.Interval, fine.By = 500*time.Millisecond, []string{"log"}
 			p, err := Prepare(t.Context(), ins[0], Config{Settings: fine})
 			if err != nil {
@@ -255,7 +256,7 @@ func TestApart(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s := pipeline.Defaults()
+			s := fio.Defaults()
 			s.Start = c.start
 			ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
 			if err != nil || len(ins) != 1 {
@@ -309,7 +310,7 @@ func TestUnknownStarts(t *testing.T) {
 			t.Parallel()
 			var warned []string
 			warn := func(w string) { warned = append(warned, w) }
-			if _, err := process(t, Config{Settings: pipeline.Defaults(), Warn: warn}, place(t,
+			if _, err := process(t, Config{Settings: fio.Defaults(), Warn: warn}, place(t,
 				c.files)); err != nil {
 				t.Fatal(err)
 			}
@@ -345,7 +346,7 @@ func TestIntervalAssumed(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "job.fio"), []byte(job), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			p, _ := planned(t, pipeline.Defaults(), dir)
+			p, _ := planned(t, fio.Defaults(), dir)
 			warned := slices.ContainsFunc(p.Warnings, func(w string) bool {
 				return strings.Contains(w, "x_clat_hist.1.log: log_hist_msec is unknown") &&
 					strings.Contains(w, "assuming 1s")

@@ -7,15 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/fiolog"
-	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
 )
 
 // planned runs a folder through the pipeline and returns plan and rows.
-func planned(t *testing.T, s pipeline.Settings, dir string) (*Plan, *pipelinetest.Collect) {
+func planned(t *testing.T, s fio.Settings, dir string) (*Plan, *pipelinetest.Collect) {
 	t.Helper()
 	p, err := prepare(t, Config{Settings: s, Warn: func(w string) { t.Log(w) }}, dir)
 	if err != nil {
@@ -61,7 +60,7 @@ func complete(t *testing.T, p *Plan) {
 // sameBins checks that bucket by bucket what is in the quanta, logged or restored, makes fio's bins.
 func sameBins(t *testing.T, c *pipelinetest.Collect) {
 	t.Helper()
-	got, want := map[pipeline.Dims]*fiohist.Hist{}, map[pipeline.Dims][]uint64{}
+	got, want := map[fio.Dims]*fiohist.Hist{}, map[fio.Dims][]uint64{}
 	for _, l := range c.Leaves {
 		if got[l.Dims] == nil {
 			got[l.Dims] = new(fiohist.Hist)
@@ -76,7 +75,7 @@ func sameBins(t *testing.T, c *pipelinetest.Collect) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				dims := pipeline.Dims{Host: e.Host, Job: e.JobName, Direction: fiolog.Direction(d).String()}
+				dims := fio.Dims{Host: e.Host, Job: e.JobName, Direction: fio.Direction(d).String()}
 				if want[dims] == nil {
 					want[dims] = make([]uint64, c.Run.Geometry.Columns())
 				}
@@ -110,7 +109,7 @@ func TestRealTotals(t *testing.T) {
 		"garbled", "startdelay", "live"} {
 		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
-			s := pipeline.Defaults()
+			s := fio.Defaults()
 			s.Interval, s.By = time.Second, []string{"host", "job", "direction"}
 			p, with := planned(t, s, filepath.Join(real, folder))
 			complete(t, p)
@@ -160,12 +159,12 @@ func TestMixedLimits(t *testing.T) {
 		return fmt.Sprintf(`{"jobname":%q,"job options":{"rw":%q,"write_hist_log":"x","log_hist_msec":"1000"},`+
 			`"mixed":{"total_ios":1000,"runtime":1000,"clat_ns":{%s,"N":1000}}}`, name, rw, limits)
 	}
-	_, c := planned(t, pipeline.Defaults(), files(t, map[string]string{
+	_, c := planned(t, fio.Defaults(), files(t, map[string]string{
 		"fio.json": `{"fio version":"fio-3.36","jobs":[` + job("a", "randread", `"min":90000,"max":120000`) + "," +
 			job("b", "randrw", `"min":9000000,"max":12000000`) + "]}",
-		"x_clat_hist.1.log": record(1000, fiolog.Read, map[int]int{11: 1000}),
-		"x_clat_hist.2.log": record(1000, fiolog.Read, map[int]int{18: 600}) +
-			record(1000, fiolog.Write, map[int]int{18: 400}),
+		"x_clat_hist.1.log": record(1000, fio.Read, map[int]int{11: 1000}),
+		"x_clat_hist.2.log": record(1000, fio.Read, map[int]int{18: 600}) +
+			record(1000, fio.Write, map[int]int{18: 400}),
 	}))
 	for _, r := range c.Rows {
 		if p99 := r.Stats.Percentiles[3]; p99 < 9e6 || p99 > 17e6 {
@@ -178,8 +177,8 @@ func TestMixedLimits(t *testing.T) {
 func TestRestoredLastBucket(t *testing.T) {
 	t.Parallel()
 	g := fiohist.Fio3
-	_, c := planned(t, pipeline.Defaults(), files(t, map[string]string{
-		"x_clat_hist.1.log": record(1000, fiolog.Read, map[int]int{11: 5, 28: 2}),
+	_, c := planned(t, fio.Defaults(), files(t, map[string]string{
+		"x_clat_hist.1.log": record(1000, fio.Read, map[int]int{11: 5, 28: 2}),
 		"fio.json": fmt.Sprintf(`{"fio version":"fio-3.36","jobs":[{"jobname":"x","job options":{"write_hist_log":"x",`+
 			`"log_hist_msec":"1000","ioengine":"libaio","iodepth":"4"},"read":{"total_ios":10,"runtime":1500,`+
 			`"clat_ns":{"N":10,"min":100000,`+

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/internal/sla"
-	"fiolat/pipeline"
 )
 
 // TestWatchReal: through the whole pipeline the verdicts are those on the rows, with
@@ -16,7 +16,7 @@ func TestWatchReal(t *testing.T) {
 	t.Parallel()
 	var first []string
 	for _, v := range []struct{ workers, hold int }{{1, 0}, {16, -1}} {
-		s := pipeline.Defaults()
+		s := fio.Defaults()
 		s.SLA = []string{"read p50 < 1s", "write p50 < 5s"}
 		var got []string
 		c, err := process(t, Config{Settings: s, Workers: v.workers, Hold: v.hold}, filepath.Join(real, "slow"))

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
 )
 
@@ -55,7 +55,7 @@ const (
 )
 
 // Hists is one quantum of one log: a histogram per direction, nil without I/O.
-type Hists [fiolog.Directions]*fiohist.Hist
+type Hists [fio.Directions]*fiohist.Hist
 
 // Open are the open quanta of one log.
 type Open struct {
@@ -67,14 +67,14 @@ type Open struct {
 	// Pack makes Open pack a quantum once the next but one is begun: with many logs, most memory is
 	// in quanta that wait for other logs.
 	Pack   bool
-	packed [fiolog.Directions]int64 // quanta before this one are packed
+	packed [fio.Directions]int64 // quanta before this one are packed
 }
 
 // maxSpare is how many empty histograms are kept where quanta are packed.
 const maxSpare = 8
 
 // hist returns the histogram to add to, or an error if the quantum is closed or beyond MaxSpan.
-func (c *Open) hist(q int64, d fiolog.Direction) (*fiohist.Hist, error) {
+func (c *Open) hist(q int64, d fio.Direction) (*fiohist.Hist, error) {
 	i := q - c.First
 	if i < 0 {
 		return nil, errClosed
@@ -98,7 +98,7 @@ func (c *Open) hist(q int64, d fiolog.Direction) (*fiohist.Hist, error) {
 	return h, nil
 }
 
-func (c *Open) packBefore(q int64, d fiolog.Direction) {
+func (c *Open) packBefore(q int64, d fio.Direction) {
 	if !c.Pack {
 		return
 	}
@@ -217,7 +217,7 @@ func (p *Piece) before(x int64, l float64) float64 {
 }
 
 // Add distributes I/Os over the quanta. With overlap, each quantum gets the share that completed in it.
-func (a *Aligner) Add(p Piece, c *fiohist.Sparse, d fiolog.Direction) error {
+func (a *Aligner) Add(p Piece, c *fiohist.Sparse, d fio.Direction) error {
 	if len(c.Count) == 0 {
 		return nil
 	}
@@ -254,7 +254,7 @@ func (a *Aligner) Add(p Piece, c *fiohist.Sparse, d fiolog.Direction) error {
 
 // addInflight counts an I/O where it was in flight: from its completion, it extends backwards by its bucket's middle
 // latency. The idea, but not the closed form, is Cronburg and England's (fiologparser_hist).
-func (a *Aligner) addInflight(p Piece, c *fiohist.Sparse, d fiolog.Direction) error {
+func (a *Aligner) addInflight(p Piece, c *fiohist.Sparse, d fio.Direction) error {
 	for i, b := range c.Index {
 		n, latency := c.Count[i], a.middle[b]
 		if latency < 1e3 { // below 1 us: as if it had none

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
 )
 
@@ -54,13 +54,13 @@ func FuzzAlign(f *testing.F) {
 		if closing %= 1e9; closing > 0 {
 			p.Closing, p.Share = p.End+closing, 1.0/7
 		}
-		if err := a.Add(p, &c, fiolog.Read); err != nil {
+		if err := a.Add(p, &c, fio.Read); err != nil {
 			t.Fatal(err)
 		}
 		sum := 0.0
 		for _, cl := range open.at {
 			if cl != nil {
-				sum += cl[fiolog.Read].Sum()
+				sum += cl[fio.Read].Sum()
 			}
 		}
 		if math.Abs(sum-7) > 1e-9 {

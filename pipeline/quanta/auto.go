@@ -9,7 +9,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/errs"
 	"fiolat/pipeline"
 )
 
@@ -46,7 +45,7 @@ type Chooser struct {
 }
 
 // NewChooser returns a Chooser for the highest of the percentiles that has confidence limits.
-func NewChooser(s *pipeline.Settings, accuracy float64) (*Chooser, error) {
+func NewChooser(s *fio.Settings, accuracy float64) (*Chooser, error) {
 	c := &Chooser{Accuracy: accuracy, ByDirection: slices.Contains(s.By, "direction")}
 	for _, p := range s.Percentiles {
 		if p > c.Percentile && p < 100 {
@@ -54,7 +53,7 @@ func NewChooser(s *pipeline.Settings, accuracy float64) (*Chooser, error) {
 		}
 	}
 	if c.Percentile == 0 {
-		return nil, errs.Usagef("--interval auto: p0 and p100 have no confidence limits; ask for a percentile " +
+		return nil, fio.Usagef("--interval auto: p0 and p100 have no confidence limits; ask for a percentile " +
 			"between them")
 	}
 	return c, nil
@@ -106,7 +105,7 @@ func (c *Chooser) Quantum(_ context.Context, q *pipeline.Quantum) error {
 			s.index = index
 		}
 		for _, l := range q.Leaves {
-			s.add(pipeline.All, l.Hist)
+			s.add(fio.All, l.Hist)
 			if c.ByDirection {
 				s.add(l.Dims.Direction, l.Hist)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
@@ -134,8 +135,8 @@ type Stored struct {
 }
 
 // Index returns the index of each leaf of the run.
-func (m *Merger) Index() map[pipeline.Dims]int {
-	index := map[pipeline.Dims]int{}
+func (m *Merger) Index() map[fio.Dims]int {
+	index := map[fio.Dims]int{}
 	for i, s := range m.leafSpecs {
 		index[s.dims] = i
 	}
@@ -177,7 +178,7 @@ func (m *Merger) EmitExtract(ctx context.Context, d *pipeline.Extract) error {
 	m.activate()
 	type key struct {
 		scope string
-		dims  pipeline.Dims
+		dims  fio.Dims
 	}
 	rows := make(map[key]*pipeline.ExtractRow, len(d.Rows))
 	for i := range d.Rows {
@@ -204,7 +205,7 @@ func (m *Merger) EmitExtract(ctx context.Context, d *pipeline.Extract) error {
 		for i := range d.Leaves {
 			l := &d.Leaves[i]
 			h := histOf(&l.Hist)
-			out.Leaves = append(out.Leaves, pipeline.Leaf{Dims: pipeline.Dims{Direction: l.Direction}, Hist: h,
+			out.Leaves = append(out.Leaves, pipeline.Leaf{Dims: fio.Dims{Direction: l.Direction}, Hist: h,
 				Samples: h.Sum(), Limits: l.Limits})
 		}
 		for i := range d.Tails {

@@ -31,7 +31,7 @@ type Member struct {
 // leafSpec is a leaf of the run: all logs with the same values of the --by dimensions,
 // in one direction. Every I/O is in exactly one.
 type leafSpec struct {
-	dims pipeline.Dims
+	dims fio.Dims
 	dir  fio.Direction
 	logs []*Member // sorted by host, then name
 }
@@ -58,7 +58,7 @@ func (s *leafSpec) limits() (limits fiohist.Limits, open bool) {
 // scope is one scope value, which has a row in each quantum.
 type scope struct {
 	name   string
-	dims   pipeline.Dims
+	dims   fio.Dims
 	leaves []int     // ascending: by host first
 	logs   []*Member // distinct
 	bounds
@@ -128,12 +128,12 @@ func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers
 func (m *Merger) setLogs(logs []*Member) {
 	m.logs, m.leafSpecs, m.scopes = logs, nil, nil
 	by := m.Run.Settings.By
-	known := map[pipeline.Dims]int{}
+	known := map[fio.Dims]int{}
 	for i, l := range logs {
 		l.index = i
 		whole := l.Dims()
 		for d, name := range m.Run.Directions() {
-			dims := pipeline.Dims{Direction: name}
+			dims := fio.Dims{Direction: name}
 			if m.picks && !m.Run.Pick.Holds(l.Host, l.Job, name) {
 				continue
 			}
@@ -168,7 +168,7 @@ func (m *Merger) findPeers() {
 		return
 	}
 	all := map[string]*scope{}
-	known := map[pipeline.Dims]*peers{} // by dimension, as Log, and direction
+	known := map[fio.Dims]*peers{} // by dimension, as Log, and direction
 	for _, sc := range m.scopes {
 		switch dimension, _ := strings.CutSuffix(sc.name, "+direction"); dimension {
 		case "run", "direction":
@@ -177,7 +177,7 @@ func (m *Merger) findPeers() {
 			if sc.dims.Host+sc.dims.Job+sc.dims.Log == "" {
 				continue
 			}
-			key := pipeline.Dims{Log: dimension, Direction: sc.dims.Direction}
+			key := fio.Dims{Log: dimension, Direction: sc.dims.Direction}
 			p := known[key]
 			if p == nil {
 				p = &peers{all: all[sc.dims.Direction]}
@@ -266,14 +266,14 @@ func (m *Merger) addScopes(mask int, by []string) {
 	}
 	name := fio.Scope(names)
 	from := len(m.scopes)
-	index := map[pipeline.Dims]*scope{}
+	index := map[fio.Dims]*scope{}
 	type pair struct {
 		sc *scope
 		l  *Member
 	}
 	known := map[pair]bool{}
 	for i, s := range m.leafSpecs {
-		dims := pipeline.Dims{Direction: m.Run.TotalDirection()}
+		dims := fio.Dims{Direction: m.Run.TotalDirection()}
 		named := true
 		for _, n := range names {
 			value := s.dims.Of(n)
@@ -559,7 +559,7 @@ func (m *Merger) AddLosses(lost []pipeline.Loss) {
 			if whole && its == 0 {
 				whole = sc.dims.Job == "" && sc.dims.Log == "" && (sc.dims.Host == "" || sc.dims.Host == loss.Host)
 			}
-			if whole && (sc.dims.Direction == pipeline.All || sc.dims.Direction == loss.Direction) {
+			if whole && (sc.dims.Direction == fio.All || sc.dims.Direction == loss.Direction) {
 				sc.total.AddAll(loss.Index, loss.Count, 0, 1)
 				sc.unplaced = sc.unplaced || len(loss.Logs) == 0
 			}
@@ -630,7 +630,7 @@ func (sc *scope) has(c *Hists) bool {
 
 // covers reports whether the scope holds I/Os of a direction. Syncs have only one.
 func (sc *scope) covers(d fio.Direction) bool {
-	return sc.dims.Direction == pipeline.All || sc.dims.Direction == d.String() ||
+	return sc.dims.Direction == fio.All || sc.dims.Direction == d.String() ||
 		sc.dims.Direction == fio.Sync.String()
 }
 

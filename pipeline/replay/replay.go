@@ -13,7 +13,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/errs"
 	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"
 )
@@ -34,7 +33,7 @@ type Leaf struct {
 	Part int
 	// Start is the start of its quantum in ns since 1970.
 	Start int64
-	Dims  pipeline.Dims
+	Dims  fio.Dims
 	Hist  *fiohist.Hist
 	// Members are the logs with I/O in it, as indices of the Stored's Run.Logs.
 	Members []int
@@ -77,7 +76,7 @@ type Options struct {
 }
 
 // New merges the parts of a run, or takes a run without parts. If parts do not fit together, the error is an
-// *errs.ParseError that names one of them.
+// *fio.ParseError that names one of them.
 func New(parts []*Stored, leaves Leaves) (*Replay, error) {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b *Stored) int { return cmp.Compare(a.Run.Part, b.Run.Part) })
@@ -112,7 +111,7 @@ func newReplay(parts []*Stored, leaves Leaves) *Replay {
 func fits(a, b *pipeline.Run) error {
 	x, y := a.Settings, b.Settings
 	differ := func(flag, fa, fb string) error {
-		return &errs.ParseError{
+		return &fio.ParseError{
 			File: fmt.Sprintf("run %q", a.ID),
 			Msg:  fmt.Sprintf("part %q has %s where part %q has %s", b.Part, fb, a.Part, fa),
 			Hint: "ingest one of them again with the same " + flag,
@@ -128,7 +127,7 @@ func fits(a, b *pipeline.Run) error {
 		return differ("--coarseness", fa, fb)
 	}
 	if x.Grid != "epoch" {
-		return &errs.ParseError{File: fmt.Sprintf("run %q", a.ID), Msg: fmt.Sprintf("the quanta of part %q are "+
+		return &fio.ParseError{File: fmt.Sprintf("run %q", a.ID), Msg: fmt.Sprintf("the quanta of part %q are "+
 			"counted from its own start", a.Part), Hint: "ingest all parts with --grid epoch"}
 	}
 	return nil
@@ -162,7 +161,7 @@ func settingText(v any) string {
 func disjoint(parts []*Stored) error {
 	hosts, logs := map[string]string{}, map[[4]string]string{}
 	twice := func(what, a, b string) error {
-		return &errs.ParseError{File: fmt.Sprintf("run %q", parts[0].Run.ID),
+		return &fio.ParseError{File: fmt.Sprintf("run %q", parts[0].Run.ID),
 			Msg:  fmt.Sprintf("%s is in part %q and in part %q", what, a, b),
 			Hint: "delete the run and ingest each host in one part"}
 	}
@@ -322,9 +321,9 @@ func divisible(run *pipeline.Run, by []string) error {
 		}
 		for _, l := range run.Logs {
 			if !dim.pick.Holds(l.Host, l.Job, "") {
-				return errs.Usagef("--only %[1]s=...: the run %[2]s was stored without --by %[1]s, and cannot be "+
+				return fio.Usagef("--only %[1]s=...: the run %[2]s was stored without --by %[1]s, and cannot be "+
 					"split by %[1]s; ingest it again with --by %[1]s, or pass its logs", dim.name,
-					errs.Printable(cmp.Or(run.Name, run.ID)))
+					fio.Printable(cmp.Or(run.Name, run.ID)))
 			}
 		}
 	}
@@ -346,7 +345,7 @@ type player struct {
 	sink  pipeline.Sink
 	merge *quanta.Merger
 	by    []string // the dimensions that the leaves are stored by
-	leaf  map[pipeline.Dims]int
+	leaf  map[fio.Dims]int
 	seen  []int64 // number of leaves by part
 	end   int64   // index of the quantum after the last
 	fine  quanta.Grid
@@ -366,8 +365,8 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 	if o.By != nil {
 		for _, dim := range o.By {
 			if !slices.Contains(by, dim) && dim != "direction" {
-				return nil, errs.Usagef("--by %s: the run %s was stored without, and cannot be split by it", dim,
-					errs.Printable(cmp.Or(run.Name, run.ID)))
+				return nil, fio.Usagef("--by %s: the run %s was stored without, and cannot be split by it", dim,
+					fio.Printable(cmp.Or(run.Name, run.ID)))
 			}
 		}
 		run.Settings.By = o.By
@@ -401,7 +400,7 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 		p.end = max(p.end, g.Last(part.Run.Start+part.End-run.Start)+1)
 	}
 	if p.end-g.First > quanta.MaxSpan {
-		return nil, &errs.ParseError{File: fmt.Sprintf("run %q", run.ID), Msg: quanta.ErrSpan.Error()}
+		return nil, &fio.ParseError{File: fmt.Sprintf("run %q", run.ID), Msg: quanta.ErrSpan.Error()}
 	}
 	return p, nil
 }
@@ -420,7 +419,7 @@ func (p *player) broken(part int, format string, args ...any) error {
 	if run.Part != "" {
 		what += fmt.Sprintf(", part %q", run.Part)
 	}
-	return &errs.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: "ingest it again"}
+	return &fio.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: "ingest it again"}
 }
 
 func (p *player) add(ctx context.Context, leaf Leaf) error {

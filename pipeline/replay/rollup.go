@@ -4,20 +4,20 @@ import (
 	"fmt"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/errs"
 	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"
 )
 
 // RollUp changes a run without parts, or one part, to what its logs give with that interval, in ns,
 // and that coarseness. The interval must be a multiple of the run's, and neither may be finer: the
-// error is then an *errs.ParseError.
+// error is then an *fio.ParseError.
 func (r *Replay) RollUp(to pipeline.Grain) error {
 	run, old := *r.Run, r.Run.Geometry
 	if to.Interval < run.Interval || to.Interval%run.Interval != 0 || to.Coarseness < old.Coarseness ||
 		to.Coarseness > fiohist.MaxCoarseness {
-		return &errs.ParseError{File: fmt.Sprintf("run %q", run.ID), Msg: fmt.Sprintf("quanta of %v at coarseness %d "+
+		return &fio.ParseError{File: fmt.Sprintf("run %q", run.ID), Msg: fmt.Sprintf("quanta of %v at coarseness %d "+
 			"do not add up to %v at coarseness %d", time.Duration(run.Interval), old.Coarseness,
 			time.Duration(to.Interval), to.Coarseness), Hint: "the interval must be a multiple of the run's"}
 	}

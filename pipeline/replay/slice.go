@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
@@ -56,7 +56,7 @@ func (r *Replay) FinishSlices(ctx context.Context, o Options, leaves []int64, ex
 		return nil, err
 	}
 	lacking := func() error {
-		return &errs.ParseError{File: fmt.Sprintf("run %q", r.Run.ID), Msg: fmt.Sprintf("no slice result for the "+
+		return &fio.ParseError{File: fmt.Sprintf("run %q", r.Run.ID), Msg: fmt.Sprintf("no slice result for the "+
 			"quantum at %v ms", float64(p.merge.Grid.Start(p.merge.Done))/1e6),
 			Hint: "merge it again, without --slice"}
 	}

@@ -18,7 +18,7 @@ import (
 
 func main() {
 	sink := &documents{out: bufio.NewWriter(os.Stdout)}
-	err := fiolat.Pipeline(context.Background(), plan.Config{Settings: pipeline.Defaults()}, sink, os.Args[1:]...)
+	err := fiolat.Pipeline(context.Background(), plan.Config{Settings: fio.Defaults()}, sink, os.Args[1:]...)
 	if bad, ok := errors.AsType[*fio.ParseError](err); ok {
 		fmt.Printf("line %d: %s; %s\n", bad.Line, bad.Msg, bad.Hint)
 	} else if err != nil {

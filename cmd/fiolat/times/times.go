@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 )
 
 // Duration parses 10s, 1m30s, 500ms, or a plain number of seconds.
@@ -16,7 +16,7 @@ func Duration(flag, v string) (time.Duration, error) {
 	if err != nil {
 		seconds, nerr := strconv.ParseFloat(v, 64)
 		if nerr != nil || !(seconds > -1e9 && seconds < 1e9) {
-			return 0, errs.Usagef("%s %q: want a duration such as 500ms, 10s or 1m", flag, v)
+			return 0, fio.Usagef("%s %q: want a duration such as 500ms, 10s or 1m", flag, v)
 		}
 		d = time.Duration(seconds * 1e9)
 	}
@@ -40,7 +40,7 @@ func Start(v string) (string, error) {
 			return inRange(v, t)
 		}
 	}
-	return "", errs.Usagef("--start %q: want a time such as 2026-01-31T12:00:00Z, seconds or ms since 1970, or mtime",
+	return "", fio.Usagef("--start %q: want a time such as 2026-01-31T12:00:00Z, seconds or ms since 1970, or mtime",
 		v)
 }
 
@@ -48,7 +48,7 @@ func Start(v string) (string, error) {
 // nanoseconds since 1970.
 func inRange(v string, t time.Time) (string, error) {
 	if t.Year() < 1678 || t.UnixMilli() > fiolog.MaxTime {
-		return "", errs.Usagef("--start %q: want a time between the years 1678 and 2200", v)
+		return "", fio.Usagef("--start %q: want a time between the years 1678 and 2200", v)
 	}
 	return t.UTC().Format(time.RFC3339Nano), nil
 }
