@@ -126,7 +126,8 @@ func TestWhoMakesTheTail(t *testing.T) {
 		rows []Row
 		want string
 	}{
-		"the worst": {[]Row{{Scope: "direction", Dims: read}, row("host+direction", fio.Dims{Host: "a"}, 0.3, 12e6, 9e6),
+		"the worst": {[]Row{{Scope: "direction", Dims: read},
+			row("host+direction", fio.Dims{Host: "a"}, 0.3, 12e6, 9e6),
 			row("host+direction", fio.Dims{Host: "b"}, 0.606, 12e6, 3.1e6),
 			row("job+direction", fio.Dims{Job: "j"}, 0.5, 12e6, 8e6)},
 			"; host b has 61 % of the I/Os above p99 and 5 % of all, and without it p99 is 3.1ms"},

@@ -140,8 +140,8 @@ func copyFile(t *testing.T, from string, to ...string) {
 // partedRuns are real runs in two disjoint halves: one of fio --client, damaged
 // logs and a JSON that tells of both hosts; one of logs whose names are given
 // hosts, with their own lengths, jobs and directions; one of slow and hung devices,
-// whose last windows are restored from each host's JSON, with rows until their jobs end; and one in which a host of each
-// half stood still at the same time.
+// whose last windows are restored from each host's JSON, with rows until their jobs end; and one in which a host of
+// each half stood still at the same time.
 func partedRuns(t *testing.T) map[string]parted {
 	cluster := parted{parts: map[string]string{}, whole: real + "/cluster"}
 	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {

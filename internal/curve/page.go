@@ -127,8 +127,9 @@ func (p *Page) Write(w io.Writer) error {
 		specs["chart-"+strconv.Itoa(i)] = p.spec(s)
 	}
 	frame := page.Page{Title: p.Title, Eyebrow: "fio latency", Generator: p.Generator, Specs: specs,
-		Script: page.Charts, Main: map[string]any{"Charts": charts, "Notes": p.Curve.Notes, "Direction": p.Curve.Direction,
-			"Limits": slices.ContainsFunc(p.Curve.Points, func(q Point) bool { return len(q.Limits) > 0 })}}
+		Script: page.Charts, Main: map[string]any{"Charts": charts, "Notes": p.Curve.Notes,
+			"Direction": p.Curve.Direction,
+			"Limits":    slices.ContainsFunc(p.Curve.Points, func(q Point) bool { return len(q.Limits) > 0 })}}
 	return frame.Write(w, pageHTML)
 }
 

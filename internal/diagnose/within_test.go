@@ -116,7 +116,8 @@ var changes = []change{
 		from := 10 * rng.Float64()
 		return from, from + 10*math.Floor((length-from-1)/10) + 1, again(from, 10, factor, 1)
 	}},
-	{"period of 7.3 s, half of the run", Period, func(rng *rand.Rand, length, factor float64) (float64, float64, trouble) {
+	{"period of 7.3 s, half of the run", Period, func(rng *rand.Rand, length, factor float64) (float64, float64,
+		trouble) {
 		from := length * (0.1 + 0.3*rng.Float64())
 		to := from + 7.3*8 + 1
 		f := again(from, 7.3, factor, 1)
