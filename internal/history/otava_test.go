@@ -5,8 +5,11 @@ package history
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 )
 
@@ -63,5 +66,82 @@ func TestOtava(t *testing.T) {
 		for _, p := range []string{"0.0001", "0.0003", "0.001", "0.003"} {
 			line("otava, max_pvalue "+p, f.score(theirs.find(f, p)))
 		}
+	}
+}
+
+// otavaGateScript reads histories, and prints after which runs a gate fires that asks Apache Otava after each one, and
+// knows what it reported: changes at most nearby runs from one reported before are no news.
+const otavaGateScript = `
+import json, sys
+from otava.analysis import compute_change_points
+asked = json.load(sys.stdin)
+out = []
+for job in asked["jobs"]:
+    known, red = [], []
+    for n in range(job["first"], len(job["values"]) + 1):
+        found = [int(c.index) for c in compute_change_points(job["values"][:n], max_pvalue=0.001)[0]]
+        news = [i for i in found if all(abs(i - k) > asked["nearby"] for k in known)]
+        known += news
+        if news:
+            red.append(n)
+    out.append(red)
+json.dump(out, sys.stdout)
+`
+
+// TestOtavaGate prints the rows of Apache Otava in the table of TestGate.
+func TestOtavaGate(t *testing.T) {
+	python := os.Getenv("FIOLAT_TEST_PYTHON")
+	if python == "" {
+		t.Fatal("FIOLAT_TEST_PYTHON is not set: run make otava")
+	}
+	const years = 40
+	type job struct {
+		Values []float64 `json:"values"`
+		First  int       `json:"first"`
+	}
+	ask := func(first, last int, of func(seed uint64) nightly) (red [][]int) {
+		var jobs []job
+		for seed := range uint64(years) {
+			j := job{First: first}
+			for _, r := range of(seed).series(last)[0].Runs {
+				j.Values = append(j.Values, r.Directions["read"].IOPS)
+			}
+			jobs = append(jobs, j)
+		}
+		in, err := json.Marshal(map[string]any{"jobs": jobs, "nearby": nearby})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), python, "-c", otavaGateScript)
+		cmd.Stdin, cmd.Stderr = bytes.NewReader(in), os.Stderr
+		out, err := cmd.Output()
+		if err == nil {
+			err = json.Unmarshal(out, &red)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return red
+	}
+	for _, rho := range []float64{0, 0.3, 0.5, 0.8} {
+		n := 0
+		for _, red := range ask(5, 370, func(seed uint64) nightly {
+			return nightly{seed: seed, rho: rho, metrics: 1, at: math.MaxInt}
+		}) {
+			n += episodes(red)
+		}
+		line := fmt.Sprintf("| Otava, nightly | %g | %.2f | |", rho, float64(n)/years)
+		for _, change := range []float64{0.05, 0.1, 0.2} {
+			within := map[int]int{}
+			for _, red := range ask(88, 120, func(seed uint64) nightly { return nightly{seed, rho, 1, 90, change} }) {
+				for _, nights := range []int{3, 14, 30} {
+					if slices.ContainsFunc(red, func(n int) bool { return n > 90 && n <= 90+nights }) {
+						within[nights]++
+					}
+				}
+			}
+			line += fmt.Sprintf(" %d, %d, %d |", within[3], within[14], within[30])
+		}
+		t.Log(line)
 	}
 }
