@@ -171,10 +171,11 @@ func startFio(u *ui.UI, args []string) (*liveSource, error) {
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, endingSignals()...)
-	var signalled atomic.Bool
+	var signalled, killed atomic.Bool
 	go func() {
 		for sig := range signals {
 			if signalled.Swap(true) {
+				killed.Store(true)
 				_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // fio may have ended
 				endBy(sig, syscall.SIGTERM)
 			}
@@ -198,6 +199,9 @@ func startFio(u *ui.UI, args []string) (*liveSource, error) {
 			_ = documents.Close() // cannot fail
 			<-said
 			err := cmd.Wait()
+			if killed.Load() {
+				time.Sleep(time.Second) // so that the signal ends this process, not fio's death
+			}
 			signal.Stop(signals)
 			close(signals)
 			var exit *exec.ExitError
