@@ -36,6 +36,10 @@ build: ## build ./fiolat, static, without a Markdown parser that it would only s
 test: ## unit tests: no network, no fio, no Elasticsearch
 	$(GOTEST) ./...
 
+.PHONY: quick
+quick: lint ## lint, and the unit tests of what has changed, without the matrix
+	go test -p 4 $$(go list ./... | grep -v /scripts/)
+
 .PHONY: race
 race: ## the same tests, and with the race detector where goroutines meet, and without AVX2 what is written for it
 	@# What the race detector found is printed last, where a log that was cut short still has it.
@@ -133,7 +137,7 @@ oracle: ## compare internal/like with fio's own programs on ORACLE_CASES (500) m
 .PHONY: otava
 otava: ## ask Apache Otava for the change points of made-up histories, and write them for the test of internal/history
 	python=$$(scripts/otava-python); FIOLAT_TEST_PYTHON=$$python \
-		go test -count=1 -v -tags otava -run TestOtava ./internal/history
+		go test -count=1 -v -timeout 1h -tags otava -run TestOtava ./internal/history
 
 .PHONY: nightly
 nightly: ## what is too long for check: fuzz, oracle, race and chaos whole, packages, arm64, diagnose, Elasticsearch 9
