@@ -26,8 +26,8 @@ var leastFactors = [3]float64{leastMid, leastSlow, 1 / leastFewer}
 func (c *timeSeries) slowness() [3][]float64 {
 	fewer := make([]float64, len(c.iops))
 	top := 1.0 // a stall has as many I/Os as a level's mostFewer-th part
-	if known := slices.DeleteFunc(slices.Clone(c.iops), math.IsNaN); len(known) > 0 {
-		top = max(slices.Max(known), 1)
+	if iops := known(c.iops); len(iops) > 0 {
+		top = max(slices.Max(iops), 1)
 	}
 	for t, v := range c.iops {
 		if fewer[t] = v; !math.IsNaN(v) {
@@ -142,9 +142,8 @@ func towards(v []float64, w window) (off []float64, own func(t int) bool, taken 
 
 // apart returns the median of the values in w less that of those outside.
 func apart(v []float64, w window) float64 {
-	in := slices.Clone(v[w.from:w.to])
-	outside := append(slices.Clone(v[:w.from]), v[w.to:]...)
-	d := median(slices.DeleteFunc(in, math.IsNaN)) - median(slices.DeleteFunc(outside, math.IsNaN))
+	outside := slices.Concat(v[:w.from], v[w.to:])
+	d := median(known(v[w.from:w.to])) - median(known(outside))
 	if math.IsNaN(d) {
 		return 0
 	}
@@ -153,7 +152,7 @@ func apart(v []float64, w window) float64 {
 
 // clipped returns the values within a factor of mostFewer of their median.
 func clipped(v []float64) (out []float64) {
-	middle := median(slices.DeleteFunc(slices.Clone(v), math.IsNaN))
+	middle := median(known(v))
 	for _, x := range v {
 		out = append(out, min(max(x, middle-math.Log(mostFewer)), middle+math.Log(mostFewer)))
 	}
@@ -162,7 +161,7 @@ func clipped(v []float64) (out []float64) {
 
 // ranked returns the ranks of values from -0.5 to 0.5, equal ones in their middle; NaN stays.
 func ranked(v []float64) []float64 {
-	sorted := slices.DeleteFunc(slices.Clone(v), math.IsNaN)
+	sorted := known(v)
 	slices.Sort(sorted)
 	out := make([]float64, len(v))
 	for t, x := range v {
@@ -181,27 +180,17 @@ func ranked(v []float64) []float64 {
 
 // contrast compares the mean of values in windows with that of the others.
 type contrast struct {
-	v            []float64
-	sums, counts []float64 // of those before
+	v []float64
+	prefix
 }
 
-func newContrast(v []float64) *contrast {
-	c := &contrast{v, make([]float64, len(v)+1), make([]float64, len(v)+1)}
-	for t, x := range v {
-		c.sums[t+1], c.counts[t+1] = c.sums[t], c.counts[t]
-		if !math.IsNaN(x) {
-			c.sums[t+1] += x
-			c.counts[t+1]++
-		}
-	}
-	return c
-}
+func newContrast(v []float64) *contrast { return &contrast{v, newPrefix(v)} }
 
 // means returns the means inside and outside of w, and the factor of a value's variance that gives that of their
 // difference; 0 if either has no values.
 func (c *contrast) means(w window) (in, out, variance float64) {
 	n := len(c.v)
-	sum, count := c.sums[w.to]-c.sums[w.from], c.counts[w.to]-c.counts[w.from]
+	sum, count := c.in(w)
 	rest, others := c.sums[n]-sum, c.counts[n]-count
 	if count == 0 || others == 0 {
 		return 0, 0, 0
@@ -220,45 +209,36 @@ func (c *contrast) score(w window) float64 {
 
 // spread is the standard deviation of the values from the two means of w.
 func (c *contrast) spread(w window) float64 {
-	sum, n, _, _ := c.residuals(w)
-	return math.Sqrt(sum / max(n-2, 1))
+	r := c.residuals(w)
+	return math.Sqrt(r.squares / max(r.n-2, 1))
 }
 
 // deviation is the same for means of many values, which correlate with their neighbours as those of a process of first
 // order do. The correlation is taken to be larger by its standard error and its bias.
 func (c *contrast) deviation(w window) float64 {
-	sum, n, products, pairs := c.residuals(w)
-	if n < 4 || sum == 0 || pairs == 0 {
+	r := c.residuals(w)
+	n := r.n
+	if n < 4 || r.squares == 0 || r.pairs == 0 {
 		return c.spread(w) + 1/max(n, 1)
 	}
-	rho := products / pairs / (sum / n)
+	rho := r.correlation()
 	rho += (1+3*max(rho, 0))/n + 1/math.Sqrt(n)
 	rho = min(max(rho, 0), 0.95)
-	return max(math.Sqrt(sum/max(n-2, 1)), 1/n) * math.Sqrt((1+rho)/(1-rho))
+	return max(math.Sqrt(r.squares/max(n-2, 1)), 1/n) * math.Sqrt((1+rho)/(1-rho))
 }
 
-// residuals returns the sum of squares of the residuals, their number, and the sum and the number of the products of
-// neighbours.
-func (c *contrast) residuals(w window) (squares, n, products, pairs float64) {
+// residuals are those of the values from the two means of w.
+func (c *contrast) residuals(w window) residuals {
 	in, out, _ := c.means(w)
-	before := math.NaN()
+	r := newResiduals()
 	for t, x := range c.v {
 		if w.from <= t && t < w.to {
-			x -= in
+			r.add(x - in)
 		} else {
-			x -= out
+			r.add(x - out)
 		}
-		if !math.IsNaN(x) {
-			squares += x * x
-			n++
-		}
-		if p := x * before; !math.IsNaN(p) {
-			products += p
-			pairs++
-		}
-		before = x
 	}
-	return squares, n, products, pairs
+	return r
 }
 
 // levels are the levels of a run: what its blocks are, other than short incidents.
@@ -384,7 +364,7 @@ func (l *levels) compare(a, b int) int {
 // level returns the median of a series in a phase; NaN if unknown.
 func (l *levels) level(k, phase int) float64 {
 	v := l.series[k][l.phases[phase]:l.phases[phase+1]]
-	return median(slices.DeleteFunc(slices.Clone(v), math.IsNaN))
+	return median(known(v))
 }
 
 // off returns a series less its levels. The first one is taken from block from on. A phase that is only a little apart
@@ -396,7 +376,7 @@ func (l *levels) off(k, from int) []float64 {
 		for t, v := range l.series[k] {
 			out = append(out, v-l.ramp.bases[k]-l.ramp.slopes[k]*l.ramp.at(t))
 		}
-		level := median(slices.DeleteFunc(slices.Clone(out), math.IsNaN))
+		level := median(known(out))
 		for t := range out {
 			out[t] -= level
 		}

@@ -82,7 +82,7 @@ func newRamp(series [3][]float64, phases []int) *ramp {
 	var scale, steps, stepped [3]float64
 	for k, v := range series {
 		values[k] = smooth(v)
-		if known := len(slices.DeleteFunc(slices.Clone(v), math.IsNaN)); 2*known < n {
+		if 2*len(known(v)) < n {
 			return nil
 		}
 		whole, _ := noise(centred(values[k]), 1)
@@ -156,21 +156,15 @@ func smooth(v []float64) (out []float64) {
 
 // noise returns the sum of squares of residuals, and their variance as it is for means of many correlated values.
 func noise(v []float64, parameters float64) (squares, variance float64) {
-	n, products, pairs, before := 0.0, 0.0, 0.0, math.NaN()
+	r := newResiduals()
 	for _, x := range v {
-		if !math.IsNaN(x) {
-			squares, n = squares+x*x, n+1
-		}
-		if p := x * before; !math.IsNaN(p) {
-			products, pairs = products+p, pairs+1
-		}
-		before = x
+		r.add(x)
 	}
 	rho := 0.0
-	if squares > 0 && pairs > 0 {
-		rho = min(max(products/pairs/(squares/n)+1/math.Sqrt(n), 0), 0.95)
+	if r.squares > 0 && r.pairs > 0 {
+		rho = min(max(r.correlation()+1/math.Sqrt(r.n), 0), 0.95)
 	}
-	return squares, max(squares/max(n-parameters, 1), leastSpread*leastSpread) * (1 + rho) / (1 - rho)
+	return r.squares, max(r.squares/max(r.n-parameters, 1), leastSpread*leastSpread) * (1 + rho) / (1 - rho)
 }
 
 // centred returns values less their mean.

@@ -134,6 +134,50 @@ func median(v []float64) float64 {
 	return (low + slices.Min(v[n/2:])) / 2
 }
 
+// known returns a copy of the values that are known.
+func known(v []float64) []float64 { return slices.DeleteFunc(slices.Clone(v), math.IsNaN) }
+
+// prefix has the sum and the number of the known values before each block.
+type prefix struct{ sums, counts []float64 }
+
+func newPrefix(v []float64) prefix {
+	p := prefix{make([]float64, len(v)+1), make([]float64, len(v)+1)}
+	for t, x := range v {
+		p.sums[t+1], p.counts[t+1] = p.sums[t], p.counts[t]
+		if !math.IsNaN(x) {
+			p.sums[t+1] += x
+			p.counts[t+1]++
+		}
+	}
+	return p
+}
+
+// in returns the sum and the number of the known values in w.
+func (p *prefix) in(w window) (sum, n float64) {
+	return p.sums[w.to] - p.sums[w.from], p.counts[w.to] - p.counts[w.from]
+}
+
+// residuals are the sum of squares of residuals, and that of the products of neighbours, with their numbers.
+type residuals struct{ squares, n, products, pairs, before float64 }
+
+func newResiduals() residuals { return residuals{before: math.NaN()} }
+
+// add adds the next residual; NaN if it is unknown.
+func (r *residuals) add(x float64) {
+	if !math.IsNaN(x) {
+		r.squares += x * x
+		r.n++
+	}
+	if p := x * r.before; !math.IsNaN(p) {
+		r.products += p
+		r.pairs++
+	}
+	r.before = x
+}
+
+// correlation is that of neighbours.
+func (r *residuals) correlation() float64 { return r.products / r.pairs / (r.squares / r.n) }
+
 // nth returns the element with k others before it in sorted order (Hoare, Communications of the ACM 4 (1961), 321). v
 // must not contain NaN. nth reorders v: no element before k is larger, and none after it smaller.
 func nth(v []float64, k int) float64 {

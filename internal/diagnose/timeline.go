@@ -236,33 +236,28 @@ func (tl *timeline) timeSeries(direction string, spans []span) *timeSeries {
 // shift is the deviation of a series from its steady level, by block.
 type shift struct {
 	off     []float64 // NaN if unknown
-	sums    []float64
-	counts  []float64
+	clipped prefix
 	spreads spreads
 }
 
 // newShift returns a shift in which deviations are clipped to the factor most.
 func newShift(off []float64, most float64, windows []window) *shift {
-	n := len(off)
-	s := &shift{off: off, sums: make([]float64, n+1), counts: make([]float64, n+1)}
-	for t, v := range off {
-		s.sums[t+1], s.counts[t+1] = s.sums[t], s.counts[t]
-		if !math.IsNaN(v) {
-			s.sums[t+1] += min(max(v, -math.Log(most)), math.Log(most))
-			s.counts[t+1]++
-		}
+	var clipped []float64
+	for _, v := range off {
+		clipped = append(clipped, min(max(v, -math.Log(most)), math.Log(most)))
 	}
+	s := &shift{off: off, clipped: newPrefix(clipped)}
 	s.spreads = spreadsOf(windows, 1, leastSpread, func(_ int, w window) float64 { return s.mean(w) })
 	return s
 }
 
 // mean returns the mean deviation in w; 0 if nothing is known.
 func (s *shift) mean(w window) float64 {
-	n := s.counts[w.to] - s.counts[w.from]
+	sum, n := s.clipped.in(w)
 	if n == 0 {
 		return 0
 	}
-	return (s.sums[w.to] - s.sums[w.from]) / n
+	return sum / n
 }
 
 // z returns the mean deviation in w in standard deviations.
