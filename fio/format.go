@@ -27,9 +27,6 @@ func Latency(ns float64, digits int) string {
 	return strconv.FormatFloat(Round(ns/Divisors[unit], digits), 'f', -1, 64) + " " + unit
 }
 
-// PageLatency is Latency for HTML pages: 12.3 µs.
-func PageLatency(ns float64, digits int) string { return Micro(Latency(ns, digits)) }
-
 // Micro spells the unit us at the end of a text as µs.
 func Micro(text string) string {
 	if number, ok := strings.CutSuffix(text, "us"); ok {

@@ -95,7 +95,7 @@ func Latency(ns float64) string {
 	if ns < 0 {
 		ns, prefix = -ns, "≥ "
 	}
-	return prefix + fio.PageLatency(ns, 4)
+	return prefix + fio.Micro(fio.Latency(ns, 4))
 }
 
 // Number formats a rate or another number for people: 0.8893, 36.5, 37,081.
