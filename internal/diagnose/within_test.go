@@ -151,8 +151,8 @@ func again(from, every, factor, rest float64) trouble {
 	}
 }
 
-// TestWithin prints a table of docs/diagnose.md: changes that are found, with their times within two quanta, and what
-// is found besides.
+// TestWithin prints the rows of docs/data/changes.csv: changes that are found, with their times within two quanta, and
+// what is found besides.
 func TestWithin(t *testing.T) {
 	t.Parallel()
 	n := draws(t, 1)

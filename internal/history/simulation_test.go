@@ -125,7 +125,7 @@ func mannWhitney(x, y []float64) bool {
 }
 
 // TestGate simulates gates over years of nights, of which it takes FIOLAT_HISTORY_YEARS a row. With 40 it prints the
-// table of docs/history.md.
+// rows of docs/data/gates.csv.
 func TestGate(t *testing.T) {
 	testkit.NotRaced(t)
 	t.Parallel()
