@@ -51,7 +51,7 @@ func (s *Source) window() int {
 	switch {
 	case uncompressed(s.Base) == s.Base:
 		return 0
-	case strings.HasSuffix(s.Base, ".gz"):
+	case strings.HasSuffix(s.Base, ".gz"), strings.HasSuffix(s.Base, ".fz"):
 		return 128 << 10
 	}
 	return 8 << 20
@@ -136,7 +136,7 @@ var logName = regexp.MustCompile(`(?s)^(.*)_(clat_hist|clat|slat|lat)(?:\.([1-9]
 // with a host's name after it (fio --client), without N (per_job_logs=0), and compressed.
 func parseName(base string) (Name, bool) {
 	m := logName.FindStringSubmatch(uncompressed(base))
-	if m == nil || m[4] == "fz" { // log_store_compressed
+	if m == nil {
 		return Name{}, false
 	}
 	n := Name{Prefix: m[1], Host: validUTF8(m[4])}
@@ -155,7 +155,7 @@ func parseName(base string) (Name, bool) {
 
 // uncompressed returns a name without the suffix of compression.
 func uncompressed(base string) string {
-	for _, suffix := range []string{".gz", ".zst", ".xz"} {
+	for _, suffix := range []string{".gz", ".zst", ".xz", ".bz2", ".fz"} {
 		if s, ok := strings.CutSuffix(base, suffix); ok && s != "" {
 			return s
 		}
@@ -870,12 +870,9 @@ func (d *discovery) beside(in *Input, folders []string) {
 }
 
 // otherLog are logs of fio's that hold no latency.
-var otherLog = regexp.MustCompile(`_(bw|iops)(\.\d+)?\.log|\.log\.fz`)
+var otherLog = regexp.MustCompile(`_(bw|iops)(\.\d+)?\.log`)
 
 func ignored(path string) string {
-	if strings.Contains(filepath.Base(path), ".log.fz") {
-		return fio.Printable(path) + ": packed by fio (log_store_compressed); unpack it with fio --inflate-log"
-	}
 	return fio.Printable(path) + ": a log without latencies"
 }
 

@@ -52,6 +52,8 @@ func TestParseName(t *testing.T) {
 		"output.0_clat_hist.3.log.osd1.xz":    {Prefix: "output.0", Hist: true, Job: 3, Host: "osd1"},
 		"a_clat_hist.log":                     {Prefix: "a", Hist: true},
 		"a_clat_hist.log.host":                {Prefix: "a", Hist: true, Host: "host"},
+		"a_clat_hist.1.log.bz2":               {Prefix: "a", Hist: true, Job: 1},
+		"a_lat.1.log.fz":                      {Prefix: "a", Kind: fio.Lat, Job: 1},
 		"a_slat.1.log":                        {Prefix: "a", Kind: fio.Slat, Job: 1},
 		"a_lat.1.log":                         {Prefix: "a", Kind: fio.Lat, Job: 1},
 		"a_clat.1.log":                        {Prefix: "a", Job: 1},
@@ -66,7 +68,7 @@ func TestParseName(t *testing.T) {
 		}
 	}
 	for _, base := range []string{"", "a.log", "a_bw.1.log", "a_iops.1.log", "a_clat_hist.0.log", "a_clat_hist.x.log",
-		"a_clat_hist.1.txt", "a_clat_hist.1.log.fz", "clat_hist.1.log", "a_clat_hist.99999999999999999999.log",
+		"a_clat_hist.1.txt", "clat_hist.1.log", "a_clat_hist.99999999999999999999.log",
 		"fio.json"} {
 		if got, ok := parseName(base); ok {
 			t.Errorf("%q: %+v", base, got)
@@ -456,7 +458,7 @@ func TestDiscoverNames(t *testing.T) {
 	write(t, dir, evil+"_lat.1.log", "")
 	write(t, dir, evil+".json", "{\"fio version\" : \"x\", cut")
 	write(t, dir, evil+".fio", "[a]\nrw=read\n[\n")
-	write(t, dir, evil+"_clat_hist.2.log.fz", "x")
+	write(t, dir, evil+"_bw.2.log.fz", "x")
 	ins, err := Discover([]string{dir}, DiscoverOptions{})
 	if err != nil {
 		t.Fatal(err)

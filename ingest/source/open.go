@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"compress/bzip2"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +32,8 @@ var (
 	gzipMagic = []byte{0x1F, 0x8B}
 	zstdMagic = []byte{0x28, 0xB5, 0x2F, 0xFD}
 	xzMagic   = []byte{0xFD, '7', 'z', 'X', 'Z', 0}
+	bzipMagic = []byte("BZh")
+	zlibMagic = []byte{0x78, 0x9C} // as fio stores chunks of a log
 )
 
 // Open opens a file, or takes stdin for "-", and decompresses it as Decompress
@@ -46,9 +49,9 @@ func Open(path string, stdin io.Reader) (*Stream, error) {
 	return Decompress(f, path, f)
 }
 
-// Decompress returns a Stream of r, decompressed if it is gzip, zstd or xz; it recognizes them by their first bytes,
-// not by name. Several members or frames one after the other are one stream. name is for errors; closer, if not nil,
-// is closed with the result.
+// Decompress returns a Stream of r, decompressed if it is gzip, zstd, xz, bzip2, or a log that fio stored compressed;
+// it recognizes them by their first bytes, not by name. Several members or frames one after the other are one stream.
+// name is for errors; closer, if not nil, is closed with the result.
 //
 // Memory is bounded however much the data expands: zstd and xz data with a window of more than 64 MiB is refused,
 // in whichever frame, stream or block it comes.
@@ -75,6 +78,10 @@ func Decompress(r io.Reader, name string, closer io.Closer) (*Stream, error) {
 		d.format = "zstd"
 	case bytes.HasPrefix(magic, xzMagic):
 		d.format = "xz"
+	case bytes.HasPrefix(magic, bzipMagic):
+		d.format = "bzip2"
+	case bytes.HasPrefix(magic, zlibMagic):
+		d.format = "zlib"
 	default:
 		d.out = &d.in
 	}
@@ -100,6 +107,10 @@ func (d *Stream) open() (err error) {
 		return z.Reset(&d.in)
 	case "xz":
 		d.out = newXZ(&d.in)
+	case "bzip2":
+		d.out = bzip2.NewReader(&d.in)
+	case "zlib":
+		d.out = newFZ(&d.in)
 	}
 	return err
 }

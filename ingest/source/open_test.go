@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 
@@ -114,7 +115,12 @@ func TestOpen(t *testing.T) {
 func TestOpen_OtherPrograms(t *testing.T) {
 	t.Parallel()
 	log := randrw(t)
-	for file, want := range map[string][]byte{"pzstd-1.5.4.zst": bytes.Repeat(log, 24), "bgzip-1.16.gz": log} {
+	inflated, err := os.ReadFile("testdata/packed/fio-3.33-offset-prio.txt") // fio --inflate-log
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string][]byte{"pzstd-1.5.4.zst": bytes.Repeat(log, 24), "bgzip-1.16.gz": log,
+		"bzip2-1.0.8.bz2": log, "fio-3.33-offset-prio.fz": inflated} {
 		in, err := source.Open("testdata/packed/"+file, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -127,6 +133,95 @@ func TestOpen_OtherPrograms(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestOpen_FZ: the samples of all versions of fio, chunk after chunk, as the log of iolog.c's flush_samples.
+func TestOpen_FZ(t *testing.T) {
+	t.Parallel()
+	chunk := func(sample ...any) []byte {
+		var b bytes.Buffer
+		z := zlib.NewWriter(&b)
+		for _, field := range sample {
+			if err := binary.Write(z, binary.LittleEndian, field); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	type v2 struct {
+		Time, Value uint64
+		Dir, Block  uint32
+	}
+	type v3 struct {
+		Time, Value     uint64
+		Dir             uint32
+		Priority, Space uint16
+		Block           uint64
+	}
+	type v337 struct {
+		Time, Value, Most uint64
+		Dir               uint32
+		Priority, Space   uint16
+		Block             uint64
+	}
+	many := slices.Repeat([]any{v3{70, 800, 1, 1 << 13, 0, 4096}}, 5000)
+	both := v337{1, 20, 30, 1 | 1<<31 | 1<<30 | 1<<29 | 1<<28, 0x2001, 0, 512}
+	for name, tc := range map[string]struct {
+		packed     []byte
+		want, fail string
+	}{
+		"no chunk":   {chunk(), "", ""},
+		"fio 2":      {chunk(v2{3, 4, 0, 512}, v2{5, 6, 1, 512}), "3, 4, 0, 512\n5, 6, 1, 512\n", ""},
+		"fio 3.8":    {chunk(v3{3, 4, 0, 0, 0, 512}), "3, 4, 0, 512, 0\n", ""},
+		"fio 3.37":   {chunk(v337{Time: 3, Value: 4, Block: 8}, v337{5, 6, 0, 2, 0, 0, 8}), "3, 4, 0, 8, 0\n5, 6, 2, 8, 0\n", ""},
+		"all fields": {chunk(both, uint64(4096), uint64(77)), "1, 20, 30, 1, 512, 4096, 0x2001, 77\n", ""},
+		"many":       {slices.Concat(chunk(many...), chunk(), chunk(many...)), strings.Repeat("70, 800, 1, 4096, 1\n", 10000), ""},
+		"another layout in a later chunk": {slices.Concat(chunk(v3{3, 4, 0, 0, 0, 512}), chunk(v2{3, 4, 0, 512})),
+			"3, 4, 0, 512, 0\n", "not the samples of a fio that is known here"},
+		"no samples": {chunk([]byte(strings.Repeat("no log ", 100))), "", "damaged zlib data within"},
+		"cut":        {chunk(many...)[:40], "", "unexpected end of zlib data after 40 bytes"},
+		"in header":  {append(chunk(), 0x78), "", "unexpected end of zlib data"},
+		"then text":  {append(chunk(), "12, 0\n"...), "", "damaged zlib data within"},
+	} {
+		in, err := source.Decompress(bytes.NewReader(tc.packed), "log", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(in)
+		if string(got) != tc.want || (err == nil) != (tc.fail == "") ||
+			err != nil && !strings.Contains(err.Error(), tc.fail) {
+			t.Errorf("%s: got %.100q, %v", name, got, err)
+		}
+	}
+}
+
+// FuzzFZ: whatever samples are, there are lines or an error.
+func FuzzFZ(f *testing.F) {
+	f.Add(make([]byte, 64), 32)
+	f.Add(make([]byte, 80), 16)
+	f.Fuzz(func(t *testing.T, samples []byte, at int) {
+		at = max(0, min(at, len(samples)))
+		var packed bytes.Buffer
+		for _, part := range [][]byte{samples[:at], samples[at:]} {
+			z := zlib.NewWriter(&packed)
+			_, err := z.Write(part)
+			if err = errors.Join(err, z.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		in, err := source.Decompress(&packed, "log", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(in)
+		if lines := bytes.Count(text, []byte("\n")); err == nil && (lines > len(samples)/24 ||
+			len(samples) > 0 && lines == 0) {
+			t.Errorf("%d bytes of samples, text %q", len(samples), text)
+		}
+	})
 }
 
 // TestOpen_Short: files shorter than what tells the format.
