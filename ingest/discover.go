@@ -135,6 +135,9 @@ var logName = regexp.MustCompile(`(?s)^(.*)_(clat_hist|clat|slat|lat)(?:\.([1-9]
 // parseName reads the name of a log: PREFIX_clat_hist.N.log or, of single I/Os, PREFIX_{slat,clat,lat}.N.log; also
 // with a host's name after it (fio --client), without N (per_job_logs=0), and compressed.
 func parseName(base string) (Name, bool) {
+	if !strings.Contains(base, ".log") { // quicker for the many names of other files
+		return Name{}, false
+	}
 	m := logName.FindStringSubmatch(uncompressed(base))
 	if m == nil {
 		return Name{}, false
@@ -290,6 +293,7 @@ type discovery struct {
 	files    *folders.Reader
 	kinds    once[content.Kind]
 	metas    once[*fiojson.Document]
+	head     [content.Head]byte // of the file that is looked at
 }
 
 // once keeps what was read from files, by path: several folders and runs ask for the same ones.
@@ -674,8 +678,8 @@ func (d *discovery) above(in *Input) {
 		return
 	}
 	up := filepath.Join(folders[0], "..")
-	d.files.Beyond = true
-	defer func() { d.files.Beyond = false }()
+	d.files.Beyond = maxAbove + 1
+	defer func() { d.files.Beyond = 0 }()
 	entries := d.files.List(up)
 	if len(entries) > maxAbove {
 		return
@@ -741,7 +745,7 @@ func (d *discovery) wroteElsewhere(m *fiojson.Document, up string, entries []os.
 func (d *discovery) metasIn(dir string) (out []*fiojson.Document) {
 	for _, e := range d.files.List(dir) {
 		path := filepath.Join(dir, e.Name())
-		if _, log := parseName(e.Name()); log || otherLog.MatchString(e.Name()) || !d.files.HasText(path) {
+		if _, log := parseName(e.Name()); log || otherLog.MatchString(e.Name()) || !d.files.MayBeFio(path, e) {
 			continue
 		}
 		var m *fiojson.Document
@@ -843,7 +847,7 @@ func (d *discovery) beside(in *Input, folders []string) {
 				}
 				continue
 			}
-			if !d.files.HasText(path) {
+			if !d.files.MayBeFio(path, e) {
 				continue
 			}
 			if otherLog.MatchString(e.Name()) {
@@ -901,6 +905,15 @@ func (d *discovery) jobFile(path string) (j *jobfile.File, err error) {
 // sniff finds out by its content what a file is.
 func (d *discovery) sniff(path string) (content.Kind, error) {
 	return d.kinds.of(path, func() (kind content.Kind, err error) {
+		head, err := d.files.Head(path, d.head[:])
+		if err != nil {
+			return content.Other, err
+		}
+		if !source.Packed(head) {
+			if kind, sure, err := content.OfHead(head, path); sure {
+				return kind, err
+			}
+		}
 		err = d.files.Read(path, func(r io.Reader) (err error) {
 			kind, err = content.Of(r, path)
 			return err

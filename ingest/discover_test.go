@@ -475,41 +475,54 @@ func TestDiscoverNames(t *testing.T) {
 	}
 }
 
+// hooked is the system with what an operation on a path does before; an error is its result.
+func hooked(before func(op, path string) error) *folders.System {
+	sys := folders.OS()
+	return &folders.System{
+		ReadDir: func(dir string, most int) ([]os.DirEntry, error) {
+			if err := before("readdir", dir); err != nil {
+				return nil, err
+			}
+			return sys.ReadDir(dir, most)
+		},
+		Stat: func(path string) (fs.FileInfo, error) {
+			if err := before("stat", path); err != nil {
+				return nil, err
+			}
+			return sys.Stat(path)
+		},
+		Open: func(path string, stdin io.Reader) (io.ReadCloser, error) {
+			if err := before("open", path); err != nil {
+				return nil, err
+			}
+			if err := before("read", path); err != nil {
+				return io.NopCloser(iotest.ErrReader(err)), nil
+			}
+			return sys.Open(path, stdin)
+		},
+		Head: func(path string, buf []byte) (int, error) {
+			if err := before("open", path); err != nil {
+				return 0, err
+			}
+			if err := before("head", path); err != nil {
+				return 0, err
+			}
+			return sys.Head(path, buf)
+		},
+	}
+}
+
 // faulty is a system on which an operation on a path that contains match fails from its call after on.
 func faulty(op, match string, after int, err error) *folders.System {
-	sys := folders.OS()
-	fails := func(of, path string) error {
-		if of != op || !strings.Contains(path, match) {
+	return hooked(func(of, path string) error {
+		if of != op && (of != "head" || op != "read") || !strings.Contains(path, match) {
 			return nil
 		}
 		if after--; after >= 0 {
 			return nil
 		}
 		return &fs.PathError{Op: of, Path: path, Err: err}
-	}
-	return &folders.System{
-		ReadDir: func(dir string) ([]os.DirEntry, error) {
-			if err := fails("readdir", dir); err != nil {
-				return nil, err
-			}
-			return sys.ReadDir(dir)
-		},
-		Stat: func(path string) (fs.FileInfo, error) {
-			if err := fails("stat", path); err != nil {
-				return nil, err
-			}
-			return sys.Stat(path)
-		},
-		Open: func(path string, stdin io.Reader) (io.ReadCloser, error) {
-			if err := fails("open", path); err != nil {
-				return nil, err
-			}
-			if err := fails("read", path); err != nil {
-				return io.NopCloser(iotest.ErrReader(err)), nil
-			}
-			return sys.Open(path, stdin)
-		},
-	}
+	})
 }
 
 // TestDiscoverUnreadable: what exists and cannot be read is an error that names it, or, with SkipBad, left out and
@@ -528,7 +541,7 @@ func TestDiscoverUnreadable(t *testing.T) {
 		{"the folder, the last time", "readdir", "", 5, "", 3},
 		{"a folder below", "readdir", "h2", 0, "", 2},
 		{"a log", "stat", "2.log", 0, "", 2},
-		{"fio's JSON", "stat", ".json", 0, "", 3},
+		{"a link to fio's JSON", "stat", "linked", 0, "", 3},
 		{"fio's JSON, opened", "open", ".json", 0, "", 3},
 		{"fio's JSON, opened again", "open", ".json", 1, "", 3},
 		{"fio's JSON, read", "read", ".json", 0, "", 3},
@@ -548,6 +561,9 @@ func TestDiscoverUnreadable(t *testing.T) {
 				}
 				write(t, dir, "fio.json", json)
 				write(t, dir, "x.fio", "[a]\nrw=read\n")
+				if err := os.Symlink("fio.json", filepath.Join(dir, "linked")); err != nil {
+					t.Fatal(err)
+				}
 				path := filepath.Join(dir, tc.path)
 				_, failed := Discover([]string{path}, DiscoverOptions{system: faulty(tc.op, tc.match, tc.after, err)})
 				var bad *fio.ParseError
@@ -569,6 +585,43 @@ func TestDiscoverUnreadable(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestDiscoverCrowd: of files of others, of which there may be thousands, only the start is read, once, and only beside
+// the logs.
+func TestDiscoverCrowd(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "logs")
+	write(t, dir, "a_clat_hist.1.log", "1000, 0, 4096, 1\n")
+	for _, name := range []string{"1.json", "2.txt", "3.log", "4.csv", "5.sh"} {
+		write(t, dir, name, `{"n": 1}`)
+	}
+	for i := range maxAbove {
+		write(t, parent, fmt.Sprintf("%d.json", i), `{"n": 1}`)
+	}
+	discover := func() (calls []string) {
+		ins, err := Discover([]string{dir}, DiscoverOptions{system: hooked(func(op, path string) error {
+			if path, _ = filepath.Rel(parent, path); op != "open" {
+				calls = append(calls, op+" "+path)
+			}
+			return nil
+		})})
+		if err != nil || len(ins) != 1 {
+			t.Fatalf("%+v, %v", ins, err)
+		}
+		return calls
+	}
+	want := []string{"stat logs", "readdir logs", "stat logs/a_clat_hist.1.log", "head logs/1.json", "head logs/2.txt",
+		"head logs/3.log", "readdir ."}
+	if got := discover(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	write(t, dir, "fio.out", `{"fio version" : "fio-3.33", "jobs" : [{"jobname" : "a"}]}`)
+	want = append(want[:len(want)-1], "head logs/fio.out", "read logs/fio.out")
+	if got := discover(); !slices.Equal(got, want) {
+		t.Errorf("with fio's JSON: %q, want %q", got, want)
 	}
 }
 

@@ -106,10 +106,11 @@ func (d *discovery) totals(path string, warnings *[]string) *fiojson.Document {
 func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*Totals) {
 	var metas []*fiojson.Document
 	for _, e := range d.files.List(dir) {
-		if e.IsDir() {
+		path := filepath.Join(dir, e.Name())
+		if !d.files.MayBeFio(path, e) {
 			continue
 		}
-		if m := d.totals(filepath.Join(dir, e.Name()), warnings); m != nil {
+		if m := d.totals(path, warnings); m != nil {
 			metas = append(metas, m)
 		}
 	}

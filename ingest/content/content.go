@@ -26,44 +26,57 @@ const (
 	Log
 )
 
-const (
-	sniffed     = 1 << 20 // bytes of text that may come before the JSON: banners of a thousand hosts
-	sniffedHead = 4 << 10 // bytes read to tell text from binary data
-)
+// Head is the number of bytes that tell what most files are.
+const Head = 4 << 10
+
+const sniffed = 1 << 20 // bytes of text that may come before the JSON: banners of a thousand hosts
 
 // histLine matches the start of a histogram log, or of one of single I/Os.
 var histLine = lazyregexp.New(`^\d+, *[\dx]+, *\d+, *\d+`)
 
 // Of returns what a text is. Damaged compressed data is Other; path is for errors.
 func Of(r io.Reader, path string) (Kind, error) {
-	text, err := io.ReadAll(io.LimitReader(r, sniffedHead))
-	if IsUTF16(text) && fiojson.Is(bytes.ReplaceAll(text[2:], []byte{0}, nil)) {
-		return Other, ErrUTF16(path)
-	}
-	if err != nil || bytes.IndexByte(text, 0) >= 0 {
-		return Other, nil // binary: a file that fio wrote to, or an archive
-	}
-	if fiojson.Is(text) {
-		return JSON, nil
-	}
-	if histLine().Match(text) {
-		return Log, nil
-	}
-	if len(text) == sniffedHead && !mayGoOn(text) && !strings.Contains(path, ".json") {
-		return Other, nil
-	}
-	more, err := io.ReadAll(io.LimitReader(r, sniffed-sniffedHead))
+	text, err := io.ReadAll(io.LimitReader(r, Head))
 	if err != nil {
 		return Other, nil
 	}
-	text = append(text, more...)
+	if kind, sure, err := OfHead(text, path); sure {
+		return kind, err
+	}
+	more, err := io.ReadAll(io.LimitReader(r, sniffed-Head))
+	if err != nil {
+		return Other, nil
+	}
+	return whole(append(text, more...)), nil
+}
+
+// OfHead returns what the first Head bytes of a text are, or all of a shorter one; sure means that more bytes would
+// not change that.
+func OfHead(text []byte, path string) (kind Kind, sure bool, err error) {
+	switch {
+	case IsUTF16(text) && fiojson.Is(bytes.ReplaceAll(text[2:], []byte{0}, nil)):
+		return Other, true, ErrUTF16(path)
+	case bytes.IndexByte(text, 0) >= 0:
+		return Other, true, nil // binary: a file that fio wrote to, or an archive
+	case fiojson.Is(text):
+		return JSON, true, nil
+	case histLine().Match(text):
+		return Log, true, nil
+	case len(text) < Head:
+		return whole(text), true, nil
+	}
+	return Other, !mayGoOn(text) && !strings.Contains(path, ".json"), nil
+}
+
+// whole returns what a text is that is no log.
+func whole(text []byte) Kind {
 	switch {
 	case fiojson.Is(text):
-		return JSON, nil
+		return JSON
 	case jobfile.Is(text):
-		return Job, nil
+		return Job
 	}
-	return Other, nil
+	return Other
 }
 
 // banner matches the lines that fio prints before its JSON: one for each host, and notes.

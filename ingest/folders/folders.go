@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -16,29 +17,68 @@ import (
 
 // System is what a Reader asks of the operating system.
 type System struct {
-	ReadDir func(dir string) ([]os.DirEntry, error)
+	// ReadDir lists a folder, sorted by name; of a folder with more than most entries, if that is above 0, some.
+	ReadDir func(dir string, most int) ([]os.DirEntry, error)
 	Stat    func(path string) (fs.FileInfo, error)
 	Open    func(path string, stdin io.Reader) (io.ReadCloser, error)
+	// Head reads the start of a file into all of buf, if the file is that long.
+	Head func(path string, buf []byte) (int, error)
 }
 
 // OS is the operating system itself.
 func OS() System {
-	return System{os.ReadDir, os.Stat, func(path string, stdin io.Reader) (io.ReadCloser, error) {
+	return System{readDir, os.Stat, func(path string, stdin io.Reader) (io.ReadCloser, error) {
 		return source.Open(path, stdin)
-	}}
+	}, head}
+}
+
+func readDir(dir string, most int) ([]os.DirEntry, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := f.ReadDir(most)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, errors.Join(err, f.Close())
+}
+
+// head reads with three calls of the operating system; os.File makes a dozen, which folders with thousands of files of
+// others cannot afford.
+func head(path string, buf []byte) (n int, err error) {
+	fd, err := again(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
+	if err != nil {
+		return 0, err
+	}
+	n, err = again(func() (int, error) { return syscall.Read(fd, buf) })
+	return max(n, 0), errors.Join(err, syscall.Close(fd))
+}
+
+// again repeats a call that a signal interrupts.
+func again(call func() (int, error)) (n int, err error) {
+	for {
+		if n, err = call(); !errors.Is(err, syscall.EINTR) {
+			return n, err
+		}
+	}
 }
 
 // Reader reads folders and files.
 type Reader struct {
 	Unread   []error  // what could not be read, each once: *UnreadError
 	Warnings []string // links in a circle, and a folder above the one asked for that cannot be listed
-	// Beyond is set while a folder is read that was not asked for: others may have files of their own there.
-	Beyond bool
+	// Beyond is above 0 while a folder is read that was not asked for: others may have files of their own there, and no
+	// more entries than that are listed.
+	Beyond int
 
 	sys   System
 	stdin io.Reader
 	isLog func(name string) bool
 	named map[string]bool // the paths of Unread and Warnings
+	last  string          // the folder listed last, and what is in it: one with logs is listed for several reasons
+	in    []os.DirEntry
 }
 
 // NewReader returns a Reader with what "-" stands for. isLog recognizes names that are always needed.
@@ -50,7 +90,7 @@ func NewReader(sys System, stdin io.Reader, isLog func(name string) bool) *Reade
 func (r *Reader) Stat(path string) (fs.FileInfo, error) { return r.sys.Stat(path) }
 
 // ReadDir lists a folder that may be left alone.
-func (r *Reader) ReadDir(dir string) ([]os.DirEntry, error) { return r.sys.ReadDir(dir) }
+func (r *Reader) ReadDir(dir string) ([]os.DirEntry, error) { return r.sys.ReadDir(dir, 0) }
 
 // UnreadError reports a file or folder that exists and cannot be read: a part of the input is missing.
 type UnreadError struct {
@@ -82,7 +122,7 @@ func (r *Reader) CannotRead(path string, err error) {
 	switch {
 	case r.named[path]:
 		return
-	case r.Beyond && errors.Is(err, fs.ErrPermission):
+	case r.Beyond > 0 && errors.Is(err, fs.ErrPermission):
 		return // a folder that was not asked for may have files of others
 	case errors.Is(err, syscall.ELOOP): // no file is behind it
 		r.Warnings = append(r.Warnings, Unreadable(path, err).Error())
@@ -111,12 +151,17 @@ func (r *Reader) Keep(path string, err error) bool {
 
 // List returns what is in a folder, sorted by name, as far as it can be read.
 func (r *Reader) List(dir string) []os.DirEntry {
-	entries, err := r.sys.ReadDir(dir)
-	if err != nil && r.Beyond && errors.Is(err, fs.ErrPermission) {
+	if dir == r.last {
+		return r.in
+	}
+	entries, err := r.sys.ReadDir(dir, r.Beyond)
+	if err != nil && r.Beyond > 0 && errors.Is(err, fs.ErrPermission) {
 		r.Warnings = append(r.Warnings, Unreadable(dir, err).Error()+
 			"; if fio's JSON of these logs is in it, pass that with --fio-json")
 	} else if err != nil {
 		r.CannotRead(dir, err)
+	} else if r.Beyond == 0 {
+		r.last, r.in = dir, entries
 	}
 	return entries
 }
@@ -128,6 +173,25 @@ func (r *Reader) HasText(path string) bool {
 		r.CannotRead(path, err)
 	}
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0
+}
+
+// others are what names of files end in that are neither fio's nor a job file, and often lie beside those.
+var others = []string{".csv", ".html", ".md", ".ndjson", ".pdf", ".png", ".py", ".sh", ".svg"}
+
+// MayBeFio reports whether an entry of a folder, at path, is a regular file, or a link to one that is not empty, whose
+// name allows that fio or a user of fio wrote it.
+func (r *Reader) MayBeFio(path string, e os.DirEntry) bool {
+	return !slices.Contains(others, filepath.Ext(path)) &&
+		(e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0 && r.HasText(path))
+}
+
+// Head reads the start of a regular file as it is on disk into buf. An error is an *UnreadError.
+func (r *Reader) Head(path string, buf []byte) ([]byte, error) {
+	n, err := r.sys.Head(path, buf)
+	if err != nil {
+		err = Unreadable(path, err)
+	}
+	return buf[:n], err
 }
 
 // Read calls f with what is in a file. An error of the operating system is an *UnreadError, whatever f makes of it.

@@ -71,21 +71,29 @@ func Decompress(r io.Reader, name string, closer io.Closer) (*Stream, error) {
 	}
 	magic = magic[:n]
 	d.in.r = &putBack{magic, r}
-	switch {
-	case bytes.HasPrefix(magic, gzipMagic):
-		d.format = "gzip"
-	case bytes.HasPrefix(magic, zstdMagic), skippable(magic):
-		d.format = "zstd"
-	case bytes.HasPrefix(magic, xzMagic):
-		d.format = "xz"
-	case bytes.HasPrefix(magic, bzipMagic):
-		d.format = "bzip2"
-	case bytes.HasPrefix(magic, zlibMagic):
-		d.format = "zlib"
-	default:
+	if d.format = formatOf(magic); d.format == "" {
 		d.out = &d.in
 	}
 	return d, nil
+}
+
+// Packed reports whether data that starts like this is compressed.
+func Packed(start []byte) bool { return formatOf(start) != "" }
+
+func formatOf(start []byte) string {
+	switch {
+	case bytes.HasPrefix(start, gzipMagic):
+		return "gzip"
+	case bytes.HasPrefix(start, zstdMagic), skippable(start):
+		return "zstd"
+	case bytes.HasPrefix(start, xzMagic):
+		return "xz"
+	case bytes.HasPrefix(start, bzipMagic):
+		return "bzip2"
+	case bytes.HasPrefix(start, zlibMagic):
+		return "zlib"
+	}
+	return ""
 }
 
 // open starts decompression.
