@@ -41,9 +41,9 @@ func Defaults() Settings {
 type Setting struct {
 	// Name is its name in documents, Line that in the text of a generation. Neither may ever change.
 	Name, Line string
-	// Flag is what sets it.
-	Flag string
-	// Words are its values, if it has only these.
+	// Flags set it on the command line.
+	Flags []Flag
+	// Words are its values, if it has only these; the first is the default.
 	Words []string
 	// Same is set if all parts of a run need the same value.
 	Same bool
@@ -53,28 +53,54 @@ type Setting struct {
 	Value any
 }
 
+// Flag is a command-line flag, without its dashes, and its line of help.
+type Flag struct{ Name, Usage string }
+
 // Fields lists all fields, in the order of the text of a generation.
 func (s *Settings) Fields() []Setting {
 	return []Setting{
-		{Name: "interval", Line: "interval", Flag: "--interval", Same: true, Value: &s.Interval},
-		{Name: "grid", Line: "grid", Flag: "--grid", Words: []string{"run", "epoch"}, Same: true, Value: &s.Grid},
-		{Name: "align", Line: "align", Flag: "--align", Words: []string{"overlap", "inflight"}, Same: true,
-			Value: &s.Align},
-		{Name: "record_time", Line: "record-time", Flag: "--record-time", Words: []string{"end", "start"}, Same: true,
-			Value: &s.RecordTime},
-		{Name: "by", Line: "by", Flag: "--by", Same: true, Optional: true, Value: &s.By},
-		{Name: "percentiles", Line: "percentile", Flag: "--percentiles", Same: true, Value: &s.Percentiles},
-		{Name: "coarseness", Line: "coarseness", Flag: "--coarseness", Value: &s.Coarseness},
-		{Name: "log_hist_msec", Line: "log-hist-ms", Flag: "--log-hist-msec", Value: &s.LogHistMsec},
-		{Name: "fio_version", Line: "fio-version", Flag: "--fio-version", Value: &s.FioVersion},
-		{Name: "repair", Line: "repair", Flag: "--repair or --no-repair", Words: []string{"auto", "yes", "no"},
-			Same: true, Value: &s.Repair},
-		{Name: "restore", Line: "restore", Flag: "--no-restore", Same: true, Value: &s.Restore},
-		{Name: "skip_bad", Line: "skip-bad", Flag: "--skip-bad", Value: &s.SkipBad},
-		{Name: "kind", Line: "kind", Flag: "--kind", Same: true, Value: &s.Kind},
-		{Name: "start", Line: "start", Flag: "--start", Optional: true, Value: &s.Start},
-		{Name: "offsets", Line: "offset", Flag: "--offset", Optional: true, Value: &s.Offsets},
-		{Name: "sla", Line: "sla", Flag: "--sla", Optional: true, Value: &s.SLA},
+		{Name: "interval", Line: "interval", Same: true, Value: &s.Interval, Flags: []Flag{{"interval",
+			"length of a quantum: `DURATION` such as 500ms, 10s, 1m, or seconds; auto: the shortest from 1s to 600s " +
+				"that meets --accuracy; with percentiles run: all of the run (default: the whole second nearest to " +
+				"log_hist_msec)"}}},
+		{Name: "grid", Line: "grid", Words: []string{"run", "epoch"}, Same: true, Value: &s.Grid,
+			Flags: []Flag{{"grid", "quanta are counted from the run's start (`run`) or from 1970 (epoch)"}}},
+		{Name: "align", Line: "align", Words: []string{"overlap", "inflight"}, Same: true, Value: &s.Align,
+			Flags: []Flag{{"align", "an I/O counts where it may have completed (`overlap`) or where it was in flight " +
+				"(inflight)"}}},
+		{Name: "record_time", Line: "record-time", Words: []string{"end", "start"}, Same: true, Value: &s.RecordTime,
+			Flags: []Flag{{"record-time", "a record's timestamp is the `end` of its interval, as in fio, or the " +
+				"start, as in fio-histo-log-pctiles"}}},
+		{Name: "by", Line: "by", Same: true, Optional: true, Value: &s.By, Flags: []Flag{{"by",
+			"group by a `LIST` of direction, host, job, log, in all combinations; the total is always included"}}},
+		{Name: "percentiles", Line: "percentile", Same: true, Value: &s.Percentiles,
+			Flags: []Flag{{"percentiles", "percentiles: a `LIST` of numbers from 0 to 100"}}},
+		{Name: "coarseness", Line: "coarseness", Value: &s.Coarseness, Flags: []Flag{{"coarseness",
+			"add up 2^`N` neighbouring buckets, 0 to 6, to save space (default: as logged)"}}},
+		{Name: "log_hist_msec", Line: "log-hist-ms", Value: &s.LogHistMsec, Flags: []Flag{{"log-hist-msec",
+			"the job's log_hist_msec in `MS`, if neither fio's JSON nor a job file has it"}}},
+		{Name: "fio_version", Line: "fio-version", Value: &s.FioVersion, Flags: []Flag{{"fio-version",
+			"`VERSION` of the fio that wrote the logs (2 logs microseconds, 3 nanoseconds), if neither fio's JSON nor " +
+				"the logs tell it"}}},
+		{Name: "repair", Line: "repair", Words: []string{"auto", "yes", "no"}, Same: true, Value: &s.Repair,
+			Flags: []Flag{{"repair", "repair the damage of fio --client in all logs, detected or not"},
+				{"no-repair", "do not repair logs damaged by fio --client"}}},
+		{Name: "restore", Line: "restore", Same: true, Value: &s.Restore, Flags: []Flag{{"no-restore",
+			"leave out I/Os that only fio's JSON counts: each job's last, partial window"}}},
+		{Name: "skip_bad", Line: "skip-bad", Value: &s.SkipBad, Flags: []Flag{{"skip-bad",
+			"skip lines and logs that cannot be read; each is counted and named"}}},
+		{Name: "kind", Line: "kind", Same: true, Value: &s.Kind, Flags: []Flag{{"kind",
+			"`KIND` of latency: clat (from histogram logs, else from those of write_lat_log), slat or lat"}}},
+		{Name: "start", Line: "start", Optional: true, Value: &s.Start, Flags: []Flag{{"start",
+			"wall-clock `TIME` of time zero: RFC 3339, seconds or ms since 1970, or mtime to guess it from the logs' " +
+				"modification time"}}},
+		{Name: "offsets", Line: "offset", Optional: true, Value: &s.Offsets, Flags: []Flag{{"offset",
+			"`HOST=DURATION` by which a host's jobs started later than the others; can be repeated"},
+			{"offsets", "`FILE` of offsets, one HOST DURATION a line"}}},
+		{Name: "sla", Line: "sla", Optional: true, Value: &s.SLA, Flags: []Flag{{"sla",
+			"SLA `RULE`, such as 'read p99 < 5ms', 'all p95 < 1s over 5m', 'write p99.9 < 20ms for 3 intervals' or " +
+				"'iops >= 10000'; can be repeated"},
+			{"sla-file", "`FILE` with a YAML list of such rules"}}},
 	}
 }
 

@@ -56,8 +56,9 @@ type logFlags struct {
 func (o *logOptions) flags(with logFlags) []cli.Flag {
 	cfg, s := &o.Config, &o.Config.Settings
 	*s = fio.Defaults()
+	usual := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Percentiles), " ", ","), "[]")
 	s.By, s.Percentiles = nil, nil // where the command chooses them
-	percentiles := &value{texts: []string{cmp.Or(with.percentiles, "50,90,95,99,99.9")}}
+	percentiles := &value{texts: []string{cmp.Or(with.percentiles, usual)}}
 	percentiles.parse = func(text string) (err error) { // "" is not a list
 		s.Percentiles, err = readPercentiles(text)
 		return err
@@ -66,72 +67,44 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 	if with.run {
 		interval.words = append(interval.words, wholeRun)
 	}
-	kind := withDefault("clat", parsed(&o.Kinds, "", kindList, fio.KindNames()...))
-	kindUsage := "`KIND` of latency: clat (from histogram logs, else from those of write_lat_log), slat or lat"
+	kinds := withDefault("clat", parsed(&o.Kinds, "", kindList, fio.KindNames()...))
+	kind := settingFlag(s, "kind", "", kinds).(*cli.GenericFlag)
 	if with.kinds {
-		kind.words, kind.list = append(kind.words, "all"), true
-		kindUsage = "kinds of latency: a `LIST` of clat (from histogram logs, else from write_lat_log), slat, lat, " +
+		kinds.words, kinds.list = append(kinds.words, "all"), true
+		kind.Usage = "kinds of latency: a `LIST` of clat (from histogram logs, else from write_lat_log), slat, lat, " +
 			"or all for those that exist; one run.id for all; SLA rules use the first"
 	}
 	return slices.DeleteFunc([]cli.Flag{
-		&cli.GenericFlag{Name: "interval", Value: interval,
-			Usage: "length of a quantum: `DURATION` such as 500ms, 10s, 1m, or seconds; auto: the shortest from 1s " +
-				"to 600s that meets --accuracy; with percentiles run: all of the run (default: the whole second " +
-				"nearest to log_hist_msec)"},
+		settingFlag(s, "interval", "", interval),
 		&cli.StringFlag{Name: "accuracy", Category: catTime, Value: "10%", Destination: &o.accuracy,
 			Usage: "with --interval auto: confidence limits of the highest percentile within `PERCENT` of it, in " +
 				"nine of ten intervals"},
-		&cli.GenericFlag{Name: "grid", Category: catTime, Value: oneOf(&s.Grid, "grid", "run", "epoch"),
-			Usage: "quanta are counted from the run's start (`run`) or from 1970 (epoch)"},
-		&cli.GenericFlag{Name: "align", Category: catTime, Value: oneOf(&s.Align, "align", "overlap", "inflight"),
-			Usage: "an I/O counts where it may have completed (`overlap`) or where it was in flight (inflight)"},
-		&cli.GenericFlag{Name: "record-time", Category: catTime,
-			Value: oneOf(&s.RecordTime, "record-time", "end", "start"),
-			Usage: "a record's timestamp is the `end` of its interval, as in fio, or the start, as in " +
-				"fio-histo-log-pctiles"},
-		&cli.GenericFlag{Name: "start", Value: parsed(&s.Start, "", times.Start, "mtime"),
-			Usage: "wall-clock `TIME` of time zero: RFC 3339, seconds or ms since 1970, or mtime to guess it from " +
-				"the logs' modification time"},
-		&cli.StringSliceFlag{Name: "offset", Category: catTime, Destination: &o.offset,
-			Usage: "`HOST=DURATION` by which a host's jobs started later than the others; can be repeated"},
-		&cli.StringFlag{Name: "offsets", Category: catTime, Destination: &o.offsets,
-			Usage: "`FILE` of offsets, one HOST DURATION a line"},
-		&cli.Int64Flag{Name: "log-hist-msec", Category: catTime, Destination: &s.LogHistMsec,
-			Usage: "the job's log_hist_msec in `MS`, if neither fio's JSON nor a job file has it"},
-		&cli.GenericFlag{Name: "fio-version", Value: parsed(&s.FioVersion, "", majorVersion),
-			Usage: "`VERSION` of the fio that wrote the logs (2 logs microseconds, 3 nanoseconds), if neither fio's " +
-				"JSON nor the logs tell it"},
+		settingFlag(s, "grid", catTime, nil),
+		settingFlag(s, "align", catTime, nil),
+		settingFlag(s, "record-time", catTime, nil),
+		settingFlag(s, "start", "", parsed(&s.Start, "", times.Start, "mtime")),
+		settingFlag(s, "offset", catTime, &o.offset),
+		settingFlag(s, "offsets", catTime, &o.offsets),
+		settingFlag(s, "log-hist-msec", catTime, nil),
+		settingFlag(s, "fio-version", "", parsed(&s.FioVersion, "", majorVersion)),
 
-		&cli.GenericFlag{Name: "percentiles",
-			Value: percentiles,
-			Usage: "percentiles: a `LIST` of numbers from 0 to 100"},
-		&cli.GenericFlag{Name: "by", Value: byList(&s.By, with.by),
-			Usage: "group by a `LIST` of direction, host, job, log, in all combinations; the total is always " +
-				"included"},
-		&cli.GenericFlag{Name: "kind",
-			Value: kind, Usage: kindUsage}, &cli.IntFlag{Name: "coarseness", Category: catSplit, Value: -1,
-			Destination: &s.Coarseness,
-			Usage:       "add up 2^`N` neighbouring buckets, 0 to 6, to save space (default: as logged)"},
+		settingFlag(s, "percentiles", "", percentiles),
+		settingFlag(s, "by", "", byList(&s.By, with.by)),
+		kind,
+		settingFlag(s, "coarseness", catSplit, nil),
 
-		&cli.StringSliceFlag{Name: "sla", Destination: &o.sla,
-			Usage: "SLA `RULE`, such as 'read p99 < 5ms', 'all p95 < 1s over 5m', 'write p99.9 < 20ms for 3 " +
-				"intervals' or 'iops >= 10000'; can be repeated"},
-		&cli.StringFlag{Name: "sla-file", Category: catSLA, Destination: &o.slaFile,
-			Usage: "`FILE` with a YAML list of such rules"},
+		settingFlag(s, "sla", "", &o.sla),
+		settingFlag(s, "sla-file", catSLA, &o.slaFile),
 		&cli.BoolFlag{Name: "fail-on-sla", Destination: &o.FailOnSLA,
 			Usage: "exit with 4 if an SLA rule is broken"},
 
 		&cli.StringSliceFlag{Name: "fio-json", Category: catInput, Destination: &o.fioJSON,
 			Usage: "fio's JSON output (json+) of the run, `FILE`, instead of what is found beside the logs; can be " +
 				"repeated"},
-		&cli.BoolFlag{Name: "skip-bad", Category: catInput, Destination: &s.SkipBad,
-			Usage: "skip lines and logs that cannot be read; each is counted and named"},
-		&cli.BoolFlag{Name: "repair", Category: catInput, Destination: &o.repair,
-			Usage: "repair the damage of fio --client in all logs, detected or not"},
-		&cli.BoolFlag{Name: "no-repair", Category: catInput, Destination: &o.noRepair,
-			Usage: "do not repair logs damaged by fio --client"},
-		&cli.BoolFlag{Name: "no-restore", Category: catInput, Destination: &o.noRestore,
-			Usage: "leave out I/Os that only fio's JSON counts: each job's last, partial window"},
+		settingFlag(s, "skip-bad", catInput, nil),
+		settingFlag(s, "repair", catInput, &o.repair),
+		settingFlag(s, "no-repair", catInput, &o.noRepair),
+		settingFlag(s, "no-restore", catInput, &o.noRestore),
 		&cli.IntFlag{Name: "max-line", Category: catInput, Value: 1 << 20, Destination: &cfg.MaxLine,
 			Usage: "longest line of a log in `BYTES`"},
 		&cli.IntFlag{Name: "workers", Category: catInput, Destination: &cfg.Workers,
@@ -150,6 +123,39 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 			Usage: "`NAME` of this part of the run --run-id, if its hosts are ingested separately; implies --grid " +
 				"epoch"},
 	}, func(f cli.Flag) bool { return slices.Contains(with.without, f.Names()[0]) })
+}
+
+// settingFlag returns a flag of the table of settings. to is what it sets; nil stands for the setting itself.
+func settingFlag(s *fio.Settings, name, category string, to any) cli.Flag {
+	for _, f := range s.Fields() {
+		i := slices.IndexFunc(f.Flags, func(flag fio.Flag) bool { return flag.Name == name })
+		if i < 0 {
+			continue
+		}
+		usage := f.Flags[i].Usage
+		if to == nil {
+			to = f.Value
+		}
+		switch to := to.(type) {
+		case *value:
+			return &cli.GenericFlag{Name: name, Category: category, Usage: usage, Value: to}
+		case *string:
+			if f.Words != nil {
+				v := oneOf(to, name, f.Words...)
+				return &cli.GenericFlag{Name: name, Category: category, Usage: usage, Value: v}
+			}
+			return &cli.StringFlag{Name: name, Category: category, Usage: usage, Destination: to}
+		case *cli.StringSlice:
+			return &cli.StringSliceFlag{Name: name, Category: category, Usage: usage, Destination: to}
+		case *bool:
+			return &cli.BoolFlag{Name: name, Category: category, Usage: usage, Destination: to}
+		case *int:
+			return &cli.IntFlag{Name: name, Category: category, Usage: usage, Value: *to, Destination: to}
+		case *int64:
+			return &cli.Int64Flag{Name: name, Category: category, Usage: usage, Value: *to, Destination: to}
+		}
+	}
+	panic("no setting has a flag " + name)
 }
 
 func selectFlags(flags []cli.Flag, names ...string) []cli.Flag {

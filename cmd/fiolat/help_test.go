@@ -1,11 +1,13 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"fiolat/cmd/fiolat/manual"
+	"fiolat/fio"
 )
 
 // TestHelp: --help-all has each flag of a command, and no text of either is wider than the terminal.
@@ -28,6 +30,26 @@ func TestHelp(t *testing.T) {
 				if n := utf8.RuneCountInString(line) - 1; n > width && strings.Contains(strings.TrimSpace(line), " ") {
 					t.Errorf("%d letters, want %d: %s", n, width, line)
 				}
+			}
+		}
+	}
+}
+
+// TestSettingsHaveFlags: each setting can be given on the command line.
+func TestSettingsHaveFlags(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, f := range new(logOptions).flags(logFlags{}) {
+		names = append(names, f.Names()[0])
+	}
+	s := fio.Defaults()
+	for _, f := range s.Fields() {
+		if len(f.Flags) == 0 {
+			t.Errorf("%s: no flag", f.Name)
+		}
+		for _, flag := range f.Flags {
+			if !slices.Contains(names, flag.Name) {
+				t.Errorf("--%s of %s is not a flag", flag.Name, f.Name)
 			}
 		}
 	}

@@ -120,7 +120,11 @@ func fits(a, b *pipeline.Run) error {
 	of := y.Fields()
 	for i, f := range x.Fields() {
 		if fa, fb := settingText(f.Value), settingText(of[i].Value); f.Same && fa != fb {
-			return differ(f.Flag, fa, fb)
+			var flags []string
+			for _, flag := range f.Flags {
+				flags = append(flags, "--"+flag.Name)
+			}
+			return differ(fio.List(flags, "or"), fa, fb)
 		}
 	}
 	if fa, fb := geometryText(a.Geometry), geometryText(b.Geometry); fa != fb {
