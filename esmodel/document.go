@@ -65,12 +65,17 @@ type Encoder struct {
 	rounder fiohist.Rounder
 	weight  floats
 
-	rests map[fio.Dims]*fiohist.Remainder // of rounding, by leaf
+	// Of rounding: what is left over of each leaf, and what the leaves of each direction miss in the quantum that
+	// starts at the offset.
+	rests  map[fio.Dims]*fiohist.Remainder
+	misses map[string]*fiohist.Misses
+	offset int64
 }
 
 // NewEncoder returns an Encoder for the documents of a run in the indices of a prefix.
 func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
-	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rests: map[fio.Dims]*fiohist.Remainder{}}
+	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rests: map[fio.Dims]*fiohist.Remainder{},
+		misses: map[string]*fiohist.Misses{}}
 	b := append([]byte(nil), `"run":`...)
 	b = appendRunID(b, run)
 	b = append(b, '}')
@@ -270,14 +275,26 @@ func appendSamples(dst []byte, samples float64) []byte {
 //
 // latency.histogram holds whole counts, because Elasticsearch silently truncates fractions; buckets with a
 // count of 0 are left out. Summed over all documents of a leaf, the count of each bucket is its exact sum
-// rounded down or up; see fiohist.Rounder. latency.buckets holds the exact weights.
+// rounded down or up, and summed over the documents of a quantum and direction, the counts below each bucket's
+// edge are within a few I/Os of the exact ones; see fiohist.Rounder. latency.buckets holds the exact weights.
 func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf) ([]byte, error) {
 	before := e.rests[leaf.Dims]
 	if before == nil {
 		before = new(fiohist.Remainder)
 		e.rests[leaf.Dims] = before
 	}
-	sum, whole, err := e.count(leaf.Hist, before)
+	if e.offset != q.Offset {
+		for _, m := range e.misses {
+			m.Reset()
+		}
+		e.offset = q.Offset
+	}
+	misses := e.misses[leaf.Dims.Direction]
+	if misses == nil {
+		misses = new(fiohist.Misses)
+		e.misses[leaf.Dims.Direction] = misses
+	}
+	sum, whole, err := e.count(leaf.Hist, before, misses)
 	if err != nil {
 		return dst, err
 	}
@@ -493,7 +510,9 @@ func appendLimit(dst []byte, v float64) []byte {
 
 // count prepares what histogram appends, and returns the I/Os in h, exact and rounded. It updates the remainder
 // of the leaf; if that is nil, h is rounded on its own.
-func (e *Encoder) count(h *fiohist.Hist, leaf *fiohist.Remainder) (sum float64, whole int64, err error) {
+func (e *Encoder) count(h *fiohist.Hist, leaf *fiohist.Remainder, quantum *fiohist.Misses) (
+	sum float64, whole int64, err error,
+) {
 	e.index, e.exact = h.Sparse(e.index[:0], e.exact[:0])
 	for _, w := range e.exact {
 		sum += w
@@ -504,7 +523,7 @@ func (e *Encoder) count(h *fiohist.Hist, leaf *fiohist.Remainder) (sum float64, 
 	if leaf == nil {
 		leaf = new(fiohist.Remainder)
 	}
-	e.rounder.Round(e.index, e.exact, leaf)
+	e.rounder.Round(e.index, e.exact, leaf, quantum, e.run.Geometry.Columns())
 	for _, n := range e.rounder.Counts {
 		whole += n
 	}

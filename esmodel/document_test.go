@@ -23,7 +23,7 @@ import (
 // slowHistogram is the document of a leaf by way of maps and encoding/json; left is what
 // rounding the documents of the leaf before it left over.
 func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf,
-	left *fiohist.Remainder) map[string]any {
+	left *fiohist.Remainder, misses *fiohist.Misses) map[string]any {
 	m := slowHead(run, q, "leaf", leaf.Dims, leaf.Logs)
 	var index []int
 	var exact, values, counts []float64
@@ -31,7 +31,7 @@ func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf,
 	sum, total := 0.0, int64(0)
 	var rounded fiohist.Rounder
 	weighted, weights := leaf.Hist.Sparse(nil, nil)
-	rounded.Round(weighted, weights, left)
+	rounded.Round(weighted, weights, left, misses, run.Geometry.Columns())
 	for k, bucket := range rounded.Index {
 		i, whole := int(bucket), rounded.Counts[k]
 		mid := run.Geometry.Middle(i)
@@ -216,18 +216,22 @@ func TestEncodersEqualTheirSlowTwins(t *testing.T) {
 	e := NewEncoder("fio", run)
 	left := map[fio.Dims]*fiohist.Remainder{}
 	for _, q := range esmodeltest.Quanta(run, 40) {
+		misses := map[string]*fiohist.Misses{}
 		for i := range q.Leaves {
 			d := q.Leaves[i].Dims
 			if left[d] == nil {
 				left[d] = new(fiohist.Remainder)
 			}
+			if misses[d.Direction] == nil {
+				misses[d.Direction] = new(fiohist.Misses)
+			}
 			doc, err := e.Histogram(nil, q, &q.Leaves[i])
 			if err != nil {
 				t.Fatal(err)
 			}
-			sameDoc(t, doc, slowHistogram(run, q, &q.Leaves[i], left[d]))
+			sameDoc(t, doc, slowHistogram(run, q, &q.Leaves[i], left[d], misses[d.Direction]))
 			alone, _ := NewEncoder(DefaultPrefix, run).Histogram(nil, q, &q.Leaves[i])
-			sameDoc(t, alone, slowHistogram(run, q, &q.Leaves[i], new(fiohist.Remainder)))
+			sameDoc(t, alone, slowHistogram(run, q, &q.Leaves[i], new(fiohist.Remainder), nil))
 		}
 		for i := range q.Rows {
 			doc, err := NewEncoder(DefaultPrefix, run).Percentiles(nil, q, &q.Rows[i])
@@ -256,7 +260,7 @@ func TestOctavesOfAllBuckets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sameDoc(t, doc, slowHistogram(run, q, leaf, new(fiohist.Remainder)))
+		sameDoc(t, doc, slowHistogram(run, q, leaf, new(fiohist.Remainder), nil))
 	}
 }
 

@@ -172,7 +172,7 @@ func (p *ProbeEncoder) interval(
 	if hist == nil {
 		hist = new(fiohist.Hist)
 	}
-	sum, whole, err := p.enc.count(hist, nil)
+	sum, whole, err := p.enc.count(hist, nil, nil)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ var Fields = []Field{
 	{"_doc_count", "-", "I/Os", hists, "`samples`, rounded, so that the counts of buckets in Elasticsearch are I/Os; " +
 		"at most 2147483647; missing where it would be 0"},
 	{"latency.histogram", "histogram", "ns", hists, "whole I/Os (`counts`) by the middle of their bucket (`values`); " +
-		"the remainder of rounding is carried over to the next document of the same leaf"},
+		"the remainder of rounding is carried over to the next document of the same leaf, and to the next leaf of the quantum"},
 	{"latency.octave.*", "double", "I/Os", hists, "`eNN`: I/Os of 2^NN to 2^(NN+1) ns, `e00` from 0 ns; for heat " +
 		"maps by plain sums"},
 	{"latency.limits.min", "double", "ns", hists, "smallest latency that fio counted in the jobs covered"},

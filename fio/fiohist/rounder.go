@@ -16,17 +16,27 @@ const (
 	// nearWhole is the distance from a whole number within which a sum of shares of whole I/Os counts as whole.
 	nearWhole = 1e-6
 	// choices is how many candidate running sums, one I/O apart, a Rounder keeps at each bucket edge.
-	choices = 4
+	choices = 6
 )
+
+// Misses are the exact sum less the whole counts below each bucket's edge, over the histograms of one quantum that
+// were rounded so far. The zero value is that of a quantum without any.
+type Misses struct{ below []float64 }
+
+// Reset makes m that of a quantum without histograms.
+func (m *Misses) Reset() { clear(m.below) }
 
 // Rounder turns weights into whole counts that are at least 0. Over a series of histograms each bucket's counts add
 // up to its exact sum, rounded down or up; where that is whole, as at the end of a log, they are exact. Among all
-// such counts it takes those with the smallest sum of squared errors of the running sum at the bucket edges.
+// such counts it takes those with the smallest sum of squares, at the bucket edges, of two errors of the running sum:
+// that over the series, and that over the histograms of one quantum. So neither the sum over time nor that over leaves
+// drifts (error diffusion in two dimensions).
 type Rounder struct {
 	Index  []uint16 // of the buckets with a weight or a remainder, ascending
 	Counts []int64  // parallel to Index
 	value  []float64
-	path   []step // one step per bucket that may be rounded up, to trace the best choice back
+	shift  []float64 // of the best running sum at each bucket, from the exact one of the series
+	path   []step    // one step per bucket that may be rounded up, to trace the best choice back
 }
 
 // step is one bucket in the search for the best choice. Choice k has low+k I/Os rounded up so far.
@@ -36,15 +46,17 @@ type step struct {
 	up  uint8 // bit k: choice k rounds this bucket up
 }
 
-// Round rounds the weights of a histogram. r is what was left over before it and, on return, what is left over
-// after it.
-func (o *Rounder) Round(index []uint16, weight []float64, r *Remainder) {
+// Round rounds the weights of a histogram of so many columns. r is what was left over before it and, on return, what
+// is left over after it. m, nil if there are no others, are the misses of the quantum before and after it.
+func (o *Rounder) Round(index []uint16, weight []float64, r *Remainder, m *Misses, columns int) {
 	o.add(index, weight, r)
+	o.aim(r, m, columns)
 	o.Counts = slices.Grow(o.Counts[:0], len(o.value))[:len(o.value)]
 	o.path = o.path[:0]
 	// ck is the smallest sum of squares so far with low+k I/Os rounded up; sum is the running sum less the whole
-	// parts. Four variables stay in registers, an array would not. min and less avoid unpredictable branches.
-	c0, c1, c2, c3 := 0.0, math.Inf(1), math.Inf(1), math.Inf(1)
+	// parts. Six variables stay in registers, an array would not. min and less avoid unpredictable branches.
+	inf := math.Inf(1)
+	c0, c1, c2, c3, c4, c5 := 0.0, inf, inf, inf, inf, inf
 	low, sum := int32(0), 0.0
 	for i, v := range o.value {
 		whole := math.Floor(v)
@@ -62,22 +74,25 @@ func (o *Rounder) Round(index []uint16, weight []float64, r *Remainder) {
 		o.Counts[i] = int64(whole)
 		sum += part
 		if part > 0 {
-			s := step{at: int32(i), low: low, up: less(c0, c1)<<1 | less(c1, c2)<<2 | less(c2, c3)<<3}
+			s := step{at: int32(i), low: low, up: less(c0, c1)<<1 | less(c1, c2)<<2 | less(c2, c3)<<3 |
+				less(c3, c4)<<4 | less(c4, c5)<<5}
 			if sum-float64(low) >= choices/2 { // move the window of choices up by one I/O
 				low++
 				s.up |= 1 << choices
-				c0, c1, c2 = min(c0, c1), min(c1, c2), min(c2, c3)
+				c0, c1, c2, c3, c4 = min(c0, c1), min(c1, c2), min(c2, c3), min(c3, c4), min(c4, c5)
 			} else {
-				c1, c2, c3 = min(c0, c1), min(c1, c2), min(c2, c3)
+				c1, c2, c3, c4, c5 = min(c0, c1), min(c1, c2), min(c2, c3), min(c3, c4), min(c4, c5)
 			}
 			o.path = append(o.path, s)
 		}
 		// The conversions keep squares from being fused with sums, for the same result on all processors.
-		m0, m1, m2, m3 := sum-float64(low), sum-float64(low+1), sum-float64(low+2), sum-float64(low+3)
-		c0, c1, c2, c3 = c0+float64(m0*m0), c1+float64(m1*m1), c2+float64(m2*m2), c3+float64(m3*m3)
+		m0 := sum + o.shift[i] - float64(low)
+		m1, m2, m3, m4, m5 := m0-1, m0-2, m0-3, m0-4, m0-5
+		c0, c1, c2 = c0+float64(m0*m0), c1+float64(m1*m1), c2+float64(m2*m2)
+		c3, c4, c5 = c3+float64(m3*m3), c4+float64(m4*m4), c5+float64(m5*m5)
 	}
 	best, cost := 0, c0
-	for k, c := range [choices]float64{c0, c1, c2, c3} {
+	for k, c := range [choices]float64{c0, c1, c2, c3, c4, c5} {
 		if c < cost {
 			best, cost = k, c
 		}
@@ -89,6 +104,7 @@ func (o *Rounder) Round(index []uint16, weight []float64, r *Remainder) {
 		o.Counts[s.at] += int64(up)
 		at -= up
 	}
+	o.miss(r, m)
 	most := len(o.value)
 	r.index, r.over = slices.Grow(r.index[:0], most)[:most], slices.Grow(r.over[:0], most)[:most]
 	left := 0
@@ -99,6 +115,57 @@ func (o *Rounder) Round(index []uint16, weight []float64, r *Remainder) {
 		}
 	}
 	r.index, r.over = r.index[:left], r.over[:left]
+}
+
+// aim finds by how much the best running sum is shifted where the errors of the series and of the quantum count alike:
+// by half of what the quantum misses more, in the mean over the edges up to the next bucket.
+func (o *Rounder) aim(r *Remainder, m *Misses, columns int) {
+	o.shift = slices.Grow(o.shift[:0], len(o.value))[:len(o.value)]
+	if m == nil {
+		clear(o.shift)
+		return
+	}
+	if m.below == nil {
+		m.below = make([]float64, columns)
+	}
+	over, k := 0.0, 0
+	for i, at := range o.Index {
+		if k < len(r.index) && r.index[k] == at {
+			over += r.over[k]
+			k++
+		}
+		next := columns
+		if i+1 < len(o.Index) {
+			next = int(o.Index[i+1])
+		}
+		sum := 0.0
+		for _, v := range m.below[at:next] {
+			sum += v
+		}
+		o.shift[i] = (sum/float64(next-int(at)) - over) / 2
+	}
+}
+
+// miss adds what this histogram misses to the quantum's misses. r is what was left over before it.
+func (o *Rounder) miss(r *Remainder, m *Misses) {
+	if m == nil {
+		return
+	}
+	below, k := 0.0, 0
+	for i, at := range o.Index {
+		below += o.value[i] - float64(o.Counts[i])
+		if k < len(r.index) && r.index[k] == at {
+			below -= r.over[k]
+			k++
+		}
+		next := len(m.below)
+		if i+1 < len(o.Index) {
+			next = int(o.Index[i+1])
+		}
+		for j := int(at); j < next; j++ {
+			m.below[j] += below
+		}
+	}
 }
 
 func less(a, b float64) (one uint8) {
