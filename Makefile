@@ -38,7 +38,7 @@ test: ## unit tests: no network, no fio, no Elasticsearch
 
 .PHONY: quick
 quick: lint ## lint, and the unit tests of what has changed, without the matrix
-	go test -p 4 $$(go list ./... | grep -v /scripts/)
+	go test -p 4 $$(go list ./... | grep -v -e /scripts/ -e /internal/matrix$$)
 
 .PHONY: race
 race: ## the same tests, and with the race detector where goroutines meet, and without AVX2 what is written for it
@@ -52,7 +52,7 @@ race: ## the same tests, and with the race detector where goroutines meet, and w
 .PHONY: arm64
 arm64: ## tests of what reads logs, shares out and counts, built for arm64, under qemu-user
 	GOARCH=arm64 $(GOTEST) -exec "$$(command -v qemu-aarch64-static || command -v qemu-aarch64)" \
-		./fio/fiohist ./internal/units ./ingest/... ./pipeline/logs ./pipeline/quanta
+		./fio/fiohist ./ingest/... ./pipeline/logs ./pipeline/quanta
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)
@@ -120,10 +120,9 @@ chaos: ## break CHAOS_SERVERS, and fiolat, in the ways of docs/data/chaos.csv (C
 		go test -count=1 -timeout 8h -v -tags integration -run 'TestChaos/.*/($(CHAOS_RUN))' ./internal/chaos
 
 .PHONY: matrix
-matrix: build ## run fio with MATRIX_RUNS (60) random combinations of options, and check fiolat; prints its seed
-	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
-	go run ./scripts/matrix -fio "$$(command -v fio)" -random $(MATRIX_RUNS) -seed $(MATRIX_SEED) -out "$$out" \
-		-fiolat ./fiolat
+matrix: ## run fio with MATRIX_RUNS (60) random combinations of options, and check fiolat; prints its seed
+	go test -count=1 -v -timeout 2h -tags matrix -run '^TestFio$$' ./internal/matrix \
+		-random $(MATRIX_RUNS) -seed $(MATRIX_SEED)
 
 .PHONY: same
 same: ## compare what fiolat prints and writes with what it did at commit OLD (main), byte for byte
@@ -147,7 +146,7 @@ nightly: ## what is too long for check: fuzz, oracle, race and chaos whole, pack
 	$(MAKE) --no-print-directory dist-check
 	$(MAKE) --no-print-directory arm64
 	FIOLAT_COMPARE_DRAWS=1000 FIOLAT_LIMITS_DRAWS=1000 go test -count=1 -timeout 1h ./internal/compare ./fio/fiohist
-	FIOLAT_DIAGNOSE_DRAWS=100 FIOLAT_MATRIX_ALL=1 go test -count=1 -timeout 2h ./internal/diagnose ./scripts/matrix
+	FIOLAT_DIAGNOSE_DRAWS=100 FIOLAT_MATRIX_ALL=1 go test -count=1 -timeout 2h ./internal/diagnose ./internal/matrix
 	FIOLAT_HISTORY_YEARS=40 go test -count=1 -timeout 2h -run '^TestGate$$' ./internal/history
 	FIOLAT_SLA_RUNS=100 go test -count=1 -timeout 1h ./internal/sla
 	$(MAKE) --no-print-directory integration ES_SERVERS=9.2.0

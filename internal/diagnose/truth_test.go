@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"archive/tar"
 	"bytes"
 	"errors"
 	"fmt"
@@ -12,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/klauspost/compress/zstd"
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
@@ -98,35 +95,14 @@ func (d *device) add(tb testing.TB, data []byte, name string) {
 // readPeers reads testdata/peers.tar.zst: 20 jobs on one machine, each with a file and a thread of its own.
 func readPeers(tb testing.TB) (jobs []device) {
 	tb.Helper()
-	f, err := os.Open("testdata/peers.tar.zst")
-	if err != nil {
-		tb.Fatal(err)
+	for name, data := range testkit.Packed(tb, "testdata/peers.tar.zst") {
+		if strings.HasSuffix(name, ".log") {
+			var d device
+			d.add(tb, data, name)
+			jobs = append(jobs, d)
+		}
 	}
-	defer f.Close()
-	z, err := zstd.NewReader(f, zstd.WithDecoderMaxWindow(1<<28))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer z.Close()
-	for files := tar.NewReader(z); ; {
-		head, err := files.Next()
-		if errors.Is(err, io.EOF) {
-			return jobs
-		}
-		if err != nil {
-			tb.Fatal(err)
-		}
-		if !strings.HasSuffix(head.Name, ".log") {
-			continue
-		}
-		data, err := io.ReadAll(files)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		var d device
-		d.add(tb, data, head.Name)
-		jobs = append(jobs, d)
-	}
+	return jobs
 }
 
 // together is all jobs as one device.

@@ -2,8 +2,16 @@
 package testkit
 
 import (
+	"archive/tar"
+	"errors"
+	"io"
+	"iter"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // Raced reports whether the race detector is on and only tests in which goroutines meet are wanted, which is so
@@ -33,5 +41,50 @@ func SameFile(t *testing.T, file, text string, update bool) {
 	}
 	if string(have) != text {
 		t.Errorf("%s is not what the code makes: run `make docs`", file)
+	}
+}
+
+// Program builds fiolat and returns its path.
+func Program(tb testing.TB) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "fiolat")
+	build := exec.CommandContext(tb.Context(), "go", "build", "-o", path, "fiolat/cmd/fiolat")
+	if out, err := build.CombinedOutput(); err != nil {
+		tb.Fatalf("go build: %v: %s", err, out)
+	}
+	return path
+}
+
+// Packed returns the names and contents of the files in a .tar.zst.
+func Packed(tb testing.TB, archive string) iter.Seq2[string, []byte] {
+	tb.Helper()
+	return func(yield func(string, []byte) bool) {
+		f, err := os.Open(archive)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer f.Close()
+		z, err := zstd.NewReader(f, zstd.WithDecoderMaxWindow(1<<28))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer z.Close()
+		for files := tar.NewReader(z); ; {
+			head, err := files.Next()
+			if errors.Is(err, io.EOF) {
+				return
+			} else if err != nil {
+				tb.Fatalf("%s: %v", archive, err)
+			} else if head.FileInfo().IsDir() {
+				continue
+			}
+			data, err := io.ReadAll(files)
+			if err != nil {
+				tb.Fatalf("%s: %v", archive, err)
+			}
+			if !yield(head.Name, data) {
+				return
+			}
+		}
 	}
 }

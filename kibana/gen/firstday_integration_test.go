@@ -5,13 +5,12 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"fiolat/internal/testkit"
 	"fiolat/kibana/kibanatest"
 )
 
@@ -63,7 +62,7 @@ func TestNoDataIsSeen(t *testing.T) {
 // none.
 func TestFirstDay(t *testing.T) {
 	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: "first" +
-		strings.ToLower(time.Now().UTC().Format("150405.000000")), fiolat: filepath.Join(t.TempDir(), "fiolat")}
+		strings.ToLower(time.Now().UTC().Format("150405.000000")), fiolat: testkit.Program(t)}
 	if url := os.Getenv("FIOLAT_TEST_ES_URL"); url != "" {
 		s.es, s.full = url, true
 	}
@@ -71,10 +70,6 @@ func TestFirstDay(t *testing.T) {
 		t.Fatal(`FIOLAT_TEST_ES is not set: eval "$(scripts/elasticsearch up)"`)
 	}
 	s.prefix = strings.ReplaceAll(s.prefix, ".", "")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.fiolat,
-		"../../cmd/fiolat").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	remove := func() {
 		_, indices := s.try(t, "GET", "/"+s.prefix+"-*", nil)
 		for name := range indices {

@@ -18,6 +18,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/fio"
+	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 	"fiolat/kibana/kibanatest"
 )
@@ -209,16 +210,12 @@ const split = "direction,host,job"
 func store(t *testing.T) *stored {
 	t.Helper()
 	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: fmt.Sprintf("kb%d", time.Now().UnixNano()),
-		runs: map[string][]quantum{}, fiolat: filepath.Join(t.TempDir(), "fiolat")}
+		runs: map[string][]quantum{}, fiolat: testkit.Program(t)}
 	if url := os.Getenv("FIOLAT_TEST_ES_URL"); url != "" {
 		s.es, s.full = url, true
 	}
 	if s.es == "" {
 		t.Fatal(`FIOLAT_TEST_ES is not set: eval "$(scripts/elasticsearch up)"`)
-	}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.fiolat,
-		"../../cmd/fiolat").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Cleanup(func() {
 		_, indices := s.try(t, "GET", "/"+s.prefix+"-*", nil)

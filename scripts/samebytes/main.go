@@ -1,5 +1,5 @@
 // Command samebytes checks that a change of the code does not change fiolat's output. It builds fiolat at another
-// commit and from the working tree, runs both on every run of testdata/fio and of the packed runs of scripts/matrix,
+// commit and from the working tree, runs both on every run of testdata/fio and of the packed runs of internal/matrix,
 // and compares standard output, standard error, exit codes and files byte for byte. Of HTML pages it compares only the
 // data that they show. It exits with 1 if anything differs.
 package main
@@ -140,7 +140,7 @@ func command(ctx context.Context, dir string, args ...string) error {
 
 // unpackRuns returns the folders of the runs, sorted.
 func unpackRuns(ctx context.Context, dir string) ([]string, error) {
-	packed, err := filepath.Glob("scripts/matrix/testdata/*.tar.zst")
+	packed, err := filepath.Glob("internal/matrix/testdata/*.tar.zst")
 	if err != nil || len(packed) == 0 {
 		return nil, errors.Join(errors.New("no packed runs: start it in the top folder of the project"), err)
 	}

@@ -1,11 +1,10 @@
-package main
+package matrix
 
 import (
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -116,14 +115,8 @@ func TestDevices(t *testing.T) {
 	}
 	t.Parallel()
 	dir := t.TempDir()
-	fiolat := filepath.Join(dir, "fiolat")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", fiolat, "fiolat/cmd/fiolat")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v: %s", err, out)
-	}
-	if err := unpack("testdata/devices.tar.zst", dir); err != nil {
-		t.Fatal(err)
-	}
+	fiolat := testkit.Program(t)
+	unpack(t, "testdata/devices.tar.zst", dir)
 	found, err := filepath.Glob(filepath.Join(dir, "*", "device.json"))
 	if err != nil || len(found) < 2*len(deviceCases()) {
 		t.Fatalf("%d runs of %d cases, %v", len(found), len(deviceCases()), err)

@@ -1,4 +1,4 @@
-package main
+package matrix
 
 import (
 	"fmt"
@@ -72,7 +72,7 @@ var effects = map[string]string{
 
 const pageHead = `# What fio's options do to latency logs, and what fiolat says
 
-<!-- Made by "go test ./scripts/matrix -update"; do not edit. -->
+<!-- Made by "go test ./internal/matrix -update"; do not edit. -->
 
 Each row was run with real fio, alone and with --client, and read with and without fio's JSON and the job file.
 fiolat's sums per direction and job, and when the I/Os completed, were compared with what fio itself counted and

@@ -1,11 +1,10 @@
-package main
+package matrix
 
 import (
 	"flag"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -25,23 +24,16 @@ func TestMatrix(t *testing.T) {
 	if os.Getenv("FIOLAT_MATRIX_ALL") == "" {
 		ingestEvery = 3
 	}
-	dir := t.TempDir()
-	fiolat := filepath.Join(dir, "fiolat")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", fiolat, "fiolat/cmd/fiolat")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v: %s", err, out)
-	}
 	archives, err := filepath.Glob("testdata/fio-*.tar.zst")
 	if err != nil || len(archives) < 2 {
 		t.Fatalf("archives of runs in testdata: %q, %v", archives, err)
 	}
-	runs := filepath.Join(dir, "runs")
+	runs := t.TempDir()
 	for _, archive := range archives {
-		if err := unpack(archive, runs); err != nil {
-			t.Fatal(err)
-		}
+		unpack(t, archive, runs)
 	}
-	answers, err := check(t.Context(), fiolat, runs, "", 2*runtime.GOMAXPROCS(0)) // for ingest waits for the disk
+	parallel := 2 * runtime.GOMAXPROCS(0) // for ingest waits for the disk
+	answers, err := check(t.Context(), testkit.Program(t), runs, "", parallel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,6 +43,20 @@ func TestMatrix(t *testing.T) {
 	testGaps(t, answers)
 	testPage(t, page(answers))
 	testOptions(t, answers)
+}
+
+// unpack writes the files of a .tar.zst below dir.
+func unpack(t *testing.T, archive, dir string) {
+	t.Helper()
+	for name, data := range testkit.Packed(t, archive) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // testOptions: where an option led to a refusal or a warning, inspect names it.
@@ -124,7 +130,7 @@ func testGaps(t *testing.T, answers []*answer) {
 	}
 	for gap := range known {
 		if found[gap] == "" {
-			t.Logf("no longer a gap: go test ./scripts/matrix -update: %s", gap)
+			t.Logf("no longer a gap: go test ./internal/matrix -update: %s", gap)
 		}
 	}
 }
@@ -145,11 +151,11 @@ func testPage(t *testing.T, want string) {
 		wants, has := strings.Split(w, "\n"), strings.Split(g, "\n")
 		for i := range min(len(wants), len(has)) {
 			if wants[i] != has[i] {
-				t.Fatalf("%s:%d: %s\nnow: %s\nto write it anew: go test ./scripts/matrix -update",
+				t.Fatalf("%s:%d: %s\nnow: %s\nto write it anew: go test ./internal/matrix -update",
 					file, i+1, has[i], wants[i])
 			}
 		}
-		t.Fatalf("%s has %d lines, now %d: go test ./scripts/matrix -update", file, len(has), len(wants))
+		t.Fatalf("%s has %d lines, now %d: go test ./internal/matrix -update", file, len(has), len(wants))
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package matrix
 
 import (
 	"bytes"
@@ -427,4 +427,11 @@ func (t *groundTruth) judgeTimes(rows []row) string {
 		}
 	}
 	return ""
+}
+
+func (a *answer) given() string {
+	if a.Shape == "" {
+		return a.Given
+	}
+	return a.Given + ", " + a.Shape
 }
