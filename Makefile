@@ -5,7 +5,7 @@ SHELL       := bash
 .DEFAULT_GOAL := help
 
 # Tools have a separate module, to keep their dependencies out of fiolat's.
-TOOL := go tool -modfile=tools/go.mod
+TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
 
 # Four packages at a time even on fewer cores, because many tests mostly wait. The timeout is for busy machines.
 GOTEST := go test -p 4 -timeout 2h
@@ -13,7 +13,7 @@ GOTEST := go test -p 4 -timeout 2h
 FUZZTIME     ?= 10s# for each fuzz target
 BENCH        ?= .# benchmarks to run, a regular expression
 BENCHCOUNT   ?= 10
-BENCH_PARTS  ?=# parts of bench, all if empty: go run ./scripts/bench -h lists them
+BENCH_PARTS  ?=# parts of bench, all if empty: bench/bench -h lists them
 BENCH_ROWS   ?=# of these parts, races with a row that matches this regular expression
 BENCH_ROUNDS ?= 5# of bench
 MATRIX_RUNS  ?= 60
@@ -35,6 +35,7 @@ build: ## build ./fiolat, static, without a Markdown parser that it would only s
 .PHONY: test
 test: ## unit tests: no network, no fio, no Elasticsearch
 	$(GOTEST) ./...
+	go -C scripts/bench test ./...
 
 .PHONY: quick
 quick: lint ## lint, and the unit tests of what has changed, without the matrix
@@ -46,7 +47,7 @@ race: ## the same tests, and with the race detector where goroutines meet, and w
 	@reports=$$(mktemp -d); trap 'rm -rf "$$reports"' EXIT; set -x; \
 	GORACE="log_path=$$reports/race" $(GOTEST) -race ./... || { \
 		set +x; head -n 100 "$$reports"/race.* 2>/dev/null; exit 1; }
-	$(GOTEST) ./...
+	$(MAKE) --no-print-directory test
 	GODEBUG=cpu.avx2=off $(GOTEST) -count=1 ./fio/fiohist ./ingest/... ./pipeline/...
 
 .PHONY: arm64
@@ -64,11 +65,13 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 .PHONY: lint
 lint: ## golangci-lint over the code, shellcheck over the scripts
 	$(TOOL) golangci-lint run --allow-serial-runners ./...
+	cd scripts/bench && $(TOOL) golangci-lint run --allow-serial-runners ./...
 	shellcheck .ci/run $$(grep -lsE -d skip '^#!.*bash' scripts/*)
 
 .PHONY: bench
 bench: build ## fiolat against fio's programs, cat and plain senders, into docs/benchmarks.md; prints BENCH_PARTS alone
-	go run ./scripts/bench -parts '$(BENCH_PARTS)' -rows '$(BENCH_ROWS)' -rounds '$(BENCH_ROUNDS)'
+	go -C scripts/bench build -o $(CURDIR)/bench/ .
+	bench/bench -parts '$(BENCH_PARTS)' -rows '$(BENCH_ROWS)' -rounds '$(BENCH_ROUNDS)'
 
 .PHONY: bench-go
 bench-go: ## Go benchmarks matching BENCH (all), BENCHCOUNT (10) runs, into bench/COMMIT.txt
@@ -171,6 +174,7 @@ verify: ## all modules, those of the tools too, are what go.sum says, and go.mod
 		END { exit bad }' go.mod
 	go mod verify
 	go mod verify -modfile=tools/go.mod
+	go -C scripts/bench mod verify
 	go -C scripts/dist mod verify
 
 .PHONY: demo
