@@ -8,7 +8,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/cmd/fiolat/times"
-	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/internal/errs"
@@ -78,7 +77,7 @@ func (o *annotateOptions) check(c *cli.Context, bad *errs.Faults) {
 
 // run stores a note on a run.
 func (o *annotateOptions) run(ctx context.Context, u *ui.UI) error {
-	client, run, err := findRun(ctx, &o.es, o.name, u)
+	client, run, err := o.es.Find(ctx, u, o.name)
 	if err != nil {
 		return err
 	}
@@ -109,18 +108,4 @@ func (o *annotateOptions) run(ctx context.Context, u *ui.UI) error {
 	u.Say("info", "%s at %s, %v after the start of run %s", was, when.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
 		when.Sub(start), fio.Printable(run.Run.ID))
 	return nil
-}
-
-// findRun connects, and finds the run with that id or name.
-func findRun(ctx context.Context, o *runsource.Elasticsearch, name string, u *ui.UI) (*client.Client,
-	*stored.RunSummary, error) {
-	c, err := o.Connect(u)
-	if err != nil {
-		return nil, nil, err
-	}
-	run, err := stored.FindRun(ctx, c, o.Prefix, name)
-	if err != nil {
-		_ = c.Close() // what failed is err
-	}
-	return c, run, err
 }

@@ -94,7 +94,7 @@ func (o *compareOptions) check(c *cli.Context, bad *errs.Faults) {
 // it prints how much its runs differ.
 func (o *compareOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	r := groupReader{compareOptions: o, runs: runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u,
-		WarnSyncs: true}}
+		Percentiles: o.logs.Config.Settings.Percentiles, WarnSyncs: true}}
 	defer r.runs.Close()
 	defer u.Hold()()
 	found := compareFound{Confidence: compare.Confidence, Comparisons: []*compare.Result{}}

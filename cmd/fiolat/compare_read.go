@@ -12,8 +12,6 @@ import (
 	"fiolat/internal/compare"
 	"fiolat/internal/history"
 	"fiolat/internal/runsource"
-	"fiolat/pipeline"
-	"fiolat/pipeline/replay"
 )
 
 type groupReader struct {
@@ -64,31 +62,25 @@ func (r *groupReader) since(ctx context.Context, name string, run *compare.Serie
 	if !ok || !pair || k == "" {
 		return nil, fio.Usagef("--baseline %q: want label:KEY=VALUE", name)
 	}
-	es, err := r.runs.Connect(name)
-	if err != nil {
-		return nil, err
-	}
-	kind := r.logs.Config.Settings.Kind
-	found, err := stored.ListFigures(ctx, es, r.es.Prefix,
-		stored.RunFilter{Labels: map[string]string{k: v}}, kind)
-	if err != nil {
-		return nil, err
-	}
-	open := func(ctx context.Context, id string) (*replay.Replay, error) {
-		return stored.Open(ctx, es, r.es.Prefix, id, kind)
-	}
 	var runs []history.Run
-	for i := range found {
-		f := &found[i]
-		if f.Run.Status != esmodel.StatusComplete || f.Run.ID == run.ID || i > 0 && f.Run.ID == found[i-1].Run.ID ||
-			strings.Join(f.Fio.Workload, ", ") != run.Workload || !run.Began(f.Start) {
+	source := map[string]*runsource.Run{} // by id
+	for one, err := range r.runs.Filter(ctx, stored.RunFilter{Labels: map[string]string{k: v}}) {
+		if err != nil {
+			return nil, err
+		}
+		f, err := one.Figures(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if f.Run.Status != esmodel.StatusComplete || one.ID == run.ID || !run.Began(f.Start) ||
+			strings.Join(f.Fio.Workload, ", ") != run.Workload {
 			continue
 		}
-		one, bad := runsource.StoredHistory(ctx, f, open, r.logs.Config.Workers)
-		if bad != nil {
-			return nil, bad
+		h, err := one.History(ctx)
+		if err != nil {
+			return nil, err
 		}
-		runs = append(runs, one)
+		source[one.ID], runs = one, append(runs, *h)
 	}
 	g := &compare.Group{Name: name}
 	from := 0
@@ -109,30 +101,29 @@ func (r *groupReader) since(ctx context.Context, name string, run *compare.Serie
 	}
 	for _, one := range runs[from:] {
 		s := &compare.Series{Name: one.ID}
-		back, bad := open(ctx, one.ID)
-		if bad == nil {
-			_, bad = back.Process(ctx, replay.Options{Percentiles: r.logs.Config.Settings.Percentiles,
-				Workers: r.logs.Config.Workers}, s)
-		}
-		if bad != nil {
-			return nil, bad
+		if err := source[one.ID].Process(ctx, s); err != nil {
+			return nil, err
 		}
 		g.Runs = append(g.Runs, s)
 	}
 	return g, nil
 }
 
-// read adds the runs that a member of a group names: logs, a directory of documents, or runs in
-// Elasticsearch.
+// read adds the runs that a member of a group names.
 func (r *groupReader) read(ctx context.Context, name string, to *compare.Group) error {
 	before := len(to.Runs)
-	err := r.runs.Each(ctx, []string{name}, runsource.Runs{Run: func(name string) pipeline.Sink {
-		s := &compare.Series{Name: name}
+	for run, err := range r.runs.Find(ctx, name) {
+		if err != nil {
+			return err
+		}
+		s := &compare.Series{Name: run.Title}
+		if err = run.Process(ctx, s); err != nil {
+			return err
+		}
 		to.Runs = append(to.Runs, s)
-		return s
-	}})
+	}
 	if len(to.Runs) == before+1 {
 		to.Runs[before].Name = name
 	}
-	return err
+	return nil
 }

@@ -102,7 +102,9 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 			slices.Sort(percentiles)
 		}
 	}
-	rows, err := runsource.SummaryRows(ctx, o.logs.Logs, &o.es, metrics, u)
+	r := runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u}
+	defer r.Close()
+	rows, err := r.SummaryRows(ctx, o.logs.Paths, metrics)
 	if err != nil {
 		return err
 	}

@@ -11,16 +11,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"fiolat/esmodel/client"
-	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
-	"fiolat/pipeline"
-	"fiolat/pipeline/plan"
-	"fiolat/pipeline/replay"
 )
 
 type diagnoseOptions struct {
@@ -60,98 +55,41 @@ func (o *diagnoseOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.logs.oneKind(c, bad)
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)
-	if len(o.logs.Paths) == 1 && (len(o.es.Addresses) > 0 ||
-		runsource.Locate(o.logs.Paths[0]) == runsource.InDirectory) {
-		_, err := placeOf(o.logs.Paths, o.es.Addresses, c.IsSet)
-		bad.Add(err)
-	}
+	o.logs.checkStored(&o.es, c.IsSet, bad)
 }
 
 // run prints the diagnosis of one run. It reads the run again if a host, job or log stands out.
 func (o *diagnoseOptions) run(ctx context.Context, u *ui.UI) error {
-	s := o.logs.Config.Settings
-	o.logs.Config.Settings.By, o.logs.Config.Settings.Percentiles = diagnose.By, diagnose.Percentiles
-	var full diagnose.Full
-	var err error
-	if place := runsource.Locate(o.logs.Paths[0]); place == runsource.InLogs || place == runsource.Stored &&
-		len(o.es.Addresses) == 0 { // the error says that there is no such file
-		err = o.ofLogs(ctx, u, &full)
-	} else {
-		var c *client.Client
-		if place == runsource.Stored {
-			if c, err = o.es.Connect(u); err != nil {
-				return err
-			}
-			defer c.Close() //nolint:errcheck // it was only read
-		}
-		err = o.ofStored(ctx, u, c, s, &full)
-	}
-	u.ProgressDone()
+	cfg := &o.logs.Config
+	cfg.Settings.By, cfg.Settings.Percentiles = diagnose.By, diagnose.Percentiles
+	cfg.LeavesOnly, cfg.Pauses = true, true
+	r := runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u}
+	defer r.Close()
+	run, err := r.One(ctx, "a diagnosis is of one", o.logs.Paths...)
 	if err != nil {
 		return err
 	}
-	return o.print(u, full.Diagnosis)
-}
-
-func (o *diagnoseOptions) ofLogs(ctx context.Context, u *ui.UI, full *diagnose.Full) error {
-	cfg := o.logs.Pipeline(u)
-	runs, err := o.logs.Discover(u, cfg.Settings.Kind, false)
-	if err != nil {
-		return err
-	}
-	if len(runs) > 1 {
-		return fio.Usagef("these are %d runs, and a diagnosis is of one: name one of %s", len(runs),
-			runsource.Roots(runs))
-	}
-	if path := runsource.ReadOnce(runs[0].Logs); path != "" {
+	if path := run.ReadOnce(); path != "" {
 		return fio.Usagef("a diagnosis may read the logs twice, and %s can be read only once: save it to a file",
 			fio.Printable(path))
 	}
-	cfg.LeavesOnly, cfg.Pauses = true, true
-	cfg.Progress = u.Progress(runsource.Size(runs), "reading")
-	p, err := plan.Prepare(ctx, runs[0], cfg)
+	sources, done, err := run.Open(ctx)
+	defer done()
 	if err != nil {
 		return err
 	}
-	defer p.Close()
-	full.Reread = func(ctx context.Context, sink pipeline.Sink) error {
-		u.ProgressDone()
-		return p.Reread(ctx, sink, u.Progress(runsource.Size(runs), "reading"))
+	full, err := run.Diagnosis(ctx, sources[0])
+	if err == nil {
+		_, err = sources[0].Process(ctx, full)
 	}
-	if _, err = p.Process(ctx, full); err != nil {
-		return err
-	}
-	return runsource.WarnSyncs(u, p.Run)
-}
-
-// stored reads a run from Elasticsearch, or with no client from a directory of documents.
-func (o *diagnoseOptions) ofStored(ctx context.Context, u *ui.UI, c *client.Client, s fio.Settings,
-	full *diagnose.Full) error {
-	name, prefix := o.logs.Paths[0], o.es.Prefix
-	var run *replay.Replay
-	var err error
-	if c == nil {
-		run, err = stored.OpenDir(name, o.logs.Config.RunID, s.Kind)
-	} else {
-		found, none := stored.FindRun(ctx, c, prefix, name)
-		if none != nil {
-			return none
-		}
-		if run, err = stored.Open(ctx, c, prefix, found.Run.ID, s.Kind); err == nil {
-			full.Notes, err = runsource.Notes(ctx, c, prefix, run.Run)
-		}
+	if err == nil {
+		err = runsource.WarnSyncs(u, sources[0].Run)
 	}
 	if err != nil {
 		return err
 	}
-	runsource.SaySource(u, name, c, [2]string{run.Run.ID, run.Run.Name})
-	runsource.SayRolledUp(u, run.Run)
-	full.Reread = func(ctx context.Context, sink pipeline.Sink) error {
-		_, err := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: o.logs.Config.Workers,
-			Pick: o.logs.Config.Pick}, sink)
-		return err
-	}
-	return full.Reread(ctx, full)
+	u.ProgressDone()
+	return o.print(u, full.Diagnosis)
 }
 
 func (o *diagnoseOptions) print(u *ui.UI, d *diagnose.Diagnosis) error {

@@ -422,6 +422,29 @@ func (o *logOptions) needPaths() error {
 	return nil
 }
 
+// checkStored adds an error for each flag for logs that is given beside a stored run, unless it is one of but. It
+// reports whether all runs are stored.
+func (o *logOptions) checkStored(es *runsource.Elasticsearch, given func(flag string) bool, bad *errs.Faults,
+	but ...string) bool {
+	stored := 0
+	for _, path := range o.Paths {
+		at := runsource.Locate(path)
+		if at == runsource.InLogs || at == runsource.Stored && len(es.Addresses) == 0 { // no such file
+			continue
+		}
+		stored++
+		for _, f := range new(logOptions).flags(logFlags{}) {
+			name := f.Names()[0]
+			if given(name) && !slices.Contains(append(but, "percentiles", "workers", "dry-run", "fail-on-sla", "kind"),
+				name) && (name != "run-id" || at != runsource.InDirectory) {
+				bad.Add(fio.Usagef("--%s: %s is stored, and its settings cannot be changed", name,
+					fio.Printable(path)))
+			}
+		}
+	}
+	return stored == len(o.Paths)
+}
+
 // alertOptions say where alerts go.
 type alertOptions struct {
 	alert.Config

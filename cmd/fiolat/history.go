@@ -212,9 +212,6 @@ func (o *historyOptions) sentence(r *history.Result, c history.Change) string {
 }
 
 func (r *historyReader) storeChanges(ctx context.Context, all []history.Series, results []history.Result) error {
-	if err := r.connect(""); err != nil {
-		return err
-	}
 	metrics := map[string][]string{}
 	var changes []stored.Change
 	for i := range all {
@@ -230,7 +227,7 @@ func (r *historyReader) storeChanges(ctx context.Context, all []history.Series, 
 			}
 		}
 	}
-	made, deleted, err := stored.StoreChanges(ctx, r.client, r.es.Prefix, metrics, changes)
+	made, deleted, err := stored.StoreChanges(ctx, r.source.Client, r.es.Prefix, metrics, changes)
 	if err != nil {
 		return err
 	}
@@ -251,9 +248,9 @@ func (r *historyReader) change(s *history.Series, res *history.Result, c history
 
 // writePage writes the page, with the notes on the runs.
 func (r *historyReader) writePage(ctx context.Context, all []history.Series, results []history.Result) error {
-	if r.client != nil {
+	if r.source.Client != nil {
 		for part := range slices.Chunk(slices.Sorted(maps.Keys(r.seen)), 1000) {
-			notes, err := stored.Notes(ctx, r.client, r.es.Prefix, part)
+			notes, err := stored.Notes(ctx, r.source.Client, r.es.Prefix, part)
 			if err != nil {
 				return err
 			}

@@ -75,7 +75,7 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 		told, err = readState(r.state)
 	case r.store:
 		var found []stored.Change
-		found, err = stored.Reported(ctx, r.client, r.es.Prefix)
+		found, err = stored.Reported(ctx, r.source.Client, r.es.Prefix)
 		for _, c := range found {
 			told[c.Of.Series] = append(told[c.Of.Series],
 				history.Reported{Run: c.Run.ID, Start: &c.Run.Start, Metric: c.Of.Metric, Change: c.Of.Share})
@@ -122,7 +122,7 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 	case r.state != "":
 		err = told.write(r.state)
 	case r.store:
-		err = stored.StoreReported(ctx, r.client, r.es.Prefix, remember)
+		err = stored.StoreReported(ctx, r.source.Client, r.es.Prefix, remember)
 	}
 	if err == nil && len(news) > 0 {
 		err = errChanged

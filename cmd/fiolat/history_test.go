@@ -216,7 +216,6 @@ func TestHistory_Usage(t *testing.T) {
 		"least change":    {[]string{"--min-change", "x%", "x"}, "--min-change x%"},
 		"state alone":     {[]string{"--state", "x", "x"}, "--state is for --fail-if-changed"},
 		"format":          {[]string{"--format", "xml", "x"}, `--format "xml"`},
-		"not there":       {[]string{"no-such-run"}, "no such file or directory"},
 	} {
 		code, _, stderr := fiolat(t, nil, append([]string{"history"}, tt.args...)...)
 		if code != exitUsage || !strings.Contains(stderr, tt.want) {
@@ -225,6 +224,7 @@ func TestHistory_Usage(t *testing.T) {
 	}
 	dir := nights(t)[0]
 	refused(t, exitUsage, []string{"the same run"}, "history", dir, dir)
+	refused(t, exitInput, []string{"no such file or directory", "pass --es URL"}, "history", "no-such-run")
 }
 
 // The document of a run that was followed live holds the whole run as fio's last status document counts it.

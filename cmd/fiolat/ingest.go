@@ -75,8 +75,7 @@ func (o *ingestOptions) run(ctx context.Context, u *ui.UI) error {
 		return cmp.Or(errors.Join(failed...), err)
 	}
 	if len(runs) > 1 && cfg.RunID != "" {
-		return fio.Usagef("--run-id names one run, but these are %d: %s", len(runs),
-			runsource.Roots(runsource.FirstInputs(runs)))
+		return fio.Usagef("--run-id names one run, but these are %d: %s", len(runs), runsource.Roots(runs))
 	}
 	var es *client.Client
 	if len(o.es.Addresses) > 0 && !o.logs.DryRun {

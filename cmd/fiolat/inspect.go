@@ -53,21 +53,18 @@ func (o *inspectOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.logs.oneKind(c, bad)
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)
-	for _, path := range o.logs.Paths {
-		if at := runsource.Locate(path); at != runsource.Stored || len(o.es.Addresses) > 0 {
-			bad.Add(rejectLogFlags(at, fio.Printable(path), c.IsSet))
-		}
-	}
+	o.logs.checkStored(&o.es, c.IsSet, bad)
 }
 
 // run prints what each log is, and what is stored of each run.
 func (o *inspectOptions) run(ctx context.Context, u *ui.UI) error {
+	r := runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u}
+	defer r.Close()
 	var logs []string
 	for _, path := range o.logs.Paths {
-		place := runsource.Locate(path)
-		if place == runsource.InLogs || place == runsource.Stored && len(o.es.Addresses) == 0 { // no such file
+		if runsource.Locate(path) == runsource.InLogs {
 			logs = append(logs, path)
-		} else if err := o.storedRuns(ctx, u, path, place); err != nil {
+		} else if err := o.storedRuns(ctx, &r, path); err != nil {
 			return err
 		}
 	}

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"fiolat/esmodel"
-	"fiolat/esmodel/client"
-	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
@@ -21,45 +19,35 @@ import (
 )
 
 // storedRuns prints what the documents in a directory or in Elasticsearch say of the runs that an argument names.
-func (o *inspectOptions) storedRuns(ctx context.Context, u *ui.UI, argument string, place runsource.Place) error {
+func (o *inspectOptions) storedRuns(ctx context.Context, r *runsource.Reader, argument string) error {
 	var runs []*esmodel.StoredRun
-	var c *client.Client
-	var err error
-	if place == runsource.InDirectory {
-		runs, err = stored.RunsDir(argument, o.logs.Config.RunID)
-	} else if c, err = o.es.Connect(u); err == nil {
-		defer func() { _ = c.Close() }() // it was only read
-		var found *stored.RunSummary
-		if found, err = stored.FindRun(ctx, c, o.es.Prefix, argument); err == nil {
-			runs, err = stored.Runs(ctx, c, o.es.Prefix, found.Run.ID)
+	for run, err := range r.Find(ctx, argument) {
+		var docs []*esmodel.StoredRun
+		if err == nil {
+			docs, err = run.Documents(ctx)
 		}
-	}
-	if err != nil {
-		return err
+		if err != nil {
+			return err
+		}
+		runs = append(runs, docs...)
 	}
 	slices.SortStableFunc(runs, func(a, b *esmodel.StoredRun) int {
 		return cmp.Or(cmp.Compare(a.Run.ID, b.Run.ID), cmp.Compare(a.Run.Kind, b.Run.Kind),
 			cmp.Compare(a.Run.Part, b.Run.Part))
 	})
-	var taken [][2]string
 	merged := map[string]bool{} // by id; a merged run has the logs and jobs of its parts
-	for _, r := range runs {
-		if run := [2]string{r.Run.ID, r.Run.Name}; !slices.Contains(taken, run) {
-			taken = append(taken, run)
-		}
-		merged[r.Run.ID] = merged[r.Run.ID] || r.Run.Part == ""
+	for _, d := range runs {
+		merged[d.Run.ID] = merged[d.Run.ID] || d.Run.Part == ""
 	}
-	runsource.SaySource(u, argument, c, taken...)
-	for _, r := range runs {
-		if r.Run.Part != "" && merged[r.Run.ID] {
+	for _, d := range runs {
+		if d.Run.Part != "" && merged[d.Run.ID] {
 			continue
 		}
+		show := storedTable
 		if o.format == "json" {
-			err = storedJSON(u, r)
-		} else {
-			err = storedTable(u, r)
+			show = storedJSON
 		}
-		if err != nil {
+		if err := show(r.UI, d); err != nil {
 			return err
 		}
 	}

@@ -156,10 +156,7 @@ func TestKindsFlag(t *testing.T) {
 		})
 	}
 	succeed(t, "ingest", "--kind", "clat", "--output", docs, hists)
-	if code, _, stderr := fiolat(t, nil, "report", "-o", page, docs); code != exitUsage || !strings.Contains(stderr,
-		"say which with --run-id") {
-		t.Errorf("kinds of two runs: exit %d\n%s", code, stderr)
-	}
+	refused(t, exitUsage, []string{"found 2 runs", "say with --run-id which"}, "percentiles", docs)
 }
 
 // sums reads the table of the sum check: mean slat, clat, their sum, mean lat, gap, and

@@ -57,7 +57,7 @@ func (o *labelOptions) check(c *cli.Context, bad *errs.Faults) {
 
 // run changes the labels of a run.
 func (o *labelOptions) run(ctx context.Context, u *ui.UI) error {
-	client, run, err := findRun(ctx, &o.es, o.name, u)
+	client, run, err := o.es.Find(ctx, u, o.name)
 	if err != nil {
 		return err
 	}

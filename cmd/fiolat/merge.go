@@ -118,15 +118,11 @@ func (o *mergeOptions) check(c *cli.Context, bad *errs.Faults) {
 // run adds up the parts of a run.
 func (o *mergeOptions) run(ctx context.Context, u *ui.UI) error {
 	prefix := o.es.Prefix
-	client, err := o.es.Connect(u)
+	client, found, err := o.es.Find(ctx, u, o.name)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	found, err := stored.FindRun(ctx, client, prefix, o.name)
-	if err != nil {
-		return err
-	}
 	o.name = found.Run.ID
 	runs, err := stored.Runs(ctx, client, prefix, o.name, o.kind)
 	if err != nil {

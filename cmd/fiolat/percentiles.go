@@ -22,8 +22,7 @@ import (
 type percentilesOptions struct {
 	logs        logOptions // Paths may also name a stored run
 	es          runsource.Elasticsearch
-	place       runsource.Place // of what Paths names
-	percentiles []float64       // of a stored run; none: those that it has
+	percentiles []float64 // of a stored run; nil: those that it has
 	render      render.Options
 	wide        string
 	whole       bool // one row for the whole run
@@ -104,15 +103,15 @@ func (o *percentilesOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.whole = o.logs.interval == wholeRun
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)
-	var err error
-	o.place, err = placeOf(o.logs.Paths, o.es.Addresses, func(flag string) bool {
-		return c.IsSet(flag) && flag != "by" && !(flag == "interval" && o.whole)
-	})
-	bad.Add(err)
+	but := []string{"by"}
+	if o.whole {
+		but = append(but, "interval")
+	}
+	o.logs.checkStored(&o.es, c.IsSet, bad, but...)
 	if o.wide != "" {
 		bad.Add(o.readWide(o.wide))
 	}
-	if o.place == runsource.InLogs || c.IsSet("percentiles") || c.IsSet("wide") {
+	if c.IsSet("percentiles") || c.IsSet("wide") {
 		o.percentiles = o.logs.Config.Settings.Percentiles
 	}
 }
@@ -152,17 +151,16 @@ func (o *percentilesOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	if o.whole { // rules apply to the one row
 		o.logs.Config.WholeRun, o.logs.Config.Settings.SLA = true, nil
 	}
-	source := runsource.OneSource{
-		Logs:          o.logs.Logs,
-		Elasticsearch: o.es,
-		Place:         o.place,
-		Percentiles:   o.percentiles,
-		By:            slices.Clip(append([]string{}, o.logs.Config.Settings.By...)),
-		Why:           "percentiles are of one run",
-		Yes:           o.yes,
-		NoID:          o.render.Format != "json",
+	o.logs.Config.NoID = o.render.Format != "json"
+	o.logs.Config.Allow = runsource.ConfirmQuanta(u, o.yes || o.logs.DryRun)
+	r := runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u, Percentiles: o.percentiles,
+		By: slices.Clip(append([]string{}, o.logs.Config.Settings.By...))}
+	defer r.Close()
+	run, err := r.One(ctx, "percentiles are of one run", o.logs.Paths...)
+	if err != nil {
+		return err
 	}
-	sources, done, err := source.Sources(ctx, u)
+	sources, done, err := run.Open(ctx)
 	defer done()
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/internal/curve"
-	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
@@ -19,12 +18,12 @@ import (
 )
 
 type reportOptions struct {
-	logs        logOptions // Paths may also name a stored run
+	logs        logOptions // Paths may also name stored runs
 	es          runsource.Elasticsearch
-	place       runsource.Place // of what Paths names
-	percentiles []float64       // of a stored run; none: those that it has
-	file        string          // for the page
-	yes         bool            // ask for no confirmation
+	percentiles []float64 // of --percentiles; nil: not given
+	kinds       bool      // --kind names several
+	file        string    // for the page
+	yes         bool      // ask for no confirmation
 }
 
 func reportCommand(u *ui.UI) *cli.Command {
@@ -64,16 +63,8 @@ func (o *reportOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.logs.check(c, bad)
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)
-	if len(o.logs.Paths) == 1 {
-		var err error
-		o.place, err = placeOf(o.logs.Paths, o.es.Addresses, c.IsSet)
-		bad.Add(err)
-	} else {
-		for _, path := range o.logs.Paths {
-			bad.Add(rejectLogFlags(runsource.Locate(path), fio.Printable(path), c.IsSet))
-		}
-	}
-	if !c.IsSet("kind") && o.place != runsource.InLogs {
+	stored := o.logs.checkStored(&o.es, c.IsSet, bad)
+	if o.kinds = len(o.logs.Kinds.List) > 1; stored && !c.IsSet("kind") {
 		o.logs.Kinds = runsource.EveryKind // all that are stored
 	}
 	if c.IsSet("percentiles") {
@@ -81,69 +72,35 @@ func (o *reportOptions) check(c *cli.Context, bad *errs.Faults) {
 	}
 }
 
-// placeOf returns where the named run is, or an error if a flag is given that a stored run does not take.
-func placeOf(args []string, addresses []string, given func(flag string) bool) (runsource.Place, error) {
-	if len(args) != 1 {
-		if given("es") {
-			return 0, fio.Usagef("--es: name one run")
-		}
-		return runsource.InLogs, nil
-	}
-	place := runsource.Locate(args[0])
-	if place == runsource.Stored && len(addresses) == 0 {
-		place = runsource.InLogs // its error says that there is no such file
-	}
-	return place, rejectLogFlags(place, "this run", given)
-}
-
-// rejectLogFlags returns an error if a flag for logs is given and the run is stored.
-func rejectLogFlags(place runsource.Place, run string, given func(flag string) bool) error {
-	if place == runsource.InLogs {
-		return nil
-	}
-	for _, f := range new(logOptions).flags(logFlags{}) {
-		name := f.Names()[0]
-		if name == "percentiles" || name == "workers" || name == "dry-run" || name == "fail-on-sla" || name == "kind" ||
-			name == "run-id" && place == runsource.InDirectory {
-			continue
-		}
-		if given(name) {
-			return fio.Usagef("--%s: %s is stored, and its settings cannot be changed", name, run)
-		}
-	}
-	return nil
-}
-
 // run writes the page of one run, of two that are compared, or the curve of a sweep.
 func (o *reportOptions) run(ctx context.Context, u *ui.UI) error {
-	n, found, err := o.count(u)
+	o.logs.Config.Pauses, o.logs.Config.Allow = true, runsource.ConfirmQuanta(u, o.yes || o.logs.DryRun)
+	r := &runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u, Percentiles: o.percentiles}
+	defer r.Close()
+	var found []*runsource.Run
+	var err error
+	for run, bad := range r.Find(ctx, o.logs.Paths...) {
+		if err = bad; err == nil {
+			found = append(found, run)
+		}
+	}
 	switch {
 	case ingest.IsNoLogs(err):
-		if e := o.curve(ctx, u); !errors.Is(e, curve.ErrOneSetting) {
+		if e := o.curve(ctx, r); !errors.Is(e, curve.ErrOneSetting) {
 			return e
 		}
 		return err
 	case err != nil:
 		return err
-	case n > 1:
-		return o.runs(ctx, n, u)
+	case len(found) == 1:
+		return o.one(ctx, found[0], u)
 	}
-	return o.one(ctx, found, u)
+	return o.several(ctx, r, found)
 }
 
-// one writes the page of one run. found is that run, nil if it was not looked for yet.
-func (o *reportOptions) one(ctx context.Context, found []*runsource.KindRun, u *ui.UI) error {
-	source := runsource.OneSource{
-		Logs:          o.logs.Logs,
-		Elasticsearch: o.es,
-		Place:         o.place,
-		Runs:          found,
-		Percentiles:   o.percentiles,
-		Why:           "a page shows one",
-		Yes:           o.yes,
-		Pauses:        true,
-	}
-	sources, done, err := source.Sources(ctx, u)
+// one writes the page of one run.
+func (o *reportOptions) one(ctx context.Context, run *runsource.Run, u *ui.UI) error {
+	sources, done, err := run.Open(ctx)
 	defer done()
 	if err != nil {
 		return err
@@ -151,16 +108,14 @@ func (o *reportOptions) one(ctx context.Context, found []*runsource.KindRun, u *
 	file := newPageFile(o.file, o.logs.DryRun, len(sources))
 	defer file.Discard()
 	var sums []*pipeline.Summary
-	full := diagnose.Full{Reread: sources[0].Reread}
-	if notes := sources[0].Notes; notes != nil {
-		if full.Notes, err = notes(ctx); err != nil {
-			return err
-		}
+	full, err := run.Diagnosis(ctx, sources[0])
+	if err != nil {
+		return err
 	}
 	for i, s := range sources {
 		out := sinks{page: file, nth: i}
 		if i == 0 {
-			out.diagnosis = &full
+			out.diagnosis = full
 		}
 		var sum *pipeline.Summary
 		if sum, err = s.Process(ctx, out.to(nil, delivery.SinkOptions{})); err != nil {

@@ -16,40 +16,19 @@ import (
 	"fiolat/pipeline"
 )
 
-// count returns how many runs the paths name, going by names: 2 may be more. found are those of logs, if they were
-// looked for.
-func (o *reportOptions) count(u *ui.UI) (n int, found []*runsource.KindRun, err error) {
-	if o.place != runsource.InLogs {
-		return 1, nil, nil
-	}
-	for _, path := range o.logs.Paths {
-		if len(o.logs.Paths) > 1 && runsource.Locate(path) != runsource.InLogs {
-			return 2, nil, nil
-		} else if path == "-" {
-			return 1, nil, nil
-		}
-	}
-	found, err = o.logs.DiscoverKinds(u)
-	return len(found), found, err
-}
-
-// errMore ends the comparison of two runs if there is a third.
-var errMore = errors.New("more than two runs")
-
-// runs writes the page of two runs, or the curve of more. There are at least n.
-func (o *reportOptions) runs(ctx context.Context, n int, u *ui.UI) error {
-	if len(o.logs.Kinds.List) > 1 {
+// several writes the page of two runs, or the curve of more.
+func (o *reportOptions) several(ctx context.Context, r *runsource.Reader, found []*runsource.Run) error {
+	if o.kinds {
 		return fio.Usagef("--kind: name one kind of latency, for these are several runs")
 	}
-	if c := o.logs.Config; c.RunID != "" {
+	if o.logs.Config.RunID != "" {
 		return fio.Usagef("--run-id: it is of one run, and these are several")
 	}
-	if n == 2 {
-		if err := o.compare(ctx, u); !errors.Is(err, errMore) {
-			return err
-		}
+	o.logs.Kinds, r.Percentiles = runsource.Kinds{List: o.logs.Kinds.List[:1]}, o.logs.Config.Settings.Percentiles
+	if len(found) == 2 {
+		return o.compare(ctx, found, r.UI)
 	}
-	err := o.curve(ctx, u)
+	err := o.curve(ctx, r)
 	if errors.Is(err, curve.ErrOneSetting) {
 		return fio.Usagef("found more than two runs, but %v: a page shows one run, two runs, or a sweep of "+
 			"settings; for repeats see fiolat compare and fiolat history", err)
@@ -85,12 +64,7 @@ func (s *reportSide) End(_ context.Context, sum *pipeline.Summary) error {
 	return nil
 }
 
-// thirdRun is the sink of a third run.
-type thirdRun struct{ pipeline.Discard }
-
-func (thirdRun) Begin(context.Context, *pipeline.Run) error { return errMore }
-
-func (o *reportOptions) compare(ctx context.Context, u *ui.UI) error {
+func (o *reportOptions) compare(ctx context.Context, found []*runsource.Run, u *ui.UI) error {
 	var sides []*reportSide
 	names := make([]string, 2) // filled in when the runs were read
 	percentiles := o.logs.Config.Settings.Percentiles
@@ -107,24 +81,16 @@ func (o *reportOptions) compare(ctx context.Context, u *ui.UI) error {
 		return c, err
 	})
 	defer file.Discard()
-	r := runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u}
-	defer r.Close()
-	err := r.Each(ctx, o.logs.Paths, runsource.Runs{Run: func(name string) pipeline.Sink {
-		if len(sides) == 2 {
-			return thirdRun{}
-		}
-		s := &reportSide{Series: compare.Series{Name: name}}
+	release := u.Hold() // an error prints what is held
+	for i, run := range found {
+		s := &reportSide{Series: compare.Series{Name: run.Title}}
 		sides = append(sides, s)
-		return pipeline.Tee{s, &s.full, file.Kind(len(sides) - 1)}
-	}})
-	if err != nil {
-		return err
+		if err := run.Process(ctx, pipeline.Tee{s, &s.full, file.Kind(i)}); err != nil {
+			return err
+		}
 	}
-	if len(sides) < 2 {
-		return fio.Usagef("%s: found one run, want two", fio.Printable(strings.Join(o.logs.Paths, ", ")))
-	}
-	u.ProgressDone()
-	if err = file.Publish(); err != nil {
+	release()
+	if err := file.Publish(); err != nil {
 		return err
 	}
 	for _, s := range sides {
@@ -133,7 +99,7 @@ func (o *reportOptions) compare(ctx context.Context, u *ui.UI) error {
 	}
 	o.written(file, u)
 	for _, s := range sides {
-		if err = failOnSLA(o.logs.FailOnSLA, s.sum); err != nil {
+		if err := failOnSLA(o.logs.FailOnSLA, s.sum); err != nil {
 			return err
 		}
 	}
@@ -192,14 +158,14 @@ func pageComparison(a, b *compare.Series, percentiles []float64) (*report.Compar
 	return out, nil
 }
 
-func (o *reportOptions) curve(ctx context.Context, u *ui.UI) error {
+func (o *reportOptions) curve(ctx context.Context, r *runsource.Reader) error {
 	settings := &o.logs.Config.Settings
 	if len(settings.SLA) > 0 || o.logs.FailOnSLA {
 		return fio.Usagef("--sla: rules are judged in a page of one run or of two, and these are more; see fiolat " +
 			"curve --at")
 	}
 	settings.By = []string{"direction"}
-	rows, err := runsource.SummaryRows(ctx, o.logs.Logs, &o.es, nil, u)
+	rows, err := r.SummaryRows(ctx, o.logs.Paths, nil)
 	if err != nil {
 		return err
 	}
@@ -216,8 +182,8 @@ func (o *reportOptions) curve(ctx context.Context, u *ui.UI) error {
 		return err
 	}
 	for _, note := range c.Notes {
-		u.Say("info", "%s", note)
+		r.UI.Say("info", "%s", note)
 	}
-	o.written(file, u)
+	o.written(file, r.UI)
 	return nil
 }

@@ -119,7 +119,7 @@ func TestReport(t *testing.T) {
 		{"several runs", []string{"-o", at("e.html"), real + "/gaps", real + "/slow"}, exitOK, "page", true},
 		{"nowhere to write", []string{"-o", at("no/f.html"), real + "/gaps"}, exitUsage, "--output", false},
 		{"a directory to write to", []string{"-o", docs, real + "/gaps"}, exitUsage, "not a regular file", true},
-		{"several stored runs", []string{"-o", at("g.html"), docs}, exitUsage, "say which", false},
+		{"several stored runs", []string{"-o", at("g.html"), docs}, exitOK, "page", true},
 		{"one of several stored runs", []string{"-o", at("k.html"), "--run-id", "2084907ae99336836b205119778c1605",
 			docs}, exitOK, "1 log, 1,200 I/Os", true},
 		{"settings of a stored run", []string{"-o", at("h.html"), "--interval", "5s", docs}, exitUsage, "--interval",

@@ -91,7 +91,9 @@ func (o *summaryOptions) run(ctx context.Context, u *ui.UI) error {
 	shown := o.logs.Config.Settings.Percentiles
 	var failed []error
 	o.logs.Failed = &failed
-	rows, err := runsource.SummaryRows(ctx, o.logs.Logs, &o.es, o.metrics(), u)
+	r := runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u}
+	defer r.Close()
+	rows, err := r.SummaryRows(ctx, o.logs.Paths, o.metrics())
 	if err != nil {
 		return err
 	}

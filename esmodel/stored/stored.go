@@ -98,20 +98,6 @@ func storedRuns(
 	return runs, err
 }
 
-// Kinds returns the kinds of latency for which there is a document of the run, in order.
-func Kinds(ctx context.Context, c *client.Client, prefix, runID string) (out []fio.Kind, err error) {
-	runs, err := Runs(ctx, c, prefix, runID)
-	if err != nil {
-		return nil, err
-	}
-	for k := range fio.Sync + 1 {
-		if slices.ContainsFunc(runs, func(r *esmodel.StoredRun) bool { return r.Run.Kind == k }) {
-			out = append(out, k)
-		}
-	}
-	return out, nil
-}
-
 // Replay reads back parts of a run, or a run that has no parts, from Elasticsearch.
 func Replay(c *client.Client, prefix string, parts []*esmodel.StoredRun) (*replay.Replay, error) {
 	b := esmodel.NewLeafDecoder(parts)
@@ -325,20 +311,6 @@ func dirHeads(dir, runID string) (out []dirHead, err error) {
 		}
 	}
 	return out, nil
-}
-
-// KindsDir returns the kinds of latency for which a directory has a document of the run, in order; runID "" is
-// any run.
-func KindsDir(dir, runID string) (out []fio.Kind, err error) {
-	heads, err := dirHeads(dir, runID)
-	for k := range fio.Sync + 1 {
-		if slices.ContainsFunc(heads, func(h dirHead) bool {
-			return h.Fio.Kind == k.String() && strings.HasSuffix(h.index, "-"+string(esmodel.KindRun))
-		}) {
-			out = append(out, k)
-		}
-	}
-	return out, err
 }
 
 // RunsDir returns the documents of runs in a directory, of all kinds of latency; runID "" is any run.

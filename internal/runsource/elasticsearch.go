@@ -2,11 +2,13 @@ package runsource
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"strings"
 	"time"
 
 	"fiolat/esmodel/client"
+	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -93,4 +95,17 @@ func (o *Elasticsearch) Connect(u *ui.UI) (*client.Client, error) {
 		u.Warn(w)
 	}
 	return client, nil
+}
+
+// Find connects, and finds the run with that id or name. Close the client when done.
+func (o *Elasticsearch) Find(ctx context.Context, u *ui.UI, name string) (*client.Client, *stored.RunSummary, error) {
+	c, err := o.Connect(u)
+	if err != nil {
+		return nil, nil, err
+	}
+	run, err := stored.FindRun(ctx, c, o.Prefix, name)
+	if err != nil {
+		_ = c.Close() // what failed is err
+	}
+	return c, run, err
 }

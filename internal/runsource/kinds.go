@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/internal/ui"
+	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
 )
 
@@ -37,6 +39,23 @@ func (r *KindRun) ReadOnce() string {
 		}
 	}
 	return ""
+}
+
+// split divides the logs of a folder in which runs follow each other, as ingest.Input.Split does.
+func (r *KindRun) split() (out []*KindRun) {
+	for i, in := range r.Inputs {
+		parts := in.Split()
+		if i > 0 && len(parts) != len(out) {
+			return []*KindRun{r}
+		}
+		for k, part := range parts {
+			if i == 0 {
+				out = append(out, &KindRun{Kinds: r.Kinds, of: r.of})
+			}
+			out[k].Inputs = append(out[k].Inputs, part)
+		}
+	}
+	return out
 }
 
 // DiscoverKinds finds the runs below the paths, each with its logs of all the kinds.
@@ -148,14 +167,6 @@ func ClosePlans(plans []*plan.Plan) {
 	}
 }
 
-// FirstInputs returns the input of the first kind of each run.
-func FirstInputs(runs []*KindRun) (out []*ingest.Input) {
-	for _, r := range runs {
-		out = append(out, r.Inputs[0])
-	}
-	return out
-}
-
 // Inputs returns the inputs of all kinds of the runs.
 func Inputs(runs []*KindRun) (out []*ingest.Input) {
 	for _, r := range runs {
@@ -164,11 +175,19 @@ func Inputs(runs []*KindRun) (out []*ingest.Input) {
 	return out
 }
 
-// oneRun prepares the only one of runs. Several are an error, which says why one is wanted.
-func oneRun(ctx context.Context, u *ui.UI, runs []*KindRun, cfg plan.Config, why string) ([]*plan.Plan, error) {
-	if len(runs) > 1 {
-		return nil, fio.Usagef("found %d runs, but %s: name one of %s", len(runs), why, Roots(FirstInputs(runs)))
+// Reread returns a function that passes the leaves of a run to a sink once more, nil if a log can be read only once.
+func Reread(p *plan.Plan) func(context.Context, pipeline.Sink) error {
+	if ReadOnce(p.Sources()) != "" {
+		return nil
 	}
-	cfg.Progress = u.Progress(Size(Inputs(runs)), "reading")
-	return runs[0].Prepare(ctx, cfg)
+	return func(ctx context.Context, sink pipeline.Sink) error { return p.Reread(ctx, sink, nil) }
+}
+
+// Roots returns the folders of the runs, for messages.
+func Roots(runs []*KindRun) string {
+	var names []string
+	for _, r := range runs {
+		names = append(names, fio.Printable(r.Inputs[0].Root))
+	}
+	return strings.Join(names, ", ")
 }

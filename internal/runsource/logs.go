@@ -4,22 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 
 	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/internal/ui"
 	"fiolat/pipeline/plan"
 )
-
-// Roots returns the directories of the runs, for messages.
-func Roots(runs []*ingest.Input) string {
-	var names []string
-	for _, r := range runs {
-		names = append(names, fio.Printable(r.Root))
-	}
-	return strings.Join(names, ", ")
-}
 
 // Logs are the options of the commands that read logs.
 type Logs struct {

@@ -7,17 +7,13 @@ import (
 	"strings"
 
 	"fiolat/fio"
-	"fiolat/ingest"
 	"fiolat/internal/summary"
-	"fiolat/internal/ui"
-	"fiolat/pipeline"
 )
 
-// SummaryRows returns the rows of all runs that the paths of logs name, with the percentiles of its settings and those
-// that metrics need.
-func SummaryRows(ctx context.Context, logs Logs, es *Elasticsearch, metrics []fio.Metric, u *ui.UI) (
-	[]summary.Row, error) {
-	settings := &logs.Config.Settings
+// SummaryRows returns the rows of all runs that arguments name, with the percentiles of its settings and those that
+// metrics need.
+func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []fio.Metric) ([]summary.Row, error) {
+	settings := &r.Logs.Config.Settings
 	settings.Percentiles, settings.By = slices.Clone(settings.Percentiles), slices.Clone(settings.By)
 	for _, m := range metrics {
 		if m.Percentile > 0 && !slices.Contains(settings.Percentiles, m.Percentile) {
@@ -27,41 +23,42 @@ func SummaryRows(ctx context.Context, logs Logs, es *Elasticsearch, metrics []fi
 	if !slices.Contains(settings.By, "direction") {
 		settings.By = append(settings.By, "direction")
 	}
-	r := Reader{Logs: &logs, Elasticsearch: es, UI: u}
-	defer r.Close()
+	r.Logs.Config.WholeRun, r.Totals, r.Percentiles = true, true, settings.Percentiles
 	var rows []summary.Row
+	add := func(more []summary.Row) { rows = append(rows, more...) }
 	without, timeless := 0, 0
-	logs.Config.WholeRun = true
-	err := r.Each(ctx, logs.Paths, Runs{
-		Split: true,
-		Run: func(name string) pipeline.Sink {
-			return &summary.Collector{Name: name, By: settings.By, To: func(more []summary.Row) {
-				rows = append(rows, more...)
-			}}
-		},
-		Totals: func(t *ingest.Totals) error {
-			if logs.Config.Pick.Timed() {
-				timeless++
-				return nil
-			}
-			more, bins, err := summary.FromTotals(t, settings.Kind, settings.By, settings.Percentiles,
-				&logs.Config.Pick)
-			if rows = append(rows, more...); err == nil && !bins {
+	var err error
+	for run, bad := range r.Find(ctx, arguments...) {
+		switch {
+		case bad != nil:
+			err = bad
+		case run.Totals == nil:
+			err = run.Process(ctx, &summary.Collector{Name: run.Title, By: settings.By, To: add})
+		case r.Logs.Config.Pick.Timed():
+			timeless++
+		default:
+			var more []summary.Row
+			var bins bool
+			more, bins, err = summary.FromTotals(run.Totals, settings.Kind, settings.By, settings.Percentiles,
+				&r.Logs.Config.Pick)
+			if add(more); err == nil && !bins {
 				without++
 			}
-			return err
-		},
-	})
+		}
+		if err != nil {
+			break
+		}
+	}
 	if timeless > 0 {
-		u.Say("warning", "%s left out, since there is only fio's JSON, which has no times of I/Os: leave out "+
+		r.UI.Say("warning", "%s left out, since there is only fio's JSON, which has no times of I/Os: leave out "+
 			"--from and --to", runs(timeless, "is", "are"))
 	}
 	if without > 0 {
-		u.Say("warning", "%s no percentiles, since fio's JSON has no histograms: run fio with --output-format=json+",
+		r.UI.Say("warning", "%s no percentiles, since fio's JSON has no histograms: run fio with --output-format=json+",
 			runs(without, "has", "have"))
 	}
-	if err == nil && len(rows) == 0 && (logs.Failed == nil || len(*logs.Failed) == 0) {
-		err = &fio.ParseError{File: strings.Join(logs.Paths, ", "), Msg: "no I/O found"}
+	if err == nil && len(rows) == 0 && (r.Logs.Failed == nil || len(*r.Logs.Failed) == 0) {
+		err = &fio.ParseError{File: strings.Join(arguments, ", "), Msg: "no I/O found"}
 	}
 	return rows, err
 }

@@ -1,0 +1,294 @@
+package runsource
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/stored"
+	"fiolat/fio"
+	"fiolat/fio/fiohist"
+	"fiolat/internal/compare"
+	"fiolat/internal/diagnose"
+	"fiolat/internal/history"
+	"fiolat/pipeline"
+	"fiolat/pipeline/replay"
+)
+
+// Source is one kind of latency of a run that is being read.
+type Source struct {
+	Run     *pipeline.Run
+	Process func(context.Context, pipeline.Sink) (*pipeline.Summary, error)
+	// Reread passes the leaves to a sink once more; nil if they can be read only once.
+	Reread func(context.Context, pipeline.Sink) error
+
+	warnings []string
+}
+
+// Open reads the head of a run: its kinds of latency. Call done when they are no longer needed, also after an error.
+func (run *Run) Open(ctx context.Context) (sources []Source, done func(), err error) {
+	if run.Logs == nil {
+		sources, err = run.openStored(ctx)
+		return sources, func() {}, err
+	}
+	u := run.reader.UI
+	progress := func() func(int64) { return u.Progress(Size(run.Logs.Inputs), "reading "+fio.Printable(run.Title)) }
+	cfg := run.reader.Logs.Pipeline(u)
+	cfg.Progress = progress()
+	plans, err := run.Logs.Prepare(ctx, cfg)
+	for _, p := range plans {
+		source := Source{Run: p.Run, Process: p.Process}
+		if run.ReadOnce() == "" {
+			source.Reread = func(ctx context.Context, sink pipeline.Sink) error {
+				u.ProgressDone()
+				return p.Reread(ctx, sink, progress())
+			}
+		}
+		sources = append(sources, source)
+	}
+	return sources, func() { ClosePlans(plans); u.ProgressDone() }, err
+}
+
+// ReadOnce is the path of the first log that cannot be read again; "" if all can.
+func (run *Run) ReadOnce() string {
+	if run.Logs == nil {
+		return ""
+	}
+	return run.Logs.ReadOnce()
+}
+
+// openStored is Open for a stored run.
+func (run *Run) openStored(ctx context.Context) (sources []Source, err error) {
+	docs, err := run.Documents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := run.reader
+	options := replay.Options{Workers: r.Logs.Config.Workers, Percentiles: r.Percentiles, By: r.By,
+		Pick: r.Logs.Config.Pick, LeavesOnly: r.Logs.Config.LeavesOnly}
+	for _, kind := range r.Logs.Kinds.List {
+		if !slices.ContainsFunc(docs, func(d *esmodel.StoredRun) bool { return d.Run.Kind == kind }) {
+			if r.Logs.Kinds.All {
+				continue
+			}
+			return nil, run.without(kind, docs)
+		}
+		var back *replay.Replay
+		if run.dir != "" {
+			back, err = stored.OpenDir(run.dir, run.ID, kind)
+		} else {
+			back, err = stored.Open(ctx, r.Client, r.Elasticsearch.Prefix, run.ID, kind)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if options.Percentiles == nil { // all kinds get those of the first
+			options.Percentiles = back.Run.Percentiles
+		}
+		again := options
+		again.LeavesOnly, again.By = true, nil
+		sources = append(sources, Source{
+			Run: back.Run,
+			Process: func(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
+				return back.Process(ctx, options, sink)
+			},
+			Reread: func(ctx context.Context, sink pipeline.Sink) error {
+				_, err := back.Process(ctx, again, sink)
+				return err
+			},
+			warnings: back.Warnings,
+		})
+	}
+	if len(sources) == 0 {
+		return nil, run.without(r.Logs.Kinds.List[0], docs)
+	}
+	if of := sources[0].Run; of.Fine.Interval > 0 {
+		r.UI.Say("info", "run %s was rolled up: its quanta of %v are of %v", fio.Printable(run.ID),
+			time.Duration(of.Fine.Interval), time.Duration(of.Interval))
+	}
+	return sources, nil
+}
+
+// without returns the error for a kind of latency of which there is no document.
+func (run *Run) without(kind fio.Kind, docs []*esmodel.StoredRun) error {
+	there := docs[0].Run.Kind
+	for _, d := range docs {
+		there = min(there, d.Run.Kind)
+	}
+	return &fio.ParseError{File: run.Title, Msg: fmt.Sprintf("no %v latencies are stored, only %v", kind, there),
+		Hint: fmt.Sprintf("pass --kind %v", there)}
+}
+
+// Process reads a run of one kind of latency, and prints its warnings.
+func (run *Run) Process(ctx context.Context, sink pipeline.Sink) error {
+	source, err := run.process(ctx, sink)
+	for _, w := range source.warnings {
+		run.reader.UI.Warn(w)
+	}
+	if err == nil && run.reader.WarnSyncs {
+		err = WarnSyncs(run.reader.UI, source.Run)
+	}
+	return err
+}
+
+func (run *Run) process(ctx context.Context, sink pipeline.Sink) (Source, error) {
+	sources, done, err := run.Open(ctx)
+	defer done()
+	if err != nil {
+		return Source{}, err
+	}
+	_, err = sources[0].Process(ctx, sink)
+	return sources[0], err
+}
+
+// Documents returns what is stored of a run: of each kind of latency its document and those of its parts.
+func (run *Run) Documents(ctx context.Context) (docs []*esmodel.StoredRun, err error) {
+	run.say()
+	if run.dir != "" {
+		return stored.RunsDir(run.dir, run.ID)
+	}
+	docs, err = stored.Runs(ctx, run.reader.Client, run.reader.Elasticsearch.Prefix, run.ID)
+	if err == nil && len(docs) == 0 {
+		err = esmodel.Fault(run.ID, "", "see fiolat runs", "it was deleted")
+	}
+	return docs, err
+}
+
+// Figures returns the figures of a stored run, or if it is not merged, of one of its parts.
+func (run *Run) Figures(ctx context.Context) (*stored.Figures, error) {
+	if run.figures != nil {
+		return run.figures, nil
+	}
+	run.say()
+	var found []stored.Figures
+	var err error
+	kind := run.reader.Logs.Config.Settings.Kind
+	if run.dir != "" {
+		found, err = stored.DirFigures(run.dir, kind)
+	} else {
+		found, err = stored.RunFigures(ctx, run.reader.Client, run.reader.Elasticsearch.Prefix, run.ID, kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		if found[i].Run.ID == run.ID {
+			return &found[i], nil
+		}
+	}
+	docs, err := run.Documents(ctx)
+	if err == nil {
+		err = run.without(kind, docs)
+	}
+	return nil, err
+}
+
+// Diagnosis returns a sink that diagnoses the run of a source, with its notes.
+func (run *Run) Diagnosis(ctx context.Context, source Source) (*diagnose.Full, error) {
+	full := &diagnose.Full{Reread: source.Reread}
+	if run.ID == "" || run.dir != "" {
+		return full, nil
+	}
+	notes, err := stored.Notes(ctx, run.reader.Client, run.reader.Elasticsearch.Prefix, []string{run.ID})
+	for _, n := range notes {
+		full.Notes = append(full.Notes, diagnose.Note{AtMS: n.At.UnixMilli() - source.Run.Start/1e6, Text: n.Text})
+	}
+	return full, err
+}
+
+// History returns the figures of a run for history. Of a stored run that is not complete it returns nil, and warns.
+func (run *Run) History(ctx context.Context) (*history.Run, error) {
+	if run.ID == "" {
+		sink := &historySink{}
+		if err := run.Process(ctx, sink); err != nil {
+			return nil, err
+		}
+		out, err := sink.history()
+		out.Name = cmp.Or(out.Name, run.Title)
+		return out, err
+	}
+	f, err := run.Figures(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if f.Run.Status != esmodel.StatusComplete {
+		run.reader.UI.Warn(fmt.Sprintf("left out: run %s is %s", fio.Printable(f.Run.ID), f.Run.Status))
+		return nil, nil
+	}
+	WarnStoredSyncs(run.reader.UI, f)
+	out := &history.Run{ID: f.Run.ID, Name: f.Run.Name, Start: f.Start, Labels: f.Labels, RolledUp: f.RollUp.MS > 0,
+		Workload: strings.Join(f.Fio.Workload, "; "), Directions: map[string]*history.Direction{}}
+	if f.Histograms == nil || f.Run.Part != "" { // of an older fiolat, or not merged
+		sink := &historySink{}
+		if _, err = run.process(ctx, sink); err != nil {
+			return nil, err
+		}
+		of, bad := sink.history()
+		out.Directions = of.Directions
+		return out, bad
+	}
+	for direction, w := range f.Histograms {
+		iops, _ := f.Summary[direction]["iops"].(float64)
+		if out.Directions[direction], err = newDirection(w, f.Geometry, iops); err != nil {
+			return nil, fmt.Errorf("run %s, %s: %w", fio.Printable(f.Run.ID), direction, err)
+		}
+	}
+	return out, nil
+}
+
+// newDirection makes the figures of a direction from what a document holds of it.
+func newDirection(w *esmodel.RunHistogram, g fiohist.Geometry, iops float64) (*history.Direction, error) {
+	h, bounds, err := w.Hist(g)
+	d := &history.Direction{Geometry: g, Hist: h, Bounds: bounds, IOPS: iops, Limits: map[string][2]float64{}}
+	for name, l := range w.Limits {
+		d.Limits[strings.ReplaceAll(name, "_", ".")] = [2]float64{l.Low, l.High}
+	}
+	return d, err
+}
+
+// historySink keeps the sums of a run and their noise.
+type historySink struct {
+	compare.Series
+	run *pipeline.Run
+	sum *pipeline.Summary
+}
+
+// Begin keeps the run.
+func (w *historySink) Begin(ctx context.Context, run *pipeline.Run) error {
+	w.run = run
+	return w.Series.Begin(ctx, run)
+}
+
+// End keeps the sums.
+func (w *historySink) End(_ context.Context, sum *pipeline.Summary) error {
+	w.sum = sum
+	return nil
+}
+
+// history returns the run with the numbers that its document would have.
+func (w *historySink) history() (*history.Run, error) {
+	run := &history.Run{ID: w.run.ID, Name: w.run.Name, Labels: w.run.Labels,
+		Workload: strings.Join(w.run.Workloads(), "; "), Directions: map[string]*history.Direction{}}
+	if w.run.StartKnown {
+		run.Start = time.Unix(0, w.run.Start).UTC()
+	}
+	noise := w.Noise(w.run.Percentiles)
+	for i := range w.sum.Total {
+		row := &w.sum.Total[i]
+		d := row.Dims.Direction
+		if row.Scope != "run" && row.Scope != "direction" {
+			continue
+		}
+		var err error
+		run.Directions[d], err = newDirection(esmodel.NewRunHistogram(row, w.run.Geometry, noise[d]), w.run.Geometry,
+			row.IOPS)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return run, nil
+}

@@ -1,0 +1,311 @@
+// Package runsource answers which runs the arguments of a command name, and reads them: logs on this host, directories
+// of documents, and runs in Elasticsearch by id, the beginning of an id, name or label.
+package runsource
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/stored"
+	"fiolat/fio"
+	"fiolat/ingest"
+	"fiolat/internal/ui"
+)
+
+// Place is where a run is.
+type Place int
+
+// The places of runs.
+const (
+	InLogs      Place = iota // log files on this host
+	InDirectory              // documents that fiolat ingest --output wrote
+	Stored                   // in Elasticsearch, if anywhere
+)
+
+// Locate returns where the run is that an argument names. Files come before runs in Elasticsearch.
+func Locate(name string) Place {
+	if documents, err := filepath.Glob(filepath.Join(name, "*-run.*.ndjson")); err == nil && len(documents) > 0 {
+		return InDirectory
+	}
+	if _, err := os.Stat(name); err == nil || name == "-" {
+		return InLogs
+	}
+	if matches, err := filepath.Glob(name); err != nil || len(matches) > 0 {
+		return InLogs
+	}
+	return Stored
+}
+
+// Reader finds the runs that arguments name. Close it when done.
+type Reader struct {
+	Logs          *Logs // how to read runs; Paths is not used
+	Elasticsearch *Elasticsearch
+	UI            *ui.UI
+	Percentiles   []float64 // of stored runs; nil: those that they have
+	By            []string  // of stored runs; nil: as they were stored
+	Totals        bool      // find runs that left only fio's JSON, too
+	WarnSyncs     bool      // warn about jobs that sync, if no output shows the syncs
+
+	Client *client.Client // nil until Connect
+}
+
+// Run is a run that an argument names. It is from logs, stored, or has only Totals.
+type Run struct {
+	Title  string // what messages call it
+	Logs   *KindRun
+	Totals *ingest.Totals
+	ID     string // of a stored run
+
+	reader  *Reader
+	dir     string          // of a stored run; "": it is in Elasticsearch
+	figures *stored.Figures // of a stored run; nil: not yet read
+	say     func()          // prints where a stored run is read from; the first call for an argument counts
+}
+
+// Close closes the connection to Elasticsearch, if there is one.
+func (r *Reader) Close() {
+	if r.Client != nil {
+		_ = r.Client.Close() // what was written has been acknowledged
+	}
+}
+
+// Connect returns the connection to Elasticsearch, made at the first call.
+func (r *Reader) Connect() (_ *client.Client, err error) {
+	if r.Client == nil {
+		r.Client, err = r.Elasticsearch.Connect(r.UI)
+	}
+	return r.Client, err
+}
+
+// One returns the one run that arguments name; paths of logs are searched together. The error for several says why one
+// is wanted.
+func (r *Reader) One(ctx context.Context, why string, arguments ...string) (*Run, error) {
+	var paths []string
+	var found []*Run
+	for _, a := range arguments {
+		if Locate(a) == InLogs {
+			paths = append(paths, a)
+			continue
+		}
+		runs, err := r.stored(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, runs...)
+	}
+	if len(paths) > 0 {
+		runs, err := r.local(paths)
+		if err != nil {
+			return nil, err
+		}
+		found = append(runs, found...)
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	var names []string
+	how := "name one of"
+	for _, run := range found {
+		names = append(names, fio.Printable(run.Title))
+		if run.dir != "" {
+			how = "say with --run-id which of"
+		}
+	}
+	return nil, fio.Usagef("found %d runs, but %s: %s %s", len(found), why, how, strings.Join(names, ", "))
+}
+
+// Find yields the runs that arguments name, in order; an error is the last. Files that are named one by one come first,
+// and are one run; a folder in which runs follow each other holds several.
+func (r *Reader) Find(ctx context.Context, arguments ...string) iter.Seq2[*Run, error] {
+	var files []string
+	var groups [][]string
+	for _, a := range arguments {
+		if info, err := os.Stat(a); Locate(a) == InLogs && (err != nil || !info.IsDir()) {
+			files = append(files, a)
+		} else {
+			groups = append(groups, []string{a})
+		}
+	}
+	if len(files) > 0 {
+		groups = slices.Insert(groups, 0, files)
+	}
+	return func(yield func(*Run, error) bool) {
+		defer r.UI.Hold()()
+		for _, group := range groups {
+			var found []*Run
+			var err error
+			if Locate(group[0]) == InLogs {
+				found, err = r.divided(group)
+			} else {
+				found, err = r.stored(ctx, group[0])
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, run := range found {
+				if !yield(run, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// divided finds runs on this host, consecutive ones of a folder apart.
+func (r *Reader) divided(paths []string) (out []*Run, err error) {
+	found, err := r.local(paths)
+	for _, run := range found {
+		if run.Logs == nil {
+			out = append(out, run)
+			continue
+		}
+		for _, part := range run.Logs.split() {
+			out = append(out, &Run{Title: part.Inputs[0].Root, Logs: part, reader: r})
+		}
+	}
+	return out, err
+}
+
+// local finds runs on this host: logs and, with Totals, fio's JSON.
+func (r *Reader) local(paths []string) (found []*Run, err error) {
+	logs := *r.Logs
+	logs.Paths = paths
+	runs, none := logs.DiscoverKinds(r.UI)
+	inputs := Inputs(runs)
+	if !r.Totals && (none == nil || ingest.IsNoLogs(none)) && logs.FindFailed(r.UI, inputs) && none != nil {
+		return nil, nil
+	}
+	if none != nil && !(r.Totals && ingest.IsNoLogs(none)) {
+		return nil, none
+	}
+	for _, run := range runs {
+		found = append(found, &Run{Title: run.Inputs[0].Root, Logs: run, reader: r})
+	}
+	if !r.Totals {
+		return found, nil
+	}
+	skipBad := logs.Config.Settings.SkipBad
+	totals, warnings, err := ingest.DiscoverTotals(paths, inputs, ingest.DiscoverOptions{Stdin: r.UI.Stdin,
+		SkipBad: skipBad})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		r.UI.Warn(w)
+	}
+	if len(runs)+len(totals) == 0 {
+		return nil, none
+	}
+	for _, t := range totals {
+		if !logs.failed(r.UI, t, inputs) || !skipBad {
+			found = append(found, &Run{Totals: t, reader: r})
+		}
+	}
+	return found, nil
+}
+
+// LabelPrefix begins an argument that names all runs with a label.
+const LabelPrefix = "label:"
+
+// stored finds the runs in a directory of documents, or in Elasticsearch those of that id, name or label. The earliest
+// comes first.
+func (r *Reader) stored(ctx context.Context, argument string) ([]*Run, error) {
+	if Locate(argument) == InDirectory {
+		docs, err := stored.RunsDir(argument, r.Logs.Config.RunID)
+		slices.SortStableFunc(docs, func(a, b *esmodel.StoredRun) int {
+			return cmp.Or(cmp.Compare(a.Run.Start, b.Run.Start), cmp.Compare(a.Run.ID, b.Run.ID))
+		})
+		var runs [][2]string
+		for _, d := range docs {
+			runs = append(runs, [2]string{d.Run.ID, d.Run.Name})
+		}
+		return r.named(argument, argument, "the documents in "+fio.Printable(argument), runs), err
+	}
+	if len(r.Elasticsearch.Addresses) == 0 {
+		return nil, &fio.ParseError{File: argument, Msg: "no such file or directory",
+			Hint: "check the path; if it is a run in Elasticsearch, pass --es URL"}
+	}
+	c, err := r.Connect()
+	if err != nil {
+		return nil, err
+	}
+	prefix, from := r.Elasticsearch.Prefix, fio.Printable(c.String())
+	label, ok := strings.CutPrefix(argument, LabelPrefix)
+	if !ok {
+		run, bad := stored.FindRun(ctx, c, prefix, argument)
+		if bad != nil {
+			return nil, bad
+		}
+		return r.named(argument, "", from, [][2]string{{run.Run.ID, run.Run.Name}}), nil
+	}
+	k, v, ok := strings.Cut(label, "=")
+	if !ok || k == "" {
+		return nil, fio.Usagef("%q: want label:KEY=VALUE", argument)
+	}
+	found, err := stored.ListRuns(ctx, c, prefix, stored.RunFilter{Labels: map[string]string{k: v}})
+	if err == nil && len(found) == 0 {
+		err = &fio.ParseError{File: argument, Msg: "no run has this label", Hint: "see fiolat runs"}
+	}
+	var runs [][2]string
+	for _, f := range slices.Backward(found) {
+		runs = append(runs, [2]string{f.Run.ID, f.Run.Name})
+	}
+	return r.named(argument, "", from, runs), err
+}
+
+// named returns the stored runs that an argument stands for, given by id and name, once for each part and kind.
+func (r *Reader) named(argument, dir, from string, runs [][2]string) (out []*Run) {
+	text, seen := "", map[string]bool{}
+	say := sync.OnceFunc(func() { r.UI.Say("info", "reading    %s, from %s", text, from) })
+	for _, run := range runs {
+		id, name := run[0], run[1]
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		if text = "the run " + fio.Printable(id); name != "" {
+			text += " (" + fio.Printable(name) + ")"
+		}
+		out = append(out, &Run{Title: id, ID: id, reader: r, dir: dir, say: say})
+	}
+	if len(out) == 1 {
+		out[0].Title = argument
+	} else {
+		text = fmt.Sprintf("%d runs of %s", len(out), fio.Printable(argument))
+	}
+	return out
+}
+
+// Filter yields the runs in Elasticsearch that a filter selects, the earliest first; an error is the last.
+func (r *Reader) Filter(ctx context.Context, by stored.RunFilter) iter.Seq2[*Run, error] {
+	return func(yield func(*Run, error) bool) {
+		var found []stored.Figures
+		c, err := r.Connect()
+		if err == nil {
+			found, err = stored.ListFigures(ctx, c, r.Elasticsearch.Prefix, by, r.Logs.Config.Settings.Kind)
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for i := range found {
+			f := &found[i]
+			if i > 0 && f.Run.ID == found[i-1].Run.ID { // another part of the run
+				continue
+			}
+			if !yield(&Run{Title: f.Run.ID, ID: f.Run.ID, reader: r, figures: f, say: func() {}}, nil) {
+				return
+			}
+		}
+	}
+}
