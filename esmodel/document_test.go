@@ -254,7 +254,7 @@ func TestOctavesOfAllBuckets(t *testing.T) {
 		for i := range g.Columns() {
 			h.Add(i, float64(i)+0.25)
 		}
-		leaf := &pipeline.Leaf{Dims: fio.Dims{Direction: "trim"}, Hist: h, Samples: h.Sum()}
+		leaf := &pipeline.Leaf{Dims: fio.Dims{Direction: "trim"}, Hist: h}
 		q := new(pipeline.Quantum)
 		doc, err := NewEncoder(DefaultPrefix, run).Histogram(nil, q, leaf)
 		if err != nil {
@@ -271,7 +271,7 @@ func TestWholeCountsKeepWithinHalfAnIO(t *testing.T) {
 	run := esmodeltest.Run()
 	for range 300 {
 		h := esmodeltest.Hist(r, 1+r.IntN(300))
-		leaf := &pipeline.Leaf{Dims: fio.Dims{Direction: "read"}, Hist: h, Samples: h.Sum()}
+		leaf := &pipeline.Leaf{Dims: fio.Dims{Direction: "read"}, Hist: h}
 		doc, err := NewEncoder(DefaultPrefix, run).Histogram(nil, new(pipeline.Quantum), leaf)
 		if err != nil {
 			t.Fatal(err)
@@ -553,7 +553,7 @@ func BenchmarkEncode(b *testing.B) {
 	run := esmodeltest.Run()
 	r := rand.New(rand.NewPCG(3, 3))
 	h := esmodeltest.Hist(r, 150)
-	leaf := &pipeline.Leaf{Dims: fio.Dims{Host: "host-17", Direction: "read"}, Hist: h, Samples: h.Sum()}
+	leaf := &pipeline.Leaf{Dims: fio.Dims{Host: "host-17", Direction: "read"}, Hist: h}
 	row := &pipeline.Row{
 		Scope:     "host+direction",
 		Dims:      leaf.Dims,

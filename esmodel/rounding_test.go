@@ -42,7 +42,7 @@ func (s *tallies) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	off := map[string][]float64{}
 	for i := range q.Leaves {
 		leaf := &q.Leaves[i]
-		if leaf.Samples == 0 {
+		if leaf.Hist.Sum() == 0 {
 			continue
 		}
 		if _, err := s.enc.Histogram(nil, q, leaf); err != nil {

@@ -208,8 +208,6 @@ type Leaf struct {
 	// Dims are the dimensions of --by, and always the direction.
 	Dims fio.Dims
 	Hist *fiohist.Hist
-	// Samples is the histogram's sum.
-	Samples float64
 	// Logs is the number of logs with I/O in the quantum; Members are their indices in Run.Logs, ascending.
 	Logs    int
 	Members []int

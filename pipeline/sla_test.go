@@ -56,7 +56,7 @@ func seconds(t *testing.T, part string, rules []string, latencies ...[2]int64) *
 			if ms[k] > 0 {
 				h := new(fiohist.Hist)
 				h.Add(run.Geometry.Index(ms[k]*1e6), 1000)
-				q.Leaves = append(q.Leaves, Leaf{Dims: row.Dims, Hist: h, Samples: 1000})
+				q.Leaves = append(q.Leaves, Leaf{Dims: row.Dims, Hist: h})
 			}
 			q.Rows = append(q.Rows, row)
 		}
@@ -174,7 +174,7 @@ func TestVerdictsInRows(t *testing.T) {
 			rows[k].Covered, rows[k].IOPSKnown, rows[k].Uneven = 1e9, true, q.uneven
 		}
 		quantum := &Quantum{Offset: int64(i) * 1e9, Rows: rows,
-			Leaves: []Leaf{{Dims: fio.Dims{Direction: q.direction}, Hist: h, Samples: h.Sum()}}}
+			Leaves: []Leaf{{Dims: fio.Dims{Direction: q.direction}, Hist: h}}}
 		if err := w.Quantum(t.Context(), quantum); err != nil {
 			t.Fatal(err)
 		}

@@ -260,7 +260,7 @@ func checkAggregations(t *testing.T, c *client.Client, prefix string, quanta []*
 	samples := map[string]float64{}
 	for _, q := range quanta {
 		for _, l := range q.Leaves {
-			samples[l.Dims.Host] += l.Samples
+			samples[l.Dims.Host] += l.Hist.Sum()
 		}
 	}
 	var reply struct {

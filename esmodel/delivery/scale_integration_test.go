@@ -215,7 +215,7 @@ func scalePart(
 				dims := fio.Dims{Host: l.Host, Direction: dir.String()}
 				q.Leaves = append(
 					q.Leaves,
-					pipeline.Leaf{Dims: dims, Hist: h, Samples: h.Sum(), Logs: 1, Members: []int{i}},
+					pipeline.Leaf{Dims: dims, Hist: h, Logs: 1, Members: []int{i}},
 				)
 				q.Rows = append(
 					q.Rows,

@@ -177,7 +177,7 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	index := s.enc.Index(esmodel.KindHistogram, q)
 	for i := range q.Leaves {
 		leaf := &q.Leaves[i]
-		if leaf.Samples == 0 || s.o.RowsOnly {
+		if s.o.RowsOnly || leaf.Hist.Sum() == 0 {
 			continue
 		}
 		err := s.w.Make(ctx, index, s.enc.ID(esmodel.LeafScope, leaf.Dims, q), func(dst []byte) ([]byte, error) {

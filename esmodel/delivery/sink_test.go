@@ -359,7 +359,6 @@ func TestClampedIsWarnedOf(t *testing.T) {
 	run := esmodeltest.Run()
 	quanta := esmodeltest.Quanta(run, 2)
 	quanta[0].Leaves[0].Hist.Add(5, 1<<33)
-	quanta[0].Leaves[0].Samples = quanta[0].Leaves[0].Hist.Sum()
 	sink, err := ingestRun(t.Context(), c, BulkConfig{}, run, quanta)
 	if r := sink.Report(); err != nil || r.Clamped != 1 || len(r.Warnings) != 1 {
 		t.Errorf("%v, %+v", err, r)

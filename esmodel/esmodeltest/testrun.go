@@ -198,7 +198,6 @@ func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 						pipeline.Leaf{
 							Dims:    fio.Dims{Host: host, Direction: dir},
 							Hist:    h,
-							Samples: h.Sum(),
 							Logs:    1,
 							Members: [][]int{{0}, {1}, {0, 1}, {0, 2, 3, 4, 9}}[r.IntN(4)],
 							Limits:  fiohist.Limits{Min: 100, Max: 1 << 40, Known: host == "alpha"},

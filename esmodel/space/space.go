@@ -83,7 +83,7 @@ func (s *Sink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	}
 	for i := range q.Leaves {
 		leaf := &q.Leaves[i]
-		if leaf.Samples == 0 {
+		if leaf.Hist.Sum() == 0 {
 			continue
 		}
 		s.Bytes += ofHist(leaf.Hist)

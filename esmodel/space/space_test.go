@@ -48,8 +48,8 @@ func TestSink(t *testing.T) {
 			h.Add(8, 3)
 			h.Add(9, 0.25)
 			read := fio.Dims{Host: "a", Direction: "read"}
-			q := &pipeline.Quantum{Offset: int64(at), Leaves: []pipeline.Leaf{{Dims: read, Hist: h, Samples: 3.25},
-				{Dims: fio.Dims{Host: "a", Direction: "write"}}},
+			q := &pipeline.Quantum{Offset: int64(at), Leaves: []pipeline.Leaf{{Dims: read, Hist: h},
+				{Dims: fio.Dims{Host: "a", Direction: "write"}, Hist: new(fiohist.Hist)}},
 				Rows: []pipeline.Row{{Scope: "host+direction", Dims: read}, {Scope: "run"}}}
 			if err := s.Quantum(t.Context(), q); err != nil {
 				t.Fatal(err)

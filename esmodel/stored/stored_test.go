@@ -34,7 +34,7 @@ func (r *recorder) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "at %d\n", q.Offset)
 	for _, l := range q.Leaves {
-		fmt.Fprintf(&b, "leaf %+v %v %d %v %+v", l.Dims, l.Samples, l.Logs, l.Members, l.Limits)
+		fmt.Fprintf(&b, "leaf %+v %d %v %+v", l.Dims, l.Logs, l.Members, l.Limits)
 		l.Hist.Each(func(i int, w float64) { fmt.Fprintf(&b, " %d:%v", i, w) })
 		b.WriteByte('\n')
 	}

@@ -89,8 +89,8 @@ func (g Geometry) Middle(i int) float64 {
 	return float64(g.Lower(i)+g.Upper(i)) / 2
 }
 
-// middles returns the middles of all buckets, computed once.
-func (g Geometry) middles() []float64 {
+// Middles returns the middles of all buckets, computed once. They must not be changed.
+func (g Geometry) Middles() []float64 {
 	if known, ok := middles.Load(g); ok {
 		return known.([]float64)
 	}

@@ -244,7 +244,17 @@ func (h *Hist) String() string {
 // result is reproducible.
 func (h *Hist) Sum() float64 {
 	sum := 0.0
-	h.Each(func(_ int, w float64) { sum += w })
+	if h.packed != nil {
+		for _, w := range h.n {
+			sum += w
+		}
+		return sum
+	}
+	for n, set := range h.set {
+		for p := h.pages[n]; set != 0; set &= set - 1 {
+			sum += p[bits.TrailingZeros64(set)&(pageSize-1)]
+		}
+	}
 	return sum
 }
 
@@ -350,7 +360,7 @@ func (r *Ranks) Stats(wanted []float64, limits Limits) Stats {
 		return s
 	}
 	first, last := int(r.bucket[0]), int(r.bucket[len(r.bucket)-1])
-	middles := g.middles()
+	middles := g.Middles()
 	s.Mean = r.latency / n
 	if first == last { // exact, without rounding
 		s.Mean = middles[first]
@@ -407,7 +417,7 @@ func (r *Ranks) Read(h *Hist, g Geometry) {
 		r.bucket, r.count = h.Sparse(r.bucket, r.count)
 	}
 	r.upTo = slices.Grow(r.upTo[:0], len(r.count))[:len(r.count)]
-	middles := g.middles()
+	middles := g.Middles()
 	for k, w := range r.count {
 		r.n += w
 		r.upTo[k] = r.n

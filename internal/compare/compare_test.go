@@ -69,7 +69,7 @@ func (c steady) series(t testing.TB, name string) *Series {
 				h.Add(fio3.Index(int64(ns)), 1)
 			}
 			all += h.Sum()
-			q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: fio.Dims{Direction: dir}, Hist: h, Samples: h.Sum()})
+			q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: fio.Dims{Direction: dir}, Hist: h})
 		}
 		q.Rows = []pipeline.Row{{Scope: "run", Stats: fiohist.Stats{Samples: all}, IOPS: all / c.interval.Seconds(),
 			IOPSKnown: true}}

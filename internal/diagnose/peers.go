@@ -141,30 +141,27 @@ func (p *peers) extract(leaves []leaf, pooled []pool, rows []pipeline.Row) (out 
 		}
 		of := pipeline.Peers{Direction: pooled[i].direction}
 		buckets := p.ranks.TailBuckets()
-		of.All = p.peer([3]string{}, memberOf(p.ranks.Tally(buckets)))
-		var single map[*fiohist.Hist]member // a host, a job and a log may share a histogram
+		all := memberOf(p.ranks.Tally(buckets))
+		of.All = p.peer([3]string{}, all)
+		known := map[*fiohist.Hist]member{pooled[i].hist: all} // a host, a job and a log may share a histogram
 		for d := range dimensions {
-			names, index := namesOf(of.Direction, d, leaves)
+			values, index := valuesOf(&pooled[i], d, leaves)
 			members := tallied(of.Direction, d, rows, index)
-			if members == nil && len(names) > 0 {
-				if single == nil {
-					single = map[*fiohist.Hist]member{}
-					for i := range leaves {
-						if leaves[i].Direction == of.Direction {
-							single[leaves[i].Hist] = p.member(leaves[i].Hist, buckets)
-						}
-					}
-				}
-				members = make([]member, len(names))
-				for v, hist := range p.sums(of.Direction, d, leaves, index) {
-					var ok bool
-					if members[v], ok = single[hist]; !ok {
-						members[v] = p.member(hist, buckets)
-					}
-				}
+			if members == nil {
+				p.addUp(values, index, of.Direction, d, leaves)
 			}
-			for v, c := range members {
-				of.Of[d] = append(of.Of[d], p.peer(names[v], c))
+			for v, one := range values {
+				c, ok := known[one.hist]
+				switch {
+				case members != nil:
+					c = members[v]
+				case !ok:
+					c = p.member(one.hist, buckets)
+				}
+				if one.leaves == 1 {
+					known[one.hist] = c
+				}
+				of.Of[d] = append(of.Of[d], p.peer(one.by, c))
 			}
 		}
 		out = append(out, of)
@@ -260,49 +257,61 @@ func (p *peers) group(direction string, dimension int) *group {
 	return g
 }
 
-// namesOf returns the By of the first leaf of each value of a dimension with I/O in a direction, and their indices.
-func namesOf(direction string, dimension int, leaves []leaf) (names [][3]string, index map[string]int) {
-	index = map[string]int{}
-	for i := range leaves {
-		l := &leaves[i]
-		name := l.By[dimension]
-		if _, known := index[name]; l.Direction == direction && name != "" && !known {
-			index[name] = len(names)
-			names = append(names, l.By)
-		}
-	}
-	return names, index
+// value is a host, job or log with I/O in a quantum and direction.
+type value struct {
+	by     [3]string // of its first leaf
+	hist   *fiohist.Hist
+	leaves int // 1 if hist is shared with another value
 }
 
-// sums returns the histogram of each value of a dimension with I/O in a direction. That of a single leaf is shared.
-func (p *peers) sums(direction string, dimension int, leaves []leaf, index map[string]int) []*fiohist.Hist {
-	out := make([]*fiohist.Hist, len(index))
-	own := map[int]bool{}
-	used := 0
+// valuesOf returns the values of a dimension in a direction, and their indices by name. Their histograms are those of
+// their first leaves, or that of the pool if all leaves are of one value.
+func valuesOf(all *pool, dimension int, leaves []leaf) (out []value, index map[string]int) {
+	index = map[string]int{}
+	n := 0
 	for i := range leaves {
 		l := &leaves[i]
-		name := l.By[dimension]
-		if l.Direction != direction || name == "" {
+		if l.Direction != all.direction {
 			continue
 		}
-		v := index[name]
-		if out[v] == nil {
-			out[v] = l.Hist
+		n++
+		name := l.By[dimension]
+		if name == "" {
+			continue
+		}
+		v, known := index[name]
+		if !known {
+			v = len(out)
+			index[name] = v
+			out = append(out, value{by: l.By, hist: l.Hist})
+		}
+		out[v].leaves++
+	}
+	if len(out) == 1 && out[0].leaves == n {
+		out[0].hist, out[0].leaves = all.hist, 1
+	}
+	return out, index
+}
+
+// addUp gives the values that have several leaves the sum of their histograms.
+func (p *peers) addUp(values []value, index map[string]int, direction string, dimension int, leaves []leaf) {
+	own := map[int]bool{}
+	for i := range leaves {
+		l := &leaves[i]
+		v, known := index[l.By[dimension]]
+		if l.Direction != direction || !known || values[v].leaves == 1 {
 			continue
 		}
 		if !own[v] {
-			if used == len(p.scratch) {
+			if len(own) == len(p.scratch) {
 				p.scratch = append(p.scratch, new(fiohist.Hist))
 			}
-			sum := p.scratch[used]
-			used++
-			sum.Reset()
-			sum.AddHist(out[v])
-			out[v], own[v] = sum, true
+			values[v].hist = p.scratch[len(own)]
+			values[v].hist.Reset()
+			own[v] = true
 		}
-		out[v].AddHist(l.Hist)
+		values[v].hist.AddHist(l.Hist)
 	}
-	return out
 }
 
 // plus adds up two members of the same value.

@@ -53,8 +53,7 @@ func (m *made) leaves(n int) (out []pipeline.Leaf) {
 			for range m.ios {
 				hist.Add(g.Index(int64(median*math.Exp(0.7*r.NormFloat64()))), 1)
 			}
-			out = append(out, pipeline.Leaf{Dims: fio.Dims{Host: host, Direction: dir}, Hist: hist,
-				Samples: float64(m.ios), Logs: 1})
+			out = append(out, pipeline.Leaf{Dims: fio.Dims{Host: host, Direction: dir}, Hist: hist, Logs: 1})
 		}
 	}
 	return out

@@ -338,8 +338,7 @@ func TestAtLeast(t *testing.T) {
 	s := report.NewKinds(&b, 1, report.Options{})[0]
 	ctx := context.Background()
 	s.Begin(ctx, m.run)
-	s.Quantum(ctx, &pipeline.Quantum{Leaves: []pipeline.Leaf{{Dims: fio.Dims{Direction: "read"}, Hist: hist,
-		Samples: 100, Logs: 1}},
+	s.Quantum(ctx, &pipeline.Quantum{Leaves: []pipeline.Leaf{{Dims: fio.Dims{Direction: "read"}, Hist: hist, Logs: 1}},
 		Rows: []pipeline.Row{{Scope: "run", Dims: fio.Dims{Direction: fio.All}, IOPS: 100, IOPSKnown: true,
 			Stats: fiohist.Stats{Samples: 100}}}})
 	if err := s.End(ctx, &pipeline.Summary{Quanta: 1, End: 1e9}); err != nil {
@@ -468,7 +467,7 @@ func TestInFlight(t *testing.T) {
 				h.Add(m.run.Geometry.Index(tt.latency), 10)
 			}
 			if !h.Empty() {
-				q.Leaves = []pipeline.Leaf{{Dims: fio.Dims{Direction: "read"}, Hist: h, Samples: h.Sum()}}
+				q.Leaves = []pipeline.Leaf{{Dims: fio.Dims{Direction: "read"}, Hist: h}}
 			}
 			if err := s.Quantum(ctx, q); err != nil {
 				t.Fatal(err)

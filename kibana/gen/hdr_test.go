@@ -36,7 +36,7 @@ func (s *wholeRuns) Begin(_ context.Context, run *pipeline.Run) error {
 func (s *wholeRuns) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	for i := range q.Leaves {
 		leaf := &q.Leaves[i]
-		if leaf.Samples == 0 {
+		if leaf.Hist.Sum() == 0 {
 			continue
 		}
 		doc, err := s.enc.Histogram(nil, q, leaf)

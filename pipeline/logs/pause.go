@@ -19,11 +19,12 @@ const (
 
 // pauses finds when a direction of a log completed nothing. It takes the records as windows places them.
 type pauses struct {
-	ios, ns rate    // completions and their latencies in ns, per ns of whole windows
-	late    float64 // the sum in ns of the times from a window's end to the next completion
-	records float64 // their number
-	total   float64 // the sum of all latencies in ns
-	busiest float64 // the most I/Os in flight, over a window
+	middles []float64 // of the buckets, in ns
+	ios, ns rate      // completions and their latencies in ns, per ns of whole windows
+	late    float64   // the sum in ns of the times from a window's end to the next completion
+	records float64   // their number
+	total   float64   // the sum of all latencies in ns
+	busiest float64   // the most I/Os in flight, over a window
 	kept    []pause
 	least   int // the index of the shortest of them, if they are as many as are kept
 	last    int // one more than the index of the pause whose delayed I/Os may still complete
@@ -75,9 +76,12 @@ func (p *pauses) add(g fiohist.Geometry, r *stamped, h, boundary, prev int64) {
 			p.last = 0
 		}
 	}
+	if p.middles == nil {
+		p.middles = g.Middles()
+	}
 	ns := 0.0
 	for i, b := range c.Index {
-		ns += c.Count[i] * g.Middle(int(b))
+		ns += c.Count[i] * p.middles[b]
 	}
 	p.total += ns
 	if r.skipped > 0 || catching && r.time-prev <= sameMoment {

@@ -140,7 +140,7 @@ func TestConservation(t *testing.T) {
 					}
 					leaves := 0.0
 					for _, l := range one.Leaves {
-						leaves += l.Samples
+						leaves += l.Hist.Sum()
 					}
 					if total := one.Sum.Account.Logged; math.Abs(leaves-total) > 1e-9*total {
 						t.Errorf("leaves hold %.9f I/Os, the logs %.0f", leaves, total)

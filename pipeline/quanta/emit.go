@@ -204,9 +204,8 @@ func (m *Merger) EmitExtract(ctx context.Context, d *pipeline.Extract) error {
 		out := m.rows(q, mem, of, m.active)
 		for i := range d.Leaves {
 			l := &d.Leaves[i]
-			h := histOf(&l.Hist)
-			out.Leaves = append(out.Leaves, pipeline.Leaf{Dims: fio.Dims{Direction: l.Direction}, Hist: h,
-				Samples: h.Sum(), Limits: l.Limits})
+			out.Leaves = append(out.Leaves, pipeline.Leaf{Dims: fio.Dims{Direction: l.Direction},
+				Hist: histOf(&l.Hist), Limits: l.Limits})
 		}
 		for i := range d.Tails {
 			t := &d.Tails[i]

@@ -457,7 +457,7 @@ func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (le
 			continue
 		}
 		s := &m.leafSpecs[i]
-		leaf := pipeline.Leaf{Dims: s.dims, Hist: h, Samples: h.Sum()}
+		leaf := pipeline.Leaf{Dims: s.dims, Hist: h}
 		for _, l := range s.logs {
 			if c := histsOf(l); c != nil && c[s.dir] != nil {
 				leaf.Members = append(leaf.Members, l.index)
