@@ -286,9 +286,9 @@ func summaryRows(sum *pipeline.Summary) map[string]*pipeline.Row {
 	delete(hosts, "")
 	for i := range sum.Total {
 		r := &sum.Total[i]
-		switch r.Scope {
-		case "run", "direction":
-		case "host", "host+direction":
+		switch fio.Undirected(r.Scope) {
+		case fio.RunScope:
+		case fio.HostScope:
 			if _, better := out[r.Dims.Direction]; better || len(hosts) != 1 {
 				continue
 			}

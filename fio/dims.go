@@ -6,7 +6,15 @@ import (
 	"strings"
 )
 
-var dimensions = []string{"host", "job", "log", "direction"}
+// What I/Os can be split by.
+const (
+	ByHost      = "host"
+	ByJob       = "job"
+	ByLog       = "log"
+	ByDirection = "direction"
+)
+
+var dimensions = []string{ByHost, ByJob, ByLog, ByDirection}
 
 // Dimensions returns what I/Os can be split by, in the order of the names of scopes. The caller must not change them.
 func Dimensions() []string { return slices.Clip(dimensions) }
@@ -31,20 +39,31 @@ func (d *Dims) Set(dimension, value string) { *d.field(dimension) = value }
 
 func (d *Dims) field(dimension string) *string {
 	switch dimension {
-	case "host":
+	case ByHost:
 		return &d.Host
-	case "job":
+	case ByJob:
 		return &d.Job
-	case "log":
+	case ByLog:
 		return &d.Log
-	case "direction":
+	case ByDirection:
 		return &d.Direction
 	}
 	return nil
 }
 
-// RunScope is the scope of all I/Os of a run.
-const RunScope = "run"
+// Scopes that code names: of all I/Os of a run, and of those of each direction, host, or both, or job of a host.
+const (
+	RunScope           = "run"
+	DirectionScope     = ByDirection
+	HostScope          = ByHost
+	HostDirectionScope = ByHost + "+" + ByDirection
+	HostJobScope       = ByHost + "+" + ByJob
+)
 
 // Scope is the name of the rows that are split by some of Dimensions: they are joined by "+" in their order.
 func Scope(by []string) string { return cmp.Or(strings.Join(by, "+"), RunScope) }
+
+// Undirected is the scope that is split by the same dimensions, but not by direction.
+func Undirected(scope string) string {
+	return cmp.Or(strings.TrimSuffix(strings.TrimSuffix(scope, ByDirection), "+"), RunScope)
+}

@@ -68,11 +68,11 @@ func (ms Metrics) Parse(text string) (Metric, error) {
 		}
 	}
 	names := strings.Replace(List(ms.Names, "or"), "mib", "mib (MiB/s)", 1)
-	return m, fmt.Errorf("%q: want %s METRIC, where METRIC is p99 or another percentile, %s", text, ms.form(), names)
+	return m, fmt.Errorf("%q: want %s METRIC, where METRIC is p99 or another percentile, %s", text, ms.Form(), names)
 }
 
-// form describes the syntax of the direction.
-func (ms Metrics) form() string {
+// Form describes the syntax of the direction.
+func (ms Metrics) Form() string {
 	all := ms.directions()
 	names := append(DirectionNames(), All)
 	return "[" + strings.Join(append(names, all[len(names):]...), "|") + "]"

@@ -33,7 +33,7 @@ type Settings struct {
 
 // Defaults returns the settings that hold where the command line says nothing. There is no default interval.
 func Defaults() Settings {
-	return Settings{Grid: "run", Align: "overlap", RecordTime: "end", By: []string{"direction"},
+	return Settings{Grid: "run", Align: "overlap", RecordTime: "end", By: []string{ByDirection},
 		Percentiles: []float64{50, 90, 95, 99, 99.9}, Coarseness: -1, Repair: "auto", Restore: true}
 }
 

@@ -107,8 +107,8 @@ func (r *Run) Choose(p *Pick) error {
 		wanted []string
 		of     func(*Log) string
 	}{
-		{"host", p.Hosts, func(l *Log) string { return l.Host }},
-		{"job", p.Jobs, func(l *Log) string { return l.Job }},
+		{fio.ByHost, p.Hosts, func(l *Log) string { return l.Host }},
+		{fio.ByJob, p.Jobs, func(l *Log) string { return l.Job }},
 	} {
 		if err := r.has(dim.name, dim.wanted, dim.of); err != nil {
 			return err

@@ -292,7 +292,7 @@ type Quantum struct {
 
 // Idle reports whether no log ran in the quantum, or none has had I/O yet.
 func (q *Quantum) Idle() bool {
-	ran := func(r Row) bool { return r.Scope == "run" && r.Covered > 0 }
+	ran := func(r Row) bool { return r.Scope == fio.RunScope && r.Covered > 0 }
 	return len(q.Leaves) == 0 && !slices.ContainsFunc(q.Rows, ran)
 }
 

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"fiolat/fio"
@@ -99,15 +98,15 @@ func (w *Watch) Begin(ctx context.Context, run *Run) error {
 func (w *Watch) watch(host string) {
 	w.hosts[host] = map[string]bool{}
 	for _, d := range append([]string{fio.All}, w.run.Directions()...) {
-		s := &watched{scope: "direction"}
+		s := &watched{scope: fio.DirectionScope}
 		whole := d == w.run.TotalDirection()
 		switch {
 		case host != "" && whole:
-			s.scope = "host"
+			s.scope = fio.HostScope
 		case host != "":
-			s.scope = "host+direction"
+			s.scope = fio.HostDirectionScope
 		case whole:
-			s.scope = "run"
+			s.scope = fio.RunScope
 		}
 		for i := range w.rules {
 			if r := &w.rules[i]; r.Direction == d {
@@ -202,7 +201,7 @@ func tailCause(q *Quantum, d fio.Dims) string {
 			return
 		}
 		name := cmp.Or(r.Dims.Host, r.Dims.Job, r.Dims.Log)
-		dimension, _, _ := strings.Cut(r.Scope, "+")
+		dimension := fio.Undirected(r.Scope)
 		most = r.TailPart.All / r.TailPart.Without
 		text = fmt.Sprintf("; %s %s has %.0f %% of the I/Os above p%d and %.0f %% of all, and without it p%d is %v",
 			dimension, name, max(r.TailPart.Share, 0)*100, TailPercentile, r.TailPart.Expected*100, TailPercentile,

@@ -29,7 +29,7 @@ func (r *Run) SyncsByJob() (rows []Row, err error) {
 			if err != nil {
 				return nil, err
 			}
-			row.Scope, row.Dims = "host+job", dims
+			row.Scope, row.Dims = fio.HostJobScope, dims
 			rows = append(rows, row)
 		}
 	}
@@ -47,5 +47,5 @@ func (r *Run) syncsOf(holds func(*fiojson.Entry) bool) (row Row, err error) {
 			}
 		}
 	}
-	return Row{Scope: "run", Dims: fio.Dims{Direction: fio.Sync.String()}, Stats: sum.Stats(r.Percentiles)}, nil
+	return Row{Scope: fio.RunScope, Dims: fio.Dims{Direction: fio.Sync.String()}, Stats: sum.Stats(r.Percentiles)}, nil
 }

@@ -46,7 +46,7 @@ func curveCommand(u *ui.UI) *cli.Command {
 		Flags: append(slices.Concat(o.logs.flags(wholeRuns), pickFlags(&o.logs.Config.Pick, true), esFlags(&o.es)),
 			&cli.GenericFlag{Name: "direction",
 				Value: parsed(&o.direction, "", readDirection, fio.MetricDirections()...),
-				Usage: "`DIRECTION` of the I/Os: read, write, trim, all or sync (default: that of --at, else all)"},
+				Usage: "`DIRECTION` of the I/Os: " + directionWords() + " (default: that of --at, else all)"},
 			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "--at", curveRule),
 				Usage: "how many IOPS meet `RULE`, such as 'read p99 < 1ms'"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.file,
@@ -61,10 +61,15 @@ func curveCommand(u *ui.UI) *cli.Command {
 	}
 }
 
+// directionWords lists the directions of figures.
+func directionWords() string {
+	return fio.List(append(fio.DirectionNames(), fio.All, fio.Sync.String()), "or")
+}
+
 // readDirection parses --direction.
 func readDirection(text string) (string, error) {
 	if !slices.Contains(fio.MetricDirections(), text) {
-		return "", fio.Usagef("--direction %q: want read, write, trim, all or sync", text)
+		return "", fio.Usagef("--direction %q: want %s", text, directionWords())
 	}
 	return text, nil
 }

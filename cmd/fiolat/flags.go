@@ -318,20 +318,21 @@ func readPercentiles(text string) (out []float64, err error) {
 
 // byList returns the value of --by.
 func byList(to *[]string, usual string) *value {
-	known := []string{"host", "job", "log", "direction"}
+	known := fio.Dimensions()
+	words := slices.Concat(known[len(known)-1:], known[:len(known)-1])
 	v := parsed(to, "", func(text string) (out []string, err error) {
 		for _, f := range strings.Split(text, ",") {
 			if f = strings.TrimSpace(f); f == "" {
 				continue
 			}
 			if !slices.Contains(known, f) {
-				return nil, fio.Usagef("--by %q: want a list of direction, host, job, log", text)
+				return nil, fio.Usagef("--by %q: want a list of %s", text, strings.Join(words, ", "))
 			}
 			out = append(out, f)
 		}
 		slices.SortFunc(out, func(a, b string) int { return slices.Index(known, a) - slices.Index(known, b) })
 		return slices.Compact(out), nil
-	}, "direction", "host", "job", "log")
+	}, words...)
 	v.texts, v.list = []string{usual}, true
 	return v
 }

@@ -73,8 +73,8 @@ func historyCommand(u *ui.UI) *cli.Command {
 				&cli.StringSliceFlag{Name: "split", Destination: &o.split,
 					Usage: "runs that differ in the label `KEY` are of different series; can be repeated"},
 				&cli.GenericFlag{Name: "metric", Value: each(&o.metrics, "--metric ", history.Metrics.Parse),
-					Usage: "`METRIC` to look at: [read|write|trim|all] and p99 or another percentile, mean, iops or " +
-						"histogram, such as 'read p99'; can be repeated (default: p50, p99, p99.9, iops and " +
+					Usage: "`METRIC` to look at: " + history.Metrics.Form() + " and p99 or another percentile, mean, " +
+						"iops or histogram, such as 'read p99'; can be repeated (default: p50, p99, p99.9, iops and " +
 						"histogram of each direction)"},
 				&cli.IntFlag{Name: "fail-if-changed", Destination: &o.failIfChanged,
 					Usage: "exit 5 for changes that were not reported before, each once with --store or --state; at " +

@@ -78,7 +78,8 @@ func (v *liveView) Late(_ context.Context, q *pipeline.Quantum) error {
 
 // shown reports whether a row is shown: each direction, or all together if there is no split.
 func (v *liveView) shown(row *pipeline.Row) bool {
-	return row.Scope == "direction" || row.Scope == "run" && !slices.Contains(v.run.Settings.By, "direction")
+	return row.Scope == fio.DirectionScope ||
+		row.Scope == fio.RunScope && !slices.Contains(v.run.Settings.By, fio.ByDirection)
 }
 
 // draw adds a row to its sparkline.
@@ -158,7 +159,7 @@ func (s *syncView) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	}
 	for i := range q.Rows {
 		row := &q.Rows[i]
-		if row.Scope != "run" {
+		if row.Scope != fio.RunScope {
 			continue
 		}
 		s.own.draw(row)

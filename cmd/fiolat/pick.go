@@ -36,7 +36,7 @@ func pickFlags(p *pipeline.Pick, syncs bool) []cli.Flag {
 // readOnly parses one --only. syncs reports whether direction=sync is allowed.
 func readOnly(p *pipeline.Pick, text string, syncs bool) error {
 	dim, list, ok := strings.Cut(text, "=")
-	to := map[string]*[]string{"direction": &p.Directions, "host": &p.Hosts, "job": &p.Jobs}[dim]
+	to := map[string]*[]string{fio.ByDirection: &p.Directions, fio.ByHost: &p.Hosts, fio.ByJob: &p.Jobs}[dim]
 	values := strings.Split(list, ",")
 	switch {
 	case !ok || to == nil || slices.Contains(values, ""):
@@ -44,7 +44,7 @@ func readOnly(p *pipeline.Pick, text string, syncs bool) error {
 	case *to != nil:
 		return fio.Usagef("--only %s=: given twice, but no I/O can match both: list the values, such as %s=%s,%s",
 			dim, dim, (*to)[0], values[0])
-	case dim == "direction":
+	case dim == fio.ByDirection:
 		for _, v := range values {
 			if v == "sync" && !syncs {
 				return fio.Usagef("--only %q: fio logs no syncs; fiolat summary has those of fio's JSON", text)

@@ -164,7 +164,7 @@ func (o *reportOptions) curve(ctx context.Context, r *runsource.Reader) error {
 		return fio.Usagef("--sla: rules are judged in a page of one run or of two, and these are more; see fiolat " +
 			"curve --at")
 	}
-	settings.By = []string{"direction"}
+	settings.By = []string{fio.ByDirection}
 	rows, err := r.SummaryRows(ctx, o.logs.Paths, nil)
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@ func runsCommand(u *ui.UI) *cli.Command {
 				Usage: "by `METRIC`, the smallest first, or -METRIC, the largest first: start, or [DIRECTION] and " +
 					"p99, iops, mean, ..."},
 			&cli.GenericFlag{Name: "direction", Value: oneOf(&o.direction, "direction", fio.MetricDirections()...),
-				Usage: "figures of `DIRECTION`: all, read, write, trim or sync"},
+				Usage: "figures of `DIRECTION`: " + fio.List(fio.MetricDirections(), "or")},
 			&cli.BoolFlag{Name: "size", Destination: &o.size,
 				Usage: "instead of figures, the number of each run's documents, and about how many bytes they take " +
 					"in Elasticsearch, without replicas"},

@@ -115,7 +115,7 @@ func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		to.hists[i] = s.room.Clone()
 	}
 	for _, r := range q.Rows {
-		if r.Scope == "run" && r.IOPSKnown {
+		if r.Scope == fio.RunScope && r.IOPSKnown {
 			if r.IOPS > 0 {
 				to.covered += r.Stats.Samples / r.IOPS
 			} else {

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"fiolat/fio"
 )
 
 // Level says that hosts, jobs or logs of a direction have two levels of latency for the whole run: none of the slow
@@ -38,7 +40,7 @@ const (
 // Levels returns the groups of peers with two levels.
 func (p *peers) Levels() (out []Level) {
 	for _, g := range p.groups {
-		if len(g.values) < leastPeers || p.repeats(g) || dimensions[g.dimension] == "log" &&
+		if len(g.values) < leastPeers || p.repeats(g) || dimensions[g.dimension] == fio.ByLog &&
 			slices.ContainsFunc(out, func(l Level) bool { return l.Direction == g.direction }) {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
@@ -128,16 +129,17 @@ func (p *peers) except(s *Straggler) {
 // event returns the start or the end of a straggler. certain is the end of the quantum in which it was detected, in
 // ns from the run's start; 0 if the whole run was analysed at once.
 func (s *Straggler) event(ended bool, certain int64) pipeline.Straggler {
-	out := pipeline.Straggler{Dimension: s.Dimension, Value: s.Value, Scope: s.Dimension + "+direction", Ended: ended,
+	out := pipeline.Straggler{Dimension: s.Dimension, Value: s.Value, Ended: ended,
+		Scope: fio.Scope([]string{s.Dimension, fio.ByDirection}),
 		Start: s.since, End: certain, Percentile: s.Percentile, Share: s.Share, Expected: s.Expected, Lift: s.Lift,
 		P: s.P}
 	out.Dims.Direction = s.Direction
 	switch s.Dimension {
-	case "host":
+	case fio.ByHost:
 		out.Dims.Host = s.Value
-	case "job":
+	case fio.ByJob:
 		out.Dims.Job = s.Value
-	case "log":
+	case fio.ByLog:
 		out.Dims.Log = s.Value
 	}
 	if s.Factor != nil {

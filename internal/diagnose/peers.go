@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
@@ -13,7 +14,7 @@ import (
 var Percentiles = fiohist.TailPercentiles[:]
 
 // dimensions are the properties by which I/Os are compared.
-var dimensions = []string{"host", "job", "log"}
+var dimensions = []string{fio.ByHost, fio.ByJob, fio.ByLog}
 
 const (
 	// maxBlocks is the number of blocks that are kept. When there are more, pairs of blocks are added up.
@@ -171,7 +172,7 @@ func (p *peers) extract(leaves []leaf, pooled []pool, rows []pipeline.Row) (out 
 
 // tallied returns the members of a dimension from the tallies in rows; nil if there are none.
 func tallied(direction string, dimension int, rows []pipeline.Row, index map[string]int) (out []member) {
-	scope := dimensions[dimension] + "+direction"
+	scope := fio.Scope([]string{dimensions[dimension], fio.ByDirection})
 	for i := range rows {
 		r := &rows[i]
 		if r.TailPart == nil || r.Dims.Direction != direction || r.Scope != scope {

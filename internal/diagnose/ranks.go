@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"fiolat/fio"
 )
 
 // Ranked says how a value ranks among its peers, quantum by quantum.
@@ -345,7 +347,7 @@ func (c *candidate) related(o *candidate) bool {
 		return c.value == o.value
 	}
 	of := func(log, whole *candidate) bool {
-		return dimensions[log.group.dimension] == "log" && dimensions[whole.group.dimension] != "log" &&
+		return dimensions[log.group.dimension] == fio.ByLog && dimensions[whole.group.dimension] != fio.ByLog &&
 			log.group.parents[log.value][whole.group.dimension] == whole.group.values[whole.value]
 	}
 	return of(c, o) || of(o, c)

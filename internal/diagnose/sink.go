@@ -14,7 +14,7 @@ import (
 )
 
 // By is the split of a run that all dimensions need.
-var By = []string{"direction", "host", "job", "log"}
+var By = []string{fio.ByDirection, fio.ByHost, fio.ByJob, fio.ByLog}
 
 // Watch is a pipeline.Sink that collects what a Diagnosis needs. Its leaves must be split by what is to be compared.
 type Watch struct {
@@ -53,7 +53,7 @@ func (w *Watch) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	}
 	w.timeline.add(q.Offset, pooled)
 	for i := range q.Rows {
-		if s := &q.Rows[i].Stats; q.Rows[i].Scope == "run" {
+		if s := &q.Rows[i].Stats; q.Rows[i].Scope == fio.RunScope {
 			w.latency += s.Mean * s.Samples
 		}
 	}

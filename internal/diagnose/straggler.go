@@ -3,6 +3,8 @@ package diagnose
 import (
 	"math"
 	"slices"
+
+	"fiolat/fio"
 )
 
 // Straggler is a host, job or log that stands out among its peers. Share to Without cover the quanta from SinceMS to
@@ -147,7 +149,7 @@ func (c *candidate) covered(by *candidate) bool {
 	}
 	of := func(log, whole *candidate) bool {
 		d := whole.group.dimension
-		return dimensions[log.group.dimension] == "log" && dimensions[d] != "log" &&
+		return dimensions[log.group.dimension] == fio.ByLog && dimensions[d] != fio.ByLog &&
 			log.group.parents[log.value][d] == whole.group.values[whole.value]
 	}
 	alone := func(log, whole *candidate) bool {

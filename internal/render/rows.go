@@ -284,7 +284,7 @@ func (r *Renderer) wide() {
 				words = append(words, value(&row.Dims, dim))
 			}
 			name = strings.Join(words, " ")
-		} else if row.Scope != "run" {
+		} else if row.Scope != fio.RunScope {
 			return nil
 		}
 		if cells[name] == nil {

@@ -205,7 +205,7 @@ func (s *Sink) syncTable(whole *pipeline.Row) (*table, error) {
 		rows = append([]pipeline.Row{*whole}, rows...)
 	}
 	t := &table{Title: "Syncs of the whole run"}
-	for _, name := range []string{"host", "job"} {
+	for _, name := range []string{fio.ByHost, fio.ByJob} {
 		t.Head = append(t.Head, cell{Text: name, Header: true})
 	}
 	t.Head = append(t.Head, cell{Text: "syncs"}, cell{Text: "mean"})
@@ -217,7 +217,7 @@ func (s *Sink) syncTable(whole *pipeline.Row) (*table, error) {
 		r := &rows[i]
 		st := &r.Stats
 		host := "–"
-		if r.Scope == "run" {
+		if r.Scope == fio.RunScope {
 			host, r.Dims.Job = fio.All, fio.All
 		}
 		row := []cell{{Text: cmp.Or(r.Dims.Host, host), Header: true}, {Text: r.Dims.Job, Header: true},

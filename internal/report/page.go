@@ -304,7 +304,7 @@ func account(a *pipeline.Account) [][2]string {
 func (s *Sink) summary(d *pageData) {
 	var split []string
 	for _, dim := range fio.Dimensions() {
-		if s.by[dim] && (dim == "direction" || slices.Contains(s.run.Settings.By, dim)) {
+		if s.by[dim] && (dim == fio.ByDirection || slices.Contains(s.run.Settings.By, dim)) {
 			split = append(split, dim)
 		}
 	}

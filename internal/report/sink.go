@@ -138,9 +138,9 @@ func (s *Sink) Begin(_ context.Context, run *pipeline.Run) error {
 	if s.rules, err = sla.ParseAll(run.Settings.SLA); err != nil {
 		return err
 	}
-	s.by = map[string]bool{"direction": true}
+	s.by = map[string]bool{fio.ByDirection: true}
 	for _, dim := range run.Settings.By {
-		if dim == "direction" {
+		if dim == fio.ByDirection {
 			continue
 		}
 		values := map[string]bool{}
@@ -156,13 +156,13 @@ func (s *Sink) Begin(_ context.Context, run *pipeline.Run) error {
 // reduce drops the dimensions that have only one value.
 func (s *Sink) reduce(d fio.Dims) dims {
 	out := dims{Direction: d.Direction}
-	if s.by["host"] {
+	if s.by[fio.ByHost] {
 		out.Host = d.Host
 	}
-	if s.by["job"] {
+	if s.by[fio.ByJob] {
 		out.Job = d.Job
 	}
-	if s.by["log"] {
+	if s.by[fio.ByLog] {
 		out.Log = d.Log
 	}
 	return out
@@ -191,7 +191,7 @@ func (s *Sink) Late(_ context.Context, q *pipeline.Quantum) error {
 	for i := range q.Rows {
 		r := &q.Rows[i]
 		d := s.reduce(r.Dims)
-		if names := strings.Count(r.Scope, "+") + 1; r.Scope != "run" && names != d.count() {
+		if names := strings.Count(r.Scope, "+") + 1; r.Scope != fio.RunScope && names != d.count() {
 			continue // the same I/Os as a scope with fewer dimensions
 		}
 		sc := s.scopeAt[d]

@@ -280,7 +280,7 @@ func (w *historySink) history() (*history.Run, error) {
 	for i := range w.sum.Total {
 		row := &w.sum.Total[i]
 		d := row.Dims.Direction
-		if row.Scope != "run" && row.Scope != "direction" {
+		if fio.Undirected(row.Scope) != fio.RunScope {
 			continue
 		}
 		var err error

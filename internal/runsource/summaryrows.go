@@ -20,8 +20,8 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 			settings.Percentiles = append(settings.Percentiles, m.Percentile)
 		}
 	}
-	if !slices.Contains(settings.By, "direction") {
-		settings.By = append(settings.By, "direction")
+	if !slices.Contains(settings.By, fio.ByDirection) {
+		settings.By = append(settings.By, fio.ByDirection)
 	}
 	r.Logs.Config.WholeRun, r.Totals, r.Percentiles = true, true, settings.Percentiles
 	var rows []summary.Row

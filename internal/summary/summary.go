@@ -102,16 +102,15 @@ func (c *Collector) Begin(_ context.Context, run *pipeline.Run) error {
 func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 	by := slices.DeleteFunc(slices.Clone(c.By), func(dim string) bool {
 		// Unknown hosts have no rows.
-		return dim == "direction" || dim == "host" && !slices.ContainsFunc(s.Total, func(t pipeline.Row) bool {
+		return dim == fio.ByDirection || dim == fio.ByHost && !slices.ContainsFunc(s.Total, func(t pipeline.Row) bool {
 			return t.Dims.Host != ""
 		})
 	})
-	scope := strings.Join(by, "+")
+	scope := fio.Scope(by)
 	var rows []Row
 	for i := range s.Total {
 		t := &s.Total[i]
-		if own := strings.TrimSuffix(strings.TrimSuffix(t.Scope, "direction"), "+"); own != scope &&
-			!(own == "run" && scope == "") {
+		if fio.Undirected(t.Scope) != scope {
 			continue
 		}
 		r := Row{Run: c.run.ID, Name: c.Name, Direction: t.Dims.Direction, Host: t.Dims.Host, Job: t.Dims.Job,
@@ -181,10 +180,10 @@ func groupsOf(t *ingest.Totals, by []string) (groups []Group) {
 	for _, m := range t.Metas {
 		for i := range m.Entries {
 			g := Group{Run: t.ID, Name: t.Root}
-			if slices.Contains(by, "host") {
+			if slices.Contains(by, fio.ByHost) {
 				g.Host = m.Entries[i].Host
 			}
-			if slices.Contains(by, "job") {
+			if slices.Contains(by, fio.ByJob) {
 				g.Job = m.Entries[i].JobName
 			}
 			if !slices.Contains(groups, g) {

@@ -304,7 +304,7 @@ func (b *bundle) fillKinds(d *dashboard) {
 	hostsByKind := func(direction, title string) Object {
 		l := layer{"main", b.ofRun, []column{
 			theRun(),
-			onlyMatching(`scope: "host+direction" and fio.direction: `+direction, "by host"),
+			onlyMatching(`scope: "`+fio.HostDirectionScope+`" and fio.direction: `+direction, "by host"),
 			terms("host", "host.name", "host", 20, "p99"),
 			terms("kind", "fio.kind", "kind", len(kinds), "p99"),
 			metric("ios", "sum", "samples", "I/Os", wholeFormat),

@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/internal/vegaspec"
 )
 
@@ -70,7 +71,8 @@ var tailRows = []m{
 
 // ofHosts matches the documents of a direction by host that have a lift.
 func ofHosts(direction string) m {
-	return m{"bool": m{"filter": []m{{"term": m{"scope": "host+direction"}}, {"term": m{"fio.direction": direction}},
+	return m{"bool": m{"filter": []m{{"term": m{"scope": fio.HostDirectionScope}},
+		{"term": m{"fio.direction": direction}},
 		{"exists": m{"field": "tail.lift"}}}}}
 }
 

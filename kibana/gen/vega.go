@@ -225,7 +225,7 @@ func liveHosts(percentiles string) vegaspec.Spec {
 	return vegaspec.Hosts{
 		What: "worst p99 of an interval",
 		Data: hostRows(withTime(search("answer", percentiles, m{"size": 0, "aggs": m{"of": m{
-			"filter": m{"bool": m{"filter": []m{{"term": m{"scope": "host+direction"}},
+			"filter": m{"bool": m{"filter": []m{{"term": m{"scope": fio.HostDirectionScope}},
 				{"term": m{"fio.kind": "clat"}}}}},
 			"aggs": worstHosts(),
 		}}})), "aggregations.of"),
@@ -235,7 +235,7 @@ func liveHosts(percentiles string) vegaspec.Spec {
 
 // runHosts ranks the hosts of the run.
 func runHosts(percentiles string) vegaspec.Spec {
-	d := hostRows(oneRun("answer", percentiles, m{"of": m{"filter": m{"term": m{"scope": "host+direction"}},
+	d := hostRows(oneRun("answer", percentiles, m{"of": m{"filter": m{"term": m{"scope": fio.HostDirectionScope}},
 		"aggs": worstHosts()}}), "aggregations.run.buckets[0].of")
 	d.Transform = append([]m{calculate("run", pathExpr("aggregations.run.buckets[0].key"))}, d.Transform...)
 	return vegaspec.Hosts{
@@ -447,7 +447,7 @@ func runPercentiles(percentiles, events, direction string) vegaspec.Spec {
 
 // why explains an empty chart of percentiles over time.
 func why(direction string) string {
-	if direction == "sync" {
+	if direction == fio.Sync.String() {
 		return "no syncs, or not followed by fiolat live: no log has them"
 	}
 	return ""
@@ -457,7 +457,7 @@ func why(direction string) string {
 func hostPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	aggs, rows := exactPercentiles(shownPercentiles)
 	return sinceStartOf(oneRun("answer", percentiles, oneHost(scopeOf(direction,
-		m{"term": m{"scope": "host+direction"}}, aggs))),
+		m{"term": m{"scope": fio.HostDirectionScope}}, aggs))),
 		runEvents(percentiles, events), "aggregations.run.buckets[0].host.buckets", shownPercentiles, nil, rows("",
 			"datum.b"), "")
 }
@@ -573,7 +573,7 @@ func kindParts(percentiles string) vegaspec.Spec {
 	}
 	return vegaspec.Parts{Data: vegaspec.Data{
 		Source: oneRun("answer", percentiles, m{"scope": m{
-			"filter": m{"term": m{"scope": "direction"}},
+			"filter": m{"term": m{"scope": fio.DirectionScope}},
 			"aggs": m{"direction": m{"terms": m{"field": "fio.direction", "order": m{"_key": "asc"}},
 				"aggs": eachKind(mean)}},
 		}}),
@@ -585,9 +585,9 @@ func kindParts(percentiles string) vegaspec.Spec {
 // allHosts matches the percentile documents of a direction over all hosts. Syncs, a single direction, have those of
 // scope run.
 func allHosts(direction string) m {
-	scope := "direction"
-	if direction == "sync" {
-		scope = "run"
+	scope := fio.DirectionScope
+	if direction == fio.Sync.String() {
+		scope = fio.RunScope
 	}
 	return m{"bool": m{"filter": []m{{"term": m{"scope": scope}}, {"term": m{"fio.direction": direction}}}}}
 }

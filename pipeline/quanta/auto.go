@@ -46,7 +46,7 @@ type Chooser struct {
 
 // NewChooser returns a Chooser for the highest of the percentiles that has confidence limits.
 func NewChooser(s *fio.Settings, accuracy float64) (*Chooser, error) {
-	c := &Chooser{Accuracy: accuracy, ByDirection: slices.Contains(s.By, "direction")}
+	c := &Chooser{Accuracy: accuracy, ByDirection: slices.Contains(s.By, fio.ByDirection)}
 	for _, p := range s.Percentiles {
 		if p > c.Percentile && p < 100 {
 			c.Percentile = p

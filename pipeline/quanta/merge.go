@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -138,7 +137,7 @@ func (m *Merger) setLogs(logs []*Member) {
 				continue
 			}
 			for _, n := range by {
-				if n != "direction" {
+				if n != fio.ByDirection {
 					dims.Set(n, whole.Of(n))
 				}
 			}
@@ -170,10 +169,10 @@ func (m *Merger) findPeers() {
 	all := map[string]*scope{}
 	known := map[fio.Dims]*peers{} // by dimension, as Log, and direction
 	for _, sc := range m.scopes {
-		switch dimension, _ := strings.CutSuffix(sc.name, "+direction"); dimension {
-		case "run", "direction":
+		switch dimension := fio.Undirected(sc.name); dimension {
+		case fio.RunScope:
 			all[sc.dims.Direction] = sc
-		case "host", "job", "log":
+		case fio.ByHost, fio.ByJob, fio.ByLog:
 			if sc.dims.Host+sc.dims.Job+sc.dims.Log == "" {
 				continue
 			}
@@ -258,7 +257,7 @@ func (m *Merger) addScopes(mask int, by []string) {
 	order := fio.Dimensions()
 	for i, name := range order { // the order of the scopes in the output, too, the least significant last
 		if mask&(1<<(len(order)-1-i)) != 0 {
-			if !slices.Contains(by, name) || name == "direction" && m.Run.Kind == fio.Sync {
+			if !slices.Contains(by, name) || name == fio.ByDirection && m.Run.Kind == fio.Sync {
 				return
 			}
 			names = append(names, name)
@@ -278,7 +277,7 @@ func (m *Merger) addScopes(mask int, by []string) {
 		for _, n := range names {
 			value := s.dims.Of(n)
 			dims.Set(n, value)
-			named = named && (value != "" || n != "host" && n != "job")
+			named = named && (value != "" || n != fio.ByHost && n != fio.ByJob)
 		}
 		if !named { // an unknown host or job has no scope
 			continue
@@ -286,7 +285,7 @@ func (m *Merger) addScopes(mask int, by []string) {
 		sc := index[dims]
 		if sc == nil {
 			sc = &scope{name: name, dims: dims, rows: m.first}
-			if name == "run" || name == "direction" {
+			if fio.Undirected(name) == fio.RunScope {
 				sc.blocks = new(fiohist.Blocks)
 			}
 			index[dims] = sc
@@ -524,7 +523,7 @@ func (m *Merger) tail(mem *sums, sc *scope, hists []*fiohist.Hist) *fiohist.Part
 // Placed returns the number of I/Os in all quanta so far.
 func (m *Merger) Placed() (n float64) {
 	for _, sc := range m.scopes {
-		if sc.name == "run" {
+		if sc.name == fio.RunScope {
 			n = sc.total.Sum()
 		}
 	}
@@ -590,7 +589,7 @@ func (m *Merger) Summary() *pipeline.Summary {
 	}
 	blocks := map[string]*fiohist.Blocks{} // by direction
 	for _, sc := range m.scopes {
-		if sc.name == "run" || sc.name == "direction" {
+		if fio.Undirected(sc.name) == fio.RunScope {
 			blocks[sc.dims.Direction] = sc.blocks
 		}
 	}

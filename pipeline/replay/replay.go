@@ -319,7 +319,7 @@ func divisible(run *pipeline.Run, by []string) error {
 	for _, dim := range []struct {
 		name string
 		pick pipeline.Pick
-	}{{"host", pipeline.Pick{Hosts: run.Pick.Hosts}}, {"job", pipeline.Pick{Jobs: run.Pick.Jobs}}} {
+	}{{fio.ByHost, pipeline.Pick{Hosts: run.Pick.Hosts}}, {fio.ByJob, pipeline.Pick{Jobs: run.Pick.Jobs}}} {
 		if slices.Contains(by, dim.name) {
 			continue
 		}
@@ -368,7 +368,7 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 	by := run.Settings.By
 	if o.By != nil {
 		for _, dim := range o.By {
-			if !slices.Contains(by, dim) && dim != "direction" {
+			if !slices.Contains(by, dim) && dim != fio.ByDirection {
 				return nil, fio.Usagef("--by %s: the run %s was stored without, and cannot be split by it", dim,
 					fio.Printable(cmp.Or(run.Name, run.ID)))
 			}
@@ -433,14 +433,14 @@ func (p *player) add(ctx context.Context, leaf Leaf) error {
 	dims := leaf.Dims
 	if p.o.By != nil {
 		for _, n := range fio.Dimensions() {
-			if n != "direction" && !slices.Contains(p.o.By, n) {
+			if n != fio.ByDirection && !slices.Contains(p.o.By, n) {
 				dims.Set(n, "")
 			}
 		}
 	}
 	if !p.o.Pick.Empty() {
-		if leaf.Hist = p.merge.Keep(q, leaf.Hist, p.known("host", leaf.Dims.Host, p.o.Pick.Hosts),
-			p.known("job", leaf.Dims.Job, p.o.Pick.Jobs), leaf.Dims.Direction); leaf.Hist == nil {
+		if leaf.Hist = p.merge.Keep(q, leaf.Hist, p.known(fio.ByHost, leaf.Dims.Host, p.o.Pick.Hosts),
+			p.known(fio.ByJob, leaf.Dims.Job, p.o.Pick.Jobs), leaf.Dims.Direction); leaf.Hist == nil {
 			p.seen[leaf.Part]++
 			return nil
 		}
