@@ -151,7 +151,7 @@ nightly: ## what is too long for check: fuzz, oracle, race and chaos whole, pack
 	FIOLAT_COMPARE_DRAWS=1000 FIOLAT_LIMITS_DRAWS=1000 go test -count=1 -timeout 1h ./internal/compare ./fio/fiohist
 	FIOLAT_DIAGNOSE_DRAWS=100 FIOLAT_MATRIX_ALL=1 go test -count=1 -timeout 2h ./internal/diagnose ./internal/matrix
 	FIOLAT_HISTORY_YEARS=40 go test -count=1 -timeout 2h -run '^TestGate$$' ./internal/history
-	FIOLAT_SLA_RUNS=100 go test -count=1 -timeout 1h ./internal/sla
+	FIOLAT_SLA_RUNS=100 go test -count=1 -timeout 1h ./fio/sla
 	$(MAKE) --no-print-directory integration ES_SERVERS=9.2.0
 	table=$$(mktemp); trap 'rm -f "$$table"' EXIT; \
 	FIOLAT_CHAOS_TABLE=$$table go test -count=1 -timeout 4h -v -tags integration ./internal/chaos

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"fiolat/fio"
+	"fiolat/fio/sla"
 	"fiolat/internal/probe"
-	"fiolat/internal/sla"
 	"fiolat/pipeline"
 )
 

@@ -13,7 +13,7 @@ import (
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/sla"
+	"fiolat/fio/sla"
 	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 )
@@ -108,7 +108,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 			}
 		}
 	}
-	rules, err := sla.ParseAll([]string{"read p99 < 5ms", "all iops >= 10", "read p50 < 1ms for 2 intervals"})
+	rules, err := fio.ParseSLARules([]string{"read p99 < 5ms", "all iops >= 10", "read p50 < 1ms for 2 intervals"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package esmodel
 import (
 	"slices"
 
-	"fiolat/internal/sla"
+	"fiolat/fio/sla"
 	"fiolat/pipeline"
 )
 

@@ -27,8 +27,7 @@ type Settings struct {
 	Kind        Kind
 	Start       string
 	Offsets     map[string]time.Duration
-	// SLA are the rules for latencies, in canonical spelling.
-	SLA []string
+	SLA         []SLARule
 }
 
 // Defaults returns the settings that hold where the command line says nothing. There is no default interval.
@@ -142,6 +141,10 @@ func (s *Settings) Document() map[string]any {
 			if !f.Optional || len(*v) > 0 {
 				m[f.Name] = *v
 			}
+		case *[]SLARule:
+			if !f.Optional || len(*v) > 0 {
+				m[f.Name] = texts(*v)
+			}
 		case *string:
 			if !f.Optional || *v != "" {
 				m[f.Name] = *v
@@ -194,6 +197,13 @@ func (f *Setting) read(value any) (err error) {
 			value = []string{text}
 		}
 		return f.decode(value)
+	case *[]SLARule:
+		var rules []string
+		list := Setting{Value: &rules}
+		if err = list.read(value); err == nil && value != nil {
+			*v, err = ParseSLARules(rules)
+		}
+		return err
 	case *map[string]time.Duration:
 		*v = map[string]time.Duration{}
 		of, _ := value.(map[string]any)

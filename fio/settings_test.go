@@ -33,10 +33,14 @@ func TestSettingsCheck(t *testing.T) {
 // TestSettingsRead: what a document says of settings is read back as they were, and no field is left out.
 func TestSettingsRead(t *testing.T) {
 	t.Parallel()
+	rules, err := ParseSLARules([]string{"read p99 < 5ms"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := Settings{Interval: time.Second, Grid: "epoch", Align: "inflight", RecordTime: "start", By: []string{"host"},
 		Percentiles: []float64{50, 99.9}, Coarseness: 3, LogHistMsec: 100, FioVersion: 2, Repair: "no", Restore: true,
 		SkipBad: true, Kind: Lat, Start: "mtime", Offsets: map[string]time.Duration{"h": -time.Millisecond},
-		SLA: []string{"read p99 < 5ms"}}
+		SLA: rules}
 	of := reflect.ValueOf(want)
 	for i := range of.NumField() {
 		if of.Field(i).IsZero() {

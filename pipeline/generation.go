@@ -116,6 +116,10 @@ func (g *generation) settings(s *fio.Settings) {
 			for _, word := range *v {
 				g.add(name).string(word)
 			}
+		case *[]fio.SLARule:
+			for i := range *v {
+				g.add(name).string((*v)[i].Text)
+			}
 		case *[]float64:
 			for _, p := range *v {
 				g.add(name).float(p)

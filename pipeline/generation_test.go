@@ -9,6 +9,7 @@ import (
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/jobfile"
+	"fiolat/internal/testkit"
 )
 
 // textOf is the text that a generation is the hash of.
@@ -30,7 +31,7 @@ func TestGenerationText(t *testing.T) {
 	s := fio.Settings{
 		Interval: time.Second, Grid: "run", Align: "overlap", RecordTime: "end", By: []string{"host", "direction"},
 		Percentiles: []float64{50, 99.9}, Coarseness: -1, LogHistMsec: 100, Repair: "auto", Restore: true,
-		Kind: fio.Slat, Start: "2026-01-31T12:00:00Z", SLA: []string{"read p99 < 5ms"},
+		Kind: fio.Slat, Start: "2026-01-31T12:00:00Z", SLA: testkit.Rules(t, "read p99 < 5ms"),
 		Offsets: map[string]time.Duration{"b": -time.Millisecond, "a": 1},
 	}
 	r := Run{Start: 17, Part: "p", Name: "a \"name\"\n", Labels: map[string]string{"k": "v", "j": ""}}

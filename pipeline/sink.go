@@ -9,8 +9,8 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/fio/sla"
 	"fiolat/ingest/fiojson"
-	"fiolat/internal/sla"
 )
 
 // Sink receives the results of one run. The pipeline calls it from one goroutine: Begin once, then Quantum, Late and
@@ -314,7 +314,7 @@ type Change struct {
 type Outcome struct {
 	Scope string
 	Dims  fio.Dims
-	Rule  *sla.Rule
+	Rule  *fio.SLARule
 	*sla.Watch
 	// Share is the fraction of all I/Os that keep the threshold, 0 to 1; -1 for iops and without I/O.
 	Share float64

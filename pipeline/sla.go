@@ -11,7 +11,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/sla"
+	"fiolat/fio/sla"
 )
 
 // String describes the change in words.
@@ -46,7 +46,7 @@ func (c *Change) String() string {
 // A rule is judged on the I/Os of all hosts together or, in a part of a run (--part), on those of each host.
 type Watch struct {
 	next     Sink
-	rules    []sla.Rule
+	rules    []fio.SLARule
 	patience int
 	run      *Run
 	scopes   map[fio.Dims]*watched
@@ -57,7 +57,7 @@ type Watch struct {
 // watched is the state of one scope.
 type watched struct {
 	scope       string
-	rules       []*sla.Rule
+	rules       []*fio.SLARule
 	judge       *sla.Judge
 	watches     []*sla.Watch
 	silentUntil []int64      // by rule: time until which silence has broken it, ns from the run's start; 0: it has not
@@ -68,20 +68,16 @@ type watched struct {
 }
 
 // WithRules returns a Watch that passes on to next, or next itself if there are no rules.
-func WithRules(s *fio.Settings, next Sink) (Sink, error) {
-	if len(s.SLA) == 0 {
-		return next, nil
+func WithRules(rules []fio.SLARule, next Sink) Sink {
+	if len(rules) == 0 {
+		return next
 	}
-	rules, err := sla.ParseAll(s.SLA)
-	if err != nil {
-		return nil, err
-	}
-	return NewWatch(rules, 1, next), nil
+	return NewWatch(rules, 1, next)
 }
 
 // NewWatch returns a Watch that passes on to next. patience is how many quanta in a row make a breach
 // of a rule that does not set it.
-func NewWatch(rules []sla.Rule, patience int, next Sink) *Watch {
+func NewWatch(rules []fio.SLARule, patience int, next Sink) *Watch {
 	return &Watch{next: next, rules: rules, patience: patience}
 }
 
@@ -306,7 +302,7 @@ func (w *Watch) End(ctx context.Context, sum *Summary) error {
 		s := w.scopes[d]
 		for i, r := range s.rules {
 			sum.SLA = append(sum.SLA, Outcome{Scope: s.scope, Dims: d, Rule: r, Watch: s.watches[i],
-				Share: r.Share(w.run.Geometry, &s.total)})
+				Share: sla.Share(r, w.run.Geometry, &s.total)})
 		}
 	}
 	return w.next.End(ctx, sum)

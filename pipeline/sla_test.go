@@ -9,7 +9,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/sla"
 )
 
 // watched collects what a Watch passes on.
@@ -38,7 +37,7 @@ func (w *watchedRun) End(_ context.Context, s *Summary) error { w.sum = s; retur
 // and 1,000 of host b, 0 for none.
 func seconds(t *testing.T, part string, rules []string, latencies ...[2]int64) *watchedRun {
 	t.Helper()
-	parsed, err := sla.ParseAll(rules)
+	parsed, err := fio.ParseSLARules(rules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +144,7 @@ func TestWhoMakesTheTail(t *testing.T) {
 // TestVerdictsInRows: rules for reads are in the rows of all I/Os, too, as long as these are reads.
 func TestVerdictsInRows(t *testing.T) {
 	t.Parallel()
-	rules, err := sla.ParseAll([]string{"read p99 < 5ms", "iops >= 1000"})
+	rules, err := fio.ParseSLARules([]string{"read p99 < 5ms", "iops >= 1000"})
 	if err != nil {
 		t.Fatal(err)
 	}

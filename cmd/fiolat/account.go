@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"fiolat/fio"
+	"fiolat/fio/sla"
 	"fiolat/internal/errs"
-	"fiolat/internal/sla"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )

@@ -16,11 +16,11 @@ import (
 
 	"fiolat/cmd/fiolat/times"
 	"fiolat/fio"
+	"fiolat/fio/sla"
 	"fiolat/ingest/fiojson"
 	"fiolat/internal/alert"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
-	"fiolat/internal/sla"
 )
 
 // The categories of flags that only --help-all shows, as few command lines need them.
@@ -203,9 +203,9 @@ func (o *logOptions) check(c *cli.Context, bad *errs.Faults) {
 		bad.Add(fio.Usagef("--max-line %d: want a number of bytes above 0", cfg.MaxLine))
 	}
 	for _, rule := range s.SLA {
-		if strings.HasPrefix(rule, "sync ") {
+		if rule.Direction == fio.Sync.String() {
 			bad.Add(fio.Usagef("--sla %q: fio logs no syncs: follow the run with fiolat live, or judge the whole run "+
-				"by fio's JSON: fiolat summary --where 'sync p99 < 10ms'", rule))
+				"by fio's JSON: fiolat summary --where 'sync p99 < 10ms'", rule.Text))
 		}
 	}
 	switch {
@@ -234,9 +234,9 @@ func (o *logOptions) oneKind(c *cli.Context, bad *errs.Faults) {
 	}
 }
 
-// rules returns the rules of --sla and --sla-file in their canonical spelling.
-func (o *logOptions) rules() (texts []string, err error) {
-	rules, err := sla.ParseAll(o.sla.Value())
+// rules returns the rules of --sla and --sla-file, each once.
+func (o *logOptions) rules() ([]fio.SLARule, error) {
+	rules, err := fio.ParseSLARules(o.sla.Value())
 	if name := o.slaFile; name != "" {
 		f, openErr := os.Open(name)
 		if openErr != nil {
@@ -249,15 +249,16 @@ func (o *logOptions) rules() (texts []string, err error) {
 	if err != nil {
 		return nil, fio.Usagef("--sla: %v", err)
 	}
+	var once []fio.SLARule
 	for _, r := range rules {
-		if !slices.Contains(texts, r.Text) {
-			texts = append(texts, r.Text)
+		if !slices.Contains(once, r) {
+			once = append(once, r)
 		}
 	}
-	if o.FailOnSLA && len(texts) == 0 {
+	if o.FailOnSLA && len(once) == 0 {
 		return nil, fio.Usagef("--fail-on-sla: no rules; give them with --sla or --sla-file")
 	}
-	return texts, nil
+	return once, nil
 }
 
 // wholeRun is the --interval of a single quantum as long as the run.

@@ -437,7 +437,7 @@ func (s *liveSession) run(kind fio.Kind, first bool) (*liveRun, error) {
 	if kind != fio.Sync && cfg.Part == "" {
 		out.diagnosis = eventless{new(diagnose.Full)} // without Reread: a stream cannot be read twice
 	}
-	ofSyncs := func(rule string) bool { return strings.HasPrefix(rule, fio.Sync.String()+" ") }
+	ofSyncs := func(rule fio.SLARule) bool { return rule.Direction == fio.Sync.String() }
 	rules := slices.Clone(cfg.Settings.SLA)
 	switch {
 	case first:
@@ -446,7 +446,7 @@ func (s *liveSession) run(kind fio.Kind, first bool) (*liveRun, error) {
 		out.watchers = append(out.watchers, s.view)
 	case kind == fio.Sync:
 		cfg.Of = s.runs[0].Run()
-		cfg.Settings.SLA = slices.DeleteFunc(rules, func(rule string) bool { return !ofSyncs(rule) })
+		cfg.Settings.SLA = slices.DeleteFunc(rules, func(rule fio.SLARule) bool { return !ofSyncs(rule) })
 		out.watchers = append(out.watchers, &syncView{view: s.view})
 	default:
 		cfg.Settings.SLA = nil
@@ -530,8 +530,8 @@ func (s *liveSession) finish(ctx context.Context, why error) error {
 	}
 	if !slices.Contains(s.kinds, fio.Sync) {
 		for _, rule := range s.cfg.Settings.SLA {
-			if strings.HasPrefix(rule, fio.Sync.String()+" ") {
-				s.u.Say("warning", "no job has synced: %s is not judged", rule)
+			if rule.Direction == fio.Sync.String() {
+				s.u.Say("warning", "no job has synced: %s is not judged", rule.Text)
 			}
 		}
 	}

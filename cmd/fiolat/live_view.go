@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"fiolat/fio"
-	"fiolat/internal/sla"
+	"fiolat/fio/sla"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )

@@ -173,14 +173,10 @@ func (o *percentilesOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	for i, source := range sources {
 		var sink pipeline.Sink = renderer
 		if o.whole {
-			settings := fio.Settings{SLA: rules}
 			if i > 0 {
-				settings.SLA = nil
+				rules = nil
 			}
-			if sink, err = pipeline.WithRules(&settings, sink); err != nil {
-				return err
-			}
-			sink = &wholeRow{Next: sink, SLA: settings.SLA}
+			sink = &wholeRow{Next: pipeline.WithRules(rules, sink), SLA: rules}
 		}
 		var s *pipeline.Summary
 		if s, err = source.Process(ctx, sink); err != nil {

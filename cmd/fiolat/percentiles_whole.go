@@ -14,7 +14,7 @@ import (
 type wholeRow struct {
 	pipeline.Discard
 	Next pipeline.Sink
-	SLA  []string // rules by which Next judges it
+	SLA  []fio.SLARule // rules by which Next judges it
 	run  *pipeline.Run
 	of   map[string]*pipeline.Leaf // by direction
 }

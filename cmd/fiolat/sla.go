@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"fiolat/internal/sla"
+	"fiolat/fio/sla"
 	"fiolat/pipeline"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/sla"
+	"fiolat/fio/sla"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )

@@ -167,7 +167,7 @@ func (s *Sink) head() head {
 	for _, p := range s.run.Percentiles {
 		h.Percentiles = append(h.Percentiles, fio.Percentile(p))
 	}
-	for _, r := range s.rules {
+	for _, r := range s.run.Settings.SLA {
 		if r.Latency() && !r.Above {
 			h.SLA = append(h.SLA, slaLine{r.Direction, r.Name, r.Threshold, r.Text})
 		}

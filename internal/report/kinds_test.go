@@ -8,6 +8,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/internal/report"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 )
 
@@ -81,7 +82,7 @@ func TestKindsSkeleton(t *testing.T) {
 	page := kindsPage(t, report.Options{Generator: "fiolat test"}, []fio.Kind{fio.Clat, fio.Slat, fio.Lat},
 		map[fio.Kind]int{fio.Slat: 3, fio.Clat: 4, fio.Lat: 3}, func(m *made) {
 			if m.run.Kind == fio.Lat {
-				m.run.Settings.SLA = []string{"read p99 < 300us"}
+				m.run.Settings.SLA = testkit.Rules(t, "read p99 < 300us")
 			}
 		})
 	golden(t, "testdata/skeleton-kinds.html", page)

@@ -16,8 +16,8 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/fio/sla"
 	"fiolat/internal/page"
-	"fiolat/internal/sla"
 	"fiolat/internal/vegaspec"
 	"fiolat/pipeline"
 )

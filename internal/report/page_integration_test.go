@@ -27,6 +27,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"fiolat/internal/report"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline/pipelinetest"
 )
 
@@ -981,7 +982,7 @@ func TestSLAInChromium(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "sla.html")
 	m := newMade(10, 1, 100)
-	m.run.Settings.SLA = []string{"read p99 < 5ms"}
+	m.run.Settings.SLA = testkit.Rules(t, "read p99 < 5ms")
 	page := m.page(t, report.Options{}, nil)
 	if err := os.WriteFile(file, page, 0o600); err != nil {
 		t.Fatal(err)

@@ -407,7 +407,7 @@ func TestSkeleton(t *testing.T) {
 	t.Parallel()
 	m := newMade(3, 2, 100)
 	m.run.Name, m.run.Labels = "two nodes", map[string]string{"ceph": "19.2"}
-	m.run.Settings.SLA = []string{"read p99 < 300us", "all iops >= 100"}
+	m.run.Settings.SLA = testkit.Rules(t, "read p99 < 300us", "all iops >= 100")
 	page := m.page(t, report.Options{Generator: "fiolat test"}, nil)
 	golden(t, "testdata/skeleton.html", page)
 }

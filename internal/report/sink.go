@@ -9,7 +9,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/sla"
 	"fiolat/pipeline"
 )
 
@@ -69,9 +68,8 @@ type Sink struct {
 	leafAt       map[fio.Dims]*leaf
 	scopeAt      map[dims]*scope
 	scopeMembers map[dims]*members // of the scope values; made on first use
-	rules        []sla.Rule
-	changes      []change // the first maxChanges
-	changed      int      // number of all changes
+	changes      []change          // the first maxChanges
+	changed      int               // number of all changes
 }
 
 // change is a breach of a rule or a recovery, at the start of its quantum.
@@ -134,10 +132,6 @@ func NewRuns(w io.Writer, names []string, o Options) []*Sink {
 // Begin starts a run.
 func (s *Sink) Begin(_ context.Context, run *pipeline.Run) error {
 	s.run = run
-	var err error
-	if s.rules, err = sla.ParseAll(run.Settings.SLA); err != nil {
-		return err
-	}
 	s.by = map[string]bool{fio.ByDirection: true}
 	for _, dim := range run.Settings.By {
 		if dim == fio.ByDirection {

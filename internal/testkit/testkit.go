@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"fiolat/fio"
 )
 
 // Raced reports whether the race detector is on and only tests in which goroutines meet are wanted, which is so
@@ -87,4 +89,14 @@ func Packed(tb testing.TB, archive string) iter.Seq2[string, []byte] {
 			}
 		}
 	}
+}
+
+// Rules parses SLA rules.
+func Rules(t testing.TB, texts ...string) []fio.SLARule {
+	t.Helper()
+	rules, err := fio.ParseSLARules(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
 }

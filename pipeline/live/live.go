@@ -13,7 +13,6 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
-	"fiolat/internal/sla"
 	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"
 )
@@ -99,11 +98,7 @@ func New(cfg Config, sink pipeline.Sink) (*Live, error) {
 	cfg.Settings.Grid = "epoch"
 	l := &Live{cfg: cfg, sink: sink, account: pipeline.Account{Interval: cfg.Choice}, entries: map[key]*entry{}}
 	if len(cfg.Settings.SLA) > 0 {
-		rules, err := sla.ParseAll(cfg.Settings.SLA)
-		if err != nil {
-			return nil, err
-		}
-		l.watch = pipeline.NewWatch(rules, max(cfg.Patience, 1), sink)
+		l.watch = pipeline.NewWatch(cfg.Settings.SLA, max(cfg.Patience, 1), sink)
 		l.sink = l.watch
 	}
 	return l, nil

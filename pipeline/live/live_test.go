@@ -16,6 +16,7 @@ import (
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline/pipelinetest"
 )
 
@@ -333,7 +334,7 @@ func TestLiveStall(t *testing.T) {
 		t.Fatalf("the gap is %d ms", gap)
 	}
 	settings := liveSettings()
-	settings.SLA = []string{"read p99 < 500ms"}
+	settings.SLA = testkit.Rules(t, "read p99 < 500ms")
 	changes, stored := map[bool][]string{}, map[bool][]string{}
 	for _, asIfLive := range []bool{false, true} {
 		c := new(pipelinetest.Collect)
@@ -396,7 +397,8 @@ func TestLiveSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings := liveSettings()
-	settings.SLA = []string{"read p99 < 500ms", "read p50 < 1us", "all max < 2s for 2 intervals", "write p99 < 1s"}
+	settings.SLA = testkit.Rules(t, "read p99 < 500ms", "read p50 < 1us", "all max < 2s for 2 intervals",
+		"write p99 < 1s")
 	read := func(silentBefore int, silences ...time.Duration) (c *pipelinetest.Collect, changes []string) {
 		c = new(pipelinetest.Collect)
 		l, err := New(Config{Settings: settings, Host: "h", Patience: 2}, c)

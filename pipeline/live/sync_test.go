@@ -9,6 +9,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 )
 
@@ -23,7 +24,7 @@ func TestLiveSyncs(t *testing.T) {
 			want, p99 := syncsOf(t, text)
 			settings := liveSettings()
 			settings.Kind, settings.Percentiles = fio.Sync, []float64{99}
-			settings.SLA = []string{"sync p99 < 1us", "sync p50 < 1h"}
+			settings.SLA = testkit.Rules(t, "sync p99 < 1us", "sync p50 < 1h")
 			_, c := follow(t, Config{Settings: settings, Host: "h", Of: &pipeline.Run{ID: "r", Start: 1}}, text)
 			sameSums(t, liveSums(c), want)
 			if c.Run.ID != "r" || c.Run.Start != 1 || c.Sum.Account.Missing != 0 || !c.Sum.Account.CountedKnown {

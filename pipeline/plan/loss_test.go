@@ -477,7 +477,8 @@ func TestHoles(t *testing.T) {
 					}
 				}
 				s := fio.Defaults()
-				s.Interval, s.LogHistMsec, s.SLA = time.Second, tt.msec, []string{"all iops > 10", "all p99 < 1s"}
+				s.Interval, s.LogHistMsec = time.Second, tt.msec
+				s.SLA = testkit.Rules(t, "all iops > 10", "all p99 < 1s")
 				c, err := process(t, Config{Settings: s, Warn: func(w string) { warnings = append(warnings, w) }}, dir)
 				if err != nil {
 					t.Fatal(err)

@@ -24,10 +24,7 @@ const manyLogs = 128
 // what the round before has finished. Data changes hands only between rounds, when no worker runs. So no locks are
 // needed, and the results do not depend on timing.
 func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
-	sink, err := pipeline.WithRules(&p.cfg.Settings, sink)
-	if err != nil {
-		return nil, err
-	}
+	sink = pipeline.WithRules(p.cfg.Settings.SLA, sink)
 	defer p.reportWarnings()
 	members := make([]*quanta.Member, len(p.logs))
 	for i, l := range p.logs {

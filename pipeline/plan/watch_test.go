@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"fiolat/fio"
-	"fiolat/internal/sla"
+	"fiolat/fio/sla"
+	"fiolat/internal/testkit"
 )
 
 // TestWatchReal: through the whole pipeline the verdicts are those on the rows, with
@@ -17,7 +18,7 @@ func TestWatchReal(t *testing.T) {
 	var first []string
 	for _, v := range []struct{ workers, hold int }{{1, 0}, {16, -1}} {
 		s := fio.Defaults()
-		s.SLA = []string{"read p50 < 1s", "write p50 < 5s"}
+		s.SLA = testkit.Rules(t, "read p50 < 1s", "write p50 < 5s")
 		var got []string
 		c, err := process(t, Config{Settings: s, Workers: v.workers, Hold: v.hold}, filepath.Join(real, "slow"))
 		if err != nil {

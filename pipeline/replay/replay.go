@@ -293,10 +293,7 @@ func (r *Replay) sortLogs() {
 // Process passes the run to the sink, in the same calls as if its logs were read again. It holds the leaves of as many
 // quanta as there are workers. On an error the sink may have been given some quanta, but no End.
 func (r *Replay) Process(ctx context.Context, o Options, sink pipeline.Sink) (*pipeline.Summary, error) {
-	sink, err := pipeline.WithRules(&r.Run.Settings, sink)
-	if err != nil {
-		return nil, err
-	}
+	sink = pipeline.WithRules(r.Run.Settings.SLA, sink)
 	p, err := r.player(o, sink)
 	if err != nil {
 		return nil, err

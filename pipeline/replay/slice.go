@@ -46,10 +46,7 @@ func (r *Replay) ProcessSlice(ctx context.Context, o Options, s Slice, sink pipe
 // had together. Rows of hosts are left out.
 func (r *Replay) FinishSlices(ctx context.Context, o Options, leaves []int64, extracts Extracts, sink pipeline.Sink) (
 	*pipeline.Summary, error) {
-	sink, err := pipeline.WithRules(&r.Run.Settings, sink)
-	if err != nil {
-		return nil, err
-	}
+	sink = pipeline.WithRules(r.Run.Settings.SLA, sink)
 	o.AcrossHosts, o.NoTails = true, true
 	p, err := r.player(o, sink)
 	if err != nil {

@@ -1,8 +1,10 @@
 package sla
 
+import "fiolat/fio"
+
 // Change is a breach of a rule, or the recovery from it.
 type Change struct {
-	Rule   *Rule
+	Rule   *fio.SLARule
 	Breach bool // else a recovery
 	// Start and End delimit the first of the quanta that led to the change, in ns.
 	Start, End int64
@@ -29,8 +31,8 @@ type Watch struct {
 
 // NewWatch returns a Watch for a rule, judged in quanta of so many ns. Patience is the number of
 // consecutive quanta for a breach or recovery if the rule does not say; a stall is then reported at once.
-// The intervals of Rule.For are usual ns long, so that the rule means the same for quanta of any length.
-func NewWatch(r *Rule, patience int, interval, usual int64) *Watch {
+// The intervals of SLARule.For are usual ns long, so that the rule means the same for quanta of any length.
+func NewWatch(r *fio.SLARule, patience int, interval, usual int64) *Watch {
 	w := &Watch{need: max(patience, 1), given: r.For > 0 || r.Lasting > 0}
 	if lasting := int64(r.For)*usual + int64(r.Lasting); lasting > 0 {
 		w.need = int((lasting + interval - 1) / interval)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 )
 
@@ -47,8 +48,8 @@ func poisson(rng *rand.Rand, mean float64) int {
 }
 
 // broken returns whether a run of so many seconds is found to break the rule, and whether an interval is ok.
-func (d *device) broken(r *Rule, seconds, length float64) (broken, ok bool) {
-	j := NewJudge(grid, []*Rule{r}, 1)
+func (d *device) broken(r *fio.SLARule, seconds, length float64) (broken, ok bool) {
+	j := NewJudge(grid, []*fio.SLARule{r}, 1)
 	ns := int64(length * 1e9)
 	for q := range int64(seconds / length) {
 		h := d.quantum(length, int64(r.Threshold))

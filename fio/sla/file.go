@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"go.yaml.in/yaml/v3"
+
+	"fiolat/fio"
 )
 
 // ParseFile reads rules from YAML: a list of strings, or a map with such a list
@@ -17,7 +19,7 @@ import (
 //	  - all p95 < 1s over 5m
 //
 // Errors name the file and the line.
-func ParseFile(r io.Reader, name string) ([]Rule, error) {
+func ParseFile(r io.Reader, name string) ([]fio.SLARule, error) {
 	text, err := io.ReadAll(io.LimitReader(r, 1<<20))
 	if err != nil {
 		return nil, err
@@ -43,12 +45,12 @@ func ParseFile(r io.Reader, name string) ([]Rule, error) {
 	if list.Kind != yaml.SequenceNode {
 		return nil, bad(list, "want a list of rules like `- read p99 < 5ms`")
 	}
-	var rules []Rule
+	var rules []fio.SLARule
 	for _, n := range list.Content {
 		if n.Kind != yaml.ScalarNode {
 			return nil, bad(n, "want a string, like `- read p99 < 5ms`")
 		}
-		rule, err := parseRule(n.Value)
+		rule, err := fio.ParseSLARule(n.Value)
 		if err != nil {
 			return nil, bad(n, "%v", err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/testkit"
 )
@@ -50,7 +51,7 @@ func TestParse(t *testing.T) {
 	} {
 		t.Run(tc.text, func(t *testing.T) {
 			t.Parallel()
-			r, err := parseRule(tc.text)
+			r, err := fio.ParseSLARule(tc.text)
 			got := r.Text
 			if err != nil {
 				got = err.Error()
@@ -59,7 +60,7 @@ func TestParse(t *testing.T) {
 				t.Fatalf("%s, want %s", got, tc.want)
 			}
 			if err == nil {
-				again, err := parseRule(r.Text)
+				again, err := fio.ParseSLARule(r.Text)
 				if err != nil || again != r {
 					t.Errorf("spelled %q, which reads as %+v, %v", r.Text, again, err)
 				}
@@ -72,11 +73,11 @@ func FuzzParse(f *testing.F) {
 	f.Add("write p99.9 < 20ms for 3 intervals")
 	f.Add("iops>=1e4")
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := parseRule(text)
+		r, err := fio.ParseSLARule(text)
 		if err != nil {
 			return
 		}
-		if again, err := parseRule(r.Text); err != nil || again != r {
+		if again, err := fio.ParseSLARule(r.Text); err != nil || again != r {
 			t.Fatalf("%q is spelled %q, which reads as %+v, %v", text, r.Text, again, err)
 		}
 		if !(r.Threshold > 0) || r.Over <= 0 {
@@ -116,9 +117,9 @@ func TestParseFile(t *testing.T) {
 	}
 }
 
-func rule(t testing.TB, text string) *Rule {
+func rule(t testing.TB, text string) *fio.SLARule {
 	t.Helper()
-	r, err := parseRule(text)
+	r, err := fio.ParseSLARule(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			j := NewJudge(grid, []*Rule{rule(t, tc.rule)}, 1)
+			j := NewJudge(grid, []*fio.SLARule{rule(t, tc.rule)}, 1)
 			var got []string
 			for i, q := range tc.quanta {
 				h := new(fiohist.Hist)
@@ -194,7 +195,7 @@ func TestShare(t *testing.T) {
 	t.Parallel()
 	g := grid
 	edge := time.Duration(g.Upper(g.Index(5e6))) // where the answer needs no interpolation
-	j := NewJudge(g, []*Rule{rule(t, "p95 < "+edge.String())}, 1)
+	j := NewJudge(g, []*fio.SLARule{rule(t, "p95 < "+edge.String())}, 1)
 	v := j.Judge(&Quantum{Length: second, Hist: func() *fiohist.Hist {
 		h := hist(95, 1e6)
 		h.AddHist(hist(5, 50e6))
@@ -220,7 +221,7 @@ func TestVerdictsAreTrue(t *testing.T) {
 		truth := math.Log(100) * 1e6
 		text := fmt.Sprintf("p99 < %s", time.Duration(truth*factor))
 		claims := map[Status]int{}
-		j := NewJudge(grid, []*Rule{rule(t, text)}, 1)
+		j := NewJudge(grid, []*fio.SLARule{rule(t, text)}, 1)
 		for q := range 400 {
 			h := new(fiohist.Hist)
 			for range 2000 {
@@ -239,7 +240,7 @@ func TestVerdictsAreTrue(t *testing.T) {
 // TestJudgeForgets: no more is remembered than the longest window holds.
 func TestJudgeForgets(t *testing.T) {
 	t.Parallel()
-	j := NewJudge(grid, []*Rule{rule(t, "p99 < 1ms over 3s"), rule(t, "p50 < 1ms over 7s")}, 1)
+	j := NewJudge(grid, []*fio.SLARule{rule(t, "p99 < 1ms over 3s"), rule(t, "p50 < 1ms over 7s")}, 1)
 	for i := range 100 {
 		j.Judge(&Quantum{Start: int64(i) * second, Length: second, Hist: hist(1, 1e6), Running: true})
 		if len(j.past) > 7 {

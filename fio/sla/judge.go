@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mathext"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/student"
 )
@@ -22,7 +23,7 @@ const (
 
 // Verdict is the verdict on a rule in one quantum.
 type Verdict struct {
-	Rule   *Rule
+	Rule   *fio.SLARule
 	Status Status
 	// Value is the metric over the window, in ns or completions per second; Known is
 	// false if it has no value.
@@ -52,7 +53,7 @@ type Quantum struct {
 // Judge evaluates the rules of one scope. It keeps the histograms of as many quanta as
 // the longest Over covers.
 type Judge struct {
-	rules   []*Rule
+	rules   []*fio.SLARule
 	g       fiohist.Geometry
 	share   float64 // of the error probability of the run that each rule has
 	past    []past  // oldest first, including the current quantum
@@ -72,7 +73,7 @@ type past struct {
 }
 
 // NewJudge returns a Judge for histograms with geometry g. The run has so many rules in all its scopes.
-func NewJudge(g fiohist.Geometry, rules []*Rule, ofRun int) *Judge {
+func NewJudge(g fiohist.Geometry, rules []*fio.SLARule, ofRun int) *Judge {
 	return &Judge{rules: rules, g: g, share: 1 / float64(ofRun), intact: make([]int, len(rules)),
 		bunches: make([]bunches, len(rules))}
 }
@@ -117,7 +118,7 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 				v.Status = Broken
 			}
 		case samples > 0:
-			v.Share = r.Share(j.g, q.Hist)
+			v.Share = Share(r, j.g, q.Hist)
 			j.widen(i, q, &v)
 		case q.Running && !r.Above:
 			v.Value, v.Known, v.Stalled = float64(end-j.last), true, true
@@ -193,7 +194,7 @@ func (j *Judge) widen(rule int, q *Quantum, v *Verdict) {
 	}
 	with := j.bunches[rule] // with those of this quantum
 	if r.Percentile > 0 {
-		with.add(r.violations(j.g, q.Hist, q.Limits))
+		with.add(violations(r, j.g, q.Hist, q.Limits))
 	}
 	var sum fiohist.Hist
 	length = 0
@@ -234,7 +235,7 @@ type evidence struct {
 }
 
 // judge applies a rule to a non-empty histogram.
-func (e *evidence) judge(r *Rule, h *fiohist.Hist) (Status, float64) {
+func (e *evidence) judge(r *fio.SLARule, h *fiohist.Hist) (Status, float64) {
 	var wanted []float64
 	if r.Percentile > 0 {
 		wanted = []float64{r.Percentile}
@@ -246,7 +247,7 @@ func (e *evidence) judge(r *Rule, h *fiohist.Hist) (Status, float64) {
 		if r.Above {
 			allowed = r.Percentile / 100
 		}
-		least, most, n := r.violations(e.g, h, e.limits)
+		least, most, n := violations(r, e.g, h, e.limits)
 		size, usual := e.bunches.size(1), e.bunches.size(usualBunch)
 		switch {
 		case atLeast(least/usual, n/usual, allowed) <= e.broken:
@@ -305,7 +306,7 @@ func atLeast(k, n, p float64) float64 {
 
 // violations returns how many of the n I/Os of h certainly violate the threshold, and how many possibly do, as fio's
 // buckets and its smallest and largest latency tell.
-func (r *Rule) violations(g fiohist.Geometry, h *fiohist.Hist, limits fiohist.Limits) (least, most, n float64) {
+func violations(r *fio.SLARule, g fiohist.Geometry, h *fiohist.Hist, limits fiohist.Limits) (least, most, n float64) {
 	h.Each(func(i int, w float64) {
 		lo, hi := float64(g.Lower(i)), float64(g.Upper(i))
 		if i == g.Last() {
@@ -371,7 +372,7 @@ func (b bunches) size(usual float64) float64 {
 // Share is the fraction of the I/Os of h, with geometry g, within the threshold, 0 to 1,
 // with linear interpolation inside a bucket; -1 without I/O, and for iops. I/Os in the
 // last bucket, which has no upper edge, count as above the threshold.
-func (r *Rule) Share(g fiohist.Geometry, h *fiohist.Hist) float64 {
+func Share(r *fio.SLARule, g fiohist.Geometry, h *fiohist.Hist) float64 {
 	if !r.Latency() || h.Empty() {
 		return -1
 	}

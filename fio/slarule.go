@@ -1,4 +1,4 @@
-package sla
+package fio
 
 import (
 	"errors"
@@ -7,16 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"fiolat/fio"
 	"fiolat/internal/lazyregexp"
 )
 
-// defaultOver is the default of Rule.Over.
+// defaultOver is the default of SLARule.Over.
 const defaultOver = 5 * time.Minute
 
-// Rule is one SLA rule: a bound of a percentile, mean, max or iops. Its Text identifies it in output and documents.
-type Rule struct {
-	fio.Rule
+// SLARule is a bound of a percentile, mean, max or iops over time. Its Text identifies it in output and documents.
+type SLARule struct {
+	Rule
 	// Over is the longest window for a verdict.
 	Over time.Duration
 	// For is the number of consecutive broken intervals that make a breach, Lasting how long they must be together; 0
@@ -25,35 +24,36 @@ type Rule struct {
 	Lasting time.Duration
 }
 
-// syntaxError describes a rule that cannot be parsed.
-type syntaxError struct {
+// slaSyntaxError describes a rule that cannot be parsed.
+type slaSyntaxError struct {
 	Rule, Msg string
 }
 
-func (e *syntaxError) Error() string {
+func (e *slaSyntaxError) Error() string {
 	return fmt.Sprintf("%q: %s; a rule is METRIC < VALUE [over DURATION] [for N intervals|for DURATION], like %q, %q or %q",
 		e.Rule, e.Msg, "read p99 < 5ms", "all p95 < 1s over 5m", "iops >= 10000")
 }
 
-// metrics are those that a rule may be about.
-var metrics = fio.Metrics{Names: []string{"mean", "max", "iops"}}
+// slaMetrics are those that an SLARule may be about.
+var slaMetrics = Metrics{Names: []string{"mean", "max", "iops"}}
 
 var spacedUnit = lazyregexp.New(`([0-9])\s+(ns|us|µs|ms|s|m|h)\b`) // 5 ms is 5ms
 
-// parseRule parses a rule, ignoring case and extra spaces. Durations are written as in Go
+// ParseSLARule parses a rule, ignoring case and extra spaces. Durations are written as in Go
 // and fio (500us, 5ms, 1.5s, 2m); rates are numbers.
-func parseRule(text string) (Rule, error) {
-	bad := func(format string, args ...any) (Rule, error) {
-		return Rule{}, &syntaxError{strings.TrimSpace(text), fmt.Sprintf(format, args...)}
+func ParseSLARule(text string) (SLARule, error) {
+	bad := func(format string, args ...any) (SLARule, error) {
+		return SLARule{}, &slaSyntaxError{strings.TrimSpace(text), fmt.Sprintf(format, args...)}
 	}
-	bound, rest, err := metrics.ParseRule(spacedUnit().ReplaceAllString(strings.ToLower(text), "$1$2"), "over", "for")
+	spaced := spacedUnit().ReplaceAllString(strings.ToLower(text), "$1$2")
+	bound, rest, err := slaMetrics.ParseRule(spaced, "over", "for")
 	switch {
 	case err != nil:
 		return bad("%v", err)
 	case bound.Threshold == 0:
 		return bad("want a number of I/Os per second above 0")
 	}
-	r := Rule{Rule: bound, Over: defaultOver}
+	r := SLARule{Rule: bound, Over: defaultOver}
 	given := map[string]bool{}
 	for len(rest) > 0 {
 		word := rest[0]
@@ -96,32 +96,40 @@ func parseRule(text string) (Rule, error) {
 	return r, nil
 }
 
-// ParseAll parses several rules and joins their errors.
-func ParseAll(texts []string) ([]Rule, error) {
-	var rules []Rule
+// ParseSLARules parses several rules and joins their errors.
+func ParseSLARules(texts []string) ([]SLARule, error) {
+	var rules []SLARule
 	var errs []error
 	for _, text := range texts {
-		r, err := parseRule(text)
+		r, err := ParseSLARule(text)
 		rules, errs = append(rules, r), append(errs, err)
 	}
 	return rules, errors.Join(errs...)
 }
 
 // spell returns the canonical spelling.
-func (r *Rule) spell() string {
+func (r *SLARule) spell() string {
 	value := strconv.FormatFloat(r.Threshold, 'f', -1, 64)
 	if r.Latency() {
-		value = fio.Duration(r.Threshold)
+		value = Duration(r.Threshold)
 	}
 	text := fmt.Sprintf("%v %s %s", r.Metric, r.Operator(), value)
 	if r.Over != defaultOver && r.Latency() {
-		text += " over " + fio.Duration(float64(r.Over))
+		text += " over " + Duration(float64(r.Over))
 	}
 	switch {
 	case r.For > 0:
 		text += fmt.Sprintf(" for %d intervals", r.For)
 	case r.Lasting > 0:
-		text += " for " + fio.Duration(float64(r.Lasting))
+		text += " for " + Duration(float64(r.Lasting))
 	}
 	return text
+}
+
+// texts are the canonical spellings of rules; nil without any.
+func texts(rules []SLARule) (out []string) {
+	for i := range rules {
+		out = append(out, rules[i].Text)
+	}
+	return out
 }
