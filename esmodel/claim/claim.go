@@ -62,6 +62,7 @@ func (e *Error) Error() string {
 // one of a later claim is stored. So what a process sent before it lost its claim does no harm afterwards.
 type Claim struct {
 	c         *client.Client
+	times     Times
 	index, ID string
 	what      Error // names the run
 	TakeOver  bool
@@ -99,6 +100,7 @@ const fenceBase = 1 << 32
 func New(c *client.Client, prefix, run, part, kind string, body func(found []byte) []byte) *Claim {
 	return &Claim{
 		c:      c,
+		times:  TimesOf(c.Renew),
 		index:  esmodel.Index(prefix, esmodel.KindRun, 0),
 		ID:     esmodel.RunDocID(run, part, kind),
 		what:   Error{Run: run, Part: part, Kind: kind},
@@ -270,7 +272,8 @@ func (k *Claim) Fresh() (bool, error) {
 	defer k.mu.Unlock()
 	// While the system sleeps, only the wall clock advances, so both clocks are checked.
 	now := time.Now()
-	return k.Deleted || k.held && now.Sub(k.renewed) < Stale && now.Round(0).Sub(k.renewed.Round(0)) < Stale, k.lost
+	return k.Deleted || k.held && now.Sub(k.renewed) < k.times.Stale &&
+		now.Round(0).Sub(k.renewed.Round(0)) < k.times.Stale, k.lost
 }
 
 func (k *Claim) lock(ctx context.Context) error {
@@ -457,13 +460,13 @@ func (k *Claim) lose(v runVersion) error {
 // keep renews the claim until it is stopped, released or lost.
 func (k *Claim) keep(ctx context.Context) {
 	defer close(k.done)
-	for next := RenewInterval; ; {
+	for next := k.times.Renew; ; {
 		select {
 		case <-time.After(next):
 		case <-ctx.Done():
 			return
 		}
-		one, cancel := context.WithTimeout(ctx, RenewInterval)
+		one, cancel := context.WithTimeout(ctx, k.times.Renew)
 		err := k.lock(one)
 		held := true
 		if err == nil {
@@ -478,9 +481,9 @@ func (k *Claim) keep(ctx context.Context) {
 		case !held, errors.As(err, &lost):
 			return
 		case err != nil:
-			next = claimRetry
+			next = k.times.Retry
 		default:
-			next = RenewInterval
+			next = k.times.Renew
 		}
 	}
 }
@@ -506,7 +509,8 @@ func (k *Claim) acquire(ctx context.Context) error {
 				e.Owner = &v.claim.Owner
 			}
 			return &e
-		case v.claim == nil || k.TakeOver || Exited(&v.claim.Owner) || watched != nil && time.Since(since) >= Expiry:
+		case v.claim == nil || k.TakeOver || Exited(&v.claim.Owner) ||
+			watched != nil && time.Since(since) >= k.times.Expiry:
 			err = k.seize(ctx, v)
 			if !errors.Is(err, errConflict) {
 				return err
@@ -519,7 +523,7 @@ func (k *Claim) acquire(ctx context.Context) error {
 			watched, since = v.claim, time.Now()
 		}
 		select {
-		case <-time.After(PollInterval):
+		case <-time.After(k.times.Poll):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -29,10 +29,17 @@ import (
 )
 
 const (
+	// DefaultRenew is the default of Config.Renew.
+	DefaultRenew = 10 * time.Second
 	// DefaultMaxWait is how long an operation is retried before giving up.
 	DefaultMaxWait = 5 * time.Minute
 	// ConnectWait is the MaxUnreached that commands use.
 	ConnectWait = 10 * time.Second
+
+	// defaultTimeout is how long one request may take. Elasticsearch itself waits a minute for a shard before it
+	// answers 503.
+	defaultTimeout    = 90 * time.Second
+	defaultFlushBytes = 4 << 20
 
 	maxReply = 64 << 20 // longest reply that is read, in bytes
 )
@@ -61,6 +68,10 @@ type Config struct {
 	Insecure bool
 	// Timeout is the limit for one request; 0 is defaultTimeout.
 	Timeout time.Duration
+	// Renew is the time between two renewals of a claim on a run (claim.Times), FlushBytes the size of a bulk request
+	// before compression. 0 is DefaultRenew and 4 MiB.
+	Renew      time.Duration
+	FlushBytes int
 	// MaxWait is how long an operation is retried after temporary errors; 0 is DefaultMaxWait, negative
 	// disables retries.
 	MaxWait time.Duration
@@ -111,10 +122,13 @@ type Client struct {
 	timeout time.Duration
 	MaxWait time.Duration
 	onWait  func(Wait)
-	first   time.Duration // pause before the first retry
-	Local   bool          // all nodes are on this machine
-	secrets *secret.Mask
-	spoken  atomic.Bool // a node has answered with success
+	// Renew and FlushBytes are as in Config.
+	Renew      time.Duration
+	FlushBytes int
+	first      time.Duration // pause before the first retry
+	Local      bool          // all nodes are on this machine
+	secrets    *secret.Mask
+	spoken     atomic.Bool // a node has answered with success
 
 	unreached time.Duration // MaxUnreached if that is below MaxWait, else 0
 	begun     atomic.Pointer[time.Time]
@@ -136,6 +150,11 @@ func New(cfg Config) (*Client, error) {
 		onWait:  cfg.OnWait,
 		first:   cfg.Pause,
 	}
+	if cfg.Renew < 0 || cfg.FlushBytes < 0 {
+		return nil, fio.Usagef("elasticsearch: claims renewed each %v, requests of %d bytes: want numbers above 0",
+			cfg.Renew, cfg.FlushBytes)
+	}
+	c.Renew, c.FlushBytes = cmp.Or(cfg.Renew, DefaultRenew), cmp.Or(cfg.FlushBytes, defaultFlushBytes)
 	if c.first <= 0 {
 		c.first = 200 * time.Millisecond
 	}

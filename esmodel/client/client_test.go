@@ -398,7 +398,7 @@ func TestLargeWrites(t *testing.T) {
 	defer tr.CloseIdleConnections()
 	var made *counting
 	tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dialer(ConnectWait).dial(ctx, network, address)
+		conn, err := dialer{timeout: ConnectWait}.dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}

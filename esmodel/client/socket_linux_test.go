@@ -3,7 +3,6 @@ package client
 import (
 	"net"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,7 +15,11 @@ func TestUnacknowledgedIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	conn, err := dialer(time.Minute).dial(t.Context(), "tcp", l.Addr().String())
+	tr, err := newTransport(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := tr.DialContext(t.Context(), "tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

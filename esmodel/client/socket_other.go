@@ -4,4 +4,4 @@ package client
 
 import "syscall"
 
-func limitUnacknowledged(_, _ string, _ syscall.RawConn) error { return nil }
+func (dialer) limitUnacknowledged(_, _ string, _ syscall.RawConn) error { return nil }

@@ -79,7 +79,7 @@ const (
 type BulkConfig struct {
 	// Prefix is the prefix of the indices; "" is DefaultPrefix.
 	Prefix string
-	// FlushBytes is the size of a request before compression; 0 is 4 MiB. A larger document is sent alone.
+	// FlushBytes is the size of a request before compression; 0 is the client's. A larger document is sent alone.
 	FlushBytes int
 	// InFlight is the maximum number of concurrent requests; 0 is 8. The actual number adapts to the server.
 	// The writer holds at most (InFlight + 1) x FlushBytes of documents, and with GzipLevel InFlight x
@@ -151,7 +151,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 	if err := esmodel.CheckPrefix(cfg.Prefix); err != nil {
 		return nil, err
 	}
-	cfg.FlushBytes = cmp.Or(cfg.FlushBytes, defaultFlushBytes)
+	cfg.FlushBytes = cmp.Or(cfg.FlushBytes, c.FlushBytes)
 	cfg.InFlight = cmp.Or(cfg.InFlight, defaultInFlight)
 	if cfg.GzipLevel == 0 && !c.Local {
 		cfg.GzipLevel = defaultGzipLevel

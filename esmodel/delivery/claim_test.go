@@ -22,6 +22,8 @@ import (
 	"fiolat/pipeline"
 )
 
+var times = claim.TimesOf(client.DefaultRenew)
+
 // inProcess passes requests to a server without a network, so that a test can have a
 // clock of its own.
 type inProcess struct{ http.Handler }
@@ -171,7 +173,7 @@ func TestClaimIsRenewed(t *testing.T) {
 				began := time.Now()
 				second, err := begin(t, c, BulkConfig{})
 				wantClaimed(t, second.Close(t.Context(), err), false, `run "r/1"`, "process", "--take-over")
-				if took := time.Since(began); took > claim.RenewInterval+2*claim.PollInterval {
+				if took := time.Since(began); took > times.Renew+2*times.Poll {
 					t.Errorf("it was told after %v", took)
 				}
 				if name == "renewed" {
@@ -212,18 +214,18 @@ func TestRenewalsAreSmall(t *testing.T) {
 		if err := k.Take(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		renew := func(times int64) int64 {
+		renew := func(n int64) int64 {
 			sent = 0
 			before := claimIn(t, s).Renewed
-			time.Sleep(time.Duration(times) * claim.RenewInterval)
+			time.Sleep(time.Duration(n) * times.Renew)
 			synctest.Wait()
-			if got := claimIn(t, s); got.Renewed != before+times || got.PID != os.Getpid() {
-				t.Fatalf("renewed %d times, want %d more than %d, by process %d", got.Renewed, times, before, got.PID)
+			if got := claimIn(t, s); got.Renewed != before+n || got.PID != os.Getpid() {
+				t.Fatalf("renewed %d times, want %d more than %d, by process %d", got.Renewed, n, before, got.PID)
 			}
 			if got := len(s.Docs("fio-run")[0].Source); got < len(large) {
 				t.Fatalf("of %d bytes %d are left", len(large), got)
 			}
-			return sent / times
+			return sent / n
 		}
 		if got := renew(6); got > 500 {
 			t.Errorf("a renewal sends %d bytes", got)
@@ -235,7 +237,7 @@ func TestRenewalsAreSmall(t *testing.T) {
 		if err := k.Replace(ctx, append([]byte(`{"other":1,`), large[1:]...)); err == nil {
 			t.Error("no error")
 		}
-		time.Sleep(claim.RenewInterval) // in which it finds out
+		time.Sleep(times.Renew) // in which it finds out
 		if got := renew(1); got < 1<<20 {
 			t.Errorf("%d bytes are sent after something else may have been stored", got)
 		}
@@ -282,9 +284,9 @@ func TestClaimOfTheDead(t *testing.T) {
 		away       time.Duration // of the server, ten seconds into it
 		least, max time.Duration
 	}{
-		{"watched", 0, claim.Expiry, claim.Expiry + 2*claim.PollInterval},
+		{"watched", 0, times.Expiry, times.Expiry + 2*times.Poll},
 		// The pause before the last attempt can be 1.5 times the longest of 15 s.
-		{"not seen for a while", 30 * time.Second, claim.Expiry + 40*time.Second, claim.Expiry + 65*time.Second},
+		{"not seen for a while", 30 * time.Second, times.Expiry + 40*time.Second, times.Expiry + 65*time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -388,7 +390,7 @@ func TestClaimIsLost(t *testing.T) {
 					tt.lose(t, c)
 					theirs := string(s.Docs("fio-run")[0].Source)
 					if !late {
-						time.Sleep(claim.RenewInterval + time.Second)
+						time.Sleep(times.Renew + time.Second)
 						synctest.Wait()
 					}
 					wantClaimed(t, finish(t.Context(), sink, run, quanta), true, tt.want...)
@@ -432,7 +434,7 @@ func TestStaleClaimSendsNothing(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		time.Sleep(claim.Stale - time.Second)
+		time.Sleep(times.Stale - time.Second)
 		send(quanta[0])
 		before := len(s.Docs("*"))
 		if before != 1+4+5 {

@@ -23,6 +23,8 @@ import (
 	"fiolat/pipeline"
 )
 
+const probeEvery = 3 // times Renew: between two probes of a server that is down
+
 // batch is documents that are sent together, in the form of a bulk request.
 type batch struct {
 	raw   []byte
@@ -170,7 +172,7 @@ func (w *BulkWriter) sendAllowed() (probing bool, err error) {
 	case time.Now().Before(w.probe):
 		return false, w.down
 	}
-	w.probe = time.Now().Add(probeEvery)
+	w.probe = time.Now().Add(probeEvery * w.c.Renew)
 	return true, nil
 }
 
@@ -182,7 +184,7 @@ func (w *BulkWriter) setDown(err error) {
 	if w.down == nil || errors.As(err, new(*client.UnavailableError)) {
 		w.down = err
 	}
-	w.probe = time.Now().Add(probeEvery)
+	w.probe = time.Now().Add(probeEvery * w.c.Renew)
 	if w.cfg.SpoolDir == "" && w.fatal == nil {
 		w.fatal = err
 	}

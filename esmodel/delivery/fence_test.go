@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
 )
@@ -139,13 +138,13 @@ func TestLateRequestsAreWaitedFor(t *testing.T) {
 							if err == nil {
 								break
 							}
-							time.Sleep(claim.RenewInterval)
+							time.Sleep(times.Renew)
 							_, err = ingestRun(t.Context(), c, BulkConfig{TakeOver: true}, other, quanta)
 						}
 						if err != nil {
 							t.Error(err)
 						}
-						time.Sleep(claim.RenewInterval + 2*client.DrainTime)
+						time.Sleep(times.Renew + 2*client.DrainTime)
 					}}
 				err := late(t, testClient(t, client.Config{Addresses: []string{s.URL}, Transport: held}))
 				wantClaimed(t, err, true)
@@ -179,7 +178,7 @@ func TestBodyUnderAStaleClaim(t *testing.T) {
 		if n, err := body.Read(p); string(p[:n]) != "abcd" || err != nil {
 			t.Fatalf("%q, %v", p[:n], err)
 		}
-		time.Sleep(claim.Stale + time.Second)
+		time.Sleep(times.Stale + time.Second)
 		if n, err := body.Read(p); n > 0 || err == nil {
 			t.Errorf("its last byte was read: %q, %v", p[:n], err)
 		}

@@ -195,9 +195,9 @@ type contest struct {
 	input         string // file that the loser reads from its standard input, slowly
 }
 
-// lives is how long a claim lives without a renewal, in the builds of these tests.
+// lives is how long a claim lives without a renewal.
 func (r *rig) lives() time.Duration {
-	if r.tags == "" {
+	if r.pace == "" {
 		return time.Minute
 	}
 	return 6 * time.Second

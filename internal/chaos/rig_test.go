@@ -227,7 +227,7 @@ type rig struct {
 	full   bool // all of it, with full waits
 	rand   *rand.Rand
 	bin    string
-	tags   string // with which it was built
+	pace   string // FIOLAT_ES_PACE
 	ca     string // file: the server's and the proxy's
 	logs   string
 	args   []string // of the ingest: what to make of the logs
@@ -285,7 +285,8 @@ func (r *rig) startWith(t *testing.T, in io.ReadCloser, name string, args ...str
 	if in != nil {
 		p.cmd.Stdin = in
 	}
-	p.cmd.Stderr, p.cmd.Env = p, append(os.Environ(), "PATH="+filepath.Dir(r.bin)+":"+os.Getenv("PATH"))
+	p.cmd.Stderr, p.cmd.Env = p, append(os.Environ(), "PATH="+filepath.Dir(r.bin)+":"+os.Getenv("PATH"),
+		"FIOLAT_ES_PACE="+r.pace)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

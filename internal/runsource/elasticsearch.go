@@ -3,7 +3,9 @@ package runsource
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,7 +73,30 @@ func (o *Elasticsearch) Config() (client.Config, error) {
 			bad.Add(fio.Usagef("--es-ca-cert: %v", err))
 		}
 	}
+	bad.Add(setPace(&cfg, os.Getenv("FIOLAT_ES_PACE")))
 	return cfg, bad.Err()
+}
+
+// setPace reads FIOLAT_ES_PACE, such as "renew=1s timeout=20s flush=131072", by which tests do in seconds what takes
+// minutes. All processes that write the same runs need the same.
+func setPace(cfg *client.Config, text string) (err error) {
+	for _, word := range strings.Fields(text) {
+		key, v, _ := strings.Cut(word, "=")
+		switch key {
+		case "renew":
+			cfg.Renew, err = time.ParseDuration(v)
+		case "timeout":
+			cfg.Timeout, err = time.ParseDuration(v)
+		case "flush":
+			cfg.FlushBytes, err = strconv.Atoi(v)
+		default:
+			err = errors.New("want renew=, timeout= and flush=")
+		}
+		if err != nil {
+			return fio.Usagef("FIOLAT_ES_PACE: %q: %v", word, err)
+		}
+	}
+	return nil
 }
 
 // Connect makes a client, which prints its warnings and what it waits for.
