@@ -57,7 +57,7 @@ type Encoder struct {
 	// Noise is the noise of the whole run, for the run's document; nil if unknown.
 	Noise Noise
 	// Diagnosis is the diagnosis in the run's document; nil leaves it out.
-	Diagnosis any
+	Diagnosis pipeline.Diagnosis
 
 	// The histogram counted last: index and weight of each bucket that is not empty.
 	index   []uint16

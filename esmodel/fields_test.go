@@ -203,7 +203,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	}
 	seen := map[esmodel.Kind]map[string]bool{}
 	enc := esmodel.NewEncoder("fio", run) // the sink gives a part no diagnosis
-	enc.Diagnosis = map[string]any{"findings": []string{"nothing"}}
+	enc.Diagnosis = found{[]string{"nothing"}}
 	run.Fine.Interval = 1e9
 	doc, err := enc.AppendRun(nil, esmodel.StatusComplete, esmodeltest.Summary(run, quanta), nil)
 	if err != nil {
@@ -279,3 +279,10 @@ indexed. Dashboards pick one scope of the percentile documents; never average pe
 func TestFieldTable(t *testing.T) {
 	testkit.SameFile(t, "../docs/documents.md", fieldTable(), *update)
 }
+
+// found is a diagnosis.
+type found struct {
+	Findings []string `json:"findings"`
+}
+
+func (found) IsDiagnosis() {}

@@ -71,7 +71,7 @@ type runDoc struct {
 	Summary    map[string]any           `json:"summary,omitempty"`
 	Histograms map[string]*RunHistogram `json:"whole,omitempty"`
 	SLA        *slaField                `json:"sla,omitempty"`
-	Diagnosis  any                      `json:"diagnosis,omitempty"`
+	Diagnosis  pipeline.Diagnosis       `json:"diagnosis,omitempty"`
 	Account    *accountField            `json:"account,omitempty"`
 	Claim      *ClaimField              `json:"claim,omitempty"` // of the process that works on it
 	RollUp     grainField               `json:"rollup,omitzero"` // what it was rolled up from

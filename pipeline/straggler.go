@@ -23,3 +23,9 @@ type Straggler struct {
 	P    float64
 	Text string
 }
+
+// Diagnosis is what the document of a run says under "diagnosis": a type of package diagnose, encoded as JSON.
+type Diagnosis interface {
+	// IsDiagnosis marks the types.
+	IsDiagnosis()
+}

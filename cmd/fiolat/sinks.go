@@ -24,7 +24,7 @@ type sinks struct {
 // diagnosis is a sink whose result is for the document of a run.
 type diagnosis interface {
 	pipeline.Sink
-	Document() any
+	Document() pipeline.Diagnosis
 	Events() []pipeline.Straggler
 }
 

@@ -31,7 +31,7 @@ type SinkOptions struct {
 	}
 	// Diagnosis is such a sink too; it returns the diagnosis for the document of the run. nil leaves it out.
 	Diagnosis interface {
-		Document() any
+		Document() pipeline.Diagnosis
 		Events() []pipeline.Straggler
 	}
 	// Slices counts the documents of the run that its slices have sent, by index; nil if it was not merged in

@@ -61,6 +61,17 @@ type Stored struct {
 	Omitted int `json:"omitted,omitempty"`
 }
 
+// storedPart is what the document of a part has of a diagnosis.
+type storedPart struct {
+	Stalls []Stall `json:"stalls"`
+}
+
+// IsDiagnosis implements pipeline.Diagnosis.
+func (*Stored) IsDiagnosis() {}
+
+// IsDiagnosis implements pipeline.Diagnosis.
+func (*storedPart) IsDiagnosis() {}
+
 // Stored returns the stored form of d: the worst findings and stragglers, and the earliest stalls and segments.
 func (d *Diagnosis) Stored() *Stored {
 	s := &Stored{Findings: d.Findings, Stragglers: d.Stragglers, Suspect: d.Suspect, Levels: d.Levels,

@@ -96,7 +96,7 @@ func (f *Full) End(ctx context.Context, s *pipeline.Summary) error {
 }
 
 // Document returns the stored form of the Diagnosis; valid after End.
-func (f *Full) Document() any { return f.Diagnosis.Stored() }
+func (f *Full) Document() pipeline.Diagnosis { return f.Diagnosis.Stored() }
 
 // Part finds what a part of a run stores of a diagnosis: its stalls, which the merged run cannot find again.
 type Part struct {
@@ -111,12 +111,12 @@ func (p *Part) Begin(_ context.Context, run *pipeline.Run) error {
 }
 
 // Document returns the stalls; nil if there are none.
-func (p *Part) Document() any {
+func (p *Part) Document() pipeline.Diagnosis {
 	stalls := (&Watch{run: p.run}).Stalls()
 	if len(stalls) == 0 {
 		return nil
 	}
-	return map[string][]Stall{"stalls": stalls[:min(len(stalls), maxListed)]}
+	return &storedPart{stalls[:min(len(stalls), maxListed)]}
 }
 
 // Events returns none.
