@@ -24,7 +24,7 @@ func Unit(ns float64) string {
 // Latency formats ns with that many significant digits in the largest unit that it reaches: 12.3 us.
 func Latency(ns float64, digits int) string {
 	unit := Unit(ns)
-	return strconv.FormatFloat(Round(ns/Divisors[unit], digits), 'f', -1, 64) + " " + unit
+	return Digits(ns/Divisors[unit], digits) + " " + unit
 }
 
 // Micro spells the unit us at the end of a text as µs.
@@ -73,6 +73,12 @@ func Duration(ns float64) string {
 	}
 	return strings.ReplaceAll(s, "µs", "us")
 }
+
+// Number formats v with about four significant digits, and integers from 1000 on.
+func Number(v float64) string { return strconv.FormatFloat(v, 'f', Decimals(v), 64) }
+
+// Digits formats v with at most that many significant digits, never with an exponent.
+func Digits(v float64, digits int) string { return strconv.FormatFloat(Round(v, digits), 'f', -1, 64) }
 
 // Round rounds v to that many significant digits.
 func Round(v float64, digits int) float64 {

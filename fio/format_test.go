@@ -25,3 +25,12 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64][2]string{0: {"0", "0"}, 0.5: {"0.500", "0.5"}, 12.346: {"12.35", "12.3"},
+		999.7: {"999.7", "1000"}, 123456: {"123456", "123000"}, 5e-6: {"0.000", "0.000005"}} {
+		if got := [2]string{Number(v), Digits(v, 3)}; got != want {
+			t.Errorf("%g is %q, want %q", v, got, want)
+		}
+	}
+}

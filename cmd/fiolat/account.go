@@ -73,7 +73,7 @@ func accountLine(a *pipeline.Account) (line string, whole bool) {
 	add(float64(a.LogsEmpty), "%d of the logs empty", a.LogsEmpty)
 	add(a.PickedAway, "%s of them left out by --only, --from or --to", fio.Grouped(a.PickedAway))
 	add(a.Restored, "%s %% restored from fio's JSON",
-		strconv.FormatFloat(fio.Round(100*a.Restored/(a.Logged+a.Restored), 2), 'f', -1, 64))
+		fio.Digits(100*a.Restored/(a.Logged+a.Restored), 2))
 	add(a.LastBucket, "%s in fio's last bucket, which has no upper limit", fio.Grouped(a.LastBucket))
 	excess := describeIOs("more than fio counted", a.Excess, a.Jobs, func(j *pipeline.JobAccount) float64 {
 		return -j.Missing
@@ -211,7 +211,7 @@ func outcome(o *pipeline.Outcome) string {
 		s = fio.Printable(o.Dims.Host) + ": " + s
 	}
 	if o.Worst.Known {
-		worst := fmt.Sprintf("%.4g", o.Worst.Value)
+		worst := fio.Digits(o.Worst.Value, 4)
 		if o.Rule.Latency() {
 			worst = fio.Duration(math.Round(o.Worst.Value/1e3) * 1e3)
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -345,7 +344,7 @@ func (p *comparePrinter) value(metric string, v *float64) string {
 		return "-"
 	}
 	if metric == iopsMetric {
-		return strconv.FormatFloat(*v, 'f', fio.Decimals(*v), 64) + "/s"
+		return fio.Number(*v) + "/s"
 	}
 	return fio.LatencyIn(*v, p.unit)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -120,8 +119,8 @@ func (o *diagnoseOptions) print(u *ui.UI, d *diagnose.Diagnosis) error {
 		fmt.Fprintf(w, "from\tto\tdirection\tsegment\tIOPS\tp50\tp99\tworst p99\n")
 		for i := range d.Segments {
 			s := &d.Segments[i]
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.*f\t%s\t%s\t%s\n", diagnose.Clock(s.FromMS), diagnose.Clock(s.ToMS),
-				s.Direction, s.Kind, fio.Decimals(s.IOPS), s.IOPS, o.latency(s.P50), o.latency(s.P99),
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", diagnose.Clock(s.FromMS), diagnose.Clock(s.ToMS),
+				s.Direction, s.Kind, fio.Number(s.IOPS), o.latency(s.P50), o.latency(s.P99),
 				o.latency(s.WorstP99))
 		}
 		w.Flush() //nolint:errcheck // to a bufio.Writer
@@ -135,5 +134,5 @@ func (o *diagnoseOptions) latency(ns *float64) string {
 		return "-"
 	}
 	v := *ns / fio.Divisors[o.unit]
-	return strconv.FormatFloat(v, 'f', fio.Decimals(v), 64) + " " + o.unit
+	return fio.Number(v) + " " + o.unit
 }

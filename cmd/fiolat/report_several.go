@@ -120,9 +120,9 @@ func pageComparison(a, b *compare.Series, percentiles []float64) (*report.Compar
 		case v == nil:
 			return "–"
 		case metric == "iops":
-			return fmt.Sprintf("%.5g/s", *v)
+			return fio.Digits(*v, 5) + "/s"
 		}
-		return strings.Replace(fio.Latency(*v, 4), " us", " µs", 1)
+		return fio.Micro(fio.Latency(*v, 4))
 	}
 	said := map[string]map[compare.Verdict][]string{}
 	var directions []string

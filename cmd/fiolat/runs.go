@@ -276,7 +276,7 @@ func runsTable(rows []runKinds, short map[string]string, sizes map[string]stored
 					divisor = 1
 				}
 				if v, ok := r.figure(o.direction, name); ok {
-					cell = strconv.FormatFloat(v/divisor, 'f', fio.Decimals(v/divisor), 64)
+					cell = fio.Number(v / divisor)
 				}
 				row = append(row, cell)
 			}
@@ -416,5 +416,5 @@ func sizeCells(s stored.Size, known bool) []string {
 		return []string{"-", "-"}
 	}
 	mb := float64(s.Bytes) / 1e6
-	return []string{strconv.FormatInt(s.Documents, 10), strconv.FormatFloat(mb, 'f', fio.Decimals(mb), 64)}
+	return []string{strconv.FormatInt(s.Documents, 10), fio.Number(mb)}
 }

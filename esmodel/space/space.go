@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"fiolat/fio"
@@ -147,5 +146,5 @@ func (s *Sink) String() string {
 
 // megabytes rounds to two digits, which is as precise as the estimate.
 func megabytes(bytes float64) string {
-	return strconv.FormatFloat(fio.Round(bytes/1e6, 2), 'f', -1, 64) + " MB"
+	return fio.Digits(bytes/1e6, 2) + " MB"
 }

@@ -12,7 +12,7 @@ import (
 
 // number formats a count or a rate with three digits, or as an integer.
 func number(v float64) string {
-	if v >= 1000 {
+	if v >= 999.5 {
 		return strconv.FormatFloat(math.Round(v), 'f', 0, 64)
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)

@@ -11,7 +11,6 @@ import (
 	"html/template"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 
 	"fiolat/fio"
@@ -103,5 +102,5 @@ func Number(v float64) string {
 	if math.Abs(v) >= 1000 {
 		return fio.Grouped(v)
 	}
-	return strconv.FormatFloat(fio.Round(v, 4), 'f', -1, 64)
+	return fio.Digits(v, 4)
 }

@@ -157,11 +157,11 @@ func (s *Sink) jobTable() *block {
 }
 
 func kibibytes(v float64) string {
-	return strconv.FormatFloat(fio.Round(v/1024, 4), 'f', -1, 64) + " KiB"
+	return fio.Digits(v/1024, 4) + " KiB"
 }
 
 func mebibytes(perSecond float64) string {
-	return strconv.FormatFloat(fio.Round(perSecond/(1<<20), 4), 'f', -1, 64) + " MiB/s"
+	return fio.Digits(perSecond/(1<<20), 4) + " MiB/s"
 }
 
 // optionsOf formats the options of a job, those that say most about its load first.
@@ -264,7 +264,7 @@ func sameUnits(rows [][]cell, first int) {
 					prefix = sign
 				}
 			}
-			row[c].Text = prefix + strconv.FormatFloat(fio.Round(v/fio.Divisors[unit], 4), 'f', -1, 64) + " " +
+			row[c].Text = prefix + fio.Digits(v/fio.Divisors[unit], 4) + " " +
 				fio.Micro(unit)
 		}
 	}

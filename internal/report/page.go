@@ -328,7 +328,7 @@ func (s *Sink) summary(d *pageData) {
 			row = append(row, cell{Text: v, Header: true})
 		}
 		row = append(row, number(st.Samples, fio.Count(st.Samples)), number(perSecond,
-			strconv.FormatFloat(fio.Round(perSecond, 5), 'f', -1, 64)))
+			fio.Digits(perSecond, 5)))
 		for _, v := range append(append([]float64{st.Mean}, negateLowerBounds(&st)...), st.Max) {
 			row = append(row, number(math.Abs(v), page.Latency(v)))
 		}
@@ -373,7 +373,7 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 	for _, o := range sum.SLA {
 		host, share, worst, when := cmp.Or(o.Dims.Host, fio.All), "–", "–", "–"
 		if o.Share >= 0 {
-			share = strconv.FormatFloat(fio.Round(100*o.Share, 6), 'f', -1, 64) + " %"
+			share = fio.Digits(100*o.Share, 6) + " %"
 		}
 		if o.Worst.Known {
 			worst, when = measured(&o.Worst), time.Duration(o.WorstAt).String()
@@ -403,7 +403,7 @@ func measured(v *sla.Verdict) string {
 	case !v.Known:
 		return "–"
 	case !v.Rule.Latency():
-		return strconv.FormatFloat(fio.Round(v.Value, 4), 'f', -1, 64) + " I/Os per second"
+		return fio.Digits(v.Value, 4) + " I/Os per second"
 	case v.Stalled:
 		return "≥ " + page.Latency(v.Value) + ", for nothing completed"
 	}
