@@ -89,25 +89,13 @@ func (r *Reader) Connect() (_ *client.Client, err error) {
 // One returns the one run that arguments name; paths of logs are searched together. The error for several says why one
 // is wanted.
 func (r *Reader) One(ctx context.Context, why string, arguments ...string) (*Run, error) {
-	var paths []string
 	var found []*Run
-	for _, a := range arguments {
-		if Locate(a) == InLogs {
-			paths = append(paths, a)
-			continue
-		}
-		runs, err := r.stored(ctx, a)
+	for _, group := range groups(arguments, func(a string) bool { return Locate(a) == InLogs }) {
+		runs, err := r.look(ctx, group, r.local)
 		if err != nil {
 			return nil, err
 		}
 		found = append(found, runs...)
-	}
-	if len(paths) > 0 {
-		runs, err := r.local(paths)
-		if err != nil {
-			return nil, err
-		}
-		found = append(runs, found...)
 	}
 	if len(found) == 1 {
 		return found[0], nil
@@ -126,39 +114,49 @@ func (r *Reader) One(ctx context.Context, why string, arguments ...string) (*Run
 // Find yields the runs that arguments name, in order; an error is the last. Files that are named one by one come first,
 // and are one run; a folder in which runs follow each other holds several.
 func (r *Reader) Find(ctx context.Context, arguments ...string) iter.Seq2[*Run, error] {
-	var files []string
-	var groups [][]string
-	for _, a := range arguments {
-		if info, err := os.Stat(a); Locate(a) == InLogs && (err != nil || !info.IsDir()) {
-			files = append(files, a)
-		} else {
-			groups = append(groups, []string{a})
-		}
-	}
-	if len(files) > 0 {
-		groups = slices.Insert(groups, 0, files)
+	file := func(a string) bool {
+		info, err := os.Stat(a)
+		return Locate(a) == InLogs && (err != nil || !info.IsDir())
 	}
 	return func(yield func(*Run, error) bool) {
 		defer r.UI.Hold()()
-		for _, group := range groups {
-			var found []*Run
-			var err error
-			if Locate(group[0]) == InLogs {
-				found, err = r.divided(group)
-			} else {
-				found, err = r.stored(ctx, group[0])
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
+		for _, group := range groups(arguments, file) {
+			found, err := r.look(ctx, group, r.divided)
 			for _, run := range found {
 				if !yield(run, nil) {
 					return
 				}
 			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
 		}
 	}
+}
+
+// groups returns the arguments that are searched together, if any, and then each of the others.
+func groups(arguments []string, together func(string) bool) (out [][]string) {
+	var first []string
+	for _, a := range arguments {
+		if together(a) {
+			first = append(first, a)
+		} else {
+			out = append(out, []string{a})
+		}
+	}
+	if len(first) > 0 {
+		out = slices.Insert(out, 0, first)
+	}
+	return out
+}
+
+// look finds the runs of paths, or of one other argument.
+func (r *Reader) look(ctx context.Context, group []string, local func([]string) ([]*Run, error)) ([]*Run, error) {
+	if Locate(group[0]) == InLogs {
+		return local(group)
+	}
+	return r.stored(ctx, group[0])
 }
 
 // divided finds runs on this host, consecutive ones of a folder apart.
