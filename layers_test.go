@@ -14,7 +14,7 @@ var floors = []string{
 		" internal/student internal/tempfile internal/vegaspec",
 	"fio",
 	"internal/errs",
-	"esmodel/ndjson fio/fiohist ingest/jobfile ingest/source internal/extsort internal/page internal/ui kibana",
+	"esmodel/ndjson fio/fiohist ingest/jobfile ingest/source internal/page internal/ui kibana",
 	"ingest/fiolog ingest/folders internal/history internal/probe fio/sla",
 	"ingest/fiojson",
 	"ingest/content",
@@ -30,7 +30,7 @@ var floors = []string{
 	"esmodel/sliced",
 	"esmodel/delivery esmodel/stored",
 	"internal/runsource",
-	"cmd/fiolat/manual cmd/fiolat/times",
+	"cmd/fiolat/manual",
 	"cmd/fiolat/...",
 	"cmd/fiolat",
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"fiolat/cmd/fiolat/times"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/internal/errs"
@@ -50,10 +49,10 @@ func annotateCommand(u *ui.UI) *cli.Command {
 // readNoteTime parses --at.
 func readNoteTime(text string) (t noteTime, err error) {
 	if t.relative = text[0] == '+' || text[0] == '-'; t.relative {
-		t.offset, err = times.Duration("--at", text)
+		t.offset, err = parseDuration("--at", text)
 		return t, err
 	}
-	at, err := times.Start(text)
+	at, err := parseStart(text)
 	if err == nil {
 		t.at, err = time.Parse(time.RFC3339Nano, at) // fails for mtime
 	}

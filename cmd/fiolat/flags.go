@@ -14,7 +14,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"fiolat/cmd/fiolat/times"
 	"fiolat/fio"
 	"fiolat/fio/sla"
 	"fiolat/ingest/fiojson"
@@ -82,7 +81,7 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 		settingFlag(s, "grid", catTime, nil),
 		settingFlag(s, "align", catTime, nil),
 		settingFlag(s, "record-time", catTime, nil),
-		settingFlag(s, "start", "", parsed(&s.Start, "", times.Start, "mtime")),
+		settingFlag(s, "start", "", parsed(&s.Start, "", parseStart, "mtime")),
 		settingFlag(s, "offset", catTime, &o.offset),
 		settingFlag(s, "offsets", catTime, &o.offsets),
 		settingFlag(s, "log-hist-msec", catTime, nil),
@@ -276,7 +275,7 @@ func (o *logOptions) readInterval(c *cli.Context, least time.Duration) (interval
 	case c.IsSet("accuracy"):
 		err = fio.Usagef("--accuracy is for --interval auto")
 	case v != "":
-		interval, err = times.Duration("--interval", v)
+		interval, err = parseDuration("--interval", v)
 		if err == nil && interval < least {
 			err = fio.Usagef("--interval %s: want at least %v", v, least)
 		}
@@ -351,7 +350,7 @@ func offsets(flags []string, file string) (map[string]time.Duration, error) {
 	out := map[string]time.Duration{}
 	for _, f := range flags {
 		host, v, ok := strings.Cut(f, "=")
-		d, err := times.Duration("--offset", v)
+		d, err := parseDuration("--offset", v)
 		if !ok || err != nil {
 			return nil, fio.Usagef("--offset %q: want HOST=DURATION, such as node2=1.5s", f)
 		}
@@ -374,7 +373,7 @@ func offsets(flags []string, file string) (map[string]time.Duration, error) {
 		if len(fields) != 2 {
 			return nil, fio.Usagef("%s:%d: want HOST DURATION", fio.Printable(file), n)
 		}
-		d, err := times.Duration(fmt.Sprintf("%s:%d:", fio.Printable(file), n), fields[1])
+		d, err := parseDuration(fmt.Sprintf("%s:%d:", fio.Printable(file), n), fields[1])
 		if err != nil {
 			return nil, err
 		}

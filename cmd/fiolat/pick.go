@@ -8,7 +8,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"fiolat/cmd/fiolat/times"
 	"fiolat/fio"
 	"fiolat/pipeline"
 )
@@ -63,12 +62,12 @@ func readMoment(text string) (*pipeline.Moment, error) {
 	m := &pipeline.Moment{Text: text}
 	wrong := fio.Usagef("%q: want a time since the start of the run, such as 3:00, 3m or 180, or one of the clock, "+
 		"such as 2026-01-31T12:00:00Z", text)
-	if d, ok := times.Clock(text); ok {
+	if d, ok := parseClock(text); ok {
 		m.Since = d
 		return m, nil
 	}
 	if n, err := strconv.ParseFloat(text, 64); err != nil || n < 1e8 { // otherwise seconds or ms since 1970
-		if d, err := times.Duration("", text); err == nil {
+		if d, err := parseDuration("", text); err == nil {
 			if d < 0 {
 				return nil, wrong
 			}
@@ -76,7 +75,7 @@ func readMoment(text string) (*pipeline.Moment, error) {
 			return m, nil
 		}
 	}
-	at, err := times.Start(text)
+	at, err := parseStart(text)
 	if err != nil || at == "" || at == "mtime" {
 		return nil, wrong
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"fiolat/cmd/fiolat/times"
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
@@ -126,7 +125,7 @@ func moment(text string) (string, error) {
 	if age().MatchString(text) {
 		return "now-" + text, nil
 	}
-	t, err := times.Start(text)
+	t, err := parseStart(text)
 	if err != nil || t == "mtime" {
 		return "", fio.Usagef("%q: want a time such as 2026-01-31T12:00:00Z, or an age such as 12h or 7d", text)
 	}

@@ -29,7 +29,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/extsort"
 	"fiolat/pipeline"
 )
 
@@ -198,7 +197,7 @@ func scanLeaves(
 		return err
 	}
 	defer c.CloseScan(ctx, r, at)
-	var sorters [readers]extsort.Sorter[packedLeaf]
+	var sorters [readers]sorter[packedLeaf]
 	g, reading := errgroup.WithContext(ctx)
 	for i := range sorters {
 		s := &sorters[i]
@@ -224,11 +223,11 @@ func scanLeaves(
 	if err = g.Wait(); err != nil {
 		return err
 	}
-	var sources []extsort.Source[packedLeaf]
+	var sources []sortSource[packedLeaf]
 	for i := range sorters {
 		sources = append(sources, sorters[i].Sources()...)
 	}
-	return extsort.Merge(ctx, sources, (*packedLeaf).start, func(p packedLeaf) error { return each(p.unpack()) })
+	return mergeAll(ctx, sources, (*packedLeaf).start, func(p packedLeaf) error { return each(p.unpack()) })
 }
 
 // leafHolders returns those of a run's documents that have leaves: the run's own, or those of all its parts.
@@ -397,13 +396,13 @@ func mergeFiles(
 	files [][]string,
 	each func(replay.Leaf) error,
 ) (err error) {
-	var sources []extsort.Source[replay.Leaf]
+	var sources []sortSource[replay.Leaf]
 	for _, paths := range files {
 		s := &stream{decoder: b, paths: paths}
 		defer func() { err = errors.Join(err, s.close()) }()
 		sources = append(sources, s.next)
 	}
-	return extsort.Merge(ctx, sources, func(l *replay.Leaf) int64 { return l.Start }, each)
+	return mergeAll(ctx, sources, func(l *replay.Leaf) int64 { return l.Start }, each)
 }
 
 // stream yields the leaves of one part, from its files one after the other.

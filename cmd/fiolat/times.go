@@ -1,5 +1,4 @@
-// Package times parses the times and durations of the command line.
-package times
+package main
 
 import (
 	"strconv"
@@ -10,8 +9,8 @@ import (
 	"fiolat/ingest/fiolog"
 )
 
-// Duration parses 10s, 1m30s, 500ms, or a plain number of seconds.
-func Duration(flag, v string) (time.Duration, error) {
+// parseDuration parses 10s, 1m30s, 500ms, or a plain number of seconds.
+func parseDuration(flag, v string) (time.Duration, error) {
 	d, err := time.ParseDuration(v)
 	if err != nil {
 		seconds, nerr := strconv.ParseFloat(v, 64)
@@ -23,8 +22,8 @@ func Duration(flag, v string) (time.Duration, error) {
 	return d, nil
 }
 
-// Start converts the forms of --start to RFC 3339; mtime stays as it is.
-func Start(v string) (string, error) {
+// parseStart converts the forms of --start to RFC 3339; mtime stays as it is.
+func parseStart(v string) (string, error) {
 	if v == "" || v == "mtime" {
 		return v, nil
 	}
@@ -53,8 +52,8 @@ func inRange(v string, t time.Time) (string, error) {
 	return t.UTC().Format(time.RFC3339Nano), nil
 }
 
-// Clock parses m:s or h:m:s.
-func Clock(text string) (d time.Duration, ok bool) {
+// parseClock parses m:s or h:m:s.
+func parseClock(text string) (d time.Duration, ok bool) {
 	parts := strings.Split(text, ":")
 	if len(parts) < 2 || len(parts) > 3 {
 		return 0, false

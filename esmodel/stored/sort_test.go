@@ -1,4 +1,4 @@
-package extsort
+package stored
 
 import (
 	"cmp"
@@ -22,8 +22,8 @@ type value struct {
 
 func at(v *value) int64 { return v.At }
 
-func sorter(limit int) *Sorter[value] {
-	return &Sorter[value]{Key: at, Limit: limit, Size: func(v *value) int { return 100 + len(v.Text) }}
+func newSorter(limit int) *sorter[value] {
+	return &sorter[value]{Key: at, Limit: limit, Size: func(v *value) int { return 100 + len(v.Text) }}
 }
 
 // Whatever the memory allowed, sorters yield what a stable sort of all values yields.
@@ -42,7 +42,7 @@ func TestSorter(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
 			r := rand.New(rand.NewPCG(1, uint64(tc.n)))
-			sorters := []*Sorter[value]{sorter(tc.limit), sorter(tc.limit), sorter(tc.limit)}
+			sorters := []*sorter[value]{newSorter(tc.limit), newSorter(tc.limit), newSorter(tc.limit)}
 			var want, got []value
 			for i, s := range sorters {
 				for n := i; n < tc.n; n += len(sorters) {
@@ -55,7 +55,7 @@ func TestSorter(t *testing.T) {
 			}
 			slices.SortStableFunc(want, func(a, b value) int { return cmp.Compare(a.At, b.At) })
 			spilled := 0
-			var sources []Source[value]
+			var sources []sortSource[value]
 			for _, s := range sorters {
 				spilled += len(s.spilled)
 				sources = append(sources, s.Sources()...)
@@ -66,7 +66,7 @@ func TestSorter(t *testing.T) {
 			if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
 				t.Errorf("temporary files with a name: %v, %v", left, err)
 			}
-			err := Merge(t.Context(), sources, at, func(v value) error { got = append(got, v); return nil })
+			err := mergeAll(t.Context(), sources, at, func(v value) error { got = append(got, v); return nil })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +85,7 @@ func TestSorter(t *testing.T) {
 
 func TestSorterWithoutDisk(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
-	s := sorter(1)
+	s := newSorter(1)
 	if err := s.Add(value{}); err != nil {
 		t.Error(err)
 	}
@@ -100,7 +100,7 @@ func TestSorterWithoutDisk(t *testing.T) {
 // The error of a source, of each, and of the context ends a merge.
 func TestMergeErrors(t *testing.T) {
 	broken := errors.New("broken")
-	after := func(n int, end error) Source[value] {
+	after := func(n int, end error) sortSource[value] {
 		return func() (v value, more bool, err error) {
 			if n--; n < 0 {
 				return v, false, end
@@ -113,7 +113,7 @@ func TestMergeErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		ctx    context.Context
-		source Source[value]
+		source sortSource[value]
 		each   error
 	}{
 		{"at the start of a source", t.Context(), after(0, broken), nil},
@@ -121,7 +121,7 @@ func TestMergeErrors(t *testing.T) {
 		{"of each", t.Context(), after(2, nil), broken},
 		{"of the context", canceled, after(2, nil), nil},
 	} {
-		err := Merge(tc.ctx, []Source[value]{after(5, nil), tc.source}, at, func(value) error { return tc.each })
+		err := mergeAll(tc.ctx, []sortSource[value]{after(5, nil), tc.source}, at, func(value) error { return tc.each })
 		if !errors.Is(err, broken) {
 			t.Errorf("%s: %v", tc.name, err)
 		}

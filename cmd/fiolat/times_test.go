@@ -1,8 +1,8 @@
-package times
+package main
 
 import "testing"
 
-func TestStart(t *testing.T) {
+func TestParseStart(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"":                     "",
@@ -16,7 +16,7 @@ func TestStart(t *testing.T) {
 		"9999999999999":        "error",
 		"yesterday":            "error",
 	} {
-		got, err := Start(in)
+		got, err := parseStart(in)
 		if err != nil {
 			got = "error"
 		}

@@ -1,6 +1,4 @@
-// Package extsort sorts more values than memory should hold: it writes sorted sections to a temporary file, and merges
-// them.
-package extsort
+package stored
 
 import (
 	"bufio"
@@ -17,11 +15,12 @@ import (
 	"fiolat/internal/tempfile"
 )
 
-// Source returns the next value in ascending order of keys; more is false at its end.
-type Source[T any] func() (v T, more bool, err error)
+// sortSource returns the next value in ascending order of keys; more is false at its end.
+type sortSource[T any] func() (v T, more bool, err error)
 
-// Sorter sorts values. T must be a type that encoding/gob can encode.
-type Sorter[T any] struct {
+// sorter sorts more values than memory should hold: it writes sorted sections to a temporary file, and merges them. T
+// must be a type that encoding/gob can encode.
+type sorter[T any] struct {
 	// Key returns what values are sorted by.
 	Key func(*T) int64
 	// Size estimates the bytes that a value takes in memory. At most Limit bytes are held, but always one value.
@@ -36,7 +35,7 @@ type Sorter[T any] struct {
 }
 
 // Add adds a value.
-func (s *Sorter[T]) Add(v T) error {
+func (s *sorter[T]) Add(v T) error {
 	size := s.Size(&v)
 	if s.bytes+size > s.Limit && len(s.held) > 0 {
 		if err := s.spill(); err != nil {
@@ -49,7 +48,7 @@ func (s *Sorter[T]) Add(v T) error {
 }
 
 // spill writes the values held to the file as one sorted section.
-func (s *Sorter[T]) spill() (err error) {
+func (s *sorter[T]) spill() (err error) {
 	if s.file == nil {
 		if s.file, err = tempfile.CreateUnlinked(); err != nil {
 			return err
@@ -75,14 +74,14 @@ func (s *Sorter[T]) spill() (err error) {
 	return nil
 }
 
-func (s *Sorter[T]) sorted() []T {
+func (s *sorter[T]) sorted() []T {
 	slices.SortStableFunc(s.held, func(a, b T) int { return cmp.Compare(s.Key(&a), s.Key(&b)) })
 	return s.held
 }
 
-// Sources returns what was added, for Merge. Values of equal key keep the order in which they were added. Nothing may
-// be added afterwards.
-func (s *Sorter[T]) Sources() (all []Source[T]) {
+// Sources returns what was added, for mergeAll. Values of equal key keep the order in which they were added. Nothing
+// may be added afterwards.
+func (s *sorter[T]) Sources() (all []sortSource[T]) {
 	for _, section := range s.spilled {
 		in := gob.NewDecoder(bufio.NewReaderSize(section, 64<<10))
 		all = append(all, func() (v T, more bool, err error) {
@@ -103,16 +102,16 @@ func (s *Sorter[T]) Sources() (all []Source[T]) {
 }
 
 // Close removes the file.
-func (s *Sorter[T]) Close() error {
+func (s *sorter[T]) Close() error {
 	if s.file == nil {
 		return nil
 	}
 	return s.file.Close()
 }
 
-// Merge calls each with the values of all sources in ascending order of keys, those of equal key in the order of the
+// mergeAll calls each with the values of all sources in ascending order of keys, those of equal key in the order of the
 // sources. An error of each ends it and is returned unwrapped.
-func Merge[T any](ctx context.Context, sources []Source[T], key func(*T) int64, each func(T) error) error {
+func mergeAll[T any](ctx context.Context, sources []sortSource[T], key func(*T) int64, each func(T) error) error {
 	var all heads[T]
 	for i, next := range sources {
 		h := &head[T]{next: next, order: i}
@@ -148,7 +147,7 @@ func Merge[T any](ctx context.Context, sources []Source[T], key func(*T) int64, 
 
 // head is a source and its next value.
 type head[T any] struct {
-	next  Source[T]
+	next  sortSource[T]
 	order int
 	value T
 	key   int64
