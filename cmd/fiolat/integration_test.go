@@ -4,10 +4,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"os"
@@ -15,6 +13,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"fiolat/internal/testkit"
 )
 
 // server is the real Elasticsearch; without one these tests fail.
@@ -31,19 +31,9 @@ func server(t *testing.T) string {
 // ask sends a request and decodes the answer, which must be a success.
 func ask(t *testing.T, method, url string, body string, answer any) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode/100 != 2 {
-		t.Fatalf("%s %s: %s %s %v", method, url, res.Status, b, err)
+	status, b := testkit.Request(t, method, url, []byte(body))
+	if status/100 != 2 {
+		t.Fatalf("%s %s: %d %s", method, url, status, b)
 	}
 	if answer != nil {
 		if err := json.Unmarshal(b, answer); err != nil {

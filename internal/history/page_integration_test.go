@@ -11,7 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"fiolat/internal/browsertest"
+	"fiolat/internal/testkit"
 )
 
 // figure is what a browser shows of one metric: where things are in the chart.
@@ -69,14 +69,14 @@ func TestPageInBrowser(t *testing.T) {
 	}
 	papers := map[string]bool{}
 	for _, scheme := range []string{"light", "dark"} {
-		b := browsertest.Open(t, 1200, 1000, scheme)
+		b := testkit.OpenTab(t, 1200, 1000, scheme)
 		b.Do(chromedp.Navigate("file://"+file), chromedp.WaitReady(`html[data-ready=true]`))
-		paper := browsertest.Eval[string](b, `getComputedStyle(document.documentElement).backgroundColor`)
-		figures := browsertest.Eval[[]figure](b, lookAtFigures)
-		browsertest.Eval[bool](b, `[...document.querySelectorAll('figure[data-metric="read p99"] path')].find(p => `+
+		paper := testkit.Eval[string](b, `getComputedStyle(document.documentElement).backgroundColor`)
+		figures := testkit.Eval[[]figure](b, lookAtFigures)
+		testkit.Eval[bool](b, `[...document.querySelectorAll('figure[data-metric="read p99"] path')].find(p => `+
 			`p.__data__ && p.__data__.datum && p.__data__.datum.v && p.__data__.datum.i === 8).dispatchEvent(new `+
 			`MouseEvent("click", {bubbles: true, cancelable: true}))`)
-		shown := browsertest.Eval[string](b, `new Promise(r => setTimeout(r, 100)).then(() => [...document.`+
+		shown := testkit.Eval[string](b, `new Promise(r => setTimeout(r, 100)).then(() => [...document.`+
 			`querySelectorAll("article.run")].filter(a => a.offsetHeight > 0).map(a => a.textContent).join("|"))`)
 		papers[paper] = true
 		b.Clean()

@@ -7,15 +7,15 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"fiolat/internal/browsertest"
+	"fiolat/internal/testkit"
 )
 
 // tab is a report in a real Chromium.
-type tab struct{ *browsertest.Tab }
+type tab struct{ *testkit.Tab }
 
 func openTab(t testing.TB, width, height int64, scheme string) *tab {
 	t.Helper()
-	return &tab{browsertest.Open(t, width, height, scheme)}
+	return &tab{testkit.OpenTab(t, width, height, scheme)}
 }
 
 // open opens a page from its file and waits until it is drawn.
@@ -26,5 +26,5 @@ func (b *tab) open(file string) {
 
 func eval[T any](b *tab, expression string) T {
 	b.Helper()
-	return browsertest.Eval[T](b.Tab, expression)
+	return testkit.Eval[T](b.Tab, expression)
 }

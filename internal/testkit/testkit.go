@@ -3,9 +3,12 @@ package testkit
 
 import (
 	"archive/tar"
+	"bytes"
+	"context"
 	"errors"
 	"io"
 	"iter"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,6 +58,25 @@ func Program(tb testing.TB) string {
 		tb.Fatalf("go build: %v: %s", err, out)
 	}
 	return path
+}
+
+// Request sends JSON to a server and returns the status and the text of its answer.
+func Request(tb testing.TB, method, url string, body []byte) (status int, answer []byte) {
+	tb.Helper()
+	req, err := http.NewRequestWithContext(context.WithoutCancel(tb.Context()), method, url, bytes.NewReader(body))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer res.Body.Close()
+	if answer, err = io.ReadAll(res.Body); err != nil {
+		tb.Fatalf("%s %s: %v", method, url, err)
+	}
+	return res.StatusCode, answer
 }
 
 // Packed returns the names and contents of the files in a .tar.zst.

@@ -25,7 +25,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"fiolat/fio/fiohist"
-	"fiolat/internal/browsertest"
+	"fiolat/internal/testkit"
 	"fiolat/internal/vegaspec"
 	"fiolat/kibana/kibanatest"
 )
@@ -189,7 +189,7 @@ func browse(t *testing.T, s *stored) *page {
 	server := httptest.NewServer(http.HandlerFunc(p.serve))
 	t.Cleanup(server.Close)
 	p.url = server.URL
-	p.ctx = browsertest.Start(t, 1000, 520)
+	p.ctx = testkit.Chromium(t, 1000, 520)
 	return p
 }
 

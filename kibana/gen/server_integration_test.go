@@ -4,11 +4,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,27 +101,14 @@ func (s *stored) try(t *testing.T, method, path string, body any) (int, map[stri
 	default:
 		sent, _ = json.Marshal(b)
 	}
-	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, s.es+path, bytes.NewReader(sent))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	status, b := testkit.Request(t, method, s.es+path, sent)
 	var answer map[string]any
 	if len(b) > 0 {
 		if err := json.Unmarshal(b, &answer); err != nil {
 			t.Fatalf("%s %s: %v in %s", method, path, err, b)
 		}
 	}
-	return res.StatusCode, answer
+	return status, answer
 }
 
 // real runs that differ: of two hosts, with a pause, of reads and writes, of all kinds

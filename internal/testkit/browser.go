@@ -1,7 +1,6 @@
 //go:build integration
 
-// Package browsertest drives a real Chromium in tests.
-package browsertest
+package testkit
 
 import (
 	"context"
@@ -21,8 +20,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Start starts a Chromium that ends with the test, and fails the test if there is none.
-func Start(t testing.TB, width, height int64) context.Context {
+// Chromium starts a Chromium that ends with the test, and fails the test if there is none.
+func Chromium(t testing.TB, width, height int64) context.Context {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
@@ -52,10 +51,10 @@ type Tab struct {
 	messages []string
 }
 
-// Open starts a Chromium for one page in a color scheme, light or dark, for ten minutes at most.
-func Open(t testing.TB, width, height int64, scheme string) *Tab {
+// OpenTab starts a Chromium for one page in a color scheme, light or dark, for ten minutes at most.
+func OpenTab(t testing.TB, width, height int64, scheme string) *Tab {
 	t.Helper()
-	ctx, stop := context.WithTimeout(Start(t, width, height), 10*time.Minute)
+	ctx, stop := context.WithTimeout(Chromium(t, width, height), 10*time.Minute)
 	t.Cleanup(stop)
 	b := &Tab{TB: t, Ctx: ctx}
 	if err := chromedp.Listen(ctx, b.event); err != nil {
