@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -83,7 +84,9 @@ type Name struct {
 // Input is the files of one run.
 type Input struct {
 	// Root is the folder of the run, or the first file's.
-	Root     string
+	Root string
+	// Name is the run's name; "": that of Root.
+	Name     string
 	Logs     []*Source
 	Metas    []*fiojson.Document
 	JobFiles []*jobfile.File
@@ -230,6 +233,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		}
 	}
 	for _, root := range d.searched {
+		nameAfterArchive(root, out)
 		if !slices.ContainsFunc(d.logs, func(l found) bool { return under(l.Path, root) }) {
 			return nil, d.none(root, nil)
 		}
@@ -253,6 +257,24 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	}
 	out[0].Warnings = slices.Concat(d.warnings, d.files.Warnings, out[0].Warnings)
 	return out, nil
+}
+
+// nameAfterArchive gives the run in an archive its name.
+func nameAfterArchive(root string, runs []*Input) {
+	if source.Path(root) == root {
+		return
+	}
+	var in []*Input
+	for _, run := range runs {
+		if under(run.Root, root) {
+			in = append(in, run)
+		}
+	}
+	for _, run := range in {
+		if len(in) == 1 || run.Root == root {
+			run.Name = source.ArchiveStem(filepath.Base(root))
+		}
+	}
 }
 
 // none returns the error for a path without logs of the wanted kind; other are those of other kinds.
@@ -339,6 +361,12 @@ func (d *discovery) paths(paths []string) error {
 			continue
 		}
 		info, err := d.files.Stat(path)
+		if errors.Is(err, syscall.ENOTDIR) && source.ArchiveOf(path) != "" {
+			if err = source.Unpack(source.ArchiveOf(path)); err != nil {
+				return err
+			}
+			info, err = d.files.Stat(path)
+		}
 		if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[") {
 			matches, bad := d.files.Glob(path)
 			if bad != nil {
@@ -390,12 +418,20 @@ func (d *discovery) withFolder() {
 	d.given.Logs = slices.DeleteFunc(d.given.Logs, func(l *Source) bool { return found[realPath(l.Path)] })
 }
 
+// folder searches a folder, or an archive, that was given.
+func (d *discovery) folder(root string) {
+	if !d.seen[realPath(root)] {
+		d.searched = append(d.searched, root)
+		if err := source.LeftOut(root); err != nil {
+			d.files.Unread = append(d.files.Unread, err)
+		}
+		d.search(root, root)
+	}
+}
+
 func (d *discovery) path(path string, info fs.FileInfo) error {
 	if info.IsDir() {
-		if root := filepath.Clean(path); !d.seen[realPath(root)] {
-			d.searched = append(d.searched, root)
-			d.search(root, root)
-		}
+		d.folder(filepath.Clean(path))
 		return nil
 	}
 	real := realPath(path)
@@ -407,6 +443,12 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 	named := false
 	if s.Name, named = parseName(s.Base); !named && otherLog.MatchString(s.Base) {
 		d.given.Ignored = append(d.given.Ignored, ignored(path))
+		return nil
+	} else if !named && source.ArchiveOf(path) != "" {
+		if err := source.Unpack(filepath.Clean(path)); err != nil {
+			return err
+		}
+		d.folder(filepath.Clean(path))
 		return nil
 	} else if !named && info.Mode().IsRegular() {
 		switch kind, err := d.sniff(path); {
@@ -462,7 +504,7 @@ func validUTF8(s string) string {
 }
 
 func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
+	if real, err := filepath.EvalSymlinks(source.Path(path)); err == nil {
 		path = real
 	}
 	if abs, err := filepath.Abs(path); err == nil {

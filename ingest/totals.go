@@ -16,6 +16,7 @@ import (
 	"fiolat/fio"
 	"fiolat/ingest/content"
 	"fiolat/ingest/fiojson"
+	"fiolat/ingest/source"
 )
 
 // Totals is a run with fio's JSON and without logs.
@@ -44,25 +45,12 @@ func DiscoverTotals(paths []string, logs []*Input, opt DiscoverOptions) (runs []
 			d.files.CannotRead(path, bad)
 		}
 		if bad == nil && info.IsDir() {
-			path += "/" // so that a link to a folder is followed
+			runs = append(runs, d.totalsBelow(filepath.Clean(path), &warnings)...)
 		}
-		err := filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				d.files.CannotRead(file, err)
-			}
-			if err != nil || !e.IsDir() {
-				return nil
-			}
-			runs = append(runs, d.totalsIn(filepath.Clean(file), &warnings)...)
-			return nil
-		})
-		if err == nil && bad == nil && info.Mode().IsRegular() {
+		if bad == nil && info.Mode().IsRegular() {
 			if m := d.totals(path, &warnings); m != nil {
 				runs = append(runs, newTotals(path, []*fiojson.Document{m}))
 			}
-		}
-		if err != nil {
-			return nil, warnings, err
 		}
 	}
 	if !opt.SkipBad {
@@ -100,6 +88,17 @@ func (d *discovery) totals(path string, warnings *[]string) *fiojson.Document {
 	}
 	*warnings = append(*warnings, prefixed(path, m.Warnings)...)
 	return m
+}
+
+// totalsBelow returns the runs of a folder, and of those below it, that have only JSON.
+func (d *discovery) totalsBelow(dir string, warnings *[]string) []*Totals {
+	runs := d.totalsIn(dir, warnings)
+	for _, e := range d.files.List(dir) {
+		if e.IsDir() {
+			runs = append(runs, d.totalsBelow(filepath.Join(dir, e.Name()), warnings)...)
+		}
+	}
+	return runs
 }
 
 // totalsIn returns the runs of a folder that have only JSON.
@@ -148,7 +147,7 @@ func (t *Totals) Failure() error {
 func newTotals(root string, metas []*fiojson.Document) *Totals {
 	sum := sha256.New()
 	for _, m := range metas {
-		if f, err := os.Open(m.Path); err == nil {
+		if f, err := os.Open(source.Path(m.Path)); err == nil {
 			info, err := f.Stat()
 			if err == nil {
 				fmt.Fprintln(sum, info.Size())

@@ -22,6 +22,7 @@ import (
 	"fiolat/cmd/fiolat/manual"
 	"fiolat/cmd/fiolat/shell"
 	"fiolat/fio"
+	"fiolat/ingest/source"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -51,7 +52,10 @@ func signalContext() (context.Context, func()) {
 		if _, ok := <-c; ok {
 			signal.Stop(c)
 			cancel(errs.ErrInterrupted)
-			time.AfterFunc(graceful, func() { os.Exit(exitInterrupted) })
+			time.AfterFunc(graceful, func() {
+				source.RemoveUnpacked()
+				os.Exit(exitInterrupted)
+			})
 			if ignored { // Stop has restored that
 				again := make(chan os.Signal, 1)
 				signal.Notify(again, os.Interrupt)
@@ -66,6 +70,7 @@ func signalContext() (context.Context, func()) {
 // run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	u := ui.New(stdin, stdout, stderr)
+	defer source.RemoveUnpacked()
 	err := runLike(ctx, u, args)
 	if errors.Is(err, errNotLike) {
 		err = runCommand(ctx, u, args)

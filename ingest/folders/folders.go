@@ -27,13 +27,16 @@ type System struct {
 
 // OS is the operating system itself.
 func OS() System {
-	return System{readDir, os.Stat, func(path string, stdin io.Reader) (io.ReadCloser, error) {
-		return source.Open(path, stdin)
-	}, head}
+	return System{
+		readDir,
+		func(path string) (fs.FileInfo, error) { return os.Stat(source.Path(path)) },
+		func(path string, stdin io.Reader) (io.ReadCloser, error) { return source.Open(path, stdin) },
+		head,
+	}
 }
 
 func readDir(dir string, most int) ([]os.DirEntry, error) {
-	f, err := os.Open(dir)
+	f, err := os.Open(source.Path(dir))
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +51,7 @@ func readDir(dir string, most int) ([]os.DirEntry, error) {
 // head reads with three calls of the operating system; os.File makes a dozen, which folders with thousands of files of
 // others cannot afford.
 func head(path string, buf []byte) (n int, err error) {
-	fd, err := again(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
+	fd, err := again(func() (int, error) { return syscall.Open(source.Path(path), syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
 	if err != nil {
 		return 0, err
 	}

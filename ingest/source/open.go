@@ -42,7 +42,7 @@ func Open(path string, stdin io.Reader) (*Stream, error) {
 	if path == "-" {
 		return Decompress(stdin, path, nil)
 	}
-	f, err := os.Open(path)
+	f, err := os.Open(Path(path))
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/ingest"
+	"fiolat/ingest/source"
 	"fiolat/internal/ui"
 )
 
@@ -36,7 +37,7 @@ func Locate(name string) Place {
 	if documents, err := filepath.Glob(filepath.Join(name, "*-run.*.ndjson")); err == nil && len(documents) > 0 {
 		return InDirectory
 	}
-	if _, err := os.Stat(name); err == nil || name == "-" {
+	if _, err := os.Stat(name); err == nil || name == "-" || source.ArchiveOf(name) != "" {
 		return InLogs
 	}
 	if matches, err := filepath.Glob(name); err != nil || len(matches) > 0 {
@@ -116,7 +117,7 @@ func (r *Reader) One(ctx context.Context, why string, arguments ...string) (*Run
 func (r *Reader) Find(ctx context.Context, arguments ...string) iter.Seq2[*Run, error] {
 	file := func(a string) bool {
 		info, err := os.Stat(a)
-		return Locate(a) == InLogs && (err != nil || !info.IsDir())
+		return Locate(a) == InLogs && (err != nil || !info.IsDir()) && source.ArchiveOf(a) == ""
 	}
 	return func(yield func(*Run, error) bool) {
 		defer r.UI.Hold()()

@@ -446,6 +446,9 @@ func (p *Plan) readyLogs() (err error) {
 
 // folderName returns the name of the run's folder; "" for standard input and process substitution.
 func folderName(in *ingest.Input) string {
+	if in.Name != "" {
+		return strings.ToValidUTF8(in.Name, "\uFFFD")
+	}
 	path, err := filepath.Abs(in.Root)
 	name := filepath.Base(path)
 	if err != nil || in.Logs[0].Path == "-" || name == "/" || strings.HasPrefix(path, "/dev/") ||
