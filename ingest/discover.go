@@ -181,11 +181,11 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	}
 	d.withFolder()
 	for _, name := range opt.FioJSON {
-		m, err := d.meta(name)
+		metas, err := d.documents(name)
 		if err != nil {
 			return nil, err
 		}
-		d.given.Metas = append(d.given.Metas, m)
+		d.given.Metas = append(d.given.Metas, metas...)
 	}
 	d.given.metasGiven = len(d.given.Metas) > 0
 	named := d.given // copied before beside adds what is for its own logs only
@@ -314,7 +314,7 @@ type discovery struct {
 	warnings []string
 	files    *folders.Reader
 	kinds    once[content.Kind]
-	metas    once[*fiojson.Document]
+	metas    once[[]*fiojson.Document]
 	head     [content.Head]byte // of the file that is looked at
 }
 
@@ -342,7 +342,7 @@ func newDiscovery(opt DiscoverOptions) *discovery {
 		opt.system = &sys
 	}
 	return &discovery{opt: opt, seen: map[string]bool{}, kinds: once[content.Kind]{},
-		metas: once[*fiojson.Document]{}, files: folders.NewReader(*opt.system, opt.Stdin,
+		metas: once[[]*fiojson.Document]{}, files: folders.NewReader(*opt.system, opt.Stdin,
 			func(name string) bool {
 				_, log := parseName(name)
 				return log
@@ -455,11 +455,11 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 		case err != nil:
 			return err
 		case kind == content.JSON:
-			m, err := d.meta(path)
+			metas, err := d.documents(path)
 			if err != nil {
 				return err
 			}
-			d.given.Metas = append(d.given.Metas, m)
+			d.given.Metas = append(d.given.Metas, metas...)
 			return nil
 		case kind == content.Job:
 			j, err := d.jobFile(path)
@@ -705,7 +705,7 @@ func (in *Input) notUsed(metas []*fiojson.Document) {
 			names = append(names, fio.Printable(m.Path))
 		}
 	}
-	if len(names) > 0 {
+	if names = slices.Compact(names); len(names) > 0 {
 		in.Warnings = append(in.Warnings, errs.Some(names)+": not used: it is in a folder above logs that its jobs "+
 			"may have written, but it may not cover all of them, or may cover others too; each log's last window is "+
 			"missing; if it is theirs, pass it with --fio-json")
@@ -790,14 +790,13 @@ func (d *discovery) metasIn(dir string) (out []*fiojson.Document) {
 		if _, log := parseName(e.Name()); log || otherLog.MatchString(e.Name()) || !d.files.MayBeFio(path, e) {
 			continue
 		}
-		var m *fiojson.Document
+		var metas []*fiojson.Document
 		kind, err := d.sniff(path)
 		if err == nil && kind == content.JSON {
-			m, err = d.meta(path)
+			metas, err = d.documents(path)
 		}
-		if d.files.Keep(path, err); m != nil && err == nil {
-			out = append(out, m)
-		}
+		d.files.Keep(path, err)
+		out = append(out, metas...)
 	}
 	return out
 }
@@ -898,10 +897,9 @@ func (d *discovery) beside(in *Input, folders []string) {
 			}
 			kind, err := d.sniff(path)
 			if err == nil && kind == content.JSON && wantMeta {
-				var m *fiojson.Document
-				if m, err = d.meta(path); err == nil {
-					in.Metas = append(in.Metas, m)
-				}
+				var metas []*fiojson.Document
+				metas, err = d.documents(path)
+				in.Metas = append(in.Metas, metas...)
 			} else if err == nil && kind == content.Job && wantJob {
 				var j *jobfile.File
 				if j, err = d.jobFile(path); err == nil {
@@ -922,17 +920,18 @@ func ignored(path string) string {
 	return fio.Printable(path) + ": a log without latencies"
 }
 
-func (d *discovery) meta(path string) (*fiojson.Document, error) {
-	return d.metas.of(path, func() (m *fiojson.Document, err error) {
+// documents returns those of the runs in a file of fio's JSON.
+func (d *discovery) documents(path string) ([]*fiojson.Document, error) {
+	return d.metas.of(path, func() (metas []*fiojson.Document, err error) {
 		err = d.files.Read(path, func(r io.Reader) (err error) {
 			text := bufio.NewReader(r)
 			if start, _ := text.Peek(2); content.IsUTF16(start) {
 				return content.ErrUTF16(path)
 			}
-			m, err = fiojson.Parse(text, path)
+			metas, err = fiojson.ParseAll(text, path)
 			return err
 		})
-		return m, err
+		return metas, err
 	})
 }
 

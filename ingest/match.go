@@ -83,7 +83,7 @@ func Match(in *Input) ([]*Log, []string, error) {
 	m.split()
 	m.documents()
 	for _, meta := range in.Metas {
-		m.warnings = append(m.warnings, prefixed(meta.Path, meta.Warnings)...)
+		m.warnings = append(m.warnings, prefixed(meta.Name(), meta.Warnings)...)
 	}
 	used := map[*jobfile.File]bool{}
 	sets := m.sets()
@@ -217,6 +217,9 @@ func (m *matcher) documents() {
 					return namedAfter(d, l.Source.Name.Prefix, l.Host)
 				})
 			}
+			if one := slices.Compact(paths(named)); len(one) == 1 { // appended runs: the last one overwrote the logs
+				named = named[len(named)-1:]
+			}
 			// If only one document of the folder or host is left, it is taken without a matching name. Among several,
 			// a wrong guess is worse than none.
 			if len(named) > 0 || len(fit) > 1 {
@@ -236,12 +239,19 @@ func (m *matcher) documents() {
 	}
 	if len(open) > 0 {
 		var names []string
-		for _, d := range among {
-			names = append(names, fio.Printable(d.Path))
+		for _, path := range slices.Compact(paths(among)) {
+			names = append(names, fio.Printable(path))
 		}
 		m.warn("%s: cannot tell which JSON goes with this log%s: %s; pass it with --fio-json",
 			fio.Printable(open[0].Source.Path), others(len(open)-1), shortened(names))
 	}
+}
+
+func paths(metas []*fiojson.Document) (out []string) {
+	for _, d := range metas {
+		out = append(out, d.Path)
+	}
+	return out
 }
 
 func others(n int) string {

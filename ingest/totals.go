@@ -48,8 +48,8 @@ func DiscoverTotals(paths []string, logs []*Input, opt DiscoverOptions) (runs []
 			runs = append(runs, d.totalsBelow(filepath.Clean(path), &warnings)...)
 		}
 		if bad == nil && info.Mode().IsRegular() {
-			if m := d.totals(path, &warnings); m != nil {
-				runs = append(runs, newTotals(path, []*fiojson.Document{m}))
+			for _, m := range d.totals(path, &warnings) {
+				runs = append(runs, newTotals(m.Name(), []*fiojson.Document{m}))
 			}
 		}
 	}
@@ -62,8 +62,8 @@ func DiscoverTotals(paths []string, logs []*Input, opt DiscoverOptions) (runs []
 	return runs, append(warnings, d.files.Warnings...), nil
 }
 
-// totals returns the document of a file that is fio's JSON and was not seen before, else nil.
-func (d *discovery) totals(path string, warnings *[]string) *fiojson.Document {
+// totals returns the documents of a file that is fio's JSON and was not seen before, else none.
+func (d *discovery) totals(path string, warnings *[]string) (metas []*fiojson.Document) {
 	name := filepath.Base(path)
 	if _, log := parseName(name); log || otherLog.MatchString(name) || d.seen[realPath(path)] {
 		return nil
@@ -76,9 +76,8 @@ func (d *discovery) totals(path string, warnings *[]string) *fiojson.Document {
 		return nil
 	}
 	d.seen[realPath(path)] = true
-	var m *fiojson.Document
 	if err == nil {
-		m, err = d.meta(path)
+		metas, err = d.documents(path)
 	}
 	if d.files.Keep(path, err) {
 		return nil
@@ -86,8 +85,10 @@ func (d *discovery) totals(path string, warnings *[]string) *fiojson.Document {
 		*warnings = append(*warnings, err.Error()+" (not used)")
 		return nil
 	}
-	*warnings = append(*warnings, prefixed(path, m.Warnings)...)
-	return m
+	for _, m := range metas {
+		*warnings = append(*warnings, prefixed(m.Name(), m.Warnings)...)
+	}
+	return metas
 }
 
 // totalsBelow returns the runs of a folder, and of those below it, that have only JSON.
@@ -109,15 +110,13 @@ func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*Totals) {
 		if !d.files.MayBeFio(path, e) {
 			continue
 		}
-		if m := d.totals(path, warnings); m != nil {
-			metas = append(metas, m)
-		}
+		metas = append(metas, d.totals(path, warnings)...)
 	}
 	together := atTheSameTime(distinct(metas))
 	for _, metas := range together {
 		root := dir
 		if len(together) > 1 {
-			root = metas[0].Path
+			root = metas[0].Name()
 		}
 		runs = append(runs, newTotals(root, metas))
 	}
@@ -151,6 +150,9 @@ func newTotals(root string, metas []*fiojson.Document) *Totals {
 			info, err := f.Stat()
 			if err == nil {
 				fmt.Fprintln(sum, info.Size())
+				if m.Part > 0 {
+					fmt.Fprintln(sum, m.Part)
+				}
 			}
 			_, _ = io.CopyN(sum, f, 64<<10) // best effort: it could be read before
 			_ = f.Close()
@@ -216,7 +218,8 @@ func atTheSameTime(metas []*fiojson.Document) (groups [][]*fiojson.Document) {
 }
 
 // Split divides the logs of a folder in which runs follow each other, each with its own JSON and log names, into
-// these runs. Otherwise it returns in alone.
+// these runs. Otherwise it returns in alone. Of runs that were appended to one file of JSON, the last one that wrote a
+// log has it, and those whose logs are not here are left out.
 func (in *Input) Split() []*Input {
 	together := atTheSameTime(distinct(in.Metas))
 	if len(together) < 2 || in.metasGiven {
@@ -224,7 +227,7 @@ func (in *Input) Split() []*Input {
 	}
 	out := make([]*Input, len(together))
 	for i, metas := range together {
-		out[i] = &Input{Root: metas[0].Path, Metas: metas, JobFiles: in.JobFiles}
+		out[i] = &Input{Root: metas[0].Name(), Metas: metas, JobFiles: in.JobFiles}
 	}
 	for _, l := range in.Logs {
 		of := -1
@@ -232,7 +235,7 @@ func (in *Input) Split() []*Input {
 			if !slices.ContainsFunc(metas, func(m *fiojson.Document) bool { return hasPrefix(m, l.Name) }) {
 				continue
 			}
-			if of >= 0 {
+			if of >= 0 && (metas[0].Part == 0 || metas[0].Path != together[of][0].Path) {
 				return []*Input{in}
 			}
 			of = i
@@ -242,10 +245,18 @@ func (in *Input) Split() []*Input {
 		}
 		out[of].Logs = append(out[of].Logs, l)
 	}
+	warnings := in.Warnings
+	out = slices.DeleteFunc(out, func(i *Input) bool {
+		gone := len(i.Logs) == 0 && i.Metas[0].Part > 0
+		if gone {
+			warnings = append(warnings, fio.Printable(i.Root)+": not used: its logs are not here, or were overwritten")
+		}
+		return gone
+	})
 	if slices.ContainsFunc(out, func(i *Input) bool { return len(i.Logs) == 0 }) {
 		return []*Input{in}
 	}
-	out[0].Ignored, out[0].Warnings = in.Ignored, in.Warnings
+	out[0].Ignored, out[0].Warnings = in.Ignored, warnings
 	return out
 }
 

@@ -53,6 +53,7 @@ func TestScripts(t *testing.T) {
 				os.Symlink(filepath.Join(logs, "../../internal/diagnose/testdata/disks"), in("disks")),
 				os.Symlink(filepath.Join(logs, "../../internal/diagnose/testdata/three-stopped"), in("stopped")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sync"), in("sync")),
+				os.Symlink(filepath.Join(logs, "../../ingest/testdata/kept"), in("kept")),
 				os.Symlink(filepath.Join(logs, "../../ingest/source/testdata/packed"), in("packed")),
 				os.Symlink(filepath.Join(logs, "../../pipeline/live/testdata/sync"), in("streams")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sweep"), in("sweep")),

@@ -36,10 +36,12 @@ type Document struct {
 	HostGlobal map[string]jobfile.Options
 	// Entries are the jobs, without "All clients", which repeats them.
 	Entries []Entry
-	// Documents is the number of complete documents in the file, of which this is the last; Cut means that another
-	// one begins after it and breaks off.
+	// Documents is the number of complete documents of the run in the file, of which this is the last; Cut means that
+	// another one begins after it and breaks off.
 	Documents int
 	Cut       bool
+	// Part numbers the runs of a file that several were appended to, from 1; 0: it holds one.
+	Part int
 	// Warnings name impossible numbers, which are not used.
 	Warnings []string
 }
@@ -149,22 +151,77 @@ func (m *Document) CountedMS(e *Entry) int64 {
 	return m.TimestampMS
 }
 
-// Parse reads what fio printed with --output-format=json or json+ and returns the last complete document that has
-// jobs, whatever text comes before, between and after documents. Nothing else is held in memory.
+// Name is the path, with the number of the run if the file holds several.
+func (m *Document) Name() string {
+	if m.Part == 0 {
+		return m.Path
+	}
+	return fmt.Sprintf("%s#%d", m.Path, m.Part)
+}
+
+// Parse returns the last run of ParseAll.
 func Parse(r io.Reader, path string) (*Document, error) {
-	var last *Document
-	documents := 0
+	all, err := ParseAll(r, path)
+	if err != nil {
+		return nil, err
+	}
+	return all[len(all)-1], nil
+}
+
+// ParseAll reads what fio printed with --output-format=json or json+, whatever text comes before, between and after
+// documents. It returns the last complete document of each run that was appended to the file. Nothing else is held in
+// memory.
+func ParseAll(r io.Reader, path string) (runs []*Document, err error) {
 	cut, err := Each(r, path, func(m *Document) error {
-		last = m
-		documents++
+		m.Documents = 1
+		if last := len(runs) - 1; last >= 0 && m.continues(runs[last]) {
+			m.Documents += runs[last].Documents
+			runs = runs[:last]
+		}
+		if runs = append(runs, m); len(runs) > maxParts {
+			return &fio.ParseError{File: path, Msg: fmt.Sprintf("more than %d runs in one file", maxParts),
+				Hint: "divide it"}
+		}
 		return nil
 	}, nil)
-	if last != nil && err == nil {
-		last.Path, last.Documents, last.Cut = path, documents, cut
-		last.contradictions()
-		return last, nil
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	runs[len(runs)-1].Cut = cut
+	for i, m := range runs {
+		if len(runs) > 1 {
+			m.Part = i + 1
+		}
+		m.contradictions()
+	}
+	return runs, nil
+}
+
+// maxParts is how many runs may be appended to one file.
+const maxParts = 10_000
+
+// continues reports whether m is a later report of before's fio (--status-interval), and not that of another run: it
+// has the same jobs, whose counts have not fallen, and as much more time has elapsed for fio as between the reports.
+func (m *Document) continues(before *Document) bool {
+	if m.Version != before.Version || m.ClientServer != before.ClientServer || len(m.Entries) != len(before.Entries) ||
+		m.ClientServer && m.TimestampMS != before.TimestampMS { // when fio started
+		return false
+	}
+	for i := range m.Entries {
+		e, b := &m.Entries[i], &before.Entries[i]
+		const seconds = 2 // Elapsed is rounded up
+		if e.JobName != b.JobName || e.Host != b.Host || !maps.Equal(e.Options, b.Options) ||
+			e.StartMS != b.StartMS && min(e.StartMS, b.StartMS) > 0 || min(e.Elapsed, b.Elapsed) > 0 &&
+			(e.Elapsed < b.Elapsed || 1000*(e.Elapsed-b.Elapsed+seconds) < m.TimestampMS-before.TimestampMS) {
+			return false
+		}
+		for d := range e.Dirs {
+			if e.Dirs[d].TotalIOs < b.Dirs[d].TotalIOs {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // contradictions drops totals that do not match their own bins. fio counts both at once; only in the report of a

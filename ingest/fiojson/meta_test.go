@@ -121,13 +121,13 @@ func TestParseMetaText(t *testing.T) {
 		"braces before":            {"fio: {x} {\"y\": {} {\"a\", { [\n{\"never closed\n{{{\n" + minimal, 1, false},
 		"JSON before":              {`{"level": "info", "x": [1, {"fio": 2}]}` + "\n" + minimal, 1, false},
 		"text after":               {minimal + "\nDisk stats {x} and { \"y\": 1\n", 1, false},
-		"stream":                   {other + other + minimal, 3, false},
-		"the last one cut":         {other + minimal + other[:len(other)-30], 2, true},
+		"stream":                   {minimal + minimal + minimal, 3, false},
+		"the last one cut":         {minimal + minimal + other[:len(other)-30], 2, true},
 		"one cut in the middle":    {cut + minimal, 1, false},
 		"cut before a list's item": {other[:strings.Index(other, "[")+1] + "\n" + minimal, 1, false},
 		"cut in a string":          {other[:strings.Index(other, "before")+2] + "\n" + minimal, 1, false},
 		"an empty one last":        {minimal + `{"fio version": "fio-3.36", "jobs": []}`, 1, false},
-		"in a list":                {"[" + other + "," + minimal + "]", 2, false},
+		"in a list":                {"[" + minimal + "," + minimal + "]", 2, false},
 		"CRLF":                     {strings.ReplaceAll(minimal, "\n", "\r\n"), 1, false},
 		"sorted keys": {`{"global options": {"bs": "4k"}, "jobs": [` + oneJob +
 			`], "fio version": "fio-3.36", "timestamp_ms": 1700000000123}`, 1, false},
@@ -144,6 +144,44 @@ func TestParseMetaText(t *testing.T) {
 				t.Errorf("got %+v\nwant %+v", got, want)
 			}
 		})
+	}
+}
+
+// TestParseAll tells runs that were appended to one file from the reports of one run (--status-interval).
+func TestParseAll(t *testing.T) {
+	doc := func(job string, ms, elapsed, ios int) string {
+		return fmt.Sprintf(`{"fio version": "x", "timestamp_ms": %d, "jobs": [{"jobname": "%s", "elapsed": %d, `+
+			`"read": {"total_ios": %d}}]}`+"\n", 1_700_000_000_000+ms, job, elapsed, ios)
+	}
+	for name, c := range map[string]struct {
+		text string
+		want []int // reports of each run
+	}{
+		"one":                {doc("a", 0, 5, 10), []int{1}},
+		"status":             {doc("a", 0, 2, 10) + doc("a", 1000, 3, 20) + doc("a", 2040, 4, 30), []int{3}},
+		"status, coarse":     {doc("a", 0, 61, 10) + doc("a", 60_000, 121, 20) + doc("a", 60_100, 121, 20), []int{3}},
+		"other jobs":         {doc("a", 0, 2, 10) + doc("b", 1000, 3, 20), []int{1, 1}},
+		"the same job again": {doc("a", 0, 4, 10) + doc("a", 3490, 4, 10) + doc("a", 6900, 4, 10), []int{1, 1, 1}},
+		"shorter":            {doc("a", 0, 9, 10) + doc("a", 1500, 2, 20), []int{1, 1}},
+		"fewer I/Os":         {doc("a", 0, 2, 10) + doc("a", 1500, 2, 9), []int{1, 1}},
+		"two runs with a status": {doc("a", 0, 3, 5) + doc("a", 2000, 5, 9) + doc("a", 9000, 3, 5) +
+			doc("a", 11000, 5, 9), []int{2, 2}},
+		"no time of fio's own": {doc("a", 0, 0, 10) + doc("a", 60_000, 0, 20), []int{2}},
+	} {
+		runs, err := ParseAll(strings.NewReader(c.text), "all.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for i, m := range runs {
+			got = append(got, m.Documents)
+			if want := fmt.Sprint("all.json#", i+1); m.Name() != want && (len(runs) > 1 || m.Name() != "all.json") {
+				t.Errorf("%s: named %s", name, m.Name())
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
 	}
 }
 

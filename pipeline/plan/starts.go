@@ -288,7 +288,7 @@ func (p *Plan) apart(wall, after []int64) bool {
 	oneHost, gap, spread := false, false, false
 	for i, r := range runs {
 		at := time.Unix(0, r.start).UTC().Format(time.RFC3339)
-		names = append(names, fmt.Sprintf("%s at %s", fio.Printable(r.meta.Path), at))
+		names = append(names, fmt.Sprintf("%s at %s", fio.Printable(r.meta.Name()), at))
 		if i == 0 {
 			continue
 		}
