@@ -125,6 +125,8 @@ type DiscoverOptions struct {
 	Stdin io.Reader
 	// FioJSON are files to use instead of those found beside the logs.
 	FioJSON []string
+	// HostsBy is HostsAuto, which "" stands for, HostsByFolder or HostsByName.
+	HostsBy string
 	// SkipBad leaves out what cannot be read, and names it in Input.Unread; else that is an error.
 	SkipBad bool
 
@@ -173,7 +175,8 @@ func uncompressed(base string) string {
 //
 // Files given one by one are one run. A folder is searched: each folder with logs is a run, but the folders
 // clients/HOST (pbench) are one run, of the folder that holds clients, and so are folders below one with fio's JSON
-// whose jobs wrote their logs. Runs are in the order of their folders, after that of the single files.
+// whose jobs wrote their logs, and folders of several hosts (see hostFolders). Runs are in the order of their folders,
+// after that of the single files.
 func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	d := newDiscovery(opt)
 	if err := d.paths(paths); err != nil {
@@ -204,6 +207,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	if !named.metasGiven {
 		runs = d.underOneJSON(runs)
 	}
+	runs = d.hostFolders(runs)
 	slices.SortStableFunc(runs, func(a, b *Input) int { return cmp.Compare(a.Root, b.Root) })
 	for _, in := range runs {
 		in.Metas, in.JobFiles, in.metasGiven = named.Metas, named.JobFiles, named.metasGiven

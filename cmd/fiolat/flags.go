@@ -16,6 +16,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/sla"
+	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/internal/alert"
 	"fiolat/internal/errs"
@@ -100,6 +101,10 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 		&cli.StringSliceFlag{Name: "fio-json", Category: catInput, Destination: &o.fioJSON,
 			Usage: "fio's JSON output (json+) of the run, `FILE`, instead of what is found beside the logs; can be " +
 				"repeated"},
+		&cli.GenericFlag{Name: "hosts-by", Category: catInput, Value: oneOf(&o.HostsBy, "hosts-by", ingest.HostsAuto,
+			ingest.HostsByFolder, ingest.HostsByName),
+			Usage: "directories with logs of the same names are the hosts of one run if their jobs ran at the same " +
+				"time by fio's JSON (`auto`), if they are beside each other (folder), or never (name)"},
 		settingFlag(s, "skip-bad", catInput, nil),
 		settingFlag(s, "repair", catInput, &o.repair),
 		settingFlag(s, "no-repair", catInput, &o.noRepair),

@@ -16,6 +16,7 @@ type Logs struct {
 	Command   string   // its name
 	Paths     []string // files, directories, globs; - is standard input
 	FioJSON   []string // files with fio's JSON, instead of what is found beside the logs
+	HostsBy   string   // ingest.DiscoverOptions.HostsBy
 	Config    plan.Config
 	Kinds     Kinds // Config has the first
 	FailOnSLA bool
@@ -82,7 +83,7 @@ const (
 // ingest.DiscoverOptions.Any.
 func (o *Logs) Discover(u *ui.UI, kind fio.Kind, any bool) ([]*ingest.Input, error) {
 	runs, err := ingest.Discover(o.Paths, ingest.DiscoverOptions{Kind: kind, Any: any, FioJSON: o.FioJSON,
-		Stdin: u.Stdin, SkipBad: o.Config.Settings.SkipBad})
+		HostsBy: o.HostsBy, Stdin: u.Stdin, SkipBad: o.Config.Settings.SkipBad})
 	logs, little := 0, o.Command == "percentiles"
 	for _, in := range runs {
 		logs += len(in.Logs)

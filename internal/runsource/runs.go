@@ -102,14 +102,22 @@ func (r *Reader) One(ctx context.Context, why string, arguments ...string) (*Run
 		return found[0], nil
 	}
 	var names []string
+	var inputs []*ingest.Input
 	how := "name one of"
 	for _, run := range found {
+		if run.Logs != nil {
+			inputs = append(inputs, run.Logs.Inputs[0])
+		}
 		names = append(names, fio.Printable(run.Title))
 		if run.dir != "" {
 			how = "say with --run-id which of"
 		}
 	}
-	return nil, fio.Usagef("found %d runs, but %s: %s %s", len(found), why, how, strings.Join(names, ", "))
+	hosts := ""
+	if len(inputs) == len(found) && ingest.MayBeHosts(inputs) {
+		hosts = ", or pass --hosts-by folder if they are the hosts of one run"
+	}
+	return nil, fio.Usagef("found %d runs, but %s: %s %s%s", len(found), why, how, strings.Join(names, ", "), hosts)
 }
 
 // Find yields the runs that arguments name, in order; an error is the last. Files that are named one by one come first,

@@ -1,0 +1,133 @@
+package ingest
+
+import (
+	"cmp"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"fiolat/ingest/fiojson"
+)
+
+// People run the same job on several hosts and collect what each left in a folder of its own: h1/, h2/, or Crucible's
+// client/1/, client/2/.
+
+// Values of DiscoverOptions.HostsBy: when folders with logs of the same names are the hosts of one run.
+const (
+	HostsAuto     = "auto"   // if their jobs ran at the same time by fio's JSON
+	HostsByFolder = "folder" // if they are beside each other
+	HostsByName   = "name"   // never: hosts are in the names of logs, or in clients/HOST
+)
+
+// hostFolders makes one run, with a host for each folder, of those whose folders hold logs of the same names, none of
+// which has a host.
+func (d *discovery) hostFolders(runs []*Input) []*Input {
+	byFolder := d.opt.HostsBy == HostsByFolder
+	if d.opt.HostsBy == HostsByName || !byFolder && len(d.opt.FioJSON) > 0 {
+		return runs
+	}
+	alike := map[string][]*Input{}
+	for _, in := range runs {
+		if names := hostlessNames(in); names != "" {
+			if byFolder {
+				names += filepath.Dir(in.Root)
+			}
+			alike[names] = append(alike[names], in)
+		}
+	}
+	for _, names := range slices.Sorted(maps.Keys(alike)) {
+		groups := [][]*Input{alike[names]}
+		if !byFolder {
+			groups = d.overlapping(alike[names])
+		}
+		for _, hosts := range groups {
+			if merged := d.merged(hosts); merged != nil {
+				runs = slices.DeleteFunc(runs, func(in *Input) bool { return slices.Contains(hosts, in) })
+				runs = append(runs, merged)
+			}
+		}
+	}
+	return runs
+}
+
+// MayBeHosts reports whether runs may be the hosts of one: with HostsByFolder they would be one.
+func MayBeHosts(runs []*Input) bool {
+	return len(runs) > 1 && !slices.ContainsFunc(runs, func(in *Input) bool {
+		names := hostlessNames(in)
+		return names == "" || names != hostlessNames(runs[0]) || filepath.Dir(in.Root) != filepath.Dir(runs[0].Root)
+	})
+}
+
+// hostlessNames returns the names of a run's logs, without the suffix of compression; "" if one has a host, or they are
+// not in one folder.
+func hostlessNames(in *Input) string {
+	var names []string
+	for _, l := range in.Logs {
+		if l.Host != "" || filepath.Dir(l.Path) != in.Root {
+			return ""
+		}
+		names = append(names, uncompressed(l.Base))
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), "\x00") + "\x00"
+}
+
+// overlapping divides runs into those that ran at the same time, as atTheSameTime has it. Runs without JSON that says
+// so are left out, and so are copies.
+func (d *discovery) overlapping(runs []*Input) (groups [][]*Input) {
+	if len(runs) < 2 {
+		return nil
+	}
+	of := map[*fiojson.Document]*Input{}
+	var metas []*fiojson.Document
+	for _, in := range runs {
+		if found := d.metasIn(in.Root); len(found) == 1 {
+			of[found[0]] = in
+			metas = append(metas, found[0])
+		}
+	}
+	if len(distinct(metas)) < len(metas) {
+		return nil
+	}
+	for _, together := range atTheSameTime(metas) {
+		var group []*Input
+		for _, m := range together {
+			group = append(group, of[m])
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// merged returns one run of hosts: each is named after its folder in the lowest one that holds all of them. It returns
+// nil for a single host, and if that folder was not searched.
+func (d *discovery) merged(hosts []*Input) *Input {
+	if len(hosts) < 2 {
+		return nil
+	}
+	root := filepath.Dir(hosts[0].Root)
+	for _, in := range hosts {
+		for !under(in.Root, root) || in.Root == root {
+			root = filepath.Dir(root)
+		}
+	}
+	if !slices.ContainsFunc(d.searched, func(path string) bool { return under(root, path) }) {
+		return nil
+	}
+	out := &Input{Root: root}
+	if base := filepath.Base(root); base == "client" || base == "clients" {
+		out.Root = cmp.Or(filepath.Dir(root), root)
+	}
+	slices.SortFunc(hosts, func(a, b *Input) int { return cmp.Compare(a.Root, b.Root) })
+	for _, in := range hosts {
+		rel, _ := filepath.Rel(root, in.Root)
+		host, _, _ := strings.Cut(rel, string(filepath.Separator))
+		for _, l := range in.Logs {
+			l.Host = validUTF8(host)
+		}
+		out.Logs = append(out.Logs, in.Logs...)
+		out.Warnings = append(out.Warnings, in.Warnings...)
+	}
+	return out
+}
