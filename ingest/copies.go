@@ -50,6 +50,9 @@ func (d *discovery) dropCopies(in *Input) {
 		names[filepath.Join(filepath.Dir(l.Path), uncompressed(l.Base))] = true
 	}
 	in.Logs = slices.DeleteFunc(in.Logs, func(l *Source) bool {
+		if name := downloaded(l.Base); name != l.Base {
+			return in.download(l, filepath.Join(filepath.Dir(l.Path), name))
+		}
 		host := l.Name.Host
 		original, suffix := copyOf(l)
 		if original == "" || numeric(host) && strings.Count(host, ".") == 3 || in.knowsHost(host) {
@@ -73,6 +76,25 @@ func (d *discovery) dropCopies(in *Input) {
 		}
 		return false // a host's name may end so
 	})
+}
+
+// download recognizes the second download of a log, and reports whether it is to be dropped.
+func (in *Input) download(l *Source, first string) (drop bool) {
+	there := slices.ContainsFunc(in.Logs, func(o *Source) bool { return o.Path == first })
+	why := fmt.Sprintf("%s: by its name a second download of %s", fio.Printable(l.Path), fio.Printable(first))
+	switch {
+	case !there:
+		why = fmt.Sprintf("%s: read as %s: its name looks changed by a browser", fio.Printable(l.Path),
+			fio.Printable(filepath.Base(first)))
+	case source.SameBytes(l.Path, first, false):
+		why += "; counted once"
+	default:
+		why += ", but the contents differ; not used: if it is of another run, give it a folder of its own"
+	}
+	if in.Warnings = append(in.Warnings, why); there {
+		in.Ignored = append(in.Ignored, why)
+	}
+	return there
 }
 
 // knowsHost reports whether fio's JSON has a host of that very name.
@@ -180,7 +202,8 @@ func byChance(in *Input, a, b *Source) bool {
 	if a.Host != b.Host && a.Host != "" && b.Host != "" {
 		return true
 	}
-	return filepath.Dir(a.Path) == filepath.Dir(b.Path) &&
+	return filepath.Dir(a.Path) == filepath.Dir(b.Path) && !browserSuffix().MatchString(a.Base) &&
+		!browserSuffix().MatchString(b.Base) &&
 		(a.Name.Job != b.Name.Job || a.Name.Prefix != b.Name.Prefix && in.accounts(a.Name) && in.accounts(b.Name))
 }
 

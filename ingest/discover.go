@@ -26,6 +26,7 @@ import (
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
 	"fiolat/internal/errs"
+	"fiolat/internal/lazyregexp"
 )
 
 // Source is one log file.
@@ -143,7 +144,7 @@ func parseName(base string) (Name, bool) {
 	if !strings.Contains(base, ".log") { // quicker for the many names of other files
 		return Name{}, false
 	}
-	m := logName.FindStringSubmatch(uncompressed(base))
+	m := logName.FindStringSubmatch(uncompressed(downloaded(base)))
 	if m == nil {
 		return Name{}, false
 	}
@@ -160,6 +161,12 @@ func parseName(base string) (Name, bool) {
 	}
 	return n, true
 }
+
+// browserSuffix is what browsers add to the name of a file that is there already.
+var browserSuffix = lazyregexp.New(` ?\(\d{1,3}\)(\.log|\.gz|\.zst|\.xz|\.bz2|\.fz|$)`)
+
+// downloaded returns a name as it was before a browser changed it.
+func downloaded(base string) string { return browserSuffix().ReplaceAllString(base, "$1") }
 
 // uncompressed returns a name without the suffix of compression.
 func uncompressed(base string) string {
@@ -284,13 +291,7 @@ func nameAfterArchive(root string, runs []*Input) {
 // none returns the error for a path without logs of the wanted kind; other are those of other kinds.
 func (d *discovery) none(path string, other []*Source) error {
 	if len(other) == 0 {
-		if len(d.warnings) > 0 {
-			return &fio.NoLogsError{ParseError: fio.ParseError{File: path,
-				Msg: "no fio histogram logs (NAME_clat_hist.N.log) below it that can be read", Hint: d.warnings[0]}}
-		}
-		return &fio.NoLogsError{ParseError: fio.ParseError{File: path, Msg: "no fio histogram logs " +
-			"(NAME_clat_hist.N.log) below it", Hint: "add write_hist_log=NAME and log_hist_msec=1000 to the job, run " +
-			"fio again, and pass the folder with its logs"}}
+		return d.noneBelow(path)
 	}
 	kind := other[0].Name.Kind
 	return &fio.NoLogsError{Other: true, ParseError: fio.ParseError{File: path,
@@ -932,7 +933,11 @@ func (d *discovery) documents(path string) ([]*fiojson.Document, error) {
 			if start, _ := text.Peek(2); content.IsUTF16(start) {
 				return content.ErrUTF16(path)
 			}
-			metas, err = fiojson.ParseAll(text, path)
+			start, _ := text.Peek(content.Head)
+			inString := content.InString(start)
+			if metas, err = fiojson.ParseAll(text, path); err != nil && inString {
+				err = content.ErrInString(path)
+			}
 			return err
 		})
 		return metas, err

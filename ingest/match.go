@@ -17,6 +17,7 @@ import (
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
+	"fiolat/internal/errs"
 )
 
 // Log is one log with what fio's JSON and the job file say about it.
@@ -80,6 +81,12 @@ func Match(in *Input) ([]*Log, []string, error) {
 		unsure: map[*fiojson.Document]bool{},
 		ends:   map[*fiojson.Document]time.Duration{}, fit: map[*jobfile.File]bool{}}
 	in.NoLog = nil
+	for _, j := range in.JobFiles {
+		if len(in.Metas) == 0 && len(j.Variables) > 0 {
+			m.warn("%s: %s: fio took that from its environment, which is not known here: pass fio's JSON, or a job file "+
+				"with the values", fio.Printable(j.Path), fio.Printable(errs.Some(j.Variables)))
+		}
+	}
 	m.split()
 	m.documents()
 	for _, meta := range in.Metas {

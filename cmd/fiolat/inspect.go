@@ -77,8 +77,17 @@ func (o *inspectOptions) run(ctx context.Context, u *ui.UI) error {
 func (o *inspectOptions) ofLogs(ctx context.Context, u *ui.UI) error {
 	cfg := o.logs.Pipeline(u)
 	runs, err := o.logs.Discover(u, cfg.Settings.Kind, false)
+	for _, kind := range runsource.EveryKind.List {
+		if none, is := errors.AsType[*fio.NoLogsError](err); is && none.Other { // it shows what is there
+			cfg.Settings.Kind = kind
+			runs, err = o.logs.Discover(u, kind, false)
+		}
+	}
 	if err != nil {
 		return err
+	}
+	if cfg.Settings.Kind != o.logs.Config.Settings.Kind {
+		u.Say("info", "no %v logs; these are of %v (--kind %[2]v)", o.logs.Config.Settings.Kind, cfg.Settings.Kind)
 	}
 	skip := cfg.Settings.SkipBad
 	cfg.Settings.SkipBad = true // show the good logs beside the bad

@@ -47,7 +47,7 @@ func Of(r io.Reader, path string) (Kind, error) {
 	if err != nil {
 		return Other, nil
 	}
-	return whole(append(text, more...)), nil
+	return whole(append(text, more...), path)
 }
 
 // OfHead returns what the first Head bytes of a text are, or all of a shorter one; sure means that more bytes would
@@ -63,20 +63,32 @@ func OfHead(text []byte, path string) (kind Kind, sure bool, err error) {
 	case histLine().Match(text):
 		return Log, true, nil
 	case len(text) < Head:
-		return whole(text), true, nil
+		kind, err = whole(text, path)
+		return kind, true, err
 	}
 	return Other, !mayGoOn(text) && !strings.Contains(path, ".json"), nil
 }
 
 // whole returns what a text is that is no log.
-func whole(text []byte) Kind {
+func whole(text []byte, path string) (Kind, error) {
 	switch {
 	case fiojson.Is(text):
-		return JSON
+		return JSON, nil
 	case jobfile.Is(text):
-		return Job
+		return Job, nil
+	case InString(text):
+		return Other, ErrInString(path)
 	}
-	return Other
+	return Other, nil
+}
+
+// InString reports whether a text has fio's JSON inside a string of other JSON.
+func InString(text []byte) bool { return bytes.Contains(text, []byte(`{\n  \"fio version\"`)) }
+
+// ErrInString returns the error for such a text.
+func ErrInString(path string) error {
+	return &fio.ParseError{File: path, Msg: "fio's JSON inside a string of other JSON, as in the results of Ansible",
+		Hint: "take it out, e.g. with `jq -r .stdout`"}
 }
 
 // banner matches the lines that fio prints before its JSON: one for each host, and notes.

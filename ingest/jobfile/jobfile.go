@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,8 @@ import (
 type File struct {
 	Path     string
 	Sections []*Section
+	// Variables are the options whose values fio takes from its environment, as in rw=${RW}.
+	Variables []string
 }
 
 // Folders returns the folders of files.
@@ -202,6 +205,9 @@ func (p *jobParser) section(name string, line int64) {
 func (p *jobParser) set(name, value string) {
 	if main, ok := aliases[name]; ok {
 		name = main
+	}
+	if option := name + "=" + value; strings.Contains(value, "${") && !slices.Contains(p.file.Variables, option) {
+		p.file.Variables = append(p.file.Variables, option)
 	}
 	if strings.HasPrefix(name, "write_") && strings.HasSuffix(name, "_log") && value == "" && p.current[name] != "" {
 		return // enabled again, with the name that [global] gave
