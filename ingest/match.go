@@ -83,8 +83,8 @@ func Match(in *Input) ([]*Log, []string, error) {
 	in.NoLog = nil
 	for _, j := range in.JobFiles {
 		if len(in.Metas) == 0 && len(j.Variables) > 0 {
-			m.warn("%s: %s: fio took that from its environment, which is not known here: pass fio's JSON, or a job file "+
-				"with the values", fio.Printable(j.Path), fio.Printable(errs.Some(j.Variables)))
+			m.warn("%s: %s: fio took that from its environment, which is not known here: pass fio's JSON, or a job "+
+				"file with the values", fio.Printable(j.Path), fio.Printable(errs.Some(j.Variables)))
 		}
 	}
 	m.split()

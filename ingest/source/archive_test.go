@@ -82,8 +82,8 @@ func TestUnpack(t *testing.T) {
 				{name: "latest", kind: tar.TypeSymlink, link: "h1"}, {name: "../evil", content: "x"},
 				{name: "/tmp/evil", content: "x"}, {name: "h1/../../evil", content: "x"},
 				{name: "pipe", kind: tar.TypeFifo}}, tree...)...),
-			left: "not unpacked: latest (a link), ../evil (its path leads out of the archive), /tmp/evil (its path leads " +
-				"out of the archive), h1/../../evil (its path leads out of the archive) and 1 more; unpack it",
+			left: "not unpacked: latest (a link), ../evil (its path leads out of the archive), /tmp/evil (its path " +
+				"leads out of the archive), h1/../../evil (its path leads out of the archive) and 1 more; unpack it",
 		},
 		"hard link": {archive: tarOf(t, append(tree, entry{name: "h1/x.log", kind: tar.TypeLink, link: "h1/a.log"})...),
 			left: "h1/x.log (a link)"},
@@ -93,10 +93,12 @@ func TestUnpack(t *testing.T) {
 		"cut":               {archive: tarOf(t, tree...)[:2000], fail: "the file is cut"},
 		"cut between files": {archive: tarOf(t, tree...)[:2048], fail: "the file is cut"},
 		"cut gzip":          {archive: pack(t, "gzip", tarOf(t, tree...))[:150], fail: "unexpected end of gzip data"},
-		"cut zip":           {archive: zipOf(t, 0, tree[2:]...)[:100], fail: "damaged archive: zip: not a valid zip file"},
-		"encrypted":         {archive: zipOf(t, 1, tree[2:]...), fail: "a.log in it is encrypted"},
-		"file twice":        {archive: tarOf(t, tree[2], entry{name: "h1/a.log/b", content: "x"}), fail: "unpack into "},
-		"damaged tar":       {archive: append(tarOf(t, tree[2])[:1024], bytes.Repeat([]byte("x"), 512)...), fail: "damaged archive"},
+		"cut zip": {archive: zipOf(t, 0, tree[2:]...)[:100],
+			fail: "damaged archive: zip: not a valid zip file"},
+		"encrypted":  {archive: zipOf(t, 1, tree[2:]...), fail: "a.log in it is encrypted"},
+		"file twice": {archive: tarOf(t, tree[2], entry{name: "h1/a.log/b", content: "x"}), fail: "unpack into "},
+		"damaged tar": {archive: append(tarOf(t, tree[2])[:1024], bytes.Repeat([]byte("x"), 512)...),
+			fail: "damaged archive"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tmp := t.TempDir()
