@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 
-	"fiolat/ingest/fiojson"
+	"fiolat/ingest/jobfile"
 	"fiolat/pipeline"
 )
 
-// defaultOptions are the job options in each row, as far as fio's JSON has the job.
+// defaultOptions are the job options in each row, as far as fio's JSON or a job file has the job.
 var defaultOptions = []string{"ioengine", "rw", "bs", "iodepth", "numjobs"}
 
 // defaults are fio's defaults for options that a job does not set.
@@ -37,9 +37,10 @@ type options struct {
 	with, without []map[string]string // jobs with I/O of the direction, and others
 }
 
-func (o *options) add(m *fiojson.Document, e *fiojson.Entry, some bool) {
+// add adds a job, whose later options replace earlier ones.
+func (o *options) add(some bool, of ...jobfile.Options) {
 	all := map[string]string{}
-	for _, from := range []map[string]string{m.Global, m.HostGlobal[e.Host], e.Options} {
+	for _, from := range of {
 		for k, v := range from {
 			if k = cmp.Or(aliases[k], k); isRelevant(k) {
 				all[k] = normal(k, v)

@@ -120,7 +120,7 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 			r.Seconds = known(float64(t.Covered) / 1e9)
 		}
 		r.latencies(&t.Stats, c.run.Percentiles)
-		r.jobs(c.run.Metas, c.run.MetaSummary, &c.run.Pick)
+		r.jobs(c.run.Metas, c.run.Logs, c.run.MetaSummary, &c.run.Pick)
 		rows = append(rows, r)
 	}
 	rows = tidy(rows)
@@ -279,7 +279,7 @@ func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Docum
 		r.latencies(&stats, percentiles)
 	}
 	r.Min, r.Max, r.Mean = known(float64(s.limits.Min)), known(float64(s.limits.Max)), known(s.ns/s.n)
-	r.jobs(metas, nil, pick)
+	r.jobs(metas, nil, nil, pick)
 	return append(rows, r)
 }
 
@@ -367,7 +367,8 @@ func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
 	}
 }
 
-func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary, pick *pipeline.Pick) {
+func (r *Row) jobs(metas []*fiojson.Document, logs []*pipeline.Log, summary *pipeline.MetaSummary,
+	pick *pipeline.Pick) {
 	if r.Percentiles == nil {
 		r.Percentiles, r.Limits = map[string]float64{}, map[string]Limits{}
 	}
@@ -397,8 +398,18 @@ func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary, pic
 			if r.Direction == syncKind {
 				ios = e.Sync.N
 			}
-			jobs.add(m, e, ios > 0)
+			jobs.add(ios > 0, m.Global, m.HostGlobal[e.Host], e.Options)
 		}
+	}
+	for _, l := range logs {
+		if l.Meta != nil || l.Section == nil || r.Job != "" && r.Job != l.Job || r.Host != "" && r.Host != l.Host {
+			continue
+		}
+		some := false
+		for d := range l.Dirs {
+			some = some || l.Dirs[d].HasIO && r.Direction == fio.Direction(d).String() || r.Direction == fio.All
+		}
+		jobs.add(some, l.Section.Options)
 	}
 	r.Options = jobs.values(summary)
 	switch {
