@@ -74,6 +74,13 @@ func (o *ingestOptions) run(ctx context.Context, u *ui.UI) error {
 	if err != nil {
 		return cmp.Or(errors.Join(failed...), err)
 	}
+	if cfg.RunID == "" { // with it the user says that it is one run
+		var parts []*runsource.KindRun
+		for _, run := range runs {
+			parts = append(parts, run.Split()...)
+		}
+		runs = parts
+	}
 	if len(runs) > 1 && cfg.RunID != "" {
 		return fio.Usagef("--run-id names one run, but these are %d: %s", len(runs), runsource.Roots(runs))
 	}

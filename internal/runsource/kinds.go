@@ -41,8 +41,8 @@ func (r *KindRun) ReadOnce() string {
 	return ""
 }
 
-// split divides the logs of a folder in which runs follow each other, as ingest.Input.Split does.
-func (r *KindRun) split() (out []*KindRun) {
+// Split divides the logs of a folder in which runs follow each other, as ingest.Input.Split does.
+func (r *KindRun) Split() (out []*KindRun) {
 	for i, in := range r.Inputs {
 		parts := in.Split()
 		if i > 0 && len(parts) != len(out) {

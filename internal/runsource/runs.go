@@ -176,7 +176,7 @@ func (r *Reader) divided(paths []string) (out []*Run, err error) {
 			out = append(out, run)
 			continue
 		}
-		for _, part := range run.Logs.split() {
+		for _, part := range run.Logs.Split() {
 			out = append(out, &Run{Title: part.Inputs[0].Root, Logs: part, reader: r})
 		}
 	}
