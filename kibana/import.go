@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"fiolat/fio"
 	"fiolat/internal/lazyregexp"
@@ -30,7 +31,7 @@ type Config struct {
 	Username, Password string
 	APIKey             string
 	ServiceToken       string
-	// HTTP sets TLS trust and timeouts. It must not follow redirects.
+	// HTTP sets TLS trust and timeouts; nil stands for the system's trust and a minute. Redirects are not followed.
 	HTTP *http.Client
 }
 
@@ -111,6 +112,12 @@ func (c Config) connect(ctx context.Context) (*conn, error) {
 		c.Password, _ = u.User.Password()
 	}
 	u.User, u.Path, u.RawPath = nil, strings.TrimRight(u.Path, "/"), ""
+	own := http.Client{Timeout: time.Minute}
+	if c.HTTP != nil {
+		own = *c.HTTP
+	}
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.HTTP = &own
 	k := &conn{Config: c, root: u}
 	if err = k.status(ctx); err != nil {
 		return nil, err

@@ -19,10 +19,10 @@ import (
 
 const msec = int64(1e6) // ns
 
-// Config configures New. The zero value of a field is its default.
+// Config configures New. The zero value of a field is its default, except for Settings.
 type Config struct {
-	// Settings must have an Interval. Their Grid is always epoch, so that hosts that are followed
-	// separately share one grid.
+	// Settings begin as fio.Defaults and must have an Interval. Their Grid is always epoch, so that hosts that are
+	// followed separately share one grid.
 	Settings fio.Settings
 	RunID    string
 	RunName  string
@@ -96,6 +96,9 @@ func New(cfg Config, sink pipeline.Sink) (*Live, error) {
 		return nil, fmt.Errorf("live: the interval must be given")
 	}
 	cfg.Settings.Grid = "epoch"
+	if err := cfg.Settings.Check(); err != nil {
+		return nil, err
+	}
 	l := &Live{cfg: cfg, sink: sink, account: pipeline.Account{Interval: cfg.Choice}, entries: map[key]*entry{}}
 	if len(cfg.Settings.SLA) > 0 {
 		l.watch = pipeline.NewWatch(cfg.Settings.SLA, max(cfg.Patience, 1), sink)
