@@ -185,7 +185,6 @@ func TestWholeCountsOfHosts(t *testing.T) {
 					leaf := pipeline.Leaf{Dims: dims, Hist: new(fiohist.Hist)}
 					before[h].Each(func(i int, w float64) { leaf.Hist.Add(i, w*earlier) })
 					after[h].Each(func(i int, w float64) { leaf.Hist.Add(i, w*(share-earlier)) })
-					leaf.Samples = leaf.Hist.Sum()
 					q.Leaves = append(q.Leaves, leaf)
 				}
 				if err := s.Quantum(t.Context(), q); err != nil {
