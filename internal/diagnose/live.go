@@ -134,14 +134,7 @@ func (s *Straggler) event(ended bool, certain int64) pipeline.Straggler {
 		Start: s.since, End: certain, Percentile: s.Percentile, Share: s.Share, Expected: s.Expected, Lift: s.Lift,
 		P: s.P}
 	out.Dims.Direction = s.Direction
-	switch s.Dimension {
-	case fio.ByHost:
-		out.Dims.Host = s.Value
-	case fio.ByJob:
-		out.Dims.Job = s.Value
-	case fio.ByLog:
-		out.Dims.Log = s.Value
-	}
+	out.Dims.Set(s.Dimension, s.Value)
 	if s.Factor != nil {
 		out.Factor = *s.Factor
 	}

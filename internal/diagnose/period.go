@@ -138,22 +138,16 @@ func (c *timeSeries) describePeriod(s *Segment, p *period) {
 		in = append(in, part{window: e})
 		at, blocks = e.to, blocks+e.to-e.from
 	}
-	every := func(part) bool { return true }
-	s.from, s.is = c.reference(between, every), c.reference(in, every)
+	s.from, s.is = c.reference(between, nil), c.reference(in, nil)
 	block := float64(c.interval) * float64(c.fold) / 1e6
 	s.PeriodMS, s.Times = int64(math.Round(p.every*block)), len(p.events)
 	s.Why = fmt.Sprintf("every %s for about %s, %d times", seconds(float64(s.PeriodMS)/1000),
 		seconds(float64(blocks)/float64(len(p.events))*block/1000), s.Times)
 	var words []string
-	if !s.is.Empty() && !s.from.Empty() {
-		for i, name := range []string{"p50", "p99"} {
-			if was, is := s.from.Percentiles[i], s.is.Percentiles[i]; is >= leastWarmUp*was {
-				words = append(words, fmt.Sprintf("%s %s (between: %s)", name, latency(is), latency(was)))
-			}
+	for _, m := range measures(s.from, s.is) {
+		if !m.rate() && m.is >= leastWarmUp*m.was || m.rate() && m.is < m.was*leastFewer {
+			words = append(words, m.against("between"))
 		}
-	}
-	if s.is.iops < s.from.iops*leastFewer {
-		words = append(words, fmt.Sprintf("%s IOPS (between: %s)", number(s.is.iops), number(s.from.iops)))
 	}
 	if len(words) > 0 {
 		s.Why += ": " + strings.Join(words, ", ")
@@ -162,12 +156,10 @@ func (c *timeSeries) describePeriod(s *Segment, p *period) {
 
 // periodic is the finding of a period.
 func (s *Segment) periodic() Finding {
-	f := Finding{About: Period, Confidence: confidence(incidentAlpha),
-		Factor: s.from.iops / max(s.is.iops, s.from.iops/100)}
+	factor := s.from.iops / max(s.is.iops, s.from.iops/100)
 	if !s.is.Empty() && !s.from.Empty() {
-		f.Factor = max(f.Factor, s.is.Percentiles[1]/max(s.from.Percentiles[1], 1))
+		factor = max(factor, s.is.Percentiles[1]/max(s.from.Percentiles[1], 1))
 	}
-	f.Text = fmt.Sprintf("%s are slower %s, from %s to %s; confidence over %s.", plural(s.Direction), s.Why,
-		Clock(s.FromMS), Clock(s.ToMS), certain(incidentAlpha))
-	return f
+	return likely(Period, factor, fmt.Sprintf("%s are slower %s, from %s to %s", plural(s.Direction), s.Why,
+		Clock(s.FromMS), Clock(s.ToMS)))
 }

@@ -449,18 +449,21 @@ func shifts(segments []Segment) (out []changed, periods []Finding) {
 			}
 		}
 		var words []string
-		for i, name := range []string{"p50", "p99"} {
-			was, is := s.from.Percentiles[i], s.is.Percentiles[i]
-			if factor := is / max(was, 1); math.Abs(math.Log(factor)) >= math.Log(leastMid) {
-				words = append(words, fmt.Sprintf("%s times the %s (%s, before %s)", number(factor), name, latency(is),
-					latency(was)))
-				f.factor = max(f.factor, factor)
+		for _, m := range measures(s.from, s.is) {
+			least := 1.0
+			if m.rate() {
+				least = 1e-9
 			}
-		}
-		if factor := s.is.iops / max(s.from.iops, 1e-9); math.Abs(math.Log(factor)) >= math.Log(leastMid) {
-			words = append(words, fmt.Sprintf("%s times the IOPS (%s, before %s)", number(factor), number(s.is.iops),
-				number(s.from.iops)))
-			f.factor = max(f.factor, 1/factor)
+			factor := m.is / max(m.was, least)
+			if math.Abs(math.Log(factor)) < math.Log(leastMid) {
+				continue
+			}
+			words = append(words, fmt.Sprintf("%s times the %s (%s, before %s)", number(factor), m.name, m.format(m.is),
+				m.format(m.was)))
+			if m.rate() {
+				factor = 1 / factor
+			}
+			f.factor = max(f.factor, factor)
 		}
 		if len(words) == 0 || s.Kind == Steady && f.factor <= 1 {
 			continue
@@ -478,14 +481,11 @@ func shifts(segments []Segment) (out []changed, periods []Finding) {
 			f.text += ", or the time before was a warm-up"
 		}
 		for _, n := range s.Notes {
-			f.text += fmt.Sprintf("; noted at %s: %s", Clock(n.AtMS), n.Text)
+			f.text += n.said()
 		}
 		out = append(out, f)
 	}
 	return out, periods
 }
 
-func (c *changed) finding() Finding {
-	return Finding{About: c.about, Factor: c.factor, Confidence: confidence(incidentAlpha),
-		Text: c.text + "; confidence over " + certain(incidentAlpha) + "."}
-}
+func (c *changed) finding() Finding { return likely(c.about, c.factor, c.text) }

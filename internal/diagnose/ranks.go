@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"fiolat/fio"
 )
 
 // Ranked says how a value ranks among its peers, quantum by quantum.
@@ -346,11 +344,7 @@ func (c *candidate) related(o *candidate) bool {
 	if c.group == o.group {
 		return c.value == o.value
 	}
-	of := func(log, whole *candidate) bool {
-		return dimensions[log.group.dimension] == fio.ByLog && dimensions[whole.group.dimension] != fio.ByLog &&
-			log.group.parents[log.value][whole.group.dimension] == whole.group.values[whole.value]
-	}
-	return of(c, o) || of(o, c)
+	return c.logOf(o) || o.logOf(c)
 }
 
 // details returns what is told of l, in blocks of fold quanta.

@@ -226,10 +226,15 @@ func certain(p float64) string {
 	return fmt.Sprintf("%.6g %%", math.Floor((1-p)*1e6)/1e4)
 }
 
-// incident returns the finding of an incident alone.
+// likely is a finding about segments.
+func likely(about string, factor float64, text string) Finding {
+	return Finding{About: about, Factor: factor, Confidence: confidence(incidentAlpha),
+		Text: text + "; confidence over " + certain(incidentAlpha) + "."}
+}
+
+// incidentFinding returns the finding of an incident alone.
 func (t *teller) incidentFinding(s *Segment) Finding {
-	return Finding{About: Incident, Factor: t.worse(s), Confidence: confidence(incidentAlpha),
-		Text: t.incident([]*Segment{s}) + "; confidence over " + certain(incidentAlpha) + "."}
+	return likely(Incident, t.worse(s), t.incident([]*Segment{s}))
 }
 
 // worse returns by which factor an incident is worse than the steady level.
@@ -262,7 +267,7 @@ func (t *teller) incident(of []*Segment) string {
 			p99 = s.WorstP99
 		}
 		for _, n := range s.Notes {
-			if text := fmt.Sprintf("; noted at %s: %s", Clock(n.AtMS), n.Text); !slices.Contains(notes, text) {
+			if text := n.said(); !slices.Contains(notes, text) {
 				notes = append(notes, text)
 			}
 		}

@@ -147,15 +147,17 @@ func (c *candidate) covered(by *candidate) bool {
 	if c.group.direction != by.group.direction || c.percentile != by.percentile {
 		return false
 	}
-	of := func(log, whole *candidate) bool {
-		d := whole.group.dimension
-		return dimensions[log.group.dimension] == fio.ByLog && dimensions[d] != fio.ByLog &&
-			log.group.parents[log.value][d] == whole.group.values[whole.value]
-	}
 	alone := func(log, whole *candidate) bool {
 		return log.excess >= minLogShare*whole.excess && log.excess < 0.999*whole.excess
 	}
-	return of(c, by) && !alone(c, by) || of(by, c) && alone(by, c)
+	return c.logOf(by) && !alone(c, by) || by.logOf(c) && alone(by, c)
+}
+
+// logOf reports whether c is a log of another candidate.
+func (c *candidate) logOf(whole *candidate) bool {
+	d := whole.group.dimension
+	return dimensions[c.group.dimension] == fio.ByLog && dimensions[d] != fio.ByLog &&
+		c.group.parents[c.value][d] == whole.group.values[whole.value]
 }
 
 func (p *peers) straggler(c candidate) Straggler {

@@ -74,6 +74,8 @@ type Note struct {
 	Text string `json:"text"`
 }
 
+func (n *Note) said() string { return fmt.Sprintf("; noted at %s: %s", Clock(n.AtMS), n.Text) }
+
 // leading is the time before an incident in which notes are shown with it.
 const leading = time.Minute
 
@@ -325,32 +327,31 @@ func (c *timeSeries) segments() []Segment {
 	n := len(c.hists)
 	windows := scan(n, 1)
 	levels := newLevels(c.slowness())
-	offs := func(from int) (slow, mid, fewer *shift) {
-		return newShift(levels.off(1, from), mostSlow, windows), newShift(levels.off(0, from), mostSlow, windows),
-			newShift(levels.off(2, from), mostFewer, windows)
+	offs := func(from int) []*shift {
+		return []*shift{newShift(levels.off(1, from), mostSlow, windows),
+			newShift(levels.off(2, from), mostFewer, windows), newShift(levels.off(0, from), mostSlow, windows)}
 	}
 	end := n // of the first level
 	if len(levels.starts) > 1 {
 		end = levels.starts[1]
 	}
 	// The second half of the level is what ends a warm-up.
-	slow, mid, fewer := offs(max(end/2, levels.warm))
-	warm := 0
-	for warm < end/2 && !(slow.steady(warm, 5) && mid.steady(warm, 5) && fewer.steady(warm, 5)) {
+	series, warm := offs(max(end/2, levels.warm)), 0
+	for warm < end/2 && !steady(series, warm, 5) {
 		warm++
 	}
 	begin := window{0, warm}
 	starts := func(s *shift) bool {
 		return math.Abs(s.mean(begin)) >= math.Log(leastWarmUp) && math.Abs(s.z(begin)) >= minWarmUpZ
 	}
-	if levels.ramp != nil || warm == 0 || warm == end/2 || !starts(slow) && !starts(mid) && !starts(fewer) ||
+	if levels.ramp != nil || warm == 0 || warm == end/2 || !slices.ContainsFunc(series, starts) ||
 		inside(levels.bad, 0) {
 		warm = levels.warm
 	}
-	slow, mid, fewer = offs(warm)
-	bad := incidents([]*shift{slow, fewer, mid}, []float64{leastSlow, 1 / leastFewer, leastSlow}, windows, levels.bad)
+	series = offs(warm)
+	bad := incidents(series, []float64{leastSlow, 1 / leastFewer, leastSlow}, windows, levels.bad)
 	bad = levels.part(merge(bad, warm))
-	again := newPeriod([]*shift{slow, fewer, mid}, []float64{leastSlow, 1 / leastFewer, leastMid}, warm)
+	again := newPeriod(series, []float64{leastSlow, 1 / leastFewer, leastMid}, warm)
 	if again != nil && slices.ContainsFunc(levels.bad, again.overlaps) {
 		again = nil
 	}
@@ -358,60 +359,73 @@ func (c *timeSeries) segments() []Segment {
 		bad = append(slices.DeleteFunc(bad, again.overlaps), again.window)
 		slices.SortFunc(bad, func(a, b window) int { return a.from - b.from })
 	}
-	var parts []part
-	at, level := 0, 0
-	add := func(kind string, to int) {
-		for at < to {
-			until := to
-			if level+1 < len(levels.starts) {
-				until = min(to, levels.starts[level+1])
-			}
-			one := part{kind, window{at, until}, level}
-			if kind == Steady {
-				one.kind = levels.kinds[level]
-			}
-			if until > at {
-				parts = append(parts, one)
-			}
-			if at = until; at < to {
-				level++
-			}
-		}
-	}
-	add(WarmUp, warm)
+	cut := cutter{levels: levels}
+	cut.to(WarmUp, warm)
 	for i, w := range bad {
-		add(Steady, w.from)
+		cut.to(Steady, w.from)
 		if again != nil && w == again.window {
-			add(Period, w.to)
+			cut.to(Period, w.to)
 			continue
 		}
-		add(Incident, w.to)
+		cut.to(Incident, w.to)
 		until := n
 		if i+1 < len(bad) {
 			until = bad[i+1].from
 		}
 		for _, start := range levels.starts {
-			if at <= start {
+			if cut.at <= start {
 				until = min(until, start)
 			}
 		}
-		back := at
-		for back < until && !(slow.steady(back, 3) && mid.steady(back, 3) && fewer.steady(back, 3)) {
+		back := cut.at
+		for back < until && !steady(series, back, 3) {
 			back++
 		}
-		add(Recovery, back)
+		cut.to(Recovery, back)
 	}
-	add(Steady, n)
-	out := c.describe(parts)
+	cut.to(Steady, n)
+	out := c.describe(cut.parts)
 	for i := range out {
 		if out[i].Kind == Period {
 			c.describePeriod(&out[i], again)
 		}
 	}
 	if levels.ramp != nil {
-		c.describeRamp(out, parts, levels.ramp.window)
+		c.describeRamp(out, cut.parts, levels.ramp.window)
 	}
 	return out
+}
+
+// steady reports whether the given number of blocks from t on are at the steady level in all series.
+func steady(series []*shift, t, blocks int) bool {
+	return !slices.ContainsFunc(series, func(s *shift) bool { return !s.steady(t, blocks) })
+}
+
+// cutter cuts a run into parts, in order of time.
+type cutter struct {
+	*levels
+	parts     []part
+	at, level int // the end so far, and the level there
+}
+
+// to adds parts of a kind up to a block, one of each level.
+func (c *cutter) to(kind string, to int) {
+	for c.at < to {
+		until := to
+		if c.level+1 < len(c.starts) {
+			until = min(to, c.starts[c.level+1])
+		}
+		one := part{kind, window{c.at, until}, c.level}
+		if kind == Steady {
+			one.kind = c.kinds[c.level]
+		}
+		if until > c.at {
+			c.parts = append(c.parts, one)
+		}
+		if c.at = until; c.at < to {
+			c.level++
+		}
+	}
 }
 
 // describeRamp compares the first eighth of a ramp, or what is before, with the last one, or what is after.
@@ -424,14 +438,13 @@ func (c *timeSeries) describeRamp(out []Segment, parts []part, w window) {
 	if w.to == len(c.hists) {
 		to = window{w.to - eighth, w.to}
 	}
-	every := func(part) bool { return true }
+	before, after := c.reference([]part{{window: from}}, nil), c.reference([]part{{window: to}}, nil)
 	for i := range out {
 		s := &out[i]
 		s.from, s.is = nil, nil
 		if s.Kind != Ramp {
 			continue
 		}
-		before, after := c.reference([]part{{window: from}}, every), c.reference([]part{{window: to}}, every)
 		s.Why = ""
 		if !before.Empty() && !after.Empty() {
 			s.Why = fmt.Sprintf("p50 %s to %s; p99 %s to %s; %s to %s IOPS", latency(before.Percentiles[0]),
@@ -485,11 +498,12 @@ type reference struct {
 	beyond        int // the bucket of p99.9; -1 if empty
 }
 
+// reference returns the level of some parts; nil stands for all.
 func (c *timeSeries) reference(parts []part, of func(part) bool) *reference {
 	var sum fiohist.Hist
 	seconds := 0.0
 	for _, p := range parts {
-		if of(p) {
+		if of == nil || of(p) {
 			seconds += c.sum(&sum, p.window)
 		}
 	}
@@ -535,8 +549,9 @@ func (c *timeSeries) describe(parts []part) (out []Segment) {
 			}
 		}
 		ranks.Read(&sum, c.geometry)
-		if st := ranks.Stats([]float64{50, 99}, fiohist.Limits{}); !st.Empty() {
-			s.P50, s.P99 = &st.Percentiles[0], &st.Percentiles[1]
+		is := &reference{Stats: ranks.Stats([]float64{50, 99}, fiohist.Limits{}), iops: s.IOPS}
+		if !is.Empty() {
+			s.P50, s.P99 = &is.Percentiles[0], &is.Percentiles[1]
 		}
 		if !math.IsInf(worst, -1) {
 			worst = math.Exp(worst)
@@ -551,7 +566,7 @@ func (c *timeSeries) describe(parts []part) (out []Segment) {
 		switch {
 		case p.kind == Shift:
 			if before := levels[p.level-1]; !before.Empty() {
-				s.Why = why(&s, before, least, "before")
+				s.Why = why(p.kind, before, is, least, "before")
 			}
 			if !begun[p.level] {
 				s.from, s.is = levels[p.level-1], level
@@ -560,7 +575,7 @@ func (c *timeSeries) describe(parts []part) (out []Segment) {
 		case p.kind == Steady && last.kind == WarmUp:
 			s.from, s.is = warmUp, level
 		case p.kind != Steady && !level.Empty():
-			s.Why = why(&s, level, least, Steady)
+			s.Why = why(p.kind, level, is, least, Steady)
 		}
 		last = p
 		out = append(out, s)
@@ -568,28 +583,53 @@ func (c *timeSeries) describe(parts []part) (out []Segment) {
 	return out
 }
 
-func why(s *Segment, to *reference, least float64, name string) string {
-	var words []string
-	switch rest := s.IOPS / to.iops; {
-	case s.Kind == Incident && least < stalled*to.iops:
-		words = append(words, fmt.Sprintf("stalled: down to %s IOPS (%s: %s)", number(max(least, 0)), name,
-			number(to.iops)))
-	case rest < leastFewer:
-		words = append(words, fmt.Sprintf("fewer I/Os: %s IOPS (%s: %s)", number(s.IOPS), name, number(to.iops)))
-	case rest > leastSlow:
-		words = append(words, fmt.Sprintf("more I/Os: %s IOPS (%s: %s)", number(s.IOPS), name, number(to.iops)))
-	}
-	for i, v := range []*float64{s.P50, s.P99} {
-		if v == nil {
-			continue
+// measure is p50, p99 or IOPS, at two levels.
+type measure struct {
+	name    string
+	was, is float64
+	format  func(float64) string
+}
+
+// measures returns p50 and p99, if both levels have I/Os, and IOPS.
+func measures(was, is *reference) (out []measure) {
+	if !was.Empty() && !is.Empty() {
+		for i, name := range []string{"p50", "p99"} {
+			out = append(out, measure{name, was.Percentiles[i], is.Percentiles[i], latency})
 		}
-		factor := *v / to.Percentiles[i]
-		if word := "slower"; factor > leastWarmUp || factor < 1/leastWarmUp {
-			if factor < 1 {
-				word = "faster"
-			}
-			words = append(words, fmt.Sprintf("%s: p%g %s (%s: %s)", word, []float64{50, 99}[i], latency(*v), name,
-				latency(to.Percentiles[i])))
+	}
+	return append(out, measure{"IOPS", was.iops, is.iops, number})
+}
+
+func (m *measure) rate() bool { return m.name == "IOPS" }
+
+// against returns what it is, and what it was at a level of some name: p50 2 ms (steady: 1 ms).
+func (m *measure) against(name string) string {
+	is := m.name + " " + m.format(m.is)
+	if m.rate() {
+		is = m.format(m.is) + " " + m.name
+	}
+	return fmt.Sprintf("%s (%s: %s)", is, name, m.format(m.was))
+}
+
+// why says how a segment of a kind differs from a level of some name. least is its least IOPS.
+func why(kind string, was, is *reference, least float64, name string) string {
+	var words []string
+	all := measures(was, is)
+	iops := all[len(all)-1]
+	switch rest := iops.is / iops.was; {
+	case kind == Incident && least < stalled*was.iops:
+		iops.is = max(least, 0)
+		words = append(words, "stalled: down to "+iops.against(name))
+	case rest < leastFewer:
+		words = append(words, "fewer I/Os: "+iops.against(name))
+	case rest > leastSlow:
+		words = append(words, "more I/Os: "+iops.against(name))
+	}
+	for _, m := range all[:len(all)-1] {
+		if factor := m.is / m.was; factor > leastWarmUp {
+			words = append(words, "slower: "+m.against(name))
+		} else if factor < 1/leastWarmUp {
+			words = append(words, "faster: "+m.against(name))
 		}
 	}
 	if len(words) == 0 {
