@@ -85,97 +85,113 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 		}
 		return nil
 	}
-	type key struct {
-		entry *fiojson.Entry
-		dir   int
-	}
-	groups := map[key][]*State{}
-	var order []key
-	for _, l := range logs {
-		for d := range l.dirs {
-			if l.Entry == nil || l.Entry.Dirs[d].Kind[fio.Clat].N == 0 {
-				continue
-			}
-			k := key{l.Entry, d}
-			if groups[k] == nil {
-				order = append(order, k)
-			}
-			groups[k] = append(groups[k], l)
-		}
-	}
+	groups := countedOf(logs, fio.Clat)
 	// If one log is proven damaged, its whole run came over --client.
-	proven := map[*fiojson.Document]bool{}
-	fits := map[key]bool{}
-	garbage := map[key]map[*State][]uint16{}
-	belongs := map[*fiojson.Document]bool{}
-	var broken []key // hold more than fio counted as logged, and cannot be repaired
-	for _, k := range order {
-		meta := groups[k][0].Meta
-		before, after, junk, ok := compareTotals(groups[k], k.dir, k.entry)
-		fell := slices.ContainsFunc(groups[k], func(l *State) bool {
-			return l.scan == nil || l.scan.dirs[k.dir].lag.Fell
-		})
-		switch fit := before || after; {
-		case fit || fell:
+	proven, belongs := map[*fiojson.Document]bool{}, map[*fiojson.Document]bool{}
+	for _, g := range groups {
+		g.compare()
+		meta := g.logs[0].Meta
+		if g.before || g.after || g.fell {
 			belongs[meta] = true
-		case !slices.Contains(foreign, meta):
+		} else if !slices.Contains(foreign, meta) {
 			foreign = append(foreign, meta)
 		}
-		if !before && !after && overClient(groups[k]) {
-			broken = append(broken, k)
-		}
-		if !ok {
-			fits[k] = before && !fell
-			continue
-		}
-		fits[k], garbage[k] = after, junk
-		if after && !before {
-			proven[meta] = true
-		}
+		proven[meta] = proven[meta] || g.after && !g.before
 	}
 	foreign = slices.DeleteFunc(foreign, func(m *fiojson.Document) bool { return belongs[m] })
 	if len(foreign) > 0 {
 		return foreign
 	}
-	for _, k := range broken {
-		all := !slices.ContainsFunc(groups[k], func(l *State) bool { return l.scan.dirs[k.dir].lag.Fell })
-		for _, l := range groups[k] {
-			if s := &l.scan.dirs[k.dir]; all || s.lag.Fell {
-				line := cmp.Or(s.fellAt, l.scan.lastLine)
-				l.dirs[k.dir].verdict.unrepairableLine = line
-				// With bins to restore, the loss is named with its number of I/Os.
-				if !l.cfg.Settings.Restore || k.entry.Dirs[k.dir].Kind[fio.Clat].Bins.Len() == 0 {
-					warn(fmt.Sprintf("%s: its %vs are left out: fio --client damaged them, and records before line "+
-						"%d, needed for the repair, are lost", fio.Printable(l.Source.Path),
-						fio.Direction(k.dir), line))
-				}
-			} else {
-				fits[k], proven[l.Meta] = true, true
-			}
+	for _, g := range groups {
+		if !g.before && !g.after && overClient(g.logs) && g.leaveOut(warn) {
+			g.fits, proven[g.logs[0].Meta] = true, true
 		}
 	}
-	for _, k := range order {
-		meta := groups[k][0].Meta
-		if !fits[k] || !proven[meta] {
-			continue
-		}
-		for _, l := range groups[k] {
-			v := &l.dirs[k.dir].verdict
-			// Damage begins with the third record.
-			if lag := &l.scan.dirs[k.dir].lag; v.unrepairableLine == 0 && (lag.Suspect() || lag.Records <= 2) {
-				v.repair, v.why = true, "the log holds more than fio counted, no bucket ever falls below its value "+
-					"two records before, and it fits fio's totals once repaired"
-			}
-			if junk := garbage[k][l]; len(junk) > 0 {
-				v.garbage, v.garbled = junk, l.scan.lastLine
-				warn(fmt.Sprintf("%s:%d: garbage that fio --client left in its last record: buckets %d, where fio "+
-					"counted no I/O; they were emptied",
-					fio.Printable(l.Source.Path), v.garbled, junk))
-			}
+	for _, g := range groups {
+		if g.fits && proven[g.logs[0].Meta] {
+			g.repair(warn)
 		}
 	}
 	judgeUncounted(logs, warn)
 	return nil
+}
+
+// counted are the logs of an entry of fio's JSON in one direction.
+type counted struct {
+	entry         *fiojson.Entry
+	dir           int
+	logs          []*State
+	before, after bool                // they fit the entry's totals as they are, and once repaired
+	fell          bool                // a falling bucket proves one healthy, or one was not read
+	fits          bool                // as they are or, if they may be damaged, once repaired
+	garbage       map[*State][]uint16 // see verdict
+}
+
+func countedOf(logs []*State, kind fio.Kind) (out []*counted) {
+	of := map[*fiojson.Entry]*[fio.Directions]*counted{}
+	for _, l := range logs {
+		for d := range l.dirs {
+			if l.Entry == nil || l.rejected || l.Entry.Dirs[d].Kind[kind].N == 0 {
+				continue
+			}
+			if of[l.Entry] == nil {
+				of[l.Entry] = new([fio.Directions]*counted)
+			}
+			g := &of[l.Entry][d]
+			if *g == nil {
+				*g = &counted{entry: l.Entry, dir: d}
+				out = append(out, *g)
+			}
+			(*g).logs = append((*g).logs, l)
+		}
+	}
+	return out
+}
+
+func (g *counted) compare() {
+	g.fell = slices.ContainsFunc(g.logs, func(l *State) bool { return l.scan == nil || l.scan.dirs[g.dir].lag.Fell })
+	before, after, garbage, ok := compareTotals(g.logs, g.dir, g.entry)
+	g.before, g.after, g.fits = before, after, before && !g.fell
+	if ok {
+		g.fits, g.garbage = after, garbage
+	}
+}
+
+// leaveOut leaves out the direction of damaged logs that hold more than fio counted and cannot be repaired. It reports
+// whether there are others, which can.
+func (g *counted) leaveOut(warn func(string)) (others bool) {
+	all := !slices.ContainsFunc(g.logs, func(l *State) bool { return l.scan.dirs[g.dir].lag.Fell })
+	for _, l := range g.logs {
+		s := &l.scan.dirs[g.dir]
+		if !all && !s.lag.Fell {
+			others = true
+			continue
+		}
+		line := cmp.Or(s.fellAt, l.scan.lastLine)
+		l.dirs[g.dir].verdict.unrepairableLine = line
+		// With bins to restore, the loss is named with its number of I/Os.
+		if !l.cfg.Settings.Restore || g.entry.Dirs[g.dir].Kind[fio.Clat].Bins.Len() == 0 {
+			warn(fmt.Sprintf("%s: its %vs are left out: fio --client damaged them, and records before line "+
+				"%d, needed for the repair, are lost", fio.Printable(l.Source.Path), fio.Direction(g.dir), line))
+		}
+	}
+	return others
+}
+
+func (g *counted) repair(warn func(string)) {
+	for _, l := range g.logs {
+		v := &l.dirs[g.dir].verdict
+		// Damage begins with the third record.
+		if lag := &l.scan.dirs[g.dir].lag; v.unrepairableLine == 0 && (lag.Suspect() || lag.Records <= 2) {
+			v.repair, v.why = true, "the log holds more than fio counted, no bucket ever falls below its value "+
+				"two records before, and it fits fio's totals once repaired"
+		}
+		if junk := g.garbage[l]; len(junk) > 0 {
+			v.garbage, v.garbled = junk, l.scan.lastLine
+			warn(fmt.Sprintf("%s:%d: garbage that fio --client left in its last record: buckets %d, where fio "+
+				"counted no I/O; they were emptied", fio.Printable(l.Source.Path), v.garbled, junk))
+		}
+	}
 }
 
 // compareTotals reports whether the logs of an entry fit its totals in direction d as they are (before) and once
@@ -250,10 +266,8 @@ func within(h *fiohist.Hist, bins []uint64) bool {
 // judgeUncounted decides on the directions without totals in a JSON. Of a run's logs whose names end in a host all came
 // over --client, or none: they are judged together, and nothing is repaired if one of them is proven healthy.
 func judgeUncounted(logs []*State, warn func(string)) {
-	var suspects []*fiolog.Lag
-	var of []*State
-	certain, healthy := false, false
-	chance, smoother, steps, falls, agree := 0.0, 0.0, 0.0, int64(0), true
+	var of []*State // that may be damaged
+	healthy, all := false, evidence{agree: true}
 	here := map[*fiojson.Entry]int{}
 	for _, l := range logs {
 		here[l.Entry]++
@@ -262,6 +276,7 @@ func judgeUncounted(logs []*State, warn func(string)) {
 	counted := func(l *State, d int) bool {
 		return l.Entry != nil && l.Entry.Dirs[d].Kind[fio.Clat].N > 0 && here[l.Entry] >= l.Members
 	}
+	const never = "no bucket ever falls below its value two records before"
 	for _, l := range logs {
 		for d := range l.dirs {
 			lag := &l.dirs[d].lag
@@ -269,41 +284,54 @@ func judgeUncounted(logs []*State, warn func(string)) {
 			case counted(l, d), lag.Records < 3, l.dirs[d].verdict.repair:
 			case l.Source.Name.Host == "":
 				if lag.Looks() || lag.Suspect() && lag.Chance >= minEvidence && lag.Falls >= minFalls {
-					mayBeDamaged([]*State{l}, "no bucket ever falls below its value two records before", warn)
+					mayBeDamaged([]*State{l}, never, warn)
 				}
 			case !lag.Suspect():
 				healthy = true
 			default:
-				suspects, of = append(suspects, lag), append(of, l)
-				s := lag.Smoother()
-				certain = certain || lag.Certain() || s >= minEvidence
-				chance, smoother, falls = chance+lag.Chance, smoother+s, falls+lag.Falls
-				steps += float64(len(lag.Sums) - 2)
-				agree = agree && s >= staircase
+				of = append(of, l)
+				all.add(lag)
 			}
 		}
 	}
-	certain = certain || chance >= minEvidence && falls >= minFalls && 2*smoother > steps ||
-		chance >= 4*minEvidence && falls >= 4*minFalls && 10*smoother > steps || agree && smoother >= minEvidence
 	switch {
-	case len(suspects) == 0, healthy && !certain:
+	case len(of) == 0, healthy && !all.enough():
 	case healthy:
-		mayBeDamaged(of, "no bucket ever falls below its value two records before, unlike in other logs of the "+
-			"run", warn)
-	case !certain:
-		mayBeDamaged(of, "their names end in a host, and no bucket ever falls below its value two records before", warn)
+		mayBeDamaged(of, never+", unlike in other logs of the run", warn)
+	case !all.enough():
+		mayBeDamaged(of, "their names end in a host, and "+never, warn)
 	default:
-		for i, l := range of {
+		for _, l := range of {
 			for d := range l.dirs {
 				// Records after the head are damaged, too, in a direction that has hardly begun in it.
-				begins := l.dirs[d].lag.Records < 3 && !counted(l, d)
-				if &l.dirs[d].lag == suspects[i] || begins {
-					l.dirs[d].verdict = verdict{repair: true, why: "no bucket ever falls below its value two " +
-						"records before, which chance cannot explain, and the log's name ends in a host"}
+				if v := &l.dirs[d].verdict; !counted(l, d) && (l.dirs[d].lag.Records < 3 || !v.repair) {
+					*v = verdict{repair: true, why: never + ", which chance cannot explain, and the log's name " +
+						"ends in a host"}
 				}
 			}
 		}
 	}
+}
+
+// evidence is what the heads of logs tell together of damage.
+type evidence struct {
+	chance, smoother, steps float64
+	falls                   int64
+	certain, agree          bool // one alone is enough; each is smoother
+}
+
+func (e *evidence) add(lag *fiolog.Lag) {
+	s := lag.Smoother()
+	e.certain, e.agree = e.certain || lag.Certain() || s >= minEvidence, e.agree && s >= staircase
+	e.chance, e.smoother, e.falls = e.chance+lag.Chance, e.smoother+s, e.falls+lag.Falls
+	e.steps += float64(len(lag.Sums) - 2)
+}
+
+// enough reports whether chance cannot explain it.
+func (e *evidence) enough() bool {
+	return e.certain || e.agree && e.smoother >= minEvidence ||
+		e.chance >= minEvidence && e.falls >= minFalls && 2*e.smoother > e.steps ||
+		e.chance >= 4*minEvidence && e.falls >= 4*minFalls && 10*e.smoother > e.steps
 }
 
 const (

@@ -43,43 +43,17 @@ func readHead(l *State) error {
 	if l.single() != nil {
 		return l.readFirst()
 	}
-	h := l.cfg.Settings.LogHistMsec
-	l.IntervalHow = "--log-hist-msec"
-	if h == 0 {
-		h, l.IntervalHow = l.option("log_hist_msec")
-	}
-	for i := range l.dirs {
-		l.dirs[i].win.h, l.dirs[i].win.exact = h*msec, h > 0
-		if _, ramp := l.job.Set("ramp_time"); ramp || l.job.Paced() {
-			l.dirs[i].win.soonest = never
-		}
-	}
+	l.windowLength()
 	ended, records, ios := false, 0, uint64(0)
 	for ; records < maxHead && !l.headDone(); records++ {
-		r, readErr := l.read()
+		r, readErr := l.nextOfHead()
 		if ended = errors.Is(readErr, io.EOF); ended {
 			break
 		}
 		if readErr != nil {
 			return readErr
 		}
-		d := &l.dirs[r.Dir]
-		if d.lag.Records > 0 && r.Time < d.last {
-			return backwards(l, r, d.last)
-		}
 		ios += r.IOs
-		c := countsOf(r)
-		d.lag.Add(&c)
-		d.last = r.Time
-		l.now = r.Time * msec
-		if !d.inHead {
-			d.inHead, d.first0 = true, slices.Clone(r.Index)
-		}
-		d.win.waits = append(d.win.waits, stamped{time: l.now, ios: float64(r.IOs)})
-		l.Absolute = l.Absolute || r.Time > absoluteFrom
-		if n := len(d.win.waits); d.win.h == 0 && n >= headRecords && n&(n-1) == 0 {
-			d.win.told = d.lengths(l.Absolute, l.Source.Name.Host != "").tells()
-		}
 		if l.keepHead {
 			l.head.Add(r, l.Lines)
 			if room -= recordRoom + len(r.Index); room < 0 && !l.Pipe {
@@ -100,15 +74,61 @@ func readHead(l *State) error {
 		return l.bare()
 	}
 	l.Geometry, _ = in.reader.Geometry()
-	if u := l.unit(); u > 0 && l.Geometry.Groups != fiohist.GroupsV2 && l.Geometry.Groups != fiohist.GroupsV3 {
-		l.Geometry.Unit = u
-	}
-	l.g = l.Geometry
+	l.setUnit()
 	if v, _ := l.option("clat_percentiles"); ended && v == 0 && ios == 0 {
 		return l.allZero()
 	}
 	l.startOver()
 	return nil
+}
+
+// windowLength takes the length of the windows from the settings or from fio's options, if these tell it.
+func (l *State) windowLength() {
+	h := l.cfg.Settings.LogHistMsec
+	l.IntervalHow = "--log-hist-msec"
+	if h == 0 {
+		h, l.IntervalHow = l.option("log_hist_msec")
+	}
+	_, ramp := l.job.Set("ramp_time")
+	for i := range l.dirs {
+		l.dirs[i].win.h, l.dirs[i].win.exact = h*msec, h > 0
+		if ramp || l.job.Paced() {
+			l.dirs[i].win.soonest = never
+		}
+	}
+}
+
+// setUnit sets the unit of the log's geometry, where its columns do not tell it.
+func (l *State) setUnit() {
+	if u := l.unit(); u > 0 && l.Geometry.Groups != fiohist.GroupsV2 && l.Geometry.Groups != fiohist.GroupsV3 {
+		l.Geometry.Unit = u
+	}
+	l.g = l.Geometry
+}
+
+// nextOfHead reads the next record of the head, and tells its direction of it.
+func (l *State) nextOfHead() (*fiolog.Record, error) {
+	r, err := l.read()
+	if err != nil {
+		return nil, err
+	}
+	d := &l.dirs[r.Dir]
+	if d.lag.Records > 0 && r.Time < d.last {
+		return nil, backwards(l, r, d.last)
+	}
+	c := countsOf(r)
+	d.lag.Add(&c)
+	d.last = r.Time
+	l.now = r.Time * msec
+	if !d.inHead {
+		d.inHead, d.first0 = true, slices.Clone(r.Index)
+	}
+	d.win.waits = append(d.win.waits, stamped{time: l.now, ios: float64(r.IOs)})
+	l.Absolute = l.Absolute || r.Time > absoluteFrom
+	if n := len(d.win.waits); d.win.h == 0 && n >= headRecords && n&(n-1) == 0 {
+		d.win.told = d.lengths(l.Absolute, l.Source.Name.Host != "").tells()
+	}
+	return r, nil
 }
 
 // allZero returns the error for a log whose records are all empty.

@@ -367,81 +367,31 @@ func (l *State) feed(r *fiolog.Record) error {
 		l.now = r.Time * msec
 		return nil
 	}
-	if d.seen {
-		if r.Time < d.last {
-			return backwards(l, r, d.last)
-		}
-		if r.Time == d.last {
-			d.equal++
-		}
-	} else {
-		d.seen, d.first = true, r.Time
-		if w := &d.win; !d.inHead && w.soonest != never && len(r.Index) > 0 {
-			// Quanta from 32 windows before are not held back for a direction that has not begun.
-			d.first0 = slices.Clone(r.Index)
-			l.bound(r.Dir)
-			w.soonest = max(w.soonest, r.Time*msec-headRecords*l.length())
-		}
+	before := d.last
+	switch {
+	case !d.seen:
+		l.begins(r)
+	case r.Time < before:
+		return backwards(l, r, before)
+	case r.Time == before:
+		d.equal++
 	}
-	before := d.last * msec
 	d.last = r.Time
 	d.records++
-	stamp, c, single := r.Time*msec, &d.record.counts, !l.Source.Name.Hist
+	stamp, c := r.Time*msec, &d.record.counts
 	d.record.time, d.record.line, d.record.skipped = stamp, r.Line, l.skippedBefore-d.lines
-	c.Index, c.Count = r.Index, r.Count
+	d.record.ios, c.Index, c.Count = float64(r.IOs), r.Index, r.Count
 	d.lines, l.now = l.skippedBefore, stamp
-	sum := float64(r.IOs)
-	if r.Line == d.verdict.garbled {
-		c.Drop(d.verdict.garbage)
-		sum = c.Sum()
+	if err := l.mend(d); err != nil {
+		return err
 	}
-	if d.verdict.repair {
-		fixed := d.lag.Add(c)
-		if d.lag.Fell {
-			return l.at(r.Line, "a bucket falls below its value two records before, so this log was not damaged by "+
-				"fio --client after all",
-				"pass --no-repair")
-		}
-		if d.lag.Records > 2 {
-			c.Copy(&fixed)
-			sum = c.Sum()
-			l.repaired++
-		}
-	}
-	if n := len(c.Index) - 1; n >= 0 {
-		if int(c.Index[n]) == l.g.Last() {
-			l.lastBucket += c.Count[n]
-		}
-		limits := &l.DirInfo[r.Dir].Limits
-		if limits.Known && l.Outside == nil && (l.g.Upper(int(c.Index[0])) < limits.Min ||
-			l.g.Lower(int(c.Index[n])) > limits.Max) {
-			l.Outside = l.at(r.Line, "latencies outside the range in fio's JSON",
-				"give the JSON of this very run with --fio-json")
-		}
-	}
-	if !single {
-		l.slowest.add(r, c, l.g, max(d.firstTwoMax, d.restMax))
-	}
-	d.record.ios = sum
-	d.ios += sum
-	if d.records <= 2 {
-		d.firstTwoMax, d.firstTwoSum = max(d.firstTwoMax, sum), d.firstTwoSum+sum
-	} else {
-		d.restMax = max(d.restMax, sum)
-	}
-	d.ns += float64(r.NS)
-	if sum > 0 {
-		l.DirInfo[r.Dir].HasIO = true
-	}
-	if d.sums != nil {
-		d.sums.AddAll(c.Index, c.Count, 0, 1)
-	}
+	l.addUp(r, d)
 	switch {
-	case single: // an I/O counts at its stamp, in the millisecond that begins there
+	case !l.Source.Name.Hist: // an I/O counts at its stamp, in the millisecond that begins there
 		err := l.emit(r.Dir, r.Line, func(e func(portion)) { e(portion{start: stamp, end: stamp + 1, counts: c}) })
 		l.Reached = max(l.Reached, stamp+msec+l.shift)
 		if l.cfg.Pauses && d.records > 1 && len(r.Index) > 0 {
-			d.win.pauses.addOne(r.Index[0], stamp, before)
+			d.win.pauses.addOne(r.Index[0], stamp, before*msec)
 		}
 		return err
 	case l.cfg.Settings.RecordTime == "start":
@@ -458,9 +408,6 @@ func (l *State) feed(r *fiolog.Record) error {
 		d.win.waits = append(d.win.waits, d.record)
 	}
 	for i := range l.dirs {
-		if len(l.dirs[i].win.waits) == 0 {
-			continue
-		}
 		if l.dirs[i].win.decided(l.now) {
 			if err := l.fixWindows(fio.Direction(i)); err != nil {
 				return err
@@ -468,6 +415,68 @@ func (l *State) feed(r *fiolog.Record) error {
 		}
 	}
 	return nil
+}
+
+// begins takes the first record of a direction.
+func (l *State) begins(r *fiolog.Record) {
+	d := &l.dirs[r.Dir]
+	d.seen, d.first = true, r.Time
+	if w := &d.win; !d.inHead && w.soonest != never && len(r.Index) > 0 {
+		// Quanta from 32 windows before are not held back for a direction that has not begun.
+		d.first0 = slices.Clone(r.Index)
+		l.bound(r.Dir)
+		w.soonest = max(w.soonest, r.Time*msec-headRecords*l.length())
+	}
+}
+
+// mend removes from a direction's record what fio --client added to it.
+func (l *State) mend(d *direction) error {
+	r := &d.record
+	if r.line == d.verdict.garbled {
+		r.counts.Drop(d.verdict.garbage)
+		r.ios = r.counts.Sum()
+	}
+	if !d.verdict.repair {
+		return nil
+	}
+	fixed := d.lag.Add(&r.counts)
+	if d.lag.Fell {
+		return l.at(r.line, "a bucket falls below its value two records before, so this log was not damaged by "+
+			"fio --client after all", "pass --no-repair")
+	}
+	if d.lag.Records > 2 {
+		r.counts.Copy(&fixed)
+		r.ios = r.counts.Sum()
+		l.repaired++
+	}
+	return nil
+}
+
+// addUp adds a record to what is told of its direction and of the log.
+func (l *State) addUp(r *fiolog.Record, d *direction) {
+	c, sum, info := &d.record.counts, d.record.ios, &l.DirInfo[r.Dir]
+	if n := len(c.Index) - 1; n >= 0 {
+		if int(c.Index[n]) == l.g.Last() {
+			l.lastBucket += c.Count[n]
+		}
+		if limits := &info.Limits; limits.Known && l.Outside == nil && (l.g.Upper(int(c.Index[0])) < limits.Min ||
+			l.g.Lower(int(c.Index[n])) > limits.Max) {
+			l.Outside = l.at(r.Line, "latencies outside the range in fio's JSON",
+				"give the JSON of this very run with --fio-json")
+		}
+	}
+	if l.Source.Name.Hist {
+		l.slowest.add(r, c, l.g, d.fullest())
+	}
+	if d.records <= 2 {
+		d.firstTwoMax, d.firstTwoSum = max(d.firstTwoMax, sum), d.firstTwoSum+sum
+	} else {
+		d.restMax = max(d.restMax, sum)
+	}
+	d.ios, d.ns, info.HasIO = d.ios+sum, d.ns+float64(r.NS), info.HasIO || sum > 0
+	if d.sums != nil {
+		d.sums.AddAll(c.Index, c.Count, 0, 1)
+	}
 }
 
 // place passes a record to the windows of its direction. With --record-time start they only look for lost records.

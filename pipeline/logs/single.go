@@ -2,9 +2,9 @@ package logs
 
 import (
 	"fmt"
+	"slices"
 
 	"fiolat/fio"
-	"fiolat/ingest/fiojson"
 )
 
 // missingSingles warns of logs of single I/Os that do not hold as many as fio counted, by job and direction, and, where
@@ -13,50 +13,43 @@ import (
 // fio --client makes room for fewer columns than log_offset and log_issue_time write, and so cuts off the end of the
 // log: fio 3.33 a fifth, fio 3.42 up to two sevenths.
 func missingSingles(logs []*State, warn func(format string, args ...any)) {
-	type key struct {
-		entry *fiojson.Entry
-		dir   int
+	logs = slices.DeleteFunc(slices.Clone(logs), func(l *State) bool { return l.single() == nil })
+	if len(logs) == 0 {
+		return
 	}
-	logged := map[key]float64{}
-	first := map[key]*State{}
-	var order []key
+	kind := logs[0].cfg.Settings.Kind
+	groups := countedOf(logs, kind)
+	known := map[*State]bool{}
+	for _, g := range groups {
+		for _, l := range g.logs {
+			known[l] = true
+		}
+	}
 	for _, l := range logs {
-		if l.single() == nil {
-			continue
-		}
-		known := false
-		for d := range l.dirs {
-			if l.Entry == nil || l.rejected || l.Entry.Dirs[d].Kind[l.cfg.Settings.Kind].N == 0 {
-				continue
-			}
-			known = true
-			k := key{l.Entry, d}
-			if first[k] == nil {
-				first[k] = l
-				order = append(order, k)
-			}
-			logged[k] += l.dirs[d].ios
-		}
-		if !known && l.cutByClient() {
+		if !known[l] && l.cutByClient() {
 			warn("%s: %s", fio.Printable(l.Source.Path), cutByClient)
 		}
 	}
-	for _, k := range order {
-		l, counted := first[k], float64(k.entry.Dirs[k.dir].Kind[first[k].cfg.Settings.Kind].N)
-		if logged[k] == counted {
+	for _, g := range groups {
+		logged, counted := 0.0, float64(g.entry.Dirs[g.dir].Kind[kind].N)
+		for _, l := range g.logs {
+			logged += l.dirs[g.dir].ios
+		}
+		if logged == counted {
 			continue
 		}
+		l := g.logs[0]
 		what := fio.Printable(l.Source.Path)
 		if l.Members > 1 {
-			what += fmt.Sprintf(" and the other logs of job %q", k.entry.JobName)
+			what += fmt.Sprintf(" and the other logs of job %q", g.entry.JobName)
 		}
-		how := fmt.Sprintf("%.0f I/Os are missing", counted-logged[k])
-		if counted < logged[k] {
-			how = fmt.Sprintf("%.0f I/Os too many: is it the JSON of this run?", logged[k]-counted)
+		how := fmt.Sprintf("%.0f I/Os are missing", counted-logged)
+		if counted < logged {
+			how = fmt.Sprintf("%.0f I/Os too many: is it the JSON of this run?", logged-counted)
 		} else if l.cutByClient() {
 			how += "; " + cutByClient
 		}
-		warn("%s: %.0f %vs, of %.0f that fio counted: %s", what, logged[k], fio.Direction(k.dir), counted, how)
+		warn("%s: %.0f %vs, of %.0f that fio counted: %s", what, logged, fio.Direction(g.dir), counted, how)
 	}
 }
 
