@@ -467,30 +467,14 @@ func (m *matcher) entries(s *set) {
 	if s.meta != nil && len(s.entries) == 0 {
 		m.unsure[s.meta] = true
 	}
-	byThread := map[int][]*Log{}
-	for _, l := range s.logs {
-		byThread[l.Source.Name.Job] = append(byThread[l.Source.Name.Job], l)
-	}
-	if s.meta != nil {
-		for n, logs := range byThread {
-			if len(logs) > 1 { // logs of two runs; one may be the document's
-				if its := slices.DeleteFunc(slices.Clone(logs), func(l *Log) bool {
-					return !hasPrefix(s.meta, l.Source.Name) && !namedAfter(s.meta, l.Source.Name.Prefix, l.Host)
-				}); len(its) == 1 {
-					byThread[n] = its
-				}
-			}
-		}
-	}
-	for _, logs := range byThread {
-		s.threads = max(s.threads, logs[0].Source.Name.Job)
-	}
+	byThread := s.byThread()
+	numbers := slices.Sorted(maps.Keys(byThread))
+	s.threads = max(s.threads, numbers[len(numbers)-1])
 	for _, o := range m.in.siblings {
 		if s.mayHave(o) {
 			s.threads = max(s.threads, o.Name.Job)
 		}
 	}
-	numbers := slices.Sorted(maps.Keys(byThread))
 	m.jobFileOf(s, byThread)
 	if s.job != nil {
 		threads := s.job.Threads()
@@ -517,25 +501,9 @@ func (m *matcher) entries(s *set) {
 			}
 		}
 	}
-	var left []*Log
-	for _, n := range numbers {
-		switch logs := byThread[n]; {
-		case n == 0 && len(s.entries) == 1 && len(logs) == 1: // one log of all threads
-			logs[0].Entry, s.index[logs[0]] = s.entries[0], 0
-		case n == 0 && m.appended(s, logs):
-		case n == 0 && len(logs) > 1 && logs[1].Source.Extent != nil:
-			m.unsure[s.meta] = true
-			m.refuseAppended(s, logs)
-			return
-		case len(logs) > 1:
-			left = append(left, logs...)
-		case n == 0 || n > len(s.entryOf):
-			left = append(left, logs[0])
-		case s.entryOf[n-1] >= 0:
-			i := s.entryOf[n-1]
-			logs[0].Entry, s.index[logs[0]] = s.entries[i], i
-			logs[0].Members = len(slices.DeleteFunc(slices.Clone(s.entryOf), func(o int) bool { return o != i }))
-		}
+	left, ok := m.assign(s, byThread, numbers)
+	if !ok {
+		return
 	}
 	if len(left) > 0 {
 		m.unsure[s.meta] = true
@@ -546,6 +514,50 @@ func (m *matcher) entries(s *set) {
 		m.appendedBy(s, appended)
 	}
 	m.incomplete(s)
+}
+
+// byThread returns the logs by the thread numbers in their names.
+func (s *set) byThread() map[int][]*Log {
+	out := map[int][]*Log{}
+	for _, l := range s.logs {
+		out[l.Source.Name.Job] = append(out[l.Source.Name.Job], l)
+	}
+	for n, logs := range out {
+		if s.meta == nil || len(logs) == 1 {
+			continue
+		}
+		// logs of two runs; one may be the document's
+		if its := slices.DeleteFunc(slices.Clone(logs), func(l *Log) bool {
+			return !hasPrefix(s.meta, l.Source.Name) && !namedAfter(s.meta, l.Source.Name.Prefix, l.Host)
+		}); len(its) == 1 {
+			out[n] = its
+		}
+	}
+	return out
+}
+
+// assign gives logs their entries, and returns those for which it is not clear. ok is false if none can have one.
+func (m *matcher) assign(s *set, byThread map[int][]*Log, numbers []int) (left []*Log, ok bool) {
+	for _, n := range numbers {
+		switch logs := byThread[n]; {
+		case n == 0 && len(s.entries) == 1 && len(logs) == 1: // one log of all threads
+			logs[0].Entry, s.index[logs[0]] = s.entries[0], 0
+		case n == 0 && m.appended(s, logs):
+		case n == 0 && len(logs) > 1 && logs[1].Source.Extent != nil:
+			m.unsure[s.meta] = true
+			m.refuseAppended(s, logs)
+			return nil, false
+		case len(logs) > 1:
+			left = append(left, logs...)
+		case n == 0 || n > len(s.entryOf):
+			left = append(left, logs[0])
+		case s.entryOf[n-1] >= 0:
+			i := s.entryOf[n-1]
+			logs[0].Entry, s.index[logs[0]] = s.entries[i], i
+			logs[0].Members = len(slices.DeleteFunc(slices.Clone(s.entryOf), func(o int) bool { return o != i }))
+		}
+	}
+	return left, true
 }
 
 // oneServer handles several servers at one address, and returns false if it did. fio --client names logs after the

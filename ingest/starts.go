@@ -335,38 +335,24 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 	if len(jobs) == 0 {
 		return ""
 	}
-	groups := []int{}
+	var groups []int
 	for _, j := range jobs {
-		if !slices.Contains(groups, j.group) {
-			groups = append(groups, j.group)
-		}
+		groups = append(groups, j.group)
 	}
 	slices.Sort(groups)
-	visible := make([]bool, len(groups)) // a stonewall before the group
-	open := 0
+	groups = slices.Compact(groups)
+	all, visible := make([]bool, len(groups)), make([]bool, len(groups)) // a stonewall before the group
 	for g := 1; g < len(groups); g++ {
+		all[g] = true
 		visible[g] = slices.ContainsFunc(jobs, func(j job) bool { return j.group == groups[g] && j.wall })
-		if !visible[g] {
-			open++
-		}
 	}
 	set := func(walls []bool) {
-		stage := 0
-		for g, id := range groups {
-			if g > 0 && walls[g] {
-				stage++
-			}
-			for i := range jobs {
-				if jobs[i].group == id {
-					jobs[i].stage = stage
-				}
-			}
+		for i := range jobs {
+			at, _ := slices.BinarySearch(groups, jobs[i].group)
+			jobs[i].stage = count(walls[:at+1])
 		}
 	}
-	all := make([]bool, len(groups))
-	for g := range all {
-		all[g] = g > 0
-	}
+	open := count(all) - count(visible)
 	if set(all); open == 0 {
 		return "stonewall in the JSON"
 	}
@@ -379,12 +365,7 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 	hidden := s.hidden()
 	fits := func(walls []bool) bool {
 		set(walls)
-		starts := time.Duration(0)
-		for _, w := range walls {
-			if w {
-				starts++
-			}
-		}
+		starts := time.Duration(count(walls))
 		_, total := schedule(jobs)
 		rest := elapsed - total
 		early := -100 * time.Millisecond
@@ -405,19 +386,7 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 	}
 	found := all
 	if !inSum && open <= maxGroups {
-		var ways [][]bool
-		for bits := range 1 << open {
-			walls, k := slices.Clone(visible), 0
-			for g := 1; g < len(walls); g++ {
-				if !visible[g] {
-					walls[g] = bits>>k&1 == 1
-					k++
-				}
-			}
-			if fits(walls) {
-				ways = append(ways, walls)
-			}
-		}
+		ways := slices.DeleteFunc(allWalls(visible, open), func(walls []bool) bool { return !fits(walls) })
 		if len(ways) == 1 && !hidden {
 			set(ways[0])
 			return "stonewall, by the time elapsed"
@@ -430,6 +399,30 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 	m.warn("%s: cannot tell which of the %d groups of jobs began after a stonewall; pass the job file",
 		fio.Printable(s.meta.Path), len(groups))
 	return "stonewall guessed"
+}
+
+func count(walls []bool) (n int) {
+	for _, w := range walls {
+		if w {
+			n++
+		}
+	}
+	return n
+}
+
+// allWalls returns all sets of stonewalls that include the visible ones; open is how many groups may have others.
+func allWalls(visible []bool, open int) (out [][]bool) {
+	for bits := range 1 << open {
+		walls, k := slices.Clone(visible), 0
+		for g := 1; g < len(walls); g++ {
+			if !visible[g] {
+				walls[g] = bits>>k&1 == 1
+				k++
+			}
+		}
+		out = append(out, walls)
+	}
+	return out
 }
 
 // WallClock returns the time in ms since 1970 of fio's own start, from which offsets count, and how it was found:
