@@ -31,16 +31,9 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 	var order []*fiojson.Entry
 	counts := map[*fiojson.Entry]bool{} // fio 3 gives the number of I/Os measured, fio 2 does not
 	a.CountedKnown = len(logs) > 0
-	totals, single := map[string]Latencies{}, map[string]Latencies{}
+	totals, single := map[string]Latencies{}, singles(logs)
 	for i := range logs {
 		l := &logs[i]
-		if l.Single {
-			for d, ios := range l.IOs {
-				if name := fio.Direction(d).String(); ios > 0 {
-					single[name] = single[name].Plus(Latencies{ios, l.NS[d]})
-				}
-			}
-		}
 		if l.Entry == nil {
 			a.CountedKnown = false
 			continue
@@ -80,10 +73,7 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 			for d := range jobs[e] {
 				j.Logged += jobs[e][d].Logged
 			}
-			j.Missing = float64(n) - j.Logged
-			a.Missing += max(j.Missing, 0)
-			a.Excess += max(-j.Missing, 0)
-			a.Jobs = append(a.Jobs, j)
+			a.add(j)
 		}
 		for d, name := range run.Directions() {
 			j := jobs[e][d]
@@ -91,30 +81,47 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 			j.Restored, j.NotPlaced = tail(e, fio.Direction(d))
 			j.Counted = e.Dirs[d].Kind[run.Kind].N
 			unmeasured := j.Counted == 0 && e.Dirs[d].TotalIOs > 0
-			if j.Counted == 0 && j.Logged == 0 || unmeasured && !counts[e] || j.Counted == 0 && e.Mixed.TotalIOs > 0 {
+			if j.Counted == 0 && (j.Logged == 0 || unmeasured && !counts[e] || e.Mixed.TotalIOs > 0) {
 				continue // nothing to compare with
 			}
-			j.Missing = float64(j.Counted) - j.Logged
-			left := j.Missing - j.Restored - j.NotPlaced
-			if left > 0.5 && len(single) == 0 && run.Settings.Restore {
-				warn("job %q: %.0f of the %d %ss that fio counted are in no log and cannot be restored, as fio's "+
-					"JSON has no bins; run fio with --output-format=json+",
-					fio.Printable(j.Job), left, j.Counted, j.Direction)
-			}
-			a.Missing += max(j.Missing, 0)
-			a.Excess += max(-j.Missing, 0)
-			switch {
+			j = a.add(j)
+			switch left := j.Missing - j.Restored - j.NotPlaced; {
 			case unmeasured:
 				warn("job %q: the logs hold %.0f %ss, of which fio measured none: logs and fio's JSON do not "+
 					"belong together", fio.Printable(j.Job), j.Logged, j.Direction)
-			case j.Missing < 0 && len(single) == 0:
-				warn("job %q: the logs hold %.0f %ss, fio counted %d: logs and "+
-					"fio's JSON do not belong together",
+			case len(single) > 0:
+			case left > 0.5 && run.Settings.Restore:
+				warn("job %q: %.0f of the %d %ss that fio counted are in no log and cannot be restored, as fio's "+
+					"JSON has no bins; run fio with --output-format=json+",
+					fio.Printable(j.Job), left, j.Counted, j.Direction)
+			case j.Missing < 0:
+				warn("job %q: the logs hold %.0f %ss, fio counted %d: logs and fio's JSON do not belong together",
 					fio.Printable(j.Job), j.Logged, j.Direction, j.Counted)
 			}
-			a.Jobs = append(a.Jobs, j)
 		}
 	}
+}
+
+// singles returns the sums of logs of single I/Os by direction.
+func singles(logs []LogCount) map[string]Latencies {
+	out := map[string]Latencies{}
+	for i := range logs {
+		for d, ios := range logs[i].IOs {
+			if name := fio.Direction(d).String(); logs[i].Single && ios > 0 {
+				out[name] = out[name].Plus(Latencies{ios, logs[i].NS[d]})
+			}
+		}
+	}
+	return out
+}
+
+// add adds the account of a job, and returns it with what is missing.
+func (a *Account) add(j JobAccount) JobAccount {
+	j.Missing = float64(j.Counted) - j.Logged
+	a.Missing += max(j.Missing, 0)
+	a.Excess += max(-j.Missing, 0)
+	a.Jobs = append(a.Jobs, j)
+	return j
 }
 
 // MixedTotals compares the logs with fio's totals of all directions together (unified_rw_reporting=mixed),
