@@ -80,12 +80,12 @@ var zipMagic = []byte("PK\x03\x04")
 // judging by its content; "" if there is none.
 func ArchiveOf(path string) string {
 	path = filepath.Clean(path)
-	_, err := os.Stat(path)
+	info, err := os.Stat(path)
 	for errors.Is(err, syscall.ENOTDIR) {
 		path = filepath.Dir(path)
-		_, err = os.Stat(path)
+		info, err = os.Stat(path)
 	}
-	if !isArchive(path) {
+	if err != nil || !info.Mode().IsRegular() || !isArchive(path) { // opening a pipe could wait forever
 		return ""
 	}
 	return path
@@ -97,9 +97,6 @@ func isArchive(path string) bool {
 		return false
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return false
-	}
 	magic := make([]byte, len(zipMagic))
 	if n, _ := f.ReadAt(magic, 0); bytes.Equal(magic[:n], zipMagic) {
 		return true

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -145,6 +146,17 @@ func TestUnpack(t *testing.T) {
 		if got := source.ArchiveOf(path); got != "" {
 			t.Errorf("%.10q is an archive", text)
 		}
+	}
+}
+
+// TestArchiveOf_Pipe: a pipe is not opened.
+func TestArchiveOf_Pipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := source.ArchiveOf(path); got != "" {
+		t.Errorf("archive %q", got)
 	}
 }
 
