@@ -149,7 +149,6 @@ func TestManageUsage(t *testing.T) {
 		{[]string{"compare", "--fail-if", "read p99", gaps, gaps}, "[DIRECTION] METRIC CHANGE%"},
 		{[]string{"compare", "--fail-if", "trim p99 +1%", gaps, gaps}, "has no I/O that this rule applies to"},
 		{[]string{"compare", "--percentiles", "50,100", gaps, gaps}, "100"},
-		{[]string{"compare", gaps, "no-such-run"}, "pass --es URL"},
 		{[]string{"compare", "--fail-if", "read p99 +10%", gaps, gaps}, "--run-noise 'p99=P%'"},
 		{[]string{"compare", "--fail-if", "read p99 +10%", "--run-noise", "write p99=3%", gaps, gaps},
 			"--run-noise 'p99=P%'"},
@@ -160,7 +159,6 @@ func TestManageUsage(t *testing.T) {
 		{[]string{"compare", "a=" + gaps + "," + gaps, gaps}, "twice"},
 		{[]string{"compare", "a=" + gaps + ",", gaps}, "NAME=RUN,RUN"},
 		{[]string{"compare", "a=" + gaps + "," + real + "/slow", gaps}, "is in a and in"},
-		{[]string{"compare", gaps, "label:build=1"}, "pass --es URL"},
 		{[]string{"runs"}, "no Elasticsearch"},
 		{[]string{"runs", "--since", "yesterday"}, "such as 12h or 7d"},
 		{[]string{"runs", "--label", "x"}, "KEY=VALUE"},
@@ -176,6 +174,9 @@ func TestManageUsage(t *testing.T) {
 		if code != exitUsage || !strings.Contains(stderr, tt.want) || stdout != "" {
 			t.Errorf("%v: exit %d, want %d and %q in:\n%s%s", tt.args, code, exitUsage, tt.want, stdout, stderr)
 		}
+	}
+	for _, name := range []string{"no-such-run", "label:build=1"} {
+		refused(t, exitInput, []string{name + ": no such file", "pass --es URL"}, "compare", gaps, name)
 	}
 }
 
