@@ -842,7 +842,10 @@ func (d *discovery) finish(in *Input) (other []*Source) {
 		plain[p] = l.Path
 		kept = append(kept, l)
 	}
-	hist := d.opt.Kind == fio.Clat && slices.ContainsFunc(kept, func(l *Source) bool { return l.Name.Hist })
+	// Histograms that fio compressed are none, which matters where there are other logs.
+	usable := func(l *Source) bool { return l.Name.Hist && !strings.HasSuffix(l.Base, ".fz") }
+	single := slices.ContainsFunc(kept, func(l *Source) bool { return l.Name.Kind == d.opt.Kind && !l.Name.Hist })
+	hist := d.opt.Kind == fio.Clat && (!single || slices.ContainsFunc(kept, usable))
 	in.Logs = nil
 	for _, l := range kept {
 		if l.Name.Kind == d.opt.Kind && l.Name.Hist == hist {
@@ -853,7 +856,9 @@ func (d *discovery) finish(in *Input) (other []*Source) {
 		if l.Name.Hist {
 			why = "a histogram of clat"
 		}
-		if l.Name.Kind == d.opt.Kind {
+		if l.Name.Hist && !usable(l) {
+			why = "pointers instead of histograms, as fio logs them with log_compression"
+		} else if l.Name.Kind == d.opt.Kind {
 			why += ", where there are histograms"
 		}
 		in.Ignored = append(in.Ignored, fio.Printable(l.Path)+": "+why)
