@@ -38,8 +38,8 @@ test: ## unit tests: no network, no fio, no Elasticsearch
 	go -C scripts/bench test ./...
 
 .PHONY: quick
-quick: lint ## lint, and the unit tests of what has changed, without the matrix
-	go test -p 4 $$(go list ./... | grep -v -e /scripts/ -e /internal/matrix$$)
+quick: lint ## lint, and the unit tests of what has changed, without the matrix and simulations
+	go test -p 4 -short $$(go list ./... | grep -v -e /scripts/ -e /internal/matrix$$)
 
 .PHONY: race
 race: ## the same tests, and with the race detector where goroutines meet, and without AVX2 what is written for it

@@ -131,6 +131,7 @@ func one(t testing.TB, a, b *Series, times int) *Result {
 // Two halves of a steady run do not differ, however it is cut in halves, and what is
 // slower by a tenth is found.
 func TestSteadyRuns(t *testing.T) {
+	testkit.Simulation(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		quanta int
@@ -255,6 +256,7 @@ func TestBlockLength(t *testing.T) {
 
 // The same with runs drawn from the records of a real log, through the pipeline.
 func TestRealRuns(t *testing.T) {
+	testkit.Simulation(t)
 	testkit.NotRaced(t)
 	t.Parallel()
 	log, err := os.ReadFile("../../testdata/fio/randrw/randrw_clat_hist.1.log")

@@ -10,6 +10,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/ingest"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline/plan"
 )
 
@@ -128,6 +129,7 @@ func repeats(t *testing.T) (out []*Series) {
 // Real runs of one job on a busy machine are the same: groups of them, and single ones with what
 // they are known to differ by.
 func TestRepeats(t *testing.T) {
+	testkit.Simulation(t)
 	t.Parallel()
 	runs := repeats(t)
 	gate, err := ParseRule("read p99 +10%")

@@ -11,11 +11,13 @@ import (
 
 	"fiolat/fio"
 	"fiolat/internal/student"
+	"fiolat/internal/testkit"
 )
 
 // draws is the number of made-up comparisons of each kind. `make nightly` sets it to 1000.
 func draws(t *testing.T) int {
 	t.Helper()
+	testkit.Simulation(t)
 	n, err := strconv.Atoi(os.Getenv("FIOLAT_COMPARE_DRAWS"))
 	if err != nil {
 		return splits

@@ -23,6 +23,7 @@ const second = int64(1e9)
 // draws is how many runs are drawn: FIOLAT_DIAGNOSE_DRAWS, else few.
 func draws(t *testing.T, few int) int {
 	t.Helper()
+	testkit.Simulation(t)
 	s := os.Getenv("FIOLAT_DIAGNOSE_DRAWS")
 	if s == "" {
 		return few

@@ -32,6 +32,14 @@ func NotRaced(t *testing.T) {
 	}
 }
 
+// Simulation skips a test with -short, as `make quick` runs it: it draws many made-up inputs.
+func Simulation(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a simulation")
+	}
+}
+
 // SameFile fails if a file does not hold text; with update it writes the file.
 func SameFile(t *testing.T, file, text string, update bool) {
 	t.Helper()
