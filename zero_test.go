@@ -2,6 +2,7 @@ package fiolat_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
@@ -81,7 +82,7 @@ func TestZeroValues(t *testing.T) {
 				return err
 			}
 			defer f.Close()
-			if _, err = fiolog.NewReader(f, "log", fiolog.ReaderOptions{}).Next(); err == io.EOF {
+			if _, err = fiolog.NewReader(f, "log", fiolog.ReaderOptions{}).Next(); errors.Is(err, io.EOF) {
 				t.Error("no records")
 			}
 			return err
