@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"net/url"
 	"os"
 	"strconv"
@@ -26,13 +27,16 @@ const runIs = "A run in Elasticsearch is named by its run.id, the first six char
 func esFlags(o *runsource.Elasticsearch) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "es",
-			Usage: "`URL` of a node of the cluster (default: ELASTICSEARCH_URL); can be repeated"},
+			Usage: "`URL` of a node of the cluster (default: ELASTICSEARCH_URL or ES_URL); can be repeated"},
+		&cli.StringFlag{Name: "es-cloud-id", Category: catES,
+			Usage: "`ID` of a deployment in Elastic Cloud, in place of --es"},
 		&cli.StringFlag{Name: "index-prefix", Category: catES, Destination: &o.Prefix, Value: esmodel.DefaultPrefix,
 			EnvVars: []string{"FIOLAT_INDEX_PREFIX"},
 			Usage:   "`PREFIX` of the indices"},
 		&cli.StringFlag{Name: "es-user", Category: catES, Destination: &o.User,
 			EnvVars: []string{"ELASTICSEARCH_USERNAME"},
-			Usage:   "user `NAME`; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD"},
+			Usage: "user `NAME`; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD; without " +
+				"credentials here or in ELASTICSEARCH_*, ES_USERNAME, ES_PASSWORD and ES_API_KEY count"},
 		&cli.StringFlag{Name: "es-password-file", Category: catES, Destination: &o.PasswordFile,
 			Usage: "`FILE` that holds the password"},
 		&cli.StringFlag{Name: "es-api-key-file", Category: catES, Destination: &o.APIKeyFile,
@@ -61,7 +65,7 @@ func takeOverFlag() cli.Flag {
 
 // checkES completes what esFlags, outputFlag and takeOverFlag set.
 func checkES(c *cli.Context, o *runsource.Elasticsearch, bad *errs.Faults) {
-	o.Given, o.MaxWaitGiven = c.IsSet("es"), c.IsSet("max-wait")
+	o.Given, o.MaxWaitGiven = c.IsSet("es") || c.IsSet("es-cloud-id"), c.IsSet("max-wait")
 	o.Spool, o.TakeOver = c.String("output"), c.Bool("take-over")
 	o.Flags = func() []string { return esWords(c) }
 	o.Addresses = c.StringSlice("es")
@@ -73,7 +77,15 @@ func checkES(c *cli.Context, o *runsource.Elasticsearch, bad *errs.Faults) {
 			}
 		}
 	}
-	if env := os.Getenv("ELASTICSEARCH_URL"); len(o.Addresses) == 0 && env != "" {
+	if id := c.String("es-cloud-id"); id != "" {
+		if len(o.Addresses) > 0 {
+			bad.Add(fio.Usagef("--es and --es-cloud-id both say where Elasticsearch is; pass one of them"))
+		}
+		address, err := client.CloudAddress(id)
+		bad.Add(err)
+		o.Addresses = []string{address}
+	}
+	if env := cmp.Or(os.Getenv("ELASTICSEARCH_URL"), os.Getenv("ES_URL")); len(o.Addresses) == 0 && env != "" {
 		o.Addresses = strings.Split(env, ",")
 	}
 	bad.Add(esmodel.CheckPrefix(o.Prefix))

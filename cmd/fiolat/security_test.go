@@ -162,6 +162,9 @@ func allCredentials(t *testing.T) []credentials {
 		{"API key", "canaryKeyEnv", []string{"ELASTICSEARCH_API_KEY=" + key("canaryKeyEnv")}, nil},
 		{"token file", "canaryTokenFile", nil, []string{"--es-service-token-file", file("canaryTokenFile" + hard)}},
 		{"token", "canaryTokenEnv", []string{"ELASTICSEARCH_SERVICE_TOKEN=canaryTokenEnv" + hard}, nil},
+		{"Elastic's password", "canaryElasticEnv", []string{"ES_USERNAME=ursula",
+			"ES_PASSWORD=canaryElasticEnv" + hard}, nil},
+		{"Elastic's API key", "canaryElasticKey", []string{"ES_API_KEY=" + key("canaryElasticKey")}, nil},
 		{"URL", "canaryURL", []string{"ELASTICSEARCH_URL=" + userAt}, nil},
 	}
 }

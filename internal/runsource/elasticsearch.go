@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,8 +30,8 @@ type Elasticsearch struct {
 	TakeOver bool // take over a run that another fiolat has claimed
 
 	User             string
-	PasswordFile     string // else ELASTICSEARCH_PASSWORD; without a User neither is used
-	APIKeyFile       string // else ELASTICSEARCH_API_KEY
+	PasswordFile     string // else ELASTICSEARCH_PASSWORD, ES_PASSWORD; without a User neither is used
+	APIKeyFile       string // else ELASTICSEARCH_API_KEY; ES_API_KEY without other credentials
 	ServiceTokenFile string // else ELASTICSEARCH_SERVICE_TOKEN
 	CACertFile       string // PEM, instead of the system's authorities
 	Fingerprint      string // SHA-256, hexadecimal
@@ -64,8 +66,14 @@ func (o *Elasticsearch) Config() (client.Config, error) {
 	cfg.Password = ReadSecret("es-password-file", o.PasswordFile, "ELASTICSEARCH_PASSWORD", &bad)
 	cfg.APIKey = ReadSecret("es-api-key-file", o.APIKeyFile, "ELASTICSEARCH_API_KEY", &bad)
 	cfg.ServiceToken = ReadSecret("es-service-token-file", o.ServiceTokenFile, "ELASTICSEARCH_SERVICE_TOKEN", &bad)
+	if cfg.Username == "" && cfg.APIKey == "" && cfg.ServiceToken == "" && !slices.ContainsFunc(o.Addresses, namesUser) {
+		// As Elastic's tools name them.
+		cfg.Username, cfg.APIKey = os.Getenv("ES_USERNAME"), os.Getenv("ES_API_KEY")
+	}
 	if cfg.Username == "" {
 		cfg.Password = "" // from an environment meant for something else
+	} else if o.PasswordFile == "" {
+		cfg.Password = cmp.Or(cfg.Password, os.Getenv("ES_PASSWORD"))
 	}
 	if o.CACertFile != "" {
 		var err error
@@ -75,6 +83,12 @@ func (o *Elasticsearch) Config() (client.Config, error) {
 	}
 	bad.Add(setPace(&cfg, os.Getenv("FIOLAT_ES_PACE")))
 	return cfg, bad.Err()
+}
+
+// namesUser reports whether an address has a user in it.
+func namesUser(address string) bool {
+	u, err := url.Parse(strings.TrimSpace(address))
+	return err == nil && u.User != nil
 }
 
 // setPace reads FIOLAT_ES_PACE, such as "renew=1s timeout=20s flush=131072", by which tests do in seconds what takes
@@ -103,7 +117,7 @@ func setPace(cfg *client.Config, text string) (err error) {
 func (o *Elasticsearch) Connect(u *ui.UI) (*client.Client, error) {
 	cfg, err := o.Config()
 	if err == nil && len(cfg.Addresses) == 0 {
-		err = fio.Usagef("no Elasticsearch: pass --es URL or set ELASTICSEARCH_URL")
+		err = fio.Usagef("no Elasticsearch: pass --es URL or --es-cloud-id ID, or set ELASTICSEARCH_URL")
 	}
 	if err != nil {
 		return nil, err
