@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
@@ -321,7 +320,7 @@ func (p *comparePrinter) table(rows [][]string, align ...string) {
 		}
 		return
 	}
-	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	w := &render.Tabs{Out: p.out, Width: ui.Columns(p.u.Stdout)}
 	for _, row := range rows {
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}

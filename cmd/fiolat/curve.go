@@ -132,7 +132,7 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 	if o.format == "json" {
 		err = ui.PrintJSON(out, c, " ")
 	} else {
-		err = o.table(out, c, percentiles)
+		err = o.table(out, ui.Columns(u.Stdout), c, percentiles)
 		for _, note := range c.Notes {
 			u.Say("info", "%s", note)
 		}
@@ -159,7 +159,7 @@ func warnCurveSyncs(u *ui.UI, rows []summary.Row) {
 	}
 }
 
-func (o *curveOptions) table(out *bufio.Writer, c *curve.Curve, percentiles []float64) error {
+func (o *curveOptions) table(out *bufio.Writer, width int, c *curve.Curve, percentiles []float64) error {
 	var columns []render.Column
 	add := func(name string, latency, text bool, of func(*curve.Point) render.Cell) {
 		column := render.Column{Name: name, Latency: latency, Text: text}
@@ -209,7 +209,7 @@ func (o *curveOptions) table(out *bufio.Writer, c *curve.Curve, percentiles []fl
 	add("bend", false, true, func(p *curve.Point) render.Cell {
 		return render.Cell{Text: map[bool]string{true: "*"}[p.Bend]}
 	})
-	if err := render.Columns(out, o.format, o.unit, columns); err != nil || o.format == "csv" {
+	if err := render.Columns(out, o.format, o.unit, width, columns); err != nil || o.format == "csv" {
 		return err
 	}
 	for i := range c.Series {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
 	"fiolat/fio"
 	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
+	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )
@@ -101,7 +101,7 @@ func (o *diagnoseOptions) print(u *ui.UI, d *diagnose.Diagnosis) error {
 	}
 	if len(d.Stragglers) > 0 {
 		fmt.Fprintln(out)
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		w := &render.Tabs{Out: out, Width: ui.Columns(u.Stdout)}
 		fmt.Fprintln(w, strings.Join([]string{"straggler", "direction", "percentile", "share", "expected", "lift",
 			"pooled", "without", "since", "until", "quanta"}, "\t"))
 		for i := range d.Stragglers {
@@ -115,7 +115,7 @@ func (o *diagnoseOptions) print(u *ui.UI, d *diagnose.Diagnosis) error {
 	}
 	if len(d.Segments) > 0 {
 		fmt.Fprintln(out)
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		w := &render.Tabs{Out: out, Width: ui.Columns(u.Stdout)}
 		fmt.Fprintf(w, "from\tto\tdirection\tsegment\tIOPS\tp50\tp99\tworst p99\n")
 		for i := range d.Segments {
 			s := &d.Segments[i]

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/internal/errs"
+	"fiolat/internal/render"
 	"fiolat/internal/ui"
 )
 
@@ -58,7 +58,7 @@ func (o *explainOptions) run(_ context.Context, u *ui.UI) error {
 		_, err := fmt.Fprintln(u.Stdout, strings.Join(append([]string{e.Sentence()}, e.Notes...), "\n- "))
 		return err
 	}
-	w := tabwriter.NewWriter(u.Stdout, 0, 0, 2, ' ', 0)
+	w := &render.Tabs{Out: u.Stdout, Width: ui.Columns(u.Stdout)}
 	fmt.Fprintln(w, "engine\thow fio measures it\tslat")
 	for _, e := range fiojson.Engines() {
 		e, _ = fiojson.FindEngine(e.Name, o.fioVersion, o.ioDepth)

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -293,7 +292,7 @@ func (o *historyOptions) print(u *ui.UI, all []history.Series, results []history
 	case "csv":
 		err = o.csv(out, results)
 	default:
-		o.tables(out, all, results)
+		o.tables(out, ui.Columns(u.Stdout), all, results)
 	}
 	return cmp.Or(err, out.Flush())
 }
@@ -328,7 +327,7 @@ func (o *historyOptions) csv(out *bufio.Writer, results []history.Result) error 
 }
 
 // tables prints the changes of each series, and the current level of each metric.
-func (o *historyOptions) tables(out *bufio.Writer, all []history.Series, results []history.Result) {
+func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Series, results []history.Result) {
 	for i := range all {
 		s := &all[i]
 		if i > 0 {
@@ -379,18 +378,18 @@ func (o *historyOptions) tables(out *bufio.Writer, all []history.Series, results
 		if len(changes) == 1 {
 			fmt.Fprintln(out, "no change points")
 		} else {
-			o.table(out, changes)
+			o.table(out, width, changes)
 		}
 		if len(outliers) > 1 {
 			fmt.Fprintln(out)
-			o.table(out, outliers)
+			o.table(out, width, outliers)
 		}
 		fmt.Fprintln(out)
-		o.table(out, levels)
+		o.table(out, width, levels)
 	}
 }
 
-func (o *historyOptions) table(out *bufio.Writer, rows [][]string) {
+func (o *historyOptions) table(out *bufio.Writer, width int, rows [][]string) {
 	if o.format == "markdown" {
 		rows = slices.Insert(rows, 1, slices.Repeat([]string{"---"}, len(rows[0])))
 		for _, row := range rows {
@@ -401,7 +400,7 @@ func (o *historyOptions) table(out *bufio.Writer, rows [][]string) {
 		}
 		return
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := &render.Tabs{Out: out, Width: width}
 	for _, row := range rows {
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -17,6 +16,7 @@ import (
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/internal/errs"
+	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -218,7 +218,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 	}
 	fmt.Fprintf(u.Stdout, "run %s in %s: %d logs, start %s, %v\n", fio.Printable(run.ID), fio.Printable(in.Root),
 		len(run.Logs), start, run.Geometry)
-	w := tabwriter.NewWriter(u.Stdout, 0, 0, 2, ' ', 0)
+	w := &render.Tabs{Out: u.Stdout, Width: ui.Columns(u.Stdout)}
 	fmt.Fprintln(w, "log\thost\tjob\tfio\tgroups\tcoarse\tinterval\tstarts at\tdirection\trecords\tI/Os\tfio's "+
 		"total\tmissing\trestored\tnotes")
 	for _, r := range plan.Report() {
@@ -362,13 +362,13 @@ func totalsOf(e *fiojson.Entry, direction, kind string, t *fiojson.Totals) kindT
 }
 
 func totalsTable(u *ui.UI, metas []*fiojson.Document) error {
-	w := tabwriter.NewWriter(u.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	w := &render.Tabs{Out: u.Stdout, Width: ui.Columns(u.Stdout), Right: 1, Keep: []string{"job", "host"}}
 	header := false
 	for _, m := range metas {
 		for _, t := range kindsOf(m) {
 			if !header {
-				fmt.Fprintln(w, "fio's totals\thost\tdirection\tkind\tI/Os\tmin\tmean\tp50\tp99\tp99.9\tmax\tlat - "+
-					"slat - clat\t")
+				fmt.Fprintln(u.Stdout, "fio's totals:")
+				fmt.Fprintln(w, "job\thost\tdirection\tkind\tI/Os\tmin\tmean\tp50\tp99\tp99.9\tmax\tlat - slat - clat\t")
 				header = true
 			}
 			kind := t.Kind

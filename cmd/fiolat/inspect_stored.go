@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"fiolat/esmodel"
 	"fiolat/fio"
+	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -138,7 +138,7 @@ func storedTable(u *ui.UI, r *esmodel.StoredRun) error {
 		}
 		say("options", equations(options, " "))
 	}
-	w := tabwriter.NewWriter(u.Stdout, 0, 0, 2, ' ', 0)
+	w := &render.Tabs{Out: u.Stdout, Width: ui.Columns(u.Stdout)}
 	if len(run.Logs) > 0 {
 		fmt.Fprintln(w, "log\thost\tjob\tbytes\tinterval\tstarts at\tnotes")
 	}

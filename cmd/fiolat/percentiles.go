@@ -168,6 +168,7 @@ func (o *percentilesOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	var written byteCounter
 	out := bufio.NewWriterSize(io.MultiWriter(&written, discardIf(o.logs.DryRun, u.Stdout)), 64<<10)
 	var sums []*pipeline.Summary
+	o.render.Width = ui.Columns(u.Stdout)
 	renderer := render.New(o.render, out)
 	renderer.Kinds = len(sources)
 	for i, source := range sources {

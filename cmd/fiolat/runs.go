@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -20,6 +18,7 @@ import (
 	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/lazyregexp"
+	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )
@@ -169,9 +168,9 @@ func (o *runsOptions) run(ctx context.Context, u *ui.UI) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(u.Stdout)
-	for _, line := range runsTable(rows, short, sizes, o) {
-		out.WriteString(line + "\n") //nolint:errcheck // Flush says it
+	table := render.Tabs{Out: u.Stdout, Width: ui.Columns(u.Stdout), Right: 5}
+	for _, cells := range runsTable(rows, short, sizes, o) {
+		fmt.Fprintln(&table, strings.Join(cells, "\t"))
 	}
 	text := fmt.Sprintf("%d runs", len(rows))
 	for _, r := range rows {
@@ -184,7 +183,7 @@ func (o *runsOptions) run(ctx context.Context, u *ui.UI) error {
 		text += fmt.Sprintf(", %d of them rolled up", n)
 	}
 	u.Say("info", "%s", text)
-	return out.Flush()
+	return table.Flush()
 }
 
 // runKinds is the documents of one run, or of one part of it: one of each kind of latency, clat first.
@@ -241,15 +240,8 @@ func orderRuns(rows []runKinds, o *runsOptions) {
 	})
 }
 
-// lineWidth limits a line of the table, unless the columns that are never cut are longer.
-const lineWidth = 120
-
-// nameColumn is cut to fit the line, as is the last column, the labels.
-const nameColumn = 2
-
-// runsTable returns the head, a line for each run, and with sizes a line for the total.
-func runsTable(rows []runKinds, short map[string]string, sizes map[string]stored.Size, o *runsOptions) []string {
-
+// runsTable returns the cells of the head, of a line for each run, and with sizes a line for the total.
+func runsTable(rows []runKinds, short map[string]string, sizes map[string]stored.Size, o *runsOptions) [][]string {
 	head := []string{"start", "run", "name", "status", "kind", "length", "hosts"}
 	if o.size {
 		head = append(head, "interval", "documents", "MB")
@@ -287,7 +279,7 @@ func runsTable(rows []runKinds, short map[string]string, sizes map[string]stored
 			sizeCells(sizesOf(rows, sizes).Total, true), []string{""})
 		cells = append(cells, total)
 	}
-	return layRuns(cells)
+	return cells
 }
 
 // cells returns the cells of a run before its figures.
@@ -328,52 +320,6 @@ func (r runKinds) labels() (labels []string) {
 	}
 	slices.Sort(labels)
 	return labels
-}
-
-func layRuns(cells [][]string) (lines []string) {
-	widths := columnWidths(cells)
-	for _, row := range cells {
-		line := ""
-		for i, c := range row {
-			c = cut(c, widths[i])
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
-			if i >= 5 && i < len(row)-1 { // numbers
-				c = pad + c
-			} else {
-				c += pad
-			}
-			line += c + "  "
-		}
-		lines = append(lines, strings.TrimRight(line, " "))
-	}
-	return lines
-}
-
-// columnWidths returns the width of each column. Names and labels share what the others leave.
-func columnWidths(cells [][]string) []int {
-	widths := make([]int, len(cells[0]))
-	left, labelColumn := lineWidth, len(widths)-1
-	for i := range widths {
-		for _, row := range cells {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
-		}
-		if left -= 2; i != nameColumn && i != labelColumn {
-			left -= widths[i]
-		}
-	}
-	left = max(left+2, 2*len("labels"))
-	half := left / 2
-	name := min(widths[nameColumn], max(half, left-widths[labelColumn]))
-	widths[nameColumn], widths[labelColumn] = name, min(widths[labelColumn], left-name)
-	return widths
-}
-
-// cut shortens a text that is wider than its column.
-func cut(text string, width int) string {
-	if r := []rune(text); len(r) > width {
-		return string(r[:width-1]) + "…"
-	}
-	return text
 }
 
 // dash makes a name printable, "-" if it is empty.

@@ -111,7 +111,7 @@ func (o *summaryOptions) run(ctx context.Context, u *ui.UI) error {
 	if o.format == "json" || o.format == "ndjson" {
 		err = writeSummaryJSON(out, rows, o.format == "ndjson")
 	} else {
-		err = render.Columns(out, o.format, o.unit, summaryColumns(rows, shown, differ))
+		err = render.Columns(out, o.format, o.unit, ui.Columns(u.Stdout), summaryColumns(rows, shown, differ))
 	}
 	return errors.Join(append(failed, err, out.Flush())...)
 }

@@ -5,15 +5,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"fiolat/internal/testkit"
+	"fiolat/internal/ui"
 )
 
 // terminal opens a new terminal, and returns both of its ends: who sits there, and the program.
@@ -45,6 +48,99 @@ func terminal(t *testing.T) (user, program *os.File) {
 	return user, program
 }
 
+// onTerminal runs a command with standard output and error on a terminal of so many columns, and returns what is shown.
+func onTerminal(t *testing.T, columns uint16, cmd *exec.Cmd) string {
+	t.Helper()
+	user, side := terminal(t)
+	if err := unix.IoctlSetWinsize(int(side.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns}); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = side, side
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	side.Close()
+	shown, _ := io.ReadAll(user) // ends with EIO, when the program has
+	cmd.Wait()
+	var lines []string
+	up := regexp.MustCompile(`^\x1b\[(\d+)A\x1b\[J`)
+	for _, line := range strings.Split(strings.ReplaceAll(string(shown), "\r\n", "\n"), "\n") {
+		line = line[strings.LastIndexByte(line, '\r')+1:] // a progress bar is overwritten
+		if m := up.FindStringSubmatch(line); m != nil {   // so are these lines
+			n, _ := strconv.Atoi(m[1])
+			lines, line = lines[:len(lines)-n], line[len(m[0]):]
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestQuickstartOn80Columns compares what the commands of docs/quickstart.md show on a terminal of 80 columns with
+// testdata/quickstart80.golden. Commands with the URL of an Elasticsearch run in TestPagesOnServer.
+func TestQuickstartOn80Columns(t *testing.T) {
+	testkit.NotRaced(t)
+	t.Parallel()
+	w := newPageWorld(t)
+	bytes := regexp.MustCompile(`[0-9]+ bytes`) // of a page change with every change to it
+	var got strings.Builder
+	for _, page := range readPages(t) {
+		for _, c := range page.commands {
+			if page.name != "quickstart.md" || c.server {
+				continue
+			}
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(c.text, "/tmp/", "tmp/"))
+			cmd.Dir, cmd.Env = w.dir, append(w.env, "NO_COLOR=1")
+			shown := onTerminal(t, 80, cmd)
+			for line := range strings.Lines(shown) {
+				if n := ui.TextWidth(strings.TrimSuffix(line, "\n")); n > 80 && strings.Contains(strings.TrimSpace(line), " ") {
+					t.Errorf("%s: %d columns: %s", c.text, n, line)
+				}
+			}
+			fmt.Fprintf(&got, "$ %s\n%s\n", c.text, bytes.ReplaceAllString(shown, "N bytes"))
+		}
+	}
+	const golden = "testdata/quickstart80.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil || got.String() != string(want) {
+		t.Errorf("%v; update %s if this is meant:\n%s", err, golden, got.String())
+	}
+}
+
+// TestTableWidth: a table on a terminal leaves out what does not fit and says so, one in a pipe or file never does.
+func TestTableWidth(t *testing.T) {
+	t.Parallel()
+	const all = "time  samples   iops  min_us  max_ms  mean_us  stddev_us  p50_us  p90_us  p95_us  p99_us  p99.9_ms\n"
+	args := []string{"percentiles", "--interval", "10s", real + "/randrw"}
+	piped, stdout, _ := program(t, []string{"COLUMNS=20"}, args...)
+	piped.Run()
+	if !strings.HasPrefix(stdout.String(), all) {
+		t.Errorf("piped, with COLUMNS: %s", stdout)
+	}
+	for name, tt := range map[string]struct {
+		columns uint16
+		env     []string
+		want    string
+	}{
+		"wide":    {120, nil, all},
+		"100":     {100, nil, "time  samples   iops  min_us  max_ms  mean_us  p50_us  p90_us  p95_us  p99_us  p99.9_ms\n"},
+		"90":      {90, nil, "time  samples   iops  max_ms  mean_us  p50_us  p90_us  p95_us  p99_us  p99.9_ms\n"},
+		"80":      {80, nil, "time  samples   iops  max_ms  p50_us  p90_us  p95_us  p99_us  p99.9_ms\n"},
+		"COLUMNS": {80, []string{"COLUMNS=120"}, all},
+		"60":      {60, nil, "time   iops  max_ms  p50_us  p99_us  p99.9_ms\n"},
+	} {
+		cmd, _, _ := program(t, tt.env, args...)
+		shown := onTerminal(t, tt.columns, cmd)
+		if !strings.Contains(shown, tt.want) || strings.Contains(shown, "not shown in") != (tt.want != all) {
+			t.Errorf("%s: %s\nwant %s", name, shown, tt.want)
+		}
+	}
+}
+
 // Verdicts have colours on a terminal, but not with NO_COLOR or on one that shows none, nor in a pipe; the text is the
 // same, so columns stay aligned.
 func TestColours(t *testing.T) {
@@ -64,7 +160,7 @@ func TestColours(t *testing.T) {
 		"NO_COLOR": {[]string{"NO_COLOR=1"}, false}, "dumb": {[]string{"TERM=dumb"}, false},
 	} {
 		user, side := terminal(t)
-		cmd, _, stderr := program(t, tt.env, args...)
+		cmd, _, stderr := program(t, append(tt.env, "COLUMNS=200"), args...)
 		cmd.Stdout = side
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

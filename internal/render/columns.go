@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"fiolat/fio"
 	"fiolat/internal/lazyregexp"
@@ -62,8 +61,9 @@ func (c *Column) Unit(wanted string) string {
 	return fio.Unit(known[len(known)/2])
 }
 
-// Columns prints a table in the format table, markdown or csv, with latencies in one of Units; in CSV auto is us.
-func Columns(out *bufio.Writer, format, unit string, columns []Column) error {
+// Columns prints a table in the format table, markdown or csv, with latencies in one of Units; in CSV auto is us. The
+// format table is for a terminal of width columns; 0 is no limit.
+func Columns(out *bufio.Writer, format, unit string, width int, columns []Column) error {
 	if format == "csv" && unit == "auto" {
 		unit = "us"
 	}
@@ -108,7 +108,9 @@ func Columns(out *bufio.Writer, format, unit string, columns []Column) error {
 		}
 		return nil
 	}
-	layout(out, columns, table)
+	f := fitted{width: width}
+	f.layout(out, columns, table)
+	f.note(out)
 	return nil
 }
 
@@ -123,32 +125,6 @@ func Markdown(text string) string {
 		}
 		return `\` + s
 	})
-}
-
-// layout prints rows, of which the first may be the header, with numbers aligned to the right.
-func layout(out *bufio.Writer, columns []Column, table [][]string) {
-	widths := make([]int, len(columns))
-	for _, row := range table {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	var line strings.Builder
-	for _, row := range table {
-		line.Reset()
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i > 0 {
-				line.WriteString("  ")
-			}
-			if columns[i].Text && !columns[i].Right {
-				line.WriteString(cell + pad)
-			} else {
-				line.WriteString(pad + cell)
-			}
-		}
-		out.WriteString(strings.TrimRight(line.String(), " ") + "\n") //nolint:errcheck // bufio keeps it
-	}
 }
 
 func (c *Column) text(row int, unit, format string) string {

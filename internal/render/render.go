@@ -41,6 +41,8 @@ type Options struct {
 	// Wide is a percentile or one of Figures, printed with a row for each time and a column for each host, job and so
 	// on. It is for table and csv; "" is none.
 	Wide string
+	// Width is that of the terminal for a table, in columns; 0 is no limit.
+	Width int
 }
 
 // New returns a Renderer that prints to out.

@@ -145,11 +145,12 @@ func (r *Renderer) table() {
 	var columns []Column
 	var heads []string
 	var unit []string // by column
+	var fit fitted
 	r.begin = func() error {
 		if r.Kinds > 1 {
 			r.out.WriteString(r.run.Kind.String() + "\n") //nolint:errcheck // bufio keeps it
 		}
-		heads = nil
+		heads, fit = nil, fitted{width: r.Width, keep: r.run.Settings.By}
 		columns = []Column{{Name: "time", Text: true, Right: true}}
 		for _, dim := range r.run.Settings.By {
 			columns = append(columns, Column{Name: dim, Text: true, Right: true})
@@ -190,7 +191,7 @@ func (r *Renderer) table() {
 			}
 			table = append(table, row)
 		}
-		layout(r.out, columns, table)
+		fit.layout(r.out, columns, table)
 		for i := range columns {
 			columns[i].Cells = columns[i].Cells[:0]
 		}
@@ -223,6 +224,7 @@ func (r *Renderer) table() {
 	}
 	r.end = func(*pipeline.Summary) error {
 		flush()
+		fit.note(r.out)
 		return nil
 	}
 }
@@ -349,7 +351,7 @@ func (r *Renderer) wide() {
 		if len(partial) > 0 {
 			columns = append(columns, partialMarks(times, columns[1:], partial))
 		}
-		return Columns(r.out, "table", "ns", columns)
+		return Columns(r.out, "table", "ns", 0, columns)
 	}
 }
 

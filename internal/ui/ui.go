@@ -4,6 +4,7 @@ package ui
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"golang.org/x/term"
 
 	"fiolat/fio"
+	"fiolat/internal/lazyregexp"
 )
 
 // IsTerminal reports whether r is a terminal.
@@ -80,6 +82,10 @@ func New(stdin io.Reader, stdout, stderr io.Writer) *UI {
 
 // Failed returns the first error of standard output.
 func (u *UI) Failed() error {
+	if len(u.stdout.line) > 0 {
+		u.stdout.write(u.stdout.line) //nolint:errcheck // it keeps it
+		u.stdout.line = nil
+	}
 	if failed := u.stdout.failed.Load(); failed != nil {
 		return failed
 	}
@@ -90,10 +96,32 @@ func (u *UI) Failed() error {
 // output is then incomplete.
 type output struct {
 	w      io.Writer
+	width  int    // at which lines are wrapped; 0: not
+	line   []byte // the beginning of one that is to be wrapped
 	failed atomic.Pointer[outputError]
 }
 
+// WrapLines wraps the lines of standard output at the width of the terminal, if it is one.
+func (u *UI) WrapLines() { u.stdout.width = Columns(u.Stdout) }
+
 func (o *output) Write(p []byte) (int, error) {
+	if o.width == 0 {
+		return o.write(p)
+	}
+	o.line = append(o.line, p...)
+	for {
+		line, rest, whole := bytes.Cut(o.line, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		if _, err := o.write([]byte(Wrap(string(line), o.width) + "\n")); err != nil {
+			return 0, err
+		}
+		o.line = rest
+	}
+}
+
+func (o *output) write(p []byte) (int, error) {
 	n, err := o.w.Write(p)
 	if err == nil {
 		return n, nil
@@ -142,36 +170,75 @@ func (u *UI) say(level string, c Colour, msg string) {
 	}
 	lines := strings.Split(msg, "\n")
 	for i := range lines {
-		lines[i] = fio.Printable(lines[i])
+		lines[i] = c.paint(u.Stderr, fio.Printable(lines[i]))
 	}
-	msg = c.paint(u.Stderr, strings.Join(lines, "\n"))
 	if level != "info" {
 		of := map[string]Colour{"error": Bad, "warning": Notable}[level]
-		msg = of.paint(u.Stderr, "fiolat: "+level+":") + " " + msg
+		lines[0] = of.paint(u.Stderr, "fiolat: "+level+":") + " " + lines[0]
 	}
-	fmt.Fprintln(u.Stderr, msg)
+	width := Columns(u.Stderr)
+	for _, line := range lines {
+		fmt.Fprintln(u.Stderr, Wrap(line, width))
+	}
 }
 
-// terminal returns the width of a terminal in columns; 80 if out is none.
-func terminal(out io.Writer) int {
-	if f, ok := out.(*os.File); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			return w
-		}
+// columns returns COLUMNS, 0 if it is not set.
+func columns() int {
+	width, err := strconv.Atoi(os.Getenv("COLUMNS"))
+	if err != nil || width < 1 {
+		return 0
 	}
-	return 80
+	return width
 }
 
-// Width returns the width for text in columns: that of COLUMNS or of the terminal, within 40 to 120.
-func Width(out io.Writer) int {
+// Columns returns the width of the terminal that out is, or COLUMNS if that is set; 0 if out is no terminal.
+func Columns(out io.Writer) int {
 	if kept, ok := out.(*output); ok {
 		out = kept.w
 	}
-	width, err := strconv.Atoi(os.Getenv("COLUMNS"))
-	if err != nil || width < 1 {
-		width = terminal(out)
+	f, ok := out.(*os.File)
+	if !ok || !IsTerminal(f) {
+		return 0
 	}
-	return min(max(width, 40), 120)
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width < 1 {
+		width = 80
+	}
+	return cmp.Or(columns(), width)
+}
+
+// Width returns the width for help in columns: that of COLUMNS or of the terminal, else 80, within 40 to 120.
+func Width(out io.Writer) int {
+	return min(max(cmp.Or(columns(), Columns(out), 80), 40), 120)
+}
+
+var escape = lazyregexp.New("\x1b\\[[0-9]*m")
+
+// TextWidth returns how many columns of a terminal a text takes, which may have colours.
+func TextWidth(text string) int {
+	if strings.Contains(text, "\x1b") {
+		text = escape().ReplaceAllString(text, "")
+	}
+	return utf8.RuneCountInString(text)
+}
+
+// Wrap breaks a line that is wider than width at spaces, and indents what follows by two; 0 is no limit.
+func Wrap(line string, width int) string {
+	var out strings.Builder
+	for width > 0 && TextWidth(line) > width {
+		at := -1 // the last space in width, or else the first one behind a word
+		for i, r := range line {
+			if r == ' ' && strings.TrimSpace(line[:i]) != "" && (at < 0 || TextWidth(line[:i]) <= width) {
+				at = i
+			}
+		}
+		if at < 0 {
+			break
+		}
+		out.WriteString(strings.TrimRight(line[:at], " ") + "\n")
+		line = "  " + strings.TrimLeft(line[at:], " ")
+	}
+	return out.String() + line
 }
 
 // Paint shows lines until the next call of Paint, Unpaint or Say.
@@ -179,7 +246,7 @@ func (u *UI) Paint(lines []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.erase()
-	width := terminal(u.Stderr)
+	width := cmp.Or(Columns(u.Stderr), 80)
 	for _, l := range lines { // a wrapped line would not be erased
 		if r := []rune(l); len(r) >= width {
 			l = string(r[:width-1])

@@ -40,3 +40,24 @@ func TestPrintJSON(t *testing.T) {
 		t.Error("a function was written")
 	}
 }
+
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		line  string
+		width int
+		want  string
+	}{
+		"fits":            {"one two", 7, "one two"},
+		"no limit":        {"one two", 0, "one two"},
+		"at words":        {"one two three", 8, "one two\n  three"},
+		"label":           {"page       out.html, 12 bytes", 20, "page       out.html,\n  12 bytes"},
+		"long word":       {"  /a/long/path/name and", 10, "  /a/long/path/name\n  and"},
+		"colours":         {"\x1b[31mone\x1b[0m two", 7, "\x1b[31mone\x1b[0m two"},
+		"spaces at break": {"one    two", 5, "one\n  two"},
+	} {
+		if got := Wrap(tt.line, tt.width); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
