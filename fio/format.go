@@ -1,6 +1,8 @@
 package fio
 
 import (
+	"cmp"
+	"encoding/hex"
 	"math"
 	"strconv"
 	"strings"
@@ -103,3 +105,45 @@ func Grouped(n float64) string {
 
 // Percentile formats the number of a percentile, such as 99.9.
 func Percentile(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
+
+// Several formats a number of things: 1 run, 1,234 runs.
+func Several(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return Grouped(float64(n)) + " " + thing
+}
+
+// Natural compares names such that their numbers are in order: osd3 is before osd12.
+func Natural(a, b string) int {
+	for a != "" && b != "" {
+		x, y := digits(a), digits(b)
+		if x == 0 || y == 0 {
+			if a[0] != b[0] {
+				return cmp.Compare(a[0], b[0])
+			}
+			a, b = a[1:], b[1:]
+			continue
+		}
+		m, n := strings.TrimLeft(a[:x], "0"), strings.TrimLeft(b[:y], "0")
+		if c := cmp.Or(cmp.Compare(len(m), len(n)), cmp.Compare(m, n), cmp.Compare(x, y)); c != 0 {
+			return c
+		}
+		a, b = a[x:], b[y:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits returns the length of the number that s begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
+
+// RunName names a run to people: its name, if it has one, and its id, of one that is a hash the first 8 digits.
+func RunName(id, name string) string {
+	if _, err := hex.DecodeString(id); err == nil && len(id) == 32 {
+		id = id[:8]
+	}
+	if name == "" || name == id {
+		return Printable(id)
+	}
+	return Printable(name) + " " + Printable(id)
+}

@@ -1,6 +1,9 @@
 package fio
 
-import "testing"
+import (
+	"cmp"
+	"testing"
+)
 
 func TestLatency(t *testing.T) {
 	for _, tt := range []struct {
@@ -31,6 +34,33 @@ func TestNumber(t *testing.T) {
 		999.7: {"999.7", "1000"}, 123456: {"123456", "123000"}, 5e-6: {"0.000", "0.000005"}} {
 		if got := [2]string{Number(v), Digits(v, 3)}; got != want {
 			t.Errorf("%g is %q, want %q", v, got, want)
+		}
+	}
+}
+
+func TestRunName(t *testing.T) {
+	t.Parallel()
+	const hash = "1bd1ef5767c50c011c02184b11c815ad"
+	for _, tt := range [][3]string{{hash, "", "1bd1ef57"}, {hash, "nightly 7", "nightly 7 1bd1ef57"},
+		{"nightly-7", "", "nightly-7"}, {"nightly-7", "nightly-7", "nightly-7"},
+		{hash[:31] + "x", "", hash[:31] + "x"}} {
+		if got := RunName(tt[0], tt[1]); got != tt[2] {
+			t.Errorf("%q, %q: %q, want %q", tt[0], tt[1], got, tt[2])
+		}
+	}
+	if one, more := Several(1, "run"), Several(1234, "run"); one != "1 run" || more != "1,234 runs" {
+		t.Errorf("%q and %q", one, more)
+	}
+}
+
+func TestNatural(t *testing.T) {
+	t.Parallel()
+	sorted := []string{"", "a", "host", "host2", "host10", "host10a", "host10a3", "host10a20", "host010", "hosts"}
+	for i := range sorted {
+		for j := range sorted {
+			if got, want := Natural(sorted[i], sorted[j]), cmp.Compare(i, j); got != want {
+				t.Errorf("%q and %q: %d, want %d", sorted[i], sorted[j], got, want)
+			}
 		}
 	}
 }

@@ -215,7 +215,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		runs = d.underOneJSON(runs)
 	}
 	runs = d.hostFolders(runs)
-	slices.SortStableFunc(runs, func(a, b *Input) int { return cmp.Compare(a.Root, b.Root) })
+	slices.SortStableFunc(runs, func(a, b *Input) int { return fio.Natural(a.Root, b.Root) })
 	for _, in := range runs {
 		in.Metas, in.JobFiles, in.metasGiven = named.Metas, named.JobFiles, named.metasGiven
 		d.beside(in, append([]string{in.Root}, foldersOf(in.Logs)...))

@@ -259,7 +259,7 @@ func (w *Watch) row(q *Quantum, d fio.Dims) *Row {
 
 func (w *Watch) sorted() []fio.Dims {
 	return slices.SortedFunc(maps.Keys(w.scopes), func(a, b fio.Dims) int {
-		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Direction, b.Direction))
+		return cmp.Or(fio.Natural(a.Host, b.Host), cmp.Compare(a.Direction, b.Direction))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
@@ -248,7 +249,7 @@ func names(dimension string, values []string, all bool) string {
 	if all && len(values) > 2 {
 		return fmt.Sprintf("all %d %ss", len(values), dimension)
 	}
-	values = slices.SortedFunc(slices.Values(values), natural)
+	values = slices.SortedFunc(slices.Values(values), fio.Natural)
 	if more := len(values) - most; more > 0 {
 		values = append(values[:most], fmt.Sprintf("%d others", more))
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
@@ -301,7 +302,7 @@ func likewise(lead *result, results []result) string {
 	if len(also) == 0 {
 		return ""
 	}
-	slices.SortFunc(also, natural)
+	slices.SortFunc(also, fio.Natural)
 	return "likewise in " + list(also)
 }
 

@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -44,26 +43,3 @@ func list(words []string) string {
 	}
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
-
-// natural compares names such that their numbers are in order: osd3 is before osd12.
-func natural(a, b string) int {
-	for a != "" && b != "" {
-		x, y := digits(a), digits(b)
-		if x == 0 || y == 0 {
-			if a[0] != b[0] {
-				return cmp.Compare(a[0], b[0])
-			}
-			a, b = a[1:], b[1:]
-			continue
-		}
-		m, n := strings.TrimLeft(a[:x], "0"), strings.TrimLeft(b[:y], "0")
-		if c := cmp.Or(cmp.Compare(len(m), len(n)), cmp.Compare(m, n), cmp.Compare(x, y)); c != 0 {
-			return c
-		}
-		a, b = a[x:], b[y:]
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-// digits returns the length of the number that s begins with.
-func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }

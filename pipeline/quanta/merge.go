@@ -301,8 +301,8 @@ func (m *Merger) addScopes(mask int, by []string) {
 	}
 	rank := func(d string) int { return max(slices.Index(fio.DirectionNames(), d), 0) }
 	slices.SortStableFunc(m.scopes[from:], func(a, b *scope) int {
-		return cmp.Or(cmp.Compare(a.dims.Host, b.dims.Host), cmp.Compare(a.dims.Job, b.dims.Job),
-			cmp.Compare(a.dims.Log, b.dims.Log), cmp.Compare(rank(a.dims.Direction), rank(b.dims.Direction)))
+		return cmp.Or(fio.Natural(a.dims.Host, b.dims.Host), fio.Natural(a.dims.Job, b.dims.Job),
+			fio.Natural(a.dims.Log, b.dims.Log), cmp.Compare(rank(a.dims.Direction), rank(b.dims.Direction)))
 	})
 }
 
