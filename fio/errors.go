@@ -63,3 +63,6 @@ func (e *UsageError) Error() string {
 
 // Usagef makes a UsageError.
 func Usagef(format string, args ...any) error { return &UsageError{Msg: fmt.Sprintf(format, args...)} }
+
+// NotePrefix begins a warning of something that is proven to leave the numbers right.
+const NotePrefix = "note: "

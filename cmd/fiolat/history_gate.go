@@ -116,7 +116,7 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 		}
 	}
 	for _, c := range news {
-		u.Say("error", "changed: %s: %s", fio.Printable(c.Of.Series), c.Text)
+		u.Finding("changed: " + fio.Printable(c.Of.Series) + ": " + c.Text)
 	}
 	switch {
 	case r.state != "":

@@ -52,7 +52,10 @@ func logUses(in *ingest.Input, used []*pipeline.Log, warnings []string) (out []l
 				break
 			}
 			if namesFile(w, path) || metas[l.Path] != "" && namesFile(w, metas[l.Path]) {
-				v.Use, v.Why = "used with a warning", append(v.Why, strings.TrimPrefix(w, path+": "))
+				why, note := strings.CutPrefix(w, fio.NotePrefix)
+				if v.Why = append(v.Why, strings.TrimPrefix(why, path+": ")); !note {
+					v.Use = "used with a warning"
+				}
 			}
 		}
 		if !here[l.Path] {

@@ -34,7 +34,7 @@ func helpFlags() []cli.Flag {
 
 // verboseFlag is for commands that end with an account.
 func verboseFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "verbose", Usage: "all numbers of the account: logs, records, I/Os by direction, " +
+	return &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "all numbers of the account: logs, records, I/Os by direction, " +
 		"documents"}
 }
 
@@ -97,6 +97,10 @@ func exit(u *ui.UI, err error) int {
 	msg := err.Error() + hint(err)
 	if u.JSON {
 		u.Line(map[string]any{"level": "error", "msg": msg, "exit": code})
+		return code
+	}
+	if code == exitSLA || code == exitCompare { // not an error of the command
+		u.Finding(msg)
 		return code
 	}
 	u.Say("error", "%s", msg)

@@ -246,7 +246,8 @@ func (s *Sink) distinct(of func(*pipeline.Log) string) map[string]bool {
 func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
 	a := &sum.Account
 	for _, w := range a.Warnings {
-		out = append(out, note{w, true})
+		text, noted := strings.CutPrefix(w, fio.NotePrefix)
+		out = append(out, note{text, !noted})
 	}
 	say := func(format string, args ...any) { out = append(out, note{Text: fmt.Sprintf(format, args...)}) }
 	if !a.CountedKnown {
@@ -376,7 +377,7 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 			share = fio.Digits(100*o.Share, 6) + " %"
 		}
 		if o.Worst.Known {
-			worst, when = measured(&o.Worst), time.Duration(o.WorstAt).String()
+			worst, when = measured(&o.Worst), time.Duration(max(o.WorstAt, 0)).String()
 		}
 		all.Rows = append(all.Rows, []string{o.Rule.Text, host, string(o.Status()), share, strconv.Itoa(o.Breaches),
 			strconv.Itoa(o.OK), strconv.Itoa(o.Broken), strconv.Itoa(o.Unknown), worst, when})

@@ -32,3 +32,6 @@ func (u *UI) Print(c Colour, text string) string { return c.paint(u.Stdout, text
 
 // Verdict prints a verdict on standard error, as an info message.
 func (u *UI) Verdict(c Colour, msg string) { u.tell("info", c, msg) }
+
+// Finding prints what a command looked for and found on standard error, even if Quiet.
+func (u *UI) Finding(msg string) { u.tell("finding", Bad, msg) }

@@ -2,15 +2,17 @@ package ui
 
 import (
 	"fmt"
+	"strings"
 
+	"fiolat/fio"
 	"fiolat/internal/lazyregexp"
 )
 
 // similarWarnings holds warnings that differ only in names and numbers.
 type similarWarnings struct {
-	kind string
-	all  map[string]bool
-	few  []string // the first of them
+	level, kind string
+	all         map[string]bool
+	few         []string // the first of them
 }
 
 // maxSimilar warnings are printed one by one; of more, the first is printed with the number of the others.
@@ -19,12 +21,17 @@ const maxSimilar = 2
 // variablePart matches what warnings of a kind differ in: quoted names, paths, numbers.
 var variablePart = lazyregexp.New(`"[^"]*"|[^\s,:;()]*[/.][^\s,:;()]+|[0-9]+`)
 
-// Warn prints a warning. While Hold is in force, similar ones are counted instead; as JSON each is printed.
+// Warn prints a warning, or with fio.NotePrefix a note. While Hold is in force, similar ones are counted instead; as
+// JSON each is printed.
 func (u *UI) Warn(msg string) {
+	level := "warning"
+	if text, ok := strings.CutPrefix(msg, fio.NotePrefix); ok {
+		level, msg = "note", text
+	}
 	u.mu.Lock()
 	if u.holding == 0 || u.JSON {
 		u.mu.Unlock()
-		u.Say("warning", "%s", msg)
+		u.Say(level, "%s", msg)
 		return
 	}
 	defer u.mu.Unlock()
@@ -38,7 +45,7 @@ func (u *UI) Warn(msg string) {
 			return
 		}
 	}
-	u.held = append(u.held, similarWarnings{kind, map[string]bool{msg: true}, []string{msg}})
+	u.held = append(u.held, similarWarnings{level, kind, map[string]bool{msg: true}, []string{msg}})
 }
 
 // Hold collects warnings until release is called or an error is printed.
@@ -61,11 +68,11 @@ func (u *UI) release() {
 	u.held = nil
 	for _, h := range held {
 		if more := len(h.all) - 1; more >= maxSimilar {
-			h.few = []string{fmt.Sprintf("%s (and %d more warnings like this one; --log-format json has each)",
-				h.few[0], more)}
+			h.few = []string{fmt.Sprintf("%s (and %d more %ss like this one; --log-format json has each)",
+				h.few[0], more, h.level)}
 		}
 		for _, msg := range h.few {
-			u.say("warning", "", msg)
+			u.say(h.level, "", msg)
 		}
 	}
 }

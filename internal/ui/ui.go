@@ -149,9 +149,6 @@ func (u *UI) Say(level, format string, args ...any) { u.tell(level, "", fmt.Spri
 func (u *UI) tell(level string, c Colour, msg string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.Quiet && level == "info" {
-		return
-	}
 	if u.holding == 0 || level == "error" {
 		u.release()
 	}
@@ -160,6 +157,9 @@ func (u *UI) tell(level string, c Colour, msg string) {
 
 // say is Say for a caller that holds u.mu.
 func (u *UI) say(level string, c Colour, msg string) {
+	if u.Quiet && (level == "info" || level == "note") {
+		return
+	}
 	if u.bar != nil {
 		u.bar.Clear() //nolint:errcheck // only a progress bar
 	}
@@ -172,7 +172,7 @@ func (u *UI) say(level string, c Colour, msg string) {
 	for i := range lines {
 		lines[i] = c.paint(u.Stderr, fio.Printable(lines[i]))
 	}
-	if level != "info" {
+	if level != "info" && level != "finding" {
 		of := map[string]Colour{"error": Bad, "warning": Notable}[level]
 		lines[0] = of.paint(u.Stderr, "fiolat: "+level+":") + " " + lines[0]
 	}

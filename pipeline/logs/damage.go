@@ -60,10 +60,18 @@ func Repair(logs []*State, mode string, warn func(format string, args ...any)) (
 		}
 	}
 	for why, names := range repaired {
-		warn("%d logs repaired, damaged by fio --client (%s): %s", len(names), why, errs.Some(names))
+		note := ""
+		if why == provenByTotals {
+			note = fio.NotePrefix
+		}
+		warn("%s%s repaired, damaged by fio --client (%s): %s", note, fio.Several(len(names), "log"), why,
+			errs.Some(names))
 	}
 	return nil
 }
+
+// provenByTotals is why a log is repaired that fio's totals prove to be damaged before and right afterwards.
+const provenByTotals = "they held more than fio counted, and fit its totals exactly once repaired"
 
 // judge decides which directions of which logs are damaged. Without --repair or --no-repair it needs proof: with fio's
 // totals, that the logs hold more than fio counted and fit it once repaired; without, what judgeUncounted finds in logs
@@ -183,8 +191,7 @@ func (g *counted) repair(warn func(string)) {
 		v := &l.dirs[g.dir].verdict
 		// Damage begins with the third record.
 		if lag := &l.scan.dirs[g.dir].lag; v.unrepairableLine == 0 && (lag.Suspect() || lag.Records <= 2) {
-			v.repair, v.why = true, "the log holds more than fio counted, no bucket ever falls below its value "+
-				"two records before, and it fits fio's totals once repaired"
+			v.repair, v.why = true, provenByTotals
 		}
 		if junk := g.garbage[l]; len(junk) > 0 {
 			v.garbage, v.garbled = junk, l.scan.lastLine
