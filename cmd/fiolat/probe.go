@@ -98,8 +98,7 @@ func probeCommand(u *ui.UI) *cli.Command {
 				Value: withDefault("1m", parsed(&o.dir.Layout.Block, "--block ", byteSize)),
 				Usage: "`BYTES` of a read and of a write; k, m, g and t are powers of 1024"},
 			&cli.GenericFlag{Name: "size", Value: parsed(&o.dir.Layout.Data, "--size ", byteSize),
-				Usage: "`BYTES` of the large file (default: twice the memory, but at most a quarter of the space " +
-					"left)"},
+				Usage: "`BYTES` of the large file (default: 1 GiB, but at most 1 % of the space left)"},
 			&cli.GenericFlag{Name: "file", Value: parsed(&o.dir.Layout.File, "--file ", byteSize),
 				Usage: "`BYTES` of a small file (default: 3901)"},
 			&cli.IntFlag{Name: "pool", Destination: &o.dir.Layout.Pool,
@@ -246,7 +245,7 @@ func (o *probeOptions) run(ctx context.Context, u *ui.UI) error {
 	case o.prepare:
 		var failed []error
 		for _, dir := range o.dirs {
-			d, err := openProbe(ctx, u, dir, o.dir)
+			d, err := openProbe(ctx, u, dir, o.dir, len(o.dirs) == 1)
 			if err == nil {
 				err = d.Close()
 			}
@@ -265,9 +264,12 @@ func (o *probeOptions) generation() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// openProbe opens a directory, and prints the progress if it makes files.
-func openProbe(ctx context.Context, u *ui.UI, path string, cfg probe.DirConfig) (*probe.Dir, error) {
+// openProbe opens a directory, and prints the progress if it makes files. alone reports whether no other is opened at
+// the same time, so that there can be a bar.
+func openProbe(ctx context.Context, u *ui.UI, path string, cfg probe.DirConfig, alone bool) (*probe.Dir, error) {
 	said, made := time.Now(), false
+	var bar func(int64)
+	var shown int64
 	cfg.Progress = func(what string, done, total int64) {
 		if ctx.Err() != nil { // the command may have ended without waiting for this
 			return
@@ -275,7 +277,18 @@ func openProbe(ctx context.Context, u *ui.UI, path string, cfg probe.DirConfig) 
 		if !made {
 			u.Say("info", "%s: making files in .fiolat-probe.%s", fio.Printable(path), cfg.Name)
 		}
+		if !made && alone && what == probe.LargeFile {
+			bar = u.Progress(total, "large file")
+		}
 		made = true
+		if bar != nil {
+			bar(done - shown)
+			if shown = done; done == total {
+				u.ProgressDone()
+				bar = nil
+			}
+			return
+		}
 		if time.Since(said) > 10*time.Second {
 			said = time.Now()
 			u.Say("info", "%s: %d of %d %s", fio.Printable(path), done, total, what)
@@ -337,7 +350,7 @@ func (o *probeOptions) probeDirs(parent context.Context, u *ui.UI) error {
 		cfg := o.dir
 		cfg.Seed += uint64(i)
 		targets = append(targets, &probe.Target{Path: dir, Open: func(ctx context.Context) (probe.Files, error) {
-			return openProbe(ctx, u, dir, cfg)
+			return openProbe(ctx, u, dir, cfg, len(o.dirs) == 1)
 		}})
 	}
 	baseline, saved := o.saveBaseline, time.Now()

@@ -29,6 +29,9 @@ const (
 	defaultPool  = 3000
 )
 
+// LargeFile is what Progress calls the bytes of the large file.
+const LargeFile = "bytes of the large file"
+
 // DirConfig configures OpenDir.
 type DirConfig struct {
 	// Name distinguishes the probes of one directory. It is the host's name, since many

@@ -280,7 +280,7 @@ func (d *Dir) sizeData() error {
 	free := int64(st.Bavail) * st.Bsize
 	l := &d.layout
 	if l.Data == 0 {
-		l.Data = min(2*memorySize(), free/4)
+		l.Data = min(1<<30, free/100) // nobody asked for more
 	}
 	l.Data -= l.Data % l.Block
 	if l.Data < l.Block || l.Data+int64(l.Pool)*max(l.File, pageSize) > free {
@@ -312,7 +312,7 @@ func (d *Dir) makeData(ctx context.Context) error {
 			if err = writeAll(fd, buf[:min(step, d.layout.Data-at)], at); err != nil {
 				return d.at("write", dataName, err)
 			}
-			d.progress("bytes of the large file", min(at+step, d.layout.Data), d.layout.Data)
+			d.progress(LargeFile, min(at+step, d.layout.Data), d.layout.Data)
 		}
 		if err = unix.Fsync(fd); err != nil {
 			return d.at("sync", dataName, err)
