@@ -98,9 +98,10 @@ func newApp(u *ui.UI) *cli.App {
 	app := &cli.App{
 		Name:  "fiolat",
 		Usage: "align and merge fio's latency histograms, and compute percentiles over time",
-		Description: "fiolat percentiles runs/today          percentiles over time, on standard output\n" +
-			"fiolat ingest --es http://localhost:9200 runs/today\n" +
-			"fiolat inspect runs/today              what each log is, and what is wrong with it",
+		Description: "fiolat report -o today.html runs/today  a page with charts, for a browser\n" +
+			"fiolat percentiles runs/today           percentiles over time, on standard output\n" +
+			"fiolat inspect runs/today               what each log is, and what is wrong with it\n" +
+			"fiolat ingest --es http://localhost:9200 runs/today",
 		DisableSliceFlagSeparator: true,
 		HideHelp:                  true, // ours is shorter
 		HideVersion:               true, // its flag is a global
@@ -174,16 +175,23 @@ func suggestFlag(cmd *cli.Command, err error) error {
 	}
 	meant, best := "", 3
 	for _, f := range cmd.Flags {
+		if g, ok := f.(*cli.GenericFlag); ok && strings.HasSuffix(g.Name, "format") && best > 0 {
+			if words, _ := g.Value.(*value).Words(); slices.Contains(words, name) { // --json
+				meant, best = g.Name+" "+name, 0
+			}
+		}
 		for _, n := range f.Names() {
 			if d := shell.Distance(name, n); d < min(best, len(n)) {
 				best, meant = d, n
 			}
 		}
 	}
+	dashes := strings.Repeat("-", min(2, len(name)))
 	if meant == "" {
-		return fmt.Errorf("no such flag: --%s; see fiolat %s --help", name, cmd.Name)
+		command := strings.TrimSuffix("fiolat "+cmd.Name, " fiolat")
+		return fmt.Errorf("no such flag: %s%s; see %s --help", dashes, name, command)
 	}
-	return fmt.Errorf("no such flag: --%s; did you mean --%s?", name, meant)
+	return fmt.Errorf("no such flag: %s%s; did you mean --%s?", dashes, name, meant)
 }
 
 // noCommand returns the error for an unknown command, with the nearest command if one is near.
@@ -198,12 +206,14 @@ func noCommand(app *cli.App, name string) error {
 	return fio.Usagef("no such command: %q; %s", name, hint)
 }
 
-// permute moves a subcommand's flags before its arguments: the library takes no flags after an argument.
+// permute moves a subcommand's flags between its name and its arguments, where the library takes them. Before the name
+// may be flags without a value.
 func permute(app *cli.App, args []string) []string {
-	if len(args) < 3 {
+	at := slices.IndexFunc(args[1:], func(a string) bool { return !strings.HasPrefix(a, "-") }) + 1
+	if len(args) < 3 || at == 0 {
 		return args
 	}
-	cmd := app.Command(args[1])
+	cmd := app.Command(args[at])
 	if cmd == nil {
 		return args
 	}
@@ -215,6 +225,14 @@ func permute(app *cli.App, args []string) []string {
 			}
 		}
 	}
+	for _, a := range args[1:at] {
+		name := strings.TrimLeft(a, "-")
+		own := slices.ContainsFunc(app.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+		if own || takesValue[name] {
+			return args
+		}
+	}
+	args = slices.Concat(args[:1], args[at:at+1], args[1:at], args[at+1:])
 	flags, rest := append([]string(nil), args[:2]...), []string(nil)
 	for i := 2; i < len(args); i++ {
 		a := args[i]
