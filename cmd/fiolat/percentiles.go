@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -55,6 +56,9 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.render.Unit, "unit", render.Units...)),
 				Usage: "`UNIT` of latencies in tables and csv: ns, us, ms, s, or auto: what suits each column; in " +
 					"csv auto is us"},
+			&cli.GenericFlag{Name: "clock", Value: parsed(&o.render.Clock, "", clockZone, "utc", "local"),
+				Usage: "show wall-clock time in tables, in `ZONE` utc or local, instead of the time since the run's " +
+					"start; with --grid epoch utc is the default"},
 			&cli.BoolFlag{Name: "limits", Destination: &o.render.Limits,
 				Usage: "show 95 % limits of each percentile, in an interval the sampling limits of independent " +
 					"I/Os, with --interval run wider ones for bursts, in tables and csv; json and ndjson always " +
@@ -71,6 +75,17 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 		),
 		Action: action(u, o),
 	}
+}
+
+// clockZone parses --clock.
+func clockZone(text string) (*time.Location, error) {
+	switch text {
+	case "utc":
+		return time.UTC, nil
+	case "local":
+		return time.Local, nil
+	}
+	return nil, fio.Usagef("--clock %q: want utc or local", text)
 }
 
 var errNotLike = errors.New("not --like")
@@ -108,6 +123,9 @@ func (o *percentilesOptions) check(c *cli.Context, bad *errs.Faults) {
 		but = append(but, "interval")
 	}
 	o.logs.checkStored(&o.es, c.IsSet, bad, but...)
+	if o.render.Clock != nil && o.render.Format != "table" {
+		bad.Add(fio.Usagef("--clock is for tables; --format %s has both times", o.render.Format))
+	}
 	if o.wide != "" {
 		bad.Add(o.readWide(o.wide))
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"fiolat/fio"
@@ -43,6 +44,9 @@ type Options struct {
 	Wide string
 	// Width is that of the terminal for a table, in columns; 0 is no limit.
 	Width int
+	// Clock is the zone of the wall-clock time that tables show instead of the time since the run's start; nil is the
+	// latter, except for quanta that are counted from 1970.
+	Clock *time.Location
 }
 
 // New returns a Renderer that prints to out.
@@ -107,6 +111,38 @@ func (r *Renderer) timestamp(offset int64) string {
 		return ""
 	}
 	return time.Unix(0, r.run.Start+offset).UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// clock returns the zone of the times in a table, nil if they count from the run's start.
+func (r *Renderer) clock() (*time.Location, error) {
+	if r.Clock != nil && !r.run.StartKnown {
+		return nil, fio.Usagef("--clock: when the run started is not known; say it with --start")
+	}
+	if r.Clock == nil && r.run.Settings.Grid == "epoch" && r.run.StartKnown {
+		return time.UTC, nil // the first quantum begins before the run
+	}
+	return r.Clock, nil
+}
+
+// timeColumn returns the column of the time.
+func timeColumn(zone *time.Location) Column {
+	name := "time"
+	if zone != nil {
+		name = strings.ToLower(zone.String())
+	}
+	return Column{Name: name, Text: true, Right: true}
+}
+
+// time formats the start of a quantum for a table.
+func (r *Renderer) time(offset int64, zone *time.Location) Cell {
+	if zone == nil {
+		return Cell{Text: time.Duration(offset).String()}
+	}
+	at, format := time.Unix(0, r.run.Start+offset).In(zone), "2006-01-02 15:04:05"
+	if at.Nanosecond() != 0 || r.run.Interval%int64(time.Second) != 0 {
+		format += ".000"
+	}
+	return Cell{Text: at.Format(format)}
 }
 
 // number appends the shortest decimal form of f that reads back exactly, without an exponent.

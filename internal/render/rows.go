@@ -146,12 +146,16 @@ func (r *Renderer) table() {
 	var heads []string
 	var unit []string // by column
 	var fit fitted
-	r.begin = func() error {
+	var zone *time.Location
+	r.begin = func() (err error) {
+		if zone, err = r.clock(); err != nil {
+			return err
+		}
 		if r.Kinds > 1 {
 			r.out.WriteString(r.run.Kind.String() + "\n") //nolint:errcheck // bufio keeps it
 		}
 		heads, fit = nil, fitted{width: r.Width, keep: r.run.Settings.By}
-		columns = []Column{{Name: "time", Text: true, Right: true}}
+		columns = []Column{timeColumn(zone)}
 		for _, dim := range r.run.Settings.By {
 			columns = append(columns, Column{Name: dim, Text: true, Right: true})
 		}
@@ -197,7 +201,7 @@ func (r *Renderer) table() {
 		}
 	}
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
-		cells := []Cell{{Text: time.Duration(q.Offset).String()}}
+		cells := []Cell{r.time(q.Offset, zone)}
 		for _, dim := range r.run.Settings.By {
 			v := cmp.Or(value(&row.Dims, dim), fio.All)
 			cells = append(cells, Cell{Text: v})
@@ -305,7 +309,7 @@ func (r *Renderer) wide() {
 		if i := slices.Index(names, fio.All); i >= 0 {
 			names = slices.Delete(names, i, i+1)
 		}
-		slices.Sort(names)
+		slices.SortFunc(names, fio.Natural)
 		if cells[fio.All] != nil {
 			names = append([]string{fio.All}, names...)
 		}
@@ -318,10 +322,14 @@ func (r *Renderer) wide() {
 		if r.Format == "csv" {
 			return r.wideCSV(times, names, latencies, of, partial)
 		}
-		columns := []Column{{Name: "time", Text: true, Right: true}}
+		zone, err := r.clock()
+		if err != nil {
+			return err
+		}
+		columns := []Column{timeColumn(zone)}
 		unit := Column{}
 		for _, at := range times {
-			columns[0].Cells = append(columns[0].Cells, Cell{Text: time.Duration(at).String()})
+			columns[0].Cells = append(columns[0].Cells, r.time(at, zone))
 		}
 		for _, name := range names {
 			c := Column{Name: fio.Printable(name)}
