@@ -64,7 +64,7 @@ func account(u *ui.UI, kind string, s *pipeline.Summary, documents any, text str
 
 // accountLine returns the account in a line; whole reports whether nothing is known to be lost.
 func accountLine(a *pipeline.Account) (line string, whole bool) {
-	parts := []string{several(a.Logs, "log"), fio.Grouped(a.Logged+a.Restored) + " I/Os"}
+	parts := []string{fio.Several(a.Logs, "log"), fio.Grouped(a.Logged+a.Restored) + " I/Os"}
 	add := func(of float64, format string, args ...any) {
 		if of > 0 {
 			parts = append(parts, fmt.Sprintf(format, args...))
@@ -87,10 +87,10 @@ func accountLine(a *pipeline.Account) (line string, whole bool) {
 			func(j *pipeline.JobAccount) float64 { return j.NotPlaced }),
 	}
 	if a.LogsSkipped > 0 {
-		losses = append(losses, several(a.LogsSkipped, "log")+" skipped")
+		losses = append(losses, fio.Several(a.LogsSkipped, "log")+" skipped")
 	}
 	if a.LinesSkipped > 0 {
-		losses = append(losses, several(int(a.LinesSkipped), "line")+" skipped")
+		losses = append(losses, fio.Several(int(a.LinesSkipped), "line")+" skipped")
 	}
 	losses = slices.DeleteFunc(losses, func(s string) bool { return s == "" })
 	parts = append(parts, losses...)
@@ -159,13 +159,6 @@ func plural(direction string) string {
 	return direction + "s"
 }
 
-func several(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fio.Grouped(float64(n)) + " " + thing
-}
-
 func details(u *ui.UI, s *pipeline.Summary) {
 	a := &s.Account
 	counted := "unknown (no fio JSON)"
@@ -205,8 +198,12 @@ var colours = map[sla.Status]ui.Colour{sla.Broken: ui.Bad, sla.OK: ui.Good}
 
 // outcome describes how a run met a rule.
 func outcome(o *pipeline.Outcome) string {
-	s := fmt.Sprintf("%s: %s; of %d quanta %d ok, %d broken, %d unknown; %d breaches", o.Rule.Text, o.Status(),
-		o.OK+o.Broken+o.Unknown, o.OK, o.Broken, o.Unknown, o.Breaches)
+	breaches := fio.Grouped(float64(o.Breaches)) + " breaches"
+	if o.Breaches == 1 {
+		breaches = "1 breach"
+	}
+	s := fmt.Sprintf("%s: %s; of %d quanta %d ok, %d broken, %d unknown; %s", o.Rule.Text, o.Status(),
+		o.OK+o.Broken+o.Unknown, o.OK, o.Broken, o.Unknown, breaches)
 	if o.Dims.Host != "" {
 		s = fio.Printable(o.Dims.Host) + ": " + s
 	}
@@ -215,7 +212,7 @@ func outcome(o *pipeline.Outcome) string {
 		if o.Rule.Latency() {
 			worst = fio.Duration(math.Round(o.Worst.Value/1e3) * 1e3)
 		}
-		s += fmt.Sprintf("; worst %s at %s", worst, time.Duration(o.WorstAt))
+		s += fmt.Sprintf("; worst %s at %s", worst, time.Duration(max(o.WorstAt, 0)))
 	}
 	if o.Share >= 0 {
 		s += fmt.Sprintf("; %.4f %% of all I/Os within", 100*o.Share)

@@ -105,6 +105,6 @@ func (o *annotateOptions) run(ctx context.Context, u *ui.UI) error {
 		was = "noted before"
 	}
 	u.Say("info", "%s at %s, %v after the start of run %s", was, when.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
-		when.Sub(start), fio.Printable(run.Run.ID))
+		when.Sub(start), fio.RunName(run.Run.ID, run.Run.Name))
 	return nil
 }

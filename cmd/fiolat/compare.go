@@ -306,7 +306,7 @@ func (p *comparePrinter) side(is string, of compare.Side) {
 	if of.Runs > 1 {
 		text += fmt.Sprintf("%d runs, ", of.Runs)
 	}
-	text += fmt.Sprintf("%d intervals of %g s", of.Quanta, of.IntervalMS/1e3)
+	text += fmt.Sprintf("%s of %g s", fio.Several(of.Quanta, "interval"), of.IntervalMS/1e3)
 	if of.Block > 1 {
 		text += fmt.Sprintf(", block length %d", of.Block)
 	}

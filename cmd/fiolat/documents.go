@@ -54,7 +54,7 @@ func documentsText(run *pipeline.Run, r delivery.Report, verbose bool) string {
 			text += fmt.Sprintf(n.what, n.count)
 		}
 	}
-	text += fmt.Sprintf(" (run %s)", fio.Printable(run.ID))
+	text += fmt.Sprintf(" (run %s)", fio.RunName(run.ID, run.Name))
 	for _, refusal := range r.Refusals {
 		text += fmt.Sprintf("\nrefused    %d: %s", refusal.Count, refusal)
 	}

@@ -158,7 +158,8 @@ func (o *ingestOptions) ingestRun(ctx context.Context, u *ui.UI, es *client.Clie
 		for _, f := range append(files, file.Path) {
 			u.Say("info", "  %s", f)
 		}
-		u.Say("info", "to send them: fiolat load --es URL %s", filepath.Clean(o.es.Spool))
+		u.Say("info", "to look at it: open %s in a browser; to send the documents: fiolat load --es URL %s", file.Path,
+			filepath.Clean(o.es.Spool))
 	}
 	return failOnSLA(o.logs.FailOnSLA, first)
 }

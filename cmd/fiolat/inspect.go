@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
+	"fiolat/pipeline/logs"
 	"fiolat/pipeline/plan"
 )
 
@@ -216,12 +218,16 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 	if run.StartKnown {
 		start = fmt.Sprintf("%v (%s)", startText(run), run.StartHow)
 	}
-	fmt.Fprintf(u.Stdout, "run %s in %s: %d logs, start %s, %v\n", fio.Printable(run.ID), fio.Printable(in.Root),
-		len(run.Logs), start, run.Geometry)
+	fmt.Fprintf(u.Stdout, "run %s in %s: %s, start %s, %v\n", fio.RunName(run.ID, run.Name),
+		fio.Printable(in.Root), fio.Several(len(run.Logs), "log"), start, run.Geometry)
 	w := &render.Tabs{Out: u.Stdout, Width: ui.Columns(u.Stdout)}
 	fmt.Fprintln(w, "log\thost\tjob\tfio\tgroups\tcoarse\tinterval\tstarts at\tdirection\trecords\tI/Os\tfio's "+
 		"total\tmissing\trestored\tnotes")
-	for _, r := range plan.Report() {
+	report := plan.Report()
+	slices.SortStableFunc(report, func(a, b logs.Report) int {
+		return cmp.Or(fio.Natural(a.Host, b.Host), fio.Natural(a.LogName, b.LogName))
+	})
+	for _, r := range report {
 		groups, coarse := strconv.Itoa(r.Geometry.Groups), strconv.Itoa(r.Geometry.Coarseness)
 		if r.Empty {
 			groups, coarse = "-", "-"
@@ -245,7 +251,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 				restored = fio.Count(d.Restored)
 			}
 			if d.Repaired {
-				notes = append(notes, "repaired: damaged by fio --client")
+				notes = append(notes, "repaired")
 			}
 			if d.EqualStamps > 0 {
 				notes = append(notes, fmt.Sprintf("%d equal stamps", d.EqualStamps))

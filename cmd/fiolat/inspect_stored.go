@@ -118,8 +118,8 @@ func storedTable(u *ui.UI, r *esmodel.StoredRun) error {
 			fmt.Fprintf(u.Stdout, "%s: %s\n", name, fio.Printable(text))
 		}
 	}
-	fmt.Fprintf(u.Stdout, "run %s: %s, %v, %d logs, start %v (%s), %v\n", fio.Printable(run.ID), r.Status, run.Kind,
-		len(run.Logs), startText(run), fio.Printable(run.StartHow), run.Geometry)
+	fmt.Fprintf(u.Stdout, "run %s: %s, %v, %s, start %v (%s), %v\n", fio.Printable(run.ID), r.Status, run.Kind,
+		fio.Several(len(run.Logs), "log"), startText(run), fio.Printable(run.StartHow), run.Geometry)
 	say("name", run.Name)
 	say("part", run.Part)
 	var parts []string
@@ -147,7 +147,7 @@ func storedTable(u *ui.UI, r *esmodel.StoredRun) error {
 		if l.Empty {
 			notes = "empty"
 		} else if slices.Contains(l.Repaired[:], true) {
-			notes = "repaired: damaged by fio --client"
+			notes = "repaired"
 		}
 		fmt.Fprintln(w, printableLine([]string{l.Source.Path, orDash(l.Host), orDash(l.Job),
 			strconv.FormatInt(l.Source.Size, 10), l.Interval.String(), time.Duration(l.Start).String(), notes}))

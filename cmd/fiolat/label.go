@@ -67,9 +67,9 @@ func (o *labelOptions) run(ctx context.Context, u *ui.UI) error {
 		return err
 	}
 	if changed[esmodel.KindRun]+changed[esmodel.KindEvent] == 0 {
-		u.Say("info", "run %s has these labels", fio.Printable(run.Run.ID))
+		u.Say("info", "run %s has these labels", fio.RunName(run.Run.ID, run.Run.Name))
 		return nil
 	}
-	u.Say("info", "labelled run %s, documents: %v", fio.Printable(run.Run.ID), changed)
+	u.Say("info", "labelled run %s, documents: %v", fio.RunName(run.Run.ID, run.Run.Name), changed)
 	return nil
 }

@@ -48,7 +48,7 @@ func (v *liveView) Begin(_ context.Context, run *pipeline.Run) error {
 			v.spark = i
 		}
 	}
-	v.u.Say("info", "run %s, %v intervals", fio.Printable(run.ID), time.Duration(run.Interval))
+	v.u.Say("info", "run %s, %v intervals", fio.RunName(run.ID, run.Name), time.Duration(run.Interval))
 	return nil
 }
 
@@ -124,7 +124,7 @@ func (v *liveView) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 		return nil
 	}
 	name := "p" + fio.Percentile(v.run.Percentiles[v.spark])
-	head := fmt.Sprintf("%s  run %s  %s of %d intervals of %v", v.at(q.Offset), fio.Printable(v.run.ID), name,
+	head := fmt.Sprintf("%s  run %s  %s of %d intervals of %v", v.at(q.Offset), fio.RunName(v.run.ID, v.run.Name), name,
 		sparkWidth, time.Duration(v.run.Interval))
 	lines = slices.Concat([]string{head}, lines, v.syncs, v.changes)
 	if state != "" {

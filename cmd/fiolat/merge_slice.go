@@ -56,7 +56,7 @@ func (m *merger) oneSlice(ctx context.Context, runs []*esmodel.StoredRun) error 
 			leaves[part] += n
 		}
 	}
-	name := fio.Printable(of.ID)
+	name := fio.RunName(of.ID, of.Name)
 	if len(waits) > 0 {
 		m.u.Say("info", "slice %v of run %s is merged; the run is complete after %s", m.slice, name,
 			strings.Join(waits, ", "))
@@ -80,7 +80,7 @@ func (m *merger) oneSlice(ctx context.Context, runs []*esmodel.StoredRun) error 
 
 // finished deletes what the slices stored for each other.
 func (m *merger) finished(ctx context.Context, of *sliced.Merge) error {
-	m.u.Say("info", "run %s is merged", fio.Printable(of.Run.ID))
+	m.u.Say("info", "run %s is merged", fio.RunName(of.Run.ID, of.Run.Name))
 	return of.Drop(ctx, m.client)
 }
 

@@ -122,11 +122,11 @@ func (o *rollupOptions) run(ctx context.Context, u *ui.UI) error {
 			done++
 		}
 	}
-	text := "%d runs rolled up, %d were already as coarse, %d failed"
+	text := "%s rolled up, %d already as coarse, %d failed"
 	if o.dryRun {
-		text = "%d runs would be rolled up, %d are already as coarse, %d cannot be"
+		text = "%s would be rolled up, %d already as coarse, %d cannot be"
 	}
-	u.Say("info", text, done, len(ids)-done-len(failed), len(failed))
+	u.Say("info", text, fio.Several(done, "run"), len(ids)-done-len(failed), len(failed))
 	return errors.Join(failed...)
 }
 
@@ -228,7 +228,7 @@ func (r *roller) part(ctx context.Context, run *esmodel.StoredRun) (worked bool,
 	if to == (pipeline.Grain{Interval: run.Run.Interval, Coarseness: run.Run.Geometry.Coarseness}) {
 		return worked, nil
 	}
-	name := fio.Printable(run.Run.ID)
+	name := fio.RunName(run.Run.ID, run.Run.Name)
 	if run.Run.Part != "" {
 		name += ", part " + fio.Printable(run.Run.Part)
 	}

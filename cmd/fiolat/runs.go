@@ -172,7 +172,7 @@ func (o *runsOptions) run(ctx context.Context, u *ui.UI) error {
 	for _, cells := range runsTable(rows, short, sizes, o) {
 		fmt.Fprintln(&table, strings.Join(cells, "\t"))
 	}
-	text := fmt.Sprintf("%d runs", len(rows))
+	text := fio.Several(len(rows), "run")
 	for _, r := range rows {
 		if len(r[0].Parts) > 0 && r[0].Run.Status == esmodel.StatusPartial {
 			u.Warn("run " + fio.Printable(short[r[0].Run.ID]) + ": " + stored.MergeAgain)

@@ -1,6 +1,10 @@
 package compare
 
-import "fmt"
+import (
+	"fmt"
+
+	"fiolat/fio"
+)
 
 // Words is a row's change, limits, noise and verdict as text.
 type Words struct{ Change, Limits, RunNoise, Verdict string }
@@ -15,7 +19,7 @@ func (r *Result) Words(row *Row) Words {
 	switch {
 	case row.RunNoise == nil:
 	case row.NoiseGiven:
-		w.RunNoise += fmt.Sprintf(" (given, %d runs)", row.NoiseRuns)
+		w.RunNoise += fmt.Sprintf(" (given, %s)", fio.Several(row.NoiseRuns, "run"))
 	default:
 		w.RunNoise += fmt.Sprintf(" (%d+%d runs)", r.Baseline.Runs, r.Other.Runs)
 	}

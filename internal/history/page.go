@@ -49,7 +49,7 @@ func WritePage(w io.Writer, all []Series, results []Result, generator string) er
 	specs := map[string]vegaspec.Spec{}
 	for n := range all {
 		s := &all[n]
-		ps := pageSeries{Name: s.Name, Unordered: s.Unordered, Span: fmt.Sprintf("%d runs", len(s.Runs))}
+		ps := pageSeries{Name: s.Name, Unordered: s.Unordered, Span: fio.Several(len(s.Runs), "run")}
 		if !s.Unordered && len(s.Runs) > 0 {
 			ps.Span += fmt.Sprintf(", %s to %s", day(s.Runs[0].Start), day(s.Runs[len(s.Runs)-1].Start))
 		}

@@ -216,7 +216,7 @@ func (run *Run) History(ctx context.Context) (*history.Run, error) {
 		return nil, err
 	}
 	if f.Run.Status != esmodel.StatusComplete {
-		run.reader.UI.Warn(fmt.Sprintf("left out: run %s is %s", fio.Printable(f.Run.ID), f.Run.Status))
+		run.reader.UI.Warn(fmt.Sprintf("left out: run %s is %s", fio.RunName(f.Run.ID, f.Run.Name), f.Run.Status))
 		return nil, nil
 	}
 	WarnStoredSyncs(run.reader.UI, f)

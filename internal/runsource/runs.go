@@ -5,7 +5,6 @@ package runsource
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
@@ -280,15 +279,13 @@ func (r *Reader) named(argument, dir, from string, runs [][2]string) (out []*Run
 			continue
 		}
 		seen[id] = true
-		if text = "the run " + fio.Printable(id); name != "" {
-			text += " (" + fio.Printable(name) + ")"
-		}
+		text = "the run " + fio.RunName(id, name)
 		out = append(out, &Run{Title: id, ID: id, reader: r, dir: dir, say: say})
 	}
 	if len(out) == 1 {
 		out[0].Title = argument
 	} else {
-		text = fmt.Sprintf("%d runs of %s", len(out), fio.Printable(argument))
+		text = fio.Several(len(out), "run") + " of " + fio.Printable(argument)
 	}
 	return out
 }
