@@ -92,7 +92,8 @@ func TestQuickstartOn80Columns(t *testing.T) {
 			cmd.Dir, cmd.Env = w.dir, append(w.env, "NO_COLOR=1")
 			shown := onTerminal(t, 80, cmd)
 			for line := range strings.Lines(shown) {
-				if n := ui.TextWidth(strings.TrimSuffix(line, "\n")); n > 80 && strings.Contains(strings.TrimSpace(line), " ") {
+				line = strings.TrimSuffix(line, "\n")
+				if n := ui.TextWidth(line); n > 80 && strings.Contains(strings.TrimSpace(line), " ") {
 					t.Errorf("%s: %d columns: %s", c.text, n, line)
 				}
 			}
@@ -126,8 +127,9 @@ func TestTableWidth(t *testing.T) {
 		env     []string
 		want    string
 	}{
-		"wide":    {120, nil, all},
-		"100":     {100, nil, "time  samples   iops  min_us  max_ms  mean_us  p50_us  p90_us  p95_us  p99_us  p99.9_ms\n"},
+		"wide": {120, nil, all},
+		"100": {100, nil,
+			"time  samples   iops  min_us  max_ms  mean_us  p50_us  p90_us  p95_us  p99_us  p99.9_ms\n"},
 		"90":      {90, nil, "time  samples   iops  max_ms  mean_us  p50_us  p90_us  p95_us  p99_us  p99.9_ms\n"},
 		"80":      {80, nil, "time  samples   iops  max_ms  p50_us  p90_us  p95_us  p99_us  p99.9_ms\n"},
 		"COLUMNS": {80, []string{"COLUMNS=120"}, all},

@@ -34,8 +34,8 @@ func helpFlags() []cli.Flag {
 
 // verboseFlag is for commands that end with an account.
 func verboseFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "all numbers of the account: logs, records, I/Os by direction, " +
-		"documents"}
+	return &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"},
+		Usage: "all numbers of the account: logs, records, I/Os by direction, documents"}
 }
 
 // printing adds --output to a command that prints on standard output.
