@@ -35,7 +35,7 @@ type Point struct {
 	Mean           *float64           `json:"mean"`
 	Percentiles    map[string]float64 `json:"percentiles"`
 	// Limits are 95 % confidence limits of "iops", "mean" and each percentile, if settings were repeated.
-	Limits map[string]summary.Limits `json:"limits"`
+	Limits map[string]summary.Limits `json:"ci"`
 	// AtLeast names percentiles in fio's last bucket, which has no upper edge.
 	AtLeast []string `json:"at_least,omitempty"`
 	// Bend marks the point of its series that has the most IOPS per mean latency.

@@ -51,8 +51,8 @@ type Row struct {
 	Percentiles map[string]float64 `json:"percentiles"`
 	// Limits are the 95 % confidence limits of the percentiles, which allow for bursts. LimitsAtLeast says that they
 	// are at least so wide: the run is too short to tell, or there is only fio's JSON, which has no times.
-	Limits        map[string]Limits `json:"limits"`
-	LimitsAtLeast bool              `json:"limits_at_least,omitempty"`
+	Limits        map[string]Limits `json:"ci"`
+	LimitsAtLeast bool              `json:"ci_at_least,omitempty"`
 	// AtLeast names percentiles in fio's last bucket, which has no upper edge.
 	AtLeast []string `json:"at_least,omitempty"`
 	// LongestSync is the longest sync of the jobs, in ns.
@@ -61,8 +61,8 @@ type Row struct {
 
 // Limits are confidence limits; nil if there is none.
 type Limits struct {
-	Low  *float64 `json:"low"`
-	High *float64 `json:"high"`
+	Low  *float64 `json:"lower"`
+	High *float64 `json:"upper"`
 }
 
 // Group identifies the rows of one run that differ only in the direction.
