@@ -126,6 +126,7 @@ func (l *leaf) halve(from, to *columns, sum *fiohist.Hist) {
 type coverage struct {
 	quanta  int32
 	logs    int32   // minimum over the quanta of the logs with I/O
+	idle    int32   // quanta in which logs were running and nothing completed
 	covered float64 // seconds in which a log was running
 }
 
@@ -137,6 +138,7 @@ func (s *coverage) add(o coverage) {
 		s.logs = o.logs
 	}
 	s.quanta += o.quanta
+	s.idle += o.idle
 	s.covered += o.covered
 }
 

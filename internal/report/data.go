@@ -63,6 +63,8 @@ type scopeData struct {
 	Logs []int32     `json:"logs"`
 	// Partial maps the columns that the logs cover only in part to the seconds covered.
 	Partial map[int]float64 `json:"partial,omitempty"`
+	// Idle maps columns to the quanta in them in which logs were running and nothing completed.
+	Idle map[int]int32 `json:"idle,omitempty"`
 	// InFlight is missing if no latency is a tenth of a column or longer.
 	InFlight *inFlightData `json:"inflight,omitempty"`
 	// Total is of the whole run, in the order p..., min, max, mean, stddev.
@@ -324,6 +326,12 @@ func (s *Sink) scopeData(sc *scope) scopeData {
 				d.Partial = map[int]float64{}
 			}
 			d.Partial[k] = fio.Round(at.covered, 4)
+		}
+		if at.idle > 0 {
+			if d.Idle == nil {
+				d.Idle = map[int]int32{}
+			}
+			d.Idle[k] = at.idle
 		}
 		d.N, d.Rate, d.Logs = append(d.N, samples(&st)), append(d.Rate, at.rate(&st)), append(d.Logs, at.logs)
 	}

@@ -7,7 +7,7 @@ const fullName = kind => ofRuns ? kind + ' · ' + kinds.get(kind).head.name : ki
 for (const k of kinds.values()) {
   k.head.scopes ||= [];
   k.head.leaves ||= [];
-  for (const n of dimensions) values[n] = [...new Set([...values[n], ...k.head.scopes.map(d => d[n] || all[n])])].filter(v => v !== all[n]);
+  for (const n of dimensions) values[n] = [...new Set([...values[n], ...k.head.scopes.map(d => d[n] || all[n])])].filter(v => v !== all[n]).sort(n === 'direction' ? () => 0 : natural);
 }
 const wholeTime = [Math.min(...[...kinds.values()].map(k => k.head.first)), Math.max(...[...kinds.keys()].map(k => as(k, () => to(head.columns - 1))))];
 
@@ -38,7 +38,7 @@ const chart = kind => 'kind-' + kind;
 const kindSelect = make('select', {name: 'kind'}, ...[...kinds.keys()].map(k => make('option', {value: k, textContent: fullName(k)})));
 kindSelect.onchange = () => {
   choose(kindSelect.value);
-  for (const c of ['percentiles', 'rate', 'heat']) views[c].signal('domain', [head.first, to(head.columns - 1)]);
+  for (const c of timed) views[c].signal('domain', [head.first, to(head.columns - 1)]);
 }; // and the form goes on
 $('controls').prepend(make('label', {id: 'c-kind'}, ofRuns ? 'Run ' : 'Kind ', kindSelect));
 for (const k of kinds.keys()) {
@@ -61,7 +61,7 @@ function fillKinds() {
   const seen = [...drawn.values()].flat().map(r => r.v).filter(v => v !== null);
   const extent = around(seen.reduce((a, b) => Math.min(a, b), Infinity), seen.reduce((a, b) => Math.max(a, b), 0));
   for (const [kind, rows] of drawn) {
-    views[chart(kind)].data('points', rows).data('partials', as(kind, () => partials(data.scopes[chosen()]))).signal('domain', wholeTime).signal('extent', extent).signal('extentTicks', ticks(...extent))
+    views[chart(kind)].data('points', rows).data('partials', as(kind, () => partials(data.scopes[chosen()]))).data('gaps', as(kind, () => gaps(data.scopes[chosen()]))).signal('domain', wholeTime).signal('extent', extent).signal('extentTicks', ticks(...extent))
       .signal('names', shown.map(m => m.name)).signal('colors', shown.map(m => colors[m.look])).signal('dashed', shown.map(m => dashes[m.look]));
   }
   $('legend-kinds').replaceChildren(...shown.map(m => make('li', null, swatch(m.look), make('span', {textContent: m.name}))));

@@ -79,6 +79,7 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 			"percentiles": vegaspec.Percentiles{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
 			"rate":        vegaspec.Rate{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
 			"heat":        vegaspec.HeatMap{Data: vegaspec.Named("cells"), Finer: true, Axis: axis}.Spec(),
+			"map":         vegaspec.Members{Data: vegaspec.Named("cells"), Axis: axis}.Spec(),
 			"spectrum":    vegaspec.Spectrum{Data: vegaspec.Named("points")}.Spec(),
 			"cdf":         vegaspec.CDF{Data: vegaspec.Named("points")}.Spec(),
 			"counts":      vegaspec.Counts{Data: vegaspec.Named("points")}.Spec(),

@@ -34,7 +34,10 @@ const dimensions = ['host', 'job', 'log', 'direction'];
 const all = {host: '', job: '', log: '', direction: 'all'};
 const key = d => JSON.stringify(dimensions.map(n => d[n] || all[n]));
 const scopeAt = new Map(head.scopes.map((d, i) => [key(d), i]));
-const values = Object.fromEntries(dimensions.map(n => [n, [...new Set(head.scopes.map(d => d[n] || all[n]))].filter(v => v !== all[n])]));
+const natural = new Intl.Collator('en', {numeric: true}).compare; // osd3 is before osd12
+const values = Object.fromEntries(dimensions.map(n => [n, [...new Set(head.scopes.map(d => d[n] || all[n]))].filter(v => v !== all[n]).sort(n === 'direction' ? () => 0 : natural)]));
+// mapped is the dimension that the map over time has a row of each value of: hosts, else jobs.
+const mapped = ['host', 'job'].find(n => values[n].length > 1);
 const plural = {host: 'hosts', job: 'jobs', log: 'logs', direction: 'directions'};
 
 const state = {...all, compare: '', counted: 'completed', percentile: String(Math.max(0, head.percentiles.indexOf('99'))), hidden: new Set(['max', 'mean', 'min'])};
@@ -50,6 +53,7 @@ const measures = [...named,
 // counted is a scope with its statistics over time as chosen: an I/O counts when it completes, or while it is in flight.
 const counted = i => { const s = data.scopes[i]; return s && s.inflight && state.counted === 'inflight' ? {...s, ci: null, ...s.inflight} : s; };
 const chosen = () => scopeAt.get(key(state));
+const titled = text => text[0].toUpperCase() + text.slice(1);
 const scopeName = d => dimensions.filter(x => (d[x] || all[x]) !== all[x]).map(x => d[x]).join(' · ') || 'all I/Os';
 
 // others are the scopes that differ from what is chosen in one dimension.
@@ -76,6 +80,13 @@ function series() {
 // partials are the stretches of time of which the logs cover a part only.
 const partials = s => Object.keys(s && s.partial || {}).map(k => ({t: from(+k), t2: to(+k)}));
 
+// gaps are the stretches of time in which nothing completed.
+function gaps(s) {
+  const out = [];
+  if (s) s.n.forEach((n, k) => { if (!n) out.at(-1)?.t2 === from(k) ? out.at(-1).t2 = to(k) : out.push({t: from(k), t2: to(k)}); });
+  return out;
+}
+
 // points are a series of a scope s as steps: (t, v) holds from t on; null ends a stretch.
 function points(key, at, s, ci, limit = null) {
   const out = [], n = s.n, partial = s.partial || {};
@@ -83,7 +94,7 @@ function points(key, at, s, ci, limit = null) {
     if (!n[k]) continue;
     const v = Math.max(1, Math.abs(at[k]));
     const p = {p: key, t: from(k), v, lower: null, upper: null, limit, k};
-    if (ci && ci.lower[k] >= 0 && ci.upper[k] >= 0) [p.lower, p.upper] = [Math.max(1, ci.lower[k]), Math.max(1, ci.upper[k])];
+    if (ci && !partial[k] && ci.lower[k] >= 0 && ci.upper[k] >= 0) [p.lower, p.upper] = [Math.max(1, ci.lower[k]), Math.max(1, ci.upper[k])];
     out.push(p);
     if (k + 1 === head.columns || !n[k + 1] || partial[k] || partial[k + 1]) out.push({...p, t: to(k), k: null}, {p: key, t: to(k), v: null, lower: null, upper: null, limit: null, k: null});
   }
@@ -132,6 +143,11 @@ const overPercentiles = () => [
 ];
 
 const overTimeToo = chart => !['spectrum', 'cdf', 'counts'].includes(chart);
+const timed = ['percentiles', 'rate', 'heat', ...(mapped ? ['map'] : [])]; // the charts that follow zoom and cursor
+const isMap = chart => chart === 'heat' || chart === 'map';
+// left is the width of what is left of the charts over time, in which the map has names.
+const left = mapped ? Math.max(54, Math.min(130, root.clientWidth / 5, 12 + 6.2 * Math.max(...values[mapped].map(v => v.length)))) : 54;
+const hatch = Array.from({length: 500}, (_, i) => `M${7 * i - 400},400l400,-400`).join('');
 
 // steer makes a compiled chart follow the page: its domains, looks and cursor are
 // signals, and dragging chooses a time. What it draws stays as the spec has it.
@@ -146,12 +162,14 @@ function steer(vg, chart) {
   if (!time) vg.signals.push({name: 'extentX', value: [1, 10]});
   scale('y').domain = {signal: 'extent'};
   delete scale('y').nice;
-  if (chart === 'heat') {
+  if (isMap(chart)) {
     scale('color').domain = {signal: 'heat'};
     scale('color').range = {signal: 'colors'};
     scale('color').interpolate = 'lab';
     const cells = vg.marks.find(m => m.type === 'rect').encode.update;
-    cells.x2.offset = cells.y.offset = 0.7; // no seams between cells
+    cells.x2.offset = 0.7; // no seams between cells
+    cells.y.offset = chart === 'heat' ? 0.7 : 1;
+    vg.signals.push({name: 'labels', value: []});
     vg.signals.push({name: 'heat', value: [0, 1]}, {name: 'cursorY', value: null, on: [
       {events: 'mousemove', update: "y() >= 0 && y() <= height ? invert('y', y()) : null"}, {events: 'mouseout', update: 'null'}]});
     delete vg.legends;
@@ -163,7 +181,7 @@ function steer(vg, chart) {
   }
   for (const a of vg.axes) {
     if (a.scale === 'x' && time) Object.assign(a, {values: {signal: 'timeTicks'}, title: null, labelFlush: true, labelBound: true});
-    if (a.scale === 'y') Object.assign(a, {minExtent: 54, maxExtent: 54, title: null});
+    if (a.scale === 'y') Object.assign(a, {minExtent: overTimeToo(chart) ? left : 54, maxExtent: overTimeToo(chart) ? left : 54, labelLimit: left - 8, title: null}, chart === 'map' && {labelOverlap: false});
     if (a.scale === 'y' && !['rate', 'cdf'].includes(chart) && (a.values || a.grid)) a.values = {signal: 'extentTicks'};
     if (a.scale === 'x' && time && a.grid) a.values = {signal: 'timeTicks'};
   }
@@ -181,14 +199,19 @@ function steer(vg, chart) {
       if (m.marks) strip(m.marks);
     }
   })(vg.marks);
-  if (time && chart !== 'heat') {
-    vg.data.push({name: 'partials'});
-    vg.marks.unshift({type: 'rect', name: 'partial', aria: false, clip: true, interactive: false, from: {data: 'partials'}, encode: {update: {
-      x: {scale: 'x', field: 't'}, x2: {scale: 'x', field: 't2'}, y: {value: 0}, y2: {signal: 'height'}, fill: {signal: 'ink'}, opacity: {value: 0.08}}}});
+  if (time && chart !== 'map') {
+    const across = {x: {scale: 'x', field: 't'}, x2: {scale: 'x', field: 't2'}, y: {value: 0}, y2: {signal: 'height'}};
+    vg.data.push({name: 'partials'}, {name: 'gaps'});
+    vg.marks.unshift({type: 'group', name: 'gap', clip: true, interactive: false, aria: false, from: {data: 'gaps'}, encode: {update: across}, marks: [
+      {type: 'path', aria: false, interactive: false, encode: {update: {path: {value: hatch}, stroke: {signal: 'ink'}, opacity: {value: 0.3}}}},
+      {type: 'text', aria: false, interactive: false, encode: {update: {text: {value: 'no I/O completed'}, x: {signal: "(scale('x', parent.t) + scale('x', parent.t2)) / 2 - scale('x', parent.t)"},
+        y: {signal: 'height / 2'}, align: {value: 'center'}, fontSize: {value: 11}, fill: {signal: 'ink'}, opacity: {signal: "scale('x', parent.t2) - scale('x', parent.t) > 95 ? 1 : 0"}}}}]});
+    // What is of a part of a quantum only is faded.
+    if (chart !== 'heat') vg.marks.push({type: 'rect', name: 'partial', aria: false, clip: true, interactive: false, from: {data: 'partials'}, encode: {update: {...across, fill: {signal: 'paper'}, opacity: {value: 0.6}}}});
   }
   vg.marks.push({type: 'rule', name: 'cursorRule', aria: false, clip: true, interactive: false, encode: {update: {
     x: {scale: 'x', signal: 'at || 0'}, y: {value: 0}, y2: {signal: 'height'}, stroke: {signal: 'ink'}, opacity: {signal: 'at === null ? 0 : 0.45'}}}});
-  if (chart !== 'heat') vg.marks.push({type: 'symbol', name: 'dots', aria: false, clip: true, interactive: false, from: {data: 'pointed'}, encode: {update: {
+  if (!isMap(chart)) vg.marks.push({type: 'symbol', name: 'dots', aria: false, clip: true, interactive: false, from: {data: 'pointed'}, encode: {update: {
     x: {scale: 'x', field: 'x'}, y: {scale: 'y', field: 'v'}, size: {value: 44}, fill: {scale: 'color', field: 'p'},
     stroke: {signal: 'paper'}, strokeWidth: {value: 1.5}}}});
   if (time) vg.marks.push({type: 'rect', name: 'dragged', aria: false, clip: true, interactive: false, encode: {update: {
@@ -197,28 +220,32 @@ function steer(vg, chart) {
   return vg;
 }
 
-const heights = {percentiles: 300, rate: 100, heat: 300, spectrum: 330, cdf: 260, counts: 260};
+const members = mapped ? values[mapped].length : 0, mapHeight = members > 16 ? Math.max(160, 2 * members) : members * (members > 8 ? 11 : 14);
+const heights = {percentiles: mapped ? Math.max(160, 250 - mapHeight) : 300, ...(mapped ? {map: mapHeight + 24} : {}), rate: 100, heat: 300, spectrum: 330, cdf: 260, counts: 260};
 
 function draw(chart) {
   const vg = steer(compile({...specs[chart], height: heights[chart]}, {line: {interpolate: 'step-after'}, area: {interpolate: 'step-after'}}), chart);
-  const view = show(chart, vg, {renderer: chart === 'heat' || chart === 'counts' ? 'canvas' : 'svg', tooltip: () => {}});
+  const view = show(chart, vg, {renderer: isMap(chart) || chart === 'counts' ? 'canvas' : 'svg', tooltip: () => {}});
   if (!overTimeToo(chart)) {
     view.addSignalListener('at', (_, x) => chart === 'spectrum' ? setSpectrumCursor(x === null ? null : nearest(x)) : setBucketCursor(x === null ? null : bucketAt(x)));
     return view;
   }
   view.addSignalListener('at', (_, t) => setCursor(t === null ? null : columnAt(t)));
   view.addSignalListener('zoom', (_, z) => setZoom(z));
+  if (chart === 'map') view.addEventListener('click', () => { if (!justDragged) chooseMember(memberAt()); });
   return view;
 }
 // A drag ends wherever the button is let go.
+let justDragged = false;
 addEventListener('mouseup', () => {
+  justDragged = false;
   for (const view of Object.values(views)) {
     let drag = null;
     try { drag = view.signal('drag'); } catch { continue; } // charts of the whole run have none
     if (!drag) continue;
     view.signal('drag', null);
     const x = view.scale('x'), [a, b] = [...drag].sort((p, q) => p - q);
-    if (b - a > 4) setZoom([x.invert(a), x.invert(b)]);
+    if (justDragged = b - a > 4) setZoom([x.invert(a), x.invert(b)]);
     view.runAsync();
   }
 });
@@ -236,7 +263,7 @@ function setZoom(z) {
   }
   if (String(z) === String(zoom)) return;
   zoom = z;
-  for (const c of ['percentiles', 'rate', 'heat']) {
+  for (const c of timed) {
     views[c].signal('zoom', zoom).signal('timeTicks', timeTicks(shown(), views[c].width())).runAsync();
   }
   covers();
@@ -258,14 +285,16 @@ function fill() {
   const rows = visible.flatMap(l => points(l.key, l.measure.of(counted(l.scope)), counted(l.scope), state.compare ? null : l.measure.ci && l.measure.ci(counted(l.scope)), slaLimit(l)));
   const seen = [...rows.flatMap(r => r.v === null ? [] : [r.v, r.lower, r.upper, r.limit].filter(v => v !== null))];
   const extent = around(seen.reduce((a, b) => Math.min(a, b), Infinity), seen.reduce((a, b) => Math.max(a, b), 0));
-  const part = partials(data.scopes[scope]);
-  looks(views.percentiles.data('points', rows).data('partials', part), visible).signal('extent', extent).signal('extentTicks', ticks(...extent));
+  const part = partials(data.scopes[scope]), none = gaps(data.scopes[scope]);
+  looks(views.percentiles.data('points', rows).data('partials', part).data('gaps', none), visible).signal('extent', extent).signal('extentTicks', ticks(...extent));
 
   const rated = state.compare ? visible : lines.length ? [{key: 'rate', scope, look: 0}] : [];
   const rates = rated.flatMap(l => points(l.key, data.scopes[l.scope].rate, data.scopes[l.scope]));
-  looks(views.rate.data('points', rates).data('partials', part), rated).signal('extent', [0, 1.05 * rates.reduce((a, r) => Math.max(a, r.v || 0), 1)]);
+  looks(views.rate.data('points', rates).data('partials', part).data('gaps', none), rated).signal('extent', [0, 1.05 * rates.reduce((a, r) => Math.max(a, r.v || 0), 1)]);
 
   fillHeat(scope);
+  views.heat.data('gaps', none);
+  if (mapped) fillMap();
 
   spectra = wholeLines(scope);
   const curves = spectra.flatMap(l => l.curve.map(c => ({p: l.key, x: c.x, v: Math.max(1, Math.abs(c.v))})));
@@ -274,7 +303,7 @@ function fill() {
     .signal('extentX', [1, curves.reduce((a, c) => Math.max(a, c.x), 10)]);
   fillCounts();
 
-  for (const c of ['percentiles', 'rate', 'heat']) views[c].signal('timeTicks', timeTicks(shown(), views[c].width()));
+  for (const c of timed) views[c].signal('timeTicks', timeTicks(shown(), views[c].width()));
   $('percentile').max = scope === undefined ? 0 : data.scopes[scope].curve.length - 1;
   legend();
   cards();
@@ -388,6 +417,56 @@ function fillHeat(scope) {
   views.heat.data('cells', cells).signal('extent', extent).signal('extentTicks', ticks(...extent)).signal('heat', [0, max]).signal('colors', css('--ramp').split(/,\s*/));
 }
 
+// ---- the map of hosts, or jobs, over time
+
+const mapMeasures = [...named.toReversed(), measures[n], {name: 'I/Os per second', of: s => s.rate}];
+const mapMeasure = () => mapMeasures[$('map-measure').value];
+let rows = []; // of the map: its name, and its scope if it has I/Os in what is chosen
+function fillMap() {
+  const m = mapMeasure(), isRate = m.name === 'I/Os per second';
+  rows = values[mapped].map(name => ({name, scope: scopeAt.get(key({...state, [mapped]: name}))}));
+  const seen = rows.flatMap(r => r.scope === undefined ? [] : m.of(counted(r.scope)).filter((_, k) => counted(r.scope).n[k]).map(Math.abs));
+  const [lo, hi] = seen.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, 0]);
+  const share = isRate ? v => v / hi : v => hi > lo ? Math.log(Math.max(1, v) / Math.max(1, lo)) / Math.log(hi / Math.max(1, lo)) : 0;
+  const cells = [];
+  rows.forEach((r, i) => {
+    if (r.scope === undefined) return;
+    const s = counted(r.scope), of = m.of(s), idle = data.scopes[r.scope].idle || {};
+    for (let k = 0; k < head.columns; k++) {
+      if (s.n[k]) cells.push({t: from(k), t2: to(k), i, i2: i + 1, c: share(Math.abs(of[k]))});
+      if (idle[k]) cells.push({t: from(k), t2: to(k), i: s.n[k] ? i + 0.5 : i, i2: i + 1, c: -1});
+    }
+  });
+  const every = Math.ceil(11 * rows.length / mapHeight), format = isRate ? count : latency;
+  $('map-least').textContent = seen.length ? isRate ? '0' : format(lo) : '';
+  $('map-most').textContent = seen.length ? format(hi) : '';
+  $('h-map').textContent = `${m.name} of each ${mapped}`;
+  $('d-map').textContent = `${m.name} of ${rows.length} ${plural[mapped]} over time, and where nothing completed. The table has the numbers; the list of ${plural[mapped]} above chooses one.`;
+  views.map.data('cells', cells).signal('extent', [rows.length, 0]).signal('heat', [0, 1]).signal('colors', css('--ramp').split(/,\s*/))
+    .signal('labels', rows.map(r => (r.name === state[mapped] ? '▸ ' : '') + r.name)).signal('extentTicks', rows.map((_, i) => i + 0.5).filter((_, i) => i % every === 0));
+}
+
+function memberAt() {
+  const y = views.map.signal('cursorY');
+  return y === null ? undefined : rows[Math.floor(y)];
+}
+
+// chooseMember chooses a row of the map, or all if it was chosen.
+function chooseMember(row) {
+  if (!row) return;
+  state[mapped] = state[mapped] === row.name ? all[mapped] : row.name;
+  if (state.compare === mapped) state.compare = '';
+  sync();
+  fill();
+  remember();
+}
+
+function mapText() {
+  const row = memberAt(), m = mapMeasure(), k = cursor, s = row && counted(row.scope), idle = row && row.scope !== undefined && data.scopes[row.scope].idle?.[k];
+  $('at-map').textContent = k === null || !row ? '' : `${row.name}, ${span(k)}: ` + (!s || !s.n[k] ? idle ? 'nothing completed' : 'no I/O' :
+    (m.name === 'I/Os per second' ? count(s.rate[k]) : latency(m.of(s)[k])) + (idle ? `, nothing completed in ${idle} of ${head.quanta} quanta` : ''));
+}
+
 function swatch(look) {
   const ns = 'http://www.w3.org/2000/svg', svg = document.createElementNS(ns, 'svg'), l = document.createElementNS(ns, 'line');
   for (const [k, v] of Object.entries({width: 26, height: 10, 'aria-hidden': 'true'})) svg.setAttribute(k, v);
@@ -430,14 +509,14 @@ function describe() {
 
 function covers() {
   const shownColumns = Math.round((shown()[1] - shown()[0]) / head.column);
-  let text = `${scopeName(state)[0].toUpperCase() + scopeName(state).slice(1)}. Each point covers ${length(head.column)}`;
+  let text = `${titled(scopeName(state))}. Each point covers ${length(head.column)}`;
   text += head.quanta > 1 ? `: the histograms of ${head.quanta} quanta of ${length(head.interval)} are added up, and the percentiles taken from the sum.` : ': one quantum.';
-  text += ' Where nothing completed there is no line.';
+  text += ' Hatched: no I/O completed.';
   if (state.counted === 'inflight') text += ' An I/O counts while it is in flight, so a hang shows the latency of what waits.';
   else if (!state.compare) text += ' Bands are 95 % sampling limits of independent I/Os.';
   if (state.compare && values[state.compare].length > most) text += ` Of ${values[state.compare].length} ${plural[state.compare]} the ${most} with the highest ${measures[+state.percentile].name} are shown.`;
   const rules = (head.sla || []).filter(p => lines.some(l => slaLimit(l) === p.limit)).map(p => p.text);
-  if (scopeOf() && scopeOf().partial) text += ' Shaded: the logs cover a part of it only.';
+  if (scopeOf() && scopeOf().partial) text += ' Faded: the logs cover a part of it only.';
   if (rules.length) text += ` SLA rules, drawn as lines of long dashes: ${rules.join('; ')}.`;
   if (zoom) text += ` Shown: ${elapsed(Math.round(zoom[0]))} to ${elapsed(Math.round(zoom[1]))}, ${shownColumns} points.`;
   $('covers').textContent = text;
@@ -449,8 +528,8 @@ function setCursor(k, force) {
   if (k === cursor && !force) return;
   cursor = k;
   const t = k === null ? null : (from(k) + to(k)) / 2;
-  for (const c of ['percentiles', 'rate', 'heat']) {
-    const dots = k === null || c === 'heat' ? [] : lines.filter(l => !l.hidden && counted(l.scope).n[k])
+  for (const c of timed) {
+    const dots = k === null || isMap(c) ? [] : lines.filter(l => !l.hidden && counted(l.scope).n[k])
       .map(l => ({p: l.key, x: t, v: Math.max(1, Math.abs(l.measure.of(counted(l.scope))[k]))}));
     if (c === 'rate') views[c].data('pointed', []); else views[c].data('pointed', dots);
     views[c].signal('at', t).runAsync();
@@ -472,6 +551,7 @@ function setCursor(k, force) {
   if (k !== null) slider.value = k;
   slider.setAttribute('aria-valuetext', text + ', ' + lines.filter(l => !l.hidden).map(l => l.name + ' ' + labels[lines.indexOf(l)].querySelector('output').textContent).join(', '));
   heatText();
+  if (mapped) mapText();
 }
 
 function heatText() {
@@ -542,6 +622,13 @@ function sheet(chart) {
     return {
       top: [['from', 'from_ms', elapsed], ...found.map(r => [latency(head.edges[r]) + ' to ' + latency(head.edges[r + 1]), `from_${head.edges[r]}_to_${head.edges[r + 1]}_ns`, count])],
       rows: columns.map(k => [from(k), ...found.map(r => heat.get(r)[k])]),
+    };
+  }
+  if (chart === 'map') {
+    const m = mapMeasure(), rate = m.name === 'I/Os per second';
+    return {
+      top: [['from', 'from_ms', elapsed], ...rows.map(r => [r.name, rate ? r.name + '_iops' : r.name + '_ns', ...(rate ? [count] : [])])],
+      rows: columns.map(k => [from(k), ...rows.map(r => { const of = counted(r.scope); return of && of.n[k] ? m.of(of)[k] : null; })]),
     };
   }
   if (chart === 'counts') {
@@ -624,6 +711,13 @@ function controls() {
   if (form.compare.length) {
     form.compare.prepend(make('option', {value: '', textContent: '–'}));
     $('c-compare').hidden = false;
+  }
+  if (!mapped) $('map-part').remove();
+  else {
+    $('map-part').hidden = false;
+    $('map-measure').append(...mapMeasures.map((m, i) => make('option', {value: String(i), textContent: m.name})));
+    $('map-measure').value = String(Math.max(0, mapMeasures.findIndex(m => m.name === 'p99')));
+    $('map-measure').onchange = () => fill();
   }
   form.percentile.append(...measures.map((m, i) => make('option', {value: String(i), textContent: m.name})));
   $('c-counted').hidden = !data.scopes.some(s => s.inflight);

@@ -60,6 +60,7 @@ type numbers struct {
 		N, Rate        []float64
 		Logs           []int
 		Partial        map[int]float64
+		Idle           map[int]int
 		InFlight       *struct {
 			P [][]float64
 			N []float64
@@ -293,6 +294,9 @@ func TestGaps(t *testing.T) {
 	}
 	if len(run.Partial) != 0 {
 		t.Errorf("partial: %v, but silence is none", run.Partial)
+	}
+	if want := map[int]int{0: 1, 2: 2}; !maps.Equal(run.Idle, want) {
+		t.Errorf("nothing completed in the quanta of columns %v, want %v", run.Idle, want)
 	}
 	if run.P[0][2] != 0 || run.P[0][1] == 0 {
 		t.Errorf("p50 by column: %v, want none in the third", run.P[0])

@@ -202,6 +202,9 @@ func (s *Sink) Late(_ context.Context, q *pipeline.Quantum) error {
 			st.covered = r.Stats.Samples / r.IOPS
 		case r.IOPSKnown:
 			st.covered = float64(s.run.Interval) / 1e9
+			if r.Covered == 0 || 2*r.Covered >= s.run.Interval {
+				st.idle = 1
+			}
 		}
 		sc.add(int(n/s.step), st)
 	}

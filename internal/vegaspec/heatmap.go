@@ -81,3 +81,34 @@ func events(d Data, a Axis, h Drag) Spec {
 		},
 	}
 }
+
+// Members shows a measure of each host, or of the like, over time: a row of cells for each.
+type Members struct {
+	// Data has a row for each cell, with the fields
+	//
+	//	t, t2   start and end of the time, ms
+	//	i, i2   upper and lower edge; the first member is from 0 to 1
+	//	c       the measure on a scale from 0 to 1; -1 if nothing completed
+	Data Data
+	Axis Axis
+}
+
+// stalledColor is of cells in which nothing completed.
+const stalledColor = "#D55E00"
+
+// Spec is the chart's specification.
+func (m Members) Spec() Spec {
+	return Spec{
+		Schema: schema, Description: "A measure of each host over time",
+		Data: m.Data.Source, Transform: m.Data.Transform, Mark: M{"type": "rect", "clip": true},
+		Encoding: M{
+			"x": m.Axis.channel("t", noDrag), "x2": M{"field": "t2"},
+			"y": M{"field": "i", "type": "quantitative", "scale": M{"nice": false, "zero": false},
+				"axis": M{"title": nil, "grid": false, "ticks": false, "labelFontSize": 10,
+					"labelExpr": "labels[floor(datum.value)]"}},
+			"y2": M{"field": "i2"},
+			"color": M{"condition": M{"test": "datum.c < 0", "value": stalledColor}, "field": "c",
+				"type": "quantitative", "legend": nil},
+		},
+	}
+}
