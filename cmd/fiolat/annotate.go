@@ -40,16 +40,18 @@ func annotateCommand(u *ui.UI) *cli.Command {
 			" The same note at the same time is one note. Notes outlive another ingest of the run, and go with " +
 			"fiolat delete.",
 		Flags: append(esFlags(&o.es),
-			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "", readNoteTime),
+			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "", func(text string) (noteTime, error) {
+				return readNoteTime("--at", text)
+			}),
 				Usage: "when: `TIME` in RFC 3339, or an offset from the run's start such as +90s"}),
 		Action: action(u, o),
 	}
 }
 
-// readNoteTime parses --at.
-func readNoteTime(text string) (t noteTime, err error) {
+// readNoteTime parses the time of a note, which a flag has.
+func readNoteTime(flag, text string) (t noteTime, err error) {
 	if t.relative = text[0] == '+' || text[0] == '-'; t.relative {
-		t.offset, err = parseDuration("--at", text)
+		t.offset, err = parseDuration(flag, text)
 		return t, err
 	}
 	at, err := parseStart(text)
@@ -57,8 +59,8 @@ func readNoteTime(text string) (t noteTime, err error) {
 		t.at, err = time.Parse(time.RFC3339Nano, at) // fails for mtime
 	}
 	if err != nil {
-		err = fio.Usagef("--at %q: want a time such as 2026-01-31T12:00:00Z, or an offset from the run's start such "+
-			"as +90s", text)
+		err = fio.Usagef("%s %q: want a time such as 2026-01-31T12:00:00Z, or an offset from the run's start such "+
+			"as +90s", flag, text)
 	}
 	return t, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fiolat/internal/curve"
+	"fiolat/internal/diagnose"
 	"fiolat/internal/report"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
@@ -21,8 +22,8 @@ func (c *byteCounter) Write(p []byte) (int, error) {
 type pageFile struct {
 	Path string
 	Size byteCounter // bytes so far
-	// Findings, if not nil, is called for the findings when the run has ended.
-	Findings func() []string
+	// Diagnosis, if not nil, has findings and notes for the page when the run has ended.
+	Diagnosis *diagnose.Full
 
 	kinds []*report.Sink
 	temp  *tempfile.File
@@ -32,14 +33,22 @@ type pageFile struct {
 // newPageFile makes a page of that many kinds of latency. If dry, its bytes are only counted.
 func newPageFile(path string, dry bool, kinds int) *pageFile {
 	p := &pageFile{Path: path, dry: dry}
-	findings := func() []string {
-		if p.Findings == nil {
-			return nil
-		}
-		return p.Findings()
-	}
-	p.kinds = report.NewKinds(p, kinds, report.Options{Generator: "fiolat " + versionText(), Findings: findings})
+	p.kinds = report.NewKinds(p, kinds, report.Options{Generator: "fiolat " + versionText(), Marks: p.marks})
 	return p
+}
+
+func (p *pageFile) marks() (out []report.Mark) {
+	if p.Diagnosis == nil {
+		return nil
+	}
+	for _, f := range p.Diagnosis.Diagnosis.Findings {
+		out = append(out, report.Mark{Text: f.Text, From: f.FromMS, To: f.ToMS, Stalled: f.Stalled})
+	}
+	for _, n := range p.Diagnosis.Notes {
+		out = append(out, report.Mark{Text: diagnose.Clock(n.AtMS) + " " + n.Text, From: n.AtMS, To: n.AtMS,
+			Note: true})
+	}
+	return out
 }
 
 // newRunsPage makes a page of runs that are compared, the baseline first.

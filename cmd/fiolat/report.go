@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -11,6 +14,7 @@ import (
 	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/internal/curve"
+	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
@@ -23,6 +27,7 @@ type reportOptions struct {
 	percentiles []float64 // of --percentiles; nil: not given
 	kinds       bool      // --kind names several
 	file        string    // for the page
+	notes       []runNote // beside those that are stored
 	yes         bool      // ask for no confirmation
 }
 
@@ -53,6 +58,9 @@ func reportCommand(u *ui.UI) *cli.Command {
 			pickFlags(&o.logs.Config.Pick, false), esFlags(&o.es)),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "report.html", Destination: &o.file,
 				Usage: "`FILE` for the page"},
+			&cli.GenericFlag{Name: "note", Value: &value{many: true, parse: o.addNote},
+				Usage: "what happened when, to mark in the charts; `TEXT` such as '+15s osd.12 down', with a time as " +
+					"annotate --at takes it; can be repeated"},
 			yesFlag(&o.yes), verboseFlag(),
 		),
 		Action: action(u, o),
@@ -112,6 +120,9 @@ func (o *reportOptions) one(ctx context.Context, run *runsource.Run, u *ui.UI) e
 	if err != nil {
 		return err
 	}
+	if full.Notes, err = o.noted(full.Notes, sources[0].Run); err != nil {
+		return err
+	}
 	for i, s := range sources {
 		out := sinks{page: file, nth: i}
 		if i == 0 {
@@ -124,6 +135,12 @@ func (o *reportOptions) one(ctx context.Context, run *runsource.Run, u *ui.UI) e
 		sums = append(sums, sum)
 	}
 	u.ProgressDone()
+	for _, n := range full.Notes {
+		if at := n.AtMS * 1e6; at < sources[0].Run.FirstQuantum || at > sums[0].End {
+			u.Warn("not within the run, so in no chart: the note of " + diagnose.Clock(n.AtMS) + ", " +
+				fio.Printable(n.Text))
+		}
+	}
 	if err = file.Publish(); err != nil {
 		return err
 	}
@@ -140,4 +157,40 @@ func (o *reportOptions) written(file *pageFile, u *ui.UI) {
 	} else {
 		u.Say("info", "page       %s, %d bytes", fio.Printable(file.Path), file.Size)
 	}
+}
+
+// runNote is a note of --note.
+type runNote struct {
+	at   noteTime
+	text string
+}
+
+// addNote parses --note.
+func (o *reportOptions) addNote(text string) error {
+	at, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	n := runNote{text: strings.TrimSpace(rest)}
+	if n.text == "" {
+		return fio.Usagef("--note %q: say when and what, such as '+15s osd.12 down'", text)
+	}
+	var err error
+	n.at, err = readNoteTime("--note", at)
+	o.notes = append(o.notes, n)
+	return err
+}
+
+// noted adds those of --note to the notes on a run.
+func (o *reportOptions) noted(notes []diagnose.Note, run *pipeline.Run) ([]diagnose.Note, error) {
+	for _, n := range o.notes {
+		offset := n.at.offset
+		if !n.at.relative {
+			if !run.StartKnown {
+				return nil, fio.Usagef("--note: when the run started is not known; give an offset from its start such as "+
+					"'+15s %s', or --start", n.text)
+			}
+			offset = n.at.at.Sub(time.Unix(0, run.Start))
+		}
+		notes = append(notes, diagnose.Note{AtMS: offset.Milliseconds(), Text: n.text})
+	}
+	slices.SortStableFunc(notes, func(a, b diagnose.Note) int { return cmp.Compare(a.AtMS, b.AtMS) })
+	return notes, nil
 }

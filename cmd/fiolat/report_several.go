@@ -24,6 +24,9 @@ func (o *reportOptions) several(ctx context.Context, r *runsource.Reader, found 
 	if o.logs.Config.RunID != "" {
 		return fio.Usagef("--run-id: it is of one run, and these are several")
 	}
+	if len(o.notes) > 0 {
+		return fio.Usagef("--note: it is on one run, and these are several")
+	}
 	o.logs.Kinds, r.Percentiles = runsource.Kinds{List: o.logs.Kinds.List[:1]}, o.logs.Config.Settings.Percentiles
 	if len(found) == 2 {
 		return o.compare(ctx, found, r.UI)

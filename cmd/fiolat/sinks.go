@@ -44,7 +44,7 @@ func (s *sinks) to(w delivery.Writer, o delivery.SinkOptions) pipeline.Sink {
 	}
 	if s.page != nil {
 		if full, ok := s.diagnosis.(*diagnose.Full); ok && s.nth == 0 {
-			s.page.Findings = func() []string { return full.Diagnosis.Sentences() }
+			s.page.Diagnosis = full
 		}
 		all = append(all, s.page.Kind(s.nth))
 	}

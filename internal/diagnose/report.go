@@ -43,6 +43,11 @@ type Finding struct {
 	// the least confidence of any incident; 0 if unknown.
 	Confidence float64 `json:"confidence,omitempty"`
 	Text       string  `json:"text"`
+	// FromMS and ToMS are its time from the run's start; both 0 if it is about the whole run.
+	FromMS int64 `json:"-"`
+	ToMS   int64 `json:"-"`
+	// Stalled are the hosts that completed nothing in that time.
+	Stalled []string `json:"-"`
 }
 
 // maxListed limits the lists of findings, stragglers and segments in the document of a run.

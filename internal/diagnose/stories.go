@@ -212,6 +212,14 @@ func (t *teller) finding(s *story) Finding {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.finding.Factor, a.finding.Factor))
 	})
 	out := lead.finding
+	if !t.whole(&lead) {
+		out.FromMS, out.ToMS = lead.from, lead.to
+	}
+	if of := lead.stall; of != nil {
+		if out.Stalled = of.Hosts; of.Dimension == dimensions[0] {
+			out.Stalled = of.Values
+		}
+	}
 	if len(s.results) == 1 {
 		return out
 	}

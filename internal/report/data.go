@@ -39,6 +39,7 @@ type head struct {
 	Ladder []float64 `json:"ladder"`
 	// Edges are the edges in ns of the heat map's rows.
 	Edges []int64 `json:"edges"`
+	Marks []Mark  `json:"marks,omitempty"`
 	// Kinds are the heads of the other kinds or runs.
 	Kinds []head `json:"kinds,omitempty"`
 }

@@ -36,7 +36,8 @@ type pageData struct {
 	Part      string   // the main kind or run, see Sink.part
 	Compared  *Comparison
 	Account   [][2]string
-	Findings  []string
+	Findings  []Mark
+	Noted     []Mark
 	Work      []block
 	Syncs     []table
 	Notes     []note // warnings
@@ -90,8 +91,8 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 		Notes: s.notes(sum), SLA: s.verdicts(sum), Origin: s.origin(), Head: s.head(),
 		Packed: template.HTML(base64.StdEncoding.EncodeToString(packed)), // base64 only
 	}
-	if s.o.Findings != nil {
-		d.Findings = s.o.Findings()
+	if s.o.Marks != nil {
+		s.marks(&d)
 	}
 	if err := s.about(&d); err != nil {
 		return err
@@ -108,6 +109,23 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 	d.Notes, d.Footnotes = split(d.Notes)
 	p.Lead, p.Main = d.Lead, d
 	return p.Write(w, pageHTML)
+}
+
+// marks adds findings and notes. Findings count from 1, notes from a; the page's chart has those with a time.
+func (s *Sink) marks(d *pageData) {
+	for _, m := range s.o.Marks() {
+		of := &d.Findings
+		if m.Note {
+			of = &d.Noted
+		}
+		n := len(*of)
+		if m.Name = strconv.Itoa(n + 1); m.Note {
+			m.Name = strings.Repeat(string(rune('a'+n%26)), n/26+1)
+		}
+		if *of = append(*of, m); m.Note || m.From != m.To {
+			d.Head.Marks = append(d.Head.Marks, m)
+		}
+	}
 }
 
 // kindsBefore is the line of pageJS before which kindsJS goes: all is defined, nothing is drawn.

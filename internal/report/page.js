@@ -147,6 +147,7 @@ const timed = ['percentiles', 'rate', 'heat', ...(mapped ? ['map'] : [])]; // th
 const isMap = chart => chart === 'heat' || chart === 'map';
 // left is the width of what is left of the charts over time, in which the map has names.
 const left = mapped ? Math.max(54, Math.min(130, root.clientWidth / 5, 12 + 6.2 * Math.max(...values[mapped].map(v => v.length)))) : 54;
+const STALLED = '#d55e00';
 const hatch = Array.from({length: 500}, (_, i) => `M${7 * i - 400},400l400,-400`).join('');
 
 // steer makes a compiled chart follow the page: its domains, looks and cursor are
@@ -182,7 +183,7 @@ function steer(vg, chart) {
   for (const a of vg.axes) {
     if (a.scale === 'x' && time) Object.assign(a, {values: {signal: 'timeTicks'}, title: null, labelFlush: true, labelBound: true});
     if (a.scale === 'y') Object.assign(a, {minExtent: overTimeToo(chart) ? left : 54, maxExtent: overTimeToo(chart) ? left : 54, labelLimit: left - 8, title: null}, chart === 'map' && {labelOverlap: false});
-    if (a.scale === 'y' && !['rate', 'cdf'].includes(chart) && (a.values || a.grid)) a.values = {signal: 'extentTicks'};
+    if (a.scale === 'y' && !['rate', 'cdf'].includes(chart) && (a.values || a.grid || chart === 'map')) a.values = {signal: 'extentTicks'};
     if (a.scale === 'x' && time && a.grid) a.values = {signal: 'timeTicks'};
   }
   // The page has its own way to say what a mark is, for eyes and for ears.
@@ -199,6 +200,15 @@ function steer(vg, chart) {
       if (m.marks) strip(m.marks);
     }
   })(vg.marks);
+  if (chart === 'percentiles') {
+    vg.data.push({name: 'marks'});
+    const at = {x: {scale: 'x', field: 't'}}, top = {...at, y: {field: 'y'}}, own = {aria: false, interactive: false, clip: true, from: {data: 'marks'}};
+    vg.marks.push({type: 'rect', ...own, encode: {update: {...at, x2: {scale: 'x', field: 't2'}, y: {value: 0}, y2: {signal: 'height'}, fill: {value: STALLED}, opacity: {value: 0.08}}}},
+      {type: 'rule', ...own, encode: {update: {...at, y: {value: 0}, y2: {signal: 'height'}, stroke: {signal: 'ink'}, strokeDash: {value: [3, 3]}, opacity: {value: 0.6}}}},
+      {type: 'symbol', name: 'mark', ...own, clip: false, encode: {update: {...top, size: {value: 210}, fill: {signal: "datum.note ? paper : '" + STALLED + "'"}, stroke: {signal: 'ink'}}}},
+      {type: 'text', ...own, clip: false, encode: {update: {...top, text: {field: 'name'}, align: {value: 'center'}, baseline: {value: 'middle'}, fontSize: {value: 11}, fontWeight: {value: 'bold'},
+        fill: {signal: "datum.note ? ink : '#000000'"}}}});
+  }
   if (time && chart !== 'map') {
     const across = {x: {scale: 'x', field: 't'}, x2: {scale: 'x', field: 't2'}, y: {value: 0}, y2: {signal: 'height'}};
     vg.data.push({name: 'partials'}, {name: 'gaps'});
@@ -263,11 +273,23 @@ function setZoom(z) {
   }
   if (String(z) === String(zoom)) return;
   zoom = z;
+  placeMarks();
   for (const c of timed) {
     views[c].signal('zoom', zoom).signal('timeTicks', timeTicks(shown(), views[c].width())).runAsync();
   }
   covers();
   remember();
+}
+
+// placeMarks puts findings and notes at the top of the chart, below each other where they are close.
+function placeMarks() {
+  const [a, b] = shown(), scale = views.percentiles.width() / (b - a), taken = [];
+  const found = (head.marks || []).filter(m => m.to >= a && m.from <= b).sort((m, o) => m.from - o.from).map(m => {
+    const t = Math.max(a, m.from), x = (t - a) * scale, free = taken.findIndex(end => x - end > 18), row = free < 0 ? taken.length : free;
+    taken[row] = x;
+    return {...m, t, t2: Math.min(b, m.to), y: 9 + 18 * row};
+  });
+  views.percentiles.data('marks', found);
 }
 
 // ---- filling
@@ -304,6 +326,7 @@ function fill() {
   fillCounts();
 
   for (const c of timed) views[c].signal('timeTicks', timeTicks(shown(), views[c].width()));
+  placeMarks();
   $('percentile').max = scope === undefined ? 0 : data.scopes[scope].curve.length - 1;
   legend();
   cards();
@@ -437,6 +460,10 @@ function fillMap() {
       if (idle[k]) cells.push({t: from(k), t2: to(k), i: s.n[k] ? i + 0.5 : i, i2: i + 1, c: -1});
     }
   });
+  if (mapped === 'host') for (const m of head.marks || []) for (const name of m.stalled || []) {
+    const i = values.host.indexOf(name); // to the millisecond, where cells are of quanta
+    if (i >= 0) cells.push({t: m.from, t2: m.to, i, i2: i + 1, c: -1, mark: m.name});
+  }
   const every = Math.ceil(11 * rows.length / mapHeight), format = isRate ? count : latency;
   $('map-least').textContent = seen.length ? isRate ? '0' : format(lo) : '';
   $('map-most').textContent = seen.length ? format(hi) : '';
@@ -503,7 +530,7 @@ function describe() {
   if (!s) return;
   const what = state.compare ? measures[+state.percentile].name + ' of ' + lines.map(l => l.name).join(', ') : named.map(m => m.name).join(', ');
   $('d-percentiles').textContent = `${what} of ${scopeName(state)} from ${elapsed(head.first)} to ${elapsed(head.end)}. Whole run: ` +
-    named.map(m => m.name + ' ' + latency(m.total(s))).join(', ') + '. Use the slider below for single points, or the table.';
+    named.map(m => m.name + ' ' + latency(m.total(s))).join(', ') + '. ' + (head.marks?.length ? 'Numbers and letters mark the findings and notes below. ' : '') + 'Use the slider below for single points, or the table.';
   $('d-heat').textContent = `I/Os of ${scopeName(state)} by time and latency; darker or brighter is more. The table has the counts.`;
 }
 

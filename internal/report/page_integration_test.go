@@ -1139,12 +1139,12 @@ func stalledHosts(t *testing.T) string {
 func TestMembersInChromium(t *testing.T) {
 	t.Parallel()
 	logs, file := stalledHosts(t), filepath.Join(t.TempDir(), "report.html")
-	fiolat(t, "report", "-o", file, logs)
+	fiolat(t, "report", "--note", "+15s osd.12 down", "-o", file, logs)
 	b := openTab(t, 1280, 800, "light")
 	b.open(file)
 	type cell struct {
 		T, T2, I, I2, C float64
-		Fill            string
+		Fill, Mark      string
 	}
 	read := func() (got struct {
 		Bottom float64
@@ -1176,7 +1176,12 @@ func TestMembersInChromium(t *testing.T) {
 		t.Errorf("hosts in the order %q", got.Labels)
 	}
 	stalled := map[string]int{}
+	exact := 0
 	for _, c := range got.Cells {
+		if c.Mark != "" {
+			exact++
+			continue
+		}
 		host := got.Labels[int(c.I)]
 		r := rows[[4]string{host, "", "", "all"}][int(c.T/1000)]
 		if (c.C < 0) != (r.Samples <= 1e-9) || (c.C < 0) != (c.Fill == "#D55E00") {
@@ -1186,7 +1191,8 @@ func TestMembersInChromium(t *testing.T) {
 			stalled[host]++
 		}
 	}
-	if len(got.Cells) != 16*60 || len(stalled) != 3 || min(stalled["osd2"], stalled["osd6"], stalled["osd10"]) < 3 {
+	if exact != 3 || len(got.Cells) != 16*60+exact || len(stalled) != 3 ||
+		min(stalled["osd2"], stalled["osd6"], stalled["osd10"]) < 3 {
 		t.Errorf("%d cells; nothing completed in so many by host: %v", len(got.Cells), stalled)
 	}
 	order := func(value func(r row) float64) {
@@ -1208,6 +1214,29 @@ func TestMembersInChromium(t *testing.T) {
 		o => o.textContent === 'p50'); s.onchange(); for (const v of Object.values(fiolat.views)) await v.runAsync();
 		return 1; })()`)
 	order(func(r row) float64 { return r.Percentiles["50"] })
+	// Findings are numbered as in the list, and what was noted has a letter.
+	items := eval[[]string](b, `[...document.querySelectorAll('.findings ol > li')].map(i => i.textContent)`)
+	marks := eval[[]struct {
+		Name     string
+		Note     bool
+		From, To float64
+	}](b, "fiolat.views.percentiles.data('marks')")
+	if n := eval[int](b, "document.querySelectorAll('#percentiles .mark path').length"); n != 4 || len(marks) != 4 {
+		t.Errorf("%d marks drawn of %+v", n, marks)
+	}
+	for _, m := range marks {
+		if m.Note {
+			if m.Name != "a" || m.From != 15e3 || items[len(items)-1] != "0:15 osd.12 down" {
+				t.Errorf("%+v in %q", m, items)
+			}
+			continue
+		}
+		n, err := strconv.Atoi(m.Name)
+		if want := fmt.Sprintf("nothing from 0:%04.1f to 0:%04.1f", m.From/1e3, m.To/1e3); err != nil ||
+			!strings.Contains(items[n-1], want) {
+			t.Errorf("%+v in %q, want %q", m, items, want)
+		}
+	}
 	at := eval[[2]float64](b, `(() => { const v = fiolat.views.map, box = document.querySelector('#map canvas').
 		getBoundingClientRect(), [x, y] = v.origin(); return [box.left + x + 300, box.top + y + 3 + v.scale('y')(6.5)];
 	})()`)

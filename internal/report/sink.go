@@ -35,13 +35,26 @@ const (
 type Options struct {
 	// Generator is the program and its version.
 	Generator string
-	// Findings, if not nil, returns what stands out, in sentences. It is called after all kinds have ended, and again
+	// Marks, if not nil, returns what stands out and what was noted. It is called after all kinds have ended, and again
 	// each time the page must shrink.
-	Findings func() []string
+	Marks func() []Mark
 	// Compared, if not nil, returns how the runs of a page differ. It is called once, after the last has ended.
 	Compared func() (*Comparison, error)
 	// MaxColumns, MaxBytes and MaxHeld are smaller in tests; 0 means maxColumns, maxBytes and maxHeld.
 	MaxColumns, MaxBytes, MaxHeld int
+}
+
+// Mark is a finding about a run, or a note on it, in words.
+type Mark struct {
+	Text string `json:"-"`
+	// Name is what the page calls it: a number, or of a note a letter.
+	Name string `json:"name"`
+	Note bool   `json:"note,omitempty"`
+	// From and To are its time in ms from the run's start; both 0 if a finding is about the whole run.
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+	// Stalled are the hosts that completed nothing in that time.
+	Stalled []string `json:"stalled,omitempty"`
 }
 
 // Comparison says how runs differ, in sentences and number by number.
