@@ -34,6 +34,30 @@ func (p *Pick) Empty() bool {
 	return len(p.Hosts)+len(p.Jobs)+len(p.Directions) == 0 && !p.Timed()
 }
 
+// String is what is selected, in words: "host h3, read, from 5s to 10s".
+func (p *Pick) String() string {
+	var parts []string
+	for _, of := range []struct {
+		name   string
+		values []string
+	}{{"host ", p.Hosts}, {"job ", p.Jobs}, {"", p.Directions}} {
+		if len(of.values) > 0 {
+			parts = append(parts, of.name+strings.Join(of.values, " and "))
+		}
+	}
+	var time []string
+	if p.From != nil {
+		time = append(time, "from "+p.From.Text)
+	}
+	if p.To != nil {
+		time = append(time, "to "+p.To.Text)
+	}
+	if len(time) > 0 {
+		parts = append(parts, strings.Join(time, " "))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Timed reports whether only a part of the run's time is selected.
 func (p *Pick) Timed() bool { return p.From != nil || p.To != nil }
 

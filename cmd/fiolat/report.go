@@ -184,8 +184,8 @@ func (o *reportOptions) noted(notes []diagnose.Note, run *pipeline.Run) ([]diagn
 		offset := n.at.offset
 		if !n.at.relative {
 			if !run.StartKnown {
-				return nil, fio.Usagef("--note: when the run started is not known; give an offset from its start such as "+
-					"'+15s %s', or --start", n.text)
+				return nil, fio.Usagef("--note: when the run started is not known; give an offset from its start such "+
+					"as '+15s %s', or --start", n.text)
 			}
 			offset = n.at.at.Sub(time.Unix(0, run.Start))
 		}

@@ -100,7 +100,9 @@ func (s *Sink) lead(syncs *pipeline.Row) string {
 // jobTable returns the table of the jobs, with a row for each name, set of options and direction.
 func (s *Sink) jobTable() *block {
 	type did struct {
-		name, options  string
+		name, options  string                    // those that make the load
+		others         map[string]map[string]int // the values of the others, and how many entries have them
+		entries        int
 		hosts          map[string]bool
 		ios, bytes     [fio.Directions]uint64
 		bytesPerSecond [fio.Directions]float64
@@ -109,13 +111,21 @@ func (s *Sink) jobTable() *block {
 	for _, m := range s.run.Metas {
 		for i := range m.Entries {
 			e := &m.Entries[i]
-			options := optionsOf(m, e)
+			options, others := optionsOf(m, e)
 			at := slices.IndexFunc(all, func(d *did) bool { return d.name == e.JobName && d.options == options })
 			if at < 0 {
 				at = len(all)
-				all = append(all, &did{name: e.JobName, options: options, hosts: map[string]bool{}})
+				all = append(all, &did{name: e.JobName, options: options, hosts: map[string]bool{},
+					others: map[string]map[string]int{}})
 			}
 			d := all[at]
+			d.entries++
+			for k, v := range others {
+				if d.others[k] == nil {
+					d.others[k] = map[string]int{}
+				}
+				d.others[k][v]++
+			}
 			d.hosts[e.Host] = true
 			for k := range e.Dirs {
 				d.ios[k] += e.Dirs[k].TotalIOs
@@ -133,6 +143,17 @@ func (s *Sink) jobTable() *block {
 		"bandwidth", "options"}}
 	for _, d := range all {
 		delete(d.hosts, "")
+		for _, k := range slices.Sorted(maps.Keys(d.others)) {
+			text := fmt.Sprintf("%s differs (%d values)", k, len(d.others[k]))
+			for v, n := range d.others[k] {
+				if n == d.entries {
+					text = option(k, v)
+				} else if len(d.others[k]) == 1 {
+					text = k + " differs"
+				}
+			}
+			d.options = strings.TrimSpace(d.options + " " + text)
+		}
 		hosts := "–"
 		for h := range d.hosts {
 			hosts = h
@@ -142,12 +163,12 @@ func (s *Sink) jobTable() *block {
 		}
 		any := false
 		for k, n := range d.bytes {
-			if n == 0 || d.ios[k] == 0 {
+			if n == 0 || d.ios[k] == 0 || !s.run.Pick.HoldsDirection(fio.Direction(k).String()) {
 				continue
 			}
 			b.Rows = append(b.Rows, []string{d.name, hosts, fio.Direction(k).String(),
 				kibibytes(float64(n) / float64(d.ios[k])), mebibytes(d.bytesPerSecond[k]), d.options})
-			any = true
+			d.options, any = "", true // once
 		}
 		if !any {
 			b.Rows = append(b.Rows, []string{d.name, hosts, "–", "–", "–", d.options})
@@ -164,32 +185,30 @@ func mebibytes(perSecond float64) string {
 	return fio.Digits(perSecond/(1<<20), 4) + " MiB/s"
 }
 
-// optionsOf formats the options of a job, those that say most about its load first.
-func optionsOf(m *fiojson.Document, e *fiojson.Entry) string {
-	values := map[string]string{}
-	maps.Copy(values, m.Global)
-	maps.Copy(values, m.HostGlobal[e.Host])
-	maps.Copy(values, e.Options)
-	var names []string
-	for k := range values {
-		if !strings.HasPrefix(k, "write_") && !strings.HasPrefix(k, "log_") && k != "group_reporting" {
-			names = append(names, k)
+// optionsOf formats the options of a job that say most about its load, and returns the others.
+func optionsOf(m *fiojson.Document, e *fiojson.Entry) (load string, others map[string]string) {
+	others = map[string]string{}
+	maps.Copy(others, m.Global)
+	maps.Copy(others, m.HostGlobal[e.Host])
+	maps.Copy(others, e.Options)
+	maps.DeleteFunc(others, func(k, _ string) bool {
+		return strings.HasPrefix(k, "write_") || strings.HasPrefix(k, "log_") || k == "group_reporting"
+	})
+	var first []string
+	for _, k := range []string{"rw", "readwrite", "bs", "iodepth", "numjobs", "ioengine", "direct"} {
+		if v, ok := others[k]; ok {
+			first = append(first, option(k, v))
+			delete(others, k)
 		}
 	}
-	first := []string{"rw", "readwrite", "bs", "iodepth", "numjobs", "ioengine", "direct"}
-	rank := func(k string) int {
-		if i := slices.Index(first, k); i >= 0 {
-			return i
-		}
-		return len(first)
+	return strings.Join(first, " "), others
+}
+
+func option(name, value string) string {
+	if value == "" {
+		return name
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
-	for i, k := range names {
-		if v := values[k]; v != "" {
-			names[i] = k + "=" + v
-		}
-	}
-	return strings.Join(names, " ")
+	return name + "=" + value
 }
 
 // syncTable returns the table of the run's syncs, by job if several have any, nil without syncs.

@@ -74,7 +74,7 @@ type block struct {
 func (s *Sink) write(w io.Writer, packed []byte) error {
 	axis, sum := vegaspec.SinceStart, s.sum
 	p := page.Page{
-		Title: s.title(), Eyebrow: "fio " + s.run.Kind.String() + " latency", Generator: s.o.Generator,
+		Title: s.title() + s.picked(), Eyebrow: "fio " + s.run.Kind.String() + " latency", Generator: s.o.Generator,
 		Facts: s.facts(sum), Script: pageJS,
 		Specs: map[string]vegaspec.Spec{
 			"percentiles": vegaspec.Percentiles{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
@@ -189,6 +189,14 @@ func (s *Sink) title() string {
 	return "Run " + s.run.ID
 }
 
+// picked says of which part of the run the page is; "" for all of it.
+func (s *Sink) picked() string {
+	if s.run.Pick.Empty() {
+		return ""
+	}
+	return ": only " + s.run.Pick.String()
+}
+
 func at(ns int64) string {
 	return strings.TrimSuffix(time.Unix(0, ns).UTC().Format("2006-01-02 15:04:05.000"), ".000") + " UTC"
 }
@@ -208,7 +216,7 @@ func (s *Sink) facts(sum *pipeline.Summary) [][2]string {
 	}
 	run, logs := s.run, 0
 	for _, k := range s.kinds {
-		logs += len(k.run.Logs)
+		logs += len(k.logs())
 	}
 	f := [][2]string{{"Started", "not known"}}
 	if run.StartKnown {
@@ -255,8 +263,18 @@ func how(s string) string {
 
 func (s *Sink) distinct(of func(*pipeline.Log) string) map[string]bool {
 	out := map[string]bool{}
-	for _, l := range s.run.Logs {
+	for _, l := range s.logs() {
 		out[of(l)] = true
+	}
+	return out
+}
+
+// logs are those of which any I/Os are on the page.
+func (s *Sink) logs() (out []*pipeline.Log) {
+	for _, l := range s.run.Logs {
+		if slices.ContainsFunc(s.run.Directions(), func(d string) bool { return s.run.Pick.Holds(l.Host, l.Job, d) }) {
+			out = append(out, l)
+		}
 	}
 	return out
 }
@@ -304,7 +322,12 @@ func account(a *pipeline.Account) [][2]string {
 			counted += " (of some of the logs)"
 		}
 	}
-	return [][2]string{
+	placed := [][2]string{{"I/Os on this page (logged + restored)", fio.Count(a.Placed)}}
+	if a.PickedAway > 0 {
+		placed = [][2]string{{"I/Os left out by --only, --from or --to", fio.Count(a.PickedAway)},
+			{"I/Os on this page (logged + restored - left out)", fio.Count(a.Placed)}}
+	}
+	return slices.Concat([][2]string{
 		{"Logs", fmt.Sprintf("%d read, of them %d empty and %d repaired; %d skipped", a.Logs, a.LogsEmpty,
 			a.LogsRepaired, a.LogsSkipped)},
 		{"Records", fmt.Sprintf("%d read, of them %d repaired and %d with equal timestamps", a.Records,
@@ -315,9 +338,7 @@ func account(a *pipeline.Account) [][2]string {
 		{"I/Os missing from the logs", missing},
 		{"I/Os restored from fio's JSON", fio.Count(a.Restored)},
 		{"I/Os of lost records, in no interval", fio.Count(a.NotPlaced)},
-		{"I/Os on this page (logged + restored)", fio.Count(a.Placed)},
-		{"I/Os in fio's last bucket", fio.Count(a.LastBucket)},
-	}
+	}, placed, [][2]string{{"I/Os in fio's last bucket", fio.Count(a.LastBucket)}})
 }
 
 // summary fills in the table of the whole run, with a row for each scope value.
@@ -506,7 +527,11 @@ func (s *Sink) origin() []block {
 	if len(values) > 0 {
 		options := block{Title: "Job options, as fio's JSON has them"}
 		for _, k := range slices.Sorted(maps.Keys(values)) {
-			options.Rows = append(options.Rows, []string{k, strings.Join(slices.Sorted(maps.Keys(values[k])), "; ")})
+			text := fmt.Sprintf("differs (%d values)", len(values[k]))
+			if len(values[k]) <= 4 {
+				text = strings.Join(slices.Sorted(maps.Keys(values[k])), "; ")
+			}
+			options.Rows = append(options.Rows, []string{k, text})
 		}
 		blocks = append(blocks, options)
 	}

@@ -493,3 +493,49 @@ func TestInFlight(t *testing.T) {
 		}
 	}
 }
+
+// TestPart: a page of a part of a run says so first, and its account adds up.
+func TestPart(t *testing.T) {
+	t.Parallel()
+	m := newMade(3, 2, 100)
+	m.run.Name = "two nodes"
+	m.run.Pick = pipeline.Pick{Hosts: []string{"node001"}, Directions: []string{"read"},
+		From: &pipeline.Moment{Since: 2e9, Text: "2s"}}
+	var b bytes.Buffer
+	m.into(t, report.NewKinds(&b, 1, report.Options{})[0], pipeline.Account{Logged: 1000, Restored: 200, PickedAway: 900,
+		Placed: 300, Warnings: []string{fio.NotePrefix + "1 log repaired"}}, nil)
+	page := html.UnescapeString(b.String())
+	for _, want := range []string{"<h1>two nodes: only host node001, read, from 2s</h1>", "<dt>Logs</dt><dd>1</dd>",
+		"<dt>Host</dt><dd>node001</dd>", "left out by --only, --from or --to</th><td>900</td>",
+		"(logged + restored - left out)</th><td>300</td>", "<li>1 log repaired"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "What is wrong") {
+		t.Error("a proven repair is said to be wrong")
+	}
+}
+
+// TestJobOptions: options of jobs of one name are there once, with how many values they differ in.
+func TestJobOptions(t *testing.T) {
+	t.Parallel()
+	m := newMade(1, 1, 1)
+	meta := &fiojson.Document{Global: jobfile.Options{"bs": "4k", "size": "1g"}}
+	for n := range 16 {
+		e := fiojson.Entry{JobName: "job", Options: jobfile.Options{"directory": fmt.Sprint("/mnt/", n)}}
+		for d := range 2 {
+			e.Dirs[d].TotalIOs, e.Dirs[d].Bytes, e.Dirs[d].RuntimeMS = 10, 40960, 1000
+		}
+		meta.Entries = append(meta.Entries, e)
+	}
+	m.run.Metas = []*fiojson.Document{meta}
+	page := string(m.page(t, report.Options{}, nil))
+	const options = "<td>bs=4k directory differs (16 values) size=1g</td>"
+	if n := strings.Count(page, options); n != 1 {
+		t.Errorf("%q is there %d times", options, n)
+	}
+	if !strings.Contains(page, "directory</th><td>differs (16 values)</td>") {
+		t.Error("fio's options have all values of directory")
+	}
+}
