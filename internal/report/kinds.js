@@ -70,7 +70,7 @@ function fillKinds() {
 }
 
 function zoomKinds() {
-  for (const kind of kinds.keys()) views[chart(kind)].signal('zoom', zoom).signal('timeTicks', timeTicks(zoom || wholeTime, views[chart(kind)].width())).runAsync();
+  for (const kind of kinds.keys()) setTicks(views[chart(kind)].signal('zoom', zoom), zoom || wholeTime).runAsync();
 }
 
 // pointKinds says what each kind has at the time pointed at, or of the whole run.

@@ -417,7 +417,7 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 			share = fio.Digits(100*o.Share, 6) + " %"
 		}
 		if o.Worst.Known {
-			worst, when = measured(&o.Worst), time.Duration(max(o.WorstAt, 0)).String()
+			worst, when = measured(&o.Worst), since(o.WorstAt)
 		}
 		all.Rows = append(all.Rows, []string{o.Rule.Text, host, string(o.Status()), share, strconv.Itoa(o.Breaches),
 			strconv.Itoa(o.OK), strconv.Itoa(o.Broken), strconv.Itoa(o.Unknown), worst, when})
@@ -433,11 +433,14 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 		if c.Breach {
 			what = "broken"
 		}
-		changes.Rows = append(changes.Rows, []string{time.Duration(c.at).String(), c.Rule.Text, host, what,
+		changes.Rows = append(changes.Rows, []string{since(c.at), c.Rule.Text, host, what,
 			measured(&c.Last)})
 	}
 	return []block{all, changes}
 }
+
+// since formats the time in ns from the run's start at which a quantum begins to have I/Os.
+func since(ns int64) string { return time.Duration(max(ns, 0)).String() }
 
 func measured(v *sla.Verdict) string {
 	switch {

@@ -17,7 +17,17 @@ function elapsed(ms) {
   return (ms < 0 ? '−' : '') + (s >= 3600 ? Math.floor(s / 3600) + ':' + two(Math.floor(s / 60) % 60) : Math.floor(s / 60)) + ':' + two(s % 60) +
     (rest ? '.' + String(rest).padStart(3, '0') : '');
 }
-const clock = ms => new Date(head.start + ms).toISOString().replace('T', ' ').replace('.000Z', 'Z').replace('Z', ' UTC');
+// clock is the wall clock, of the browser's time zone or UTC, in ms since 1970 as if that were UTC.
+const clock = (ms, local) => { const t = head.start + ms; return t - (local ? new Date(t).getTimezoneOffset() * 6e4 : 0); };
+const dated = t => new Date(Math.round(t)).toISOString().replace('T', ' ').replace('Z', '').replace('.000', '');
+// stamp is a time by the clock chosen. What begins before the run holds nothing from then, so it is of 0.
+const stamp = ms => state.clock === 'start' ? elapsed(Math.max(0, ms)) : dated(clock(ms, state.clock === 'local')) + (state.clock === 'utc' ? ' UTC' : '');
+// tickText is a time on an axis.
+function tickText(ms) {
+  if (state.clock === 'start') return elapsed(Math.max(0, ms));
+  const [day, time] = dated(clock(ms, state.clock === 'local')).split(' ');
+  return time === '00:00:00' ? day : time;
+}
 function length(ms) {
   if (ms < 1000) return digits(ms, 4) + ' ms';
   if (ms < 60000) return digits(ms / 1000, 5) + ' s';
@@ -25,7 +35,7 @@ function length(ms) {
 }
 const from = k => head.first + k * head.column;
 const to = k => Math.min(from(k + 1), Math.max(head.end, from(k) + head.interval));
-const span = k => elapsed(from(k)) + ' to ' + elapsed(to(k));
+const span = k => stamp(from(k)) + ' to ' + stamp(to(k));
 const columnAt = ms => Math.min(head.columns - 1, Math.max(0, Math.floor((ms - head.first) / head.column)));
 
 // ---- what is shown
@@ -40,7 +50,8 @@ const values = Object.fromEntries(dimensions.map(n => [n, [...new Set(head.scope
 const mapped = ['host', 'job'].find(n => values[n].length > 1);
 const plural = {host: 'hosts', job: 'jobs', log: 'logs', direction: 'directions'};
 
-const state = {...all, compare: '', counted: 'completed', percentile: String(Math.max(0, head.percentiles.indexOf('99'))), hidden: new Set(['max', 'mean', 'min'])};
+const clocks = head.start === null ? ['start'] : ['start', 'utc', 'local'];
+const state = {...all, clock: head.first < 0 && head.start !== null ? 'utc' : 'start', compare: '', counted: 'completed', percentile: String(Math.max(0, head.percentiles.indexOf('99'))), hidden: new Set(['max', 'mean', 'min'])};
 let zoom = null, cursor = null, spectrumCursor = null, bucketCursor = null, lines = [], spectra = [];
 
 const named = head.percentiles.map((p, i) => ({name: 'p' + p, of: s => s.p[i], ci: s => s.ci && s.ci[i], total: s => s.total[i]}));
@@ -88,15 +99,15 @@ function gaps(s) {
 }
 
 // points are a series of a scope s as steps: (t, v) holds from t on; null ends a stretch.
-function points(key, at, s, ci, limit = null) {
+function points(key, at, s, ci) {
   const out = [], n = s.n, partial = s.partial || {};
   for (let k = 0; k < head.columns; k++) {
     if (!n[k]) continue;
     const v = Math.max(1, Math.abs(at[k]));
-    const p = {p: key, t: from(k), v, lower: null, upper: null, limit, k};
+    const p = {p: key, t: from(k), v, lower: null, upper: null, k};
     if (ci && !partial[k] && ci.lower[k] >= 0 && ci.upper[k] >= 0) [p.lower, p.upper] = [Math.max(1, ci.lower[k]), Math.max(1, ci.upper[k])];
     out.push(p);
-    if (k + 1 === head.columns || !n[k + 1] || partial[k] || partial[k + 1]) out.push({...p, t: to(k), k: null}, {p: key, t: to(k), v: null, lower: null, upper: null, limit: null, k: null});
+    if (k + 1 === head.columns || !n[k + 1] || partial[k] || partial[k + 1]) out.push({...p, t: to(k), k: null}, {p: key, t: to(k), v: null, lower: null, upper: null, k: null});
   }
   return out;
 }
@@ -105,7 +116,8 @@ function timeTicks([a, b], width) {
   const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000, 30000, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 108e5, 216e5, 432e5, 864e5, 1728e5, 6048e5];
   const step = steps.find(s => (b - a) / s <= Math.max(2, width / 95)) || steps.at(-1);
   const out = [];
-  for (let t = Math.ceil(a / step) * step; t <= b; t += step) out.push(t);
+  const zero = state.clock === 'start' ? 0 : clock(0, state.clock === 'local'); // round values are those of the clock
+  for (let t = Math.ceil((a + zero) / step) * step - zero; t <= b; t += step) out.push(t);
   return out;
 }
 
@@ -132,7 +144,7 @@ const overTime = () => {
     ]},
     {name: 'zoom', value: zoom, on: [{events: 'dblclick', update: 'null'}]},
     {name: 'shown', update: 'zoom || domain'},
-    {name: 'timeTicks', value: []},
+    {name: 'timeTicks', value: []}, {name: 'tickTexts', value: []},
     {name: 'at', value: null, on: [
       {events: 'mousemove', update: inside + " ? +invert('x', x()) : null"}, {events: 'mouseout', update: 'null'}]},
   ];
@@ -171,6 +183,11 @@ function steer(vg, chart) {
     cells.x2.offset = 0.7; // no seams between cells
     cells.y.offset = chart === 'heat' ? 0.7 : 1;
     vg.signals.push({name: 'labels', value: []});
+    if (chart === 'heat') for (const [i, dash] of [[1, 0], [5, 3]].entries()) {
+      vg.data.push({name: 'over' + i});
+      for (const [stroke, width] of [['paper', 4], ['ink', 1.8]]) vg.marks.push({type: 'line', aria: false, clip: true, interactive: false, from: {data: 'over' + i}, encode: {update: {x: {scale: 'x', field: 't'}, y: {scale: 'y', field: 'v'},
+        interpolate: {value: 'step-after'}, defined: {signal: 'isValid(datum.v)'}, stroke: {signal: stroke}, strokeDash: {value: stroke === 'ink' ? dash : [1, 0]}, strokeWidth: {value: width}, opacity: {value: 0.8}}}});
+    }
     vg.signals.push({name: 'heat', value: [0, 1]}, {name: 'cursorY', value: null, on: [
       {events: 'mousemove', update: "y() >= 0 && y() <= height ? invert('y', y()) : null"}, {events: 'mouseout', update: 'null'}]});
     delete vg.legends;
@@ -181,8 +198,9 @@ function steer(vg, chart) {
     delete vg.legends;
   }
   for (const a of vg.axes) {
-    if (a.scale === 'x' && time) Object.assign(a, {values: {signal: 'timeTicks'}, title: null, labelFlush: true, labelBound: true});
-    if (a.scale === 'y') Object.assign(a, {minExtent: overTimeToo(chart) ? left : 54, maxExtent: overTimeToo(chart) ? left : 54, labelLimit: left - 8, title: null}, chart === 'map' && {labelOverlap: false});
+    if (a.scale === 'x' && time) Object.assign(a, {values: {signal: 'timeTicks'}, title: null, labelFlush: true, labelBound: true, tickCount: 100},
+      a.encode?.labels && {encode: {labels: {update: {text: {signal: 'tickTexts[indexof(timeTicks, datum.value)]'}}}}});
+    if (a.scale === 'y') Object.assign(a, {minExtent: overTimeToo(chart) ? left : 54, maxExtent: overTimeToo(chart) ? left : 54, labelLimit: left - 8, title: null}, chart === 'map' && {labelOverlap: false, tickCount: members});
     if (a.scale === 'y' && !['rate', 'cdf'].includes(chart) && (a.values || a.grid || chart === 'map')) a.values = {signal: 'extentTicks'};
     if (a.scale === 'x' && time && a.grid) a.values = {signal: 'timeTicks'};
   }
@@ -201,7 +219,10 @@ function steer(vg, chart) {
     }
   })(vg.marks);
   if (chart === 'percentiles') {
-    vg.data.push({name: 'marks'});
+    vg.data.push({name: 'marks'}, {name: 'rules'});
+    const rule = {y: {scale: 'y', field: 'limit'}}, ofRule = {aria: false, interactive: false, clip: true, from: {data: 'rules'}};
+    vg.marks.push({type: 'rule', name: 'sla', ...ofRule, encode: {update: {...rule, x: {value: 0}, x2: {signal: 'width'}, stroke: {scale: 'color', field: 'p'}, strokeDash: {value: [10, 4]}, strokeWidth: {value: 1.5}}}},
+      {type: 'text', ...ofRule, encode: {update: {...rule, x: {value: 4}, text: {field: 'text'}, dy: {signal: "scale('y', datum.limit) < 16 ? 12 : -4"}, fontSize: {value: 11}, fill: {signal: 'ink'}}}});
     const at = {x: {scale: 'x', field: 't'}}, top = {...at, y: {field: 'y'}}, own = {aria: false, interactive: false, clip: true, from: {data: 'marks'}};
     vg.marks.push({type: 'rect', ...own, encode: {update: {...at, x2: {scale: 'x', field: 't2'}, y: {value: 0}, y2: {signal: 'height'}, fill: {value: STALLED}, opacity: {value: 0.08}}}},
       {type: 'rule', ...own, encode: {update: {...at, y: {value: 0}, y2: {signal: 'height'}, stroke: {signal: 'ink'}, strokeDash: {value: [3, 3]}, opacity: {value: 0.6}}}},
@@ -236,6 +257,7 @@ const heights = {percentiles: mapped ? Math.max(160, 250 - mapHeight) : 300, ...
 function draw(chart) {
   const vg = steer(compile({...specs[chart], height: heights[chart]}, {line: {interpolate: 'step-after'}, area: {interpolate: 'step-after'}}), chart);
   const view = show(chart, vg, {renderer: isMap(chart) || chart === 'counts' ? 'canvas' : 'svg', tooltip: () => {}});
+  view.background(css('--paper')); // in what is saved, too
   if (!overTimeToo(chart)) {
     view.addSignalListener('at', (_, x) => chart === 'spectrum' ? setSpectrumCursor(x === null ? null : nearest(x)) : setBucketCursor(x === null ? null : bucketAt(x)));
     return view;
@@ -260,6 +282,12 @@ addEventListener('mouseup', () => {
   }
 });
 
+// setTicks puts round values on a time axis.
+function setTicks(view, domain) {
+  const at = timeTicks(domain, view.width());
+  return view.signal('timeTicks', at).signal('tickTexts', at.map(tickText));
+}
+
 const shown = () => zoom || [head.first, to(head.columns - 1)];
 
 function setZoom(z) {
@@ -275,7 +303,7 @@ function setZoom(z) {
   zoom = z;
   placeMarks();
   for (const c of timed) {
-    views[c].signal('zoom', zoom).signal('timeTicks', timeTicks(shown(), views[c].width())).runAsync();
+    setTicks(views[c].signal('zoom', zoom), shown()).runAsync();
   }
   covers();
   remember();
@@ -304,11 +332,11 @@ function fill() {
   const visible = lines.filter(l => !l.hidden), colors = palette();
   const looks = (view, of) => view.signal('names', of.map(l => l.key)).signal('colors', of.map(l => colors[l.look % most])).signal('dashed', of.map(l => dashes[l.look % most]));
 
-  const rows = visible.flatMap(l => points(l.key, l.measure.of(counted(l.scope)), counted(l.scope), state.compare ? null : l.measure.ci && l.measure.ci(counted(l.scope)), slaLimit(l)));
-  const seen = [...rows.flatMap(r => r.v === null ? [] : [r.v, r.lower, r.upper, r.limit].filter(v => v !== null))];
+  const rows = visible.flatMap(l => points(l.key, l.measure.of(counted(l.scope)), counted(l.scope), state.compare ? null : l.measure.ci && l.measure.ci(counted(l.scope))));
+  const seen = [...rows.flatMap(r => r.v === null ? [] : [r.v, r.lower, r.upper].filter(v => v !== null)), ...rulesShown().map(r => r.limit)];
   const extent = around(seen.reduce((a, b) => Math.min(a, b), Infinity), seen.reduce((a, b) => Math.max(a, b), 0));
   const part = partials(data.scopes[scope]), none = gaps(data.scopes[scope]);
-  looks(views.percentiles.data('points', rows).data('partials', part).data('gaps', none), visible).signal('extent', extent).signal('extentTicks', ticks(...extent));
+  looks(views.percentiles.data('points', rows).data('partials', part).data('gaps', none).data('rules', rulesShown()), visible).signal('extent', extent).signal('extentTicks', ticks(...extent));
 
   const rated = state.compare ? visible : lines.length ? [{key: 'rate', scope, look: 0}] : [];
   const rates = rated.flatMap(l => points(l.key, data.scopes[l.scope].rate, data.scopes[l.scope]));
@@ -325,7 +353,7 @@ function fill() {
     .signal('extentX', [1, curves.reduce((a, c) => Math.max(a, c.x), 10)]);
   fillCounts();
 
-  for (const c of timed) views[c].signal('timeTicks', timeTicks(shown(), views[c].width()));
+  for (const c of timed) setTicks(views[c], shown());
   placeMarks();
   $('percentile').max = scope === undefined ? 0 : data.scopes[scope].curve.length - 1;
   legend();
@@ -348,12 +376,11 @@ function wholeLines(scope) {
   return of.slice(0, most).map((o, i) => wholeLine(o.name, o.scope, i));
 }
 
-// slaLimit is the limit in ns of the SLA rule on a line, or null.
-function slaLimit(line) {
-  const direction = head.scopes[line.scope].direction;
-  const limits = (head.sla || []).filter(s => s.direction === direction && s.measure === line.measure.name).map(s => s.limit);
-  return limits.length ? Math.min(...limits) : null;
-}
+// rulesShown are the SLA rules on what is drawn, whichever direction is chosen.
+const rulesShown = () => (head.sla || []).flatMap(rule => {
+  const line = state.compare ? lines.find(l => !l.hidden && l.measure.name === rule.measure) : lines.find(l => !l.hidden && l.name === rule.measure);
+  return line ? [{p: line.key, limit: rule.limit, text: rule.text}] : [];
+});
 
 // curve is a spectrum: x is 1/(1-p).
 const curve = s => s.curve.map((v, i) => i === s.curve.length - 1 ? {p: 100, x: Math.max(1, s.totalN[0]), v} : {p: head.ladder[i], x: 100 / (100 - head.ladder[i]), v});
@@ -424,19 +451,27 @@ function setBucketCursor(i, force) {
 let heat = new Map();
 function fillHeat(scope) {
   heat = scope === undefined ? new Map() : heatOf(scope);
-  const cells = [];
+  const cells = [], shares = $('heat-share').checked, sums = new Float64Array(head.columns);
   let max = 1, lo = Infinity, hi = 0;
+  if (shares) for (const counts of heat.values()) counts.forEach((n, k) => { sums[k] += n; });
   for (const [r, counts] of heat) {
     const bottom = Math.max(head.edges[r], head.edges[r + 1] / 2), top = head.edges[r + 1];
     [lo, hi] = [Math.min(lo, bottom), Math.max(hi, top)];
     counts.forEach((n, k) => {
       if (!n) return;
-      max = Math.max(max, n);
-      cells.push({t: from(k), t2: to(k), lo: bottom, hi: top, n, k, r});
+      const c = shares ? 1000 * n / sums[k] : n; // the scale begins at 1
+      max = Math.max(max, c);
+      cells.push({t: from(k), t2: to(k), lo: bottom, hi: top, n: c, k, r});
     });
   }
   const extent = lo < hi ? [lo, hi] : [1e3, 1e6];
-  $('ramp-most').textContent = count(max);
+  const s = data.scopes[scope] && counted(scope);
+  ['50', '99'].forEach((p, i) => {
+    const at = head.percentiles.indexOf(p);
+    views.heat.data('over' + i, s && at >= 0 && $('heat-lines').checked ? points(p, s.p[at], s) : []);
+  });
+  $('ramp-least').textContent = shares ? '0.1 %' : '1';
+  $('ramp-most').textContent = shares ? percent(+(max / 10).toPrecision(3)) : count(max) + ' I/Os';
   views.heat.data('cells', cells).signal('extent', extent).signal('extentTicks', ticks(...extent)).signal('heat', [0, max]).signal('colors', css('--ramp').split(/,\s*/));
 }
 
@@ -529,7 +564,7 @@ function describe() {
   const s = data.scopes[chosen()];
   if (!s) return;
   const what = state.compare ? measures[+state.percentile].name + ' of ' + lines.map(l => l.name).join(', ') : named.map(m => m.name).join(', ');
-  $('d-percentiles').textContent = `${what} of ${scopeName(state)} from ${elapsed(head.first)} to ${elapsed(head.end)}. Whole run: ` +
+  $('d-percentiles').textContent = `${what} of ${scopeName(state)} from ${stamp(head.first)} to ${stamp(head.end)}. Whole run: ` +
     named.map(m => m.name + ' ' + latency(m.total(s))).join(', ') + '. ' + (head.marks?.length ? 'Numbers and letters mark the findings and notes below. ' : '') + 'Use the slider below for single points, or the table.';
   $('d-heat').textContent = `I/Os of ${scopeName(state)} by time and latency; darker or brighter is more. The table has the counts.`;
 }
@@ -542,10 +577,10 @@ function covers() {
   if (state.counted === 'inflight') text += ' An I/O counts while it is in flight, so a hang shows the latency of what waits.';
   else if (!state.compare) text += ' Bands are 95 % sampling limits of independent I/Os.';
   if (state.compare && values[state.compare].length > most) text += ` Of ${values[state.compare].length} ${plural[state.compare]} the ${most} with the highest ${measures[+state.percentile].name} are shown.`;
-  const rules = (head.sla || []).filter(p => lines.some(l => slaLimit(l) === p.limit)).map(p => p.text);
+  const rules = rulesShown().map(r => r.text);
   if (scopeOf() && scopeOf().partial) text += ' Faded: the logs cover a part of it only.';
   if (rules.length) text += ` SLA rules, drawn as lines of long dashes: ${rules.join('; ')}.`;
-  if (zoom) text += ` Shown: ${elapsed(Math.round(zoom[0]))} to ${elapsed(Math.round(zoom[1]))}, ${shownColumns} points.`;
+  if (zoom) text += ` Shown: ${stamp(Math.round(zoom[0]))} to ${stamp(Math.round(zoom[1]))}, ${shownColumns} points.`;
   $('covers').textContent = text;
 }
 
@@ -569,7 +604,7 @@ function setCursor(k, force) {
   });
   let text = 'The whole run';
   if (k !== null && s) {
-    text = span(k) + (head.start === null ? '' : ' (' + clock(from(k)) + ')') + ': ' +
+    text = span(k) + (head.start === null || state.clock !== 'start' ? '' : ' (' + dated(clock(from(k))) + ' UTC)') + ': ' +
       (s.n[k] ? `${count(s.n[k])} I/Os, ${count(s.rate[k])} per second, ` : 'no I/O, ') + `${s.logs[k]} of ${head.logs} logs` + (head.quanta > 1 ? ' at least' : '') +
       (s.partial && s.partial[k] ? `; partial: the logs cover ${length(Math.round(1000 * s.partial[k]))} of it` : '');
   }
@@ -638,7 +673,7 @@ function sheet(chart) {
   const s = scopeOf(), name = l => l.name + '_ns', columns = Array.from({length: head.columns}, (_, k) => k);
   if (chart === 'percentiles') {
     return {
-      top: [['from', 'from_ms', elapsed], ['to', 'to_ms', elapsed], ['I/Os', 'ios', count], ['I/Os per second', 'iops', count], ['logs', 'logs', String],
+      top: [['from', 'from_ms', stamp], ['to', 'to_ms', stamp], ['I/Os', 'ios', count], ['I/Os per second', 'iops', count], ['logs', 'logs', String],
         ...(s.partial ? [['covered', 'covered_s', v => length(1000 * v)]] : []), ...lines.map(l => [l.name, name(l)])],
       rows: columns.map(k => [from(k), to(k), s.n[k], s.rate[k], s.logs[k], ...(s.partial ? [s.partial[k] ?? null] : []),
         ...lines.map(l => { const of = counted(l.scope); return of.n[k] ? l.measure.of(of)[k] : null; })]),
@@ -647,14 +682,14 @@ function sheet(chart) {
   if (chart === 'heat') {
     const found = [...heat.keys()].sort((a, b) => a - b);
     return {
-      top: [['from', 'from_ms', elapsed], ...found.map(r => [latency(head.edges[r]) + ' to ' + latency(head.edges[r + 1]), `from_${head.edges[r]}_to_${head.edges[r + 1]}_ns`, count])],
+      top: [['from', 'from_ms', stamp], ...found.map(r => [latency(head.edges[r]) + ' to ' + latency(head.edges[r + 1]), `from_${head.edges[r]}_to_${head.edges[r + 1]}_ns`, count])],
       rows: columns.map(k => [from(k), ...found.map(r => heat.get(r)[k])]),
     };
   }
   if (chart === 'map') {
     const m = mapMeasure(), rate = m.name === 'I/Os per second';
     return {
-      top: [['from', 'from_ms', elapsed], ...rows.map(r => [r.name, rate ? r.name + '_iops' : r.name + '_ns', ...(rate ? [count] : [])])],
+      top: [['from', 'from_ms', stamp], ...rows.map(r => [r.name, rate ? r.name + '_iops' : r.name + '_ns', ...(rate ? [count] : [])])],
       rows: columns.map(k => [from(k), ...rows.map(r => { const of = counted(r.scope); return of && of.n[k] ? m.of(of)[k] : null; })]),
     };
   }
@@ -702,12 +737,17 @@ function csv(chart) {
     ...(bound ? [top.filter((_, i) => latencies[i] && r[i] < 0).map(c => c[1]).join(' ')] : [])])).join('');
 }
 
-function save(chart) {
+async function save(chart, as) {
   if (chosen() === undefined) return;
-  const url = URL.createObjectURL(new Blob([csv(chart)], {type: 'text/csv'}));
-  make('a', {href: url, download: document.title.replace(/[^\p{L}\p{N}.-]+/gu, '-') + '-' + chart + '.csv'}).click();
+  const blob = as === 'csv' ? new Blob([csv(chart)], {type: 'text/csv'}) : as === 'svg' ? new Blob([await views[chart].toSVG()], {type: 'image/svg+xml'}) :
+    await views[chart].toCanvas(2).then(canvas => new Promise(done => canvas.toBlob(done)));
+  const url = URL.createObjectURL(blob);
+  make('a', {href: url, download: document.title.replace(/[^\p{L}\p{N}.-]+/gu, '-') + '-' + chart + '.' + as}).click();
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
+
+// saver is a button that saves a chart.
+const saver = (chart, as, what) => make('button', {type: 'button', className: 'save', 'data-saves': chart + '.' + as, textContent: as.toUpperCase(), title: what + ' as ' + as.toUpperCase(), 'aria-label': what + ' as ' + as.toUpperCase(), onclick: () => save(chart, as)});
 
 // sortable lets the table of the whole run be sorted by each of its columns.
 function sortable(t) {
@@ -746,8 +786,10 @@ function controls() {
     $('map-measure').value = String(Math.max(0, mapMeasures.findIndex(m => m.name === 'p99')));
     $('map-measure').onchange = () => fill();
   }
+  $('c-clock').hidden = clocks.length < 2;
   form.percentile.append(...measures.map((m, i) => make('option', {value: String(i), textContent: m.name})));
   $('c-counted').hidden = !data.scopes.some(s => s.inflight);
+  $('heat-share').onchange = $('heat-lines').onchange = () => fill();
   form.onsubmit = e => e.preventDefault();
   form.onchange = e => { state[e.target.name] = e.target.value; if (e.target.name === 'compare' && state.compare) state[state.compare] = all[state.compare]; sync(); fill(); remember(); };
   for (const b of form.querySelectorAll('[data-zoom]')) b.onclick = () => {
@@ -761,13 +803,17 @@ function controls() {
   for (const d of document.querySelectorAll('details[data-table]')) {
     d.ontoggle = () => table(d);
     const what = d.querySelector('summary').textContent.replace(' as a table', '');
-    d.before(make('button', {type: 'button', className: 'csv', textContent: 'CSV', title: what + ' as CSV', 'aria-label': what + ' as CSV', onclick: () => save(d.dataset.table)}));
+    d.before(saver(d.dataset.table, 'csv', what));
+  }
+  for (const c of Object.keys(heights)) {
+    const heading = $('h-' + (c === 'counts' ? '' : c)) || $(c).previousElementSibling, what = heading.textContent;
+    heading.before(make('span', {className: 'pictures'}, saver(c, 'svg', what), saver(c, 'png', what)));
   }
 }
 
 function sync() {
   const form = $('controls');
-  for (const name of [...dimensions, 'compare', 'percentile', 'counted']) form[name].value = state[name];
+  for (const name of [...dimensions, 'clock', 'compare', 'percentile', 'counted']) form[name].value = state[name];
   $('c-percentile').hidden = !state.compare;
 }
 
@@ -777,6 +823,7 @@ function remember() {
   for (const name of [...dimensions, 'compare']) if (state[name] && state[name] !== all[name]) h.set(name, state[name]);
   if (state.compare) h.set('at', measures[+state.percentile].name);
   if (state.counted === 'inflight') h.set('counted', state.counted);
+  if (state.clock !== 'start') h.set('clock', state.clock);
   if (zoom) h.set('zoom', zoom.map(t => Math.round(t)).join('-'));
   try { history.replaceState(null, '', h.size ? '#' + h : location.pathname + location.search); } catch { /* not from a file in every browser */ }
 }
@@ -788,6 +835,7 @@ function recall() {
   const i = measures.findIndex(m => m.name === h.get('at'));
   if (i >= 0) state.percentile = String(i);
   if (h.get('counted') === 'inflight' && data.scopes.some(s => s.inflight)) state.counted = 'inflight';
+  if (clocks.includes(h.get('clock'))) state.clock = h.get('clock');
   const z = (h.get('zoom') || '').match(/^(-?\d+)-(-?\d+)$/);
   return z ? [+z[1], +z[2]] : null;
 }
@@ -811,7 +859,7 @@ new ResizeObserver(() => {
   width = $('percentiles').clientWidth;
   for (const c of Object.keys(heights)) {
     views[c].width($(c).clientWidth);
-    if (overTimeToo(c)) views[c].signal('timeTicks', timeTicks(shown(), views[c].width()));
+    if (overTimeToo(c)) setTicks(views[c], shown());
     views[c].runAsync();
   }
 }).observe($('percentiles'));

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"image/png"
 	"iter"
 	"math"
 	"os"
@@ -545,6 +546,80 @@ func TestCSV(t *testing.T) {
 	b.Clean()
 }
 
+// TestPictures saves charts as SVG and PNG, as clicks do: as many as Chromium lets a page save.
+func TestPictures(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "report.html")
+	fiolat(t, "report", "-o", file, "--run-name", "two", "../../testdata/fio/cluster")
+	b := openTab(t, 1200, 900, "light")
+	if _, err := chromedp.Call(b.Ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir}); err != nil {
+		t.Fatal(err)
+	}
+	b.open(file)
+	for _, chart := range []string{"percentiles", "map", "heat", "spectrum", "cdf"} {
+		for i, as := range []string{"svg", "png"} {
+			eval[any](b, fmt.Sprintf("(document.querySelector('[data-saves=\"%s.%s\"]').click(), 1)", chart, as))
+			path := filepath.Join(dir, "two-fio-latency-"+chart+"."+as)
+			var text []byte
+			for range 500 {
+				var err error
+				if text, err = os.ReadFile(path); err == nil && len(text) > 0 {
+					break
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			if i == 0 && !bytes.Contains(text, []byte("</svg>")) {
+				t.Errorf("%s: no SVG in %d bytes", path, len(text))
+			}
+			if i == 1 {
+				if c, err := png.DecodeConfig(bytes.NewReader(text)); err != nil || c.Width < 600 {
+					t.Errorf("%s: %d pixels wide, %v", path, c.Width, err)
+				}
+			}
+		}
+	}
+	b.Clean()
+}
+
+// TestClockInChromium: axes and tables follow the clock that is chosen, and no time is before the start.
+func TestClockInChromium(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "report.html")
+	fiolat(t, "report", "--grid", "epoch", "--start", "2026-01-01T23:59:50.692Z", "-o", file,
+		"../../testdata/fio/randrw/randrw_clat_hist.1.log")
+	b := openTab(t, 1200, 900, "light")
+	b.open(file)
+	for _, tc := range []struct{ clock, first, second, tick string }{
+		{"utc", "2026-01-01 23:59:50 UTC", "2026-01-01 23:59:51 UTC", "2026-01-02"},
+		{"start", "0:00", "0:00.308", "0:10"},
+		{"local", "2026-01-01 23:59:50", "2026-01-01 23:59:51", ""},
+	} {
+		if tc.clock == "utc" { // where the first quantum begins before the run
+			if got := eval[string](b, "fiolat.state.clock"); got != tc.clock {
+				t.Errorf("the clock is %q at first", got)
+			}
+		}
+		b.choose(map[string]string{"clock": tc.clock})
+		got := eval[[]string](b, `(async () => { const d = document.querySelector('details[data-table=percentiles]');
+			d.open = true; await new Promise(done => setTimeout(done, 50));
+			return [...d.querySelectorAll('tbody th')].slice(0, 2).map(c => c.textContent); })()`)
+		if tc.clock == "local" { // whatever the time zone is
+			got[0], got[1] = tc.first[:11]+got[0][11:], tc.first[:11]+got[1][11:]
+			tc.first, tc.second = got[0][:len(tc.first)], got[1][:len(tc.second)]
+		}
+		if got[0] != tc.first || got[1] != tc.second {
+			t.Errorf("%s: rows of %q, want %q and %q", tc.clock, got, tc.first, tc.second)
+		}
+		text := eval[string](b, "document.querySelector('#percentiles svg').textContent")
+		if !strings.Contains(text, tc.tick) || strings.Contains(text, "−") || strings.Contains(text, "-692") {
+			t.Errorf("%s: the axis has %q, want %q", tc.clock, text, tc.tick)
+		}
+	}
+	b.Clean()
+}
+
 // transpose are the columns of numbers below a head, nothing being 0, and the sums of all but the first.
 func transpose(rows [][]string) iter.Seq[[]float64] {
 	return func(yield func([]float64) bool) {
@@ -981,7 +1056,7 @@ func TestAccessibility(t *testing.T) {
 	}
 }
 
-// An SLA rule is a line at its limit, where what it is about is shown.
+// An SLA rule is a line at its limit, whichever direction is chosen.
 func TestSLAInChromium(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "sla.html")
@@ -993,7 +1068,7 @@ func TestSLAInChromium(t *testing.T) {
 	}
 	b := openTab(t, 1200, 900, "light")
 	b.open(file)
-	for _, direction := range []string{"read", "write"} {
+	for _, direction := range []string{"all", "read", "write"} {
 		b.choose(map[string]string{"direction": direction})
 		got := eval[struct {
 			Marks []struct{ Y, Limit float64 }
@@ -1003,20 +1078,18 @@ func TestSLAInChromium(t *testing.T) {
 			const marks = [], view = fiolat.views.percentiles;
 			(function walk(items) {
 				for (const i of items) {
-					if (i.marktype === 'line') for (const m of i.items) if (m.datum.limit && m.strokeDash &&
-						m.strokeDash[0] === 6) marks.push({y: m.y, limit: m.datum.limit});
+					if (i.name === 'sla') marks.push(...i.items.map(m => ({y: m.y, limit: m.datum.limit})));
 					if (i.items) walk(i.items);
 				}
 			})([view.scenegraph().root]);
 			return {marks, y: view.scale('y')(5e6), text: document.querySelector('#covers').textContent};
 		})()`)
-		if shown := len(got.Marks) > 0; shown != (direction == "read") || strings.Contains(got.Text,
-			"read p99 < 5ms") != shown {
-			t.Errorf("%s: %d marks of the SLA rule; %q", direction, len(got.Marks), got.Text)
+		if len(got.Marks) != 1 || !strings.Contains(got.Text, "read p99 < 5ms") {
+			t.Errorf("%s: %d lines of the SLA rule; %q", direction, len(got.Marks), got.Text)
 		}
 		for _, m := range got.Marks {
 			if m.Limit != 5e6 || math.Abs(m.Y-got.Y) > 0.5 || m.Y < 0 || m.Y > 330 {
-				t.Errorf("a mark of the SLA rule of %v ns is at %v, it belongs at %v", m.Limit, m.Y, got.Y)
+				t.Errorf("the line of the SLA rule of %v ns is at %v, it belongs at %v", m.Limit, m.Y, got.Y)
 			}
 		}
 	}
