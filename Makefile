@@ -174,7 +174,6 @@ verify: ## all modules, those of the tools too, are what go.sum says, and go.mod
 		END { exit bad }' go.mod
 	go mod verify
 	go mod verify -modfile=tools/go.mod
-	go -C scripts/bench mod verify
 	go -C scripts/dist mod verify
 
 .PHONY: demo

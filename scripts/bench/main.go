@@ -1,5 +1,6 @@
 // Command bench measures fiolat's speed and memory relative to other programs that do the same work in the same run on
 // the same machine, and writes a table into docs/benchmarks.md. `make bench` runs it.
+// It is a separate module, as it is no part of the program.
 //
 // The output of each program is checked: one that fails or leaves work undone fails the benchmark. A part is a function
 // in the list below that names its contenders and their targets. Missed targets are only recorded; the exit code is 0.
