@@ -66,7 +66,7 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 lint: ## golangci-lint over the code, shellcheck over the scripts
 	$(TOOL) golangci-lint run --allow-serial-runners ./...
 	cd scripts/bench && $(TOOL) golangci-lint run --allow-serial-runners ./...
-	shellcheck .ci/run $$(grep -lsE -d skip '^#!.*bash' scripts/*)
+	shellcheck .ci/run $$(grep -lsE -d skip '^#!.*bash' scripts/* examples/*)
 
 .PHONY: bench
 bench: build ## fiolat against fio's programs, cat and plain senders, into docs/benchmarks.md; prints BENCH_PARTS alone
