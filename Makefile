@@ -20,8 +20,8 @@ MATRIX_RUNS  ?= 60
 MATRIX_SEED  ?= 0# of matrix: 0 draws one
 ORACLE_CASES ?= 500
 SCREENSHOTS  ?= screenshots# folder for screenshots
-ES_SERVERS   ?= 8.19.0 9.2.0 8.19.0+security# for integration; +security is one with TLS, users and roles
-CHAOS_SERVERS ?= 8.19.0 9.2.0 8.19.0+security 9.2.0+security# for chaos
+ES_SERVERS   ?= 8.19.0 9.5.3 8.19.0+security# for integration; +security is one with TLS, users and roles
+CHAOS_SERVERS ?= 8.19.0 9.5.3 8.19.0+security 9.5.3+security# for chaos
 CHAOS_RUN    ?= .# its faults to try, a regular expression
 
 .PHONY: help
@@ -152,7 +152,7 @@ nightly: ## what is too long for check: fuzz, oracle, race and chaos whole, pack
 	FIOLAT_DIAGNOSE_DRAWS=100 FIOLAT_MATRIX_ALL=1 go test -count=1 -timeout 2h ./internal/diagnose ./internal/matrix
 	FIOLAT_HISTORY_YEARS=40 go test -count=1 -timeout 2h -run '^TestGate$$' ./internal/history
 	FIOLAT_SLA_RUNS=100 go test -count=1 -timeout 1h ./fio/sla
-	$(MAKE) --no-print-directory integration ES_SERVERS=9.2.0
+	$(MAKE) --no-print-directory integration ES_SERVERS=9.5.3
 	table=$$(mktemp); trap 'rm -f "$$table"' EXIT; \
 	FIOLAT_CHAOS_TABLE=$$table go test -count=1 -timeout 4h -v -tags integration ./internal/chaos
 
