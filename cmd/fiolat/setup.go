@@ -104,7 +104,7 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 	}
 	checkES(c, &o.es, bad)
 	if c.IsSet("export") {
-		apart([]string{"es", "kibana"}, "--export asks no server: not together with --%s")
+		apart([]string{"es", "es-cloud-id", "kibana"}, "--export asks no server: not together with --%s")
 		if o.export != "-" && !strings.HasSuffix(o.export, ".ndjson") {
 			bad.Add(fio.Usagef("--export %s: Kibana imports only files whose names end in .ndjson", o.export))
 		}
@@ -120,7 +120,7 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 		apart([]string{"space", "alert-rules", "remove"}, "--%s is about Kibana: pass --kibana URL or set KIBANA_URL")
 	}
 	if o.remove {
-		apart([]string{"es", "alert-rules", "delete-after"},
+		apart([]string{"es", "es-cloud-id", "alert-rules", "delete-after"},
 			"--remove only takes out of Kibana what is there: not together with --%s")
 	}
 }

@@ -32,8 +32,9 @@ import (
 
 // Options are the features of the cluster.
 type Options struct {
-	// Histogram is the histogram field type, Lifecycle is ILM.
-	Histogram, Lifecycle bool
+	// Histogram is the histogram field type, Lifecycle is ILM. Serverless has no ILM, and refuses settings of shards,
+	// replicas and lifecycles.
+	Histogram, Lifecycle, Serverless bool
 }
 
 // Server is the stand-in. Its URL is that of a node.
@@ -317,6 +318,19 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 			return 400, failure(400, "parse_exception", err.Error())
 		}
 		return s.checkMapping(t.Template)
+	case is("GET", ""):
+		flavor := map[bool]string{false: "default", true: "serverless"}[s.o.Serverless]
+		return 200, object{"version": object{"number": "9.5.3", "build_flavor": flavor}}
+	case is("POST", "_index_template", "_simulate", "*"):
+		return 200, object{"template": s.templates[last]["template"]}
+	case is("POST", "_index_template", "_simulate_index", "*"):
+		return 200, object{"template": s.templateFor(last)}
+	case is("GET", "_index_template"):
+		var all []object
+		for name, t := range s.templates {
+			all = append(all, object{"name": name, "index_template": t})
+		}
+		return 200, object{"index_templates": all}
 	case is("GET", "_index_template", "*"):
 		var found []object
 		for name, t := range s.templates {
@@ -418,22 +432,27 @@ func changed(prefix string, old, more object) string {
 
 // make creates an index with the mapping of the template that matches.
 func (s *Server) make(name string) *index {
+	mappings, _ := s.templateFor(name)["mappings"].(object)
 	ix := &index{docs: map[string]*doc{}, seen: map[string]*doc{}, gone: map[string]int64{}, mappings: object{}}
+	maps.Copy(ix.mappings, mappings) // a copy, because fields may be added
+	s.indices[name] = ix
+	return ix
+}
+
+// templateFor returns what the template of the highest priority that matches an index holds.
+func (s *Server) templateFor(index string) (part object) {
 	best := -1.0
 	for _, t := range s.templates {
 		patterns, _ := t["index_patterns"].([]any)
 		prio, _ := t["priority"].(float64)
 		for _, p := range patterns {
-			if ok, _ := path.Match(fmt.Sprint(p), name); ok && prio > best {
+			if ok, _ := path.Match(fmt.Sprint(p), index); ok && prio > best {
 				best = prio
-				part, _ := t["template"].(object)
-				mappings, _ := part["mappings"].(object)
-				ix.mappings = maps.Clone(mappings) // a copy, because fields may be added
+				part, _ = t["template"].(object)
 			}
 		}
 	}
-	s.indices[name] = ix
-	return ix
+	return part
 }
 
 func (s *Server) refresh(name string) {
@@ -442,8 +461,16 @@ func (s *Server) refresh(name string) {
 	maps.Copy(ix.seen, ix.docs)
 }
 
-// checkMapping refuses types that this cluster does not have.
+// checkMapping refuses types and settings that this cluster does not have.
 func (s *Server) checkMapping(template object) (int, any) {
+	settings, _ := template["settings"].(object)
+	index, _ := settings["index"].(object)
+	for _, managed := range []string{"number_of_shards", "number_of_replicas", "auto_expand_replicas", "lifecycle"} {
+		if _, set := index[managed]; set && s.o.Serverless {
+			return 400, failure(400, "illegal_argument_exception", "Settings [index."+managed+"] are not available "+
+				"when running in serverless mode")
+		}
+	}
 	if text, _ := json.Marshal(template["mappings"]); !s.o.Histogram && strings.Contains(string(text),
 		`"type":"histogram"`) {
 		return 400, failure(400, "illegal_argument_exception", "invalid composite mappings: The mapper type "+
@@ -453,6 +480,10 @@ func (s *Server) checkMapping(template object) (int, any) {
 }
 
 func (s *Server) lifecycle(r *http.Request, name string, body []byte) (int, any) {
+	if s.o.Serverless {
+		return 410, failure(410, "api_not_available_exception", "Request for uri ["+r.URL.Path+"] with method ["+
+			r.Method+"] exists but is not available when running in serverless mode")
+	}
 	if !s.o.Lifecycle {
 		return 405, object{"status": 405, "error": "Incorrect HTTP method for uri [" + r.URL.Path + "] and method [" +
 			r.Method + "], allowed: [POST]"}

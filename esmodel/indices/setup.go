@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,9 +48,11 @@ type SetupItem struct {
 type SetupReport struct {
 	Items []SetupItem `json:"items"`
 	// Histogram and Lifecycle say whether the cluster has them.
-	Histogram bool     `json:"histogram_type"`
-	Lifecycle bool     `json:"lifecycle"`
-	Warnings  []string `json:"warnings,omitempty"`
+	Histogram bool `json:"histogram_type"`
+	Lifecycle bool `json:"lifecycle"`
+	// Serverless says that Elastic manages shards, replicas and lifecycles, so that templates must not set them.
+	Serverless bool     `json:"serverless,omitempty"`
+	Warnings   []string `json:"warnings,omitempty"`
 }
 
 func (r *SetupReport) add(typ, name, action string) {
@@ -62,8 +65,21 @@ func (r *SetupReport) warn(format string, args ...any) {
 
 // Setup installs the index templates and, where the cluster has lifecycle management, the policy, and creates
 // an empty index of each kind that has none. It changes nothing that is up to date, so it can be repeated.
+// That another template takes the place of one of these is an *OverrideError.
 func Setup(ctx context.Context, c *client.Client, o SetupOptions) (*SetupReport, error) {
+	return setup(ctx, c, o, checkOverrides)
+}
+
+// setup is Setup, with a check between templates and indices.
+func setup(
+	ctx context.Context, c *client.Client,
+	o SetupOptions,
+	check func(context.Context, *client.Client, SetupOptions) error,
+) (*SetupReport, error) {
 	o.Prefix = cmp.Or(o.Prefix, esmodel.DefaultPrefix)
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
 	if err := esmodel.CheckPrefix(o.Prefix); err != nil {
 		return nil, err
 	}
@@ -74,6 +90,9 @@ func Setup(ctx context.Context, c *client.Client, o SetupOptions) (*SetupReport,
 	}
 	if !r.Histogram {
 		r.warn("%s", noHistogram)
+	}
+	if r.Serverless, err = isServerless(ctx, c); err != nil {
+		return r, err
 	}
 	if err = setupPolicy(ctx, c, o, r); err != nil {
 		return r, err
@@ -92,7 +111,122 @@ func Setup(ctx context.Context, c *client.Client, o SetupOptions) (*SetupReport,
 	if err := setupTemplate(ctx, c, o.Prefix, esmodel.KindRun, there, r); err != nil {
 		return r, err
 	}
+	if err := check(ctx, c, o); err != nil {
+		return r, err
+	}
 	return r, setupIndices(ctx, c, o, r)
+}
+
+// isServerless reports whether the server says so. Without the privilege to ask, or where it cannot be asked, it is
+// not.
+func isServerless(ctx context.Context, c *client.Client) (bool, error) {
+	var reply struct {
+		Version struct {
+			Flavor string `json:"build_flavor"`
+		} `json:"version"`
+	}
+	err := c.Call(ctx, client.Request{Op: "ask for the version", Method: http.MethodGet, Path: "/"}, &reply)
+	var no *client.ForbiddenError
+	if errors.As(err, new(*client.RefusedError)) || errors.As(err, &no) && no.Status == http.StatusForbidden {
+		return false, nil
+	}
+	return reply.Version.Flavor == "serverless", err
+}
+
+// template returns the index template of a kind as this cluster takes it.
+func (r *SetupReport) template(prefix string, kind esmodel.Kind) (map[string]any, error) {
+	t, err := esmodel.Template(prefix, kind, r.Histogram, r.Lifecycle)
+	if err == nil && r.Serverless {
+		index := t["template"].(map[string]any)["settings"].(map[string]any)["index"].(map[string]any)
+		for _, managed := range []string{"number_of_shards", "auto_expand_replicas", "lifecycle"} {
+			delete(index, managed)
+		}
+	}
+	return t, err
+}
+
+// OverrideError says that another index template is used in place of one of fiolat's.
+type OverrideError struct {
+	Template, By string
+	// Field is the first that it maps in another way, with the parameter: run.id.type.
+	Field string
+}
+
+func (e *OverrideError) Error() string {
+	return fmt.Sprintf("index template %s has a higher priority than %s and maps its fields in another way (%s); "+
+		"lower its priority, take these indices out of its patterns, or copy the mappings of %s into it",
+		e.By, e.Template, e.Field, e.Template)
+}
+
+// checkOverrides asks the cluster for the mappings that new indices would get.
+func checkOverrides(ctx context.Context, c *client.Client, o SetupOptions) error {
+	var all struct {
+		Templates []storedTemplate `json:"index_templates"`
+	}
+	if err := c.Call(ctx, client.Request{Op: "read index templates", Method: http.MethodGet,
+		Path: "/_index_template"}, &all); err != nil {
+		return err
+	}
+	simulate := func(what string) (mappings map[string]any, err error) {
+		var reply struct {
+			Template struct {
+				Mappings map[string]any `json:"mappings"`
+			} `json:"template"`
+		}
+		err = c.Call(ctx, client.Request{Op: "simulate index templates", Method: http.MethodPost,
+			Path: "/_index_template/" + what}, &reply)
+		return reply.Template.Mappings, err
+	}
+	for _, kind := range esmodel.Kinds {
+		name, index := o.Prefix+"-"+string(kind), esmodel.Index(o.Prefix, kind, o.Now.UnixNano())
+		var used storedTemplate
+		for _, t := range all.Templates {
+			if t.matches(index) && (used.Name == "" || t.priority() > used.priority()) {
+				used = t
+			}
+		}
+		if used.Name == name {
+			continue
+		}
+		want, err := simulate("_simulate/" + name)
+		if err != nil {
+			return err
+		}
+		have, err := simulate("_simulate_index/" + index)
+		if err != nil {
+			return err
+		}
+		field := cmp.Or(changed("", want["properties"], have["properties"]), changed("", want, have))
+		if field != "" {
+			return &OverrideError{Template: name, By: used.Name, Field: field}
+		}
+	}
+	return nil
+}
+
+// changed returns the first path of a mapping that another does not have in the same way, "" if there is none.
+func changed(at string, want, have any) string {
+	w, ok := want.(map[string]any)
+	if !ok {
+		if Canonical(want) == Canonical(have) {
+			return ""
+		}
+		return at
+	}
+	h, _ := have.(map[string]any)
+	for _, k := range slices.Sorted(maps.Keys(w)) {
+		if k == "_meta" || k == "meta" {
+			continue
+		}
+		inner := at
+		if k != "properties" {
+			inner = strings.TrimPrefix(at+"."+k, ".")
+		}
+		if first := changed(inner, w[k], h[k]); first != "" {
+			return first
+		}
+	}
+	return ""
 }
 
 // HasHistogram reports whether the cluster has the histogram field type. It simulates a template, which stores
@@ -209,6 +343,19 @@ func (t storedTemplate) version() int {
 	return metaVersion(meta)
 }
 
+func (t storedTemplate) priority() float64 {
+	p, _ := t.Template["priority"].(float64)
+	return p
+}
+
+func (t storedTemplate) matches(index string) bool {
+	patterns, _ := t.Template["index_patterns"].([]any)
+	return slices.ContainsFunc(patterns, func(p any) bool {
+		ok, _ := path.Match(fmt.Sprint(p), index)
+		return ok
+	})
+}
+
 func metaVersion(meta map[string]any) int {
 	ours, _ := meta["fiolat"].(map[string]any)
 	v, _ := ours["version"].(float64)
@@ -245,7 +392,7 @@ func setupTemplate(
 	r *SetupReport,
 ) error {
 	name := prefix + "-" + string(kind)
-	want, err := esmodel.Template(prefix, kind, r.Histogram, r.Lifecycle)
+	want, err := r.template(prefix, kind)
 	if err != nil {
 		return err
 	}
@@ -355,9 +502,6 @@ func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *Setu
 			newest[kind] = name
 		}
 	}
-	if o.Now.IsZero() {
-		o.Now = time.Now()
-	}
 	for _, kind := range esmodel.Kinds {
 		if name, exists := newest[kind]; exists {
 			r.add("index", name, "unchanged")
@@ -392,7 +536,7 @@ func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *Setu
 		if !ok || metaVersion(indices[name].Mappings.Meta) >= esmodel.TemplateVersion {
 			continue
 		}
-		t, err := esmodel.Template(prefix, kind, r.Histogram, r.Lifecycle)
+		t, err := r.template(prefix, kind)
 		if err != nil {
 			return err
 		}
@@ -450,7 +594,9 @@ func EnsureTemplates(ctx context.Context, c *client.Client, prefix string) (warn
 		}
 		return warnings, nil
 	}
-	r, err := Setup(ctx, c, SetupOptions{Prefix: prefix})
+	// The mappings of the indices in use are checked later.
+	r, err := setup(ctx, c, SetupOptions{Prefix: prefix},
+		func(context.Context, *client.Client, SetupOptions) error { return nil })
 	if errors.As(err, &no) && no.Status == http.StatusForbidden {
 		if missing > 0 {
 			return r.Warnings, fmt.Errorf(

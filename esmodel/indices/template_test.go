@@ -21,14 +21,15 @@ func actions(r *SetupReport) string {
 }
 
 func TestSetup(t *testing.T) {
-	for _, o := range []esmodeltest.Options{{}, {Histogram: true}, {Histogram: true, Lifecycle: true}} {
+	for _, o := range []esmodeltest.Options{{}, {Histogram: true}, {Histogram: true, Lifecycle: true},
+		{Histogram: true, Serverless: true}} {
 		s := esmodeltest.New(t, o)
 		c := testClient(t, client.Config{Addresses: []string{s.URL}})
 		first, err := Setup(t.Context(), c, SetupOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if first.Histogram != o.Histogram || first.Lifecycle != o.Lifecycle ||
+		if first.Histogram != o.Histogram || first.Lifecycle != o.Lifecycle || first.Serverless != o.Serverless ||
 			len(first.Warnings) == 0 != o.Histogram ||
 			strings.Contains(actions(first), "unchanged") {
 			t.Errorf("%+v: %+v", o, first)
@@ -39,7 +40,8 @@ func TestSetup(t *testing.T) {
 		}
 		text := Canonical(s.Template("fio-histogram"))
 		if strings.Contains(text, `"type":"histogram"`) != o.Histogram ||
-			strings.Contains(text, `"lifecycle":{"name":"fio"}`) != o.Lifecycle {
+			strings.Contains(text, `"lifecycle":{"name":"fio"}`) != o.Lifecycle ||
+			strings.Contains(text, `"number_of_shards"`) == o.Serverless || !strings.Contains(text, `"codec"`) {
 			t.Errorf("%+v: %s", o, text)
 		}
 		if strings.Contains(Canonical(s.Template("fio-run")), "lifecycle") {
@@ -234,4 +236,47 @@ func TestEnsureTemplates(t *testing.T) {
 			t.Errorf("older, may not: %q, %v", w, err)
 		}
 	})
+}
+
+// TestOverride: another template may take the place of fiolat's if it maps its fields in the same way.
+func TestOverride(t *testing.T) {
+	settings := map[string]any{"index": map[string]any{"refresh_interval": "30s"}}
+	ours, err := esmodel.Template("fio", esmodel.KindHistogram, true, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := ours["template"].(map[string]any)["mappings"]
+	id := func(typ string) map[string]any {
+		return map[string]any{"properties": map[string]any{"@timestamp": map[string]any{"type": "date"},
+			"run": map[string]any{"properties": map[string]any{"id": map[string]any{"type": typ}}}}}
+	}
+	for _, tt := range []struct {
+		name     string
+		priority int
+		template map[string]any
+		field    string
+	}{
+		{"other type", 500, map[string]any{"mappings": id("text")}, "fio.direction.type"},
+		{"no mappings", 500, map[string]any{"settings": settings}, "@timestamp.type"},
+		{"lower priority", 300, map[string]any{"mappings": id("text")}, ""},
+		{"the same mappings with more settings", 500, map[string]any{"mappings": same, "settings": settings}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, c := standIn(t)
+			if err := c.Call(t.Context(), client.Request{Method: "PUT", Path: "/_index_template/other",
+				Body: esmodel.MustJSON(map[string]any{"index_patterns": []string{"fio-histogram-*"},
+					"priority": tt.priority, "template": tt.template})}, nil); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Setup(t.Context(), c, SetupOptions{})
+			var o *OverrideError
+			if tt.field == "" && err != nil ||
+				tt.field != "" && (!errors.As(err, &o) || *o != OverrideError{"fio-histogram", "other", tt.field}) {
+				t.Errorf("%v", err)
+			}
+			if n := len(s.Requests("PUT /fio-histogram-")); n == 1 == (tt.field != "") {
+				t.Errorf("%d indices made", n)
+			}
+		})
+	}
 }
