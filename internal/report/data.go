@@ -37,8 +37,9 @@ type head struct {
 	SLA      []slaLine `json:"sla"`
 	// Ladder are the percentiles of the spectrum.
 	Ladder []float64 `json:"ladder"`
-	// Edges are the edges in ns of the heat map's rows.
+	// Edges are the edges in ns of the heat map's rows; each has 2^Finer of the data's.
 	Edges []int64 `json:"edges"`
+	Finer int     `json:"finer"`
 	Marks []Mark  `json:"marks,omitempty"`
 	// Kinds are the heads of the other kinds or runs.
 	Kinds []head `json:"kinds,omitempty"`
@@ -91,13 +92,13 @@ type limits struct {
 	Upper latencies `json:"upper"`
 }
 
-// leafData has the heat map of a leaf, counts by row and column with From as the first row, and its I/Os over the whole
-// run, N of them in the buckets At.
+// leafData has the histograms of a leaf, counts by row and column with From as the first row, and its I/Os over the
+// whole run, N of them in the buckets At.
 type leafData struct {
-	From int      `json:"from"`
-	Rows []counts `json:"rows"`
-	At   []int    `json:"at"`
-	N    counts   `json:"n"`
+	From int     `json:"from"`
+	Rows []cells `json:"rows"`
+	At   []int   `json:"at"`
+	N    counts  `json:"n"`
 }
 
 // latencies are in whole ns, rounded to five digits, which is finer than any bucket. A negative value is a lower bound.
@@ -127,6 +128,14 @@ func (c counts) MarshalJSON() ([]byte, error) {
 		}
 		return math.Round(v)
 	}), nil
+}
+
+// cells are numbers of I/Os that are added up: rounded to four digits, but to two decimals at most.
+type cells []float64
+
+// MarshalJSON implements json.Marshaler.
+func (c cells) MarshalJSON() ([]byte, error) {
+	return numbers(c, func(v float64) float64 { return math.Round(100*fio.Round(v, 4)) / 100 }), nil
 }
 
 func numbers(values []float64, round func(float64) float64) []byte {
@@ -190,7 +199,44 @@ func (s *Sink) head() head {
 	for i := 0; i <= g.Columns(); i++ {
 		h.Edges = append(h.Edges, g.Lower(i))
 	}
+	h.Finer = g.Coarseness - s.rowGrid().Coarseness
 	return h
+}
+
+const (
+	// leafCells and maxRowCells limit the counts by row and column, of a leaf on average and of all. They keep the
+	// page of an hour of a host small.
+	leafCells   = 15_000
+	maxRowCells = 1 << 20
+)
+
+// rowGrid is the grid of the rows of leafData: that of the logs, or if these are too many the next coarser one, at most
+// the heat map's.
+func (s *Sink) rowGrid() fiohist.Geometry {
+	g, coarsest := s.run.Geometry, s.heatGrid()
+	if s.coarse {
+		return coarsest
+	}
+	sizes := make([]int, coarsest.Coarseness-g.Coarseness+1)
+	for _, l := range s.leaves {
+		for _, b := range l.cols {
+			at, _ := s.columns.load(b)
+			for shift := range sizes {
+				last := -1
+				for _, i := range at {
+					if r := int(i) >> shift; r != last {
+						sizes[shift], last = sizes[shift]+1, r
+					}
+				}
+			}
+		}
+	}
+	for shift, n := range sizes {
+		if n <= min(leafCells*len(s.leaves), maxRowCells) {
+			return g.Coarsen(g.Coarseness + shift)
+		}
+	}
+	return coarsest
 }
 
 // pack computes the data of the page as gzipped JSON.
@@ -229,28 +275,36 @@ func (s *Sink) encode(z *gzip.Writer) error {
 		}
 	}
 	z.Write([]byte(`],"leaves":[`)) //nolint:errcheck // to a buffer
+	rows := s.rowGrid()
 	for i, l := range s.leaves {
 		if i > 0 {
 			z.Write([]byte{','}) //nolint:errcheck // to a buffer
 		}
-		if err := enc.Encode(s.leafData(l)); err != nil {
+		if err := enc.Encode(s.leafData(l, rows)); err != nil {
 			return err
 		}
 	}
 	z.Write([]byte(`],"buckets":`)) //nolint:errcheck // to a buffer
-	return cmp.Or(s.columns.err, enc.Encode(s.buckets()))
+	if err := enc.Encode(s.buckets(s.run.Geometry)); err != nil {
+		return err
+	}
+	z.Write([]byte(`,"rows":`)) //nolint:errcheck // to a buffer
+	return cmp.Or(s.columns.err, enc.Encode(s.buckets(rows)))
 }
 
-// buckets has the edges in ns of fio's buckets from the first with I/Os, From, to the last.
+// buckets has the edges in ns of the buckets of a grid from the first with I/Os, From, to the last.
 type buckets struct {
 	From  int     `json:"from"`
 	Edges []int64 `json:"edges"`
 }
 
-func (s *Sink) buckets() buckets {
+func (s *Sink) buckets(g fiohist.Geometry) buckets {
 	first, last := math.MaxInt, -1
 	for _, l := range s.leaves {
-		l.total.Each(func(i int, _ float64) { first, last = min(first, i), max(last, i) })
+		l.total.Each(func(i int, _ float64) {
+			i >>= g.Coarseness - s.run.Geometry.Coarseness
+			first, last = min(first, i), max(last, i)
+		})
 	}
 	b := buckets{From: first, Edges: []int64{}}
 	if last < 0 {
@@ -258,7 +312,7 @@ func (s *Sink) buckets() buckets {
 		return b
 	}
 	for i := first; i <= last+1; i++ {
-		b.Edges = append(b.Edges, s.run.Geometry.Lower(i))
+		b.Edges = append(b.Edges, g.Lower(i))
 	}
 	return b
 }
@@ -433,17 +487,16 @@ func ladder(n float64) []float64 {
 	return out
 }
 
-func (s *Sink) leafData(l *leaf) leafData {
-	g := s.run.Geometry
-	shift := s.heatGrid().Coarseness - g.Coarseness
-	rows := map[int]counts{}
+func (s *Sink) leafData(l *leaf, g fiohist.Geometry) leafData {
+	shift := g.Coarseness - s.run.Geometry.Coarseness
+	rows := map[int]cells{}
 	first, last := math.MaxInt, 0
 	for k, b := range l.cols {
 		buckets, n := s.columns.load(b)
 		for i, at := range buckets {
 			r := int(at) >> shift
 			if rows[r] == nil {
-				rows[r] = make(counts, s.col)
+				rows[r] = make(cells, s.col)
 			}
 			rows[r][k] += n[i]
 			first, last = min(first, r), max(last, r)

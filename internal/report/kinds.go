@@ -30,6 +30,7 @@ type shared struct {
 	kinds    []*Sink     // kinds of one run, sorted as in kindOrder by finished; or runs of one kind
 	runs     []string    // names of the runs; nil for kinds of one run
 	compared *Comparison // of the runs
+	coarse   bool        // the page is too large for finer histograms than the heat map's
 	packs    int         // how often the data was packed until the page was small enough
 }
 
@@ -104,6 +105,10 @@ func (p *shared) finished() error {
 			}
 			_, err = p.w.Write(b.Bytes())
 			return err
+		}
+		if !p.coarse {
+			p.coarse = true
+			continue
 		}
 		if !shrinks {
 			return fmt.Errorf("the page would be larger than %d bytes: split by fewer dimensions with --by",

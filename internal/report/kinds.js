@@ -31,7 +31,7 @@ function choose(kind) {
   use(kind);
   cursor = spectrumCursor = bucketCursor = null;
   $('time').max = head.columns - 1;
-  for (const [id, text] of [['percentiles', 'Percentiles over time'], ['heat', 'Heat map'], ['spectrum', 'Percentile spectrum of the whole run'], ['counts', 'Distribution of the whole run']]) $('h-' + id).textContent = text + ': ' + kind;
+  ofKind = ': ' + kind;
 }
 
 const chart = kind => 'kind-' + kind;

@@ -70,7 +70,7 @@ func TestKindsPage(t *testing.T) {
 	// The limit is of all kinds together.
 	two, quanta := []fio.Kind{fio.Clat, fio.Lat}, map[fio.Kind]int{fio.Clat: 64, fio.Lat: 64}
 	large := kindsPage(t, report.Options{}, two, quanta, nil)
-	limit := len(large) - len(script(t, large, "packed"))/3
+	limit := len(large) - len(script(t, large, "packed"))*6/7
 	small := kindsPage(t, report.Options{MaxBytes: limit}, two, quanta, nil)
 	if c := read(t, small); len(small) > limit || c.Head.Columns == 64 || c.Head.Columns != c.Head.Kinds[0].Columns {
 		t.Errorf("%d bytes, want at most %d; %d columns", len(small), limit, c.Head.Columns)

@@ -43,6 +43,7 @@ type pageData struct {
 	Notes     []note // warnings
 	Footnotes []note
 	Summary   table
+	Scopes    []int       // of Summary's rows
 	Kinds     *sideBySide // nil if there is only one
 	Accounts  []block     // of the other kinds
 	SLA       []block
@@ -364,6 +365,7 @@ func (s *Sink) summary(d *pageData) {
 	for _, sc := range scopes {
 		_, st, perSecond := s.runTotals(sc)
 		var row []cell
+		d.Scopes = append(d.Scopes, slices.Index(s.scopes, sc))
 		for _, dim := range split {
 			v := cmp.Or((*fio.Dims)(&sc.dims).Of(dim), fio.All)
 			row = append(row, cell{Text: v, Header: true})

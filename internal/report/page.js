@@ -305,7 +305,7 @@ function setZoom(z) {
   for (const c of timed) {
     setTicks(views[c].signal('zoom', zoom), shown()).runAsync();
   }
-  covers();
+  fill();
   remember();
 }
 
@@ -321,6 +321,8 @@ function placeMarks() {
 }
 
 // ---- filling
+
+let windowed = false; // the tables are of a window
 
 function fill() {
   const scope = chosen();
@@ -355,7 +357,10 @@ function fill() {
 
   for (const c of timed) setTicks(views[c], shown());
   placeMarks();
-  $('percentile').max = scope === undefined ? 0 : data.scopes[scope].curve.length - 1;
+  $('percentile').max = scope === undefined ? 0 : Math.max(0, whole(scope).curve.length - 1);
+  titles();
+  if (zoom || windowed) summarize();
+  windowed = Boolean(zoom);
   legend();
   cards();
   describe();
@@ -368,7 +373,7 @@ function fill() {
 }
 
 // wholeLine is a line in the charts of the whole run.
-const wholeLine = (name, scope, i) => ({...keyed(name, i), curve: curve(data.scopes[scope]), buckets: bucketsOf(scope), look: i});
+const wholeLine = (name, scope, i) => ({...keyed(name, i), curve: curve(whole(scope)), buckets: bucketsNow(scope), look: i});
 function wholeLines(scope) {
   if (scope === undefined) return [];
   const of = state.compare ? lines : [{name: scopeName(state), scope}];
@@ -391,12 +396,12 @@ function leavesOf(scope) {
   return data.leaves.filter((_, i) => dimensions.every(x => (d[x] || all[x]) === all[x] || d[x] === head.leaves[i][x]));
 }
 
-// heatOf adds up the heat maps of the leaves of a scope: rows by column.
+// heatOf adds up the leaves of a scope in the rows of the heat map, by column.
 function heatOf(scope) {
   const rows = new Map();
   for (const leaf of leavesOf(scope)) {
     leaf.rows && leaf.rows.forEach((counts, r) => {
-      r += leaf.from;
+      r = r + leaf.from >> head.finer;
       if (!counts.length) return;
       if (!rows.has(r)) rows.set(r, new Float64Array(head.columns));
       const sum = rows.get(r);
@@ -414,11 +419,73 @@ function bucketsOf(scope) {
   return [...sums].sort(([a], [b]) => a - b).map(([b, n]) => ({lo: edge(b), hi: edge(b + 1), n, upTo: upTo += n}));
 }
 
+// inWindow returns the first and the last column of the window chosen, null if that is the whole run.
+const inWindow = () => zoom && [columnAt(zoom[0]), Math.max(columnAt(zoom[0]), columnAt(zoom[1] - 1e-6))];
+const windowName = () => { const w = inWindow(); return w ? `${stamp(from(w[0]))} to ${stamp(to(w[1]))}` : 'the whole run'; };
+
+// bucketsIn are the I/Os of a scope in the columns of a window, as bucketsOf.
+function bucketsIn(scope, [first, last]) {
+  const sums = new Map(), edge = r => Math.max(1, data.rows.edges[r - data.rows.from]);
+  for (const leaf of leavesOf(scope)) (leaf.rows || []).forEach((counts, r) => {
+    let n = 0;
+    for (let k = first; k <= last && k < counts.length; k++) n += counts[k];
+    if (n) sums.set(r + leaf.from, (sums.get(r + leaf.from) || 0) + n);
+  });
+  let upTo = 0;
+  return [...sums].sort(([a], [b]) => a - b).map(([r, n]) => ({lo: edge(r), hi: edge(r + 1), n, upTo: upTo += n}));
+}
+
+const bucketsNow = scope => zoom ? bucketsIn(scope, inWindow()) : bucketsOf(scope);
+
+// percentileOf is a percentile of buckets as fio/fiohist computes it; below 0 it is a lower bound.
+function percentileOf(of, p, least, most) {
+  const n = of.at(-1).upTo, rank = n * p / 100, b = p === 0 ? of[0] : of.find(b => b.upTo >= rank - 1e-9 * n) || of.at(-1);
+  const v = Math.min(most, Math.max(least, p === 0 ? b.lo : b.lo + (b.hi - b.lo) * Math.min(1, (rank - b.upTo + b.n) / b.n)));
+  return b.hi > 17.1e9 && b === of.at(-1) ? -b.lo : v;
+}
+
+// whole is a scope with its totals: those of the run, or of the window chosen.
+function whole(i) {
+  const s = data.scopes[i], w = inWindow();
+  if (!s || !w) return s;
+  const of = bucketsIn(i, w);
+  if (!of.length) return {...s, total: s.total.map(() => null), totalN: [0], totalRate: [0], curve: []};
+  const count = of.at(-1).upTo, at = p => percentileOf(of, p, s.total[n], Math.abs(s.total[n + 1]));
+  let covered = 0, [min, max, sum] = [Infinity, 0, 0];
+  for (let k = w[0]; k <= w[1]; k++) {
+    if (s.n[k]) [min, max, sum] = [Math.min(min, s.min[k]), Math.max(max, s.max[k]), sum + s.n[k] * s.mean[k]];
+    covered += s.rate[k] ? s.n[k] / s.rate[k] : s.idle?.[k] ? s.idle[k] * head.interval / 1000 : 0;
+  }
+  const ladder = head.ladder.filter(p => (1 - p / 100) * count >= 1 || p === 0);
+  return {...s, total: [...head.percentiles.map(p => at(+p)), min, max, sum / count, null], totalN: [count], totalRate: [covered ? count / covered : 0], curve: [...ladder.map(at), max]};
+}
+
+// titles say what the charts and tables below are of.
+let ofKind = '';
+const firstTitles = {};
+function titles() {
+  for (const id of ['spectrum', 'counts', 'summary']) {
+    firstTitles[id] ||= $('h-' + id).textContent;
+    $('h-' + id).textContent = titled(firstTitles[id].replace(/the whole run/i, () => windowName()));
+  }
+  for (const id of ['percentiles', 'heat']) $('h-' + id).textContent = (firstTitles[id] ||= $('h-' + id).textContent) + ofKind;
+  for (const id of ['spectrum', 'counts']) $('h-' + id).textContent += ofKind;
+}
+
+// summarize fills the table of all scopes with the window's numbers.
+function summarize() {
+  const body = [...$('summary').tBodies[0].rows], first = $('summary').tHead.querySelectorAll('.text').length;
+  const numbers = body.map(r => { const s = whole(r.dataset.scope); return [s.totalN[0], s.totalRate[0], s.total[n + 2], ...named.map(m => m.total(s)), s.total[n + 1]]; });
+  body.forEach((r, i) => numbers[i].forEach((v, c) => {
+    r.cells[first + c].replaceChildren(v === null ? '–' : make('data', {value: String(Math.abs(v)), textContent: c < 2 ? count(v) : alike(numbers.map(o => o[c]))(v)}));
+  }));
+}
+
 const shares = of => of.length ? [{v: of[0].lo, share: 0}, ...of.map(b => ({v: b.hi, share: b.upTo / of.at(-1).upTo}))] : [];
 let bars = []; // of what is chosen
 function fillCounts() {
   const scope = chosen(), colors = palette(), looks = (view, of) => view.signal('names', of.map(l => l.key)).signal('colors', of.map(l => colors[l.look % most])).signal('dashed', of.map(l => dashes[l.look % most]));
-  bars = scope === undefined ? [] : bucketsOf(scope);
+  bars = scope === undefined ? [] : bucketsNow(scope);
   const drawn = [bars, ...spectra.map(l => l.buckets)].filter(b => b.length);
   const reach = drawn.length ? around(Math.min(...drawn.map(b => b[0].lo)), Math.max(...drawn.map(b => b.at(-1).hi))) : [1e3, 1e6];
   const least = bars.reduce((a, b) => Math.min(a, b.n), 1) / 2, most_ = bars.reduce((a, b) => Math.max(a, b.n), 10);
@@ -550,7 +617,7 @@ function legend() {
 }
 
 function cards() {
-  const scope = chosen(), s = data.scopes[scope];
+  const scope = chosen(), s = whole(scope);
   const card = (name, value) => {
     const number = make('dd', {textContent: value});
     number.style.setProperty('--n', value.length); // a long one is set smaller
@@ -581,6 +648,8 @@ function covers() {
   if (scopeOf() && scopeOf().partial) text += ' Faded: the logs cover a part of it only.';
   if (rules.length) text += ` SLA rules, drawn as lines of long dashes: ${rules.join('; ')}.`;
   if (zoom) text += ` Shown: ${stamp(Math.round(zoom[0]))} to ${stamp(Math.round(zoom[1]))}, ${shownColumns} points.`;
+  const coarse = data.rows.edges.length > 2 ? data.rows.edges.at(-1) / data.rows.edges.at(-2) - 1 : 0;
+  if (zoom) text += ` The numbers, spectrum and distribution below are of that time, from buckets of ${digits(100 * coarse, 2)} % of a latency.`;
   $('covers').textContent = text;
 }
 
@@ -600,9 +669,9 @@ function setCursor(k, force) {
   const labels = [...$('legend').querySelectorAll('label')];
   lines.forEach((l, i) => {
     const of = counted(l.scope);
-    labels[i].querySelector('output').textContent = k === null ? latency(l.measure.total(of)) : of.n[k] ? latency(l.measure.of(of)[k]) : 'no I/O';
+    labels[i].querySelector('output').textContent = k === null ? latency(l.measure.total(whole(l.scope))) : of.n[k] ? latency(l.measure.of(of)[k]) : 'no I/O';
   });
-  let text = 'The whole run';
+  let text = titled(windowName());
   if (k !== null && s) {
     text = span(k) + (head.start === null || state.clock !== 'start' ? '' : ' (' + dated(clock(from(k))) + ' UTC)') + ': ' +
       (s.n[k] ? `${count(s.n[k])} I/Os, ${count(s.rate[k])} per second, ` : 'no I/O, ') + `${s.logs[k]} of ${head.logs} logs` + (head.quanta > 1 ? ' at least' : '') +
@@ -634,7 +703,7 @@ function heatText() {
 }
 
 function nearest(x) {
-  const s = data.scopes[chosen()];
+  const s = whole(chosen());
   if (!s) return null;
   const c = curve(s);
   return c.reduce((best, p, i) => Math.abs(Math.log(p.x / x)) < Math.abs(Math.log(c[best].x / x)) ? i : best, 0);
@@ -644,7 +713,7 @@ const scopeOf = () => data.scopes[chosen()];
 const percent = p => String(+p.toPrecision(p < 99 ? 5 : 12)) + ' %';
 function setSpectrumCursor(i, force) {
   if (i === spectrumCursor && !force) return;
-  const s = data.scopes[chosen()], c = s ? curve(s) : [];
+  const s = whole(chosen()), c = s ? curve(s) : [];
   if (i !== null && i >= c.length) i = null;
   spectrumCursor = i;
   const at = i === null ? null : c[i];
@@ -670,7 +739,7 @@ function setSpectrumCursor(i, force) {
 
 // sheet is what a chart shows: its columns, [title, name in CSV, format], and rows of plain numbers; null is none.
 function sheet(chart) {
-  const s = scopeOf(), name = l => l.name + '_ns', columns = Array.from({length: head.columns}, (_, k) => k);
+  const s = scopeOf(), name = l => l.name + '_ns', [start, end] = inWindow() || [0, head.columns - 1], columns = Array.from({length: end - start + 1}, (_, k) => start + k);
   if (chart === 'percentiles') {
     return {
       top: [['from', 'from_ms', stamp], ['to', 'to_ms', stamp], ['I/Os', 'ios', count], ['I/Os per second', 'iops', count], ['logs', 'logs', String],
@@ -702,8 +771,8 @@ function sheet(chart) {
   const curves = spectra.map(l => l.curve);
   return {
     top: [['percentile', 'percentile', percent], ...spectra.map(l => [l.name, name(l)])],
-    rows: curve(s).map((c, i, whole) => [c.p, ...curves.map(own => {
-      const found = i === whole.length - 1 ? own.at(-1) : own.find(o => o.p === c.p);
+    rows: curve(whole(chosen())).map((c, i, all) => [c.p, ...curves.map(own => {
+      const found = i === all.length - 1 ? own.at(-1) : own.find(o => o.p === c.p);
       return found ? found.v : null;
     })]),
   };

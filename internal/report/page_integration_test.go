@@ -620,6 +620,64 @@ func TestClockInChromium(t *testing.T) {
 	b.Clean()
 }
 
+// TestWindowInChromium: tiles, spectrum, distribution and the table of all scopes follow the window of time that is
+// chosen, with the numbers that percentiles prints of it.
+func TestWindowInChromium(t *testing.T) {
+	t.Parallel()
+	for _, folder := range []string{"randrw", "cluster"} {
+		logs, file := "../../testdata/fio/"+folder, filepath.Join(t.TempDir(), "report.html")
+		fiolat(t, "report", "-o", file, logs)
+		want := percentiles(t, "--from", "3s", "--to", "8s", "--interval", "run", "--by", "direction,host,job", logs)
+		b := openTab(t, 1200, 900, "light")
+		b.open(file + "#zoom=3000-8000")
+		got := eval[struct {
+			Scopes []struct{ Host, Job, Log, Direction string }
+			Rows   map[string][]float64
+			Title  string
+		}](b, `({scopes: fiolat.head.scopes, title: document.querySelector('#h-summary').textContent, rows:
+			Object.fromEntries([...document.querySelectorAll('#summary tbody tr')].map(r => [r.dataset.scope,
+				[...r.querySelectorAll('data')].map(d => +d.value)]))})`)
+		if got.Title != "0:03 to 0:08 in numbers" {
+			t.Errorf("%s: %q", folder, got.Title)
+		}
+		for i, s := range got.Scopes {
+			r, row := want[[4]string{s.Host, s.Job, s.Log, s.Direction}][0], got.Rows[strconv.Itoa(i)]
+			wanted := []float64{r.Samples, r.Samples / 5, r.Mean, r.Percentiles["50"], r.Percentiles["90"],
+				r.Percentiles["95"], r.Percentiles["99"], r.Percentiles["99.9"], r.Max}
+			for c, v := range wanted {
+				near := 2e-3
+				if c == 7 { // p99.9 of few I/Os: one more or less is the next bucket with any
+					near = 0.05
+				}
+				if math.Abs(row[c]-v) > near*v+1 {
+					t.Errorf("%s, %+v: number %d is %v, want %v", folder, s, c, row[c], v)
+				}
+			}
+		}
+		all := want[[4]string{"", "", "", "all"}][0]
+		tile := eval[string](b, `[...document.querySelectorAll('#cards div')].find(d =>
+			d.firstChild.textContent === 'p99').lastChild.textContent`)
+		if p99 := all.Percentiles["99"]; math.Abs(ns(t, tile)-p99) > 2e-3*p99 {
+			t.Errorf("%s: the tile says %s, want %v ns", folder, tile, p99)
+		}
+		curve := b.drawn("spectrum").Lines[0]
+		if last := curve[len(curve)-1]; !near(*last.V, all.Max) || math.Abs(last.T-all.Samples) > 1 {
+			t.Errorf("%s: the spectrum ends with %v at %v, want %v at %v", folder, *last.V, last.T, all.Max,
+				all.Samples)
+		}
+		bars, _, _ := b.bars()
+		if n := bars[len(bars)-1].UpTo; math.Abs(n-all.Samples) > 1 {
+			t.Errorf("%s: %v I/Os in the distribution, want %v", folder, n, all.Samples)
+		}
+		eval[any](b, `(document.querySelector('[data-zoom=all]').click(), 1)`)
+		title := eval[string](b, "document.querySelector('#h-summary').textContent")
+		if title != "The whole run in numbers" {
+			t.Errorf("%s: %q of all", folder, title)
+		}
+		b.Clean()
+	}
+}
+
 // transpose are the columns of numbers below a head, nothing being 0, and the sums of all but the first.
 func transpose(rows [][]string) iter.Seq[[]float64] {
 	return func(yield func([]float64) bool) {

@@ -231,7 +231,7 @@ func TestMaxBytes(t *testing.T) {
 	t.Parallel()
 	m := newMade(64, 3, 300)
 	large := m.page(t, report.Options{}, nil)
-	whole, limit := read(t, large), len(large)-len(script(t, large, "packed"))/3
+	whole, limit := read(t, large), len(large)-len(script(t, large, "packed"))*6/7
 	page := m.page(t, report.Options{MaxBytes: limit}, nil)
 	if len(page) > limit {
 		t.Errorf("a page of %d bytes, want at most %d", len(page), limit)
