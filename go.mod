@@ -3,6 +3,7 @@ module fiolat
 go 1.26.0
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // histogram: HdrHistogram's logs and percentile distributions
 	github.com/cenkalti/backoff/v5 v5.0.3 // pauses between attempts: exponential, with jitter
 	github.com/chromedp/cdproto v0.159.0 // tests: names of what chromedp sends to the browser
 	github.com/chromedp/chromedp v0.22.1 // tests: a real browser draws the charts
@@ -26,7 +27,6 @@ require (
 	github.com/elastic/elastic-transport-go/v8 v8.9.0 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
-	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect

@@ -272,9 +272,9 @@ const wholeRun = "run"
 func (o *logOptions) readInterval(c *cli.Context, least time.Duration) (interval time.Duration, wanted float64,
 	err error) {
 	switch v := o.interval; {
-	case v == wholeRun && c.Command.Name == "percentiles":
+	case v == wholeRun && slices.Contains([]string{"percentiles", "histogram"}, c.Command.Name):
 	case v == wholeRun:
-		err = fio.Usagef("--interval run: that is for fiolat percentiles; fiolat %s needs quanta", c.Command.Name)
+		err = fio.Usagef("--interval run: that is for fiolat percentiles and histogram; fiolat %s needs quanta", c.Command.Name)
 	case v == "auto":
 		wanted, err = accuracy(o.accuracy)
 	case c.IsSet("accuracy"):

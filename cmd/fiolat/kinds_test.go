@@ -65,7 +65,8 @@ func TestIngestKinds(t *testing.T) {
 // those of the kind whose logs have the longest interval.
 func TestPercentilesKinds(t *testing.T) {
 	t.Parallel()
-	logs := []string{"--by", "direction", "--log-hist-msec", "2000", "--sla", "read p99 < 1s", real + "/latkinds"}
+	logs := []string{"--by", "direction", "--log-hist-msec", "2000", "--sla", "read p99 < 1s", "--run-id", "r",
+		real + "/latkinds"}
 	all := func(args ...string) (out string) {
 		out, _ = succeed(t, append(append([]string{"percentiles"}, args...), logs...)...)
 		return out

@@ -113,7 +113,8 @@ func newApp(u *ui.UI) *cli.App {
 		ExitErrHandler: func(*cli.Context, error) {}, // exit.go decides
 		OnUsageError:   usage,
 		Commands: []*cli.Command{
-			ingestCommand(u), liveCommand(u), printing(u, percentilesCommand(u)), printing(u, summaryCommand(u)),
+			ingestCommand(u), liveCommand(u), printing(u, percentilesCommand(u)),
+			printing(u, histogramCommand(u)), printing(u, summaryCommand(u)),
 			printing(u, inspectCommand(u)), reportCommand(u), curveCommand(u),
 			mergeCommand(u), rollupCommand(u), setupCommand(u), loadCommand(u),
 			printing(u, runsCommand(u)), printing(u, compareCommand(u)), historyCommand(u),

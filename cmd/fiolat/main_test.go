@@ -324,7 +324,10 @@ func TestFormats(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	code, want, stderr := fiolat(t, good, "percentiles", "--format", "ndjson", "-")
+	rows := func(stdin []byte, path string) (code int, stdout, stderr string) {
+		return fiolat(t, stdin, "percentiles", "--run-id", "r", "--run-name", "n", "--format", "ndjson", path)
+	}
+	code, want, stderr := rows(good, "-")
 	if code != exitOK || strings.Count(want, "\n") == 0 {
 		t.Fatalf("standard input: exit %d\n%s", code, stderr)
 	}
@@ -334,13 +337,11 @@ func TestFormats(t *testing.T) {
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, got, stderr := fiolat(t, nil, "percentiles", "--format", "ndjson", file); code != exitOK ||
-			got != want {
+		if code, got, stderr := rows(nil, file); code != exitOK || got != want {
 			t.Errorf("%s: exit %d, %s\nother rows than standard input:\n%.300s\nwant\n%.300s", name, code, stderr, got,
 				want)
 		}
-		if code, got, stderr := fiolat(t, data, "percentiles", "--format", "ndjson", "-"); code != exitOK ||
-			got != want {
+		if code, got, stderr := rows(data, "-"); code != exitOK || got != want {
 			t.Errorf("%s on standard input: exit %d, %s", name, code, stderr)
 		}
 	}

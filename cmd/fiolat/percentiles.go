@@ -21,11 +21,16 @@ import (
 )
 
 type percentilesOptions struct {
+	printOptions
+	wide string
+}
+
+// printOptions are the options of commands that print the rows of one run.
+type printOptions struct {
 	logs        logOptions // Paths may also name a stored run
 	es          runsource.Elasticsearch
 	percentiles []float64 // of a stored run; nil: those that it has
 	render      render.Options
-	wide        string
 	whole       bool // one row for the whole run
 	yes         bool // ask for no confirmation
 }
@@ -67,8 +72,7 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 				Value: parsed(&o.wide, "", asIs, append([]string{"p50", "p99", "p99.9"}, render.Figures...)...),
 				Usage: "in tables and csv a row for each time, with `FIGURE` (p99 or another percentile, mean, min, " +
 					"max, stddev, iops, concurrency or samples) of each --by host, job, ... in a column of its own"},
-			&cli.BoolFlag{Name: "no-total", Destination: &o.render.NoTotal,
-				Usage: "leave out the rows that add up others"},
+			noTotalFlag(&o.render.NoTotal),
 			&cli.GenericFlag{Name: "like", Value: parsed(new(string), "", asIs, like.Programs...),
 				Usage: "print what `PROGRAM` prints; its own flags follow"},
 			yesFlag(&o.yes), verboseFlag(),
@@ -113,16 +117,12 @@ func runLike(ctx context.Context, u *ui.UI, args []string) error {
 	return errNotLike
 }
 
+func noTotalFlag(to *bool) cli.Flag {
+	return &cli.BoolFlag{Name: "no-total", Destination: to, Usage: "leave out the rows that add up others"}
+}
+
 func (o *percentilesOptions) check(c *cli.Context, bad *errs.Faults) {
-	o.logs.check(c, bad)
-	o.whole = o.logs.interval == wholeRun
-	bad.Add(o.logs.needPaths())
-	checkES(c, &o.es, bad)
-	but := []string{"by"}
-	if o.whole {
-		but = append(but, "interval")
-	}
-	o.logs.checkStored(&o.es, c.IsSet, bad, but...)
+	o.printOptions.check(c, bad)
 	if o.render.Clock != nil && o.render.Format != "table" {
 		bad.Add(fio.Usagef("--clock is for tables; --format %s has both times", o.render.Format))
 	}
@@ -132,6 +132,18 @@ func (o *percentilesOptions) check(c *cli.Context, bad *errs.Faults) {
 	if c.IsSet("percentiles") || c.IsSet("wide") {
 		o.percentiles = o.logs.Config.Settings.Percentiles
 	}
+}
+
+func (o *printOptions) check(c *cli.Context, bad *errs.Faults) {
+	o.logs.check(c, bad)
+	o.whole = o.logs.interval == wholeRun
+	bad.Add(o.logs.needPaths())
+	checkES(c, &o.es, bad)
+	but := []string{"by"}
+	if o.whole {
+		but = append(but, "interval")
+	}
+	o.logs.checkStored(&o.es, c.IsSet, bad, but...)
 }
 
 // readWide parses --wide and adds its percentile to those computed.
@@ -164,17 +176,23 @@ func (o *percentilesOptions) readWide(wide string) error {
 }
 
 // run prints the percentiles of one run.
-func (o *percentilesOptions) run(ctx context.Context, u *ui.UI) (err error) {
+func (o *percentilesOptions) run(ctx context.Context, u *ui.UI) error {
+	return o.print(ctx, u, "percentiles are of one run", render.New)
+}
+
+// print prints the rows of one run with a new Renderer. why is for the error about several runs.
+func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
+	newRenderer func(render.Options, *bufio.Writer) *render.Renderer) error {
 	rules := o.logs.Config.Settings.SLA
 	if o.whole { // rules apply to the one row
 		o.logs.Config.WholeRun, o.logs.Config.Settings.SLA = true, nil
 	}
-	o.logs.Config.NoID = o.render.Format != "json"
+	o.logs.Config.NoID = o.render.Format == "table" || o.render.Wide != ""
 	o.logs.Config.Allow = runsource.ConfirmQuanta(u, o.yes || o.logs.DryRun)
 	r := runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u, Percentiles: o.percentiles,
 		By: slices.Clip(append([]string{}, o.logs.Config.Settings.By...))}
 	defer r.Close()
-	run, err := r.One(ctx, "percentiles are of one run", o.logs.Paths...)
+	run, err := r.One(ctx, why, o.logs.Paths...)
 	if err != nil {
 		return err
 	}
@@ -187,7 +205,7 @@ func (o *percentilesOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	out := bufio.NewWriterSize(io.MultiWriter(&written, discardIf(o.logs.DryRun, u.Stdout)), 64<<10)
 	var sums []*pipeline.Summary
 	o.render.Width = ui.Columns(u.Stdout)
-	renderer := render.New(o.render, out)
+	renderer := newRenderer(o.render, out)
 	renderer.Kinds = len(sources)
 	for i, source := range sources {
 		var sink pipeline.Sink = renderer

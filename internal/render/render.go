@@ -51,8 +51,7 @@ type Options struct {
 
 // New returns a Renderer that prints to out.
 func New(o Options, out *bufio.Writer) *Renderer {
-	r := &Renderer{Options: o, out: out, Kinds: 1, begin: func() error { return nil },
-		end: func(*pipeline.Summary) error { return nil }}
+	r := newRenderer(o, out)
 	if o.Format == "csv" && o.Unit == "auto" {
 		r.Unit = "us"
 	}
@@ -73,6 +72,11 @@ func New(o Options, out *bufio.Writer) *Renderer {
 		r.table()
 	}
 	return r
+}
+
+func newRenderer(o Options, out *bufio.Writer) *Renderer {
+	return &Renderer{Options: o, out: out, Kinds: 1, begin: func() error { return nil },
+		end: func(*pipeline.Summary) error { return nil }}
 }
 
 // Begin prints what precedes the rows.
@@ -148,22 +152,42 @@ func (r *Renderer) time(offset int64, zone *time.Location) Cell {
 // number appends the shortest decimal form of f that reads back exactly, without an exponent.
 func number(dst []byte, f float64) []byte { return strconv.AppendFloat(dst, f, 'f', -1, 64) }
 
+// appendText appends a member with a text, null if that is "".
+func appendText(b []byte, name, v string) []byte {
+	b = append(b, ',', '"')
+	b = append(b, name...)
+	b = append(b, '"', ':')
+	if v == "" {
+		return append(b, "null"...)
+	}
+	quoted, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return append(b, ui.PrintableJSON(quoted)...)
+}
+
+// appendDims appends an object, without its end, that says which row it is.
+func (r *Renderer) appendDims(b []byte, q *pipeline.Quantum, row *pipeline.Row) []byte {
+	b = append(b, `{"offset_ms":`...)
+	b = number(b, float64(q.Offset)/1e6)
+	b = appendText(b, "timestamp", r.timestamp(q.Offset))
+	b = appendText(b, "scope", row.Scope)
+	b = appendText(b, "direction", row.Dims.Direction)
+	b = appendText(b, "host", row.Dims.Host)
+	b = appendText(b, "job", row.Dims.Job)
+	b = appendText(b, "log", row.Dims.Log)
+	return appendText(b, "kind", r.run.Kind.String())
+}
+
+// appendRun appends what a line of NDJSON says about its run, as documents name it.
+func (r *Renderer) appendRun(b []byte) []byte {
+	b = appendText(appendText(b, "run", r.run.ID), "run_name", r.run.Name)
+	return number(append(b, `,"interval_ms":`...), float64(r.run.Interval)/1e6)
+}
+
 // appendJSON appends the row as documented NDJSON: latencies in ns, null where a value is unknown.
 func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) []byte {
-	text := func(name, v string) {
-		b = append(b, ',', '"')
-		b = append(b, name...)
-		b = append(b, '"', ':')
-		if v == "" {
-			b = append(b, "null"...)
-			return
-		}
-		quoted, err := json.Marshal(v)
-		if err != nil {
-			panic(err) // strings always marshal
-		}
-		b = append(b, ui.PrintableJSON(quoted)...)
-	}
 	s := &row.Stats
 	value := func(name string, v float64) {
 		b = append(b, name...)
@@ -173,19 +197,20 @@ func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 		}
 		b = number(b, v)
 	}
-	b = append(b, `{"offset_ms":`...)
-	b = number(b, float64(q.Offset)/1e6)
-	text("timestamp", r.timestamp(q.Offset))
-	text("scope", row.Scope)
-	text("direction", row.Dims.Direction)
-	text("host", row.Dims.Host)
-	text("job", row.Dims.Job)
-	text("log", row.Dims.Log)
-	text("kind", r.run.Kind.String())
+	b = r.appendDims(b, q, row)
+	if r.Format == "ndjson" {
+		b = r.appendRun(b)
+	}
 	b = append(b, `,"samples":`...)
 	b = number(b, s.Samples)
 	b = append(b, `,"logs":`...)
 	b = strconv.AppendInt(b, int64(row.Logs), 10)
+	b = append(b, `,"iops":`...)
+	if row.IOPSKnown {
+		b = number(b, row.IOPS)
+	} else {
+		b = append(b, "null"...)
+	}
 	b = append(b, `,"concurrency":`...)
 	if n, known := row.Concurrency(); known {
 		b = number(b, n)

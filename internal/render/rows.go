@@ -91,7 +91,7 @@ func (r *Renderer) csv() {
 		if len(r.run.Settings.SLA) > 0 {
 			head = append(head, "sla")
 		}
-		head = append(head, "partial")
+		head = append(head, "partial", "run", "run_name", "interval_ms")
 		return w.Write(head)
 	}
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
@@ -102,25 +102,35 @@ func (r *Renderer) csv() {
 		if n, known := row.Concurrency(); known {
 			concurrency = rounded(n, 6)
 		}
-		rec := []string{string(number(nil, float64(q.Offset)/1e6)), r.timestamp(q.Offset), row.Scope,
-			row.Dims.Direction, CSVName(row.Dims.Host), CSVName(row.Dims.Job), CSVName(row.Dims.Log),
-			r.run.Kind.String(), rounded(row.Stats.Samples, 3), strconv.Itoa(row.Logs), iops, concurrency}
+		rec := append(r.dims(q, row), rounded(row.Stats.Samples, 3), strconv.Itoa(row.Logs), iops, concurrency)
 		for _, cell := range r.figures(row) {
 			rec = append(rec, nanoseconds(cell, r.Unit))
 		}
 		if len(r.run.Settings.SLA) > 0 {
 			rec = append(rec, verdict(row))
 		}
-		rec = append(rec, make([]string, len(head)-len(rec))...) // only the first kind has SLA rules
+		run := r.runCells()
+		rec = append(rec, make([]string, len(head)-len(run)-len(rec))...) // only the first kind has SLA rules
 		if row.Partial(r.run.Interval) {
 			rec[len(rec)-1] = "true"
 		}
-		return w.Write(rec)
+		return w.Write(append(rec, run...))
 	}
 	r.end = func(*pipeline.Summary) error {
 		w.Flush()
 		return w.Error()
 	}
+}
+
+// dims returns the cells of CSV that say which row it is.
+func (r *Renderer) dims(q *pipeline.Quantum, row *pipeline.Row) []string {
+	return []string{string(number(nil, float64(q.Offset)/1e6)), r.timestamp(q.Offset), row.Scope, row.Dims.Direction,
+		CSVName(row.Dims.Host), CSVName(row.Dims.Job), CSVName(row.Dims.Log), r.run.Kind.String()}
+}
+
+// runCells returns the cells of CSV about the run.
+func (r *Renderer) runCells() []string {
+	return []string{CSVName(r.run.ID), CSVName(r.run.Name), string(number(nil, float64(r.run.Interval)/1e6))}
 }
 
 // CSVName formats a name for CSV. Names are not trusted: one that a spreadsheet would take for a formula gets a quote
