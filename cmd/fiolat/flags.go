@@ -274,7 +274,8 @@ func (o *logOptions) readInterval(c *cli.Context, least time.Duration) (interval
 	switch v := o.interval; {
 	case v == wholeRun && slices.Contains([]string{"percentiles", "histogram"}, c.Command.Name):
 	case v == wholeRun:
-		err = fio.Usagef("--interval run: that is for fiolat percentiles and histogram; fiolat %s needs quanta", c.Command.Name)
+		err = fio.Usagef("--interval run: that is for fiolat percentiles and histogram; fiolat %s needs quanta",
+			c.Command.Name)
 	case v == "auto":
 		wanted, err = accuracy(o.accuracy)
 	case c.IsSet("accuracy"):

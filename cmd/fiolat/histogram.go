@@ -26,20 +26,20 @@ func histogramCommand(u *ui.UI) *cli.Command {
 			"fiolat histogram --es http://localhost:9200 --format ndjson RUN\n\n" +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input; DIR is what ingest " +
 			"--output wrote. " + runIs + " A path that exists comes first.\n\n" +
-			"csv and ndjson have the edges and the count of each bucket that is not empty. hgrm is HdrHistogram's " +
-			"percentile distribution, one for the whole run or for what --only, --from and --to choose. hlog is its " +
-			"interval log, for HistogramLogProcessor: values are ns, and --by makes tags such as " +
+			"csv, ndjson and parquet have the edges and the count of each bucket that is not empty. hgrm is " +
+			"HdrHistogram's percentile distribution, one for the whole run or for what --only, --from and --to " +
+			"choose. hlog is its interval log, for HistogramLogProcessor: values are ns, and --by makes tags such as " +
 			"host=h1;direction=read. hgrm and hlog hold whole I/Os, each in the middle of fio's bucket.",
 		Flags: append(
 			slices.Concat(o.logs.flags(logFlags{kinds: true, run: true,
 				without: []string{"percentiles", "sla", "sla-file", "fail-on-sla"}}),
 				pickFlags(&o.logs.Config.Pick, false), esFlags(&o.es)),
 			&cli.GenericFlag{Name: "format",
-				Value: oneOf(&o.render.Format, "format", "csv", "ndjson", "hgrm", "hlog"),
-				Usage: "`FORMAT` of the output: csv, ndjson, hgrm or hlog"},
+				Value: oneOf(&o.render.Format, "format", "csv", "ndjson", "parquet", "hgrm", "hlog"),
+				Usage: "`FORMAT` of the output: csv, ndjson, parquet, hgrm or hlog"},
 			&cli.GenericFlag{Name: "unit",
 				Value: withDefault("us", oneOf(&o.render.Unit, "unit", "ns", "us", "ms", "s")),
-				Usage: "`UNIT` of latencies in csv and hgrm: ns, us, ms or s"},
+				Usage: "`UNIT` of latencies in csv, parquet and hgrm: ns, us, ms or s"},
 			noTotalFlag(&o.render.NoTotal), yesFlag(&o.yes), verboseFlag(),
 		),
 		Action: action(u, o),

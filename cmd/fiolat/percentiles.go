@@ -56,18 +56,19 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 		Flags: append(
 			slices.Concat(o.logs.flags(logFlags{kinds: true, run: true}), pickFlags(&o.logs.Config.Pick, false),
 				esFlags(&o.es)),
-			&cli.GenericFlag{Name: "format", Value: oneOf(&o.render.Format, "format", "table", "csv", "json", "ndjson"),
-				Usage: "`FORMAT` of the output: table, csv, json or ndjson"},
+			&cli.GenericFlag{Name: "format",
+				Value: oneOf(&o.render.Format, "format", "table", "csv", "json", "ndjson", "parquet"),
+				Usage: "`FORMAT` of the output: table, csv, json, ndjson or parquet"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.render.Unit, "unit", render.Units...)),
-				Usage: "`UNIT` of latencies in tables and csv: ns, us, ms, s, or auto: what suits each column; in " +
-					"csv auto is us"},
+				Usage: "`UNIT` of latencies in tables, csv and parquet: ns, us, ms, s, or auto: what suits each " +
+					"column; in csv and parquet auto is us"},
 			&cli.GenericFlag{Name: "clock", Value: parsed(&o.render.Clock, "", clockZone, "utc", "local"),
 				Usage: "show wall-clock time in tables, in `ZONE` utc or local, instead of the time since the run's " +
 					"start; with --grid epoch utc is the default"},
 			&cli.BoolFlag{Name: "limits", Destination: &o.render.Limits,
 				Usage: "show 95 % limits of each percentile, in an interval the sampling limits of independent " +
-					"I/Os, with --interval run wider ones for bursts, in tables and csv; json and ndjson always " +
-					"have them"},
+					"I/Os, with --interval run wider ones for bursts, in tables, csv and parquet; json and ndjson " +
+					"always have them"},
 			&cli.GenericFlag{Name: "wide",
 				Value: parsed(&o.wide, "", asIs, append([]string{"p50", "p99", "p99.9"}, render.Figures...)...),
 				Usage: "in tables and csv a row for each time, with `FIGURE` (p99 or another percentile, mean, min, " +

@@ -16,12 +16,15 @@ import (
 	"fiolat/pipeline"
 )
 
-// NewHistogram returns a Renderer that prints the buckets of each row to out, as csv, ndjson, hgrm or hlog.
+// NewHistogram returns a Renderer that prints the buckets of each row to out, as csv, ndjson, parquet, hgrm
+// or hlog.
 func NewHistogram(o Options, out *bufio.Writer) *Renderer {
 	r := newRenderer(o, out)
 	switch o.Format {
 	case "ndjson":
 		r.row = r.bucketsJSON
+	case "parquet":
+		r.parquet(true)
 	case "hgrm":
 		r.row = func(_ *pipeline.Quantum, row *pipeline.Row) error { return r.hgrm(newHDR(r.run), row) }
 	case "hlog":

@@ -1,4 +1,4 @@
-// Package render prints rows of percentiles as a table, CSV, JSON or NDJSON.
+// Package render prints rows of percentiles as a table, CSV, JSON, NDJSON or Parquet.
 package render
 
 import (
@@ -34,9 +34,9 @@ type Renderer struct {
 
 // Options say how rows are printed.
 type Options struct {
-	Format string // table, csv, json or ndjson
-	Unit   string // of latencies in tables and csv: one of Units; in csv auto is us
-	Limits bool   // confidence limits as columns of table and csv
+	Format string // table, csv, json, ndjson or parquet
+	Unit   string // of latencies in tables, csv and parquet: one of Units; auto is us but in tables
+	Limits bool   // confidence limits as columns of table, csv and parquet
 	// NoTotal leaves out rows that add up others. Only those split by all dimensions of --by remain.
 	NoTotal bool
 	// Wide is a percentile or one of Figures, printed with a row for each time and a column for each host, job and so
@@ -52,7 +52,7 @@ type Options struct {
 // New returns a Renderer that prints to out.
 func New(o Options, out *bufio.Writer) *Renderer {
 	r := newRenderer(o, out)
-	if o.Format == "csv" && o.Unit == "auto" {
+	if (o.Format == "csv" || o.Format == "parquet") && o.Unit == "auto" {
 		r.Unit = "us"
 	}
 	switch {
@@ -68,6 +68,8 @@ func New(o Options, out *bufio.Writer) *Renderer {
 		r.json()
 	case o.Format == "csv":
 		r.csv()
+	case o.Format == "parquet":
+		r.parquet(false)
 	default:
 		r.table()
 	}
