@@ -11,6 +11,8 @@ require (
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // histograms read back, in half the time of encoding/json
 	github.com/klauspost/compress v1.20.3 // zstd and gzip, read and written fast
 	github.com/parquet-go/parquet-go v0.25.1 // Parquet; not v0.26, which makes the binary 6 MB larger with protobuf
+	github.com/prometheus/client_golang v1.23.2 // metrics in the formats that Prometheus and node_exporter read
+	github.com/prometheus/common v0.66.1 // tests: the parser of that text
 	github.com/rogpeppe/go-internal v1.16.0 // tests: whole commands as scripts, with what they print (testscript)
 	github.com/schollz/progressbar/v3 v3.19.1 // the bar on a terminal
 	github.com/ulikunitz/xz v0.5.17 // logs packed with xz
@@ -25,18 +27,26 @@ require (
 
 require (
 	github.com/andybalholm/brotli v1.1.0 // indirect
+	github.com/beorn7/perks v1.0.1 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
 	github.com/elastic/elastic-transport-go/v8 v8.9.0 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/kr/text v0.2.0 // indirect
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
+	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/pierrec/lz4/v4 v4.1.21 // indirect
+	github.com/prometheus/client_model v0.6.2 // indirect
+	github.com/prometheus/procfs v0.16.1 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/xrash/smetrics v0.0.0-20240521201337-686a1a2994c1 // indirect
 	go.opentelemetry.io/otel v1.29.0 // indirect
 	go.opentelemetry.io/otel/metric v1.29.0 // indirect
 	go.opentelemetry.io/otel/trace v1.29.0 // indirect
+	go.yaml.in/yaml/v2 v2.4.2 // indirect
 	golang.org/x/tools v0.30.0 // indirect
+	google.golang.org/protobuf v1.36.8 // indirect
 )

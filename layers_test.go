@@ -20,7 +20,8 @@ var floors = []string{
 	"ingest/content",
 	"ingest",
 	"pipeline",
-	"pipeline/quanta internal/compare internal/diagnose internal/render internal/report internal/summary",
+	"pipeline/quanta internal/compare internal/diagnose internal/metrics internal/render internal/report" +
+		" internal/summary",
 	"pipeline/logs pipeline/live pipeline/replay internal/curve",
 	"pipeline/plan",
 	"esmodel/space",
@@ -41,6 +42,7 @@ var only = map[string]string{
 	"github.com/parquet-go":               "internal/render",
 	"github.com/urfave/cli":               "cmd/fiolat",
 	"github.com/elastic/go-elasticsearch": "esmodel/client",
+	"github.com/prometheus":               "internal/metrics",
 	"github.com/schollz/progressbar":      "internal/ui",
 	"github.com/ulikunitz/xz":             "ingest/source",
 	"go.yaml.in/yaml":                     "fio/sla",

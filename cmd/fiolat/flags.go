@@ -20,6 +20,7 @@ import (
 	"fiolat/ingest/fiojson"
 	"fiolat/internal/alert"
 	"fiolat/internal/errs"
+	"fiolat/internal/metrics"
 	"fiolat/internal/runsource"
 )
 
@@ -472,6 +473,16 @@ func (o *alertOptions) flags(of string) []cli.Flag {
 				"FIOLAT_EVENT_ID"},
 		&cli.StringSliceFlag{Name: "alert-env", Category: catAlert, Destination: &o.env,
 			Usage: "environment `VARIABLE` to pass to the command as well; can be repeated"},
+	}
+}
+
+// metricsFlags returns the flags that say where metrics go.
+func metricsFlags(to *metrics.Config) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "metrics", Category: catAlert, Destination: &to.Address,
+			Usage: "serve /metrics for Prometheus at `ADDRESS`, such as :9400 or 127.0.0.1:9400"},
+		&cli.StringFlag{Name: "metrics-file", Category: catAlert, Destination: &to.File,
+			Usage: "replace `FILE` with the metrics at each interval, for node_exporter's textfile collector (*.prom)"},
 	}
 }
 

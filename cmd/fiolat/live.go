@@ -22,6 +22,7 @@ import (
 	"fiolat/internal/compare"
 	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
+	"fiolat/internal/metrics"
 	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
@@ -43,6 +44,7 @@ type liveOptions struct {
 	quiet  bool   // no display on a terminal
 	yes    bool   // ask for no confirmation
 	alerts alertOptions
+	export metrics.Config
 }
 
 func liveCommand(u *ui.UI) *cli.Command {
@@ -61,7 +63,7 @@ func liveCommand(u *ui.UI) *cli.Command {
 			"Its exit code is fio's, if that is not 0.",
 		Flags: slices.Concat(selectFlags(o.logs.flags(logFlags{by: "direction,host"}), "accuracy", "percentiles", "by",
 			"coarseness", "sla", "sla-file", "fail-on-sla", "run-id", "run-name", "label", "part"), esFlags(&o.es),
-			o.alerts.flags("breaches and recoveries"), []cli.Flag{
+			o.alerts.flags("breaches and recoveries"), metricsFlags(&o.export), []cli.Flag{
 				&cli.GenericFlag{Name: "interval", Value: parsed(&o.logs.interval, "", asIs, "auto"),
 					Usage: "length of a quantum: `DURATION` such as 1s, 10s, 1m, or seconds; auto: chosen from the " +
 						"first minute, during which nothing is shown (default: the status interval, in whole " +
@@ -172,6 +174,7 @@ type liveSession struct {
 	auto   float64 // the accuracy for --interval auto, 0 without it
 	client *client.Client
 	alerts *alert.Dispatcher
+	export *metrics.Exporter // nil: none
 
 	held   []*fiojson.Document // before the interval is known
 	runs   []*liveRun          // by kind; none until then
@@ -195,6 +198,11 @@ func (o *liveOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	if s.alerts, err = startAlerts(o.alerts.Config, u); err != nil {
 		return err
 	}
+	o.export.Warn = u.Warn
+	if s.export, err = metrics.New(o.export); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.export.Close()) }()
 	if len(o.es.Addresses) > 0 {
 		if s.client, err = o.es.Connect(u); err != nil {
 			return err
@@ -460,6 +468,9 @@ func (s *liveSession) run(kind fio.Kind, first bool) (*liveRun, error) {
 	if s.o.rows != "" {
 		out.watchers = append(out.watchers,
 			&flushed{Renderer: render.New(render.Options{Format: "ndjson"}, bufio.NewWriter(s.u.Stdout))})
+	}
+	if s.export != nil {
+		out.watchers = append(out.watchers, s.export.Sink())
 	}
 	sink := out.to(w, delivery.SinkOptions{Prefix: prefix})
 	if kind != fio.Sync {

@@ -23,6 +23,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/fio"
 	"fiolat/internal/errs"
+	"fiolat/internal/metrics"
 	"fiolat/internal/probe"
 	"fiolat/internal/runsource"
 	"fiolat/internal/tempfile"
@@ -43,6 +44,7 @@ type probeOptions struct {
 	saveBaseline             string          // a file for the expected times
 	quiet                    bool            // print no line per interval
 	alerts                   alertOptions
+	metrics                  metrics.Config
 }
 
 func probeCommand(u *ui.UI) *cli.Command {
@@ -113,7 +115,7 @@ func probeCommand(u *ui.UI) *cli.Command {
 			&cli.StringFlag{Name: "run-id", Category: catRun, Destination: &o.logs.Config.RunID,
 				Usage: "`ID` of the run (default: probe-HOST)"},
 		}, slices.Concat(selectFlags(o.logs.flags(logFlags{}), "run-name", "label"), []cli.Flag{outputFlag()},
-			esFlags(&o.es), o.alerts.flags("a directory's trouble and its end"))...),
+			esFlags(&o.es), o.alerts.flags("a directory's trouble and its end"), metricsFlags(&o.metrics))...),
 		Action: action(u, o),
 	}
 }
@@ -334,10 +336,16 @@ func probeStatus(u *ui.UI, dirs []string) error {
 }
 
 // probeDirs probes until ctx ends, or --duration is over.
-func (o *probeOptions) probeDirs(parent context.Context, u *ui.UI) error {
+func (o *probeOptions) probeDirs(parent context.Context, u *ui.UI) (err error) {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
-	docs, err := openProbeDocs(ctx, u, o)
+	o.metrics.Warn = u.Warn
+	shown, err := metrics.New(o.metrics)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shown.Close()) }()
+	docs, err := openProbeDocs(ctx, u, o, shown)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"fiolat/esmodel/delivery"
 	"fiolat/fio"
 	"fiolat/internal/alert"
+	"fiolat/internal/metrics"
 	"fiolat/internal/probe"
 	"fiolat/internal/ui"
 )
@@ -40,6 +41,7 @@ type probeDocs struct {
 	enc     *esmodel.ProbeEncoder
 	run     string
 	alerts  *alert.Dispatcher // nil without alerts
+	metrics *metrics.Exporter // nil: none
 
 	// one of the two is nil
 	bulk  *delivery.BulkWriter
@@ -61,10 +63,10 @@ type probeItem struct {
 	report *probe.Report
 }
 
-func openProbeDocs(ctx context.Context, u *ui.UI, o *probeOptions) (d *probeDocs, err error) {
+func openProbeDocs(ctx context.Context, u *ui.UI, o *probeOptions, shown *metrics.Exporter) (d *probeDocs, err error) {
 	prefix, output := o.es.Prefix, o.es.Spool
 	d = &probeDocs{u: u, prefix: prefix, queue: make(chan probeItem, probeQueue), done: make(chan struct{}),
-		run: o.of.ID,
+		run: o.of.ID, metrics: shown,
 		enc: esmodel.NewProbeEncoder(prefix, o.of, o.dir.Name)}
 	if d.alerts, err = startAlerts(o.alerts.Config, u); err != nil {
 		return nil, err
@@ -95,9 +97,12 @@ func openProbeDocs(ctx context.Context, u *ui.UI, o *probeOptions) (d *probeDocs
 
 func (d *probeDocs) sample(t *probe.Target, s *probe.Sample) { d.put(probeItem{target: t, sample: *s}) }
 
-// report queues a report, and raises an alert for a change at once: documents may be
+// report queues a report, and raises an alert for a change at once, as it shows the metrics: documents and files may be
 // written to what hangs.
 func (d *probeDocs) report(r *probe.Report) {
+	if d.metrics != nil {
+		d.metrics.Report(r)
+	}
 	d.put(probeItem{report: r})
 	if _, id, doc, ok := d.enc.Event(r); ok && d.alerts != nil {
 		d.alerts.Raise(alertOf(id, fio.Printable(r.Target.Path)+": "+r.Change.Text, doc))
@@ -123,6 +128,9 @@ func (d *probeDocs) write() {
 				d.add(index, id, doc)
 			}
 			continue
+		}
+		if d.metrics != nil {
+			d.metrics.Write()
 		}
 		if err := d.enc.Report(i.report, d.add); err != nil {
 			d.fail(err)

@@ -1,0 +1,106 @@
+package metrics
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"fiolat/fio"
+	"fiolat/fio/fiohist"
+	"fiolat/fio/sla"
+	"fiolat/internal/probe"
+	"fiolat/pipeline"
+)
+
+// TestExporter shows a run of fio 2 and a probe, over HTTP in OpenMetrics and in a file.
+func TestExporter(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "fiolat.prom")
+	e, err := New(Config{Address: "127.0.0.1:0", File: file, Warn: func(text string) { t.Error(text) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+
+	s, run := e.Sink(), &pipeline.Run{ID: "a\xff", Start: 1e18, Interval: 1e9, Geometry: fiohist.Fio2.Coarsen(6),
+		Percentiles: []float64{99}}
+	if err = s.Begin(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	var h fiohist.Hist
+	h.Add(run.Geometry.Index(70_000), 1.5)
+	h.Add(run.Geometry.Index(1<<60), 1) // the last one
+	rule := func(text string, s sla.Status) sla.Verdict {
+		return sla.Verdict{Rule: &fio.SLARule{Rule: fio.Rule{Text: text}}, Status: s}
+	}
+	for i := range int64(2) { // a share of an I/O in each is whole in both
+		if err = s.Quantum(t.Context(), &pipeline.Quantum{Offset: i * run.Interval,
+			Leaves: []pipeline.Leaf{{Dims: fio.Dims{Direction: "read"}, Hist: &h}},
+			Rows: []pipeline.Row{
+				{Scope: fio.DirectionScope, Dims: fio.Dims{Direction: "read"}, Stats: h.Stats(run.Geometry,
+					run.Percentiles, fiohist.Limits{}), SLA: []sla.Verdict{rule("good", sla.OK),
+					rule("mixed", sla.Broken), rule("open", sla.Unknown)}},
+				{Scope: fio.RunScope, Dims: fio.Dims{Direction: "read"}, SLA: []sla.Verdict{rule("mixed", sla.OK),
+					rule("open", sla.OK)}},
+			}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.Reset()
+	h.Add(probe.Grid.Index(5_000_000), 10)
+	r := &probe.Report{Target: &probe.Target{Path: "/scratch"}, State: probe.StateSlow, Slowdown: 1.5}
+	r.Ops[probe.Stat] = probe.OpReport{Expected: 1e6, Hist: &h}
+	r.Ops[probe.Stat].Last[0] = probe.Window{Samples: 10, Median: 5e6}
+	e.Report(r)
+	e.Write()
+
+	request, _ := http.NewRequest(http.MethodGet, "http://"+e.listener.Addr().String()+"/metrics", nil)
+	request.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
+	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || !strings.HasPrefix(answer.Header.Get("Content-Type"), "application/openmetrics-text") ||
+		!strings.HasSuffix(string(body), "\n# EOF\n") {
+		t.Fatalf("%v, %v:\n%s", err, answer.Header, body)
+	}
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`fiolat_latency_seconds_bucket{direction="read",kind="clat",run="a\\xff",le="6.4e-05"} 0`,
+		`fiolat_latency_seconds_bucket{direction="read",kind="clat",run="a\\xff",le="0.000128"} 3`,
+		`fiolat_latency_seconds_bucket{direction="read",kind="clat",run="a\\xff",le="8.388608"} 3`,
+		`fiolat_latency_seconds_bucket{direction="read",kind="clat",run="a\\xff",le="+Inf"} 5`,
+		`fiolat_interval_end_timestamp_seconds{kind="clat",run="a\\xff"} 1.000000002e+09`,
+		`fiolat_sla_ok{rule="good",run="a\\xff"} 1`,
+		`fiolat_sla_ok{rule="mixed",run="a\\xff"} 0`,
+		`fiolat_probe_state{state="slow",target="/scratch"} 1`,
+		`fiolat_probe_state{state="hung",target="/scratch"} 0`,
+		`fiolat_probe_slowdown_ratio{operation="stat",target="/scratch"} 5`,
+		`fiolat_probe_latency_seconds_bucket{operation="stat",target="/scratch",le="0.004194304"} 0`,
+		`fiolat_probe_latency_seconds_bucket{operation="stat",target="/scratch",le="0.008388608"} 10`,
+	} {
+		// OpenMetrics writes whole numbers as 1.0.
+		if !strings.Contains(string(body), want) || !strings.Contains(string(written), want+"\n") {
+			t.Errorf("no %s", want)
+		}
+	}
+	if strings.Contains(string(body), `rule="open"`) || strings.Contains(string(body), `le="1.6e-05"`) {
+		t.Error("a rule of unknown state, or a bound inside a bucket")
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	if _, err = parser.TextToMetricFamilies(strings.NewReader(string(written))); err != nil || t.Failed() {
+		t.Errorf("%v:\n%s", err, written)
+	}
+}
