@@ -502,8 +502,9 @@ func TestPart(t *testing.T) {
 	m.run.Pick = pipeline.Pick{Hosts: []string{"node001"}, Directions: []string{"read"},
 		From: &pipeline.Moment{Since: 2e9, Text: "2s"}}
 	var b bytes.Buffer
-	m.into(t, report.NewKinds(&b, 1, report.Options{})[0], pipeline.Account{Logged: 1000, Restored: 200, PickedAway: 900,
-		Placed: 300, Warnings: []string{fio.NotePrefix + "1 log repaired"}}, nil)
+	m.into(t, report.NewKinds(&b, 1, report.Options{})[0], pipeline.Account{
+		Logged: 1000, Restored: 200, PickedAway: 900, Placed: 300,
+		Warnings: []string{fio.NotePrefix + "1 log repaired"}}, nil)
 	page := html.UnescapeString(b.String())
 	for _, want := range []string{"<h1>two nodes: only host node001, read, from 2s</h1>", "<dt>Logs</dt><dd>1</dd>",
 		"<dt>Host</dt><dd>node001</dd>", "left out by --only, --from or --to</th><td>900</td>",

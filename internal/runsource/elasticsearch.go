@@ -66,7 +66,8 @@ func (o *Elasticsearch) Config() (client.Config, error) {
 	cfg.Password = ReadSecret("es-password-file", o.PasswordFile, "ELASTICSEARCH_PASSWORD", &bad)
 	cfg.APIKey = ReadSecret("es-api-key-file", o.APIKeyFile, "ELASTICSEARCH_API_KEY", &bad)
 	cfg.ServiceToken = ReadSecret("es-service-token-file", o.ServiceTokenFile, "ELASTICSEARCH_SERVICE_TOKEN", &bad)
-	if cfg.Username == "" && cfg.APIKey == "" && cfg.ServiceToken == "" && !slices.ContainsFunc(o.Addresses, namesUser) {
+	if cfg.Username == "" && cfg.APIKey == "" && cfg.ServiceToken == "" &&
+		!slices.ContainsFunc(o.Addresses, namesUser) {
 		// As Elastic's tools name them.
 		cfg.Username, cfg.APIKey = os.Getenv("ES_USERNAME"), os.Getenv("ES_API_KEY")
 	}
