@@ -107,6 +107,45 @@ func TestMappingIsChecked(t *testing.T) {
 	}
 }
 
+// An alias in place of a month's index is written through if its documents will be found, else nothing is sent.
+func TestAlias(t *testing.T) {
+	yes, no := true, false
+	for _, tt := range []struct {
+		name    string
+		indices map[string]*bool
+		want    string
+	}{
+		{"one index", map[string]*bool{"archive": nil}, ""},
+		{"a write index", map[string]*bool{"archive": &yes, "older": nil}, ""},
+		{"no write index", map[string]*bool{"archive": nil, "older": nil},
+			"fio-percentiles-2026.08 is an alias without a write index, for archive, older: set is_write_index"},
+		{"not for writing", map[string]*bool{"archive": &no}, "without a write index, for archive: set"},
+		{"an index that searches leave out", map[string]*bool{"fio-percentiles-2026.08-000001": &yes},
+			"fio-percentiles-2026.08 is an alias for fio-percentiles-2026.08-000001, which fiolat leaves out"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, c := standIn(t)
+			if _, err := indices.Setup(t.Context(), c, indices.SetupOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			for index, write := range tt.indices {
+				s.Alias("fio-percentiles-2026.08", index, write)
+			}
+			for range 2 { // the second replaces the documents of the first
+				_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(),
+					esmodeltest.Quanta(esmodeltest.Run(), 3))
+				if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("%v", err)
+				}
+			}
+			stored, others := len(s.Docs("archive")), len(s.Docs("fio-histogram-*"))
+			if (stored > 0) != (tt.want == "") || (others > 0) != (tt.want == "") {
+				t.Errorf("%d documents behind the alias, %d others", stored, others)
+			}
+		})
+	}
+}
+
 // An index that is deleted, and created by another template, between the check of its mapping and its first document
 // makes no complete run.
 func TestMappingIsCheckedAtTheEnd(t *testing.T) {

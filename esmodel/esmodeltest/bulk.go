@@ -74,7 +74,7 @@ type action struct {
 }
 
 func (s *Server) store(op string, a action, source []byte) (status int, typ, reason string) {
-	name, id, seq, term := a.Index, a.ID, a.Seq, a.Term
+	name, id, seq, term := s.behind(a.Index), a.ID, a.Seq, a.Term
 	ix := s.indices[name]
 	if (a.Type != "") != (a.Version > 0) || a.Type != "" && (a.Type != "external_gte" || seq != nil) {
 		return 400, "action_request_validation_exception", "versions"

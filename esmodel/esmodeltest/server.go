@@ -46,6 +46,7 @@ type Server struct {
 	indices   map[string]*index
 	templates map[string]map[string]any
 	closed    map[string]bool
+	aliases   map[string]map[string]object // by name, by index
 	policies  map[string]map[string]any
 	pits      map[string][]found
 	opened    int // number of pits ever opened
@@ -188,6 +189,37 @@ func (s *Server) CloseIndex(name string) {
 	s.closed[name] = true
 }
 
+// Alias gives an index, which it makes, one more name. write is its is_write_index, nil if that is not set.
+func (s *Server) Alias(name, index string, write *bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	settings := object{}
+	if write != nil {
+		settings["is_write_index"] = *write
+	}
+	if s.aliases == nil {
+		s.aliases = map[string]map[string]object{}
+	}
+	if s.aliases[name] == nil {
+		s.aliases[name] = map[string]object{}
+	}
+	s.aliases[name][index] = object{"aliases": object{name: settings}}
+	s.make(index)
+	s.indices[index].mappings = s.make(name).mappings // as a copy of that index has
+	delete(s.indices, name)
+}
+
+// behind returns the index that is written to by a name.
+func (s *Server) behind(name string) string {
+	for index, a := range s.aliases[name] {
+		if write, set := a["aliases"].(object)[name].(object)["is_write_index"]; write == true ||
+			!set && len(s.aliases[name]) == 1 {
+			return index
+		}
+	}
+	return name
+}
+
 // DropIndex deletes an index; a new one numbers its writes from 1 again.
 func (s *Server) DropIndex(name string) {
 	s.mu.Lock()
@@ -205,6 +237,11 @@ func (s *Server) match(patterns string) []string {
 			pattern, exclude := strings.CutPrefix(p, "-")
 			if ok, _ := path.Match(pattern, name); ok {
 				matched = !exclude
+			}
+			for alias, indices := range s.aliases {
+				if ok, _ := path.Match(pattern, alias); ok && indices[name] != nil {
+					matched = !exclude
+				}
 			}
 		}
 		if matched {
@@ -380,6 +417,14 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 			}
 			return 200, object{"acknowledged": json.Unmarshal(body, &ix.mappings) == nil}
 		}
+	case is("GET", "_alias", "*"):
+		if s.aliases[last] == nil {
+			return 404, object{"status": 404, "error": "alias [" + last + "] missing"}
+		}
+		return 200, s.aliases[last]
+	case is("PUT", "*") && s.aliases[last] != nil:
+		return 400, failure(400, "invalid_index_name_exception", "Invalid index name ["+last+
+			"], already exists as alias")
 	case is("PUT", "*"):
 		if s.indices[last] != nil {
 			return 400, failure(400, "resource_already_exists_exception", "index ["+last+"] already exists")

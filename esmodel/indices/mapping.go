@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 
@@ -68,7 +69,8 @@ func checkMappings(
 	}
 	seen = map[string]bool{}
 	for _, index := range reply.Indices {
-		if _, ours := esmodel.KindOf(prefix, index); ours {
+		// Without a pattern, all others are behind an alias.
+		if _, ours := esmodel.KindOf(prefix, index); ours || !strings.Contains(patterns, "*") {
 			seen[index] = true
 		} else if strings.HasPrefix(index, prefix+"-") {
 			others = append(others, index)
@@ -161,7 +163,7 @@ func WarnOthers(names []string) string {
 }
 
 // Prepare creates an index, if it does not exist, and checks its mapping, so that a wrong mapping by another
-// template shows before the first document is stored.
+// template shows before the first document is stored. An alias in its place needs a write index.
 func Prepare(ctx context.Context, c *client.Client, prefix, index string) error {
 	for range 2 {
 		seen, _, err := checkMappings(ctx, c, prefix, index, false)
@@ -174,9 +176,47 @@ func Prepare(ctx context.Context, c *client.Client, prefix, index string) error 
 			nil,
 		)
 		var refused *client.RefusedError
-		if err != nil && !(errors.As(err, &refused) && refused.Type == "resource_already_exists_exception") {
+		switch {
+		case errors.As(err, &refused) && refused.Type == "invalid_index_name_exception":
+			return checkAlias(ctx, c, prefix, index, err)
+		case err != nil && !(errors.As(err, &refused) && refused.Type == "resource_already_exists_exception"):
 			return err
 		}
 	}
-	return nil // it is closed, or an alias: sending reports that
+	return nil // it is closed: sending reports that
+}
+
+// checkAlias checks that what is written to an alias in place of an index is stored, and found by searches. because
+// is returned if it is none.
+func checkAlias(ctx context.Context, c *client.Client, prefix, alias string, because error) error {
+	var behind map[string]struct {
+		Aliases map[string]struct {
+			Write *bool `json:"is_write_index"`
+		} `json:"aliases"`
+	}
+	err := c.Call(ctx, client.Request{Op: "read alias " + alias, Method: http.MethodGet,
+		Path: "/_alias" + client.Path(alias)}, &behind)
+	var refused *client.RefusedError
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound || err == nil && len(behind) == 0 {
+		return because
+	}
+	if err != nil {
+		return err
+	}
+	writable := false
+	kind, _ := esmodel.KindOf(prefix, alias)
+	for _, index := range slices.Sorted(maps.Keys(behind)) {
+		if copied, _ := path.Match(esmodel.Pattern(prefix, kind)+"-*", index); copied &&
+			kind != esmodel.KindRun {
+			return fmt.Errorf("%s is an alias for %s, which fiolat leaves out as a copy by its name; rename that (POST "+
+				"/%s/_clone/NAME) to one that does not start with %s-, or remove the alias", alias, index, index, prefix)
+		}
+		write := behind[index].Aliases[alias].Write
+		writable = writable || write != nil && *write || write == nil && len(behind) == 1
+	}
+	if !writable {
+		return fmt.Errorf("%s is an alias without a write index, for %s: set is_write_index for one of them (POST "+
+			"/_aliases), or remove the alias", alias, errs.Some(slices.Sorted(maps.Keys(behind))))
+	}
+	return nil
 }

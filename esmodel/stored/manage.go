@@ -301,6 +301,9 @@ func (k KindCounts) String() string {
 			words = append(words, fmt.Sprintf("%d of %s", n, kind))
 		}
 	}
+	if n := k[""]; n > 0 { // of an index whose name does not tell
+		words = append(words, fmt.Sprintf("%d behind aliases", n))
+	}
 	if len(words) == 0 {
 		return "none"
 	}
