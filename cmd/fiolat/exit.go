@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -12,6 +11,7 @@ import (
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/ndjson"
 	"fiolat/fio"
+	"fiolat/internal/descriptors"
 	"fiolat/internal/errs"
 	"fiolat/internal/like"
 )
@@ -77,8 +77,7 @@ func hint(err error) string {
 		return "; nothing was sent or changed: check --es, and run the same command again once it answers, or with " +
 			"--max-wait DURATION to wait for it"
 	case errors.Is(err, syscall.EMFILE):
-		return fmt.Sprintf("; this process may open %s; raise the hard limit: `ulimit -n 1024` as root, LimitNOFILE= "+
-			"of a systemd unit, or --ulimit nofile= of a container", descriptors())
+		return descriptors.Advice()
 	case errors.Is(err, syscall.ENFILE):
 		return "; the whole system has too many files open: raise the sysctl fs.file-max, or close some"
 	case errors.As(err, &usage) && usage.Hint != "":
@@ -87,31 +86,6 @@ func hint(err error) string {
 		return "; " + input.Hint
 	}
 	return ""
-}
-
-// descriptors says how many files the process may open. Go has raised the soft limit to the hard one.
-func descriptors() string {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return "too few files"
-	}
-	return fmt.Sprintf("%d files at a time (`ulimit -n`)", limit.Cur)
-}
-
-// enoughDescriptors returns an error if too few descriptors are free for any command. Go's runtime crashes if it cannot
-// open the two that it needs to wait for files and pipes.
-func enoughDescriptors() error {
-	const need = 6 // those two, a directory, and some logs
-	for range need {
-		fd, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-			return fmt.Errorf("fewer than %d file descriptors are free: %w", need, err)
-		}
-		if err == nil {
-			defer syscall.Close(fd) //nolint:errcheck // nothing was written
-		}
-	}
-	return nil
 }
 
 func usageError(err error) error {

@@ -30,9 +30,6 @@ import (
 func init() { cli.HelpFlag = nil } // otherwise the library handles --help itself
 
 func main() {
-	if err := enoughDescriptors(); err != nil {
-		os.Exit(exit(ui.New(os.Stdin, os.Stdout, os.Stderr), err))
-	}
 	ctx, stop := signalContext()
 	defer stop()
 	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, ui.Stderr()))
