@@ -67,13 +67,13 @@ func TestNeverReached(t *testing.T) {
 	s, _ := standIn(t)
 	cfg.Addresses, cfg.OnWait, cfg.MaxWait = []string{s.URL}, nil, 300*time.Millisecond
 	c = testClient(t, cfg)
-	err := c.Call(t.Context(), Request{Op: "first", Method: "GET", Path: "/"}, nil)
+	err := c.Call(t.Context(), Request{Op: "first", Method: "GET", Path: "/_no_such_endpoint"}, nil)
 	var refused *RefusedError // which is an answer
 	if !errors.As(err, &refused) {
 		t.Fatal(err)
 	}
 	s.Close()
-	err = c.Call(t.Context(), Request{Op: "second", Method: "GET", Path: "/"}, nil)
+	err = c.Call(t.Context(), Request{Op: "second", Method: "GET", Path: "/_no_such_endpoint"}, nil)
 	var away *UnavailableError
 	if !errors.As(err, &away) || away.Never != "" || away.Waited < cfg.MaxWait {
 		t.Errorf("after it went: %v", err)
