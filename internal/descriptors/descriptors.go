@@ -23,7 +23,7 @@ func init() {
 func enough() bool {
 	for range need {
 		fd, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-		if err == syscall.EMFILE || err == syscall.ENFILE { //nolint:errorlint // it is not wrapped
+		if err == syscall.EMFILE || err == syscall.ENFILE {
 			return false
 		}
 		if err == nil {
