@@ -201,7 +201,8 @@ func (s *exported) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	for i := range q.Rows {
 		row := &q.Rows[i]
 		for _, v := range row.SLA {
-			if rule := v.Rule.Text; status[rule] != sla.Broken && status[rule] != sla.Unknown || v.Status == sla.Broken {
+			rule := v.Rule.Text
+			if status[rule] != sla.Broken && status[rule] != sla.Unknown || v.Status == sla.Broken {
 				status[rule] = v.Status
 			}
 		}
