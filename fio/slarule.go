@@ -3,11 +3,10 @@ package fio
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
-
-	"fiolat/internal/lazyregexp"
 )
 
 // defaultOver is the default of SLARule.Over.
@@ -37,7 +36,7 @@ func (e *slaSyntaxError) Error() string {
 // slaMetrics are those that an SLARule may be about.
 var slaMetrics = Metrics{Names: []string{"mean", "max", "iops"}}
 
-var spacedUnit = lazyregexp.New(`([0-9])\s+(ns|us|µs|ms|s|m|h)\b`) // 5 ms is 5ms
+var spacedUnit = regexp.MustCompile(`([0-9])\s+(ns|us|µs|ms|s|m|h)\b`) // 5 ms is 5ms
 
 // ParseSLARule parses a rule, ignoring case and extra spaces. Durations are written as in Go
 // and fio (500us, 5ms, 1.5s, 2m); rates are numbers.
@@ -45,7 +44,7 @@ func ParseSLARule(text string) (SLARule, error) {
 	bad := func(format string, args ...any) (SLARule, error) {
 		return SLARule{}, &slaSyntaxError{strings.TrimSpace(text), fmt.Sprintf(format, args...)}
 	}
-	spaced := spacedUnit().ReplaceAllString(strings.ToLower(text), "$1$2")
+	spaced := spacedUnit.ReplaceAllString(strings.ToLower(text), "$1$2")
 	bound, rest, err := slaMetrics.ParseRule(spaced, "over", "for")
 	switch {
 	case err != nil:

@@ -5,13 +5,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/source"
-	"fiolat/internal/lazyregexp"
 )
 
 // A log found twice is counted once: the same file by two names (links), or the same bytes with the same thread
@@ -19,11 +19,11 @@ import (
 // with a warning if no fio JSON has their totals.
 
 // copySuffix matches endings that people, logrotate and programs that copy files give to copies.
-var copySuffix = lazyregexp.New(`^(.*?)\.?(bak\d*|old\d*|orig|backup|copy|prev|save|saved|tmp|part|partial|filepart|` +
-	`crdownload|txt|\d{1,3})$`)
+var copySuffix = regexp.MustCompile(`^(.*?)\.?(bak\d*|old\d*|orig|backup|copy|prev|save|saved|tmp|part|partial|` +
+	`filepart|crdownload|txt|\d{1,3})$`)
 
 // rsyncSuffix is what rsync appends to the name of a file, after a dot before it, until the copy is complete.
-var rsyncSuffix = lazyregexp.New(`^(?:.*\.)?([A-Za-z0-9]{6})$`)
+var rsyncSuffix = regexp.MustCompile(`^(?:.*\.)?([A-Za-z0-9]{6})$`)
 
 // copyOf returns the ending of a log's name that makes it a copy, which is then part of its Host, and the name of the
 // log that it is a copy of.
@@ -33,7 +33,7 @@ func copyOf(l *Source) (original, suffix string) {
 	if hidden {
 		form = rsyncSuffix
 	}
-	if m := form().FindStringSubmatch(l.Name.Host); m != nil {
+	if m := form.FindStringSubmatch(l.Name.Host); m != nil {
 		suffix = m[len(m)-1]
 	}
 	if suffix == "" && !hidden {
@@ -202,8 +202,8 @@ func byChance(in *Input, a, b *Source) bool {
 	if a.Host != b.Host && a.Host != "" && b.Host != "" {
 		return true
 	}
-	return filepath.Dir(a.Path) == filepath.Dir(b.Path) && !browserSuffix().MatchString(a.Base) &&
-		!browserSuffix().MatchString(b.Base) &&
+	return filepath.Dir(a.Path) == filepath.Dir(b.Path) && !browserSuffix.MatchString(a.Base) &&
+		!browserSuffix.MatchString(b.Base) &&
 		(a.Name.Job != b.Name.Job || a.Name.Prefix != b.Name.Prefix && in.accounts(a.Name) && in.accounts(b.Name))
 }
 

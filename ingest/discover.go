@@ -26,7 +26,6 @@ import (
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
 	"fiolat/internal/errs"
-	"fiolat/internal/lazyregexp"
 )
 
 // Source is one log file.
@@ -163,10 +162,10 @@ func parseName(base string) (Name, bool) {
 }
 
 // browserSuffix is what browsers add to the name of a file that is there already.
-var browserSuffix = lazyregexp.New(` ?\(\d{1,3}\)(\.log|\.gz|\.zst|\.xz|\.bz2|\.fz|$)`)
+var browserSuffix = regexp.MustCompile(` ?\(\d{1,3}\)(\.log|\.gz|\.zst|\.xz|\.bz2|\.fz|$)`)
 
 // downloaded returns a name as it was before a browser changed it.
-func downloaded(base string) string { return browserSuffix().ReplaceAllString(base, "$1") }
+func downloaded(base string) string { return browserSuffix.ReplaceAllString(base, "$1") }
 
 // uncompressed returns a name without the suffix of compression.
 func uncompressed(base string) string {

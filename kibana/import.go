@@ -11,12 +11,12 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"fiolat/fio"
-	"fiolat/internal/lazyregexp"
 	"fiolat/internal/secret"
 )
 
@@ -84,8 +84,8 @@ type Result struct {
 const maxReply = 16 << 20 // bytes; a longer reply is cut
 
 var (
-	spaceID = lazyregexp.New(`^[a-z0-9_-]+$`)
-	version = lazyregexp.New(`^([0-9]+)\.([0-9]+)\.`)
+	spaceID = regexp.MustCompile(`^[a-z0-9_-]+$`)
+	version = regexp.MustCompile(`^([0-9]+)\.([0-9]+)\.`)
 )
 
 // conn is a checked connection to one space of a Kibana.
@@ -103,7 +103,7 @@ func (c Config) connect(ctx context.Context) (*conn, error) {
 		return nil, &fio.UsageError{Msg: "the address of Kibana is not the URL of a server; it looks like " +
 			"https://host:5601"}
 	}
-	if c.Space != "" && !spaceID().MatchString(c.Space) {
+	if c.Space != "" && !spaceID.MatchString(c.Space) {
 		return nil, &fio.UsageError{Msg: fmt.Sprintf("%q is not a valid space id: use lower-case letters, digits, "+
 			"- and _; see Stack Management, Spaces", c.Space)}
 	}
@@ -155,7 +155,7 @@ func (k *conn) status(ctx context.Context) error {
 	if err := k.call(ctx, apiCall{method: http.MethodGet, path: "/api/status", noSpace: true}, &status); err != nil {
 		return err
 	}
-	n := version().FindStringSubmatch(status.Version.Number)
+	n := version.FindStringSubmatch(status.Version.Number)
 	if n == nil { // Kibana hides the version without a login
 		if status.Status.Overall.Level == "" {
 			return &ImportError{Msg: fmt.Sprintf("the reply of %s is not Kibana's", k),

@@ -3,13 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/fio"
-	"fiolat/internal/lazyregexp"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -82,7 +82,7 @@ func sayUnfinished(o *runsource.Elasticsearch, u *ui.UI, r delivery.Report) {
 func shellLine(o *runsource.Elasticsearch, command string, more ...string) string {
 	words := slices.Concat([]string{"fiolat", command}, o.Flags(), more)
 	for i, w := range words {
-		if !plainWord().MatchString(w) {
+		if !plainWord.MatchString(w) {
 			words[i] = quoted(w)
 		}
 	}
@@ -96,7 +96,7 @@ func quoted(word string) string {
 	}
 	var b strings.Builder
 	for _, c := range []byte(word) {
-		if c != '%' && c != '-' && plainWord().Match([]byte{c}) {
+		if c != '%' && c != '-' && plainWord.Match([]byte{c}) {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, `\%03o`, c)
@@ -105,7 +105,7 @@ func quoted(word string) string {
 	return `"$(printf '` + b.String() + `')"`
 }
 
-var plainWord = lazyregexp.New(`^[A-Za-z0-9_./:=@%+,-]+$`)
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
 // writerTo returns the writer of documents to Elasticsearch, or with no client into files.
 // refresh is for runs that are watched while they go on.

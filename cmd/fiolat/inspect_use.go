@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
 	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/internal/lazyregexp"
 	"fiolat/pipeline"
 )
 
@@ -24,7 +24,7 @@ type logUse struct {
 }
 
 // fioOptions are the options of fio that decide what a log holds.
-var fioOptions = lazyregexp.New(
+var fioOptions = regexp.MustCompile(
 	`\b(log_[a-z]+(_[a-z]+)*|write_[a-z]+_log|per_job_logs|(clat|slat|lat)_percentiles|` +
 		`disable_(clat|slat|lat)|gtod_reduce|io_submit_mode|` +
 		`unified_rw_reporting|latency_target|wait_for|stonewall|new_group|startdelay|` +
@@ -64,7 +64,7 @@ func logUses(in *ingest.Input, used []*pipeline.Log, warnings []string) (out []l
 			}
 		}
 		for _, why := range v.Why {
-			for _, o := range fioOptions().FindAllString(why, -1) {
+			for _, o := range fioOptions.FindAllString(why, -1) {
 				if !slices.Contains(v.Options, o) {
 					v.Options = append(v.Options, o)
 				}

@@ -86,7 +86,7 @@ func (o *rollupOptions) check(c *cli.Context, bad *errs.Faults) {
 		bad.Add(fio.Usagef("fiolat rollup: name runs, or choose them by --older-than or --label"))
 	}
 	if o.olderThan != "" {
-		if !age().MatchString(o.olderThan) {
+		if !age.MatchString(o.olderThan) {
 			bad.Add(fio.Usagef("--older-than %q: want an age such as 12h, 30d or 8w", o.olderThan))
 		}
 		o.filter.Until = "now-" + o.olderThan

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +18,6 @@ import (
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/internal/errs"
-	"fiolat/internal/lazyregexp"
 	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
@@ -117,11 +117,11 @@ func (f *runFilter) check(bad *errs.Faults) {
 	bad.Add(err)
 }
 
-var age = lazyregexp.New(`^[0-9]{1,6}[smhdw]$`)
+var age = regexp.MustCompile(`^[0-9]{1,6}[smhdw]$`)
 
 // moment parses a time for a filter: an age, returned as Elasticsearch date math, or what --start takes.
 func moment(text string) (string, error) {
-	if age().MatchString(text) {
+	if age.MatchString(text) {
 		return "now-" + text, nil
 	}
 	t, err := parseStart(text)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,7 +16,6 @@ import (
 	"fiolat/esmodel/indices"
 	"fiolat/esmodel/sliced"
 	"fiolat/fio"
-	"fiolat/internal/lazyregexp"
 	"fiolat/pipeline"
 )
 
@@ -121,14 +121,14 @@ func ShortIDs(ctx context.Context, c *client.Client, prefix string, f RunFilter,
 	return shorten(slices.Sorted(maps.Keys(ids)), taken), err
 }
 
-var hashed = lazyregexp.New("^[0-9a-f]{32}$")
+var hashed = regexp.MustCompile("^[0-9a-f]{32}$")
 
 // shorten shortens sorted ids to prefixes that are unique and not in taken.
 func shorten(ids []string, taken map[string]bool) map[string]string {
 	out := map[string]string{}
 	for i, id := range ids {
 		out[id] = id
-		if !hashed().MatchString(id) {
+		if !hashed.MatchString(id) {
 			continue
 		}
 		for n := shortID; n < len(id); n++ {

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
-	"fiolat/internal/lazyregexp"
 )
 
 // Kind is what a file is.
@@ -32,7 +32,7 @@ const Head = 4 << 10
 const sniffed = 1 << 20 // bytes of text that may come before the JSON: banners of a thousand hosts
 
 // histLine matches the start of a histogram log, or of one of single I/Os.
-var histLine = lazyregexp.New(`^\d+, *[\dx]+, *\d+, *\d+`)
+var histLine = regexp.MustCompile(`^\d+, *[\dx]+, *\d+, *\d+`)
 
 // Of returns what a text is. Damaged compressed data is Other; path is for errors.
 func Of(r io.Reader, path string) (Kind, error) {
@@ -60,7 +60,7 @@ func OfHead(text []byte, path string) (kind Kind, sure bool, err error) {
 		return Other, true, nil // binary: a file that fio wrote to, or an archive
 	case fiojson.Is(text):
 		return JSON, true, nil
-	case histLine().Match(text):
+	case histLine.Match(text):
 		return Log, true, nil
 	case len(text) < Head:
 		kind, err = whole(text, path)
@@ -92,14 +92,14 @@ func ErrInString(path string) error {
 }
 
 // banner matches the lines that fio prints before its JSON: one for each host, and notes.
-var banner = lazyregexp.New(`(?m)^(<|hostname=|fio[:-]|note: |clock|smalloc|Starting )`)
+var banner = regexp.MustCompile(`(?m)^(<|hostname=|fio[:-]|note: |clock|smalloc|Starting )`)
 
 // mayGoOn reports whether the start of a text may be that of a job file, or of what fio prints before its JSON.
 // Folders of others hold large texts that need not be read.
 func mayGoOn(text []byte) bool {
 	line, _, _ := bytes.Cut(bytes.TrimLeft(text, " \t\r\n"), []byte("\n"))
 	return len(line) == 0 || bytes.IndexByte([]byte("[;#{"), line[0]) >= 0 || bytes.IndexByte(text, '{') >= 0 ||
-		banner().Match(text)
+		banner.Match(text)
 }
 
 // IsUTF16 reports whether a text starts with a byte-order mark of UTF-16.

@@ -3,10 +3,10 @@ package probe
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 
 	"fiolat/fio"
-	"fiolat/internal/lazyregexp"
 )
 
 // Layout describes the files of a probe.
@@ -75,7 +75,7 @@ const (
 
 // goodName matches valid names. The length is checked separately, because a counted
 // repetition takes long to compile at start.
-var goodName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 const maxName = 201
 

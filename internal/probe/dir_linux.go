@@ -60,7 +60,7 @@ func OpenDir(ctx context.Context, path string, cfg DirConfig) (_ *Dir, err error
 			d.close()
 		}
 	}()
-	if len(cfg.Name) > maxName || !goodName().MatchString(cfg.Name) {
+	if len(cfg.Name) > maxName || !goodName.MatchString(cfg.Name) {
 		return nil, usagef("choose a name of letters, digits, '.', '-' and '_' with --host",
 			"%q cannot be part of a directory name", cfg.Name)
 	}

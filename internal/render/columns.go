@@ -5,12 +5,12 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"fiolat/fio"
-	"fiolat/internal/lazyregexp"
 )
 
 // Column is a column of a table, for people or of CSV.
@@ -115,11 +115,11 @@ func Columns(out *bufio.Writer, format, unit string, width int, columns []Column
 }
 
 // markup is what would begin a link, a tag or another cell, or undo an escape.
-var markup = lazyregexp.New(`\\|\||<[a-zA-Z/!?]|\]\(`)
+var markup = regexp.MustCompile(`\\|\||<[a-zA-Z/!?]|\]\(`)
 
 // Markdown escapes a text for a cell of a table in Markdown: names in it may be anybody's.
 func Markdown(text string) string {
-	return markup().ReplaceAllStringFunc(text, func(s string) string {
+	return markup.ReplaceAllStringFunc(text, func(s string) string {
 		if s == "](" {
 			return `]\(`
 		}

@@ -2,10 +2,10 @@ package ui
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"fiolat/fio"
-	"fiolat/internal/lazyregexp"
 )
 
 // similarWarnings holds warnings that differ only in names and numbers.
@@ -19,7 +19,7 @@ type similarWarnings struct {
 const maxSimilar = 2
 
 // variablePart matches what warnings of a kind differ in: quoted names, paths, numbers.
-var variablePart = lazyregexp.New(`"[^"]*"|[^\s,:;()]*[/.][^\s,:;()]+|[0-9]+`)
+var variablePart = regexp.MustCompile(`"[^"]*"|[^\s,:;()]*[/.][^\s,:;()]+|[0-9]+`)
 
 // Warn prints a warning, or with fio.NotePrefix a note. While Hold is in force, similar ones are counted instead; as
 // JSON each is printed.
@@ -35,7 +35,7 @@ func (u *UI) Warn(msg string) {
 		return
 	}
 	defer u.mu.Unlock()
-	kind := variablePart().ReplaceAllString(msg, "*")
+	kind := variablePart.ReplaceAllString(msg, "*")
 	for i := range u.held {
 		if h := &u.held[i]; h.kind == kind {
 			if len(h.few) < maxSimilar && !h.all[msg] { // the same may come twice if a directory is named twice

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,7 +25,6 @@ import (
 	"golang.org/x/term"
 
 	"fiolat/fio"
-	"fiolat/internal/lazyregexp"
 )
 
 // IsTerminal reports whether r is a terminal.
@@ -212,12 +212,12 @@ func Width(out io.Writer) int {
 	return min(max(cmp.Or(columns(), Columns(out), 80), 40), 120)
 }
 
-var escape = lazyregexp.New("\x1b\\[[0-9]*m")
+var escape = regexp.MustCompile("\x1b\\[[0-9]*m")
 
 // TextWidth returns how many columns of a terminal a text takes, which may have colours.
 func TextWidth(text string) int {
 	if strings.Contains(text, "\x1b") {
-		text = escape().ReplaceAllString(text, "")
+		text = escape.ReplaceAllString(text, "")
 	}
 	return utf8.RuneCountInString(text)
 }

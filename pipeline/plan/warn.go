@@ -2,11 +2,11 @@ package plan
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"fiolat/internal/errs"
-	"fiolat/internal/lazyregexp"
 )
 
 // warn adds a warning. reportWarnings reports it with the others of its cause.
@@ -33,20 +33,20 @@ const quotedForm = `"(?:\\.|[^"\\])*"`
 
 // What differs between warnings of one cause: quoted names, numbers and paths, and lists of them.
 var (
-	quoted     = lazyregexp.New(quotedForm)
-	particular = lazyregexp.New(quotedForm + `|\S*[` + particularBytes + `]\S*`)
-	several    = lazyregexp.New(`#(?:,? (?:and )?#)+`)
+	quoted     = regexp.MustCompile(quotedForm)
+	particular = regexp.MustCompile(quotedForm + `|\S*[` + particularBytes + `]\S*`)
+	several    = regexp.MustCompile(`#(?:,? (?:and )?#)+`)
 )
 
 // causeOf returns a warning with # for what is particular to it.
 func causeOf(warning string) string {
-	words := strings.Fields(quoted().ReplaceAllString(warning, "#"))
+	words := strings.Fields(quoted.ReplaceAllString(warning, "#"))
 	for i, word := range words {
 		if strings.ContainsAny(word, particularBytes) {
 			words[i] = "#"
 		}
 	}
-	return several().ReplaceAllString(strings.Join(words, " "), "#")
+	return several.ReplaceAllString(strings.Join(words, " "), "#")
 }
 
 // byCause merges warnings that differ in names and numbers only into the first of them, with how many more there are
@@ -72,7 +72,7 @@ func byCause(warnings []string) (out []string) {
 		}
 		var about []string
 		for _, w := range more {
-			name := strings.TrimRight(particular().FindString(w), ":,;")
+			name := strings.TrimRight(particular.FindString(w), ":,;")
 			if name != "" && !slices.Contains(about, name) {
 				about = append(about, name)
 			}
