@@ -15,6 +15,7 @@ require (
 	github.com/prometheus/common v0.66.1 // tests: the parser of that text
 	github.com/rogpeppe/go-internal v1.16.0 // tests: whole commands as scripts, with what they print (testscript)
 	github.com/schollz/progressbar/v3 v3.19.1 // the bar on a terminal
+	github.com/tdewolff/minify/v2 v2.24.25 // report pages: scripts and styles without what only their readers need
 	github.com/ulikunitz/xz v0.5.17 // logs packed with xz
 	github.com/urfave/cli/v2 v2.27.7 // commands, flags, help
 	go.uber.org/goleak v1.3.0 // tests: no goroutine is left behind
@@ -42,6 +43,7 @@ require (
 	github.com/prometheus/procfs v0.16.1 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
+	github.com/tdewolff/parse/v2 v2.8.20 // indirect
 	github.com/xrash/smetrics v0.0.0-20240521201337-686a1a2994c1 // indirect
 	go.opentelemetry.io/otel v1.29.0 // indirect
 	go.opentelemetry.io/otel/metric v1.29.0 // indirect

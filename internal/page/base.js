@@ -3,7 +3,14 @@
 'use strict';
 const $ = id => document.getElementById(id);
 const root = document.documentElement;
-const specs = JSON.parse($('specs').textContent);
+
+// unpack reads what Pack in page.go wrote.
+async function unpack(id) {
+  const raw = Uint8Array.from(atob($(id).textContent), c => c.charCodeAt(0));
+  const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return JSON.parse(await new Response(stream).text());
+}
+const specs = await unpack('specs');
 const views = {};
 
 // make builds an element; text is text, never markup.

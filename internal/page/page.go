@@ -7,11 +7,18 @@ import (
 	"crypto/sha256"
 	_ "embed" // the parts of a page
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
 	"math"
 	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/tdewolff/minify/v2"
+	"github.com/tdewolff/minify/v2/css"
+	"github.com/tdewolff/minify/v2/js"
 
 	"fiolat/fio"
 	"fiolat/internal/vegaspec"
@@ -52,8 +59,25 @@ func (p *Page) Write(w io.Writer, own string) error {
 		CSP       string
 		Style     template.CSS
 		Scripts   []template.JS
-		Libraries string // their versions and licences
-	}{Page: p, Style: template.CSS(pageCSS)} // our own file
+		Packed    template.HTML // the specs
+		Libraries string        // their versions and licences
+	}{Page: p}
+	style, err := small(css.Minify, pageCSS)
+	if err != nil {
+		return err
+	}
+	script, err := small(js.Minify, strings.Replace(baseJS, "// OWN\n", p.Script, 1))
+	if err != nil {
+		return err
+	}
+	d.Style = template.CSS(style) // our own file
+	specs, err := json.Marshal(p.Specs)
+	if err != nil {
+		return err
+	}
+	if d.Packed, err = Pack(func(z io.Writer) error { _, err := z.Write(specs); return err }); err != nil {
+		return err
+	}
 	for _, name := range []string{"VERSIONS", "LICENSES"} {
 		text, err := vegaspec.JS.ReadFile("js/" + name)
 		if err != nil {
@@ -68,18 +92,36 @@ func (p *Page) Write(w io.Writer, own string) error {
 		}
 		d.Scripts = append(d.Scripts, template.JS(js)) // embedded
 	}
-	d.Scripts = append(d.Scripts, template.JS(strings.Replace(baseJS, "// OWN\n", p.Script, 1))) // our own files
+	d.Scripts = append(d.Scripts, template.JS(script)) // our own files
 	// Nothing may be loaded or sent, only these scripts run, and none may evaluate text.
 	d.CSP = "default-src 'none'; script-src"
 	for _, js := range d.Scripts {
 		d.CSP += " " + hash(string(js))
 	}
-	d.CSP += "; style-src " + hash(pageCSS) + "; base-uri 'none'; form-action 'none'"
+	d.CSP += "; style-src " + hash(style) + "; base-uri 'none'; form-action 'none'"
 	t := template.Must(template.Must(template.New("page").Parse(frameHTML)).Parse(own))
 	if err := t.Execute(w, d); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	return nil
+}
+
+// Pack returns what write writes, JSON, in the form that unpack of base.js reads: base64 of gzip.
+func Pack(write func(io.Writer) error) (template.HTML, error) {
+	var b strings.Builder
+	text := base64.NewEncoder(base64.StdEncoding, &b)
+	z := gzip.NewWriter(text)
+	if err := errors.Join(write(z), z.Close(), text.Close()); err != nil {
+		return "", err
+	}
+	return template.HTML(b.String()), nil // base64 only
+}
+
+// small returns a style or script without what only its readers need.
+func small(f minify.MinifierFunc, text string) (string, error) {
+	var b strings.Builder
+	err := f(minify.New(), &b, strings.NewReader(text), nil)
+	return b.String(), err
 }
 
 // hash returns the source expression that allows an inline text in a Content-Security-Policy.

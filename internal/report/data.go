@@ -1,17 +1,17 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
+	"html/template"
+	"io"
 	"math"
 	"slices"
 	"strconv"
 
-	"github.com/klauspost/compress/gzip"
-
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/internal/page"
 	"fiolat/pipeline"
 )
 
@@ -239,31 +239,27 @@ func (s *Sink) rowGrid() fiohist.Geometry {
 	return coarsest
 }
 
-// pack computes the data of the page as gzipped JSON.
-func (p *shared) pack() ([]byte, error) {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if err := p.main().encode(z); err != nil {
-		return nil, err
-	}
-	if others := p.others(); len(others) > 0 {
-		for i, s := range others {
+// pack computes the data of the page.
+func (p *shared) pack() (template.HTML, error) {
+	return page.Pack(func(z io.Writer) error {
+		if err := p.main().encode(z); err != nil {
+			return err
+		}
+		end := "}"
+		for i, s := range p.others() {
 			z.Write([]byte(map[bool]string{true: `,"kinds":[`, false: `},`}[i == 0])) //nolint:errcheck // to a buffer
 			if err := s.encode(z); err != nil {
-				return nil, err
+				return err
 			}
+			end = "}]}"
 		}
-		z.Write([]byte(`}]`)) //nolint:errcheck // to a buffer
-	}
-	z.Write([]byte(`}`)) //nolint:errcheck // to a buffer
-	if err := z.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+		_, err := io.WriteString(z, end)
+		return err
+	})
 }
 
 // encode writes an object without its closing brace, so that pack can add to it.
-func (s *Sink) encode(z *gzip.Writer) error {
+func (s *Sink) encode(z io.Writer) error {
 	enc := json.NewEncoder(z)
 	z.Write([]byte(`{"scopes":[`)) //nolint:errcheck // to a buffer
 	for i, sc := range s.scopes {

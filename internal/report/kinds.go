@@ -99,7 +99,7 @@ func (p *shared) finished() error {
 		}
 		shrinks := slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.col > 1 })
 		// The tables of thousands of hosts alone may exceed the limit. Such a page is better than none.
-		if b.Len() <= p.o.MaxBytes || !shrinks && len(packed) <= p.o.MaxBytes {
+		if b.Len() <= p.o.MaxBytes || !shrinks && base64.StdEncoding.DecodedLen(len(packed)) <= p.o.MaxBytes {
 			for _, s := range p.kinds {
 				s.columns.close()
 			}
@@ -114,7 +114,7 @@ func (p *shared) finished() error {
 			return fmt.Errorf("the page would be larger than %d bytes: split by fewer dimensions with --by",
 				p.o.MaxBytes)
 		}
-		p.shrink(b.Len(), base64.StdEncoding.EncodedLen(len(packed)))
+		p.shrink(b.Len(), len(packed))
 	}
 }
 

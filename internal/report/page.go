@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	_ "embed" // the page's own parts
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -72,7 +71,7 @@ type block struct {
 }
 
 // write writes the page. s must be the main kind or run, packed the data from pack.
-func (s *Sink) write(w io.Writer, packed []byte) error {
+func (s *Sink) write(w io.Writer, packed template.HTML) error {
 	axis, sum := vegaspec.SinceStart, s.sum
 	p := page.Page{
 		Title: s.title() + s.picked(), Eyebrow: "fio " + s.run.Kind.String() + " latency", Generator: s.o.Generator,
@@ -90,7 +89,7 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 	d := pageData{
 		Verdict: verdict(sum), Part: s.part(), Compared: s.compared, Account: account(&sum.Account),
 		Notes: s.notes(sum), SLA: s.verdicts(sum), Origin: s.origin(), Head: s.head(),
-		Packed: template.HTML(base64.StdEncoding.EncodeToString(packed)), // base64 only
+		Packed: packed,
 	}
 	if s.o.Marks != nil {
 		s.marks(&d)

@@ -2,12 +2,7 @@
 // computed here but sums of counts.
 const head = JSON.parse($('head').textContent);
 
-async function unpack() {
-  const raw = Uint8Array.from(atob($('packed').textContent), c => c.charCodeAt(0));
-  const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return JSON.parse(await new Response(stream).text());
-}
-const data = await unpack();
+const data = await unpack('packed');
 
 // ---- times as people read them
 
