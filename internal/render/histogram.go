@@ -22,43 +22,47 @@ func NewHistogram(o Options, out *bufio.Writer) *Renderer {
 	r := newRenderer(o, out)
 	switch o.Format {
 	case "ndjson":
-		r.row = r.bucketsJSON
+		r.format = lines(r.bucketsJSON)
 	case "parquet":
-		r.parquet(true)
+		r.format = &parquetRows{Renderer: r, buckets: true}
 	case "hgrm":
-		r.row = func(_ *pipeline.Quantum, row *pipeline.Row) error { return r.hgrm(newHDR(r.run), row) }
+		r.format = lines(func(_ *pipeline.Quantum, row *pipeline.Row) error { return r.hgrm(newHDR(r.run), row) })
 	case "hlog":
-		r.hlog()
+		r.format = &hlog{Renderer: r, w: hdrhistogram.NewHistogramLogWriter(out), last: math.MinInt64}
 	default:
-		r.bucketsCSV()
+		r.format = &csvBuckets{Renderer: r, w: csv.NewWriter(out)}
 	}
 	return r
 }
 
-// bucketsCSV prints a line for each bucket that is not empty.
-func (r *Renderer) bucketsCSV() {
-	w := csv.NewWriter(r.out)
-	r.begin = func() error {
-		if r.nth > 1 {
-			return nil
+// csvBuckets prints a line for each bucket that is not empty.
+type csvBuckets struct {
+	*Renderer
+	w *csv.Writer
+}
+
+func (r *csvBuckets) begin() error {
+	if r.nth > 1 {
+		return nil
+	}
+	return r.w.Write([]string{"offset_ms", "timestamp", "scope", "direction", "host", "job", "log", "kind",
+		"lower_" + r.Unit, "upper_" + r.Unit, "count", "run", "run_name", "interval_ms"})
+}
+
+func (r *csvBuckets) row(q *pipeline.Quantum, row *pipeline.Row) (err error) {
+	head := r.dims(q, row)
+	eachBucket(r.run.Geometry, row.Hist, func(lower, upper, count float64) {
+		if err == nil {
+			err = r.w.Write(append(append(head[:len(head):len(head)], nanoseconds(Cell{Number: lower}, r.Unit),
+				nanoseconds(Cell{Number: upper}, r.Unit), string(number(nil, count))), r.runCells()...))
 		}
-		return w.Write([]string{"offset_ms", "timestamp", "scope", "direction", "host", "job", "log", "kind",
-			"lower_" + r.Unit, "upper_" + r.Unit, "count", "run", "run_name", "interval_ms"})
-	}
-	r.row = func(q *pipeline.Quantum, row *pipeline.Row) (err error) {
-		head := r.dims(q, row)
-		eachBucket(r.run.Geometry, row.Hist, func(lower, upper, count float64) {
-			if err == nil {
-				err = w.Write(append(append(head[:len(head):len(head)], nanoseconds(Cell{Number: lower}, r.Unit),
-					nanoseconds(Cell{Number: upper}, r.Unit), string(number(nil, count))), r.runCells()...))
-			}
-		})
-		return err
-	}
-	r.end = func(*pipeline.Summary) error {
-		w.Flush()
-		return w.Error()
-	}
+	})
+	return err
+}
+
+func (r *csvBuckets) end(*pipeline.Summary) error {
+	r.w.Flush()
+	return r.w.Error()
 }
 
 // bucketsJSON prints a row as a line with all its buckets.
@@ -99,47 +103,52 @@ func eachBucket(g fiohist.Geometry, h *fiohist.Hist, f func(lower, upper, count 
 
 // hlog prints HdrHistogram's interval log, format version 1.3: a line for each row, with a tag unless it is that of
 // the whole run. Its reader takes no line that is earlier than the one before.
-func (r *Renderer) hlog() {
-	w := hdrhistogram.NewHistogramLogWriter(r.out)
-	var h *hdr
-	last := int64(math.MinInt64)
-	r.begin = func() error {
-		h = newHDR(r.run)
-		start := "[times are those since the start of the run, which is unknown]"
-		if r.run.StartKnown {
-			at := time.Unix(0, r.run.Start).UTC()
-			start = fmt.Sprintf("[StartTime: %.3f (seconds since epoch), %s]", float64(at.UnixMilli())/1000,
-				at.Format(time.UnixDate))
-		}
-		for _, comment := range []string{
-			fmt.Sprintf("[fiolat: run %s, %v latencies in ns, maxima in ms; each I/O is in the middle of fio's bucket]",
-				fio.Printable(r.run.ID), r.run.Kind),
-			"[Histogram log format version " + hdrhistogram.HISTOGRAM_LOG_FORMAT_VERSION + "]", start,
-		} {
-			if err := w.OutputComment(comment); err != nil {
-				return err
-			}
-		}
-		return w.OutputLegend()
+type hlog struct {
+	*Renderer
+	w    *hdrhistogram.HistogramLogWriter
+	h    *hdr
+	last int64 // offset of the line before
+}
+
+func (r *hlog) begin() error {
+	r.h = newHDR(r.run)
+	start := "[times are those since the start of the run, which is unknown]"
+	if r.run.StartKnown {
+		at := time.Unix(0, r.run.Start).UTC()
+		start = fmt.Sprintf("[StartTime: %.3f (seconds since epoch), %s]", float64(at.UnixMilli())/1000,
+			at.Format(time.UnixDate))
 	}
-	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
-		if q.Offset < last {
-			return nil // late and empty
-		}
-		last = q.Offset
-		if err := h.read(row); err != nil {
+	for _, comment := range []string{
+		fmt.Sprintf("[fiolat: run %s, %v latencies in ns, maxima in ms; each I/O is in the middle of fio's bucket]",
+			fio.Printable(r.run.ID), r.run.Kind),
+		"[Histogram log format version " + hdrhistogram.HISTOGRAM_LOG_FORMAT_VERSION + "]", start,
+	} {
+		if err := r.w.OutputComment(comment); err != nil {
 			return err
 		}
-		h.SetTag(tag(r.run.Settings.By, &row.Dims))
-		start := q.Offset
-		if r.run.StartKnown {
-			start += r.run.Start
-		}
-		h.SetStartTimeMs(time.Duration(start).Milliseconds())
-		h.SetEndTimeMs(time.Duration(start + r.run.Interval).Milliseconds())
-		return w.OutputIntervalHistogram(h.Histogram)
 	}
+	return r.w.OutputLegend()
 }
+
+func (r *hlog) row(q *pipeline.Quantum, row *pipeline.Row) error {
+	if q.Offset < r.last {
+		return nil // late and empty
+	}
+	r.last = q.Offset
+	if err := r.h.read(row); err != nil {
+		return err
+	}
+	r.h.SetTag(tag(r.run.Settings.By, &row.Dims))
+	start := q.Offset
+	if r.run.StartKnown {
+		start += r.run.Start
+	}
+	r.h.SetStartTimeMs(time.Duration(start).Milliseconds())
+	r.h.SetEndTimeMs(time.Duration(start + r.run.Interval).Milliseconds())
+	return r.w.OutputIntervalHistogram(r.h.Histogram)
+}
+
+func (r *hlog) end(*pipeline.Summary) error { return nil }
 
 // tag names the I/Os of a row, such as host=h1;direction=read; "" for all of the run. What the log format does not
 // allow in a tag is escaped as in a URL.

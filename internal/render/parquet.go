@@ -54,92 +54,99 @@ func (f *parquetFile) end() error {
 	return err
 }
 
-// parquet prints the columns of CSV: of buckets, or of percentiles with at_least, the percentiles that are lower
+// parquetRows prints the columns of CSV: of buckets, or of percentiles with at_least, the percentiles that are lower
 // bounds. Numbers of I/Os are exact, latencies rounded to the nanosecond.
-func (r *Renderer) parquet(buckets bool) {
-	f := new(parquetFile)
-	rules := false
-	latency := func(c Cell) any { return math.Round(c.Number) / fio.Divisors[r.Unit] }
-	r.begin = func() error {
-		if r.nth > 1 {
-			return nil
-		}
-		f.column("offset_ms", 0.)
-		f.column("timestamp", int64(0), "timestamp(millisecond)")
-		for _, name := range []string{"scope", "direction", "host", "job", "log", "kind"} {
-			f.column(name, "", "dict")
-		}
-		if buckets {
-			f.column("lower_"+r.Unit, 0.)
-			f.column("upper_"+r.Unit, 0.)
-			f.column("count", 0.)
-		} else {
-			f.column("samples", 0.)
-			f.column("logs", int64(0))
-			for _, name := range append([]string{"iops", "concurrency"}, r.names()...) {
-				if !slices.Contains([]string{"iops", "concurrency"}, name) {
-					name += "_" + r.Unit
-				}
-				f.column(name, 0.)
-			}
-			f.column("at_least", "", "dict")
-			if rules = len(r.run.Settings.SLA) > 0; rules {
-				f.column("sla", "", "dict")
-			}
-			f.column("partial", false)
-		}
-		f.column("run", "", "dict")
-		f.column("run_name", "", "dict")
-		f.column("interval_ms", 0.)
-		schema := parquet.SchemaOf(reflect.New(reflect.StructOf(f.columns)).Interface())
-		f.w = parquet.NewGenericWriter[any](r.out, parquet.NewSchema("fiolat", schema),
-			parquet.Compression(&parquet.Zstd))
+type parquetRows struct {
+	*Renderer
+	f       parquetFile
+	buckets bool
+	rules   bool // the first kind has SLA rules
+}
+
+func (r *parquetRows) latency(c Cell) any { return math.Round(c.Number) / fio.Divisors[r.Unit] }
+
+func (r *parquetRows) begin() error {
+	if r.nth > 1 {
 		return nil
 	}
-	row := func(q *pipeline.Quantum, row *pipeline.Row, cells ...any) error {
-		var at any
-		if r.run.StartKnown {
-			at = (r.run.Start + q.Offset) / 1e6
-		}
-		d := &row.Dims
-		f.add(float64(q.Offset)/1e6, at, row.Scope, d.Direction, d.Host, d.Job, d.Log, r.run.Kind.String())
-		f.add(cells...)
-		f.add(r.run.ID, r.run.Name, float64(r.run.Interval)/1e6)
-		return f.end()
+	r.f.column("offset_ms", 0.)
+	r.f.column("timestamp", int64(0), "timestamp(millisecond)")
+	for _, name := range []string{"scope", "direction", "host", "job", "log", "kind"} {
+		r.f.column(name, "", "dict")
 	}
-	r.row = func(q *pipeline.Quantum, of *pipeline.Row) (err error) {
-		if buckets {
-			eachBucket(r.run.Geometry, of.Hist, func(lower, upper, count float64) {
-				if err == nil {
-					err = row(q, of, latency(Cell{Number: lower}), latency(Cell{Number: upper}), count)
-				}
-			})
-			return err
+	if r.buckets {
+		r.f.column("lower_"+r.Unit, 0.)
+		r.f.column("upper_"+r.Unit, 0.)
+		r.f.column("count", 0.)
+	} else {
+		r.f.column("samples", 0.)
+		r.f.column("logs", int64(0))
+		for _, name := range append([]string{"iops", "concurrency"}, r.names()...) {
+			if !slices.Contains([]string{"iops", "concurrency"}, name) {
+				name += "_" + r.Unit
+			}
+			r.f.column(name, 0.)
 		}
-		cells := []any{of.Stats.Samples, int64(of.Logs), nil, nil}
-		if of.IOPSKnown {
-			cells[2] = of.IOPS
+		r.f.column("at_least", "", "dict")
+		if r.rules = len(r.run.Settings.SLA) > 0; r.rules {
+			r.f.column("sla", "", "dict")
 		}
-		if n, known := of.Concurrency(); known {
-			cells[3] = n
-		}
-		for _, c := range r.figures(of) {
-			cells = append(cells, latency(c))
-		}
-		var atLeast []string
-		for _, i := range of.Stats.AtLeast {
-			atLeast = append(atLeast, "p"+fio.Percentile(r.run.Percentiles[i]))
-		}
-		cells = append(cells, strings.Join(atLeast, ","))
-		if rules {
-			cells = append(cells, verdict(of))
-		}
-		return row(q, of, append(cells, of.Partial(r.run.Interval))...)
+		r.f.column("partial", false)
 	}
-	r.end = func(*pipeline.Summary) error {
-		if r.nth < r.Kinds {
-			return nil
-		}
-		return f.w.Close()
+	r.f.column("run", "", "dict")
+	r.f.column("run_name", "", "dict")
+	r.f.column("interval_ms", 0.)
+	schema := parquet.SchemaOf(reflect.New(reflect.StructOf(r.f.columns)).Interface())
+	r.f.w = parquet.NewGenericWriter[any](r.out, parquet.NewSchema("fiolat", schema),
+		parquet.Compression(&parquet.Zstd))
+	return nil
+}
+
+func (r *parquetRows) write(q *pipeline.Quantum, row *pipeline.Row, cells ...any) error {
+	var at any
+	if r.run.StartKnown {
+		at = (r.run.Start + q.Offset) / 1e6
 	}
+	d := &row.Dims
+	r.f.add(float64(q.Offset)/1e6, at, row.Scope, d.Direction, d.Host, d.Job, d.Log, r.run.Kind.String())
+	r.f.add(cells...)
+	r.f.add(r.run.ID, r.run.Name, float64(r.run.Interval)/1e6)
+	return r.f.end()
+}
+
+func (r *parquetRows) row(q *pipeline.Quantum, of *pipeline.Row) (err error) {
+	if r.buckets {
+		eachBucket(r.run.Geometry, of.Hist, func(lower, upper, count float64) {
+			if err == nil {
+				err = r.write(q, of, r.latency(Cell{Number: lower}), r.latency(Cell{Number: upper}), count)
+			}
+		})
+		return err
+	}
+	cells := []any{of.Stats.Samples, int64(of.Logs), nil, nil}
+	if of.IOPSKnown {
+		cells[2] = of.IOPS
+	}
+	if n, known := of.Concurrency(); known {
+		cells[3] = n
+	}
+	for _, c := range r.figures(of) {
+		cells = append(cells, r.latency(c))
+	}
+	var atLeast []string
+	for _, i := range of.Stats.AtLeast {
+		atLeast = append(atLeast, "p"+fio.Percentile(r.run.Percentiles[i]))
+	}
+	cells = append(cells, strings.Join(atLeast, ","))
+	if r.rules {
+		cells = append(cells, verdict(of))
+	}
+	return r.write(q, of, append(cells, of.Partial(r.run.Interval))...)
+}
+
+func (r *parquetRows) end(*pipeline.Summary) error {
+	if r.nth < r.Kinds {
+		return nil
+	}
+	return r.f.w.Close()
 }

@@ -4,6 +4,7 @@ package render
 import (
 	"bufio"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -25,12 +26,23 @@ type Renderer struct {
 	out   *bufio.Writer
 	nth   int // number of the current kind of latency, from 1
 	Kinds int // number of kinds that follow each other
-	// begin, row and end implement the format.
-	begin func() error
-	row   func(q *pipeline.Quantum, r *pipeline.Row) error
-	end   func(*pipeline.Summary) error
-	buf   []byte
+	format
+	buf []byte
 }
+
+// format prints the rows of a kind of latency, and what is before and after them.
+type format interface {
+	begin() error
+	row(q *pipeline.Quantum, r *pipeline.Row) error
+	end(s *pipeline.Summary) error
+}
+
+// lines is a format of rows alone.
+type lines func(q *pipeline.Quantum, r *pipeline.Row) error
+
+func (lines) begin() error                                     { return nil }
+func (f lines) row(q *pipeline.Quantum, r *pipeline.Row) error { return f(q, r) }
+func (lines) end(*pipeline.Summary) error                      { return nil }
 
 // Options say how rows are printed.
 type Options struct {
@@ -57,28 +69,27 @@ func New(o Options, out *bufio.Writer) *Renderer {
 	}
 	switch {
 	case o.Wide != "":
-		r.wide()
+		r.format = &wide{Renderer: r, cells: map[string]map[int64]Cell{}, partial: map[int64][]string{}}
 	case o.Format == "ndjson":
-		r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
+		r.format = lines(func(q *pipeline.Quantum, row *pipeline.Row) error {
 			r.buf = append(r.appendJSON(r.buf[:0], q, row), '\n')
 			_, err := r.out.Write(r.buf)
 			return err
-		}
+		})
 	case o.Format == "json":
-		r.json()
+		r.format = &document{Renderer: r}
 	case o.Format == "csv":
-		r.csv()
+		r.format = &csvRows{Renderer: r, w: csv.NewWriter(out)}
 	case o.Format == "parquet":
-		r.parquet(false)
+		r.format = &parquetRows{Renderer: r}
 	default:
-		r.table()
+		r.format = &table{Renderer: r}
 	}
 	return r
 }
 
 func newRenderer(o Options, out *bufio.Writer) *Renderer {
-	return &Renderer{Options: o, out: out, Kinds: 1, begin: func() error { return nil },
-		end: func(*pipeline.Summary) error { return nil }}
+	return &Renderer{Options: o, out: out, Kinds: 1}
 }
 
 // Begin prints what precedes the rows.
@@ -324,46 +335,50 @@ func verdict(row *pipeline.Row) string {
 	return worst
 }
 
-// json prints one object with the run, its rows and its account, or an array of such objects for several kinds.
-func (r *Renderer) json() {
-	rows := 0
-	r.begin = func() error {
-		head := map[string]any{"id": r.run.ID, "interval_ms": float64(r.run.Interval) / 1e6, "start": nil,
-			"start_how": nil, "percentiles": r.run.Percentiles}
-		if r.run.StartKnown {
-			head["start"], head["start_how"] = r.timestamp(0), r.run.StartHow
-		}
-		b, err := json.Marshal(head)
-		if err != nil {
-			return err
-		}
-		open := "{"
-		if r.Kinds > 1 { // an object for each kind
-			open = map[bool]string{true: "[{", false: ",{"}[r.nth == 1]
-		}
-		rows = 0
-		_, err = fmt.Fprintf(r.out, "%s\"run\":%s,\n\"rows\":[", open, ui.PrintableJSON(b))
+// document prints one object with the run, its rows and its account, or an array of such objects for several kinds.
+type document struct {
+	*Renderer
+	rows int
+}
+
+func (r *document) begin() error {
+	head := map[string]any{"id": r.run.ID, "interval_ms": float64(r.run.Interval) / 1e6, "start": nil,
+		"start_how": nil, "percentiles": r.run.Percentiles}
+	if r.run.StartKnown {
+		head["start"], head["start_how"] = r.timestamp(0), r.run.StartHow
+	}
+	b, err := json.Marshal(head)
+	if err != nil {
 		return err
 	}
-	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
-		if rows++; rows > 1 {
-			r.out.WriteByte(',') //nolint:errcheck // bufio keeps the error for the next write
-		}
-		r.out.WriteByte('\n') //nolint:errcheck // as above
-		r.buf = r.appendJSON(r.buf[:0], q, row)
-		_, err := r.out.Write(r.buf)
+	open := "{"
+	if r.Kinds > 1 { // an object for each kind
+		open = map[bool]string{true: "[{", false: ",{"}[r.nth == 1]
+	}
+	r.rows = 0
+	_, err = fmt.Fprintf(r.out, "%s\"run\":%s,\n\"rows\":[", open, ui.PrintableJSON(b))
+	return err
+}
+
+func (r *document) row(q *pipeline.Quantum, row *pipeline.Row) error {
+	if r.rows++; r.rows > 1 {
+		r.out.WriteByte(',') //nolint:errcheck // bufio keeps the error for the next write
+	}
+	r.out.WriteByte('\n') //nolint:errcheck // as above
+	r.buf = r.appendJSON(r.buf[:0], q, row)
+	_, err := r.out.Write(r.buf)
+	return err
+}
+
+func (r *document) end(s *pipeline.Summary) error {
+	b, err := json.Marshal(s.Account)
+	if err != nil {
 		return err
 	}
-	r.end = func(s *pipeline.Summary) error {
-		b, err := json.Marshal(s.Account)
-		if err != nil {
-			return err
-		}
-		closing := "}"
-		if r.Kinds > 1 && r.nth == r.Kinds {
-			closing = "}]"
-		}
-		_, err = fmt.Fprintf(r.out, "\n],\n\"account\":%s%s\n", ui.PrintableJSON(b), closing)
-		return err
+	closing := "}"
+	if r.Kinds > 1 && r.nth == r.Kinds {
+		closing = "}]"
 	}
+	_, err = fmt.Fprintf(r.out, "\n],\n\"account\":%s%s\n", ui.PrintableJSON(b), closing)
+	return err
 }

@@ -75,51 +75,56 @@ func nanoseconds(c Cell, unit string) string {
 	return c.sign() + strconv.FormatFloat(math.Round(c.Number)/fio.Divisors[unit], 'f', -1, 64)
 }
 
-// csv rounds latencies to the nanosecond, I/Os and IOPS to a thousandth, and concurrency to a millionth. Only the JSON
-// formats have the exact values.
-func (r *Renderer) csv() {
-	w := csv.NewWriter(r.out)
-	head := []string{"offset_ms", "timestamp", "scope", "direction", "host", "job", "log", "kind", "samples", "logs",
-		"iops", "concurrency"}
-	r.begin = func() error {
-		if r.nth > 1 {
-			return nil // the first kind wrote the header
-		}
-		for _, name := range r.names() {
-			head = append(head, name+"_"+r.Unit)
-		}
-		if len(r.run.Settings.SLA) > 0 {
-			head = append(head, "sla")
-		}
-		head = append(head, "partial", "run", "run_name", "interval_ms")
-		return w.Write(head)
+// csvRows rounds latencies to the nanosecond, I/Os and IOPS to a thousandth, and concurrency to a millionth. Only the
+// JSON formats have the exact values.
+type csvRows struct {
+	*Renderer
+	w    *csv.Writer
+	head []string
+}
+
+func (r *csvRows) begin() error {
+	if r.nth > 1 {
+		return nil // the first kind wrote the header
 	}
-	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
-		iops, concurrency := "", ""
-		if row.IOPSKnown {
-			iops = rounded(row.IOPS, 3)
-		}
-		if n, known := row.Concurrency(); known {
-			concurrency = rounded(n, 6)
-		}
-		rec := append(r.dims(q, row), rounded(row.Stats.Samples, 3), strconv.Itoa(row.Logs), iops, concurrency)
-		for _, cell := range r.figures(row) {
-			rec = append(rec, nanoseconds(cell, r.Unit))
-		}
-		if len(r.run.Settings.SLA) > 0 {
-			rec = append(rec, verdict(row))
-		}
-		run := r.runCells()
-		rec = append(rec, make([]string, len(head)-len(run)-len(rec))...) // only the first kind has SLA rules
-		if row.Partial(r.run.Interval) {
-			rec[len(rec)-1] = "true"
-		}
-		return w.Write(append(rec, run...))
+	r.head = []string{"offset_ms", "timestamp", "scope", "direction", "host", "job", "log", "kind", "samples",
+		"logs", "iops", "concurrency"}
+	for _, name := range r.names() {
+		r.head = append(r.head, name+"_"+r.Unit)
 	}
-	r.end = func(*pipeline.Summary) error {
-		w.Flush()
-		return w.Error()
+	if len(r.run.Settings.SLA) > 0 {
+		r.head = append(r.head, "sla")
 	}
+	r.head = append(r.head, "partial", "run", "run_name", "interval_ms")
+	return r.w.Write(r.head)
+}
+
+func (r *csvRows) row(q *pipeline.Quantum, row *pipeline.Row) error {
+	iops, concurrency := "", ""
+	if row.IOPSKnown {
+		iops = rounded(row.IOPS, 3)
+	}
+	if n, known := row.Concurrency(); known {
+		concurrency = rounded(n, 6)
+	}
+	rec := append(r.dims(q, row), rounded(row.Stats.Samples, 3), strconv.Itoa(row.Logs), iops, concurrency)
+	for _, cell := range r.figures(row) {
+		rec = append(rec, nanoseconds(cell, r.Unit))
+	}
+	if len(r.run.Settings.SLA) > 0 {
+		rec = append(rec, verdict(row))
+	}
+	run := r.runCells()
+	rec = append(rec, make([]string, len(r.head)-len(run)-len(rec))...) // only the first kind has SLA rules
+	if row.Partial(r.run.Interval) {
+		rec[len(rec)-1] = "true"
+	}
+	return r.w.Write(append(rec, run...))
+}
+
+func (r *csvRows) end(*pipeline.Summary) error {
+	r.w.Flush()
+	return r.w.Error()
 }
 
 // dims returns the cells of CSV that say which row it is.
@@ -151,96 +156,102 @@ func value(d *fio.Dims, dim string) string {
 const block = 1000
 
 // table prints for people: few columns, rounded, each in a unit that suits it.
-func (r *Renderer) table() {
-	var columns []Column
-	var heads []string
-	var unit []string // by column
-	var fit fitted
-	var zone *time.Location
-	r.begin = func() (err error) {
-		if zone, err = r.clock(); err != nil {
-			return err
-		}
-		if r.Kinds > 1 {
-			r.out.WriteString(r.run.Kind.String() + "\n") //nolint:errcheck // bufio keeps it
-		}
-		heads, fit = nil, fitted{width: r.Width, keep: r.run.Settings.By}
-		columns = []Column{timeColumn(zone)}
-		for _, dim := range r.run.Settings.By {
-			columns = append(columns, Column{Name: dim, Text: true, Right: true})
-		}
-		columns = append(columns, Column{Name: "samples"}, Column{Name: "iops"})
-		for _, name := range r.names() {
-			columns = append(columns, Column{Name: name, Latency: true})
-		}
-		if len(r.run.Settings.SLA) > 0 {
-			columns = append(columns, Column{Name: "sla", Text: true, Right: true})
-		}
-		columns = append(columns, Column{Text: true}) // a mark
-		return nil
+type table struct {
+	*Renderer
+	columns []Column
+	heads   []string
+	unit    []string // by column
+	fit     fitted
+	zone    *time.Location
+}
+
+func (r *table) begin() (err error) {
+	if r.zone, err = r.clock(); err != nil {
+		return err
 	}
-	flush := func() {
-		var table [][]string
-		if heads == nil {
-			unit = make([]string, len(columns))
-			for i := range columns {
-				name := columns[i].Name
-				if columns[i].Latency {
-					unit[i] = columns[i].Unit(r.Unit)
-					if p, _, limit := strings.Cut(name, "_"); limit { // in the unit of its percentile
-						unit[i] = unit[slices.IndexFunc(columns, func(c Column) bool { return c.Name == p })]
-					}
-					name += "_" + unit[i]
+	if r.Kinds > 1 {
+		r.out.WriteString(r.run.Kind.String() + "\n") //nolint:errcheck // bufio keeps it
+	}
+	r.heads, r.fit = nil, fitted{width: r.Width, keep: r.run.Settings.By}
+	r.columns = []Column{timeColumn(r.zone)}
+	for _, dim := range r.run.Settings.By {
+		r.columns = append(r.columns, Column{Name: dim, Text: true, Right: true})
+	}
+	r.columns = append(r.columns, Column{Name: "samples"}, Column{Name: "iops"})
+	for _, name := range r.names() {
+		r.columns = append(r.columns, Column{Name: name, Latency: true})
+	}
+	if len(r.run.Settings.SLA) > 0 {
+		r.columns = append(r.columns, Column{Name: "sla", Text: true, Right: true})
+	}
+	r.columns = append(r.columns, Column{Text: true}) // a mark
+	return nil
+}
+
+// flush prints the rows held.
+func (r *table) flush() {
+	var rows [][]string
+	if r.heads == nil {
+		r.unit = make([]string, len(r.columns))
+		for i := range r.columns {
+			name := r.columns[i].Name
+			if r.columns[i].Latency {
+				r.unit[i] = r.columns[i].Unit(r.Unit)
+				if p, _, limit := strings.Cut(name, "_"); limit { // in the unit of its percentile
+					r.unit[i] = r.unit[slices.IndexFunc(r.columns, func(c Column) bool { return c.Name == p })]
 				}
-				heads = append(heads, name)
+				name += "_" + r.unit[i]
 			}
-			table = append(table, heads)
+			r.heads = append(r.heads, name)
 		}
-		for n := range columns[0].Cells {
-			var row []string
-			for i := range columns {
-				if text := columns[i].text(n, unit[i], "table"); i < len(columns)-1 || text != "-" {
-					row = append(row, text)
-				}
+		rows = append(rows, r.heads)
+	}
+	for n := range r.columns[0].Cells {
+		var row []string
+		for i := range r.columns {
+			if text := r.columns[i].text(n, r.unit[i], "table"); i < len(r.columns)-1 || text != "-" {
+				row = append(row, text)
 			}
-			table = append(table, row)
 		}
-		fit.layout(r.out, columns, table)
-		for i := range columns {
-			columns[i].Cells = columns[i].Cells[:0]
-		}
+		rows = append(rows, row)
 	}
-	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
-		cells := []Cell{r.time(q.Offset, zone)}
-		for _, dim := range r.run.Settings.By {
-			v := cmp.Or(value(&row.Dims, dim), fio.All)
-			cells = append(cells, Cell{Text: v})
-		}
-		iops := math.NaN()
-		if row.IOPSKnown {
-			iops = row.IOPS
-		}
-		cells = append(append(cells, ios(row.Stats.Samples), Cell{Number: iops}), r.figures(row)...)
-		if len(r.run.Settings.SLA) > 0 {
-			cells = append(cells, Cell{Text: verdict(row)})
-		}
-		mark := ""
-		if row.Partial(r.run.Interval) {
-			mark = "partial"
-		}
-		for i, cell := range append(cells, Cell{Text: mark}) {
-			columns[i].Cells = append(columns[i].Cells, cell)
-		}
-		if len(columns[0].Cells) == block {
-			flush()
-		}
-		return nil
+	r.fit.layout(r.out, r.columns, rows)
+	for i := range r.columns {
+		r.columns[i].Cells = r.columns[i].Cells[:0]
 	}
-	r.end = func(*pipeline.Summary) error {
-		flush()
-		fit.note(r.out)
-		return nil
+}
+
+func (r *table) row(q *pipeline.Quantum, row *pipeline.Row) error {
+	cells := []Cell{r.time(q.Offset, r.zone)}
+	for _, dim := range r.run.Settings.By {
+		v := cmp.Or(value(&row.Dims, dim), fio.All)
+		cells = append(cells, Cell{Text: v})
 	}
+	iops := math.NaN()
+	if row.IOPSKnown {
+		iops = row.IOPS
+	}
+	cells = append(append(cells, ios(row.Stats.Samples), Cell{Number: iops}), r.figures(row)...)
+	if len(r.run.Settings.SLA) > 0 {
+		cells = append(cells, Cell{Text: verdict(row)})
+	}
+	mark := ""
+	if row.Partial(r.run.Interval) {
+		mark = "partial"
+	}
+	for i, cell := range append(cells, Cell{Text: mark}) {
+		r.columns[i].Cells = append(r.columns[i].Cells, cell)
+	}
+	if len(r.columns[0].Cells) == block {
+		r.flush()
+	}
+	return nil
+}
+
+func (r *table) end(*pipeline.Summary) error {
+	r.flush()
+	r.fit.note(r.out)
+	return nil
 }
 
 // ios is a cell with a number of I/Os, rounded to a whole one.
@@ -285,92 +296,97 @@ func (r *Renderer) figure(row *pipeline.Row, name string) Cell {
 
 // wide prints a row for each time, with one figure in a column for each host, job and so on. It holds all rows until
 // the end, because new columns may appear late.
-func (r *Renderer) wide() {
-	latencies := !slices.Contains(Figures[:3], r.Wide)
-	var times []int64
-	var names []string
-	cells := map[string]map[int64]Cell{}
-	partial := map[int64][]string{} // by time: the names whose interval is partial
-	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
-		by := r.run.Settings.By
-		name := fio.All
-		if row.Scope == finest(by) {
-			var words []string
-			for _, dim := range by {
-				words = append(words, value(&row.Dims, dim))
-			}
-			name = strings.Join(words, " ")
-		} else if row.Scope != fio.RunScope {
-			return nil
+type wide struct {
+	*Renderer
+	times   []int64
+	names   []string
+	cells   map[string]map[int64]Cell
+	partial map[int64][]string // by time: the names whose interval is partial
+}
+
+func (r *wide) begin() error { return nil }
+
+func (r *wide) row(q *pipeline.Quantum, row *pipeline.Row) error {
+	by := r.run.Settings.By
+	name := fio.All
+	if row.Scope == finest(by) {
+		var words []string
+		for _, dim := range by {
+			words = append(words, value(&row.Dims, dim))
 		}
-		if cells[name] == nil {
-			cells[name], names = map[int64]Cell{}, append(names, name)
-		}
-		cells[name][q.Offset] = r.figure(row, r.Wide)
-		if row.Partial(r.run.Interval) {
-			partial[q.Offset] = append(partial[q.Offset], fio.Printable(name))
-		}
-		if n := len(times); n == 0 || times[n-1] < q.Offset { // else late
-			times = append(times, q.Offset)
-		}
+		name = strings.Join(words, " ")
+	} else if row.Scope != fio.RunScope {
 		return nil
 	}
-	r.end = func(*pipeline.Summary) error {
-		if i := slices.Index(names, fio.All); i >= 0 {
-			names = slices.Delete(names, i, i+1)
-		}
-		slices.SortFunc(names, fio.Natural)
-		if cells[fio.All] != nil {
-			names = append([]string{fio.All}, names...)
-		}
-		of := func(name string, at int64) Cell {
-			if c, ok := cells[name][at]; ok {
-				return c
-			}
-			return Cell{Number: math.NaN()}
-		}
-		if r.Format == "csv" {
-			return r.wideCSV(times, names, latencies, of, partial)
-		}
-		zone, err := r.clock()
-		if err != nil {
-			return err
-		}
-		columns := []Column{timeColumn(zone)}
-		unit := Column{}
-		for _, at := range times {
-			columns[0].Cells = append(columns[0].Cells, r.time(at, zone))
-		}
-		for _, name := range names {
-			c := Column{Name: fio.Printable(name)}
-			for _, at := range times {
-				cell := of(name, at)
-				if r.Wide == "samples" && !math.IsNaN(cell.Number) {
-					cell = ios(cell.Number)
-				}
-				c.Cells = append(c.Cells, cell)
-			}
-			unit.Cells = append(unit.Cells, c.Cells...)
-			columns = append(columns, c)
-		}
-		if latencies { // one unit, so that columns can be compared
-			unit := unit.Unit(r.Unit)
-			for i := range columns[1:] {
-				for n, cell := range columns[i+1].Cells {
-					if !math.IsNaN(cell.Number) {
-						columns[i+1].Cells[n].Text = cell.sign() + fio.LatencyIn(cell.Number, unit)
-					}
-				}
-			}
-			r.out.WriteString(r.Wide + " in " + unit + "\n") //nolint:errcheck // bufio keeps it
-		} else {
-			r.out.WriteString(r.Wide + "\n") //nolint:errcheck // as above
-		}
-		if len(partial) > 0 {
-			columns = append(columns, partialMarks(times, columns[1:], partial))
-		}
-		return Columns(r.out, "table", "ns", 0, columns)
+	if r.cells[name] == nil {
+		r.cells[name], r.names = map[int64]Cell{}, append(r.names, name)
 	}
+	r.cells[name][q.Offset] = r.figure(row, r.Wide)
+	if row.Partial(r.run.Interval) {
+		r.partial[q.Offset] = append(r.partial[q.Offset], fio.Printable(name))
+	}
+	if n := len(r.times); n == 0 || r.times[n-1] < q.Offset { // else late
+		r.times = append(r.times, q.Offset)
+	}
+	return nil
+}
+
+func (r *wide) end(*pipeline.Summary) error {
+	latencies := !slices.Contains(Figures[:3], r.Wide)
+	if i := slices.Index(r.names, fio.All); i >= 0 {
+		r.names = slices.Delete(r.names, i, i+1)
+	}
+	slices.SortFunc(r.names, fio.Natural)
+	if r.cells[fio.All] != nil {
+		r.names = append([]string{fio.All}, r.names...)
+	}
+	of := func(name string, at int64) Cell {
+		if c, ok := r.cells[name][at]; ok {
+			return c
+		}
+		return Cell{Number: math.NaN()}
+	}
+	if r.Format == "csv" {
+		return r.wideCSV(r.times, r.names, latencies, of, r.partial)
+	}
+	zone, err := r.clock()
+	if err != nil {
+		return err
+	}
+	columns := []Column{timeColumn(zone)}
+	unit := Column{}
+	for _, at := range r.times {
+		columns[0].Cells = append(columns[0].Cells, r.time(at, zone))
+	}
+	for _, name := range r.names {
+		c := Column{Name: fio.Printable(name)}
+		for _, at := range r.times {
+			cell := of(name, at)
+			if r.Wide == "samples" && !math.IsNaN(cell.Number) {
+				cell = ios(cell.Number)
+			}
+			c.Cells = append(c.Cells, cell)
+		}
+		unit.Cells = append(unit.Cells, c.Cells...)
+		columns = append(columns, c)
+	}
+	if latencies { // one unit, so that columns can be compared
+		unit := unit.Unit(r.Unit)
+		for i := range columns[1:] {
+			for n, cell := range columns[i+1].Cells {
+				if !math.IsNaN(cell.Number) {
+					columns[i+1].Cells[n].Text = cell.sign() + fio.LatencyIn(cell.Number, unit)
+				}
+			}
+		}
+		r.out.WriteString(r.Wide + " in " + unit + "\n") //nolint:errcheck // bufio keeps it
+	} else {
+		r.out.WriteString(r.Wide + "\n") //nolint:errcheck // as above
+	}
+	if len(r.partial) > 0 {
+		columns = append(columns, partialMarks(r.times, columns[1:], r.partial))
+	}
+	return Columns(r.out, "table", "ns", 0, columns)
 }
 
 // partialMarks returns a column that marks the times with partial intervals, with names unless all columns have one.
