@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/fio"
@@ -365,8 +364,8 @@ func TestRefusedIsCountedNamedAndKept(t *testing.T) {
 	if st, _ := os.Stat(r.RefusedFile); st.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v", st.Mode())
 	}
-	if sink.status != esmodel.StatusPartial {
-		t.Errorf("status %s", sink.status)
+	if got := runStatus(t, s); got != "partial" {
+		t.Errorf("status %s", got)
 	}
 	// Running again finishes the job, and takes away what was kept.
 	want := undisturbed(t, 10)

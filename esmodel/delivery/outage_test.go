@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
 )
@@ -196,8 +195,8 @@ func TestInterruptDrains(t *testing.T) {
 			if r.Made == 0 || r.Made != r.Indexed+r.Spooled || dead != (r.Spooled > 0) {
 				t.Errorf("%+v", r)
 			}
-			if !dead && sink.status != esmodel.StatusPartial {
-				t.Errorf("status %s", sink.status)
+			if !dead && runStatus(t, s) != "partial" {
+				t.Errorf("status %s", runStatus(t, s))
 			}
 			c.Close()
 			s.Close()

@@ -60,13 +60,20 @@ type Sink struct {
 	prefix string
 	run    *pipeline.Run
 	enc    *esmodel.Encoder
-	back   []byte         // the document of the run to store on failure; nil: a partial one
-	begun  bool           // the document of the run may be stored
-	ended  bool           // End has finished
-	status esmodel.Status // what the document of the run says; "" if it was not stored
+	phase  phase
+	back   []byte // the document of the run to store on failure; nil: a partial one
 	report Report
-	err    error // of End
 }
+
+// phase is how far a Sink has come.
+type phase int
+
+const (
+	_        phase = iota
+	begun          // the document of the run may be stored
+	complete       // End has finished, without an error
+	failed         // End has finished, with one
+)
 
 var _ pipeline.Sink = (*Sink)(nil)
 
@@ -112,7 +119,7 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 		case s.o.RollUp != "":
 			err = s.same(found)
 		case s.merged(found): // the process of another slice has finished it
-			s.back, s.begun = found, true
+			s.back, s.phase = found, begun
 			err = ErrMerged
 		case s.o.Slices != nil:
 			err = s.remote.count(s.o.Slices)
@@ -127,7 +134,7 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 		err = nil // the run goes into the spool; without one, the first Make fails
 	}
 	if err == nil {
-		s.begun, s.status = true, esmodel.StatusRunning
+		s.phase = begun
 	}
 	return err
 }
@@ -143,7 +150,7 @@ func (s *Sink) merged(found []byte) bool {
 func (s *Sink) same(found []byte) error {
 	m, err := esmodel.ReadDocHeader(found)
 	if err == nil && m.Run.Generation != s.o.RollUp {
-		s.back, s.begun = found, true // to be restored
+		s.back, s.phase = found, begun // to be restored
 		err = esmodel.Fault(s.run.ID, s.run.Part, "run it again", "it was changed after it had been read")
 	}
 	return err
@@ -280,7 +287,6 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause // Close does the rest
 	}
-	s.ended = true
 	if err == nil {
 		status := esmodel.StatusComplete
 		if s.run.Unread { // documents that an earlier ingest could make stay
@@ -311,7 +317,9 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 			err = errors.Join(err, s.remote.Spool(index, id, whole))
 		}
 	}
-	s.err = err
+	if s.phase = complete; err != nil {
+		s.phase = failed
+	}
 	return err
 }
 
@@ -326,9 +334,7 @@ func (s *Sink) last(ctx context.Context, status esmodel.Status, sum *pipeline.Su
 		return err
 	}
 	after := s.w.Report().Total()
-	if after.Refused+after.Spooled+after.Lost == before.Refused+before.Spooled+before.Lost {
-		s.status = status
-	} else if after.Refused > before.Refused {
+	if after.Refused > before.Refused {
 		s.partial(ctx)
 	}
 	return nil
@@ -347,9 +353,6 @@ func (s *Sink) partial(ctx context.Context) {
 		if err == nil {
 			index, id := s.runAt()
 			err = s.w.Release(ctx, index, id, doc, false)
-		}
-		if err == nil {
-			s.status = esmodel.StatusPartial
 		}
 		if !errors.As(err, new(*client.RefusedError)) {
 			return
@@ -386,14 +389,13 @@ func (s *Sink) Close(ctx context.Context, err error) error {
 	defer stop()
 	ctx, cancel := client.WithGracePeriod(ctx, client.DrainTime)
 	defer cancel()
-	if s.begun && !s.ended {
+	if s.phase == begun {
 		if s.remote != nil {
 			_ = s.remote.Flush(sending) // err is the cause
 		}
 		s.partial(ctx)
 	}
-	complete := s.ended && s.err == nil
-	e := s.w.Close(ctx, complete)
+	e := s.w.Close(ctx, s.phase == complete)
 	s.report = s.w.Report()
 	if s.enc != nil {
 		s.report.Clamped = s.enc.Clamped
