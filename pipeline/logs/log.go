@@ -199,22 +199,11 @@ type Config struct {
 // State is a log that is being read. One worker at a time owns it.
 type State struct {
 	quanta.Member
-	cfg           *Config
-	job           fiojson.Workload
-	g             fiohist.Geometry // the log's own, or what fio's JSON says it would have been
-	in            *opened
-	Pipe          bool         // a read may block until the writer goes on
-	keepHead      bool         // it is a pipe, or is read on after the head like one
-	file          *source.File // as it was opened first; nil: standard input
-	scan          *scan        // of the whole log, where damage was suspected
-	head          fiolog.Queue // records read but not placed: its head, if that is kept, and what was read ahead
-	reopen        bool         // it must be opened again and read from its start
-	beyondHead    bool         // there is more in the log than the head
-	Ahead         int          // parsers that may read ahead
-	Wait          bool         // records that cannot be placed yet wait in head: with many logs that takes less memory
-	fileEOF       bool         // the file was read to its end
-	skippedBefore int64        // lines skipped before the record that next returned
-	EOF           bool
+	cfg *Config
+	job fiojson.Workload
+	g   fiohist.Geometry // the log's own, or what fio's JSON says it would have been
+	input
+	scan *scan // of the whole log, where damage was suspected
 
 	dirs    [fio.Directions]direction
 	shift   int64 // ns from the log's clock to the run's
@@ -229,6 +218,22 @@ type State struct {
 	slowest  slowest
 
 	tally
+}
+
+// input is how far a log's file has been read, and how it is read on.
+type input struct {
+	in            *opened
+	file          *source.File // as it was opened first; nil: standard input
+	Pipe          bool         // a read may block until the writer goes on
+	keepHead      bool         // it is a pipe, or is read on after the head like one
+	head          fiolog.Queue // records read but not placed: its head, if that is kept, and what was read ahead
+	reopen        bool         // it must be opened again and read from its start
+	beyondHead    bool         // there is more in the log than the head
+	Ahead         int          // parsers that may read ahead
+	Wait          bool         // records that cannot be placed yet wait in head: with many logs that takes less memory
+	skippedBefore int64        // lines skipped before the record that next returned
+	fileEOF       bool         // the file was read to its end
+	EOF           bool         // and so were the records that waited
 }
 
 // tally is what became of a log's lines and I/Os.
@@ -701,7 +706,7 @@ func New(l *ingest.Log, cfg *Config, pipe bool) *State {
 	if l.Meta != nil {
 		job.Version = l.Meta.Version
 	}
-	return &State{Member: quanta.Member{Log: &pipeline.Log{Log: l}}, cfg: cfg, job: job, Pipe: pipe}
+	return &State{Member: quanta.Member{Log: &pipeline.Log{Log: l}}, cfg: cfg, job: job, input: input{Pipe: pipe}}
 }
 
 // Divide shares out among n logs what may be kept in memory.
