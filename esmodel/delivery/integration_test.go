@@ -347,6 +347,11 @@ func TestIntegrationRefused(t *testing.T) {
 		if !errors.As(err, &incomplete) {
 			t.Fatalf("error %v", err)
 		}
+		// A run that is not complete ends without a refresh.
+		refresh := client.Request{Op: "refresh", Method: "POST", Path: "/" + prefix + "-run/_refresh"}
+		if err := c.Call(t.Context(), refresh, nil); err != nil {
+			t.Fatal(err)
+		}
 		r := s.Report()
 		if r.Total().Refused != 1 || len(r.Refusals) != 1 || r.Refusals[0].Status != 400 ||
 			r.Refusals[0].ID != bad.id || !saysStatus(storedDocs(t, c, prefix), esmodel.StatusPartial) {
