@@ -68,14 +68,14 @@ type Encoder struct {
 	// Of rounding: what is left over of each leaf, and what the leaves of each direction miss in the quantum that
 	// starts at the offset.
 	rests  map[fio.Dims]*fiohist.Remainder
-	misses map[string]*fiohist.Misses
+	misses map[string]fiohist.Misses
 	offset int64
 }
 
 // NewEncoder returns an Encoder for the documents of a run in the indices of a prefix.
 func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
 	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rests: map[fio.Dims]*fiohist.Remainder{},
-		misses: map[string]*fiohist.Misses{}}
+		misses: map[string]fiohist.Misses{}}
 	b := append([]byte(nil), `"run":`...)
 	b = appendRunID(b, run)
 	b = append(b, '}')
@@ -285,13 +285,13 @@ func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf
 	}
 	if e.offset != q.Offset {
 		for _, m := range e.misses {
-			m.Reset()
+			clear(m)
 		}
 		e.offset = q.Offset
 	}
 	misses := e.misses[leaf.Dims.Direction]
 	if misses == nil {
-		misses = new(fiohist.Misses)
+		misses = make(fiohist.Misses, e.run.Geometry.Columns())
 		e.misses[leaf.Dims.Direction] = misses
 	}
 	sum, whole, err := e.count(leaf.Hist, before, misses)
@@ -510,7 +510,7 @@ func appendLimit(dst []byte, v float64) []byte {
 
 // count prepares what histogram appends, and returns the I/Os in h, exact and rounded. It updates the remainder
 // of the leaf; if that is nil, h is rounded on its own.
-func (e *Encoder) count(h *fiohist.Hist, leaf *fiohist.Remainder, quantum *fiohist.Misses) (
+func (e *Encoder) count(h *fiohist.Hist, leaf *fiohist.Remainder, quantum fiohist.Misses) (
 	sum float64, whole int64, err error,
 ) {
 	e.index, e.exact = h.Sparse(e.index[:0], e.exact[:0])
@@ -523,7 +523,7 @@ func (e *Encoder) count(h *fiohist.Hist, leaf *fiohist.Remainder, quantum *fiohi
 	if leaf == nil {
 		leaf = new(fiohist.Remainder)
 	}
-	e.rounder.Round(e.index, e.exact, leaf, quantum, e.run.Geometry.Columns())
+	e.rounder.Round(e.index, e.exact, leaf, quantum)
 	for _, n := range e.rounder.Counts {
 		whole += n
 	}

@@ -23,7 +23,7 @@ import (
 // slowHistogram is the document of a leaf by way of maps and encoding/json; left is what
 // rounding the documents of the leaf before it left over.
 func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf,
-	left *fiohist.Remainder, misses *fiohist.Misses) map[string]any {
+	left *fiohist.Remainder, misses fiohist.Misses) map[string]any {
 	m := slowHead(run, q, "leaf", leaf.Dims, leaf.Logs)
 	var index []int
 	var exact, values, counts []float64
@@ -31,7 +31,7 @@ func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf,
 	sum, total := 0.0, int64(0)
 	var rounded fiohist.Rounder
 	weighted, weights := leaf.Hist.Sparse(nil, nil)
-	rounded.Round(weighted, weights, left, misses, run.Geometry.Columns())
+	rounded.Round(weighted, weights, left, misses)
 	for k, bucket := range rounded.Index {
 		i, whole := int(bucket), rounded.Counts[k]
 		mid := run.Geometry.Middle(i)
@@ -216,14 +216,14 @@ func TestEncodersEqualTheirSlowTwins(t *testing.T) {
 	e := NewEncoder("fio", run)
 	left := map[fio.Dims]*fiohist.Remainder{}
 	for _, q := range esmodeltest.Quanta(run, 40) {
-		misses := map[string]*fiohist.Misses{}
+		misses := map[string]fiohist.Misses{}
 		for i := range q.Leaves {
 			d := q.Leaves[i].Dims
 			if left[d] == nil {
 				left[d] = new(fiohist.Remainder)
 			}
 			if misses[d.Direction] == nil {
-				misses[d.Direction] = new(fiohist.Misses)
+				misses[d.Direction] = make(fiohist.Misses, run.Geometry.Columns())
 			}
 			doc, err := e.Histogram(nil, q, &q.Leaves[i])
 			if err != nil {

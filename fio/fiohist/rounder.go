@@ -19,12 +19,9 @@ const (
 	choices = 6
 )
 
-// Misses are the exact sum less the whole counts below each bucket's edge, over the histograms of one quantum that
-// were rounded so far. The zero value is that of a quantum without any.
-type Misses struct{ below []float64 }
-
-// Reset makes m that of a quantum without histograms.
-func (m *Misses) Reset() { clear(m.below) }
+// Misses are the exact sum less the whole counts below each bucket's edge, by column, over the histograms of one
+// quantum that were rounded so far: 0 before the first.
+type Misses []float64
 
 // Rounder turns weights into whole counts that are at least 0. Over a series of histograms each bucket's counts add
 // up to its exact sum, rounded down or up; where that is whole, as at the end of a log, they are exact. Among all
@@ -35,6 +32,7 @@ type Rounder struct {
 	Index  []uint16 // of the buckets with a weight or a remainder, ascending
 	Counts []int64  // parallel to Index
 	value  []float64
+	rest   []float64 // the part of value that was left over before
 	shift  []float64 // of the best running sum at each bucket, from the exact one of the series
 	path   []step    // one step per bucket that may be rounded up, to trace the best choice back
 }
@@ -46,11 +44,11 @@ type step struct {
 	up  uint8 // bit k: choice k rounds this bucket up
 }
 
-// Round rounds the weights of a histogram of so many columns. r is what was left over before it and, on return, what
-// is left over after it. m, nil if there are no others, are the misses of the quantum before and after it.
-func (o *Rounder) Round(index []uint16, weight []float64, r *Remainder, m *Misses, columns int) {
+// Round rounds the weights of a histogram. r is what was left over before it and, on return, what is left over after
+// it; so are m the misses of the quantum, nil if there are no other histograms.
+func (o *Rounder) Round(index []uint16, weight []float64, r *Remainder, m Misses) {
 	o.add(index, weight, r)
-	o.aim(r, m, columns)
+	o.aim(m)
 	o.Counts = slices.Grow(o.Counts[:0], len(o.value))[:len(o.value)]
 	o.path = o.path[:0]
 	// ck is the smallest sum of squares so far with low+k I/Os rounded up; sum is the running sum less the whole
@@ -104,7 +102,7 @@ func (o *Rounder) Round(index []uint16, weight []float64, r *Remainder, m *Misse
 		o.Counts[s.at] += int64(up)
 		at -= up
 	}
-	o.miss(r, m)
+	o.miss(m)
 	most := len(o.value)
 	r.index, r.over = slices.Grow(r.index[:0], most)[:most], slices.Grow(r.over[:0], most)[:most]
 	left := 0
@@ -119,53 +117,45 @@ func (o *Rounder) Round(index []uint16, weight []float64, r *Remainder, m *Misse
 
 // aim finds by how much the best running sum is shifted where the errors of the series and of the quantum count alike:
 // by half of what the quantum misses more, in the mean over the edges up to the next bucket.
-func (o *Rounder) aim(r *Remainder, m *Misses, columns int) {
+func (o *Rounder) aim(m Misses) {
 	o.shift = slices.Grow(o.shift[:0], len(o.value))[:len(o.value)]
+	clear(o.shift)
 	if m == nil {
-		clear(o.shift)
 		return
 	}
-	if m.below == nil {
-		m.below = make([]float64, columns)
-	}
-	over, k := 0.0, 0
-	for i, at := range o.Index {
-		if k < len(r.index) && r.index[k] == at {
-			over += r.over[k]
-			k++
-		}
-		next := columns
-		if i+1 < len(o.Index) {
-			next = int(o.Index[i+1])
-		}
-		sum := 0.0
-		for _, v := range m.below[at:next] {
+	over := 0.0
+	for i := range o.Index {
+		over += o.rest[i]
+		edges, sum := o.edges(m, i), 0.0
+		for _, v := range edges {
 			sum += v
 		}
-		o.shift[i] = (sum/float64(next-int(at)) - over) / 2
+		o.shift[i] = (sum/float64(len(edges)) - over) / 2
 	}
 }
 
-// miss adds what this histogram misses to the quantum's misses. r is what was left over before it.
-func (o *Rounder) miss(r *Remainder, m *Misses) {
+// miss adds what this histogram misses to the quantum's misses.
+func (o *Rounder) miss(m Misses) {
 	if m == nil {
 		return
 	}
-	below, k := 0.0, 0
-	for i, at := range o.Index {
+	below := 0.0
+	for i := range o.Index {
 		below += o.value[i] - float64(o.Counts[i])
-		if k < len(r.index) && r.index[k] == at {
-			below -= r.over[k]
-			k++
-		}
-		next := len(m.below)
-		if i+1 < len(o.Index) {
-			next = int(o.Index[i+1])
-		}
-		for j := int(at); j < next; j++ {
-			m.below[j] += below
+		below -= o.rest[i]
+		edges := o.edges(m, i)
+		for j := range edges {
+			edges[j] += below
 		}
 	}
+}
+
+// edges returns the misses from the edge of the i-th bucket on, up to that of the next one.
+func (o *Rounder) edges(m Misses, i int) Misses {
+	if i+1 == len(o.Index) {
+		return m[o.Index[i]:]
+	}
+	return m[o.Index[i]:o.Index[i+1]]
 }
 
 func less(a, b float64) (one uint8) {
@@ -178,18 +168,24 @@ func less(a, b float64) (one uint8) {
 // add merges the weights of a histogram with what was left over before it.
 func (o *Rounder) add(index []uint16, weight []float64, r *Remainder) {
 	most := len(index) + len(r.index)
-	o.Index, o.value = slices.Grow(o.Index[:0], most), slices.Grow(o.value[:0], most)
+	o.Index, o.value, o.rest = slices.Grow(o.Index[:0], most), slices.Grow(o.value[:0], most),
+		slices.Grow(o.rest[:0], most)
+	one := func(i uint16, w, rest float64) {
+		o.Index, o.value, o.rest = append(o.Index, i), append(o.value, w+rest), append(o.rest, rest)
+	}
 	k := 0
 	for n, i := range index {
 		for ; k < len(r.index) && r.index[k] < i; k++ {
-			o.Index, o.value = append(o.Index, r.index[k]), append(o.value, r.over[k])
+			one(r.index[k], 0, r.over[k])
 		}
-		w := weight[n]
+		rest := 0.0
 		if k < len(r.index) && r.index[k] == i {
-			w += r.over[k]
+			rest = r.over[k]
 			k++
 		}
-		o.Index, o.value = append(o.Index, i), append(o.value, w)
+		one(i, weight[n], rest)
 	}
-	o.Index, o.value = append(o.Index, r.index[k:]...), append(o.value, r.over[k:]...)
+	for ; k < len(r.index); k++ {
+		one(r.index[k], 0, r.over[k])
+	}
 }

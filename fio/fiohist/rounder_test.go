@@ -100,28 +100,25 @@ func TestRounderEqualsItsSlowTwin(t *testing.T) {
 			const leaves = 4
 			var fast Rounder
 			var left [leaves]Remainder
-			var misses Misses
-			var rests [leaves]map[int]float64
+			misses := make(Misses, 100)
+			rests := [leaves]map[int]float64{{}, {}, {}, {}}
 			var sums, wholes [leaves][100]float64
 			worst := 0.0
 			for q := range 200 {
 				leaf := q % leaves
 				if leaf == 0 { // another quantum
-					misses.Reset()
+					clear(misses)
 				}
-				missed := slices.Clone(misses.below)
-				if missed == nil {
-					missed, rests = make([]float64, 100), [leaves]map[int]float64{{}, {}, {}, {}}
-				}
+				missed := slices.Clone(misses)
 				sum, given := &sums[leaf], &wholes[leaf]
 				h := new(Hist)
 				for range tt.buckets {
 					h.Add(r.IntN(100), tt.weight())
 				}
 				index, weight := h.Sparse(nil, nil)
-				fast.Round(index, weight, &left[leaf], &misses, 100)
+				fast.Round(index, weight, &left[leaf], misses)
 				want := slowRound(rests[leaf], missed, h, 100)
-				for i, m := range misses.below {
+				for i, m := range misses {
 					if math.Abs(m-missed[i]) > 1e-6 {
 						t.Fatalf("quantum %d, edge %d: %v are missed, want %v", q, i, m, missed[i])
 					}

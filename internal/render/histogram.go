@@ -218,7 +218,7 @@ func (h *hdr) read(row *pipeline.Row) error {
 		rest = new(fiohist.Remainder)
 		h.rests[row.Dims] = rest
 	}
-	h.rounder.Round(h.index, h.weight, rest, nil, h.geometry.Columns())
+	h.rounder.Round(h.index, h.weight, rest, nil)
 	for i, bucket := range h.rounder.Index {
 		value := int64(h.geometry.Middle(int(bucket)))
 		if int(bucket) == h.geometry.Last() {
