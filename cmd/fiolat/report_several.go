@@ -41,9 +41,7 @@ func (o *reportOptions) several(ctx context.Context, r *runsource.Reader, found 
 
 // reportSide is the sink of one of two runs.
 type reportSide struct {
-	compare.Series
-	run  *pipeline.Run
-	sum  *pipeline.Summary
+	runsource.Kept
 	full diagnose.Full
 }
 
@@ -57,24 +55,14 @@ func (s *reportSide) findings() []string {
 	return all
 }
 
-func (s *reportSide) Begin(ctx context.Context, run *pipeline.Run) error {
-	s.run = run
-	return s.Series.Begin(ctx, run)
-}
-
-func (s *reportSide) End(_ context.Context, sum *pipeline.Summary) error {
-	s.sum = sum
-	return nil
-}
-
 func (o *reportOptions) compare(ctx context.Context, found []*runsource.Run, u *ui.UI) error {
 	var sides []*reportSide
 	names := make([]string, 2) // filled in when the runs were read
 	percentiles := o.logs.Config.Settings.Percentiles
 	file := newRunsPage(o.file, o.logs.DryRun, names, func() (*report.Comparison, error) {
 		for i, s := range sides {
-			if names[i] = s.Name; s.run.Name != "" && sides[0].run.Name != sides[1].run.Name {
-				names[i] = s.run.Name
+			if names[i] = s.Name; s.Run.Name != "" && sides[0].Run.Name != sides[1].Run.Name {
+				names[i] = s.Run.Name
 			}
 		}
 		c, err := pageComparison(&sides[0].Series, &sides[1].Series, percentiles)
@@ -86,7 +74,7 @@ func (o *reportOptions) compare(ctx context.Context, found []*runsource.Run, u *
 	defer file.Discard()
 	release := u.Hold() // an error prints what is held
 	for i, run := range found {
-		s := &reportSide{Series: compare.Series{Name: run.Title}}
+		s := &reportSide{Kept: runsource.Kept{Series: compare.Series{Name: run.Title}}}
 		sides = append(sides, s)
 		if err := run.Process(ctx, pipeline.Tee{s, &s.full, file.Kind(i)}); err != nil {
 			return err
@@ -98,11 +86,11 @@ func (o *reportOptions) compare(ctx context.Context, found []*runsource.Run, u *
 	}
 	for _, s := range sides {
 		u.Say("info", "%s:", fio.Printable(s.Name))
-		printAccount(u, s.sum, nil, "")
+		printAccount(u, s.Sum, nil, "")
 	}
 	o.written(file, u)
 	for _, s := range sides {
-		if err := failOnSLA(o.logs.FailOnSLA, s.sum); err != nil {
+		if err := failOnSLA(o.logs.FailOnSLA, s.Sum); err != nil {
 			return err
 		}
 	}

@@ -203,7 +203,7 @@ func (run *Run) Diagnosis(ctx context.Context, source Source) (*diagnose.Full, e
 // History returns the figures of a run for history. Of a stored run that is not complete it returns nil, and warns.
 func (run *Run) History(ctx context.Context) (*history.Run, error) {
 	if run.ID == "" {
-		sink := &historySink{}
+		sink := &Kept{}
 		if err := run.Process(ctx, sink); err != nil {
 			return nil, err
 		}
@@ -223,7 +223,7 @@ func (run *Run) History(ctx context.Context) (*history.Run, error) {
 	out := &history.Run{ID: f.Run.ID, Name: f.Run.Name, Start: f.Start, Labels: f.Labels, RolledUp: f.RollUp.MS > 0,
 		Workload: strings.Join(f.Fio.Workload, "; "), Directions: map[string]*history.Direction{}}
 	if f.Histograms == nil || f.Run.Part != "" { // of an older fiolat, or not merged
-		sink := &historySink{}
+		sink := &Kept{}
 		if _, err = run.process(ctx, sink); err != nil {
 			return nil, err
 		}
@@ -250,41 +250,41 @@ func newDirection(w *esmodel.RunHistogram, g fiohist.Geometry, iops float64) (*h
 	return d, err
 }
 
-// historySink keeps the sums of a run and their noise.
-type historySink struct {
+// Kept is a sink that keeps a run, its sums and what compare needs of it.
+type Kept struct {
 	compare.Series
-	run *pipeline.Run
-	sum *pipeline.Summary
+	Run *pipeline.Run
+	Sum *pipeline.Summary
 }
 
 // Begin keeps the run.
-func (w *historySink) Begin(ctx context.Context, run *pipeline.Run) error {
-	w.run = run
+func (w *Kept) Begin(ctx context.Context, run *pipeline.Run) error {
+	w.Run = run
 	return w.Series.Begin(ctx, run)
 }
 
 // End keeps the sums.
-func (w *historySink) End(_ context.Context, sum *pipeline.Summary) error {
-	w.sum = sum
+func (w *Kept) End(_ context.Context, sum *pipeline.Summary) error {
+	w.Sum = sum
 	return nil
 }
 
 // history returns the run with the numbers that its document would have.
-func (w *historySink) history() (*history.Run, error) {
-	run := &history.Run{ID: w.run.ID, Name: w.run.Name, Labels: w.run.Labels,
-		Workload: strings.Join(w.run.Workloads(), "; "), Directions: map[string]*history.Direction{}}
-	if w.run.StartKnown {
-		run.Start = time.Unix(0, w.run.Start).UTC()
+func (w *Kept) history() (*history.Run, error) {
+	run := &history.Run{ID: w.Run.ID, Name: w.Run.Name, Labels: w.Run.Labels,
+		Workload: strings.Join(w.Run.Workloads(), "; "), Directions: map[string]*history.Direction{}}
+	if w.Run.StartKnown {
+		run.Start = time.Unix(0, w.Run.Start).UTC()
 	}
-	noise := w.Noise(w.run.Percentiles)
-	for i := range w.sum.Total {
-		row := &w.sum.Total[i]
+	noise := w.Noise(w.Run.Percentiles)
+	for i := range w.Sum.Total {
+		row := &w.Sum.Total[i]
 		d := row.Dims.Direction
 		if fio.Undirected(row.Scope) != fio.RunScope {
 			continue
 		}
 		var err error
-		run.Directions[d], err = newDirection(esmodel.NewRunHistogram(row, w.run.Geometry, noise[d]), w.run.Geometry,
+		run.Directions[d], err = newDirection(esmodel.NewRunHistogram(row, w.Run.Geometry, noise[d]), w.Run.Geometry,
 			row.IOPS)
 		if err != nil {
 			return nil, err
