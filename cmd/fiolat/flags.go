@@ -57,6 +57,7 @@ type logFlags struct {
 func (o *logOptions) flags(with logFlags) []cli.Flag {
 	cfg, s := &o.Config, &o.Config.Settings
 	*s = fio.Defaults()
+	fields := s.Fields()
 	usual := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Percentiles), " ", ","), "[]")
 	s.By, s.Percentiles = nil, nil // where the command chooses them
 	percentiles := &value{texts: []string{cmp.Or(with.percentiles, usual)}}
@@ -69,33 +70,33 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 		interval.words = append(interval.words, wholeRun)
 	}
 	kinds := withDefault("clat", parsed(&o.Kinds, "", kindList, fio.KindNames()...))
-	kind := settingFlag(s, "kind", "", kinds).(*cli.GenericFlag)
+	kind := settingFlag(fields, "kind", "", kinds).(*cli.GenericFlag)
 	if with.kinds {
 		kinds.words, kinds.list = append(kinds.words, "all"), true
 		kind.Usage = "kinds of latency: a `LIST` of clat (from histogram logs, else from write_lat_log), slat, lat, " +
 			"or all for those that exist; one run.id for all; SLA rules use the first"
 	}
 	return slices.DeleteFunc([]cli.Flag{
-		settingFlag(s, "interval", "", interval),
+		settingFlag(fields, "interval", "", interval),
 		&cli.StringFlag{Name: "accuracy", Category: catTime, Value: "10%", Destination: &o.accuracy,
 			Usage: "with --interval auto: confidence limits of the highest percentile within `PERCENT` of it, in " +
 				"nine of ten intervals"},
-		settingFlag(s, "grid", catTime, nil),
-		settingFlag(s, "align", catTime, nil),
-		settingFlag(s, "record-time", catTime, nil),
-		settingFlag(s, "start", "", parsed(&s.Start, "", parseStart, "mtime")),
-		settingFlag(s, "offset", catTime, &o.offset),
-		settingFlag(s, "offsets", catTime, &o.offsets),
-		settingFlag(s, "log-hist-msec", catTime, nil),
-		settingFlag(s, "fio-version", "", parsed(&s.FioVersion, "", majorVersion)),
+		settingFlag(fields, "grid", catTime, nil),
+		settingFlag(fields, "align", catTime, nil),
+		settingFlag(fields, "record-time", catTime, nil),
+		settingFlag(fields, "start", "", parsed(&s.Start, "", parseStart, "mtime")),
+		settingFlag(fields, "offset", catTime, &o.offset),
+		settingFlag(fields, "offsets", catTime, &o.offsets),
+		settingFlag(fields, "log-hist-msec", catTime, nil),
+		settingFlag(fields, "fio-version", "", parsed(&s.FioVersion, "", majorVersion)),
 
-		settingFlag(s, "percentiles", "", percentiles),
-		settingFlag(s, "by", "", byList(&s.By, with.by)),
+		settingFlag(fields, "percentiles", "", percentiles),
+		settingFlag(fields, "by", "", byList(&s.By, with.by)),
 		kind,
-		settingFlag(s, "coarseness", catSplit, nil),
+		settingFlag(fields, "coarseness", catSplit, nil),
 
-		settingFlag(s, "sla", "", &o.sla),
-		settingFlag(s, "sla-file", catSLA, &o.slaFile),
+		settingFlag(fields, "sla", "", &o.sla),
+		settingFlag(fields, "sla-file", catSLA, &o.slaFile),
 		&cli.BoolFlag{Name: "fail-on-sla", Destination: &o.FailOnSLA,
 			Usage: "exit with 4 if an SLA rule is broken"},
 
@@ -106,10 +107,10 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 			ingest.HostsByFolder, ingest.HostsByName),
 			Usage: "directories with logs of the same names are the hosts of one run if their jobs ran at the same " +
 				"time by fio's JSON (`auto`), if they are beside each other (folder), or never (name)"},
-		settingFlag(s, "skip-bad", catInput, nil),
-		settingFlag(s, "repair", catInput, &o.repair),
-		settingFlag(s, "no-repair", catInput, &o.noRepair),
-		settingFlag(s, "no-restore", catInput, &o.noRestore),
+		settingFlag(fields, "skip-bad", catInput, nil),
+		settingFlag(fields, "repair", catInput, &o.repair),
+		settingFlag(fields, "no-repair", catInput, &o.noRepair),
+		settingFlag(fields, "no-restore", catInput, &o.noRestore),
 		&cli.IntFlag{Name: "max-line", Category: catInput, Value: 1 << 20, Destination: &cfg.MaxLine,
 			Usage: "longest line of a log in `BYTES`"},
 		&cli.IntFlag{Name: "workers", Category: catInput, Destination: &cfg.Workers,
@@ -131,8 +132,8 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 }
 
 // settingFlag returns a flag of the table of settings. to is what it sets; nil stands for the setting itself.
-func settingFlag(s *fio.Settings, name, category string, to any) cli.Flag {
-	for _, f := range s.Fields() {
+func settingFlag(fields []fio.Setting, name, category string, to any) cli.Flag {
+	for _, f := range fields {
 		i := slices.IndexFunc(f.Flags, func(flag fio.Flag) bool { return flag.Name == name })
 		if i < 0 {
 			continue
