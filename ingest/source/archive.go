@@ -97,8 +97,7 @@ func isArchive(path string) bool {
 		return false
 	}
 	defer f.Close()
-	magic := make([]byte, len(zipMagic))
-	if n, _ := f.ReadAt(magic, 0); bytes.Equal(magic[:n], zipMagic) {
+	if isZip(f) {
 		return true
 	}
 	stream, err := Decompress(f, path, nil)
@@ -108,6 +107,12 @@ func isArchive(path string) bool {
 	defer stream.Close()
 	_, err = tar.NewReader(stream).Next() // a header has a checksum
 	return err == nil
+}
+
+func isZip(f io.ReaderAt) bool {
+	magic := make([]byte, len(zipMagic))
+	n, _ := f.ReadAt(magic, 0)
+	return bytes.Equal(magic[:n], zipMagic)
 }
 
 // An archive may hold so many files, and so much more than its own size; a bomb holds more.
@@ -195,8 +200,7 @@ func (u *unpacking) all() error {
 		return err
 	}
 	u.bytes = max(minUnpackedLimit, maxUnpackedTimes*info.Size())
-	magic := make([]byte, len(zipMagic))
-	if n, _ := f.ReadAt(magic, 0); bytes.Equal(magic[:n], zipMagic) {
+	if isZip(f) {
 		return u.zip(f, info.Size())
 	}
 	stream, err := Decompress(f, u.archive, nil)

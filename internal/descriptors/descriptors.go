@@ -6,6 +6,7 @@ package descriptors
 
 import (
 	"os"
+	"strconv"
 	"syscall"
 )
 
@@ -13,8 +14,8 @@ const need = 6 // those two, a directory, and some logs
 
 func init() {
 	if !enough() {
-		_, _ = os.Stderr.WriteString("fiolat: fewer than " + decimal(need) + " file descriptors are free" + Advice() +
-			"\n")
+		_, _ = os.Stderr.WriteString("fiolat: fewer than " + strconv.Itoa(need) + " file descriptors are free" +
+			Advice() + "\n")
 		os.Exit(1)
 	}
 }
@@ -38,15 +39,8 @@ func Advice() string {
 	text := "too few files"
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err == nil {
-		text = decimal(limit.Cur) + " files at a time (`ulimit -n`)"
+		text = strconv.FormatUint(limit.Cur, 10) + " files at a time (`ulimit -n`)"
 	}
 	return "; this process may open " + text + "; raise the hard limit: `ulimit -n 1024` as root, LimitNOFILE= of a " +
 		"systemd unit, or --ulimit nofile= of a container"
-}
-
-func decimal(n uint64) string {
-	if n < 10 {
-		return string(rune('0' + n))
-	}
-	return decimal(n/10) + decimal(n%10)
 }
