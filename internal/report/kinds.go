@@ -193,10 +193,12 @@ func (p *shared) sideBySide() *sideBySide {
 	if len(p.kinds) == 1 {
 		return nil
 	}
-	out := &sideBySide{Title: "Kinds of latency side by side", Hint: "Choose a kind",
+	out := &sideBySide{Title: "Kinds of latency side by side", Hint: "One scale of latency, one of time. " +
+		"Choose a kind above to see all of it in the charts and tables below.",
 		Whole: table{Title: "The kinds of latency in numbers"}, Sums: table{Title: "slat + clat = lat?"}}
 	if p.runs != nil {
-		out.Title, out.Hint, out.Whole.Title = "Percentiles of each run since its start", "Choose a run",
+		out.Title, out.Hint, out.Whole.Title = "The runs over the time since the start of each",
+			"Choose a percentile or a direction above, or a run to see all of it in the charts and tables below.",
 			"The runs in numbers"
 	}
 	var names []string

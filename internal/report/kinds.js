@@ -34,60 +34,77 @@ function choose(kind) {
   ofKind = ': ' + kind;
 }
 
-const chart = kind => 'kind-' + kind;
+// Kinds have a chart each; runs lie over each other in one, at one percentile.
+const chart = kind => ofRuns ? 'kinds' : 'kind-' + kind;
 const kindSelect = make('select', {name: 'kind'}, ...[...kinds.keys()].map(k => make('option', {value: k, textContent: fullName(k)})));
 kindSelect.onchange = () => {
   choose(kindSelect.value);
   for (const c of timed) views[c].signal('domain', [head.first, to(head.columns - 1)]);
 }; // and the form goes on
 $('controls').prepend(make('label', {id: 'c-kind'}, ofRuns ? 'Run ' : 'Kind ', kindSelect));
+if (ofRuns) {
+  $('c-percentile').firstChild.textContent = 'Percentile ';
+  $('legend-kinds').append(...[...kinds.keys()].map((k, i) => make('li', null, swatch(i), make('span', {id: 'h-kind-' + k}))));
+}
 for (const k of kinds.keys()) {
-  const title = make('h3', {id: 'h-kind-' + k});
-  $('kinds').append(title, make('div', {className: 'plot', id: chart(k), role: 'img', 'aria-labelledby': 'h-kind-' + k}));
+  if (!ofRuns) {
+    const title = make('h3', {id: 'h-kind-' + k});
+    $('kinds').append(title, make('div', {className: 'plot', id: chart(k), role: 'img', 'aria-labelledby': 'h-kind-' + k}));
+  }
   $(chart(k)).style.cursor = 'crosshair';
   specs[chart(k)] = specs.percentiles;
-  heights[chart(k)] = 170;
+  heights[chart(k)] = ofRuns ? 260 : 170;
 }
 
-// kindLines are the lines of each kind: the percentiles that are switched on.
-const kindLines = () => named.map((m, i) => ({...m, look: i})).filter(m => !state.hidden.has(m.name));
+// kindLines are the lines of the nth kind: the percentiles that are switched on, or that of a run.
+const kindLines = (kind, i) => ofRuns ? [{...measures[+state.percentile], key: kind, look: i}] : named.map((m, look) => ({...m, key: m.name, look})).filter(m => !state.hidden.has(m.name));
+
+// pale makes lines of their own of what the logs of a run cover in part, since fading all of the chart there would fade the others.
+function pale(rows, s) {
+  let p;
+  return rows.map(r => ({...r, p: p = r.k === null ? p : r.p + (s.partial?.[r.k] ? ' partial' : '')}));
+}
 
 function fillKinds() {
-  const shown = kindLines(), colors = palette();
-  const drawn = new Map([...kinds.keys()].map(kind => [kind, as(kind, () => {
+  const colors = palette(), lines = [...kinds.keys()].map(kindLines);
+  const drawn = [...kinds.keys()].map((kind, i) => as(kind, () => {
     const s = data.scopes[chosen()];
-    return s ? shown.flatMap(m => points(m.name, m.of(s), s, null)) : [];
-  })]));
-  const seen = [...drawn.values()].flat().map(r => r.v).filter(v => v !== null);
+    if (!s) return [];
+    return ofRuns ? lines[i].flatMap(m => pale(points(m.key, m.of(s), s, m.ci && m.ci(s)), s)) : lines[i].flatMap(m => points(m.key, m.of(s), s, null));
+  }));
+  const seen = drawn.flat().flatMap(r => [r.v, r.lower, r.upper].filter(v => v));
   const extent = around(seen.reduce((a, b) => Math.min(a, b), Infinity), seen.reduce((a, b) => Math.max(a, b), 0));
-  for (const [kind, rows] of drawn) {
-    views[chart(kind)].data('points', rows).data('partials', as(kind, () => partials(data.scopes[chosen()]))).data('gaps', as(kind, () => gaps(data.scopes[chosen()]))).signal('domain', wholeTime).signal('extent', extent).signal('extentTicks', ticks(...extent))
-      .signal('names', shown.map(m => m.name)).signal('colors', shown.map(m => colors[m.look])).signal('dashed', shown.map(m => dashes[m.look]));
+  const fillChart = (c, rows, of) => views[c].data('points', rows).signal('domain', wholeTime).signal('extent', extent).signal('extentTicks', ticks(...extent))
+    .signal('names', of.flatMap(m => [m.key, m.key + ' partial'])).signal('colors', of.flatMap(m => [colors[m.look], colors[m.look] + '66'])).signal('dashed', of.flatMap(m => [dashes[m.look], dashes[m.look]]));
+  if (ofRuns) {
+    fillChart('kinds', drawn.flat(), lines.flat());
+    $('h-kinds').textContent = `${measures[+state.percentile].name} of each run since its start`;
+  } else {
+    [...kinds.keys()].forEach((kind, i) => fillChart(chart(kind), drawn[i], lines[i]).data('partials', as(kind, () => partials(data.scopes[chosen()]))).data('gaps', as(kind, () => gaps(data.scopes[chosen()]))));
+    $('legend-kinds').replaceChildren(...lines[0].map(m => make('li', null, swatch(m.look), make('span', {textContent: m.name}))));
   }
-  $('legend-kinds').replaceChildren(...shown.map(m => make('li', null, swatch(m.look), make('span', {textContent: m.name}))));
   zoomKinds();
-  pointKinds();
 }
 
 function zoomKinds() {
+  const clock = state.clock;
+  if (ofRuns) state.clock = 'start'; // the only one that they have in common
   for (const kind of kinds.keys()) setTicks(views[chart(kind)].signal('zoom', zoom), zoom || wholeTime).runAsync();
+  state.clock = clock;
 }
 
 // pointKinds says what each kind has at the time pointed at, or of the whole run.
 function pointKinds() {
   const t = cursor === null ? null : (from(cursor) + to(cursor)) / 2;
   $('at-kinds').textContent = (t === null ? 'The whole run' : span(cursor)) + ': ' + scopeName(state);
-  for (const kind of kinds.keys()) {
-    const [said, dots] = as(kind, () => {
-      const s = data.scopes[chosen()], k = t === null ? null : columnAt(t);
-      if (!s || (k === null ? !s.totalN[0] : !s.n[k] || t < from(k) || t > to(k))) return [['no I/O'], []];
-      const shown = kindLines(), at = m => k === null ? m.total(s) : m.of(s)[k];
-      return [[count(k === null ? s.totalN[0] : s.n[k]) + ' I/Os', ...shown.map(m => m.name + ' ' + latency(at(m)))],
-        k === null ? [] : shown.map(m => ({p: m.name, x: t, v: Math.max(1, Math.abs(at(m)))}))];
-    });
-    $('h-kind-' + kind).replaceChildren(make('strong', {textContent: fullName(kind)}), ': ' + said.join(', '));
-    views[chart(kind)].data('pointed', dots).signal('at', t).runAsync();
-  }
+  const dots = [...kinds.keys()].map((kind, i) => as(kind, () => {
+    const s = data.scopes[chosen()], k = t === null ? null : columnAt(t), none = !s || (k === null ? !s.totalN[0] : !s.n[k] || t < from(k) || t > to(k));
+    const at = m => k === null ? m.total(s) : m.of(s)[k], lines = kindLines(kind, i);
+    $('h-kind-' + kind).replaceChildren(make('strong', {textContent: fullName(kind)}), ': ' + (none ? 'no I/O' :
+      [count(k === null ? s.totalN[0] : s.n[k]) + ' I/Os', ...(ofRuns ? named : lines).map(m => m.name + ' ' + latency(at(m)))].join(', ')));
+    return none || k === null ? [] : lines.map(m => ({p: m.key, x: t, v: Math.max(1, Math.abs(at(m)))}));
+  }));
+  [...kinds.keys()].forEach((kind, i) => views[chart(kind)].data('pointed', ofRuns ? dots.flat() : dots[i]).signal('at', t).runAsync());
 }
 
 // The whole runs lie over each other, unless parts of one are compared.
@@ -98,15 +115,16 @@ if (ofRuns) {
 
 // What follows the page's choices, zoom and cursor follows them here, too.
 const [fillOne, zoomOne, pointOne, syncOne, rememberOne] = [fill, setZoom, setCursor, sync, remember];
-fill = () => { const done = fillOne(); fillKinds(); return done.then(() => Promise.all(Object.values(views).map(v => v.runAsync()))); };
+fill = () => { fillKinds(); return fillOne(); }; // in which all are drawn
 setZoom = z => { const was = zoom; zoomOne(z); if (zoom !== was) zoomKinds(); };
 setCursor = (k, force) => { const moved = k !== cursor || force; pointOne(k, force); if (moved) pointKinds(); };
-sync = () => { syncOne(); kindSelect.value = state.kind; };
+sync = () => { syncOne(); kindSelect.value = state.kind; if (ofRuns) $('c-percentile').hidden = false; };
 remember = () => {
   rememberOne();
-  if (state.kind === firstKind) return;
+  if (state.kind === firstKind && !ofRuns) return;
   const h = new URLSearchParams(location.hash.slice(1));
-  h.set('kind', state.kind);
+  if (state.kind !== firstKind) h.set('kind', state.kind);
+  if (ofRuns) h.set('at', measures[+state.percentile].name);
   try { history.replaceState(null, '', '#' + h); } catch { /* not from a file in every browser */ }
 };
 const wanted = new URLSearchParams(location.hash.slice(1)).get('kind');

@@ -193,7 +193,7 @@ function steer(vg, chart) {
     delete vg.legends;
   }
   for (const a of vg.axes) {
-    if (a.scale === 'x' && time) Object.assign(a, {values: {signal: 'timeTicks'}, title: null, labelFlush: true, labelBound: true, tickCount: 100},
+    if (a.scale === 'x' && time) Object.assign(a, {values: {signal: 'timeTicks'}, title: chart === 'kinds' ? 'time since the start of each run' : null, labelFlush: true, labelBound: true, tickCount: 100},
       a.encode?.labels && {encode: {labels: {update: {text: {signal: 'tickTexts[indexof(timeTicks, datum.value)]'}}}}});
     if (a.scale === 'y') Object.assign(a, {minExtent: overTimeToo(chart) ? left : 54, maxExtent: overTimeToo(chart) ? left : 54, labelLimit: left - 8, title: null}, chart === 'map' && {labelOverlap: false, tickCount: members});
     if (a.scale === 'y' && !['rate', 'cdf'].includes(chart) && (a.values || a.grid || chart === 'map')) a.values = {signal: 'extentTicks'};

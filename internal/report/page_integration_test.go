@@ -904,8 +904,8 @@ func TestKindsInChromium(t *testing.T) {
 	b.Clean()
 }
 
-// TestTwoRunsInChromium opens a page of two runs: they lie on the same axes with the numbers that fiolat prints of
-// each, the curves of both whole runs are there, and the table says what compare does.
+// TestTwoRunsInChromium opens a page of two runs: each percentile of both is in one chart with the numbers that fiolat
+// prints of each, the curves of both whole runs are there, and the table says what compare does.
 func TestTwoRunsInChromium(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "report.html")
@@ -914,13 +914,12 @@ func TestTwoRunsInChromium(t *testing.T) {
 	b := openTab(t, 1200, 900, "light")
 	b.open(file)
 	for _, direction := range []string{"all", "read"} {
-		at, axes := [4]string{3: direction}, map[string]bool{}
+		at, rows := [4]string{3: direction}, map[string][]row{}
 		b.choose(map[string]string{"direction": direction})
 		spectrum := b.drawn("spectrum")
 		for i, run := range []string{"A", "B"} {
-			rows := percentiles(t, "--by", "direction", folders[i])[at]
+			rows[run] = percentiles(t, "--by", "direction", folders[i])[at]
 			whole := percentiles(t, "--by", "direction", "--interval", "1h", folders[i])[at][0]
-			axes[b.checkPrinted(run, rows)] = true
 			b.checkSaid(run, "", whole)
 			line := spectrum.Lines[slices.IndexFunc(spectrum.Lines, func(l []mark) bool {
 				return len(l) > 0 && l[0].P == fmt.Sprint("line ", i)
@@ -930,8 +929,9 @@ func TestTwoRunsInChromium(t *testing.T) {
 					whole.Max, whole.Samples)
 			}
 		}
-		if len(axes) != 1 {
-			t.Errorf("%s: the runs have different axes: %v", direction, axes)
+		for i, name := range []string{"p50", "p90", "p95", "p99", "p99.9"} {
+			b.choose(map[string]string{"percentile": strconv.Itoa(i)})
+			b.checkOverlaid(name, rows)
 		}
 	}
 	said := eval[[][]string](b, `[...document.querySelectorAll('#compared tbody tr')].map(r => [...r.cells].map(
@@ -1011,7 +1011,33 @@ func TestEmptyKindInChromium(t *testing.T) {
 	b.Clean()
 }
 
-// checkPrinted compares the chart of a kind, or of one of two runs, with what fiolat prints, and returns its axes.
+// checkOverlaid compares the lines of runs with a percentile that fiolat prints of each.
+func (b *tab) checkOverlaid(name string, rows map[string][]row) {
+	b.Helper()
+	if h := eval[string](b, "document.querySelector('#h-kinds').textContent"); !strings.HasPrefix(h, name+" ") {
+		b.Errorf("%s is chosen, and %q drawn", name, h)
+	}
+	d, seen := b.drawn("kinds"), map[string]int{}
+	b.checkMarks(d)
+	for _, p := range d.Points {
+		if p.K == nil {
+			continue
+		}
+		run, partial := strings.CutSuffix(p.P, " partial")
+		seen[run]++
+		if r := rows[run][*p.K]; r.OffsetMS != p.T || p.V == nil || !near(*p.V, r.measure(name)) ||
+			partial != r.Partial {
+			b.Errorf("%s of %s from %v ms: %v drawn, %+v printed", name, p.P, p.T, *p.V, r)
+		}
+	}
+	for run, want := range rows {
+		if seen[run] != len(want) {
+			b.Errorf("%s: %d points drawn, want %d", run, seen[run], len(want))
+		}
+	}
+}
+
+// checkPrinted compares the chart of a kind with what fiolat prints, and returns its axes.
 func (b *tab) checkPrinted(name string, rows []row) (axes string) {
 	b.Helper()
 	d := b.drawn("kind-" + name)
@@ -1033,7 +1059,7 @@ func (b *tab) checkPrinted(name string, rows []row) (axes string) {
 	return fmt.Sprint(d.X, d.Y)
 }
 
-// checkSaid reads what the heading of a kind's chart says.
+// checkSaid reads what is said of a kind, or of one of two runs.
 func (b *tab) checkSaid(kind, when string, want row) {
 	b.Helper()
 	text := eval[string](b, `document.querySelector('#h-kind-`+kind+`').textContent`)

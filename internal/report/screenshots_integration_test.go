@@ -101,27 +101,33 @@ func TestThreePages(t *testing.T) {
 	}
 }
 
-// TestFirstScreen checks that the percentiles over time end within the first screen of a laptop, below the sentence
-// and the verdicts on the SLA rules.
+// TestFirstScreen checks that the percentiles over time, and of two runs the chart of both, end within the first
+// screen of a laptop, below the sentences and the verdicts on the SLA rules.
 func TestFirstScreen(t *testing.T) {
 	t.Parallel()
-	for _, hosts := range []int{1, 16} {
-		t.Run(fmt.Sprint(hosts), func(t *testing.T) {
+	for name, hosts := range map[string][]int{"1": {1}, "16": {16}, "two runs": {1, 16}} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file := filepath.Join(t.TempDir(), "report.html")
+			file, first := filepath.Join(t.TempDir(), "report.html"), "#percentiles svg"
 			args := []string{"report", "-o", file, "--sla", "read p99 < 1ms", "--sla", "write p99.9 < 100us"}
-			fiolat(t, append(args, manyHosts(t, hosts))...)
+			for _, n := range hosts {
+				args = append(args, manyHosts(t, n))
+			}
+			fiolat(t, args...)
 			b := openTab(t, 1280, 800, "light")
 			b.open(file)
-			const place = `['.lead', '.verdict', '#percentiles svg', '.findings'].map(s => document.querySelector(s).` +
-				`getBoundingClientRect()).map(r => [r.top, r.bottom])`
-			at := eval[[][2]float64](b, place)
+			charts := first + ", #map canvas"
+			if len(hosts) > 1 {
+				first, charts = "#kinds svg", "#kinds svg"
+			}
+			at := eval[[][2]float64](b, `['.lead', '.verdict', '`+first+`', '.findings'].map(s => document.`+
+				`querySelector(s).getBoundingClientRect()).map(r => [r.top, r.bottom])`)
 			for i := 1; i < len(at); i++ {
 				if at[i][0] < at[i-1][1] {
 					t.Errorf("top and bottom of sentence, verdict, chart and findings: %v", at)
 				}
 			}
-			end := eval[float64](b, `Math.max(...[...document.querySelectorAll('#percentiles svg, #map canvas')].map(`+
+			end := eval[float64](b, `Math.max(...[...document.querySelectorAll('`+charts+`')].map(`+
 				`e => e.getBoundingClientRect().bottom))`)
 			if end > 800 {
 				t.Errorf("chart and map end at %.0f", end)
@@ -129,7 +135,7 @@ func TestFirstScreen(t *testing.T) {
 			t.Logf("chart and map end at %.0f", end)
 			if dir := os.Getenv("FIOLAT_SCREENSHOTS"); dir != "" {
 				img, err := chromedp.Run(b.Ctx, chromedp.CaptureScreenshot())
-				if err = errors.Join(err, os.WriteFile(filepath.Join(dir, fmt.Sprintf("first-%d.png", hosts)), img,
+				if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "first-"+name+".png"), img,
 					0o644)); err != nil {
 					t.Fatal(err)
 				}
