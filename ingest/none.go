@@ -20,8 +20,12 @@ func (d *discovery) noneBelow(root string) error {
 		err.Msg, err.Hint = msg+" that can be read", d.warnings[0]
 		return err
 	}
+	documents, _ := filepath.Glob(filepath.Join(root, "run.*")) // the pattern is well-formed unless root is odd
 	archives, wrote := d.instead(root, maxInstead)
 	switch {
+	case len(documents) > 0:
+		err.Msg, err.Hint = msg+", but "+errs.Some(documents), "of documents, fiolat reads those that ingest --format "+
+			"bulk, the default, writes"
 	case wrote != "":
 		err.Msg, err.Hint = msg+", though "+wrote, "copy them here from where fio, or fio --client, was started"
 	case len(archives) > 0:

@@ -72,7 +72,7 @@ func TestAnalysis(t *testing.T) {
 			t.Errorf("no output of\n%s", code)
 		}
 	}
-	if ran["sh"] < 2 || ran["python"] < 1 || ran["sql"] < 2 || ran["gnuplot"] < 1 {
+	if ran["sh"] < 3 || ran["python"] < 1 || ran["sql"] < 3 || ran["gnuplot"] < 1 {
 		t.Errorf("ran %v", ran)
 	}
 	run(t, "", interpreter, plot, "rows.parquet", "buckets.parquet", "plot.png")

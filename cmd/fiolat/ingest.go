@@ -27,9 +27,10 @@ import (
 const defaultOutput = "fiolat-out"
 
 type ingestOptions struct {
-	logs logOptions
-	es   runsource.Elasticsearch // without addresses documents become files
-	yes  bool                    // ask for no confirmation
+	logs   logOptions
+	es     runsource.Elasticsearch // without addresses documents become files
+	format string                  // of the files
+	yes    bool                    // ask for no confirmation
 }
 
 func ingestCommand(u *ui.UI) *cli.Command {
@@ -44,9 +45,15 @@ func ingestCommand(u *ui.UI) *cli.Command {
 			"fiolat ingest --output today.docs runs/today && fiolat load --es http://localhost:9200 today.docs\n\n" +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input. A tree with several runs " +
 			"is ingested as several runs. " +
-			"Without an Elasticsearch the same documents go into --output DIR, ready for _bulk.",
+			"Without an Elasticsearch the same documents go into --output DIR, ready for _bulk, or with --format for " +
+			"DuckDB, pandas or jq.",
 		Flags: append(append(o.logs.flags(logFlags{by: "direction,host", kinds: true}), esFlags(&o.es)...),
-			outputFlag(), takeOverFlag(), yesFlag(&o.yes), verboseFlag(),
+			outputFlag(), &cli.GenericFlag{Name: "format",
+				Value: oneOf(&o.format, "format", delivery.Bulk, delivery.NDJSON, delivery.Parquet),
+				Usage: "`FORMAT` of the files in --output: bulk, for _bulk, fiolat load and the commands that read a " +
+					"run; ndjson, the documents alone, or parquet, their fields as columns: a file for each kind of " +
+					"document"},
+			takeOverFlag(), yesFlag(&o.yes), verboseFlag(),
 		),
 		Action: action(u, o),
 	}
@@ -56,6 +63,15 @@ func (o *ingestOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.logs.check(c, bad)
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)
+	if o.format != delivery.Bulk {
+		if len(o.es.Addresses) > 0 {
+			bad.Add(fio.Usagef("--format %s is for files, and with an Elasticsearch there are none: leave out --es, "+
+				"--es-cloud-id and ELASTICSEARCH_URL", o.format))
+		}
+		if o.logs.DryRun {
+			bad.Add(fio.Usagef("--dry-run counts what --format bulk writes: leave out --format %s", o.format))
+		}
+	}
 	bad.Add(esmodel.CheckLabels(o.logs.Config.Labels))
 }
 
@@ -158,8 +174,11 @@ func (o *ingestOptions) ingestRun(ctx context.Context, u *ui.UI, es *client.Clie
 		for _, f := range append(files, file.Path) {
 			u.Say("info", "  %s", f)
 		}
-		u.Say("info", "to look at it: open %s in a browser; to send the documents: fiolat load --es URL %s", file.Path,
-			filepath.Clean(o.es.Spool))
+		next := "to look at it: open " + file.Path + " in a browser"
+		if o.format == delivery.Bulk {
+			next += "; to send the documents: fiolat load --es URL " + filepath.Clean(o.es.Spool)
+		}
+		u.Say("info", "%s", next)
 	}
 	return failOnSLA(o.logs.FailOnSLA, first)
 }
@@ -173,6 +192,9 @@ func (o *ingestOptions) ingestKind(ctx context.Context, u *ui.UI, es *client.Cli
 		w = delivery.NewCountWriter()
 	} else if w, err = writerTo(&o.es, es, false); err != nil {
 		return nil, nil, err
+	}
+	if dir, ok := w.(*delivery.DirWriter); ok {
+		dir.Format = o.format
 	}
 	s := sinks{noise: new(compare.Series), diagnosis: diagnosisOf(u, plan.Run.Part, runsource.Reread(plan)), page: file,
 		nth: nth}

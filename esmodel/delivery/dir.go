@@ -18,26 +18,36 @@ import (
 	"fiolat/pipeline"
 )
 
-// DirWriter writes the documents of a run to files, ready for _bulk and for "fiolat load":
-// INDEX.RUN[.PART].ndjson, an action line before each document.
+// Formats are those of a DirWriter. Files of Bulk are ready for _bulk and for "fiolat load": INDEX.RUN[.PART].ndjson,
+// an action line before each document. The others are for other programs, a file for each kind of document:
+// KIND.RUN[.PART].ndjson, KIND.RUN[.PART].parquet.
+const (
+	Bulk    = "bulk"
+	NDJSON  = "ndjson"
+	Parquet = "parquet"
+)
+
+// DirWriter writes the documents of a run to files.
 //
 // The files appear when all of them are complete, the run's own document last. They replace those of an earlier
 // attempt; files of other generations of the same run and part are removed. A writer that dies leaves hidden
-// temporary files, which the next one in that directory removes. It takes 64 KiB of memory for each file: up to
-// three for each month of the run, and one more.
+// temporary files, which the next one in that directory removes. It takes 64 KiB of memory for each file, of Bulk up
+// to three for each month of the run, and one more; of Parquet tens of MiB.
 type DirWriter struct {
+	Format       string // Bulk unless set
 	path, prefix string
 	root         *os.Root
-	tail         string
+	run          *pipeline.Run
+	tail         string // of the names of the run's files
 	files        map[string]*outFile
 	report       Report
 	done         bool
 }
 
 type outFile struct {
-	f *tempfile.File
-	w *bufio.Writer
-	n Counts
+	f     *tempfile.File
+	w     *bufio.Writer
+	table *esmodel.Table // of Parquet
 }
 
 // NewDirWriter returns a writer into a directory. It touches nothing before Open.
@@ -63,11 +73,35 @@ func (d *DirWriter) Open(_ context.Context, run *pipeline.Run) error {
 	if err != nil {
 		return d.fault(err)
 	}
-	d.root, d.tail = root, fileSuffix(run)
+	ext := ndjson.Ext
+	if d.Format == Parquet {
+		ext = ".parquet"
+	}
+	d.root, d.run, d.tail = root, run, fileSuffix(run)+ext
 	tempfile.Clear(root, func(name string) bool {
-		return strings.HasPrefix(name, d.prefix+"-") && strings.HasSuffix(name, ndjson.Ext)
+		base, _, _ := strings.Cut(name, ".")
+		return strings.HasSuffix(name, ext) && (d.ours(base) || strings.HasPrefix(name, d.prefix+"-"))
 	})
 	return nil
+}
+
+// base returns the beginning of the name of the file for the documents in an index.
+func (d *DirWriter) base(index string) string {
+	if kind, ok := esmodel.KindOf(d.prefix, index); ok && d.plain() {
+		return string(kind)
+	}
+	return index
+}
+
+func (d *DirWriter) plain() bool { return d.Format == NDJSON || d.Format == Parquet }
+
+// ours reports whether base returns it.
+func (d *DirWriter) ours(base string) bool {
+	if d.plain() {
+		return slices.Contains(esmodel.Kinds, esmodel.Kind(base))
+	}
+	_, ours := esmodel.KindOf(d.prefix, base)
+	return ours
 }
 
 // Make writes a document.
@@ -78,23 +112,43 @@ func (d *DirWriter) Make(ctx context.Context, index string, id []byte, doc Appen
 	if d.done || d.root == nil {
 		return errClosed
 	}
-	o := d.files[index]
+	base := d.base(index)
+	o := d.files[base]
 	if o == nil {
-		f, err := tempfile.Create(d.root, index+d.tail+ndjson.Ext)
+		f, err := tempfile.Create(d.root, base+d.tail)
 		if err != nil {
 			return d.fault(err)
 		}
 		o = &outFile{f: f, w: bufio.NewWriterSize(f, 64<<10)}
-		d.files[index] = o
+		d.files[base] = o
+		if d.Format == Parquet {
+			if o.table, err = esmodel.NewTable(o.w, esmodel.Kind(base), d.run); err != nil {
+				return err
+			}
+		}
 	}
 	b := batch{raw: o.w.AvailableBuffer()}
-	size, err := b.add(0, index, id, nil, doc)
+	size, err := 0, error(nil)
+	if d.plain() {
+		b.raw, err = doc(b.raw)
+		b.raw = append(b.raw, '\n')
+		size = len(b.raw)
+	} else {
+		size, err = b.add(0, index, id, nil, doc)
+	}
 	if err != nil {
 		return err
 	}
-	o.n.Made++
-	o.n.Bytes += int64(size)
-	if _, err := o.w.Write(b.raw); err != nil {
+	n := d.report.Indices[index]
+	n.Made++
+	n.Bytes += int64(size)
+	d.report.Indices[index] = n
+	if o.table != nil {
+		err = o.table.Add(b.raw)
+	} else {
+		_, err = o.w.Write(b.raw)
+	}
+	if err != nil {
 		return d.fault(err)
 	}
 	return nil
@@ -115,18 +169,20 @@ func (d *DirWriter) Close(_ context.Context, complete bool) error {
 	if complete {
 		err = d.publish()
 	}
-	for index, o := range d.files {
+	for _, o := range d.files {
 		if o.f != nil {
 			err = errors.Join(err, o.f.Discard())
-			o.n.Lost = o.n.Made
 		}
-		d.report.Indices[index] = o.n
+	}
+	for index, n := range d.report.Indices {
+		n.Lost = n.Made - n.Written
+		d.report.Indices[index] = n
 	}
 	return err
 }
 
 func (d *DirWriter) publish() error {
-	own := esmodel.Index(d.prefix, esmodel.KindRun, 0)
+	own := d.base(esmodel.Index(d.prefix, esmodel.KindRun, 0))
 	order := slices.SortedFunc(maps.Keys(d.files), func(a, b string) int {
 		if (a == own) != (b == own) { // the run's document says that the rest is there
 			if a == own {
@@ -137,8 +193,13 @@ func (d *DirWriter) publish() error {
 		return strings.Compare(a, b)
 	})
 	var files []*tempfile.File
-	for _, index := range order { // all must be on disk before the first is published
-		o := d.files[index]
+	for _, base := range order { // all must be on disk before the first is published
+		o := d.files[base]
+		if o.table != nil {
+			if err := o.table.Close(); err != nil {
+				return d.fault(err)
+			}
+		}
 		if err := errors.Join(o.w.Flush(), o.f.Sync()); err != nil {
 			return d.fault(err)
 		}
@@ -147,16 +208,17 @@ func (d *DirWriter) publish() error {
 	if err := tempfile.PublishAll(files); err != nil {
 		return d.fault(err)
 	}
-	keep := map[string]bool{}
-	for _, index := range order {
-		o, name := d.files[index], index+d.tail+ndjson.Ext
-		o.f, o.n.Written = nil, o.n.Made
-		keep[name] = true
-		d.report.Files = append(d.report.Files, filepath.Join(d.path, name))
+	for index, n := range d.report.Indices {
+		n.Written = n.Made
+		d.report.Indices[index] = n
+	}
+	for _, base := range order {
+		d.files[base].f = nil
+		d.report.Files = append(d.report.Files, filepath.Join(d.path, base+d.tail))
 	}
 	for _, name := range names(d.root) {
-		index, ok := strings.CutSuffix(name, d.tail+ndjson.Ext)
-		if _, ours := esmodel.KindOf(d.prefix, index); ok && ours && !keep[name] {
+		base, ok := strings.CutSuffix(name, d.tail)
+		if ok && d.ours(base) && d.files[base] == nil {
 			if err := d.root.Remove(name); err != nil {
 				return d.fault(err)
 			}
@@ -175,13 +237,7 @@ func (d *DirWriter) Release(ctx context.Context, index, id string, doc []byte, c
 }
 
 // Report returns the account so far; before Close nothing is Written.
-func (d *DirWriter) Report() Report {
-	r := d.report.clone()
-	for index, o := range d.files {
-		r.Indices[index] = o.n
-	}
-	return r
-}
+func (d *DirWriter) Report() Report { return d.report.clone() }
 
 // CountWriter counts documents and bytes and stores nothing (--dry-run).
 type CountWriter struct {

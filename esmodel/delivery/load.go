@@ -204,7 +204,7 @@ func loadFiles(paths []string) ([]string, error) {
 		if !found {
 			return nil, &fio.UsageError{
 				Msg:  fmt.Sprintf("%s: no *.ndjson files in this directory", p),
-				Hint: "name the directory that an ingest wrote to",
+				Hint: "name the directory that an ingest --format bulk, the default, wrote to",
 			}
 		}
 	}

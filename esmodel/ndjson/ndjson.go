@@ -27,8 +27,8 @@ type LineError struct {
 }
 
 func (e *LineError) Error() string {
-	return fmt.Sprintf("%s:%d: %s; expected an action line followed by its document", fio.Printable(e.File), e.Line,
-		fio.Printable(e.Msg))
+	return fmt.Sprintf("%s:%d: %s; expected an action line followed by its document, as ingest --format bulk writes "+
+		"them", fio.Printable(e.File), e.Line, fio.Printable(e.Msg))
 }
 
 // Lines reads lines of bounded length. The result of Next is valid until the next call.

@@ -1,64 +1,20 @@
 package render
 
 import (
-	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
-
 	"fiolat/fio"
+	"fiolat/internal/parquetfile"
 	"fiolat/pipeline"
 )
-
-// groupRows is the number of rows of a Parquet file that are kept in memory, and compressed together.
-const groupRows = 64 << 10
-
-// parquetFile writes rows of Parquet. Every column may be null.
-type parquetFile struct {
-	w       *parquet.GenericWriter[any]
-	columns []reflect.StructField
-	row     parquet.Row
-	rows    int
-}
-
-// column appends a column with the type of a value, and perhaps a logical type.
-func (f *parquetFile) column(name string, of any, logical ...string) {
-	tag := strings.Join(append([]string{name, "optional"}, logical...), ",")
-	f.columns = append(f.columns, reflect.StructField{Name: fmt.Sprintf("C%d", len(f.columns)),
-		Type: reflect.TypeOf(of), Tag: reflect.StructTag(fmt.Sprintf("parquet:%q", tag))})
-}
-
-// add appends values to the row: nil, NaN and "" are null.
-func (f *parquetFile) add(values ...any) {
-	for _, v := range values {
-		number, isNumber := v.(float64)
-		null := v == nil || v == "" || isNumber && math.IsNaN(number)
-		if null {
-			f.row = append(f.row, parquet.NullValue().Level(0, 0, len(f.row)))
-		} else {
-			f.row = append(f.row, parquet.ValueOf(v).Level(0, 1, len(f.row)))
-		}
-	}
-}
-
-// end writes the row.
-func (f *parquetFile) end() error {
-	_, err := f.w.WriteRows([]parquet.Row{f.row})
-	f.row = f.row[:0]
-	if f.rows++; err == nil && f.rows%groupRows == 0 {
-		err = f.w.Flush()
-	}
-	return err
-}
 
 // parquetRows prints the columns of CSV: of buckets, or of percentiles with at_least, the percentiles that are lower
 // bounds. Numbers of I/Os are exact, latencies rounded to the nanosecond.
 type parquetRows struct {
 	*Renderer
-	f       parquetFile
+	f       parquetfile.File
 	buckets bool
 	rules   bool // the first kind has SLA rules
 }
@@ -69,36 +25,34 @@ func (r *parquetRows) begin() error {
 	if r.nth > 1 {
 		return nil
 	}
-	r.f.column("offset_ms", 0.)
-	r.f.column("timestamp", int64(0), "timestamp(millisecond)")
+	r.f.Column("offset_ms", parquetfile.Double)
+	r.f.Column("timestamp", parquetfile.Time)
 	for _, name := range []string{"scope", "direction", "host", "job", "log", "kind"} {
-		r.f.column(name, "", "dict")
+		r.f.Column(name, parquetfile.String)
 	}
 	if r.buckets {
-		r.f.column("lower_"+r.Unit, 0.)
-		r.f.column("upper_"+r.Unit, 0.)
-		r.f.column("count", 0.)
+		r.f.Column("lower_"+r.Unit, parquetfile.Double)
+		r.f.Column("upper_"+r.Unit, parquetfile.Double)
+		r.f.Column("count", parquetfile.Double)
 	} else {
-		r.f.column("samples", 0.)
-		r.f.column("logs", int64(0))
+		r.f.Column("samples", parquetfile.Double)
+		r.f.Column("logs", parquetfile.Long)
 		for _, name := range append([]string{"iops", "concurrency"}, r.names()...) {
 			if !slices.Contains([]string{"iops", "concurrency"}, name) {
 				name += "_" + r.Unit
 			}
-			r.f.column(name, 0.)
+			r.f.Column(name, parquetfile.Double)
 		}
-		r.f.column("at_least", "", "dict")
+		r.f.Column("at_least", parquetfile.String)
 		if r.rules = len(r.run.Settings.SLA) > 0; r.rules {
-			r.f.column("sla", "", "dict")
+			r.f.Column("sla", parquetfile.String)
 		}
-		r.f.column("partial", false)
+		r.f.Column("partial", parquetfile.Bool)
 	}
-	r.f.column("run", "", "dict")
-	r.f.column("run_name", "", "dict")
-	r.f.column("interval_ms", 0.)
-	schema := parquet.SchemaOf(reflect.New(reflect.StructOf(r.f.columns)).Interface())
-	r.f.w = parquet.NewGenericWriter[any](r.out, parquet.NewSchema("fiolat", schema),
-		parquet.Compression(&parquet.Zstd))
+	r.f.Column("run", parquetfile.String)
+	r.f.Column("run_name", parquetfile.String)
+	r.f.Column("interval_ms", parquetfile.Double)
+	r.f.Begin(r.out)
 	return nil
 }
 
@@ -108,10 +62,10 @@ func (r *parquetRows) write(q *pipeline.Quantum, row *pipeline.Row, cells ...any
 		at = (r.run.Start + q.Offset) / 1e6
 	}
 	d := &row.Dims
-	r.f.add(float64(q.Offset)/1e6, at, row.Scope, d.Direction, d.Host, d.Job, d.Log, r.run.Kind.String())
-	r.f.add(cells...)
-	r.f.add(r.run.ID, r.run.Name, float64(r.run.Interval)/1e6)
-	return r.f.end()
+	r.f.Add(float64(q.Offset)/1e6, at, row.Scope, d.Direction, d.Host, d.Job, d.Log, r.run.Kind.String())
+	r.f.Add(cells...)
+	r.f.Add(r.run.ID, r.run.Name, float64(r.run.Interval)/1e6)
+	return r.f.End()
 }
 
 func (r *parquetRows) row(q *pipeline.Quantum, of *pipeline.Row) (err error) {
@@ -148,5 +102,5 @@ func (r *parquetRows) end(*pipeline.Summary) error {
 	if r.nth < r.Kinds {
 		return nil
 	}
-	return r.f.w.Close()
+	return r.f.Close()
 }
