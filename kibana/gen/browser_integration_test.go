@@ -273,7 +273,7 @@ func testBrowser(t *testing.T, s *stored) {
 	}
 	maps.Copy(panels, p.tailPanels())
 	try := func(t *testing.T, version string, o *kibanatest.Object) {
-		id := strings.TrimPrefix(o.ID, s.prefix+"-")
+		id := o.ID
 		check := panels[id]
 		if check == nil {
 			t.Fatal("nothing compares this panel's marks with our numbers")
@@ -301,8 +301,8 @@ func testBrowser(t *testing.T, s *stored) {
 			s.from = s.runs["cluster"][0].Timestamp.Add(-2 * time.Second)
 			s.to = s.from.Add(16 * time.Second)
 		}
-		for _, o := range s.bundle.space.Of(typeVisualization) {
-			id := strings.TrimPrefix(o.ID, s.prefix+"-")
+		for _, o := range s.bundle.space.Charts(typeVisualization) {
+			id := o.ID
 			t.Run("Vega "+version+" "+id, func(t *testing.T) {
 				try(t, version, o)
 				if screenshots != "" && version == "5.33" {
@@ -323,8 +323,8 @@ func testBrowser(t *testing.T, s *stored) {
 	}
 	// Of a run of one host, of none, and of 50. The other panels have shown all of these at once.
 	for _, s.subject = range []string{"single", "randrw", "many"} {
-		for _, o := range s.bundle.space.Of(typeVisualization) {
-			id := strings.TrimPrefix(o.ID, s.prefix+"-")
+		for _, o := range s.bundle.space.Charts(typeVisualization) {
+			id := o.ID
 			if of, _, _ := strings.Cut(id, "-"); slices.Contains([]string{"live", "run", "host", "kinds"}, of) {
 				t.Run(s.subject+" "+id, func(t *testing.T) {
 					try(t, last, o)

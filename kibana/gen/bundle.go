@@ -30,31 +30,27 @@ const (
 		"that `fiolat live` follows. "
 )
 
-// bundle holds the data views, and the dashboards and charts made so far.
+// bundle holds the data views, and the dashboards made so far.
 type bundle struct {
 	prefix                                               string
 	runs, histograms, percentiles, ofRun, events, probes *view
 	oneRun, host, ofKinds                                *dashboard // targets of drilldowns
 	boards                                               []*dashboard
-	charts                                               []Object
 }
 
 func (b *bundle) id(s string) string { return b.prefix + "-" + s }
 
 func (b *bundle) board(id, label, title, from string) *dashboard {
-	d := &dashboard{id: b.id(id), label: label, title: b.prefix + ": " + title, from: from}
+	d := &dashboard{id: b.id(id), label: label, title: "[" + b.prefix + "] " + title, from: from}
 	b.boards = append(b.boards, d)
 	return d
 }
 
-func (b *bundle) add(os ...Object) []Object {
-	b.charts = append(b.charts, os...)
-	return os
-}
+func charts(all ...chart) []chart { return all }
 
-// Bundle returns all objects for the indices of a prefix: the tag, data views, charts, dashboards. Ids begin with the
-// prefix, so that bundles of several prefixes fit into one space, and never change, so that a newer bundle replaces an
-// older one.
+// Bundle returns all objects for the indices of a prefix: the tag, data views, dashboards. Ids and titles begin with
+// the prefix, so that bundles of several prefixes fit into one space, and ids never change, so that a newer bundle
+// replaces an older one.
 func Bundle(prefix string) []Object {
 	b := &bundle{prefix: prefix}
 	index := func(kind string) string { return prefix + "-" + kind + "-*" }
@@ -95,18 +91,18 @@ func Bundle(prefix string) []Object {
 		" latency percentiles of a run", formats: durations}
 
 	// All dashboards exist before their panels are made, because panels link to them.
-	live := b.board("live", "Live", "live latency percentiles", "now-15m")
+	live := b.board("live", "Live", "Live latency percentiles", "now-15m")
 	live.refresh = 5000
-	b.oneRun = b.board("one-run", "One run", "one run", "")
-	b.host = b.board("one-host", "One host", "one host of a run", "")
-	b.ofKinds = b.board("kinds", "Kinds of latency", "what latency is made of", "")
-	compare := b.board("compare", "Runs compared", "runs compared", "")
-	overlaid := b.board("overlaid", "Runs overlaid", "runs over the time since their start", "")
-	histories := b.board("history", "History", "history of runs", "")
-	curve := b.board("load-curve", "Load curve", "load curve", "")
-	slowdown := b.board("slowdown", "Slowdown", "user-perceived slowdown", "now-1h")
+	b.oneRun = b.board("one-run", "One run", "One run", "")
+	b.host = b.board("one-host", "One host", "One host of a run", "")
+	b.ofKinds = b.board("kinds", "Kinds of latency", "What latency is made of", "")
+	compare := b.board("compare", "Runs compared", "Runs compared", "")
+	overlaid := b.board("overlaid", "Runs overlaid", "Runs over the time since their start", "")
+	histories := b.board("history", "History", "History of runs", "")
+	curve := b.board("load-curve", "Load curve", "Load curve", "")
+	slowdown := b.board("slowdown", "Slowdown", "User-perceived slowdown", "now-1h")
 	slowdown.refresh = 30000
-	happened := b.board("happened", "Events", "events and notes", "now-30d")
+	happened := b.board("happened", "Events", "Events and notes", "now-30d")
 	b.fillLive(live)
 	b.fillOneRun(b.oneRun)
 	b.fillHost(b.host)
@@ -128,7 +124,6 @@ func Bundle(prefix string) []Object {
 	for _, v := range []*view{b.runs, b.histograms, b.percentiles, b.ofRun, b.events, b.probes} {
 		all = append(all, v.object())
 	}
-	all = append(all, b.charts...)
 	for _, d := range b.boards {
 		all = append(all, d.object(b.boards))
 	}
@@ -163,8 +158,8 @@ func (b *bundle) fillLive(d *dashboard) {
 	const merged = "Of all I/Os of the hosts, jobs and runs chosen above, merged from their histograms with HDR, 2 " +
 		"digits. Dashed is the SLA's limit for all hosts together, " +
 		"there while no host or job is chosen; vertical lines are the latest 1,000 events of all runs." + drag
-	livePanel := func(direction, title, what string) Object {
-		return vega(b.id("live-"+direction), title, what+merged, livePercentiles(b.histograms.pattern,
+	livePanel := func(direction, title, what string) chart {
+		return vega("live-"+direction, title, what+merged, livePercentiles(b.histograms.pattern,
 			b.percentiles.pattern, b.events.pattern, direction))
 	}
 	iops := layer{"main", b.histograms, []column{
@@ -178,15 +173,15 @@ func (b *bundle) fillLive(d *dashboard) {
 		choose(b.histograms, "fio.job", "Job"),
 		label(b.histograms), kind(b.histograms, "sync")}
 	d.rows = []row{
-		{15, b.add(livePanel("read", "Read latency percentiles", ""),
+		{15, charts(livePanel("read", "Read latency percentiles", ""),
 			livePanel("write", "Write latency percentiles", "")), nil},
-		{12, b.add(lens(b.id("live-iops"), "I/Os per second", "", "lnsXY", notSyncs, iops,
+		{12, charts(lens("live-iops", "I/Os per second", "", "lnsXY", notSyncs, iops,
 			xy("line", "main", "time", "direction", "iops")),
 			livePanel("sync", "Sync latency percentiles", syncs)), nil},
-		{15, b.add(vega(b.id("live-heatmap"), "Latency heat map", "I/Os by time and latency, from the octave counts "+
+		{15, charts(vega("live-heatmap", "Latency heat map", "I/Os by time and latency, from the octave counts "+
 			"of the histograms."+drag, liveHeatMap(b.histograms.pattern, b.events.pattern))), nil},
 		b.liveTails(),
-		{15, b.add(vega(b.id("live-hosts"), "Hosts by the worst p99 of an interval (clat of all runs in the time "+
+		{15, charts(vega("live-hosts", "Hosts by the worst p99 of an interval (clat of all runs in the time "+
 			"range, whatever is chosen above)",
 			"The 20 worst, by exact percentile documents. Click a host to open it.", liveHosts(b.percentiles.pattern))),
 			b.aHost()},
@@ -225,28 +220,28 @@ func (b *bundle) fillOneRun(d *dashboard) {
 	d.controls = []control{b.singleRun(), kind(b.runs, "sync")}
 	d.rows = []row{
 		b.runFindings(),
-		{6, b.add(lens(b.id("run-summary"), "The whole run: exact percentiles", "", "lnsDatatable", notParts, summary,
+		{6, charts(lens("run-summary", "The whole run: exact percentiles", "", "lnsDatatable", notParts, summary,
 			table(summary, "started"))), nil},
-		{16, b.add(
-			vega(b.id("run-read"), "Read latency percentiles with sampling limits", ofAllHosts,
+		{16, charts(
+			vega("run-read", "Read latency percentiles with sampling limits", ofAllHosts,
 				runPercentiles(b.percentiles.pattern, b.events.pattern, "read")),
-			vega(b.id("run-write"), "Write latency percentiles with sampling limits", ofAllHosts,
+			vega("run-write", "Write latency percentiles with sampling limits", ofAllHosts,
 				runPercentiles(b.percentiles.pattern, b.events.pattern, "write"))), nil},
-		{12, b.add(vega(b.id("run-sync"), "Sync latency percentiles with sampling limits", syncs+ofAllHosts,
+		{12, charts(vega("run-sync", "Sync latency percentiles with sampling limits", syncs+ofAllHosts,
 			runPercentiles(b.percentiles.pattern, b.events.pattern, "sync"))), nil},
-		{15, b.add(vega(b.id("run-heatmap"), "Latency heat map", "I/Os by time since the start and latency, of all "+
+		{15, charts(vega("run-heatmap", "Latency heat map", "I/Os by time since the start and latency, of all "+
 			"hosts."+zoom, runHeatMap(b.histograms.pattern, b.events.pattern))), nil},
 		b.runTails(),
-		{14, b.add(vega(b.id("run-hosts"), "Hosts by the worst p99 of an interval",
+		{14, charts(vega("run-hosts", "Hosts by the worst p99 of an interval",
 			"The 20 worst, exact (documents of scope host+direction). Click a host to open it.",
 			runHosts(b.percentiles.pattern))), b.aHost()},
-		{12, b.add(b.jobs("run-jobs", "By host and job: the worst interval")), nil},
-		{8, b.add(lens(b.id("run-account"), "Account: what was read, repaired, restored and lost", "", "lnsDatatable",
+		{12, charts(b.jobs("run-jobs", "By host and job: the worst interval")), nil},
+		{8, charts(lens("run-account", "Account: what was read, repaired, restored and lost", "", "lnsDatatable",
 			notParts, account, table(account, "started"))), nil},
 	}
 }
 
-func (b *bundle) jobs(name, title string) Object {
+func (b *bundle) jobs(name, title string) chart {
 	byJob := layer{"main", b.ofRun, []column{
 		theRun(),
 		onlyMatching(`scope: "host+job+direction"`, "by host and job"),
@@ -260,7 +255,7 @@ func (b *bundle) jobs(name, title string) Object {
 		metric("longest", "max", "latency.max", "longest", latencyFormat),
 		start(),
 	}}
-	return lens(b.id(name), title, "Documents of scope host+job+direction, which `fiolat ingest --by "+
+	return lens(name, title, "Documents of scope host+job+direction, which `fiolat ingest --by "+
 		"direction,host,job` makes.", "lnsDatatable", "", byJob, table(byJob, "p99"))
 }
 
@@ -273,21 +268,21 @@ func (b *bundle) fillHost(d *dashboard) {
 	d.controls = []control{b.singleRun(), {view: b.ofRun, field: "host.name", title: "Host", single: true},
 		kind(b.ofRun)}
 	d.rows = []row{
-		{8, b.add(vega(b.id("host-figures"), "Percentiles of all of the host's I/Os",
+		{8, charts(vega("host-figures", "Percentiles of all of the host's I/Os",
 			"Merged from histograms with HDR, 3 digits.", hostFigures(b.histograms.pattern))), nil},
-		{16, b.add(
-			vega(b.id("host-read"), "Read latency percentiles with sampling limits", ofHost,
+		{16, charts(
+			vega("host-read", "Read latency percentiles with sampling limits", ofHost,
 				hostPercentiles(b.percentiles.pattern, b.events.pattern, "read")),
-			vega(b.id("host-write"), "Write latency percentiles with sampling limits", ofHost,
+			vega("host-write", "Write latency percentiles with sampling limits", ofHost,
 				hostPercentiles(b.percentiles.pattern, b.events.pattern, "write"))), nil},
-		{15, b.add(vega(b.id("host-heatmap"), "Latency heat map", "I/Os by time since the start and latency."+zoom,
+		{15, charts(vega("host-heatmap", "Latency heat map", "I/Os by time since the start and latency."+zoom,
 			hostHeatMap(b.histograms.pattern, b.events.pattern))), nil},
-		{12, b.add(b.jobs("host-jobs", "By job: the worst interval")), nil},
+		{12, charts(b.jobs("host-jobs", "By job: the worst interval")), nil},
 	}
 }
 
 func (b *bundle) fillKinds(d *dashboard) {
-	figuresByKind := func(direction, title string) Object {
+	figuresByKind := func(direction, title string) chart {
 		l := layer{"main", b.runs, []column{
 			terms("run", "run.id", "run", 1, "started"),
 			terms("kind", "fio.kind", "kind", len(kinds), "mean"),
@@ -298,10 +293,10 @@ func (b *bundle) fillKinds(d *dashboard) {
 			metric("longest", "max", "summary."+direction+".max", "longest", latencyFormat),
 			date("started", "max", "run.start", "began"),
 		}}
-		return lens(b.id("kinds-"+direction+"-figures"), title, "Of the whole run and all hosts, exact.",
+		return lens("kinds-"+direction+"-figures", title, "Of the whole run and all hosts, exact.",
 			"lnsDatatable", notParts, l, table(l, "mean"))
 	}
-	hostsByKind := func(direction, title string) Object {
+	hostsByKind := func(direction, title string) chart {
 		l := layer{"main", b.ofRun, []column{
 			theRun(),
 			onlyMatching(`scope: "`+fio.HostDirectionScope+`" and fio.direction: `+direction, "by host"),
@@ -313,25 +308,25 @@ func (b *bundle) fillKinds(d *dashboard) {
 			metric("longest", "max", "latency.max", "longest", latencyFormat),
 			start(),
 		}}
-		return lens(b.id("kinds-"+direction+"-hosts"), title, "The worst interval of each host, exact (documents of "+
+		return lens("kinds-"+direction+"-hosts", title, "The worst interval of each host, exact (documents of "+
 			"scope host+direction).", "lnsDatatable", "", l, table(l, "p99"))
 	}
 	d.description = "Is the time spent in submission (slat) or in completion (clat), and do both add up to the " +
 		"total (lat)? Choose a run above; otherwise all panels show the one that began last."
 	d.controls = []control{b.singleRun()}
 	d.rows = []row{
-		{16, b.add(
-			vega(b.id("kinds-read"), "Read latency by kind: p50 and p99 with sampling limits", ofAllHosts,
+		{16, charts(
+			vega("kinds-read", "Read latency by kind: p50 and p99 with sampling limits", ofAllHosts,
 				kindPercentiles(b.percentiles.pattern, b.events.pattern, "read")),
-			vega(b.id("kinds-write"), "Write latency by kind: p50 and p99 with sampling limits", ofAllHosts,
+			vega("kinds-write", "Write latency by kind: p50 and p99 with sampling limits", ofAllHosts,
 				kindPercentiles(b.percentiles.pattern, b.events.pattern, "write"))), nil},
-		{9, b.add(vega(b.id("kinds-parts"), "Mean slat and clat end to end, lat as a tick: do they add up?",
+		{9, charts(vega("kinds-parts", "Mean slat and clat end to end, lat as a tick: do they add up?",
 			"Of the whole run, from documents of scope direction. "+
 				"The gap is lat - (slat + clat); means are of fio's buckets, each within 0.8 %. Engines that count no "+
 				"slat: docs/engines.md.", kindParts(b.percentiles.pattern))), nil},
-		{10, b.add(figuresByKind("read", "Reads of the whole run by kind"), figuresByKind("write",
+		{10, charts(figuresByKind("read", "Reads of the whole run by kind"), figuresByKind("write",
 			"Writes of the whole run by kind")), nil},
-		{12, b.add(hostsByKind("read", "Reads by host and kind: the worst interval"), hostsByKind("write",
+		{12, charts(hostsByKind("read", "Reads by host and kind: the worst interval"), hostsByKind("write",
 			"Writes by host and kind: the worst interval")), nil},
 	}
 }
@@ -370,13 +365,13 @@ func (b *bundle) fillCompare(d *dashboard) {
 		choose(b.runs, "fio.version", "fio version"),
 		label(b.runs), choose(b.runs, "run.id", "Run"), kind(b.runs)}
 	d.rows = []row{
-		{15, b.add(lens(b.id("compare-runs"), "Runs, the latest first", "Percentiles are of the whole run, exact.",
+		{15, charts(lens("compare-runs", "Runs, the latest first", "Percentiles are of the whole run, exact.",
 			"lnsDatatable", notParts, comparedRows, table(comparedRows, "started"))), b.aRun()},
-		{16, b.add(vega(b.id("compare-change"), "Change against the earliest of the chosen runs",
+		{16, charts(vega("compare-change", "Change against the earliest of the chosen runs",
 			"The 8 latest of the chosen runs against the earliest of these. Whether a change is more than chance "+
 				"says `fiolat compare`. "+
 				"Click a run to open it.", change(b.runs.pattern))), b.aRun()},
-		{10, b.add(lens(b.id("compare-syncs"), "Latency of fsync, fdatasync and sync_file_range", "Of the whole run, "+
+		{10, charts(lens("compare-syncs", "Latency of fsync, fdatasync and sync_file_range", "Of the whole run, "+
 			"from fio's JSON: no log has them, and no other figure of the run counts them.", "lnsDatatable",
 			notParts+" and summary.sync.samples: *", ofSyncs, table(ofSyncs, "started"))), b.aRun()},
 	}
@@ -389,9 +384,9 @@ func (b *bundle) fillOverlaid(d *dashboard) {
 	d.controls = []control{choose(b.ofRun, "run.name", "Run name"), label(b.ofRun), choose(b.ofRun, "run.id", "Run"),
 		kind(b.ofRun)}
 	d.rows = []row{
-		{20, b.add(vega(b.id("compare-read"), "Reads of several runs over the time since their start", over,
+		{20, charts(vega("compare-read", "Reads of several runs over the time since their start", over,
 			overlay(b.percentiles.pattern, "read"))), b.aRun()},
-		{20, b.add(vega(b.id("compare-write"), "Writes of several runs over the time since their start", over,
+		{20, charts(vega("compare-write", "Writes of several runs over the time since their start", over,
 			overlay(b.percentiles.pattern, "write"))), b.aRun()},
 	}
 }
@@ -404,13 +399,13 @@ func (b *bundle) fillHistory(d *dashboard) {
 		"change points are there after `fiolat history --store`."
 	d.controls = []control{choose(b.runs, "fio.workload", "Workload"), label(b.runs),
 		choose(b.runs, "run.name", "Run name"), choose(b.runs, "fio.version", "fio version"), kind(b.runs)}
-	ofHistory := func(direction, title string) Object {
-		return vega(b.id("history-"+direction), title, ofRuns, history(b.runs.pattern, b.events.pattern, direction))
+	ofHistory := func(direction, title string) chart {
+		return vega("history-"+direction, title, ofRuns, history(b.runs.pattern, b.events.pattern, direction))
 	}
 	d.rows = []row{
-		{18, b.add(ofHistory("read", "Reads: percentiles of each run"), ofHistory("write",
+		{18, charts(ofHistory("read", "Reads: percentiles of each run"), ofHistory("write",
 			"Writes: percentiles of each run")), b.aRun()},
-		{16, b.add(vega(b.id("history-iops"), "I/Os per second of each run", ofRuns, historyRates(b.runs.pattern,
+		{16, charts(vega("history-iops", "I/Os per second of each run", ofRuns, historyRates(b.runs.pattern,
 			b.events.pattern))), b.aRun()},
 	}
 }
@@ -449,18 +444,18 @@ func (b *bundle) fillSlowdown(d *dashboard) {
 	d.controls = []control{choose(b.probes, "run.id", "Run"), choose(b.probes, "host.name", "Host"),
 		choose(b.probes, "probe.operation", "Operation"), choose(b.probes, "probe.target", "Target")}
 	d.rows = []row{
-		{15, b.add(vega(b.id("slowdown-percentiles"), "Slowdown: observed by expected time",
+		{15, charts(vega("slowdown-percentiles", "Slowdown: observed by expected time",
 			"1 is as usual. Percentiles by HDR with 2 digits. Vertical lines are events."+drag,
 			slowdownPercentiles(b.probes.pattern, b.events.pattern))), nil},
-		{14, b.add(
-			lens(b.id("slowdown-operations"), "Worst slowdown by operation", "", "lnsXY", timed, worstByOperation,
+		{14, charts(
+			lens("slowdown-operations", "Worst slowdown by operation", "", "lnsXY", timed, worstByOperation,
 				xy("line", "main", "time", "operation", "slowdown")),
-			lens(b.id("slowdown-observed"), "Observed and expected time", "", "lnsXY", timed, observed,
+			lens("slowdown-observed", "Observed and expected time", "", "lnsXY", timed, observed,
 				xy("line", "main", "time", "", "value", "expected"))), nil},
-		{14, b.add(
-			lens(b.id("slowdown-targets"), "By target and operation", estimates, "lnsDatatable", timed, targets,
+		{14, charts(
+			lens("slowdown-targets", "By target and operation", estimates, "lnsDatatable", timed, targets,
 				table(targets, "slowdown")),
-			lens(b.id("slowdown-hours"), "Worst hours", estimates, "lnsDatatable", timed, hours, table(hours, "p95"))),
+			lens("slowdown-hours", "Worst hours", estimates, "lnsDatatable", timed, hours, table(hours, "p95"))),
 			nil},
 	}
 }
@@ -484,9 +479,9 @@ func (b *bundle) fillEvents(d *dashboard) {
 	d.controls = []control{choose(b.events, "event.action", "Kind"), choose(b.events, "run.id", "Run"),
 		choose(b.events, "run.name", "Run name"), label(b.events)}
 	d.rows = []row{
-		{10, b.add(lens(b.id("events-over-time"), "Events over time", "", "lnsXY", "", overDays,
+		{10, charts(lens("events-over-time", "Events over time", "", "lnsXY", "", overDays,
 			xy("bar_stacked", "main", "time", "action", "events"))), nil},
-		{20, b.add(lens(b.id("events-table"), "Events and notes, the latest first",
+		{20, charts(lens("events-table", "Events and notes, the latest first",
 			"Events of the same words and run are one row.", "lnsDatatable", "", list, table(list, "at"))), nil},
 	}
 }

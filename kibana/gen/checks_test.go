@@ -23,7 +23,7 @@ type saved struct {
 	typ   string
 	attrs map[string]any
 	refs  []Reference
-	state map[string]any // visState, read once
+	drawn map[string]any // spec, read once
 }
 
 // parsed is a bundle as Kibana reads it.
@@ -31,6 +31,7 @@ type parsed struct {
 	space   *kibanatest.Space
 	asked   map[*kibanatest.Object][]asked // by requests
 	objects []*saved
+	charts  []*saved // by value in panels of dashboards
 	faults  []string // what the checks found, with the name of the check before it
 	check   string
 }
@@ -53,26 +54,12 @@ func unpack(v any) any {
 
 func keys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-func (o *saved) vis() map[string]any {
-	if o.state == nil && o.typ == typeVisualization {
-		if o.state = obj(o.attrs, "visState"); str(o.state, "type") == "vega" {
-			if spec := obj(o.state, "params", "spec"); spec != nil {
-				o.state["spec"] = spec
-			}
-		}
-	}
-	return o.state
-}
-
 // spec is what a Vega panel draws.
-func (o *saved) spec() map[string]any { return obj(o.vis(), "spec") }
-
-// params of a visualization of a type, nil for all else.
-func (o *saved) params(typ string) map[string]any {
-	if o.typ != typeVisualization || str(o.vis(), "type") != typ {
-		return nil
+func (o *saved) spec() map[string]any {
+	if o.drawn == nil && o.typ == typeVisualization {
+		o.drawn = obj(o.attrs, "params", "spec")
 	}
-	return obj(o.vis(), "params")
+	return o.drawn
 }
 
 func (o *saved) layers() map[string]any {
@@ -94,6 +81,19 @@ func (o *saved) ref(name string) (Reference, bool) {
 func (b *parsed) find(typ, id string) *saved {
 	for _, o := range b.objects {
 		if o.typ == typ && o.id == id {
+			return o
+		}
+	}
+	return nil
+}
+
+// all are the objects, and the charts by value.
+func (b *parsed) all() []*saved { return slices.Concat(b.objects, b.charts) }
+
+// chart is what a panel of a dashboard has by value.
+func (b *parsed) chart(d *saved, index string) *saved {
+	for _, o := range b.charts {
+		if o.id == index && o.raw["of"] == d.id {
 			return o
 		}
 	}
@@ -161,17 +161,15 @@ type bundleCheck struct {
 var attributeKeys = map[string][]string{
 	typeDataView: {"title", "name", "timeFieldName", "allowNoIndex", "fields", "sourceFilters", "typeMeta",
 		"fieldAttrs", "fieldFormatMap", "runtimeFieldMap", "type", "allowHidden"},
-	typeLens: {"title", "description", "visualizationType", "state"},
-	typeVisualization: {"title", "description", "version", "kibanaSavedObjectMeta", "uiStateJSON", "visState",
-		"savedSearchRefName"},
+	typeLens:          {"type", "title", "description", "visualizationType", "state", "references"},
+	typeVisualization: {"title", "description", "type", "params", "uiState", "data"},
 	typeDashboard: {"title", "description", "kibanaSavedObjectMeta", "timeRestore", "timeFrom", "timeTo",
 		"refreshInterval", "controlGroupInput", "panelsJSON", "optionsJSON", "hits", "version"},
 	typeTag: {"name", "description", "color"},
 }
 
 // latestKnown is the newest version of each type that Kibana 8.12 takes.
-var latestKnown = map[string]string{typeDataView: "8.0.0", typeLens: "8.9.0", typeVisualization: "8.5.0",
-	typeDashboard: "8.9.0", typeTag: "8.0.0"}
+var latestKnown = map[string]string{typeDataView: "8.0.0", typeDashboard: "8.9.0", typeTag: "8.0.0"}
 
 var bundleChecks = []bundleCheck{
 	{"versions", func(b *parsed) {
@@ -198,13 +196,39 @@ var bundleChecks = []bundleCheck{
 			seen[o.typ+":"+o.id] = true
 		}
 	}},
+	{"titles", func(b *parsed) {
+		prefix, seen := "", map[string]bool{}
+		for _, o := range b.objects {
+			title := cmp.Or(str(o.attrs, "name"), str(o.attrs, "title"))
+			if o.typ == typeTag {
+				prefix = title
+			}
+			if seen[title] {
+				b.fault(o, "two objects are called %q", title)
+			}
+			seen[title] = true
+			if o.typ == typeDashboard && !strings.HasPrefix(title, "["+prefix+"] ") ||
+				o.typ == typeDataView && !strings.HasPrefix(title, prefix+" ") {
+				b.fault(o, "%q does not begin with the prefix", title)
+			}
+		}
+		b.eachDashboard(func(o *saved, panels []any) {
+			seen := map[string]bool{}
+			for _, p := range panels {
+				if seen[str(p, "title")] {
+					b.fault(o, "two panels are called %q", str(p, "title"))
+				}
+				seen[str(p, "title")] = true
+			}
+		})
+	}},
 	{"strings of JSON", func(b *parsed) {
 		must := func(o *saved, v any, path ...string) {
 			if s, ok := at(v, path...).(string); !ok || unpack(s) == nil {
 				b.fault(o, "%s is not a string that holds JSON", strings.Join(path, "."))
 			}
 		}
-		for _, o := range b.objects {
+		for _, o := range b.all() {
 			switch o.typ {
 			case typeDataView:
 				for _, k := range []string{"fields", "sourceFilters", "typeMeta", "fieldAttrs", "fieldFormatMap",
@@ -216,11 +240,9 @@ var bundleChecks = []bundleCheck{
 					b.fault(o, "state is not an object with layers")
 				}
 			case typeVisualization:
-				must(o, o.attrs, "visState")
-				must(o, o.attrs, "uiStateJSON")
-				must(o, o.attrs, "kibanaSavedObjectMeta", "searchSourceJSON")
-				if p := o.params("vega"); p != nil {
-					must(o, p, "spec")
+				must(o, o.attrs, "params", "spec")
+				if obj(o.attrs, "uiState") == nil || obj(o.attrs, "data", "searchSource") == nil {
+					b.fault(o, "uiState or data.searchSource is not an object")
 				}
 			case typeDashboard:
 				must(o, o.attrs, "panelsJSON")
@@ -235,7 +257,7 @@ var bundleChecks = []bundleCheck{
 		}
 	}},
 	{"attributes", func(b *parsed) {
-		for _, o := range b.objects {
+		for _, o := range b.all() {
 			for _, k := range keys(o.attrs) {
 				if !slices.Contains(attributeKeys[o.typ], k) {
 					b.fault(o, "attribute %q", k)
@@ -276,7 +298,7 @@ var bundleChecks = []bundleCheck{
 		}
 	}},
 	{"layers have references", func(b *parsed) {
-		for _, o := range b.objects {
+		for _, o := range b.charts {
 			var have []string
 			for _, r := range o.refs {
 				if id, ok := strings.CutPrefix(r.Name, "indexpattern-datasource-layer-"); ok && r.Type == typeDataView {
@@ -308,7 +330,7 @@ var bundleChecks = []bundleCheck{
 		})
 	}},
 	{"accessors", func(b *parsed) {
-		for _, o := range b.objects {
+		for _, o := range b.charts {
 			vis := obj(o.attrs, "state", "visualization")
 			layers := []any{vis}
 			if o.typ == typeLens && vis["layers"] != nil {
@@ -465,9 +487,26 @@ var bundleChecks = []bundleCheck{
 				if str(p, "type") == "links" {
 					continue
 				}
-				r, ok := o.ref(str(p, "panelIndex") + ":" + str(p, "panelRefName"))
-				if !ok || str(p, "panelRefName") != "panel_"+str(p, "panelIndex") || r.Type != str(p, "type") {
-					b.fault(o, "panel %q of type %q has the reference %+v", str(p, "panelIndex"), str(p, "type"), r)
+				index, config := str(p, "panelIndex"), obj(p, "embeddableConfig")
+				c := b.chart(o, index)
+				switch {
+				case c == nil:
+					b.fault(o, "panel %q of type %q has nothing by value", index, str(p, "type"))
+					continue
+				case at(p, "panelRefName") != nil || at(config, "savedObjectId") != nil:
+					b.fault(o, "panel %q is by reference", index)
+				case c.typ == typeLens && str(c.attrs, "type") != typeLens:
+					b.fault(o, "panel %q: attributes are of the type %q", index, str(c.attrs, "type"))
+				}
+				for _, k := range keys(config) {
+					if !slices.Contains([]string{"enhancements", "description", "attributes", "savedVis"}, k) {
+						b.fault(o, "panel %q: embeddableConfig.%s", index, k)
+					}
+				}
+				// Kibana 9.4 takes them from the panel, 8.12 from the chart.
+				if str(p, "title") != str(c.attrs, "title") ||
+					str(config, "description") != str(c.attrs, "description") {
+					b.fault(o, "panel %q and its chart have different titles or descriptions", index)
 				}
 				for _, e := range list(p, "embeddableConfig", "enhancements", "dynamicActions", "events") {
 					name := str(p, "panelIndex") + ":drilldown:" + str(e, "action", "factoryId") + ":" + str(e,
@@ -519,9 +558,8 @@ var bundleChecks = []bundleCheck{
 		}
 	}},
 	{"vega", func(b *parsed) {
-		for _, o := range b.objects {
-			p := o.params("vega")
-			if p == nil {
+		for _, o := range b.charts {
+			if o.typ != typeVisualization {
 				continue
 			}
 			if !strings.HasPrefix(str(o.spec(), "$schema"), "https://vega.github.io/schema/vega-lite/v5") {
@@ -551,7 +589,7 @@ var bundleChecks = []bundleCheck{
 		})
 	}},
 	{"one unit on an axis", func(b *parsed) {
-		for _, o := range b.objects {
+		for _, o := range b.charts {
 			for _, l := range list(o.attrs, "state", "visualization", "layers") {
 				units := map[string]bool{}
 				for _, a := range list(l, "accessors") {
@@ -568,7 +606,7 @@ var bundleChecks = []bundleCheck{
 	{"forms of later versions", func(b *parsed) {
 		later := map[string][]string{typeLens: {"version"}, typeDashboard: {"sections", "pinned_panels",
 			"showApplySelections"}}
-		for _, o := range b.objects {
+		for _, o := range b.all() {
 			for _, k := range later[o.typ] {
 				if o.attrs[k] != nil || obj(o.attrs, "controlGroupInput")[k] != nil {
 					b.fault(o, "%s", k)
@@ -583,7 +621,7 @@ var bundleChecks = []bundleCheck{
 	}},
 	{"one scope of percentile documents", func(b *parsed) {
 		scope := regexp.MustCompile(`scope: "[a-z+]+"`)
-		for _, o := range b.objects {
+		for _, o := range b.charts {
 			for id := range o.layers() {
 				r, _ := o.ref("indexpattern-datasource-layer-" + id)
 				q := str(o.attrs, "state", "query", "query")
@@ -615,14 +653,13 @@ var bundleChecks = []bundleCheck{
 					func(kind any) bool { return kind == "sync" })
 				chosen = chosen || str(c, "explicitInput", "fieldName") == "fio.kind" && len(kinds) == 1
 			}
-			for _, r := range o.refs {
-				chart := b.find(r.Type, r.ID)
-				if chart == nil || !slices.Contains([]string{typeLens, typeVisualization}, r.Type) {
+			for _, c := range b.charts {
+				if c.raw["of"] != o.id {
 					continue
 				}
-				for _, each := range b.kindsIn(chart) {
+				for _, each := range b.kindsIn(c) {
 					if each == chosen {
-						b.fault(o, "%s: each kind for itself is %v, one chosen above is %v", r.ID, each, chosen)
+						b.fault(o, "%s: each kind for itself is %v, one chosen above is %v", c.id, each, chosen)
 					}
 					apart[o.id] = apart[o.id] || each
 				}
@@ -707,8 +744,6 @@ func used(o *saved, r Reference) bool {
 	switch {
 	case r.Type == "tag":
 		return true
-	case o.typ == typeLens:
-		return o.layers()[strings.TrimPrefix(r.Name, "indexpattern-datasource-layer-")] != nil
 	case strings.HasPrefix(r.Name, "controlGroup_"):
 		id, _, _ := strings.Cut(strings.TrimPrefix(r.Name, "controlGroup_"), ":")
 		return obj(o.attrs, "controlGroupInput", "panelsJSON", id) != nil
@@ -728,13 +763,17 @@ func used(o *saved, r Reference) bool {
 				return true
 			}
 		}
-		return name == str(p, "panelRefName")
+		for _, of := range list(p, "embeddableConfig", "attributes", "references") {
+			if name == str(of, "name") {
+				return true
+			}
+		}
 	}
 	return false
 }
 
 func (b *parsed) eachLayer(f func(o *saved, id string, l map[string]any)) {
-	for _, o := range b.objects {
+	for _, o := range b.charts {
 		for _, id := range keys(o.layers()) {
 			f(o, id, obj(o.layers(), id))
 		}
@@ -761,7 +800,7 @@ func (b *parsed) eachDashboard(f func(o *saved, panels []any)) {
 
 // eachAggregation visits the aggregations of Vega panels.
 func (b *parsed) eachAggregation(f func(o *saved, typ string, agg, whole map[string]any)) {
-	for _, o := range b.objects {
+	for _, o := range b.charts {
 		for _, u := range vegaURLs(o.spec()) {
 			eachAgg(obj(u, "body"), func(typ string, agg, whole map[string]any) { f(o, typ, agg, whole) })
 		}
@@ -846,7 +885,7 @@ func (b *parsed) eachField(f func(o *saved, kind esmodel.Kind, field string)) {
 			f(o, kind, hit[1])
 		}
 	})
-	for _, o := range b.objects {
+	for _, o := range b.all() {
 		for id, c := range obj(o.attrs, "controlGroupInput", "panelsJSON") {
 			r, _ := o.ref("controlGroup_" + id + ":optionsListDataView")
 			kind, _ := b.kindOf(r)
@@ -921,6 +960,28 @@ func parse(ndjson []byte, only ...string) *parsed {
 		}
 		b.objects = append(b.objects, o)
 	}
+	b.eachDashboard(func(d *saved, panels []any) {
+		for _, p := range panels {
+			config, index := obj(p, "embeddableConfig"), str(p, "panelIndex")
+			o := &saved{raw: map[string]any{"of": d.id}, id: index, typ: str(p, "type")}
+			switch o.typ {
+			case typeLens:
+				o.attrs = obj(config, "attributes")
+			case typeVisualization:
+				o.attrs = obj(config, "savedVis")
+			}
+			if o.attrs == nil || o.typ == "links" {
+				continue
+			}
+			for _, r := range list(o.attrs, "references") {
+				if of, ok := d.ref(index + ":" + str(r, "name")); ok {
+					of.Name = str(r, "name")
+					o.refs = append(o.refs, of)
+				}
+			}
+			b.charts = append(b.charts, o)
+		}
+	})
 	b.check = "import"
 	var err error
 	if b.space, err = kibanatest.Import(ndjson); err != nil {
@@ -953,7 +1014,7 @@ func TestBundleIsValid(t *testing.T) {
 		t.Error(f)
 	}
 	count := map[string]int{}
-	for _, o := range b.objects {
+	for _, o := range b.all() {
 		count[o.typ]++
 	}
 	if count[typeDataView] != 6 || count[typeDashboard] != 10 || count[typeTag] != 1 || count[typeLens] < 10 ||

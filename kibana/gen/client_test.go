@@ -167,8 +167,8 @@ var clientChecks = []bundleCheck{
 		})
 	}},
 	{"lens and vega", func(b *parsed) {
-		for _, o := range b.space.Of(typeVisualization) {
-			if typ := str(o.Attributes, "visState", "type"); typ != "vega" {
+		for _, o := range b.space.Charts(typeVisualization) {
+			if typ := str(o.Attributes, "type"); typ != "vega" {
 				b.fault(nil, "%s is of the type %q", o.ID, typ)
 			}
 		}
@@ -249,7 +249,7 @@ var clientChecks = []bundleCheck{
 			for _, r := range b.requests(p.Object) {
 				kind, _ := kindOfPattern(r.index)
 				for _, c := range b.space.Controls(d) {
-					if c.Field == "fio.job" && strings.HasPrefix(p.Object.ID, "fio-live-tail-") {
+					if c.Field == "fio.job" && strings.HasPrefix(p.Object.ID, "live-tail-") {
 						continue // hosts have a lift among hosts; the title says that jobs are none
 					}
 					if r.context && (esType(kind, c.Field) == "" || !scopeHas(r, c.Field)) {
@@ -426,7 +426,7 @@ var clientChecks = []bundleCheck{
 	}},
 	{"tags", func(b *parsed) {
 		for _, o := range b.space.Objects {
-			if o.Type == typeLens || o.Type == typeVisualization || o.Type == typeDashboard {
+			if o.Type == typeDashboard {
 				if !slices.ContainsFunc(o.References, func(r kibanatest.Reference) bool {
 					return r.Type == typeTag &&
 						r.Name == "tag-"+r.ID
@@ -437,10 +437,12 @@ var clientChecks = []bundleCheck{
 		}
 	}},
 	{"latest runs first", func(b *parsed) {
-		o := b.space.Find(typeLens, "fio-compare-runs")
-		if o == nil {
+		all := b.space.Charts(typeLens)
+		i := slices.IndexFunc(all, func(o *kibanatest.Object) bool { return o.ID == "compare-runs" })
+		if i < 0 {
 			return
 		}
+		o := all[i]
 		by := str(o.Attributes, "state", "visualization", "sorting", "columnId")
 		column := obj(o.Attributes, "state", "datasourceStates", "formBased", "layers", "main", "columns", by)
 		order := list(o.Attributes, "state", "datasourceStates", "formBased", "layers", "main", "columnOrder")

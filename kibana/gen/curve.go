@@ -13,7 +13,7 @@ func (b *bundle) fillCurve(d *dashboard) {
 		"by their names."
 	d.controls = []control{label(b.runs), choose(b.runs, "run.name", "Run name"),
 		choose(b.runs, "fio.workload", "Workload"), kind(b.runs)}
-	d.rows = []row{{24, b.add(vega(b.id("curve-points"), "Latency against load: p50, p99 and p99.9 of each setting",
+	d.rows = []row{{24, charts(vega("curve-points", "Latency against load: p50, p99 and p99.9 of each setting",
 		"Of whole runs, exact: the 1,000 latest of the chosen runs that are complete. A ring is a setting, the "+
 			"geometric mean of its runs (rw, bs, iodepth, numjobs, ioengine, direct and rate_iops alike), a dot is a "+
 			"run; lines join settings that differ in iodepth, numjobs or rate_iops only. Click a dot to open the run. "+

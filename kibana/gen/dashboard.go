@@ -21,13 +21,24 @@ type panel struct {
 	Type       string      `json:"type"`
 	PanelIndex string      `json:"panelIndex"`
 	Grid       grid        `json:"gridData"`
+	Title      string      `json:"title,omitempty"`
 	Config     panelConfig `json:"embeddableConfig"`
-	RefName    string      `json:"panelRefName,omitempty"`
 }
 
+// panelConfig holds what a panel shows, by value: Attributes of Lens and of links, or SavedVis of Vega. Title and
+// description of the panel are those that a later Kibana shows.
 type panelConfig struct {
 	Enhancements enhancements `json:"enhancements"`
+	Description  string       `json:"description,omitempty"`
 	Attributes   any          `json:"attributes,omitempty"`
+	SavedVis     *savedVis    `json:"savedVis,omitempty"`
+}
+
+// chart is what a panel shows, with the references that it needs. Its id names the panel within the bundle.
+type chart struct {
+	id, typ, title string
+	refs           []Reference
+	config         panelConfig
 }
 
 type enhancements struct {
@@ -123,7 +134,9 @@ type dashboardAttributes struct {
 	Options     text         `json:"optionsJSON"`
 	Panels      text         `json:"panelsJSON"`
 	Controls    controlGroup `json:"controlGroupInput"`
-	Search      searchSource `json:"kibanaSavedObjectMeta"`
+	Search      struct {
+		JSON text `json:"searchSourceJSON"`
+	} `json:"kibanaSavedObjectMeta"`
 	timeRange
 }
 
@@ -139,7 +152,7 @@ type dashboard struct {
 
 type row struct {
 	height int
-	charts []Object
+	charts []chart
 	open   []destination // what a click on a value of these charts opens, filtered by it
 }
 
@@ -165,12 +178,13 @@ func (d *dashboard) object(all []*dashboard) Object {
 		gridColumns, 3, "nav"}, Config: panelConfig{Attributes: nav}}}
 	y := 3
 	for _, r := range d.rows {
-		for i, o := range r.charts {
-			n := fmt.Sprintf("p%d", len(panels))
+		for i, c := range r.charts {
 			w := gridColumns / len(r.charts)
-			p := panel{Version: typeVersions[typeDashboard], Type: o.Type, PanelIndex: n, Grid: grid{i * w, y, w,
-				r.height, n}, RefName: "panel_" + n}
-			refs = append(refs, Reference{o.Type, o.ID, n + ":" + p.RefName})
+			p := panel{typeVersions[typeDashboard], c.typ, c.id, grid{i * w, y, w, r.height, c.id}, c.title, c.config}
+			for _, ref := range c.refs {
+				ref.Name = c.id + ":" + ref.Name
+				refs = append(refs, ref)
+			}
 			if len(r.open) > 0 {
 				p.Config.Enhancements.DynamicActions = &dynamicActions{}
 			}
@@ -178,7 +192,7 @@ func (d *dashboard) object(all []*dashboard) Object {
 				e := actionEvent{fmt.Sprintf("open%d", i+1), []string{"FILTER_TRIGGER"},
 					action{"DASHBOARD_TO_DASHBOARD_DRILLDOWN", o.words, linkOptions{}}}
 				p.Config.Enhancements.DynamicActions.Events = append(p.Config.Enhancements.DynamicActions.Events, e)
-				refs = append(refs, Reference{typeDashboard, o.to.id, n +
+				refs = append(refs, Reference{typeDashboard, o.to.id, c.id +
 					":drilldown:DASHBOARD_TO_DASHBOARD_DRILLDOWN:" + e.EventID + ":dashboardId"})
 			}
 			panels = append(panels, p)
@@ -202,7 +216,7 @@ func (d *dashboard) object(all []*dashboard) Object {
 			Title: c.title, SingleSelect: c.single, Selected: selected}}
 		refs = append(refs, c.view.reference("controlGroup_"+id+":optionsListDataView"))
 	}
-	return object(typeDashboard, d.id, dashboardAttributes{
+	a := dashboardAttributes{
 		Title: d.title, Description: d.description, Version: 1, timeRange: set,
 		Options: text{struct {
 			UseMargins      bool `json:"useMargins"`
@@ -218,6 +232,7 @@ func (d *dashboard) object(all []*dashboard) Object {
 			TimeRange  bool `json:"ignoreTimerange"`
 			Validation bool `json:"ignoreValidations"`
 		}{Validation: several}}, text{controls}},
-		Search: emptySearch(),
-	}, refs...)
+	}
+	a.Search.JSON = text{emptySearch}
+	return object(typeDashboard, d.id, a, refs...)
 }

@@ -43,7 +43,7 @@ func TestNoDataIsSeen(t *testing.T) {
 					if !slices.Equal(legend, []string{"", "0.77", "1.3", "2", "4", "8"}) {
 						t.Errorf("Vega %s, %s: the legend says %q", version, panel.Object.ID, legend)
 					}
-				case panel.Object.ID == "fio-curve-points":
+				case panel.Object.ID == "curve-points":
 					if len(title) != 2 || slices.Contains(title, "") {
 						t.Errorf("Vega %s, %s: axes have the titles %q", version, panel.Object.ID, title)
 					}

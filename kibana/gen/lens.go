@@ -199,15 +199,18 @@ type lensState struct {
 }
 
 // lensAttributes has no version on purpose: its absence makes a later Kibana migrate the older format of the state.
+// References name those that the dashboard has: Kibana takes no other.
 type lensAttributes struct {
-	Title             string    `json:"title"`
-	Description       string    `json:"description"`
-	VisualizationType string    `json:"visualizationType"`
-	State             lensState `json:"state"`
+	Type              string      `json:"type"`
+	Title             string      `json:"title"`
+	Description       string      `json:"description"`
+	VisualizationType string      `json:"visualizationType"`
+	State             lensState   `json:"state"`
+	References        []Reference `json:"references"`
 }
 
 // lens returns a Lens chart with one layer, of the documents that q finds.
-func lens(id, title, description, kind, q string, l layer, visualization any) Object {
+func lens(id, title, description, kind, q string, l layer, visualization any) chart {
 	st := layerState{Sampling: 1, Columns: map[string]column{}}
 	for _, c := range l.columns {
 		st.ColumnOrder = append(st.ColumnOrder, c.id)
@@ -218,8 +221,9 @@ func lens(id, title, description, kind, q string, l layer, visualization any) Ob
 	}
 	s := lensState{Visualization: visualization, Query: kql(q), Filters: []any{}, InternalReferences: []any{}}
 	s.DatasourceStates.FormBased.Layers = map[string]layerState{l.id: st}
-	return object(typeLens, id, lensAttributes{title, description, kind, s},
-		l.view.reference("indexpattern-datasource-layer-"+l.id))
+	refs := []Reference{l.view.reference("indexpattern-datasource-layer-" + l.id)}
+	return chart{id, typeLens, title, refs, panelConfig{Description: description,
+		Attributes: lensAttributes{typeLens, title, description, kind, s, refs}}}
 }
 
 type xyLayer struct {

@@ -24,7 +24,7 @@ type Object struct {
 	Managed              bool        `json:"managed"`
 }
 
-// Types of saved objects.
+// Types of saved objects, and of panels.
 const (
 	typeDataView      = "index-pattern"
 	typeLens          = "lens"
@@ -39,11 +39,9 @@ const (
 const coreVersion = "8.8.0"
 
 var typeVersions = map[string]string{
-	typeDataView:      "8.0.0",
-	typeLens:          "8.9.0",
-	typeVisualization: "8.5.0",
-	typeDashboard:     "8.9.0",
-	typeTag:           "8.0.0",
+	typeDataView:  "8.0.0",
+	typeDashboard: "8.9.0",
+	typeTag:       "8.0.0",
 }
 
 func object(typ, id string, attributes any, refs ...Reference) Object {
@@ -86,15 +84,11 @@ func kql(q string) query { return query{q, "kuery"} }
 
 // searchSource is the saved search of a chart or dashboard, always empty here.
 type searchSource struct {
-	SearchSourceJSON text `json:"searchSourceJSON"`
+	Query  query `json:"query"`
+	Filter []any `json:"filter"`
 }
 
-func emptySearch() searchSource {
-	return searchSource{text{struct {
-		Query  query `json:"query"`
-		Filter []any `json:"filter"`
-	}{kql(""), []any{}}}}
-}
+var emptySearch = searchSource{kql(""), []any{}}
 
 type set map[string]any
 

@@ -76,7 +76,7 @@ func testLens(t *testing.T, s *stored) {
 		return n
 	}
 	byKind := func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
-		direction := strings.Split(o.ID, "-")[2]
+		direction := strings.Split(o.ID, "-")[1]
 		for _, name := range realRuns {
 			got := s.rowsOf(t, st.Choose("run.id", "run-"+name), o)
 			for _, kind := range kindsOf(name) {
@@ -103,7 +103,7 @@ func testLens(t *testing.T, s *stored) {
 	}
 	// of each host and kind the worst interval
 	hostsByKind := func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
-		direction := strings.Split(o.ID, "-")[2]
+		direction := strings.Split(o.ID, "-")[1]
 		for name, hosts := range map[string]int{"kinds": 2, "many": 20, "single": 1, "randrw": 0} { // the 20 worst
 			got := s.rowsOf(t, st.Choose("run.id", "run-"+name), o)
 			if len(got) != len(kindsOf(name))*hosts {
@@ -358,8 +358,8 @@ func testLens(t *testing.T, s *stored) {
 			}
 		},
 	}
-	for _, o := range s.bundle.space.Of(typeLens) {
-		name := strings.TrimPrefix(o.ID, s.prefix+"-")
+	for _, o := range s.bundle.space.Charts(typeLens) {
+		name := o.ID
 		t.Run(name, func(t *testing.T) {
 			check := checks[name]
 			if check == nil {

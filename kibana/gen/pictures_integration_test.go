@@ -18,8 +18,8 @@ import (
 // lensPictures draws the answers of Lens charts of a run into files that begin with a path. Lens itself is not at
 // hand: tables are drawn as plain ones, and lines and bars by Vega-Lite.
 func (p *page) lensPictures(t *testing.T, run, path string, panels ...string) {
-	for _, o := range p.s.bundle.space.Of(typeLens) {
-		id := strings.TrimPrefix(o.ID, p.s.prefix+"-")
+	for _, o := range p.s.bundle.space.Charts(typeLens) {
+		id := o.ID
 		if panels != nil && !slices.Contains(panels, id) {
 			continue
 		}

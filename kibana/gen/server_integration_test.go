@@ -337,7 +337,7 @@ func (s *stored) open(t *testing.T, id string) (kibanatest.State, *kibanatest.Ob
 	t.Helper()
 	for _, d := range s.bundle.space.Of(typeDashboard) {
 		for _, p := range s.bundle.space.Panels(d) {
-			if p.Object.ID == s.prefix+"-"+id {
+			if p.Object.ID == id {
 				return s.bundle.space.Open(d, s.from, s.to), p.Object
 			}
 		}

@@ -25,15 +25,15 @@ func (b *bundle) tails(name, how string, spec func(percentiles, direction string
 	open []destination) row {
 	r := row{height: 14, open: open}
 	for _, d := range []string{"read", "write"} {
-		r.charts = append(r.charts, b.add(vega(b.id(name+"-"+d), "Who makes the tail of "+d+
-			"s: share of the I/Os above p99 over share of all", ofTail+how, spec(b.percentiles.pattern, d)))...)
+		r.charts = append(r.charts, vega(name+"-"+d, "Who makes the tail of "+d+
+			"s: share of the I/Os above p99 over share of all", ofTail+how, spec(b.percentiles.pattern, d)))
 	}
 	return r
 }
 
 // runFindings returns the panel of the findings of `fiolat diagnose`.
 func (b *bundle) runFindings() row {
-	return row{9, b.add(vega(b.id("run-findings"), "Findings, the worst first",
+	return row{9, charts(vega("run-findings", "Findings, the worst first",
 		"What `fiolat diagnose` says of the whole run.", findingsOf(b.runs.pattern))), nil}
 }
 

@@ -65,27 +65,23 @@ func flatten(field, as string) m { return m{"flatten": []string{field}, "as": []
 
 // vega returns a panel for a Vega specification. Kibana's warnings are off because they would cover charts that have,
 // say, no events to mark.
-func vega(id, title, description string, spec vegaspec.Spec) Object {
+func vega(id, title, description string, spec vegaspec.Spec) chart {
 	spec.Config = m{"kibana": m{"hideWarnings": true, "controlsLocation": "top"}}
-	return object(typeVisualization, id, visualizationAttributes{
-		title, description, 1, "{}", text{visState{title, "vega", []any{}, vegaParams{text{spec}}}}, emptySearch(),
-	})
+	v := &savedVis{Title: title, Description: description, Type: "vega", Params: vegaParams{text{spec}}}
+	v.Data.Aggs, v.Data.Search = []any{}, emptySearch
+	return chart{id, typeVisualization, title, nil, panelConfig{Description: description, SavedVis: v}}
 }
 
-type visualizationAttributes struct {
-	Title       string       `json:"title"`
-	Description string       `json:"description"`
-	Version     int          `json:"version"`
-	UIState     string       `json:"uiStateJSON"`
-	State       text         `json:"visState"`
-	Search      searchSource `json:"kibanaSavedObjectMeta"`
-}
-
-type visState struct {
-	Title  string     `json:"title"`
-	Type   string     `json:"type"`
-	Aggs   []any      `json:"aggs"`
-	Params vegaParams `json:"params"`
+type savedVis struct {
+	Title       string     `json:"title"`
+	Description string     `json:"description"`
+	Type        string     `json:"type"`
+	Params      vegaParams `json:"params"`
+	UIState     struct{}   `json:"uiState"`
+	Data        struct {
+		Aggs   []any        `json:"aggs"`
+		Search searchSource `json:"searchSource"`
+	} `json:"data"`
 }
 
 type vegaParams struct {

@@ -33,8 +33,7 @@ func asText(v any) string {
 
 // chart is a Vega panel of a specification.
 func chart(spec M) *Object {
-	state := asText(M{"type": "vega", "params": M{"spec": asText(spec)}})
-	return &Object{Type: "visualization", ID: "v", Attributes: M{"visState": state}}
+	return &Object{Type: "visualization", ID: "v", Attributes: M{"type": "vega", "params": M{"spec": asText(spec)}}}
 }
 
 // data is a search of a specification.
@@ -172,14 +171,15 @@ func board(id, to string, all bool, preset ...string) string {
 	panels := asText([]M{
 		{"type": "links", "panelIndex": "nav", "embeddableConfig": M{"attributes": M{"links": []M{{"label": "there",
 			"destinationRefName": "l1", "options": options}}}}},
-		{"type": "lens", "panelIndex": "p1", "panelRefName": "panel_p1",
-			"embeddableConfig": M{"enhancements": M{"dynamicActions": M{"events": []M{
-				{"eventId": "e1", "action": M{"factoryId": "D", "name": "open", "config": options}}}}}}},
-		{"type": "lens", "panelIndex": "p2", "panelRefName": "panel_p2"},
+		{"type": "lens", "panelIndex": "p1",
+			"embeddableConfig": M{"attributes": M{"references": []M{{"name": "layer"}, {"name": "dangles"}}},
+				"enhancements": M{"dynamicActions": M{"events": []M{
+					{"eventId": "e1", "action": M{"factoryId": "D", "name": "open", "config": options}}}}}}},
+		{"type": "lens", "panelIndex": "p2"},
 	})
 	return object("dashboard", id, M{"controlGroupInput": M{"panelsJSON": controls}, "panelsJSON": panels},
-		Reference{"dashboard", to, "nav:l1"}, Reference{"lens", "l", "p1:panel_p1"}, Reference{"lens", "gone",
-			"p2:panel_p2"},
+		Reference{"dashboard", to, "nav:l1"}, Reference{"index-pattern", "v", "p1:layer"},
+		Reference{"index-pattern", "v", "p2:layer"},
 		Reference{"dashboard", to, "p1:drilldown:D:e1:dashboardId"}, Reference{"index-pattern", "v",
 			"controlGroup_c1:optionsListDataView"},
 		Reference{"index-pattern", "v", "controlGroup_c2:optionsListDataView"})
@@ -187,10 +187,10 @@ func board(id, to string, all bool, preset ...string) string {
 
 // validate_references.ts: an import fails as a whole where a data view is missing, and not where a chart is.
 func TestImport(t *testing.T) {
-	lens := object("lens", "l", M{}, Reference{"index-pattern", "v", "indexpattern-datasource-layer-main"})
+	tag := object("tag", "l", M{}, Reference{"index-pattern", "v", "of"})
 	for name, c := range map[string]struct{ ndjson, fails string }{
-		"all there":           {view("v", "i", "") + lens + board("d", "d", false), ""},
-		"a data view missing": {lens, "data view v is missing"},
+		"all there":           {view("v", "i", "") + tag + board("d", "d", false), ""},
+		"a data view missing": {tag, "data view v is missing"},
 		"an object twice":     {view("v", "i", "") + view("v", "i", ""), "there twice"},
 		"no JSON":             {"{", "unexpected end"},
 		"with its summary":    {view("v", "i", "") + `{"exportedCount":1}` + "\n", ""},
@@ -204,8 +204,7 @@ func TestImport(t *testing.T) {
 
 // Dashboards: controls in order and with their presets; what a link and a click bring along.
 func TestDashboards(t *testing.T) {
-	s, err := Import([]byte(view("v", "i", "") + object("lens", "l", M{}) + board("a", "b", false, "clat") + board("b",
-		"a", true, "lat")))
+	s, err := Import([]byte(view("v", "i", "") + board("a", "b", false, "clat") + board("b", "a", true, "lat")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +214,8 @@ func TestDashboards(t *testing.T) {
 		t.Errorf("controls %+v", c)
 	}
 	if p := s.Panels(a); len(p) != 2 || p[0].Object == nil || p[1].Object != nil || len(p[0].Clicks) != 1 ||
-		p[0].Clicks[0].To != b {
+		p[0].Clicks[0].To != b || fmt.Sprint(p[0].Object.References) != "[{index-pattern v layer}]" ||
+		s.Panels(a)[0].Object != p[0].Object {
 		t.Errorf("panels %+v", p)
 	}
 	st := s.Open(a, from, from.Add(time.Hour)).Choose("run.id", "r")

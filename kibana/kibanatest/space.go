@@ -15,7 +15,7 @@ type Reference struct {
 	Type, ID, Name string
 }
 
-// Object is a saved object.
+// Object is a saved object, or what a panel of a dashboard has by value: its ID is then that of the panel.
 type Object struct {
 	Type, ID   string
 	Attributes M
@@ -23,6 +23,7 @@ type Object struct {
 
 	spec   M
 	panels []any
+	charts map[string]*Object // of a dashboard, by panel
 }
 
 // Ref returns the reference of that name, the zero value if there is none.
@@ -172,7 +173,7 @@ func (st State) Filters() (out []M) {
 // Panel is a panel of a dashboard, other than its links.
 type Panel struct {
 	Index  string
-	Object *Object // nil if the reference dangles: Kibana shows a broken panel
+	Object *Object // nil if the panel has nothing by value
 	Clicks []Way   // drilldowns of a click on a value
 }
 
@@ -198,13 +199,51 @@ func (s *Space) Panels(d *Object) (out []Panel) {
 			continue
 		}
 		index := Str(p, "panelIndex")
-		panel := Panel{Index: index, Object: s.find(d.Ref(index + ":" + Str(p, "panelRefName")))}
+		panel := Panel{Index: index, Object: d.chart(index, Str(p, "type"), Obj(p, "embeddableConfig"))}
 		for _, e := range List(p, "embeddableConfig", "enhancements", "dynamicActions", "events") {
 			name := index + ":drilldown:" + Str(e, "action", "factoryId") + ":" + Str(e, "eventId") + ":dashboardId"
 			all, _ := At(e, "action", "config", "useCurrentFilters").(bool)
 			panel.Clicks = append(panel.Clicks, Way{Str(e, "action", "name"), s.find(d.Ref(name)), all})
 		}
 		out = append(out, panel)
+	}
+	return out
+}
+
+// chart returns what a panel has by value: Lens in attributes, everything else in savedVis. References of a panel are
+// those of its dashboard that begin with its index; Lens takes those of them that its attributes name
+// (dashboard_container_references.ts: getReferencesForPanelId; x-pack/plugins/lens/common/embeddable_factory/index.ts:
+// inject).
+func (o *Object) chart(index, typ string, config M) *Object {
+	if c, ok := o.charts[index]; ok {
+		return c
+	}
+	var c *Object
+	of := map[string]string{"lens": "attributes", "visualization": "savedVis"}[typ]
+	if attributes := Obj(config, of); of != "" && attributes != nil {
+		c = &Object{Type: typ, ID: index, Attributes: attributes}
+		for _, r := range List(attributes, "references") {
+			if found := o.Ref(index + ":" + Str(r, "name")); found.ID != "" {
+				found.Name = Str(r, "name")
+				c.References = append(c.References, found)
+			}
+		}
+	}
+	if o.charts == nil {
+		o.charts = map[string]*Object{}
+	}
+	o.charts[index] = c
+	return c
+}
+
+// Charts returns what the panels of all dashboards have of a type.
+func (s *Space) Charts(typ string) (out []*Object) {
+	for _, d := range s.Of("dashboard") {
+		for _, p := range s.Panels(d) {
+			if p.Object != nil && p.Object.Type == typ {
+				out = append(out, p.Object)
+			}
+		}
 	}
 	return out
 }

@@ -7,10 +7,8 @@ import (
 
 // Spec returns the specification of a Vega panel, nil for any other object.
 func Spec(o *Object) M {
-	if o.spec == nil && o.Type == "visualization" {
-		if state := Obj(o.Attributes, "visState"); Str(state, "type") == "vega" {
-			o.spec = Obj(state, "params", "spec")
-		}
+	if o.spec == nil && o.Type == "visualization" && Str(o.Attributes, "type") == "vega" {
+		o.spec = Obj(o.Attributes, "params", "spec")
 	}
 	return o.spec
 }
