@@ -1,16 +1,8 @@
 // What the scripts of all pages share, around a page's own part.
 (async () => {
 'use strict';
-const $ = id => document.getElementById(id);
 const root = document.documentElement;
-
-// unpack reads what Pack in page.go wrote.
-async function unpack(id) {
-  const raw = Uint8Array.from(atob($(id).textContent), c => c.charCodeAt(0));
-  const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return JSON.parse(await new Response(stream).text());
-}
-const specs = await unpack('specs');
+const {specs, licences} = JSON.parse(utf8(await unpack('specs')));
 const views = {};
 
 // make builds an element; text is text, never markup.
@@ -78,6 +70,8 @@ function show(chart, vg, options) {
   }).width($(chart).clientWidth);
 }
 
+$('licences').textContent = licences;
+
 // ---- theme and print: a page's own part has redrawAll
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -103,10 +97,4 @@ theme(false);
 
 performance.mark('drawn');
 root.dataset.ready = 'true';
-})().catch(err => {
-  const trouble = document.getElementById('trouble');
-  trouble.textContent = 'The charts cannot be drawn: ' + err.message + '. The tables below hold the numbers.';
-  trouble.hidden = false;
-  document.documentElement.dataset.ready = 'false';
-  throw err;
-});
+})().catch(failed);

@@ -6,6 +6,7 @@ package page
 import (
 	"crypto/sha256"
 	_ "embed" // the parts of a page
+	"encoding/ascii85"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/tdewolff/minify/v2"
@@ -29,6 +31,8 @@ var (
 	frameHTML string
 	//go:embed page.css
 	pageCSS string
+	//go:embed load.js
+	loadJS string
 	//go:embed base.js
 	baseJS string
 	// Charts is the Script of a page that draws each of its Specs as it is, with the rows that it holds, into the
@@ -54,15 +58,15 @@ type Page struct {
 
 // Write writes the page. own defines the template "main", and may use the frame's template "noscript".
 func (p *Page) Write(w io.Writer, own string) error {
-	d := struct {
-		*Page
-		CSP       string
-		Style     template.CSS
-		Scripts   []template.JS
-		Packed    template.HTML // the specs
-		Libraries string        // their versions and licences
-	}{Page: p}
+	libs, err := libraries()
+	if err != nil {
+		return err
+	}
 	style, err := small(css.Minify, pageCSS)
+	if err != nil {
+		return err
+	}
+	loader, err := small(js.Minify, loadJS)
 	if err != nil {
 		return err
 	}
@@ -70,35 +74,29 @@ func (p *Page) Write(w io.Writer, own string) error {
 	if err != nil {
 		return err
 	}
-	d.Style = template.CSS(style) // our own file
-	specs, err := json.Marshal(p.Specs)
+	program, err := Pack(func(z io.Writer) error { _, err := io.WriteString(z, script); return err })
 	if err != nil {
 		return err
 	}
-	if d.Packed, err = Pack(func(z io.Writer) error { _, err := z.Write(specs); return err }); err != nil {
+	specs, err := Pack(func(z io.Writer) error {
+		return json.NewEncoder(z).Encode(map[string]any{"specs": p.Specs, "licences": libs.licences})
+	})
+	if err != nil {
 		return err
 	}
-	for _, name := range []string{"VERSIONS", "LICENSES"} {
-		text, err := vegaspec.JS.ReadFile("js/" + name)
-		if err != nil {
-			return err
-		}
-		d.Libraries += string(text) + "\n"
+	d := struct {
+		*Page
+		CSP                       string
+		Style                     template.CSS
+		Loader                    template.JS
+		Specs, Program, Libraries template.HTML // packed
+	}{
+		Page: p, Style: template.CSS(style), Loader: template.JS(loader), // our own files
+		Specs: specs, Program: program, Libraries: libs.packed,
+		// Nothing may be loaded or sent, only these scripts run, and none may evaluate text.
+		CSP: "default-src 'none'; script-src " + hash(loader) + " " + libs.hash + " " + hash(script) + "; style-src " +
+			hash(style) + "; base-uri 'none'; form-action 'none'",
 	}
-	for _, name := range []string{"vega.min.js", "vega-lite.min.js", "vega-interpreter.min.js"} {
-		js, err := vegaspec.JS.ReadFile("js/" + name)
-		if err != nil {
-			return err
-		}
-		d.Scripts = append(d.Scripts, template.JS(js)) // embedded
-	}
-	d.Scripts = append(d.Scripts, template.JS(script)) // our own files
-	// Nothing may be loaded or sent, only these scripts run, and none may evaluate text.
-	d.CSP = "default-src 'none'; script-src"
-	for _, js := range d.Scripts {
-		d.CSP += " " + hash(string(js))
-	}
-	d.CSP += "; style-src " + hash(style) + "; base-uri 'none'; form-action 'none'"
 	t := template.Must(template.Must(template.New("page").Parse(frameHTML)).Parse(own))
 	if err := t.Execute(w, d); err != nil {
 		return fmt.Errorf("page: %w", err)
@@ -106,15 +104,38 @@ func (p *Page) Write(w io.Writer, own string) error {
 	return nil
 }
 
-// Pack returns what write writes, JSON, in the form that unpack of base.js reads: base64 of gzip.
+// packedLibraries are the libraries as one script, and their versions and licences.
+type packedLibraries struct {
+	packed         template.HTML
+	hash, licences string
+}
+
+var libraries = sync.OnceValues(func() (l packedLibraries, err error) {
+	read := func(names ...string) (text string) {
+		for _, name := range names {
+			b, e := vegaspec.JS.ReadFile("js/" + name)
+			text, err = text+string(b)+"\n", errors.Join(err, e)
+		}
+		return text
+	}
+	l.licences = read("VERSIONS", "LICENSES")
+	script := read("vega.min.js", "vega-lite.min.js", "vega-interpreter.min.js")
+	l.hash = hash(script)
+	packed, e := Pack(func(z io.Writer) error { _, err := io.WriteString(z, script); return err })
+	l.packed = packed
+	return l, errors.Join(err, e)
+})
+
+// Pack returns what write writes in the form that unpack of load.js reads: gzip as Ascii85, with v for <, so that it
+// ends no script.
 func Pack(write func(io.Writer) error) (template.HTML, error) {
 	var b strings.Builder
-	text := base64.NewEncoder(base64.StdEncoding, &b)
-	z := gzip.NewWriter(text)
-	if err := errors.Join(write(z), z.Close(), text.Close()); err != nil {
-		return "", err
+	text := ascii85.NewEncoder(&b)
+	z, err := gzip.NewWriterLevel(text, gzip.BestCompression)
+	if err == nil {
+		err = errors.Join(write(z), z.Close(), text.Close())
 	}
-	return template.HTML(b.String()), nil // base64 only
+	return template.HTML(strings.ReplaceAll(b.String(), "<", "v")), err
 }
 
 // small returns a style or script without what only its readers need.

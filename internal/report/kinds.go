@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	_ "embed" // the script
-	"encoding/base64"
 	"fmt"
 	"io"
 	"math"
@@ -99,7 +98,7 @@ func (p *shared) finished() error {
 		}
 		shrinks := slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.col > 1 })
 		// The tables of thousands of hosts alone may exceed the limit. Such a page is better than none.
-		if b.Len() <= p.o.MaxBytes || !shrinks && base64.StdEncoding.DecodedLen(len(packed)) <= p.o.MaxBytes {
+		if b.Len() <= p.o.MaxBytes || !shrinks && len(packed)*4/5 <= p.o.MaxBytes {
 			for _, s := range p.kinds {
 				s.columns.close()
 			}

@@ -48,7 +48,7 @@ type pageData struct {
 	SLA       []block
 	Origin    []block
 	Head      head
-	Packed    template.HTML // base64
+	Packed    template.HTML // by page.Pack
 }
 
 type note struct {

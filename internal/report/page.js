@@ -2,7 +2,7 @@
 // computed here but sums of counts.
 const head = JSON.parse($('head').textContent);
 
-const data = await unpack('packed');
+const data = JSON.parse(utf8(await unpack('packed')));
 
 // ---- times as people read them
 
