@@ -19,6 +19,7 @@ type Percentiles struct {
 	//	lower, upper  its confidence limits, ns; null where there is none
 	//	limit         the SLA's limit for it, ns; null without one
 	//	n             with Merged: number of I/Os
+	//	hosts         with Merged: number of their hosts, 0 if unknown
 	Data   Data
 	Names  []string // in the order of the legend
 	Colors []string // of Names; nil for palette
@@ -27,11 +28,31 @@ type Percentiles struct {
 	Events *Data // see events in heatmap.go; nil for none
 	Limits *Data // rows with t, p and limit, if those of Data have no limit
 	// Merged says that the percentiles are of merged histograms and have no confidence limits. Tooltips then show the
-	// number of I/Os and warn if fewer than ten are above a percentile.
+	// number of I/Os and of those above a percentile, and warn if these are too few: see RankMiss.
 	Merged bool
 	// Ratio says that v is a ratio, not a latency.
 	Ratio bool
 	Title string
+}
+
+// The rank of a percentile of whole counts is off by up to about RankMiss times the square root of the number of hosts
+// whose counts are added up over a quantum, each rounded for itself. There are too few I/Os above it if there are fewer
+// than that, or than fewAbove.
+const (
+	RankMiss = 3
+	fewAbove = 10
+)
+
+// ofMerged returns an expression that says of how many I/Os a percentile is, and how certain its rank.
+func (c Percentiles) ofMerged() M {
+	off := fmt.Sprintf("ceil(%d * sqrt(max(datum.hosts, 1)))", RankMiss)
+	if c.Ratio {
+		off = "0" // of values, not of counts
+	}
+	return calculate("confidence", fmt.Sprintf("format(datum.n, ',') + (datum.hosts ? ' of ' + datum.hosts + "+
+		"(datum.hosts == 1 ? ' host' : ' hosts') : '') + (isNumber(toNumber(substring(datum.p, 1))) ? ', ' + "+
+		"format(%[1]s, ',.0f') + ' above' + (%[2]s ? ' ± ' + %[2]s : '') + (%[1]s < max(%[2]s, %[3]d) ? "+
+		"': too few' : '') : '')", "(datum.n * (1 - toNumber(substring(datum.p, 1)) / 100))", off, fewAbove))
 }
 
 // Spec is the chart's specification.
@@ -50,8 +71,7 @@ func (c Percentiles) Spec() Spec {
 		"(isValid(datum.upper) ? "+latency("datum.upper")+" : 'unknown')")
 	ciTip := tip("confidence", "nominal", "95 % sampling limits")
 	if c.Merged {
-		ci = calculate("confidence", "format(datum.n, ',') + (isNumber(toNumber(substring(datum.p, 1))) && datum.n "+
-			"* (1 - toNumber(substring(datum.p, 1)) / 100) < 10 ? ', fewer than 10 above' : '')")
+		ci = c.ofMerged()
 		ciTip = tip("confidence", "nominal", "I/Os")
 	}
 	value := tip("v", "quantitative", "ns")

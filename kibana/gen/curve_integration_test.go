@@ -105,7 +105,7 @@ func testCurve(t *testing.T, s *stored) {
 		store("sweep-"+strings.ReplaceAll(name, "/", "-"), name, "depth", filepath.Join("../sweep", name))
 	}
 	runs := stored
-	p, versions := browse(t, s), s.vegaVersions(t)
+	p, versions := browse(t, s), vegaVersions
 	st, o := s.open(t, "curve-points")
 	st = st.Choose("run.labels", "sweep=depth")
 	for _, version := range versions {

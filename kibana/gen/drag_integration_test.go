@@ -43,7 +43,7 @@ func (p *page) called(t *testing.T) [][]any {
 // A drag and a click do what they should, by what Kibana's functions are called with.
 func testDragAndClick(t *testing.T, s *stored) {
 	p := browse(t, s)
-	for _, version := range s.vegaVersions(t) {
+	for _, version := range vegaVersions {
 		draw := func(t *testing.T, id string) {
 			st, o := s.open(t, id)
 			p.draw(t, version, st.Choose("run.id", "run-cluster"), o)
@@ -170,7 +170,7 @@ func ofSyncs(o *kibanatest.Object) bool {
 func (p *page) lacks(t *testing.T, st kibanatest.State, o *kibanatest.Object) string {
 	t.Helper()
 	if kibanatest.Spec(o) != nil {
-		if p.empty(t, "5.33", st, o) {
+		if p.empty(t, inPages, st, o) {
 			return "no data"
 		}
 		return ""

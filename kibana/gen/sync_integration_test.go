@@ -69,7 +69,7 @@ func (p *page) noSyncs(t *testing.T) {
 // Panels of syncs draw those of a run that syncs, and no other panel of their dashboards counts them.
 func testSyncs(t *testing.T, s *stored) {
 	defer s.synced(t)()
-	p, versions := browse(t, s), s.vegaVersions(t)
+	p, versions := browse(t, s), vegaVersions
 	for id, same := range map[string]func(){
 		"live-sync":  func() { p.sameLive(t, "sync") },
 		"live-write": func() { p.sameLive(t, "write") },

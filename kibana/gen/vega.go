@@ -158,12 +158,13 @@ func livePercentiles(histograms, percentiles, events, direction string) vegaspec
 			Source: withTime(withFilters(search("answer", histograms, m{"size": 0, "aggs": m{"of": m{
 				"filter": m{"term": m{"fio.direction": direction}},
 				"aggs": m{"n": n, "t": overTimeRange(m{"n": n,
+					"hosts": m{"cardinality": m{"field": "host.name", "precision_threshold": 1000}},
 					"p": m{"percentiles": m{"field": histogram, "percents": percents,
 						"hdr": m{"number_of_significant_value_digits": liveDigits}}}})},
 			}}}))),
 			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"), qRows(rows),
 				[]m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null"), calculate("n",
-					"datum.b.n ? datum.b.n.value : 0")}),
+					"datum.b.n ? datum.b.n.value : 0"), calculate("hosts", "datum.b.hosts ? datum.b.hosts.value : 0")}),
 			Found: pathExpr("aggregations.of.n.value") + " > 0", Why: why(direction),
 		},
 		Limits: &vegaspec.Data{
