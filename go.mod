@@ -3,6 +3,7 @@ module fiolat
 go 1.26.0
 
 require (
+	codeberg.org/go-fonts/liberation v0.5.0 // pictures: their letters
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // histogram: HdrHistogram's logs and percentile distributions
 	github.com/cenkalti/backoff/v5 v5.0.3 // pauses between attempts: exponential, with jitter
 	github.com/chromedp/cdproto v0.159.0 // tests: names of what chromedp sends to the browser
@@ -20,13 +21,18 @@ require (
 	github.com/urfave/cli/v2 v2.27.7 // commands, flags, help
 	go.uber.org/goleak v1.3.0 // tests: no goroutine is left behind
 	go.yaml.in/yaml/v3 v3.0.5 // files of SLA rules
+	golang.org/x/image v0.30.0 // pictures: reads the font
 	golang.org/x/sync v0.24.0 // errgroup: workers and their first error
 	golang.org/x/sys v0.49.0 // probe: system calls as such, so that nothing else is timed; ingest, fiohist: what the processor can do
 	golang.org/x/term v0.47.0 // is standard error a terminal?
 	gonum.org/v1/gonum v0.17.0 // incomplete beta function: tails of the binomial and of Student's distribution
+	gonum.org/v1/plot v0.17.0 // pictures: one canvas for SVG and PNG (vg); its package plot adds 5 MB of fonts
 )
 
 require (
+	codeberg.org/go-latex/latex v0.2.0 // indirect
+	git.sr.ht/~sbinet/gg v0.7.0 // indirect
+	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
 	github.com/andybalholm/brotli v1.1.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
@@ -34,6 +40,7 @@ require (
 	github.com/elastic/elastic-transport-go/v8 v8.9.0 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
+	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/kr/text v0.2.0 // indirect
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
@@ -49,6 +56,7 @@ require (
 	go.opentelemetry.io/otel/metric v1.29.0 // indirect
 	go.opentelemetry.io/otel/trace v1.29.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.2 // indirect
-	golang.org/x/tools v0.30.0 // indirect
+	golang.org/x/text v0.28.0 // indirect
+	golang.org/x/tools v0.36.0 // indirect
 	google.golang.org/protobuf v1.36.8 // indirect
 )

@@ -50,7 +50,7 @@ func curveCommand(u *ui.UI) *cli.Command {
 			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "--at", curveRule),
 				Usage: "how many IOPS meet `RULE`, such as 'read p99 < 1ms'"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.file,
-				Usage: "`FILE` for an HTML page with the curve"},
+				Usage: "`FILE` for an HTML page with the curve; one that ends in .svg or .png is a picture"},
 			&cli.GenericFlag{Name: "axis", Value: oneOf(&o.axis, "axis", "iops", "mib", "concurrency"),
 				Usage: "horizontal `AXIS` of the page: iops, mib (MiB/s) or concurrency"},
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
@@ -92,6 +92,8 @@ func (o *curveOptions) check(c *cli.Context, bad *errs.Faults) {
 		bad.Add(fio.Usagef("--at %q is about %s, --direction about %s: name one of them", c.String("at"),
 			o.at.Direction, o.direction))
 	}
+	_, err := pictureEnding(o.file)
+	bad.Add(err)
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)
 }

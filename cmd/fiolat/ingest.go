@@ -152,7 +152,7 @@ func (o *ingestOptions) ingestRun(ctx context.Context, u *ui.UI, es *client.Clie
 		if !alone { // the id of one of several runs is a hash, fit for a file name
 			name = "report." + plans[0].Run.ID + ".html"
 		}
-		file = newPageFile(filepath.Join(o.es.Spool, name), false, len(plans))
+		file = newPageFile(filepath.Join(o.es.Spool, name), false, len(plans), nil)
 		defer file.Discard()
 	}
 	var first *pipeline.Summary

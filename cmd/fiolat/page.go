@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"path/filepath"
+	"strings"
 
+	"fiolat/fio"
 	"fiolat/internal/curve"
 	"fiolat/internal/diagnose"
 	"fiolat/internal/report"
@@ -30,11 +33,23 @@ type pageFile struct {
 	dry   bool
 }
 
-// newPageFile makes a page of that many kinds of latency. If dry, its bytes are only counted.
-func newPageFile(path string, dry bool, kinds int) *pageFile {
+// newPageFile makes a page of that many kinds of latency, or the picture. If dry, its bytes are only counted.
+func newPageFile(path string, dry bool, kinds int, drawn *report.Picture) *pageFile {
 	p := &pageFile{Path: path, dry: dry}
-	p.kinds = report.NewKinds(p, kinds, report.Options{Generator: "fiolat " + versionText(), Marks: p.marks})
+	p.kinds = report.NewKinds(p, kinds, report.Options{Generator: "fiolat " + versionText(), Marks: p.marks,
+		Picture: drawn})
 	return p
+}
+
+// pictureEnding returns svg or png if a file is a picture by its name, and an error for other kinds of pictures.
+func pictureEnding(path string) (string, error) {
+	switch ending := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), ".")); ending {
+	case "svg", "png":
+		return ending, nil
+	case "pdf", "jpg", "jpeg", "gif", "webp", "eps", "tif", "tiff", "bmp":
+		return "", fio.Usagef("--output %s: pictures are .svg or .png", fio.Printable(path))
+	}
+	return "", nil
 }
 
 func (p *pageFile) marks() (out []report.Mark) {
@@ -52,18 +67,28 @@ func (p *pageFile) marks() (out []report.Mark) {
 }
 
 // newRunsPage makes a page of runs that are compared, the baseline first.
-func newRunsPage(path string, dry bool, names []string, compared func() (*report.Comparison, error)) *pageFile {
+func newRunsPage(path string, dry bool, names []string, drawn *report.Picture,
+	compared func() (*report.Comparison, error)) *pageFile {
 	p := &pageFile{Path: path, dry: dry}
-	p.kinds = report.NewRuns(p, names, report.Options{Generator: "fiolat " + versionText(), Compared: compared})
+	p.kinds = report.NewRuns(p, names, report.Options{Generator: "fiolat " + versionText(), Compared: compared,
+		Picture: drawn})
 	return p
 }
 
-// writeCurve writes the page of a curve into a file.
+// writeCurve writes the page or the picture of a curve into a file.
 func writeCurve(path string, dry bool, page curve.Page) (*pageFile, error) {
 	page.Title, page.Generator = "Latency against load", "fiolat "+versionText()
 	p := &pageFile{Path: path, dry: dry}
 	defer p.Discard()
-	err := page.Write(p)
+	ending, err := pictureEnding(path)
+	switch {
+	case err != nil:
+		return p, err
+	case ending != "":
+		err = page.Picture().Write(p, ending == "png")
+	default:
+		err = page.Write(p)
+	}
 	if err == nil {
 		err = p.Publish()
 	}

@@ -16,6 +16,7 @@ import (
 	"fiolat/internal/curve"
 	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
+	"fiolat/internal/report"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -28,7 +29,10 @@ type reportOptions struct {
 	kinds       bool      // --kind names several
 	file        string    // for the page
 	notes       []runNote // beside those that are stored
-	yes         bool      // ask for no confirmation
+	chart       string    // of --chart; "": not given
+	clock       *time.Location
+	picture     *report.Picture // nil: a page
+	yes         bool            // ask for no confirmation
 }
 
 func reportCommand(u *ui.UI) *cli.Command {
@@ -46,7 +50,8 @@ func reportCommand(u *ui.UI) *cli.Command {
 			"fiolat report -o today.html --es http://localhost:9200 RUN          a run in Elasticsearch\n" +
 			"fiolat report -o both.html runs/before runs/after                   two runs, compared\n" +
 			"fiolat report -o curve.html depths                                  the runs of a sweep: latency " +
-			"against load\n\n" +
+			"against load\n" +
+			"fiolat report -o today.png --chart heatmap runs/today               one chart as a picture\n\n" +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input; DIR is what ingest " +
 			"--output wrote. " + runIs + " A path that exists comes first. Of a stored run only --percentiles and " +
 			"--kind can be chosen anew; without --kind it has all kinds of latency that are stored. " +
@@ -57,7 +62,13 @@ func reportCommand(u *ui.UI) *cli.Command {
 		Flags: append(slices.Concat(o.logs.flags(logFlags{by: "direction,host,job", kinds: true}),
 			pickFlags(&o.logs.Config.Pick, false), esFlags(&o.es)),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "report.html", Destination: &o.file,
-				Usage: "`FILE` for the page"},
+				Usage: "`FILE` for the page; one that ends in .svg or .png is a picture of one chart"},
+			&cli.GenericFlag{Name: "chart", Value: parsed(&o.chart, "", readChart, append(report.Charts(), "curve")...),
+				Usage: "`CHART` of a picture: " + fio.List(append(report.Charts(), "curve"), "or") + " (default: " +
+					"percentiles, of a sweep curve)"},
+			&cli.GenericFlag{Name: "clock", Value: parsed(&o.clock, "", clockZone, "utc", "local"),
+				Usage: "times of day in a picture, in `ZONE` utc or local, instead of the time since the run's " +
+					"start; a page has a choice"},
 			&cli.GenericFlag{Name: "note", Value: &value{many: true, parse: o.addNote},
 				Usage: "what happened when, to mark in the charts; `TEXT` such as '+15s osd.12 down', with a time as " +
 					"annotate --at takes it; can be repeated"},
@@ -78,6 +89,29 @@ func (o *reportOptions) check(c *cli.Context, bad *errs.Faults) {
 	if c.IsSet("percentiles") {
 		o.percentiles = o.logs.Config.Settings.Percentiles
 	}
+	ending, err := pictureEnding(o.file)
+	switch {
+	case err != nil:
+		bad.Add(err)
+	case ending != "":
+		o.picture = &report.Picture{Chart: cmp.Or(o.chart, report.Charts()[0]), PNG: ending == "png", Clock: o.clock}
+	case o.chart != "":
+		bad.Add(fio.Usagef("--chart %s: is for a picture: end the name of --output in .svg or .png", o.chart))
+	case o.clock != nil:
+		bad.Add(fio.Usagef("--clock: is for a picture, --output in .svg or .png: a page has a choice of clocks"))
+	}
+}
+
+// readChart parses --chart.
+func readChart(text string) (string, error) {
+	words := append(report.Charts(), "curve")
+	switch {
+	case text == "history":
+		return "", fio.Usagef("--chart history: fiolat history -o history.svg draws it")
+	case !slices.Contains(words, text):
+		return "", fio.Usagef("--chart %q: want one of %s", text, strings.Join(words, ", "))
+	}
+	return text, nil
 }
 
 // run writes the page of one run, of two that are compared, or the curve of a sweep.
@@ -93,13 +127,15 @@ func (o *reportOptions) run(ctx context.Context, u *ui.UI) error {
 		}
 	}
 	switch {
-	case ingest.IsNoLogs(err):
+	case ingest.IsNoLogs(err) && (o.chart == "" || o.chart == "curve"):
 		if e := o.curve(ctx, r); !errors.Is(e, curve.ErrOneSetting) {
 			return e
 		}
 		return err
 	case err != nil:
 		return err
+	case o.chart == "curve" && len(found) == 1:
+		return fio.Usagef("--chart curve: needs runs of two settings or more, and found one run")
 	case len(found) == 1:
 		return o.one(ctx, found[0], u)
 	}
@@ -113,7 +149,7 @@ func (o *reportOptions) one(ctx context.Context, run *runsource.Run, u *ui.UI) e
 	if err != nil {
 		return err
 	}
-	file := newPageFile(o.file, o.logs.DryRun, len(sources))
+	file := newPageFile(o.file, o.logs.DryRun, len(sources), o.picture)
 	defer file.Discard()
 	var sums []*pipeline.Summary
 	full, err := run.Diagnosis(ctx, sources[0])
@@ -155,7 +191,11 @@ func (o *reportOptions) written(file *pageFile, u *ui.UI) {
 	if o.logs.DryRun {
 		u.Say("info", "dry run: %d bytes would be written", file.Size)
 	} else {
-		u.Say("info", "page       %s, %d bytes", fio.Printable(file.Path), file.Size)
+		what := "page   "
+		if ending, _ := pictureEnding(file.Path); ending != "" {
+			what = "picture"
+		}
+		u.Say("info", "%s    %s, %d bytes", what, fio.Printable(file.Path), file.Size)
 	}
 }
 

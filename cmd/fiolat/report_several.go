@@ -28,11 +28,17 @@ func (o *reportOptions) several(ctx context.Context, r *runsource.Reader, found 
 		return fio.Usagef("--note: it is on one run, and these are several")
 	}
 	o.logs.Kinds, r.Percentiles = runsource.Kinds{List: o.logs.Kinds.List[:1]}, o.logs.Config.Settings.Percentiles
-	if len(found) == 2 {
+	if len(found) == 2 && o.chart != "curve" {
 		return o.compare(ctx, found, r.UI)
+	}
+	if o.chart != "" && o.chart != "curve" {
+		return fio.Usagef("--chart %s: is of one run or of two, and found %d", o.chart, len(found))
 	}
 	err := o.curve(ctx, r)
 	if errors.Is(err, curve.ErrOneSetting) {
+		if o.chart == "curve" {
+			return fio.Usagef("--chart curve: %v; for repeats see fiolat compare and fiolat history", err)
+		}
 		return fio.Usagef("found more than two runs, but %v: a page shows one run, two runs, or a sweep of "+
 			"settings; for repeats see fiolat compare and fiolat history", err)
 	}
@@ -59,7 +65,7 @@ func (o *reportOptions) compare(ctx context.Context, found []*runsource.Run, u *
 	var sides []*reportSide
 	names := make([]string, 2) // filled in when the runs were read
 	percentiles := o.logs.Config.Settings.Percentiles
-	file := newRunsPage(o.file, o.logs.DryRun, names, func() (*report.Comparison, error) {
+	file := newRunsPage(o.file, o.logs.DryRun, names, o.picture, func() (*report.Comparison, error) {
 		for i, s := range sides {
 			if names[i] = s.Name; s.Run.Name != "" && sides[0].Run.Name != sides[1].Run.Name {
 				names[i] = s.Run.Name
@@ -150,6 +156,9 @@ func pageComparison(a, b *compare.Series, percentiles []float64) (*report.Compar
 }
 
 func (o *reportOptions) curve(ctx context.Context, r *runsource.Reader) error {
+	if o.clock != nil {
+		return fio.Usagef("--clock: a curve has no times")
+	}
 	settings := &o.logs.Config.Settings
 	if len(settings.SLA) > 0 || o.logs.FailOnSLA {
 		return fio.Usagef("--sla: rules are judged in a page of one run or of two, and these are more; see fiolat " +

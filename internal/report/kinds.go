@@ -86,6 +86,9 @@ func (p *shared) finished() error {
 			s.halve()
 		}
 	}
+	if p.o.Picture != nil {
+		return p.draw()
+	}
 	for {
 		p.packs++
 		packed, err := p.pack()

@@ -42,6 +42,8 @@ type Options struct {
 	Compared func() (*Comparison, error)
 	// MaxColumns, MaxBytes and MaxHeld are smaller in tests; 0 means maxColumns, maxBytes and maxHeld.
 	MaxColumns, MaxBytes, MaxHeld int
+	// Picture, if not nil, is drawn instead of the page.
+	Picture *Picture
 }
 
 // Mark is a finding about a run, or a note on it, in words.
@@ -157,7 +159,7 @@ func (s *Sink) Begin(_ context.Context, run *pipeline.Run) error {
 		// Users cannot select by a dimension with one value, and it would double the memory.
 		s.by[dim] = len(values) != 1
 	}
-	return nil
+	return s.possible()
 }
 
 // reduce drops the dimensions that have only one value.

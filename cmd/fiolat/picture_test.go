@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// drawn is what a test reads out of an SVG: places are in points from the bottom left.
+type drawn struct {
+	Paths []struct {
+		D     string `xml:"d,attr"`
+		Style string `xml:"style,attr"`
+	} `xml:"g>path"`
+	Texts []struct {
+		X    float64 `xml:"x,attr"`
+		Y    float64 `xml:"y,attr"` // upside down
+		Text string  `xml:",chardata"`
+	} `xml:"g>text"`
+	left, bottom float64
+	times, ns    func(at float64) float64 // of a place: ms, ns
+}
+
+type place struct{ x, y float64 }
+
+var segment = regexp.MustCompile(`([MLZ])(?:([-0-9.e]+),([-0-9.e]+))?`)
+
+// places are the corners of a path; the first of each part has "M" as its command.
+func places(t *testing.T, d string) (out []place, commands []string) {
+	t.Helper()
+	for _, m := range segment.FindAllStringSubmatch(d, -1) {
+		x, _ := strconv.ParseFloat(m[2], 64)
+		y, _ := strconv.ParseFloat(m[3], 64)
+		out, commands = append(out, place{x, y}), append(commands, m[1])
+	}
+	return out, commands
+}
+
+// drawSVG draws a chart and reads its axes.
+func drawSVG(t *testing.T, args ...string) *drawn {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "x.svg")
+	succeed(t, append([]string{"report", "-o", file}, args...)...)
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d drawn
+	if err := xml.Unmarshal(b, &d); err != nil {
+		t.Fatal(err)
+	}
+	var xs, ys []float64 // of the grid
+	d.left, d.bottom = math.Inf(1), math.Inf(1)
+	for _, p := range d.Paths {
+		at, _ := places(t, p.D)
+		if len(at) == 3 && strings.Contains(p.Style, "#D9DEE5") { // the frame
+			d.left, d.bottom = at[1].x, at[1].y
+		}
+		if len(at) == 2 && strings.Contains(p.Style, "#E6E9EE") {
+			if at[0].x == at[1].x {
+				xs = append(xs, at[0].x)
+			} else {
+				ys = append(ys, at[0].y)
+			}
+		}
+	}
+	var times, values []place // where a label stands, and what it says
+	for _, text := range d.Texts {
+		if v, ok := latencyText(text.Text); ok && text.X < d.left {
+			i := slices.IndexFunc(ys, func(y float64) bool { return math.Abs(y+text.Y) < 4 })
+			values = append(values, place{ys[i], math.Log(v)})
+		}
+		if v, ok := parseClock(text.Text); ok && -text.Y < d.bottom {
+			times = append(times, place{text.X, float64(v.Milliseconds())})
+		}
+	}
+	for i := range times { // labels lie around the lines of the grid, in their order
+		if i < len(xs) {
+			times[i].x = xs[i]
+		}
+	}
+	line := func(of []place) func(float64) float64 {
+		if len(of) < 2 {
+			return nil
+		}
+		a, b := of[0], of[len(of)-1]
+		return func(at float64) float64 { return a.y + (at-a.x)/(b.x-a.x)*(b.y-a.y) }
+	}
+	d.times = line(times)
+	if logs := line(values); logs != nil {
+		d.ns = func(at float64) float64 { return math.Exp(logs(at)) }
+	}
+	return &d
+}
+
+func latencyText(text string) (float64, bool) {
+	number, unit, _ := strings.Cut(text, " ")
+	v, err := strconv.ParseFloat(number, 64)
+	by := map[string]float64{"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
+	return v * by, err == nil && by > 0
+}
+
+type percentileRow struct {
+	Offset      float64 `json:"offset_ms"`
+	Scope       string
+	Direction   string
+	Host        *string
+	Samples     float64
+	Percentiles map[string]*float64
+}
+
+func percentileRows(t *testing.T, args ...string) []percentileRow {
+	t.Helper()
+	stdout, _ := succeed(t, append([]string{"percentiles", "--format", "json"}, args...)...)
+	var out struct{ Rows []percentileRow }
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Rows
+}
+
+// The places of the p99 in a picture, read back through the labels of its axes, are those that fiolat percentiles
+// prints, and where nothing completed there is no line. A PNG has the line's color there.
+func TestPicturePercentiles(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		args []string
+	}{
+		{"one job", []string{real + "/randrw"}},
+		{"reads", []string{"--only", "direction=read", real + "/randrw"}},
+		{"gaps", []string{real + "/gaps"}},
+		{"hosts", []string{real + "/cluster"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d := drawSVG(t, tt.args...)
+			steps := map[float64]place{} // by time: where in the picture, in points
+			for _, p := range d.Paths {
+				if !strings.Contains(p.Style, "stroke:#D55E00;stroke-width:1.275") {
+					continue
+				}
+				at, commands := places(t, p.D)
+				for i := 1; i < len(at); i++ {
+					if commands[i] == "L" && at[i].y == at[i-1].y && at[i].x > at[i-1].x {
+						ms := 1000 * math.Round(d.times(at[i-1].x)/1000)
+						steps[ms] = place{(at[i].x + at[i-1].x) / 2, at[i].y}
+					}
+				}
+			}
+			file := filepath.Join(t.TempDir(), "x.PNG")
+			succeed(t, append([]string{"report", "-o", file}, tt.args...)...)
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pixels, err := png.Decode(bytes.NewReader(b))
+			if err != nil || pixels.Bounds().Dx() != 1920 {
+				t.Fatalf("%v, %v", pixels.Bounds(), err)
+			}
+			rows := percentileRows(t, tt.args...)
+			compared := 0
+			for i, r := range rows {
+				if r.Scope != "run" {
+					continue
+				}
+				at, ok := steps[r.Offset]
+				if want := r.Percentiles["99"]; want == nil || !ok {
+					if (want != nil) != ok {
+						t.Errorf("at %v ms: p99 %v, drawn %v", r.Offset, want, ok)
+					}
+					continue
+				} else if got := d.ns(at.y); math.Abs(got / *want - 1) > 0.005 {
+					t.Errorf("at %v ms: p99 %v, drawn at %v", r.Offset, *want, got)
+				}
+				compared++
+				if i == len(rows)-1 {
+					continue // faded: the logs cover a part of it only
+				}
+				red, green, blue, _ := pixels.At(int(at.x*8/3), pixels.Bounds().Dy()-int(at.y*8/3)).RGBA()
+				if red>>8 < 180 || green>>8 > 140 || blue>>8 > 80 {
+					t.Errorf("at %v ms: pixel %d %d %d, want the line's", r.Offset, red>>8, green>>8, blue>>8)
+				}
+			}
+			if compared < 6 || compared != len(steps) {
+				t.Errorf("compared %d of %d steps", compared, len(steps))
+			}
+		})
+	}
+}

@@ -1,0 +1,120 @@
+package picture
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The colors are those of the pages in light.
+func TestColors(t *testing.T) {
+	css, err := os.ReadFile("../page/page.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	light, _, _ := strings.Cut(string(css), "}")
+	value := func(name string) string {
+		_, rest, _ := strings.Cut(light, "--"+name+":")
+		v, _, _ := strings.Cut(rest, ";")
+		return strings.TrimSpace(v)
+	}
+	for name, own := range map[string]string{"paper": paper, "ink": ink, "quiet": quiet, "line": rim, "grid": grid,
+		"ramp": strings.Join(rampColors, ", ")} {
+		if value(name) != own {
+			t.Errorf("%s is %s, on pages %s", name, own, value(name))
+		}
+	}
+	for i, own := range lineColors {
+		if page := value("s" + string(rune('0'+i))); page != own {
+			t.Errorf("line %d is %s, on pages %s", i, own, page)
+		}
+	}
+}
+
+// example has long texts, names that are markup and control characters, a ramp and cells.
+func example() *Picture {
+	long := strings.Repeat("host-with-a-long-name & <b>more</b> \x1b[2J ", 12)
+	return &Picture{Title: long, Subtitle: long, Legend: []Key{{Text: "1\t1,000 I/Os", Kind: Scale}, {Text: long[:60]},
+		{Text: long[:80]}, {Text: long[:80], Kind: Hatched}}, Notes: []Note{{"1", long}, {"b", "short"}},
+		Panels: []Panel{{Title: long, Height: 200, X: Times(0, 10_000, 0, func(float64) string { return "now" }),
+			Y: Axis{Max: 2, Ticks: []Tick{{0.5, long}, {1.5, "b"}}}, Marks: []Mark{
+				Cells{{Box{0, 5000, 0, 1}, 0}, {Box{5000, 10_000, 0, 1}, 1}, {Box{0, 10_000, 1, 2}, -1}},
+				Gap{2000, 8000}, Rule{At: 1, Text: "limit"}, Pins{{From: 1000, To: 2000, Name: "1"},
+					{From: 1001, To: 1001, Name: "a", Note: true}},
+				Dots{Points: []Point{{1, 1}, {2, 1}}, Texts: []string{"x", "x"}, Radius: 4},
+			}}}}
+}
+
+func TestWrite(t *testing.T) {
+	var svg, again, raster bytes.Buffer
+	for _, err := range []error{example().Write(&svg, false), example().Write(&again, false),
+		example().Write(&raster, true)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(svg.Bytes(), again.Bytes()) {
+		t.Error("the same picture is other bytes")
+	}
+	for d := xml.NewDecoder(&svg); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "b" {
+			t.Error("a name is markup")
+		}
+	}
+	img, err := png.Decode(&raster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := &drawing{}
+	size.picture(example())
+	if b := img.Bounds(); b.Dx() != 2*width || b.Dy() != int(2*size.y) {
+		t.Errorf("%v, want %d x %v", b, 2*width, 2*size.y)
+	}
+	seen := map[[3]uint8]int{}
+	for y := range img.Bounds().Dy() {
+		for x := range img.Bounds().Dx() {
+			r, g, b, _ := img.At(x, y).RGBA()
+			seen[[3]uint8{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8)}]++
+		}
+	}
+	for _, hex := range []string{ramp(0.5 / levels), ramp((levels - 0.5) / levels), Stalled} {
+		c := color(hex, 1)
+		if n := seen[[3]uint8{c.R, c.G, c.B}]; n < 20_000 {
+			t.Errorf("%d pixels of a cell of color %s", n, hex)
+		}
+	}
+	if err := (&Picture{Panels: []Panel{{Height: 7000}}}).Write(&raster, true); err == nil {
+		t.Error("no error for a picture that is too tall")
+	}
+}
+
+func TestWrap(t *testing.T) {
+	var d drawing
+	for _, tt := range []struct {
+		text  string
+		lines int
+		want  string
+	}{
+		{"", 2, ""},
+		{"one two", 2, "one two"},
+		{"one two three four", 2, "one two|three four"},
+		{"one two three four five six", 2, "one two|three four f…"},
+		{"onetwothreefourfivesixseven", 2, "onetwothr…"},
+	} {
+		got := strings.Join(d.wrap(tt.text, 13, d.width("three four…", 13)+8, tt.lines), "|")
+		if got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
