@@ -65,6 +65,8 @@ func TestAnalysis(t *testing.T) {
 			out = run(t, "import duckdb\nprint(duckdb.sql('''"+code+"'''))", interpreter)
 		case "gnuplot":
 			run(t, code, "gnuplot")
+		case "r":
+			out = run(t, code, "Rscript", "-")
 		default:
 			continue
 		}
@@ -72,12 +74,12 @@ func TestAnalysis(t *testing.T) {
 			t.Errorf("no output of\n%s", code)
 		}
 	}
-	if ran["sh"] < 3 || ran["python"] < 1 || ran["sql"] < 3 || ran["gnuplot"] < 1 {
+	if ran["sh"] < 3 || ran["python"] < 1 || ran["sql"] < 3 || ran["gnuplot"] < 1 || ran["r"] < 1 {
 		t.Errorf("ran %v", ran)
 	}
 	run(t, "", interpreter, plot, "rows.parquet", "buckets.parquet", "plot.png")
-	for _, picture := range []string{"read.svg", "plot.png"} {
-		if st, err := os.Stat(filepath.Join(w.dir, picture)); err != nil || st.Size() < 5000 {
+	for _, picture := range []string{"read.svg", "read.pdf", "plot.png"} {
+		if st, err := os.Stat(filepath.Join(w.dir, picture)); err != nil || st.Size() < 4000 {
 			t.Errorf("%s: %v, %v", picture, st, err)
 		}
 	}
