@@ -13,6 +13,7 @@ require (
 	github.com/klauspost/compress v1.20.3 // zstd and gzip, read and written fast
 	github.com/parquet-go/parquet-go v0.25.1 // Parquet; not v0.26, which makes the binary 6 MB larger with protobuf
 	github.com/prometheus/client_golang v1.23.2 // metrics in the formats that Prometheus and node_exporter read
+	github.com/prometheus/client_model v0.6.2 // native histograms
 	github.com/prometheus/common v0.66.1 // tests: the parser of that text
 	github.com/rogpeppe/go-internal v1.16.0 // tests: whole commands as scripts, with what they print (testscript)
 	github.com/schollz/progressbar/v3 v3.19.1 // the bar on a terminal
@@ -46,7 +47,6 @@ require (
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/pierrec/lz4/v4 v4.1.21 // indirect
-	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/procfs v0.16.1 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect

@@ -1,6 +1,6 @@
 // Package metrics shows Prometheus what a run or a probe has measured so far, over HTTP and in a file. The bounds of
-// its histograms are edges of fio's buckets, so that their counts are exact. Native histograms have no such bounds:
-// theirs are powers of two of a second.
+// its histograms are edges of fio's buckets, so that their counts are exact. As native histograms, whose bounds are
+// powers of two of a second, they hold each of fio's buckets at its middle.
 package metrics
 
 import (
@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
@@ -141,7 +142,61 @@ func (s *sum) histogram(d *prometheus.Desc, g fiohist.Geometry, labels ...string
 		}
 		buckets[seconds(float64(edge))] = count(below)
 	}
-	return prometheus.MustNewConstHistogram(d, count(s.hist.Sum()), s.ns/1e9, buckets, labels...)
+	return &histogram{Metric: prometheus.MustNewConstHistogram(d, count(s.hist.Sum()), s.ns/1e9, buckets, labels...),
+		native: s.native(g)}
+}
+
+// histogram is a histogram with fixed bounds, and the same as a native one.
+type histogram struct {
+	prometheus.Metric
+	native *dto.Histogram
+}
+
+func (h *histogram) Write(to *dto.Metric) error {
+	err := h.Metric.Write(to)
+	n := to.Histogram
+	n.Schema, n.ZeroThreshold, n.PositiveSpan = h.native.Schema, h.native.ZeroThreshold, h.native.PositiveSpan
+	n.SampleCountFloat, n.ZeroCountFloat, n.PositiveCount = h.native.SampleCountFloat, h.native.ZeroCountFloat,
+		h.native.PositiveCount
+	return err
+}
+
+// schema makes the bounds of native histograms powers of 2^(1/8).
+const schema = 3
+
+// native returns the fields of a native histogram. Its counts have fractions: rounded ones could shrink, which looks
+// like a restart.
+func (s *sum) native(g fiohist.Geometry) *dto.Histogram {
+	count, zero := 0.0, 0.0
+	n := &dto.Histogram{Schema: new(int32(schema)), SampleCountFloat: &count, ZeroCountFloat: &zero,
+		ZeroThreshold: new(float64(prometheus.DefNativeHistogramZeroThreshold))}
+	end := int32(0) // of the last span
+	s.hist.Each(func(i int, ios float64) {
+		if g.Middle(i) == 0 {
+			zero += ios
+			return
+		}
+		at := int32(math.Ceil(math.Log2(g.Middle(i)/1e9) * (1 << schema)))
+		last := len(n.PositiveSpan) - 1
+		switch {
+		case last >= 0 && at < end: // in the bucket of the one before
+			n.PositiveCount[len(n.PositiveCount)-1] += ios
+			return
+		case last >= 0 && at == end:
+			*n.PositiveSpan[last].Length++
+		default:
+			n.PositiveSpan = append(n.PositiveSpan, &dto.BucketSpan{Offset: new(at - end), Length: new(uint32(1))})
+		}
+		n.PositiveCount, end = append(n.PositiveCount, ios), at+1
+	})
+	for _, ios := range n.PositiveCount { // Prometheus adds them up like this, and refuses a count below
+		count += ios
+	}
+	count += zero
+	if n.PositiveSpan == nil { // this says that it is a native histogram
+		n.PositiveSpan = []*dto.BucketSpan{{Offset: new(int32(0)), Length: new(uint32(0))}}
+	}
+	return n
 }
 
 func seconds(ns float64) float64 { return ns / 1e9 }

@@ -2,13 +2,17 @@ package metrics
 
 import (
 	"io"
+	"math"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
@@ -99,8 +103,82 @@ func TestExporter(t *testing.T) {
 	if strings.Contains(string(body), `rule="open"`) || strings.Contains(string(body), `le="1.6e-05"`) {
 		t.Error("a rule of unknown state, or a bound inside a bucket")
 	}
+	request.Header.Set("Accept", string(expfmt.NewFormat(expfmt.TypeProtoDelim)))
+	if answer, err = client.Do(request); err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	both := 0
+	for in := expfmt.NewDecoder(answer.Body, expfmt.ResponseFormat(answer.Header)); err == nil; {
+		var family dto.MetricFamily
+		err = in.Decode(&family)
+		for _, m := range family.GetMetric() {
+			if h := m.GetHistogram(); h.GetSampleCount() > 0 {
+				both++
+				if len(h.GetBucket()) == 0 || len(h.GetPositiveCount()) == 0 ||
+					h.GetSampleCountFloat() != float64(h.GetSampleCount()) {
+					t.Errorf("not both, or not the same: %v", h)
+				}
+			}
+		}
+	}
+	if err != io.EOF || both != 2 {
+		t.Errorf("%d histograms, %v", both, err)
+	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	if _, err = parser.TextToMetricFamilies(strings.NewReader(string(written))); err != nil || t.Failed() {
 		t.Errorf("%v:\n%s", err, written)
+	}
+}
+
+// Native histograms count the same I/Os, and each percentile is where fio's buckets have it, to one of their buckets
+// and half of fio's. No count shrinks while I/Os are added, shares of I/Os included.
+func TestNative(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, g := range []fiohist.Geometry{fiohist.Fio3, fiohist.Fio2, fiohist.Fio3.Coarsen(6)} {
+		s, before := &sum{}, map[int]float64{}
+		for range 50 {
+			var h fiohist.Hist
+			for range 20 {
+				h.Add(rng.IntN(g.Columns()), 3*rng.Float64())
+			}
+			s.add(&h, g)
+			n := s.native(g)
+			at, k, total, now := int32(0), 0, n.GetZeroCountFloat(), map[int]float64{}
+			running := []float64{total}
+			uppers := []float64{0}
+			for _, span := range n.GetPositiveSpan() {
+				at += span.GetOffset()
+				for range span.GetLength() {
+					ios := n.GetPositiveCount()[k]
+					now[int(at)] = ios
+					total += ios
+					running, uppers = append(running, total), append(uppers, math.Exp2(float64(at)/(1<<schema))*1e9)
+					at++
+					k++
+				}
+			}
+			if k != len(n.GetPositiveCount()) || math.Abs(n.GetSampleCountFloat()/s.hist.Sum()-1) > 1e-9 ||
+				math.Abs(n.GetSampleCountFloat()/total-1) > 1e-12 {
+				t.Fatalf("%d of %d counts, %v and %v of %v I/Os", k, len(n.GetPositiveCount()), total,
+					n.GetSampleCountFloat(), s.hist.Sum())
+			}
+			for i, ios := range before {
+				if now[i] < ios {
+					t.Errorf("bucket %d fell from %v to %v", i, ios, now[i])
+				}
+			}
+			before = now
+			var ranks fiohist.Ranks
+			ranks.Read(&s.hist, g)
+			for _, p := range []float64{1, 50, 99, 99.9} {
+				bucket, _ := ranks.Percentile(p)
+				i := slices.IndexFunc(running, func(sum float64) bool { return sum >= total*p/100*(1-1e-9) })
+				lower := uppers[i] / math.Exp2(1./(1<<schema))
+				if m := g.Middle(bucket); m > uppers[i]*(1+1e-9) || m < lower*(1-1e-9) {
+					t.Errorf("%v: p%v in (%v, %v], want %v", g, p, lower, uppers[i], m)
+				}
+			}
+		}
 	}
 }
