@@ -23,13 +23,13 @@ func (p *Page) Picture() *picture.Picture {
 	for i := range c.Series {
 		s := &c.Series[i]
 		var seen []float64
+		var labels picture.Labels
 		panel := picture.Panel{Title: label(s.Options), Height: max(360/float64(len(c.Series)), 220),
 			X: picture.Axis{Title: p.Axis.title()}}
 		for n, pc := range p.Percentiles {
 			key := fio.Percentile(pc)
 			color, _ := picture.Look(n)
 			var line, bars, bend []picture.Point
-			var texts []string
 			for _, i := range s.Points {
 				q := &c.Points[i]
 				at := picture.Point{X: p.Axis.of(q), Y: q.Percentiles[key]}
@@ -37,7 +37,8 @@ func (p *Page) Picture() *picture.Picture {
 					continue
 				}
 				panel.X.Max = max(panel.X.Max, at.X*1.04)
-				line, texts, seen = append(line, at), append(texts, c.loadOf(q)), append(seen, at.Y)
+				line, seen = append(line, at), append(seen, at.Y)
+				label := picture.Label{Point: at, Text: c.loadOf(q)}
 				if q.Bend {
 					bend = append(bend, at)
 				}
@@ -46,16 +47,18 @@ func (p *Page) Picture() *picture.Picture {
 					seen = append(seen, *l.Low, *l.High)
 					bars = append(bars, picture.Point{X: at.X, Y: *l.Low}, picture.Point{X: at.X, Y: *l.High},
 						picture.Point{Y: math.NaN()})
+					label.Y = *l.High
 				}
-			}
-			if n+1 < len(p.Percentiles) {
-				texts = nil // the last one's are of all
+				if n+1 == len(p.Percentiles) { // the others are below
+					labels, seen = append(labels, label), append(seen, 1.6*label.Y)
+				}
 			}
 			panel.Marks = append(panel.Marks, picture.Line{Points: bars, Color: color, Width: 1.5},
 				picture.Line{Points: line, Color: color, Width: 2},
 				picture.Dots{Points: bend, Color: color, Radius: 8, Ring: true},
-				picture.Dots{Points: line, Color: color, Radius: 4, Texts: texts})
+				picture.Dots{Points: line, Color: color, Radius: 4})
 		}
+		panel.Marks = append(panel.Marks, labels)
 		if s.At != nil && c.bound > 0 {
 			seen = append(seen, c.bound)
 			panel.Marks = append(panel.Marks, picture.Rule{At: c.bound, Text: s.At.Rule, Color: picture.Change})

@@ -178,6 +178,15 @@ func chart(s *Series, r *Result, anchor func(int) string) vegaspec.Spec {
 	if n := len(r.Changes); n > 0 {
 		levels = append(levels, vegaspec.M{"from": from, "to": float64(len(r.Runs)) + 0.5, "v": r.Changes[n-1].After})
 	}
+	labels := axisLabels(s, r)
+	return vegaspec.History{Data: vegaspec.Rows("points", points), Rate: r.of.Name == "iops",
+		Changes: vegaspec.Rows("changes", changes), Click: "datum.anchor", Runs: &vegaspec.RunAxis{N: len(r.Runs),
+			Labels: labels, Share: r.of.Name == Histogram, Levels: vegaspec.Rows("levels", levels),
+			Notes: vegaspec.Rows("notes", notes)}}.Spec()
+}
+
+// axisLabels name the first, a middle and the last run, by their number from 1.
+func axisLabels(s *Series, r *Result) map[int]string {
 	labels := map[int]string{}
 	for _, i := range []int{0, len(r.Runs) / 2, len(r.Runs) - 1} {
 		labels[i+1] = "run " + strconv.Itoa(i+1)
@@ -185,8 +194,5 @@ func chart(s *Series, r *Result, anchor func(int) string) vegaspec.Spec {
 			labels[i+1] = day(*start)
 		}
 	}
-	return vegaspec.History{Data: vegaspec.Rows("points", points), Rate: r.of.Name == "iops",
-		Changes: vegaspec.Rows("changes", changes), Click: "datum.anchor", Runs: &vegaspec.RunAxis{N: len(r.Runs),
-			Labels: labels, Share: r.of.Name == Histogram, Levels: vegaspec.Rows("levels", levels),
-			Notes: vegaspec.Rows("notes", notes)}}.Spec()
+	return labels
 }

@@ -2,6 +2,7 @@ package picture
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 )
@@ -54,13 +55,21 @@ type Pin struct {
 // Pins are placed below each other where they are close.
 type Pins []Pin
 
-// Dots are points with a text above each, as far as there is room.
+// Dots are discs, or rings.
 type Dots struct {
 	Points []Point
-	Texts  []string // nil for none
 	Color  string
 	Radius float64
 	Ring   bool
+}
+
+// Labels are texts above places, as far as there is room.
+type Labels []Label
+
+// Label is one of Labels.
+type Label struct {
+	Point
+	Text string
 }
 
 // Cells are areas with a color of the ramp for each share from 0 to 1; below 0 nothing completed.
@@ -72,7 +81,7 @@ type Cell struct {
 	Share float64
 }
 
-// Flag is a vertical line with a text above the panel.
+// Flag is a vertical line with a text beside it.
 type Flag struct {
 	At   float64
 	Text string
@@ -83,7 +92,6 @@ type frame struct {
 	*drawing
 	panel                    *Panel
 	left, top, right, bottom float64
-	taken                    []Box // by texts
 }
 
 func (f *frame) px(x float64) float64 { return f.left + (f.right-f.left)*f.panel.X.share(x) }
@@ -208,34 +216,29 @@ func (pins Pins) draw(f *frame) {
 }
 
 func (d Dots) draw(f *frame) {
-	for i, p := range d.Points {
-		x, y := f.px(p.X), f.py(p.Y)
-		if d.Ring {
+	for _, p := range d.Points {
+		if x, y := f.px(p.X), f.py(p.Y); d.Ring {
 			f.ring(x, y, d.Radius, 2, color(d.Color, 1))
-			continue
+		} else {
+			f.disc(x, y, d.Radius, color(d.Color, 1))
 		}
-		f.disc(x, y, d.Radius, color(d.Color, 1))
-		if d.Texts == nil {
-			continue
-		}
-		w := f.width(d.Texts[i], tickSize)
-		from := min(max(x-w/2, f.left+2), f.right-w)
-		b := Box{from, from + w, y - d.Radius - 4 - tickSize, y - d.Radius - 4}
-		if b.Y < f.top || f.covered(b) {
-			continue
-		}
-		f.taken = append(f.taken, b)
-		f.over(from, b.Y2, d.Texts[i], tickSize, left, quiet)
 	}
 }
 
-func (f *frame) covered(b Box) bool {
-	for _, o := range f.taken {
-		if b.X < o.X2+4 && o.X < b.X2+4 && b.Y < o.Y2 && o.Y < b.Y2 {
-			return true
+func (labels Labels) draw(f *frame) {
+	var taken []Box
+	for _, l := range labels {
+		w := f.width(l.Text, tickSize)
+		x, y := min(max(f.px(l.X)-w/2, f.left+2), f.right-w), f.py(l.Y)-8
+		b := Box{x, x + w, y - tickSize, y}
+		if b.Y < f.top || slices.ContainsFunc(taken, func(o Box) bool {
+			return b.X < o.X2+4 && o.X < b.X2+4 && b.Y < o.Y2 && o.Y < b.Y2
+		}) {
+			continue
 		}
+		taken = append(taken, b)
+		f.text(x, y, l.Text, tickSize, left, quiet)
 	}
-	return false
 }
 
 // levels is the number of colors of the ramp that are told apart.
@@ -279,5 +282,9 @@ func (c *Cell) joins(next *Cell) bool { return next.X == c.X2 && next.Y == c.Y &
 func (g Flag) draw(f *frame) {
 	x := f.px(g.At)
 	f.line([]Point{{x, f.top}, {x, f.bottom}}, color(Change, 1), 2, []float64{4, 3})
-	f.over(x, f.top+12, g.Text, tickSize, middle, Change)
+	if at := x - 6; at-f.width(g.Text, tickSize) > f.left {
+		f.over(at, f.top+12, g.Text, tickSize, right, Change)
+	} else {
+		f.over(x+6, f.top+12, g.Text, tickSize, left, Change)
+	}
 }

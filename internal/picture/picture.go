@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -34,6 +35,9 @@ type Panel struct {
 
 // Note is a line of text below the panels, named as a mark in them is.
 type Note struct{ Name, Text string }
+
+// Letter is the name of the nth note on a run: a to z, aa, bb.
+func Letter(n int) string { return strings.Repeat(string(rune('a'+n%26)), n/26+1) }
 
 // Key is an entry of the legend: a line, or a swatch of another kind.
 type Key struct {
@@ -116,7 +120,8 @@ func (d *drawing) picture(p *Picture) {
 		panel := &p.Panels[i]
 		if panel.Title != "" {
 			d.y += textSize + 2
-			d.text(edge, d.y, d.cut(panel.Title, textSize, width-2*edge), textSize, left, ink)
+			x := edge + margin + 8
+			d.text(x, d.y, d.cut(panel.Title, textSize, width-edge-x), textSize, left, ink)
 			d.y += 6
 		}
 		below := i+1 == len(p.Panels) || !p.Panels[i+1].X.same(&panel.X)

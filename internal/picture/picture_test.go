@@ -46,7 +46,7 @@ func example() *Picture {
 				Cells{{Box{0, 5000, 0, 1}, 0}, {Box{5000, 10_000, 0, 1}, 1}, {Box{0, 10_000, 1, 2}, -1}},
 				Gap{2000, 8000}, Rule{At: 1, Text: "limit"}, Pins{{From: 1000, To: 2000, Name: "1"},
 					{From: 1001, To: 1001, Name: "a", Note: true}},
-				Dots{Points: []Point{{1, 1}, {2, 1}}, Texts: []string{"x", "x"}, Radius: 4},
+				Dots{Points: []Point{{1, 1}}, Radius: 4}, Labels{{Point{1, 1}, "x"}, {Point{2, 1}, "x"}},
 			}}}}
 }
 

@@ -17,6 +17,7 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/fio/sla"
 	"fiolat/internal/page"
+	"fiolat/internal/picture"
 	"fiolat/internal/vegaspec"
 	"fiolat/pipeline"
 )
@@ -120,7 +121,7 @@ func (s *Sink) marks(d *pageData) {
 		}
 		n := len(*of)
 		if m.Name = strconv.Itoa(n + 1); m.Note {
-			m.Name = strings.Repeat(string(rune('a'+n%26)), n/26+1)
+			m.Name = picture.Letter(n)
 		}
 		if *of = append(*of, m); m.Note || m.From != m.To {
 			d.Head.Marks = append(d.Head.Marks, m)

@@ -103,11 +103,13 @@ func (p *shown) subtitle(what string) string {
 	if picked := p.run.Pick.Directions; len(picked) > 0 {
 		of = strings.Join(picked, ", ")
 	}
-	kind := p.run.Kind.String()
-	if len(p.kinds) > 1 && p.runs == nil {
-		kind = ""
+	var kinds []string
+	for _, s := range p.kinds {
+		if kind := s.run.Kind.String(); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
 	}
-	return strings.TrimSpace(kind+" latency") + ": " + what + ", " + of
+	return fio.List(kinds, "and") + " latency: " + what + ", " + of
 }
 
 // covers says what a point covers.
@@ -582,5 +584,5 @@ func drawSpectrum(out *picture.Picture, parts []shown) {
 	}
 	panel.X, panel.Y = x, picture.Around(seen, page.Latency)
 	out.Panels = []picture.Panel{panel}
-	out.Subtitle = parts[0].subtitle("percentiles of the whole run")
+	out.Subtitle = parts[0].subtitle("percentiles of the whole run, up to the slowest I/O")
 }
