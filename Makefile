@@ -21,6 +21,7 @@ MATRIX_SEED  ?= 0# of matrix: 0 draws one
 ORACLE_CASES ?= 500
 SCREENSHOTS  ?= screenshots# folder for screenshots
 ES_SERVERS   ?= 8.19.0 9.5.3 8.19.0+security# for integration; +security is one with TLS, users and roles
+ES_VERSION   ?= 8.19.0# for demo: or 9.5.3
 CHAOS_SERVERS ?= 8.19.0 9.5.3 8.19.0+security 9.5.3+security# for chaos
 CHAOS_RUN    ?= .# its faults to try, a regular expression
 
@@ -177,8 +178,8 @@ verify: ## all modules, those of the tools too, are what go.sum says, and go.mod
 	go -C scripts/dist mod verify
 
 .PHONY: demo
-demo: ## show fiolat at work on sample logs
-	scripts/demo
+demo: ## show fiolat at work on sample logs, with ES_VERSION
+	scripts/demo $(ES_VERSION)
 
 .PHONY: check
 check: ci-deps ## what CI runs: verify, lint, race, integration, oracle, docs-check, and that the tree is as it was
