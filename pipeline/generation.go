@@ -239,6 +239,9 @@ func LogsGeneration(run *Run, hashes []string, metas []*fiojson.Document) (strin
 	g := newGeneration("logs")
 	g.settings(&run.Settings)
 	g.run(run)
+	if run.Part != "" && slices.ContainsFunc(run.Logs, func(l *Log) bool { return l.Host == run.Part }) {
+		g.add("run.part-is-host") // a log need not say so
+	}
 	for _, hash := range hashes {
 		g.add("log").string(hash)
 	}

@@ -126,8 +126,8 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 		&cli.StringSliceFlag{Name: "label", Destination: &o.label,
 			Usage: "label `KEY=VALUE` of the run; can be repeated"},
 		&cli.StringFlag{Name: "part", Category: catRun, Destination: &cfg.Part,
-			Usage: "`NAME` of this part of the run --run-id, if its hosts are ingested separately; implies --grid " +
-				"epoch"},
+			Usage: "`NAME` of this part of the run --run-id, if its hosts are ingested separately, and the host of " +
+				"logs that name none; implies --grid epoch"},
 	}, func(f cli.Flag) bool { return slices.Contains(with.without, f.Names()[0]) })
 }
 

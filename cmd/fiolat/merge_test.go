@@ -140,8 +140,8 @@ func copyFile(t *testing.T, from string, to ...string) {
 // partedRuns are real runs in two disjoint halves: one of fio --client, damaged
 // logs and a JSON that tells of both hosts; one of logs whose names are given
 // hosts, with their own lengths, jobs and directions; one of slow and hung devices,
-// whose last windows are restored from each host's JSON, with rows until their jobs end; and one in which a host of
-// each half stood still at the same time.
+// whose last windows are restored from each host's JSON, with rows until their jobs end; one in which a host of
+// each half stood still at the same time; and one of logs that name no host.
 func partedRuns(t *testing.T) map[string]parted {
 	cluster := parted{parts: map[string]string{}, whole: real + "/cluster"}
 	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
@@ -197,7 +197,14 @@ func partedRuns(t *testing.T) map[string]parted {
 		copyFile(t, "../../internal/diagnose/testdata/three-stopped/"+name, filepath.Join(stopped.parts[part], name),
 			filepath.Join(stopped.whole, name))
 	}
-	return map[string]parted{"cluster": cluster, "renamed": renamed, "slow": slow, "stopped": stopped}
+	plain := parted{parts: map[string]string{}, whole: t.TempDir(), flags: []string{"--hosts-by", "folder",
+		"--log-hist-msec", "1000"}}
+	for host, log := range map[string]string{"n1": "cluster/cluster_clat_hist.1.log.127.0.0.1",
+		"n2": "cluster/cluster_clat_hist.2.log.127.0.0.2"} {
+		plain.parts[host] = t.TempDir()
+		copyFile(t, real+"/"+log, plain.parts[host]+"/a_clat_hist.1.log", plain.whole+"/"+host+"/a_clat_hist.1.log")
+	}
+	return map[string]parted{"cluster": cluster, "renamed": renamed, "slow": slow, "stopped": stopped, "plain": plain}
 }
 
 // cases are the logs of slow devices.

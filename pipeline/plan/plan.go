@@ -44,7 +44,7 @@ type Config struct {
 	// NoID leaves the run's id and generation and the logs' hashes empty, for commands that show none of them.
 	NoID    bool
 	RunName string
-	Part    string
+	Part    string // also the host of logs that name none
 	Labels  map[string]string
 	// Accuracy, if not 0, makes Prepare choose the interval for it (--interval auto): see quanta.Chooser.
 	// The logs are then read twice.
@@ -179,6 +179,9 @@ func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err err
 		Pauses: cfg.Pauses}
 	reading.Divide(len(found), cfg.Workers)
 	for _, l := range found {
+		if l.Host == "" && cfg.Part != "" { // as if its folder were named so
+			l.Host, l.LogName = cfg.Part, cfg.Part+"/"+l.LogName
+		}
 		info, err := os.Stat(l.Source.Path)
 		pipe := l.Source.Path == "-" || err == nil && !info.Mode().IsRegular()
 		p.logs = append(p.logs, logs.New(l, reading, pipe))

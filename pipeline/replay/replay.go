@@ -176,6 +176,9 @@ func disjoint(parts []*Stored) error {
 			}
 			hosts[l.Host] = p.Run.Part
 			key := [4]string{l.Host, l.Job, l.LogName, l.Hash}
+			if l.Host == p.Run.Part { // the log may have named no host
+				key[0], key[2] = "", l.Source.Base
+			}
 			if other, ok := logs[key]; ok && !l.Empty {
 				return twice(fmt.Sprintf("the log %q", l.Source.Base), other, p.Run.Part)
 			}
