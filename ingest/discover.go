@@ -45,6 +45,8 @@ type Source struct {
 	Unnamed bool
 	// Extent is the part of the file that is meant; nil: all of it.
 	Extent *fiolog.Extent
+	// JSON is set if it is no log, but this document, in which all I/Os of a run without logs are.
+	JSON *fiojson.Document
 }
 
 // window estimates, by its name, how much memory decompressing the log takes.
@@ -85,8 +87,8 @@ type Name struct {
 type Input struct {
 	// Root is the folder of the run, or the first file's.
 	Root string
-	// Name is the run's name; "": that of Root.
-	Name     string
+	// Name is the run's name; "": that of Root. ID is the id of a run without logs.
+	Name, ID string
 	Logs     []*Source
 	Metas    []*fiojson.Document
 	JobFiles []*jobfile.File
@@ -127,6 +129,9 @@ type DiscoverOptions struct {
 	FioJSON []string
 	// HostsBy is HostsAuto, which "" stands for, HostsByFolder or HostsByName.
 	HostsBy string
+	// LogsOnly leaves out runs of which there is only fio's JSON, and LeaveFailed those of them that failed;
+	// DiscoverTotals finds both.
+	LogsOnly, LeaveFailed bool
 	// SkipBad leaves out what cannot be read, and names it in Input.Unread; else that is an error.
 	SkipBad bool
 
@@ -182,7 +187,7 @@ func uncompressed(base string) string {
 // Files given one by one are one run. A folder is searched: each folder with logs is a run, but the folders
 // clients/HOST (pbench) are one run, of the folder that holds clients, and so are folders below one with fio's JSON
 // whose jobs wrote their logs, and folders of several hosts (see hostFolders). Runs are in the order of their folders,
-// after that of the single files.
+// after that of the single files. Where there are no logs at all, what has fio's JSON is a run: see withoutLogs.
 func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	d := newDiscovery(opt)
 	if err := d.paths(paths); err != nil {
@@ -234,6 +239,11 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		}
 		return len(in.Logs) == 0
 	})
+	only, err := d.withoutLogs(named)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, only...)
 	if len(d.files.Unread) > 0 && !opt.SkipBad {
 		return nil, errors.Join(d.files.Unread...)
 	}
@@ -244,7 +254,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	}
 	for _, root := range d.searched {
 		nameAfterArchive(root, out)
-		if !slices.ContainsFunc(d.logs, func(l found) bool { return under(l.Path, root) }) {
+		if !d.hasLogs(root) && !slices.ContainsFunc(only, func(in *Input) bool { return under(in.Root, root) }) {
 			return nil, d.none(root, nil)
 		}
 	}

@@ -218,7 +218,8 @@ func TestDiscover(t *testing.T) {
 			err: "one: no slat logs, only clat; pass --kind clat"},
 		"a file of another kind": {paths: "two/sub/b_slat.1.log", err: "two/sub/b_slat.1.log: no clat logs, only " +
 			"slat; pass --kind slat"},
-		"only JSON": {paths: "one/fio.json", err: "one/fio.json: fio's JSON or job file, but no log; " +
+		"only JSON": {paths: "one/fio.json", want: "one/fio.json: . json=.", warn: "there is only fio's JSON"},
+		"only a job file": {paths: "one/job.fio", err: "one/job.fio: fio's JSON or job file, but no log; " +
 			"pass the logs (NAME_clat_hist.N.log) or their folder, too; for a status stream use `fiolat live`"},
 		"nothing of fio's": {paths: "one/readme.txt", err: "one/readme.txt: not a fio log, fio JSON or job " +
 			"file; pass logs (NAME_clat_hist.N.log) or folders with logs"},

@@ -81,6 +81,10 @@ func Match(in *Input) ([]*Log, []string, error) {
 		unsure: map[*fiojson.Document]bool{},
 		ends:   map[*fiojson.Document]time.Duration{}, fit: map[*jobfile.File]bool{}}
 	in.NoLog = nil
+	if in.JSONOnly() {
+		m.jsonEntries()
+		return m.logs, m.warnings, nil
+	}
 	for _, j := range in.JobFiles {
 		if len(in.Metas) == 0 && len(j.Variables) > 0 {
 			m.warn("%s: %s: fio took that from its environment, which is not known here: pass fio's JSON, or a job "+

@@ -7,6 +7,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/ingest/content"
+	"fiolat/ingest/fiojson"
 	"fiolat/ingest/source"
 	"fiolat/internal/errs"
 )
@@ -39,15 +40,7 @@ const maxInstead = 256
 
 // instead finds archives in a folder and those below it, and what says that fio wrote logs: its JSON or a job file.
 func (d *discovery) instead(dir string, most int) (archives []string, wrote string) {
-	for _, m := range d.metasIn(dir) {
-		for i := range m.Entries {
-			for _, option := range []string{"write_lat_log", "write_hist_log"} {
-				if name, ok := m.Option(&m.Entries[i], option); ok {
-					wrote = says(m.Path, option, cmp.Or(name, m.Entries[i].JobName))
-				}
-			}
-		}
-	}
+	wrote = wroteLogs(d.metasIn(dir))
 	for _, e := range d.files.List(dir) {
 		path := filepath.Join(dir, e.Name())
 		switch {
@@ -71,6 +64,20 @@ func (d *discovery) instead(dir string, most int) (archives []string, wrote stri
 		}
 	}
 	return archives, wrote
+}
+
+// wroteLogs returns which logs fio wrote, by its JSON; "" if none.
+func wroteLogs(metas []*fiojson.Document) (wrote string) {
+	for _, m := range metas {
+		for i := range m.Entries {
+			for _, option := range []string{"write_lat_log", "write_hist_log"} {
+				if name, ok := m.Option(&m.Entries[i], option); ok {
+					wrote = says(m.Path, option, cmp.Or(name, m.Entries[i].JobName))
+				}
+			}
+		}
+	}
+	return wrote
 }
 
 func says(path, option, name string) string {

@@ -16,8 +16,8 @@ type LogCount struct {
 	// document turned out to belong to another run.
 	Meta  *fiojson.Document
 	Entry *fiojson.Entry
-	// Single is set for a log of single I/Os.
-	Single bool
+	// Single is set for a log of single I/Os, NoLog if there is only the entry.
+	Single, NoLog bool
 	// IOs are the I/Os logged, after repair; NS is the sum of their latencies in ns, if Single.
 	IOs, NS [fio.Directions]float64
 }
@@ -46,7 +46,9 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 			counts[l.Entry] = known && major >= 3
 		}
 		for d := range l.IOs {
-			job[d].Logs++
+			if !l.NoLog {
+				job[d].Logs++
+			}
 			job[d].Logged += l.IOs[d]
 		}
 		if job[0].Logs > 1 {

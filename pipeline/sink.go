@@ -144,6 +144,16 @@ func (r *Run) Measures() (out []string) {
 	return out
 }
 
+// Timeless reports whether there is only fio's JSON, without logs: all of the run is one quantum.
+func (r *Run) Timeless() bool {
+	return len(r.Logs) > 0 && !slices.ContainsFunc(r.Logs, func(l *Log) bool { return l.LogName != "" || !l.Empty })
+}
+
+// NoTimes returns the error for what cannot be had of such a run; hint says what to do.
+func NoTimes(what, hint string) error {
+	return fio.Usagef("%s has no logs, only fio's JSON, which has no times of I/Os: %s", fio.Printable(what), hint)
+}
+
 // UsualInterval returns the length of a quantum in ns if none is given: the longest log_hist_msec in whole seconds.
 func (r *Run) UsualInterval() int64 {
 	longest := time.Duration(0)

@@ -62,9 +62,16 @@ func account(u *ui.UI, kind string, s *pipeline.Summary, documents any, text str
 	}
 }
 
+func severalLogs(n int) string {
+	if n == 0 {
+		return "no logs"
+	}
+	return fio.Several(n, "log")
+}
+
 // accountLine returns the account in a line; whole reports whether nothing is known to be lost.
 func accountLine(a *pipeline.Account) (line string, whole bool) {
-	parts := []string{fio.Several(a.Logs, "log"), fio.Grouped(a.Logged+a.Restored) + " I/Os"}
+	parts := []string{severalLogs(a.Logs), fio.Grouped(a.Logged+a.Restored) + " I/Os"}
 	add := func(of float64, format string, args ...any) {
 		if of > 0 {
 			parts = append(parts, fmt.Sprintf(format, args...))

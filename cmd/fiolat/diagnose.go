@@ -15,6 +15,7 @@ import (
 	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
+	"fiolat/pipeline"
 )
 
 type diagnoseOptions struct {
@@ -76,6 +77,10 @@ func (o *diagnoseOptions) run(ctx context.Context, u *ui.UI) error {
 	defer done()
 	if err != nil {
 		return err
+	}
+	if sources[0].Run.Timeless() {
+		return pipeline.NoTimes(run.Title, "there is nothing to diagnose; run fio with write_hist_log=NAME and "+
+			"log_hist_msec=1000")
 	}
 	full, err := run.Diagnosis(ctx, sources[0])
 	if err == nil {

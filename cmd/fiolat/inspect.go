@@ -219,7 +219,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 		start = fmt.Sprintf("%v (%s)", startText(run), run.StartHow)
 	}
 	fmt.Fprintf(u.Stdout, "run %s in %s: %s, start %s, %v\n", fio.RunName(run.ID, run.Name),
-		fio.Printable(in.Root), fio.Several(len(run.Logs), "log"), start, run.Geometry)
+		fio.Printable(in.Root), severalLogs(s.Account.Logs), start, run.Geometry)
 	w := &render.Tabs{Out: u.Stdout, Width: ui.Columns(u.Stdout)}
 	fmt.Fprintln(w, "log\thost\tjob\tfio\tgroups\tcoarse\tinterval\tstarts at\tdirection\trecords\tI/Os\tfio's "+
 		"total\tmissing\trestored\tnotes")
@@ -259,7 +259,10 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 			if r.Absolute {
 				notes = append(notes, "absolute stamps")
 			}
-			if r.Empty {
+			switch {
+			case r.Source.JSON != nil:
+				notes = append(notes, "fio's JSON only")
+			case r.Empty:
 				notes = append(notes, "empty")
 			}
 			fmt.Fprintln(w, printableLine(append(lead[:8:8], d.Direction, strconv.FormatInt(d.Records, 10),

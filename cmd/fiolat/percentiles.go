@@ -199,6 +199,9 @@ func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 	}
 	sources, done, err := run.Open(ctx)
 	defer done()
+	if err == nil && !o.whole && sources[0].Run.Timeless() {
+		err = pipeline.NoTimes(run.Title, "pass --interval run for its whole run")
+	}
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ var Fields = []Field{
 	{"files.hash", "keyword", "", onRun, "logs: SHA-256 of size and first 64 KiB"},
 	{"files.host", "keyword", "", onRun, "logs: host"},
 	{"files.job", "keyword", "", onRun, "logs: job"},
-	{"files.log", "keyword", "", onRun, "logs: label, as in `fio.log`"},
+	{"files.log", "keyword", "", onRun, "logs: label, as in `fio.log`; none where there is only fio's JSON"},
 	{"files.start_ms", "double", "ms", onRun, "logs: start of the job, counted from the run's start"},
 	{"files.end_ms", "double", "ms", onRun, "logs: end of the last I/O, counted from the run's start"},
 	{"files.directions.*", "-", "", onRun, "logs: by direction, whether there was I/O (`ios`), whether fio counted " +

@@ -151,6 +151,14 @@ func (m *Document) CountedMS(e *Entry) int64 {
 	return m.TimestampMS
 }
 
+// Geometry is that of the document's bins.
+func (m *Document) Geometry() fiohist.Geometry {
+	if Major(m.Version) == 2 {
+		return fiohist.Fio2
+	}
+	return fiohist.Fio3
+}
+
 // Name is the path, with the number of the run if the file holds several.
 func (m *Document) Name() string {
 	if m.Part == 0 {

@@ -394,7 +394,7 @@ func (r *Result) remarks(a, b *measured, o Options) {
 		if len(o.RunNoise) > 0 {
 			without = "limits that ignore the noise within the runs"
 		}
-		notes = append(notes, without+": "+few+"; choose a shorter --interval, or longer runs")
+		notes = append(notes, without+": "+few)
 	}
 	if r.Unlike != nil {
 		notes = append(notes, r.Unlike.String())
@@ -507,6 +507,10 @@ func (s *sample) metrics() int { return len(s.percentiles) + 2 }
 
 // tooFewReason says why there are too few quanta to estimate the noise; "" if there are enough.
 func (s *sample) tooFewReason() string {
+	if s.series.timeless {
+		return s.series.Name + " has only fio's JSON, without times to estimate its noise from; repeat both runs or " +
+			"pass --run-noise"
+	}
 	n := 0
 	for _, q := range s.series.steps {
 		if !q.empty() {
@@ -514,7 +518,8 @@ func (s *sample) tooFewReason() string {
 		}
 	}
 	if n < fewest {
-		return fmt.Sprintf("%s has I/O in only %d intervals of %g s; at least %d are needed to estimate its noise",
+		return fmt.Sprintf("%s has I/O in only %d intervals of %g s; at least %d are needed to estimate its noise; "+
+			"choose a shorter --interval, or longer runs",
 			s.series.Name, n, float64(s.series.interval*s.series.fold)/1e9, fewest)
 	}
 	return ""

@@ -37,6 +37,7 @@ type Series struct {
 	interval   int64
 	fold       int64 // quanta of the run in one element of steps
 	seen       int64 // quanta of the run so far
+	timeless   bool  // pipeline.Run.Timeless
 	steps      []quantum
 
 	sums [1 + fio.Directions]fiohist.Hist // of a quantum; these and room are reused
@@ -85,6 +86,7 @@ func (s *Series) Began(after time.Time) bool { return !s.startKnown || s.start >
 func (s *Series) Begin(_ context.Context, run *pipeline.Run) error {
 	s.geometry, s.interval, s.fold = run.Geometry, run.Interval, 1
 	s.ID, s.Workload = run.ID, strings.Join(run.Workloads(), ", ")
+	s.timeless = run.Timeless()
 	s.start, s.startKnown = run.Start, run.StartKnown
 	s.Name = cmp.Or(s.Name, run.ID)
 	return nil

@@ -96,6 +96,12 @@ func limited[T any](list []T, omitted int) ([]T, int) {
 
 // Diagnose combines the results. secondPass has completed the stragglers if there was one.
 func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
+	if w.run.Timeless() {
+		return &Diagnosis{Run: w.run.ID, Kind: w.run.Kind.String(), IntervalMS: float64(w.run.Interval) / 1e6,
+			Quanta: w.quanta, Stragglers: []Straggler{}, Stalls: []Stall{}, Segments: []Segment{},
+			Findings: []Finding{{About: "nothing", Text: "There is only fio's JSON, which has no times of I/Os: " +
+				"without logs there is no diagnosis."}}}
+	}
 	d := &Diagnosis{Run: w.run.ID, Kind: w.run.Kind.String(), IntervalMS: float64(w.run.Interval) / 1e6,
 		Quanta: w.quanta, Stragglers: append([]Straggler{}, stragglers...),
 		Stalls: append([]Stall{}, w.Stalls()...), Load: w.Load()}

@@ -35,6 +35,7 @@ type pageData struct {
 	Verdict   string   // on the SLA rules
 	Part      string   // the main kind or run, see Sink.part
 	Compared  *Comparison
+	Timeless  bool // nothing is shown over time
 	Account   [][2]string
 	Findings  []Mark
 	Noted     []Mark
@@ -90,7 +91,8 @@ func (s *Sink) write(w io.Writer, packed template.HTML) error {
 	d := pageData{
 		Verdict: verdict(sum), Part: s.part(), Compared: s.compared, Account: account(&sum.Account),
 		Notes: s.notes(sum), SLA: s.verdicts(sum), Origin: s.origin(), Head: s.head(),
-		Packed: packed,
+		Packed:   packed,
+		Timeless: !slices.ContainsFunc(s.kinds, func(k *Sink) bool { return !k.run.Timeless() }),
 	}
 	if s.o.Marks != nil {
 		s.marks(&d)
@@ -217,7 +219,9 @@ func (s *Sink) facts(sum *pipeline.Summary) [][2]string {
 	}
 	run, logs := s.run, 0
 	for _, k := range s.kinds {
-		logs += len(k.logs())
+		if !k.run.Timeless() {
+			logs += len(k.logs())
+		}
 	}
 	f := [][2]string{{"Started", "not known"}}
 	if run.StartKnown {
@@ -292,7 +296,9 @@ func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
 		say("fio's own totals are not known for all logs, so what the logs lack is unknown: each job's last, " +
 			"partial window is never written.")
 	}
-	if a.Restored > 0 {
+	if s.run.Timeless() {
+		say("There are no logs: all I/Os are fio's own counts of its jobs, in its JSON.")
+	} else if a.Restored > 0 {
 		say("%s I/Os are not in the logs, for fio never writes a job's last, partial window. They were restored from "+
 			"fio's JSON and lie between the last record and the job's end.", fio.Count(a.Restored))
 	} else if a.CountedKnown && a.Missing >= 0.5 {
@@ -494,6 +500,8 @@ func (s *Sink) origin() []block {
 		switch {
 		case slices.Contains(l.Repaired[:], true):
 			state = "repaired"
+		case run.Timeless():
+			state = "fio's JSON"
 		case l.Empty:
 			state = "empty"
 		}

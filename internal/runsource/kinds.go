@@ -84,7 +84,7 @@ func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 		seen := map[string]int{}
 		for _, in := range runs {
 			for _, l := range in.Logs {
-				if other, twice := of[l.Path]; twice {
+				if other, twice := of[l.Path]; twice && l.JSON == nil {
 					return nil, fio.Usagef("%s: its name does not say whether it logs %v or %v; choose one with "+
 						"--kind", fio.Printable(l.Path), other, kind)
 				}

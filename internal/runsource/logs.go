@@ -24,6 +24,8 @@ type Logs struct {
 	// Failed takes the errors of runs that left only fio's JSON, with an error or without I/O. If nil, they are not
 	// looked for.
 	Failed *[]error
+
+	logsOnly bool // ingest.DiscoverOptions.LogsOnly
 }
 
 // FindFailed adds runs that left only fio's JSON, with an error or without I/O, to Failed, or warns of them if what is
@@ -83,7 +85,8 @@ const (
 // ingest.DiscoverOptions.Any.
 func (o *Logs) Discover(u *ui.UI, kind fio.Kind, any bool) ([]*ingest.Input, error) {
 	runs, err := ingest.Discover(o.Paths, ingest.DiscoverOptions{Kind: kind, Any: any, FioJSON: o.FioJSON,
-		HostsBy: o.HostsBy, Stdin: u.Stdin, SkipBad: o.Config.Settings.SkipBad})
+		HostsBy: o.HostsBy, Stdin: u.Stdin, SkipBad: o.Config.Settings.SkipBad, LogsOnly: o.logsOnly,
+		LeaveFailed: o.Failed != nil})
 	logs, little := 0, o.Command == "percentiles"
 	for _, in := range runs {
 		logs += len(in.Logs)

@@ -185,7 +185,7 @@ func (r *Reader) divided(paths []string) (out []*Run, err error) {
 // local finds runs on this host: logs and, with Totals, fio's JSON.
 func (r *Reader) local(paths []string) (found []*Run, err error) {
 	logs := *r.Logs
-	logs.Paths = paths
+	logs.Paths, logs.logsOnly = paths, r.Totals
 	runs, none := logs.DiscoverKinds(r.UI)
 	inputs := Inputs(runs)
 	if !r.Totals && (none == nil || ingest.IsNoLogs(none)) && logs.FindFailed(r.UI, inputs) && none != nil {

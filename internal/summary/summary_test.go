@@ -3,6 +3,7 @@ package summary
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -59,24 +60,8 @@ func TestRows(t *testing.T) {
 	for _, name := range folders {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(real, name)
-			runs, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
 			percentiles := []float64{50, 99}
-			plan, err := plan.Prepare(context.Background(), runs[0], plan.Config{Settings: fio.Settings{
-				Percentiles: percentiles, By: []string{"direction"}, Align: "overlap", Grid: "run", RecordTime: "end",
-				Repair: "auto", Restore: true, Coarseness: -1}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer plan.Close()
-			var fromLogs []Row
-			_, err = plan.Process(context.Background(), &Collector{Name: dir, By: []string{"direction"},
-				To: func(rows []Row) { fromLogs = rows }})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fromLogs := collected(t, dir, percentiles)
 			totals, _, err := ingest.DiscoverTotals([]string{dir}, nil, ingest.DiscoverOptions{})
 			if err != nil || len(totals) != 1 {
 				t.Fatalf("%d runs, %v, want 1", len(totals), err)
@@ -89,7 +74,19 @@ func TestRows(t *testing.T) {
 			if !bins || len(fromJSON) != len(fromLogs) {
 				t.Fatalf("bins %v, %d rows from JSON, %d from logs", bins, len(fromJSON), len(fromLogs))
 			}
-			want := counted(t, totals[0].Metas[0].Path)
+			path := totals[0].Metas[0].Path
+			only := collected(t, path, percentiles)
+			if len(only) != len(fromJSON) {
+				t.Fatalf("%d rows of a run without logs, want %d", len(only), len(fromJSON))
+			}
+			for i, r := range fromJSON {
+				o := only[i]
+				if o.Run != totals[0].ID || o.Direction != r.Direction || o.Samples != r.Samples || *o.Min != *r.Min ||
+					*o.Max != *r.Max || !maps.Equal(o.Percentiles, r.Percentiles) {
+					t.Errorf("a run without logs: %+v, want %+v", o, r)
+				}
+			}
+			want := counted(t, path)
 			want["all"] = want["read"] + want["write"] + want["trim"]
 			for i, r := range fromJSON {
 				l := fromLogs[i]
@@ -110,6 +107,28 @@ func TestRows(t *testing.T) {
 			}
 		})
 	}
+}
+
+// collected returns the rows of the one run in a folder, or of a file of fio's JSON.
+func collected(t *testing.T, path string, percentiles []float64) (rows []Row) {
+	t.Helper()
+	runs, err := ingest.Discover([]string{path}, ingest.DiscoverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := plan.Prepare(context.Background(), runs[0], plan.Config{Settings: fio.Settings{
+		Percentiles: percentiles, By: []string{"direction"}, Align: "overlap", Grid: "run", RecordTime: "end",
+		Repair: "auto", Restore: true, Coarseness: -1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	_, err = plan.Process(context.Background(), &Collector{Name: path, By: []string{"direction"},
+		To: func(of []Row) { rows = of }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
 }
 
 func TestOptions(t *testing.T) {

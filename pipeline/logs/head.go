@@ -37,6 +37,10 @@ func readHead(l *State) error {
 	if l.Pipe {
 		in.raw.tell(l.cfg.Progress)
 	}
+	if l.Source.JSON != nil {
+		l.Empty, l.g, l.IntervalHow = true, l.Meta.Geometry(), "no log"
+		return l.Close()
+	}
 	if l.Source.Unnamed && l.Source.Name.Hist && in.reader.DetectSingle(*l.grid()) {
 		l.Source.Name.Hist = false
 	}
@@ -223,10 +227,7 @@ func (l *State) bare() error {
 	if l.Entry == nil {
 		return nil // OnlyEmpty decides
 	}
-	l.g = fiohist.Fio3
-	if fiojson.Major(l.Meta.Version) == 2 {
-		l.g = fiohist.Fio2
-	}
+	l.g = l.Meta.Geometry()
 	c, _ := l.option("log_hist_coarseness")
 	l.g.Coarseness = int(min(c, fiohist.MaxCoarseness))
 	return nil
@@ -244,7 +245,7 @@ func (l *State) neverWritten() error {
 	if l.Entry == nil || l.Members > 1 {
 		return nil
 	}
-	measured, issued := l.counted()
+	measured, issued := l.counted(fio.Clat)
 	if measured > 0 || issued == 0 {
 		return nil
 	}
@@ -265,11 +266,11 @@ func (l *State) neverWritten() error {
 		"run it again without that option, or pass --skip-bad to leave the log out")
 }
 
-// counted returns the I/Os of the log's entry: those whose completion latency fio measured, and those that it issued.
-func (l *State) counted() (measured, issued uint64) {
-	measured, issued = l.Entry.Mixed.Kind[fio.Clat].N, l.Entry.Mixed.TotalIOs
+// counted returns the I/Os of the log's entry: those whose latency fio measured, and those that it issued.
+func (l *State) counted(kind fio.Kind) (measured, issued uint64) {
+	measured, issued = l.Entry.Mixed.Kind[kind].N, l.Entry.Mixed.TotalIOs
 	for _, d := range l.Entry.Dirs {
-		measured += d.Kind[fio.Clat].N
+		measured += d.Kind[kind].N
 		issued += d.TotalIOs
 	}
 	return measured, issued
@@ -280,7 +281,11 @@ func (l *State) idle() string {
 	if !l.Empty || l.Entry == nil || l.Members > 1 {
 		return ""
 	}
-	switch measured, issued := l.counted(); {
+	kind := fio.Clat
+	if l.Source.JSON != nil {
+		kind = l.cfg.Settings.Kind
+	}
+	switch measured, issued := l.counted(kind); {
 	case measured > 0:
 		return ""
 	case l.Entry.Error != 0:
@@ -288,6 +293,8 @@ func (l *State) idle() string {
 			syscall.Errno(l.Entry.Error))
 	case issued == 0:
 		return "by fio's JSON it did no I/O"
+	case l.Source.JSON != nil:
+		return fmt.Sprintf("of its %d I/Os fio measured no %v", issued, kind)
 	}
 	return ""
 }

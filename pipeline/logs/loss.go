@@ -35,7 +35,7 @@ const slack = 5 * msec // fio cuts stamps and runtimes to whole ms, and takes a 
 
 // loss returns the proof that the logs lost records, and which logs those are; "" if there is none.
 func (t *tail) loss() (why string, logs []*member) {
-	if t.counts.Sum() > 0 {
+	if t.counts.Sum() > 0 && !t.whole() {
 		for _, proof := range proofs {
 			if why, logs = proof(t); why != "" {
 				return why, logs
@@ -47,6 +47,9 @@ func (t *tail) loss() (why string, logs []*member) {
 
 // doubts returns the first note, as a warning.
 func (t *tail) doubts() []string {
+	if t.whole() {
+		return nil
+	}
 	for _, note := range notes {
 		if what, m := note(t); what != "" {
 			return []string{fmt.Sprintf("%s: of the %ss of job %q, %s; is the log whole?",

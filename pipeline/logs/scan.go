@@ -101,6 +101,9 @@ func (l *State) ScanWhole(ctx context.Context) (err error) {
 
 // LastStamp reads the whole log and returns its last stamp, in ns on its own clock.
 func (l *State) LastStamp(ctx context.Context) (last int64, err error) {
+	if l.Source.JSON != nil {
+		return l.Entry.LongestMS * msec, nil
+	}
 	s, err := scanLog(ctx, l)
 	if err != nil {
 		return 0, err

@@ -97,9 +97,17 @@ func (l *State) Contradiction() *fio.ParseError {
 	return l.Outside
 }
 
+// whole reports whether there is only fio's JSON: all I/Os are in the tail.
+func (t *tail) whole() bool { return t.members[0].Source.JSON != nil }
+
+// totals are what fio counted. Histogram logs are of clat; where there is only fio's JSON, it may be of any kind.
+func (t *tail) totals() *fiojson.Totals {
+	return &t.entry.Dirs[t.dir].Kind[t.members[0].cfg.Settings.Kind]
+}
+
 // counted returns fio's counts on the geometry g. They are read when needed: those of all jobs together may be large.
 func (t *tail) counted() ([]uint64, error) {
-	counts, err := t.entry.Dirs[t.dir].Kind[fio.Clat].Counts(t.g)
+	counts, err := t.totals().Counts(t.g)
 	if err != nil {
 		return nil, t.members[0].at(0, err.Error(),
 			"give the JSON of this very run with --fio-json, or pass --no-restore")
@@ -113,7 +121,12 @@ func (t *tail) coarser(l *State) int { return t.g.Coarseness - l.g.Coarseness }
 // locate finds where each log's part of the tail is: after its last stamp, in the window that was open at the end of
 // the job. What completed later would have written a record. Logs share by the lengths of these times, and their rates.
 func (t *tail) locate() {
-	shortest := t.entry.Dirs[t.dir].Kind[fio.Clat].Min
+	if m := t.members[0]; t.whole() {
+		m.times(t)
+		m.from, m.to, m.weight = m.start, max(m.end, m.start+msec), 1
+		return
+	}
+	shortest := t.totals().Min
 	if len(t.counts.Index) > 0 {
 		shortest = max(shortest, t.g.Lower(int(t.counts.Index[0])))
 	}
@@ -172,6 +185,16 @@ func (m *member) times(t *tail) {
 	m.end = max(m.Start+runtime*msec, m.start)
 }
 
+// WholeEnd returns when the entry of a source of fio's JSON ended, in ns on the run's clock.
+func (l *State) WholeEnd() (end int64) {
+	for d := range l.dirs {
+		t := &tail{entry: l.Entry, dir: fio.Direction(d), members: []*member{{State: l, d: &l.dirs[d]}}}
+		t.locate()
+		end = max(end, t.members[0].to)
+	}
+	return end
+}
+
 // lose turns what is missing into a loss, and returns the warning of it, which names the logs.
 func (t *tail) lose(why string, logs []*member) string {
 	for _, m := range t.members {
@@ -194,7 +217,7 @@ func (t *tail) lose(why string, logs []*member) string {
 		names[i] = fio.Printable(m.Source.Path)
 	}
 	return fmt.Sprintf("%s: %.0f of the %d %ss of job %q are lost, and in no quantum: %s",
-		errs.Some(names), t.lost.Sum(), t.entry.Dirs[t.dir].Kind[fio.Clat].N, t.dir, t.entry.JobName, why)
+		errs.Some(names), t.lost.Sum(), t.totals().N, t.dir, t.entry.JobName, why)
 }
 
 // lossAt returns what was lost, on a geometry that is coarser by so many bits; false if nothing was.
@@ -322,7 +345,7 @@ func FindTails(logs []*State) (all Tails, _ error) {
 			continue
 		}
 		for d := range l.dirs {
-			totals := &l.Entry.Dirs[d].Kind[fio.Clat]
+			totals := &l.Entry.Dirs[d].Kind[l.cfg.Settings.Kind]
 			if totals.Bins.Len() == 0 {
 				continue
 			}

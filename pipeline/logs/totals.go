@@ -44,9 +44,11 @@ func (all Tails) Account(a *pipeline.Account, run *pipeline.Run, logs []*State, 
 }
 
 func (l *State) addTo(a *pipeline.Account) {
-	a.Logs++
-	if l.Empty {
-		a.LogsEmpty++
+	if l.Source.JSON == nil {
+		a.Logs++
+		if l.Empty {
+			a.LogsEmpty++
+		}
 	}
 	for _, repaired := range l.Repaired {
 		if repaired {
@@ -66,7 +68,7 @@ func (l *State) addTo(a *pipeline.Account) {
 }
 
 func (l *State) count() pipeline.LogCount {
-	c := pipeline.LogCount{Meta: l.Meta, Entry: l.Entry, Single: l.single() != nil}
+	c := pipeline.LogCount{Meta: l.Meta, Entry: l.Entry, Single: l.single() != nil, NoLog: l.Source.JSON != nil}
 	if l.rejected {
 		c.Entry = nil
 	}

@@ -133,6 +133,11 @@ func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err err
 	if err = cfg.Settings.Check(); err != nil {
 		return nil, err
 	}
+	if in.JSONOnly() {
+		if err = timeless(in, cfg); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.Accuracy != 0 {
 		if report := cfg.Progress; report != nil {
 			cfg.Progress = func(n int64) { report(n / 2) }
@@ -235,6 +240,9 @@ func (p *Plan) Reread(ctx context.Context, sink pipeline.Sink, progress func(byt
 	config.NoID, config.LeavesOnly, config.Accuracy = true, true, 0
 	config.Settings = p.Run.Settings
 	config.Settings.SLA = nil
+	if p.in.JSONOnly() {
+		config.Settings.Interval = 0
+	}
 	config.Progress, config.Allow, config.Warn = progress, nil, nil
 	again, err := Prepare(ctx, p.in, config)
 	if err != nil {
@@ -409,16 +417,26 @@ func (p *Plan) makeGrid() error {
 			interval = p.Run.EvenInterval(interval)
 		}
 	}
+	start := p.logs[0].Start
+	for _, l := range p.logs {
+		start = min(start, l.Start)
+	}
+	if p.in.JSONOnly() {
+		if start < 0 {
+			return fio.Usagef("--start %s: by fio's JSON, jobs of %s had begun by then", p.cfg.Settings.Start,
+				fio.Printable(p.in.Root))
+		}
+		interval = 0
+		for _, l := range p.logs {
+			interval = max(interval, l.WholeEnd())
+		}
+	}
 	if p.cfg.Settings.Grid == "epoch" && !p.Run.StartKnown {
 		return fio.Usagef("--grid epoch: nothing says when the run started; pass --start TIME (or --start mtime to " +
 			"guess)")
 	}
 	p.Run.Interval = interval
 	p.grid = quanta.NewGrid(p.Run)
-	start := p.logs[0].Start
-	for _, l := range p.logs {
-		start = min(start, l.Start)
-	}
 	p.grid.First = p.grid.Index(start)
 	p.Run.FirstQuantum = p.grid.Start(p.grid.First)
 	return nil
@@ -474,7 +492,7 @@ func (p *Plan) identify() error {
 		hashes = append(hashes, l.Hash)
 	}
 	slices.Sort(hashes)
-	if run.ID == "" {
+	if run.ID = cmp.Or(run.ID, p.in.ID); run.ID == "" {
 		run.ID = pipeline.Digest(hashes)
 	}
 	var err error

@@ -42,7 +42,9 @@ func (p *Plan) findStarts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.warnUnknown(c.other)
+	if !p.in.JSONOnly() {
+		p.warnUnknown(c.other)
+	}
 	if p.apart(c.wall, c.after) && given != unknown && !slices.ContainsFunc(p.logs, tellsTime) {
 		shift := given - slices.Min(c.wall)
 		for i := range c.wall {

@@ -1,0 +1,154 @@
+package ingest
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"fiolat/fio"
+	"fiolat/ingest/fiojson"
+)
+
+// A run of which there is only fio's JSON is made of sources that are no logs: each has all I/Os of a job, or of a
+// group of jobs, as one record of each direction that spans the job.
+
+// JSONOnly reports whether there is only fio's JSON.
+func (in *Input) JSONOnly() bool { return len(in.Logs) > 0 && in.Logs[0].JSON != nil }
+
+// hasLogs reports whether there is a log below a folder that was searched.
+func (d *discovery) hasLogs(root string) bool {
+	return slices.ContainsFunc(d.logs, func(l found) bool { return under(l.Path, root) })
+}
+
+// withoutLogs finds the runs with only fio's JSON, as DiscoverTotals does, below folders without any log and, if there
+// are no logs at all, in the files given. Folders that would be hosts if they had logs are.
+func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
+	if d.opt.LogsOnly || len(d.opt.FioJSON) > 0 {
+		return nil, nil
+	}
+	var totals []*Totals
+	for _, root := range d.searched {
+		if !d.hasLogs(root) {
+			totals = append(totals, d.totalsBelow(root, &d.warnings)...)
+		}
+	}
+	if len(given.Logs)+len(d.logs) == 0 {
+		for _, m := range given.Metas {
+			totals = append(totals, &Totals{Root: m.Name(), Metas: []*fiojson.Document{m}})
+		}
+	}
+	var all []*Input
+	for _, t := range totals {
+		in := &Input{Root: t.Root}
+		for _, m := range t.Metas {
+			s := &Source{Path: m.Path, Base: filepath.Base(m.Path), Name: Name{Kind: d.opt.Kind, Hist: true}, JSON: m}
+			if info, err := d.files.Stat(m.Path); err == nil {
+				s.Size, s.ModTime = info.Size(), info.ModTime()
+			}
+			in.Logs = append(in.Logs, s)
+		}
+		all = append(all, in)
+	}
+	seen := map[string]string{} // root by id
+	for _, in := range d.hostFolders(all) {
+		for _, s := range in.Logs {
+			in.Metas = append(in.Metas, s.JSON)
+		}
+		t := newTotals(in.Root, in.Metas)
+		in.ID = t.ID
+		failed := t.Failure()
+		bad := cmp.Or(failed, t.lacks(d.opt.Kind))
+		switch {
+		case seen[t.ID] != "":
+			d.warnings = append(d.warnings, fmt.Sprintf("%s: the same content as %s; counted once",
+				fio.Printable(in.Root), fio.Printable(seen[t.ID])))
+		case bad == nil:
+			in.Warnings = append(in.Warnings, t.timeless())
+			runs = append(runs, in)
+		case failed != nil && d.opt.LeaveFailed:
+		case d.opt.SkipBad:
+			d.warnings = append(d.warnings, "left out: "+bad.Error())
+		case err == nil:
+			err = bad
+		}
+		seen[t.ID] = in.Root
+	}
+	if d.opt.Any && len(runs) > 0 {
+		err = nil
+	}
+	return runs, err
+}
+
+// timeless says what a run without logs lacks, and where its logs are if it wrote any.
+func (t *Totals) timeless() string {
+	text := fio.Printable(t.Root) + ": there is only fio's JSON, which has no times of I/Os: the whole run is one " +
+		"interval"
+	if wrote := wroteLogs(t.Metas); wrote != "" {
+		return text + "; " + wrote + ": pass the folder with them, where fio, or fio --client, was started"
+	}
+	return fio.NotePrefix + text
+}
+
+// lacks returns why no histogram of a kind of latency can be made of the run; nil if it can.
+func (t *Totals) lacks(kind fio.Kind) error {
+	measured, mixed := false, false
+	for _, m := range t.Metas {
+		for i := range m.Entries {
+			e := &m.Entries[i]
+			mixed = mixed || e.Mixed.Kind[kind].N > 0
+			for d := range e.Dirs {
+				of := &e.Dirs[d].Kind[kind]
+				if measured = measured || of.N > 0; of.N > 0 && of.Bins.Len() == 0 {
+					hint := "run fio with --output-format=json+"
+					if kind != fio.Clat {
+						hint += fmt.Sprintf(" and %v_percentiles=1", kind)
+					}
+					return noLogs(m.Name(), fmt.Sprintf("no logs, and fio's JSON has no histogram of %v", kind), hint)
+				}
+			}
+		}
+	}
+	switch {
+	case measured:
+		return nil
+	case mixed:
+		return noLogs(t.Root, "no logs, and fio's JSON adds up all directions (unified_rw_reporting=mixed)",
+			"run fio without that option; fiolat summary shows the sum")
+	}
+	return noLogs(t.Root, fmt.Sprintf("no logs, and by fio's JSON %v was not measured", kind),
+		"run fio without gtod_reduce and disable_*, or choose another --kind")
+}
+
+func noLogs(file, msg, hint string) error {
+	return &fio.NoLogsError{ParseError: fio.ParseError{File: file, Msg: msg,
+		Hint: hint + "; --skip-bad leaves the run out"}}
+}
+
+// jsonEntries makes a Log of each entry of fio's JSON that a run without logs has.
+func (m *matcher) jsonEntries() {
+	for _, source := range m.in.Logs {
+		meta := source.JSON
+		m.warnings = append(m.warnings, prefixed(meta.Name(), meta.Warnings)...)
+		if meta.Cut {
+			m.warn("%s: breaks off: all counts are of its last whole document, and not of the end of the run",
+				fio.Printable(meta.Name()))
+		}
+		of := m.hostsOf(meta)
+		for i := range meta.Entries {
+			host := meta.Entries[i].Host
+			s := &set{meta: meta, host: host, entries: of[host], index: map[*Log]int{}}
+			delete(of, host)
+			for k, e := range s.entries {
+				l := &Log{Source: source, Meta: meta, Entry: e, Members: 1, Host: cmp.Or(host, source.Host),
+					Job: e.JobName, ends: m.ends}
+				s.logs, s.index[l] = append(s.logs, l), k
+			}
+			if warnings := m.warnings; len(s.logs) > 0 {
+				m.starts(s)
+				m.warnings = warnings // they are about times, of which there are none
+			}
+			m.logs = append(m.logs, s.logs...)
+		}
+	}
+}

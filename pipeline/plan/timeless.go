@@ -1,0 +1,31 @@
+package plan
+
+import (
+	"slices"
+
+	"fiolat/fio"
+	"fiolat/ingest"
+	"fiolat/pipeline"
+)
+
+// timeless returns an error for settings that need the times of I/Os. Of a run of which there is only fio's JSON, the
+// whole run is one quantum.
+func timeless(in *ingest.Input, cfg *Config) error {
+	s := &cfg.Settings
+	for _, of := range []struct {
+		given bool
+		flag  string
+	}{
+		{s.Interval != 0 || cfg.Accuracy != 0, "--interval"},
+		{cfg.Pick.Timed(), "--from and --to"},
+		{cfg.Part != "", "--part"},
+		{s.Grid == "epoch", "--grid epoch"},
+		{slices.Contains(s.By, fio.ByLog) && !cfg.LeavesOnly, "--by log"},
+		{!s.Restore, "--no-restore"},
+	} {
+		if of.given {
+			return pipeline.NoTimes(of.flag+": "+in.Root, "the whole run is one interval; leave it out")
+		}
+	}
+	return nil
+}
