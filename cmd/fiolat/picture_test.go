@@ -26,8 +26,9 @@ type drawn struct {
 		Y    float64 `xml:"y,attr"` // upside down
 		Text string  `xml:",chardata"`
 	} `xml:"g>text"`
-	left, bottom float64
-	times, ns    func(at float64) float64 // of a place: ms, ns
+	left, bottom, top, right float64                  // of the last panel
+	ticks                    []float64                // of the horizontal axis
+	times, ns                func(at float64) float64 // of a place: ms, ns
 }
 
 type place struct{ x, y float64 }
@@ -58,24 +59,24 @@ func drawSVG(t *testing.T, args ...string) *drawn {
 	if err := xml.Unmarshal(b, &d); err != nil {
 		t.Fatal(err)
 	}
-	var xs, ys []float64 // of the grid
-	d.left, d.bottom = math.Inf(1), math.Inf(1)
+	var ys []float64 // where ticks are
 	for _, p := range d.Paths {
 		at, _ := places(t, p.D)
 		if len(at) == 3 && strings.Contains(p.Style, "#D9DEE5") { // the frame
-			d.left, d.bottom = at[1].x, at[1].y
+			d.left, d.bottom, d.top, d.right = at[1].x, at[1].y, at[0].y, at[2].x
 		}
 		if len(at) == 2 && strings.Contains(p.Style, "#E6E9EE") {
-			if at[0].x == at[1].x {
-				xs = append(xs, at[0].x)
-			} else {
+			if at[0].y == at[1].y {
 				ys = append(ys, at[0].y)
 			}
+		}
+		if len(at) == 2 && strings.Contains(p.Style, "#D9DEE5") && at[0].y == d.bottom { // below the frame
+			d.ticks = append(d.ticks, at[0].x)
 		}
 	}
 	var times, values []place // where a label stands, and what it says
 	for _, text := range d.Texts {
-		if v, ok := latencyText(text.Text); ok && text.X < d.left {
+		if v, ok := latencyText(text.Text); ok && text.X < d.left && -text.Y <= d.top {
 			i := slices.IndexFunc(ys, func(y float64) bool { return math.Abs(y+text.Y) < 4 })
 			values = append(values, place{ys[i], math.Log(v)})
 		}
@@ -83,10 +84,8 @@ func drawSVG(t *testing.T, args ...string) *drawn {
 			times = append(times, place{text.X, float64(v.Milliseconds())})
 		}
 	}
-	for i := range times { // labels lie around the lines of the grid, in their order
-		if i < len(xs) {
-			times[i].x = xs[i]
-		}
+	for i := range times { // labels lie around these, in their order
+		times[i].x = d.ticks[i]
 	}
 	line := func(of []place) func(float64) float64 {
 		if len(of) < 2 {
@@ -195,5 +194,183 @@ func TestPicturePercentiles(t *testing.T) {
 				t.Errorf("compared %d of %d steps", compared, len(steps))
 			}
 		})
+	}
+}
+
+// filled is an area of a color in a panel.
+type filled struct {
+	x, x2, y, y2 float64
+	color        string
+	dark         int // the sum of what its parts lack to white
+}
+
+func (d *drawn) cells(t *testing.T) (out []filled) {
+	t.Helper()
+	for _, p := range d.Paths {
+		hex, ok := strings.CutPrefix(p.Style, "fill:#")
+		if !ok || len(hex) != 6 || hex == "FFFFFF" {
+			continue
+		}
+		v, err := strconv.ParseInt(hex, 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, _ := places(t, p.D)
+		for of := range slices.Chunk(at, 5) { // four corners, and the end
+			c := filled{of[0].x, of[1].x, of[0].y, of[2].y, hex, 765 - int(v>>16+v>>8&255+v&255)}
+			if c.x < d.left || c.y2 > d.top+1 {
+				continue // not in the panel
+			}
+			const overlap = 0.375 // so that there are no seams
+			if c.x2 < d.right {
+				c.x2 -= overlap
+			}
+			if c.y2 < d.top {
+				c.y2 -= overlap
+			}
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// at returns what was filled last at a place.
+func colorAt(cells []filled, x, y float64) (out filled) {
+	for _, c := range cells {
+		if c.x <= x && x < c.x2 && c.y <= y && y < c.y2 {
+			out = c
+		}
+	}
+	return out
+}
+
+// The cells of a heat map hold all I/Os, and the more the darker they are: the counts are those of fiolat histogram.
+func TestPictureHeatMap(t *testing.T) {
+	t.Parallel()
+	d := drawSVG(t, "--chart", "heatmap", real+"/randrw")
+	cells := d.cells(t)
+	stdout, _ := succeed(t, "histogram", real+"/randrw")
+	across := func(ms float64) float64 { // the inverse of times
+		return d.left + (ms-d.times(d.left))/(d.times(d.left+1)-d.times(d.left))
+	}
+	up := func(ns float64) float64 {
+		return d.bottom + math.Log(ns/d.ns(d.bottom))/math.Log(d.ns(d.bottom+1)/d.ns(d.bottom))
+	}
+	counts := map[filled]float64{}
+	for line := range strings.Lines(stdout) {
+		f := strings.Split(line, ",")
+		offset, _ := strconv.ParseFloat(f[0], 64)
+		lower, err := strconv.ParseFloat(f[8], 64)
+		if err != nil {
+			continue // the head
+		}
+		upper, _ := strconv.ParseFloat(f[9], 64)
+		n, _ := strconv.ParseFloat(f[10], 64)
+		c := colorAt(cells, across(offset+500), up(1e3*(lower+upper)/2))
+		if c.color == "" {
+			t.Errorf("at %v ms: %v I/Os of %v to %v us are in no cell", offset, n, lower, upper)
+		}
+		c.x, c.x2 = offset, offset // a cell of several columns is one of each
+		counts[c] += n
+	}
+	if len(counts) < 200 {
+		t.Fatalf("%d cells", len(counts))
+	}
+	for a, n := range counts {
+		for b, m := range counts {
+			if n > 1.5*max(m, 1) && a.dark <= b.dark {
+				t.Fatalf("%v has %v I/Os, %v has %v", a, n, b, m)
+			}
+		}
+	}
+}
+
+// The rows of the map are the hosts in their order, the darker the longer their p99, and a host that completes nothing
+// has a color of its own.
+func TestPictureHosts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for host, from := range map[string]string{"osd10": "randrw/randrw_clat_hist.2.log",
+		"osd2": "gaps/gaps_clat_hist.1.log", "osd1": "randrw/randrw_clat_hist.1.log"} {
+		b, err := os.ReadFile(filepath.Join(real, from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = os.WriteFile(filepath.Join(dir, "x_clat_hist.1.log."+host), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := drawSVG(t, "--chart", "hosts", dir)
+	var names []string
+	for _, text := range d.Texts {
+		if strings.HasPrefix(text.Text, "osd") {
+			names = append(names, text.Text)
+		}
+	}
+	if strings.Join(names, " ") != "osd1 osd2 osd10" {
+		t.Fatalf("rows %q", names)
+	}
+	type value struct {
+		p99  float64
+		dark int
+	}
+	var seen []value
+	cells, orange := d.cells(t), 0
+	for _, r := range percentileRows(t, "--by", "host", dir) {
+		if r.Host == nil {
+			continue
+		}
+		row := slices.Index(names, *r.Host)
+		x := d.left + (r.Offset+500-d.times(d.left))/(d.times(d.left+1)-d.times(d.left))
+		upper := d.top - (d.top-d.bottom)*(float64(row)+0.25)/3
+		c := colorAt(cells, x, upper)
+		switch {
+		case r.Samples > 0 && (c.color == "" || c.color == "D55E00"):
+			t.Errorf("%s at %v ms: %v I/Os, but color %q", *r.Host, r.Offset, r.Samples, c.color)
+		case r.Samples > 0:
+			seen = append(seen, value{*r.Percentiles["99"], c.dark})
+		case c.color == "D55E00":
+			orange++
+		case c.color != "":
+			t.Errorf("%s at %v ms: no I/O, but color %s", *r.Host, r.Offset, c.color)
+		}
+	}
+	if orange < 3 || len(seen) < 40 {
+		t.Errorf("%d cells without I/O, %d with", orange, len(seen))
+	}
+	for _, a := range seen {
+		for _, b := range seen {
+			if a.p99 > 1.5*b.p99 && a.dark <= b.dark {
+				t.Fatalf("%v, %v", a, b)
+			}
+		}
+	}
+}
+
+// The spectrum goes through the percentiles of the whole run, above their names on the axis.
+func TestPictureSpectrum(t *testing.T) {
+	t.Parallel()
+	d := drawSVG(t, "--chart", "spectrum", real+"/randrw")
+	rows := percentileRows(t, "--interval", "run", real+"/randrw")
+	compared := 0
+	for _, p := range d.Paths {
+		if !strings.Contains(p.Style, "stroke:#0072B2;stroke-width:1.275") {
+			continue
+		}
+		at, _ := places(t, p.D)
+		for i, percentile := range []string{"50", "90"} {
+			x := d.ticks[i+1] // the first is 0 %
+			k := slices.IndexFunc(at, func(of place) bool { return math.Abs(of.x-x) < 0.02 })
+			if k < 0 {
+				t.Fatalf("no point at %s %%", percentile)
+			}
+			if got, want := d.ns(at[k].y), *rows[0].Percentiles[percentile]; math.Abs(got/want-1) > 0.005 {
+				t.Errorf("p%s is %v, drawn at %v", percentile, want, got)
+			}
+			compared++
+		}
+	}
+	if compared != 2 {
+		t.Errorf("compared %d", compared)
 	}
 }

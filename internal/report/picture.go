@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -56,7 +57,8 @@ func (p *shared) draw() error {
 	main := p.main()
 	var parts []shown
 	directions := []string{fio.All}
-	if picked := main.run.Pick.Directions; len(picked) > 0 {
+	split := func(sc *scope) bool { return sc.dims.Direction != fio.All }
+	if picked := main.run.Pick.Directions; len(picked) > 0 && slices.ContainsFunc(main.scopes, split) {
 		directions = picked
 	}
 	for _, s := range p.kinds {
@@ -112,13 +114,20 @@ func (p *shown) subtitle(what string) string {
 	return fio.List(kinds, "and") + " latency: " + what + ", " + of
 }
 
-// covers says what a point covers.
-func (p *shown) covers() string {
-	text := ". Each point covers " + fio.Duration(p.head.Column*1e6)
-	if p.head.Quanta > 1 {
-		text += fmt.Sprintf(" (%d quanta)", p.head.Quanta)
+// covers says what a point of each part covers.
+func covers(parts []shown) string {
+	var said []string
+	for i := range parts {
+		p := &parts[i]
+		text := fio.Duration(p.head.Column * 1e6)
+		if p.head.Quanta > 1 {
+			text += fmt.Sprintf(" (%d quanta)", p.head.Quanta)
+		}
+		if !slices.Contains(said, text) {
+			said = append(said, text)
+		}
 	}
-	return text
+	return ". Each point covers " + strings.Join(said, ", below ")
 }
 
 // ---- times
@@ -248,7 +257,7 @@ func (p *shown) look(n int) (string, []float64) {
 
 func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 	var seen []float64
-	atLeast, gap := false, false
+	atLeast, gap, fades := false, false, false
 	var marks pageData
 	if p.runs == nil && p.o.Marks != nil {
 		p.main().marks(&marks)
@@ -289,11 +298,15 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 				faded = append(faded, picture.Across(part.from(k), part.to(k)))
 			}
 		}
+		fades = fades || len(faded) > 0
 		add(picture.Area{Boxes: faded, Opacity: 0.6})
 		for _, r := range part.head.SLA {
 			n := slices.Index(part.head.Percentiles, strings.TrimPrefix(r.Measure, "p"))
-			if n >= 0 && (part.direction == fio.All || r.Direction == part.direction || r.Direction == fio.All) {
-				color, _ := picture.Look(n)
+			if part.direction == fio.All || r.Direction == part.direction || r.Direction == fio.All {
+				color := "" // of a measure that is not drawn
+				if n >= 0 {
+					color, _ = picture.Look(n)
+				}
 				add(picture.Rule{At: r.Limit, Text: r.Text, Color: color})
 				seen = append(seen, r.Limit)
 			}
@@ -308,7 +321,7 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 				}
 			}
 		}
-		slices.SortStableFunc(pins, func(a, b picture.Pin) int { return int(a.From - b.From) })
+		slices.SortStableFunc(pins, func(a, b picture.Pin) int { return cmp.Compare(a.From, b.From) })
 		add(pins)
 		out.Panels = append(out.Panels, panel)
 	}
@@ -317,7 +330,10 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 		out.Panels[i].X, out.Panels[i].Y = x, y
 	}
 	first := &parts[0]
-	out.Subtitle = first.subtitle("percentiles over time") + first.covers() + "; bands are 95 % sampling limits."
+	out.Subtitle = first.subtitle("percentiles over time") + covers(parts) + "; bands are 95 % sampling limits."
+	if fades {
+		out.Subtitle += " Faded: the logs cover a part of it only."
+	}
 	if atLeast {
 		out.Subtitle += " Values in fio's last bucket, which has no upper edge, are drawn at its lower edge."
 	}
@@ -400,7 +416,7 @@ func drawHeat(out *picture.Picture, parts []shown) {
 		out.Panels = append(out.Panels, panel)
 	}
 	first := &parts[0]
-	out.Subtitle = first.subtitle("I/Os by time and latency") + first.covers() + "."
+	out.Subtitle = first.subtitle("I/Os by time and latency") + covers(parts) + "."
 	out.Legend = []picture.Key{{Text: "1\t" + page.Number(math.Round(most)) + " I/Os", Kind: picture.Scale}}
 	for n, name := range overHeat {
 		if slices.Contains(first.head.Percentiles, name) {
@@ -517,7 +533,7 @@ func (p *shared) drawHosts(out *picture.Picture, parts []shown) error {
 		out.Panels = append(out.Panels, panel)
 	}
 	out.Subtitle = first.subtitle(fmt.Sprintf("p%s of each %s over time", first.head.Percentiles[at], dim)) +
-		first.covers() + "."
+		covers(parts) + "."
 	out.Legend = []picture.Key{{Text: "nothing completed", Color: picture.Stalled, Kind: picture.Filled}}
 	if hi > 0 {
 		out.Legend = append([]picture.Key{{Text: page.Latency(lo) + "\t" + page.Latency(hi), Kind: picture.Scale}},
