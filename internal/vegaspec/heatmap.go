@@ -112,3 +112,60 @@ func (m Members) Spec() Spec {
 		},
 	}
 }
+
+// HostMap shows p99 of each host over time, the hosts in natural order, and where nothing completed.
+type HostMap struct {
+	// Data has a row for each host and time, with the fields
+	//
+	//	host   its name
+	//	t, t2  start and end of the time, ms
+	//	v      the highest p99 of an interval in that time, ns; null where nothing completed
+	//	n      I/Os
+	//	idle   intervals in which the host's jobs ran and nothing completed
+	Data  Data
+	Axis  Axis
+	Drag  Drag
+	Click string // see Overlay
+}
+
+// Spec is the chart's specification. A cell with intervals of both kinds has a stripe.
+func (c HostMap) Spec() Spec {
+	cells := func(test string, height float64, color M) Spec {
+		return Spec{
+			Transform: []M{filter(test)},
+			Mark:      M{"type": "rect", "clip": true, "height": M{"band": height}, "cursor": cursor(c.Click)},
+			Encoding: M{
+				"x":  c.Axis.channel("t", c.Drag),
+				"x2": M{"field": "t2"},
+				"y": M{"field": "host", "type": "nominal", "sort": M{"field": "place", "op": "min"},
+					"axis": M{"title": nil, "labelOverlap": true}},
+				"color": color,
+				"tooltip": []M{tip("host", "nominal", "host"), tip("p99", "nominal", "p99"),
+					tip("v", "quantitative", "ns"), tip("n", "quantitative", "I/Os"),
+					tip("idle", "quantitative", "intervals without a completion"),
+					tip("time", "nominal", "from")},
+			},
+		}
+	}
+	stalled := M{"value": stalledColor}
+	s := Spec{
+		Schema: schema, Description: "p99 of each host over time, and where nothing completed",
+		Data: c.Data.Source, Params: clicked(c.Click, "rect"),
+		Transform: slices.Concat(c.Data.Transform, []M{
+			// Numbers of ten digits sort as text.
+			calculate("padded", "replace(replace(datum.host, regexp('([0-9]+)', 'g'), '000000000$1'), "+
+				"regexp('0*([0-9]{10})', 'g'), '$1')"),
+			{"window": []M{{"op": "dense_rank", "as": "place"}}, "sort": []M{{"field": "padded"}}},
+			calculate("time", c.Axis.words("datum.t")),
+			calculate("p99", "isValid(datum.v) ? "+latency("datum.v")+" : 'nothing completed'"),
+		}),
+		Layer: []Spec{
+			cells("datum.n > 0", 1, M{"field": "v", "type": "quantitative", "scale": M{"type": "log",
+				"scheme": "viridis"}, "legend": M{"title": "p99", "labelExpr": latency("datum.value")}}),
+			cells("datum.idle > 0 && !(datum.n > 0)", 1, stalled),
+			cells("datum.idle > 0 && datum.n > 0", 0.5, stalled),
+		},
+	}
+	s.Layer = append(s.Layer, c.Data.noData()...)
+	return c.Drag.on(s)
+}

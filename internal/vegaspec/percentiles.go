@@ -30,6 +30,9 @@ type Percentiles struct {
 	// Merged says that the percentiles are of merged histograms and have no confidence limits. Tooltips then show the
 	// number of I/Os and of those above a percentile, and warn if these are too few: see RankMiss.
 	Merged bool
+	// Choice are directions to choose from, the first of them initially; Transform and Found then read the signal
+	// direction.
+	Choice []string
 	// Ratio says that v is a ratio, not a latency.
 	Ratio bool
 	Title string
@@ -119,6 +122,10 @@ func (c Percentiles) Spec() Spec {
 		},
 	}
 	s.Data, s.Transform = c.Data.Source, c.Data.Transform
+	if c.Choice != nil {
+		s.Params = []M{{"name": "direction", "value": c.Choice[0], "bind": M{"input": "radio", "options": c.Choice,
+			"name": "direction "}}}
+	}
 	if c.Title != "" {
 		s.Title = c.Title
 	}

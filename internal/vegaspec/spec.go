@@ -40,7 +40,7 @@ type Data struct {
 	// Found is an expression over a row of the source before Transform. Where it is false, the chart says "no data";
 	// "" for a chart that never does. It needs a source with a name.
 	Found string
-	Why   string // possible reason, shown below "no data"
+	Why   any // possible reason, shown below "no data": text, or {"expr":...}; nil for none
 }
 
 // anyTheme is a text colour that is readable on white and on black.
@@ -51,7 +51,7 @@ func (d Data) noData() []Spec {
 	if d.Found == "" {
 		return nil
 	}
-	words := func(text string, mark M) Spec {
+	words := func(text any, mark M) Spec {
 		mark["type"], mark["color"], mark["tooltip"] = "text", anyTheme, nil
 		return Spec{
 			Data:      M{"name": d.Source.(M)["name"]},
@@ -62,7 +62,7 @@ func (d Data) noData() []Spec {
 		}
 	}
 	out := []Spec{words("no data", M{"fontSize": 16})}
-	if d.Why != "" {
+	if d.Why != nil {
 		out = append(out, words(d.Why, M{"fontSize": 12, "dy": 22}))
 	}
 	return out
@@ -146,6 +146,9 @@ func latency(expr string) string {
 		"µs' : "+
 		"%[1]s < 1e9 ? format(%[1]s / 1e6, '.3~r') + ' ms' : format(%[1]s / 1e9, '.3~r') + ' s')", expr)
 }
+
+// Latency returns an expression that formats the nanoseconds of an expression.
+func Latency(expr string) string { return latency(expr) }
 
 // latencyAxis is a log axis of nanoseconds, labelled at 1, 2 and 5 of each decade as far as labels fit.
 func latencyAxis(title string) M {

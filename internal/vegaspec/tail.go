@@ -72,7 +72,7 @@ type Findings struct {
 	// Data has a row for each sentence, with the fields
 	//
 	//	rank        0 for the first
-	//	about       straggler, stall, end, incident, shift, ramp, period, suspect, warm-up, steady, concurrency or
+	//	about       run, straggler, stall, end, incident, shift, ramp, period, suspect, warm-up, steady, concurrency or
 	//	            nothing
 	//	text        the sentence
 	//	confidence  0 to 1, or null
@@ -113,10 +113,10 @@ func (c Findings) Spec() Spec {
 				Mark:      M{"type": "rect", "x": 2, "width": 4},
 				Encoding: M{"y": pixels("from"), "y2": M{"field": "to"},
 					"color": M{"field": "about", "type": "nominal", "legend": nil, "scale": M{
-						"domain": []string{"straggler", "stall", "end", "incident", "shift", "ramp", "period",
+						"domain": []string{"run", "straggler", "stall", "end", "incident", "shift", "ramp", "period",
 							"suspect", "warm-up", "steady", "concurrency", "nothing"},
-						"range": []string{"#DB4E2D", "#DB4E2D", "#DB4E2D", "#EE9339", "#EE9339", "#EE9339", "#EE9339",
-							"#EE9339", "#E5C44D", "#8B95A5", "#8B95A5", "#2E8B6B"}}}},
+						"range": []string{anyTheme, "#DB4E2D", "#DB4E2D", "#DB4E2D", "#EE9339", "#EE9339", "#EE9339",
+							"#EE9339", "#EE9339", "#E5C44D", "#8B95A5", "#8B95A5", "#2E8B6B"}}}},
 			},
 			{
 				Transform: []M{filter("!datum.hidden")},

@@ -3,10 +3,13 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/png"
 	"io"
 	"io/fs"
 	"maps"
@@ -25,6 +28,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/testkit"
 	"fiolat/internal/vegaspec"
@@ -59,6 +63,8 @@ type page struct {
 
 	version string // of Vega, that the page has loaded
 	loads   string // or is loading
+
+	width, height int // of a panel, 0 for 900 by 360
 }
 
 func (p *page) serve(w http.ResponseWriter, r *http.Request) {
@@ -116,7 +122,7 @@ func (p *page) draw(t *testing.T, version string, st kibanatest.State, o *kibana
 // show draws a specification of a panel that has its data; nothing may be said to the console.
 func (p *page) show(t *testing.T, version string, o *kibanatest.Object, spec m) {
 	t.Helper()
-	p.panel = m{"title": o.Title(), "spec": spec}
+	p.panel = m{"title": o.Title(), "spec": spec, "width": cmp.Or(p.width, 900), "height": cmp.Or(p.height, 360)}
 	if p.version != version {
 		ctx, cancel := context.WithTimeout(p.ctx, 10*time.Minute)
 		defer cancel()
@@ -224,12 +230,11 @@ func testBrowser(t *testing.T, s *stored) {
 			draw(s.subject)
 			p.sameCells(t, p.s.octaves(t, p.s.subject, func(_ time.Time, offset float64) float64 { return offset }),
 				s.quantum())
-			p.sameEvents(t, "layer_1_marks")
 		},
+		"run-map":    func(t *testing.T, draw func(string)) { draw(s.subject); p.sameMap(t) },
 		"live-read":  func(t *testing.T, draw func(string)) { draw(s.subject); p.sameLive(t, "read") },
 		"live-write": func(t *testing.T, draw func(string)) { draw(s.subject); p.sameLive(t, "write") },
 		"live-sync":  func(t *testing.T, draw func(string)) { draw(s.subject); p.noSyncs(t) },
-		"run-sync":   func(t *testing.T, draw func(string)) { draw(s.subject); p.noSyncs(t) },
 		"live-hosts": func(t *testing.T, draw func(string)) { draw(s.subject); p.sameHosts(t, realRuns...) },
 		"run-hosts":  func(t *testing.T, draw func(string)) { draw(s.subject); p.sameHosts(t, p.s.subject) },
 		"host-read":  func(t *testing.T, draw func(string)) { draw(s.subject); p.sameHost(t, "read") },
@@ -245,8 +250,16 @@ func testBrowser(t *testing.T, s *stored) {
 			draw("")
 			p.sameSlowdown(t)
 		},
-		"run-read":    func(t *testing.T, draw func(string)) { draw(s.subject); p.samePercentiles(t, "read") },
-		"run-write":   func(t *testing.T, draw func(string)) { draw(s.subject); p.samePercentiles(t, "write") },
+		"run-percentiles": func(t *testing.T, draw func(string)) {
+			draw(s.subject)
+			p.samePercentiles(t, fio.All)
+			for _, d := range []string{"read", "write"} {
+				p.choose(t, d)
+				p.samePercentiles(t, d)
+			}
+			p.choose(t, "sync")
+			p.noSyncs(t)
+		},
 		"kinds-read":  func(t *testing.T, draw func(string)) { ofKinds(draw, func() { p.sameKinds(t, "read") }) },
 		"kinds-write": func(t *testing.T, draw func(string)) { ofKinds(draw, func() { p.sameKinds(t, "write") }) },
 		"kinds-parts": func(t *testing.T, draw func(string)) {
@@ -282,7 +295,7 @@ func testBrowser(t *testing.T, s *stored) {
 			t.Fatal("nothing compares this panel's marks with our numbers")
 		}
 		st, o := s.open(t, id)
-		ofHost := id == "run-hosts" || strings.HasPrefix(id, "host-")
+		ofHost := id == "run-hosts" || id == "run-map" || strings.HasPrefix(id, "host-")
 		if ofHost && s.firstHost(s.subject) == "" || s.alone(id, s.subject) {
 			if !p.empty(t, version, st.Choose("run.id", "run-"+s.subject), o) {
 				t.Error("a run without hosts, or to compare one with, is not empty")
@@ -343,8 +356,19 @@ func (p *page) screenshots(t *testing.T, path string) {
 	for _, theme := range []string{"light", "dark"} {
 		evaluate[bool](t, p, fmt.Sprintf("draw(panel, '%s')", theme))
 		b, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+		var picture image.Image
 		if err == nil {
-			err = os.WriteFile(path+"-"+theme+".png", b, 0o644)
+			picture, err = png.Decode(bytes.NewReader(b))
+		}
+		var out bytes.Buffer
+		if err == nil { // with room for the title and a tooltip
+			size := image.Rect(0, 0, cmp.Or(p.width, 900)+100, cmp.Or(p.height, 360)+160)
+			err = png.Encode(&out, picture.(interface {
+				SubImage(image.Rectangle) image.Image
+			}).SubImage(size))
+		}
+		if err == nil {
+			err = os.WriteFile(path+"-"+theme+".png", out.Bytes(), 0o644)
 		}
 		if err != nil {
 			t.Error(err)
@@ -530,7 +554,15 @@ func (p *page) samePointsIn(t *testing.T, unit, name, word string, want []point)
 func (p *page) samePercentiles(t *testing.T, direction string) {
 	t.Helper()
 	p.sameRows(t, direction == "read" && p.s.subject == "cluster",
-		func(r quantum) bool { return r.Scope == "direction" && r.Direction == direction })
+		func(r quantum) bool {
+			return r.Direction == direction && (r.Scope == "direction" || r.Scope == "run" && direction == fio.All)
+		})
+}
+
+// choose chooses a direction.
+func (p *page) choose(t *testing.T, direction string) {
+	t.Helper()
+	evaluate[bool](t, p, fmt.Sprintf("view.signal('direction', '%s').runAsync().then(() => true)", direction))
 }
 
 func (p *page) sameHost(t *testing.T, direction string) {

@@ -94,6 +94,7 @@ func Bundle(prefix string) []Object {
 	live := b.board("live", "Live", "Live latency percentiles", "now-15m")
 	live.refresh = 5000
 	b.oneRun = b.board("one-run", "One run", "One run", "")
+	hosts := b.board("hosts", "Hosts", "Hosts of a run", "")
 	b.host = b.board("one-host", "One host", "One host of a run", "")
 	b.ofKinds = b.board("kinds", "Kinds of latency", "What latency is made of", "")
 	compare := b.board("compare", "Runs compared", "Runs compared", "")
@@ -105,6 +106,7 @@ func Bundle(prefix string) []Object {
 	happened := b.board("happened", "Events", "Events and notes", "now-30d")
 	b.fillLive(live)
 	b.fillOneRun(b.oneRun)
+	b.fillHosts(hosts)
 	b.fillHost(b.host)
 	b.fillKinds(b.ofKinds)
 	b.fillCompare(compare)
@@ -219,25 +221,35 @@ func (b *bundle) fillOneRun(d *dashboard) {
 		"was lost. Choose a run above; otherwise all panels show the one that began last."
 	d.controls = []control{b.singleRun(), kind(b.runs, "sync")}
 	d.rows = []row{
-		b.runFindings(),
+		{6, charts(vega("run-findings", "The run, and its findings, the worst first",
+			"What `fiolat diagnose` says of the whole run.", findingsOf(b.runs.pattern))), nil},
+		{12, charts(
+			vega("run-percentiles", "Latency percentiles with sampling limits, and events", ofAllHosts+
+				" Syncs are those of runs that `fiolat live` follows.",
+				runPercentiles(b.percentiles.pattern, b.events.pattern)),
+			vega("run-map", "p99 of each host; orange: nothing completed", "The worst interval of a cell, exact "+
+				"(documents of scope host). A cell with an orange stripe has intervals of both kinds. Of more than 64 "+
+				"hosts those that completed nothing for longest, then those with the highest p99. Click a host to open "+
+				"it."+zoom, hostMap(b.percentiles.pattern)).opens(b.aHost())), nil},
 		{6, charts(lens("run-summary", "The whole run: exact percentiles", "", "lnsDatatable", notParts, summary,
 			table(summary, "started"))), nil},
-		{16, charts(
-			vega("run-read", "Read latency percentiles with sampling limits", ofAllHosts,
-				runPercentiles(b.percentiles.pattern, b.events.pattern, "read")),
-			vega("run-write", "Write latency percentiles with sampling limits", ofAllHosts,
-				runPercentiles(b.percentiles.pattern, b.events.pattern, "write"))), nil},
-		{12, charts(vega("run-sync", "Sync latency percentiles with sampling limits", syncs+ofAllHosts,
-			runPercentiles(b.percentiles.pattern, b.events.pattern, "sync"))), nil},
 		{15, charts(vega("run-heatmap", "Latency heat map", "I/Os by time since the start and latency, of all "+
-			"hosts."+zoom, runHeatMap(b.histograms.pattern, b.events.pattern))), nil},
+			"hosts."+zoom, runHeatMap(b.histograms.pattern))), nil},
+		{8, charts(lens("run-account", "Account: what was read, repaired, restored and lost", "", "lnsDatatable",
+			notParts, account, table(account, "started"))), nil},
+	}
+}
+
+func (b *bundle) fillHosts(d *dashboard) {
+	d.description = "Which hosts of a run make its tail? Choose a run above; otherwise all panels show the one that " +
+		"began last."
+	d.controls = []control{b.singleRun(), kind(b.runs)}
+	d.rows = []row{
 		b.runTails(),
 		{14, charts(vega("run-hosts", "Hosts by the worst p99 of an interval",
 			"The 20 worst, exact (documents of scope host+direction). Click a host to open it.",
 			runHosts(b.percentiles.pattern))), b.aHost()},
 		{12, charts(b.jobs("run-jobs", "By host and job: the worst interval")), nil},
-		{8, charts(lens("run-account", "Account: what was read, repaired, restored and lost", "", "lnsDatatable",
-			notParts, account, table(account, "started"))), nil},
 	}
 }
 

@@ -1017,7 +1017,7 @@ func TestBundleIsValid(t *testing.T) {
 	for _, o := range b.all() {
 		count[o.typ]++
 	}
-	if count[typeDataView] != 6 || count[typeDashboard] != 10 || count[typeTag] != 1 || count[typeLens] < 10 ||
+	if count[typeDataView] != 6 || count[typeDashboard] != 11 || count[typeTag] != 1 || count[typeLens] < 10 ||
 		count[typeVisualization] < 15 {
 		t.Errorf("%v", count)
 	}

@@ -29,6 +29,10 @@ const (
 	mostOfStructures = 400
 )
 
+// mostRequests is how many requests "One run" may make when it is opened: a search of each data of a Vega panel, one
+// of each Lens chart, one of each control.
+const mostRequests = 9
+
 // asked is a search of a panel as the bundle has it, before anything is filled in.
 type asked struct {
 	name, index string
@@ -273,8 +277,7 @@ var clientChecks = []bundleCheck{
 				body, _ := json.Marshal(r.body)
 				scope := scopeOfRequest.FindSubmatch(body)
 				ofDirection := scope != nil && strings.Contains(string(scope[1]), "direction")
-				none := obj(r.body, "aggs", "run", "aggs")["scope"] == nil && r.name == "run" // it only finds the run
-				if r.context && !ofDirection && !none && !direction.Match(body) && !kind.Match(body) {
+				if r.context && !ofDirection && !direction.Match(body) && !kind.Match(body) {
 					b.fault(nil, "%s: %s of %s counts syncs with other I/Os", d.ID, r.name, p.Object.ID)
 				}
 			}
@@ -329,7 +332,7 @@ var clientChecks = []bundleCheck{
 	}},
 	{"the same run", func(b *parsed) {
 		b.eachPanel(func(d *kibanatest.Object, p kibanatest.Panel) {
-			if !slices.Contains([]string{"fio-one-run", "fio-one-host", "fio-kinds"}, d.ID) {
+			if !slices.Contains([]string{"fio-one-run", "fio-hosts", "fio-one-host", "fio-kinds"}, d.ID) {
 				return
 			}
 			for _, r := range b.requests(p.Object) {
@@ -359,6 +362,34 @@ var clientChecks = []bundleCheck{
 			}
 		})
 	}},
+	{"requests of one run", func(b *parsed) {
+		for _, d := range b.space.Of(typeDashboard) {
+			if d.ID != "fio-one-run" {
+				continue
+			}
+			n := len(b.space.Controls(d)) // each asks for its values (OptionsListEmbeddable: runOptionsListQuery)
+			for _, p := range b.space.Panels(d) {
+				n += len(b.requests(p.Object))
+			}
+			if n > mostRequests {
+				b.fault(nil, "%s makes %d requests to Elasticsearch", d.ID, n)
+			}
+		}
+	}},
+	{"first screen", func(b *parsed) {
+		for _, d := range b.space.Of(typeDashboard) {
+			if d.ID != "fio-one-run" {
+				continue
+			}
+			for _, p := range list(d.Attributes, "panelsJSON") {
+				end := kibanatest.Below(at(p, "gridData", "y").(float64) + at(p, "gridData", "h").(float64))
+				first := slices.Contains([]string{"run-findings", "run-percentiles", "run-map"}, str(p, "panelIndex"))
+				if first && end > 800-kibanatest.Chrome {
+					b.fault(nil, "%s: %s ends %v pixels below the controls", d.ID, str(p, "panelIndex"), end)
+				}
+			}
+		}
+	}},
 	{"memory", func(b *parsed) {
 		for _, d := range b.space.Of(typeDashboard) {
 			sum := 0.0
@@ -386,8 +417,13 @@ var clientChecks = []bundleCheck{
 					if typ != "terms" || str(agg, "field") != "host.name" || agg["size"] == 1.0 {
 						return
 					}
-					for by := range obj(agg, "order") {
-						exact := obj(whole, "aggs", by, "max") != nil ||
+					order := list(agg, "order")
+					if order == nil {
+						order = []any{agg["order"]}
+					}
+					for _, by := range order {
+						by := keys(by.(map[string]any))[0]
+						exact := obj(whole, "aggs", by, "max") != nil || obj(whole, "aggs", by, "filter") != nil ||
 							str(whole, "aggs", by, "weighted_avg", "value", "field") == "tail.lift"
 						if kind, _ := kindOfPattern(r.index); kind != esmodel.KindPercentiles || !exact {
 							b.fault(nil, "%s: hosts by %v of %s", p.Object.ID, agg["order"], r.index)

@@ -39,6 +39,12 @@ type chart struct {
 	id, typ, title string
 	refs           []Reference
 	config         panelConfig
+	open           []destination // see row
+}
+
+func (c chart) opens(to []destination) chart {
+	c.open = to
+	return c
 }
 
 type enhancements struct {
@@ -185,10 +191,11 @@ func (d *dashboard) object(all []*dashboard) Object {
 				ref.Name = c.id + ":" + ref.Name
 				refs = append(refs, ref)
 			}
-			if len(r.open) > 0 {
+			open := slices.Concat(c.open, r.open)
+			if len(open) > 0 {
 				p.Config.Enhancements.DynamicActions = &dynamicActions{}
 			}
-			for i, o := range r.open {
+			for i, o := range open {
 				e := actionEvent{fmt.Sprintf("open%d", i+1), []string{"FILTER_TRIGGER"},
 					action{"DASHBOARD_TO_DASHBOARD_DRILLDOWN", o.words, linkOptions{}}}
 				p.Config.Enhancements.DynamicActions.Events = append(p.Config.Enhancements.DynamicActions.Events, e)

@@ -70,7 +70,7 @@ func testDragAndClick(t *testing.T, s *stored) {
 			}
 		})
 		t.Run("Vega "+version+" zooms", func(t *testing.T) {
-			draw(t, "run-read")
+			draw(t, "run-percentiles")
 			domain := func() []float64 { return evaluate[[]float64](t, p, "view.scale('x').domain().map(Number)") }
 			all := domain()
 			want := evaluate[[]float64](t, p, "[200, 420].map(x => view.scale('x').invert(x))")
@@ -96,6 +96,10 @@ func testDragAndClick(t *testing.T, s *stored) {
 			filter      func(k mark) any
 		}{
 			"run-hosts": {"layer_0_marks", "percentiles", func(k mark) any {
+				return m{"bool": m{"filter": []any{m{"term": m{"run.id": "run-cluster"}},
+					m{"term": m{"host.name": k.Tooltip["host"]}}}}}
+			}},
+			"run-map": {"layer_0_marks", "percentiles", func(k mark) any {
 				return m{"bool": m{"filter": []any{m{"term": m{"run.id": "run-cluster"}},
 					m{"term": m{"host.name": k.Tooltip["host"]}}}}}
 			}},
@@ -230,7 +234,7 @@ func testWalk(t *testing.T, s *stored) {
 			}
 		}
 	}
-	if len(seen) < 10+4 {
+	if len(seen) < 11+4 {
 		t.Errorf("%d places were visited", len(seen))
 	}
 }

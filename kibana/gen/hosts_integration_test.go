@@ -4,9 +4,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +21,8 @@ import (
 	"fiolat/esmodel/indices"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/internal/testkit"
+	"fiolat/internal/testlog"
 	"fiolat/kibana/kibanatest"
 	"fiolat/pipeline"
 )
@@ -65,7 +72,7 @@ func manyHosts(t *testing.T, hosts int) *stored {
 			for _, d := range []string{"read", "write", fio.All} {
 				scope := "host+direction"
 				if d == fio.All {
-					scope = "host"
+					scope = fio.HostScope
 				}
 				quantum.Rows = append(quantum.Rows, pipeline.Row{Scope: scope,
 					Dims: fio.Dims{Host: fmt.Sprintf("node%05d", n), Direction: d}, Stats: stats, Logs: 1,
@@ -83,6 +90,139 @@ func manyHosts(t *testing.T, hosts int) *stored {
 	}
 	s.bundle = parse(bytes.ReplaceAll(write(t, "fio"), []byte("fio-"), []byte(s.prefix+"-")))
 	return s
+}
+
+// sameMap finds in each cell the worst p99, the I/Os and the idle quanta of its host and time, and in all cells all of
+// them; hosts are in natural order.
+func (p *page) sameMap(t *testing.T) {
+	t.Helper()
+	rows := p.s.rows(p.s.subject, func(r quantum) bool { return r.Scope == fio.HostScope })
+	var hosts []string
+	for _, r := range rows {
+		if !slices.Contains(hosts, r.host()) {
+			hosts = append(hosts, r.host())
+		}
+	}
+	number := func(host string) int {
+		n, _ := strconv.Atoi(host[strings.LastIndexFunc(host, func(c rune) bool { return c < '0' || c > '9' })+1:])
+		return n
+	}
+	slices.SortFunc(hosts, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
+	if got := evaluate[[]string](t, p, "view.scale('y').domain()"); !slices.Equal(got, hosts) {
+		t.Errorf("hosts %q, want %q", got, hosts)
+	}
+	samples, idle := 0.0, map[string]int{}
+	for layer, height := range []float64{1, 1, 0.5} {
+		for _, k := range p.marks(t, fmt.Sprintf("layer_%d_marks", layer)) {
+			ends := evaluate[[]float64](t, p, fmt.Sprintf("[%v, %v].map(x => view.scale('x').invert(x))",
+				min(k.X, k.X2), max(k.X, k.X2)))
+			n, none, p99 := 0.0, 0, 0.0
+			for _, r := range rows {
+				if r.host() != k.Tooltip["host"] || r.OffsetMS < ends[0]-50 || r.OffsetMS >= ends[1]-50 {
+					continue
+				}
+				if n += r.Samples; r.Samples == 0 && r.IOPS != nil {
+					none++
+				}
+				if v := r.Percentiles["99"]; v != nil {
+					p99 = max(p99, *v)
+				}
+			}
+			if math.Abs(k.number("I/Os")-n) > 1e-6*n+1e-3 ||
+				k.number("intervals without a completion") != float64(none) ||
+				p99 > 0 && math.Abs(k.number("ns")-p99) > 1e-6*p99 ||
+				(k.Tooltip["p99"] == "nothing completed") != (n == 0) {
+				t.Fatalf("layer %d: %v, want %v I/Os, p99 %v, %d idle", layer, k.Tooltip, n, p99, none)
+			}
+			if band := evaluate[float64](t, p, "view.scale('y').bandwidth()"); math.Abs(k.Y2-k.Y-height*band) > pixel {
+				t.Errorf("layer %d: a cell is %v high of %v", layer, k.Y2-k.Y, band)
+			}
+			if layer != 2 {
+				samples += n
+			}
+			if layer != 0 {
+				idle[fmt.Sprint(k.Tooltip["host"])] += none
+			}
+		}
+	}
+	for _, r := range rows {
+		if samples -= r.Samples; r.Samples == 0 && r.IOPS != nil {
+			idle[r.host()]--
+		}
+	}
+	for host, n := range idle {
+		if n != 0 {
+			t.Errorf("%s: %d more idle intervals than there are", host, n)
+		}
+	}
+	if math.Abs(samples) > 1 || len(rows) == 0 {
+		t.Errorf("%v more I/Os than there are", samples)
+	}
+}
+
+// TestHungHosts sees three of sixteen hosts hang, in the size that the first screen of "One run" has for it: cells of
+// their own colour where, and when, nothing completed.
+func TestHungHosts(t *testing.T) {
+	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: fmt.Sprintf("hung%d", time.Now().UnixNano()),
+		runs: map[string][]quantum{}, fiolat: testkit.Program(t), subject: "hung"}
+	if s.es == "" {
+		t.Fatal(`FIOLAT_TEST_ES is not set: eval "$(scripts/elasticsearch up)"`)
+	}
+	t.Cleanup(func() {
+		_, indices := s.try(t, "GET", "/"+s.prefix+"-*", nil)
+		for name := range indices {
+			s.try(t, "DELETE", "/"+name, nil)
+		}
+		s.try(t, "DELETE", "/_index_template/"+s.prefix+"-*", nil)
+	})
+	hung, dir := []string{"osd3", "osd7", "osd12"}, t.TempDir()
+	const hangs, length = 8 * time.Second, 4 * time.Second
+	for n := range 16 {
+		host := fmt.Sprintf("osd%d", n+1)
+		log := testlog.Config{Seed: uint64(n + 1), Dirs: []fio.Direction{fio.Read, fio.Write}, Rate: 200,
+			Duration: 20 * time.Second, Latency: testlog.LogNormal(time.Duration(300+10*n)*time.Microsecond, 0.6)}
+		if slices.Contains(hung, host) {
+			log.Stalls = []testlog.Stall{{At: hangs, For: length}}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "job_clat_hist.1.log."+host), log.Log(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	logs := []string{"--no-repair", "--start", "2026-11-21T02:00:00Z", "--by", "direction,host", "--interval", "1s", dir}
+	s.command(t, append([]string{"ingest", "--index-prefix", s.prefix, "--run-id", "run-hung", "--run-name", "hung"},
+		logs...)...)
+	out, _ := s.command(t, append([]string{"percentiles", "--format", "ndjson"}, logs...)...)
+	for line := range strings.Lines(string(out)) {
+		s.runs["hung"] = append(s.runs["hung"], parseQuantum(t, line))
+	}
+	s.bundle = parse(bytes.ReplaceAll(write(t, "fio"), []byte("fio-"), []byte(s.prefix+"-")))
+	p := browse(t, s)
+	p.width, p.height = 620, 290 // half of 1280, and 12 rows less the panel's title
+	for _, version := range vegaVersions {
+		for _, id := range []string{"run-findings", "run-percentiles", "run-map"} {
+			st, o := s.open(t, id)
+			p.draw(t, version, st, o)
+			if to := os.Getenv("FIOLAT_SCREENSHOTS"); to != "" && version == inPages {
+				p.screenshots(t, filepath.Join(to, "kibana-"+id+"-16-hosts"))
+			}
+		}
+		p.sameMap(t)
+		seen := map[any]bool{}
+		x := p.places(t, "x", []float64{float64(hangs.Milliseconds()), float64((hangs + length).Milliseconds())})
+		for _, k := range p.marks(t, "layer_1_marks") {
+			seen[k.Tooltip["host"]] = true
+			if min(k.X, k.X2) < x[8000]-pixel || max(k.X, k.X2) > x[12000]+pixel {
+				t.Errorf("Vega %s: nothing completed in %v", version, k)
+			}
+		}
+		if len(seen) != len(hung) || !seen["osd3"] || !seen["osd7"] || !seen["osd12"] {
+			t.Errorf("Vega %s: %v are seen to hang", version, seen)
+		}
+		// Three rows of a sixteenth of the height, for two of the twenty seconds at least.
+		if n := evaluate[int](t, p, "pixels([0xd5, 0x5e, 0x00])"); n < 3*10*40 {
+			t.Errorf("Vega %s: %d pixels of the colour", version, n)
+		}
+	}
 }
 
 // The searches by host of all panels, on 10,000 hosts, while Elasticsearch refuses any that

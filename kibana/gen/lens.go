@@ -222,7 +222,7 @@ func lens(id, title, description, kind, q string, l layer, visualization any) ch
 	s := lensState{Visualization: visualization, Query: kql(q), Filters: []any{}, InternalReferences: []any{}}
 	s.DatasourceStates.FormBased.Layers = map[string]layerState{l.id: st}
 	refs := []Reference{l.view.reference("indexpattern-datasource-layer-" + l.id)}
-	return chart{id, typeLens, title, refs, panelConfig{Description: description,
+	return chart{id: id, typ: typeLens, title: title, refs: refs, config: panelConfig{Description: description,
 		Attributes: lensAttributes{typeLens, title, description, kind, s, refs}}}
 }
 

@@ -270,12 +270,12 @@ var mutations = []struct {
 	{"an average of percentiles in Lens", "no average of percentiles", "run-jobs",
 		"attributes/state/datasourceStates/formBased/layers/main/columns/p99/operationType", to("average")},
 	// What was wrong in earlier bundles, as a user of Kibana sees it.
-	{"data without names", "vega answers", "run-read", "savedVis/params/spec", func(v any) any {
+	{"data without names", "vega answers", "run-percentiles", "savedVis/params/spec", func(v any) any {
 		return alter(alter(v, gone, "data", "name"), gone, "layer", "4", "data", "name")
 	}},
 	{"two data of a name", "vega answers", "live-read", "savedVis/params/spec/layer/4/data/name",
 		to("answer")},
-	{"a script error where there is no data", "no data in words", "run-read",
+	{"a script error where there is no data", "no data in words", "run-percentiles",
 		"savedVis/params/spec/data/format", to(map[string]any{"property": "aggregations.run.buckets"})},
 	{"an empty chart", "no data in words", "live-hosts", "savedVis/params/spec/layer/1", gone},
 	{"TSVB", "lens and vega", "live-read", "savedVis/type", to("metrics")},
@@ -298,11 +298,14 @@ var mutations = []struct {
 		"attributes/state/datasourceStates/formBased/layers/main/columns/run/params/size", to(20)},
 	{"a figure of another run", "the same run", "run-account",
 		"attributes/state/datasourceStates/formBased/layers/main/columns/run/params/orderBy/columnId", to("logs")},
-	{"a chart of another run", "the same run", "run-read",
+	{"a chart of another run", "the same run", "run-percentiles",
 		"savedVis/params/spec/data/url/body/aggs/run/aggs/start",
 		to(map[string]any{"max": map[string]any{"field": "@timestamp"}})},
-	{"a figure of the time range", "the same run", "fio-one-run", "references",
+	{"a figure of the time range", "the same run", "fio-hosts", "references",
 		ref("run-jobs:indexpattern-datasource-layer-main", "id", "fio-percentiles")},
+	{"one more control", "requests of one run", "fio-one-run", "attributes/controlGroupInput/panelsJSON/c3",
+		to(map[string]any{"order": 2, "explicitInput": map[string]any{"id": "c3", "fieldName": "host.name"}})},
+	{"a map below the first screen", "first screen", "fio-one-run", "attributes/panelsJSON/3/gridData/h", to(14)},
 	{"percentiles of each host over time", "memory", "live-read",
 		"savedVis/params/spec/data/url/body/aggs/of/aggs/t/aggs",
 		func(v any) any {
@@ -345,8 +348,8 @@ var mutations = []struct {
 	{"a dashboard without a tag", "tags", "fio-one-run", "references", ref("tag-fio-tag", "name", "other")},
 	{"runs by a date that is text", "latest runs first", "compare-runs",
 		"attributes/state/datasourceStates/formBased/layers/main/columns/started/operationType", to("last_value")},
-	{"an average of percentiles in Vega", "no average of percentiles", "run-read",
-		"savedVis/params/spec/data/url/body/aggs/run/aggs/scope/aggs/s1/aggs/h/aggs/p99",
+	{"an average of percentiles in Vega", "no average of percentiles", "run-percentiles",
+		"savedVis/params/spec/data/url/body/aggs/run/aggs/read/aggs/s1/aggs/h/aggs/p99",
 		to(map[string]any{"avg": map[string]any{"field": "latency.p99"}})},
 }
 

@@ -40,13 +40,16 @@ func (s *stored) rows(run string, keep func(r quantum) bool) []quantum {
 	return slices.DeleteFunc(slices.Clone(s.runs[run]), func(r quantum) bool { return !keep(r) })
 }
 
-// whole are the directions of a whole run: one quantum that holds all of it.
-func (s *stored) whole(t *testing.T, run, kind string) (rows []quantum) {
+// whole are the directions of a whole run, or what else a scope has: one quantum that holds all of it.
+func (s *stored) whole(t *testing.T, run, kind string, scope ...string) (rows []quantum) {
 	t.Helper()
+	if run == "syncs" {
+		return nil
+	}
 	out, _ := s.command(t, append([]string{"percentiles", "--format", "ndjson", "--by", "direction"},
 		s.logs(run, kind, "1h")...)...)
 	for line := range strings.Lines(string(out)) {
-		if r := parseQuantum(t, line); r.Scope == "direction" && r.Mean != nil {
+		if r := parseQuantum(t, line); r.Scope == append(scope, "direction")[0] && r.Mean != nil {
 			rows = append(rows, r)
 		}
 	}

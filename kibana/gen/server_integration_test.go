@@ -50,6 +50,7 @@ type quantum struct {
 	Scope, Direction, Kind string
 	Host, Job              *string
 	Samples                float64
+	IOPS                   *float64
 	Min, Max, Mean         *float64
 	Percentiles            map[string]*float64
 	Tail                   *struct {
@@ -59,6 +60,14 @@ type quantum struct {
 }
 
 func (r quantum) host() string { return deref(r.Host) }
+
+// runName is the name of the subject.
+func (s *stored) runName() string {
+	if s.subject == "syncs" {
+		return "run-syncs"
+	}
+	return s.subject
+}
 
 func deref(s *string) string {
 	if s == nil {

@@ -61,7 +61,7 @@ func second(ms float64) float64 { return 1000 * math.Floor(ms/1000) }
 // noSyncs finds the reason why a panel of syncs is empty.
 func (p *page) noSyncs(t *testing.T) {
 	t.Helper()
-	if words := evaluate[[]string](t, p, "words()"); !slices.Equal(words, []string{"no data", why("sync")}) {
+	if words := evaluate[[]string](t, p, "words()"); !slices.Equal(words, []string{"no data", whyNoSyncs}) {
 		t.Errorf("%q", words)
 	}
 }
@@ -78,10 +78,12 @@ func testSyncs(t *testing.T, s *stored) {
 				return float64(start.Truncate(s.interval()).UnixMilli())
 			}), s.quantum())
 		},
-		"run-sync": func() {
+		"run-percentiles": func() {
+			p.choose(t, "write")
+			p.samePercentiles(t, "write")
+			p.choose(t, "sync")
 			p.sameRows(t, true, func(r quantum) bool { return r.Scope == "run" && r.Direction == "sync" })
 		},
-		"run-write":    func() { p.samePercentiles(t, "write") },
 		"run-findings": func() { p.sameFindings(t) }, // as live stored them
 		"run-heatmap": func() {
 			p.sameCells(t, s.octaves(t, s.subject, func(_ time.Time, offset float64) float64 { return second(offset) }),

@@ -31,12 +31,6 @@ func (b *bundle) tails(name, how string, spec func(percentiles, direction string
 	return r
 }
 
-// runFindings returns the panel of the findings of `fiolat diagnose`.
-func (b *bundle) runFindings() row {
-	return row{9, charts(vega("run-findings", "Findings, the worst first",
-		"What `fiolat diagnose` says of the whole run.", findingsOf(b.runs.pattern))), nil}
-}
-
 // tailHosts is the number of hosts in a tail map: those with the highest lift.
 const tailHosts = 20
 
@@ -117,26 +111,86 @@ func runTail(percentiles, direction string) vegaspec.Spec {
 	}.Spec()
 }
 
-// findingsOf lists the diagnosis of the run that began last. The findings are unmapped, so they come from the source
-// of the run's document.
+// findingsOf says what the run that began last was like, and lists its diagnosis. The findings are unmapped, so they
+// come from the source of the run's document.
 func findingsOf(runs string) vegaspec.Spec {
+	fields := []string{"diagnosis.findings", "diagnosis.omitted", "settings", "run.id", "run.name", "run.status",
+		"run.start", "run.end", "summary.all.samples", "summary.all.iops", "summary.all.p50", "summary.all.p99",
+		"summary.all.p99_9", "summary.all.max"}
+	source := pathExpr("hits.hits[0]._source")
+	ns := func(name, field string) string {
+		return " + ', " + name + " ' + " + vegaspec.Latency("datum.all."+field)
+	}
 	return vegaspec.Findings{Data: vegaspec.Data{
 		Source: withFilters(search("answer", runs, m{"size": 1, "sort": []m{{"run.start": "desc"}},
-			"_source": []string{"diagnosis.findings", "diagnosis.omitted", "settings"},
+			"_source": fields,
 			"post_filter": m{"bool": m{"must_not": []m{{"exists": m{"field": "run.part"}},
 				{"terms": m{"fio.kind": []string{"probe", "sync"}}}}}}})),
-		Transform: slices.Concat([]m{
+		Transform: []m{
+			{"filter": source + " != null"},
+			calculate("run", "datum.hits.hits[0]._source.run"),
+			calculate("all", pathExpr("hits.hits[0]._source.summary.all")),
 			calculate("omitted", pathExpr("hits.hits[0]._source.diagnosis.omitted")+" || 0"),
 			calculate("align", pathExpr("hits.hits[0]._source.settings.align")),
 			calculate("counted", "datum.align == 'inflight' ? 'I/Os count while they were in flight (--align inflight)' : "+
-				"datum.align == 'overlap' ? 'I/Os count when they complete (--align overlap)' : ''")},
-			listRows("hits.hits[0]._source.diagnosis.findings", "f"), []m{
-				{"window": []m{{"op": "row_number", "as": "place"}}},
-				calculate("rank", "datum.place - 1"),
-				calculate("about", "datum.f.about"),
-				calculate("text", "datum.f.text"),
-				calculate("confidence", "datum.f.confidence"),
-			}),
-		Found: pathExpr("hits.hits[0]._source.diagnosis.findings[0]") + " != null",
+				"datum.align == 'overlap' ? 'I/Os count when they complete (--align overlap)' : ''"),
+			calculate("seconds", "(toNumber(toDate(datum.run.end)) - toNumber(toDate(datum.run.start))) / 1e3"),
+			calculate("figures", "!(datum.all && datum.all.samples > 0) ? '' : ': ' + "+
+				"format(datum.all.samples, ',.0f') + ' I/Os' + (datum.run.end ? ' in ' + "+
+				"format(datum.seconds, ',.3~f') + ' s' : '') + (datum.all.iops > 0 ? ', ' + "+
+				"format(datum.all.iops, ',.4~r') + ' per second' : '')"+
+				ns("p50", "p50")+ns("p99", "p99")+ns("p99.9", "p99_9")+ns("the longest", "max")),
+			calculate("lead", "[{about: 'run', text: (datum.run.name || datum.run.id) + ', ' + (datum.run.status || "+
+				"'status unknown') + ', began ' + timeFormat(toDate(datum.run.start), '%Y-%m-%d %H:%M:%S') + "+
+				"datum.figures + '.'}]"),
+			calculate("found", pathExpr("hits.hits[0]._source.diagnosis.findings")+" || []"),
+			{"fold": []string{"lead", "found"}, "as": []string{"part", "list"}},
+			flatten("list", "f"),
+			{"window": []m{{"op": "row_number", "as": "place"}}},
+			calculate("rank", "datum.place - 1"),
+			calculate("about", "datum.f.about"),
+			calculate("text", "datum.f.text"),
+			calculate("confidence", "datum.f.confidence"),
+		},
+		Found: source + " != null",
 	}}.Spec()
+}
+
+// mapHosts is the number of hosts in a map of p99: more would have rows of less than 5 pixels. Of more hosts these are
+// the ones with the most intervals without a completion, then with the highest p99.
+const mapHosts = 64
+
+// mapSteps are few enough for the 65,536 buckets that Elasticsearch allows a search.
+var mapSteps = steps{[]int{1, 2, 10, 30, 120, 600, 3600}, 100}
+
+// hostMap draws p99 of each host of the run over the time since its start.
+func hostMap(percentiles string) vegaspec.Spec {
+	p99, idle := m{"max": m{"field": "latency.p99"}}, m{"filter": m{"bool": m{"filter": []m{
+		{"range": m{"samples": m{"lte": 0}}}, {"exists": m{"field": "iops"}}}}}}
+	all := mapSteps.sinceStart(nil)
+	return vegaspec.HostMap{
+		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
+		Click: addFilter(percentiles, "{bool: {filter: [{term: {'run.id': datum.r.key}}, {term: {'host.name': "+
+			"datum.host}}]}}", "datum.host + ' in ' + datum.r.key"),
+		Data: vegaspec.Data{
+			Source: oneRun("answer", percentiles, m{"of": m{
+				"filter": m{"bool": m{"filter": []m{{"term": m{"scope": fio.HostScope}},
+					{"term": m{"fio.direction": fio.All}}}}}, // not syncs
+				"aggs": m{"end": all["end"], "ms": all["ms"], "host": m{
+					"terms": m{"field": "host.name", "size": mapHosts, "collect_mode": "breadth_first",
+						"order": []m{{"idle": "desc"}, {"p99": "desc"}}},
+					"aggs": with(with(mapSteps.sinceStart(m{"p99": p99, "idle": idle,
+						"n": m{"sum": m{"field": "samples"}}}), "p99", p99), "idle", idle)}},
+			}}),
+			Transform: slices.Concat(listRows("aggregations.run.buckets", "r"), mapSteps.choose("datum.r.of"), []m{
+				calculate("hosts", "datum.r.of.host.buckets"), flatten("hosts", "h"),
+				calculate("host", "datum.h.key")}, stepRows("datum.h"), []m{
+				calculate("v", "datum.b.p99 && datum.b.p99.value"),
+				calculate("n", "datum.b.n && datum.b.n.value"),
+				calculate("idle", "datum.b.idle && datum.b.idle.doc_count"),
+			}),
+			Found: pathExpr(runPath+".of.host.buckets[0]") + " != null",
+			Why:   "only runs that were ingested with host in --by have hosts",
+		},
+	}.Spec()
 }

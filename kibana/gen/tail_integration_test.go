@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fiolat/fio"
 )
 
 // lifted are I/Os of a host, with their lift.
@@ -107,6 +109,23 @@ func (p *page) sameFindings(t *testing.T) {
 	}
 	marks, below := p.marks(t, "layer_1_marks"), 0.0
 	slices.SortFunc(marks, func(a, b mark) int { return cmp.Compare(a.Y, b.Y) })
+	lead := fmt.Sprint(marks[0].Tooltip["finding"])
+	var p99 float64
+	var unit string
+	if _, after, _ := strings.Cut(lead, " p99 "); marks[0].Tooltip["about"] != "run" ||
+		!strings.HasPrefix(lead, p.s.runName()+", complete, began 20") {
+		t.Errorf("the sentence on the run is %q", lead)
+	} else if _, err := fmt.Sscanf(strings.ReplaceAll(after, ",", ""), "%f %s", &p99, &unit); err != nil {
+		t.Errorf("%q: %v", lead, err)
+	}
+	if rows := p.s.whole(t, p.s.subject, "clat", "run"); rows != nil { // else it was followed live
+		ns := p99 * map[string]float64{"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
+		if !strings.Contains(lead, ": "+fio.Grouped(rows[0].Samples)+" I/Os in ") ||
+			math.Abs(ns / *rows[0].Percentiles["99"] - 1) > 6e-3 {
+			t.Errorf("the sentence on the run is %q, want %+v", lead, rows[0])
+		}
+	}
+	marks = marks[1:]
 	for i, k := range marks {
 		w := want.Findings[i]
 		if k.Tooltip["about"] != w.About || w.About != "concurrency" && k.Tooltip["finding"] != w.Text {
@@ -147,10 +166,10 @@ func (p *page) wraps(t *testing.T) {
 				"12.4 ms, without it 3.1 ms; its median is 1.9 times its peers' (1.7 to 2.1); from 0:30 to 1:00, in "+
 				"30 quanta, but not afterwards; confidence 99.99 %%.", n)})
 	}
-	obj(p.panel, "spec", "data", "values", "hits")["hits"] = []any{m{"_source": m{"diagnosis": m{
-		"findings": findings, "omitted": 3}}}}
+	obj(p.panel, "spec", "data", "values", "hits")["hits"] = []any{m{"_source": m{"run": m{"id": "r"},
+		"diagnosis": m{"findings": findings, "omitted": 3}}}}
 	evaluate[bool](t, p, "fetch('/panel').then(r => r.json()).then(draw)")
-	marks := p.marks(t, "layer_1_marks")
+	marks := p.marks(t, "layer_1_marks")[1:] // the first is about the run
 	words := evaluate[[]string](t, p, "words().map(String)")
 	if n := len(marks); n < 4 || n >= sentences || !slices.Contains(words, fmt.Sprintf("%d more: see fiolat diagnose",
 		sentences+3-n)) {

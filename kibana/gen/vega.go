@@ -69,7 +69,8 @@ func vega(id, title, description string, spec vegaspec.Spec) chart {
 	spec.Config = m{"kibana": m{"hideWarnings": true, "controlsLocation": "top"}}
 	v := &savedVis{Title: title, Description: description, Type: "vega", Params: vegaParams{text{spec}}}
 	v.Data.Aggs, v.Data.Search = []any{}, emptySearch
-	return chart{id, typeVisualization, title, nil, panelConfig{Description: description, SavedVis: v}}
+	return chart{id: id, typ: typeVisualization, title: title,
+		config: panelConfig{Description: description, SavedVis: v}}
 }
 
 type savedVis struct {
@@ -310,22 +311,27 @@ func eventRows(t string) []m {
 }
 
 // steps are the possible lengths, in seconds, of intervals of the time since a run's start. The length of the run is
-// unknown when a panel makes its request, so it asks for all steps, each but the last over at most maxSteps intervals.
-// It draws the finest step that covers the run and is no shorter than a quantum, if possible a multiple of it.
-var steps = []int{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 21600}
+// unknown when a panel makes its request, so it asks for all lengths, each but the last over at most most intervals.
+// It draws the finest that covers the run and is no shorter than a quantum, if possible a multiple of it.
+type steps struct {
+	lengths []int
+	most    int
+}
 
-const maxSteps = 200
+var allSteps = steps{[]int{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 21600}, 200}
+
+func sinceStart(aggs m) m { return allSteps.sinceStart(aggs) }
 
 // sinceStart returns aggregations of a run's documents by time since its start, with aggs in each interval.
-func sinceStart(aggs m) m {
+func (all steps) sinceStart(aggs m) m {
 	out := m{
 		"end": m{"max": m{"field": offsetField}},
 		"ms":  m{"max": m{"field": "interval.ms"}},
 	}
-	for i, s := range steps {
+	for i, s := range all.lengths {
 		within := m{"exists": m{"field": offsetField}}
-		if i < len(steps)-1 {
-			within = m{"range": m{offsetField: m{"lt": s * 1000 * maxSteps}}}
+		if i < len(all.lengths)-1 {
+			within = m{"range": m{offsetField: m{"lt": s * 1000 * all.most}}}
 		}
 		out[fmt.Sprintf("s%d", s)] = m{"filter": within, "aggs": m{
 			"h": m{"histogram": m{"field": offsetField, "interval": s * 1000, "min_doc_count": 0}, "aggs": aggs},
@@ -338,14 +344,16 @@ func sinceStart(aggs m) m {
 // field b is the bucket, t and t2 its start and end.
 func chooseStep(path string) []m { return append(stepOf(path), stepRows(path)...) }
 
-func stepOf(path string) []m {
+func stepOf(path string) []m { return allSteps.choose(path) }
+
+func (all steps) choose(path string) []m {
 	var even, any strings.Builder
-	for _, s := range steps {
-		fits := fmt.Sprintf("%[1]s.end.value < %[2]d && %[3]d >= %[1]s.ms.value", path, s*1000*maxSteps, s*1000)
+	for _, s := range all.lengths {
+		fits := fmt.Sprintf("%[1]s.end.value < %[2]d && %[3]d >= %[1]s.ms.value", path, s*1000*all.most, s*1000)
 		fmt.Fprintf(&even, "%s && %d %% %s.ms.value == 0 ? %d : ", fits, s*1000, path, s)
 		fmt.Fprintf(&any, "%s ? %d : ", fits, s)
 	}
-	return []m{calculate("step", even.String()+any.String()+fmt.Sprint(steps[len(steps)-1]))}
+	return []m{calculate("step", even.String()+any.String()+fmt.Sprint(all.lengths[len(all.lengths)-1]))}
 }
 
 // stepRows makes a row for each interval of the picked step.
@@ -377,8 +385,8 @@ func with(aggs m, name string, agg any) m {
 	return out
 }
 
-// runEvents returns the events of the run that a panel over index shows.
-func runEvents(index, events string) *vegaspec.Data {
+// runEvents returns the events of the run in the panel's answer.
+func runEvents(events string) *vegaspec.Data {
 	rows := eventRows("datum.hit._source.interval.offset_ms")
 	return &vegaspec.Data{
 		Source: search("events", events, latestEvents),
@@ -387,14 +395,14 @@ func runEvents(index, events string) *vegaspec.Data {
 			// The lookup joins the reply, a single row, to every event. Its key can be any field with a known value:
 			// timed_out is always false.
 			calculate("same", "false"),
-			{"lookup": "same", "from": m{"data": oneRun("run", index, nil), "key": "timed_out",
+			{"lookup": "same", "from": m{"data": m{"name": "answer"}, "key": "timed_out",
 				"fields": []string{"aggregations"}}},
 			{"filter": "datum.run == " + pathExpr(runPath+".key") + " && isValid(datum.hit._source.interval)"},
 		}, rows[2:]),
 	}
 }
 
-func runHeatMap(histograms, events string) vegaspec.Spec {
+func runHeatMap(histograms string) vegaspec.Spec {
 	return vegaspec.HeatMap{
 		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
 		Data: vegaspec.Data{
@@ -404,7 +412,6 @@ func runHeatMap(histograms, events string) vegaspec.Spec {
 				foldOctaves("b.")),
 			Found: pathExpr(runPath+".scope.n.value") + " > 0",
 		},
-		Events: runEvents(histograms, events),
 	}.Spec()
 }
 
@@ -434,20 +441,37 @@ func exactPercentiles(names []string) (aggs m, rows func(label, path string) str
 	}
 }
 
-// runPercentiles draws the exact percentiles of a run over all hosts.
-func runPercentiles(percentiles, events, direction string) vegaspec.Spec {
+// runPercentiles draws the exact percentiles of a run over all hosts, of all directions together or of one.
+func runPercentiles(percentiles, events string) vegaspec.Spec {
 	aggs, rows := exactPercentiles(shownPercentiles)
-	return sinceStartOf(oneRun("answer", percentiles, scopeOf(direction, nil, aggs)), runEvents(percentiles, events),
-		"aggregations.run.buckets",
-		shownPercentiles, nil, rows("", "datum.b"), why(direction))
+	directions, of := fio.MetricDirections(), m{}
+	for _, d := range directions {
+		of[d] = scopeOf(d, nil, aggs)["scope"]
+	}
+	run := pathExpr(runPath)
+	return vegaspec.Percentiles{
+		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom, Names: shownPercentiles, Choice: directions,
+		Data: vegaspec.Data{
+			Source: oneRun("answer", percentiles, of),
+			Transform: slices.Concat(listRows("aggregations.run.buckets", "r"),
+				[]m{calculate("scope", "datum.r[direction]")}, chooseStep("datum.scope"),
+				exactRows(rows("", "datum.b"))),
+			Found: "(" + run + " && " + run + "[direction].n.value > 0)",
+			Why:   m{"expr": fmt.Sprintf("direction == '%s' ? '%s' : ''", fio.Sync, whyNoSyncs)},
+		},
+		Events: runEvents(events),
+	}.Spec()
 }
 
+// whyNoSyncs explains an empty chart of syncs.
+const whyNoSyncs = "no syncs, or not followed by fiolat live: no log has them"
+
 // why explains an empty chart of percentiles over time.
-func why(direction string) string {
+func why(direction string) any {
 	if direction == fio.Sync.String() {
-		return "no syncs, or not followed by fiolat live: no log has them"
+		return whyNoSyncs
 	}
-	return ""
+	return nil
 }
 
 // hostPercentiles draws the exact percentiles of a host: the first by name of those selected in the run.
@@ -455,8 +479,7 @@ func hostPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	aggs, rows := exactPercentiles(shownPercentiles)
 	return sinceStartOf(oneRun("answer", percentiles, oneHost(scopeOf(direction,
 		m{"term": m{"scope": fio.HostDirectionScope}}, aggs))),
-		runEvents(percentiles, events), "aggregations.run.buckets[0].host.buckets", shownPercentiles, nil, rows("",
-			"datum.b"), "")
+		runEvents(events), "aggregations.run.buckets[0].host.buckets", shownPercentiles, nil, rows("", "datum.b"))
 }
 
 // oneHost asks for the first host of a run by name.
@@ -474,7 +497,7 @@ func hostHeatMap(histograms, events string) vegaspec.Spec {
 			Transform: slices.Concat(listRows(runPath+".host.buckets", "r"), chooseStep("datum.r"), foldOctaves("b.")),
 			Found:     pathExpr(runPath+".host.buckets[0].n.value") + " > 0",
 		},
-		Events: runEvents(histograms, events),
+		Events: runEvents(events),
 	}.Spec()
 }
 
@@ -525,9 +548,8 @@ func kindPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	for _, k := range kinds {
 		all += rows(k+" ", "datum.b."+k)
 	}
-	return sinceStartOf(oneRun("answer", percentiles, scopeOf(direction, nil, eachKind(aggs))), runEvents(percentiles,
-		events), "aggregations.run.buckets",
-		names, slices.Concat(vegaspec.KindPale, vegaspec.KindColors), all, "")
+	return sinceStartOf(oneRun("answer", percentiles, scopeOf(direction, nil, eachKind(aggs))), runEvents(events),
+		"aggregations.run.buckets", names, slices.Concat(vegaspec.KindPale, vegaspec.KindColors), all)
 }
 
 // scopeOf returns aggs of the percentile documents of a direction by time since the run's start. A nil scope is that
@@ -542,22 +564,24 @@ func scopeOf(direction string, scope, aggs m) m {
 
 // sinceStartOf draws percentiles over the time since the run's start. rows are the object literals, by the bucket b,
 // that yield the percentiles of these names. runs is the path of the run, or of its host, in the reply.
-func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []string, rows, why string,
-) vegaspec.Spec {
+func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []string, rows string) vegaspec.Spec {
 	return vegaspec.Percentiles{
 		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
 		Names:  names,
 		Colors: colors,
 		Data: vegaspec.Data{
-			Source: source,
-			Transform: slices.Concat(listRows(runs, "r"), chooseStep("datum.r.scope"), qRows(rows), []m{
-				calculate("p", "datum.q.p"), calculate("v", "datum.q.v"),
-				calculate("lower", "datum.q.lower"), calculate("upper", "datum.q.upper"), calculate("limit",
-					"datum.q.limit")}),
-			Found: pathExpr(runs+"[0].scope.n.value") + " > 0", Why: why,
+			Source:    source,
+			Transform: slices.Concat(listRows(runs, "r"), chooseStep("datum.r.scope"), exactRows(rows)),
+			Found:     pathExpr(runs+"[0].scope.n.value") + " > 0",
 		},
 		Events: events,
 	}.Spec()
+}
+
+// exactRows makes a row for each object literal of exactPercentiles.
+func exactRows(rows string) []m {
+	return append(qRows(rows), calculate("p", "datum.q.p"), calculate("v", "datum.q.v"), calculate("lower",
+		"datum.q.lower"), calculate("upper", "datum.q.upper"), calculate("limit", "datum.q.limit"))
 }
 
 // kindParts shows the mean of a whole run by kind. Weighting the intervals by their I/Os gives the mean of all I/Os.
@@ -579,11 +603,11 @@ func kindParts(percentiles string) vegaspec.Spec {
 	}}.Spec()
 }
 
-// allHosts matches the percentile documents of a direction over all hosts. Syncs, a single direction, have those of
-// scope run.
+// allHosts matches the percentile documents of a direction over all hosts. Those of all directions together, and of
+// syncs, a single one, have scope run.
 func allHosts(direction string) m {
 	scope := fio.DirectionScope
-	if direction == fio.Sync.String() {
+	if direction == fio.Sync.String() || direction == fio.All {
 		scope = fio.RunScope
 	}
 	return m{"bool": m{"filter": []m{{"term": m{"scope": scope}}, {"term": m{"fio.direction": direction}}}}}

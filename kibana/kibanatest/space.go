@@ -250,6 +250,14 @@ func (s *Space) Charts(typ string) (out []*Object) {
 
 func (s *Space) find(r Reference) *Object { return s.Find(r.Type, r.ID) }
 
+// Chrome is the height in pixels of what Kibana shows above the panels of a dashboard with controls: the header and the
+// menu, 48 each, the search bar, and the controls.
+const Chrome = 208
+
+// Below returns how many pixels below the controls a row of the grid begins: rows of 20 pixels, 8 apart
+// (src/plugins/dashboard/public/dashboard_constants.ts: DASHBOARD_GRID_HEIGHT, DASHBOARD_MARGIN_SIZE).
+func Below(row float64) float64 { return 28 * row }
+
 // Links returns the links on top of a dashboard
 // (src/plugins/links/public/components/dashboard_link/dashboard_link_component.tsx).
 func (s *Space) Links(d *Object) (out []Way) {
