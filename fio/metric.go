@@ -21,6 +21,12 @@ type Metric struct {
 	Percentile float64
 }
 
+// Limits are the confidence limits of a figure; nil where there is none.
+type Limits struct {
+	Low  *float64 `json:"lower"`
+	High *float64 `json:"upper"`
+}
+
 // rates are the names of figures that are not latencies.
 var rates = []string{"iops", "mib", "concurrency", "samples", "seconds"}
 

@@ -39,9 +39,10 @@ type compared struct {
 			IntervalMS float64 `json:"interval_ms"`
 		}
 		Rows []struct {
-			Direction, Metric, Verdict         string
-			Baseline, Other, Change, Low, High *float64
-			RunNoise                           *float64 `json:"run_noise"`
+			Direction, Metric, Verdict string
+			Baseline, Other, Change    *float64
+			fio.Limits                 `json:"ci"`
+			RunNoise                   *float64 `json:"run_noise"`
 		}
 		Caveat, Note string
 	}

@@ -306,7 +306,7 @@ func (o *historyOptions) print(u *ui.UI, all []history.Series, results []history
 // csv prints a line per run and metric; latencies are in ns.
 func (o *historyOptions) csv(out *bufio.Writer, results []history.Result) error {
 	w := csv.NewWriter(out)
-	_ = w.Write([]string{"series", "metric", "run", "start", "value", "low", "high", "change", "p"})
+	_ = w.Write([]string{"series", "metric", "run", "start", "value", "lower", "upper", "change", "p"})
 	number := func(v *float64) string {
 		if v == nil {
 			return ""

@@ -15,6 +15,7 @@ import (
 	"fiolat/esmodel/esmodeltest"
 	esstored "fiolat/esmodel/stored"
 	"fiolat/fio"
+	"fiolat/internal/history"
 	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 )
@@ -52,14 +53,16 @@ func writeNights(root string) (dirs []string, err error) {
 type changed struct {
 	Series, Metric string
 	Runs           []struct {
-		ID               string
-		Start            *string
-		Value, Low, High *float64
+		ID         string
+		Start      *string
+		Value      *float64
+		fio.Limits `json:"ci"`
 	}
 	Changes []struct {
-		Run                                 string
-		Index                               int
-		Before, After, Change, Low, High, P float64
+		Run                      string
+		Index                    int
+		Before, After, Change, P float64
+		history.Range            `json:"ci"`
 	}
 }
 

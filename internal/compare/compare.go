@@ -65,10 +65,9 @@ type Row struct {
 	// AtLeast says that a percentile fell into fio's last bucket in one of the runs. The values are then lower
 	// bounds, and the change is unknown.
 	AtLeast bool `json:"at_least,omitempty"`
-	// Change is Other / Baseline - 1. Low and High are its confidence limits. They are nil if unknown.
-	Change *float64 `json:"change"`
-	Low    *float64 `json:"low"`
-	High   *float64 `json:"high"`
+	// Change is Other / Baseline - 1, with its confidence limits. They are nil if unknown.
+	Change     *float64 `json:"change"`
+	fio.Limits `json:"ci"`
 	// RunNoise is the standard deviation between repeated runs, as a share: measured (pooled over both groups) or
 	// given; nil if unknown.
 	RunNoise *float64 `json:"run_noise"`

@@ -35,7 +35,7 @@ type Point struct {
 	Mean           *float64           `json:"mean"`
 	Percentiles    map[string]float64 `json:"percentiles"`
 	// Limits are 95 % confidence limits of "iops", "mean" and each percentile, if settings were repeated.
-	Limits map[string]summary.Limits `json:"ci"`
+	Limits map[string]fio.Limits `json:"ci"`
 	// AtLeast names percentiles in fio's last bucket, which has no upper edge.
 	AtLeast []string `json:"at_least,omitempty"`
 	// Bend marks the point of its series that has the most IOPS per mean latency.
@@ -62,9 +62,8 @@ type At struct {
 	Options map[string]string `json:"options,omitempty"`
 	// IOPS is nil if no point meets the rule, or if no setting was repeated.
 	IOPS *float64 `json:"iops"`
-	// Low and High are 95 % confidence limits; nil if there is none.
-	Low  *float64 `json:"low"`
-	High *float64 `json:"high"`
+	// Limits are 95 % confidence limits.
+	fio.Limits `json:"ci"`
 	// Between holds the indices of the last point that meets the rule and of the next one, which breaks it. It is nil
 	// if no point meets the rule, or if no heavier load breaks it.
 	Between []int  `json:"between"`
@@ -240,7 +239,7 @@ func inFlight(p *Point) float64 {
 
 func (p *Point) fill(percentiles []float64, s *spread) {
 	p.Runs = len(p.rows)
-	p.Percentiles, p.Limits = map[string]float64{}, map[string]summary.Limits{}
+	p.Percentiles, p.Limits = map[string]float64{}, map[string]fio.Limits{}
 	for i := range p.rows {
 		p.Samples += p.rows[i].Samples
 		for _, key := range p.rows[i].AtLeast {
@@ -277,7 +276,7 @@ func (p *Point) fill(percentiles []float64, s *spread) {
 		}
 		half := student.Quantile(0.05, freedom) * se
 		low, high := v*math.Exp(-half), v*math.Exp(half)
-		p.Limits[strings.TrimPrefix(name, "p")] = summary.Limits{Low: &low, High: &high}
+		p.Limits[strings.TrimPrefix(name, "p")] = fio.Limits{Low: &low, High: &high}
 	}
 }
 

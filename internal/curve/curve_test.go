@@ -20,7 +20,7 @@ func known(v float64) *float64 { return &v }
 func run(name string, depth int, iops, p99 float64) summary.Row {
 	return summary.Row{Run: name, Name: name, Direction: "read", Samples: 10 * iops, IOPS: &iops,
 		Mean: known(float64(depth) / iops * 1e9), Percentiles: map[string]float64{"99": p99},
-		Limits:  map[string]summary.Limits{"99": {Low: known(p99 * 0.995), High: known(p99 * 1.005)}},
+		Limits:  map[string]fio.Limits{"99": {Low: known(p99 * 0.995), High: known(p99 * 1.005)}},
 		Options: map[string]string{"iodepth": strconv.Itoa(depth), "bs": "4k"}}
 }
 

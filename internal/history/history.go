@@ -136,11 +136,9 @@ type Point struct {
 	Name string `json:"name,omitempty"`
 	// Start is nil if unknown.
 	Start *time.Time `json:"start"`
-	// Value is nil if the run has no such I/O. Low and High are its 95 % confidence limits from the noise within the
-	// run, nil if unknown.
-	Value *float64 `json:"value"`
-	Low   *float64 `json:"low"`
-	High  *float64 `json:"high"`
+	// Value is nil if the run has no such I/O. Limits are its 95 % confidence limits from the noise within the run.
+	Value      *float64 `json:"value"`
+	fio.Limits `json:"ci"`
 	// AtLeast says that a percentile is in fio's last bucket, so the value is a lower bound.
 	AtLeast bool `json:"at_least,omitempty"`
 	// RolledUp is that of the run.
@@ -156,13 +154,18 @@ type Change struct {
 	// Before and After are the levels: geometric means over their runs, for histograms arithmetic ones.
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
-	// Change is After / Before - 1, for histograms the mean distance by which an I/O has moved, as a share. Low and
-	// High are its 95 % confidence limits.
+	// Change is After / Before - 1, for histograms the mean distance by which an I/O has moved, as a share, with its
+	// 95 % confidence limits.
 	Change float64 `json:"change"`
-	Low    float64 `json:"low"`
-	High   float64 `json:"high"`
+	Range  `json:"ci"`
 	// P is the p-value.
 	P float64 `json:"p"`
+}
+
+// Range lies between two limits.
+type Range struct {
+	Low  float64 `json:"lower"`
+	High float64 `json:"upper"`
 }
 
 // Analyse finds the change points of metrics of a series. A metric without a direction stands for each of read, write

@@ -51,18 +51,12 @@ type Row struct {
 	Percentiles map[string]float64 `json:"percentiles"`
 	// Limits are the 95 % confidence limits of the percentiles, which allow for bursts. LimitsAtLeast says that they
 	// are at least so wide: the run is too short to tell, or there is only fio's JSON, which has no times.
-	Limits        map[string]Limits `json:"ci"`
-	LimitsAtLeast bool              `json:"ci_at_least,omitempty"`
+	Limits        map[string]fio.Limits `json:"ci"`
+	LimitsAtLeast bool                  `json:"ci_at_least,omitempty"`
 	// AtLeast names percentiles in fio's last bucket, which has no upper edge.
 	AtLeast []string `json:"at_least,omitempty"`
 	// LongestSync is the longest sync of the jobs, in ns.
 	LongestSync *float64 `json:"longest_sync,omitempty"`
-}
-
-// Limits are confidence limits; nil if there is none.
-type Limits struct {
-	Low  *float64 `json:"lower"`
-	High *float64 `json:"upper"`
 }
 
 // Group identifies the rows of one run that differ only in the direction.
@@ -344,7 +338,7 @@ func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64, pick *p
 }
 
 func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
-	r.Percentiles, r.Limits = map[string]float64{}, map[string]Limits{}
+	r.Percentiles, r.Limits = map[string]float64{}, map[string]fio.Limits{}
 	if s.Empty() {
 		return
 	}
@@ -353,7 +347,7 @@ func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
 	for i, p := range percentiles {
 		key := fio.Percentile(p)
 		r.Percentiles[key] = s.Percentiles[i]
-		var l Limits
+		var l fio.Limits
 		if s.Lower[i] != fiohist.NoLimit {
 			l.Low = known(s.Lower[i])
 		}
@@ -370,7 +364,7 @@ func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
 func (r *Row) jobs(metas []*fiojson.Document, logs []*pipeline.Log, summary *pipeline.MetaSummary,
 	pick *pipeline.Pick) {
 	if r.Percentiles == nil {
-		r.Percentiles, r.Limits = map[string]float64{}, map[string]Limits{}
+		r.Percentiles, r.Limits = map[string]float64{}, map[string]fio.Limits{}
 	}
 	if r.Mean != nil && r.IOPS != nil {
 		r.Concurrency = known(*r.Mean * *r.IOPS / 1e9)
