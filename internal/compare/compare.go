@@ -507,8 +507,7 @@ func (s *sample) metrics() int { return len(s.percentiles) + 2 }
 // tooFewReason says why there are too few quanta to estimate the noise; "" if there are enough.
 func (s *sample) tooFewReason() string {
 	if s.series.timeless {
-		return s.series.Name + " has only fio's JSON, without times to estimate its noise from; repeat both runs or " +
-			"pass --run-noise"
+		return s.series.Name + " has only fio's JSON, without times to estimate its noise from"
 	}
 	n := 0
 	for _, q := range s.series.steps {

@@ -143,8 +143,8 @@ func FromTotals(totals *ingest.Totals, kind fio.Kind, by []string, percentiles [
 			for _, m := range t.Metas {
 				for i := range m.Entries {
 					if e := &m.Entries[i]; g.holds(e) {
-						bins = s.add(e, &e.Dirs[d].Kind[kind], e.Dirs[d].RuntimeMS) && bins
-						bins = all.add(e, &e.Dirs[d].Kind[kind], e.Dirs[d].RuntimeMS) && bins
+						bins = s.add(m, e, &e.Dirs[d].Kind[kind], e.Dirs[d].RuntimeMS) && bins
+						bins = all.add(m, e, &e.Dirs[d].Kind[kind], e.Dirs[d].RuntimeMS) && bins
 					}
 				}
 			}
@@ -156,7 +156,7 @@ func FromTotals(totals *ingest.Totals, kind fio.Kind, by []string, percentiles [
 		for _, m := range t.Metas {
 			for i := range m.Entries {
 				if e := &m.Entries[i]; g.holds(e) && len(pick.Directions) == 0 {
-					bins = all.add(e, &e.Mixed.Kind[kind], e.Mixed.RuntimeMS) && bins
+					bins = all.add(m, e, &e.Mixed.Kind[kind], e.Mixed.RuntimeMS) && bins
 				}
 			}
 		}
@@ -192,12 +192,10 @@ func (g Group) holds(e *fiojson.Entry) bool {
 	return (g.Host == "" || g.Host == e.Host) && (g.Job == "" || g.Job == e.JobName)
 }
 
-// geometry is that of fio 3's bins, which fit those of fio 2, too.
-var geometry = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
-
 // sums adds up the I/Os of several jobs in one direction.
 type sums struct {
 	n, ns  float64
+	g      fiohist.Geometry // of the first job's bins
 	hist   fiohist.Hist
 	limits fiohist.Limits
 	any    bool
@@ -213,7 +211,7 @@ type stage struct {
 }
 
 // add reports whether the I/Os, if any, have bins.
-func (s *sums) add(e *fiojson.Entry, t *fiojson.Totals, runtime int64) bool {
+func (s *sums) add(m *fiojson.Document, e *fiojson.Entry, t *fiojson.Totals, runtime int64) bool {
 	if t.N == 0 {
 		return true
 	}
@@ -222,6 +220,8 @@ func (s *sums) add(e *fiojson.Entry, t *fiojson.Totals, runtime int64) bool {
 	limits := fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
 	if s.any {
 		limits = limits.Widen(s.limits)
+	} else {
+		s.g = m.Geometry()
 	}
 	s.limits, s.any = limits, true
 	for b, err := range t.Bins.All() {
@@ -229,7 +229,7 @@ func (s *sums) add(e *fiojson.Entry, t *fiojson.Totals, runtime int64) bool {
 			s.err = err
 			break
 		}
-		s.hist.Add(geometry.Index(b.NS), float64(b.Count))
+		s.hist.Add(s.g.Index(b.NS), float64(b.Count))
 	}
 	s.spans = append(s.spans, stage{e.StartMS, runtime, e.GroupID})
 	s.noBins = s.noBins || t.Bins.Len() == 0
@@ -268,7 +268,7 @@ func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Docum
 		r.Seconds, r.IOPS = known(sec), known(s.n/sec)
 	}
 	if !s.noBins {
-		stats := s.hist.Stats(geometry, percentiles, s.limits)
+		stats := s.hist.Stats(s.g, percentiles, s.limits)
 		stats.LimitsAtLeast = true
 		r.latencies(&stats, percentiles)
 	}
@@ -315,7 +315,7 @@ func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64, pick *p
 		for _, m := range metas {
 			for i := range m.Entries {
 				if e := &m.Entries[i]; g.holds(e) {
-					s.add(e, &e.Sync, e.LongestMS)
+					s.add(m, e, &e.Sync, e.LongestMS)
 				}
 			}
 		}

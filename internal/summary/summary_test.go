@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -75,17 +76,7 @@ func TestRows(t *testing.T) {
 				t.Fatalf("bins %v, %d rows from JSON, %d from logs", bins, len(fromJSON), len(fromLogs))
 			}
 			path := totals[0].Metas[0].Path
-			only := collected(t, path, percentiles)
-			if len(only) != len(fromJSON) {
-				t.Fatalf("%d rows of a run without logs, want %d", len(only), len(fromJSON))
-			}
-			for i, r := range fromJSON {
-				o := only[i]
-				if o.Run != totals[0].ID || o.Direction != r.Direction || o.Samples != r.Samples || *o.Min != *r.Min ||
-					*o.Max != *r.Max || !maps.Equal(o.Percentiles, r.Percentiles) {
-					t.Errorf("a run without logs: %+v, want %+v", o, r)
-				}
-			}
+			alike(t, fromJSON, collected(t, path, percentiles))
 			want := counted(t, path)
 			want["all"] = want["read"] + want["write"] + want["trim"]
 			for i, r := range fromJSON {
@@ -106,6 +97,41 @@ func TestRows(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// fio 2 has other buckets than fio 3.
+func TestFio2(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fio.json")
+	if err := os.WriteFile(path, []byte(`{"fio version":"fio-2.21","timestamp_ms":1767225602000,"jobs":[{"jobname":"a",
+		"groupid":0,"read":{"total_ios":65,"runtime":1000,"clat":{"min":100,"max":300,"mean":200,
+		"bins":{"100":10,"150":20,"201":30,"290":5}}}}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	percentiles := []float64{50, 90}
+	totals, _, err := ingest.DiscoverTotals([]string{path}, nil, ingest.DiscoverOptions{})
+	if err != nil || len(totals) != 1 {
+		t.Fatalf("%d runs, %v, want 1", len(totals), err)
+	}
+	rows, _, err := FromTotals(totals[0], fio.Clat, []string{"direction"}, percentiles, new(pipeline.Pick))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alike(t, rows, collected(t, path, percentiles))
+}
+
+// alike compares the rows that FromTotals makes of fio's JSON with those of a run that has no more.
+func alike(t *testing.T, fromJSON, run []Row) {
+	t.Helper()
+	if len(run) != len(fromJSON) {
+		t.Fatalf("%d rows of a run without logs, want %d", len(run), len(fromJSON))
+	}
+	for i, r := range fromJSON {
+		o := run[i]
+		if o.Run != r.Run || o.Direction != r.Direction || o.Samples != r.Samples || *o.Min != *r.Min ||
+			*o.Max != *r.Max || !maps.Equal(o.Percentiles, r.Percentiles) {
+			t.Errorf("a run without logs: %+v, want %+v", o, r)
+		}
 	}
 }
 
