@@ -3,7 +3,6 @@ package picture
 import (
 	stdcolor "image/color"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 
@@ -232,16 +231,4 @@ func (d *drawing) hatch(x, y, x2, y2 float64) {
 		lines = append(lines, Point{from, at - from}, Point{to, at - to}, Point{to, math.NaN()})
 	}
 	d.line(lines, color(ink, 0.3), 1, nil)
-}
-
-func cutTab(text string) (before, after string, found bool) { return strings.Cut(text, "\t") }
-
-// sorted returns the keys of a map of cells in order.
-func sorted(m map[int]*vg.Path) []int {
-	var out []int
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }

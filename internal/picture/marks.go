@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -260,7 +261,7 @@ func (cells Cells) draw(f *frame) {
 		// No seams between cells.
 		f.addBox(paths[level], f.px(c.X), max(y, y2), min(f.px(c.X2)+0.5, f.right), max(min(y, y2)-0.5, f.top))
 	}
-	for _, level := range sorted(paths) {
+	for _, level := range slices.Sorted(maps.Keys(paths)) {
 		hex := Stalled
 		if level < levels {
 			hex = ramp((float64(level) + 0.5) / levels)

@@ -138,7 +138,7 @@ func (d *drawing) legend(keys []Key) {
 	x := float64(edge)
 	rows := 0
 	for _, k := range keys {
-		from, to, _ := cutTab(k.Text)
+		from, to, _ := strings.Cut(k.Text, "\t")
 		space := swatch + 6 + d.width(from, textSize)
 		if k.Kind == Scale {
 			space = d.width(from, textSize) + 6 + 140 + 6 + d.width(to, textSize)

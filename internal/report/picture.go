@@ -441,26 +441,13 @@ func (p *shared) drawHosts(out *picture.Picture, parts []shown) error {
 	if at < 0 {
 		at = len(first.head.Percentiles) - 1
 	}
-	var dim string
-	var names []string
-	for _, d := range []string{fio.ByHost, fio.ByJob} {
-		if names = nil; len(names) < 2 {
-			for i := range parts {
-				for _, sc := range parts[i].scopes {
-					if name := (*fio.Dims)(&sc.dims).Of(d); name != "" && !slices.Contains(names, name) {
-						names = append(names, name)
-					}
-				}
-			}
-		}
-		if dim = d; len(names) > 1 {
-			break
-		}
+	dim, names := fio.ByHost, namesOf(parts, fio.ByHost)
+	if len(names) < 2 {
+		dim, names = fio.ByJob, namesOf(parts, fio.ByJob)
 	}
 	if len(names) < 2 {
 		return fio.Usagef("--chart hosts: there is only one host and one job")
 	}
-	slices.SortFunc(names, fio.Natural)
 	var marks pageData
 	if dim == fio.ByHost && p.runs == nil && p.o.Marks != nil {
 		p.main().marks(&marks)
@@ -540,6 +527,19 @@ func (p *shared) drawHosts(out *picture.Picture, parts []shown) error {
 			out.Legend...)
 	}
 	return nil
+}
+
+// namesOf are the values of a dimension in all parts, in natural order.
+func namesOf(parts []shown, dim string) (names []string) {
+	for i := range parts {
+		for _, sc := range parts[i].scopes {
+			if name := (*fio.Dims)(&sc.dims).Of(dim); name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.SortFunc(names, fio.Natural)
+	return names
 }
 
 // drawSpectrum draws the percentiles of the whole run, up to the slowest I/O.
