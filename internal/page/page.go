@@ -126,6 +126,12 @@ var libraries = sync.OnceValues(func() (l packedLibraries, err error) {
 	return l, errors.Join(err, e)
 })
 
+// Libraries is the size of the libraries in a page.
+func Libraries() int {
+	l, _ := libraries() // an error is Write's
+	return len(l.packed)
+}
+
 // Pack returns what write writes in the form that unpack of load.js reads: gzip as Ascii85, with v for <, so that it
 // ends no script.
 func Pack(write func(io.Writer) error) (template.HTML, error) {

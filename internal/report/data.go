@@ -20,29 +20,47 @@ type head struct {
 	Percentiles []string `json:"percentiles"`
 	// Start is in ms since 1970, null if unknown. All other times are in ms since Start.
 	Start *float64 `json:"start"`
-	// Columns is the number of columns, of Column ms each. The first begins at First, the last ends at End.
-	// Interval is the length of a quantum, Quanta the number of quanta in a column.
-	First    float64   `json:"first"`
-	Column   float64   `json:"column"`
-	Columns  int       `json:"columns"`
-	End      float64   `json:"end"`
-	Interval float64   `json:"interval"`
-	Quanta   int64     `json:"quanta"`
-	Logs     int       `json:"logs"`
-	Kind     string    `json:"kind"`
-	Part     string    `json:"part"`           // see Sink.part
-	Name     string    `json:"name,omitempty"` // of the run, if there are several
-	Scopes   []dims    `json:"scopes"`
-	Leaves   []dims    `json:"leaves"`
-	SLA      []slaLine `json:"sla"`
-	// Ladder are the percentiles of the spectrum.
-	Ladder []float64 `json:"ladder"`
-	// Edges are the edges in ns of the heat map's rows; each has 2^Finer of the data's.
-	Edges []int64 `json:"edges"`
-	Finer int     `json:"finer"`
-	Marks []Mark  `json:"marks,omitempty"`
+	// The first column begins at First, the last ends at End. Interval is the length of a quantum.
+	First    float64 `json:"first"`
+	End      float64 `json:"end"`
+	Interval float64 `json:"interval"`
+	grid
+	// Fine are the columns of a part of the run that is zoomed to, nil if there are no finer ones, Cells those of
+	// histograms.
+	Fine  *grid `json:"fine,omitempty"`
+	Cells grid  `json:"cells"`
+	// ExactStep, Step, LimitStep and Unit are of series.
+	ExactStep float64   `json:"exactStep"`
+	Step      float64   `json:"step"`
+	LimitStep float64   `json:"limitStep"`
+	Unit      float64   `json:"unit"`
+	Logs      int       `json:"logs"`
+	Kind      string    `json:"kind"`
+	Part      string    `json:"part"`           // see Sink.part
+	Name      string    `json:"name,omitempty"` // of the run, if there are several
+	Scopes    []dims    `json:"scopes"`
+	Leaves    []dims    `json:"leaves"`
+	SLA       []slaLine `json:"sla"`
+	// IOs are those of all leaves: the spectrum has the percentiles of ladder(IOs).
+	IOs float64 `json:"ios"`
+	// Each of the heat map's rows has 2^Finer of the data's.
+	Finer int    `json:"finer"`
+	Marks []Mark `json:"marks,omitempty"`
 	// Kinds are the heads of the other kinds or runs.
 	Kinds []head `json:"kinds,omitempty"`
+}
+
+// grid has Columns of Column ms each, with so many quanta.
+type grid struct {
+	Column  float64 `json:"column"`
+	Columns int     `json:"columns"`
+	Quanta  int64   `json:"quanta"`
+}
+
+// grid returns the columns of so many of those that are held.
+func (s *Sink) grid(group int) grid {
+	quanta := s.step * int64(group)
+	return grid{float64(s.run.Interval*quanta) / 1e6, (s.col + group - 1) / group, quanta}
 }
 
 // slaLine is a rule that charts of latencies draw as a line: Measure must not be above Limit ns.
@@ -53,52 +71,94 @@ type slaLine struct {
 	Text      string  `json:"text"`
 }
 
-// scopeData has the statistics of a scope value by column, in ns.
+// scopeData has the statistics of a scope value, latencies in ns.
 type scopeData struct {
-	P    []latencies `json:"p"`  // by percentile
-	CI   []limits    `json:"ci"` // parallel to P
-	Min  latencies   `json:"min"`
-	Max  latencies   `json:"max"`
-	Mean latencies   `json:"mean"`
-	N    counts      `json:"n"`
-	Rate rates       `json:"rate"` // I/Os per second
-	Logs []int32     `json:"logs"`
+	By []*statistics `json:"by"` // the page's columns, and the finer ones
+	// Total is of the whole run, in the order p..., min, max, mean, stddev.
+	Total     latencies `json:"total"`
+	TotalN    counts    `json:"totalN"`
+	TotalRate rates     `json:"totalRate"`
+	// Curve is the number of values of the spectrum: the percentiles of the ladder, as far as there are enough I/Os,
+	// and the 100th. From Bound on they are lower bounds.
+	Curve int `json:"curve"`
+	Bound int `json:"bound"`
+	curve []float64
+}
+
+// statistics are by column. What has no name in JSON is in series.
+type statistics struct {
+	P              [][]float64 `json:"-"` // by percentile; negative: at least that
+	CI             []limits    `json:"-"` // parallel to P
+	N              []float64   `json:"-"`
+	min, max, mean []float64
+	covered        []float64 // seconds
+	logs           []int32
+	// AtLeast has by percentile the columns in which it is only a lower bound.
+	AtLeast map[int][]int `json:"atLeast,omitempty"`
 	// Partial maps the columns that the logs cover only in part to the seconds covered.
 	Partial map[int]float64 `json:"partial,omitempty"`
 	// Idle maps columns to the quanta in them in which logs were running and nothing completed.
 	Idle map[int]int32 `json:"idle,omitempty"`
 	// InFlight is missing if no latency is a tenth of a column or longer.
-	InFlight *inFlightData `json:"inflight,omitempty"`
-	// Total is of the whole run, in the order p..., min, max, mean, stddev.
-	Total     latencies `json:"total"`
-	TotalN    counts    `json:"totalN"`
-	TotalRate rates     `json:"totalRate"`
-	// Curve is the spectrum: the percentiles of the head's Ladder, as far as there are enough I/Os, and the 100th.
-	Curve latencies `json:"curve"`
-}
-
-// inFlightData has the statistics of a scope value by column if an I/O counts where it was in flight.
-type inFlightData struct {
-	P    []latencies `json:"p"`
-	Min  latencies   `json:"min"`
-	Max  latencies   `json:"max"`
-	Mean latencies   `json:"mean"`
-	N    counts      `json:"n"`
+	InFlight *statistics `json:"inflight,omitempty"`
 }
 
 // limits are 95 % sampling limits by column, negative where there is none.
-type limits struct {
-	Lower latencies `json:"lower"`
-	Upper latencies `json:"upper"`
+type limits struct{ Lower, Upper []float64 }
+
+func newStatistics(percentiles int) *statistics {
+	return &statistics{P: make([][]float64, percentiles), CI: make([]limits, percentiles)}
 }
 
-// leafData has the histograms of a leaf, counts by row and column with From as the first row, and its I/Os over the
-// whole run, N of them in the buckets At.
+// add adds what a column holds.
+func (d *statistics) add(k int, st *fiohist.Stats) {
+	for i, v := range negateLowerBounds(st) {
+		d.P[i], d.CI[i].Lower = append(d.P[i], v), append(d.CI[i].Lower, st.Lower[i])
+		d.CI[i].Upper = append(d.CI[i].Upper, st.Upper[i])
+	}
+	for _, i := range st.AtLeast {
+		if d.AtLeast == nil {
+			d.AtLeast = map[int][]int{}
+		}
+		d.AtLeast[i] = append(d.AtLeast[i], k)
+	}
+	d.min, d.max, d.mean = append(d.min, st.Min), append(d.max, st.Max), append(d.mean, st.Mean)
+	d.N = append(d.N, samples(st))
+}
+
+// series adds the numbers in the order in which the page's script reads them.
+func (d *statistics) series(to *series, unit float64) {
+	to.counts(d.N)
+	if d.covered != nil {
+		covered := make([]int64, len(d.covered))
+		for k, v := range d.covered {
+			covered[k] = int64(math.Round(v / unit))
+		}
+		whole(to, covered)
+		whole(to, d.logs)
+	}
+	for i, p := range d.P {
+		to.latencies(p, to.step())
+		if d.covered != nil {
+			to.limits(p, d.CI[i].Lower)
+			to.limits(p, d.CI[i].Upper)
+		}
+	}
+	for _, values := range [][]float64{d.min, d.max, d.mean} {
+		to.latencies(values, to.step())
+	}
+	if d.InFlight != nil {
+		d.InFlight.series(to, unit)
+	}
+}
+
+// leafData has the histograms of a leaf, counts by row and column with From as the first row, and the number of buckets
+// of the whole run.
 type leafData struct {
-	From int     `json:"from"`
-	Rows []cells `json:"rows"`
-	At   []int   `json:"at"`
-	N    counts  `json:"n"`
+	From    int `json:"from"`
+	Rows    int `json:"rows"`
+	Buckets int `json:"buckets"`
+	rows    [][]float64
 }
 
 // latencies are in whole ns, rounded to five digits, which is finer than any bucket. A negative value is a lower bound.
@@ -130,14 +190,6 @@ func (c counts) MarshalJSON() ([]byte, error) {
 	}), nil
 }
 
-// cells are numbers of I/Os that are added up: rounded to four digits, but to two decimals at most.
-type cells []float64
-
-// MarshalJSON implements json.Marshaler.
-func (c cells) MarshalJSON() ([]byte, error) {
-	return numbers(c, func(v float64) float64 { return math.Round(100*fio.Round(v, 4)) / 100 }), nil
-}
-
 func numbers(values []float64, round func(float64) float64) []byte {
 	b := []byte{'['}
 	for i, v := range values {
@@ -165,10 +217,12 @@ func (s *Sink) head() head {
 		offset = s.run.Start - s.main().run.Start
 	}
 	h := head{
-		First: float64(s.run.FirstQuantum+offset) / 1e6, Column: float64(s.run.Interval*s.step) / 1e6, Columns: s.col,
-		End:      float64(s.sum.End+offset) / 1e6,
-		Interval: float64(s.run.Interval) / 1e6, Quanta: s.step, Logs: len(s.run.Logs), Kind: s.run.Kind.String(),
-		Part: s.part(),
+		First: float64(s.run.FirstQuantum+offset) / 1e6, End: float64(s.sum.End+offset) / 1e6,
+		Interval: float64(s.run.Interval) / 1e6, grid: s.grid(s.group), Cells: s.grid(s.group * s.cells),
+		Logs: len(s.run.Logs), Kind: s.run.Kind.String(), Part: s.part(),
+	}
+	if s.group > 1 {
+		h.Fine = new(s.grid(1))
 	}
 	if s.runs != nil {
 		h.Name = s.runs[slices.Index(s.kinds, s)]
@@ -190,16 +244,9 @@ func (s *Sink) head() head {
 	for _, l := range s.leaves {
 		h.Leaves = append(h.Leaves, l.dims)
 	}
-	all := 0.0
 	for _, l := range s.leaves {
-		all += l.total.Sum()
+		h.IOs += l.total.Sum()
 	}
-	h.Ladder = ladder(all)
-	g := s.heatGrid()
-	for i := 0; i <= g.Columns(); i++ {
-		h.Edges = append(h.Edges, g.Lower(i))
-	}
-	h.Finer = g.Coarseness - s.rowGrid().Coarseness
 	return h
 }
 
@@ -218,17 +265,17 @@ func (s *Sink) rowGrid() fiohist.Geometry {
 		return coarsest
 	}
 	sizes := make([]int, coarsest.Coarseness-g.Coarseness+1)
+	var sum fiohist.Hist
 	for _, l := range s.leaves {
-		for _, b := range l.cols {
-			at, _ := s.columns.load(b)
-			for shift := range sizes {
-				last := -1
-				for _, i := range at {
-					if r := int(i) >> shift; r != last {
-						sizes[shift], last = sizes[shift]+1, r
+		for k := 0; k < len(l.cols); k += s.group * s.cells {
+			last := make([]int, len(sizes)) // one above
+			s.addUp(&sum, []*leaf{l}, k, s.group*s.cells).Each(func(i int, _ float64) {
+				for shift := range sizes {
+					if r := i>>shift + 1; r != last[shift] {
+						sizes[shift], last[shift] = sizes[shift]+1, r
 					}
 				}
-			}
+			})
 		}
 	}
 	for shift, n := range sizes {
@@ -239,62 +286,105 @@ func (s *Sink) rowGrid() fiohist.Geometry {
 	return coarsest
 }
 
-// pack computes the data of the page.
-func (p *shared) pack() (template.HTML, error) {
+// addUp adds up so many columns of leaves from k on.
+func (s *Sink) addUp(h *fiohist.Hist, of []*leaf, k, columns int) *fiohist.Hist {
+	h.Reset()
+	for _, l := range of {
+		for _, b := range l.cols[min(k, len(l.cols)):min(k+columns, len(l.cols))] {
+			s.columns.addTo(b, h)
+		}
+	}
+	return h
+}
+
+// numbersOf are the numbers of a kind or run. Edges are numbers of values in series.
+type numbersOf struct {
+	Head   *head       `json:"head,omitempty"`
+	Scopes []scopeData `json:"scopes"`
+	Leaves []leafData  `json:"leaves"`
+	// Edges are those of the heat map's rows. Buckets are the logs' buckets, and Rows those of the leaves' rows, from
+	// the first with I/Os to the last.
+	Edges   int          `json:"edges"`
+	Buckets bucketRange  `json:"buckets"`
+	Rows    bucketRange  `json:"rows"`
+	Kinds   []*numbersOf `json:"kinds,omitempty"`
+}
+
+type bucketRange struct {
+	From  int `json:"from"`
+	Edges int `json:"edges"`
+}
+
+// pack computes the data of the page: a line of JSON, and series.
+func (p *shared) pack(h *head) (template.HTML, error) {
 	return page.Pack(func(z io.Writer) error {
-		if err := p.main().encode(z); err != nil {
-			return err
-		}
-		end := "}"
+		to := &series{rough: p.rough}
+		main := p.main()
+		d := main.numbers(h, to)
+		d.Head = h
+		err := main.columns.err
 		for i, s := range p.others() {
-			z.Write([]byte(map[bool]string{true: `,"kinds":[`, false: `},`}[i == 0])) //nolint:errcheck // to a buffer
-			if err := s.encode(z); err != nil {
-				return err
-			}
-			end = "}]}"
+			d.Kinds = append(d.Kinds, s.numbers(&h.Kinds[i], to))
+			err = cmp.Or(err, s.columns.err)
 		}
-		_, err := io.WriteString(z, end)
+		if err == nil {
+			err = json.NewEncoder(z).Encode(d)
+		}
+		if err == nil {
+			_, err = z.Write(to.b)
+		}
 		return err
 	})
 }
 
-// encode writes an object without its closing brace, so that pack can add to it.
-func (s *Sink) encode(z io.Writer) error {
-	enc := json.NewEncoder(z)
-	z.Write([]byte(`{"scopes":[`)) //nolint:errcheck // to a buffer
-	for i, sc := range s.scopes {
-		if i > 0 {
-			z.Write([]byte{','}) //nolint:errcheck // to a buffer
-		}
-		if err := enc.Encode(s.scopeData(sc)); err != nil {
-			return err
-		}
+// numbers adds to a head what is of the series.
+func (s *Sink) numbers(h *head, to *series) *numbersOf {
+	d, rows, heat := &numbersOf{Scopes: []scopeData{}, Leaves: []leafData{}}, s.rowGrid(), s.heatGrid()
+	switch to.unit = 100; {
+	case s.rough && h.IOs >= 1000*float64(s.col):
+		to.unit = 1
+	case s.rough:
+		to.unit = 10
 	}
-	z.Write([]byte(`],"leaves":[`)) //nolint:errcheck // to a buffer
-	rows := s.rowGrid()
-	for i, l := range s.leaves {
-		if i > 0 {
-			z.Write([]byte{','}) //nolint:errcheck // to a buffer
+	h.Finer, h.ExactStep, h.Step = heat.Coarseness-rows.Coarseness, exactStep, to.step()
+	h.LimitStep, h.Unit = to.limitStep(), to.unit
+	for _, sc := range s.scopes {
+		of := s.scopeData(sc)
+		for _, by := range of.By {
+			by.series(to, float64(s.run.Interval)/1e13)
 		}
-		if err := enc.Encode(s.leafData(l, rows)); err != nil {
-			return err
+		to.latencies(of.curve, exactStep)
+		d.Scopes = append(d.Scopes, of)
+	}
+	for _, l := range s.leaves {
+		of := s.leafData(l, rows)
+		to.cells(of.rows, h.Cells.Columns)
+		var at []int
+		var n []float64
+		l.total.Each(func(i int, ios float64) { at, n = append(at, i), append(n, ios) })
+		whole(to, at)
+		to.counts(n)
+		of.Buckets = len(at)
+		d.Leaves = append(d.Leaves, of)
+	}
+	edges := func(g fiohist.Geometry, from, n int) int {
+		out := make([]int64, n)
+		for i := range out {
+			out[i] = g.Lower(from + i)
 		}
+		whole(to, out)
+		return n
 	}
-	z.Write([]byte(`],"buckets":`)) //nolint:errcheck // to a buffer
-	if err := enc.Encode(s.buckets(s.run.Geometry)); err != nil {
-		return err
-	}
-	z.Write([]byte(`,"rows":`)) //nolint:errcheck // to a buffer
-	return cmp.Or(s.columns.err, enc.Encode(s.buckets(rows)))
+	d.Edges = edges(heat, 0, heat.Columns()+1)
+	d.Buckets.From, d.Buckets.Edges = s.reach(s.run.Geometry)
+	edges(s.run.Geometry, d.Buckets.From, d.Buckets.Edges)
+	d.Rows.From, d.Rows.Edges = s.reach(rows)
+	edges(rows, d.Rows.From, d.Rows.Edges)
+	return d
 }
 
-// buckets has the edges in ns of the buckets of a grid from the first with I/Os, From, to the last.
-type buckets struct {
-	From  int     `json:"from"`
-	Edges []int64 `json:"edges"`
-}
-
-func (s *Sink) buckets(g fiohist.Geometry) buckets {
+// reach returns the first bucket of a grid with I/Os, and the number of edges up to the end of the last.
+func (s *Sink) reach(g fiohist.Geometry) (first, edges int) {
 	first, last := math.MaxInt, -1
 	for _, l := range s.leaves {
 		l.total.Each(func(i int, _ float64) {
@@ -302,15 +392,10 @@ func (s *Sink) buckets(g fiohist.Geometry) buckets {
 			first, last = min(first, i), max(last, i)
 		})
 	}
-	b := buckets{From: first, Edges: []int64{}}
 	if last < 0 {
-		b.From = 0
-		return b
+		return 0, 0
 	}
-	for i := first; i <= last+1; i++ {
-		b.Edges = append(b.Edges, g.Lower(i))
-	}
-	return b
+	return first, last + 2 - first
 }
 
 // members are the leaves of a scope value and the limits of their latencies, none if those of a leaf are unknown.
@@ -347,30 +432,39 @@ func (s *Sink) members(sc *scope) *members {
 	return s.scopeMembers[sc.dims]
 }
 
-func (s *Sink) scopeData(sc *scope) scopeData {
+func (s *Sink) scopeData(sc *scope) (d scopeData) {
 	of := s.members(sc)
-	d := scopeData{P: make([]latencies, len(s.run.Percentiles)), CI: make([]limits, len(s.run.Percentiles))}
-	slow := slices.ContainsFunc(of.leaves, s.slow)
-	inFlight := make([]fiohist.Hist, s.col)
-	for k := range s.col {
-		var sum fiohist.Hist
-		for _, l := range of.leaves {
-			if k < len(l.cols) {
-				s.columns.addTo(l.cols[k], &sum)
-			}
-		}
+	d.By = append(d.By, s.statistics(sc, of, s.group))
+	if s.group > 1 {
+		d.By = append(d.By, s.statistics(sc, of, 1))
+	}
+	total, st, perSecond := s.runTotals(sc)
+	d.Total = append(negateLowerBounds(&st), st.Min, st.Max, st.Mean, st.StdDev)
+	d.TotalN, d.TotalRate = counts{samples(&st)}, rates{perSecond}
+	curve := total.Stats(s.run.Geometry, append(ladder(st.Samples), 100), of.limits)
+	d.curve, d.Curve, d.Bound = negateLowerBounds(&curve), len(curve.Percentiles), len(curve.Percentiles)
+	if len(curve.AtLeast) > 0 {
+		d.Bound = curve.AtLeast[0]
+	}
+	return d
+}
+
+// statistics are by so many of the columns that are held.
+func (s *Sink) statistics(sc *scope, of *members, group int) *statistics {
+	d, columns := newStatistics(len(s.run.Percentiles)), s.grid(group).Columns
+	slow := group == s.group && slices.ContainsFunc(of.leaves, s.slow)
+	var sum fiohist.Hist
+	inFlight := make([]fiohist.Hist, map[bool]int{true: columns}[slow])
+	for k := range columns {
+		s.addUp(&sum, of.leaves, k*group, group)
 		if slow {
 			s.addInFlight(inFlight, k, &sum)
 		}
 		st := sum.Stats(s.run.Geometry, s.run.Percentiles, of.limits)
-		for i, v := range negateLowerBounds(&st) {
-			d.P[i] = append(d.P[i], v)
-			d.CI[i].Lower, d.CI[i].Upper = append(d.CI[i].Lower, st.Lower[i]), append(d.CI[i].Upper, st.Upper[i])
-		}
-		d.Min, d.Max, d.Mean = append(d.Min, st.Min), append(d.Max, st.Max), append(d.Mean, st.Mean)
+		d.add(k, &st)
 		var at coverage
-		if k < len(sc.cols) {
-			at = sc.cols[k]
+		for i := k * group; i < min((k+1)*group, len(sc.cols)); i++ {
+			at.add(sc.cols[i])
 		}
 		if at.partial(s.run.Interval) {
 			if d.Partial == nil {
@@ -384,31 +478,22 @@ func (s *Sink) scopeData(sc *scope) scopeData {
 			}
 			d.Idle[k] = at.idle
 		}
-		d.N, d.Rate, d.Logs = append(d.N, samples(&st)), append(d.Rate, at.rate(&st)), append(d.Logs, at.logs)
+		d.covered, d.logs = append(d.covered, at.covered), append(d.logs, at.logs)
 	}
 	if slow {
-		d.InFlight = &inFlightData{P: make([]latencies, len(s.run.Percentiles))}
+		d.InFlight = newStatistics(len(s.run.Percentiles))
 		for k := range inFlight {
 			st := inFlight[k].Stats(s.run.Geometry, s.run.Percentiles, of.limits)
-			for i, v := range negateLowerBounds(&st) {
-				d.InFlight.P[i] = append(d.InFlight.P[i], v)
-			}
-			d.InFlight.Min, d.InFlight.Max = append(d.InFlight.Min, st.Min), append(d.InFlight.Max, st.Max)
-			d.InFlight.Mean, d.InFlight.N = append(d.InFlight.Mean, st.Mean), append(d.InFlight.N, samples(&st))
+			d.InFlight.add(k, &st)
 		}
 	}
-	total, st, perSecond := s.runTotals(sc)
-	d.Total = append(negateLowerBounds(&st), st.Min, st.Max, st.Mean, st.StdDev)
-	d.TotalN, d.TotalRate = counts{samples(&st)}, rates{perSecond}
-	curve := total.Stats(s.run.Geometry, append(ladder(st.Samples), 100), of.limits)
-	d.Curve = negateLowerBounds(&curve)
 	return d
 }
 
 // slow reports whether a leaf has latencies of a tenth of a column or longer.
 func (s *Sink) slow(l *leaf) (slow bool) {
 	l.total.Each(func(i int, _ float64) {
-		slow = slow || s.run.Geometry.Middle(i) >= float64(s.run.Interval*s.step)/10
+		slow = slow || s.run.Geometry.Middle(i) >= float64(s.run.Interval*s.step*int64(s.group))/10
 	})
 	return slow
 }
@@ -416,11 +501,12 @@ func (s *Sink) slow(l *leaf) (slow bool) {
 // addInFlight adds the I/Os that completed in column k to all columns in which they were in flight, as with --align
 // inflight.
 func (s *Sink) addInFlight(columns []fiohist.Hist, k int, completed *fiohist.Hist) {
-	edge := func(k int) int64 { return s.run.FirstQuantum + int64(k)*s.run.Interval*s.step }
+	column := s.run.Interval * s.step * int64(s.group)
+	edge := func(k int) int64 { return s.run.FirstQuantum + int64(k)*column }
 	from, to := edge(k), min(edge(k+1), max(s.sum.End, edge(k)+1))
 	completed.Each(func(i int, n float64) {
 		latency := s.run.Geometry.Middle(i)
-		first := max(0, int((from-int64(latency)-s.run.FirstQuantum)/(s.run.Interval*s.step)))
+		first := max(0, int((from-int64(latency)-s.run.FirstQuantum)/column))
 		for before := 0.0; first <= k; first++ { // what is before the first column goes into that
 			upTo := 1.0
 			if first < k {
@@ -483,26 +569,28 @@ func ladder(n float64) []float64 {
 	return out
 }
 
-func (s *Sink) leafData(l *leaf, g fiohist.Geometry) leafData {
-	shift := g.Coarseness - s.run.Geometry.Coarseness
-	rows := map[int]cells{}
-	first, last := math.MaxInt, 0
-	for k, b := range l.cols {
-		buckets, n := s.columns.load(b)
-		for i, at := range buckets {
-			r := int(at) >> shift
+func (s *Sink) leafData(l *leaf, g fiohist.Geometry) (d leafData) {
+	shift, columns := g.Coarseness-s.run.Geometry.Coarseness, s.grid(s.group*s.cells).Columns
+	rows := map[int][]float64{}
+	first, last := math.MaxInt, -1
+	var sum fiohist.Hist
+	for k := range columns {
+		s.addUp(&sum, []*leaf{l}, k*s.group*s.cells, s.group*s.cells).Each(func(i int, n float64) {
+			r := i >> shift
 			if rows[r] == nil {
-				rows[r] = make(cells, s.col)
+				rows[r] = make([]float64, columns)
 			}
-			rows[r][k] += n[i]
+			rows[r][k] += n
 			first, last = min(first, r), max(last, r)
-		}
+		})
 	}
-	var d leafData
+	if last < 0 {
+		return d
+	}
+	d.From = first
 	for r := first; r <= last; r++ {
-		d.From = first
-		d.Rows = append(d.Rows, rows[r]) // a row without I/O is [], not zeros
+		d.rows = append(d.rows, rows[r]) // nil without I/O
 	}
-	l.total.Each(func(i int, n float64) { d.At, d.N = append(d.At, i), append(d.N, n) })
+	d.Rows = len(d.rows)
 	return d
 }

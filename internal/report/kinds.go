@@ -30,6 +30,9 @@ type shared struct {
 	runs     []string    // names of the runs; nil for kinds of one run
 	compared *Comparison // of the runs
 	coarse   bool        // the page is too large for finer histograms than the heat map's
+	rough    bool        // and for so many digits; see series
+	group    int         // columns that are held in one of the page
+	cells    int         // columns of the page in one of histograms
 	packs    int         // how often the data was packed until the page was small enough
 }
 
@@ -86,38 +89,77 @@ func (p *shared) finished() error {
 			s.halve()
 		}
 	}
-	if p.o.Picture != nil {
+	p.cells = 1
+	if p.fitGroup(); p.o.Picture != nil {
 		return p.draw()
 	}
 	for {
 		p.packs++
-		packed, err := p.pack()
+		p.fitGroup()
+		var b bytes.Buffer
+		numbers, err := p.main().write(&b)
 		if err != nil {
 			return err
 		}
-		var b bytes.Buffer
-		if err = p.main().write(&b, packed); err != nil {
-			return err
-		}
 		shrinks := slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.col > 1 })
+		switch {
+		case b.Len() > p.o.MaxBytes && !p.coarse:
+			p.coarse, p.rough = true, true
 		// The tables of thousands of hosts alone may exceed the limit. Such a page is better than none.
-		if b.Len() <= p.o.MaxBytes || !shrinks && len(packed)*4/5 <= p.o.MaxBytes {
+		case b.Len() > p.o.MaxBytes && (shrinks || numbers*4/5 > p.o.MaxBytes):
+			if !shrinks {
+				return fmt.Errorf("the page would be larger than %d bytes: split by fewer dimensions with --by",
+					p.o.MaxBytes)
+			}
+			p.shrink(b.Len(), numbers)
+		case b.Len()-page.Libraries() > ownBytes*p.share() && p.smaller():
+		default:
 			for _, s := range p.kinds {
 				s.columns.close()
 			}
 			_, err = p.w.Write(b.Bytes())
 			return err
 		}
-		if !p.coarse {
-			p.coarse = true
-			continue
-		}
-		if !shrinks {
-			return fmt.Errorf("the page would be larger than %d bytes: split by fewer dimensions with --by",
-				p.o.MaxBytes)
-		}
-		p.shrink(b.Len(), len(packed))
 	}
+}
+
+// fitGroup makes the columns of the page few enough.
+func (p *shared) fitGroup() {
+	p.group = 1
+	for slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.grid(p.group).Columns > p.o.MaxColumns }) {
+		p.group *= 2
+	}
+}
+
+// share is how many pages of a host this page is worth.
+func (p *shared) share() (n int) {
+	for _, s := range p.kinds {
+		n += (len(s.leaves) + 3) / 4
+	}
+	return n
+}
+
+// smaller makes a page smaller by what is missed least, and reports whether it could.
+func (p *shared) smaller() bool {
+	keep := slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.quanta <= ownQuanta || s.by[fio.ByHost] })
+	switch {
+	case !p.rough:
+		p.rough = true
+	case keep:
+		return false
+	case !p.coarse:
+		p.coarse = true
+	case p.group == 1 && p.cells < 4:
+		p.cells *= 2
+	case p.group > 1 || slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.col >= 2*ownColumns }):
+		p.cells = 1
+		for _, s := range p.kinds {
+			s.halve()
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // shrink halves the columns as often as the page certainly needs. size is the page's, of which numbers bytes are packed

@@ -15,6 +15,7 @@ const wholeTime = [Math.min(...[...kinds.values()].map(k => k.head.first)), Math
 function use(kind) {
   Object.assign(head, kinds.get(kind).head);
   Object.assign(data, kinds.get(kind).data);
+  regrid();
   scopeAt.clear();
   head.scopes.forEach((d, i) => scopeAt.set(key(d), i));
 }
@@ -30,7 +31,6 @@ function choose(kind) {
   state.kind = kind;
   use(kind);
   cursor = spectrumCursor = bucketCursor = null;
-  $('time').max = head.columns - 1;
   ofKind = ': ' + kind;
 }
 

@@ -3,7 +3,6 @@ package report_test
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"testing"
 
 	"fiolat/fio"
@@ -103,8 +102,5 @@ func TestHostileKinds(t *testing.T) {
 		if bytes.Contains(page, []byte(bad)) {
 			t.Errorf("%q stands in the page", bad)
 		}
-	}
-	if head := string(script(t, page, "head")); strings.ContainsAny(head, "<>") {
-		t.Errorf("what ends a script stands in one: %s", head)
 	}
 }

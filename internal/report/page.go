@@ -72,8 +72,8 @@ type block struct {
 	Rows  [][]string
 }
 
-// write writes the page. s must be the main kind or run, packed the data from pack.
-func (s *Sink) write(w io.Writer, packed template.HTML) error {
+// write writes the page, and returns how many bytes of it are numbers. s must be the main kind or run.
+func (s *Sink) write(w io.Writer) (numbers int, err error) {
 	axis, sum := vegaspec.SinceStart, s.sum
 	p := page.Page{
 		Title: s.title() + s.picked(), Eyebrow: "fio " + s.run.Kind.String() + " latency", Generator: s.o.Generator,
@@ -91,14 +91,13 @@ func (s *Sink) write(w io.Writer, packed template.HTML) error {
 	d := pageData{
 		Verdict: verdict(sum), Part: s.part(), Compared: s.compared, Account: account(&sum.Account),
 		Notes: s.notes(sum), SLA: s.verdicts(sum), Origin: s.origin(), Head: s.head(),
-		Packed:   packed,
 		Timeless: !slices.ContainsFunc(s.kinds, func(k *Sink) bool { return !k.run.Timeless() }),
 	}
 	if s.o.Marks != nil {
 		s.marks(&d)
 	}
-	if err := s.about(&d); err != nil {
-		return err
+	if err = s.about(&d); err != nil {
+		return 0, err
 	}
 	s.summary(&d)
 	if d.Kinds = s.sideBySide(); d.Kinds != nil {
@@ -110,8 +109,11 @@ func (s *Sink) write(w io.Writer, packed template.HTML) error {
 		}
 	}
 	d.Notes, d.Footnotes = split(d.Notes)
+	if d.Packed, err = s.pack(&d.Head); err != nil {
+		return 0, err
+	}
 	p.Lead, p.Main = d.Lead, d
-	return p.Write(w, pageHTML)
+	return len(d.Packed), p.Write(w, pageHTML)
 }
 
 // marks adds findings and notes. Findings count from 1, notes from a; the page's chart has those with a time.

@@ -1,8 +1,68 @@
 // Draws the charts and tables of a report. The numbers are all there: nothing is
 // computed here but sums of counts.
-const head = JSON.parse($('head').textContent);
+const bytes = new Uint8Array(await unpack('packed')), line = bytes.indexOf(10);
+const {head, ...data} = JSON.parse(utf8(bytes.subarray(0, line)));
 
-const data = JSON.parse(utf8(await unpack('packed')));
+// numbers reads the next series, which series.go wrote.
+let next = line + 1;
+function numbers(length) {
+  const width = bytes[next] & 127, differences = bytes[next++] & 128, out = new Array(length).fill(0);
+  for (let i = 0, unit = 1; i < width; i++, unit *= 256) for (let k = 0; k < length; k++) out[k] += unit * bytes[next++];
+  let sum = 0;
+  return differences ? out.map(v => sum += v % 2 ? -(v + 1) / 2 : v / 2) : out;
+}
+
+// unpacked fills in the numbers of a kind or run.
+function unpacked(head, d) {
+  const raw = (n, step = head.step) => numbers(n).map(v => v ? Math.exp(v * step) : 0), counts = n => numbers(n).map(v => v / head.unit);
+  const rounded = values => values.map(v => { const unit = 10 ** Math.max(0, Math.floor(Math.log10(v)) - 4); return v ? Math.round(v / unit) * unit : 0; });
+  const statistics = (s, n, whole) => {
+    s.n = counts(n);
+    if (whole) {
+      s.rate = numbers(n).map((v, k) => v ? s.n[k] / (v * head.interval / 1e7) : 0);
+      s.logs = numbers(n);
+      s.ci = [];
+    }
+    s.p = head.percentiles.map((_, i) => {
+      const of = raw(n), p = rounded(of), limit = sign => rounded(numbers(n).map((v, k) => v && Math.max(1, of[k]) * Math.exp(sign * (v - 1) * head.limitStep))).map(v => v || -1);
+      if (whole) s.ci.push({lower: limit(-1), upper: limit(1)});
+      for (const k of s.atLeast?.[i] || []) p[k] = -p[k];
+      return p;
+    });
+    for (const name of ['min', 'max', 'mean']) s[name] = rounded(raw(n));
+    if (s.inflight) statistics(s.inflight, n);
+  };
+  const grids = [head, head.fine];
+  for (const s of d.scopes) {
+    s.by.forEach((by, i) => statistics(by, grids[i].columns, true));
+    s.curve = rounded(raw(s.curve, head.exactStep)).map((v, i) => i < s.bound ? v : -v);
+  }
+  for (const l of d.leaves) {
+    l.rows = Array.from({length: l.rows}, () => numbers(head.cells.columns).map(v => v / head.unit));
+    l.at = numbers(l.buckets);
+    l.n = counts(l.buckets);
+  }
+  head.edges = numbers(d.edges);
+  for (const of of [d.buckets, d.rows]) of.edges = numbers(of.edges);
+  head.ladder = ladder(head.ios);
+  head.coarse = {column: head.column, columns: head.columns, quanta: head.quanta};
+  d.grids = [0, 1].map(i => d.scopes.map(s => ({...s, ...s.by[i]})));
+  d.scopes = d.grids[0];
+  return d;
+}
+
+// ladder are the percentiles of the spectrum of n I/Os, as in data.go.
+function ladder(n) {
+  const out = [0];
+  for (let half = 1; half < n; half *= 2) for (let tick = 1; tick <= 10; tick++) {
+    const left = (1 - tick / 20) / half;
+    if (left * n < 1) break;
+    out.push(100 * (1 - left));
+  }
+  return out;
+}
+unpacked(head, data);
+(data.kinds || []).forEach((d, i) => unpacked(head.kinds[i], d));
 
 // ---- times as people read them
 
@@ -31,7 +91,13 @@ function length(ms) {
 const from = k => head.first + k * head.column;
 const to = k => Math.min(from(k + 1), Math.max(head.end, from(k) + head.interval));
 const span = k => stamp(from(k)) + ' to ' + stamp(to(k));
-const columnAt = ms => Math.min(head.columns - 1, Math.max(0, Math.floor((ms - head.first) / head.column)));
+const at = (grid, ms) => Math.min(grid.columns - 1, Math.max(0, Math.floor((ms - head.first) / grid.column)));
+const columnAt = ms => at(head, ms);
+// Histograms may be in longer columns.
+const cellFrom = k => head.first + k * head.cells.column;
+const cellTo = k => Math.min(cellFrom(k + 1), Math.max(head.end, cellFrom(k) + head.interval));
+const cellAt = ms => at(head.cells, ms);
+const middle = k => (from(k) + to(k)) / 2;
 
 // ---- what is shown
 
@@ -287,7 +353,7 @@ const shown = () => zoom || [head.first, to(head.columns - 1)];
 
 function setZoom(z) {
   if (z) {
-    const full = [head.first, to(head.columns - 1)], least = Math.min(2 * head.column, full[1] - full[0]);
+    const full = [head.first, to(head.columns - 1)], least = Math.min(2 * (head.fine || head).column, full[1] - full[0]);
     let [a, b] = z;
     if (b - a < least) { const m = (a + b) / 2; [a, b] = [m - least / 2, m + least / 2]; }
     if (a < full[0]) [a, b] = [full[0], Math.min(full[1], b + full[0] - a)];
@@ -296,12 +362,24 @@ function setZoom(z) {
   }
   if (String(z) === String(zoom)) return;
   zoom = z;
+  const t = cursor === null ? null : middle(cursor);
+  regrid();
+  if (t !== null) cursor = columnAt(t);
   placeMarks();
   for (const c of timed) {
     setTicks(views[c].signal('zoom', zoom), shown()).runAsync();
   }
   fill();
   remember();
+}
+
+// regrid takes the finer columns where they are no more than a screen can show.
+const maxColumns = 600;
+function regrid() {
+  const fine = head.fine && zoom && state.counted !== 'inflight' && (zoom[1] - zoom[0]) / head.fine.column <= maxColumns;
+  Object.assign(head, fine ? head.fine : head.coarse);
+  data.scopes = data.grids[+Boolean(fine)];
+  $('time').max = head.columns - 1;
 }
 
 // placeMarks puts findings and notes at the top of the chart, below each other where they are close.
@@ -397,8 +475,8 @@ function heatOf(scope) {
   for (const leaf of leavesOf(scope)) {
     leaf.rows && leaf.rows.forEach((counts, r) => {
       r = r + leaf.from >> head.finer;
-      if (!counts.length) return;
-      if (!rows.has(r)) rows.set(r, new Float64Array(head.columns));
+      if (!counts.some(n => n)) return;
+      if (!rows.has(r)) rows.set(r, new Float64Array(head.cells.columns));
       const sum = rows.get(r);
       for (let k = 0; k < counts.length; k++) sum[k] += counts[k];
     });
@@ -414,9 +492,11 @@ function bucketsOf(scope) {
   return [...sums].sort(([a], [b]) => a - b).map(([b, n]) => ({lo: edge(b), hi: edge(b + 1), n, upTo: upTo += n}));
 }
 
-// inWindow returns the first and the last column of the window chosen, null if that is the whole run.
-const inWindow = () => zoom && [columnAt(zoom[0]), Math.max(columnAt(zoom[0]), columnAt(zoom[1] - 1e-6))];
-const windowName = () => { const w = inWindow(); return w ? `${stamp(from(w[0]))} to ${stamp(to(w[1]))}` : 'the whole run'; };
+// inWindow returns the first and the last column of histograms in the window chosen, null if that is the whole run.
+const inWindow = () => zoom && [cellAt(zoom[0]), Math.max(cellAt(zoom[0]), cellAt(zoom[1] - 1e-6))];
+const windowName = () => { const w = inWindow(); return w ? `${stamp(cellFrom(w[0]))} to ${stamp(cellTo(w[1]))}` : 'the whole run'; };
+// inColumns returns the first and the last column of a time.
+const inColumns = (a, b) => [columnAt(a), Math.max(columnAt(a), columnAt(b - 1e-6))];
 
 // bucketsIn are the I/Os of a scope in the columns of a window, as bucketsOf.
 function bucketsIn(scope, [first, last]) {
@@ -447,7 +527,8 @@ function whole(i) {
   if (!of.length) return {...s, total: s.total.map(() => null), totalN: [0], totalRate: [0], curve: []};
   const count = of.at(-1).upTo, at = p => percentileOf(of, p, s.total[n], Math.abs(s.total[n + 1]));
   let covered = 0, [min, max, sum] = [Infinity, 0, 0];
-  for (let k = w[0]; k <= w[1]; k++) {
+  const [first, last] = inColumns(cellFrom(w[0]), cellTo(w[1]));
+  for (let k = first; k <= last; k++) {
     if (s.n[k]) [min, max, sum] = [Math.min(min, s.min[k]), Math.max(max, s.max[k]), sum + s.n[k] * s.mean[k]];
     covered += s.rate[k] ? s.n[k] / s.rate[k] : s.idle?.[k] ? s.idle[k] * head.interval / 1000 : 0;
   }
@@ -513,7 +594,7 @@ function setBucketCursor(i, force) {
 let heat = new Map();
 function fillHeat(scope) {
   heat = scope === undefined ? new Map() : heatOf(scope);
-  const cells = [], shares = $('heat-share').checked, sums = new Float64Array(head.columns);
+  const cells = [], shares = $('heat-share').checked, sums = new Float64Array(head.cells.columns);
   let max = 1, lo = Infinity, hi = 0;
   if (shares) for (const counts of heat.values()) counts.forEach((n, k) => { sums[k] += n; });
   for (const [r, counts] of heat) {
@@ -523,7 +604,7 @@ function fillHeat(scope) {
       if (!n) return;
       const c = shares ? 1000 * n / sums[k] : n; // the scale begins at 1
       max = Math.max(max, c);
-      cells.push({t: from(k), t2: to(k), lo: bottom, hi: top, n: c, k, r});
+      cells.push({t: cellFrom(k), t2: cellTo(k), lo: bottom, hi: top, n: c, k, r});
     });
   }
   const extent = lo < hi ? [lo, hi] : [1e3, 1e6];
@@ -644,7 +725,7 @@ function covers() {
   if (rules.length) text += ` SLA rules, drawn as lines of long dashes: ${rules.join('; ')}.`;
   if (zoom) text += ` Shown: ${stamp(Math.round(zoom[0]))} to ${stamp(Math.round(zoom[1]))}, ${shownColumns} points.`;
   const coarse = data.rows.edges.length > 2 ? data.rows.edges.at(-1) / data.rows.edges.at(-2) - 1 : 0;
-  if (zoom) text += ` The numbers, spectrum and distribution below are of that time, from buckets of ${digits(100 * coarse, 2)} % of a latency.`;
+  if (zoom) text += ` The numbers, spectrum and distribution below are of ${windowName()}, from buckets of ${digits(100 * coarse, 2)} % of a latency.`;
   $('covers').textContent = text;
 }
 
@@ -653,7 +734,7 @@ function covers() {
 function setCursor(k, force) {
   if (k === cursor && !force) return;
   cursor = k;
-  const t = k === null ? null : (from(k) + to(k)) / 2;
+  const t = k === null ? null : middle(k);
   for (const c of timed) {
     const dots = k === null || isMap(c) ? [] : lines.filter(l => !l.hidden && counted(l.scope).n[k])
       .map(l => ({p: l.key, x: t, v: Math.max(1, Math.abs(l.measure.of(counted(l.scope))[k]))}));
@@ -682,15 +763,15 @@ function setCursor(k, force) {
 
 function heatText() {
   if (cursor === null) { $('at-heat').textContent = 'Point at a cell to see its count.'; return; }
-  const y = views.heat.signal('cursorY');
-  let text = span(cursor) + ': ';
-  const rows = [...heat].filter(([, counts]) => counts[cursor]);
+  const y = views.heat.signal('cursorY'), k = cellAt(middle(cursor));
+  let text = stamp(cellFrom(k)) + ' to ' + stamp(cellTo(k)) + ': ';
+  const rows = [...heat].filter(([, counts]) => counts[k]);
   const at = y === null ? undefined : head.edges.findIndex((e, r) => r + 1 < head.edges.length && e <= y && y < head.edges[r + 1]);
   if (at !== undefined && at >= 0) {
-    text += `${latency(head.edges[at])} to ${latency(head.edges[at + 1])}: ${count(heat.has(at) ? heat.get(at)[cursor] : 0)} I/Os`;
+    text += `${latency(head.edges[at])} to ${latency(head.edges[at + 1])}: ${count(heat.has(at) ? heat.get(at)[k] : 0)} I/Os`;
   } else if (rows.length) {
-    const [r, counts] = rows.reduce((a, b) => b[1][cursor] > a[1][cursor] ? b : a);
-    text += `most I/Os, ${count(counts[cursor])}, at ${latency(head.edges[r])} to ${latency(head.edges[r + 1])}`;
+    const [r, counts] = rows.reduce((a, b) => b[1][k] > a[1][k] ? b : a);
+    text += `most I/Os, ${count(counts[k])}, at ${latency(head.edges[r])} to ${latency(head.edges[r + 1])}`;
   } else {
     text += 'no I/O';
   }
@@ -734,7 +815,7 @@ function setSpectrumCursor(i, force) {
 
 // sheet is what a chart shows: its columns, [title, name in CSV, format], and rows of plain numbers; null is none.
 function sheet(chart) {
-  const s = scopeOf(), name = l => l.name + '_ns', [start, end] = inWindow() || [0, head.columns - 1], columns = Array.from({length: end - start + 1}, (_, k) => start + k);
+  const s = scopeOf(), name = l => l.name + '_ns', within = ([start, end]) => Array.from({length: end - start + 1}, (_, k) => start + k), columns = within(zoom ? inColumns(...zoom) : [0, head.columns - 1]);
   if (chart === 'percentiles') {
     return {
       top: [['from', 'from_ms', stamp], ['to', 'to_ms', stamp], ['I/Os', 'ios', count], ['I/Os per second', 'iops', count], ['logs', 'logs', String],
@@ -747,7 +828,7 @@ function sheet(chart) {
     const found = [...heat.keys()].sort((a, b) => a - b);
     return {
       top: [['from', 'from_ms', stamp], ...found.map(r => [latency(head.edges[r]) + ' to ' + latency(head.edges[r + 1]), `from_${head.edges[r]}_to_${head.edges[r + 1]}_ns`, count])],
-      rows: columns.map(k => [from(k), ...found.map(r => heat.get(r)[k])]),
+      rows: within(inWindow() || [0, head.cells.columns - 1]).map(k => [cellFrom(k), ...found.map(r => heat.get(r)[k])]),
     };
   }
   if (chart === 'map') {
@@ -855,12 +936,12 @@ function controls() {
   $('c-counted').hidden = !data.scopes.some(s => s.inflight);
   $('heat-share').onchange = $('heat-lines').onchange = () => fill();
   form.onsubmit = e => e.preventDefault();
-  form.onchange = e => { state[e.target.name] = e.target.value; if (e.target.name === 'compare' && state.compare) state[state.compare] = all[state.compare]; sync(); fill(); remember(); };
+  form.onchange = e => { state[e.target.name] = e.target.value; if (e.target.name === 'counted') { regrid(); cursor = null; } if (e.target.name === 'compare' && state.compare) state[state.compare] = all[state.compare]; sync(); fill(); remember(); };
   for (const b of form.querySelectorAll('[data-zoom]')) b.onclick = () => {
-    const [a, b2] = shown(), w = b2 - a, m = cursor === null ? (a + b2) / 2 : (from(cursor) + to(cursor)) / 2;
+    const [a, b2] = shown(), w = b2 - a, m = cursor === null ? (a + b2) / 2 : middle(cursor);
     setZoom({in: [m - w / 4, m + w / 4], out: [m - w, m + w], left: [a - w / 2, b2 - w / 2], right: [a + w / 2, b2 + w / 2], all: null}[b.dataset.zoom]);
   };
-  $('time').max = head.columns - 1;
+  regrid();
   $('time').oninput = e => setCursor(+e.target.value);
   $('percentile').oninput = e => setSpectrumCursor(+e.target.value);
   $('bucket').oninput = e => setBucketCursor(+e.target.value);

@@ -678,6 +678,72 @@ func TestWindowInChromium(t *testing.T) {
 	}
 }
 
+// TestZoomInChromium drags over an eighth of 2400 quanta, which are drawn as 300 points or so: each quantum then has a
+// point, with the percentiles that fiolat prints of it, and so has the table.
+func TestZoomInChromium(t *testing.T) {
+	t.Parallel()
+	real, err := os.ReadFile("../../testdata/fio/randrw/randrw_clat_hist.1.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := testlog.Resample(real, 1, time.Second, 2400)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	logs, file := filepath.Join(dir, "job_clat_hist.1.log"), filepath.Join(dir, "report.html")
+	if err = os.WriteFile(logs, log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fiolat(t, "report", "-o", file, logs)
+	rows := percentiles(t, "--by", "direction", logs)
+	b := openTab(t, 1280, 1000, "light")
+	b.open(file)
+	if n := len(b.drawn("percentiles").Points); n < 5*300 || n > 5*610 {
+		t.Errorf("%d points of the whole run", n)
+	}
+	at := eval[[3]float64](b, `(() => { const v = fiolat.views.percentiles, x = v.scale('x'),
+		box = document.querySelector('#percentiles svg').getBoundingClientRect(), left = box.left + v.origin()[0] + 3;
+		return [left + x(600e3), left + x(900e3), box.top + 100]; })()`)
+	b.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[2]),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, at[0], at[2], chromedp.ButtonLeft),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[1], at[2], chromedp.ButtonLeft),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, at[1], at[2], chromedp.ButtonLeft),
+		chromedp.Sleep(200*time.Millisecond))
+	for _, direction := range []string{"all", "write"} {
+		b.choose(map[string]string{"direction": direction})
+		want, d := rows[[4]string{3: direction}], b.drawn("percentiles")
+		b.checkMarks(d)
+		from, to, seen, quanta := d.X.Domain[0], d.X.Domain[1], map[string]int{}, 0
+		for _, r := range want {
+			if r.OffsetMS >= from && r.OffsetMS < to {
+				quanta++
+			}
+		}
+		for _, p := range d.Points {
+			if p.K == nil {
+				continue
+			}
+			r := want[*p.K]
+			if p.T >= from && p.T < to {
+				seen[p.P]++
+			}
+			if v := r.measure(p.P); r.OffsetMS != p.T || math.Abs(*p.V/v-1) > 3e-4 {
+				t.Errorf("%s, %s from %v ms: %v drawn, %v printed from %v", direction, p.P, p.T, *p.V, v, r.OffsetMS)
+			}
+		}
+		if quanta < 290 || quanta > 310 || seen["p99"] != quanta || seen["p50"] != quanta {
+			t.Errorf("%s, %v to %v ms: %d quanta, so many points: %v", direction, from, to, quanta, seen)
+		}
+		t.Logf("%s, %.0f to %.0f ms: %d quanta, %d points", direction, from, to, quanta, seen["p99"])
+	}
+	eval[any](b, `(document.querySelector('[data-zoom=all]').click(), 1)`)
+	if n := len(b.drawn("percentiles").Points); n > 5*610 {
+		t.Errorf("%d points after zooming out", n)
+	}
+	b.Clean()
+}
+
 // transpose are the columns of numbers below a head, nothing being 0, and the sums of all but the first.
 func transpose(rows [][]string) iter.Seq[[]float64] {
 	return func(yield func([]float64) bool) {

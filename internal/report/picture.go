@@ -184,7 +184,7 @@ func elapsed(ms float64) string {
 }
 
 // gaps are the stretches of time in which nothing completed.
-func (p *shown) gaps(n counts) (out []picture.Mark) {
+func (p *shown) gaps(n []float64) (out []picture.Mark) {
 	for k := 0; k < len(n); k++ {
 		if n[k] > 0 {
 			continue
@@ -199,27 +199,27 @@ func (p *shown) gaps(n counts) (out []picture.Mark) {
 }
 
 // stats are those of a scope value, nil if it has none.
-func (p *shown) stats(d dims) *scopeData {
+func (p *shown) stats(d dims) *statistics {
 	sc := p.scopeAt[d]
 	if sc == nil {
 		return nil
 	}
-	s := p.scopeData(sc)
-	return &s
+	return p.statistics(sc, p.members(sc), p.group)
 }
 
 // all is the scope value that a panel is about, without any I/O if it has none.
-func (p *shown) all() *scopeData {
+func (p *shown) all() *statistics {
 	if s := p.stats(dims{Direction: p.direction}); s != nil {
 		return s
 	}
-	return &scopeData{P: make([]latencies, len(p.head.Percentiles)), CI: make([]limits, len(p.head.Percentiles)),
-		N: make(counts, p.head.Columns)}
+	none := newStatistics(len(p.head.Percentiles))
+	none.N = make([]float64, p.head.Columns)
+	return none
 }
 
 // steps are values as a line: each holds for its column. Where nothing completed it ends, and beside a column of which
 // the logs cover a part only.
-func (p *shown) steps(values latencies, s *scopeData) (out []picture.Point) {
+func (p *shown) steps(values []float64, s *statistics) (out []picture.Point) {
 	for k, n := range s.N {
 		if n == 0 {
 			continue
@@ -361,13 +361,13 @@ func drawHeat(out *picture.Picture, parts []shown) {
 	for i := range parts {
 		p := &parts[i]
 		g := p.heatGrid()
-		rows := map[int]cells{}
+		rows := map[int][]float64{}
 		for _, l := range p.leaves {
 			if p.direction != fio.All && l.dims.Direction != p.direction {
 				continue
 			}
 			d := p.leafData(l, g)
-			for r, of := range d.Rows {
+			for r, of := range d.rows {
 				if sum := rows[r+d.From]; sum == nil {
 					rows[r+d.From] = slices.Clone(of)
 				} else {
@@ -377,8 +377,8 @@ func drawHeat(out *picture.Picture, parts []shown) {
 				}
 			}
 		}
-		for r := range p.head.Edges[1:] {
-			bottom, top := float64(p.head.Edges[r]), float64(p.head.Edges[r+1])
+		for r := range g.Columns() {
+			bottom, top := float64(g.Lower(r)), float64(g.Lower(r+1))
 			bottom = max(bottom, top/2)
 			for k, n := range rows[r] {
 				if n == 0 {
@@ -452,7 +452,7 @@ func (p *shared) drawHosts(out *picture.Picture, parts []shown) error {
 	if dim == fio.ByHost && p.runs == nil && p.o.Marks != nil {
 		p.main().marks(&marks)
 	}
-	stats := make([][]*scopeData, len(parts))
+	stats := make([][]*statistics, len(parts))
 	lo, hi := math.Inf(1), 0.0
 	for i := range parts {
 		for _, name := range names {
@@ -575,15 +575,16 @@ func drawSpectrum(out *picture.Picture, parts []shown) {
 	panel := picture.Panel{Height: 380}
 	x := picture.Axis{Min: 1, Max: 10, Log: true, Title: "share of the I/Os that took no longer"}
 	for n, l := range lines {
-		s := l.of.stats(dims{Direction: l.of.direction})
-		if s == nil || len(s.Curve) == 0 {
+		sc := l.of.scopeAt[dims{Direction: l.of.direction}]
+		if sc == nil {
 			continue
 		}
+		s, percentiles := l.of.scopeData(sc), ladder(l.of.head.IOs)
 		var curve []picture.Point
-		for i, v := range s.Curve {
+		for i, v := range s.curve {
 			at := max(1, s.TotalN[0])
-			if i+1 < len(s.Curve) {
-				at = 100 / (100 - l.of.head.Ladder[i])
+			if i+1 < len(s.curve) {
+				at = 100 / (100 - percentiles[i])
 			}
 			curve = append(curve, picture.Point{X: at, Y: max(1, math.Abs(v))})
 			x.Max = max(x.Max, at)

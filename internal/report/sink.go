@@ -15,6 +15,8 @@ import (
 const (
 	// maxColumns is the maximum number of points of a line: what a wide screen can show.
 	maxColumns = 600
+	// maxFine is how many times as many are held, for parts of the run that are zoomed to.
+	maxFine = 8
 	// maxCells bounds memory: the histograms and statistics held, columns times leaves and scope values.
 	maxCells = 1 << 16
 	// minColumns are kept even above maxCells, as fewer show too little.
@@ -27,6 +29,11 @@ const (
 	maxChanges = 200
 	// maxBytes is the maximum size of a page. Only tables with a row for each host may make it larger.
 	maxBytes = 10_000_000
+	// ownBytes is the size that is aimed at for the page of one host, without its libraries. Up to ownQuanta quanta are
+	// kept nevertheless, and ownColumns columns in any case.
+	ownBytes   = 100_000
+	ownQuanta  = 3000
+	ownColumns = 200
 	// maxHeld is how many bytes of finished columns stay in memory; the others are in a temporary file.
 	maxHeld = 64 << 20
 )
@@ -257,7 +264,7 @@ func (s *Sink) finish() {
 	s.col++
 	cells := s.col * (len(s.leaves) + len(s.scopes)) * len(s.kinds)
 	many := s.col >= 2*minColumns && cells > maxCells || s.col >= 2*hardMinColumns && cells > hardMaxCells
-	if s.col%2 == 0 && (s.col >= s.o.MaxColumns || many) {
+	if s.col%2 == 0 && (s.col >= maxFine*s.o.MaxColumns || many) {
 		s.halve()
 	}
 }
@@ -285,7 +292,7 @@ func (s *Sink) End(_ context.Context, sum *pipeline.Summary) error {
 		l.finish(s.col, &s.columns)
 	}
 	s.col++
-	if s.col > s.o.MaxColumns {
+	if s.col > maxFine*s.o.MaxColumns {
 		s.halve()
 	}
 	return s.finished()
