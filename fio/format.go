@@ -106,9 +106,16 @@ func Grouped(n float64) string {
 // Percentile formats the number of a percentile, such as 99.9.
 func Percentile(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
 
-// Several formats a number of things: 1 run, 1,234 runs.
+// Several formats a number of things: 1 run, 1,234 runs, 2 quanta, 2 breaches.
 func Several(n int, thing string) string {
-	if n != 1 {
+	stem, latin := strings.CutSuffix(thing, "um")
+	switch {
+	case n == 1:
+	case latin:
+		thing = stem + "a"
+	case strings.HasSuffix(thing, "ch"):
+		thing += "es"
+	default:
 		thing += "s"
 	}
 	return Grouped(float64(n)) + " " + thing

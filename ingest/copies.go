@@ -188,8 +188,8 @@ func (d *discovery) dropEqual(runs []*Input) {
 			kept = append(kept, l)
 		}
 		if len(twins) > 0 {
-			in.Warnings = append(in.Warnings, fmt.Sprintf("%d logs have the same content as another log, as far "+
-				"as compared; all are counted: %s", len(twins), shortened(twins)))
+			in.Warnings = append(in.Warnings, fmt.Sprintf("%s with the same content as another log, as far "+
+				"as compared; all are counted: %s", fio.Several(len(twins), "log"), shortened(twins)))
 		}
 		slices.SortStableFunc(kept, bySource)
 		in.Logs = kept

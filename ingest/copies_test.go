@@ -44,7 +44,7 @@ func TestCopies(t *testing.T) {
 		"two jobs, says JSON": {map[string]string{"x_clat_hist.1.log": a, "y_clat_hist.1.log": a, "fio.json": json("x",
 			"y")}, "x_clat_hist.1.log y_clat_hist.1.log", nil},
 		"two threads": {map[string]string{"x_clat_hist.1.log": a, "x_clat_hist.2.log": a},
-			"x_clat_hist.1.log x_clat_hist.2.log", []string{"1 logs have the same content as another log",
+			"x_clat_hist.1.log x_clat_hist.2.log", []string{"1 log with the same content as another log",
 				"x_clat_hist.2.log as ", "all are counted"}},
 		"two hosts": {map[string]string{"x_clat_hist.1.log.h1": a, "x_clat_hist.1.log.h2": a},
 			"x_clat_hist.1.log.h1@h1 x_clat_hist.1.log.h2@h2", []string{"all are counted"}},

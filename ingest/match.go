@@ -511,8 +511,12 @@ func (m *matcher) entries(s *set) {
 	}
 	if len(left) > 0 {
 		m.unsure[s.meta] = true
-		m.warn("%s: cannot tell which jobs of %s these %d logs belong to (%s); pass the job file",
-			fio.Printable(left[0].Source.Path), fio.Printable(s.meta.Path), len(left), s.counts())
+		these := "this log belongs"
+		if len(left) > 1 {
+			these = fmt.Sprintf("these %d logs belong", len(left))
+		}
+		m.warn("%s: cannot tell which jobs of %s %s to (%s); pass the job file",
+			fio.Printable(left[0].Source.Path), fio.Printable(s.meta.Path), these, s.counts())
 	}
 	if s.job != nil && len(appended) > 0 {
 		m.appendedBy(s, appended)

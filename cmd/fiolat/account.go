@@ -179,9 +179,9 @@ func details(u *ui.UI, s *pipeline.Summary) {
 	}
 	u.Say("info", "logs       %d read, %d empty, %d skipped, %d repaired", a.Logs, a.LogsEmpty, a.LogsSkipped,
 		a.LogsRepaired)
-	u.Say("info", "records    %d read, %d lines skipped, %d repaired, %d with equal timestamps", a.Records,
-		a.LinesSkipped, a.RecordsRepaired, a.RecordsEqual)
-	where := fmt.Sprintf("%s in %d quanta", fio.Count(a.Placed), s.Quanta)
+	u.Say("info", "records    %d read, %s skipped, %d repaired, %d with equal timestamps", a.Records,
+		fio.Several(int(a.LinesSkipped), "line"), a.RecordsRepaired, a.RecordsEqual)
+	where := fmt.Sprintf("%s in %s", fio.Count(a.Placed), fio.Several(int(s.Quanta), "quantum"))
 	if a.PickedAway > 0 {
 		where += fmt.Sprintf(" + %s left out by --only, --from or --to", fio.Count(a.PickedAway))
 	}
@@ -205,12 +205,9 @@ var colours = map[sla.Status]ui.Colour{sla.Broken: ui.Bad, sla.OK: ui.Good}
 
 // outcome describes how a run met a rule.
 func outcome(o *pipeline.Outcome) string {
-	breaches := fio.Grouped(float64(o.Breaches)) + " breaches"
-	if o.Breaches == 1 {
-		breaches = "1 breach"
-	}
-	s := fmt.Sprintf("%s: %s; of %d quanta %d ok, %d broken, %d unknown; %s", o.Rule.Text, o.Status(),
-		o.OK+o.Broken+o.Unknown, o.OK, o.Broken, o.Unknown, breaches)
+	s := fmt.Sprintf("%s: %s; of %s %d ok, %d broken, %d unknown; %s", o.Rule.Text, o.Status(),
+		fio.Several(int(o.OK+o.Broken+o.Unknown), "quantum"), o.OK, o.Broken, o.Unknown,
+		fio.Several(int(o.Breaches), "breach"))
 	if o.Dims.Host != "" {
 		s = fio.Printable(o.Dims.Host) + ": " + s
 	}

@@ -75,6 +75,7 @@ func (r *historyReader) sayRolledUp() {
 		names, more = names[:3], ", ..."
 	}
 	if n > 0 {
-		r.source.UI.Say("info", "%d of %d runs were rolled up: %s", n, len(r.runs), strings.Join(names, ", ")+more)
+		r.source.UI.Say("info", "rolled up: %d of %s: %s", n, fio.Several(len(r.runs), "run"),
+			strings.Join(names, ", ")+more)
 	}
 }

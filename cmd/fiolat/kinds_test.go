@@ -139,7 +139,7 @@ func TestKindsFlag(t *testing.T) {
 			"left out: no lat logs that can be read"},
 		{"averages", []string{"percentiles", "--kind", "all", averages}, exitInput, "it holds averages"},
 		{"averages alone", []string{"percentiles", "--kind", "lat", "--skip-bad", averages}, exitInput,
-			"all 1 logs were skipped"},
+			"nothing is left: skipped 1 log"},
 		{"which kind of standard input", []string{"percentiles", "--kind", "all", "-"}, exitUsage,
 			"-: its name does not say whether it logs clat or slat"},
 		{"no such kind", []string{"percentiles", "--kind", "clat,blat", three}, exitUsage,

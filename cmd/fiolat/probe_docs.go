@@ -199,7 +199,7 @@ func (d *probeDocs) close() error {
 		d.u.Say("info", "documents  %d made, %d written, %d lost (run %s)", d.made+d.dropped.Load(), d.made-d.failed,
 			lost, d.run)
 		if lost > 0 {
-			err = errors.Join(err, fmt.Errorf("%d documents are lost: %w", lost, d.err))
+			err = errors.Join(err, fmt.Errorf("%s lost: %w", fio.Several(int(lost), "document"), d.err))
 		}
 		return err
 	}

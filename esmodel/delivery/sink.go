@@ -401,9 +401,9 @@ func (s *Sink) Close(ctx context.Context, err error) error {
 		s.report.Clamped = s.enc.Clamped
 		if s.enc.Clamped > 0 {
 			s.report.Warnings = append(s.report.Warnings, fmt.Sprintf(
-				"%d documents contain more than %d I/Os, the maximum of _doc_count; choose a shorter --interval, or "+
+				"%s with more than %d I/Os, the maximum of _doc_count; choose a shorter --interval, or "+
 					"counts of I/Os in Kibana are too small",
-				s.enc.Clamped,
+				fio.Several(int(s.enc.Clamped), "document"),
 				esmodel.MaxDocCount,
 			))
 		}

@@ -516,9 +516,9 @@ func (s *sample) tooFewReason() string {
 		}
 	}
 	if n < fewest {
-		return fmt.Sprintf("%s has I/O in only %d intervals of %g s; at least %d are needed to estimate its noise; "+
+		return fmt.Sprintf("%s has I/O in only %s of %g s; at least %d are needed to estimate its noise; "+
 			"choose a shorter --interval, or longer runs",
-			s.series.Name, n, float64(s.series.interval*s.series.fold)/1e9, fewest)
+			s.series.Name, fio.Several(n, "interval"), float64(s.series.interval*s.series.fold)/1e9, fewest)
 	}
 	return ""
 }

@@ -122,7 +122,7 @@ func Make(rows []summary.Row, direction string, percentiles []float64, rule *fio
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("none of the %d runs has %s I/O with known IOPS", skipped, direction)
+		return nil, fmt.Errorf("none of %s has %s I/O with known IOPS", fio.Several(skipped, "run"), direction)
 	}
 	if skipped > 0 {
 		c.Notes = append(c.Notes, fmt.Sprintf("runs left out, without %s I/O or known IOPS: %d", direction, skipped))

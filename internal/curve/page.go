@@ -151,8 +151,8 @@ func (p *Page) spec(s *Series) vegaspec.Spec {
 				continue
 			}
 			row := vegaspec.M{"p": "p" + key, "x": p.Axis.of(q), "v": v, "order": order, "bend": q.Bend,
-				"text": fmt.Sprintf("%s: %s %s, p%s %s, %d runs", c.loadOf(q), page.Number(p.Axis.of(q)),
-					p.Axis.title(), key, page.Latency(v), q.Runs)}
+				"text": fmt.Sprintf("%s: %s %s, p%s %s, %s", c.loadOf(q), page.Number(p.Axis.of(q)),
+					p.Axis.title(), key, page.Latency(v), fio.Several(q.Runs, "run"))}
 			if limits, ok := q.Limits[key]; ok {
 				row["low"], row["high"] = limits.Low, limits.High
 				row["text"] = fmt.Sprintf("%s (%s to %s)", row["text"], page.Latency(*limits.Low),

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"fiolat/fio"
 )
 
 // Diagnosis is the result for a run.
@@ -156,13 +158,14 @@ func (w *Watch) nothing() Finding {
 			among = append(among, fmt.Sprintf("%d %ss", most, name))
 		}
 	}
-	text := fmt.Sprintf("Nothing stands out in %d quanta of %s", w.quanta, seconds(float64(w.run.Interval)/1e9))
+	text := fmt.Sprintf("Nothing stands out in %s of %s", fio.Several(w.quanta, "quantum"),
+		seconds(float64(w.run.Interval)/1e9))
 	if len(among) > 0 {
 		text += ", among " + strings.Join(among, " and ")
 	}
 	if w.quanta < minQuanta {
-		text = fmt.Sprintf("%d quanta of %s are too few for a diagnosis: at least %d are needed; see --interval",
-			w.quanta, seconds(float64(w.run.Interval)/1e9), minQuanta)
+		text = fmt.Sprintf("Too short for a diagnosis: %s of %s, where at least %d are needed; see --interval",
+			fio.Several(w.quanta, "quantum"), seconds(float64(w.run.Interval)/1e9), minQuanta)
 	} else {
 		text += fmt.Sprintf(" (no more than %g %% of findings would be false)", falseDiscoveries*100)
 	}
@@ -223,7 +226,7 @@ func (s *Straggler) text() string {
 	if s.Ranked != nil {
 		fmt.Fprintf(&text, "; it has %s", s.Ranked.say())
 	}
-	fmt.Fprintf(&text, "; from %s to %s, in %d quanta", Clock(s.SinceMS), Clock(s.UntilMS), s.Quanta)
+	fmt.Fprintf(&text, "; from %s to %s, in %s", Clock(s.SinceMS), Clock(s.UntilMS), fio.Several(s.Quanta, "quantum"))
 	if s.Recovered {
 		text.WriteString(", but not afterwards")
 	}

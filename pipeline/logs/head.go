@@ -320,8 +320,8 @@ func OnlyEmpty(logs []*State, warn func(format string, args ...any)) error {
 		return first.at(0, "empty log", "a job shorter than log_hist_msec leaves one: give its JSON (json+) with "+
 			"--fio-json, or pass --skip-bad")
 	}
-	warn("%d logs are empty, and no JSON says how many I/Os their jobs did (one shorter than log_hist_msec leaves "+
-		"such a log); none of them is in the result: %s", len(bare), errs.Some(bare))
+	warn("%s, and no JSON says how many I/Os were done (a job shorter than log_hist_msec leaves such a log); not in "+
+		"the result: %s", fio.Several(len(bare), "empty log"), errs.Some(bare))
 	return nil
 }
 

@@ -35,7 +35,7 @@ func TestEmptyLogs(t *testing.T) {
 			"x.fio": "[x]\nwrite_hist_log=x\nrw=read\n"}, "add the line `log_hist_msec=1000` to the job", 0},
 		{"nothing known", map[string]string{"x_clat_hist.1.log": ""}, "empty log; a job shorter", 0},
 		{"one of two, nothing known", map[string]string{"x_clat_hist.1.log": "", "x_clat_hist.2.log": record},
-			"1 logs are empty", 5},
+			"1 empty log, and no JSON", 5},
 		{"no clat", map[string]string{"x_clat_hist.1.log": "",
 			"fio.json": json(`,"log_hist_msec":"300","disable_clat":"1"`, `"read":{"total_ios":7,"runtime":900}`)},
 			"of 7 I/Os fio measured no completion latency, as the job set disable_clat", 0},

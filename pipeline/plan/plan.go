@@ -343,7 +343,7 @@ func (p *Plan) readHeads(ctx context.Context) error {
 	}
 	if len(p.logs) == 0 {
 		return &fio.NoLogsError{ParseError: fio.ParseError{File: "input",
-			Msg: fmt.Sprintf("nothing is left: all %d logs were skipped", all), Hint: "see the warnings above"}}
+			Msg: "nothing is left: skipped " + fio.Several(all, "log"), Hint: "see the warnings above"}}
 	}
 	return nil
 }
