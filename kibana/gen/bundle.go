@@ -21,7 +21,7 @@ var shownPercentiles = []string{"p50", "p95", "p99", "p99.9"}
 const (
 	drag       = " Drag over a part of the time to set the time range."
 	zoom       = " Drag over a part of the time to see it alone, double-click to see all."
-	ofAllHosts = "Exact, of all hosts together (documents of scope direction, syncs: run). " +
+	ofAllHosts = "Exact, of all hosts together (documents of scope direction; all directions, and syncs: run). " +
 		"In a run of more than 200 intervals each point is the worst of several. The band is " +
 		"the 95 % sampling limits of independent I/Os; dashed is the SLA's limit, vertical lines are events." + zoom
 	notSyncs = "not fio.kind: sync"

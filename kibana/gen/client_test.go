@@ -489,6 +489,14 @@ var clientChecks = []bundleCheck{
 	}},
 }
 
+// The map of hosts of a run of 30 days stays within the buckets that a search may have (search.max_buckets).
+func TestBucketsOfTheMap(t *testing.T) {
+	last := len(mapSteps.lengths) - 1
+	if n := mapHosts * (last*mapSteps.most + 30*24*3600/mapSteps.lengths[last]); n > 65536 {
+		t.Errorf("%d buckets", n)
+	}
+}
+
 // The memory that HDR takes, as docs/kibana.md prints it.
 func TestMemoryTable(t *testing.T) {
 	testkit.NotRaced(t)

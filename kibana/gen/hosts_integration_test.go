@@ -121,7 +121,7 @@ func (p *page) sameMap(t *testing.T) {
 				if r.host() != k.Tooltip["host"] || r.OffsetMS < ends[0]-50 || r.OffsetMS >= ends[1]-50 {
 					continue
 				}
-				if n += r.Samples; r.Samples == 0 && r.IOPS != nil {
+				if n += r.Samples; r.Samples == 0 && r.IOPS != nil && !r.Partial {
 					none++
 				}
 				if v := r.Percentiles["99"]; v != nil {
@@ -146,7 +146,7 @@ func (p *page) sameMap(t *testing.T) {
 		}
 	}
 	for _, r := range rows {
-		if samples -= r.Samples; r.Samples == 0 && r.IOPS != nil {
+		if samples -= r.Samples; r.Samples == 0 && r.IOPS != nil && !r.Partial {
 			idle[r.host()]--
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"slices"
@@ -425,16 +426,18 @@ func TestEmbedded(t *testing.T) {
 	}
 }
 
-// Bundles of two prefixes can be in one space: no id and no index in common.
+// Bundles of two prefixes can be in one space: no id, no title and no index in common.
 func TestPrefix(t *testing.T) {
-	ids := map[string]bool{}
-	for _, o := range Bundle("fio") {
-		ids[o.Type+o.ID] = true
-	}
+	seen := map[string]bool{}
 	other := write(t, "bench_2-x")
-	for _, o := range parse(other).objects {
-		if ids[o.typ+o.id] {
-			t.Errorf("%s %s is in both", o.typ, o.id)
+	for _, bundle := range [][]byte{write(t, "fio"), other} {
+		for _, o := range parse(bundle, "titles").objects {
+			for _, name := range []string{o.typ + o.id, cmp.Or(str(o.attrs, "name"), str(o.attrs, "title"))} {
+				if seen[name] {
+					t.Errorf("%s is in both", name)
+				}
+				seen[name] = true
+			}
 		}
 	}
 	if bytes.Contains(other, []byte("fio-")) {

@@ -51,6 +51,7 @@ type quantum struct {
 	Host, Job              *string
 	Samples                float64
 	IOPS                   *float64
+	Partial                bool
 	Min, Max, Mean         *float64
 	Percentiles            map[string]*float64
 	Tail                   *struct {

@@ -161,12 +161,13 @@ func findingsOf(runs string) vegaspec.Spec {
 const mapHosts = 64
 
 // mapSteps are few enough for the 65,536 buckets that Elasticsearch allows a search.
-var mapSteps = steps{[]int{1, 2, 10, 30, 120, 600, 3600}, 100}
+var mapSteps = steps{[]int{1, 2, 10, 30, 120, 600, 3600, 21600}, 100}
 
 // hostMap draws p99 of each host of the run over the time since its start.
 func hostMap(percentiles string) vegaspec.Spec {
-	p99, idle := m{"max": m{"field": "latency.p99"}}, m{"filter": m{"bool": m{"filter": []m{
-		{"range": m{"samples": m{"lte": 0}}}, {"exists": m{"field": "iops"}}}}}}
+	p99, idle := m{"max": m{"field": "latency.p99"}}, m{"filter": m{"bool": m{
+		"filter":   []m{{"range": m{"samples": m{"lte": 0}}}, {"exists": m{"field": "iops"}}},
+		"must_not": m{"term": m{"partial": true}}}}}
 	all := mapSteps.sinceStart(nil)
 	return vegaspec.HostMap{
 		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
