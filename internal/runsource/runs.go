@@ -5,12 +5,15 @@ package runsource
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
@@ -36,7 +39,10 @@ func Locate(name string) Place {
 	if documents, err := filepath.Glob(filepath.Join(name, "*-run.*.ndjson")); err == nil && len(documents) > 0 {
 		return InDirectory
 	}
-	if _, err := os.Stat(name); err == nil || name == "-" || source.ArchiveOf(name) != "" {
+	_, err := os.Stat(name)
+	failed := slices.ContainsFunc([]error{fs.ErrPermission, syscall.EIO, syscall.ESTALE},
+		func(how error) bool { return errors.Is(err, how) }) // it may be there
+	if err == nil || failed || name == "-" || source.ArchiveOf(name) != "" {
 		return InLogs
 	}
 	if matches, err := filepath.Glob(name); err != nil || len(matches) > 0 {
