@@ -89,8 +89,10 @@ $('theme').onclick = () => {
   theme(true);
 };
 dark.onchange = () => theme(true);
-addEventListener('beforeprint', () => { root.dataset.theme = 'light'; redrawAll(); });
-addEventListener('afterprint', () => theme(true));
+// On paper charts are drawn for the width of A4 and Letter between their margins, and are not shrunk with their words.
+const paper = (width, size) => { document.body.style.cssText = width; root.style.fontSize = size; };
+addEventListener('beforeprint', () => { paper('width: 718px; padding: 0', '12px'); root.dataset.theme = 'light'; redrawAll(); });
+addEventListener('afterprint', () => { paper('', ''); theme(true); });
 theme(false);
 
 // OWN

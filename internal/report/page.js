@@ -259,7 +259,7 @@ function steer(vg, chart) {
     delete vg.legends;
   }
   for (const a of vg.axes) {
-    if (a.scale === 'x' && time) Object.assign(a, {values: {signal: 'timeTicks'}, title: chart === 'kinds' ? 'time since the start of each run' : null, labelFlush: true, labelBound: true, tickCount: 100},
+    if (a.scale === 'x' && time) Object.assign(a, {values: {signal: 'timeTicks'}, title: chart === 'kinds' && !a.grid ? 'time since the start of each run' : null, labelFlush: true, labelBound: true, tickCount: 100},
       a.encode?.labels && {encode: {labels: {update: {text: {signal: 'tickTexts[indexof(timeTicks, datum.value)]'}}}}});
     if (a.scale === 'y') Object.assign(a, {minExtent: overTimeToo(chart) ? left : 54, maxExtent: overTimeToo(chart) ? left : 54, labelLimit: left - 8, title: null}, chart === 'map' && {labelOverlap: false, tickCount: members});
     if (a.scale === 'y' && !['rate', 'cdf'].includes(chart) && (a.values || a.grid || chart === 'map')) a.values = {signal: 'extentTicks'};
@@ -750,7 +750,7 @@ function setCursor(k, force) {
   let text = titled(windowName());
   if (k !== null && s) {
     text = span(k) + (head.start === null || state.clock !== 'start' ? '' : ' (' + dated(clock(from(k))) + ' UTC)') + ': ' +
-      (s.n[k] ? `${count(s.n[k])} I/Os, ${count(s.rate[k])} per second, ` : 'no I/O, ') + `${s.logs[k]} of ${head.logs} logs` + (head.quanta > 1 ? ' at least' : '') +
+      (s.n[k] ? `${count(s.n[k])} I/Os, ${count(s.rate[k])} per second, ` : 'no I/O, ') + `${s.logs[k]} of ${head.logs} ${head.logs === 1 ? 'log' : 'logs'}` + (head.quanta > 1 ? ' at least' : '') +
       (s.partial && s.partial[k] ? `; partial: the logs cover ${length(Math.round(1000 * s.partial[k]))} of it` : '');
   }
   $('at-time').textContent = text;

@@ -1303,7 +1303,14 @@ func TestViews(t *testing.T) {
 	if d := eval[[]float64](b, "fiolat.views.heat.scale('x').domain()"); d[0] != 0 || d[1] != 11000 {
 		t.Errorf("after zooming out all of it is %v ms", d)
 	}
-	// In print it is light and nothing is cut off.
+	// In print it is light, as wide as the paper, and nothing is cut off.
+	drawn := eval[[2]float64](b, `(async () => {
+		const width = async event => { dispatchEvent(new Event(event)); await new Promise(done => setTimeout(done, 200));
+			return document.querySelector('#percentiles svg').clientWidth; };
+		return [await width('beforeprint'), await width('afterprint')]; })()`)
+	if drawn[0] != 718 || drawn[1] > 390 {
+		t.Errorf("charts are %v pixels wide on paper and after that", drawn)
+	}
 	pdf, err := chromedp.Run(b.Ctx, chromedp.PrintToPDF())
 	if err != nil || len(pdf) < 10_000 {
 		t.Errorf("print: %d bytes, %v", len(pdf), err)
