@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fiolat/fio"
+	"fiolat/pipeline"
 )
 
 // alarm are words that call a run incomplete.
@@ -24,6 +25,9 @@ type perSecond struct {
 	ios  []float64
 }
 
+// of names a row as tests of seconds do.
+func of(r pipeline.Row) string { return strings.Trim(r.Dims.Job+" "+r.Dims.Direction, " ") }
+
 // TestSlowDevices reads logs of devices that were slow, stalled, failed or lost a thread, of which every single I/O is
 // known, and of jobs whose rate is known: what completed in each second, by direction or by job and direction, and what
 // must be warned of.
@@ -35,7 +39,8 @@ func TestSlowDevices(t *testing.T) {
 		want  map[string]perSecond
 		warns string // part of a warning that calls the run incomplete; "": none may
 		lost  float64
-		off   float64 // I/Os by which a second may be off, as of a reader who knows the windows; 0: as few as usual
+		total map[string]float64 // true I/Os of the whole run, as those by second
+		off   float64            // I/Os by which a second may be off, as to a reader who knows the windows; 0: few
 	}{
 		{name: "01-false-head-late", want: map[string]perSecond{
 			"read": {3, []float64{32, 0, 0, 32, 0, 0, 32, 0, 0, 32}}}},
@@ -54,6 +59,8 @@ func TestSlowDevices(t *testing.T) {
 		{name: "16-killed-worker", want: map[string]perSecond{"read": {0, []float64{200, 200, 200, 200, 200}}},
 			warns: "1018 of the 2020 reads of job \"a\" are lost, and in no quantum: the job has 2 threads, of which",
 			lost:  1018},
+		{name: "18-window-length-guessed", want: map[string]perSecond{ // without fio's JSON, which knows the last 99
+			"read": {0, []float64{99, 101, 100, 0, 0, 0, 0, 0, 600}}}, off: 7},
 		{name: "20-client-unrepaired-holes", warns: "may be damaged by fio --client"},
 		{name: "21-concurrency", want: map[string]perSecond{
 			"read": {3, []float64{32, 0, 0, 32, 0, 0, 32, 0, 0, 32}}}},
@@ -61,7 +68,8 @@ func TestSlowDevices(t *testing.T) {
 			"read": {0, []float64{196, 202, 197, 203, 101, 100, 101, 98, 91, 109, 102}}}, off: 12},
 		{name: "group-readers-writer", by: []string{"job"}, want: map[string]perSecond{
 			"readers read": {0, slices.Repeat([]float64{1000}, 30)},
-			"writer write": {0, slices.Repeat([]float64{200}, 30)}}, off: 12},
+			"writer write": {0, slices.Repeat([]float64{200}, 30)}}, off: 12,
+			total: map[string]float64{"readers read": 29997, "writer write": 6000}},
 		{name: "24-frozen-but-for-bursts", want: map[string]perSecond{
 			"read": {2, []float64{5713, 0, 5504, 16, 0, 5632, 0, 5633, 16}}}, off: 45},
 		{name: "25-stages-in-one-log", by: []string{"job"}, want: map[string]perSecond{
@@ -89,13 +97,18 @@ func TestSlowDevices(t *testing.T) {
 				}
 				second := int(got.Offsets[i] / int64(time.Second))
 				want := 0.0
-				if p := tt.want[strings.Trim(r.Dims.Job+" "+r.Dims.Direction, " ")]; second >= p.from &&
-					second < p.from+len(p.ios) {
+				if p := tt.want[of(r)]; second >= p.from && second < p.from+len(p.ios) {
 					want = p.ios[second-p.from]
 				}
 				if math.Abs(r.Stats.Samples-want) > max(3, 0.03*want, tt.off) {
 					t.Errorf("%s %s second %d: %.1f I/Os, %.0f are true", r.Dims.Job, r.Dims.Direction, second,
 						r.Stats.Samples, want)
+				}
+			}
+			for _, r := range got.Sum.Total {
+				n, want := r.Stats.Samples, tt.total[of(r)]
+				if tt.total != nil && r.Scope == scope && math.Abs(n-want) > 1e-6 {
+					t.Errorf("%s: %v I/Os, want %v", of(r), n, want)
 				}
 			}
 			if said := strings.Join(alarms, "\n"); tt.warns == "" && said != "" || !strings.Contains(said, tt.warns) ||

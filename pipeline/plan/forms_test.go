@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,7 +23,7 @@ func TestForms(t *testing.T) {
 		warns    string // "": nothing may be
 		err      string
 		interval time.Duration // the default; 0: not looked at
-		max      float64       // latency of reads in ns; 0: not looked at
+		reads    [2]float64    // mean and greatest latency of all reads in ns, as fio counted them; 0: not looked at
 	}{
 		{name: "fio on Windows", paths: []string{"windows-crlf"},
 			want: map[string]float64{"read": 2491, "write": 2491}},
@@ -31,8 +32,10 @@ func TestForms(t *testing.T) {
 		{name: "job names with a slash", paths: []string{"slash-names"}, want: map[string]float64{"read": 600,
 			"write": 601}},
 		{name: "single I/Os of an unknown version", paths: []string{"fio2-lat-log"}, err: "pass --fio-version 2 or 3"},
-		{name: "single I/Os of fio 2", paths: []string{"fio2-lat-log"}, version: 2, max: 27.2e6,
-			want: map[string]float64{"read": 800, "write": 801}},
+		{name: "single I/Os of fio 2", paths: []string{"fio2-lat-log"}, version: 2,
+			reads: [2]float64{1727.2e3, 26910e3}, want: map[string]float64{"read": 800, "write": 801}},
+		{name: "single I/Os with log_store_compressed", paths: []string{"fz-only"}, reads: [2]float64{152.4, 4657},
+			want: map[string]float64{"read": 1500, "write": 1501}},
 		{name: "single I/Os on standard input", paths: []string{"-"},
 			want: map[string]float64{"read": 200, "write": 200}},
 		{name: "a stall that the median spacing misreads", paths: []string{"18-window-length-guessed"},
@@ -40,7 +43,10 @@ func TestForms(t *testing.T) {
 			interval: time.Second},
 		{name: "stamps a little late", paths: []string{"interval-guess/s1"}, interval: time.Second},
 		{name: "stamps a little late, 2", paths: []string{"interval-guess/s2"}, interval: time.Second},
+		{name: "stamps a little late, 3", paths: []string{"interval-guess/s3"}, interval: time.Second},
+		{name: "stamps a little late, 4", paths: []string{"interval-guess/s4"}, interval: time.Second},
 		{name: "stamps a little late, 5", paths: []string{"interval-guess/s5"}, interval: time.Second},
+		{name: "stamps a little late, 6", paths: []string{"interval-guess/s6"}, interval: time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -79,10 +85,10 @@ func TestForms(t *testing.T) {
 			if tt.interval != 0 && got.Run.Interval != tt.interval.Nanoseconds() {
 				t.Errorf("interval %v", time.Duration(got.Run.Interval))
 			}
-			for _, r := range got.Rows {
-				if tt.max > 0 && r.Dims.Direction == "read" && r.Stats.Samples > 0 &&
-					(r.Stats.Max > tt.max || r.Stats.Max < tt.max/100) {
-					t.Errorf("max %v", r.Stats.Max)
+			for _, r := range got.Sum.Total {
+				if tt.reads[0] > 0 && r.Dims.Direction == "read" &&
+					(math.Abs(r.Stats.Mean/tt.reads[0]-1) > 0.02 || math.Abs(r.Stats.Max/tt.reads[1]-1) > 0.02) {
+					t.Errorf("reads of mean %v and max %v, want %v", r.Stats.Mean, r.Stats.Max, tt.reads)
 				}
 			}
 		})
