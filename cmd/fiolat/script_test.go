@@ -52,6 +52,7 @@ func TestScripts(t *testing.T) {
 				os.Symlink(self, in("bin/fiolat")), os.Symlink(logs, in("fio")),
 				os.Symlink(filepath.Join(logs, "../../internal/diagnose/testdata/disks"), in("disks")),
 				os.Symlink(filepath.Join(logs, "../../internal/diagnose/testdata/three-stopped"), in("stopped")),
+				os.Symlink(filepath.Join(logs, "../../internal/history/testdata/one-slow-night"), in("one-slow-night")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sync"), in("sync")),
 				os.Symlink(filepath.Join(logs, "../../ingest/testdata/kept"), in("kept")),
 				os.Symlink(filepath.Join(logs, "../../ingest/source/testdata/packed"), in("packed")),
