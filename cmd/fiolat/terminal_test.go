@@ -143,6 +143,40 @@ func TestTableWidth(t *testing.T) {
 	}
 }
 
+// TestLongNames: on a terminal tables with long names fit as well, and rows of different hosts differ; a pipe has all
+// of each name.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i, host := range []string{"storage-client-0017.rack-42.west.example.com",
+		"storage-client-0018.rack-42.west.example.com"} {
+		for n := 1; n <= 2; n++ {
+			copyFile(t, fmt.Sprintf("%s/cluster/cluster_clat_hist.%d.log.127.0.0.%d", real, n, i+1),
+				fmt.Sprintf("%s/randrw-4k-queue-depth-32-of-the-night_clat_hist.%d.log.%s", dir, n, host))
+		}
+	}
+	for _, args := range []string{"inspect", "percentiles --interval 10s --by host,job,direction",
+		"summary --by host,job,log", "percentiles --interval 10s --by log"} {
+		cmd, _, _ := program(t, nil, append(strings.Fields(args+" --quiet --log-hist-msec 1000"), dir)...)
+		short := map[string]bool{}
+		for line := range strings.Lines(onTerminal(t, 80, cmd)) {
+			line = strings.TrimSuffix(line, "\n")
+			if n := ui.TextWidth(line); n > 80 && !strings.Contains(line, dir) {
+				t.Errorf("%s: %d columns: %s", args, n, line)
+			}
+			for _, name := range regexp.MustCompile(`\S*…\S*`).FindAllString(line, -1) {
+				short[name] = true
+			}
+		}
+		piped, stdout, _ := program(t, nil, cmd.Args[1:]...)
+		_ = piped.Run()
+		if len(short) < 2 || !strings.Contains(stdout.String(), "storage-client-0018.rack-42.west.example.com") ||
+			strings.Contains(stdout.String(), "…") {
+			t.Errorf("%s: %v; piped:\n%s", args, short, stdout)
+		}
+	}
+}
+
 // Verdicts have colours on a terminal, but not with NO_COLOR or on one that shows none, nor in a pipe; the text is the
 // same, so columns stay aligned.
 func TestColours(t *testing.T) {

@@ -108,7 +108,7 @@ func Columns(out *bufio.Writer, format, unit string, width int, columns []Column
 		}
 		return nil
 	}
-	f := fitted{width: width}
+	f := fitted{width: width, keep: fio.Dimensions()}
 	f.layout(out, columns, table)
 	f.note(out)
 	return nil

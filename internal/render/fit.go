@@ -3,10 +3,13 @@ package render
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"fiolat/internal/ui"
 )
@@ -24,10 +27,18 @@ type fitted struct {
 	keep   []string // columns that stay
 	hidden []string
 	shown  []bool // by column; nil before the first call
+	most   []int  // by column: longer names are shortened; 0: none
 }
 
-// least is the width down to which text in the last column may be wrapped.
-const least = 20
+// named are the columns that hold names.
+var named = []string{"run", "name", "job", "host", "log", "target"}
+
+const (
+	// least is the width down to which text in the last column may be wrapped.
+	least = 20
+	// leastName is the width down to which names are shortened.
+	leastName = 8
+)
 
 // layout prints rows, with numbers aligned to the right.
 func (f *fitted) layout(out io.Writer, columns []Column, table [][]string) {
@@ -39,6 +50,11 @@ func (f *fitted) layout(out io.Writer, columns []Column, table [][]string) {
 	}
 	if f.shown == nil {
 		f.choose(table[0], columns, widths)
+	}
+	for i, most := range f.most {
+		if f.shown[i] && 0 < most && most < widths[i] {
+			widths[i] = shortenColumn(table, i, most)
+		}
 	}
 	var line strings.Builder
 	for _, row := range table {
@@ -67,7 +83,7 @@ func (f *fitted) layout(out io.Writer, columns []Column, table [][]string) {
 
 // choose decides which columns of these names are shown.
 func (f *fitted) choose(names []string, columns []Column, widths []int) {
-	f.shown = slices.Repeat([]bool{true}, len(widths))
+	f.shown, f.most = slices.Repeat([]bool{true}, len(widths)), make([]int, len(widths))
 	if f.width == 0 {
 		return
 	}
@@ -90,6 +106,85 @@ func (f *fitted) choose(names []string, columns []Column, widths []int) {
 			}
 		}
 	}
+	for ; total > f.width; total-- {
+		widest, at := leastName, -1
+		for i, w := range widths[:len(widths)-1] {
+			if w = cmp.Or(f.most[i], w); f.shown[i] && slices.Contains(named, names[i]) && w > widest {
+				widest, at = w, i
+			}
+		}
+		if at < 0 {
+			return
+		}
+		f.most[at] = widest - 1
+	}
+}
+
+// shortenColumn shortens the names of a column to so many columns of the terminal, and returns its new width. If names
+// would be the same, none is shortened.
+func shortenColumn(table [][]string, column, most int) (width int) {
+	long := map[string]bool{}
+	for _, row := range table {
+		if ui.TextWidth(row[column]) > most {
+			long[row[column]] = true
+		}
+	}
+	short := shorten(slices.Sorted(maps.Keys(long)), most)
+	for _, row := range table {
+		row[column] = cmp.Or(short[row[column]], row[column])
+		width = max(width, ui.TextWidth(row[column]))
+	}
+	return width
+}
+
+// shorten returns the names with at most so many columns, an ellipsis for what they have in common: their middles, if
+// that leaves them different, else all but where they differ and as much around it as fits. nil: neither does.
+func shorten(names []string, most int) map[string]string {
+	long := 0
+	for _, name := range names {
+		long = max(long, utf8.RuneCountInString(name))
+	}
+	try := func(keep func(i, length int) bool) map[string]string {
+		out, seen := map[string]string{}, map[string]bool{}
+		for _, name := range names {
+			var short []rune
+			runes := []rune(name)
+			for i, r := range runes {
+				if keep(i, len(runes)) {
+					short = append(short, r)
+				} else if len(short) == 0 || short[len(short)-1] != '…' {
+					short = append(short, '…')
+				}
+			}
+			s := string(short)
+			if ui.TextWidth(s) > most || seen[s] {
+				return nil
+			}
+			out[name], seen[s] = s, true
+		}
+		return out
+	}
+	out := try(func(i, length int) bool { return i < most/2 || i >= length-(most-1)/2 })
+	for _, from := range []func(i, length int) int{ // names of hosts often end alike, names of files begin so
+		func(i, _ int) int { return i }, func(i, length int) int { return length - 1 - i },
+	} {
+		differ := make([]bool, long)
+		for _, name := range names {
+			a, b := []rune(names[0]), []rune(name)
+			for i := range differ {
+				x, y := from(i, len(a)), from(i, len(b))
+				differ[i] = differ[i] || min(x, y) < 0 || x >= len(a) || y >= len(b) || a[x] != b[y]
+			}
+		}
+		for around := most; out == nil && around >= 0; around-- {
+			kept := make([]bool, long)
+			for i := range kept {
+				kept[i] = slices.Contains(differ[max(i-around, 0):min(i+around+1, long)], true)
+			}
+			out = try(func(i, length int) bool { return kept[from(i, length)] })
+		}
+	}
+	return out
 }
 
 // note says below the table what it leaves out.
