@@ -125,6 +125,20 @@ func TestStories(t *testing.T) {
 	}
 }
 
+// TestRealRamp: by its log alone the reads of a job had a median of 4.3 to 5.1 ms for 10 s, which then rose until, from
+// 35 s on, it was 13.2 to 15.3 ms. That is a ramp, over more than half of that time, and nothing else.
+func TestRealRamp(t *testing.T) {
+	d := diagnosePath(t, "testdata/ramp").Diagnosis
+	ramp, f := d.Segments[0], d.Findings[0]
+	if f.About != Ramp || f.Factor < 2.6 || f.Factor > 3.5 || len(d.Findings) != 2 ||
+		d.Findings[1].About != "concurrency" {
+		t.Errorf("findings %+v", d.Findings)
+	}
+	if ramp.Kind != Ramp || min(ramp.ToMS, 35000)-max(ramp.FromMS, 10000) < 12500 {
+		t.Errorf("ramp %+v", ramp)
+	}
+}
+
 func folder(path string) func(*testing.T) string { return func(*testing.T) string { return path } }
 
 // slowHosts makes logs of reads and writes of hosts for 240 s. Some are slow, by a factor, from 60 to 144 s or
