@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"os"
 	"path/filepath"
@@ -34,13 +35,14 @@ func of(r pipeline.Row) string { return strings.Trim(r.Dims.Job+" "+r.Dims.Direc
 func TestSlowDevices(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name  string
-		by    []string
-		want  map[string]perSecond
-		warns string // part of a warning that calls the run incomplete; "": none may
-		lost  float64
-		total map[string]float64 // true I/Os of the whole run, as those by second
-		off   float64            // I/Os by which a second may be off, as to a reader who knows the windows; 0: few
+		name   string
+		repair string // "": the default
+		by     []string
+		want   map[string]perSecond
+		warns  string // part of a warning that calls the run incomplete; "": none may
+		lost   float64
+		total  map[string]float64 // true I/Os of the whole run, as those by second
+		off    float64            // I/Os by which a second may be off, to a reader who knows the windows; 0: few
 	}{
 		{name: "01-false-head-late", want: map[string]perSecond{
 			"read": {3, []float64{32, 0, 0, 32, 0, 0, 32, 0, 0, 32}}}},
@@ -62,6 +64,8 @@ func TestSlowDevices(t *testing.T) {
 		{name: "18-window-length-guessed", want: map[string]perSecond{ // without fio's JSON, which knows the last 99
 			"read": {0, []float64{99, 101, 100, 0, 0, 0, 0, 0, 600}}}, off: 7},
 		{name: "20-client-unrepaired-holes", warns: "may be damaged by fio --client"},
+		{name: "20-client-unrepaired-holes", repair: "yes", want: map[string]perSecond{
+			"read": {0, []float64{99, 101, 99, 1, 0, 0, 0, 0, 600, 98, 2}}}, off: 5},
 		{name: "21-concurrency", want: map[string]perSecond{
 			"read": {3, []float64{32, 0, 0, 32, 0, 0, 32, 0, 0, 32}}}},
 		{name: "23-group-tail-shares", want: map[string]perSecond{
@@ -81,6 +85,7 @@ func TestSlowDevices(t *testing.T) {
 			t.Parallel()
 			s := fio.Defaults()
 			s.Interval, s.By = time.Second, append([]string{"direction"}, tt.by...)
+			s.Repair = cmp.Or(tt.repair, s.Repair)
 			scope := strings.Join(append(tt.by, "direction"), "+")
 			var alarms []string
 			got, err := process(t, Config{Settings: s, Warn: func(w string) {
