@@ -183,8 +183,8 @@ type groupSpread struct {
 	Notes []string        `json:"notes,omitempty"`
 }
 
-// add compares a group with the baseline, and applies the rules.
-func (c *compareFound) add(baseline, other *compare.Group, o *compareOptions) error {
+// checkApart refuses a run that is on both sides, unless it is all of both.
+func checkApart(baseline, other *compare.Group) error {
 	if len(baseline.Runs)+len(other.Runs) > 2 {
 		for _, run := range other.Runs {
 			if slices.ContainsFunc(baseline.Runs, func(b *compare.Series) bool { return b.ID == run.ID }) {
@@ -192,6 +192,14 @@ func (c *compareFound) add(baseline, other *compare.Group, o *compareOptions) er
 					fio.Printable(run.Name), fio.Printable(baseline.Name), fio.Printable(other.Name))
 			}
 		}
+	}
+	return nil
+}
+
+// add compares a group with the baseline, and applies the rules.
+func (c *compareFound) add(baseline, other *compare.Group, o *compareOptions) error {
+	if err := checkApart(baseline, other); err != nil {
+		return err
 	}
 	r, err := compare.Compare(baseline, other, compare.Options{
 		Percentiles: o.logs.Config.Settings.Percentiles, Rules: o.failIf, Margin: o.margin, RunNoise: o.runNoise,

@@ -12,6 +12,7 @@ import (
 	"fiolat/internal/compare"
 	"fiolat/internal/history"
 	"fiolat/internal/runsource"
+	"fiolat/internal/ui"
 )
 
 type groupReader struct {
@@ -19,28 +20,40 @@ type groupReader struct {
 	runs runsource.Reader
 }
 
+// groupMembers returns the name and the members of NAME=RUN,RUN,...; any other argument is its own name and member.
+func groupMembers(argument string) (name string, members []string, err error) {
+	name, list, ok := strings.Cut(argument, "=")
+	if !ok || runsource.Locate(argument) != runsource.Stored || strings.HasPrefix(argument, runsource.LabelPrefix) {
+		return argument, []string{argument}, nil
+	}
+	if members = strings.Split(list, ","); name == "" || slices.Contains(members, "") {
+		return "", nil, fio.Usagef("%q: want NAME=RUN,RUN,...", argument)
+	}
+	return name, members, nil
+}
+
 // group reads the runs of an argument: those of a path or a stored run, of label:KEY=VALUE, or of
 // NAME= and a list of these.
 func (r *groupReader) group(ctx context.Context, argument string) (*compare.Group, error) {
-	g := &compare.Group{Name: argument}
-	members := []string{argument}
-	if runsource.Locate(argument) == runsource.Stored && !strings.HasPrefix(argument, runsource.LabelPrefix) {
-		if name, list, ok := strings.Cut(argument, "="); ok {
-			g.Name, members = name, strings.Split(list, ",")
-		}
+	name, members, err := groupMembers(argument)
+	if err != nil {
+		return nil, err
 	}
+	g := &compare.Group{Name: name}
 	for _, member := range members {
-		if member == "" || g.Name == "" {
-			return nil, fio.Usagef("%q: want NAME=RUN,RUN,...", argument)
-		}
 		if err := r.read(ctx, member, g); err != nil {
 			return nil, err
 		}
 	}
+	return g, checkGroup(r.runs.UI, g)
+}
+
+// checkGroup refuses a run that is in a group twice, and warns about runs of different workloads.
+func checkGroup(u *ui.UI, g *compare.Group) error {
 	var loads []string
 	for i, run := range g.Runs {
 		if slices.ContainsFunc(g.Runs[:i], func(s *compare.Series) bool { return s.ID == run.ID }) {
-			return nil, fio.Usagef("%s is in %s twice: a run and its copy make the spread look small",
+			return fio.Usagef("%s is in %s twice: a run and its copy make the spread look small",
 				fio.Printable(run.Name), fio.Printable(g.Name))
 		}
 		if run.Workload != "" && !slices.Contains(loads, run.Workload) {
@@ -48,10 +61,10 @@ func (r *groupReader) group(ctx context.Context, argument string) (*compare.Grou
 		}
 	}
 	if len(loads) > 1 {
-		r.runs.UI.Warn(fio.Printable(g.Name) + " holds runs of different workloads, which are no repeats: " +
+		u.Warn(fio.Printable(g.Name) + " holds runs of different workloads, which are no repeats: " +
 			fio.Printable(strings.Join(loads, "; ")))
 	}
-	return g, nil
+	return nil
 }
 
 // since reads the complete runs with a label that have the same workload as run and began before it, from

@@ -66,11 +66,11 @@ func (p *pageFile) marks() (out []report.Mark) {
 	return out
 }
 
-// newRunsPage makes a page of runs that are compared, the baseline first.
-func newRunsPage(path string, dry bool, names []string, drawn *report.Picture,
+// newRunsPage makes a page of runs that are compared, the baseline first. sides has 0 or 1 for each.
+func newRunsPage(path string, dry bool, names []string, sides []int, drawn *report.Picture,
 	compared func() (*report.Comparison, error)) *pageFile {
 	p := &pageFile{Path: path, dry: dry}
-	p.kinds = report.NewRuns(p, names, report.Options{Generator: "fiolat " + versionText(), Compared: compared,
+	p.kinds = report.NewRuns(p, names, sides, report.Options{Generator: "fiolat " + versionText(), Compared: compared,
 		Picture: drawn})
 	return p
 }

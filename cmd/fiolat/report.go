@@ -27,6 +27,7 @@ type reportOptions struct {
 	es          runsource.Elasticsearch
 	percentiles []float64 // of --percentiles; nil: not given
 	kinds       bool      // --kind names several
+	sides       []side    // of two groups of runs
 	file        string    // for the page
 	notes       []runNote // beside those that are stored
 	chart       string    // of --chart; "": not given
@@ -49,14 +50,15 @@ func reportCommand(u *ui.UI) *cli.Command {
 			"--run-id names one run\n" +
 			"fiolat report -o today.html --es http://localhost:9200 RUN          a run in Elasticsearch\n" +
 			"fiolat report -o both.html runs/before runs/after                   two runs, compared\n" +
+			"fiolat report -o groups.html before=b1,b2,b3 after=a1,a2,a3         two groups of repeats\n" +
 			"fiolat report -o curve.html depths                                  the runs of a sweep: latency " +
 			"against load\n" +
 			"fiolat report -o today.png --chart heatmap runs/today               one chart as a picture\n\n" +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input; DIR is what ingest " +
 			"--output wrote. " + runIs + " A path that exists comes first. Of a stored run only --percentiles and " +
 			"--kind can be chosen anew; without --kind it has all kinds of latency that are stored. " +
-			"Two runs are compared, the first being the baseline. Of more, which must differ in their job " +
-			"options, the page has the curve that fiolat curve prints. " +
+			"Two runs, or two groups NAME=RUN,RUN,... of them, are compared, the first being the baseline. Of more, " +
+			"which must differ in their job options, the page has the curve that fiolat curve prints. " +
 			"The page of a run has percentiles over time, a heat map, the percentile spectrum, the distribution, " +
 			"tables of all of them, and where the numbers come from. It loads nothing from anywhere.",
 		Flags: append(slices.Concat(o.logs.flags(logFlags{by: "direction,host,job", kinds: true}),
@@ -78,8 +80,38 @@ func reportCommand(u *ui.UI) *cli.Command {
 	}
 }
 
+// side is one of two groups of runs.
+type side struct {
+	name    string
+	members []string
+}
+
+// group takes NAME=RUN,RUN,... as groups of runs.
+func (o *reportOptions) group() error {
+	var sides []side
+	var paths []string
+	named := false
+	for _, argument := range o.logs.Paths {
+		name, members, err := groupMembers(argument)
+		if err != nil {
+			return err
+		}
+		named = named || name != argument
+		sides, paths = append(sides, side{name, members}), append(paths, members...)
+	}
+	if !named {
+		return nil
+	}
+	if len(sides) != 2 {
+		return fio.Usagef("NAME=RUN,RUN,...: a page compares two groups, and there are %d", len(sides))
+	}
+	o.sides, o.logs.Paths = sides, paths
+	return nil
+}
+
 func (o *reportOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.logs.check(c, bad)
+	bad.Add(o.group())
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)
 	stored := o.logs.checkStored(&o.es, c.IsSet, bad)
@@ -119,6 +151,9 @@ func (o *reportOptions) run(ctx context.Context, u *ui.UI) error {
 	o.logs.Config.Pauses, o.logs.Config.Allow = true, runsource.ConfirmQuanta(u, o.yes || o.logs.DryRun)
 	r := &runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u, Percentiles: o.percentiles}
 	defer r.Close()
+	if o.sides != nil {
+		return o.groups(ctx, r)
+	}
 	var found []*runsource.Run
 	var err error
 	for run, bad := range r.Find(ctx, o.logs.Paths...) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"fiolat/fio"
@@ -16,8 +17,8 @@ import (
 	"fiolat/pipeline"
 )
 
-// several writes the page of two runs, or the curve of more.
-func (o *reportOptions) several(ctx context.Context, r *runsource.Reader, found []*runsource.Run) error {
+// severalRuns checks the flags that are of one run.
+func (o *reportOptions) severalRuns(r *runsource.Reader) error {
 	if o.kinds {
 		return fio.Usagef("--kind: name one kind of latency, for these are several runs")
 	}
@@ -28,8 +29,41 @@ func (o *reportOptions) several(ctx context.Context, r *runsource.Reader, found 
 		return fio.Usagef("--note: it is on one run, and these are several")
 	}
 	o.logs.Kinds, r.Percentiles = runsource.Kinds{List: o.logs.Kinds.List[:1]}, o.logs.Config.Settings.Percentiles
+	return nil
+}
+
+// groups writes the page of two groups of runs.
+func (o *reportOptions) groups(ctx context.Context, r *runsource.Reader) error {
+	if err := o.severalRuns(r); err != nil {
+		return err
+	}
+	if o.picture != nil || o.chart != "" {
+		return fio.Usagef("a picture shows one run or two, not groups: give a file that ends in .html")
+	}
+	var sides [2][]*runsource.Run
+	for i, side := range o.sides {
+		for _, member := range side.members {
+			for run, err := range r.Find(ctx, member) {
+				if err != nil {
+					return err
+				}
+				sides[i] = append(sides[i], run)
+			}
+		}
+		if len(sides[i]) == 0 {
+			return fio.Usagef("%s: there is no run", fio.Printable(side.name))
+		}
+	}
+	return o.compare(ctx, sides, r.UI)
+}
+
+// several writes the page of two runs, or the curve of more.
+func (o *reportOptions) several(ctx context.Context, r *runsource.Reader, found []*runsource.Run) error {
+	if err := o.severalRuns(r); err != nil {
+		return err
+	}
 	if len(found) == 2 && o.chart != "curve" {
-		return o.compare(ctx, found, r.UI)
+		return o.compare(ctx, [2][]*runsource.Run{found[:1], found[1:]}, r.UI)
 	}
 	if o.chart != "" && o.chart != "curve" {
 		return fio.Usagef("--chart %s: is of one run or of two, and found %d", o.chart, len(found))
@@ -39,8 +73,8 @@ func (o *reportOptions) several(ctx context.Context, r *runsource.Reader, found 
 		if o.chart == "curve" {
 			return fio.Usagef("--chart curve: %v; for repeats see fiolat compare and fiolat history", err)
 		}
-		return fio.Usagef("found more than two runs, but %v: a page shows one run, two runs, or a sweep of "+
-			"settings; for repeats see fiolat compare and fiolat history", err)
+		return fio.Usagef("found more than two runs, but %v: a page shows one run, two runs, two groups "+
+			"NAME=RUN,RUN,..., or a sweep of settings; for repeats see fiolat compare and fiolat history", err)
 	}
 	return err
 }
@@ -61,25 +95,50 @@ func (s *reportSide) findings() []string {
 	return all
 }
 
-func (o *reportOptions) compare(ctx context.Context, found []*runsource.Run, u *ui.UI) error {
+func (o *reportOptions) compare(ctx context.Context, found [2][]*runsource.Run, u *ui.UI) error {
 	var sides []*reportSide
-	names := make([]string, 2) // filled in when the runs were read
+	var at []int // the side of each run
+	for i, runs := range found {
+		at = append(at, slices.Repeat([]int{i}, len(runs))...)
+	}
+	names := make([]string, len(at)) // filled in when the runs were read
 	percentiles := o.logs.Config.Settings.Percentiles
-	file := newRunsPage(o.file, o.logs.DryRun, names, o.picture, func() (*report.Comparison, error) {
+	file := newRunsPage(o.file, o.logs.DryRun, names, at, o.picture, func() (*report.Comparison, error) {
+		var groups [2]compare.Group
+		titles := map[string]bool{}
 		for i, s := range sides {
-			if names[i] = s.Name; s.Run.Name != "" && sides[0].Run.Name != sides[1].Run.Name {
+			titles[s.Run.Name] = true
+			groups[at[i]].Runs = append(groups[at[i]].Runs, &s.Series)
+		}
+		for i, s := range sides {
+			if names[i] = s.Name; s.Run.Name != "" && len(titles) == len(sides) {
 				names[i] = s.Run.Name
 			}
 		}
-		c, err := pageComparison(&sides[0].Series, &sides[1].Series, percentiles)
-		if err == nil {
+		for i := range groups {
+			if groups[i].Name = groups[i].Runs[0].Name; o.sides != nil {
+				groups[i].Name = o.sides[i].name
+			}
+			if err := checkGroup(u, &groups[i]); err != nil {
+				return nil, err
+			}
+		}
+		if err := checkApart(&groups[0], &groups[1]); err != nil {
+			return nil, err
+		}
+		c, err := pageComparison(&groups[0], &groups[1], percentiles)
+		switch {
+		case err != nil:
+		case o.sides != nil:
+			c.Groups = []string{groups[0].Name, groups[1].Name}
+		default:
 			c.Findings = [][]string{sides[0].findings(), sides[1].findings()}
 		}
 		return c, err
 	})
 	defer file.Discard()
 	release := u.Hold() // an error prints what is held
-	for i, run := range found {
+	for i, run := range slices.Concat(found[0], found[1]) {
 		s := &reportSide{Kept: runsource.Kept{Series: compare.Series{Name: run.Title}}}
 		sides = append(sides, s)
 		if err := run.Process(ctx, pipeline.Tee{s, &s.full, file.Kind(i)}); err != nil {
@@ -103,11 +162,9 @@ func (o *reportOptions) compare(ctx context.Context, found []*runsource.Run, u *
 	return nil
 }
 
-// pageComparison returns what fiolat compare prints of two runs by default.
-func pageComparison(a, b *compare.Series, percentiles []float64) (*report.Comparison, error) {
-	result, err := compare.Compare(&compare.Group{Name: a.Name, Runs: []*compare.Series{a}},
-		&compare.Group{Name: b.Name, Runs: []*compare.Series{b}}, compare.Options{Percentiles: percentiles,
-			Margin: compare.Margin})
+// pageComparison returns what fiolat compare prints of two groups by default.
+func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Comparison, error) {
+	result, err := compare.Compare(a, b, compare.Options{Percentiles: percentiles, Margin: compare.Margin})
 	if err != nil {
 		return nil, fio.Usagef("%v", err)
 	}

@@ -31,7 +31,9 @@ func (s *Sink) about(d *pageData) error {
 		if err != nil {
 			return err
 		}
-		d.Lead = append(d.Lead, prefix+k.lead(syncs))
+		if len(s.runs) <= 2 {
+			d.Lead = append(d.Lead, prefix+k.lead(syncs))
+		}
 		if work := k.jobTable(); work != nil {
 			work.Title = prefix + work.Title
 			d.Work = append(d.Work, *work)

@@ -38,6 +38,7 @@ type head struct {
 	Kind      string    `json:"kind"`
 	Part      string    `json:"part"`           // see Sink.part
 	Name      string    `json:"name,omitempty"` // of the run, if there are several
+	Side      int       `json:"side"`
 	Scopes    []dims    `json:"scopes"`
 	Leaves    []dims    `json:"leaves"`
 	SLA       []slaLine `json:"sla"`
@@ -225,7 +226,8 @@ func (s *Sink) head() head {
 		h.Fine = new(s.grid(1))
 	}
 	if s.runs != nil {
-		h.Name = s.runs[slices.Index(s.kinds, s)]
+		i := slices.Index(s.kinds, s)
+		h.Name, h.Side = s.runs[i], s.sides[i]
 	}
 	if s.run.StartKnown {
 		h.Start = new(float64(s.run.Start-offset) / 1e6)

@@ -28,6 +28,7 @@ type shared struct {
 	o        Options
 	kinds    []*Sink     // kinds of one run, sorted as in kindOrder by finished; or runs of one kind
 	runs     []string    // names of the runs; nil for kinds of one run
+	sides    []int       // of the runs
 	compared *Comparison // of the runs
 	coarse   bool        // the page is too large for finer histograms than the heat map's
 	rough    bool        // and for so many digits; see series
@@ -41,7 +42,13 @@ var kindOrder = []fio.Kind{fio.Slat, fio.Clat, fio.Lat}
 // part is the name of a kind, or the letter of a run, where there are several.
 func (s *Sink) part() string {
 	if s.runs != nil {
-		return string(rune('A' + slices.Index(s.kinds, s)))
+		i := slices.Index(s.kinds, s)
+		side := s.sides[i]
+		name := string(rune('A' + side))
+		if len(s.runs) > 2 {
+			name += strconv.Itoa(i - slices.Index(s.sides, side) + 1)
+		}
+		return name
 	}
 	return s.run.Kind.String()
 }

@@ -44,7 +44,7 @@ kindSelect.onchange = () => {
 $('controls').prepend(make('label', {id: 'c-kind'}, ofRuns ? 'Run ' : 'Kind ', kindSelect));
 if (ofRuns) {
   $('c-percentile').firstChild.textContent = 'Percentile ';
-  $('legend-kinds').append(...[...kinds.keys()].map((k, i) => make('li', null, swatch(i), make('span', {id: 'h-kind-' + k}))));
+  $('legend-kinds').append(...[...kinds].map(([k, {head}]) => make('li', null, swatch(head.side), make('span', {id: 'h-kind-' + k}))));
 }
 for (const k of kinds.keys()) {
   if (!ofRuns) {
@@ -56,8 +56,8 @@ for (const k of kinds.keys()) {
   heights[chart(k)] = ofRuns ? 260 : 170;
 }
 
-// kindLines are the lines of the nth kind: the percentiles that are switched on, or that of a run.
-const kindLines = (kind, i) => ofRuns ? [{...measures[+state.percentile], key: kind, look: i}] : named.map((m, look) => ({...m, key: m.name, look})).filter(m => !state.hidden.has(m.name));
+// kindLines are the lines of a kind: the percentiles that are switched on, or that of a run.
+const kindLines = kind => ofRuns ? [{...measures[+state.percentile], key: kind, look: kinds.get(kind).head.side}] : named.map((m, look) => ({...m, key: m.name, look})).filter(m => !state.hidden.has(m.name));
 
 // pale makes lines of their own of what the logs of a run cover in part, since fading all of the chart there would fade the others.
 function pale(rows, s) {
@@ -66,7 +66,7 @@ function pale(rows, s) {
 }
 
 function fillKinds() {
-  const colors = palette(), lines = [...kinds.keys()].map(kindLines);
+  const colors = palette(), lines = [...kinds.keys()].map(kind => kindLines(kind));
   const drawn = [...kinds.keys()].map((kind, i) => as(kind, () => {
     const s = data.scopes[chosen()];
     if (!s) return [];
@@ -99,9 +99,9 @@ function pointKinds() {
   $('at-kinds').textContent = (t === null ? 'The whole run' : span(cursor)) + ': ' + scopeName(state);
   const dots = [...kinds.keys()].map((kind, i) => as(kind, () => {
     const s = data.scopes[chosen()], k = t === null ? null : columnAt(t), none = !s || (k === null ? !s.totalN[0] : !s.n[k] || t < from(k) || t > to(k));
-    const at = m => k === null ? m.total(s) : m.of(s)[k], lines = kindLines(kind, i);
+    const at = m => k === null ? m.total(s) : m.of(s)[k], lines = kindLines(kind);
     $('h-kind-' + kind).replaceChildren(make('strong', {textContent: fullName(kind)}), ': ' + (none ? 'no I/O' :
-      [count(k === null ? s.totalN[0] : s.n[k]) + ' I/Os', ...(ofRuns ? named : lines).map(m => m.name + ' ' + latency(at(m)))].join(', ')));
+      [count(k === null ? s.totalN[0] : s.n[k]) + ' I/Os', ...(ofRuns && kinds.size === 2 ? named : lines).map(m => m.name + ' ' + latency(at(m)))].join(', ')));
     return none || k === null ? [] : lines.map(m => ({p: m.key, x: t, v: Math.max(1, Math.abs(at(m)))}));
   }));
   [...kinds.keys()].forEach((kind, i) => views[chart(kind)].data('pointed', ofRuns ? dots.flat() : dots[i]).signal('at', t).runAsync());
@@ -110,7 +110,7 @@ function pointKinds() {
 // The whole runs lie over each other, unless parts of one are compared.
 if (ofRuns) {
   const spectraOfOne = wholeLines;
-  wholeLines = scope => state.compare ? spectraOfOne(scope) : [...kinds.keys()].flatMap((k, i) => as(k, () => chosen() === undefined ? [] : [wholeLine(fullName(k), chosen(), i)]));
+  wholeLines = scope => state.compare ? spectraOfOne(scope) : [...kinds.keys()].flatMap((k, i) => as(k, () => chosen() === undefined ? [] : [{...wholeLine(fullName(k), chosen(), i), look: head.side}]));
 }
 
 // What follows the page's choices, zoom and cursor follows them here, too.

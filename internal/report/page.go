@@ -182,6 +182,9 @@ func (s *Sink) addOthers(d *pageData) {
 }
 
 func (s *Sink) title() string {
+	if s.compared != nil && s.compared.Groups != nil {
+		return strings.Join(s.compared.Groups, " and ")
+	}
 	if s.runs != nil {
 		return strings.Join(s.runs, " and ")
 	}
@@ -207,6 +210,14 @@ func at(ns int64) string {
 }
 
 func (s *Sink) facts(sum *pipeline.Summary) [][2]string {
+	if s.compared != nil && s.compared.Groups != nil {
+		var members [2][]string
+		for i, k := range s.kinds {
+			members[s.sides[i]] = append(members[s.sides[i]], k.part()+" "+s.runs[i])
+		}
+		return [][2]string{{"A: " + s.compared.Groups[0], strings.Join(members[0], ", ")},
+			{"B: " + s.compared.Groups[1], strings.Join(members[1], ", ")}}
+	}
 	if s.runs != nil {
 		var f [][2]string
 		for i, k := range s.kinds {

@@ -1042,6 +1042,40 @@ func TestTwoRunsInChromium(t *testing.T) {
 	b.Clean()
 }
 
+// TestGroupsInChromium opens a page of two groups: all runs are in the first chart, in a color a side, with the numbers
+// that fiolat prints of each, and the table says what compare does.
+func TestGroupsInChromium(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "report.html")
+	const folder = "../../testdata/fio/"
+	groups := []string{"before=" + folder + "randrw," + folder + "exact", "after=" + folder + "cluster," + folder +
+		"epoch"}
+	fiolat(t, append([]string{"report", "-o", file}, groups...)...)
+	b := openTab(t, 1280, 800, "light")
+	b.open(file)
+	rows := map[string][]row{}
+	for run, name := range map[string]string{"A1": "randrw", "A2": "exact", "B1": "cluster", "B2": "epoch"} {
+		rows[run] = percentiles(t, folder+name)[[4]string{3: "all"}]
+	}
+	b.checkOverlaid("p99", rows)
+	colors := eval[map[string]string](b, `(() => { const v = fiolat.views.kinds, colors = v.signal('colors');
+		return Object.fromEntries(v.signal('names').map((n, i) => [n, colors[i]])); })()`)
+	if colors["A1"] != colors["A2"] || colors["B1"] != colors["B2"] || colors["A1"] == colors["B1"] {
+		t.Errorf("colors %v", colors)
+	}
+	if end := eval[float64](b, "document.querySelector('#kinds svg').getBoundingClientRect().bottom"); end > 800 {
+		t.Errorf("the chart ends at %v", end)
+	}
+	printed := string(fiolat(t, append([]string{"compare", "--format", "markdown"}, groups...)...))
+	for _, r := range eval[[][]string](b, `[...document.querySelectorAll('#compared tbody tr')].map(r =>
+		[...r.cells].map(c => c.textContent))`) {
+		if !strings.Contains(printed, "| "+r[0]+" | "+r[1]+" | ") || !strings.Contains(printed, r[5]) {
+			t.Errorf("%v on the page, printed is\n%s", r, printed)
+		}
+	}
+	b.Clean()
+}
+
 // An engine that counts no slat has an empty log of it.
 func TestEmptyKindInChromium(t *testing.T) {
 	t.Parallel()
@@ -1096,9 +1130,15 @@ func (b *tab) checkOverlaid(name string, rows map[string][]row) {
 			b.Errorf("%s of %s from %v ms: %v drawn, %+v printed", name, p.P, p.T, *p.V, r)
 		}
 	}
-	for run, want := range rows {
-		if seen[run] != len(want) {
-			b.Errorf("%s: %d points drawn, want %d", run, seen[run], len(want))
+	for run, all := range rows {
+		want := 0
+		for _, r := range all {
+			if r.Samples > 1e-9 {
+				want++
+			}
+		}
+		if seen[run] != want {
+			b.Errorf("%s: %d points drawn, want %d", run, seen[run], want)
 		}
 	}
 }

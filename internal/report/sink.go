@@ -68,6 +68,7 @@ type Mark struct {
 
 // Comparison says how runs differ, in sentences and number by number.
 type Comparison struct {
+	Groups    []string // names of groups of runs; nil for two runs
 	Sentences []string
 	Head      []string
 	Rows      [][]string
@@ -144,10 +145,11 @@ func NewKinds(w io.Writer, n int, o Options) []*Sink {
 	return slices.Clone(p.kinds)
 }
 
-// NewRuns returns Sinks for runs of one kind to compare, to be used one after the other, the baseline first.
-func NewRuns(w io.Writer, names []string, o Options) []*Sink {
+// NewRuns returns Sinks for runs of one kind to compare, to be used one after the other, those of the baseline first.
+// sides has 0 for these and 1 for the others.
+func NewRuns(w io.Writer, names []string, sides []int, o Options) []*Sink {
 	sinks := NewKinds(w, len(names), o)
-	sinks[0].runs = names
+	sinks[0].runs, sinks[0].sides = names, sides
 	return sinks
 }
 
