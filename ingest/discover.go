@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -365,7 +366,7 @@ func newDiscovery(opt DiscoverOptions) *discovery {
 
 func (d *discovery) paths(paths []string) error {
 	for _, path := range paths {
-		if path == stdin {
+		if path == stdin && source.Path(stdin) == stdin {
 			if d.seen[stdin] {
 				return &fio.ParseError{File: stdin, Msg: "standard input can be read only once", Hint: "give `-` once"}
 			}
@@ -496,6 +497,23 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 	}
 	d.given.Logs = append(d.given.Logs, s)
 	return nil
+}
+
+// StandardInput returns what is on standard input, to be read in its place, unless that is fio's JSON, which is read
+// several times: then "-" is the path of a file that holds it.
+func StandardInput(in io.Reader) (io.Reader, error) {
+	text := bufio.NewReaderSize(in, 64<<10)
+	start, _ := text.Peek(text.Size()) // an error comes again
+	stream, err := source.Decompress(bytes.NewReader(start), stdin, nil)
+	if err != nil {
+		return text, err
+	}
+	defer stream.Close()
+	kind, err := content.Of(stream, stdin)
+	if err == nil && kind == content.JSON {
+		err = source.Keep(stdin, text)
+	}
+	return text, err
 }
 
 // validUTF8 returns s with each byte that is not UTF-8 as \xNN: documents could not distinguish hosts that differ in

@@ -23,7 +23,7 @@ import (
 // A path in an archive is the archive's own with that of the file after it: night.tgz/h1/x_clat_hist.1.log. Logs are
 // read at any offset and several times, so an archive is unpacked, once, into a directory of its own.
 
-// unpacked are the archives that were unpacked, by path.
+// unpacked are the archives that were unpacked, and the files of Keep, by path.
 var unpacked struct {
 	sync.RWMutex
 	archives map[string]unpackedArchive
@@ -62,6 +62,37 @@ func unpackedPath(name string) (string, unpackedArchive) {
 		}
 	}
 	return name, unpackedArchive{}
+}
+
+// Keep copies what r yields to a file, so that Path finds that under the name given, until RemoveUnpacked.
+func Keep(name string, r io.Reader) error {
+	f, err := os.CreateTemp("", "fiolat-")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, r)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = keep(name, unpackedArchive{dir: f.Name()})
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: copy to %s (TMPDIR): %w", fio.Printable(name), os.TempDir(), err),
+			os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// keep remembers where an archive, or a file, is. It must be removed after an error.
+func keep(name string, a unpackedArchive) error {
+	unpacked.Lock()
+	defer unpacked.Unlock()
+	if unpacked.closed {
+		return fs.ErrClosed
+	}
+	if unpacked.archives == nil {
+		unpacked.archives = map[string]unpackedArchive{}
+	}
+	unpacked.archives[name] = a
+	return nil
 }
 
 // RemoveUnpacked removes what archives were unpacked into. Nothing can be unpacked after that.
@@ -153,23 +184,17 @@ func Unpack(archive string) error {
 	if _, told := errors.AsType[*fio.ParseError](err); err != nil && !told {
 		err = fmt.Errorf("%s: unpack into %s (TMPDIR): %w", fio.Printable(archive), os.TempDir(), err)
 	}
-	unpacked.Lock()
-	defer unpacked.Unlock()
-	if unpacked.closed {
-		err = fs.ErrClosed
-	}
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
-	}
-	if unpacked.archives == nil {
-		unpacked.archives = map[string]unpackedArchive{}
-	}
 	a := unpackedArchive{dir: dir}
 	if len(u.leftOut) > 0 {
 		a.leftOut = u.fault("not unpacked: "+errs.Some(u.leftOut), unpackYourself+", or leave it out with --skip-bad: "+
 			"the run is then partial")
 	}
-	unpacked.archives[archive] = a
+	if err == nil {
+		err = keep(archive, a)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
 	return nil
 }
 

@@ -39,10 +39,11 @@ var (
 // Open opens a file, or takes stdin for "-", and decompresses it as Decompress
 // does. Closing the result leaves stdin open.
 func Open(path string, stdin io.Reader) (*Stream, error) {
-	if path == "-" {
+	at := Path(path)
+	if at == "-" {
 		return Decompress(stdin, path, nil)
 	}
-	f, err := os.Open(Path(path))
+	f, err := os.Open(at)
 	if err != nil {
 		return nil, err
 	}

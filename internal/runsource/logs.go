@@ -4,9 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 
 	"fiolat/fio"
 	"fiolat/ingest"
+	"fiolat/ingest/source"
 	"fiolat/internal/ui"
 	"fiolat/pipeline/plan"
 )
@@ -35,7 +37,8 @@ func (o *Logs) FindFailed(u *ui.UI, runs []*ingest.Input) bool {
 		return false
 	}
 	// What cannot be read is reported elsewhere.
-	totals, _, _ := ingest.DiscoverTotals(o.Paths, runs, ingest.DiscoverOptions{SkipBad: true, Stdin: u.Stdin})
+	totals, _, _ := ingest.DiscoverTotals(o.Paths, runs, ingest.DiscoverOptions{SkipBad: true,
+		HostsBy: o.HostsBy, Stdin: u.Stdin})
 	found := false
 	for _, t := range totals {
 		found = o.failed(u, t, runs) || found
@@ -84,6 +87,12 @@ const (
 // Discover finds the runs below the paths, and tunes the garbage collector to them unless GOGC is set. any is
 // ingest.DiscoverOptions.Any.
 func (o *Logs) Discover(u *ui.UI, kind fio.Kind, any bool) ([]*ingest.Input, error) {
+	if slices.Contains(o.Paths, "-") && source.Path("-") == "-" {
+		in, err := ingest.StandardInput(u.Stdin)
+		if u.Stdin = in; err != nil {
+			return nil, err
+		}
+	}
 	runs, err := ingest.Discover(o.Paths, ingest.DiscoverOptions{Kind: kind, Any: any, FioJSON: o.FioJSON,
 		HostsBy: o.HostsBy, Stdin: u.Stdin, SkipBad: o.Config.Settings.SkipBad, LogsOnly: o.logsOnly,
 		LeaveFailed: o.Failed != nil})
@@ -105,7 +114,8 @@ func (o *Logs) Discover(u *ui.UI, kind fio.Kind, any bool) ([]*ingest.Input, err
 // ReadOnce returns the path of the first log that cannot be read again, such as a pipe; "" if all can.
 func ReadOnce(logs []*ingest.Source) string {
 	for _, l := range logs {
-		if info, err := os.Stat(l.Path); l.Path == "-" || err == nil && !info.Mode().IsRegular() {
+		path := source.Path(l.Path)
+		if info, err := os.Stat(path); path == "-" || err == nil && !info.Mode().IsRegular() {
 			return l.Path
 		}
 	}
