@@ -43,8 +43,8 @@ func (d *discovery) hostFolders(runs []*Input) []*Input {
 		}
 		for _, hosts := range groups {
 			if merged := d.merged(hosts); merged != nil {
+				runs[slices.IndexFunc(runs, func(in *Input) bool { return slices.Contains(hosts, in) })] = merged
 				runs = slices.DeleteFunc(runs, func(in *Input) bool { return slices.Contains(hosts, in) })
-				runs = append(runs, merged)
 			}
 		}
 	}
@@ -125,6 +125,11 @@ func (d *discovery) merged(hosts []*Input) *Input {
 		host, _, _ := strings.Cut(rel, string(filepath.Separator))
 		for _, l := range in.Logs {
 			l.Host = validUTF8(host)
+		}
+		for _, m := range d.metasIn(in.Root) {
+			for i := range m.Entries {
+				m.Entries[i].Host = cmp.Or(m.Entries[i].Host, validUTF8(host))
+			}
 		}
 		out.Logs = append(out.Logs, in.Logs...)
 		out.Warnings = append(out.Warnings, in.Warnings...)

@@ -38,24 +38,10 @@ func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 			totals = append(totals, &Totals{Root: m.Name(), Metas: []*fiojson.Document{m}})
 		}
 	}
-	var all []*Input
-	for _, t := range totals {
-		in := &Input{Root: t.Root}
-		for _, m := range t.Metas {
-			s := &Source{Path: m.Path, Base: filepath.Base(m.Path), Name: Name{Kind: d.opt.Kind, Hist: true}, JSON: m}
-			if info, err := d.files.Stat(m.Path); err == nil {
-				s.Size, s.ModTime = info.Size(), info.ModTime()
-			}
-			in.Logs = append(in.Logs, s)
-		}
-		all = append(all, in)
-	}
+	totals, inputs := d.withHosts(totals)
 	seen := map[string]string{} // root by id
-	for _, in := range d.hostFolders(all) {
-		for _, s := range in.Logs {
-			in.Metas = append(in.Metas, s.JSON)
-		}
-		t := newTotals(in.Root, in.Metas)
+	for i, t := range totals {
+		in := inputs[i]
 		in.ID = t.ID
 		failed := t.Failure()
 		bad := cmp.Or(failed, t.lacks(d.opt.Kind))
@@ -78,6 +64,29 @@ func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 		err = nil
 	}
 	return runs, err
+}
+
+// withHosts makes one run of those that hostFolders takes for its hosts, and returns all as inputs, too.
+func (d *discovery) withHosts(runs []*Totals) (out []*Totals, inputs []*Input) {
+	for _, t := range runs {
+		in := &Input{Root: t.Root}
+		for _, m := range t.Metas {
+			s := &Source{Path: m.Path, Base: filepath.Base(m.Path), Name: Name{Kind: d.opt.Kind, Hist: true}, JSON: m}
+			if info, err := d.files.Stat(m.Path); err == nil {
+				s.Size, s.ModTime = info.Size(), info.ModTime()
+			}
+			in.Logs = append(in.Logs, s)
+		}
+		inputs = append(inputs, in)
+	}
+	inputs = d.hostFolders(inputs)
+	for _, in := range inputs {
+		for _, s := range in.Logs {
+			in.Metas = append(in.Metas, s.JSON)
+		}
+		out = append(out, newTotals(in.Root, in.Metas))
+	}
+	return out, inputs
 }
 
 // timeless says what a run without logs lacks, and where its logs are if it wrote any.

@@ -30,7 +30,8 @@ type Totals struct {
 }
 
 // DiscoverTotals finds runs with fio's JSON and without logs, in the files named and below the folders named.
-// Documents of one folder whose times overlap by more than half of the shorter one are one run. Files that a run of
+// Documents of one folder whose times overlap by more than half of the shorter one are one run, and so are folders of
+// several hosts (see hostFolders). Files that a run of
 // logs uses are left out. Warnings name the JSON that is damaged, and with SkipBad what could not be read.
 func DiscoverTotals(paths []string, logs []*Input, opt DiscoverOptions) (runs []*Totals, warnings []string, err error) {
 	d := newDiscovery(opt)
@@ -45,6 +46,7 @@ func DiscoverTotals(paths []string, logs []*Input, opt DiscoverOptions) (runs []
 			d.files.CannotRead(path, bad)
 		}
 		if bad == nil && info.IsDir() {
+			d.searched = append(d.searched, filepath.Clean(path))
 			runs = append(runs, d.totalsBelow(filepath.Clean(path), &warnings)...)
 		}
 		if bad == nil && info.Mode().IsRegular() {
@@ -53,6 +55,7 @@ func DiscoverTotals(paths []string, logs []*Input, opt DiscoverOptions) (runs []
 			}
 		}
 	}
+	runs, _ = d.withHosts(runs)
 	if !opt.SkipBad {
 		return runs, warnings, errors.Join(d.files.Unread...)
 	}

@@ -272,9 +272,13 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	said := map[string]bool{} // by one host of many
 	for _, m := range run.Metas {
 		for _, sentence := range m.Explain() {
-			fmt.Fprintln(u.Stdout, "measured:", fio.Printable(sentence))
+			if !said[sentence] {
+				fmt.Fprintln(u.Stdout, "measured:", fio.Printable(sentence))
+			}
+			said[sentence] = true
 		}
 	}
 	if err := totalsTable(u, run.Metas); err != nil {

@@ -208,7 +208,7 @@ func (r *Reader) local(paths []string) (found []*Run, err error) {
 	}
 	skipBad := logs.Config.Settings.SkipBad
 	totals, warnings, err := ingest.DiscoverTotals(paths, inputs, ingest.DiscoverOptions{Stdin: r.UI.Stdin,
-		SkipBad: skipBad})
+		HostsBy: logs.HostsBy, SkipBad: skipBad})
 	if err != nil {
 		return nil, err
 	}
