@@ -42,3 +42,14 @@ func TestPagesOnServer(t *testing.T) {
 		t.Errorf("only %d pages have commands for a server", pages)
 	}
 }
+
+// TestQuickstartOnServer is TestQuickstartOn80Columns for the commands with the URL of an Elasticsearch.
+func TestQuickstartOnServer(t *testing.T) {
+	t.Parallel()
+	w := newPageWorld(t)
+	w.es = server(t)
+	prefix := fmt.Sprintf("quickstart-%d", os.Getpid())
+	t.Cleanup(func() { wipe(t, w.es, prefix) })
+	w.env = append(w.env, "FIOLAT_INDEX_PREFIX="+prefix)
+	w.quickstart(t, "testdata/quickstart80-server.golden")
+}

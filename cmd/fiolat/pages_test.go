@@ -228,17 +228,23 @@ func newPageWorld(t *testing.T) *pageWorld {
 	return w
 }
 
-func (w *pageWorld) run(t *testing.T, c pageCommand) {
-	t.Helper()
+// command is a command of a page where it runs.
+func (w *pageWorld) command(t *testing.T, c pageCommand) *exec.Cmd {
 	text := strings.ReplaceAll(c.text, "/tmp/", w.dir+"/tmp/")
 	if c.server {
 		text = serverURL.ReplaceAllString(text, w.es)
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", text)
-	cmd.Dir, cmd.Env = w.dir, w.env
+	cmd.Dir, cmd.Env = w.dir, slices.Clip(w.env)
 	if _, err := os.Stat(filepath.Join(w.dir, c.host)); err == nil {
 		cmd.Dir = filepath.Join(w.dir, c.host)
 	}
+	return cmd
+}
+
+func (w *pageWorld) run(t *testing.T, c pageCommand) {
+	t.Helper()
+	cmd := w.command(t, c)
 	out, err := cmd.CombinedOutput()
 	code := cmd.ProcessState.ExitCode()
 	var exit *exec.ExitError
@@ -255,7 +261,7 @@ func (w *pageWorld) run(t *testing.T, c pageCommand) {
 	if strings.Contains(c.text, "--sla") && code == exitOK && !bytes.Contains(bytes.ToLower(out), []byte("sla")) {
 		t.Errorf("%s: %s: no verdict in\n%s", c.at, c.text, out)
 	}
-	text = strings.TrimRight(string(out), "\n")
+	text := strings.TrimRight(string(out), "\n")
 	if w.prefix != "" {
 		text = strings.ReplaceAll(text, w.prefix, esmodel.DefaultPrefix)
 	}

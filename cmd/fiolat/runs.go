@@ -168,7 +168,7 @@ func (o *runsOptions) run(ctx context.Context, u *ui.UI) error {
 	if err != nil {
 		return err
 	}
-	table := render.Tabs{Out: u.Stdout, Width: ui.Columns(u.Stdout), Right: 5}
+	table := render.Tabs{Out: u.Stdout, Width: ui.Columns(u.Stdout), Right: 5, Less: []string{"kind", "p50"}}
 	for _, cells := range runsTable(rows, short, sizes, o) {
 		fmt.Fprintln(&table, strings.Join(cells, "\t"))
 	}

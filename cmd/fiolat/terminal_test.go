@@ -76,20 +76,28 @@ func onTerminal(t *testing.T, columns uint16, cmd *exec.Cmd) string {
 }
 
 // TestQuickstartOn80Columns compares what the commands of docs/quickstart.md show on a terminal of 80 columns with
-// testdata/quickstart80.golden. Commands with the URL of an Elasticsearch run in TestPagesOnServer.
+// testdata/quickstart80.golden; TestQuickstartOnServer does so with those that need an Elasticsearch.
 func TestQuickstartOn80Columns(t *testing.T) {
 	testkit.NotRaced(t)
 	t.Parallel()
-	w := newPageWorld(t)
+	newPageWorld(t).quickstart(t, "testdata/quickstart80.golden")
+}
+
+// quickstart compares what the commands of docs/quickstart.md show with a golden file: those with the URL of an
+// Elasticsearch if the world has one, else the others.
+func (w *pageWorld) quickstart(t *testing.T, golden string) {
+	t.Helper()
 	bytes := regexp.MustCompile(`[0-9]+ bytes`) // of a page change with every change to it
 	var got strings.Builder
 	for _, page := range readPages(t) {
 		for _, c := range page.commands {
-			if page.name != "quickstart.md" || c.server {
+			if page.name != "quickstart.md" || c.server != (w.es != "") {
 				continue
 			}
-			cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(c.text, "/tmp/", "tmp/"))
-			cmd.Dir, cmd.Env = w.dir, append(w.env, "NO_COLOR=1")
+			text := c.text
+			c.text = strings.ReplaceAll(text, "/tmp/", "tmp/") // as wide everywhere
+			cmd := w.command(t, c)
+			cmd.Env = append(cmd.Env, "NO_COLOR=1")
 			shown := onTerminal(t, 80, cmd)
 			for line := range strings.Lines(shown) {
 				line = strings.TrimSuffix(line, "\n")
@@ -97,10 +105,9 @@ func TestQuickstartOn80Columns(t *testing.T) {
 					t.Errorf("%s: %d columns: %s", c.text, n, line)
 				}
 			}
-			fmt.Fprintf(&got, "$ %s\n%s\n", c.text, bytes.ReplaceAllString(shown, "N bytes"))
+			fmt.Fprintf(&got, "$ %s\n%s\n", text, bytes.ReplaceAllString(shown, "N bytes"))
 		}
 	}
-	const golden = "testdata/quickstart80.golden"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got.String()), 0o600); err != nil {
 			t.Fatal(err)

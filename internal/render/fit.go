@@ -25,6 +25,7 @@ var optional = []string{"stddev", "min", "mean", "groups", "coarse", "fio", "sta
 type fitted struct {
 	width  int
 	keep   []string // columns that stay
+	less   []string // columns that are optional after the others
 	hidden []string
 	shown  []bool // by column; nil before the first call
 	most   []int  // by column: longer names are shortened; 0: none
@@ -87,14 +88,15 @@ func (f *fitted) choose(names []string, columns []Column, widths []int) {
 	if f.width == 0 {
 		return
 	}
+	widths = slices.Clone(widths)
+	if last := len(widths) - 1; columns[last].Text && !columns[last].Right {
+		widths[last] = min(widths[last], least)
+	}
 	total := -2
-	for i, w := range widths {
-		if i == len(widths)-1 && columns[i].Text && !columns[i].Right {
-			w = min(w, least)
-		}
+	for _, w := range widths {
 		total += w + 2
 	}
-	for _, name := range optional {
+	for _, name := range slices.Concat(optional, f.less) {
 		for i, head := range names {
 			if total <= f.width {
 				return
@@ -201,6 +203,7 @@ type Tabs struct {
 	// Right, if not 0, is the first of the columns that are aligned to the right; the last column never is.
 	Right int
 	Keep  []string // columns that stay, although they are optional elsewhere
+	Less  []string // columns that are optional here only
 	text  bytes.Buffer
 }
 
@@ -225,7 +228,7 @@ func (t *Tabs) Flush() error {
 		for i := range columns {
 			columns[i].Text = t.Right == 0 || i < t.Right || i == len(columns)-1
 		}
-		f := fitted{width: t.Width, keep: t.Keep}
+		f := fitted{width: t.Width, keep: t.Keep, less: t.Less}
 		f.layout(out, columns, table)
 		f.note(out)
 	}
