@@ -101,7 +101,7 @@ function pointKinds() {
     const s = data.scopes[chosen()], k = t === null ? null : columnAt(t), none = !s || (k === null ? !s.totalN[0] : !s.n[k] || t < from(k) || t > to(k));
     const at = m => k === null ? m.total(s) : m.of(s)[k], lines = kindLines(kind);
     $('h-kind-' + kind).replaceChildren(make('strong', {textContent: fullName(kind)}), ': ' + (none ? 'no I/O' :
-      [count(k === null ? s.totalN[0] : s.n[k]) + ' I/Os', ...(ofRuns && kinds.size === 2 ? named : lines).map(m => m.name + ' ' + latency(at(m)))].join(', ')));
+      [ios(k === null ? s.totalN[0] : s.n[k]), ...(ofRuns && kinds.size === 2 ? named : lines).map(m => m.name + ' ' + latency(at(m)))].join(', ')));
     return none || k === null ? [] : lines.map(m => ({p: m.key, x: t, v: Math.max(1, Math.abs(at(m)))}));
   }));
   [...kinds.keys()].forEach((kind, i) => views[chart(kind)].data('pointed', ofRuns ? dots.flat() : dots[i]).signal('at', t).runAsync());

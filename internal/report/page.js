@@ -99,6 +99,8 @@ const cellTo = k => Math.min(cellFrom(k + 1), Math.max(head.end, cellFrom(k) + h
 const cellAt = ms => at(head.cells, ms);
 const middle = k => (from(k) + to(k)) / 2;
 
+const ios = n => count(n) + (n === 1 ? ' I/O' : ' I/Os');
+
 // ---- what is shown
 
 const dimensions = ['host', 'job', 'log', 'direction'];
@@ -582,7 +584,7 @@ function setBucketCursor(i, force) {
     outputs[j].textContent = at && l.buckets.length ? percent(100 * share) : '';
     if (own) dots.push({p: l.key, x: at.hi, v: share});
   });
-  const text = at ? `${latency(at.lo)} to ${latency(at.hi)}: ${count(at.n)} I/Os. At most ${latency(at.hi)} took` : 'Point at a chart, or use the slider, to see the I/Os of a bucket.';
+  const text = at ? `${latency(at.lo)} to ${latency(at.hi)}: ${ios(at.n)}. At most ${latency(at.hi)} took` : 'Point at a chart, or use the slider, to see the I/Os of a bucket.';
   $('at-counts').textContent = text;
   const slider = $('bucket');
   if (i !== null) slider.value = i;
@@ -614,7 +616,7 @@ function fillHeat(scope) {
     views.heat.data('over' + i, s && at >= 0 && $('heat-lines').checked ? points(p, s.p[at], s) : []);
   });
   $('ramp-least').textContent = shares ? '0.1 %' : '1';
-  $('ramp-most').textContent = shares ? percent(+(max / 10).toPrecision(3)) : count(max) + ' I/Os';
+  $('ramp-most').textContent = shares ? percent(+(max / 10).toPrecision(3)) : ios(max);
   views.heat.data('cells', cells).signal('extent', extent).signal('extentTicks', ticks(...extent)).signal('heat', [0, max]).signal('colors', css('--ramp').split(/,\s*/));
 }
 
@@ -750,7 +752,7 @@ function setCursor(k, force) {
   let text = titled(windowName());
   if (k !== null && s) {
     text = span(k) + (head.start === null || state.clock !== 'start' ? '' : ' (' + dated(clock(from(k))) + ' UTC)') + ': ' +
-      (s.n[k] ? `${count(s.n[k])} I/Os, ${count(s.rate[k])} per second, ` : 'no I/O, ') + `${s.logs[k]} of ${head.logs} ${head.logs === 1 ? 'log' : 'logs'}` + (head.quanta > 1 ? ' at least' : '') +
+      (s.n[k] ? `${ios(s.n[k])}, ${count(s.rate[k])} per second, ` : 'no I/O, ') + `${s.logs[k]} of ${head.logs} ${head.logs === 1 ? 'log' : 'logs'}` + (head.quanta > 1 ? ' at least' : '') +
       (s.partial && s.partial[k] ? `; partial: the logs cover ${length(Math.round(1000 * s.partial[k]))} of it` : '');
   }
   $('at-time').textContent = text;
@@ -768,7 +770,7 @@ function heatText() {
   const rows = [...heat].filter(([, counts]) => counts[k]);
   const at = y === null ? undefined : head.edges.findIndex((e, r) => r + 1 < head.edges.length && e <= y && y < head.edges[r + 1]);
   if (at !== undefined && at >= 0) {
-    text += `${latency(head.edges[at])} to ${latency(head.edges[at + 1])}: ${count(heat.has(at) ? heat.get(at)[k] : 0)} I/Os`;
+    text += `${latency(head.edges[at])} to ${latency(head.edges[at + 1])}: ${ios(heat.has(at) ? heat.get(at)[k] : 0)}`;
   } else if (rows.length) {
     const [r, counts] = rows.reduce((a, b) => b[1][k] > a[1][k] ? b : a);
     text += `most I/Os, ${count(counts[k])}, at ${latency(head.edges[r])} to ${latency(head.edges[r + 1])}`;

@@ -1345,7 +1345,8 @@ func TestViews(t *testing.T) {
 	}
 	// In print it is light, as wide as the paper, and nothing is cut off.
 	drawn := eval[[2]float64](b, `(async () => {
-		const width = async event => { dispatchEvent(new Event(event)); await new Promise(done => setTimeout(done, 200));
+		const width = async event => { dispatchEvent(new Event(event));
+			await new Promise(done => setTimeout(done, 200));
 			return document.querySelector('#percentiles svg').clientWidth; };
 		return [await width('beforeprint'), await width('afterprint')]; })()`)
 	if drawn[0] != 718 || drawn[1] > 390 {
