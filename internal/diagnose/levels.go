@@ -93,6 +93,9 @@ func (g *group) levels() *Level {
 		sorted[i] = v.level
 	}
 	split, apart := twoLevels(sorted)
+	if split == 0 { // all are the same
+		return nil
+	}
 	low, high := values[:split], values[split:]
 	mean := func(of []value, b *block) (sum float64) {
 		for _, v := range of {
@@ -135,7 +138,7 @@ func (g *group) levels() *Level {
 
 // twoLevels splits sorted values in two, of two or more each, such that the difference of the two means is largest
 // compared with the deviation of the values from them. It returns the index of the first one of the upper level, and
-// that ratio.
+// that ratio; 0 if all values are the same.
 func twoLevels(sorted []float64) (split int, apart float64) {
 	n := float64(len(sorted))
 	sum, squares := 0.0, 0.0 // of the distances from the first value

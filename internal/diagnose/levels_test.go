@@ -120,3 +120,20 @@ func TestNoLevels(t *testing.T) {
 		}
 	}
 }
+
+// TestSameHosts: hosts with the same I/Os, as from copies of one log, have no levels.
+func TestSameHosts(t *testing.T) {
+	g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+	p, hist := newPeers(g, 0, second), new(fiohist.Hist)
+	hist.Add(1000, 30)
+	for q := range int64(60) {
+		var leaves []leaf
+		for h := range 5 {
+			leaves = append(leaves, leaf{Direction: "read", By: [3]string{fmt.Sprint(h), "job", "log"}, Hist: hist})
+		}
+		p.Add(q*second, leaves)
+	}
+	if l := p.Levels(); len(l) > 0 {
+		t.Errorf("%+v", l)
+	}
+}

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -122,7 +123,7 @@ func TestExporter(t *testing.T) {
 			}
 		}
 	}
-	if err != io.EOF || both != 2 {
+	if !errors.Is(err, io.EOF) || both != 2 {
 		t.Errorf("%d histograms, %v", both, err)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
