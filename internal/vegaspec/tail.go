@@ -72,8 +72,8 @@ type Findings struct {
 	// Data has a row for each sentence, with the fields
 	//
 	//	rank        0 for the first
-	//	about       run, straggler, stall, end, incident, shift, ramp, period, suspect, warm-up, steady, concurrency or
-	//	            nothing
+	//	about       run, straggler, stall, end, incident, shift, ramp, period, suspect, warm-up, steady, concurrency
+	//	            or nothing
 	//	text        the sentence
 	//	confidence  0 to 1, or null
 	//	omitted     number of sentences without a row

@@ -188,7 +188,8 @@ func TestHungHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	logs := []string{"--no-repair", "--start", "2026-11-21T02:00:00Z", "--by", "direction,host", "--interval", "1s", dir}
+	logs := []string{"--no-repair", "--start", "2026-11-21T02:00:00Z", "--by", "direction,host", "--interval", "1s",
+		dir}
 	s.command(t, append([]string{"ingest", "--index-prefix", s.prefix, "--run-id", "run-hung", "--run-name", "hung"},
 		logs...)...)
 	out, _ := s.command(t, append([]string{"percentiles", "--format", "ndjson"}, logs...)...)
