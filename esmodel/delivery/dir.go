@@ -32,7 +32,7 @@ const (
 // The files appear when all of them are complete, the run's own document last. They replace those of an earlier
 // attempt; files of other generations of the same run and part are removed. A writer that dies leaves hidden
 // temporary files, which the next one in that directory removes. It takes 64 KiB of memory for each file, of Bulk up
-// to three for each month of the run, and one more; of Parquet tens of MiB.
+// to three for each month of the run, and one more; of Parquet about 100 MiB in all.
 type DirWriter struct {
 	Format       string // Bulk unless set
 	path, prefix string
