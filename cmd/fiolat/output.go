@@ -9,6 +9,9 @@ import (
 
 // createFile makes a temporary file that will replace the one that --output names.
 func createFile(path string) (*tempfile.File, error) {
+	if path == "-" { // printing knows it
+		return nil, fio.Usagef("--output -: pages and pictures are not printed; name a file, such as page.html")
+	}
 	if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {
 		return nil, fio.Usagef("--output %s: exists, but is not a regular file", fio.Printable(path))
 	}

@@ -118,6 +118,7 @@ func TestReport(t *testing.T) {
 		{"no logs named", []string{"-o", at("d.html")}, exitUsage, "name the logs", false},
 		{"several runs", []string{"-o", at("e.html"), real + "/gaps", real + "/slow"}, exitOK, "page", true},
 		{"nowhere to write", []string{"-o", at("no/f.html"), real + "/gaps"}, exitUsage, "--output", false},
+		{"standard output", []string{"-o", "-", real + "/gaps"}, exitUsage, "pages and pictures are not printed", false},
 		{"a directory to write to", []string{"-o", docs, real + "/gaps"}, exitUsage, "not a regular file", true},
 		{"several stored runs", []string{"-o", at("g.html"), docs}, exitOK, "page", true},
 		{"one of several stored runs", []string{"-o", at("k.html"), "--run-id", "2084907ae99336836b205119778c1605",

@@ -111,7 +111,7 @@ func (d *Docs) Next() error {
 		d.Line++
 		if n == 0 {
 			if err := json.Unmarshal(d.lines.Bytes(), &action); err != nil || action.Index.Index == "" {
-				return &LineError{File: d.Path, Line: d.Line, Msg: "no action line"}
+				return &LineError{File: d.Path, Line: d.Line, Msg: "no action line, as in files of other formats"}
 			}
 		}
 	}
