@@ -85,15 +85,31 @@ type drawing struct {
 	to     vg.Canvas
 	height float64
 	y      float64 // what is above is done
+	png    bool
 }
 
 func (d *drawing) at(x, y float64) vg.Point {
 	return vg.Point{X: vg.Length(x) * pixel, Y: vg.Length(d.height-y) * pixel}
 }
 
+// shown returns a text as it is drawn: in PNG a box stands for what the typeface lacks, such as Japanese; what shows SVG
+// has other typefaces.
+func (d *drawing) shown(text string) string {
+	text = fio.Printable(text)
+	if !d.png {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if glyph, err := typeface().GlyphIndex(nil, r); err != nil || glyph == 0 {
+			return '□'
+		}
+		return r
+	}, text)
+}
+
 func (d *drawing) width(text string, size float64) float64 {
 	f := face(size)
-	return float64(f.Width(fio.Printable(text)) / pixel)
+	return float64(f.Width(d.shown(text)) / pixel)
 }
 
 // Alignments of a text at its place.
@@ -108,7 +124,7 @@ func (d *drawing) text(x, baseline float64, text string, size, align float64, he
 		return
 	}
 	d.to.SetColor(color(hex, 1))
-	d.to.FillString(face(size), d.at(x-align*d.width(text, size), baseline), fio.Printable(text))
+	d.to.FillString(face(size), d.at(x-align*d.width(text, size), baseline), d.shown(text))
 }
 
 // over writes over what is there, on a shade of paper.

@@ -71,14 +71,14 @@ const (
 
 // Write draws the picture, as PNG or else as SVG.
 func (p *Picture) Write(w io.Writer, png bool) error {
-	size := &drawing{} // measures, and draws nothing
+	size := &drawing{png: png} // measures, and draws nothing
 	size.picture(p)
 	if size.y > maxHeight {
 		return fio.Usagef("a picture of %d charts is too tall: choose fewer", len(p.Panels))
 	}
 	if png {
 		canvas := vgimg.NewWith(vgimg.UseWH(width*pixel, vg.Length(size.y)*pixel), vgimg.UseDPI(2*96))
-		d := drawing{to: canvas, height: size.y}
+		d := drawing{to: canvas, height: size.y, png: true}
 		d.picture(p)
 		_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
 		return err

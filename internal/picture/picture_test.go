@@ -99,6 +99,15 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+func TestShown(t *testing.T) {
+	const text = "Жé ホスト"
+	for want, d := range map[string]drawing{text: {}, "Жé □□□": {png: true}} {
+		if got := d.shown(text); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestWrap(t *testing.T) {
 	var d drawing
 	for _, tt := range []struct {
