@@ -78,7 +78,11 @@ func accountLine(a *pipeline.Account) (line string, whole bool) {
 		}
 	}
 	add(float64(a.LogsEmpty), "%d of the logs empty", a.LogsEmpty)
-	add(a.PickedAway, "%s of them left out by --only, --from or --to", fio.Grouped(a.PickedAway))
+	away := fio.Grouped(a.PickedAway)
+	if away == fio.Grouped(a.Logged+a.Restored) {
+		away = "all"
+	}
+	add(a.PickedAway, "%s of them left out by --only, --from or --to", away)
 	add(a.Restored, "%s %% restored from fio's JSON",
 		fio.Digits(100*a.Restored/(a.Logged+a.Restored), 2))
 	add(a.LastBucket, "%s in fio's last bucket, which has no upper limit", fio.Grouped(a.LastBucket))

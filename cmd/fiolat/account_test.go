@@ -22,6 +22,8 @@ func TestAccountLine(t *testing.T) {
 			"2 logs, 10 I/Os, fio's totals known of some of the logs only", true},
 		"picked": {pipeline.Account{Logs: 1, Logged: 1000, PickedAway: 400, Counted: 1000, CountedKnown: true},
 			"1 log, 1,000 I/Os, 400 of them left out by --only, --from or --to, all accounted for", true},
+		"picked none": {pipeline.Account{Logs: 1, Logged: 1000, PickedAway: 1000, Counted: 1000, CountedKnown: true},
+			"1 log, 1,000 I/Os, all of them left out by --only, --from or --to, all accounted for", true},
 		"missing": {pipeline.Account{Logs: 3, Logged: 100, Counted: 3300, CountedKnown: true, Missing: 3200,
 			Restored: 100, NotPlaced: 100, Jobs: []pipeline.JobAccount{
 				{Job: "a", Direction: "read", Counted: 1100, Missing: 1000},

@@ -12,6 +12,7 @@ import (
 	"fiolat/fio"
 	"fiolat/internal/page"
 	"fiolat/internal/picture"
+	"fiolat/pipeline"
 )
 
 // Picture is a chart that is drawn instead of the page, from the data that the page has.
@@ -30,6 +31,9 @@ func (s *Sink) possible() error {
 	p := s.o.Picture
 	if p == nil {
 		return nil
+	}
+	if s.run.Timeless() && p.Chart != "spectrum" {
+		return pipeline.NoTimes("--chart "+p.Chart+": "+s.title(), "draw --chart spectrum instead")
 	}
 	if p.Clock != nil && !s.run.StartKnown {
 		return fio.Usagef("--clock: when the run started is not known; say it with --start")
