@@ -92,8 +92,8 @@ func (d *drawing) at(x, y float64) vg.Point {
 	return vg.Point{X: vg.Length(x) * pixel, Y: vg.Length(d.height-y) * pixel}
 }
 
-// shown returns a text as it is drawn: in PNG a box stands for what the typeface lacks, such as Japanese; what shows SVG
-// has other typefaces.
+// shown returns a text as it is drawn: in PNG a box stands for a letter that the typeface lacks, such as a Japanese
+// one. What shows SVG has other typefaces.
 func (d *drawing) shown(text string) string {
 	text = fio.Printable(text)
 	if !d.png {
