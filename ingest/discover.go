@@ -323,6 +323,7 @@ type discovery struct {
 	given    Input // files that were named
 	searched []string
 	logs     []found
+	damaged  []error         // JSON that was not used
 	strange  []string        // files given that are not fio's
 	links    []string        // folders behind symbolic links, to be searched last
 	seen     map[string]bool // real paths of folders, and of files given

@@ -28,9 +28,10 @@ func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 		return nil, nil
 	}
 	var totals []*Totals
+	var warnings []string
 	for _, root := range d.searched {
 		if !d.hasLogs(root) {
-			totals = append(totals, d.totalsBelow(root, &d.warnings)...)
+			totals = append(totals, d.totalsBelow(root, &warnings)...)
 		}
 	}
 	if len(given.Logs)+len(d.logs) == 0 {
@@ -38,6 +39,10 @@ func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 			totals = append(totals, &Totals{Root: m.Name(), Metas: []*fiojson.Document{m}})
 		}
 	}
+	if len(d.damaged) > 0 && !d.opt.SkipBad { // it may be that of a host
+		return nil, d.damaged[0]
+	}
+	d.warnings = append(d.warnings, warnings...)
 	totals, inputs := d.withHosts(totals)
 	seen := map[string]string{} // root by id
 	for i, t := range totals {

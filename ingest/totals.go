@@ -85,6 +85,7 @@ func (d *discovery) totals(path string, warnings *[]string) (metas []*fiojson.Do
 	if d.files.Keep(path, err) {
 		return nil
 	} else if err != nil {
+		d.damaged = append(d.damaged, err)
 		*warnings = append(*warnings, err.Error()+" (not used)")
 		return nil
 	}
