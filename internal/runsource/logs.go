@@ -40,24 +40,30 @@ func (o *Logs) FindFailed(u *ui.UI, runs []*ingest.Input) bool {
 	totals, _, _ := ingest.DiscoverTotals(o.Paths, runs, ingest.DiscoverOptions{SkipBad: true,
 		HostsBy: o.HostsBy, Stdin: u.Stdin})
 	found := false
+	logs := slices.ContainsFunc(runs, func(in *ingest.Input) bool { return !in.JSONOnly() })
 	for _, t := range totals {
-		found = o.failed(u, t, runs) || found
+		failed := o.failed(u, t, runs)
+		if found = found || failed; logs && !failed && t.Failure() == nil && !besideLogs(t, runs) {
+			u.Warn(fio.Printable(t.Root) + ": not used: a run of which there is only fio's JSON, where others have " +
+				"logs; name it to take it, too")
+		}
 	}
 	return found
 }
 
-// failed is FindFailed for one run. One in a folder with logs is another step of their run, such as a layout.
+// besideLogs reports whether a run is in a folder with logs: it is then another step of their run, such as a layout.
+func besideLogs(t *ingest.Totals, runs []*ingest.Input) bool {
+	dir := filepath.Dir(t.Metas[0].Path)
+	return slices.ContainsFunc(runs, func(in *ingest.Input) bool {
+		return slices.ContainsFunc(in.Logs, func(l *ingest.Source) bool { return filepath.Dir(l.Path) == dir })
+	})
+}
+
+// failed is FindFailed for one run.
 func (o *Logs) failed(u *ui.UI, t *ingest.Totals, runs []*ingest.Input) bool {
 	err := t.Failure()
-	if err == nil || o.Failed == nil {
+	if err == nil || o.Failed == nil || besideLogs(t, runs) {
 		return false
-	}
-	for _, in := range runs {
-		for _, l := range in.Logs {
-			if filepath.Dir(l.Path) == filepath.Dir(t.Metas[0].Path) {
-				return false
-			}
-		}
 	}
 	if o.Config.Settings.SkipBad {
 		u.Warn("left out: " + err.Error())
