@@ -162,12 +162,12 @@ type leafData struct {
 	rows    [][]float64
 }
 
-// latencies are in whole ns, rounded to five digits, which is finer than any bucket. A negative value is a lower bound.
+// latencies are in ns, rounded to seven digits: the page rounds them again. A negative value is a lower bound.
 type latencies []float64
 
 // MarshalJSON implements json.Marshaler.
 func (l latencies) MarshalJSON() ([]byte, error) {
-	return numbers(l, func(v float64) float64 { return math.Round(fio.Round(v, 5)) }), nil
+	return numbers(l, func(v float64) float64 { return fio.Round(v, 7) }), nil
 }
 
 // rates are per second, rounded to five digits.

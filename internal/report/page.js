@@ -15,7 +15,7 @@ function numbers(length) {
 // unpacked fills in the numbers of a kind or run.
 function unpacked(head, d) {
   const raw = (n, step = head.step) => numbers(n).map(v => v ? Math.exp(v * step) : 0), counts = n => numbers(n).map(v => v / head.unit);
-  const rounded = values => values.map(v => { const unit = 10 ** Math.max(0, Math.floor(Math.log10(v)) - 4); return v ? Math.round(v / unit) * unit : 0; });
+  const rounded = values => values.map(v => { const unit = 10 ** (4 - Math.floor(Math.log10(v))); return v ? Math.round(v * unit) / unit : 0; });
   const statistics = (s, n, whole) => {
     s.n = counts(n);
     if (whole) {

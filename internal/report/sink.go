@@ -218,14 +218,13 @@ func (s *Sink) Late(_ context.Context, q *pipeline.Quantum) error {
 			s.scopeAt[d] = sc
 			s.scopes = append(s.scopes, sc)
 		}
-		// Rows have no covered time, but I/Os and their rate yield it. Without I/O the logs may have run for only a
-		// part of the quantum, at either end of the run; it counts in full.
+		// I/Os and their rate yield the covered time. Rows of stored runs have no other: without I/O it is the quantum.
 		st := coverage{quanta: 1, logs: int32(r.Logs)}
 		switch {
 		case r.IOPS > 0:
 			st.covered = r.Stats.Samples / r.IOPS
 		case r.IOPSKnown:
-			st.covered = float64(s.run.Interval) / 1e9
+			st.covered = float64(cmp.Or(r.Covered, s.run.Interval)) / 1e9
 			if r.Covered == 0 || 2*r.Covered >= s.run.Interval {
 				st.idle = 1
 			}
