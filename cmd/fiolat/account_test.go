@@ -16,6 +16,8 @@ func TestAccountLine(t *testing.T) {
 	}{
 		"whole": {pipeline.Account{Logs: 4, Logged: 120899, Restored: 3100, Counted: 123999, CountedKnown: true,
 			Missing: 3100}, "4 logs, 123,999 I/Os, 2.5 % restored from fio's JSON, all accounted for", true},
+		"one": {pipeline.Account{Logs: 1, Logged: 1, Counted: 1, CountedKnown: true},
+			"1 log, 1 I/O, all accounted for", true},
 		"no JSON": {pipeline.Account{Logs: 1, Logged: 999},
 			"1 log, 999 I/Os, fio's totals unknown (no fio JSON)", true},
 		"JSON of some": {pipeline.Account{Logs: 2, Logged: 10, Counted: 5},

@@ -67,16 +67,17 @@ func unpackedPath(name string) (string, unpackedArchive) {
 // Keep copies what r yields to a file, so that Path finds that under the name given, until RemoveUnpacked.
 func Keep(name string, r io.Reader) error {
 	f, err := os.CreateTemp("", "fiolat-")
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = io.Copy(f, r)
+		if err = errors.Join(err, f.Close()); err == nil {
+			err = keep(name, unpackedArchive{dir: f.Name()})
+		}
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
 	}
-	_, err = io.Copy(f, r)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = keep(name, unpackedArchive{dir: f.Name()})
-	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("%s: copy to %s (TMPDIR): %w", fio.Printable(name), os.TempDir(), err),
-			os.Remove(f.Name()))
+		return fmt.Errorf("%s: copy to %s (TMPDIR): %w", fio.Printable(name), os.TempDir(), err)
 	}
 	return nil
 }
