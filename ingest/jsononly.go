@@ -117,6 +117,8 @@ func (t *Totals) lacks(kind fio.Kind) error {
 					hint := "run fio with --output-format=json+"
 					if kind != fio.Clat {
 						hint += fmt.Sprintf(" and %v_percentiles=1", kind)
+					} else if e.Dirs[d].Kind[fio.Lat].Bins.Len() > 0 {
+						hint = "pass --kind lat, or run fio without clat_percentiles=0"
 					}
 					return noLogs(m.Name(), fmt.Sprintf("no logs, and fio's JSON has no histogram of %v", kind), hint)
 				}
