@@ -113,6 +113,10 @@ func (t *Totals) lacks(kind fio.Kind) error {
 			mixed = mixed || e.Mixed.Kind[kind].N > 0
 			for d := range e.Dirs {
 				of := &e.Dirs[d].Kind[kind]
+				if of.N == 0 && e.Dirs[d].TotalIOs > 0 && len(m.Warnings) > 0 { // dropped, and nothing else has them
+					return &fio.ParseError{File: m.Name(), Msg: m.Warnings[0],
+						Hint: "copy the file again; --skip-bad leaves the run out"}
+				}
 				if measured = measured || of.N > 0; of.N > 0 && of.Bins.Len() == 0 {
 					hint := "run fio with --output-format=json+"
 					if kind != fio.Clat {
