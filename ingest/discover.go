@@ -949,6 +949,7 @@ func (d *discovery) beside(in *Input, folders []string) {
 			}
 		}
 	}
+	in.nameHosts()
 }
 
 // otherLog are logs of fio's that hold no latency.

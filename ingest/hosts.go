@@ -126,13 +126,23 @@ func (d *discovery) merged(hosts []*Input) *Input {
 		for _, l := range in.Logs {
 			l.Host = validUTF8(host)
 		}
-		for _, m := range d.metasIn(in.Root) {
-			for i := range m.Entries {
-				m.Entries[i].Host = cmp.Or(m.Entries[i].Host, validUTF8(host))
-			}
-		}
 		out.Logs = append(out.Logs, in.Logs...)
 		out.Warnings = append(out.Warnings, in.Warnings...)
 	}
 	return out
+}
+
+// nameHosts gives the entries of fio's JSON that name no host that of the logs beside it, if their folder names it.
+func (in *Input) nameHosts() {
+	of := map[string]string{} // by folder
+	for _, l := range in.Logs {
+		if l.Name.Host == "" && l.Host != "" {
+			of[filepath.Dir(l.Path)] = l.Host
+		}
+	}
+	for _, m := range in.Metas {
+		for i := range m.Entries {
+			m.Entries[i].Host = cmp.Or(m.Entries[i].Host, of[filepath.Dir(m.Path)])
+		}
+	}
 }

@@ -89,6 +89,7 @@ func (d *discovery) withHosts(runs []*Totals) (out []*Totals, inputs []*Input) {
 		for _, s := range in.Logs {
 			in.Metas = append(in.Metas, s.JSON)
 		}
+		in.nameHosts()
 		out = append(out, newTotals(in.Root, in.Metas))
 	}
 	return out, inputs
