@@ -32,7 +32,7 @@ func init() { cli.HelpFlag = nil } // otherwise the library handles --help itsel
 func main() {
 	ctx, stop := signalContext()
 	defer stop()
-	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, ui.Stderr()))
+	os.Exit(run(ctx, os.Args, os.Stdin, ui.Again(os.Stdout), ui.Again(os.Stderr)))
 }
 
 // graceful is how long a command may take to end after a signal. A read from an idle pipe does not end by itself.
@@ -68,6 +68,10 @@ func signalContext() (context.Context, func()) {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	u := ui.New(stdin, stdout, stderr)
 	defer source.RemoveUnpacked()
+	u.OnUnread(func() {
+		source.RemoveUnpacked()
+		_, _ = os.Stdout.WriteString("\n") // SIGPIPE, as for other programs
+	})
 	err := runLike(ctx, u, args)
 	if errors.Is(err, errNotLike) {
 		err = runCommand(ctx, u, args)

@@ -33,15 +33,15 @@ func IsTerminal(r io.Reader) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Stderr returns standard error by another descriptor: a write to a closed pipe is then an error, which nobody needs,
+// Again returns standard output or standard error by another descriptor: a write to a closed pipe is then an error,
 // where Go ends the process by SIGPIPE if the descriptor is 1 or 2.
-func Stderr() *os.File {
-	fd, err := syscall.Dup(syscall.Stderr)
+func Again(f *os.File) *os.File {
+	fd, err := syscall.Dup(int(f.Fd()))
 	if err != nil {
-		return os.Stderr // it is closed
+		return f // it is closed
 	}
 	syscall.CloseOnExec(fd)
-	return os.NewFile(uintptr(fd), os.Stderr.Name())
+	return os.NewFile(uintptr(fd), f.Name())
 }
 
 // Confirm asks a question, and reports whether the answer is y or yes.
@@ -99,7 +99,11 @@ type output struct {
 	width  int    // at which lines are wrapped; 0: not
 	line   []byte // the beginning of one that is to be wrapped
 	failed atomic.Pointer[outputError]
+	unread func()
 }
+
+// OnUnread sets what is done when standard output turns out to be a pipe that nobody reads any more.
+func (u *UI) OnUnread(f func()) { u.stdout.unread = f }
 
 // WrapLines wraps the lines of standard output at the width of the terminal, if it is one.
 func (u *UI) WrapLines() { u.stdout.width = Columns(u.Stdout) }
@@ -125,6 +129,9 @@ func (o *output) write(p []byte) (int, error) {
 	n, err := o.w.Write(p)
 	if err == nil {
 		return n, nil
+	}
+	if errors.Is(err, syscall.EPIPE) && o.unread != nil {
+		o.unread()
 	}
 	var path *fs.PathError
 	if errors.As(err, &path) {

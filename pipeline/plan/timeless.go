@@ -24,7 +24,7 @@ func timeless(in *ingest.Input, cfg *Config) error {
 		{!s.Restore, "--no-restore"},
 	} {
 		if of.given {
-			return pipeline.NoTimes(of.flag+": "+in.Root, "the whole run is one interval; leave it out")
+			return pipeline.NoTimes(of.flag+": "+in.Root, "leave out what needs times: the whole run is one interval")
 		}
 	}
 	return nil
