@@ -84,6 +84,7 @@ func (o *ingestOptions) run(ctx context.Context, u *ui.UI) error {
 	var failed []error
 	o.logs.Failed = &failed
 	runs, err := o.logs.DiscoverKinds(u)
+	cfg.Stdin = u.Stdin // some of which was looked at
 	if err == nil || ingest.IsNoLogs(err) {
 		o.logs.FindFailed(u, runsource.Inputs(runs))
 	}

@@ -85,6 +85,7 @@ func (o *inspectOptions) ofLogs(ctx context.Context, u *ui.UI) error {
 			runs, err = o.logs.Discover(u, kind, false)
 		}
 	}
+	cfg.Stdin = u.Stdin // some of which was looked at
 	if err != nil {
 		return err
 	}

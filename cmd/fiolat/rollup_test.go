@@ -170,7 +170,7 @@ func TestRolledUp(t *testing.T) {
 	for _, tt := range []struct {
 		command, said, printed string
 	}{
-		{"history", "1 of 2 runs were rolled up: ", `"rolled_up":true`},
+		{"history", "rolled up: 1 of 2 runs: ", `"rolled_up":true`},
 		{"runs", "2 runs, 1 of them rolled up", `"from_ms": 1000`},
 	} {
 		code, stdout, stderr := fiolat(t, nil, tt.command, "--es", s.URL, "--format", "json")
