@@ -107,7 +107,7 @@ func Grouped(n float64) string {
 func Percentile(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
 
 // Several formats a number of things: 1 run, 1,234 runs, 2 quanta, 2 breaches.
-func Several(n int, thing string) string {
+func Several[N int | float64](n N, thing string) string {
 	stem, latin := strings.CutSuffix(thing, "um")
 	switch {
 	case n == 1:

@@ -71,7 +71,7 @@ func severalLogs(n int) string {
 
 // accountLine returns the account in a line; whole reports whether nothing is known to be lost.
 func accountLine(a *pipeline.Account) (line string, whole bool) {
-	parts := []string{severalLogs(a.Logs), fio.Several(int(math.Round(a.Logged+a.Restored)), "I/O")}
+	parts := []string{severalLogs(a.Logs), fio.Several(math.Round(a.Logged+a.Restored), "I/O")}
 	add := func(of float64, format string, args ...any) {
 		if of > 0 {
 			parts = append(parts, fmt.Sprintf(format, args...))
