@@ -93,7 +93,7 @@ func (l *State) unit() int64 {
 // a file must be the same each time.
 func openLog(l *State) (_ *opened, err error) {
 	o, raw, path := new(opened), l.cfg.Stdin, l.Source.Path
-	if path != "-" {
+	if source.Path(path) != "-" {
 		if o.file, err = l.cfg.Files.Open(path, l.file); err != nil {
 			return nil, err
 		}

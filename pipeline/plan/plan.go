@@ -188,7 +188,7 @@ func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err err
 			l.Host, l.LogName = cfg.Part, cfg.Part+"/"+l.LogName
 		}
 		info, err := os.Stat(l.Source.Path)
-		pipe := l.Source.Path == "-" || err == nil && !info.Mode().IsRegular()
+		pipe := source.Path(l.Source.Path) == "-" || err == nil && !info.Mode().IsRegular()
 		p.logs = append(p.logs, logs.New(l, reading, pipe))
 	}
 	slices.SortStableFunc(p.logs, func(a, b *logs.State) int { return a.Compare(b.Log) })
