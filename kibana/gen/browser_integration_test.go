@@ -1042,13 +1042,15 @@ func (s *stored) limits(t *testing.T, run string) map[string][2]float64 {
 	for line := range strings.Lines(string(out)) {
 		var r struct {
 			Metric string
-			Runs   []struct{ Low, High *float64 }
+			Runs   []struct {
+				CI fio.Limits
+			}
 		}
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatalf("%v in %s", err, line)
 		}
-		if len(r.Runs) == 1 && r.Runs[0].Low != nil {
-			found[r.Metric] = [2]float64{*r.Runs[0].Low, *r.Runs[0].High}
+		if len(r.Runs) == 1 && r.Runs[0].CI.Low != nil {
+			found[r.Metric] = [2]float64{*r.Runs[0].CI.Low, *r.Runs[0].CI.High}
 		}
 	}
 	return found
