@@ -3,6 +3,7 @@ package fio
 import (
 	"cmp"
 	"encoding/hex"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -74,6 +75,22 @@ func Duration(ns float64) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return strings.ReplaceAll(s, "µs", "us")
+}
+
+// Clock formats a time in ms from the run's start, such as 0:40 or 1:02:03.500.
+func Clock(ms int64) string {
+	sign := ""
+	if ms < 0 {
+		sign, ms = "-", -ms
+	}
+	s := fmt.Sprintf("%02d", ms/1000%60)
+	if ms%1000 != 0 {
+		s = fmt.Sprintf("%06.3f", float64(ms%60000)/1000)
+	}
+	if h := ms / 3600000; h > 0 {
+		return fmt.Sprintf("%s%d:%02d:%s", sign, h, ms/60000%60, s)
+	}
+	return fmt.Sprintf("%s%d:%s", sign, ms/60000, s)
 }
 
 // Number formats v with about four significant digits, and integers from 1000 on.

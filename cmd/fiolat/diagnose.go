@@ -113,7 +113,7 @@ func (o *diagnoseOptions) print(u *ui.UI, d *diagnose.Diagnosis) error {
 			s := &d.Stragglers[i]
 			fmt.Fprintf(w, "%s %s\t%s\tp%s\t%.1f %%\t%.1f %%\t%.2f\t%s\t%s\t%s\t%s\t%d\n", s.Dimension,
 				fio.Printable(s.Value), s.Direction, fio.Percentile(s.Percentile), s.Share*100, s.Expected*100,
-				s.Lift, o.latency(s.Pooled), o.latency(s.Without), diagnose.Clock(s.SinceMS), diagnose.Clock(s.UntilMS),
+				s.Lift, o.latency(s.Pooled), o.latency(s.Without), fio.Clock(s.SinceMS), fio.Clock(s.UntilMS),
 				s.Quanta)
 		}
 		w.Flush() //nolint:errcheck // to a bufio.Writer
@@ -124,7 +124,7 @@ func (o *diagnoseOptions) print(u *ui.UI, d *diagnose.Diagnosis) error {
 		fmt.Fprintf(w, "from\tto\tdirection\tsegment\tIOPS\tp50\tp99\tworst p99\n")
 		for i := range d.Segments {
 			s := &d.Segments[i]
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", diagnose.Clock(s.FromMS), diagnose.Clock(s.ToMS),
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", fio.Clock(s.FromMS), fio.Clock(s.ToMS),
 				s.Direction, s.Kind, fio.Number(s.IOPS), o.latency(s.P50), o.latency(s.P99),
 				o.latency(s.WorstP99))
 		}

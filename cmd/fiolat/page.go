@@ -60,7 +60,7 @@ func (p *pageFile) marks() (out []report.Mark) {
 		out = append(out, report.Mark{Text: f.Text, From: f.FromMS, To: f.ToMS, Stalled: f.Stalled})
 	}
 	for _, n := range p.Diagnosis.Notes {
-		out = append(out, report.Mark{Text: diagnose.Clock(n.AtMS) + " " + n.Text, From: n.AtMS, To: n.AtMS,
+		out = append(out, report.Mark{Text: fio.Clock(n.AtMS) + " " + n.Text, From: n.AtMS, To: n.AtMS,
 			Note: true})
 	}
 	return out

@@ -208,7 +208,7 @@ func (o *reportOptions) one(ctx context.Context, run *runsource.Run, u *ui.UI) e
 	u.ProgressDone()
 	for _, n := range full.Notes {
 		if at := n.AtMS * 1e6; at < sources[0].Run.FirstQuantum || at > sums[0].End {
-			u.Warn("not within the run, so in no chart: the note of " + diagnose.Clock(n.AtMS) + ", " +
+			u.Warn("not within the run, so in no chart: the note of " + fio.Clock(n.AtMS) + ", " +
 				fio.Printable(n.Text))
 		}
 	}

@@ -141,11 +141,11 @@ func (s *Straggler) event(ended bool, certain int64) pipeline.Straggler {
 	if ended {
 		out.Start = s.until
 		out.Text = fmt.Sprintf("%s %s no longer stands out among its peers in %ss, as it did from %s to %s",
-			s.Dimension, s.Value, s.Direction, Clock(s.since/1e6), Clock(s.until/1e6))
+			s.Dimension, s.Value, s.Direction, fio.Clock(s.since/1e6), fio.Clock(s.until/1e6))
 		return out
 	}
 	text, _, _ := strings.Cut(s.finding().Text, "; from ")
-	out.Text = text + "; since " + Clock(s.SinceMS)
+	out.Text = text + "; since " + fio.Clock(s.SinceMS)
 	return out
 }
 

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"fiolat/fio"
 )
 
 // Period is the kind of a Segment in which the same happens again and again.
@@ -161,5 +163,5 @@ func (s *Segment) periodic() Finding {
 		factor = max(factor, s.is.Percentiles[1]/max(s.from.Percentiles[1], 1))
 	}
 	return likely(Period, factor, fmt.Sprintf("%s are slower %s, from %s to %s", plural(s.Direction), s.Why,
-		Clock(s.FromMS), Clock(s.ToMS)))
+		fio.Clock(s.FromMS), fio.Clock(s.ToMS)))
 }

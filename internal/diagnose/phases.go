@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"fiolat/fio"
 )
 
 // Shift is the kind of a Segment that is at another level than before, to the end of the run.
@@ -442,7 +444,7 @@ func shifts(segments []Segment) (out []changed, periods []Finding) {
 		until, f := "the end", changed{Segment: s, about: Shift, to: s.ToMS}
 		for _, o := range segments[i+1:] {
 			if o.Direction == s.Direction && o.level > s.level {
-				until, f.to = Clock(o.FromMS), o.FromMS
+				until, f.to = fio.Clock(o.FromMS), o.FromMS
 				break
 			} else if o.Direction == s.Direction {
 				f.to = o.ToMS
@@ -469,12 +471,12 @@ func shifts(segments []Segment) (out []changed, periods []Finding) {
 			continue
 		}
 		if s.Kind == Ramp {
-			f.about, until = Ramp, Clock(s.rampTo)
+			f.about, until = Ramp, fio.Clock(s.rampTo)
 		}
 		f.text = fmt.Sprintf("%s have %s from %s to %s", plural(s.Direction), strings.Join(words, ", "),
-			Clock(s.FromMS), until)
+			fio.Clock(s.FromMS), until)
 		if s.Kind == Ramp {
-			f.text = fmt.Sprintf("%s change steadily from %s to %s, to %s", plural(s.Direction), Clock(s.FromMS),
+			f.text = fmt.Sprintf("%s change steadily from %s to %s, to %s", plural(s.Direction), fio.Clock(s.FromMS),
 				until, strings.Join(words, ", "))
 		}
 		if s.Kind == Steady {

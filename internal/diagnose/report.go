@@ -121,10 +121,10 @@ func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 			s.Notes = leadingTo(s, notes, w.run.Interval)
 		case s.Kind == WarmUp:
 			context = append(context, Finding{About: WarmUp, Text: fmt.Sprintf(
-				"%s warmed up until %s: %s.", plural(s.Direction), Clock(s.ToMS), s.Why)})
+				"%s warmed up until %s: %s.", plural(s.Direction), fio.Clock(s.ToMS), s.Why)})
 		case s.Kind == Steady && last && s.P99 != nil && s.FromMS > d.Segments[0].FromMS:
 			context = append(context, Finding{About: Steady, Text: fmt.Sprintf("%s are steady since %s: p50 %s, "+
-				"p99 %s, %s IOPS.", plural(s.Direction), Clock(s.FromMS), latency(*s.P50), latency(*s.P99),
+				"p99 %s, %s IOPS.", plural(s.Direction), fio.Clock(s.FromMS), latency(*s.P50), latency(*s.P99),
 				number(s.IOPS))})
 		}
 	}
@@ -226,7 +226,8 @@ func (s *Straggler) text() string {
 	if s.Ranked != nil {
 		fmt.Fprintf(&text, "; it has %s", s.Ranked.say())
 	}
-	fmt.Fprintf(&text, "; from %s to %s, in %s", Clock(s.SinceMS), Clock(s.UntilMS), fio.Several(s.Quanta, "quantum"))
+	fmt.Fprintf(&text, "; from %s to %s, in %s", fio.Clock(s.SinceMS), fio.Clock(s.UntilMS),
+		fio.Several(s.Quanta, "quantum"))
 	if s.Recovered {
 		text.WriteString(", but not afterwards")
 	}
@@ -294,7 +295,7 @@ func (t *teller) incident(of []*Segment) string {
 			recovery = max(recovery, o.ToMS-o.FromMS)
 		}
 	}
-	text := fmt.Sprintf("%s from %s to %s (within %s)", list(directions), Clock(from), Clock(to),
+	text := fmt.Sprintf("%s from %s to %s (within %s)", fio.List(directions, "and"), fio.Clock(from), fio.Clock(to),
 		seconds(t.IntervalMS/1000))
 	text = strings.ToUpper(text[:1]) + text[1:]
 	if len(directions) > 1 {

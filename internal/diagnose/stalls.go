@@ -253,7 +253,7 @@ func names(dimension string, values []string, all bool) string {
 	if more := len(values) - most; more > 0 {
 		values = append(values[:most], fmt.Sprintf("%d others", more))
 	}
-	return dimension + "s " + list(values)
+	return dimension + "s " + fio.List(values, "and")
 }
 
 func (s *Stall) finding() Finding {
@@ -278,7 +278,7 @@ func (s *Stall) text() string {
 // tenths formats a time in ms from the run's start to a tenth of a second.
 func tenths(ms int64) string {
 	ms = (ms + 50) / 100 * 100
-	text := Clock(ms)
+	text := fio.Clock(ms)
 	if i := strings.IndexByte(text, '.'); i >= 0 {
 		return text[:i+2]
 	}

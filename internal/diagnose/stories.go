@@ -287,7 +287,7 @@ func without(stragglers []result) string {
 		return ""
 	}
 	return fmt.Sprintf("%s p%g from %s to %s is %s, without %s %s %s", worst.Direction, worst.Percentile,
-		Clock(worst.SinceMS), Clock(worst.UntilMS), latency(*worst.Pooled), worst.Dimension, worst.Value,
+		fio.Clock(worst.SinceMS), fio.Clock(worst.UntilMS), latency(*worst.Pooled), worst.Dimension, worst.Value,
 		latency(*worst.Without))
 }
 
@@ -311,7 +311,7 @@ func likewise(lead *result, results []result) string {
 		return ""
 	}
 	slices.SortFunc(also, fio.Natural)
-	return "likewise in " + list(also)
+	return "likewise in " + fio.List(also, "and")
 }
 
 // together names the hosts, jobs or logs that stand out with the worst of them; "" if it is alone.

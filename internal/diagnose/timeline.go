@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 )
 
@@ -74,7 +75,7 @@ type Note struct {
 	Text string `json:"text"`
 }
 
-func (n *Note) said() string { return fmt.Sprintf("; noted at %s: %s", Clock(n.AtMS), n.Text) }
+func (n *Note) said() string { return fmt.Sprintf("; noted at %s: %s", fio.Clock(n.AtMS), n.Text) }
 
 // leading is the time before an incident in which notes are shown with it.
 const leading = time.Minute

@@ -154,7 +154,9 @@ func times(parts []shown) picture.Axis {
 		zone = time.UTC
 	}
 	if zone == nil {
-		a := picture.Times(from, to, 0, elapsed)
+		a := picture.Times(from, to, 0, func(ms float64) string {
+			return fio.Clock(int64(math.Round(max(ms, 0))))
+		})
 		a.Title = "time since the start"
 		return a
 	}
@@ -170,21 +172,6 @@ func times(parts []shown) picture.Axis {
 	})
 	a.Title = moment(from).Format("2006-01-02 MST")
 	return a
-}
-
-// elapsed is a time since the start, as on the page.
-func elapsed(ms float64) string {
-	ms = math.Round(max(ms, 0))
-	text := fmt.Sprintf("%02d", int(ms/1e3)%60)
-	if hours := int(ms / 36e5); hours > 0 {
-		text = fmt.Sprintf("%d:%02d:%s", hours, int(ms/6e4)%60, text)
-	} else {
-		text = fmt.Sprintf("%d:%s", int(ms/6e4), text)
-	}
-	if rest := int(ms) % 1000; rest > 0 {
-		text += fmt.Sprintf(".%03d", rest)
-	}
-	return text
 }
 
 // gaps are the stretches of time in which nothing completed.
