@@ -77,14 +77,13 @@ func (o *ingestOptions) check(c *cli.Context, bad *errs.Faults) {
 
 // run writes the documents of all runs that it finds to Elasticsearch, or into files.
 func (o *ingestOptions) run(ctx context.Context, u *ui.UI) error {
+	var failed []error
+	o.logs.Failed = &failed
+	runs, err := o.logs.DiscoverKinds(u)
 	cfg := o.logs.Pipeline(u)
 	cfg.Pauses = true
 	cfg.NeedStart = true
 	cfg.Allow = runsource.ConfirmQuanta(u, o.yes || o.logs.DryRun)
-	var failed []error
-	o.logs.Failed = &failed
-	runs, err := o.logs.DiscoverKinds(u)
-	cfg.Stdin = u.Stdin // some of which was looked at
 	if err == nil || ingest.IsNoLogs(err) {
 		o.logs.FindFailed(u, runsource.Inputs(runs))
 	}

@@ -77,15 +77,16 @@ func (o *inspectOptions) run(ctx context.Context, u *ui.UI) error {
 }
 
 func (o *inspectOptions) ofLogs(ctx context.Context, u *ui.UI) error {
-	cfg := o.logs.Pipeline(u)
-	runs, err := o.logs.Discover(u, cfg.Settings.Kind, false)
+	found := o.logs.Config.Settings.Kind
+	runs, err := o.logs.Discover(u, found, false)
 	for _, kind := range runsource.EveryKind.List {
 		if none, is := errors.AsType[*fio.NoLogsError](err); is && none.Other { // it shows what is there
-			cfg.Settings.Kind = kind
+			found = kind
 			runs, err = o.logs.Discover(u, kind, false)
 		}
 	}
-	cfg.Stdin = u.Stdin // some of which was looked at
+	cfg := o.logs.Pipeline(u)
+	cfg.Settings.Kind = found
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,8 @@ func (o *Logs) failed(u *ui.UI, t *ingest.Totals, runs []*ingest.Input) bool {
 	return true
 }
 
-// Pipeline returns the Config with the standard input and the warnings of u.
+// Pipeline returns the Config with the standard input and the warnings of u. Call it after Discover, which looks at the
+// beginning of standard input.
 func (o *Logs) Pipeline(u *ui.UI) plan.Config {
 	cfg := o.Config
 	cfg.Stdin, cfg.Warn = u.Stdin, u.Warn
