@@ -20,7 +20,7 @@ func (c Hosts) Spec() Spec {
 		Description: "Hosts by latency",
 		Data:        c.Data.Source,
 		Transform: append(append([]M(nil), c.Data.Transform...), filter("isValid(datum.v)"), calculate("latency",
-			latency("datum.v"))),
+			Latency("datum.v"))),
 		Params: clicked(c.Click, "rect"),
 		Layer: append([]Spec{{
 			Mark: M{"type": "bar", "cursor": cursor(c.Click)},
@@ -29,7 +29,7 @@ func (c Hosts) Spec() Spec {
 					"order": "descending"}, "axis": M{"title": nil}},
 				"yOffset": M{"field": "direction", "type": "nominal"},
 				"x": M{"field": "v", "type": "quantitative", "axis": M{"title": c.What, "labelOverlap": true,
-					"labelFlush": false, "labelExpr": latency("datum.value")}},
+					"labelFlush": false, "labelExpr": Latency("datum.value")}},
 				"color": color,
 				"tooltip": []M{tip("host", "nominal", "host"), tip("direction", "nominal", "direction"), tip("latency",
 					"nominal", "latency"), tip("v", "quantitative", "ns")},
@@ -56,7 +56,7 @@ func (c Figures) Spec() Spec {
 		Description: "Latency percentiles in words",
 		Data:        c.Data.Source,
 		Transform: append(append([]M(nil), c.Data.Transform...), filter("isValid(datum.v)"), calculate("latency",
-			latency("datum.v"))),
+			Latency("datum.v"))),
 		Layer: append([]Spec{{
 			Mark: M{"type": "text", "fontSize": 18, "color": anyTheme},
 			Encoding: M{

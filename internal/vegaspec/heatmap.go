@@ -37,7 +37,7 @@ func (h HeatMap) Spec() Spec {
 		Layer: []Spec{{
 			Data: h.Data.Source,
 			Transform: slices.Concat(h.Data.Transform, []M{filter("datum.n > 0")}, heights, []M{
-				calculate("latency", latency("datum.lo")+" + ' to ' + "+latency("datum.hi")),
+				calculate("latency", Latency("datum.lo")+" + ' to ' + "+Latency("datum.hi")),
 				calculate("time", h.Axis.words("datum.t")),
 			}),
 			Mark: M{"type": "rect", "clip": true},
@@ -157,11 +157,11 @@ func (c HostMap) Spec() Spec {
 				"regexp('0*([0-9]{10})', 'g'), '$1')"),
 			{"window": []M{{"op": "dense_rank", "as": "place"}}, "sort": []M{{"field": "padded"}}},
 			calculate("time", c.Axis.words("datum.t")),
-			calculate("p99", "isValid(datum.v) ? "+latency("datum.v")+" : 'nothing completed'"),
+			calculate("p99", "isValid(datum.v) ? "+Latency("datum.v")+" : 'nothing completed'"),
 		}),
 		Layer: []Spec{
 			cells("datum.n > 0", 1, M{"field": "v", "type": "quantitative", "scale": M{"type": "log",
-				"scheme": "viridis"}, "legend": M{"title": "p99", "labelExpr": latency("datum.value")}}),
+				"scheme": "viridis"}, "legend": M{"title": "p99", "labelExpr": Latency("datum.value")}}),
 			cells("datum.idle > 0 && !(datum.n > 0)", 1, stalled),
 			cells("datum.idle > 0 && datum.n > 0", 0.5, stalled),
 		},

@@ -55,7 +55,7 @@ func (c History) Spec() Spec {
 		x["scale"] = scale
 	}
 	scale["padding"] = edge // the latest run lies at the end of the scale
-	axis, words, unit := latencyAxis("latency"), latency("datum.v"), "ns"
+	axis, words, unit := latencyAxis("latency"), Latency("datum.v"), "ns"
 	if c.Rate {
 		axis = M{"title": "I/Os per second", "labelOverlap": true, "values": steps(1e-3, 1e9), "format": "~s"}
 		words, unit = "format(datum.v, '.4~s') + '/s'", "per second"

@@ -81,7 +81,7 @@ func (c LoadCurve) Spec() Spec {
 			}, append(level(c.Rule, y), room(y))...),
 		}
 	}
-	words := []M{calculate("latency", latency("datum.v")), calculate("load", "format(datum.x, ',.4~r') + ' ' + load")}
+	words := []M{calculate("latency", Latency("datum.v")), calculate("load", "format(datum.x, ',.4~r') + ' ' + load")}
 	points := []M{drawn, calculate("lx", "log(datum.x)"), calculate("lv", "log(datum.v)"),
 		{"aggregate": []M{{"op": "count", "as": "runs"}, {"op": "mean", "field": "lx", "as": "lx"},
 			{"op": "mean", "field": "lv", "as": "lv"}, {"op": "mean", "field": "flight", "as": "flight"}},

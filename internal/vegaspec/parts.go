@@ -21,7 +21,7 @@ type Parts struct {
 func (c Parts) Spec() Spec {
 	x := func(field string) M {
 		return M{"field": field, "type": "quantitative", "axis": M{"title": "mean latency", "labelOverlap": true,
-			"labelFlush": false, "labelExpr": latency("datum.value")}}
+			"labelFlush": false, "labelExpr": Latency("datum.value")}}
 	}
 	y := M{"field": "direction", "type": "nominal", "axis": M{"title": nil}}
 	kinds := []string{"slat", "clat"}
@@ -39,7 +39,7 @@ func (c Parts) Spec() Spec {
 					filter("isValid(datum.mean)"),
 					calculate("from", "datum.kind == 'slat' ? 0 : datum.sum - datum.mean"),
 					calculate("to", "datum.from + datum.mean"),
-					calculate("latency", latency("datum.mean")),
+					calculate("latency", Latency("datum.mean")),
 				},
 				Mark: M{"type": "bar", "height": M{"band": 0.5}},
 				Encoding: M{"y": y, "x": x("from"), "x2": M{"field": "to"},
@@ -49,7 +49,7 @@ func (c Parts) Spec() Spec {
 						tip("latency", "nominal", "mean"), tip("mean", "quantitative", "ns")}},
 			},
 			{ // lat
-				Transform: []M{filter("isValid(datum.lat)"), calculate("latency", latency("datum.lat"))},
+				Transform: []M{filter("isValid(datum.lat)"), calculate("latency", Latency("datum.lat"))},
 				Mark:      M{"type": "tick", "thickness": 3, "color": KindColors[2]},
 				Encoding: M{"y": y, "x": x("lat"),
 					"tooltip": []M{tip("direction", "nominal", "direction"), tip("latency", "nominal", "mean lat"),
@@ -59,7 +59,7 @@ func (c Parts) Spec() Spec {
 				Transform: []M{
 					calculate("words", "!isValid(datum.lat) ? 'no lat' : !isValid(datum.clat) ? 'no clat' : "+
 						"(isValid(datum.slat) ? 'lat − (slat + clat)' : 'no slat; lat − clat')"+
-						" + ' = ' + (datum.gap < 0 ? '−' : '') + "+latency("abs(datum.gap)")+" + ', ' + "+
+						" + ' = ' + (datum.gap < 0 ? '−' : '') + "+Latency("abs(datum.gap)")+" + ', ' + "+
 						"format(datum.gap / datum.lat, '+.2%') + ' of lat'"),
 				},
 				Mark: M{"type": "text", "align": "left", "color": anyTheme},

@@ -61,7 +61,7 @@ func (c Percentiles) ofMerged() M {
 // Spec is the chart's specification.
 func (c Percentiles) Spec() Spec {
 	x := c.Axis.channel("t", c.Drag)
-	axis, words := latencyAxis("latency"), latency("datum.v")
+	axis, words := latencyAxis("latency"), Latency("datum.v")
 	if c.Ratio {
 		axis = M{"title": "times", "labelOverlap": true, "values": steps(1e-3, 1e6), "format": "~r"}
 		words = "format(datum.v, '.3~r') + ' ×'"
@@ -70,8 +70,8 @@ func (c Percentiles) Spec() Spec {
 		return M{"field": field, "type": "quantitative", "scale": M{"type": "log", "nice": false, "padding": edge},
 			"axis": axis}
 	}
-	ci := calculate("confidence", "(isValid(datum.lower) ? "+latency("datum.lower")+" : '?') + ' to ' + "+
-		"(isValid(datum.upper) ? "+latency("datum.upper")+" : 'unknown')")
+	ci := calculate("confidence", "(isValid(datum.lower) ? "+Latency("datum.lower")+" : '?') + ' to ' + "+
+		"(isValid(datum.upper) ? "+Latency("datum.upper")+" : 'unknown')")
 	ciTip := tip("confidence", "nominal", "95 % sampling limits")
 	if c.Merged {
 		ci = c.ofMerged()
@@ -114,7 +114,7 @@ func (c Percentiles) Spec() Spec {
 			},
 			{ // the SLA
 				Transform: []M{filter("isValid(datum.limit)"), calculate("within",
-					"'SLA: '+datum.p+' within '+"+latency("datum.limit"))},
+					"'SLA: '+datum.p+' within '+"+Latency("datum.limit"))},
 				Mark: M{"type": "line", "strokeDash": []int{6, 4}, "strokeWidth": 1.5, "clip": true},
 				Encoding: M{"x": x, "y": y("limit"), "color": color, "tooltip": []M{tip("within", "nominal",
 					"limit")}},
@@ -195,7 +195,7 @@ func (c Overlay) Spec() Spec {
 		Layer: []Spec{
 			{Mark: M{"type": "line", "strokeWidth": 1.5, "clip": true}, Encoding: M{"x": x, "y": y, "color": color}},
 			{
-				Transform: []M{filter("isValid(datum.v)"), calculate("latency", "percentile+' '+"+latency("datum.v")),
+				Transform: []M{filter("isValid(datum.v)"), calculate("latency", "percentile+' '+"+Latency("datum.v")),
 					calculate("time", SinceStart.words("datum.t"))},
 				Mark: M{"type": "point", "filled": true, "size": 20, "opacity": 1, "clip": true,
 					"cursor": cursor(c.Click)},

@@ -139,20 +139,17 @@ func elapsed(expr string) string {
 		"substring(format(%[1]s %% 1e3 / 1e3, '.3~f'), 1)", expr)
 }
 
-// latency returns an expression that formats nanoseconds in a suitable unit with three significant digits: 850 ns,
+// Latency returns an expression that formats nanoseconds in a suitable unit with three significant digits: 850 ns,
 // 12.3 µs, 4.56 ms, 1.7 s.
-func latency(expr string) string {
+func Latency(expr string) string {
 	return fmt.Sprintf("(%[1]s < 1e3 ? format(%[1]s, '.3~r') + ' ns' : %[1]s < 1e6 ? format(%[1]s / 1e3, '.3~r') + ' "+
 		"µs' : "+
 		"%[1]s < 1e9 ? format(%[1]s / 1e6, '.3~r') + ' ms' : format(%[1]s / 1e9, '.3~r') + ' s')", expr)
 }
 
-// Latency returns an expression that formats the nanoseconds of an expression.
-func Latency(expr string) string { return latency(expr) }
-
 // latencyAxis is a log axis of nanoseconds, labelled at 1, 2 and 5 of each decade as far as labels fit.
 func latencyAxis(title string) M {
-	return M{"title": title, "values": steps(1, 1e12), "labelOverlap": true, "labelExpr": latency("datum.value")}
+	return M{"title": title, "values": steps(1, 1e12), "labelOverlap": true, "labelExpr": Latency("datum.value")}
 }
 
 // steps are 1, 2 and 5 of each decade in [from, to).

@@ -40,7 +40,7 @@ func (c TailMap) Spec() Spec {
 			Transform: slices.Concat(c.Data.Transform, []M{
 				filter("isValid(datum.v) && datum.n > 0"),
 				calculate("time", c.Axis.words("datum.t")),
-				calculate("other", "isValid(datum.without) ? "+latency("datum.without")+" : 'not known'"),
+				calculate("other", "isValid(datum.without) ? "+Latency("datum.without")+" : 'not known'"),
 			}),
 			Mark: M{"type": "rect", "clip": true, "cursor": cursor(c.Click)},
 			Encoding: M{
