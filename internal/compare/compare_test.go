@@ -15,7 +15,6 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/internal/student"
-	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
@@ -131,18 +130,18 @@ func one(t testing.TB, a, b *Series, times int) *Result {
 // Two halves of a steady run do not differ, however it is cut in halves, and what is
 // slower by a tenth is found.
 func TestSteadyRuns(t *testing.T) {
-	testkit.Simulation(t)
 	t.Parallel()
-	for _, tt := range []struct {
+	pairs := draws(t)
+	for _, tt := range slice([]struct {
 		quanta int
 		memory float64
-	}{{240, 0}, {240, 0.7}, {40, 0.5}} {
+	}{{40, 0.5}, {240, 0}, {240, 0.7}}, 1) {
 		t.Run(fmt.Sprintf("%d of memory %g", tt.quanta, tt.memory), func(t *testing.T) {
 			t.Parallel()
 			const times = 200 // fewer resamples than Compare makes, to be done sooner
 			quanta, memory := tt.quanta, tt.memory
 			var same, slower found
-			for n := range splits {
+			for n := range pairs {
 				p := rand.New(rand.NewPCG(uint64(n), 1)).Perm(quanta / 20)
 				first := func(i int) bool { return p[i/20] < len(p)/2 } // blocks of 20 seconds
 				if n%2 == 0 {
@@ -155,14 +154,13 @@ func TestSteadyRuns(t *testing.T) {
 				run.seed, run.latency = run.seed+1000, 1.1
 				slower.add(one(t, pick(s, "a", first), pick(run.series(t, "b"), "b", second), times))
 			}
-			t.Logf("%d of %d called different %v; a tenth slower: found in %d, %v", same.any, splits, same.by,
+			t.Logf("%d of %d called different %v; a tenth slower: found in %d, %v", same.any, pairs, same.by,
 				slower.any, slower.by)
-			if same.any > splits/10 && splits >= 100 {
-				t.Errorf("%d of %d halves of a steady run are called different: %v", same.any, splits, same.by)
+			if same.any > pairs/10 {
+				t.Errorf("%d of %d halves of a steady run are called different: %v", same.any, pairs, same.by)
 			}
-			if n := min(slower.any, slower.by["read p50"], slower.by["write p50"]); n < 90 && quanta > 100 &&
-				splits >= 100 {
-				t.Errorf("a tenth slower: found in only %d of %d: %v", n, splits, slower.by)
+			if n := min(slower.any, slower.by["read p50"], slower.by["write p50"]); n < pairs*9/10 && quanta > 100 {
+				t.Errorf("a tenth slower: found in only %d of %d: %v", n, pairs, slower.by)
 			}
 		})
 	}
@@ -225,7 +223,7 @@ func TestBlockLength(t *testing.T) {
 		g, s := 2*r/((1-r)*(1-r)), (1+r)/(1-r)
 		want := max(1, math.Cbrt(2*g*g/(4.0/3*s*s)*n))
 		var got []float64
-		for seed := range uint64(200) {
+		for seed := range uint64(50) {
 			rng := rand.New(rand.NewPCG(seed, 5))
 			z, x := make([]float64, n), rng.NormFloat64()
 			for i := range z {
@@ -235,8 +233,8 @@ func TestBlockLength(t *testing.T) {
 			got = append(got, blockLength(z))
 		}
 		slices.Sort(got)
-		t.Logf("r = %g: median %.1f (%.1f to %.1f in 9 of 10), optimal %.1f", r, got[100], got[10], got[190], want)
-		if m := got[100]; m < 0.6*want || m > 1.4*want && m > 3 {
+		t.Logf("r = %g: median %.1f (%.1f to %.1f in 9 of 10), optimal %.1f", r, got[25], got[2], got[47], want)
+		if m := got[25]; m < 0.6*want || m > 1.4*want && m > 3 {
 			t.Errorf("r = %g: blocks of %.1f, want about %.1f", r, m, want)
 		}
 	}
@@ -256,16 +254,18 @@ func TestBlockLength(t *testing.T) {
 
 // The same with runs drawn from the records of a real log, through the pipeline.
 func TestRealRuns(t *testing.T) {
-	testkit.Simulation(t)
-	testkit.NotRaced(t)
 	t.Parallel()
+	runs := draws(t)
+	if !nightly() {
+		t.Skip("FIOLAT_COMPARE_DRAWS=100 runs it: TestSteadyRuns is the same with less work")
+	}
 	log, err := os.ReadFile("../../testdata/fio/randrw/randrw_clat_hist.1.log")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const quanta = 120
 	var same, slower found
-	for n := range splits {
+	for n := range runs {
 		drawn, err := testlog.Resample(log, uint64(n), time.Second, quanta)
 		if err != nil {
 			t.Fatal(err)
@@ -306,13 +306,13 @@ func TestRealRuns(t *testing.T) {
 		}
 		slower.add(one(t, a, b, 200))
 	}
-	t.Logf("%d of %d called different %v; a tenth slower: found in %d, %v", same.any, splits, same.by, slower.any,
+	t.Logf("%d of %d called different %v; a tenth slower: found in %d, %v", same.any, runs, same.by, slower.any,
 		slower.by)
-	if same.any > splits/10 && splits >= 100 {
-		t.Errorf("%d of %d halves are called different: %v", same.any, splits, same.by)
+	if same.any > runs/10 {
+		t.Errorf("%d of %d halves are called different: %v", same.any, runs, same.by)
 	}
-	if n := min(slower.any, slower.by["read mean"], slower.by["read p95"]); n < 90 && splits >= 100 {
-		t.Errorf("a tenth slower: found in only %d of %d: %v", n, splits, slower.by)
+	if n := min(slower.any, slower.by["read mean"], slower.by["read p95"]); n < runs*9/10 {
+		t.Errorf("a tenth slower: found in only %d of %d: %v", n, runs, slower.by)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fiolat/fio"
+	"fiolat/internal/testkit"
 )
 
 func TestNews(t *testing.T) {
@@ -91,6 +92,7 @@ func TestGateOf(t *testing.T) {
 
 // The correlation of made-up runs is found, whatever their levels.
 func TestCorrelation(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	for _, want := range []float64{0, 0.5, 0.8} {
 		sum := 0.0

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
+
+	"fiolat/internal/testkit"
 )
 
 // family is a kind of made-up histories: 150 with a change of the level by 15 % at run 6 to 44 of 50,
@@ -107,6 +109,7 @@ func (o otava) find(f family, p string) func(int, []float64) []int {
 // Steps are placed within two runs in nine of ten histories, a history without one has none but in 4
 // of 150, and Apache Otava, allowed at least as many false alarms, finds no more.
 func TestSteps(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	data, err := os.ReadFile(otavaFile)
 	var theirs otava
@@ -146,6 +149,7 @@ func TestSteps(t *testing.T) {
 // A long series has hardly more false changes than a short one, and a change in its last runs is found as it would be
 // in a short one.
 func TestLongSeries(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	const series = 40
 	find := ours(t)

@@ -10,6 +10,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/internal/testkit"
 )
 
 var fio3 = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
@@ -69,6 +70,7 @@ func metric(t testing.TB, text string) fio.Metric {
 
 // A second hump of which the median and p99 know nothing is found, and nothing where there is none.
 func TestSecondHump(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	for n := range 20 {
 		m := made{seed: uint64(n), runs: 30, noise: 0.02, hump: func(i int) float64 {

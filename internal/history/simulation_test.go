@@ -129,7 +129,7 @@ func mannWhitney(x, y []float64) bool {
 func TestGate(t *testing.T) {
 	testkit.NotRaced(t)
 	t.Parallel()
-	years, slice := 8, true
+	years, slice := 4, true
 	if text := os.Getenv("FIOLAT_HISTORY_YEARS"); text != "" {
 		var err error
 		if years, err = strconv.Atoi(text); err != nil {
