@@ -43,13 +43,17 @@ quick: lint ## lint, and the unit tests of what has changed, without the matrix 
 	go test -p 4 -short $$(go list ./... | grep -v -e /scripts/ -e /internal/matrix$$)
 
 .PHONY: race
-race: ## the same tests, and with the race detector where goroutines meet, and without AVX2 what is written for it
+race: ## unit tests with the race detector; what that would only slow down, without it; and without AVX2 its substitutes
 	@# What the race detector found is printed last, where a log that was cut short still has it.
 	@reports=$$(mktemp -d); trap 'rm -rf "$$reports"' EXIT; set -x; \
 	GORACE="log_path=$$reports/race" $(GOTEST) -race ./... || { \
 		set +x; head -n 100 "$$reports"/race.* 2>/dev/null; exit 1; }
-	$(MAKE) --no-print-directory test
-	GODEBUG=cpu.avx2=off $(GOTEST) -count=1 ./fio/fiohist ./ingest/... ./pipeline/...
+	@# What calls NotRaced was skipped above.
+	files=$$(grep -rl --include='*_test.go' --exclude='*_integration_test.go' 'testkit.NotRaced(t)' .); \
+	tests=$$(awk '/^func Test/ { sub(/\(.*/, ""); name = $$2 } /NotRaced\(t\)/ { print name }' $$files); \
+	$(GOTEST) -run "^($$(paste -sd '|' <<<"$$tests"))$$" $$(xargs -n 1 dirname <<<"$$files" | sort -u)
+	go -C scripts/bench test ./...
+	GODEBUG=cpu.avx2=off $(GOTEST) -count=1 ./fio/fiohist ./ingest/fiolog
 
 .PHONY: arm64
 arm64: ## tests of what reads logs, shares out and counts, built for arm64, under qemu-user
@@ -182,11 +186,10 @@ demo: ## show fiolat at work on sample logs, with ES_VERSION
 	scripts/demo $(ES_VERSION)
 
 .PHONY: check
-check: ci-deps ## what CI runs: verify, lint, race, integration, oracle, docs-check, and that the tree is as it was
+check: ci-deps verify ## what CI runs: verify, lint, race, integration, oracle, docs-check, and that the tree is as it was
 	@before=$$(git status --porcelain); \
-	for target in verify lint race integration oracle docs-check; do \
-		echo "== make $$target"; $(MAKE) --no-print-directory $$target ORACLE_CASES=15; \
-	done; \
+	scripts/side-by-side integration race 'lint oracle ORACLE_CASES=15'; \
+	$(MAKE) --no-print-directory docs-check; \
 	if [ "$$before" != "$$(git status --porcelain)" ]; then git status --short; \
 		echo 'check: the run above changed files or left some: commit them or add them to .gitignore' >&2; exit 1; fi
 

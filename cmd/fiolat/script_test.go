@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,6 +36,7 @@ func programAndLogs(t *testing.T) (self, logs string) {
 // and a few more in logs and runs. `exits 3 fiolat ...` runs a command that must end with that code, `nights DIR`
 // writes ten made-up runs, and `elasticsearch` starts a server for the commands behind it.
 func TestScripts(t *testing.T) {
+	testkit.NotRaced(t)
 	self, logs := programAndLogs(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -66,12 +66,6 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PATH", in("bin")+string(filepath.ListSeparator)+os.Getenv("PATH"))
 			env.Setenv(asProgram, "1")
 			return err
-		},
-		Condition: func(name string) (bool, error) {
-			if name != "raced" {
-				return false, fmt.Errorf("no such condition: %s", name)
-			}
-			return testkit.Raced(), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"nights": func(ts *testscript.TestScript, _ bool, args []string) {

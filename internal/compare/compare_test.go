@@ -15,6 +15,7 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/internal/student"
+	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
@@ -130,6 +131,7 @@ func one(t testing.TB, a, b *Series, times int) *Result {
 // Two halves of a steady run do not differ, however it is cut in halves, and what is
 // slower by a tenth is found.
 func TestSteadyRuns(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	pairs := draws(t)
 	for _, tt := range slice([]struct {
@@ -254,6 +256,7 @@ func TestBlockLength(t *testing.T) {
 
 // The same with runs drawn from the records of a real log, through the pipeline.
 func TestRealRuns(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	runs := draws(t)
 	if !nightly() {

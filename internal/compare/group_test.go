@@ -10,6 +10,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/ingest"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline/plan"
 )
 
@@ -40,6 +41,7 @@ func madeGroup(rng *rand.Rand, runs int, spread, shared, within float64, change 
 // Groups of runs that differ by chance: verdicts that are wrong are as rare as they are said to be,
 // whether the rows are correlated or not, and changes are found.
 func TestGroups(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	trials := draws(t)
 	one := make([]float64, len(rowsOf))
@@ -127,6 +129,7 @@ func repeats(t *testing.T) (out []*Series) {
 // Real runs of one job on a busy machine are the same: groups of them, and single ones with what
 // they are known to differ by.
 func TestRepeats(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	pairs := 2 * draws(t)
 	runs := repeats(t)

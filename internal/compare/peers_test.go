@@ -22,7 +22,6 @@ func nightly() bool { return os.Getenv("FIOLAT_COMPARE_DRAWS") != "" }
 func draws(t *testing.T) int {
 	t.Helper()
 	testkit.Simulation(t)
-	testkit.NotRaced(t)
 	if n, err := strconv.Atoi(os.Getenv("FIOLAT_COMPARE_DRAWS")); err == nil {
 		return n
 	}
@@ -136,6 +135,7 @@ func TestMannWhitney(t *testing.T) {
 // TestPeers compares groups of runs in different orders, on machines whose state changes from run to run, with
 // Mann-Whitney (benchstat) and Welch's t on the logarithms of the same numbers.
 func TestPeers(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	calm, memory, slope := machine{}, machine{memory: 0.7}, machine{slope: 0.5}
 	peers := []string{"fiolat", "Mann-Whitney", "Welch", "Welch with Bonferroni"}
@@ -198,6 +198,7 @@ func TestPeers(t *testing.T) {
 
 // TestGivenNoise compares single runs that do not differ with the noise of some runs before them.
 func TestGivenNoise(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	for _, runs := range slice([]int{4, 12}, 1) {
 		wrong, n := map[bool]int{}, draws(t)
@@ -231,6 +232,7 @@ func TestGivenNoise(t *testing.T) {
 
 // TestAdvice makes up as many runs as the advice for a row says, and counts how often that settles it.
 func TestAdvice(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	for _, tt := range slice([]struct {
 		name           string
@@ -270,6 +272,7 @@ func TestAdvice(t *testing.T) {
 
 // TestUnlike makes one run of a group slower than the others: it is named, and nothing is where runs differ by chance.
 func TestUnlike(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	n, named, right, wrong := draws(t), 0, 0, 0
 	for k := range n {
