@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"fiolat/esmodel"
+	"fiolat/kibana"
 	"fiolat/kibana/kibanatest"
 )
 
@@ -938,8 +939,8 @@ func fieldsOf(body any) (out []string) {
 	return out
 }
 
-// parse reads a bundle as Kibana's import does, and runs the checks of these names, or all.
-func parse(ndjson []byte, only ...string) *parsed {
+// parse reads a bundle as Kibana's import does, and runs the checks.
+func parse(ndjson []byte) *parsed {
 	b := &parsed{check: "lines", asked: map[*kibanatest.Object][]asked{}}
 	for i, line := range bytes.Split(bytes.TrimSuffix(ndjson, []byte("\n")), []byte("\n")) {
 		var raw map[string]any
@@ -992,9 +993,8 @@ func parse(ndjson []byte, only ...string) *parsed {
 		checks = slices.Concat(checks, clientChecks)
 	}
 	for _, c := range checks {
-		if b.check = c.name; len(only) == 0 || slices.Contains(only, c.name) {
-			c.run(b)
-		}
+		b.check = c.name
+		c.run(b)
 	}
 	return b
 }
@@ -1020,5 +1020,45 @@ func TestBundleIsValid(t *testing.T) {
 	if count[typeDataView] != 6 || count[typeDashboard] != 11 || count[typeTag] != 1 || count[typeLens] < 10 ||
 		count[typeVisualization] < 15 {
 		t.Errorf("%v", count)
+	}
+}
+
+// The embedded bundle is, for each prefix, what is made for that prefix.
+func TestEmbedded(t *testing.T) {
+	for _, prefix := range []string{"fio", "lab", "bench-2_x.7", "0", "run", "a-histogram-b"} {
+		var embedded bytes.Buffer
+		if err := kibana.Write(&embedded, prefix); err != nil {
+			t.Fatal(err)
+		}
+		el, wl := strings.SplitAfter(embedded.String(), "\n"), strings.SplitAfter(string(write(t, prefix)), "\n")
+		if len(el) != len(wl) {
+			t.Fatalf("%s: %d embedded lines, want %d (make docs embeds them)", prefix, len(el), len(wl))
+		}
+		for i := range wl {
+			if el[i] != wl[i] {
+				t.Fatalf("%s: line %d is embedded as (make docs embeds it anew)\n%s\nand is now\n%s", prefix, i+1, el[i],
+					wl[i])
+			}
+		}
+	}
+}
+
+// Bundles of two prefixes can be in one space: no id, no title and no index in common.
+func TestPrefix(t *testing.T) {
+	seen := map[string]bool{}
+	other := write(t, "bench_2-x")
+	for _, bundle := range [][]byte{write(t, "fio"), other} {
+		for _, o := range parse(bundle).objects {
+			for _, name := range []string{o.typ + o.id, cmp.Or(str(o.attrs, "name"), str(o.attrs, "title"))} {
+				if seen[name] {
+					t.Errorf("%s is in both", name)
+				}
+				seen[name] = true
+			}
+		}
+	}
+	if bytes.Contains(other, []byte("fio-")) {
+		i := bytes.Index(other, []byte("fio-"))
+		t.Errorf("the other prefix: ...%s", other[max(0, i-100):i+50])
 	}
 }

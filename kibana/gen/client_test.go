@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -14,6 +15,8 @@ import (
 	"fiolat/internal/testkit"
 	"fiolat/kibana/kibanatest"
 )
+
+var update = flag.Bool("update", false, "write the golden files anew")
 
 // large is what a search has to be small on.
 var large = kibanatest.Size{
