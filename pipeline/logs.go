@@ -44,7 +44,9 @@ type Stall struct {
 	// Hosts are those of the logs, if other hosts have logs of the same name that did not stall.
 	Hosts   []string `json:"hosts,omitempty"`
 	SinceMS int64    `json:"since_ms"`
-	UntilMS int64    `json:"until_ms"`
+	// BeganMS is the time in which it began, its start and end, if that is not known to 0.2 s.
+	BeganMS []int64 `json:"began_ms,omitempty"`
+	UntilMS int64   `json:"until_ms"`
 	// Longest is the latency in ns of the longest I/O that it delayed; null if there was none.
 	Longest *float64 `json:"longest"`
 	// Ended is false if it went on until the jobs ended.
@@ -56,6 +58,7 @@ type Stall struct {
 // LogStall is a Stall of one log.
 type LogStall struct {
 	Span            // in ns from time zero
+	Began   Span    // when it began
 	Longest int64   // the latency in ns of the longest I/O that it delayed; 0 if there was none
 	Factor  float64 // its length relative to the usual latency
 	Open    bool    // it went on until the job ended
@@ -70,7 +73,10 @@ func (r *Run) Stalled(s *Stall) {
 			len(s.Hosts) > 0 && !slices.Contains(s.Hosts, l.Host) {
 			continue
 		}
-		one := LogStall{Span: in, Factor: s.Factor, Open: !s.Ended}
+		one := LogStall{Span: in, Began: Span{in.From, in.From}, Factor: s.Factor, Open: !s.Ended}
+		if len(s.BeganMS) == 2 {
+			one.Began = Span{s.BeganMS[0] * 1e6, s.BeganMS[1] * 1e6}
+		}
 		if s.Longest != nil {
 			one.Longest = int64(*s.Longest)
 		}
@@ -98,8 +104,9 @@ type Pauses struct {
 	IOs         float64
 	First, Last int64
 	// Late is the sum of the times in ns from the ends of windows to the completions after them, and Records their
-	// number: they sample the time from any moment to the next completion. Those of Longest are included.
-	Late, Records float64
+	// number: they sample the time from any moment to the next completion. Squares is the sum of their squares. Those of
+	// Longest are included.
+	Late, Records, Squares float64
 	// Latency is the mean latency in ns, outside pauses if there is much outside; 0 for single I/Os.
 	Latency float64
 	// Explained is for how many ns the job's options make it pause, if these are known.
@@ -112,12 +119,14 @@ type Pause struct {
 	// From is the most likely begin. In the Certain ns before To nothing completed.
 	Span
 	Certain int64
+	// Began is where From lies almost certainly.
+	Began Span
 	// Late is its part of Pauses.Late.
 	Late int64
 	// Longest is the latency in ns of the longest I/O that completed at the end or shortly afterwards; 0 if unknown.
 	Longest int64
-	// Open is set if the job ended with the pause.
-	Open bool
+	// Open is set if the job ended with the pause, First if it began with it.
+	Open, First bool
 }
 
 // Dims are the log's dimensions, without a direction.

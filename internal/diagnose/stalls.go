@@ -17,8 +17,15 @@ const (
 	leastStall = int64(5e8)
 	// stallAlpha is the probability that a log without stalls has one.
 	stallAlpha = 1e-6
+	// fewRecords do not tell how much the time to the next completion varies.
+	fewRecords = 3
 	// unlike is how many times as long as the longest usual pause and as the mean latency a stall is, at least.
 	unlike = 3
+	// leastFirst is the shortest stall in ns with which a job begins, and unlikeFirst how many times as long as its mean
+	// latency that is, at least.
+	leastFirst, unlikeFirst = int64(2e9), 10
+	// vague is how exactly in ns the begin of a stall is known that is not given as a range.
+	vague = int64(2e8)
 	// inFlight is the share of a stall that an I/O must have been in flight. Where the job's options are not known, a
 	// time without any may be its thinktime.
 	inFlight = 0.9
@@ -39,35 +46,52 @@ type logStall struct {
 }
 
 // stalls returns the pauses of a direction that are too long for it. They are compared from the shortest one on: the
-// first that is too long for those before it, and all longer ones, are stalls.
+// first that is too long for those before it, and all longer ones, are stalls. The time from any moment to the next
+// completion is taken to follow a gamma distribution with the mean and variation of those before.
 func stalls(p *pipeline.Pauses) (out []pipeline.Pause) {
 	sorted := slices.Clone(p.Longest)
 	slices.SortFunc(sorted, func(a, b pipeline.Pause) int { return cmp.Compare(a.Certain, b.Certain) })
-	late, records := p.Late, p.Records
+	late, squares, records := p.Late, p.Squares, p.Records
 	active := float64(p.Last - p.First)
+	between := func(one *pipeline.Pause) bool { return !one.Open && !one.First }
 	for i := range sorted {
-		if !sorted[i].Open {
-			late, records = late-float64(sorted[i].Late), records-1
-			active -= float64(sorted[i].To - sorted[i].From)
+		if one := &sorted[i]; between(one) {
+			ns := float64(one.Late)
+			late, squares, records = late-ns, squares-ns*ns, records-1
+			active -= float64(one.To - one.From)
 		}
 	}
-	longest := int64(0)
+	longest, found := int64(0), false
 	for i := range sorted {
 		one := &sorted[i]
-		mean := math.Max(1e6, math.Max(active/math.Max(p.IOs, 1), late/math.Max(records, 1)))
-		random := mean * math.Log(math.Max(p.IOs, 1)/stallAlpha)
-		least := p.Explained + max(int64(random), unlike*int64(p.Latency), unlike*longest)
-		if one.Certain >= leastStall && one.Certain > least {
-			return slices.DeleteFunc(sorted[i:], func(o pipeline.Pause) bool {
-				return !p.ExplainedKnown && !delayed(&o)
-			})
+		if one.First {
+			least := max(leastFirst, unlikeFirst*int64(p.Latency))
+			if !delayed(one) {
+				least = max(least, unlikeFirst*p.Explained)
+			}
+			if one.Certain > least {
+				out = append(out, *one)
+			}
+			continue
 		}
-		if longest = one.Certain; !one.Open {
-			late, records = late+float64(one.Late), records+1
+		mean, variation := late/math.Max(records, 1), 1.0
+		if records >= fewRecords && mean > 0 {
+			variation = math.Max(squares/records/(mean*mean)-1, 0) * records / (records - 1)
+		}
+		mean = math.Max(1e6, math.Max(active/math.Max(p.IOs, 1), mean))
+		random := mean * (1 + variation*math.Log(math.Max(p.IOs, 1)/stallAlpha))
+		least := p.Explained + max(int64(random), unlike*int64(p.Latency), unlike*longest)
+		if found = found || one.Certain >= leastStall && one.Certain > least; found {
+			out = append(out, *one)
+			continue
+		}
+		if longest = one.Certain; between(one) {
+			ns := float64(one.Late)
+			late, squares, records = late+ns, squares+ns*ns, records+1
 			active += float64(one.To - one.From)
 		}
 	}
-	return nil
+	return slices.DeleteFunc(out, func(o pipeline.Pause) bool { return !p.ExplainedKnown && !delayed(&o) })
 }
 
 // ofLog returns the stalls of a log: no direction completes anything meanwhile. Those of a stored run were found when
@@ -99,7 +123,7 @@ func (w *Watch) ofLog(l *pipeline.Log) (out []logStall) {
 					continue next
 				}
 			}
-			out = w.clipped(out, logStall{pipeline.LogStall{Span: s.Span, Longest: s.Longest, Open: s.Open,
+			out = w.clipped(out, logStall{pipeline.LogStall{Span: s.Span, Began: s.Began, Longest: s.Longest, Open: s.Open,
 				Factor: float64(one.To-one.From) / math.Max(p.Latency, 1e6)}, l})
 		}
 	}
@@ -135,9 +159,11 @@ func narrow(s *pipeline.Pause, p *pipeline.Pauses) bool {
 		if to := min(o.To, s.To); 2*(to-max(o.From, s.From)) >= s.To-s.From {
 			switch mine, other := delayed(s), delayed(o); {
 			case mine == other:
-				s.From = max(s.From, o.From)
+				if o.From > s.From {
+					s.From, s.Began = o.From, o.Began
+				}
 			case other:
-				s.From = o.From
+				s.From, s.Began = o.From, o.Began
 			}
 			s.To, s.Longest = to, max(s.Longest, o.Longest)
 			return true
@@ -175,13 +201,19 @@ func (w *Watch) Stalls() (out []Stall) {
 func (w *Watch) together(same []logStall) Stall {
 	var from, to []float64
 	s := Stall{Stall: pipeline.Stall{Ended: !same[0].Open}}
-	longest := int64(0)
+	longest, began := int64(0), same[0].Began
 	stalled := map[*pipeline.Log]bool{}
 	for _, one := range same {
 		// in whole ms, as stored
 		from, to = append(from, math.Round(float64(one.From)/1e6)), append(to, math.Round(float64(one.To)/1e6))
 		longest, s.Factor = max(longest, one.Longest), max(s.Factor, one.Factor)
 		stalled[one.log] = true
+		if one.Began.To-one.Began.From < began.To-began.From {
+			began = one.Began
+		}
+	}
+	if began.To-began.From > vague {
+		s.BeganMS = []int64{began.From / 1e6, began.To / 1e6}
 	}
 	since, until := median(from), median(to)
 	s.SinceMS, s.UntilMS = int64(math.Round(since)), int64(math.Round(until))
@@ -265,7 +297,11 @@ func (s *Stall) text() string {
 	if len(s.Hosts) > 0 {
 		text += " of " + names("host", s.Hosts, false)
 	}
-	text += fmt.Sprintf(" completed nothing from %s to %s", tenths(s.SinceMS), tenths(s.UntilMS))
+	since := tenths(s.SinceMS)
+	if len(s.BeganMS) == 2 {
+		since = tenths(s.BeganMS[0]) + "-" + tenths(s.BeganMS[1])
+	}
+	text += fmt.Sprintf(" completed nothing from %s to %s", since, tenths(s.UntilMS))
 	if !s.Ended {
 		text += ", when the job ended"
 	}

@@ -281,6 +281,10 @@ func TestNoStalls(t *testing.T) {
 func TestRealStalls(t *testing.T) {
 	for _, tc := range []struct{ folder, want string }{
 		{"testdata/stalled-host", "host osd3 completed nothing from 0:15.5 to 0:18.5; longest I/O 3 s."},
+		{"testdata/false-stalls", "job a completed nothing from 0:00.0 to 0:04.0; longest I/O 4.02 s."},
+		// No reply from 0:08 to 0:12 and from 0:20 to 0:28; all others took 0.4 s.
+		{"testdata/two-stalls-missed", "job a completed nothing from 0:08.1-0:08.4 to 0:12.4; longest I/O 4.03 s." +
+			"job a completed nothing from 0:20.1-0:20.4 to 0:28.4; longest I/O 8.15 s."},
 		{"testdata/hang", "job j3 completed nothing from 0:09.8 to 1:09.7; longest I/O 60 s."},
 		{"../../testdata/fio/slow", ""},
 	} {

@@ -362,7 +362,10 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 	l.began = start
 	for i := range l.dirs {
 		w := &l.dirs[i].win
-		w.g, w.watch = l.g, l.cfg.Pauses
+		w.g, w.watch, w.pauses.started = l.g, l.cfg.Pauses, farPast
+		if start != farPast && l.startKnown() {
+			w.pauses.started = start + l.phase(fio.Direction(i))
+		}
 		if l.Absolute {
 			w.begin = farPast
 		}
@@ -385,7 +388,7 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 		fixed := *w
 		fixed.fix()
 		if l.otherClock(fixed.latest, fixed.h) {
-			w.soonest, fixed.b = never, fixed.latest
+			w.soonest, w.pauses.started, fixed.b = never, farPast, fixed.latest
 		}
 		d.starts.h = fixed.h
 		if l.cfg.Settings.RecordTime == "start" {

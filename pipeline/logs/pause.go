@@ -15,22 +15,25 @@ const (
 	keptPauses = 24
 	// sameMoment is the time after the end of a pause in which its other I/Os complete.
 	sameMoment = 5 * msec
+	// fewWindows do not tell how much their rates vary.
+	fewWindows = 3
 )
 
 // pauses finds when a direction of a log completed nothing. It takes the records as windows places them.
 type pauses struct {
 	middles []float64 // of the buckets, in ns
 	ios, ns rate      // completions and their latencies in ns, per ns of whole windows
-	late    float64   // the sum in ns of the times from a window's end to the next completion
-	records float64   // their number
+	late    rate      // the times in ns from a window's end to the next completion
+	started int64     // when the job started, on the log's clock; farPast if unknown
 	total   float64   // the sum of all latencies in ns
+	opening int       // the highest bucket of the first record
 	busiest float64   // the most I/Os in flight, over a window
 	kept    []pause
 	least   int // the index of the shortest of them, if they are as many as are kept
 	last    int // one more than the index of the pause whose delayed I/Os may still complete
 }
 
-// rate is the distribution of a rate over windows.
+// rate is the distribution of a rate over windows, or of a time.
 type rate struct{ n, sum, squares float64 }
 
 func (r *rate) add(v float64) { r.n, r.sum, r.squares = r.n+1, r.sum+v, r.squares+v*v }
@@ -61,10 +64,11 @@ func (p *pauses) add(g fiohist.Geometry, r *stamped, h, boundary, prev int64) {
 	}
 	one := pause{prev: prev, after: prev, end: r.time, top: int(c.Index[last])}
 	one.shortest, one.longest = one.top, one.top
-	catching, after := boundary <= prev, false
+	// The first window is after a silence if that is long: what it held up completes in it.
+	catching, after := boundary <= prev, p.total == 0 && p.started != farPast && prev-p.started >= h/2
 	if p.last > 0 {
 		k := &p.kept[p.last-1]
-		after = k.length >= h/2
+		after = after || k.length >= h/2
 		k.longest = max(k.longest, one.longest)
 		for _, b := range c.Index {
 			if g.Upper(int(b)) > k.length-k.length/8 {
@@ -83,6 +87,9 @@ func (p *pauses) add(g fiohist.Geometry, r *stamped, h, boundary, prev int64) {
 	for i, b := range c.Index {
 		ns += c.Count[i] * p.middles[b]
 	}
+	if p.total == 0 {
+		p.opening = one.top
+	}
 	p.total += ns
 	if r.skipped > 0 || catching && r.time-prev <= sameMoment {
 		return
@@ -90,12 +97,10 @@ func (p *pauses) add(g fiohist.Geometry, r *stamped, h, boundary, prev int64) {
 	if r.many() && !catching {
 		one.after, one.ios, one.ns = boundary, r.ios-1, ns-g.Middle(one.top)
 	}
-	p.late += float64(r.time - one.after)
-	p.records++
-	began, _ := p.began(g, &one, math.MaxInt64)
-	one.length = r.time - began
+	p.late.add(float64(r.time - one.after))
+	one.length = r.time - p.began(g, &one, math.MaxInt64).likely
 	open := float64(one.after - prev)
-	if open >= float64(h)/2 && r.time-boundary < h/2 && !after && (p.ios.n == 0 || one.length < h/2) {
+	if open >= float64(h)/2 && r.time-boundary < h/2 && !after && (p.ios.n < fewWindows || one.length < h/2) {
 		p.ios.add(one.ios / open)
 		p.ns.add(one.ns / open)
 		p.busiest = max(p.busiest, one.ns/open)
@@ -123,20 +128,24 @@ func (p *pauses) keep(one pause) {
 
 // addOne takes a single I/O that completed at stamp; prev is the stamp before it.
 func (p *pauses) addOne(bucket uint16, stamp, prev int64) {
-	p.late += float64(stamp - prev)
-	p.records++
+	p.late.add(float64(stamp - prev))
 	p.keep(pause{prev: prev, after: prev, end: stamp, top: int(bucket), shortest: int(bucket),
 		longest: int(bucket), length: stamp - prev})
 	p.last = 0
 }
 
-// began returns when a pause most likely began, and when at the latest. What completed in its window before it tells
-// both. The latency of the I/Os that were in flight meanwhile, if there were any, makes the first more exact. longest
-// is the latency in ns that no I/O exceeds.
-func (p *pauses) began(g fiohist.Geometry, one *pause, longest int64) (began, latest int64) {
+// begin is when a pause began.
+type begin struct {
+	likely, latest int64         // latest by what completed in its window alone
+	within         pipeline.Span // with all that is known
+}
+
+// began returns when a pause began. What completed in its window before it tells that. The latency of the I/Os that
+// were in flight meanwhile, if there were any, makes it more exact. longest is the latency in ns that no I/O exceeds.
+func (p *pauses) began(g fiohist.Geometry, one *pause, longest int64) begin {
 	open := float64(one.after - one.prev)
 	if open == 0 {
-		return one.prev, one.prev
+		return begin{one.prev, one.prev, pipeline.Span{From: one.prev, To: one.prev}}
 	}
 	// Where a queue is always full, the sum of the latencies grows evenly; where the load is set, the number of I/Os.
 	ran, spread := open/2, 1.0
@@ -144,6 +153,8 @@ func (p *pauses) began(g fiohist.Geometry, one *pause, longest int64) (began, la
 	ns, variation2 := p.ns.mean()
 	switch {
 	case p.ios.n == 0:
+	case p.ios.n < fewWindows:
+		ran = one.ios / ios
 	case variation2 < variation:
 		ran, spread = one.ns/ns, variation2
 	default:
@@ -157,28 +168,37 @@ func (p *pauses) began(g fiohist.Geometry, one *pause, longest int64) (began, la
 		age = ns / ios / 2
 		off += age
 	}
-	latest = one.prev + int64(min(ran+4*off, open))
+	last := min(ran+4*off, open)
+	if p.ios.n < fewWindows {
+		last = open
+	}
+	out := begin{latest: one.prev + int64(last)}
 	end := float64(one.end - one.prev)
 	least := float64(g.Lower(one.shortest))
 	most := min(float64(g.Upper(one.shortest)), math.Max(float64(longest), least))
 	if one.shortest == g.Last() {
 		most = float64(longest)
 	}
+	from, to := max(ran-3*off, 0), min(ran+3*off, last)
 	low, high := max(end-most, 0), min(end-least+age, open)
-	if low <= high && ran+3*off >= low && ran-3*off <= high {
+	if low <= high && to >= low && from <= high {
 		width := (high-low)/math.Sqrt(12) + float64(msec)
 		ran += ((low+high)/2 - ran) * off * off / (off*off + width*width)
 		ran = min(max(ran, low), high)
+		off = off * width / math.Hypot(off, width)
+		from, to = max(ran-3*off, low), min(ran+3*off, high)
 	}
-	return one.prev + int64(ran), latest
+	out.likely = one.prev + int64(ran)
+	out.within = pipeline.Span{From: one.prev + int64(from), To: one.prev + int64(to)}
+	return out
 }
 
 // pauses returns those of a direction on the run's clock, in order of time.
 func (l *State) pauses(dir fio.Direction) *pipeline.Pauses {
 	d := &l.dirs[dir]
 	p := &d.win.pauses
-	out := &pipeline.Pauses{IOs: d.ios, First: d.win.b + l.shift, Last: d.last*msec + l.shift, Late: p.late,
-		Records: p.records, Explained: l.job.Think(), Latency: p.total / max(d.ios, 1)}
+	out := &pipeline.Pauses{IOs: d.ios, First: d.win.b + l.shift, Last: d.last*msec + l.shift, Late: p.late.sum,
+		Squares: p.late.squares, Records: p.late.n, Explained: l.job.Think(), Latency: p.total / max(d.ios, 1)}
 	if ios, _ := p.ios.mean(); ios > 0 {
 		ns, _ := p.ns.mean()
 		out.Latency = ns / ios
@@ -188,23 +208,32 @@ func (l *State) pauses(dir fio.Direction) *pipeline.Pauses {
 	if rate := l.job.RateIOPS(dir); rate > 0 {
 		out.Explained += int64(1e9 / rate)
 	}
-	longest := int64(math.MaxInt64)
+	limit := int64(math.MaxInt64)
 	if limits := l.DirInfo[dir].Limits; limits.Known {
-		longest = limits.Max
+		limit = limits.Max
+	}
+	longest := func(bucket int, length int64) int64 {
+		ns := int64(l.g.Middle(bucket))
+		if bucket == l.g.Last() || ns > limit || l.g.Index(limit) == bucket {
+			return min(limit, max(length, l.g.Lower(bucket)))
+		}
+		return ns
 	}
 	for i := range p.kept {
 		k := &p.kept[i]
-		began, latest := p.began(l.g, k, longest)
-		one := pipeline.Pause{Span: pipeline.Span{From: began, To: k.end}}
-		one.Certain, one.Late = min(k.end-latest, k.end-one.From), k.end-k.after
-		if one.Longest = int64(l.g.Middle(k.longest)); k.longest == l.g.Last() || one.Longest > longest ||
-			l.g.Index(longest) == k.longest {
-			one.Longest = min(longest, max(one.To-one.From, l.g.Lower(k.longest)))
-		}
-		one.From, one.To = one.From+l.shift, one.To+l.shift
+		began := p.began(l.g, k, limit)
+		one := pipeline.Pause{Span: pipeline.Span{From: began.likely + l.shift, To: k.end + l.shift}}
+		one.Certain, one.Late = k.end-max(began.latest, began.likely), k.end-k.after
+		one.Began = pipeline.Span{From: began.within.From + l.shift, To: began.within.To + l.shift}
+		one.Longest = longest(k.longest, one.To-one.From)
 		out.Longest = append(out.Longest, one)
 	}
 	if one, ok := l.unended(dir); ok {
+		out.Longest = append(out.Longest, one)
+	}
+	if start := p.started + l.shift; p.started != farPast && p.total > 0 && start < out.First {
+		one := pipeline.Pause{Span: pipeline.Span{From: start, To: out.First}, Certain: out.First - start, First: true}
+		one.Began, one.Longest = pipeline.Span{From: start, To: start}, longest(p.opening, one.Certain)
 		out.Longest = append(out.Longest, one)
 	}
 	slices.SortFunc(out.Longest, func(a, b pipeline.Pause) int { return cmp.Compare(a.From, b.From) })

@@ -232,8 +232,10 @@ func union(parts []*Stored) *pipeline.Run {
 			moved.End += shift
 			moved.Stalls = slices.Clone(moved.Stalls)
 			for i := range moved.Stalls {
-				moved.Stalls[i].From += shift
-				moved.Stalls[i].To += shift
+				for _, s := range []*pipeline.Span{&moved.Stalls[i].Span, &moved.Stalls[i].Began} {
+					s.From += shift
+					s.To += shift
+				}
 			}
 			for d := range moved.Dirs {
 				moved.Dirs[d].Holes = slices.Clone(moved.Dirs[d].Holes)
