@@ -28,7 +28,6 @@ var floors = []string{
 	"esmodel",
 	"esmodel/client",
 	"esmodel/claim esmodel/indices",
-	"esmodel/sliced",
 	"esmodel/delivery esmodel/stored",
 	"internal/runsource",
 	"cmd/fiolat/manual",

@@ -67,7 +67,7 @@ func TestZeroValues(t *testing.T) {
 		}, "begin with Defaults()"}},
 		"pipeline/replay.Options": {{"all of the run", func() error {
 			run := &pipeline.Run{Settings: fio.Defaults(), Interval: 1e9}
-			none := func(context.Context, pipeline.Span, func(replay.Leaf) error) error { return nil }
+			none := func(context.Context, func(replay.Leaf) error) error { return nil }
 			r := replay.Part(&replay.Stored{Run: run}, none)
 			_, err := r.Process(t.Context(), replay.Options{}, pipeline.Discard{})
 			return err

@@ -294,10 +294,6 @@ type Quantum struct {
 	Changes []Change
 	// Stragglers are those that began or ceased to stand out here, in runs that are followed live.
 	Stragglers []Straggler
-	// Tails and Peers come from an Extract: tails of rows that are not in Rows, and the comparison
-	// of leaves that Leaves sum up.
-	Tails []Row
-	Peers []Peers
 }
 
 // Idle reports whether no log ran in the quantum, or none has had I/O yet.

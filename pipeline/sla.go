@@ -181,11 +181,6 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 	return w.next.Quantum(ctx, q)
 }
 
-// MayCauseTail reports whether the row may be named as the cause of the tail.
-func (r *Row) MayCauseTail() bool {
-	return r.TailPart != nil && r.TailPart.Without > 0 && r.TailPart.All >= minTailFactor*r.TailPart.Without
-}
-
 // minTailFactor is the least factor by which TailPercentile must be lower without a host, job or log that is named.
 const minTailFactor = 1.3
 
@@ -205,9 +200,6 @@ func tailCause(q *Quantum, d fio.Dims) string {
 	}
 	for i := range q.Rows {
 		see(&q.Rows[i])
-	}
-	for i := range q.Tails {
-		see(&q.Tails[i])
 	}
 	return text
 }

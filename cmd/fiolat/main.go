@@ -175,6 +175,10 @@ func suggestFlag(cmd *cli.Command, err error) error {
 	if !unknown {
 		return err
 	}
+	dashes := strings.Repeat("-", min(2, len(name)))
+	if instead, ok := removed[cmd.Name+" --"+name]; ok {
+		return fmt.Errorf("no such flag: %s%s; %s", dashes, name, instead)
+	}
 	meant, best := "", 3
 	for _, f := range cmd.Flags {
 		if g, ok := f.(*cli.GenericFlag); ok && strings.HasSuffix(g.Name, "format") && best > 0 {
@@ -188,7 +192,6 @@ func suggestFlag(cmd *cli.Command, err error) error {
 			}
 		}
 	}
-	dashes := strings.Repeat("-", min(2, len(name)))
 	if meant == "" {
 		command := strings.TrimSuffix("fiolat "+cmd.Name, " fiolat")
 		return fmt.Errorf("no such flag: %s%s; see %s --help", dashes, name, command)

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -23,16 +21,12 @@ import (
 	"fiolat/pipeline/replay"
 )
 
-// maxSlices limits --slice: each slice reads the states of all of them.
-const maxSlices = 1000
-
 type mergeOptions struct {
 	es             runsource.Elasticsearch
 	name           string // of the run: its run.id, the beginning of it, or its name
 	kind           fio.Kind
-	parts          int          // that must be there; 0: as many as there are
-	skipIncomplete bool         // leave out parts that are not complete
-	slice          replay.Slice // of its quanta; the zero value is all of them, in this process
+	parts          int  // that must be there; 0: as many as there are
+	skipIncomplete bool // leave out parts that are not complete
 	replay         replay.Options
 	failOnSLA      bool
 	dryRun         bool
@@ -58,9 +52,6 @@ func mergeCommand(u *ui.UI) *cli.Command {
 				Usage: "merge only if there are `N` parts (default: as many as there are)"},
 			&cli.BoolFlag{Name: "skip-incomplete", Destination: &o.skipIncomplete,
 				Usage: "leave out parts that are running or incomplete, and name each (default: merge nothing then)"},
-			&cli.GenericFlag{Name: "slice", Value: parsed(&o.slice, "", readSlice),
-				Usage: "merge only the quanta of slice `N/OF`, such as 3/8; the last slice to end, on whatever " +
-					"machine, writes the document of the run (default: all quanta)"},
 			&cli.GenericFlag{Name: "kind",
 				Value: withDefault("clat", parsed(&o.kind, "", anyKind, append(fio.KindNames(), "sync")...)),
 				Usage: "`KIND` of latency that the parts were ingested with: clat, slat, lat, or sync (of live)"},
@@ -80,18 +71,6 @@ func mergeCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-// readSlice parses --slice.
-func readSlice(text string) (s replay.Slice, err error) {
-	n, of, _ := strings.Cut(text, "/")
-	var e1, e2 error
-	s.N, e1 = strconv.Atoi(n)
-	s.Of, e2 = strconv.Atoi(of)
-	if errors.Join(e1, e2) != nil || s.N < 1 || s.N > s.Of || s.Of > maxSlices {
-		err = fio.Usagef("--slice %s: want N/OF, such as 3/8, with OF up to %d", fio.Printable(text), maxSlices)
-	}
-	return s, err
-}
-
 // anyKind parses a kind of latency, or sync.
 func anyKind(text string) (fio.Kind, error) {
 	if text == fio.Sync.String() {
@@ -103,9 +82,6 @@ func anyKind(text string) (fio.Kind, error) {
 func (o *mergeOptions) check(c *cli.Context, bad *errs.Faults) {
 	if o.name = c.Args().First(); c.NArg() != 1 {
 		bad.Add(fio.Usagef("fiolat merge: name one run"))
-	}
-	if o.dryRun && c.IsSet("slice") {
-		bad.Add(fio.Usagef("--dry-run and --slice: a dry run is of the whole run"))
 	}
 	for _, flag := range []string{"workers", "parts"} {
 		if c.Int(flag) < 0 {
@@ -140,30 +116,15 @@ func (o *mergeOptions) run(ctx context.Context, u *ui.UI) error {
 		return err
 	}
 	run.Warnings = warnings
-	m := merger{mergeOptions: o, u: u, client: client, run: run}
-	if o.slice.Of == 0 {
-		return m.whole(ctx, nil, run.Process)
-	}
-	return m.oneSlice(ctx, runs)
+	return o.merge(ctx, u, client, run)
 }
 
-type merger struct {
-	*mergeOptions
-	u      *ui.UI
-	client *client.Client
-	run    *replay.Replay
-}
-
-// replayer passes a run to a sink; see replay.Replay.Process.
-type replayer func(context.Context, replay.Options, pipeline.Sink) (*pipeline.Summary, error)
-
-// whole writes the document of the run, and what slices have not sent. slices counts what they have sent, by index.
-func (m *merger) whole(ctx context.Context, slices map[string]int64, process replayer) error {
-	o, u, run, prefix := m.mergeOptions, m.u, m.run, m.es.Prefix
+// merge writes the scopes across hosts and the document of the run.
+func (o *mergeOptions) merge(ctx context.Context, u *ui.UI, c *client.Client, run *replay.Replay) error {
 	var w delivery.Writer = delivery.NewCountWriter()
 	var err error
 	if !o.dryRun {
-		if w, err = writerTo(&o.es, m.client, false); err != nil {
+		if w, err = writerTo(&o.es, c, false); err != nil {
 			return err
 		}
 	}
@@ -172,11 +133,9 @@ func (m *merger) whole(ctx context.Context, slices map[string]int64, process rep
 		return failed
 	}
 	s := sinks{noise: new(compare.Series), diagnosis: diagnosisOf(u, "", again)}
-	summary, err := process(ctx, o.replay,
-		s.to(w, delivery.SinkOptions{Prefix: prefix, RowsOnly: true, Slices: slices}))
-	if err = s.documents.Close(ctx, err); errors.Is(err, delivery.ErrMerged) {
-		return err
-	}
+	summary, err := run.Process(ctx, o.replay,
+		s.to(w, delivery.SinkOptions{Prefix: o.es.Prefix, RowsOnly: true}))
+	err = s.documents.Close(ctx, err)
 	if err = printOutcome(&o.es, u, o.dryRun, run.Run, summary, s.documents.Report(), err); err != nil {
 		return err
 	}

@@ -20,14 +20,6 @@ func TestElasticsearchMerge(t *testing.T) {
 	}
 }
 
-// The same of slices: more of them, killed, are in internal/chaos.
-func TestElasticsearchMergeSlices(t *testing.T) {
-	es := server(t)
-	prefix := fmt.Sprintf("slices-%d-", os.Getpid())
-	t.Cleanup(func() { wipe(t, es, prefix+"*") })
-	mergeSlices(t, es, prefix, partedRuns(t)["renamed"], 3)
-}
-
 // The same of syncs, which fiolat live stores as a kind of their own.
 func TestElasticsearchMergeSyncs(t *testing.T) {
 	es := server(t)

@@ -154,8 +154,7 @@ func TestSecuredRoles(t *testing.T) {
 			"36 indexed; 70 of other generations deleted (run "},
 		{"fiolat_ingest", "ingest", []string{"--run-id", "P", "--part", "a", "--grid", "epoch", "--output", out,
 			randrw}, exitOK, " P)"},
-		{"fiolat_ingest", "merge", []string{"--slice", "1/2", "P"}, exitOK, ""},
-		{"fiolat_ingest", "merge", []string{"--slice", "2/2", "P"}, exitOK, " P)"},
+		{"fiolat_ingest", "merge", []string{"P"}, exitOK, " P)"},
 		{"fiolat_ingest", "rollup", []string{"--interval", "10s", "P"}, exitOK, "1 run rolled up"},
 		{"fiolat_reader", "runs", []string{"--size"}, exitIncomplete, `user "fiolat_reader" lacks the index ` +
 			`privilege "monitor"`},

@@ -90,7 +90,6 @@ type Claim struct {
 	renewed time.Time // begin of the last write that succeeded
 	fence   int64
 	lost    error
-	outer   *int64 // see Within
 }
 
 // fenceBase exceeds the versions of documents that were written without a fence, which count their writes.
@@ -111,16 +110,6 @@ func New(c *client.Client, prefix, run, part, kind string, body func(found []byt
 	}
 }
 
-// ForDocument changes the claim to one on another document, for a process that does part of the work on the run.
-func (k *Claim) ForDocument(index, id string) *Claim {
-	k.index, k.ID = index, id
-	return k
-}
-
-// Within makes the fence that of a version of another document, by its sequence number: of the run on which the
-// process does part of the work. Then the fence cannot be raised.
-func (k *Claim) Within(seq int64) { k.outer = &seq }
-
 // Fence returns the version of documents that are sent under the claim.
 func (k *Claim) Fence() int64 {
 	k.mu.Lock()
@@ -128,13 +117,11 @@ func (k *Claim) Fence() int64 {
 	return k.fence
 }
 
-// Lost returns the loss of the claim, if documents were sent with a version that no other claim has; else nil.
+// Lost returns the loss of the claim; nil if it is not lost.
 func (k *Claim) Lost() (e *Error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.outer == nil {
-		errors.As(k.lost, &e)
-	}
+	errors.As(k.lost, &e)
 	return e
 }
 
@@ -395,9 +382,6 @@ func (k *Claim) Outrank(ctx context.Context, version int64) error {
 	if _, err := k.Fresh(); err != nil {
 		return err
 	}
-	if k.outer != nil {
-		return k.lose(runVersion{})
-	}
 	for fence < version {
 		if fence > math.MaxInt64/2 {
 			return fmt.Errorf("run %q: its documents have versions that fiolat does not give them; delete the run",
@@ -431,9 +415,6 @@ func (k *Claim) ours(at time.Time, own esmodel.ClaimField, seq, term int64) {
 	if !k.held {
 		// Elasticsearch numbers all writes to the index of runs, and each claim is later than the one before.
 		k.fence = max(fenceBase+seq, own.Fence)
-		if k.outer != nil {
-			k.fence = fenceBase + *k.outer
-		}
 	}
 	k.held, k.renewed = true, at
 	if k.stop == nil {

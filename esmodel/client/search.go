@@ -316,3 +316,17 @@ const IgnoreMissing = "ignore_unavailable=true&allow_no_indices=true"
 func Term(field, value string) map[string]any {
 	return map[string]any{"term": map[string]any{field: map[string]any{"value": value}}}
 }
+
+// Source returns the current source of a document, even before a refresh; nil if it does not exist.
+func (c *Client) Source(ctx context.Context, index, id string) ([]byte, error) {
+	var reply struct {
+		Source json.RawMessage `json:"_source"`
+	}
+	err := c.Call(ctx, Request{Op: "read " + index + "/" + id, Method: http.MethodGet,
+		Path: Path(index) + "/_doc" + Path(id)}, &reply)
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound && refused.Absent {
+		return nil, nil
+	}
+	return reply.Source, err
+}

@@ -42,8 +42,6 @@ type remote interface {
 	// before that, or once the claim is lost. The error is a *claim.Error if another process has the run, and a
 	// *client.UnavailableError if that cannot be determined; then it is tried again before anything is sent.
 	Claim(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) (found []byte, err error)
-	// count adds documents that other processes have sent to the account.
-	count(made map[string]int64) error
 	// Push sends what is held, without waiting for it.
 	Push(ctx context.Context) error
 	// Flush waits until each document added so far has an outcome. Whether all were stored is in Report, not in

@@ -15,7 +15,6 @@ import (
 	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
-	"fiolat/esmodel/sliced"
 	"fiolat/fio"
 
 	"github.com/klauspost/compress/gzip"
@@ -281,7 +280,7 @@ func (w *BulkWriter) withdraw(ctx context.Context) error {
 		if lost == nil || r.Requests == 0 {
 			continue
 		}
-		doc, _, err := sliced.Source(ctx, w.c, esmodel.Index(w.cfg.Prefix, esmodel.KindRun, 0), k.ID)
+		doc, err := w.c.Source(ctx, esmodel.Index(w.cfg.Prefix, esmodel.KindRun, 0), k.ID)
 		m := esmodel.DocHeader{}
 		if err == nil && doc != nil {
 			m, err = esmodel.ReadDocHeader(doc)

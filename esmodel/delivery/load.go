@@ -22,7 +22,6 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
 	"fiolat/esmodel/ndjson"
-	"fiolat/esmodel/sliced"
 	"fiolat/fio"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
@@ -302,7 +301,7 @@ func (l *loader) claim(ctx context.Context) error {
 		return cmp.Compare(a.ID(), b.ID())
 	})
 	for _, key := range keys {
-		found, _, err := sliced.Source(ctx, l.c, esmodel.Index(l.prefix, esmodel.KindRun, 0), key.ID())
+		found, err := l.c.Source(ctx, esmodel.Index(l.prefix, esmodel.KindRun, 0), key.ID())
 		if err == nil {
 			err = l.outdated(key, found)
 		}

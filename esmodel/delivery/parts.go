@@ -5,7 +5,6 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/claim"
-	"fiolat/esmodel/sliced"
 	"fiolat/pipeline"
 )
 
@@ -41,7 +40,7 @@ func (w *BulkWriter) unmerged(ctx context.Context) error {
 func (w *BulkWriter) sameParts(ctx context.Context, run, kind string, parts []pipeline.Part) error {
 	index := esmodel.Index(w.cfg.Prefix, esmodel.KindRun, 0)
 	for _, p := range parts {
-		source, _, err := sliced.Source(ctx, w.c, index, esmodel.RunDocID(run, p.Name, kind))
+		source, err := w.c.Source(ctx, index, esmodel.RunDocID(run, p.Name, kind))
 		if err != nil {
 			return err
 		}

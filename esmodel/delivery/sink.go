@@ -12,7 +12,6 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-	"fiolat/esmodel/indices"
 	"fiolat/fio"
 	"fiolat/pipeline"
 )
@@ -34,9 +33,6 @@ type SinkOptions struct {
 		Document() pipeline.Diagnosis
 		Events() []pipeline.Straggler
 	}
-	// Slices counts the documents of the run that its slices have sent, by index; nil if it was not merged in
-	// slices.
-	Slices map[string]int64
 	// RollUp is the stored generation from which the run is made; "" if it is not made from a stored one. The
 	// document of the run remains that of the stored generation until all others have been counted, so that an
 	// interrupted rollup can be repeated.
@@ -109,20 +105,10 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 				s.back = esmodel.WithRollUp(found, esmodel.RollUpWriting, esmodel.StatusRunning)
 				return s.back
 			}
-			if s.merged(found) {
-				return found
-			}
 			return esmodel.Keep(doc, found, run.Named)
 		})
-		switch {
-		case err != nil:
-		case s.o.RollUp != "":
+		if err == nil && s.o.RollUp != "" {
 			err = s.same(found)
-		case s.merged(found): // the process of another slice has finished it
-			s.back, s.phase = found, begun
-			err = ErrMerged
-		case s.o.Slices != nil:
-			err = s.remote.count(s.o.Slices)
 		}
 		if name, labels, e := esmodel.NameAndLabels(found); e == nil {
 			*run = *run.Keep(name, labels)
@@ -137,13 +123,6 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 		s.phase = begun
 	}
 	return err
-}
-
-// merged reports whether the document found is that of the complete run that the slices are to make.
-func (s *Sink) merged(found []byte) bool {
-	m, err := indices.ReadCounted(found)
-	return s.o.Slices != nil && err == nil && m.Run.Status == esmodel.StatusComplete &&
-		m.Run.Generation == s.run.Generation
 }
 
 // same returns an error if the run was stored again since it was read.

@@ -14,7 +14,6 @@ import (
 	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
-	"fiolat/esmodel/sliced"
 	"fiolat/fio"
 	"fiolat/pipeline"
 )
@@ -256,7 +255,7 @@ func Annotate(ctx context.Context, c *client.Client, prefix string, n Note) (cre
 // looks for others, so it finds what was visible before this call.
 func there(ctx context.Context, c *client.Client, prefix string, run *RunSummary) error {
 	id := esmodel.RunDocID(run.Run.ID, run.Run.Part, run.Fio.Kind)
-	source, _, err := sliced.Source(ctx, c, esmodel.Index(prefix, esmodel.KindRun, 0), id)
+	source, err := c.Source(ctx, esmodel.Index(prefix, esmodel.KindRun, 0), id)
 	if err != nil {
 		return err
 	}

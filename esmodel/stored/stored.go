@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -114,15 +113,12 @@ func leaves(c *client.Client, prefix string, b *esmodel.LeafDecoder) replay.Leav
 		generations = append(generations, p.Run.Generation)
 	}
 	run := b.Parts[0].Run
-	return func(ctx context.Context, in pipeline.Span, each func(replay.Leaf) error) error {
+	return func(ctx context.Context, each func(replay.Leaf) error) error {
 		filter := []any{
 			client.Term("run.id", run.ID),
 			client.Term("scope", esmodel.LeafScope),
 			client.Term("fio.kind", run.Kind.String()),
 			map[string]any{"terms": map[string]any{"run.generation": generations}},
-		}
-		if in != (pipeline.Span{}) {
-			filter = append(filter, during(in))
 		}
 		// Whole documents, because filtering their fields takes Elasticsearch longer than sending them.
 		return scanLeaves(ctx, b, c, client.ScanRequest{
@@ -131,13 +127,6 @@ func leaves(c *client.Client, prefix string, b *esmodel.LeafDecoder) replay.Leav
 			Size:  client.PageSize / readers,
 		}, each)
 	}
-}
-
-// during matches what begins in a span, in ns since 1970.
-func during(in pipeline.Span) map[string]any {
-	// in ms, as dates are indexed
-	at := func(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000Z") }
-	return map[string]any{"range": map[string]any{"@timestamp": map[string]any{"gte": at(in.From), "lt": at(in.To)}}}
 }
 
 // readers is the number of concurrent searches that read histograms, sortMemory the bytes of histograms that
@@ -384,7 +373,7 @@ func OpenDir(dir, runID string, kind fio.Kind) (*replay.Replay, error) {
 	for _, p := range b.Parts {
 		files = append(files, leaves[pipeline.Part{Name: p.Run.ID + "\x00" + p.Run.Part, Generation: p.Run.Generation}])
 	}
-	return replay.New(b.Parts, func(ctx context.Context, _ pipeline.Span, each func(replay.Leaf) error) error {
+	return replay.New(b.Parts, func(ctx context.Context, each func(replay.Leaf) error) error {
 		return mergeFiles(ctx, b, files, each)
 	})
 }

@@ -266,7 +266,6 @@ var all = []chaos{
 	{name: "`fiolat live` loses its claim, cut off or stopped", only: true, run: lost(20, liveLoses)},
 	{name: "`fiolat load` ended by a signal at a random moment", only: true, run: loadSignals},
 	{name: "`fiolat merge` ended by a signal at a random moment", only: true, run: mergeSignals},
-	{name: "`fiolat merge --slice`, 1, 3 and 8 at the same time, one killed (`kill -9`)", run: mergeSlices},
 	{name: "`fiolat rollup` killed (`kill -9`) at a random moment", run: rollUpKilled},
 	{name: "`fiolat live` ended by a signal at a random moment", only: true, run: liveSignals},
 	{name: "`fiolat probe` ended by a signal at a random moment", only: true, run: probeSignals},

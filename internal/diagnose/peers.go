@@ -84,18 +84,15 @@ func (p *peers) Add(offset int64, leaves []leaf) {
 
 // add is Add with the pools of the leaves, and rows that may already have the tallies of hosts, jobs and logs.
 func (p *peers) add(offset int64, leaves []leaf, pooled []pool, rows []pipeline.Row) {
-	p.addPeers(offset, p.extract(leaves, pooled, rows))
-}
-
-// addPeers adds the result of extract for the quantum that starts at offset.
-func (p *peers) addPeers(offset int64, of []pipeline.Peers) {
 	n := int((offset - p.first) / p.interval)
 	p.quanta = n + 1
 	for p.quanta > maxBlocks*p.fold || p.size() > maxMembers {
 		p.halve()
 	}
-	for i := range of {
-		p.addDirection(n/p.fold, &of[i])
+	for i := range pooled {
+		if p.ranks.Read(pooled[i].hist, p.geometry); !p.ranks.Empty() {
+			p.addDirection(n/p.fold, &pooled[i], leaves, rows)
+		}
 	}
 }
 
@@ -134,42 +131,6 @@ func (p *peers) size() (n int) {
 	return n
 }
 
-// extract returns what peers keep of a quantum.
-func (p *peers) extract(leaves []leaf, pooled []pool, rows []pipeline.Row) (out []pipeline.Peers) {
-	for i := range pooled {
-		if p.ranks.Read(pooled[i].hist, p.geometry); p.ranks.Empty() {
-			continue
-		}
-		of := pipeline.Peers{Direction: pooled[i].direction}
-		buckets := p.ranks.TailBuckets()
-		all := memberOf(p.ranks.Tally(buckets))
-		of.All = p.peer([3]string{}, all)
-		known := map[*fiohist.Hist]member{pooled[i].hist: all} // a host, a job and a log may share a histogram
-		for d := range dimensions {
-			values, index := valuesOf(&pooled[i], d, leaves)
-			members := tallied(of.Direction, d, rows, index)
-			if members == nil {
-				p.addUp(values, index, of.Direction, d, leaves)
-			}
-			for v, one := range values {
-				c, ok := known[one.hist]
-				switch {
-				case members != nil:
-					c = members[v]
-				case !ok:
-					c = p.member(one.hist, buckets)
-				}
-				if one.leaves == 1 {
-					known[one.hist] = c
-				}
-				of.Of[d] = append(of.Of[d], p.peer(one.by, c))
-			}
-		}
-		out = append(out, of)
-	}
-	return out
-}
-
 // tallied returns the members of a dimension from the tallies in rows; nil if there are none.
 func tallied(direction string, dimension int, rows []pipeline.Row, index map[string]int) (out []member) {
 	scope := fio.Scope([]string{dimensions[dimension], fio.ByDirection})
@@ -188,31 +149,45 @@ func tallied(direction string, dimension int, rows []pipeline.Row, index map[str
 	return out
 }
 
-func (p *peers) peer(by [3]string, c member) pipeline.Peer {
-	return pipeline.Peer{By: by, N: c.n, Above: c.above, Mid: c.mid, Tails: c.tails}
-}
-
-func (p *peers) addDirection(at int, of *pipeline.Peers) {
+// addDirection adds a direction of a quantum, whose pool p.ranks has read, to the blocks at an index.
+func (p *peers) addDirection(at int, pooled *pool, leaves []leaf, rows []pipeline.Row) {
+	buckets := p.ranks.TailBuckets()
+	all := memberOf(p.ranks.Tally(buckets))
+	known := map[*fiohist.Hist]member{pooled.hist: all} // a host, a job and a log may share a histogram
 	for d := range dimensions {
-		g := p.group(of.Direction, d)
+		g := p.group(pooled.direction, d)
 		for len(g.blocks) <= at {
 			g.blocks = append(g.blocks, block{})
 		}
 		b := &g.blocks[at]
-		b.all += of.All.N
+		b.all += all.n
 		for i := range b.above {
-			b.above[i] += of.All.Above[i]
+			b.above[i] += all.above[i]
 		}
-		for i := range of.Of[d] {
-			g.value(of.Of[d][i].By)
+		values, index := valuesOf(pooled, d, leaves)
+		members := tallied(pooled.direction, d, rows, index)
+		if members == nil {
+			p.addUp(values, index, pooled.direction, d, leaves)
 		}
-		for i := range of.Of[d] {
-			one := &of.Of[d][i]
-			value := g.value(one.By)
-			if len(b.members) <= value {
-				b.members = append(b.members, make([]member, len(g.values)-len(b.members))...)
+		for _, one := range values {
+			g.value(one.by)
+		}
+		if n := len(g.values) - len(b.members); n > 0 {
+			b.members = append(b.members, make([]member, n)...)
+		}
+		for v, one := range values {
+			c, ok := known[one.hist]
+			switch {
+			case members != nil:
+				c = members[v]
+			case !ok:
+				c = p.member(one.hist, buckets)
 			}
-			b.members[value] = b.members[value].plus(member{one.N, one.Above, one.Mid, one.Tails})
+			if one.leaves == 1 {
+				known[one.hist] = c
+			}
+			value := g.value(one.by)
+			b.members[value] = b.members[value].plus(c)
 		}
 	}
 }

@@ -46,11 +46,7 @@ func (w *Watch) Begin(_ context.Context, run *pipeline.Run) error {
 func (w *Watch) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	w.buffer = leavesOf(w.buffer[:0], q)
 	pooled := w.pools.collect(w.buffer)
-	if q.Peers != nil {
-		w.peers.addPeers(q.Offset, q.Peers)
-	} else {
-		w.peers.add(q.Offset, w.buffer, pooled, q.Rows)
-	}
+	w.peers.add(q.Offset, w.buffer, pooled, q.Rows)
 	w.timeline.add(q.Offset, pooled)
 	for i := range q.Rows {
 		if s := &q.Rows[i].Stats; q.Rows[i].Scope == fio.RunScope {

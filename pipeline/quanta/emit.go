@@ -160,87 +160,26 @@ func (m *Merger) AddStored(q *Stored, i int, h *fiohist.Hist, members []int) {
 	}
 }
 
-// DropHosts leaves out the scopes that contain the host; with tails, it keeps those that have a Row.TailPart.
-func (m *Merger) DropHosts(tails bool) {
+// DropHosts leaves out the scopes that contain the host, but for those that have a Row.TailPart.
+func (m *Merger) DropHosts() {
 	m.scopes = slices.DeleteFunc(m.scopes, func(sc *scope) bool {
-		return sc.dims.Host != "" && !(tails && sc.peers != nil)
+		return sc.dims.Host != "" && sc.peers == nil
 	})
 }
 
 // DropScopes leaves out all scopes but that of the whole run.
 func (m *Merger) DropScopes() { m.scopes = m.scopes[:min(1, len(m.scopes))] }
 
-// Skip passes over the quanta before `to`, which another process adds up.
-func (m *Merger) Skip(to int64) { m.Done = to }
-
-// EmitExtract passes the next quantum, made from its Extract, to the sink.
-func (m *Merger) EmitExtract(ctx context.Context, d *pipeline.Extract) error {
-	m.activate()
-	type key struct {
-		scope string
-		dims  fio.Dims
-	}
-	rows := make(map[key]*pipeline.ExtractRow, len(d.Rows))
-	for i := range d.Rows {
-		rows[key{d.Rows[i].Scope, d.Rows[i].Dims}] = &d.Rows[i]
-	}
-	of := parts{
-		func(sc *scope) *fiohist.Hist {
-			if r := rows[key{sc.name, sc.dims}]; r != nil {
-				return histOf(&r.Hist)
-			}
-			return nil
-		},
-		func(sc *scope) int {
-			if r := rows[key{sc.name, sc.dims}]; r != nil {
-				return r.Logs
-			}
-			return 0
-		},
-	}
-	q := m.Done
-	m.Done++
-	return m.addUp(ctx, 1, m.active, func(_ int, mem *sums) *merged {
-		out := m.rows(q, mem, of, m.active)
-		for i := range d.Leaves {
-			l := &d.Leaves[i]
-			out.Leaves = append(out.Leaves, pipeline.Leaf{Dims: fio.Dims{Direction: l.Direction},
-				Hist: histOf(&l.Hist), Limits: l.Limits})
-		}
-		for i := range d.Tails {
-			t := &d.Tails[i]
-			out.Tails = append(out.Tails, pipeline.Row{Scope: t.Scope, Dims: t.Dims, TailPart: &t.Tail})
-		}
-		out.Peers = d.Peers
-		return out
-	})
-}
-
-func histOf(s *fiohist.Sparse) *fiohist.Hist {
-	if len(s.Index) == 0 {
-		return nil
-	}
-	h := new(fiohist.Hist)
-	h.AddAll(s.Index, s.Count, 0, 1)
-	return h
-}
-
-// activate finds the scopes with I/O of a stored run.
-func (m *Merger) activate() {
-	if m.active != nil {
-		return
-	}
-	m.limit()
-	for _, sc := range m.scopes {
-		if slices.ContainsFunc(sc.leaves, func(i int) bool { return m.leafSpecs[i].seen() }) {
-			m.active = append(m.active, sc)
-		}
-	}
-}
-
 // EmitStored adds up the next n quanta and passes them to the sink. stored may be shorter: the rest has no I/O.
 func (m *Merger) EmitStored(ctx context.Context, n int, stored []*Stored) error {
-	m.activate()
+	if m.active == nil {
+		m.limit()
+		for _, sc := range m.scopes {
+			if slices.ContainsFunc(sc.leaves, func(i int) bool { return m.leafSpecs[i].seen() }) {
+				m.active = append(m.active, sc)
+			}
+		}
+	}
 	before := m.Done
 	m.Done += int64(n)
 	from := max(before, m.first)
@@ -253,7 +192,7 @@ func (m *Merger) EmitStored(ctx context.Context, n int, stored []*Stored) error 
 			q = m.NewStored()
 		}
 		histsOf := func(l *Member) *Hists { return &q.byLog[l.index] }
-		out := m.rows(from+int64(i), mem, m.addition(mem, q.leaves, histsOf), m.active)
+		out := m.rows(from+int64(i), mem, q.leaves, histsOf, m.active)
 		out.Leaves = m.leaves(q.leaves, histsOf)
 		return out
 	})

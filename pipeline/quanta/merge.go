@@ -416,38 +416,9 @@ func (m *Merger) quantum(q int64, mem *sums, histsOf func(*Member) *Hists, activ
 		}
 		leaves[i] = sum.finish()
 	}
-	out := m.rows(q, mem, m.addition(mem, leaves, histsOf), active)
+	out := m.rows(q, mem, leaves, histsOf, active)
 	out.Leaves = m.leaves(leaves, histsOf)
 	return out
-}
-
-// parts are what rows are made of: for each scope the sum of its leaves, and the number of logs with I/O in it.
-type parts struct {
-	sum  func(*scope) *fiohist.Hist
-	logs func(*scope) int
-}
-
-// addition returns parts that add up the leaves of each scope, in their order.
-func (m *Merger) addition(mem *sums, leaves []*fiohist.Hist, histsOf func(*Member) *Hists) parts {
-	return parts{
-		func(sc *scope) *fiohist.Hist {
-			sum := hostSum{mem: mem}
-			for _, i := range sc.leaves {
-				if leaves[i] != nil {
-					sum.add(m.leafSpecs[i].dims.Host, leaves[i])
-				}
-			}
-			return sum.finish()
-		},
-		func(sc *scope) (n int) {
-			for _, l := range sc.logs {
-				if c := histsOf(l); c != nil && sc.has(c) {
-					n++
-				}
-			}
-			return n
-		},
-	}
 }
 
 func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (leaves []pipeline.Leaf) {
@@ -471,7 +442,7 @@ func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (le
 	return leaves
 }
 
-func (m *Merger) rows(q int64, mem *sums, of parts, active []*scope) *merged {
+func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*Member) *Hists, active []*scope) *merged {
 	out := &merged{Quantum: pipeline.Quantum{Offset: m.Grid.Start(q)}}
 	ranks := &mem.ranks
 	for i := range mem.tails {
@@ -489,11 +460,22 @@ func (m *Merger) rows(q int64, mem *sums, of parts, active []*scope) *merged {
 			out.Rows = append(out.Rows, row)
 			continue
 		}
-		h := of.sum(sc)
+		sum := hostSum{mem: mem}
+		for _, i := range sc.leaves {
+			if leaves[i] != nil {
+				sum.add(m.leafSpecs[i].dims.Host, leaves[i])
+			}
+		}
+		h := sum.finish()
 		out.hists = append(out.hists, h)
 		ranks.Read(h, m.Run.Geometry)
 		row := m.row(sc, ranks)
-		row.Hist, row.Logs = h, of.logs(sc)
+		row.Hist = h
+		for _, l := range sc.logs {
+			if c := histsOf(l); c != nil && sc.has(c) {
+				row.Logs++
+			}
+		}
 		row.TailPart = m.tail(mem, sc, out.hists)
 		from, to := m.span(q)
 		sc.cover(&row, from, to)

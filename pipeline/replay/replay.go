@@ -40,9 +40,8 @@ type Leaf struct {
 }
 
 // Leaves passes all leaves of a run, those of all its parts together, to each in ascending order of
-// Start. If in is not the zero value, it passes only those that start in [From, To), in ns since
-// 1970. An error of each ends it and is returned as it is.
-type Leaves func(ctx context.Context, in pipeline.Span, each func(Leaf) error) error
+// Start. An error of each ends it and is returned as it is.
+type Leaves func(ctx context.Context, each func(Leaf) error) error
 
 // Replay is a stored run, ready to be passed to a Sink.
 type Replay struct {
@@ -67,8 +66,6 @@ type Options struct {
 	// AcrossHosts leaves out the rows of scopes that contain the host, but for those with a Row.TailPart.
 	// What is left no part of a run can compute by itself.
 	AcrossHosts bool
-	// NoTails leaves out these, too.
-	NoTails bool
 	// LeavesOnly leaves out all rows but those of the whole run.
 	LeavesOnly bool
 	// Workers is how many quanta are added up at a time; default: one per processor.
@@ -306,7 +303,7 @@ func (r *Replay) Process(ctx context.Context, o Options, sink pipeline.Sink) (*p
 	if err = p.merge.Begin(ctx); err != nil {
 		return nil, err
 	}
-	err = r.leaves(ctx, pipeline.Span{}, func(leaf Leaf) error { return p.add(ctx, leaf) })
+	err = r.leaves(ctx, func(leaf Leaf) error { return p.add(ctx, leaf) })
 	if err == nil {
 		err = p.flush(ctx, p.end)
 	}
@@ -396,7 +393,7 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 	p := &player{Replay: r, o: o, sink: sink, by: by, fine: quanta.NewGrid(&fine),
 		merge: quanta.New(&run, &g, logs, sink, o.Workers), seen: make([]int64, len(r.parts)), end: g.First}
 	if o.AcrossHosts {
-		p.merge.DropHosts(!o.NoTails)
+		p.merge.DropHosts()
 	}
 	if o.LeavesOnly {
 		p.merge.DropScopes()

@@ -1,0 +1,7 @@
+package main
+
+// removed names what replaces the flags of earlier versions, and the words that they took.
+var removed = map[string]string{
+	"merge --slice": "merge without it; for more than one machine can merge, see docs/scale.md: " +
+		"fiolat histogram --format parquet on each host, and one SQL query",
+}
