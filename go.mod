@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // pictures: their letters
-	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // histogram: HdrHistogram's logs and percentile distributions
 	github.com/cenkalti/backoff/v5 v5.0.3 // pauses between attempts: exponential, with jitter
 	github.com/chromedp/cdproto v0.159.0 // tests: names of what chromedp sends to the browser
 	github.com/chromedp/chromedp v0.22.1 // tests: a real browser draws the charts

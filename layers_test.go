@@ -37,7 +37,6 @@ var floors = []string{
 
 // only names the packages that may import a module.
 var only = map[string]string{
-	"github.com/HdrHistogram":             "internal/render",
 	"github.com/parquet-go":               "internal/parquetfile",
 	"github.com/urfave/cli":               "cmd/fiolat",
 	"github.com/elastic/go-elasticsearch": "esmodel/client",

@@ -26,7 +26,7 @@ func action(u *ui.UI, o subcommand) cli.ActionFunc {
 		var bad errs.Faults
 		for _, f := range c.Command.Flags {
 			if g, ok := f.(*cli.GenericFlag); ok {
-				g.Value.(*value).read(&bad)
+				g.Value.(*value).read(c.Command.Name+" --"+g.Name, &bad)
 			}
 		}
 		if o.check(c, &bad); len(bad) > 0 {
@@ -61,8 +61,14 @@ func (v *value) String() string { return strings.Join(v.texts, ",") }
 // Words returns the words that the flag takes, and whether it takes a list of them.
 func (v *value) Words() (words []string, list bool) { return v.words, v.list }
 
-func (v *value) read(bad *errs.Faults) {
+// read parses what the flag of a command, such as "ingest --format", was given.
+func (v *value) read(flag string, bad *errs.Faults) {
 	for _, text := range v.texts {
+		if instead, ok := removed[flag+" "+text]; ok {
+			_, name, _ := strings.Cut(flag, " ")
+			bad.Add(fio.Usagef("%s %s: no longer written; %s", name, text, instead))
+			continue
+		}
 		bad.Add(v.parse(text))
 	}
 }
