@@ -43,7 +43,6 @@ var only = map[string]string{
 	"github.com/prometheus":               "internal/metrics",
 	"github.com/schollz/progressbar":      "internal/ui",
 	"gonum.org/v1/plot":                   "internal/picture",
-	"github.com/ulikunitz/xz":             "ingest/source",
 	"go.yaml.in/yaml":                     "fio/sla",
 	"testing":                             "none",
 }

@@ -22,7 +22,7 @@ func (m *matcher) split() {
 	for _, s := range m.in.Logs {
 		parts := []*Source{s}
 		if _, named := parseName(s.Base); named && s.Name.Job == 0 && s.Path != stdin {
-			if info, err := os.Stat(source.Path(s.Path)); err == nil && info.Mode().IsRegular() {
+			if info, err := os.Stat(s.Path); err == nil && info.Mode().IsRegular() {
 				parts = m.parts(s)
 			}
 		}

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,7 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -46,23 +47,19 @@ type Source struct {
 	Unnamed bool
 	// Extent is the part of the file that is meant; nil: all of it.
 	Extent *fiolog.Extent
-	// JSON is set if it is no log, but this document, in which all I/Os of a run without logs are.
+	// JSON is set if it is no log, but this document, in which all I/Os of a run without logs are, and Hash if that was
+	// on standard input: see pipeline.Log.
 	JSON *fiojson.Document
+	Hash string
 }
 
 // window estimates, by its name, how much memory decompressing the log takes.
 func (s *Source) window() int {
-	switch {
-	case uncompressed(s.Base) == s.Base:
-		return 0
-	case strings.HasSuffix(s.Base, ".gz"), strings.HasSuffix(s.Base, ".fz"):
-		return 128 << 10
-	}
-	return 8 << 20
+	return windows[filepath.Ext(s.Base)]
 }
 
 // LargeWindows reports whether the decompressors of all logs together may take more than 16 MiB, judging by names:
-// gzip takes 0.1 MB each, zstd and xz some 8 MiB.
+// gzip takes 0.1 MB each, the others some 8 MiB.
 func (in *Input) LargeWindows() bool {
 	sum := 0
 	for _, l := range in.Logs {
@@ -88,8 +85,8 @@ type Name struct {
 type Input struct {
 	// Root is the folder of the run, or the first file's.
 	Root string
-	// Name is the run's name; "": that of Root. ID is the id of a run without logs.
-	Name, ID string
+	// ID is that of a run without logs.
+	ID       string
 	Logs     []*Source
 	Metas    []*fiojson.Document
 	JobFiles []*jobfile.File
@@ -167,18 +164,20 @@ func parseName(base string) (Name, bool) {
 	return n, true
 }
 
+// windows are, by the suffixes of compression, the bytes that decompressing takes.
+var windows = map[string]int{".gz": 128 << 10, ".zst": 8 << 20, ".bz2": 8 << 20}
+
 // browserSuffix is what browsers add to the name of a file that is there already.
-var browserSuffix = regexp.MustCompile(` ?\(\d{1,3}\)(\.log|\.gz|\.zst|\.xz|\.bz2|\.fz|$)`)
+var browserSuffix = regexp.MustCompile(` ?\(\d{1,3}\)(\.log|` +
+	strings.Join(slices.Sorted(maps.Keys(windows)), "|") + `|$)`)
 
 // downloaded returns a name as it was before a browser changed it.
 func downloaded(base string) string { return browserSuffix.ReplaceAllString(base, "$1") }
 
 // uncompressed returns a name without the suffix of compression.
 func uncompressed(base string) string {
-	for _, suffix := range []string{".gz", ".zst", ".xz", ".bz2", ".fz"} {
-		if s, ok := strings.CutSuffix(base, suffix); ok && s != "" {
-			return s
-		}
+	if suffix := filepath.Ext(base); windows[suffix] > 0 && suffix != base {
+		return strings.TrimSuffix(base, suffix)
 	}
 	return base
 }
@@ -254,7 +253,6 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		}
 	}
 	for _, root := range d.searched {
-		nameAfterArchive(root, out)
 		if !d.hasLogs(root) && !slices.ContainsFunc(only, func(in *Input) bool { return under(in.Root, root) }) {
 			return nil, d.none(root, nil)
 		}
@@ -276,26 +274,11 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	for _, path := range d.strange {
 		d.warnings = append(d.warnings, fio.Printable(path)+": "+notFio+"; not used")
 	}
+	for _, err := range d.packed {
+		d.warnings = append(d.warnings, err.Error())
+	}
 	out[0].Warnings = slices.Concat(d.warnings, d.files.Warnings, out[0].Warnings)
 	return out, nil
-}
-
-// nameAfterArchive gives the run in an archive its name.
-func nameAfterArchive(root string, runs []*Input) {
-	if source.Path(root) == root {
-		return
-	}
-	var in []*Input
-	for _, run := range runs {
-		if under(run.Root, root) {
-			in = append(in, run)
-		}
-	}
-	for _, run := range in {
-		if len(in) == 1 || run.Root == root {
-			run.Name = source.ArchiveStem(filepath.Base(root))
-		}
-	}
 }
 
 // none returns the error for a path without logs of the wanted kind; other are those of other kinds.
@@ -323,8 +306,9 @@ type discovery struct {
 	given    Input // files that were named
 	searched []string
 	logs     []found
-	damaged  []error         // JSON that was not used
-	strange  []string        // files given that are not fio's
+	damaged  []error  // JSON that was not used
+	strange  []string // files given that are not fio's
+	packed   []*source.PackedError
 	links    []string        // folders behind symbolic links, to be searched last
 	seen     map[string]bool // real paths of folders, and of files given
 	warnings []string
@@ -367,22 +351,20 @@ func newDiscovery(opt DiscoverOptions) *discovery {
 
 func (d *discovery) paths(paths []string) error {
 	for _, path := range paths {
-		if path == stdin && source.Path(stdin) == stdin {
+		if path == stdin {
 			if d.seen[stdin] {
 				return &fio.ParseError{File: stdin, Msg: "standard input can be read only once", Hint: "give `-` once"}
 			}
 			d.seen[stdin] = true
+			if in, ok := d.opt.Stdin.(*jsonInput); ok {
+				d.given.Metas = append(d.given.Metas, in.metas...)
+				continue
+			}
 			d.given.Logs = append(d.given.Logs, &Source{Path: stdin, Base: stdin, Unnamed: true,
 				Name: Name{Kind: d.opt.Kind, Hist: d.opt.Kind == fio.Clat}})
 			continue
 		}
 		info, err := d.files.Stat(path)
-		if errors.Is(err, syscall.ENOTDIR) && source.ArchiveOf(path) != "" {
-			if err = source.Unpack(source.ArchiveOf(path)); err != nil {
-				return err
-			}
-			info, err = d.files.Stat(path)
-		}
 		if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[") {
 			matches, bad := d.files.Glob(path)
 			if bad != nil {
@@ -415,7 +397,7 @@ func (d *discovery) paths(paths []string) error {
 	for len(d.links) > 0 { // real folders first, so that a run has its real name
 		link := d.links[0]
 		d.links = d.links[1:]
-		if !under(realPath(filepath.Dir(link)), realPath(link)) { // a link to a folder that it is in would loop
+		if !under(d.realPath(filepath.Dir(link)), d.realPath(link)) { // a link to a folder that it is in would loop
 			d.search(link, link)
 		}
 	}
@@ -429,18 +411,15 @@ func (d *discovery) withFolder() {
 	}
 	found := map[string]bool{}
 	for _, l := range d.logs {
-		found[realPath(l.Path)] = true
+		found[d.realPath(l.Path)] = true
 	}
-	d.given.Logs = slices.DeleteFunc(d.given.Logs, func(l *Source) bool { return found[realPath(l.Path)] })
+	d.given.Logs = slices.DeleteFunc(d.given.Logs, func(l *Source) bool { return found[d.realPath(l.Path)] })
 }
 
-// folder searches a folder, or an archive, that was given.
+// folder searches a folder that was given.
 func (d *discovery) folder(root string) {
-	if !d.seen[realPath(root)] {
+	if !d.seen[d.realPath(root)] {
 		d.searched = append(d.searched, root)
-		if err := source.LeftOut(root); err != nil {
-			d.files.Unread = append(d.files.Unread, err)
-		}
 		d.search(root, root)
 	}
 }
@@ -450,7 +429,7 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 		d.folder(filepath.Clean(path))
 		return nil
 	}
-	real := realPath(path)
+	real := d.realPath(path)
 	if d.seen[real] {
 		return nil
 	}
@@ -460,14 +439,9 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 	if s.Name, named = parseName(s.Base); !named && otherLog.MatchString(s.Base) {
 		d.given.Ignored = append(d.given.Ignored, ignored(path))
 		return nil
-	} else if !named && source.ArchiveOf(path) != "" {
-		if err := source.Unpack(filepath.Clean(path)); err != nil {
-			return err
-		}
-		d.folder(filepath.Clean(path))
-		return nil
-	} else if !named && info.Mode().IsRegular() {
+	} else if info.Mode().IsRegular() {
 		switch kind, err := d.sniff(path); {
+		case named && !isPacked(err):
 		case err != nil:
 			return err
 		case kind == content.JSON:
@@ -500,10 +474,32 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// StandardInput returns what is on standard input, to be read in its place, unless that is fio's JSON, which is read
-// several times: then "-" is the path of a file that holds it.
+// jsonInput is standard input that held fio's JSON, which was read to its end.
+type jsonInput struct {
+	*bufio.Reader
+	start []byte
+	size  byteCount
+	metas []*fiojson.Document
+}
+
+type byteCount int64
+
+func (n *byteCount) Write(p []byte) (int, error) {
+	*n += byteCount(len(p))
+	return len(p), nil
+}
+
+// hash is what pipeline.Log.Hash is for a file.
+func (in *jsonInput) hash() string {
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%d\n%s", in.size, in.start)))
+}
+
+// StandardInput looks at standard input, and returns what is to be read, or passed to Discover, in its place.
 func StandardInput(in io.Reader) (io.Reader, error) {
-	text := bufio.NewReaderSize(in, 64<<10)
+	if _, done := in.(*jsonInput); done {
+		return in, nil
+	}
+	text := bufio.NewReaderSize(in, idBytes)
 	start, _ := text.Peek(text.Size()) // an error comes again
 	stream, err := source.Decompress(bytes.NewReader(start), stdin, nil)
 	if err != nil {
@@ -511,10 +507,15 @@ func StandardInput(in io.Reader) (io.Reader, error) {
 	}
 	defer stream.Close()
 	kind, err := content.Of(stream, stdin)
-	if err == nil && kind == content.JSON {
-		err = source.Keep(stdin, text)
+	if err != nil || kind != content.JSON {
+		return text, err
 	}
-	return text, err
+	out := &jsonInput{Reader: text, start: bytes.Clone(start)}
+	counted := io.TeeReader(text, &out.size)
+	if out.metas, err = newDiscovery(DiscoverOptions{Stdin: counted}).documents(stdin); err == nil {
+		_, err = io.Copy(io.Discard, counted)
+	}
+	return out, err
 }
 
 // validUTF8 returns s with each byte that is not UTF-8 as \xNN: documents could not distinguish hosts that differ in
@@ -536,8 +537,8 @@ func validUTF8(s string) string {
 	return b.String()
 }
 
-func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(source.Path(path)); err == nil {
+func (d *discovery) realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
 	if abs, err := filepath.Abs(path); err == nil {
@@ -563,7 +564,7 @@ func clients(dir string) (root, host string) {
 // search finds the logs in dir, which is below root. Links to folders are left for
 // later, and a folder is searched once, so that loops end.
 func (d *discovery) search(root, dir string) {
-	if real := realPath(dir); d.seen[real] {
+	if real := d.realPath(dir); d.seen[real] {
 		return
 	} else {
 		d.seen[real] = true
@@ -576,7 +577,7 @@ func (d *discovery) search(root, dir string) {
 			continue
 		}
 		link := e.Type()&fs.ModeSymlink != 0
-		if !ok && !link || strings.HasPrefix(e.Name(), "._") { // macOS keeps attributes in ._FILE
+		if strings.HasPrefix(e.Name(), "._") || d.isPacked(path, e) || !ok && !link { // macOS keeps attributes in ._FILE
 			continue
 		}
 		info, err := d.files.Stat(path)
@@ -807,7 +808,7 @@ func (d *discovery) wroteElsewhere(m *fiojson.Document, up string, entries []os.
 		if wrote(e) {
 			return true
 		}
-		if path := filepath.Join(up, e.Name()); e.IsDir() && realPath(path) != realPath(dir) {
+		if path := filepath.Join(up, e.Name()); e.IsDir() && d.realPath(path) != d.realPath(dir) {
 			if below, err := d.files.ReadDir(path); err != nil || slices.ContainsFunc(below, wrote) {
 				return true
 			}
@@ -870,10 +871,8 @@ func (d *discovery) finish(in *Input) (other []*Source) {
 		plain[p] = l.Path
 		kept = append(kept, l)
 	}
-	// Histograms that fio compressed are none, which matters where there are other logs.
-	usable := func(l *Source) bool { return l.Name.Hist && !strings.HasSuffix(l.Base, ".fz") }
 	single := slices.ContainsFunc(kept, func(l *Source) bool { return l.Name.Kind == d.opt.Kind && !l.Name.Hist })
-	hist := d.opt.Kind == fio.Clat && (!single || slices.ContainsFunc(kept, usable))
+	hist := d.opt.Kind == fio.Clat && (!single || slices.ContainsFunc(kept, func(l *Source) bool { return l.Name.Hist }))
 	in.Logs = nil
 	for _, l := range kept {
 		if l.Name.Kind == d.opt.Kind && l.Name.Hist == hist {
@@ -884,9 +883,7 @@ func (d *discovery) finish(in *Input) (other []*Source) {
 		if l.Name.Hist {
 			why = "a histogram of clat"
 		}
-		if l.Name.Hist && !usable(l) {
-			why = "pointers instead of histograms, as fio logs them with log_compression"
-		} else if l.Name.Kind == d.opt.Kind {
+		if l.Name.Kind == d.opt.Kind {
 			why += ", where there are histograms"
 		}
 		in.Ignored = append(in.Ignored, fio.Printable(l.Path)+": "+why)
@@ -921,7 +918,7 @@ func (d *discovery) beside(in *Input, folders []string) {
 		for _, e := range d.files.List(dir) {
 			path := filepath.Join(dir, e.Name())
 			if name, ok := parseName(e.Name()); ok {
-				if !slices.Contains(used, path) {
+				if !slices.Contains(used, path) && !d.isPacked(path, e) {
 					in.siblings = append(in.siblings, &Source{Path: path, Base: e.Name(), Name: name, Host: name.Host})
 				}
 				continue
@@ -944,7 +941,7 @@ func (d *discovery) beside(in *Input, folders []string) {
 					in.JobFiles = append(in.JobFiles, j)
 				}
 			}
-			if !d.files.Keep(path, err) && err != nil {
+			if !d.files.Keep(path, err) && err != nil && !isPacked(err) {
 				in.Warnings = append(in.Warnings, err.Error()+" (not used)")
 			}
 		}
@@ -961,13 +958,18 @@ func ignored(path string) string {
 
 // documents returns those of the runs in a file of fio's JSON.
 func (d *discovery) documents(path string) ([]*fiojson.Document, error) {
+	if in, ok := d.opt.Stdin.(*jsonInput); ok && path == stdin {
+		return in.metas, nil
+	}
 	return d.metas.of(path, func() (metas []*fiojson.Document, err error) {
 		err = d.files.Read(path, func(r io.Reader) (err error) {
 			text := bufio.NewReader(r)
-			if start, _ := text.Peek(2); content.IsUTF16(start) {
-				return content.ErrUTF16(path)
-			}
 			start, _ := text.Peek(content.Head)
+			if content.IsUTF16(start) {
+				return content.ErrUTF16(path)
+			} else if err = source.Tar(start, path); err != nil {
+				return err
+			}
 			inString := content.InString(start)
 			if metas, err = fiojson.ParseAll(text, path); err != nil && inString {
 				err = content.ErrInString(path)
@@ -986,9 +988,15 @@ func (d *discovery) jobFile(path string) (j *jobfile.File, err error) {
 	return j, err
 }
 
-// sniff finds out by its content what a file is.
+// sniff finds out by its content what a file is. What is packed in a way that is not read is a *source.PackedError, and
+// remembered unless nobody asked for its folder.
 func (d *discovery) sniff(path string) (content.Kind, error) {
 	return d.kinds.of(path, func() (kind content.Kind, err error) {
+		defer func() {
+			if packed, is := errors.AsType[*source.PackedError](err); is && d.files.Beyond == 0 {
+				d.packed = append(d.packed, packed)
+			}
+		}()
 		head, err := d.files.Head(path, d.head[:])
 		if err != nil {
 			return content.Other, err
@@ -1004,4 +1012,18 @@ func (d *discovery) sniff(path string) (content.Kind, error) {
 		})
 		return kind, err
 	})
+}
+
+// isPacked reports whether an entry of a folder is packed in a way that is not read.
+func (d *discovery) isPacked(path string, e os.DirEntry) bool {
+	if otherLog.MatchString(e.Name()) || !d.files.MayBeFio(path, e) {
+		return false
+	}
+	_, err := d.sniff(path)
+	return isPacked(err)
+}
+
+func isPacked(err error) bool {
+	_, is := errors.AsType[*source.PackedError](err)
+	return is
 }

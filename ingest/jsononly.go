@@ -8,6 +8,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
+	"fiolat/ingest/source"
 )
 
 // A run of which there is only fio's JSON is made of sources that are no logs: each has all I/Os of a job, or of a
@@ -21,6 +22,14 @@ func (d *discovery) hasLogs(root string) bool {
 	return slices.ContainsFunc(d.logs, func(l found) bool { return under(l.Path, root) })
 }
 
+// hasPackedLogs reports whether a log below a folder is packed in a way that is not read.
+func (d *discovery) hasPackedLogs(root string) bool {
+	return slices.ContainsFunc(d.packed, func(e *source.PackedError) bool {
+		_, log := parseName(filepath.Base(e.File))
+		return log && under(e.File, root)
+	})
+}
+
 // withoutLogs finds the runs with only fio's JSON, as DiscoverTotals does, below folders without any log and, if there
 // are no logs at all, in the files given. Folders that would be hosts if they had logs are.
 func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
@@ -30,7 +39,7 @@ func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 	var totals []*Totals
 	var warnings []string
 	for _, root := range d.searched {
-		if !d.hasLogs(root) {
+		if !d.hasLogs(root) && !d.hasPackedLogs(root) {
 			totals = append(totals, d.totalsBelow(root, &warnings)...)
 		}
 	}
@@ -77,7 +86,9 @@ func (d *discovery) withHosts(runs []*Totals) (out []*Totals, inputs []*Input) {
 		in := &Input{Root: t.Root}
 		for _, m := range t.Metas {
 			s := &Source{Path: m.Path, Base: filepath.Base(m.Path), Name: Name{Kind: d.opt.Kind, Hist: true}, JSON: m}
-			if info, err := d.files.Stat(m.Path); err == nil {
+			if json, ok := d.opt.Stdin.(*jsonInput); ok && m.Path == stdin {
+				s.Size, s.Hash = int64(json.size), json.hash()
+			} else if info, err := d.files.Stat(m.Path); err == nil {
 				s.Size, s.ModTime = info.Size(), info.ModTime()
 			}
 			in.Logs = append(in.Logs, s)
@@ -90,7 +101,7 @@ func (d *discovery) withHosts(runs []*Totals) (out []*Totals, inputs []*Input) {
 			in.Metas = append(in.Metas, s.JSON)
 		}
 		in.nameHosts()
-		out = append(out, newTotals(in.Root, in.Metas))
+		out = append(out, d.newTotals(in.Root, in.Metas))
 	}
 	return out, inputs
 }
@@ -148,8 +159,8 @@ func noLogs(file, msg, hint string) error {
 
 // jsonEntries makes a Log of each entry of fio's JSON that a run without logs has.
 func (m *matcher) jsonEntries() {
-	for _, source := range m.in.Logs {
-		meta := source.JSON
+	for _, src := range m.in.Logs {
+		meta := src.JSON
 		m.warnings = append(m.warnings, prefixed(meta.Name(), meta.Warnings)...)
 		if meta.Cut {
 			m.warn("%s: breaks off: all counts are of its last whole document, and not of the end of the run",
@@ -161,7 +172,7 @@ func (m *matcher) jsonEntries() {
 			s := &set{meta: meta, host: host, entries: of[host], index: map[*Log]int{}}
 			delete(of, host)
 			for k, e := range s.entries {
-				l := &Log{Source: source, Meta: meta, Entry: e, Members: 1, Host: cmp.Or(host, source.Host),
+				l := &Log{Source: src, Meta: meta, Entry: e, Members: 1, Host: cmp.Or(host, src.Host),
 					Job: e.JobName, ends: m.ends}
 				s.logs, s.index[l] = append(s.logs, l), k
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"fiolat/fio"
 	"fiolat/ingest/content"
@@ -22,34 +23,36 @@ func (d *discovery) noneBelow(root string) error {
 		return err
 	}
 	documents, _ := filepath.Glob(filepath.Join(root, "run.*")) // the pattern is well-formed unless root is odd
-	archives, wrote := d.instead(root, maxInstead)
+	wrote := d.wroteBelow(root, maxBelow)
+	packed := slices.DeleteFunc(slices.Clone(d.packed), func(e *source.PackedError) bool { return !under(e.File, root) })
 	switch {
+	case len(packed) > 0:
+		e, more := packed[0], ""
+		if len(packed) > 1 {
+			more = fmt.Sprintf(" (and %d more)", len(packed)-1)
+		}
+		err.Msg, err.Hint = fmt.Sprintf("%s, but %s%s: %s", msg, fio.Printable(e.File), more, e.Msg), e.Hint
 	case len(documents) > 0:
 		err.Msg, err.Hint = msg+", but "+errs.Some(documents), "of documents, fiolat reads those that ingest --format "+
 			"bulk, the default, writes"
 	case wrote != "":
 		err.Msg, err.Hint = msg+", though "+wrote, "copy them here from where fio, or fio --client, was started"
-	case len(archives) > 0:
-		err.Msg, err.Hint = msg+", but "+errs.Some(archives), "pass the archive itself"
 	}
 	return err
 }
 
-// maxInstead is how many folders instead looks into.
-const maxInstead = 256
+// maxBelow is how many folders wroteBelow looks into.
+const maxBelow = 256
 
-// instead finds archives in a folder and those below it, and what says that fio wrote logs: its JSON or a job file.
-func (d *discovery) instead(dir string, most int) (archives []string, wrote string) {
-	wrote = wroteLogs(d.metasIn(dir))
+// wroteBelow returns which logs fio wrote by its JSON or a job file in a folder or those below it; "" if none.
+func (d *discovery) wroteBelow(dir string, most int) string {
+	wrote := wroteLogs(d.metasIn(dir))
 	for _, e := range d.files.List(dir) {
 		path := filepath.Join(dir, e.Name())
 		switch {
 		case e.IsDir() && most > 1:
 			most--
-			more, by := d.instead(path, most)
-			archives, wrote = append(archives, more...), cmp.Or(wrote, by)
-		case source.ArchiveStem(e.Name()) != e.Name() && source.ArchiveOf(path) != "":
-			archives = append(archives, fio.Printable(path))
+			wrote = cmp.Or(wrote, d.wroteBelow(path, most))
 		case wrote == "" && d.files.MayBeFio(path, e):
 			if kind, err := d.sniff(path); err != nil || kind != content.Job {
 				continue
@@ -63,7 +66,7 @@ func (d *discovery) instead(dir string, most int) (archives []string, wrote stri
 			}
 		}
 	}
-	return archives, wrote
+	return wrote
 }
 
 // wroteLogs returns which logs fio wrote, by its JSON; "" if none.

@@ -6,9 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -16,7 +14,6 @@ import (
 	"fiolat/fio"
 	"fiolat/ingest/content"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/source"
 )
 
 // Totals is a run with fio's JSON and without logs.
@@ -29,6 +26,9 @@ type Totals struct {
 	Metas []*fiojson.Document
 }
 
+// idBytes is how much of the start of each file makes the id of a run without logs.
+const idBytes = 64 << 10
+
 // DiscoverTotals finds runs with fio's JSON and without logs, in the files named and below the folders named.
 // Documents of one folder whose times overlap by more than half of the shorter one are one run, and so are folders of
 // several hosts (see hostFolders). Files that a run of
@@ -37,7 +37,7 @@ func DiscoverTotals(paths []string, logs []*Input, opt DiscoverOptions) (runs []
 	d := newDiscovery(opt)
 	for _, in := range logs {
 		for _, m := range in.Metas {
-			d.seen[realPath(m.Path)] = true
+			d.seen[d.realPath(m.Path)] = true
 		}
 	}
 	for _, path := range paths {
@@ -49,13 +49,18 @@ func DiscoverTotals(paths []string, logs []*Input, opt DiscoverOptions) (runs []
 			d.searched = append(d.searched, filepath.Clean(path))
 			runs = append(runs, d.totalsBelow(filepath.Clean(path), &warnings)...)
 		}
-		if bad == nil && info.Mode().IsRegular() {
+		if _, json := opt.Stdin.(*jsonInput); json && path == stdin || bad == nil && info.Mode().IsRegular() {
 			for _, m := range d.totals(path, &warnings) {
-				runs = append(runs, newTotals(m.Name(), []*fiojson.Document{m}))
+				runs = append(runs, d.newTotals(m.Name(), []*fiojson.Document{m}))
 			}
 		}
 	}
 	runs, _ = d.withHosts(runs)
+	if len(logs) == 0 { // else Discover says so
+		for _, err := range d.packed {
+			warnings = append(warnings, err.Error())
+		}
+	}
 	if !opt.SkipBad {
 		return runs, warnings, errors.Join(d.files.Unread...)
 	}
@@ -68,17 +73,20 @@ func DiscoverTotals(paths []string, logs []*Input, opt DiscoverOptions) (runs []
 // totals returns the documents of a file that is fio's JSON and was not seen before, else none.
 func (d *discovery) totals(path string, warnings *[]string) (metas []*fiojson.Document) {
 	name := filepath.Base(path)
-	if _, log := parseName(name); log || otherLog.MatchString(name) || d.seen[realPath(path)] {
+	if _, log := parseName(name); log || otherLog.MatchString(name) || d.seen[d.realPath(path)] {
 		return nil
 	}
-	if !d.files.HasText(path) {
-		return nil
+	var err error
+	if path != stdin {
+		if !d.files.HasText(path) {
+			return nil
+		}
+		kind, bad := d.sniff(path)
+		if err = bad; err == nil && kind != content.JSON || isPacked(err) {
+			return nil
+		}
 	}
-	kind, err := d.sniff(path)
-	if err == nil && kind != content.JSON {
-		return nil
-	}
-	d.seen[realPath(path)] = true
+	d.seen[d.realPath(path)] = true
 	if err == nil {
 		metas, err = d.documents(path)
 	}
@@ -122,7 +130,7 @@ func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*Totals) {
 		if len(together) > 1 {
 			root = metas[0].Name()
 		}
-		runs = append(runs, newTotals(root, metas))
+		runs = append(runs, d.newTotals(root, metas))
 	}
 	return runs
 }
@@ -147,22 +155,30 @@ func (t *Totals) Failure() error {
 	return &fio.ParseError{File: t.Root, Msg: msg, Hint: "see what fio printed; --skip-bad leaves the run out"}
 }
 
-func newTotals(root string, metas []*fiojson.Document) *Totals {
+func (d *discovery) newTotals(root string, metas []*fiojson.Document) *Totals {
 	sum := sha256.New()
 	for _, m := range metas {
-		if f, err := os.Open(source.Path(m.Path)); err == nil {
-			info, err := f.Stat()
-			if err == nil {
-				fmt.Fprintln(sum, info.Size())
-				if m.Part > 0 {
-					fmt.Fprintln(sum, m.Part)
-				}
-			}
-			_, _ = io.CopyN(sum, f, 64<<10) // best effort: it could be read before
-			_ = f.Close()
+		start, size := d.start(m.Path)
+		fmt.Fprintln(sum, size)
+		if m.Part > 0 {
+			fmt.Fprintln(sum, m.Part)
 		}
+		sum.Write(start)
 	}
 	return &Totals{Root: root, ID: hex.EncodeToString(sum.Sum(nil)[:16]), Metas: metas}
+}
+
+// start returns the first bytes of a file, as far as it can be read: it could be before, and its size.
+func (d *discovery) start(path string) ([]byte, int64) {
+	if in, ok := d.opt.Stdin.(*jsonInput); ok && path == stdin {
+		return in.start, int64(in.size)
+	}
+	info, err := d.files.Stat(path)
+	if err != nil {
+		return nil, 0
+	}
+	start, _ := d.files.Head(path, make([]byte, idBytes))
+	return start, info.Size()
 }
 
 // span returns when the jobs of a document ran, in ms since 1970; ok is false if that is not known.

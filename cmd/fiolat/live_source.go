@@ -63,11 +63,13 @@ func (s *liveSession) source(ctx context.Context) (*liveSource, error) {
 		none.live = file && !regular(in)
 		return none, nil
 	}
-	switch content.NonOutputKind(name) {
-	case "job file":
+	switch kind, err := content.OfFile(name); {
+	case err != nil:
+		return nil, err
+	case kind == content.Job:
 		return nil, &fio.ParseError{File: name, Msg: "a job file, and not what fio prints",
 			Hint: "let fiolat start fio with it: fiolat live -- fio " + fio.Printable(name)}
-	case "log":
+	case kind == content.Log:
 		return nil, &fio.ParseError{File: name, Msg: "a log, and not what fio prints",
 			Hint: "read it with fiolat percentiles or fiolat ingest"}
 	}

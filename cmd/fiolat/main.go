@@ -22,7 +22,6 @@ import (
 	"fiolat/cmd/fiolat/manual"
 	"fiolat/cmd/fiolat/shell"
 	"fiolat/fio"
-	"fiolat/ingest/source"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -49,10 +48,7 @@ func signalContext() (context.Context, func()) {
 		if _, ok := <-c; ok {
 			signal.Stop(c)
 			cancel(errs.ErrInterrupted)
-			time.AfterFunc(graceful, func() {
-				source.RemoveUnpacked()
-				os.Exit(exitInterrupted)
-			})
+			time.AfterFunc(graceful, func() { os.Exit(exitInterrupted) })
 			if ignored { // Stop has restored that
 				again := make(chan os.Signal, 1)
 				signal.Notify(again, os.Interrupt)
@@ -67,11 +63,7 @@ func signalContext() (context.Context, func()) {
 // run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	u := ui.New(stdin, stdout, stderr)
-	defer source.RemoveUnpacked()
-	u.OnUnread(func() {
-		source.RemoveUnpacked()
-		_, _ = os.Stdout.WriteString("\n") // SIGPIPE, as for other programs
-	})
+	u.OnUnread(func() { _, _ = os.Stdout.WriteString("\n") }) // SIGPIPE, as for other programs
 	err := runLike(ctx, u, args)
 	if errors.Is(err, errNotLike) {
 		err = runCommand(ctx, u, args)

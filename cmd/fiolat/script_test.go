@@ -55,7 +55,6 @@ func TestScripts(t *testing.T) {
 				os.Symlink(filepath.Join(logs, "../../internal/history/testdata/one-slow-night"), in("one-slow-night")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sync"), in("sync")),
 				os.Symlink(filepath.Join(logs, "../../ingest/testdata/kept"), in("kept")),
-				os.Symlink(filepath.Join(logs, "../../ingest/source/testdata/packed"), in("packed")),
 				os.Symlink(filepath.Join(logs, "../../pipeline/live/testdata/sync"), in("streams")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sweep"), in("sweep")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "depths"), in("depths")),

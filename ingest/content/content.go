@@ -34,7 +34,7 @@ const sniffed = 1 << 20 // bytes of text that may come before the JSON: banners 
 // histLine matches the start of a histogram log, or of one of single I/Os.
 var histLine = regexp.MustCompile(`^\d+, *[\dx]+, *\d+, *\d+`)
 
-// Of returns what a text is. Damaged compressed data is Other; path is for errors.
+// Of returns what a text is. Damaged compressed data is Other, and an archive a *source.PackedError; path is for errors.
 func Of(r io.Reader, path string) (Kind, error) {
 	text, err := io.ReadAll(io.LimitReader(r, Head))
 	if err != nil {
@@ -57,7 +57,7 @@ func OfHead(text []byte, path string) (kind Kind, sure bool, err error) {
 	case IsUTF16(text) && fiojson.Is(bytes.ReplaceAll(text[2:], []byte{0}, nil)):
 		return Other, true, ErrUTF16(path)
 	case bytes.IndexByte(text, 0) >= 0:
-		return Other, true, nil // binary: a file that fio wrote to, or an archive
+		return Other, true, source.Tar(text, path) // binary: an archive, or a file that fio wrote to
 	case fiojson.Is(text):
 		return JSON, true, nil
 	case histLine.Match(text):
@@ -113,22 +113,17 @@ func ErrUTF16(path string) error {
 		"saved it", Hint: "convert it back, e.g. with `iconv -f UTF-16 -t UTF-8`"}
 }
 
-// NonOutputKind returns what a file is that was given as fio's output and is not: "job file" or "log"; "" if it may be
-// output.
-func NonOutputKind(path string) string {
+// OfFile returns what a regular file is, Other if it cannot be read.
+func OfFile(path string) (Kind, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return ""
+		return Other, nil
 	}
 	r, err := source.Open(path, nil)
-	if err != nil {
-		return ""
+	if _, packed := errors.AsType[*source.PackedError](err); packed {
+		return Other, err
+	} else if err != nil {
+		return Other, nil
 	}
-	kind, err := Of(r, path)
-	switch err = errors.Join(err, r.Close()); {
-	case err == nil && kind == Job:
-		return "job file"
-	case err == nil && kind == Log:
-		return "log"
-	}
-	return ""
+	defer r.Close()
+	return Of(r, path)
 }

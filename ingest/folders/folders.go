@@ -29,14 +29,14 @@ type System struct {
 func OS() System {
 	return System{
 		readDir,
-		func(path string) (fs.FileInfo, error) { return os.Stat(source.Path(path)) },
+		os.Stat,
 		func(path string, stdin io.Reader) (io.ReadCloser, error) { return source.Open(path, stdin) },
 		head,
 	}
 }
 
 func readDir(dir string, most int) ([]os.DirEntry, error) {
-	f, err := os.Open(source.Path(dir))
+	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,6 @@ func readDir(dir string, most int) ([]os.DirEntry, error) {
 // head reads with three calls of the operating system; os.File makes a dozen, which folders with thousands of files of
 // others cannot afford.
 func head(path string, buf []byte) (n int, err error) {
-	path = source.Path(path)
 	fd, err := again(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
 	if err != nil {
 		return 0, err
@@ -104,9 +103,9 @@ type UnreadError struct {
 
 func (e *UnreadError) Unwrap() []error { return []error{&e.ParseError, e.cause} }
 
-// Unreadable describes an error of the operating system about path.
+// Unreadable describes an error of the operating system about path; a *fio.ParseError is returned as it is.
 func Unreadable(path string, err error) error {
-	if _, is := errors.AsType[*UnreadError](err); is {
+	if _, is := errors.AsType[*fio.ParseError](err); is {
 		return err
 	}
 	e := &UnreadError{fio.ParseError{File: path, Hint: "check the path"}, err}

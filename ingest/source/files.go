@@ -45,7 +45,7 @@ type File struct {
 // Open opens a file at its start. If as is not nil, the file must still be the one that as was opened for.
 func (s *Files) Open(path string, as *File) (*File, error) {
 	f := &File{files: s, path: path}
-	info, err := os.Stat(Path(path))
+	info, err := os.Stat(path)
 	switch {
 	case as != nil && errors.Is(err, fs.ErrNotExist):
 		return nil, f.changed("deleted")
@@ -56,7 +56,7 @@ func (s *Files) Open(path string, as *File) (*File, error) {
 		f.info = as.info
 	}
 	if !f.Regular() {
-		f.f, err = os.Open(Path(path))
+		f.f, err = os.Open(path)
 		if outOfDescriptors(err) {
 			err = fmt.Errorf("all pipes have to be open at once: %w", err)
 		}
@@ -148,12 +148,12 @@ func (f *File) acquire() error {
 	for s.open >= s.Max && s.closeOne() {
 	}
 	var err error
-	f.f, err = os.Open(Path(f.path))
+	f.f, err = os.Open(f.path)
 	for outOfDescriptors(err) && s.idle.Len() > 0 {
 		s.Max = max(s.open*3/4, 1)
 		for s.open >= s.Max && s.closeOne() {
 		}
-		f.f, err = os.Open(Path(f.path))
+		f.f, err = os.Open(f.path)
 	}
 	if err != nil {
 		f.f = nil
@@ -192,7 +192,7 @@ func (f *File) unchanged() error {
 	if err != nil {
 		return err
 	}
-	there, err := os.Stat(Path(f.path))
+	there, err := os.Stat(f.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

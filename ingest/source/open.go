@@ -23,54 +23,57 @@ import (
 // and a file that is cut while it is read is an end of file instead of a signal. Larger blocks than 256 KiB are not
 // faster; smaller ones cost more system calls.
 
-// maxWindow bounds the memory of a decompressor, which takes little more: it is what `xz -9` and `zstd --ultra -21`
-// make. A program that reads several logs has several.
+// maxWindow bounds the memory of a decompressor, which takes little more: it is what `zstd --ultra -21` makes. A program
+// that reads several logs has several.
 const maxWindow = 64 << 20
 
 // The first bytes of compressed files.
 var (
 	gzipMagic = []byte{0x1F, 0x8B}
 	zstdMagic = []byte{0x28, 0xB5, 0x2F, 0xFD}
-	xzMagic   = []byte{0xFD, '7', 'z', 'X', 'Z', 0}
 	bzipMagic = []byte("BZh")
-	zlibMagic = []byte{0x78, 0x9C} // as fio stores chunks of a log
 )
+
+// magicBytes are enough to recognize what is packed.
+const magicBytes = 6
 
 // Open opens a file, or takes stdin for "-", and decompresses it as Decompress
 // does. Closing the result leaves stdin open.
 func Open(path string, stdin io.Reader) (*Stream, error) {
-	at := Path(path)
-	if at == "-" {
+	if path == "-" {
 		return Decompress(stdin, path, nil)
 	}
-	f, err := os.Open(at)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	return Decompress(f, path, f)
 }
 
-// Decompress returns a Stream of r, decompressed if it is gzip, zstd, xz, bzip2, or a log that fio stored compressed;
-// it recognizes them by their first bytes, not by name. Several members or frames one after the other are one stream.
-// name is for errors; closer, if not nil, is closed with the result.
+// Decompress returns a Stream of r, decompressed if it is gzip, zstd or bzip2; it recognizes them by their first bytes,
+// not by name. Several members or frames one after the other are one stream. Data packed in another way is a
+// *PackedError. name is for errors; closer, if not nil, is closed with the result.
 //
-// Memory is bounded however much the data expands: zstd and xz data with a window of more than 64 MiB is refused,
-// in whichever frame, stream or block it comes.
+// Memory is bounded however much the data expands: zstd data with a window of more than 64 MiB is refused, in whichever
+// frame it comes.
 //
 // Data that is cut or damaged is a *fio.ParseError of a Read, after everything before it was read; r's own errors
 // are returned as they are.
 //
 // Decompression runs in the goroutine that reads: the caller's where many logs keep all cores busy, one of its own
-// where a Reader reads ahead. While open, a gzip stream takes 0.1 MB of memory, a zstd or xz stream little more than
-// its window: 2 MiB as `zstd` makes it, 8 MiB as `xz` does.
+// where a Reader reads ahead. While open, a gzip stream takes 0.1 MB of memory, a zstd stream little more than its
+// window: 2 MiB as `zstd` makes it.
 func Decompress(r io.Reader, name string, closer io.Closer) (*Stream, error) {
 	d := &Stream{name: name, closer: closer}
-	magic := make([]byte, len(xzMagic))
+	magic := make([]byte, magicBytes)
 	n, err := io.ReadFull(r, magic)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", fio.Printable(name), err), d.Close())
 	}
 	magic = magic[:n]
+	if err := packed(magic, name); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
 	d.in.r = &putBack{magic, r}
 	if d.format = formatOf(magic); d.format == "" {
 		d.out = &d.in
@@ -78,8 +81,8 @@ func Decompress(r io.Reader, name string, closer io.Closer) (*Stream, error) {
 	return d, nil
 }
 
-// Packed reports whether data that starts like this is compressed.
-func Packed(start []byte) bool { return formatOf(start) != "" }
+// Packed reports whether data that starts like this is compressed or packed, in a way that is read or not.
+func Packed(start []byte) bool { return formatOf(start) != "" || packed(start, "") != nil }
 
 func formatOf(start []byte) string {
 	switch {
@@ -87,12 +90,8 @@ func formatOf(start []byte) string {
 		return "gzip"
 	case bytes.HasPrefix(start, zstdMagic), skippable(start):
 		return "zstd"
-	case bytes.HasPrefix(start, xzMagic):
-		return "xz"
 	case bytes.HasPrefix(start, bzipMagic):
 		return "bzip2"
-	case bytes.HasPrefix(start, zlibMagic):
-		return "zlib"
 	}
 	return ""
 }
@@ -114,12 +113,8 @@ func (d *Stream) open() (err error) {
 			}
 		}
 		return z.Reset(&d.in)
-	case "xz":
-		d.out = newXZ(&d.in)
 	case "bzip2":
 		d.out = bzip2.NewReader(&d.in)
-	case "zlib":
-		d.out = newFZ(&d.in)
 	}
 	return err
 }
@@ -140,8 +135,6 @@ func newZstd() (*zstd.Decoder, error) {
 func skippable(magic []byte) bool {
 	return len(magic) >= 4 && magic[0]&0xF0 == 0x50 && bytes.Equal(magic[1:4], []byte{0x2A, 0x4D, 0x18})
 }
-
-var errWindow = errors.New("its window is too large")
 
 // Stream reads an input that may be compressed. It tells the input's own errors from damaged data.
 type Stream struct {
@@ -299,9 +292,9 @@ func (d *Stream) explain(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return &fio.ParseError{File: d.name, Msg: fmt.Sprintf("unexpected end of %s data after %d bytes: the file "+
 			"is cut", d.format, d.in.n), Hint: again}
-	case errors.Is(err, errWindow), errors.Is(err, zstd.ErrWindowSizeExceeded):
+	case errors.Is(err, zstd.ErrWindowSizeExceeded):
 		return &fio.ParseError{File: d.name, Msg: fmt.Sprintf("%s data with a window of more than %d MiB", d.format,
-			maxWindow>>20), Hint: "compress it again without --long or --lzma2=dict, or decompress it first"}
+			maxWindow>>20), Hint: "compress it again without --long, or decompress it first"}
 	}
 	return &fio.ParseError{File: d.name, Msg: fmt.Sprintf("damaged %s data within %d bytes: %v", d.format, d.in.n,
 		err), Hint: again}

@@ -13,12 +13,12 @@ const compared = 64 << 10
 // SameBytes reports whether two files hold the same bytes, or with ends, for two files of one size, whether their
 // first and last 64 KiB are the same. Files that cannot be read are not the same.
 func SameBytes(a, b string, ends bool) bool {
-	x, err := os.Open(Path(a))
+	x, err := os.Open(a)
 	if err != nil {
 		return false
 	}
 	defer x.Close()
-	y, err := os.Open(Path(b))
+	y, err := os.Open(b)
 	if err != nil {
 		return false
 	}
@@ -42,7 +42,7 @@ func SameBytes(a, b string, ends bool) bool {
 
 // IsBeginning reports whether file a holds the first bytes of file b.
 func IsBeginning(a, b string) bool {
-	x, err := os.Open(Path(a))
+	x, err := os.Open(a)
 	if err != nil {
 		return false
 	}
@@ -51,7 +51,7 @@ func IsBeginning(a, b string) bool {
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	y, err := os.Open(Path(b))
+	y, err := os.Open(b)
 	if err != nil {
 		return false
 	}
@@ -61,7 +61,7 @@ func IsBeginning(a, b string) bool {
 
 // EndsInNewline reports whether the last byte of a file is a newline; also true if it cannot be read.
 func EndsInNewline(path string) bool {
-	f, err := os.Open(Path(path))
+	f, err := os.Open(path)
 	if err != nil {
 		return true
 	}

@@ -8,7 +8,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/ingest/source"
 	"fiolat/internal/ui"
 	"fiolat/pipeline/plan"
 )
@@ -94,7 +93,7 @@ const (
 // Discover finds the runs below the paths, and tunes the garbage collector to them unless GOGC is set. any is
 // ingest.DiscoverOptions.Any.
 func (o *Logs) Discover(u *ui.UI, kind fio.Kind, any bool) ([]*ingest.Input, error) {
-	if slices.Contains(o.Paths, "-") && source.Path("-") == "-" {
+	if slices.Contains(o.Paths, "-") {
 		in, err := ingest.StandardInput(u.Stdin)
 		if u.Stdin = in; err != nil {
 			return nil, err
@@ -121,8 +120,10 @@ func (o *Logs) Discover(u *ui.UI, kind fio.Kind, any bool) ([]*ingest.Input, err
 // ReadOnce returns the path of the first log that cannot be read again, such as a pipe; "" if all can.
 func ReadOnce(logs []*ingest.Source) string {
 	for _, l := range logs {
-		path := source.Path(l.Path)
-		if info, err := os.Stat(path); path == "-" || err == nil && !info.Mode().IsRegular() {
+		if l.JSON != nil {
+			continue
+		}
+		if info, err := os.Stat(l.Path); l.Path == "-" || err == nil && !info.Mode().IsRegular() {
 			return l.Path
 		}
 	}

@@ -20,7 +20,6 @@ import (
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/ingest/source"
 	"fiolat/internal/ui"
 )
 
@@ -40,9 +39,9 @@ func Locate(name string) Place {
 		return InDirectory
 	}
 	_, err := os.Stat(name)
-	failed := slices.ContainsFunc([]error{fs.ErrPermission, syscall.EIO, syscall.ESTALE},
+	failed := slices.ContainsFunc([]error{fs.ErrPermission, syscall.EIO, syscall.ENOTDIR, syscall.ESTALE},
 		func(how error) bool { return errors.Is(err, how) }) // it may be there
-	if err == nil || failed || name == "-" || source.ArchiveOf(name) != "" {
+	if err == nil || failed || name == "-" {
 		return InLogs
 	}
 	if matches, err := filepath.Glob(name); err != nil || len(matches) > 0 {
@@ -130,7 +129,7 @@ func (r *Reader) One(ctx context.Context, why string, arguments ...string) (*Run
 func (r *Reader) Find(ctx context.Context, arguments ...string) iter.Seq2[*Run, error] {
 	file := func(a string) bool {
 		info, err := os.Stat(a)
-		return Locate(a) == InLogs && (err != nil || !info.IsDir()) && source.ArchiveOf(a) == ""
+		return Locate(a) == InLogs && (err != nil || !info.IsDir())
 	}
 	return func(yield func(*Run, error) bool) {
 		defer r.UI.Hold()()

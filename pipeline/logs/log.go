@@ -93,7 +93,7 @@ func (l *State) unit() int64 {
 // a file must be the same each time.
 func openLog(l *State) (_ *opened, err error) {
 	o, raw, path := new(opened), l.cfg.Stdin, l.Source.Path
-	if source.Path(path) != "-" {
+	if path != "-" {
 		if o.file, err = l.cfg.Files.Open(path, l.file); err != nil {
 			return nil, err
 		}
@@ -706,7 +706,7 @@ func New(l *ingest.Log, cfg *Config, pipe bool) *State {
 	if l.Meta != nil {
 		job.Version = l.Meta.Version
 	}
-	return &State{Member: quanta.Member{Log: &pipeline.Log{Log: l}}, cfg: cfg, job: job, input: input{Pipe: pipe}}
+	return &State{Member: quanta.Member{Log: &pipeline.Log{Log: l, Hash: l.Source.Hash}}, cfg: cfg, job: job, input: input{Pipe: pipe}}
 }
 
 // Divide shares out among n logs what may be kept in memory.

@@ -188,7 +188,7 @@ func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err err
 			l.Host, l.LogName = cfg.Part, cfg.Part+"/"+l.LogName
 		}
 		info, err := os.Stat(l.Source.Path)
-		pipe := source.Path(l.Source.Path) == "-" || err == nil && !info.Mode().IsRegular()
+		pipe := l.Source.JSON == nil && (l.Source.Path == "-" || err == nil && !info.Mode().IsRegular())
 		p.logs = append(p.logs, logs.New(l, reading, pipe))
 	}
 	slices.SortStableFunc(p.logs, func(a, b *logs.State) int { return a.Compare(b.Log) })
@@ -467,9 +467,6 @@ func (p *Plan) readyLogs() (err error) {
 
 // folderName returns the name of the run's folder; "" for standard input and process substitution.
 func folderName(in *ingest.Input) string {
-	if in.Name != "" {
-		return strings.ToValidUTF8(in.Name, "\uFFFD")
-	}
 	path, err := filepath.Abs(in.Root)
 	name := filepath.Base(path)
 	if err != nil || in.Logs[0].Path == "-" || name == "/" || strings.HasPrefix(path, "/dev/") ||

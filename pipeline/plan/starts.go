@@ -13,7 +13,6 @@ import (
 	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/source"
 	"fiolat/pipeline/logs"
 )
 
@@ -396,7 +395,7 @@ func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
 	guess := int64(math.MaxInt64)
 	zero := slices.Min(after)
 	for i, l := range p.logs {
-		info, err := os.Stat(source.Path(l.Source.Path))
+		info, err := os.Stat(l.Source.Path)
 		if err != nil && l.Source.Path != "-" {
 			return 0, err
 		}
