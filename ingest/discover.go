@@ -309,8 +309,9 @@ type discovery struct {
 	damaged  []error  // JSON that was not used
 	strange  []string // files given that are not fio's
 	packed   []*source.PackedError
-	links    []string        // folders behind symbolic links, to be searched last
-	seen     map[string]bool // real paths of folders, and of files given
+	links    []string          // folders behind symbolic links, to be searched last
+	seen     map[string]bool   // real paths of folders, and of files given
+	folders  map[string]string // real paths of folders
 	warnings []string
 	files    *folders.Reader
 	kinds    once[content.Kind]
@@ -341,7 +342,7 @@ func newDiscovery(opt DiscoverOptions) *discovery {
 		sys := folders.OS()
 		opt.system = &sys
 	}
-	return &discovery{opt: opt, seen: map[string]bool{}, kinds: once[content.Kind]{},
+	return &discovery{opt: opt, seen: map[string]bool{}, folders: map[string]string{}, kinds: once[content.Kind]{},
 		metas: once[[]*fiojson.Document]{}, files: folders.NewReader(*opt.system, opt.Stdin,
 			func(name string) bool {
 				_, log := parseName(name)
@@ -537,7 +538,19 @@ func validUTF8(s string) string {
 	return b.String()
 }
 
+// realPath returns where a path leads, behind links. Unlike filepath.EvalSymlinks it looks at each folder once: the
+// folders of a deep tree would take a time that grows with the cube of its depth.
 func (d *discovery) realPath(path string) string {
+	dir, base := filepath.Dir(path), filepath.Base(path)
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 && path == filepath.Clean(path) &&
+		path != dir && base != ".." {
+		real, ok := d.folders[dir]
+		if !ok {
+			real = d.realPath(dir)
+			d.folders[dir] = real
+		}
+		return filepath.Join(real, base)
+	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
