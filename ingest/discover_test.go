@@ -625,6 +625,20 @@ func TestDiscoverCrowd(t *testing.T) {
 	}
 }
 
+// TestDiscoverDeep: the time for a deep tree does not grow with the cube of its depth, which would be minutes here.
+func TestDiscoverDeep(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	deep := filepath.Join(dir, strings.Repeat("d/", 1600))
+	if err := os.MkdirAll(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, deep, "a_clat_hist.1.log", "1000, 0, 4096, 1\n")
+	if ins, err := Discover([]string{dir}, DiscoverOptions{}); err != nil || len(ins) != 1 || ins[0].Root != deep {
+		t.Errorf("%d runs, %.100v", len(ins), err)
+	}
+}
+
 // TestDiscoverDangling: a link of a log's name that leads nowhere is a log that cannot be read; one of another name
 // means nothing.
 func TestDiscoverDangling(t *testing.T) {
