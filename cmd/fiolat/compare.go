@@ -29,6 +29,9 @@ type compareOptions struct {
 	failIf   []compare.Rule
 	runNoise []compare.RunNoise
 	margin   float64
+	steady   bool
+	shown    []string // metrics in tables without rules; nil for all
+	all      bool
 	format   string
 	unit     string // of latencies in tables
 }
@@ -65,6 +68,11 @@ func compareCommand(u *ui.UI) *cli.Command {
 			&cli.GenericFlag{Name: "margin",
 				Value: withDefault("5%", parsed(&o.margin, "--margin: ", compare.ParsePercent)),
 				Usage: "a change within `P%` of none is called same"},
+			&cli.BoolFlag{Name: "steady", Destination: &o.steady,
+				Usage: "take the machine as steady: for groups that were not alternated, such as nights before and " +
+					"after an update"},
+			&cli.BoolFlag{Name: "all", Destination: &o.all,
+				Usage: "all rows in tables, not only those of the rules (without rules: p50, p99 and IOPS, or --percentiles)"},
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "json"),
 				Usage: "`FORMAT` of the output: table, markdown or json"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.unit, "unit", render.Units...)),
@@ -78,6 +86,10 @@ func (o *compareOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.logs.oneKind(c, bad)
 	if o.runs = o.logs.Paths; len(o.runs) == 0 || len(o.runs) == 1 && c.IsSet("fail-if") && o.baseline == "" {
 		bad.Add(fio.Usagef("fiolat compare: name the baseline and at least one other run"))
+	}
+	o.shown = []string{"p50", "p99", iopsMetric}
+	if c.IsSet("percentiles") {
+		o.shown = nil
 	}
 	for _, p := range o.logs.Config.Settings.Percentiles {
 		if p <= 0 || p >= 100 {
@@ -155,7 +167,7 @@ func (c *compareFound) print(o *compareOptions, u *ui.UI) (err error) {
 	if o.format == "json" {
 		err = ui.PrintJSON(out, c, " ")
 	} else {
-		p := comparePrinter{out: out, markdown: o.format == "markdown", wanted: o.unit, u: u}
+		p := comparePrinter{out: out, markdown: o.format == "markdown", o: o, u: u}
 		p.all(c)
 	}
 	if ferr := out.Flush(); err == nil {
@@ -201,10 +213,9 @@ func (c *compareFound) add(baseline, other *compare.Group, o *compareOptions) er
 	if err := checkApart(baseline, other); err != nil {
 		return err
 	}
-	r, err := compare.Compare(baseline, other, compare.Options{
-		Percentiles: o.logs.Config.Settings.Percentiles, Rules: o.failIf, Margin: o.margin, RunNoise: o.runNoise,
-		Series: o.baseline != "",
-	})
+	options := compare.Options{Percentiles: o.logs.Config.Settings.Percentiles, Rules: o.failIf, Margin: o.margin,
+		RunNoise: o.runNoise, Series: o.baseline != "", Steady: o.steady}
+	r, err := compare.Compare(baseline, other, options)
 	if err != nil {
 		return fio.Usagef("%v", err)
 	}
@@ -212,7 +223,7 @@ func (c *compareFound) add(baseline, other *compare.Group, o *compareOptions) er
 	if len(o.failIf) == 0 {
 		return nil
 	}
-	rulings, err := r.Judge(o.failIf, o.runNoise)
+	rulings, err := r.Judge(o.failIf, options)
 	if err != nil {
 		return fio.Usagef("%v", err)
 	}
@@ -224,7 +235,7 @@ func (c *compareFound) add(baseline, other *compare.Group, o *compareOptions) er
 type comparePrinter struct {
 	out      *bufio.Writer
 	markdown bool
-	wanted   string // unit
+	o        *compareOptions
 	unit     string // of the table
 	u        *ui.UI
 }
@@ -238,15 +249,16 @@ func (p *comparePrinter) all(c *compareFound) {
 		p.side("baseline", result.Baseline)
 		p.side("run", result.Other)
 		var latencies []*float64
-		for _, row := range result.Rows {
+		shown := p.shown(result, len(c.FailIf) > 0)
+		for _, row := range shown {
 			if row.Metric != iopsMetric {
 				latencies = append(latencies, row.Baseline, row.Other)
 			}
 		}
 		p.choose(latencies)
-		rows := [][]string{{"direction", "metric", "baseline_" + p.unit, "run_" + p.unit, "change", "95 % limits",
+		rows := [][]string{{"direction", "metric", "baseline_" + p.unit, "run_" + p.unit, "change", limits(shown),
 			"run noise", "verdict"}}
-		for _, row := range result.Rows {
+		for _, row := range shown {
 			rows = append(rows, p.cells(row, result))
 		}
 		p.table(rows, "---", "---", "---:", "---:", "---:", "---", "---", "---")
@@ -286,6 +298,29 @@ func (p *comparePrinter) all(c *compareFound) {
 		}
 		fmt.Fprintf(p.out, "fail if %s: %s: %s\n", f.Rule, p.name(fio.Printable(f.Run)), verdict)
 	}
+}
+
+// shown returns the rows of a table: those of the rules, or else those of each direction.
+func (p *comparePrinter) shown(r *compare.Result, ruled bool) (rows []compare.Row) {
+	for _, row := range r.Rows {
+		if p.o.all || ruled && row.Ruled || !ruled && row.Direction != fio.All &&
+			(p.o.shown == nil || slices.Contains(p.o.shown, row.Metric)) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// limits is the heading of the limits of rows.
+func limits(rows []compare.Row) string {
+	least, most := 1.0, 0.0
+	for _, row := range rows {
+		least, most = min(least, row.Confidence), max(most, row.Confidence)
+	}
+	if least < most {
+		return fmt.Sprintf("%.0f or %.0f %% limits", 100*least, 100*most)
+	}
+	return fmt.Sprintf("%.0f %% limits", 100*most)
 }
 
 // name escapes a text in which there may be names, in Markdown.
@@ -341,7 +376,7 @@ func (p *comparePrinter) choose(latencies []*float64) {
 	for _, v := range latencies {
 		all.Cells = append(all.Cells, render.Known(v))
 	}
-	p.unit = all.Unit(p.wanted)
+	p.unit = all.Unit(p.o.unit)
 }
 
 const iopsMetric = "iops" // the only metric that is no latency

@@ -76,6 +76,10 @@ type Row struct {
 	// NoiseRuns is the number of runs that a given RunNoise was measured over.
 	NoiseRuns int     `json:"run_noise_runs,omitempty"`
 	Verdict   Verdict `json:"verdict"`
+	// Confidence is the joint confidence level of the limits.
+	Confidence float64 `json:"confidence"`
+	// Ruled says that a rule is about the row.
+	Ruled bool `json:"ruled,omitempty"`
 	// Advice is what would make an inconclusive row conclusive.
 	Advice string `json:"advice,omitempty"`
 }
@@ -99,12 +103,15 @@ type Result struct {
 	Rows     []Row `json:"rows"`
 	// Caveat warns of too few repeated runs.
 	Caveat string `json:"caveat,omitempty"`
+	// Steady says that the runs were not alternated, and the machine is taken as steady.
+	Steady bool `json:"steady,omitempty"`
 	// Unlike is a run that makes rows inconclusive, since it differs from the others of its group.
 	Unlike *Unlike `json:"unlike,omitempty"`
 	// Note says why there are no limits, or gives other warnings.
 	Note string `json:"note,omitempty"`
 
 	all        []Row      // Rows, and the rows of the family that are not shown
+	shown      []float64  // the percentiles of Rows
 	estimate   []estimate // parallel to all
 	sampler    errorSampler
 	enoughRuns bool   // there are enough runs to estimate the noise between them
@@ -141,6 +148,8 @@ type Options struct {
 	RunNoise []RunNoise
 	// Series says that the baseline is a series of earlier runs, which cannot be alternated with the other.
 	Series bool
+	// Steady says that the machine does not drift, so that the runs need not be alternated.
+	Steady bool
 	// times is the number of resamples of a run; 0 for the default.
 	times int
 }
@@ -188,7 +197,7 @@ func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Resul
 	r := &Result{Baseline: a.side, Other: b.side}
 	r.enoughRuns = min(na, nb) >= fewRuns || max(na, nb) >= BaselineRuns
 	for i, name := range names {
-		row := Row{Direction: name[0], Metric: name[1], Verdict: Inconclusive}
+		row := Row{Direction: name[0], Metric: name[1], Verdict: Inconclusive, Confidence: Confidence}
 		row.Baseline, row.Other = a.mean(i), b.mean(i)
 		row.AtLeast = a.anyAtLeast(i) || b.anyAtLeast(i)
 		if va, vb := row.Baseline, row.Other; va != nil && vb != nil && *va > 0 && *vb > 0 && !row.AtLeast {
@@ -199,17 +208,14 @@ func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Resul
 	if r.enoughRuns && !o.Series {
 		r.trend = order(a, b)
 	}
+	r.Steady = o.Steady && r.trend != nil
+	if r.Steady {
+		r.trend = nil
+	}
 	r.estimates(a, b, o.RunNoise)
 	r.judge(o.Margin)
-	for _, row := range r.all {
-		if row.Metric != "mean" { // follows the percentiles of its direction
-			continue
-		}
-		for _, p := range shown {
-			r.Rows = append(r.Rows, r.all[r.find(row.Direction, metricName(p))])
-		}
-		r.Rows = append(r.Rows, row, r.all[r.find(row.Direction, "iops")])
-	}
+	r.shown = shown
+	r.show()
 	var open []int
 	for i := range r.all {
 		// The sum of all directions comes first and shows it, too.
@@ -221,6 +227,20 @@ func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Resul
 	r.Unlike = unlike([]*measured{a, b}, open, names, o.Margin)
 	r.remarks(a, b, o)
 	return r
+}
+
+// show sets the rows that are shown.
+func (r *Result) show() {
+	r.Rows = nil
+	for _, row := range r.all {
+		if row.Metric != "mean" { // follows the percentiles of its direction
+			continue
+		}
+		for _, p := range r.shown {
+			r.Rows = append(r.Rows, r.all[r.find(row.Direction, metricName(p))])
+		}
+		r.Rows = append(r.Rows, row, r.all[r.find(row.Direction, "iops")])
+	}
 }
 
 // common returns the finest geometry to which the buckets of all runs can be added up.
@@ -283,20 +303,23 @@ func (r *Result) judge(margin float64) {
 	}
 	alpha := r.sampler.alpha(of, Confidence)
 	for i := range r.all {
-		row, e := &r.all[i], r.estimate[i]
-		if !r.limit(row, e, alpha) {
-			continue
-		}
-		switch {
-		case *row.Low >= -margin && *row.High <= margin:
-			row.Verdict = Same
-		case *row.Low > 0:
-			row.Verdict = Higher
-		case *row.High < 0:
-			row.Verdict = Lower
-		default:
-			row.Advice = r.advice(e, alpha, margin)
-		}
+		r.verdict(&r.all[i], r.estimate[i], alpha, margin)
+	}
+}
+
+// verdict sets the limits of a row, and what follows from them.
+func (r *Result) verdict(row *Row, e estimate, alpha, margin float64) {
+	row.Verdict, row.Advice = Inconclusive, ""
+	switch {
+	case !r.limit(row, e, alpha):
+	case *row.Low >= -margin && *row.High <= margin:
+		row.Verdict = Same
+	case *row.Low > 0:
+		row.Verdict = Higher
+	case *row.High < 0:
+		row.Verdict = Lower
+	default:
+		row.Advice = r.advice(e, alpha, margin)
 	}
 }
 
@@ -408,7 +431,9 @@ func (r *Result) remarks(a, b *measured, o Options) {
 	switch {
 	case r.trend != nil:
 		notes = append(notes, order+", so the limits allow for a steady drift of the machine and are far wider; "+
-			"alternate the runs (ABAB)")
+			"alternate the runs (ABAB), or pass --steady if the machine does not drift")
+	case r.Steady:
+		notes = append(notes, order+"; the verdicts hold if the machine did not drift (--steady)")
 	case (a.before(b) || b.before(a)) && na+nb > 2 && !o.Series:
 		notes = append(notes, order+", so machine drift cannot be told from a change; alternate the runs (ABAB)")
 	}

@@ -361,7 +361,7 @@ func TestRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rulings, err := result.Judge([]Rule{r}, nil)
+		rulings, err := result.Judge([]Rule{r}, Options{Margin: Margin})
 		var got []string
 		if err != nil {
 			got = []string{"nothing to check"}

@@ -204,6 +204,10 @@ func (r *Result) estimates(a, b *measured, noise []RunNoise) {
 			if na > 1 && nb > 1 {
 				between = max(between, sa/(na-1)/na+sb/(nb-1)/nb)
 			}
+			if r.Steady && na > 1 && nb > 1 { // Welch's t-test
+				va, vb := sa/(na-1)/na, sb/(nb-1)/nb
+				between, e.freedom = va+vb, max(1, int((va+vb)*(va+vb)/(va*va/(na-1)+vb*vb/(nb-1))))
+			}
 			if r.trend != nil {
 				slope, explained := r.trend.slope(a, b, i)
 				e.freedom, e.drift = freedom-1, slope*r.trend.apart

@@ -188,7 +188,7 @@ func TestRepeats(t *testing.T) {
 				for name := range f.by {
 					by[name]++
 				}
-				rulings, err := r.Judge([]Rule{gate}, tt.noise)
+				rulings, err := r.Judge([]Rule{gate}, Options{Margin: Margin, RunNoise: tt.noise})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -53,12 +53,13 @@ type Ruling struct {
 	Broken []Row `json:"broken,omitempty"`
 }
 
-// Judge checks the rules. A row breaks a rule if its change is beyond the rule's limit and its confidence limits
-// exclude no change. These are joint limits at GateConfidence of all rows that the rules are about, whatever is
-// shown. If a row has no limits, as in runs that are too short, the change alone decides. A percentile in fio's last
+// Judge checks the rules, and gives the rows that they are about the limits and verdicts by which they are judged. A
+// row breaks a rule if its change is beyond the rule's limit and its confidence limits exclude no change. These are
+// joint limits at GateConfidence of all rows that the rules are about, whatever is shown. If a row has no limits, as in
+// runs that are too short, the change alone decides. A percentile in fio's last
 // bucket breaks no rule, since its change is unknown. Judge fails if a rule matches no row, because it could never be
 // broken, and if there are too few runs to measure the noise between them and none is given.
-func (r *Result) Judge(rules []Rule, noise []RunNoise) ([]Ruling, error) {
+func (r *Result) Judge(rules []Rule, o Options) ([]Ruling, error) {
 	var family []int
 	rows := make([][]int, len(rules))
 	for n, rule := range rules {
@@ -71,10 +72,11 @@ func (r *Result) Judge(rules []Rule, noise []RunNoise) ([]Ruling, error) {
 			if i < 0 || r.all[i].Change == nil && !r.all[i].AtLeast {
 				continue
 			}
-			if sigma(noise, r.all[i].Direction, rule.Name) == nil && !r.enoughRuns {
+			if sigma(o.RunNoise, r.all[i].Direction, rule.Name) == nil && !r.enoughRuns {
 				return nil, &unknownNoise{Rule: rule, Row: r.all[i]}
 			}
 			rows[n] = append(rows[n], i)
+			r.all[i].Ruled = true
 			if r.all[i].Change != nil && !slices.Contains(family, i) {
 				family = append(family, i)
 			}
@@ -85,26 +87,28 @@ func (r *Result) Judge(rules []Rule, noise []RunNoise) ([]Ruling, error) {
 		}
 	}
 	alpha := r.sampler.alpha(family, GateConfidence)
+	for _, i := range family {
+		r.all[i].Confidence = GateConfidence
+		r.verdict(&r.all[i], r.estimate[i], alpha, o.Margin)
+	}
 	var out []Ruling
 	for n, rule := range rules {
 		ruling := Ruling{Rule: rule.Text, Run: r.Other.Name}
 		for _, i := range rows[n] {
-			row := r.all[i]
-			known := r.limit(&row, r.estimate[i], alpha)
+			row := &r.all[i]
 			if row.Change == nil {
 				continue
 			}
-			if up := !math.Signbit(rule.Limit); up && *row.Change > rule.Limit && (!known || *row.Low > 0) ||
-				!up && *row.Change < rule.Limit && (!known || *row.High < 0) {
-				if row.Advice = ""; known {
-					row.Verdict = map[bool]Verdict{true: Higher, false: Lower}[up]
-				}
-				ruling.Broken = append(ruling.Broken, row)
+			if up := !math.Signbit(rule.Limit); up && *row.Change > rule.Limit && (row.Low == nil || *row.Low > 0) ||
+				!up && *row.Change < rule.Limit && (row.High == nil || *row.High < 0) {
+				row.Verdict, row.Advice = map[bool]Verdict{true: Higher, false: Lower}[up], ""
+				ruling.Broken = append(ruling.Broken, *row)
 			}
 		}
 		ruling.Failed = len(ruling.Broken) > 0
 		out = append(out, ruling)
 	}
+	r.show()
 	return out, nil
 }
 

@@ -28,6 +28,8 @@ func (r *Result) Words(row *Row) Words {
 		w.Verdict += ": beyond fio's last bucket"
 	case row.Advice != "":
 		w.Verdict += ": needs " + row.Advice
+	case r.Steady && row.Verdict != Inconclusive:
+		w.Verdict += ", if the machine was steady"
 	}
 	return w
 }
