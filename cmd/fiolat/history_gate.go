@@ -63,8 +63,9 @@ func (s reportedChanges) write(path string) error {
 	return f.Publish()
 }
 
-// judge applies --fail-if-changed: it prints the changes that were not reported before, and remembers them. Of a series
-// of which nothing was remembered, those that are found without its latest runs count as reported.
+// judge applies --fail-if-changed: it prints the changes that were not reported before, and those that were, of another
+// run, and remembers both. Of a series of which nothing was remembered, those that are found without its latest runs
+// count as reported. The error is errChanged if there is a new one.
 func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.UI) (err error) {
 	if r.failIfChanged == 0 {
 		return nil
@@ -84,9 +85,14 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 	if err != nil {
 		return err
 	}
-	var news, remember []stored.Change
+	changed := false
+	var remember []stored.Change
 	for i := range all {
 		s := &all[i]
+		if n := len(s.Runs); n <= history.Settled {
+			u.Warn(fmt.Sprintf("%s: %s: --fail-if-changed judges a series of more than %d runs", fio.Printable(s.Name),
+				fio.Several(n, "run"), history.Settled))
+		}
 		known, ok := told[s.Name]
 		if !ok {
 			known = []history.Reported{}
@@ -101,22 +107,25 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 		results := history.Gate(s, r.metrics, r.minChange)
 		for k := range results {
 			res := &results[k]
-			fresh := res.News(known)
+			news, moved := res.News(known)
 			for _, c := range res.Changes {
 				change := r.change(s, res, c)
-				isNew := slices.Contains(fresh, c)
-				if isNew {
-					told[s.Name] = append(told[s.Name], history.NewReported(res, c))
-					news = append(news, change)
+				isNew, isMoved := slices.Contains(news, c), slices.Contains(moved, c)
+				switch {
+				case isNew:
+					changed = true
+					u.Finding("changed: " + fio.Printable(s.Name) + ": " + change.Text)
+				case isMoved:
+					u.Finding("corrected: " + fio.Printable(s.Name) + ": " + change.Text)
 				}
-				if isNew || !ok {
+				if isNew || isMoved {
+					told[s.Name] = append(told[s.Name], history.NewReported(res, c))
+				}
+				if isNew || isMoved || !ok {
 					remember = append(remember, change)
 				}
 			}
 		}
-	}
-	for _, c := range news {
-		u.Finding("changed: " + fio.Printable(c.Of.Series) + ": " + c.Text)
 	}
 	switch {
 	case r.state != "":
@@ -124,7 +133,7 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 	case r.store:
 		err = stored.StoreReported(ctx, r.source.Client, r.es.Prefix, remember)
 	}
-	if err == nil && len(news) > 0 {
+	if err == nil && changed {
 		err = errChanged
 	}
 	return err

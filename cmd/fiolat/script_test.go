@@ -69,7 +69,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"nights": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(os.Mkdir(ts.MkAbs(args[0]), 0o700))
-				_, err := writeNights(ts.MkAbs(args[0]))
+				_, err := writeNights(ts.MkAbs(args[0]), 8, 2)
 				ts.Check(err)
 			},
 			"elasticsearch": func(ts *testscript.TestScript, _ bool, _ []string) {

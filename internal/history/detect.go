@@ -37,7 +37,7 @@ func (s *series) changes(alpha float64) (found []int) {
 	for len(found) > 0 {
 		least, worst := -1, alpha
 		for i := range found {
-			a, b := s.neighbours(found, i)
+			a, b := neighbours(found, i, s.runs)
 			if p := s.test(a, found[i], b) * s.lengthCorrection(found[i]); p > worst {
 				least, worst = i, p
 			}
@@ -58,9 +58,9 @@ func (s *series) lengthCorrection(m int) float64 {
 	return float64(s.runs) / recent
 }
 
-// neighbours returns the start of the level before a change and the end of the level after it.
-func (s *series) neighbours(found []int, i int) (a, b int) {
-	b = s.runs
+// neighbours returns the start of the level before a change of a series and the end of the level after it.
+func neighbours(found []int, i, runs int) (a, b int) {
+	b = runs
 	if i > 0 {
 		a = found[i-1]
 	}

@@ -8,9 +8,20 @@ import (
 	"fiolat/fio"
 )
 
-// gateAlpha is the p-value below which a change is certain enough for the gate, over all metrics together, as a share
-// of that of a listed change. It gives less than one false change a year for ten metrics with a correlation of 0.5.
-const gateAlpha = 0.4
+// Settled is the number of runs that Gate needs before it judges one.
+const Settled = 15
+
+// The constants of Gate.
+const (
+	// A run is compared with the runs from window to gap before it, but at least the first ones.
+	window, gap = 90, 14
+	// A run counts in spreads, as at most clip. The cumulative sums leave out slack each, and are an alarm above limit.
+	slack, limit, clip = 1, 9, 3
+	// narrowest is the least spread, of logarithms.
+	narrowest = 0.01
+	// So many runs in a row that are each further than farSpreads and farShare off are an alarm, too.
+	farRuns, farSpreads, farShare = 3, 3.5, 0.08
+)
 
 // nearby is the number of runs by which a change point may move, as later runs come, and still be the same change.
 const nearby = 10
@@ -28,41 +39,111 @@ func NewReported(r *Result, c Change) Reported {
 	return Reported{c.Run, r.Runs[c.Index].Start, r.Metric, c.Change}
 }
 
-// Gate finds the change points for which a gate is to fire: those of at least the size least, a share, that lead to a
-// level at which the metric has not been before. Unlike Analyse, it takes successive runs to be correlated, and has
-// one rate of false changes over all metrics. See Analyse for metrics.
+// Gate finds the changes for which a gate is to fire: those of at least the size least, a share, to a level at which
+// the metric has not been before. Two cumulative sums tell that the level has changed (Page, "Continuous inspection
+// schemes", Biometrika 41, 1954), and the change points of Analyse tell when. A series of up to Settled runs has none.
+// See Analyse for metrics.
 func Gate(s *Series, metrics []fio.Metric, least float64) (out []Result) {
-	all := s.metrics(metrics)
-	for _, m := range all {
-		out = append(out, gate(s, m, least, gateAlpha/float64(len(all))))
+	for _, m := range s.metrics(metrics) {
+		out = append(out, gate(s, m, least))
 	}
 	return out
 }
 
-func gate(s *Series, m fio.Metric, least, share float64) Result {
-	r := strictly(s, m, share, true)
-	smallest, found := math.Log1p(least), r.Changes
-	r.Changes = nil
-	for i, c := range found {
-		seen := slices.ContainsFunc(found[:i], func(earlier Change) bool {
+func gate(s *Series, m fio.Metric, least float64) Result {
+	a, smallest := newAnalysis(s, m), math.Log1p(least)
+	alarms := a.alarms(smallest)
+	if len(alarms) == 0 {
+		return a.Result
+	}
+	points := a.points()
+	var starts []int
+	for _, alarm := range alarms {
+		starts = append(starts, a.start(alarm, points))
+	}
+	found := slices.Concat(points, starts)
+	slices.Sort(found)
+	found = slices.Compact(found)
+	a.levels.fill(a.Runs, a.known, found)
+	var alarmed []Change
+	for i, c := range a.changes(found) {
+		if !slices.Contains(starts, found[i]) || math.Abs(math.Log1p(c.Change)) < smallest {
+			continue
+		}
+		seen := slices.ContainsFunc(alarmed, func(earlier Change) bool {
 			d := math.Log(c.After / earlier.Before)
 			if m.Name == Histogram {
 				d = c.After - earlier.Before
 			}
 			return math.Abs(d) < smallest
 		})
-		if !seen && math.Abs(math.Log1p(c.Change)) >= smallest {
-			r.Changes = append(r.Changes, c)
+		if alarmed = append(alarmed, c); !seen {
+			a.Changes = append(a.Changes, c)
 		}
 	}
-	return r
+	return a.Result
 }
 
-// News returns the changes that are none of the reported ones of their series. A change is the same as a reported one
-// of the same or another metric if both are for the worse or both for the better, or one is of a histogram, no more
-// than ten runs lie between them, and no other change of the metric is nearer.
-func (r *Result) News(reported []Reported) (news []Change) {
-	told := map[int]bool{}
+// alarm says that the level has changed by the run at, probably from the run from on, upwards if sign is 1, or
+// downwards if it is -1. The same change goes on until the run last.
+type alarm struct {
+	from, at, last int
+	sign           float64
+}
+
+// alarms finds the runs at which the level has changed by at least smallest, of logarithms.
+func (a *analysis) alarms(smallest float64) (out []alarm) {
+	up, down := alarm{sign: 1}, alarm{sign: -1}
+	sums := map[*alarm]float64{}
+	row := map[*alarm]int{} // runs that are far off, without one between them that is not
+	for i := Settled; i < len(a.known); i++ {
+		d, spread := a.levels.off(max(0, i-window), max(i-gap+1, Settled), i)
+		spread = max(spread, narrowest)
+		for _, side := range []*alarm{&up, &down} {
+			z := side.sign * d / spread
+			if sums[side] == 0 {
+				side.from = i
+			}
+			sums[side] = max(0, sums[side]+max(min(z, clip), -clip)-slack)
+			if row[side]++; z <= farSpreads || side.sign*d <= math.Log1p(farShare) {
+				row[side] = 0
+			}
+			if sums[side] <= limit && row[side] < farRuns {
+				continue
+			}
+			side.at, side.last = i, i
+			sums[side], row[side] = 0, 0
+			n := len(out) - 1
+			if n >= 0 && out[n].sign == side.sign && i-out[n].last < window/2 &&
+				math.Abs(a.levels.step(out[n].from, side.from, i+1).change) < max(smallest, 2*spread) {
+				out[n].last = i // the level has not changed again
+				continue
+			}
+			out = append(out, *side)
+		}
+	}
+	return out
+}
+
+// start returns the change point nearest to the start of an alarm, or that start if none is near.
+func (a *analysis) start(of alarm, points []int) int {
+	at, distance := of.from, nearby+1
+	for i, p := range points {
+		from, to := neighbours(points, i, len(a.known))
+		d := max(p-of.from, of.from-p)
+		if d < distance && p <= of.at && of.sign*a.levels.step(from, p, to).change > 0 {
+			at, distance = p, d
+		}
+	}
+	return at
+}
+
+// News returns the changes that are none of the reported ones of their series, and those that were reported as of
+// another run. A change is the same as a reported one of the same or another metric if both are for the worse or both
+// for the better, or one is of a histogram, no more than ten runs lie between them, and no other change of the metric
+// is nearer.
+func (r *Result) News(reported []Reported) (news, moved []Change) {
+	told, exact := map[int]bool{}, map[int]bool{}
 	for _, old := range reported {
 		m, err := Metrics.Parse(old.Metric)
 		if err != nil {
@@ -76,14 +157,18 @@ func (r *Result) News(reported []Reported) (news []Change) {
 				best, least = i, d
 			}
 		}
-		told[best] = true
+		told[best] = told[best] || old.Metric == r.Metric
+		exact[best] = exact[best] || old.Metric != r.Metric || least == 0
 	}
 	for i, c := range r.Changes {
-		if !told[i] {
+		switch same, known := told[i]; {
+		case !known:
 			news = append(news, c)
+		case same && !exact[i]:
+			moved = append(moved, c)
 		}
 	}
-	return news
+	return news, moved
 }
 
 // position returns the index of the run of a reported change, or where it would be, or -1 if that is unknown.

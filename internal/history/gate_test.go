@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"fiolat/fio"
-	"fiolat/internal/testkit"
 )
 
 func TestNews(t *testing.T) {
@@ -36,28 +35,34 @@ func TestNews(t *testing.T) {
 		name     string
 		result   *Result
 		reported []Reported
-		want     []int
+		news     []int
+		moved    []int
 	}{
-		{"nothing reported", result(p50, up(30)), nil, []int{30}},
-		{"reported", result(p50, up(30)), told(p50, up(30)), nil},
-		{"moved by some runs", result(p50, up(30)), told(p50, up(36)), nil},
-		{"too far away", result(p50, up(30)), told(p50, up(41)), []int{30}},
-		{"of a run that is gone", result(p50, up(31)), gone, nil},
-		{"the way back", result(p50, up(30), down(33)), told(p50, up(30)), []int{33}},
-		{"a second step", result(p50, up(30), up(35)), told(p50, up(30)), []int{35}},
-		{"another metric, worse too", result(iops, down(31)), told(p50, up(30)), nil},
-		{"another metric, better", result(iops, up(31)), told(p50, up(30)), []int{31}},
-		{"the shape", result(metric(t, "read histogram"), up(31)), told(p50, down(30)), nil},
+		{"nothing reported", result(p50, up(30)), nil, []int{30}, nil},
+		{"reported", result(p50, up(30)), told(p50, up(30)), nil, nil},
+		{"moved by some runs", result(p50, up(30)), told(p50, up(36)), nil, []int{30}},
+		{"moved, and told so", result(p50, up(30)), told(p50, up(36), up(30)), nil, nil},
+		{"moved back", result(p50, up(36)), told(p50, up(36), up(30)), nil, nil},
+		{"too far away", result(p50, up(30)), told(p50, up(41)), []int{30}, nil},
+		{"of a run that is gone", result(p50, up(30)), gone, nil, nil},
+		{"the way back", result(p50, up(30), down(33)), told(p50, up(30)), []int{33}, nil},
+		{"a second step", result(p50, up(30), up(35)), told(p50, up(30)), []int{35}, nil},
+		{"another metric, worse too", result(iops, down(31)), told(p50, up(30)), nil, nil},
+		{"another metric, better", result(iops, up(31)), told(p50, up(30)), []int{31}, nil},
+		{"the shape", result(metric(t, "read histogram"), up(31)), told(p50, down(30)), nil, nil},
 	} {
-		got := tt.result.News(tt.reported)
-		same := len(got) == len(tt.want)
-		for i := range tt.want {
-			same = same && got[i].Index == tt.want[i]
-		}
-		if !same {
-			t.Errorf("%s: %+v, want %v", tt.name, got, tt.want)
+		news, moved := tt.result.News(tt.reported)
+		if !slices.Equal(indices(news), tt.news) || !slices.Equal(indices(moved), tt.moved) {
+			t.Errorf("%s: news %+v, want %v; moved %+v, want %v", tt.name, news, tt.news, moved, tt.moved)
 		}
 	}
+}
+
+func indices(changes []Change) (at []int) {
+	for _, c := range changes {
+		at = append(at, c.Index)
+	}
+	return at
 }
 
 func TestGateOf(t *testing.T) {
@@ -73,37 +78,21 @@ func TestGateOf(t *testing.T) {
 		{"a small step", func(i int) float64 { return []float64{100, 104}[i/30] }, 0.05, nil},
 		{"a small step that counts", func(i int) float64 { return []float64{100, 104}[i/30] }, 0.03, []int{30}},
 		{"down", func(i int) float64 { return []float64{100, 80}[i/30] }, 0.05, []int{30}},
-		{"two machines in turn", func(i int) float64 { return []float64{100, 120}[i/10%2] }, 0.05, []int{10}},
+		{"and back", func(i int) float64 { return []float64{100, 120, 100}[i/20] }, 0.05, []int{20}},
 		{"a staircase", func(i int) float64 { return []float64{100, 120, 144}[i/20] }, 0.05, []int{20, 40}},
+		{"single bad nights", func(i int) float64 { return []float64{100, 140}[i%12/11] }, 0.05, nil},
+		{"three far nights", func(i int) float64 { return []float64{100, 120}[i/57] }, 0.05, []int{57}},
 	} {
 		var values []float64
 		for i := range 60 {
 			values = append(values, tt.level(i)*noise(i))
 		}
-		var at []int
-		for _, c := range Gate(levelled(values), []fio.Metric{{Name: "iops"}}, tt.least)[0].Changes {
-			at = append(at, c.Index)
+		if early := gate(levelled(values[:Settled]), metric(t, "read iops"), tt.least).Changes; len(early) > 0 {
+			t.Errorf("%s: %+v after %d runs", tt.name, early, Settled)
 		}
+		at := indices(Gate(levelled(values), []fio.Metric{{Name: "iops"}}, tt.least)[0].Changes)
 		if !slices.Equal(at, tt.want) {
 			t.Errorf("%s: changes at %v, want %v", tt.name, at, tt.want)
-		}
-	}
-}
-
-// The correlation of made-up runs is found, whatever their levels.
-func TestCorrelation(t *testing.T) {
-	testkit.NotRaced(t)
-	t.Parallel()
-	for _, want := range []float64{0, 0.5, 0.8} {
-		sum := 0.0
-		for seed := range 20 {
-			s := nightly{seed: uint64(seed), rho: want, metrics: 1, at: 600, change: 0.5}.series(1000)[0]
-			sum += correlation(len(s.Runs), func(i, j int) float64 {
-				return math.Abs(math.Log(s.Runs[i].Directions["read"].IOPS / s.Runs[j].Directions["read"].IOPS))
-			}) / 20
-		}
-		if math.Abs(sum-want) > 0.07 {
-			t.Errorf("%.2f, want %.2f", sum, want)
 		}
 	}
 }

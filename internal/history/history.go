@@ -25,11 +25,8 @@ const (
 	// leastSpread is the least standard deviation between runs, as a share. Runs at a fixed rate agree to many
 	// digits, which says nothing about their noise.
 	leastSpread = 0.001
-	// usualCorrelation is that of one run with the next on many machines, at most, and usualWeight the number of runs
-	// it counts as; mostCorrelation is the most that is believed.
-	usualCorrelation = 0.5
-	usualWeight      = 40
-	mostCorrelation  = 0.9
+	// madSigma is the median distance from the median of a normal variable, in standard deviations.
+	madSigma = 0.6745
 )
 
 // Run is one run of a history.
@@ -207,14 +204,28 @@ func (s *Series) metrics(metrics []fio.Metric) (out []fio.Metric) {
 	return out
 }
 
-// analyse finds the change points of one metric, with runs that are independent.
-func analyse(s *Series, m fio.Metric) Result { return strictly(s, m, 1, false) }
+func analyse(s *Series, m fio.Metric) Result {
+	a := newAnalysis(s, m)
+	found := a.points()
+	a.levels.fill(a.Runs, a.known, found)
+	if of, ok := a.levels.(*logValues); ok {
+		a.Outliers = of.outliers(a.Runs, a.known, found)
+	}
+	a.Changes = a.changes(found)
+	return a.Result
+}
 
-// strictly finds the change points whose p-value is below share of what is usual. If correlated, the correlation of
-// one run with the next is estimated, and widens the noise.
-func strictly(s *Series, m fio.Metric, share float64, correlated bool) Result {
-	r := Result{Series: s.Name, Metric: m.String(), Changes: []Change{}, Outliers: []Outlier{}, of: m}
-	var known []int // runs that have a value
+// analysis is a Result while it is made, with what its search needs.
+type analysis struct {
+	Result
+	// known are the runs that have a value. Levels, and change points until they are a Change, count only these.
+	known  []int
+	levels levels
+}
+
+func newAnalysis(s *Series, m fio.Metric) *analysis {
+	a := &analysis{Result: Result{Series: s.Name, Metric: m.String(), of: m, Changes: []Change{},
+		Outliers: []Outlier{}}}
 	for i := range s.Runs {
 		run := &s.Runs[i]
 		p := Point{ID: run.ID, Name: run.Name, RolledUp: run.RolledUp}
@@ -224,36 +235,41 @@ func strictly(s *Series, m fio.Metric, share float64, correlated bool) Result {
 		if d := run.Directions[m.Direction]; d != nil {
 			d.value(m, &p)
 			if m.Name == Histogram && !d.Hist.Empty() || p.Value != nil {
-				known = append(known, i)
+				a.known = append(a.known, i)
 			}
 		}
-		r.Runs = append(r.Runs, p)
+		a.Runs = append(a.Runs, p)
 	}
-	var l levels
 	if m.Name == Histogram {
-		l = newShapes(s, m.Direction, known, correlated)
+		a.levels = newShapes(s, m.Direction, a.known)
 	} else {
-		l = newLogValues(r.Runs, known, correlated)
+		a.levels = newLogValues(a.Runs, a.known)
 	}
-	look := series{runs: len(known), distance: l.distance, test: func(a, m, b int) float64 {
-		return l.step(a, m, b).p()
+	return a
+}
+
+// points returns the change points.
+func (a *analysis) points() []int {
+	look := series{runs: len(a.known), distance: a.levels.distance, test: func(from, m, to int) float64 {
+		return a.levels.step(from, m, to).p()
 	}}
-	found := look.changes(share * l.alpha())
-	l.fill(r.Runs, known, found)
-	if of, ok := l.(*logValues); ok {
-		r.Outliers = of.outliers(r.Runs, known, found)
-	}
+	return look.changes(a.levels.alpha())
+}
+
+// changes describes the change points.
+func (a *analysis) changes(found []int) []Change {
+	out := []Change{}
 	for i, at := range found {
-		a, b := look.neighbours(found, i)
-		c := Change{Run: r.Runs[known[at]].ID, Index: known[at], Number: known[at] + 1}
-		st := l.step(a, at, b)
+		from, to := neighbours(found, i, len(a.known))
+		c := Change{Run: a.Runs[a.known[at]].ID, Index: a.known[at], Number: a.known[at] + 1}
+		st := a.levels.step(from, at, to)
 		c.P = st.p()
 		half := student.Quantile(1-confidence, st.freedom) * st.se
 		c.Change, c.Low, c.High = math.Expm1(st.change), math.Expm1(st.change-half), math.Expm1(st.change+half)
-		c.Before, c.After = level(r.Runs, known[a:at], m), level(r.Runs, known[at:b], m)
-		r.Changes = append(r.Changes, c)
+		c.Before, c.After = level(a.Runs, a.known[from:at], a.of), level(a.Runs, a.known[at:to], a.of)
+		out = append(out, c)
 	}
-	return r
+	return out
 }
 
 // level returns the geometric mean of the runs' values, or the arithmetic one of distances, which may be 0.
@@ -298,6 +314,8 @@ func (d *Direction) value(m fio.Metric, p *Point) {
 // levels holds the runs that have a value of a metric, numbered without gaps.
 type levels interface {
 	distance(i, j int) float64
+	// off returns how far run i is from the level of the runs [a, b), and the spread of these, both of logarithms.
+	off(a, b, i int) (d, spread float64)
 	// step returns the step from the runs [a, m) to the runs [m, b).
 	step(a, m, b int) step
 	// alpha returns the p-value below which a step is a change.
@@ -312,48 +330,13 @@ type step struct {
 	freedom    int
 }
 
-// newStep compares neighbouring runs. rho is the correlation of one run with the next, which falls off geometrically
-// (AR(1)); least is the least standard deviation of a run.
-func newStep(before, after []float64, least, rho float64) step {
+// newStep compares the values of two levels; least is the least standard deviation of a run.
+func newStep(before, after []float64, least float64) step {
 	x, xs := mean(before)
 	y, ys := mean(after)
 	n, m := float64(len(before)), float64(len(after))
-	fn, fm := inflation(n, rho), inflation(m, rho)
-	variance := max((xs+ys)/(n-fn+m-fm), least*least)
-	covariance := rho * (1 - math.Pow(rho, n)) * (1 - math.Pow(rho, m)) / ((1 - rho) * (1 - rho) * n * m)
-	return step{y - x, math.Sqrt(variance * (fn/n + fm/m - 2*covariance)), len(before) + len(after) - 2}
-}
-
-// inflation returns how many times the variance of the mean of n runs is that of n independent ones.
-func inflation(n, rho float64) float64 {
-	return (1+rho)/(1-rho) - 2*rho*(1-math.Pow(rho, n))/(n*(1-rho)*(1-rho))
-}
-
-// correlation estimates that of one run with the next, at least 0, from the differences of runs that are one and two
-// apart: a few steps of the level and single bad runs hardly change it (Chakar and others, "A robust approach for
-// estimating change-points in the mean of an AR(1) process", Bernoulli 23, 2017). Few runs cannot tell, and count for
-// less than what is usual.
-func correlation(runs int, distance func(i, j int) float64) float64 {
-	square := func(apart int) (sum float64) { // the mean squared difference, without the largest ones
-		var d []float64
-		for i := apart; i < runs; i++ {
-			d = append(d, distance(i-apart, i))
-		}
-		slices.Sort(d)
-		most := 3 * d[len(d)/2] / 0.6745 // three standard deviations
-		for _, v := range d {
-			sum += min(v, most) * min(v, most) / float64(len(d))
-		}
-		return sum
-	}
-	rho := usualCorrelation
-	if runs > 2 {
-		if one := square(1); one > 0 {
-			rho = square(2)/one - 1
-		}
-	}
-	rho = (float64(runs)*rho + usualWeight*usualCorrelation) / (float64(runs) + usualWeight)
-	return min(max(rho, 0), mostCorrelation)
+	variance := max((xs+ys)/(n+m-2), least*least)
+	return step{y - x, math.Sqrt(variance * (1/n + 1/m)), len(before) + len(after) - 2}
 }
 
 // p returns the p-value of Student's t-test with pooled variance.
@@ -365,11 +348,9 @@ type logValues struct {
 	// spread is a robust estimate of the standard deviation of a run, from the differences of neighbours. It is a
 	// lower bound for each level, whose runs may be alike by chance.
 	spread float64
-	// rho is the correlation of one run with the next.
-	rho float64
 }
 
-func newLogValues(points []Point, known []int, correlated bool) *logValues {
+func newLogValues(points []Point, known []int) *logValues {
 	l := &logValues{spread: leastSpread}
 	var steps []float64
 	for n, i := range known {
@@ -378,20 +359,26 @@ func newLogValues(points []Point, known []int, correlated bool) *logValues {
 			steps = append(steps, math.Abs(l.x[n]-l.x[n-1]))
 		}
 	}
-	if correlated {
-		l.rho = correlation(len(l.x), l.distance)
-	}
 	if len(steps) > 0 {
 		slices.Sort(steps)
 		// The median absolute difference of two normal variables is 0.954 standard deviations.
-		l.spread = max(l.spread, steps[len(steps)/2]/0.954/math.Sqrt(1-l.rho))
+		l.spread = max(l.spread, steps[len(steps)/2]/0.954)
 	}
 	return l
 }
 
 func (l *logValues) distance(i, j int) float64 { return math.Abs(l.x[i] - l.x[j]) }
 
-func (l *logValues) step(a, m, b int) step { return newStep(l.x[a:m], l.x[m:b], l.spread, l.rho) }
+func (l *logValues) off(a, b, i int) (d, spread float64) {
+	level := median(l.x[a:b])
+	var distances []float64
+	for _, v := range l.x[a:b] {
+		distances = append(distances, math.Abs(v-level))
+	}
+	return l.x[i] - level, median(distances) / madSigma
+}
+
+func (l *logValues) step(a, m, b int) step { return newStep(l.x[a:m], l.x[m:b], l.spread) }
 
 func (l *logValues) alpha() float64 { return valueAlpha }
 

@@ -95,14 +95,14 @@ func TestOtavaGate(t *testing.T) {
 		t.Fatal("FIOLAT_TEST_PYTHON is not set: run make otava")
 	}
 	const quiet, changed = 8, 40 // years: the former take a minute each
-	type job struct {
+	type history struct {
 		Values []float64 `json:"values"`
 		First  int       `json:"first"`
 	}
-	ask := func(years uint64, first, last int, of func(seed uint64) nightly) (red [][]int) {
-		var jobs []job
+	ask := func(years uint64, first, last int, of func(seed uint64) job) (red [][]int) {
+		var jobs []history
 		for seed := range years {
-			j := job{First: first}
+			j := history{First: first}
 			for _, r := range of(seed).series(last)[0].Runs {
 				j.Values = append(j.Values, r.Directions["read"].IOPS)
 			}
@@ -123,26 +123,25 @@ func TestOtavaGate(t *testing.T) {
 		}
 		return red
 	}
-	for _, rho := range []float64{0, 0.3, 0.5, 0.8} {
+	for _, kind := range tenKinds {
 		n := 0
-		for _, red := range ask(quiet, 5, 370, func(seed uint64) nightly {
-			return nightly{seed: seed, rho: rho, metrics: 1, at: math.MaxInt}
+		for _, red := range ask(quiet, 5, 370, func(seed uint64) job {
+			return job{kind, seed, 1, math.MaxInt, 0}
 		}) {
 			n += episodes(red)
 		}
-		line := fmt.Sprintf("| Otava, nightly | %g | %.2f | |", rho, float64(n)/quiet)
-		for _, change := range []float64{0.05, 0.1, 0.2} {
-			within := map[int]int{}
-			for _, red := range ask(changed, 88, 120, func(seed uint64) nightly {
-				return nightly{seed, rho, 1, 90, change}
-			}) {
-				for _, nights := range []int{3, 14, 30} {
+		line := fmt.Sprintf("Otava,%s,%.2f,", kind.name, float64(n)/quiet)
+		for _, change := range []float64{0.1, 0.2} {
+			reds := ask(changed, 88, 111, func(seed uint64) job { return job{kind, seed, 1, 90, change} })
+			for _, nights := range []int{3, 7, 21} {
+				within := 0
+				for _, red := range reds {
 					if slices.ContainsFunc(red, func(n int) bool { return n > 90 && n <= 90+nights }) {
-						within[nights]++
+						within++
 					}
 				}
+				line += fmt.Sprintf(",%d", within)
 			}
-			line += fmt.Sprintf(" %d, %d, %d |", within[3], within[14], within[30])
 		}
 		t.Log(line)
 	}

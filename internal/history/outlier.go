@@ -10,7 +10,8 @@ import (
 const (
 	// outlierAlpha is the probability of an outlier by chance in a whole history.
 	outlierAlpha = 0.001
-	// outlierRuns is the least number of runs that say what is usual, outlierLeast the least distance, as a share.
+	// outlierRuns is the least number of runs of a level that say what is usual, outlierLeast the least distance, as a
+	// share.
 	outlierRuns  = 5
 	outlierLeast = 0.05
 )
@@ -35,20 +36,21 @@ func (l *logValues) outliers(points []Point, known, found []int) []Outlier {
 	if n < outlierRuns {
 		return out
 	}
-	levels, distances := make([]float64, n), make([]float64, n)
+	levels, distances, short := make([]float64, n), make([]float64, n), make([]bool, n)
 	from := 0
 	for _, to := range append(slices.Clone(found), n) {
 		level := median(l.x[from:to])
 		for i := from; i < to; i++ {
 			levels[i], distances[i] = level, math.Abs(l.x[i]-level)
+			short[i] = to-from < outlierRuns
 		}
 		from = to
 	}
-	spread := max(median(distances)/0.6745, leastSpread)
+	spread := max(median(distances)/madSigma, leastSpread)
 	// The median distance is worth a third of the degrees of freedom of the standard deviation.
 	limit := max(spread*student.Quantile(outlierAlpha/float64(n), n/3), math.Log1p(outlierLeast))
 	for i, d := range distances {
-		if d > limit {
+		if d > limit && !short[i] {
 			p, level := points[known[i]], math.Exp(levels[i])
 			out = append(out, Outlier{p.ID, known[i], known[i] + 1, *p.Value, level, *p.Value/level - 1})
 		}

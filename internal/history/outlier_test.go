@@ -51,7 +51,7 @@ func TestOutliers_False(t *testing.T) {
 	for _, runs := range []int{5, 10, 20, 50, 200} {
 		n := 0
 		for seed := range 100 {
-			s := nightly{seed: uint64(seed), metrics: 1, at: runs}.series(runs)[0]
+			s := job{seed: uint64(seed), metrics: 1, at: runs}.series(runs)[0]
 			n += min(1, len(analyse(s, metric(t, "read iops")).Outliers))
 		}
 		if n > 2 {

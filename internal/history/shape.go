@@ -17,11 +17,9 @@ const (
 // (Wasserstein). Its square root embeds into a Hilbert space, so the energy distance applies.
 type shapes struct {
 	f [][]float64 // by run
-	// rho is the correlation of one run with the next.
-	rho float64
 }
 
-func newShapes(s *Series, direction string, known []int, correlated bool) *shapes {
+func newShapes(s *Series, direction string, known []int) *shapes {
 	out := &shapes{}
 	first, last := perOctave*octaves, 0
 	for _, i := range known {
@@ -39,9 +37,6 @@ func newShapes(s *Series, direction string, known []int, correlated bool) *shape
 			first, last = 0, 0
 		}
 		out.f[i] = f[first : last+1]
-	}
-	if correlated {
-		out.rho = correlation(len(out.f), out.distance)
 	}
 	return out
 }
@@ -94,6 +89,17 @@ func without(mean, f []float64, n int) []float64 {
 	return out
 }
 
+// off takes the distances of the runs [a, b) from their mean to be the absolute values of a normal variable.
+func (s *shapes) off(a, b, i int) (d, spread float64) {
+	level := s.mean(a, b)
+	var distances []float64
+	for _, f := range s.f[a:b] {
+		distances = append(distances, area(f, without(level, f, b-a)))
+	}
+	usual := median(distances)
+	return area(s.f[i], level) - usual, usual / madSigma
+}
+
 // step compares how much nearer each run is to the mean of the runs before than to that of the runs after. The run
 // itself is excluded, because a mean is near the runs that it is made of.
 func (s *shapes) step(a, m, b int) step {
@@ -105,7 +111,7 @@ func (s *shapes) step(a, m, b int) step {
 	for _, f := range s.f[m:b] {
 		after = append(after, (area(f, left)-area(f, without(right, f, b-m)))/2)
 	}
-	st := newStep(before, after, leastSpread, s.rho)
+	st := newStep(before, after, leastSpread)
 	st.change = max(0, st.change) // negative if each side is nearer to the other than to itself: no change
 	return st
 }
