@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"fiolat/fio"
@@ -38,8 +37,6 @@ type Source struct {
 	Base string
 	Name Name
 	Size int64
-	// ModTime is zero for standard input.
-	ModTime time.Time
 	// Host is the name's host suffix, or the folder's (clients/HOST); "": unknown.
 	Host string
 	// Unnamed means that the name does not tell what kind of log it is. Only its first line tells whether it holds
@@ -53,17 +50,12 @@ type Source struct {
 	Hash string
 }
 
-// window estimates, by its name, how much memory decompressing the log takes.
-func (s *Source) window() int {
-	return windows[filepath.Ext(s.Base)]
-}
-
 // LargeWindows reports whether the decompressors of all logs together may take more than 16 MiB, judging by names:
 // gzip takes 0.1 MB each, the others some 8 MiB.
 func (in *Input) LargeWindows() bool {
 	sum := 0
 	for _, l := range in.Logs {
-		sum += l.window()
+		sum += windows[filepath.Ext(l.Base)]
 	}
 	return sum > 16<<20
 }
@@ -435,7 +427,7 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 		return nil
 	}
 	d.seen[real] = true
-	s := &Source{Path: path, Base: filepath.Base(path), Size: info.Size(), ModTime: info.ModTime()}
+	s := &Source{Path: path, Base: filepath.Base(path), Size: info.Size()}
 	named := false
 	if s.Name, named = parseName(s.Base); !named && otherLog.MatchString(s.Base) {
 		d.given.Ignored = append(d.given.Ignored, ignored(path))
@@ -590,7 +582,7 @@ func (d *discovery) search(root, dir string) {
 			continue
 		}
 		link := e.Type()&fs.ModeSymlink != 0
-		if strings.HasPrefix(e.Name(), "._") || d.isPacked(path, e) || !ok && !link { // macOS keeps attributes in ._FILE
+		if strings.HasPrefix(e.Name(), "._") || d.isPacked(path, e) || !ok && !link { // ._FILE: attributes on macOS
 			continue
 		}
 		info, err := d.files.Stat(path)
@@ -604,7 +596,7 @@ func (d *discovery) search(root, dir string) {
 				"only if named explicitly")
 		case ok:
 			l := found{Source: &Source{Path: path, Base: e.Name(), Name: name, Size: info.Size(),
-				ModTime: info.ModTime(), Host: name.Host}, dir: dir}
+				Host: name.Host}, dir: dir}
 			// Above the path given, a folder that happens to be named clients means nothing.
 			if group, host := clients(dir); group != "" && (under(group, root) || filepath.Join(group,
 				"clients") == root || filepath.Join(group, "clients", host) == root) {
@@ -885,7 +877,8 @@ func (d *discovery) finish(in *Input) (other []*Source) {
 		kept = append(kept, l)
 	}
 	single := slices.ContainsFunc(kept, func(l *Source) bool { return l.Name.Kind == d.opt.Kind && !l.Name.Hist })
-	hist := d.opt.Kind == fio.Clat && (!single || slices.ContainsFunc(kept, func(l *Source) bool { return l.Name.Hist }))
+	hist := d.opt.Kind == fio.Clat &&
+		(!single || slices.ContainsFunc(kept, func(l *Source) bool { return l.Name.Hist }))
 	in.Logs = nil
 	for _, l := range kept {
 		if l.Name.Kind == d.opt.Kind && l.Name.Hist == hist {

@@ -89,7 +89,7 @@ func (d *discovery) withHosts(runs []*Totals) (out []*Totals, inputs []*Input) {
 			if json, ok := d.opt.Stdin.(*jsonInput); ok && m.Path == stdin {
 				s.Size, s.Hash = int64(json.size), json.hash()
 			} else if info, err := d.files.Stat(m.Path); err == nil {
-				s.Size, s.ModTime = info.Size(), info.ModTime()
+				s.Size = info.Size()
 			}
 			in.Logs = append(in.Logs, s)
 		}

@@ -24,7 +24,8 @@ func (d *discovery) noneBelow(root string) error {
 	}
 	documents, _ := filepath.Glob(filepath.Join(root, "run.*")) // the pattern is well-formed unless root is odd
 	wrote := d.wroteBelow(root, maxBelow)
-	packed := slices.DeleteFunc(slices.Clone(d.packed), func(e *source.PackedError) bool { return !under(e.File, root) })
+	packed := slices.DeleteFunc(slices.Clone(d.packed),
+		func(e *source.PackedError) bool { return !under(e.File, root) })
 	switch {
 	case len(packed) > 0:
 		e, more := packed[0], ""

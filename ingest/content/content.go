@@ -34,7 +34,8 @@ const sniffed = 1 << 20 // bytes of text that may come before the JSON: banners 
 // histLine matches the start of a histogram log, or of one of single I/Os.
 var histLine = regexp.MustCompile(`^\d+, *[\dx]+, *\d+, *\d+`)
 
-// Of returns what a text is. Damaged compressed data is Other, and an archive a *source.PackedError; path is for errors.
+// Of returns what a text is. Damaged compressed data is Other, and an archive a *source.PackedError; path is for
+// errors.
 func Of(r io.Reader, path string) (Kind, error) {
 	text, err := io.ReadAll(io.LimitReader(r, Head))
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 // and a file that is cut while it is read is an end of file instead of a signal. Larger blocks than 256 KiB are not
 // faster; smaller ones cost more system calls.
 
-// maxWindow bounds the memory of a decompressor, which takes little more: it is what `zstd --ultra -21` makes. A program
-// that reads several logs has several.
+// maxWindow bounds the memory of a decompressor, which takes little more: it is what `zstd --ultra -21` makes. A
+// program that reads several logs has several.
 const maxWindow = 64 << 20
 
 // The first bytes of compressed files.

@@ -706,7 +706,8 @@ func New(l *ingest.Log, cfg *Config, pipe bool) *State {
 	if l.Meta != nil {
 		job.Version = l.Meta.Version
 	}
-	return &State{Member: quanta.Member{Log: &pipeline.Log{Log: l, Hash: l.Source.Hash}}, cfg: cfg, job: job, input: input{Pipe: pipe}}
+	return &State{Member: quanta.Member{Log: &pipeline.Log{Log: l, Hash: l.Source.Hash}}, cfg: cfg, job: job,
+		input: input{Pipe: pipe}}
 }
 
 // Divide shares out among n logs what may be kept in memory.
