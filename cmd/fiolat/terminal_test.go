@@ -75,20 +75,19 @@ func onTerminal(t *testing.T, columns uint16, cmd *exec.Cmd) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestQuickstartOn80Columns compares what the commands of docs/quickstart.md show on a terminal of 80 columns with
-// testdata/quickstart80.golden; TestQuickstartOnServer does so with those that need an Elasticsearch.
+// TestQuickstartOn80Columns: what the commands of docs/quickstart.md show on a terminal of 80 columns fits in;
+// TestQuickstartOnServer does so with those that need an Elasticsearch.
 func TestQuickstartOn80Columns(t *testing.T) {
 	testkit.NotRaced(t)
 	t.Parallel()
-	newPageWorld(t).quickstart(t, "testdata/quickstart80.golden")
+	newPageWorld(t).quickstart(t)
 }
 
-// quickstart compares what the commands of docs/quickstart.md show with a golden file: those with the URL of an
-// Elasticsearch if the world has one, else the others.
-func (w *pageWorld) quickstart(t *testing.T, golden string) {
+// quickstart runs the commands of docs/quickstart.md with the URL of an Elasticsearch if the world has one, else the
+// others.
+func (w *pageWorld) quickstart(t *testing.T) {
 	t.Helper()
-	bytes := regexp.MustCompile(`[0-9]+ bytes`) // of a page change with every change to it
-	var got strings.Builder
+	cut := 0
 	for _, page := range readPages(t) {
 		for _, c := range page.commands {
 			if page.name != "quickstart.md" || c.server != (w.es != "") {
@@ -102,20 +101,14 @@ func (w *pageWorld) quickstart(t *testing.T, golden string) {
 			for line := range strings.Lines(shown) {
 				line = strings.TrimSuffix(line, "\n")
 				if n := ui.TextWidth(line); n > 80 && strings.Contains(strings.TrimSpace(line), " ") {
-					t.Errorf("%s: %d columns: %s", c.text, n, line)
+					t.Errorf("%s: %d columns: %s", text, n, line)
 				}
 			}
-			fmt.Fprintf(&got, "$ %s\n%s\n", text, bytes.ReplaceAllString(shown, "N bytes"))
+			cut += strings.Count(shown, "not shown in 80 columns: ")
 		}
 	}
-	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil || got.String() != string(want) {
-		t.Errorf("%v; update %s if this is meant:\n%s", err, golden, got.String())
+	if w.es == "" && cut < 2 {
+		t.Errorf("%d tables say what they leave out", cut)
 	}
 }
 

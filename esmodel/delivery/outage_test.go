@@ -226,36 +226,6 @@ func TestSpoolThatCannotBeWritten(t *testing.T) {
 	wantCounts(t, w.Report(), Counts{Made: 1, Lost: 1})
 }
 
-// The writer holds no more than it may while the server stands still.
-func TestMemoryIsBoundedWhileTheServerStandsStill(t *testing.T) {
-	s := esmodeltest.New(t, esmodeltest.Options{})
-	c := testClient(t, client.Config{Addresses: []string{s.URL}, MaxWait: time.Hour})
-	s.Inject(esmodeltest.Fault{Times: -1, Status: 429})
-	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, FlushBytes: 10 << 10, InFlight: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	doc := []byte(fmt.Sprintf(`{"x":%q}`, strings.Repeat("y", 1000)))
-	for i := 0; err == nil; i++ {
-		err = w.Add(ctx, "fio-event-2026.08", fmt.Append(nil, i), doc)
-	}
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatal(err)
-	}
-	if n := w.Report().Total(); n.Bytes > 3*(10<<10) {
-		t.Errorf("%d bytes taken over", n.Bytes)
-	}
-	s.Heal()
-	if err := w.Close(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
-	if n := w.Report().Total(); n.Indexed != n.Made || int(n.Made) != len(s.Docs("*")) {
-		t.Errorf("%+v, %d stored", n, len(s.Docs("*")))
-	}
-}
-
 // Whatever refuses whole requests for good, a proxy's path or its limit, leaves an account,
 // a run that says partial as soon as that is known, and files that finish the run when
 // the cause is mended.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,12 +11,9 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest"
 	"fiolat/internal/student"
 	"fiolat/internal/testkit"
-	"fiolat/internal/testlog"
 	"fiolat/pipeline"
-	"fiolat/pipeline/plan"
 )
 
 var fio3 = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
@@ -251,71 +246,6 @@ func TestBlockLength(t *testing.T) {
 	}
 	if b := blockLength(slope); b < 10 {
 		t.Errorf("a slope: blocks of %v, want long ones", b)
-	}
-}
-
-// The same with runs drawn from the records of a real log, through the pipeline.
-func TestRealRuns(t *testing.T) {
-	testkit.NotRaced(t)
-	t.Parallel()
-	runs := draws(t)
-	if !nightly() {
-		t.Skip("FIOLAT_COMPARE_DRAWS=100 runs it: TestSteadyRuns is the same with less work")
-	}
-	log, err := os.ReadFile("../../testdata/fio/randrw/randrw_clat_hist.1.log")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const quanta = 120
-	var same, slower found
-	for n := range runs {
-		drawn, err := testlog.Resample(log, uint64(n), time.Second, quanta)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := filepath.Join(t.TempDir(), "a_clat_hist.1.log")
-		if err := os.WriteFile(name, drawn, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		in, err := ingest.Discover([]string{name}, ingest.DiscoverOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := plan.Prepare(t.Context(), in[0], plan.Config{Settings: fio.Settings{Grid: "run",
-			Align: "overlap", RecordTime: "end", Percentiles: wanted, Coarseness: -1, Repair: "auto"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := new(Series)
-		if _, err := plan.Process(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
-		p := rand.New(rand.NewPCG(uint64(n), 9)).Perm(len(s.steps))
-		in1 := func(i int) bool { return p[i] < len(p)/2 }
-		a, b := pick(s, "a", in1), pick(s, "b", func(i int) bool { return !in1(i) })
-		same.add(one(t, a, b, 200))
-		for i := range b.steps { // a tenth slower, shared out over the buckets that it falls into
-			for d := range b.steps[i].hists {
-				var h fiohist.Hist
-				for k, bucket := range b.steps[i].hists[d].Index {
-					w := b.steps[i].hists[d].Count[k]
-					from, to := 1.1*float64(fio3.Lower(int(bucket))), 1.1*float64(fio3.Upper(int(bucket)))
-					for at := fio3.Index(int64(from)); float64(fio3.Lower(at)) < to; at++ {
-						h.Add(at, w*(min(to, float64(fio3.Upper(at)))-max(from, float64(fio3.Lower(at))))/(to-from))
-					}
-				}
-				b.steps[i].hists[d] = sparseOf(&h)
-			}
-		}
-		slower.add(one(t, a, b, 200))
-	}
-	t.Logf("%d of %d called different %v; a tenth slower: found in %d, %v", same.any, runs, same.by, slower.any,
-		slower.by)
-	if same.any > runs/10 {
-		t.Errorf("%d of %d halves are called different: %v", same.any, runs, same.by)
-	}
-	if n := min(slower.any, slower.by["read mean"], slower.by["read p95"]); n < runs*9/10 {
-		t.Errorf("a tenth slower: found in only %d of %d: %v", n, runs, slower.by)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/internal/report"
-	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 )
 
@@ -74,17 +73,6 @@ func TestKindsPage(t *testing.T) {
 	if c := read(t, small); len(small) > limit || c.Head.Columns == 64 || c.Head.Columns != c.Head.Kinds[0].Columns {
 		t.Errorf("%d bytes, want at most %d; %d columns", len(small), limit, c.Head.Columns)
 	}
-}
-
-func TestKindsSkeleton(t *testing.T) {
-	t.Parallel()
-	page := kindsPage(t, report.Options{Generator: "fiolat test"}, []fio.Kind{fio.Clat, fio.Slat, fio.Lat},
-		map[fio.Kind]int{fio.Slat: 3, fio.Clat: 4, fio.Lat: 3}, func(m *made) {
-			if m.run.Kind == fio.Lat {
-				m.run.Settings.SLA = testkit.Rules(t, "read p99 < 300us")
-			}
-		})
-	golden(t, "testdata/skeleton-kinds.html", page)
 }
 
 // Names from outside are no markup on a page of kinds, either.

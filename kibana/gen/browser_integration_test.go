@@ -334,11 +334,6 @@ func testBrowser(t *testing.T, s *stored) {
 		}
 	}
 	s.from, s.to = from, to
-	if screenshots != "" {
-		p.lensPictures(t, "cluster", filepath.Join(screenshots, "kibana-ID"))
-		p.lensPictures(t, "many", filepath.Join(screenshots, "kibana-ID-50-hosts"),
-			"run-jobs", "kinds-read-hosts", "kinds-write-hosts", "kinds-read-figures")
-	}
 	last := vegaVersions[len(vegaVersions)-1]
 	// Of a run of one host, of none, and of 50. The other panels have shown all of these at once.
 	for _, s.subject = range []string{"single", "randrw", "many"} {

@@ -681,6 +681,12 @@ var bundleChecks = []bundleCheck{
 				}
 			}
 		}
+		b.eachColumn(func(o *saved, _, c map[string]any, _ esmodel.Kind) {
+			if f := obj(c, "params", "format"); str(f, "id") == "duration" &&
+				str(f, "params", "fromUnit") != "nanoseconds" {
+				b.fault(o, "%s is in %s", str(c, "sourceField"), str(f, "params", "fromUnit"))
+			}
+		})
 	}},
 	{"no average of percentiles", func(b *parsed) {
 		exact := regexp.MustCompile(`^(latency|summary\.\w+)\.(p\d|ci\.)`)

@@ -66,7 +66,6 @@ func TestPanels(t *testing.T) {
 	t.Run("drags and clicks", func(t *testing.T) { testDragAndClick(t, s) })
 	t.Run("load curve", func(t *testing.T) { testCurve(t, s) })
 	t.Run("syncs", func(t *testing.T) { testSyncs(t, s) })
-	t.Run("walk", func(t *testing.T) { testWalk(t, s) })
 	t.Run("live", func(t *testing.T) { testLive(t, s) })
 }
 
