@@ -22,7 +22,6 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/testkit"
 	"fiolat/pipeline/pipelinetest"
 )
 
@@ -322,17 +321,6 @@ func mergeParts(t *testing.T, es, prefix string, run parted) {
 	refused(t, exitInput, []string{"ingested as a whole"}, append([]string{"merge", "W"}, common...)...)
 }
 
-func TestMerge(t *testing.T) {
-	testkit.NotRaced(t)
-	t.Parallel()
-	for name, run := range partedRuns(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			mergeParts(t, esmodeltest.New(t, esmodeltest.Options{Histogram: true}).URL, "fio", run)
-		})
-	}
-}
-
 // mergeSyncs compares the syncs of two hosts that were followed apart and merged with those of both followed at once.
 func mergeSyncs(t *testing.T, es, prefix string) {
 	t.Helper()
@@ -413,11 +401,6 @@ func mergeSyncs(t *testing.T, es, prefix string) {
 			t.Errorf("%s: accounts of the runs\n%v", kind, of)
 		}
 	}
-}
-
-func TestMergeSyncs(t *testing.T) {
-	t.Parallel()
-	mergeSyncs(t, esmodeltest.New(t, esmodeltest.Options{Histogram: true}).URL, "fio")
 }
 
 // peek is the body of a request, which stays to be read.
