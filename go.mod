@@ -16,7 +16,7 @@ require (
 	github.com/prometheus/common v0.66.1 // tests: the parser of that text
 	github.com/rogpeppe/go-internal v1.16.0 // tests: whole commands as scripts, with what they print (testscript)
 	github.com/schollz/progressbar/v3 v3.19.1 // the bar on a terminal
-	github.com/tdewolff/minify/v2 v2.24.25 // report pages: scripts and styles without what only their readers need
+	github.com/tdewolff/minify/v2 v2.24.25 // tests: scripts and styles of pages without what only their readers need, at go generate
 	github.com/urfave/cli/v2 v2.27.7 // commands, flags, help
 	go.uber.org/goleak v1.3.0 // tests: no goroutine is left behind
 	go.yaml.in/yaml/v3 v3.0.5 // files of SLA rules

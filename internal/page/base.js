@@ -67,8 +67,22 @@ function show(chart, vg, options) {
   if (views[chart]) views[chart].finalize();
   return views[chart] = new vega.View(vega.parse(vg, null, {ast: true}), {
     expr: vega.expressionInterpreter, renderer: 'svg', container: $(chart), hover: false, logLevel: vega.Warn, ...options,
-  }).width($(chart).clientWidth);
+  }).width($(chart).clientWidth).background(css('--paper')); // in what is saved, too
 }
+
+// picture is what a chart shows, as SVG or PNG.
+const picture = async (chart, as) => as === 'svg' ? new Blob([await views[chart].toSVG()], {type: 'image/svg+xml'}) :
+  views[chart].toCanvas(2).then(canvas => new Promise(done => canvas.toBlob(done)));
+
+// saver is a button that saves what blob makes of a chart, if it makes something.
+const saver = (chart, as, what, blob) => make('button', {type: 'button', className: 'save', 'data-saves': chart + '.' + as, textContent: as.toUpperCase(), title: what + ' as ' + as.toUpperCase(), 'aria-label': what + ' as ' + as.toUpperCase(), onclick: async () => {
+  const made = await blob(chart, as);
+  if (!made) return;
+  const url = URL.createObjectURL(made);
+  make('a', {href: url, download: document.title.replace(/[^\p{L}\p{N}.-]+/gu, '-') + '-' + chart + '.' + as}).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+}});
+const savers = (chart, what, blob = picture) => make('span', {className: 'pictures'}, saver(chart, 'svg', what, blob), saver(chart, 'png', what, blob));
 
 $('licences').textContent = licences;
 

@@ -13,6 +13,7 @@ async function drawChart(chart) {
 }
 const redrawAll = () => Promise.all(Object.keys(specs).map(drawChart));
 await redrawAll();
+for (const c of Object.keys(specs)) ($(c).previousElementSibling || $(c)).before(savers(c, $(c).getAttribute('aria-label').split(';')[0]));
 
 let width = root.clientWidth;
 new ResizeObserver(() => {

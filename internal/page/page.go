@@ -18,9 +18,6 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
-	"github.com/tdewolff/minify/v2"
-	"github.com/tdewolff/minify/v2/css"
-	"github.com/tdewolff/minify/v2/js"
 
 	"fiolat/fio"
 	"fiolat/internal/vegaspec"
@@ -29,16 +26,16 @@ import (
 var (
 	//go:embed frame.html
 	frameHTML string
-	//go:embed page.css
+	// What only readers need is taken from styles and scripts when they are generated.
+	//
+	//go:embed page.min.css
 	pageCSS string
-	//go:embed load.js
+	//go:embed load.min.js
 	loadJS string
-	//go:embed base.js
-	baseJS string
 	// Charts is the Script of a page that draws each of its Specs as it is, with the rows that it holds, into the
 	// element whose id is the name of the spec. A click on a mark whose row has a field anchor opens that place.
 	//
-	//go:embed charts.js
+	//go:embed charts.min.js
 	Charts string
 )
 
@@ -50,7 +47,7 @@ type Page struct {
 	Lead      []string
 	Facts     [][2]string // names and values
 	Specs     map[string]vegaspec.Spec
-	// Script runs within base.js, which it may use.
+	// Script is generated from base.js and a page's own part, which runs within it.
 	Script string
 	// Main is the data of the template "main".
 	Main any
@@ -62,19 +59,7 @@ func (p *Page) Write(w io.Writer, own string) error {
 	if err != nil {
 		return err
 	}
-	style, err := small(css.Minify, pageCSS)
-	if err != nil {
-		return err
-	}
-	loader, err := small(js.Minify, loadJS)
-	if err != nil {
-		return err
-	}
-	script, err := small(js.Minify, strings.Replace(baseJS, "// OWN\n", p.Script, 1))
-	if err != nil {
-		return err
-	}
-	program, err := Pack(func(z io.Writer) error { _, err := io.WriteString(z, script); return err })
+	program, err := Pack(func(z io.Writer) error { _, err := io.WriteString(z, p.Script); return err })
 	if err != nil {
 		return err
 	}
@@ -91,11 +76,11 @@ func (p *Page) Write(w io.Writer, own string) error {
 		Loader                    template.JS
 		Specs, Program, Libraries template.HTML // packed
 	}{
-		Page: p, Style: template.CSS(style), Loader: template.JS(loader), // our own files
+		Page: p, Style: template.CSS(pageCSS), Loader: template.JS(loadJS), // our own files
 		Specs: specs, Program: program, Libraries: libs.packed,
 		// Nothing may be loaded or sent, only these scripts run, and none may evaluate text.
-		CSP: "default-src 'none'; script-src " + hash(loader) + " " + libs.hash + " " + hash(script) + "; style-src " +
-			hash(style) + "; base-uri 'none'; form-action 'none'",
+		CSP: "default-src 'none'; script-src " + hash(loadJS) + " " + libs.hash + " " + hash(p.Script) + "; style-src " +
+			hash(pageCSS) + "; base-uri 'none'; form-action 'none'",
 	}
 	t := template.Must(template.Must(template.New("page").Parse(frameHTML)).Parse(own))
 	if err := t.Execute(w, d); err != nil {
@@ -142,13 +127,6 @@ func Pack(write func(io.Writer) error) (template.HTML, error) {
 		err = errors.Join(write(z), z.Close(), text.Close())
 	}
 	return template.HTML(strings.ReplaceAll(b.String(), "<", "v")), err
-}
-
-// small returns a style or script without what only its readers need.
-func small(f minify.MinifierFunc, text string) (string, error) {
-	var b strings.Builder
-	err := f(minify.New(), &b, strings.NewReader(text), nil)
-	return b.String(), err
 }
 
 // hash returns the source expression that allows an inline text in a Content-Security-Policy.

@@ -17,9 +17,9 @@ import (
 	"fiolat/pipeline"
 )
 
-// kindsJS is inserted into page.js on pages of several kinds or runs.
+// kindsJS is the script of pages of several kinds or runs.
 //
-//go:embed kinds.js
+//go:embed kinds.min.js
 var kindsJS string
 
 // shared is what the Sinks of one page share.

@@ -25,7 +25,7 @@ import (
 var (
 	//go:embed page.html
 	pageHTML string
-	//go:embed page.js
+	//go:embed page.min.js
 	pageJS string
 )
 
@@ -102,8 +102,7 @@ func (s *Sink) write(w io.Writer) (numbers int, err error) {
 	s.summary(&d)
 	if d.Kinds = s.sideBySide(); d.Kinds != nil {
 		s.addOthers(&d)
-		before, after, _ := strings.Cut(pageJS, kindsBefore)
-		p.Script = before + kindsJS + kindsBefore + after
+		p.Script = kindsJS
 		if d.Compared == nil {
 			p.Eyebrow = "fio " + d.Kinds.Names + " latency"
 		}
@@ -132,9 +131,6 @@ func (s *Sink) marks(d *pageData) {
 		}
 	}
 }
-
-// kindsBefore is the line of pageJS before which kindsJS goes: all is defined, nothing is drawn.
-const kindsBefore = "$('charts').hidden = false;"
 
 // addOthers adds the notes and tables of the other kinds, or runs, to the page.
 func (s *Sink) addOthers(d *pageData) {

@@ -320,7 +320,6 @@ const heights = {percentiles: mapped ? Math.max(160, 250 - mapHeight) : 300, ...
 function draw(chart) {
   const vg = steer(compile({...specs[chart], height: heights[chart]}, {line: {interpolate: 'step-after'}, area: {interpolate: 'step-after'}}), chart);
   const view = show(chart, vg, {renderer: isMap(chart) || chart === 'counts' ? 'canvas' : 'svg', tooltip: () => {}});
-  view.background(css('--paper')); // in what is saved, too
   if (!overTimeToo(chart)) {
     view.addSignalListener('at', (_, x) => chart === 'spectrum' ? setSpectrumCursor(x === null ? null : nearest(x)) : setBucketCursor(x === null ? null : bucketAt(x)));
     return view;
@@ -884,17 +883,8 @@ function csv(chart) {
     ...(bound ? [top.filter((_, i) => latencies[i] && r[i] < 0).map(c => c[1]).join(' ')] : [])])).join('');
 }
 
-async function save(chart, as) {
-  if (chosen() === undefined) return;
-  const blob = as === 'csv' ? new Blob([csv(chart)], {type: 'text/csv'}) : as === 'svg' ? new Blob([await views[chart].toSVG()], {type: 'image/svg+xml'}) :
-    await views[chart].toCanvas(2).then(canvas => new Promise(done => canvas.toBlob(done)));
-  const url = URL.createObjectURL(blob);
-  make('a', {href: url, download: document.title.replace(/[^\p{L}\p{N}.-]+/gu, '-') + '-' + chart + '.' + as}).click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
-}
-
-// saver is a button that saves a chart.
-const saver = (chart, as, what) => make('button', {type: 'button', className: 'save', 'data-saves': chart + '.' + as, textContent: as.toUpperCase(), title: what + ' as ' + as.toUpperCase(), 'aria-label': what + ' as ' + as.toUpperCase(), onclick: () => save(chart, as)});
+// saved is what a button saves of a chart: nothing if what is selected has no data.
+const saved = async (chart, as) => chosen() === undefined ? null : as === 'csv' ? new Blob([csv(chart)], {type: 'text/csv'}) : picture(chart, as);
 
 // sortable lets the table of the whole run be sorted by each of its columns.
 function sortable(t) {
@@ -950,11 +940,11 @@ function controls() {
   for (const d of document.querySelectorAll('details[data-table]')) {
     d.ontoggle = () => table(d);
     const what = d.querySelector('summary').textContent.replace(' as a table', '');
-    d.before(saver(d.dataset.table, 'csv', what));
+    d.before(saver(d.dataset.table, 'csv', what, saved));
   }
   for (const c of Object.keys(heights)) {
     const heading = $('h-' + (c === 'counts' ? '' : c)) || $(c).previousElementSibling, what = heading.textContent;
-    heading.before(make('span', {className: 'pictures'}, saver(c, 'svg', what), saver(c, 'png', what)));
+    heading.before(savers(c, what, saved));
   }
 }
 
@@ -993,6 +983,7 @@ function redrawAll() {
   for (const c of Object.keys(heights)) draw(c);
   return fill();
 }
+// KINDS
 $('charts').hidden = false;
 const recalled = recall();
 controls();
