@@ -45,12 +45,12 @@ func curveCommand(u *ui.UI) *cli.Command {
 			"Repeat each setting 3 times: limits come from the spread between repeats. " + orStored,
 		Flags: append(slices.Concat(o.logs.flags(wholeRuns), pickFlags(&o.logs.Config.Pick, true), esFlags(&o.es)),
 			&cli.GenericFlag{Name: "direction",
-				Value: parsed(&o.direction, "", readDirection, fio.MetricDirections()...),
+				Value: parsed(&o.direction, "", readDirection),
 				Usage: "`DIRECTION` of the I/Os: " + directionWords() + " (default: that of --at, else all)"},
 			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "--at", curveRule),
 				Usage: "how many IOPS meet `RULE`, such as 'read p99 < 1ms'"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.file,
-				Usage: "`FILE` for an HTML page with the curve; one that ends in .svg or .png is a picture"},
+				Usage: "`FILE` for an HTML page with the curve"},
 			&cli.GenericFlag{Name: "axis", Value: oneOf(&o.axis, "axis", "iops", "mib", "concurrency"),
 				Usage: "horizontal `AXIS` of the page: iops, mib (MiB/s) or concurrency"},
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
@@ -92,8 +92,7 @@ func (o *curveOptions) check(c *cli.Context, bad *errs.Faults) {
 		bad.Add(fio.Usagef("--at %q is about %s, --direction about %s: name one of them", c.String("at"),
 			o.at.Direction, o.direction))
 	}
-	_, err := pictureEnding(o.file)
-	bad.Add(err)
+	bad.Add(pageOnly("a curve", o.file))
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)
 }

@@ -22,7 +22,7 @@ import (
 
 //go:generate go test -run TestDocs . -update
 
-var manDir = flag.String("man", "", "folder for the man pages that TestManPages makes")
+var packageDir = flag.String("package", "", "folder for what TestPackaged makes")
 
 // wholeApp returns the command line with all commands.
 func wholeApp() *cli.App {
@@ -37,22 +37,28 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// TestManPages writes the man pages, which scripts/dist packs.
-func TestManPages(t *testing.T) {
-	dir := cmp.Or(*manDir, t.TempDir())
-	app := wholeApp()
-	if err := writeManPages(app, dir); err != nil {
+// TestPackaged writes the man pages and fish's completion, which scripts/dist packs.
+func TestPackaged(t *testing.T) {
+	dir, app := cmp.Or(*packageDir, t.TempDir()), wholeApp()
+	pages := manPages(t, app)
+	for _, c := range app.Commands {
+		page := strings.NewReplacer(`\-`, "-", `\fB`, "", `\fR`, "", `\&`, "").Replace(pages["fiolat-"+c.Name+".1"])
+		for _, f := range c.VisibleFlags() {
+			usage := strings.ReplaceAll(f.(cli.DocGenerationFlag).GetUsage(), "`", "")
+			for word := range strings.FieldsSeq("--" + f.Names()[0] + " " + usage) {
+				if word = strings.Trim(word, "'(),;.:"); !strings.Contains(page, word) {
+					t.Errorf("%s --%s: %q is not on its page", c.Name, f.Names()[0], word)
+				}
+			}
+		}
+	}
+	var err error
+	if pages["fiolat.fish"], err = app.ToFishCompletion(); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range app.Commands {
-		page, err := os.ReadFile(filepath.Join(dir, "fiolat-"+c.Name+".1"))
-		if err != nil {
-			t.Error(err)
-		}
-		for _, f := range c.VisibleFlags() {
-			if !bytes.Contains(page, []byte("\n.B \\-\\-"+roff(f.Names()[0]))) {
-				t.Errorf("%s: no --%s", c.Name, f.Names()[0])
-			}
+	for name, text := range pages {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -174,74 +180,30 @@ near zero by construction, and says nothing about the submission; use an asynchr
 	return b.String()
 }
 
-// writeManPages writes a man page for fiolat, and one for each command, into a folder.
-func writeManPages(app *cli.App, dir string) error {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, ".TH FIOLAT 1\n.SH NAME\nfiolat \\- %s\n.SH SYNOPSIS\n.B fiolat\n.I COMMAND\n[flags] [arguments]\n",
-		roff(app.Usage))
-	fmt.Fprintf(&b, ".SH DESCRIPTION\n.nf\n%s\n.fi\n.PP\nFlags may stand before or after the paths. Standard output "+
-		"is data; progress, warnings and the account go to standard error.\n.SH COMMANDS\n", roff(app.Description))
-	for _, c := range app.Commands {
-		if c.Hidden {
-			continue
-		}
-		fmt.Fprintf(&b, ".TP\n.BR fiolat-%s (1)\n%s\n", roff(c.Name), roff(c.Usage))
-		if err := os.WriteFile(filepath.Join(dir, "fiolat-"+c.Name+".1"), manPage(c), 0o644); err != nil {
-			return err
-		}
-	}
-	b.WriteString(".SH EXIT STATUS\n")
+// manPages returns a man page for fiolat, and one for each command, by name.
+func manPages(t *testing.T, app *cli.App) map[string]string {
+	t.Helper()
+	exits := ""
 	for _, e := range exitMeanings {
-		fmt.Fprintf(&b, ".TP\n.B %d\n%s\n", e.code, roff(e.meaning))
+		exits += fmt.Sprintf("**%d** %s\n\n", e.code, e.meaning)
 	}
-	return os.WriteFile(filepath.Join(dir, "fiolat.1"), b.Bytes(), 0o644)
-}
-
-func manPage(c *cli.Command) []byte {
-	var b bytes.Buffer
-	name := roff("fiolat-" + c.Name)
-	fmt.Fprintf(&b, ".TH %s 1\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.B fiolat %s\n[flags] %s\n", strings.ToUpper(name),
-		name, roff(c.Usage), roff(c.Name), roff(c.ArgsUsage))
-	examples, text, _ := strings.Cut(c.Description, "\n\n")
-	if text != "" {
-		fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", roff(text))
+	whole := &cli.App{Name: app.Name, Usage: app.Usage, UsageText: app.Description, Flags: app.Flags,
+		Description: "Flags may stand before or after the paths. Standard output is data; progress, warnings and the " +
+			"account go to standard error.\n\n# EXIT STATUS\n\n" + exits}
+	apps := []*cli.App{whole}
+	for _, c := range app.Commands {
+		whole.Commands = append(whole.Commands, &cli.Command{Name: "fiolat-" + c.Name, Usage: c.Usage})
+		examples, text, _ := strings.Cut(c.Description, "\n\n")
+		apps = append(apps, &cli.App{Name: "fiolat-" + c.Name, Usage: c.Usage, Flags: c.Flags, Description: text,
+			UsageText: strings.TrimSpace(fmt.Sprintf("fiolat %s [flags] %s", c.Name, c.ArgsUsage)) + "\n\n" + examples})
 	}
-	b.WriteString(".SH OPTIONS\n")
-	for _, f := range c.VisibleFlags() {
-		d, ok := f.(cli.DocGenerationFlag)
-		if !ok {
-			continue
+	pages := map[string]string{}
+	for _, a := range apps {
+		page, err := a.ToManWithSection(1)
+		if err != nil {
+			t.Fatal(err)
 		}
-		word, usage := manual.Placeholder(d.GetUsage())
-		fmt.Fprintf(&b, ".TP\n.B \\-\\-%s\n", roff(f.Names()[0]))
-		if d.TakesValue() {
-			b.Truncate(b.Len() - 1)
-			fmt.Fprintf(&b, " %s\n", roff(word))
-		}
-		fmt.Fprintf(&b, "%s", roff(usage))
-		if value := strings.Trim(d.GetValue(), `"`); d.TakesValue() && value != "" && value != "0" && value != "[]" {
-			fmt.Fprintf(&b, " (default: %s)", roff(value))
-		}
-		if env := d.GetEnvVars(); len(env) > 0 {
-			fmt.Fprintf(&b, " [$%s]", roff(strings.Join(env, ", $")))
-		}
-		b.WriteString("\n")
+		pages[a.Name+".1"] = page
 	}
-	if examples != "" {
-		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(examples))
-	}
-	b.WriteString(".SH SEE ALSO\n.BR fiolat (1)\n")
-	return b.Bytes()
-}
-
-// roff escapes text for troff.
-func roff(text string) string {
-	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
-			lines[i] = `\&` + line
-		}
-	}
-	return strings.Join(lines, "\n")
+	return pages
 }

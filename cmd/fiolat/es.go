@@ -36,7 +36,7 @@ func esFlags(o *runsource.Elasticsearch) []cli.Flag {
 		&cli.StringFlag{Name: "es-user", Category: catES, Destination: &o.User,
 			EnvVars: []string{"ELASTICSEARCH_USERNAME"},
 			Usage: "user `NAME`; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD; without " +
-				"credentials here or in ELASTICSEARCH_*, ES_USERNAME, ES_PASSWORD and ES_API_KEY count"},
+				"credentials here or in ELASTICSEARCH variables, ES_USERNAME, ES_PASSWORD and ES_API_KEY count"},
 		&cli.StringFlag{Name: "es-password-file", Category: catES, Destination: &o.PasswordFile,
 			Usage: "`FILE` that holds the password"},
 		&cli.StringFlag{Name: "es-api-key-file", Category: catES, Destination: &o.APIKeyFile,

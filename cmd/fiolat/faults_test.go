@@ -43,8 +43,7 @@ func TestFullOutput(t *testing.T) {
 		append([]string{"percentiles", "--format", "ndjson"}, logs...), append([]string{"inspect"}, logs...),
 		append([]string{"inspect", "--format", "json"}, logs...),
 		{"percentiles", "--like", "fiologparser_hist", real + "/gaps/gaps_clat_hist.1.log"}, {"compare", logs[0],
-			logs[0]}, {"explain"}, {"explain", "libaio"}, {"completion", "bash"},
-		{"--help"}, {"percentiles", "--help"}, {"--version"},
+			logs[0]}, {"--help"}, {"percentiles", "--help"}, {"--version"},
 		{"setup", "--export", "-"}, {"live", "--format", "ndjson", "--output", t.TempDir(), real +
 			"/live/fio-status.json"},
 	} {

@@ -65,26 +65,21 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 		s.Percentiles, err = readPercentiles(text)
 		return err
 	}
-	interval := parsed(&o.interval, "", asIs, "auto")
-	if with.run {
-		interval.words = append(interval.words, wholeRun)
-	}
-	kinds := withDefault("clat", parsed(&o.Kinds, "", kindList, fio.KindNames()...))
+	kinds := withDefault("clat", parsed(&o.Kinds, "", kindList))
 	kind := settingFlag(fields, "kind", "", kinds).(*cli.GenericFlag)
 	if with.kinds {
-		kinds.words, kinds.list = append(kinds.words, "all"), true
 		kind.Usage = "kinds of latency: a `LIST` of clat (from histogram logs, else from write_lat_log), slat, lat, " +
 			"or all for those that exist; one run.id for all; SLA rules use the first"
 	}
 	return slices.DeleteFunc([]cli.Flag{
-		settingFlag(fields, "interval", "", interval),
+		settingFlag(fields, "interval", "", parsed(&o.interval, "", asIs)),
 		&cli.StringFlag{Name: "accuracy", Category: catTime, Value: "10%", Destination: &o.accuracy,
 			Usage: "with --interval auto: confidence limits of the highest percentile within `PERCENT` of it, in " +
 				"nine of ten intervals"},
 		settingFlag(fields, "grid", catTime, nil),
 		settingFlag(fields, "align", catTime, nil),
 		settingFlag(fields, "record-time", catTime, nil),
-		settingFlag(fields, "start", "", parsed(&s.Start, "", parseStart, "mtime")),
+		settingFlag(fields, "start", "", parsed(&s.Start, "", parseStart)),
 		settingFlag(fields, "offset", catTime, &o.offset),
 		settingFlag(fields, "offsets", catTime, &o.offsets),
 		settingFlag(fields, "log-hist-msec", catTime, nil),
@@ -340,8 +335,8 @@ func byList(to *[]string, usual string) *value {
 		}
 		slices.SortFunc(out, func(a, b string) int { return slices.Index(known, a) - slices.Index(known, b) })
 		return slices.Compact(out), nil
-	}, words...)
-	v.texts, v.list = []string{usual}, true
+	})
+	v.texts = []string{usual}
 	return v
 }
 

@@ -27,7 +27,7 @@ func histogramCommand(u *ui.UI) *cli.Command {
 			"--output wrote. " + runIs + " A path that exists comes first.\n\n" +
 			"It has the edges and the count of each bucket that is not empty.",
 		Flags: append(
-			slices.Concat(o.logs.flags(logFlags{kinds: true, run: true,
+			slices.Concat(o.logs.flags(logFlags{kinds: true,
 				without: []string{"percentiles", "sla", "sla-file", "fail-on-sla"}}),
 				pickFlags(&o.logs.Config.Pick, false), esFlags(&o.es)),
 			&cli.GenericFlag{Name: "format",

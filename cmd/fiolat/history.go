@@ -87,7 +87,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 					Usage: "store the change points as events in Elasticsearch, and delete those of the same series " +
 						"and metrics that no longer hold"},
 				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.file,
-					Usage: "`FILE` for a self-contained HTML page; one that ends in .svg or .png is a picture"},
+					Usage: "`FILE` for a self-contained HTML page"},
 				&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
 					Usage: "`FORMAT` of the output: table, markdown, csv or json (an object per metric and line)"},
 				&cli.GenericFlag{Name: "unit", Value: oneOf(&o.unit, "unit", "us", "ns", "ms"),
@@ -126,8 +126,7 @@ func (o *historyOptions) check(c *cli.Context, bad *errs.Faults) {
 	if len(o.metrics) == 0 {
 		o.metrics = history.Defaults
 	}
-	_, err := pictureEnding(o.file)
-	bad.Add(err)
+	bad.Add(pageOnly("a history", o.file))
 	o.filter.check(bad)
 	checkES(c, &o.es, bad)
 	switch es := len(o.es.Addresses) > 0; {
@@ -272,12 +271,7 @@ func (r *historyReader) writePage(ctx context.Context, all []history.Series, res
 		return fio.Usagef("--output %s: %v", fio.Printable(r.file), err)
 	}
 	out := bufio.NewWriter(f)
-	if ending, _ := pictureEnding(r.file); ending != "" {
-		err = history.Picture(all, results).Write(out, ending == "png")
-	} else {
-		err = history.WritePage(out, all, results, "fiolat "+versionText())
-	}
-	if err == nil {
+	if err = history.WritePage(out, all, results, "fiolat "+versionText()); err == nil {
 		err = out.Flush()
 	}
 	if err != nil {

@@ -276,11 +276,13 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 	}
 	said := map[string]bool{} // by one host of many
 	for _, m := range run.Metas {
-		for _, sentence := range m.Explain() {
-			if !said[sentence] {
-				fmt.Fprintln(u.Stdout, "measured:", fio.Printable(sentence))
+		for _, e := range m.Engines() {
+			sentence := e.Sentence()
+			if said[sentence] {
+				continue
 			}
 			said[sentence] = true
+			fmt.Fprintln(u.Stdout, strings.Join(append([]string{"measured: " + fio.Printable(sentence)}, e.Notes...), "\n- "))
 		}
 	}
 	if err := totalsTable(u, run.Metas); err != nil {

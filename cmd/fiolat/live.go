@@ -64,14 +64,14 @@ func liveCommand(u *ui.UI) *cli.Command {
 		Flags: slices.Concat(selectFlags(o.logs.flags(logFlags{by: "direction,host"}), "accuracy", "percentiles", "by",
 			"coarseness", "sla", "sla-file", "fail-on-sla", "run-id", "run-name", "label", "part"), esFlags(&o.es),
 			o.alerts.flags("breaches and recoveries"), metricsFlags(&o.export), []cli.Flag{
-				&cli.GenericFlag{Name: "interval", Value: parsed(&o.logs.interval, "", asIs, "auto"),
+				&cli.GenericFlag{Name: "interval", Value: parsed(&o.logs.interval, "", asIs),
 					Usage: "length of a quantum: `DURATION` such as 1s, 10s, 1m, or seconds; auto: chosen from the " +
 						"first minute, during which nothing is shown (default: the status interval, in whole " +
 						"seconds)"},
 				&cli.GenericFlag{Name: "kind", Value: liveKinds(&o.kinds),
 					Usage: "`LIST` of clat, slat, lat; SLA rules and the terminal use the first (fio has slat and " +
 						"lat with slat_percentiles=1 and lat_percentiles=1)"},
-				&cli.GenericFlag{Name: "format", Value: parsed(&o.rows, "", liveFormat, "ndjson"),
+				&cli.GenericFlag{Name: "format", Value: liveFormat(&o.rows),
 					Usage: "`FORMAT` of rows on standard output: ndjson (default: none)"},
 				&cli.BoolFlag{Name: "follow", Destination: &o.follow,
 					Usage: "wait for FILE to appear and to grow, until no process has it open for writing"},
@@ -100,17 +100,15 @@ func liveKinds(to *[]fio.Kind) *value {
 			}
 		}
 		return out, err
-	}, fio.KindNames()...)
-	v.list = true
+	})
 	return withDefault("clat", v)
 }
 
-// liveFormat parses live's --format.
-func liveFormat(text string) (string, error) {
-	if text != "ndjson" {
-		return "", fio.Usagef("--format %q: want ndjson", text)
-	}
-	return text, nil
+// liveFormat returns the value of live's --format.
+func liveFormat(to *string) *value {
+	v := oneOf(to, "format", "ndjson")
+	v.texts = nil
+	return v
 }
 
 func (o *liveOptions) check(c *cli.Context, bad *errs.Faults) {

@@ -20,7 +20,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/cmd/fiolat/manual"
-	"fiolat/cmd/fiolat/shell"
 	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -64,6 +63,16 @@ func signalContext() (context.Context, func()) {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	u := ui.New(stdin, stdout, stderr)
 	u.OnUnread(func() { _, _ = os.Stdout.WriteString("\n") }) // SIGPIPE, as for other programs
+	if last := len(args) - 1; args[last] == completeFlag {
+		switch slices.Index(args, "--") { // with which the library would run the command
+		case -1:
+		case last - 1: // a flag is begun
+			args = slices.Concat(args[:last-1], args[last:])
+		default:
+			return exitOK
+		}
+		return exit(u, newApp(u).RunContext(ctx, args))
+	}
 	err := runLike(ctx, u, args)
 	if errors.Is(err, errNotLike) {
 		err = runCommand(ctx, u, args)
@@ -71,17 +80,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return exit(u, err)
 }
 
+// completeFlag is what the library's completion in a shell ends a command line with.
+const completeFlag = "--generate-bash-completion"
+
 // runCommand runs the command that the arguments name.
 func runCommand(ctx context.Context, u *ui.UI, args []string) error {
 	if len(args) > 1 && args[1] == "help" { // help ingest is ingest --help
 		args = append(slices.Concat(args[:1], args[2:]), "--help")
 	}
 	app := newApp(u)
-	if len(args) > 1 && args[1] == shell.Command {
-		what, found := shell.Complete(app, args[2:])
-		_, err := fmt.Fprintln(u.Stdout, strings.Join(append([]string{what}, found...), "\n"))
-		return err
-	}
 	return app.RunContext(ctx, permute(app, args))
 }
 
@@ -96,6 +103,7 @@ func newApp(u *ui.UI) *cli.App {
 			"fiolat inspect runs/today               what each log is, and what is wrong with it\n" +
 			"fiolat ingest --es http://localhost:9200 runs/today",
 		DisableSliceFlagSeparator: true,
+		EnableBashCompletion:      true,
 		HideHelp:                  true, // ours is shorter
 		HideVersion:               true, // its flag is a global
 		Flags: append(helpFlags(), &cli.BoolFlag{Name: "version", Aliases: []string{"v"},
@@ -112,7 +120,7 @@ func newApp(u *ui.UI) *cli.App {
 			mergeCommand(u), rollupCommand(u), setupCommand(u), loadCommand(u),
 			printing(u, runsCommand(u)), printing(u, compareCommand(u)), historyCommand(u),
 			printing(u, diagnoseCommand(u)), labelCommand(u), annotateCommand(u), deleteCommand(u),
-			printing(u, explainCommand(u)), probeCommand(u), completionCommand(u), versionCommand(u),
+			probeCommand(u), versionCommand(u),
 		},
 		Action: func(c *cli.Context) error {
 			switch {
@@ -174,12 +182,12 @@ func suggestFlag(cmd *cli.Command, err error) error {
 	meant, best := "", 3
 	for _, f := range cmd.Flags {
 		if g, ok := f.(*cli.GenericFlag); ok && strings.HasSuffix(g.Name, "format") && best > 0 {
-			if words, _ := g.Value.(*value).Words(); slices.Contains(words, name) { // --json
+			if slices.Contains(g.Value.(*value).words, name) { // --json
 				meant, best = g.Name+" "+name, 0
 			}
 		}
 		for _, n := range f.Names() {
-			if d := shell.Distance(name, n); d < min(best, len(n)) {
+			if d := distance(name, n); d < min(best, len(n)) {
 				best, meant = d, n
 			}
 		}
@@ -193,10 +201,13 @@ func suggestFlag(cmd *cli.Command, err error) error {
 
 // noCommand returns the error for an unknown command, with the nearest command if one is near.
 func noCommand(app *cli.App, name string) error {
+	if instead := removed[name]; instead != "" {
+		return fio.Usagef("no such command: %q; %s", name, instead)
+	}
 	hint := "see fiolat --help"
 	best := 3 // this many edits or more are not a typo
 	for _, c := range app.Commands {
-		if d := shell.Distance(name, c.Name); !c.Hidden && d < best {
+		if d := distance(name, c.Name); !c.Hidden && d < best {
 			best, hint = d, fmt.Sprintf("did you mean fiolat %s?", c.Name)
 		}
 	}

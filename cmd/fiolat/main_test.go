@@ -208,8 +208,8 @@ func TestExitCodes(t *testing.T) {
 		{"an offset of a host that is not there", []string{"percentiles", "--offset", "nobody=1s", real + "/cluster"},
 			exitUsage, "nobody"},
 		{"several runs", []string{"percentiles", real}, exitUsage, "12 runs"},
-		{"somebody else's engine", []string{"explain", "external:x.so"}, exitUsage, "not one of fio's own"},
-		{"an engine of no version", []string{"explain", "null", "--fio-version", "new"}, exitUsage, "fio-3.28"},
+		{"a command that is gone", []string{"explain", "libaio"}, exitUsage, "fiolat inspect PATH has"},
+		{"a flag that is gone", []string{"setup", "--rollup-after", "720h"}, exitUsage, "let cron run fiolat rollup"},
 		{"finer than logged", []string{"percentiles", "--coarseness", "1", real + "/epoch"}, exitUsage,
 			"log_hist_coarseness=3"},
 		{"no wall clock", []string{"ingest", "--output", empty + "/out", real + "/live/live_clat_hist.1.log",
@@ -406,25 +406,19 @@ func gzipped(b []byte) []byte {
 	return z.Bytes()
 }
 
-// TestExplain: an engine's sentence, and where the version and the depth change it.
-func TestExplain(t *testing.T) {
+// TestMeasured: what inspect says of a run's engine and kinds of latency.
+func TestMeasured(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		args []string
 		want string
 	}{
-		{"one", []string{"explain", "rbd"}, "rbd (asynchronous without commit): slat is the call"},
-		{"notes", []string{"explain", "libaio"}, "- before fio 3.31"},
-		{"deep null", []string{"explain", "null", "--iodepth", "8"}, "null (asynchronous with commit, slat counted)"},
-		{"null", []string{"explain", "--iodepth", "1", "null"}, "null (synchronous)"},
-		{"old null", []string{"explain", "null", "--iodepth", "8", "--fio-version", "fio-3.30"},
-			"null (asynchronous with commit, slat not counted)"},
-		{"all", []string{"explain"}, "mmap "},
 		{"totals by kind", []string{"inspect", real + "/latkinds"}, "slat  3200  68.2us  149.7us        -        -   " +
 			"     -  1642.9us"},
 		{"slat + clat = lat", []string{"inspect", "--format", "json", real + "/latkinds"}, `"gap": 0.000001`},
-		{"a run", []string{"inspect", real + "/latkinds"}, "measured: libaio (asynchronous with commit, slat counted)"},
+		{"an engine", []string{"inspect", real + "/latkinds"}, "measured: libaio (asynchronous with commit, slat counted)"},
+		{"its notes", []string{"inspect", real + "/latkinds"}, "\n- before fio 3.31"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

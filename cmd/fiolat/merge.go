@@ -53,7 +53,7 @@ func mergeCommand(u *ui.UI) *cli.Command {
 			&cli.BoolFlag{Name: "skip-incomplete", Destination: &o.skipIncomplete,
 				Usage: "leave out parts that are running or incomplete, and name each (default: merge nothing then)"},
 			&cli.GenericFlag{Name: "kind",
-				Value: withDefault("clat", parsed(&o.kind, "", anyKind, append(fio.KindNames(), "sync")...)),
+				Value: withDefault("clat", parsed(&o.kind, "", anyKind)),
 				Usage: "`KIND` of latency that the parts were ingested with: clat, slat, lat, or sync (of live)"},
 			&cli.GenericFlag{Name: "percentiles",
 				Value: parsed(&o.replay.Percentiles, "", readPercentiles),

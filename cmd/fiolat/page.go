@@ -75,20 +75,21 @@ func newRunsPage(path string, dry bool, names []string, sides []int, drawn *repo
 	return p
 }
 
-// writeCurve writes the page or the picture of a curve into a file.
+// pageOnly returns an error if a file is a picture by its name, of what has a page only.
+func pageOnly(what, path string) error {
+	if ending, err := pictureEnding(path); ending != "" || err != nil {
+		return fio.Usagef("--output %s: %s has no picture: write its page, %s.html, where buttons save each chart as "+
+			"SVG or PNG", fio.Printable(path), what, fio.Printable(strings.TrimSuffix(path, filepath.Ext(path))))
+	}
+	return nil
+}
+
+// writeCurve writes the page of a curve into a file.
 func writeCurve(path string, dry bool, page curve.Page) (*pageFile, error) {
 	page.Title, page.Generator = "Latency against load", "fiolat "+versionText()
 	p := &pageFile{Path: path, dry: dry}
 	defer p.Discard()
-	ending, err := pictureEnding(path)
-	switch {
-	case err != nil:
-		return p, err
-	case ending != "":
-		err = page.Picture().Write(p, ending == "png")
-	default:
-		err = page.Write(p)
-	}
+	err := page.Write(p)
 	if err == nil {
 		err = p.Publish()
 	}

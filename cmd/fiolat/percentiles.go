@@ -54,15 +54,15 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			"--like PROGRAM (fio-histo-log-pctiles or fiologparser_hist) reads everything after it as that program " +
 			"reads its own command line, and prints what it prints.",
 		Flags: append(
-			slices.Concat(o.logs.flags(logFlags{kinds: true, run: true}), pickFlags(&o.logs.Config.Pick, false),
+			slices.Concat(o.logs.flags(logFlags{kinds: true}), pickFlags(&o.logs.Config.Pick, false),
 				esFlags(&o.es)),
 			&cli.GenericFlag{Name: "format",
-				Value: oneOf(&o.render.Format, "format", "table", "csv", "json", "ndjson", "parquet"),
-				Usage: "`FORMAT` of the output: table, csv, json, ndjson or parquet"},
+				Value: oneOf(&o.render.Format, "format", "table", "markdown", "csv", "json", "ndjson", "parquet"),
+				Usage: "`FORMAT` of the output: table, markdown, csv, json, ndjson or parquet"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.render.Unit, "unit", render.Units...)),
 				Usage: "`UNIT` of latencies in tables, csv and parquet: ns, us, ms, s, or auto: what suits each " +
 					"column; in csv and parquet auto is us"},
-			&cli.GenericFlag{Name: "clock", Value: parsed(&o.render.Clock, "", clockZone, "utc", "local"),
+			&cli.GenericFlag{Name: "clock", Value: parsed(&o.render.Clock, "", clockZone),
 				Usage: "show wall-clock time in tables, in `ZONE` utc or local, instead of the time since the run's " +
 					"start; with --grid epoch utc is the default"},
 			&cli.BoolFlag{Name: "limits", Destination: &o.render.Limits,
@@ -70,11 +70,11 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 					"I/Os, with --interval run wider ones for bursts, in tables, csv and parquet; json and ndjson " +
 					"always have them"},
 			&cli.GenericFlag{Name: "wide",
-				Value: parsed(&o.wide, "", asIs, append([]string{"p50", "p99", "p99.9"}, render.Figures...)...),
+				Value: parsed(&o.wide, "", asIs),
 				Usage: "in tables and csv a row for each time, with `FIGURE` (p99 or another percentile, mean, min, " +
 					"max, stddev, iops, concurrency or samples) of each --by host, job, ... in a column of its own"},
 			noTotalFlag(&o.render.NoTotal),
-			&cli.GenericFlag{Name: "like", Value: parsed(new(string), "", asIs, like.Programs...),
+			&cli.GenericFlag{Name: "like", Value: parsed(new(string), "", asIs),
 				Usage: "print what `PROGRAM` prints; its own flags follow"},
 			yesFlag(&o.yes), verboseFlag(),
 		),

@@ -30,7 +30,6 @@ type reportOptions struct {
 	sides       []side    // of two groups of runs
 	file        string    // for the page
 	notes       []runNote // beside those that are stored
-	chart       string    // of --chart; "": not given
 	clock       *time.Location
 	picture     *report.Picture // nil: a page
 	yes         bool            // ask for no confirmation
@@ -53,7 +52,7 @@ func reportCommand(u *ui.UI) *cli.Command {
 			"fiolat report -o groups.html before=b1,b2,b3 after=a1,a2,a3         two groups of repeats\n" +
 			"fiolat report -o curve.html depths                                  the runs of a sweep: latency " +
 			"against load\n" +
-			"fiolat report -o today.png --chart heatmap runs/today               one chart as a picture\n\n" +
+			"fiolat report -o today.png runs/today                               percentiles over time as a picture\n\n" +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input; DIR is what ingest " +
 			"--output wrote. " + runIs + " A path that exists comes first. Of a stored run only --percentiles and " +
 			"--kind can be chosen anew; without --kind it has all kinds of latency that are stored. " +
@@ -64,11 +63,8 @@ func reportCommand(u *ui.UI) *cli.Command {
 		Flags: append(slices.Concat(o.logs.flags(logFlags{by: "direction,host,job", kinds: true}),
 			pickFlags(&o.logs.Config.Pick, false), esFlags(&o.es)),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "report.html", Destination: &o.file,
-				Usage: "`FILE` for the page; one that ends in .svg or .png is a picture of one chart"},
-			&cli.GenericFlag{Name: "chart", Value: parsed(&o.chart, "", readChart, append(report.Charts(), "curve")...),
-				Usage: "`CHART` of a picture: " + fio.List(append(report.Charts(), "curve"), "or") + " (default: " +
-					"percentiles, of a sweep curve)"},
-			&cli.GenericFlag{Name: "clock", Value: parsed(&o.clock, "", clockZone, "utc", "local"),
+				Usage: "`FILE` for the page; one that ends in .svg or .png is a picture of the percentiles over time"},
+			&cli.GenericFlag{Name: "clock", Value: parsed(&o.clock, "", clockZone),
 				Usage: "times of day in a picture, in `ZONE` utc or local, instead of the time since the run's " +
 					"start; a page has a choice"},
 			&cli.GenericFlag{Name: "note", Value: &value{many: true, parse: o.addNote},
@@ -126,24 +122,10 @@ func (o *reportOptions) check(c *cli.Context, bad *errs.Faults) {
 	case err != nil:
 		bad.Add(err)
 	case ending != "":
-		o.picture = &report.Picture{Chart: cmp.Or(o.chart, report.Charts()[0]), PNG: ending == "png", Clock: o.clock}
-	case o.chart != "":
-		bad.Add(fio.Usagef("--chart %s: is for a picture: end the name of --output in .svg or .png", o.chart))
+		o.picture = &report.Picture{PNG: ending == "png", Clock: o.clock}
 	case o.clock != nil:
 		bad.Add(fio.Usagef("--clock: is for a picture, --output in .svg or .png: a page has a choice of clocks"))
 	}
-}
-
-// readChart parses --chart.
-func readChart(text string) (string, error) {
-	words := append(report.Charts(), "curve")
-	switch {
-	case text == "history":
-		return "", fio.Usagef("--chart history: fiolat history -o history.svg draws it")
-	case !slices.Contains(words, text):
-		return "", fio.Usagef("--chart %q: want one of %s", text, strings.Join(words, ", "))
-	}
-	return text, nil
 }
 
 // run writes the page of one run, of two that are compared, or the curve of a sweep.
@@ -162,15 +144,13 @@ func (o *reportOptions) run(ctx context.Context, u *ui.UI) error {
 		}
 	}
 	switch {
-	case ingest.IsNoLogs(err) && (o.chart == "" || o.chart == "curve"):
+	case ingest.IsNoLogs(err):
 		if e := o.curve(ctx, r); !errors.Is(e, curve.ErrOneSetting) {
 			return e
 		}
 		return err
 	case err != nil:
 		return err
-	case o.chart == "curve" && len(found) == 1:
-		return fio.Usagef("--chart curve: needs runs of two settings or more, and found one run")
 	case len(found) == 1:
 		return o.one(ctx, found[0], u)
 	}

@@ -37,7 +37,7 @@ func (o *reportOptions) groups(ctx context.Context, r *runsource.Reader) error {
 	if err := o.severalRuns(r); err != nil {
 		return err
 	}
-	if o.picture != nil || o.chart != "" {
+	if o.picture != nil {
 		return fio.Usagef("a picture shows one run or two, not groups: give a file that ends in .html")
 	}
 	var sides [2][]*runsource.Run
@@ -62,17 +62,11 @@ func (o *reportOptions) several(ctx context.Context, r *runsource.Reader, found 
 	if err := o.severalRuns(r); err != nil {
 		return err
 	}
-	if len(found) == 2 && o.chart != "curve" {
+	if len(found) == 2 {
 		return o.compare(ctx, [2][]*runsource.Run{found[:1], found[1:]}, r.UI)
-	}
-	if o.chart != "" && o.chart != "curve" {
-		return fio.Usagef("--chart %s: is of one run or of two, and found %d", o.chart, len(found))
 	}
 	err := o.curve(ctx, r)
 	if errors.Is(err, curve.ErrOneSetting) {
-		if o.chart == "curve" {
-			return fio.Usagef("--chart curve: %v; for repeats see fiolat compare and fiolat history", err)
-		}
 		return fio.Usagef("found more than two runs, but %v: a page shows one run, two runs, two groups "+
 			"NAME=RUN,RUN,..., or a sweep of settings; for repeats see fiolat compare and fiolat history", err)
 	}
@@ -213,9 +207,6 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 }
 
 func (o *reportOptions) curve(ctx context.Context, r *runsource.Reader) error {
-	if o.clock != nil {
-		return fio.Usagef("--clock: a curve has no times")
-	}
 	settings := &o.logs.Config.Settings
 	if len(settings.SLA) > 0 || o.logs.FailOnSLA {
 		return fio.Usagef("--sla: rules are judged in a page of one run or of two, and these are more; see fiolat " +
@@ -232,6 +223,9 @@ func (o *reportOptions) curve(ctx context.Context, r *runsource.Reader) error {
 	}
 	c, err := curve.Make(rows, fio.All, percentiles, nil)
 	if err != nil {
+		return err
+	}
+	if err = pageOnly("a curve", o.file); err != nil {
 		return err
 	}
 	file, err := writeCurve(o.file, o.logs.DryRun, curve.Page{Curve: c, Percentiles: percentiles, Axis: "iops"})

@@ -24,7 +24,6 @@ import (
 type setupOptions struct {
 	es          runsource.Elasticsearch
 	deleteAfter time.Duration // the age at which indices are deleted; 0: never
-	rollUpAfter time.Duration // only print how to roll up runs of that age; 0: off
 	export      string        // only write Kibana's objects to this file, "-" for standard output
 	remove      bool          // only remove from Kibana what setup has put there
 	alertRules  bool          // make alert rules in Kibana
@@ -52,9 +51,6 @@ func setupCommand(u *ui.UI) *cli.Command {
 		Flags: append(esFlags(&o.es),
 			&cli.DurationFlag{Name: "delete-after", Destination: &o.deleteAfter,
 				Usage: "let the lifecycle policy delete indices after `DURATION` (default: never)"},
-			&cli.DurationFlag{Name: "rollup-after", Destination: &o.rollUpAfter,
-				Usage: "print a line for cron that rolls up runs older than `DURATION` to quanta of a minute, and " +
-					"do nothing else: fiolat schedules nothing itself"},
 			&cli.StringFlag{Name: "kibana", Destination: &o.kibana,
 				Usage: "`URL` of Kibana, with its base path: import data views, charts and dashboards (default: " +
 					"KIBANA_URL). Certificates and credentials are those for Elasticsearch unless given here"},
@@ -96,9 +92,6 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 	if c.NArg() > 0 {
 		bad.Add(fio.Usagef("fiolat setup takes no arguments: %q", c.Args().First()))
 	}
-	if d := o.rollUpAfter; c.IsSet("rollup-after") && (d < time.Hour || d%time.Hour != 0) {
-		bad.Add(fio.Usagef("--rollup-after %v: want a whole number of hours", d))
-	}
 	if d := o.deleteAfter; d < 0 || d > 0 && d < time.Hour {
 		bad.Add(fio.Usagef("--delete-after %v: want an hour or more", d))
 	}
@@ -127,11 +120,6 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 
 // run sets up indices and Kibana.
 func (o *setupOptions) run(ctx context.Context, u *ui.UI) error {
-	if o.rollUpAfter > 0 {
-		_, err := fmt.Fprintln(u.Stdout, "17 3 * * *", shellLine(&o.es, "rollup", "--older-than",
-			fmt.Sprintf("%dh", o.rollUpAfter/time.Hour), "--interval", "1m"))
-		return err
-	}
 	if o.export != "" {
 		return exportKibana(o.export, o.es.Prefix, u)
 	}

@@ -74,7 +74,7 @@ func configure(c *cli.Context, u *ui.UI) error {
 		return fio.Usagef("--run-id \"\": it is empty; name the run, or leave the flag out")
 	}
 	u.Verbose = c.Bool("verbose")
-	if c.String("format") == "table" || c.Command.Name == "explain" {
+	if c.String("format") == "table" {
 		u.WrapLines()
 	}
 	return nil

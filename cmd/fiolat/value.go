@@ -43,8 +43,7 @@ type value struct {
 	given bool
 	many  bool // the flag can be repeated
 	parse func(text string) error
-	words []string // what completes it
-	list  bool     // it is a list of words, separated by commas
+	words []string // of oneOf
 }
 
 // Set keeps what the flag was given.
@@ -57,9 +56,6 @@ func (v *value) Set(text string) error {
 }
 
 func (v *value) String() string { return strings.Join(v.texts, ",") }
-
-// Words returns the words that the flag takes, and whether it takes a list of them.
-func (v *value) Words() (words []string, list bool) { return v.words, v.list }
 
 // read parses what the flag of a command, such as "ingest --format", was given.
 func (v *value) read(flag string, bad *errs.Faults) {
@@ -85,8 +81,8 @@ func oneOf[T ~string](to *T, name string, words ...string) *value {
 }
 
 // parsed returns a value for what parse returns of a text, which is not called for "". err is put before its errors.
-func parsed[T any](to *T, err string, parse func(text string) (T, error), words ...string) *value {
-	return &value{words: words, parse: func(text string) (e error) {
+func parsed[T any](to *T, err string, parse func(text string) (T, error)) *value {
+	return &value{parse: func(text string) (e error) {
 		if text == "" {
 			return nil
 		}

@@ -62,9 +62,10 @@ var Measures = []Measure{Sync, SyncSlat, Async, CommitSlat, CommitOnly}
 // Slat reports whether fio counts submission latencies of such I/Os.
 func (m Measure) Slat() bool { return m == SyncSlat || m == Async || m == CommitSlat }
 
-// Engine is one of fio's built-in I/O engines.
+// Engine is one of fio's built-in I/O engines, or a foreign one.
 type Engine struct {
 	Name    string
+	Foreign bool // not fio's own: nothing else is known
 	Measure Measure
 	// Notes are what differs with the version, the depth or the direction.
 	Notes []string
@@ -145,12 +146,16 @@ func FindEngine(name, version string, depth int) (e Engine, ok bool) {
 
 // Sentence says what the numbers of a run with the engine include.
 func (e Engine) Sentence() string {
+	if e.Foreign {
+		return e.Name + ": not one of fio's own engines; fiolat does not know what its slat and clat include"
+	}
 	return fmt.Sprintf("%s (%s): %s", e.Name, e.Measure, e.Measure.Sentence())
 }
 
-// engines returns the engines that the document's jobs used, as this version of fio used them, and the names of those
-// that are not fio's own. A job that names none has fio's default on Linux, psync.
-func (m *Document) engines() (known []Engine, unknown []string) {
+// Engines returns the engines that the document's jobs used, as this version of fio used them, those that are not
+// fio's own last. A job that names none has fio's default on Linux, psync.
+func (m *Document) Engines() []Engine {
+	var known, foreign []Engine
 	for i := range m.Entries {
 		name, _ := m.Option(&m.Entries[i], "ioengine")
 		text, given := m.Option(&m.Entries[i], "iodepth")
@@ -160,28 +165,21 @@ func (m *Document) engines() (known []Engine, unknown []string) {
 		}
 		name = cmp.Or(name, "psync")
 		engine, ok := FindEngine(name, m.Version, depth)
-		switch {
-		case !ok && !slices.Contains(unknown, name):
-			unknown = append(unknown, name)
-		case ok && !slices.ContainsFunc(known, func(k Engine) bool {
-			return k.Name == name &&
-				k.Measure == engine.Measure
-		}):
-			known = append(known, engine)
+		to := &known
+		if !ok {
+			engine, to = Engine{Name: name, Foreign: true}, &foreign
+		}
+		if !slices.ContainsFunc(*to, func(e Engine) bool { return e.Name == name && e.Measure == engine.Measure }) {
+			*to = append(*to, engine)
 		}
 	}
-	return known, unknown
+	return append(known, foreign...)
 }
 
 // Explain says for each engine of the run what its numbers include, in a sentence.
 func (m *Document) Explain() (sentences []string) {
-	known, unknown := m.engines()
-	for _, e := range known {
+	for _, e := range m.Engines() {
 		sentences = append(sentences, e.Sentence())
-	}
-	for _, name := range unknown {
-		sentences = append(sentences, fmt.Sprintf("%s: not one of fio's own engines; fiolat does not know what its "+
-			"slat and clat include", name))
 	}
 	return sentences
 }

@@ -73,9 +73,9 @@ func TestEnginesByFio(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			known, unknown := m.engines()
-			if len(known) != 1 || len(unknown) != 0 || known[0].Name != tc.engine {
-				t.Fatalf("engines %v, %v", known, unknown)
+			known := m.Engines()
+			if len(known) != 1 || known[0].Foreign || known[0].Name != tc.engine {
+				t.Fatalf("engines %v", known)
 			}
 			for _, d := range []fio.Direction{fio.Read, fio.Write} {
 				k := &m.Entries[0].Dirs[d].Kind

@@ -5,13 +5,12 @@ import (
 	"slices"
 )
 
-// Axis is a horizontal or vertical scale, from top down if Min is above Max.
+// Axis is a horizontal or vertical scale.
 type Axis struct {
 	Min, Max float64
 	Log      bool
 	Title    string // below a horizontal one
 	Ticks    []Tick
-	NoGrid   bool
 }
 
 // Tick is a value with its text.
@@ -42,34 +41,32 @@ func Around(values []float64, text func(float64) string) Axis {
 		air := max(math.Pow(hi/lo, 0.04), 1.08)
 		a.Min, a.Max = lo/air, hi*air
 	}
-	a.Label(text)
+	a.label(text)
 	return a
 }
 
-// Label puts round values on the axis: of one with logarithms the page's.
-func (a *Axis) Label(text func(float64) string) {
+// label puts round values on an axis of logarithms, those of the page.
+func (a *Axis) label(text func(float64) string) {
 	add := func(v float64) {
 		if v >= a.Min*0.999 && v <= a.Max*1.001 {
 			a.Ticks = append(a.Ticks, Tick{v, text(v)})
 		}
 	}
-	if a.Log {
-		steps, decades := []float64{1}, math.Log10(a.Max/a.Min)
-		if decades <= 1.2 {
-			steps = []float64{1, 2, 3, 4, 5, 6, 8}
-		} else if decades <= 3.2 {
-			steps = []float64{1, 2, 5}
-		}
-		for d := math.Floor(math.Log10(a.Min)); d <= math.Log10(a.Max); d++ {
-			for _, m := range steps {
-				add(m * math.Pow(10, d))
-			}
-		}
-		if len(a.Ticks) > 2 {
-			return
-		}
-		a.Ticks = nil
+	steps, decades := []float64{1}, math.Log10(a.Max/a.Min)
+	if decades <= 1.2 {
+		steps = []float64{1, 2, 3, 4, 5, 6, 8}
+	} else if decades <= 3.2 {
+		steps = []float64{1, 2, 5}
 	}
+	for d := math.Floor(math.Log10(a.Min)); d <= math.Log10(a.Max); d++ {
+		for _, m := range steps {
+			add(m * math.Pow(10, d))
+		}
+	}
+	if len(a.Ticks) > 2 {
+		return
+	}
+	a.Ticks = nil
 	rough := (a.Max - a.Min) / 5
 	step := math.Pow(10, math.Floor(math.Log10(rough)))
 	for _, m := range []float64{1, 2, 5, 10} {

@@ -26,13 +26,10 @@ const (
 	grid  = "#e6e9ee"
 	// Stalled is where nothing completed.
 	Stalled = "#d55e00"
-	// Change is of change points and rules over loads.
-	Change = "#D36086"
 )
 
 var (
 	lineColors = []string{"#0072b2", "#009e73", "#b87a00", "#d55e00", "#b0468a", "#4b5563", "#3a9bd1", "#7a6a00"}
-	rampColors = []string{"#dcebf7", "#9ecae1", "#4292c6", "#08519c", "#062a57"}
 	dashes     = [][]float64{nil, {7, 3}, {2, 2}, nil, {7, 3}, {2, 2}, nil, {7, 3}}
 )
 
@@ -51,19 +48,6 @@ func color(hex string, opacity float64) stdcolor.NRGBA {
 		}
 	}
 	return c
-}
-
-// ramp is the color of a share from 0 to 1.
-func ramp(share float64) string {
-	at := max(0, min(share, 1)) * float64(len(rampColors)-1)
-	i := min(int(at), len(rampColors)-2)
-	a, b, part := color(rampColors[i], 1), color(rampColors[i+1], 1), at-float64(i)
-	out := []byte("#")
-	for _, of := range [][2]uint8{{a.R, b.R}, {a.G, b.G}, {a.B, b.B}} {
-		v := uint8(math.Round(float64(of[0]) + part*(float64(of[1])-float64(of[0]))))
-		out = append(out, "0123456789abcdef"[v>>4], "0123456789abcdef"[v&15])
-	}
-	return string(out)
 }
 
 // typeface is parsed on first use: most commands draw nothing.

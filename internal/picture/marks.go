@@ -1,9 +1,7 @@
 package picture
 
 import (
-	"maps"
 	"math"
-	"slices"
 
 	"gonum.org/v1/plot/vg"
 )
@@ -20,13 +18,12 @@ func Across(from, to float64) Box { return Box{from, to, math.Inf(-1), math.Inf(
 // Mark is something drawn in a panel.
 type Mark interface{ draw(f *frame) }
 
-// Line joins points. Halo is that of a line over cells.
+// Line joins points.
 type Line struct {
 	Points []Point
 	Color  string // "" is that of text
 	Dash   []float64
 	Width  float64
-	Halo   bool
 }
 
 // Area fills boxes.
@@ -56,38 +53,6 @@ type Pin struct {
 // Pins are placed below each other where they are close.
 type Pins []Pin
 
-// Dots are discs, or rings.
-type Dots struct {
-	Points []Point
-	Color  string
-	Radius float64
-	Ring   bool
-}
-
-// Labels are texts above places, as far as there is room.
-type Labels []Label
-
-// Label is one of Labels.
-type Label struct {
-	Point
-	Text string
-}
-
-// Cells are areas with a color of the ramp for each share from 0 to 1; below 0 nothing completed.
-type Cells []Cell
-
-// Cell is one of Cells.
-type Cell struct {
-	Box
-	Share float64
-}
-
-// Flag is a vertical line with a text beside it.
-type Flag struct {
-	At   float64
-	Text string
-}
-
 // frame is the area of a panel.
 type frame struct {
 	*drawing
@@ -102,16 +67,12 @@ func (f *frame) py(y float64) float64 { return f.bottom - (f.bottom-f.top)*f.pan
 func (f *frame) draw(below bool) {
 	x, y := &f.panel.X, &f.panel.Y
 	for _, t := range x.Ticks {
-		if !x.NoGrid {
-			f.line([]Point{{f.px(t.At), f.top}, {f.px(t.At), f.bottom}}, color(grid, 1), 1, nil)
-		}
+		f.line([]Point{{f.px(t.At), f.top}, {f.px(t.At), f.bottom}}, color(grid, 1), 1, nil)
 	}
 	last := math.Inf(1)
 	for _, t := range y.Ticks {
 		at := f.py(t.At)
-		if !y.NoGrid {
-			f.line([]Point{{f.left, at}, {f.right, at}}, color(grid, 1), 1, nil)
-		}
+		f.line([]Point{{f.left, at}, {f.right, at}}, color(grid, 1), 1, nil)
 		if math.Abs(last-at) >= tickSize {
 			f.text(f.left-6, at+4, f.cut(t.Text, tickSize, f.left-6-edge/2), tickSize, right, quiet)
 			last = at
@@ -150,9 +111,6 @@ func (l Line) draw(f *frame) {
 			p.Y = f.py(p.Y)
 		}
 		at = append(at, Point{f.px(p.X), p.Y})
-	}
-	if l.Halo {
-		f.line(at, color(paper, 0.8), l.Width+2.2, nil)
 	}
 	f.line(at, color(l.Color, 1), l.Width, l.Dash)
 }
@@ -213,79 +171,5 @@ func (pins Pins) draw(f *frame) {
 		f.disc(x, y, radius, color(hex, 1))
 		f.ring(x, y, radius, 1, color(ink, 1))
 		f.text(x, y+4, p.Name, 11, middle, text)
-	}
-}
-
-func (d Dots) draw(f *frame) {
-	for _, p := range d.Points {
-		if x, y := f.px(p.X), f.py(p.Y); d.Ring {
-			f.ring(x, y, d.Radius, 2, color(d.Color, 1))
-		} else {
-			f.disc(x, y, d.Radius, color(d.Color, 1))
-		}
-	}
-}
-
-func (labels Labels) draw(f *frame) {
-	var taken []Box
-	for _, l := range labels {
-		w := f.width(l.Text, tickSize)
-		x, y := min(max(f.px(l.X)-w/2, f.left+2), f.right-w), f.py(l.Y)-8
-		b := Box{x, x + w, y - tickSize, y}
-		if b.Y < f.top || slices.ContainsFunc(taken, func(o Box) bool {
-			return b.X < o.X2+4 && o.X < b.X2+4 && b.Y < o.Y2 && o.Y < b.Y2
-		}) {
-			continue
-		}
-		taken = append(taken, b)
-		f.text(x, y, l.Text, tickSize, left, quiet)
-	}
-}
-
-// levels is the number of colors of the ramp that are told apart.
-const levels = 64
-
-func (cells Cells) draw(f *frame) {
-	paths := map[int]*vg.Path{}
-	for i := 0; i < len(cells); i++ {
-		c := cells[i]
-		level := c.level()
-		for i+1 < len(cells) && c.joins(&cells[i+1]) && cells[i+1].level() == level {
-			i++
-			c.X2 = cells[i].X2
-		}
-		if paths[level] == nil {
-			paths[level] = new(vg.Path)
-		}
-		y, y2 := f.py(c.Y), f.py(c.Y2)
-		// No seams between cells.
-		f.addBox(paths[level], f.px(c.X), max(y, y2), min(f.px(c.X2)+0.5, f.right), max(min(y, y2)-0.5, f.top))
-	}
-	for _, level := range slices.Sorted(maps.Keys(paths)) {
-		hex := Stalled
-		if level < levels {
-			hex = ramp((float64(level) + 0.5) / levels)
-		}
-		f.fill(*paths[level], color(hex, 1))
-	}
-}
-
-func (c *Cell) level() int {
-	if c.Share < 0 {
-		return levels // above all others
-	}
-	return min(int(c.Share*levels), levels-1)
-}
-
-// joins reports whether a cell goes on in the next.
-func (c *Cell) joins(next *Cell) bool { return next.X == c.X2 && next.Y == c.Y && next.Y2 == c.Y2 }
-
-func (g Flag) draw(f *frame) {
-	x := f.px(g.At)
-	f.line([]Point{{x, f.top}, {x, f.bottom}}, color(Change, 1), 2, []float64{4, 3})
-	if at := x - 6; at-f.width(g.Text, tickSize) > f.left {
-		f.over(at, f.top+12, g.Text, tickSize, right, Change)
-	} else {
-		f.over(x+6, f.top+12, g.Text, tickSize, left, Change)
 	}
 }

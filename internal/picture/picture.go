@@ -1,6 +1,6 @@
-// Package picture draws charts as SVG or PNG, without a browser. It lays out panels with axes, a legend and notes, and
-// computes no statistics: internal/report, internal/curve and internal/history give it the numbers of their pages.
-// The same picture is always the same bytes.
+// Package picture draws a chart over time as SVG or PNG, without a browser. It lays out panels with axes, a legend and
+// notes, and computes no statistics: internal/report gives it the numbers of its page. The same picture is always the
+// same bytes.
 package picture
 
 import (
@@ -39,25 +39,13 @@ type Note struct{ Name, Text string }
 // Letter is the name of the nth note on a run: a to z, aa, bb.
 func Letter(n int) string { return strings.Repeat(string(rune('a'+n%26)), n/26+1) }
 
-// Key is an entry of the legend: a line, or a swatch of another kind.
+// Key is an entry of the legend: a line, or the hatching of a Gap.
 type Key struct {
-	Text  string
-	Color string
-	Dash  []float64
-	Kind  Swatch
+	Text    string
+	Color   string
+	Dash    []float64
+	Hatched bool
 }
-
-// Swatch is what an entry of the legend shows.
-type Swatch int
-
-// The kinds of swatches. Scale is the ramp of Cells, the ends of which Key.Text names with a tab between.
-const (
-	Stroke Swatch = iota
-	Filled
-	Hatched
-	Scale
-	Dot
-)
 
 // Sizes in pixels of CSS, of which a PNG has 2 x 2 for each.
 const (
@@ -138,38 +126,18 @@ func (d *drawing) legend(keys []Key) {
 	x := float64(edge)
 	rows := 0
 	for _, k := range keys {
-		from, to, _ := strings.Cut(k.Text, "\t")
-		space := swatch + 6 + d.width(from, textSize)
-		if k.Kind == Scale {
-			space = d.width(from, textSize) + 6 + 140 + 6 + d.width(to, textSize)
-		}
+		space := swatch + 6 + d.width(k.Text, textSize)
 		if rows == 0 || x+space > width-edge && x > edge {
 			x = edge
 			d.y += 20
 			rows++
 		}
-		middle := d.y - 4.5
-		switch k.Kind {
-		case Stroke:
-			d.line([]Point{{x, middle}, {x + swatch, middle}}, color(k.Color, 1), 3, k.Dash)
-		case Filled:
-			d.box(x+4, middle-5, x+swatch-4, middle+5, color(k.Color, 1))
-		case Dot:
-			d.disc(x+swatch/2, middle, 4, color(k.Color, 1))
-		case Hatched:
+		if middle := d.y - 4.5; k.Hatched {
 			d.hatch(x, middle-6, x+swatch, middle+6)
-		case Scale:
-			d.text(x, d.y, from, textSize, left, quiet)
-			x += d.width(from, textSize) + 6
-			for i := range levels {
-				d.box(x+140*float64(i)/levels, middle-5, x+140*float64(i+1)/levels+0.5, middle+5,
-					color(ramp((float64(i)+0.5)/levels), 1))
-			}
-			d.text(x+146, d.y, to, textSize, left, quiet)
-			x += 146 + d.width(to, textSize) + keyGap
-			continue
+		} else {
+			d.line([]Point{{x, middle}, {x + swatch, middle}}, color(k.Color, 1), 3, k.Dash)
 		}
-		d.text(x+swatch+6, d.y, from, textSize, left, ink)
+		d.text(x+swatch+6, d.y, k.Text, textSize, left, ink)
 		x += space + keyGap
 	}
 	if rows > 0 {

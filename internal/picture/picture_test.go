@@ -23,8 +23,7 @@ func TestColors(t *testing.T) {
 		v, _, _ := strings.Cut(rest, ";")
 		return strings.TrimSpace(v)
 	}
-	for name, own := range map[string]string{"paper": paper, "ink": ink, "quiet": quiet, "line": rim, "grid": grid,
-		"ramp": strings.Join(rampColors, ", ")} {
+	for name, own := range map[string]string{"paper": paper, "ink": ink, "quiet": quiet, "line": rim, "grid": grid} {
 		if value(name) != own {
 			t.Errorf("%s is %s, on pages %s", name, own, value(name))
 		}
@@ -36,17 +35,16 @@ func TestColors(t *testing.T) {
 	}
 }
 
-// example has long texts, names that are markup and control characters, a ramp and cells.
+// example has long texts, names that are markup, and control characters.
 func example() *Picture {
 	long := strings.Repeat("host-with-a-long-name & <b>more</b> \x1b[2J ", 12)
-	return &Picture{Title: long, Subtitle: long, Legend: []Key{{Text: "1\t1,000 I/Os", Kind: Scale}, {Text: long[:60]},
-		{Text: long[:80]}, {Text: long[:80], Kind: Hatched}}, Notes: []Note{{"1", long}, {"b", "short"}},
+	return &Picture{Title: long, Subtitle: long, Legend: []Key{{Text: long[:60]},
+		{Text: long[:80]}, {Text: long[:80], Hatched: true}}, Notes: []Note{{"1", long}, {"b", "short"}},
 		Panels: []Panel{{Title: long, Height: 200, X: Times(0, 10_000, 0, func(float64) string { return "now" }),
 			Y: Axis{Max: 2, Ticks: []Tick{{0.5, long}, {1.5, "b"}}}, Marks: []Mark{
-				Cells{{Box{0, 5000, 0, 1}, 0}, {Box{5000, 10_000, 0, 1}, 1}, {Box{0, 10_000, 1, 2}, -1}},
+				Area{Boxes: []Box{{0, 10_000, 1, 2}}, Color: Stalled, Opacity: 1},
 				Gap{2000, 8000}, Rule{At: 1, Text: "limit"}, Pins{{From: 1000, To: 2000, Name: "1"},
 					{From: 1001, To: 1001, Name: "a", Note: true}},
-				Dots{Points: []Point{{1, 1}}, Radius: 4}, Labels{{Point{1, 1}, "x"}, {Point{2, 1}, "x"}},
 			}}}}
 }
 
@@ -88,11 +86,9 @@ func TestWrite(t *testing.T) {
 			seen[[3]uint8{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8)}]++
 		}
 	}
-	for _, hex := range []string{ramp(0.5 / levels), ramp((levels - 0.5) / levels), Stalled} {
-		c := color(hex, 1)
-		if n := seen[[3]uint8{c.R, c.G, c.B}]; n < 20_000 {
-			t.Errorf("%d pixels of a cell of color %s", n, hex)
-		}
+	c := color(Stalled, 1)
+	if n := seen[[3]uint8{c.R, c.G, c.B}]; n < 20_000 {
+		t.Errorf("%d pixels of an area", n)
 	}
 	if err := (&Picture{Panels: []Panel{{Height: 7000}}}).Write(&raster, true); err == nil {
 		t.Error("no error for a picture that is too tall")

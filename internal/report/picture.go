@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,35 +14,27 @@ import (
 	"fiolat/pipeline"
 )
 
-// Picture is a chart that is drawn instead of the page, from the data that the page has.
+// Picture is the chart of percentiles over time, drawn instead of the page from the data that the page has.
 type Picture struct {
-	Chart string // one of Charts
-	PNG   bool   // else it is an SVG
+	PNG bool // else it is an SVG
 	// Clock is the zone of the times; nil counts them from the run's start, but with --grid epoch.
 	Clock *time.Location
 }
 
-// Charts are the names of the charts of runs, the default first.
-func Charts() []string { return []string{"percentiles", "heatmap", "hosts", "spectrum"} }
-
-// possible reports why a chart cannot be drawn, before anything is read.
+// possible reports why the picture cannot be drawn, before anything is read.
 func (s *Sink) possible() error {
 	p := s.o.Picture
 	if p == nil {
 		return nil
 	}
-	if s.run.Timeless() && p.Chart != "spectrum" {
-		return pipeline.NoTimes("--chart "+p.Chart+": "+s.title(), "draw --chart spectrum instead")
+	if s.run.Timeless() {
+		return pipeline.NoTimes("a picture: "+s.title(), "write a page, which shows the whole run")
 	}
 	if p.Clock != nil && !s.run.StartKnown {
 		return fio.Usagef("--clock: when the run started is not known; say it with --start")
 	}
 	if p.Clock != nil && s.runs != nil {
 		return fio.Usagef("--clock: the runs began at different times, and the chart counts from their starts")
-	}
-	if p.Chart == "hosts" && !s.by[fio.ByHost] && !s.by[fio.ByJob] {
-		return fio.Usagef("--chart hosts: there is only one host and one job, or --by does not split by them; draw " +
-			"percentiles or heatmap instead")
 	}
 	return nil
 }
@@ -82,18 +73,7 @@ func (p *shared) draw() error {
 		}
 	}
 	out := picture.Picture{Title: main.title() + main.picked()}
-	switch p.o.Picture.Chart {
-	case "heatmap":
-		drawHeat(&out, parts)
-	case "hosts":
-		if err := p.drawHosts(&out, parts); err != nil {
-			return err
-		}
-	case "spectrum":
-		drawSpectrum(&out, parts)
-	default:
-		p.drawPercentiles(&out, parts)
-	}
+	p.drawPercentiles(&out, parts)
 	for _, s := range p.kinds {
 		if s.columns.err != nil {
 			return s.columns.err
@@ -104,7 +84,7 @@ func (p *shared) draw() error {
 }
 
 // subtitle says what is drawn of which I/Os.
-func (p *shown) subtitle(what string) string {
+func (p *shown) subtitle() string {
 	of := "all I/Os"
 	if picked := p.run.Pick.Directions; len(picked) > 0 {
 		of = strings.Join(picked, ", ")
@@ -115,7 +95,7 @@ func (p *shown) subtitle(what string) string {
 			kinds = append(kinds, kind)
 		}
 	}
-	return fio.List(kinds, "and") + " latency: " + what + ", " + of
+	return fio.List(kinds, "and") + " latency: percentiles over time, " + of
 }
 
 // covers says what a point of each part covers.
@@ -189,19 +169,10 @@ func (p *shown) gaps(n []float64) (out []picture.Mark) {
 	return out
 }
 
-// stats are those of a scope value, nil if it has none.
-func (p *shown) stats(d dims) *statistics {
-	sc := p.scopeAt[d]
-	if sc == nil {
-		return nil
-	}
-	return p.statistics(sc, p.members(sc), p.group)
-}
-
 // all is the scope value that a panel is about, without any I/O if it has none.
 func (p *shown) all() *statistics {
-	if s := p.stats(dims{Direction: p.direction}); s != nil {
-		return s
+	if sc := p.scopeAt[dims{Direction: p.direction}]; sc != nil {
+		return p.statistics(sc, p.members(sc), p.group)
 	}
 	none := newStatistics(len(p.head.Percentiles))
 	none.N = make([]float64, p.head.Columns)
@@ -235,8 +206,6 @@ func heights(line []picture.Point) (out []float64) {
 	return out
 }
 
-// ---- charts
-
 // look is that of a line over time: dashes only if there are few points.
 func (p *shown) look(n int) (string, []float64) {
 	color, dash := picture.Look(n)
@@ -252,6 +221,12 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 	var marks pageData
 	if p.runs == nil && p.o.Marks != nil {
 		p.main().marks(&marks)
+	}
+	note := func(m *Mark) { out.Notes = append(out.Notes, picture.Note{Name: m.Name, Text: m.Text}) }
+	caption := ""
+	if len(marks.Findings) > 0 {
+		caption = marks.Findings[0].Name
+		note(&marks.Findings[0]) // also if it has no time, and so no pin
 	}
 	for i := range parts {
 		part := &parts[i]
@@ -307,8 +282,8 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 			if end := part.to(part.head.Columns - 1); float64(m.To) >= part.head.First && float64(m.From) <= end {
 				pins = append(pins, picture.Pin{From: max(float64(m.From), part.head.First),
 					To: min(float64(m.To), end), Name: m.Name, Note: m.Note})
-				if i == 0 {
-					out.Notes = append(out.Notes, picture.Note{Name: m.Name, Text: m.Text})
+				if i == 0 && (m.Note || m.Name != caption) {
+					note(&m)
 				}
 			}
 		}
@@ -321,7 +296,7 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 		out.Panels[i].X, out.Panels[i].Y = x, y
 	}
 	first := &parts[0]
-	out.Subtitle = first.subtitle("percentiles over time") + covers(parts) + "; bands are 95 % sampling limits."
+	out.Subtitle = first.subtitle() + covers(parts) + "; bands are 95 % sampling limits."
 	if fades {
 		out.Subtitle += " Faded: the logs cover a part of it only."
 	}
@@ -333,264 +308,11 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 		out.Legend = append(out.Legend, picture.Key{Text: "p" + name, Color: color, Dash: dash})
 	}
 	if gap {
-		out.Legend = append(out.Legend, picture.Key{Text: "no I/O completed", Kind: picture.Hatched})
+		out.Legend = append(out.Legend, picture.Key{Text: "no I/O completed", Hatched: true})
 	}
 	if p.compared != nil {
 		for _, text := range p.compared.Sentences {
 			out.Notes = append(out.Notes, picture.Note{Text: text})
 		}
 	}
-}
-
-func drawHeat(out *picture.Picture, parts []shown) {
-	most, lo, hi, gap := 1.0, math.Inf(1), 0.0, false
-	type cell struct {
-		box picture.Box
-		n   float64
-	}
-	found := make([][]cell, len(parts))
-	for i := range parts {
-		p := &parts[i]
-		g := p.heatGrid()
-		rows := map[int][]float64{}
-		for _, l := range p.leaves {
-			if p.direction != fio.All && l.dims.Direction != p.direction {
-				continue
-			}
-			d := p.leafData(l, g)
-			for r, of := range d.rows {
-				if sum := rows[r+d.From]; sum == nil {
-					rows[r+d.From] = slices.Clone(of)
-				} else {
-					for k, n := range of {
-						sum[k] += n
-					}
-				}
-			}
-		}
-		for r := range g.Columns() {
-			bottom, top := float64(g.Lower(r)), float64(g.Lower(r+1))
-			bottom = max(bottom, top/2)
-			for k, n := range rows[r] {
-				if n == 0 {
-					continue
-				}
-				most, lo, hi = max(most, n), min(lo, bottom), max(hi, top)
-				found[i] = append(found[i], cell{picture.Box{X: p.from(k), X2: p.to(k), Y: bottom, Y2: top}, n})
-			}
-		}
-	}
-	y := picture.Axis{Min: 1e3, Max: 1e6, Log: true}
-	if lo < hi {
-		y.Min, y.Max = lo, hi
-	}
-	y.Label(page.Latency)
-	x := times(parts)
-	for i := range parts {
-		p := &parts[i]
-		s := p.all()
-		panel := picture.Panel{Title: p.name, Height: max(360/float64(len(parts)), 200), X: x, Y: y}
-		holes := p.gaps(s.N)
-		gap = gap || len(holes) > 0
-		panel.Marks = append(panel.Marks, holes...)
-		var drawn picture.Cells
-		for _, c := range found[i] {
-			drawn = append(drawn, picture.Cell{Box: c.box, Share: math.Log(max(1, c.n)) / math.Log(max(2, most))})
-		}
-		panel.Marks = append(panel.Marks, drawn)
-		for n, name := range overHeat {
-			if at := slices.Index(p.head.Percentiles, name); at >= 0 {
-				panel.Marks = append(panel.Marks, picture.Line{Points: p.steps(s.P[at], s), Dash: heatDashes[n],
-					Width: 1.8, Halo: true})
-			}
-		}
-		out.Panels = append(out.Panels, panel)
-	}
-	first := &parts[0]
-	out.Subtitle = first.subtitle("I/Os by time and latency") + covers(parts) + "."
-	out.Legend = []picture.Key{{Text: "1\t" + page.Number(math.Round(most)) + " I/Os", Kind: picture.Scale}}
-	for n, name := range overHeat {
-		if slices.Contains(first.head.Percentiles, name) {
-			out.Legend = append(out.Legend, picture.Key{Text: "p" + name, Dash: heatDashes[n]})
-		}
-	}
-	if gap {
-		out.Legend = append(out.Legend, picture.Key{Text: "no I/O completed", Kind: picture.Hatched})
-	}
-}
-
-// overHeat are the percentiles over a heat map.
-var (
-	overHeat   = []string{"50", "99"}
-	heatDashes = [][]float64{nil, {5, 3}}
-)
-
-// drawHosts draws a row for each host, or job, as the page's map does.
-func (p *shared) drawHosts(out *picture.Picture, parts []shown) error {
-	first := &parts[0]
-	at := slices.Index(first.head.Percentiles, "99")
-	if at < 0 {
-		at = len(first.head.Percentiles) - 1
-	}
-	dim, names := fio.ByHost, namesOf(parts, fio.ByHost)
-	if len(names) < 2 {
-		dim, names = fio.ByJob, namesOf(parts, fio.ByJob)
-	}
-	if len(names) < 2 {
-		return fio.Usagef("--chart hosts: there is only one host and one job")
-	}
-	var marks pageData
-	if dim == fio.ByHost && p.runs == nil && p.o.Marks != nil {
-		p.main().marks(&marks)
-	}
-	stats := make([][]*statistics, len(parts))
-	lo, hi := math.Inf(1), 0.0
-	for i := range parts {
-		for _, name := range names {
-			d := dims{Host: name, Direction: parts[i].direction}
-			if dim == fio.ByJob {
-				d = dims{Job: name, Direction: parts[i].direction}
-			}
-			s := parts[i].stats(d)
-			if stats[i] = append(stats[i], s); s == nil {
-				continue
-			}
-			for k, n := range s.N {
-				if v := max(1, math.Abs(s.P[at][k])); n > 0 {
-					lo, hi = min(lo, v), max(hi, v)
-				}
-			}
-		}
-	}
-	share := func(v float64) float64 {
-		if hi <= lo {
-			return 0
-		}
-		return math.Log(max(1, v)/lo) / math.Log(hi/lo)
-	}
-	x := times(parts)
-	x.NoGrid = true
-	y := picture.Axis{Min: float64(len(names)), NoGrid: true}
-	for i, name := range names {
-		y.Ticks = append(y.Ticks, picture.Tick{At: float64(i) + 0.5, Text: name})
-	}
-	for i := range parts {
-		part := &parts[i]
-		panel := picture.Panel{Title: part.name, X: x, Y: y,
-			Height: min(max(22*float64(len(names)), 80), max(360, 2*float64(len(names))), 1600)}
-		var cells picture.Cells
-		for row, s := range stats[i] {
-			if s == nil {
-				continue
-			}
-			top := float64(row)
-			var idle picture.Cells
-			for k, n := range s.N {
-				box := picture.Box{X: part.from(k), X2: part.to(k), Y: top, Y2: top + 1}
-				if n > 0 {
-					cells = append(cells, picture.Cell{Box: box, Share: share(math.Abs(s.P[at][k]))})
-				}
-				if s.Idle[k] > 0 {
-					if n > 0 {
-						box.Y += 0.5
-					}
-					idle = append(idle, picture.Cell{Box: box, Share: -1})
-				}
-			}
-			cells = append(cells, idle...)
-		}
-		for _, m := range marks.Head.Marks {
-			for _, name := range m.Stalled {
-				if row := slices.Index(names, name); row >= 0 {
-					cells = append(cells, picture.Cell{Box: picture.Box{X: float64(m.From), X2: float64(m.To),
-						Y: float64(row), Y2: float64(row) + 1}, Share: -1})
-				}
-			}
-		}
-		panel.Marks = append(panel.Marks, cells)
-		out.Panels = append(out.Panels, panel)
-	}
-	out.Subtitle = first.subtitle(fmt.Sprintf("p%s of each %s over time", first.head.Percentiles[at], dim)) +
-		covers(parts) + "."
-	out.Legend = []picture.Key{{Text: "nothing completed", Color: picture.Stalled, Kind: picture.Filled}}
-	if hi > 0 {
-		out.Legend = append([]picture.Key{{Text: page.Latency(lo) + "\t" + page.Latency(hi), Kind: picture.Scale}},
-			out.Legend...)
-	}
-	return nil
-}
-
-// namesOf are the values of a dimension in all parts, in natural order.
-func namesOf(parts []shown, dim string) (names []string) {
-	for i := range parts {
-		for _, sc := range parts[i].scopes {
-			if name := (*fio.Dims)(&sc.dims).Of(dim); name != "" && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	slices.SortFunc(names, fio.Natural)
-	return names
-}
-
-// drawSpectrum draws the percentiles of the whole run, up to the slowest I/O.
-func drawSpectrum(out *picture.Picture, parts []shown) {
-	type line struct {
-		of   shown
-		name string
-	}
-	var lines []line
-	for _, p := range parts {
-		name := p.name
-		if name == "" {
-			name = "all I/Os"
-			if p.direction != fio.All {
-				name = p.direction
-			}
-		}
-		lines = append(lines, line{p, name})
-	}
-	if p := parts[0]; len(parts) == 1 && p.direction == fio.All { // its directions, too, as on the page
-		var own []line
-		for _, name := range fio.DirectionNames() {
-			if p.scopeAt[dims{Direction: name}] != nil {
-				p.direction = name
-				own = append(own, line{p, name})
-			}
-		}
-		if len(own) > 1 {
-			lines = append(lines, own...)
-		}
-	}
-	var seen []float64
-	panel := picture.Panel{Height: 380}
-	x := picture.Axis{Min: 1, Max: 10, Log: true, Title: "share of the I/Os that took no longer"}
-	for n, l := range lines {
-		sc := l.of.scopeAt[dims{Direction: l.of.direction}]
-		if sc == nil {
-			continue
-		}
-		s, percentiles := l.of.scopeData(sc), ladder(l.of.head.IOs)
-		var curve []picture.Point
-		for i, v := range s.curve {
-			at := max(1, s.TotalN[0])
-			if i+1 < len(s.curve) {
-				at = 100 / (100 - percentiles[i])
-			}
-			curve = append(curve, picture.Point{X: at, Y: max(1, math.Abs(v))})
-			x.Max = max(x.Max, at)
-		}
-		seen = append(seen, heights(curve)...)
-		color, dash := picture.Look(n)
-		panel.Marks = append(panel.Marks, picture.Line{Points: curve, Color: color, Dash: dash, Width: 1.7})
-		out.Legend = append(out.Legend, picture.Key{Text: l.name, Color: color, Dash: dash})
-	}
-	x.Ticks = []picture.Tick{{At: 1, Text: "0 %"}, {At: 2, Text: "50 %"}}
-	for nines := 1; math.Pow10(nines) <= x.Max; nines++ {
-		text := strconv.FormatFloat(100-math.Pow10(2-nines), 'f', max(0, nines-2), 64)
-		x.Ticks = append(x.Ticks, picture.Tick{At: math.Pow10(nines), Text: text + " %"})
-	}
-	panel.X, panel.Y = x, picture.Around(seen, page.Latency)
-	out.Panels = []picture.Panel{panel}
-	out.Subtitle = parts[0].subtitle("percentiles of the whole run, up to the slowest I/O")
 }

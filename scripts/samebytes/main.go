@@ -171,7 +171,7 @@ func unpackRuns(ctx context.Context, dir string) ([]string, error) {
 var alone = [][]string{
 	{"setup", "--export", "-"}, {"setup", "--export", "-", "--index-prefix", "other"}, {"setup", "--export",
 		"kibana.ndjson"},
-	{"explain"}, {"explain", "libaio"}, {"--help"}, {"ingest", "--help"}, {"completion", "bash"},
+	{"--help"}, {"ingest", "--help"},
 }
 
 // testCase is a command line and its run, which it finds as the folder "run".

@@ -1,7 +1,7 @@
-package shell
+package main
 
-// Distance returns the Levenshtein distance between two words, in bytes.
-func Distance(a, b string) int {
+// distance returns the Levenshtein distance between two words, in bytes.
+func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
