@@ -261,7 +261,7 @@ func (p *comparePrinter) all(c *compareFound) {
 		for _, row := range shown {
 			rows = append(rows, p.cells(row, result))
 		}
-		p.table(rows, "---", "---", "---:", "---:", "---:", "---", "---", "---")
+		p.table(rows, 2, 3, 4)
 		if result.Note != "" {
 			fmt.Fprintln(p.out)
 			p.line(result.Note)
@@ -281,7 +281,7 @@ func (p *comparePrinter) all(c *compareFound) {
 			rows = append(rows, []string{row.Direction, row.Metric, p.value(row.Metric, row.Value),
 				compare.NoiseText(row.RunNoise)})
 		}
-		p.table(rows, "---", "---", "---:", "---:")
+		p.table(rows, 2, 3)
 		p.line(strings.Join(g.Notes, "\n"))
 	}
 	for i, f := range c.FailIf {
@@ -356,14 +356,8 @@ func (p *comparePrinter) side(is string, of compare.Side) {
 	p.line(text)
 }
 
-func (p *comparePrinter) table(rows [][]string, align ...string) {
-	if p.markdown {
-		for _, row := range slices.Insert(rows, 1, align) {
-			fmt.Fprintf(p.out, "| %s |\n", strings.Join(row, " | "))
-		}
-		return
-	}
-	w := &render.Tabs{Out: p.out, Width: ui.Columns(p.u.Stdout)}
+func (p *comparePrinter) table(rows [][]string, numbers ...int) {
+	w := &render.Tabs{Out: p.out, Width: ui.Columns(p.u.Stdout), Markdown: p.markdown, Numbers: numbers}
 	for _, row := range rows {
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}

@@ -390,17 +390,7 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 }
 
 func (o *historyOptions) table(out *bufio.Writer, width int, rows [][]string) {
-	if o.format == "markdown" {
-		rows = slices.Insert(rows, 1, slices.Repeat([]string{"---"}, len(rows[0])))
-		for _, row := range rows {
-			for i, cell := range row {
-				row[i] = render.Markdown(cell)
-			}
-			fmt.Fprintf(out, "| %s |\n", strings.Join(row, " | "))
-		}
-		return
-	}
-	w := &render.Tabs{Out: out, Width: width}
+	w := &render.Tabs{Out: out, Width: width, Markdown: o.format == "markdown"}
 	for _, row := range rows {
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}

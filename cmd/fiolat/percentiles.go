@@ -124,7 +124,7 @@ func noTotalFlag(to *bool) cli.Flag {
 
 func (o *percentilesOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.printOptions.check(c, bad)
-	if o.render.Clock != nil && o.render.Format != "table" {
+	if o.render.Clock != nil && !o.render.Table() {
 		bad.Add(fio.Usagef("--clock is for tables; --format %s has both times", o.render.Format))
 	}
 	if o.wide != "" {
@@ -163,8 +163,8 @@ func (o *percentilesOptions) readWide(wide string) error {
 	switch {
 	case len(settings.By) == 0:
 		return fio.Usagef("--wide %s: say with --by what is to lie side by side, such as --by host", wide)
-	case o.render.Format != "table" && o.render.Format != "csv":
-		return fio.Usagef("--wide is for --format table and csv")
+	case !o.render.Table() && o.render.Format != "csv":
+		return fio.Usagef("--wide is for --format table, markdown and csv")
 	case len(o.logs.Kinds.List) > 1:
 		return fio.Usagef("--wide is for one --kind")
 	case o.render.Limits:
@@ -188,7 +188,7 @@ func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 	if o.whole { // rules apply to the one row
 		o.logs.Config.WholeRun, o.logs.Config.Settings.SLA = true, nil
 	}
-	o.logs.Config.NoID = o.render.Format == "table" || o.render.Wide != ""
+	o.logs.Config.NoID = o.render.Table() || o.render.Wide != ""
 	o.logs.Config.Allow = runsource.ConfirmQuanta(u, o.yes || o.logs.DryRun)
 	r := runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u, Percentiles: o.percentiles,
 		By: slices.Clip(append([]string{}, o.logs.Config.Settings.By...))}

@@ -3,12 +3,10 @@ package render
 import (
 	"bufio"
 	"encoding/csv"
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"fiolat/fio"
 )
@@ -67,7 +65,7 @@ func Columns(out *bufio.Writer, format, unit string, width int, columns []Column
 	if format == "csv" && unit == "auto" {
 		unit = "us"
 	}
-	var head, align []string
+	var head []string
 	rows := 0
 	units := make([]string, len(columns))
 	for i, c := range columns {
@@ -76,17 +74,10 @@ func Columns(out *bufio.Writer, format, unit string, width int, columns []Column
 			units[i] = c.Unit(unit)
 			name += "_" + units[i]
 		}
-		mark := "---:"
-		if c.Text {
-			mark = "---"
-		}
-		head, align = append(head, name), append(align, mark)
+		head = append(head, name)
 		rows = max(rows, len(c.Cells))
 	}
 	table := [][]string{head}
-	if format == "markdown" {
-		table = append(table, align)
-	}
 	for r := range rows {
 		var row []string
 		for i := range columns {
@@ -94,21 +85,12 @@ func Columns(out *bufio.Writer, format, unit string, width int, columns []Column
 		}
 		table = append(table, row)
 	}
-	switch format {
-	case "csv":
+	if format == "csv" {
 		w := csv.NewWriter(out)
 		_ = w.WriteAll(table) // Error returns the same error
 		return w.Error()
-	case "markdown":
-		for _, row := range table {
-			for i := range row {
-				row[i] = Markdown(row[i])
-			}
-			fmt.Fprintf(out, "| %s |\n", strings.Join(row, " | "))
-		}
-		return nil
 	}
-	f := fitted{width: width, keep: fio.Dimensions()}
+	f := fitted{width: width, markdown: format == "markdown", keep: fio.Dimensions()}
 	f.layout(out, columns, table)
 	f.note(out)
 	return nil

@@ -20,15 +20,16 @@ var optional = []string{"stddev", "min", "mean", "groups", "coarse", "fio", "sta
 	"lat - slat - clat", "job", "host", "run noise", "quanta", "expected", "pooled", "p90", "p95", "samples", "ios",
 	"mib/s", "records", "restored", "missing", "length", "hosts", "labels", "95 % limits"}
 
-// fitted lays out a table, for a terminal of width columns if that is not 0. The first row of the first call is the
-// header, and decides with the others which columns are shown.
+// fitted prints a table, in Markdown or for a terminal of width columns if that is not 0. The first row of the first
+// call is the header, and decides with the others which columns are shown.
 type fitted struct {
-	width  int
-	keep   []string // columns that stay
-	less   []string // columns that are optional after the others
-	hidden []string
-	shown  []bool // by column; nil before the first call
-	most   []int  // by column: longer names are shortened; 0: none
+	width    int
+	markdown bool
+	keep     []string // columns that stay
+	less     []string // columns that are optional after the others
+	hidden   []string
+	shown    []bool // by column; nil before the first call
+	most     []int  // by column: longer names are shortened; 0: none
 }
 
 // named are the columns that hold names.
@@ -43,6 +44,10 @@ const (
 
 // layout prints rows, with numbers aligned to the right.
 func (f *fitted) layout(out io.Writer, columns []Column, table [][]string) {
+	if f.markdown {
+		f.cells(out, columns, table)
+		return
+	}
 	widths := make([]int, len(columns))
 	for _, row := range table {
 		for i, cell := range row {
@@ -79,6 +84,26 @@ func (f *fitted) layout(out io.Writer, columns []Column, table [][]string) {
 			}
 		}
 		io.WriteString(out, strings.TrimRight(line.String(), " ")+"\n") //nolint:errcheck // out keeps it
+	}
+}
+
+// cells prints rows in Markdown, with all columns.
+func (f *fitted) cells(out io.Writer, columns []Column, table [][]string) {
+	for n, row := range table {
+		cells, align := make([]string, len(columns)), make([]string, len(columns))
+		for i, c := range columns {
+			if i < len(row) {
+				cells[i] = Markdown(row[i])
+			}
+			if align[i] = "---:"; c.Text && !c.Right {
+				align[i] = "---"
+			}
+		}
+		fmt.Fprintf(out, "| %s |\n", strings.Join(cells, " | "))
+		if n == 0 && f.shown == nil {
+			f.shown = slices.Repeat([]bool{true}, len(columns))
+			fmt.Fprintf(out, "| %s |\n", strings.Join(align, " | "))
+		}
 	}
 }
 
@@ -196,10 +221,12 @@ func (f *fitted) note(out io.Writer) {
 	}
 }
 
-// Tabs is a text/tabwriter whose tables fit a terminal. An empty line begins another table.
+// Tabs is a text/tabwriter whose tables fit a terminal, or are Markdown. An empty line begins another table.
 type Tabs struct {
-	Out   io.Writer
-	Width int // of the terminal in columns; 0: no limit
+	Out      io.Writer
+	Width    int // of the terminal in columns; 0: no limit
+	Markdown bool
+	Numbers  []int // the columns that Markdown aligns to the right
 	// Right, if not 0, is the first of the columns that are aligned to the right; the last column never is.
 	Right int
 	Keep  []string // columns that stay, although they are optional elsewhere
@@ -227,8 +254,9 @@ func (t *Tabs) Flush() error {
 		columns := make([]Column, len(table[0]))
 		for i := range columns {
 			columns[i].Text = t.Right == 0 || i < t.Right || i == len(columns)-1
+			columns[i].Right = t.Markdown && slices.Contains(t.Numbers, i)
 		}
-		f := fitted{width: t.Width, keep: t.Keep, less: t.Less}
+		f := fitted{width: t.Width, markdown: t.Markdown, keep: t.Keep, less: t.Less}
 		f.layout(out, columns, table)
 		f.note(out)
 	}

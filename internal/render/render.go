@@ -1,4 +1,4 @@
-// Package render prints rows of percentiles as a table, CSV, JSON, NDJSON or Parquet.
+// Package render prints rows of percentiles as a table, Markdown, CSV, JSON, NDJSON or Parquet.
 package render
 
 import (
@@ -46,13 +46,13 @@ func (lines) end(*pipeline.Summary) error                      { return nil }
 
 // Options say how rows are printed.
 type Options struct {
-	Format string // table, csv, json, ndjson or parquet
+	Format string // table, markdown, csv, json, ndjson or parquet
 	Unit   string // of latencies in tables, csv and parquet: one of Units; auto is us but in tables
 	Limits bool   // confidence limits as columns of table, csv and parquet
 	// NoTotal leaves out rows that add up others. Only those split by all dimensions of --by remain.
 	NoTotal bool
 	// Wide is a percentile or one of Figures, printed with a row for each time and a column for each host, job and so
-	// on. It is for table and csv; "" is none.
+	// on. It is for tables and csv; "" is none.
 	Wide string
 	// Width is that of the terminal for a table, in columns; 0 is no limit.
 	Width int
@@ -60,6 +60,9 @@ type Options struct {
 	// latter, except for quanta that are counted from 1970.
 	Clock *time.Location
 }
+
+// Table reports whether the format is one for people.
+func (o *Options) Table() bool { return o.Format == "table" || o.Format == "markdown" }
 
 // New returns a Renderer that prints to out.
 func New(o Options, out *bufio.Writer) *Renderer {

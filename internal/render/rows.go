@@ -170,9 +170,9 @@ func (r *table) begin() (err error) {
 		return err
 	}
 	if r.Kinds > 1 {
-		r.out.WriteString(r.run.Kind.String() + "\n") //nolint:errcheck // bufio keeps it
+		r.heading(r.run.Kind.String())
 	}
-	r.heads, r.fit = nil, fitted{width: r.Width, keep: r.run.Settings.By}
+	r.heads, r.fit = nil, fitted{width: r.Width, markdown: r.markdown(), keep: r.run.Settings.By}
 	r.columns = []Column{timeColumn(r.zone)}
 	for _, dim := range r.run.Settings.By {
 		r.columns = append(r.columns, Column{Name: dim, Text: true, Right: true})
@@ -186,6 +186,16 @@ func (r *table) begin() (err error) {
 	}
 	r.columns = append(r.columns, Column{Text: true}) // a mark
 	return nil
+}
+
+func (r *Renderer) markdown() bool { return r.Format == "markdown" }
+
+// heading prints a line above a table.
+func (r *Renderer) heading(text string) {
+	if r.markdown() {
+		text = map[bool]string{true: "\n"}[r.nth > 1] + text + "\n"
+	}
+	r.out.WriteString(text + "\n") //nolint:errcheck // bufio keeps it
 }
 
 // flush prints the rows held.
@@ -379,14 +389,14 @@ func (r *wide) end(*pipeline.Summary) error {
 				}
 			}
 		}
-		r.out.WriteString(r.Wide + " in " + unit + "\n") //nolint:errcheck // bufio keeps it
+		r.heading(r.Wide + " in " + unit)
 	} else {
-		r.out.WriteString(r.Wide + "\n") //nolint:errcheck // as above
+		r.heading(r.Wide)
 	}
 	if len(r.partial) > 0 {
 		columns = append(columns, partialMarks(r.times, columns[1:], r.partial))
 	}
-	return Columns(r.out, "table", "ns", 0, columns)
+	return Columns(r.out, r.Format, "ns", 0, columns)
 }
 
 // partialMarks returns a column that marks the times with partial intervals, with names unless all columns have one.
