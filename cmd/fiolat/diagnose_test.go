@@ -10,7 +10,30 @@ import (
 
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/internal/diagnose"
+	"fiolat/internal/vegaspec"
 )
+
+// TestFindingColors: Kibana's panel has a colour for what findings are about.
+func TestFindingColors(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, run := range []string{"testdata/straggler", real + "/slow",
+		"../../pipeline/plan/testdata/cases/09-tail-smeared"} {
+		var got diagnose.Diagnosis
+		stdout, _ := succeed(t, "diagnose", "--format", "json", run)
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range got.Findings {
+			if seen[f.About] = true; vegaspec.FindingColor(f.About) == "" {
+				t.Errorf("%s: no colour of %q", run, f.About)
+			}
+		}
+	}
+	if len(seen) < 4 {
+		t.Errorf("only findings about %v", seen)
+	}
+}
 
 // TestDiagnoseNotes: what was noted shortly before an incident stands beside it, and what was noted later does not.
 func TestDiagnoseNotes(t *testing.T) {

@@ -72,13 +72,29 @@ type Findings struct {
 	// Data has a row for each sentence, with the fields
 	//
 	//	rank        0 for the first
-	//	about       run, straggler, stall, end, incident, shift, ramp, period, suspect, warm-up, steady, concurrency
-	//	            or nothing
+	//	about       one of findingColors
 	//	text        the sentence
 	//	confidence  0 to 1, or null
 	//	omitted     number of sentences without a row
 	//	counted     when I/Os count, in words, or ''
 	Data Data
+}
+
+// findingColors has what findings are about, with the colour of the bar before them.
+var findingColors = [][2]string{
+	{"run", anyTheme}, {"straggler", "#DB4E2D"}, {"stall", "#DB4E2D"}, {"end", "#DB4E2D"}, {"incident", "#EE9339"},
+	{"shift", "#EE9339"}, {"ramp", "#EE9339"}, {"period", "#EE9339"}, {"suspect", "#EE9339"}, {"warm-up", "#E5C44D"},
+	{"steady", "#8B95A5"}, {"concurrency", "#8B95A5"}, {"nothing", "#2E8B6B"},
+}
+
+// FindingColor returns the colour of findings about something, "" for what Findings does not know.
+func FindingColor(about string) string {
+	for _, f := range findingColors {
+		if f[0] == about {
+			return f[1]
+		}
+	}
+	return ""
 }
 
 // Line height and letter width of the sentences in pixels.
@@ -91,6 +107,10 @@ const (
 func (c Findings) Spec() Spec {
 	wrapped := "replace(datum.text, regexp('(.{1,' + max(floor((width - 24) / " + letterWidth +
 		"), 30) + '})( +|$)', 'g'), '$1\\n')"
+	var about, colors []string
+	for _, f := range findingColors {
+		about, colors = append(about, f[0]), append(colors, f[1])
+	}
 	pixels := func(field string) M { return M{"field": field, "type": "quantitative", "scale": nil} }
 	return Spec{
 		Schema:      schema,
@@ -112,11 +132,8 @@ func (c Findings) Spec() Spec {
 				Transform: []M{filter("!datum.hidden")},
 				Mark:      M{"type": "rect", "x": 2, "width": 4},
 				Encoding: M{"y": pixels("from"), "y2": M{"field": "to"},
-					"color": M{"field": "about", "type": "nominal", "legend": nil, "scale": M{
-						"domain": []string{"run", "straggler", "stall", "end", "incident", "shift", "ramp", "period",
-							"suspect", "warm-up", "steady", "concurrency", "nothing"},
-						"range": []string{anyTheme, "#DB4E2D", "#DB4E2D", "#DB4E2D", "#EE9339", "#EE9339", "#EE9339",
-							"#EE9339", "#EE9339", "#E5C44D", "#8B95A5", "#8B95A5", "#2E8B6B"}}}},
+					"color": M{"field": "about", "type": "nominal", "legend": nil,
+						"scale": M{"domain": about, "range": colors}}},
 			},
 			{
 				Transform: []M{filter("!datum.hidden")},
