@@ -319,6 +319,16 @@ const z95 = 1.96
 // but for rounding must not push a percentile into the next bucket.
 const tiny = 1e-9
 
+// Least returns the least running sum of n I/Os that reaches want but for rounding. Percentile p is in the first bucket
+// at which the sum reaches n p / 100.
+func Least(want, n float64) float64 { return want - tiny*n }
+
+// Inside returns the latency at which want I/Os are reached in a bucket from lo to hi, with count I/Os after those
+// before.
+func Inside(lo, hi, count, before, want float64) float64 {
+	return lo + min(max((want-before)/count, 0), 1)*(hi-lo)
+}
+
 // Empty reports whether there are no I/Os beyond rounding errors.
 func (s *Stats) Empty() bool { return !(s.Samples > tiny) }
 
@@ -463,8 +473,7 @@ func (r *Ranks) runningSum(k int) float64 {
 // find returns the first bucket at which the running sum reaches want (within tiny), the
 // I/Os in it, and the running sum before it.
 func (r *Ranks) find(want float64) (bucket int, count, before float64) {
-	want -= tiny * r.n
-	k := min(sort.SearchFloat64s(r.upTo, want), len(r.upTo)-1)
+	k := min(sort.SearchFloat64s(r.upTo, Least(want, r.n)), len(r.upTo)-1)
 	return int(r.bucket[k]), r.count[k], r.runningSum(k)
 }
 
@@ -477,7 +486,7 @@ func (r *Ranks) Percentile(p float64) (bucket int, value float64) {
 	if b == g.Last() {
 		return b, lo
 	}
-	return b, lo + min(max((want-before)/count, 0), 1)*(hi-lo)
+	return b, Inside(lo, hi, count, before, want)
 }
 
 // limits returns the confidence limits of the quantile q for independent I/Os.

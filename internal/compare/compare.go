@@ -621,16 +621,17 @@ func (s *sample) compute(weights []vec8, values [][]float64, counts [][]vec8, at
 	}
 }
 
-// percentile computes the same value as fiohist, on numbered buckets.
+// percentile is that of fiohist, on numbered buckets of which eight resamples are counted side by side.
 func (c *compact) percentile(counts []vec8, l int, n, p float64) (bucket int, value float64) {
 	want, sum := n*p/100, 0.0
+	least := fiohist.Least(want, n)
 	for i := range counts {
 		k := counts[i][l]
-		if k != 0 && sum+k >= want-1e-9*n {
+		if k != 0 && sum+k >= least {
 			if i == c.last {
 				return i, c.lower[i]
 			}
-			return i, c.lower[i] + min(max((want-sum)/k, 0), 1)*(c.upper[i]-c.lower[i])
+			return i, fiohist.Inside(c.lower[i], c.upper[i], k, sum, want)
 		}
 		sum += k
 	}

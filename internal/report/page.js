@@ -1001,4 +1001,4 @@ new ResizeObserver(() => {
     views[c].runAsync();
   }
 }).observe($('percentiles'));
-window.fiolat = {views, head, data, state};
+window.fiolat = {views, head, data, state, percentileOf};

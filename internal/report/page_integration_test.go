@@ -12,6 +12,7 @@ import (
 	"html"
 	"image/png"
 	"iter"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -29,6 +30,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"fiolat/fio"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/report"
 	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
@@ -676,6 +678,50 @@ func TestWindowInChromium(t *testing.T) {
 		}
 		b.Clean()
 	}
+}
+
+// TestPercentilesInChromium: the page's percentiles of a window are those of fio/fiohist, on the same histograms.
+func TestPercentilesInChromium(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "report.html")
+	fiolat(t, "report", "-o", file, "../../testdata/fio/gaps")
+	b := openTab(t, 1200, 900, "light")
+	b.open(file)
+	g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+	wanted := []float64{0, 1, 25, 50, 90, 99, 99.9, 99.99, 100}
+	for name, counts := range map[string]map[int]float64{
+		"one I/O":                {700: 1},
+		"one bucket":             {700: 1000},
+		"at the edge":            {64: 50, 700: 40, 900: 10},
+		"fractions that add up":  {64: 0.1, 65: 0.2, 66: 0.7 - 0.1, 900: 0.1},
+		"in the last bucket":     {700: 90, g.Last(): 10},
+		"all in the last bucket": {g.Last(): 3},
+	} {
+		var h fiohist.Hist
+		var of []map[string]float64
+		upTo := 0.0
+		for _, i := range slices.Sorted(maps.Keys(counts)) {
+			h.Add(i, counts[i])
+			upTo += counts[i]
+			of = append(of, map[string]float64{"lo": float64(g.Lower(i)), "hi": float64(g.Upper(i)), "n": counts[i],
+				"upTo": upTo})
+		}
+		text, err := json.Marshal(map[string]any{"of": of, "wanted": wanted})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := eval[[]float64](b, fmt.Sprintf("(x => x.wanted.map(p => fiolat.percentileOf(x.of, p, 0, 1e300)))(%s)", text))
+		s := h.Stats(g, wanted, fiohist.Limits{})
+		for k, v := range s.Percentiles {
+			if slices.Contains(s.AtLeast, k) {
+				v = -v
+			}
+			if math.Abs(got[k]-v) > 1e-9*math.Abs(v) {
+				t.Errorf("%s: p%v is %v, want %v", name, wanted[k], got[k], v)
+			}
+		}
+	}
+	b.Clean()
 }
 
 // TestZoomInChromium drags over an eighth of 2400 quanta, which are drawn as 300 points or so: each quantum then has a
