@@ -579,7 +579,7 @@ func (a *alertSink) Begin(_ context.Context, run *pipeline.Run) error {
 func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	age := time.Since(time.Unix(0, a.run.Start+q.Offset+a.run.Interval))
 	for i := range q.Changes {
-		if q.Changes[i].Alerted || a.history(age) {
+		if q.Changes[i].Alerted || a.tooOld(age) {
 			continue
 		}
 		id, doc, err := a.enc.Event(q, &q.Changes[i])
@@ -589,7 +589,7 @@ func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		a.to.Raise(alertOf(id, q.Changes[i].String(), doc))
 	}
 	for i := range q.Stragglers {
-		if s := &q.Stragglers[i]; !a.history(age) {
+		if s := &q.Stragglers[i]; !a.tooOld(age) {
 			id, doc := a.enc.Straggler(s)
 			a.to.Raise(alertOf(id, s.Text, doc))
 		}
@@ -597,8 +597,8 @@ func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-// history reports whether events of this age are too old to be sent.
-func (a *alertSink) history(age time.Duration) bool {
+// tooOld reports whether events of this age are not sent any more.
+func (a *alertSink) tooOld(age time.Duration) bool {
 	if age <= max(time.Minute, 10*time.Duration(a.run.Interval)) {
 		return false
 	}

@@ -324,19 +324,20 @@ func judgeUncounted(logs []*State, warn func(string)) {
 type evidence struct {
 	chance, smoother, steps float64
 	falls                   int64
-	certain, agree          bool // one alone is enough; each is smoother
+	oneSuffices             bool
+	agree                   bool // each is smoother
 }
 
 func (e *evidence) add(lag *fiolog.Lag) {
 	s := lag.Smoother()
-	e.certain, e.agree = e.certain || lag.Certain() || s >= minEvidence, e.agree && s >= staircase
+	e.oneSuffices, e.agree = e.oneSuffices || lag.Certain() || s >= minEvidence, e.agree && s >= staircase
 	e.chance, e.smoother, e.falls = e.chance+lag.Chance, e.smoother+s, e.falls+lag.Falls
 	e.steps += float64(len(lag.Sums) - 2)
 }
 
 // enough reports whether chance cannot explain it.
 func (e *evidence) enough() bool {
-	return e.certain || e.agree && e.smoother >= minEvidence ||
+	return e.oneSuffices || e.agree && e.smoother >= minEvidence ||
 		e.chance >= minEvidence && e.falls >= minFalls && 2*e.smoother > e.steps ||
 		e.chance >= 4*minEvidence && e.falls >= 4*minFalls && 10*e.smoother > e.steps
 }
