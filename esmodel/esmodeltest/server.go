@@ -332,127 +332,148 @@ func failure(status int, typ, reason string) object {
 // handle answers a request; the caller holds the lock.
 func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 	p := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	last := p[len(p)-1]
-	is := func(method string, parts ...string) bool {
-		if r.Method != method || len(p) != len(parts) {
-			return false
-		}
-		for i := range parts {
-			if parts[i] != "*" && parts[i] != p[i] {
-				return false
-			}
-		}
-		return true
-	}
-	switch {
+	status, reply := 0, any(nil)
+	switch last := p[len(p)-1]; {
 	case last == "_bulk" && len(p) <= 2:
 		return s.bulk(r, body, f)
-	case is("POST", "_index_template", "_simulate"):
-		var t struct {
-			Template object `json:"template"`
-		}
-		if err := json.Unmarshal(body, &t); err != nil {
-			return 400, failure(400, "parse_exception", err.Error())
-		}
-		return s.checkMapping(t.Template)
-	case is("GET", ""):
+	case last == "_count" || last == "_search" || last == "_pit":
+		return s.query(r, p, body)
+	case p[0] == "" && r.Method == http.MethodGet:
 		flavor := map[bool]string{false: "default", true: "serverless"}[s.o.Serverless]
 		return 200, object{"version": object{"number": "9.5.3", "build_flavor": flavor}}
-	case is("POST", "_index_template", "_simulate", "*"):
-		return 200, object{"template": s.templates[last]["template"]}
-	case is("POST", "_index_template", "_simulate_index", "*"):
-		return 200, object{"template": s.templateFor(last)}
-	case is("GET", "_index_template"):
-		var all []object
-		for name, t := range s.templates {
-			all = append(all, object{"name": name, "index_template": t})
-		}
-		return 200, object{"index_templates": all}
-	case is("GET", "_index_template", "*"):
-		var found []object
-		for name, t := range s.templates {
-			if ok, _ := path.Match(last, name); ok {
-				found = append(found, object{"name": name, "index_template": t})
-			}
-		}
-		if found == nil && !strings.Contains(last, "*") {
-			return 404, failure(404, "resource_not_found_exception", "index template matching ["+last+"] not found")
-		}
-		return 200, object{"index_templates": found}
-	case is("PUT", "_index_template", "*"):
-		var t object
-		if err := json.Unmarshal(body, &t); err != nil {
-			return 400, failure(400, "parse_exception", err.Error())
-		}
-		part, _ := t["template"].(object)
-		if status, reply := s.checkMapping(part); status != 200 {
-			return status, reply
-		}
-		s.templates[last] = t
-		return 200, object{"acknowledged": true}
 	case p[0] == "_ilm":
 		return s.lifecycle(r, last, body)
-	case is("POST", "*", "_refresh"):
-		for _, name := range s.match(p[0]) {
-			s.refresh(name)
-		}
-		return 200, object{"_shards": allShards}
-	case is("GET", "*", "_field_caps"):
-		return s.fieldCaps(p[0], r.URL.Query())
-	case is("GET", "*", "_mapping"):
-		out := object{}
-		for _, name := range s.match(p[0]) {
-			out[name] = object{"mappings": s.indices[name].mappings}
-		}
-		return 200, out
-	case is("PUT", "*", "_mapping"):
-		if ix := s.indices[p[0]]; ix != nil {
-			var more object
-			if err := json.Unmarshal(body, &more); err != nil {
-				return 400, failure(400, "parse_exception", err.Error())
-			}
-			if field := changed("", ix.mappings, more); field != "" {
-				return 400, failure(400, "illegal_argument_exception", "mapper ["+field+"] cannot be changed to "+
-					"another type")
-			}
-			return 200, object{"acknowledged": json.Unmarshal(body, &ix.mappings) == nil}
-		}
-	case is("GET", "_alias", "*"):
+	case p[0] == "_index_template":
+		status, reply = s.indexTemplate(r.Method, p[1:], body)
+	case p[0] == "_alias" && len(p) == 2:
 		if s.aliases[last] == nil {
 			return 404, object{"status": 404, "error": "alias [" + last + "] missing"}
 		}
 		return 200, s.aliases[last]
-	case is("PUT", "*") && s.aliases[last] != nil:
-		return 400, failure(400, "invalid_index_name_exception", "Invalid index name ["+last+
-			"], already exists as alias")
-	case is("PUT", "*"):
-		if s.indices[last] != nil {
-			return 400, failure(400, "resource_already_exists_exception", "index ["+last+"] already exists")
+	case len(p) == 1 && r.Method == http.MethodPut:
+		return s.create(last)
+	case len(p) == 2:
+		status, reply = s.ofIndex(r, p[0], last, body)
+	case len(p) == 3 && p[1] == "_doc":
+		status, reply = s.document(r, p[0], last, body)
+	}
+	if status == 0 {
+		return 400, object{"status": 400, "error": fmt.Sprintf("no handler found for uri [%s] and method [%s]",
+			r.URL.Path, r.Method)}
+	}
+	return status, reply
+}
+
+// indexTemplate answers a request below /_index_template.
+func (s *Server) indexTemplate(method string, p []string, body []byte) (int, any) {
+	var t object
+	if method != http.MethodGet && len(body) > 0 {
+		if err := json.Unmarshal(body, &t); err != nil {
+			return 400, failure(400, "parse_exception", err.Error())
 		}
-		s.make(last)
-		return 200, object{"acknowledged": true, "index": last}
-	case is("PUT", "*", "_doc", "*"):
-		status, typ, reason := s.store("index", action{Index: p[0], ID: last}, body)
+	}
+	part, _ := t["template"].(object)
+	switch call := method + " " + strings.Join(p, "/"); {
+	case call == "POST _simulate":
+		return s.checkMapping(part)
+	case strings.HasPrefix(call, "POST _simulate/"):
+		return 200, object{"template": s.templates[p[1]]["template"]}
+	case strings.HasPrefix(call, "POST _simulate_index/"):
+		return 200, object{"template": s.templateFor(p[1])}
+	case method == http.MethodGet:
+		return s.findTemplates(append(p, "*")[0])
+	case method == http.MethodPut && len(p) == 1:
+		if status, reply := s.checkMapping(part); status != 200 {
+			return status, reply
+		}
+		s.templates[p[0]] = t
+		return 200, object{"acknowledged": true}
+	}
+	return 0, nil
+}
+
+func (s *Server) findTemplates(pattern string) (int, any) {
+	var found []object
+	for name, t := range s.templates {
+		if ok, _ := path.Match(pattern, name); ok {
+			found = append(found, object{"name": name, "index_template": t})
+		}
+	}
+	if found == nil && !strings.Contains(pattern, "*") {
+		return 404, failure(404, "resource_not_found_exception", "index template matching ["+pattern+"] not found")
+	}
+	return 200, object{"index_templates": found}
+}
+
+// create makes an index.
+func (s *Server) create(name string) (int, any) {
+	switch {
+	case s.aliases[name] != nil:
+		return 400, failure(400, "invalid_index_name_exception", "Invalid index name ["+name+
+			"], already exists as alias")
+	case s.indices[name] != nil:
+		return 400, failure(400, "resource_already_exists_exception", "index ["+name+"] already exists")
+	}
+	s.make(name)
+	return 200, object{"acknowledged": true, "index": name}
+}
+
+// ofIndex answers a request about indices.
+func (s *Server) ofIndex(r *http.Request, indices, what string, body []byte) (int, any) {
+	switch r.Method + " " + what {
+	case "POST _refresh":
+		for _, name := range s.match(indices) {
+			s.refresh(name)
+		}
+		return 200, object{"_shards": allShards}
+	case "GET _field_caps":
+		return s.fieldCaps(indices, r.URL.Query())
+	case "GET _mapping":
+		out := object{}
+		for _, name := range s.match(indices) {
+			out[name] = object{"mappings": s.indices[name].mappings}
+		}
+		return 200, out
+	case "PUT _mapping":
+		ix := s.indices[indices]
+		if ix == nil {
+			return 0, nil
+		}
+		var more object
+		if err := json.Unmarshal(body, &more); err != nil {
+			return 400, failure(400, "parse_exception", err.Error())
+		}
+		if field := changed("", ix.mappings, more); field != "" {
+			return 400, failure(400, "illegal_argument_exception", "mapper ["+field+"] cannot be changed to "+
+				"another type")
+		}
+		return 200, object{"acknowledged": json.Unmarshal(body, &ix.mappings) == nil}
+	}
+	return 0, nil
+}
+
+// document stores or returns a document.
+func (s *Server) document(r *http.Request, index, id string, body []byte) (int, any) {
+	switch r.Method {
+	case http.MethodPut:
+		status, typ, reason := s.store("index", action{Index: index, ID: id}, body)
 		if status >= 300 {
 			return status, failure(status, typ, reason)
 		}
 		if strings.Contains(r.URL.RawQuery, "refresh=") {
-			s.refresh(p[0])
+			s.refresh(index)
 		}
-		return status, object{"_index": p[0], "_id": last, "result": map[int]string{200: "updated",
+		return status, object{"_index": index, "_id": id, "result": map[int]string{200: "updated",
 			201: "created"}[status]}
-	case is("GET", "*", "_doc", "*"):
-		if ix := s.indices[p[0]]; ix != nil && ix.docs[last] != nil {
-			d := ix.docs[last]
-			return 200, object{"_index": p[0], "_id": last, "found": true, "_version": d.version, "_seq_no": d.seq,
+	case http.MethodGet:
+		if ix := s.indices[index]; ix != nil && ix.docs[id] != nil {
+			d := ix.docs[id]
+			return 200, object{"_index": index, "_id": id, "found": true, "_version": d.version, "_seq_no": d.seq,
 				"_primary_term": 1, "_source": d.source}
 		}
-		return 404, object{"_index": p[0], "_id": last, "found": false}
-	case last == "_count" || last == "_search" || last == "_pit":
-		return s.query(r, p, body)
+		return 404, object{"_index": index, "_id": id, "found": false}
 	}
-	return 400, object{"status": 400, "error": fmt.Sprintf("no handler found for uri [%s] and method [%s]", r.URL.Path,
-		r.Method)}
+	return 0, nil
 }
 
 // changed returns the first field whose type differs between two mappings, "" if there is none.
