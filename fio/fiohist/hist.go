@@ -339,7 +339,7 @@ func (s *Stats) Empty() bool { return !(s.Samples > tiny) }
 // n p / 100, with linear interpolation inside the bucket; in the last bucket it is the
 // lower edge. p0 is the lower edge of the first non-empty bucket, p100 the upper edge of
 // the last one. Min, Max and the percentiles are clamped to the limits. Mean and
-// (population) standard deviation are computed from the bucket middles.
+// (population) standard deviation are computed from the middles of the buckets, cut to the limits.
 //
 // The limits are order statistics and assume nothing about the distribution, but that I/Os
 // are independent: the number of I/Os below the true percentile is binomial, so with q = p / 100 the I/Os
@@ -371,13 +371,23 @@ func (r *Ranks) Stats(wanted []float64, limits Limits) Stats {
 	}
 	first, last := int(r.bucket[0]), int(r.bucket[len(r.bucket)-1])
 	middles := g.Middles()
-	s.Mean = r.latency / n
-	if first == last { // exact, without rounding
-		s.Mean = middles[first]
+	low, high := g.Index(limits.Min), g.Index(limits.Max)
+	middle := func(i uint16) float64 {
+		if b := int(i); limits.Known && (b <= low || b >= high) {
+			return (limits.clamp(float64(g.Lower(b))) + limits.clamp(float64(g.Upper(b)))) / 2
+		}
+		return middles[i]
 	}
-	variance := 0.0
+	sum, variance := 0.0, 0.0
 	for k, i := range r.bucket {
-		d := middles[i] - s.Mean
+		sum += r.count[k] * middle(i)
+	}
+	s.Mean = sum / n
+	if first == last { // exact, without rounding
+		s.Mean = middle(r.bucket[0])
+	}
+	for k, i := range r.bucket {
+		d := middle(i) - s.Mean
 		variance += r.count[k] * d * d
 	}
 	s.StdDev = math.Sqrt(variance / n)
@@ -410,7 +420,6 @@ func (r *Ranks) Stats(wanted []float64, limits Limits) Stats {
 type Ranks struct {
 	geometry Geometry
 	n        float64
-	latency  float64  // sum of all, ns
 	bucket   []uint16 // non-empty ones, ascending
 	count    []float64
 	upTo     []float64 // running sums of count
@@ -421,17 +430,15 @@ var scratch = sync.Pool{New: func() any { return new(Ranks) }}
 
 // Read reads h. A nil h is empty.
 func (r *Ranks) Read(h *Hist, g Geometry) {
-	r.geometry, r.n, r.latency = g, 0, 0
+	r.geometry, r.n = g, 0
 	r.bucket, r.count = r.bucket[:0], r.count[:0]
 	if h != nil {
 		r.bucket, r.count = h.Sparse(r.bucket, r.count)
 	}
 	r.upTo = slices.Grow(r.upTo[:0], len(r.count))[:len(r.count)]
-	middles := g.Middles()
 	for k, w := range r.count {
 		r.n += w
 		r.upTo[k] = r.n
-		r.latency += w * middles[r.bucket[k]]
 	}
 }
 
