@@ -165,8 +165,10 @@ func (s *sums) fits(e *fiojson.Entry, kind fio.Kind) (part, all bool) {
 			return ok && sum <= float64(totals.N), sum
 		}
 		logged, sum := within(s.logged[d])
-		repaired, _ := within(s.repaired[d])
-		if !logged && !repaired {
+		if !logged && e.Host != "" { // fio --client damages logs
+			logged, _ = within(s.repaired[d])
+		}
+		if !logged {
 			return false, false
 		}
 		all = all && sum == float64(totals.N)
@@ -177,9 +179,9 @@ func (s *sums) fits(e *fiojson.Entry, kind fio.Kind) (part, all bool) {
 	return true, all
 }
 
-// appended finds the entries of logs without a thread number: each belongs to the entry that its counts fit. It
-// reports whether all were found.
-func (m *matcher) appended(s *set, logs []*Log) bool {
+// appended finds the entries of logs without a thread number, so that the counts of each fit its entry. It returns the
+// logs, with empty ones for entries whose threads wrote nothing, and whether there is such a matching.
+func (m *matcher) appended(s *set, logs []*Log) ([]*Log, bool) {
 	threads := slices.Repeat([]int{math.MaxInt}, len(s.entries)) // the most that each entry has
 	if len(logs) <= len(s.entries) {
 		threads = slices.Repeat([]int{1}, len(s.entries))
@@ -187,71 +189,153 @@ func (m *matcher) appended(s *set, logs []*Log) bool {
 	if list, certain := partitions(s.meta, s.entries, len(logs)); certain {
 		threads = slices.Clone(list[0])
 	}
-	members := slices.Clone(threads)
 	kind := logs[0].Source.Name.Kind
-	of := slices.Repeat([]int{-1}, len(logs))
-	part, all := make([][]bool, len(logs)), make([][]bool, len(logs))
+	fit, exact := make([][]bool, len(logs)), make([][]bool, len(logs))
 	for i, l := range logs {
-		part[i], all[i] = make([]bool, len(s.entries)), make([]bool, len(s.entries))
+		fit[i], exact[i] = make([]bool, len(s.entries)), make([]bool, len(s.entries))
 		sums, err := l.sums()
 		if err != nil {
-			return false
+			return logs, false
 		}
 		for k, e := range s.entries {
-			part[i][k], all[i][k] = sums.fits(e, kind)
+			fit[i][k], exact[i][k] = sums.fits(e, kind)
+		}
+		if !slices.Contains(exact[i], true) {
+			exact[i] = fit[i]
 		}
 	}
-	for left := len(logs); left > 0; {
-		best, entry, ways := -1, -1, math.MaxInt
-		for i := range logs {
-			if of[i] >= 0 {
-				continue
-			}
-			fit := s.choices(part[i], threads)
-			if exact := s.choices(all[i], threads); len(exact) > 0 {
-				fit = exact
-			}
-			if len(fit) == 0 {
-				return false
-			}
-			n := len(fit)
-			if !slices.ContainsFunc(fit, func(k int) bool { return !alike(s.meta, s.entries[fit[0]], s.entries[k]) }) {
-				n = 1 // it does not matter which
-			}
-			if n < ways {
-				best, entry, ways = i, fit[0], n
-			}
-		}
-		if ways > 1 {
-			return false
-		}
-		of[best] = entry
-		threads[entry]--
-		left--
+	match := newMatching(exact, threads)
+	if match == nil {
+		match = newMatching(fit, threads)
+	}
+	if match == nil {
+		return logs, false
+	}
+	if i, k := match.other(func(a, b int) bool { return alike(s.meta, s.entries[a], s.entries[b]) }); i >= 0 {
+		m.warn("%s: which job wrote which part is not certain: by its counts, part %d may be of job %q or of job %q",
+			fio.Printable(logs[i].Source.Path), i+1, s.entries[match.of[i]].JobName, s.entries[k].JobName)
 	}
 	for i, l := range logs {
-		l.Entry, s.index[l] = s.entries[of[i]], of[i]
-		if l.Members = members[of[i]]; l.Members == math.MaxInt {
-			l.Members = 0
-			for _, k := range of {
-				if k == of[i] {
-					l.Members++
-				}
+		k := match.of[i]
+		l.Entry, s.index[l] = s.entries[k], k
+		if l.Members = threads[k]; l.Members == math.MaxInt {
+			l.Members = match.used(k)
+		}
+	}
+	return m.unwritten(s, logs, match), true
+}
+
+// unwritten adds an empty log for each entry whose job was too short for a record: fio appended nothing.
+func (m *matcher) unwritten(s *set, logs []*Log, match *matching) []*Log {
+	first := logs[0]
+	end := fiolog.Extent{}
+	if e := logs[len(logs)-1].Source.Extent; e != nil {
+		end = fiolog.Extent{N: e.N, Offset: e.Offset + e.Size}
+	} else if sums, err := first.sums(); err != nil || sums.first > 0 {
+		return logs // one thread's, or no file that threads appended to
+	}
+	for k, e := range s.entries {
+		totals, longest := uint64(0), int64(0)
+		for d := range e.Dirs {
+			t := &e.Dirs[d].Kind[first.Source.Name.Kind]
+			totals, longest = totals+t.N, max(longest, t.Max)
+		}
+		if match.used(k) > 0 && end.N == 0 {
+			end.N = 1
+			extent := end
+			first.Source.Extent = &extent
+			continue
+		}
+		h := s.meta.Milliseconds(e, "log_hist_msec")
+		if match.used(k) > 0 || totals == 0 || h == 0 || e.LongestMS > h+longest/1e6 {
+			continue
+		}
+		end.N++
+		extent, source := end, *first.Source
+		source.Extent = &extent
+		l := &Log{Source: &source, Host: first.Host, Members: 1, Meta: first.Meta, Entry: e, ends: m.ends}
+		s.index[l] = k
+		s.logs, m.logs, logs = append(s.logs, l), append(m.logs, l), append(logs, l)
+	}
+	return logs
+}
+
+// matching is a maximum matching of logs with entries, each of which has room for some.
+type matching struct {
+	fit  [][]bool
+	room []int
+	of   []int // log -> entry
+}
+
+// newMatching returns a matching of all logs; nil if there is none.
+func newMatching(fit [][]bool, room []int) *matching {
+	m := &matching{fit, slices.Clone(room), slices.Repeat([]int{-1}, len(fit))}
+	for i := range fit {
+		if !m.place(i, make([]bool, len(room))) {
+			return nil
+		}
+	}
+	return m
+}
+
+// place gives a log an entry, and moves others for that (an augmenting path).
+func (m *matching) place(i int, tried []bool) bool {
+	for k, fits := range m.fit[i] {
+		if fits && !tried[k] && m.room[k] > 0 {
+			m.room[k]--
+			m.of[i] = k
+			return true
+		}
+	}
+	for k, fits := range m.fit[i] {
+		if !fits || tried[k] {
+			continue
+		}
+		tried[k] = true
+		for j, o := range m.of {
+			if o == k && m.place(j, tried) {
+				m.of[i] = k
+				return true
 			}
 		}
 	}
-	return true
+	return false
 }
 
-// choices returns the entries that fit and have a thread left.
-func (s *set) choices(fit []bool, threads []int) (out []int) {
-	for k := range s.entries {
-		if fit[k] && threads[k] > 0 {
-			out = append(out, k)
+// other returns a log, and an entry that is not like its own and that it has in another matching of all; -1 if there is
+// none.
+func (m *matching) other(alike func(a, b int) bool) (log, entry int) {
+	for i := range m.of {
+		for k, fits := range m.fit[i] {
+			if !fits || alike(m.of[i], k) {
+				continue
+			}
+			again := matching{m.fit, slices.Clone(m.room), slices.Clone(m.of)}
+			again.room[again.of[i]]++
+			again.of[i] = -1
+			if again.room[k] > 0 || slices.ContainsFunc(m.numbers(k), func(j int) bool {
+				tried := make([]bool, len(m.room))
+				tried[k] = true
+				return again.place(j, tried)
+			}) {
+				return i, k
+			}
+		}
+	}
+	return -1, -1
+}
+
+// numbers returns the logs of an entry.
+func (m *matching) numbers(k int) (out []int) {
+	for i, o := range m.of {
+		if o == k {
+			out = append(out, i)
 		}
 	}
 	return out
 }
+
+func (m *matching) used(k int) int { return len(m.numbers(k)) }
 
 // alike reports whether it makes no difference to which of two entries a log belongs: they are threads of one job,
 // which started together.

@@ -518,7 +518,7 @@ func (m *matcher) entries(s *set) {
 		m.warn("%s: cannot tell which jobs of %s %s to (%s); pass the job file",
 			fio.Printable(left[0].Source.Path), fio.Printable(s.meta.Path), these, s.counts())
 	}
-	if s.job != nil && len(appended) > 0 {
+	if appended = byThread[0]; s.job != nil && len(appended) > 0 {
 		m.appendedBy(s, appended)
 	}
 	m.incomplete(s)
@@ -547,10 +547,15 @@ func (s *set) byThread() map[int][]*Log {
 // assign gives logs their entries, and returns those for which it is not clear. ok is false if none can have one.
 func (m *matcher) assign(s *set, byThread map[int][]*Log, numbers []int) (left []*Log, ok bool) {
 	for _, n := range numbers {
-		switch logs := byThread[n]; {
+		logs, matched := byThread[n], false
+		if n == 0 && (len(s.entries) > 1 || len(logs) > 1) {
+			logs, matched = m.appended(s, logs)
+			byThread[0] = logs
+		}
+		switch {
+		case matched:
 		case n == 0 && len(s.entries) == 1 && len(logs) == 1: // one log of all threads
 			logs[0].Entry, s.index[logs[0]] = s.entries[0], 0
-		case n == 0 && m.appended(s, logs):
 		case n == 0 && len(logs) > 1 && logs[1].Source.Extent != nil:
 			m.unsure[s.meta] = true
 			m.refuseAppended(s, logs)

@@ -1,6 +1,7 @@
 package fiojson
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -87,6 +88,23 @@ func (w Workload) RateIOPS(dir fio.Direction) float64 {
 		return 0
 	}
 	return n
+}
+
+// Total returns how many I/Os the job does in a direction, if it ends by its size and by nothing else; else 0.
+func (w Workload) Total(dir fio.Direction) float64 {
+	_, otherwise := w.Set("runtime", "timeout", "time_based", "io_size", "io_limit", "number_ios", "bsrange", "bssplit",
+		"filesize", "nrfiles", "zonesize", "verify", "read_iolog", "kb_base")
+	if rw := strings.TrimPrefix(w.ReadWrite(), "rand"); !w.Sure || otherwise || rw != dir.String() {
+		return 0
+	}
+	number := func(name, usual string) float64 {
+		if v, ok := w.Option(name); ok {
+			usual = v
+		}
+		n, _ := jobfile.Size(usual) // 0 if it is not one
+		return n
+	}
+	return math.Floor(number("size", "")/number("bs", "4k")) * number("loops", "1")
 }
 
 // Poisson reports whether the I/Os come at random.

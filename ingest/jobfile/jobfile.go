@@ -341,6 +341,19 @@ func Is(text []byte) bool {
 	return fio
 }
 
+// Size parses a number with fio's suffix for powers of 1024, such as 4k or 1m.
+func Size(v string) (float64, bool) {
+	v = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(strings.TrimSpace(v)), "b"), "i")
+	unit := 1.0
+	if n := len(v) - 1; n > 0 {
+		if i := strings.IndexByte("kmgt", v[n]); i >= 0 {
+			unit, v = float64(int64(1)<<(10*(i+1))), v[:n]
+		}
+	}
+	f, err := strconv.ParseFloat(v, 64)
+	return f * unit, err == nil && f >= 0
+}
+
 // ParseDuration reads a time option as fio does (parse.c), since that is how the job ran: the whole number at the
 // start counts, in seconds unless a letter follows; 1.5 is 1 s. The suffixes are us, ms, s, m, h and d; any other
 // word, such as sec or min, means microseconds to fio (seen in fio 3.33: startdelay=2min starts at once).
