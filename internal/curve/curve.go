@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"fiolat/fio"
+	"fiolat/ingest/jobfile"
 	"fiolat/internal/student"
 	"fiolat/internal/summary"
 )
@@ -230,7 +231,7 @@ func (c *Curve) sort(differ []string) {
 func inFlight(p *Point) float64 {
 	n := 1.0
 	for _, name := range []string{"iodepth", "numjobs"} {
-		if v, ok := summary.Size(p.Options[name]); ok && v > 0 {
+		if v, ok := jobfile.Size(p.Options[name]); ok && v > 0 {
 			n *= v
 		}
 	}

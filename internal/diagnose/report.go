@@ -111,6 +111,7 @@ func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 	for i := range d.Levels {
 		d.Stragglers = slices.DeleteFunc(d.Stragglers, d.Levels[i].tells)
 	}
+	w.timeline.ownIOs(d.Stalls)
 	d.Segments = append([]Segment{}, w.timeline.Segments(w.running)...)
 	var context []Finding
 	for i := range d.Segments {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fiolat/fio"
+	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
 
@@ -265,6 +266,42 @@ func hostsOf(logs map[*pipeline.Log]bool) (out []string) {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// ownIOs moves the I/Os that stalls held up, which complete when these are over, to the last block before that.
+func (tl *timeline) ownIOs(stalls []Stall) {
+	length := tl.interval * int64(tl.fold)
+	for i := range stalls {
+		s := &stalls[i]
+		since, until := s.SinceMS*1e6-tl.first, s.UntilMS*1e6-tl.first
+		end := until / length
+		if s.Longest == nil || end < 1 || since > end*length {
+			continue
+		}
+		least := tl.geometry.Index(int64(inFlight * float64(until-since)))
+		for _, blocks := range tl.by {
+			for t := end; t <= (until+tl.window)/length && t < int64(len(blocks)); t++ {
+				var own, rest fiohist.Hist
+				if blocks[t] == nil {
+					continue
+				}
+				blocks[t].Each(func(b int, n float64) {
+					if b >= least {
+						own.Add(b, n)
+					} else {
+						rest.Add(b, n)
+					}
+				})
+				if own.Empty() {
+					continue
+				}
+				if before := blocks[end-1]; before != nil {
+					own.AddHist(before)
+				}
+				blocks[end-1], blocks[t] = own.Pack(), rest.Pack()
+			}
+		}
+	}
 }
 
 // picked reports whether any I/Os of the log are looked at.

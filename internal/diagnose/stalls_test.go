@@ -298,6 +298,15 @@ func TestRealStalls(t *testing.T) {
 	}
 }
 
+// TestOwnIOs: the read of 2.9 s that a stall held up is part of it, and not of what follows, where all take 10 to 30 ms.
+func TestOwnIOs(t *testing.T) {
+	d := diagnosePath(t, "testdata/steady-p99-of-stall").Diagnosis
+	last := d.Segments[len(d.Segments)-1]
+	if len(d.Stalls) != 1 || last.P99 == nil || *last.P99 > 40e6 {
+		t.Errorf("%d stalls, then %+v", len(d.Stalls), last)
+	}
+}
+
 // TestShortened: a host that ended early or completed nothing is named, and none where jobs have no usual length.
 func TestShortened(t *testing.T) {
 	for _, tc := range []struct {

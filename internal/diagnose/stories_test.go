@@ -21,11 +21,11 @@ func TestStories(t *testing.T) {
 	}{
 		{"3 of 5 hosts stopped by a signal", folder("testdata/three-stopped"), []string{
 			"hosts osd2, osd3 and osd10 completed nothing from 0:08.9 to 0:12.9; longest I/O 4.04 s; reads and " +
-				"writes from 0:09 to 0:13 (within 1 s), most of all writes: fewer I/Os: 301 IOPS (steady: 701); " +
-				"slower: p99 69.7 ms (steady: 42.4 ms); worst p99 4.01 s; 14 I/Os beyond the steady p99.9; recovered " +
+				"writes from 0:09 to 0:13 (within 1 s), most of all writes: fewer I/Os: 302 IOPS (steady: 700); " +
+				"slower: p99 96.1 ms (steady: 42.2 ms); worst p99 4.04 s; 18 I/Os beyond the steady p99.9; recovered " +
 				"at once; confidence over 99.9 %.",
 			"Reads are steady since 0:13: p50 8.29 ms, p99 31.8 ms, 679 IOPS.",
-			"Writes are steady since 0:13: p50 16.3 ms, p99 43.2 ms, 660 IOPS.",
+			"Writes are steady since 0:13: p50 16.3 ms, p99 43.1 ms, 660 IOPS.",
 			"19.5 I/Os are in flight on average.",
 		}},
 		{"one host stood still, and another is slow", folder("testdata/stalled-host"), []string{

@@ -107,7 +107,7 @@ func normal(option, v string) string {
 	if option != "bs" || strings.ContainsAny(v, ",-/:") {
 		return v
 	}
-	if n, ok := Size(v); ok {
+	if n, ok := jobfile.Size(v); ok {
 		for _, unit := range []struct {
 			suffix string
 			size   float64
@@ -121,23 +121,10 @@ func normal(option, v string) string {
 	return v
 }
 
-// Size parses a number with fio's suffix for powers of 1024, such as 4k or 1m.
-func Size(v string) (float64, bool) {
-	v = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(strings.TrimSpace(v)), "b"), "i")
-	unit := 1.0
-	if n := len(v) - 1; n > 0 {
-		if i := strings.IndexByte("kmgt", v[n]); i >= 0 {
-			unit, v = float64(int64(1)<<(10*(i+1))), v[:n]
-		}
-	}
-	f, err := strconv.ParseFloat(v, 64)
-	return f * unit, err == nil && f >= 0
-}
-
 // CompareValues orders values of options: first numbers with their suffixes, by size.
 func CompareValues(a, b string) int {
-	x, xok := Size(a)
-	y, yok := Size(b)
+	x, xok := jobfile.Size(a)
+	y, yok := jobfile.Size(b)
 	switch {
 	case xok && yok && x != y:
 		return cmp.Compare(x, y)
@@ -152,7 +139,7 @@ func CompareValues(a, b string) int {
 // blockSize returns the size of an I/O in bytes, if all have the same.
 func blockSize(bs, direction string) (float64, bool) {
 	if parts := strings.Split(bs, ","); len(parts) == 1 || direction == "read" {
-		return Size(parts[0])
+		return jobfile.Size(parts[0])
 	}
 	return 0, false
 }

@@ -228,8 +228,6 @@ func (l *State) bare() error {
 		return nil // OnlyEmpty decides
 	}
 	l.g = l.Meta.Geometry()
-	c, _ := l.option("log_hist_coarseness")
-	l.g.Coarseness = int(min(c, fiohist.MaxCoarseness))
 	return nil
 }
 
@@ -366,6 +364,7 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 		if start != farPast && l.startKnown() {
 			w.pauses.started = start + l.phase(fio.Direction(i))
 		}
+		w.depth, w.median = l.queue(fio.Direction(i))
 		if l.Absolute {
 			w.begin = farPast
 		}
@@ -460,6 +459,30 @@ func (l *State) firsts(dir fio.Direction, start int64) (out []pipeline.Span) {
 		}
 	}
 	return out
+}
+
+// queue returns how many I/Os the job can have in flight and their median latency in ns, if it does none in other
+// directions; else 0.
+func (l *State) queue(dir fio.Direction) (depth, median int64) {
+	if l.Entry == nil {
+		return 0, 0
+	}
+	for d := range l.Entry.Dirs {
+		if o := fio.Direction(d); o != dir && l.job.Does(o) && l.Entry.Dirs[d].Kind[fio.Clat].N > 0 {
+			return 0, 0
+		}
+	}
+	totals := &l.Entry.Dirs[dir].Kind[fio.Clat]
+	counts, err := totals.Counts(l.g)
+	if err != nil || totals.Bins.Len() == 0 {
+		return 0, 0
+	}
+	for b, left := 0, int64(totals.N/2); b < len(counts); b++ {
+		if left -= int64(counts[b]); left < 0 {
+			return l.job.Depth(), l.g.Upper(b)
+		}
+	}
+	return 0, 0
 }
 
 // phase returns how long after its job a direction begins, in ns.

@@ -162,11 +162,10 @@ func (t *tail) tooManyForRate() (string, []*member) {
 		until := m.end
 		if m.d.seen {
 			until = min(until, m.closes()+m.shift)
+		} else if !t.pauses() { // its only window begins once it is behind its rate by no more than an I/O takes
+			until = min(until, m.start+t.explained(m)+m.length())
 		}
-		n := rate * float64(until-m.start) / 1e9
-		if allowed += n + float64(m.job.Depth()+2); m.job.Poisson() {
-			allowed += 5*math.Sqrt(n) + 5
-		}
+		allowed += t.allowed(m, until-m.start)
 		return true
 	}) {
 		return "", nil
@@ -177,6 +176,16 @@ func (t *tail) tooManyForRate() (string, []*member) {
 	}
 	return fmt.Sprintf("rate_iops lets %.0f I/Os through until its last window ends, fio counted %d", allowed, counted),
 		t.able()
+}
+
+// allowed returns how many I/Os the rate of a log's job lets through in so many ns, at most.
+func (t *tail) allowed(m *member, ns int64) float64 {
+	n := m.job.RateIOPS(t.dir) * float64(ns) / 1e9
+	most := n + float64(m.job.Depth()+2)
+	if m.job.Poisson() {
+		most += 5*math.Sqrt(n) + 5
+	}
+	return most
 }
 
 // idleBefore: if the first I/O of the log began as late as its windows say, the depth was idle until then.
@@ -202,7 +211,11 @@ func (t *tail) idleBefore() (string, []*member) {
 	need, slots := depth*gap, depth
 	for b := len(bins) - 1; b >= 0 && slots > 0; b-- { // of the longest I/Os, one in each slot began before
 		n := min(float64(bins[b]), slots)
-		need -= n * min(1.02*t.g.Middle(b), gap)
+		longest := t.g.Upper(b)
+		if b == t.g.Last() {
+			longest = max(longest, totals.Max)
+		}
+		need -= n * min(float64(longest), gap)
 		slots -= n
 	}
 	if need <= 1.05*idle+depth*float64(slack) {
@@ -226,7 +239,10 @@ func (t *tail) headCounted() (string, *member) {
 				"up to %.0f in one", d.win.lossLine, d.restMax), m
 		}
 		full := d.records <= 2 || d.firstTwoMax > 1.3*d.restMax
-		if before := m.before(); full && !t.pauses() && t.silent(m, before) {
+		// A job is behind its rate by no more than what explains a pause.
+		tooMany := m.job.RateIOPS(t.dir) > 0 &&
+			d.firstTwoSum > 1.01*t.allowed(m, t.explained(m)+2*d.win.h+d.win.pause)
+		if before := m.before(); !t.pauses() && (full && t.silent(m, before) || tooMany) {
 			return fmt.Sprintf("the first window begins %d ms after the job, and the first two records hold %.0f I/Os",
 				before/msec, d.firstTwoSum), m
 		}

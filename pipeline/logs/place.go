@@ -2,6 +2,7 @@ package logs
 
 import (
 	"math"
+	"slices"
 
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
@@ -38,6 +39,7 @@ type stamped struct {
 	skipped int64 // lines skipped just before it
 	ios     float64
 	counts  fiohist.Sparse // empty in the head of a log
+	until   int64          // all but its last I/O completed by then, if it is not 0
 }
 
 // many reports whether the record holds more than the I/O that closed its window.
@@ -75,7 +77,7 @@ type windows struct {
 	n             int64 // index of the next record
 	prev          int64 // previous stamp; b before the first
 	waits         []stamped
-	lateRecord    stamped         // came late by a window or more, and waits for the next record
+	held          []stamped       // a late record, and those of single I/Os at its time, which wait for the next record
 	lossLine      int64           // line of the first record that proves others before it lost; 0: none
 	holes         []pipeline.Span // times whose records are lost, ascending
 	lastOnTime    int64           // stamp of the last record that came less than a window late
@@ -83,10 +85,13 @@ type windows struct {
 	line          int64           // of the first record
 	firstHasOneIO bool            // it holds a single I/O
 
+	depth  int64 // how many I/Os of this direction can be in flight; 0: unknown, or other directions' are, too
+	median int64 // latency in ns
+
 	watch  bool // look for pauses
 	pauses pauses
 
-	rest, last fiohist.Sparse // scratch
+	first, rest, last fiohist.Sparse // scratch
 }
 
 // never is a time after all others.
@@ -202,28 +207,89 @@ func (w *windows) passed(n int64) int64 { return w.latest + (n+1)*w.h }
 // many as the record before it came late for.
 func (w *windows) place(r *stamped, emit func(portion)) {
 	stamp, number := w.prev, w.n
-	if w.lateRecord.line > 0 {
-		stamp, number = w.lateRecord.time, w.n+1
+	if k := len(w.held); k > 0 {
+		stamp, number = w.held[k-1].time, w.n+int64(k)
 	}
-	if boundary := w.passed(number); w.exact && r.skipped == 0 && boundary <= stamp && r.many() {
+	boundary := w.passed(number)
+	switch {
+	case !w.exact || r.skipped > 0:
+	case boundary <= stamp && r.many():
 		if w.lossLine == 0 {
 			w.lossLine = r.line
 		}
-		if w.lateRecord.line > 0 {
-			w.lateRecord.skipped = math.MaxInt64
+		if len(w.held) == 1 && stamp-w.passed(w.n) >= w.h {
+			w.held[0].skipped = math.MaxInt64
 		} else {
+			w.finish(emit)
 			w.n += (stamp-boundary)/w.h + 1
 			w.hole(w.lastOnTime, stamp-w.h)
 		}
+	case boundary <= stamp && w.depth > 0 && len(w.held) > 0 && r.time-w.held[0].time <= sameMoment:
+		w.hold(r)
+		return
+	case len(w.held) > 0:
+		w.full(r)
 	}
 	w.finish(emit)
-	if w.exact && r.skipped == 0 && r.time-w.passed(w.n) >= w.h && r.many() {
-		buffer := w.lateRecord.counts
-		buffer.Copy(&r.counts)
-		w.lateRecord, w.lateRecord.counts = *r, buffer
+	if w.exact && r.skipped == 0 && r.many() && (r.time-w.passed(w.n) >= w.h || w.mayBeFull(r)) {
+		w.hold(r)
 		return
 	}
 	w.put(r, emit)
+}
+
+// long is how many times as long as the median the I/Os of a full queue take that completes at once.
+const long = 5
+
+// mayBeFull reports whether a full queue may have completed when the record was written. Unless it came late, that
+// takes a queue of some I/Os, of which the record has but one.
+func (w *windows) mayBeFull(r *stamped) bool {
+	const some, share = 4, 10
+	top := len(r.counts.Index) - 1
+	longest := w.g.Lower(int(r.counts.Index[top]))
+	return w.depth > 0 && longest >= long*w.median && (w.late(r) || w.depth >= some && share*longest >= w.h)
+}
+
+// late reports whether the record came so late that it tells which I/O closed its window.
+func (w *windows) late(r *stamped) bool { return 100*(r.time-w.b-(w.n+1)*w.h) >= w.h }
+
+func (w *windows) hold(r *stamped) {
+	k := len(w.held)
+	w.held = slices.Grow(w.held, 1)[:k+1]
+	buffer := w.held[k].counts
+	buffer.Copy(&r.counts)
+	w.held[k], w.held[k].counts = *r, buffer
+}
+
+// full looks whether the queue was full when the record that is held came late: then as many I/Os as fit into it
+// completed at that time. next is the record after it, of which the longest may be among them. Nothing else completed
+// while all of them were in flight.
+func (w *windows) full(next *stamped) {
+	first, missing, shortest := &w.held[0], float64(w.depth), math.MaxInt
+	for i := range w.held {
+		index := w.held[i].counts.Index
+		shortest = min(shortest, int(index[len(index)-1]))
+		missing--
+	}
+	told := len(w.held) > 1 && missing <= 0
+	for k := len(next.counts.Index) - 1; k >= 0 && missing > 0; k-- {
+		shortest = min(shortest, int(next.counts.Index[k]))
+		missing -= next.counts.Count[k]
+	}
+	own := 0.0
+	for k, b := range first.counts.Index {
+		if int(b) >= shortest {
+			own += first.counts.Count[k]
+		}
+	}
+	if own > 1 && !w.late(first) {
+		return
+	}
+	at := first.time - w.g.Lower(shortest)
+	if missing <= 0 && w.depth > 0 && (told || w.g.Lower(shortest) >= long*w.median) && at > w.prev &&
+		at < w.b+(w.n+1)*w.h {
+		first.until = at
+	}
 }
 
 func (w *windows) hole(from, to int64) {
@@ -232,12 +298,12 @@ func (w *windows) hole(from, to int64) {
 	}
 }
 
-// finish places the record that waits for the next one, if any.
+// finish places the records that wait for the next one, if any.
 func (w *windows) finish(emit func(portion)) {
-	if w.lateRecord.line > 0 {
-		w.put(&w.lateRecord, emit)
-		w.lateRecord.line = 0
+	for i := range w.held {
+		w.put(&w.held[i], emit)
 	}
+	w.held = w.held[:0]
 }
 
 // put splits a record into portions by completion time.
@@ -262,14 +328,19 @@ func (w *windows) put(r *stamped, emit func(portion)) {
 		w.line, w.firstHasOneIO = r.line, r.ios == 1 && r.skipped == 0
 	}
 	prev := w.prev
+	closed := boundary
+	if r.until > 0 {
+		closed = r.until
+	}
 	w.least = max(w.least, w.openBefore(r, w.n, prev))
 	if w.watch {
-		until := boundary
+		until := closed
 		if !w.exact && boundary > prev {
 			until = max(boundary, prev+w.h)
 		}
 		w.pauses.add(w.g, r, w.h, min(until, t), prev)
 	}
+	opened := w.n == 0 && w.opens(c)
 	w.n++
 	w.prev = t
 	if len(c.Count) == 0 {
@@ -278,23 +349,55 @@ func (w *windows) put(r *stamped, emit func(portion)) {
 	switch late := t - boundary; {
 	case boundary <= prev || t <= prev || r.ios == 1: // catching up: the very next completion closed it
 		emit(portion{start: t - msec, end: t, counts: c})
-	case float64(late) < float64(w.h)/100:
+	case float64(late) < float64(w.h)/100 && r.until == 0:
 		emit(portion{start: prev, end: min(boundary, t), counts: c, closing: t})
 	default: // nothing completed between the boundary and the stamp
-		w.closeLate(c, late)
-		emit(portion{start: prev, end: boundary, counts: &w.rest})
+		w.closeLate(c, late, opened)
+		if opened {
+			emit(portion{start: w.b - msec, end: w.b, counts: &w.first})
+		}
+		emit(portion{start: prev, end: closed, counts: &w.rest})
 		emit(portion{start: t - msec, end: t, counts: &w.last})
 	}
 }
 
+// opens reports whether the longest I/O of record 0 opened its window: it reaches from there back to the job's start,
+// after a silence of half a window.
+func (w *windows) opens(c *fiohist.Sparse) bool {
+	const lag = 75 * msec // fio's, from its start to the first I/O
+	top := len(c.Index) - 1
+	if top < 1 || w.pauses.started == farPast {
+		return false
+	}
+	bucket, silence := int(c.Index[top]), w.b-w.pauses.started
+	return silence >= w.h/2 && w.g.Lower(bucket) <= silence && (bucket == w.g.Last() || w.g.Upper(bucket)+lag >= silence)
+}
+
 // closeLate splits c into the one I/O that closed the window late, last, and the rest. If the highest bucket reaches as
 // long as the stamp is late, the I/O is one of those: it was in flight meanwhile. (The last bucket reaches any length.)
-// Otherwise it is a proportional share of all buckets.
-func (w *windows) closeLate(c *fiohist.Sparse, late int64) {
+// Otherwise it is a proportional share of all buckets. If one I/O of the highest bucket opened the window, that is
+// first, and no other of that bucket closed it.
+func (w *windows) closeLate(c *fiohist.Sparse, late int64, opened bool) {
+	w.first.Reset()
 	w.rest.Reset()
 	w.last.Reset()
 	top := len(c.Index) - 1
 	bucket := int(c.Index[top])
+	if opened {
+		w.first.Add(c.Index[top], 1)
+		others := fiohist.Sparse{Index: c.Index[:top], Count: c.Count[:top]}
+		left := c.Count[top] - 1
+		total := others.Sum()
+		for i, b := range others.Index {
+			share := others.Count[i] / total
+			w.rest.Add(b, others.Count[i]-share)
+			w.last.Add(b, share)
+		}
+		if left > 0 {
+			w.rest.Add(c.Index[top], left)
+		}
+		return
+	}
 	if bucket == w.g.Last() || w.g.Upper(bucket) >= late {
 		for i, b := range c.Index[:top] {
 			w.rest.Add(b, c.Count[i])

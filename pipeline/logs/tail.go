@@ -8,6 +8,7 @@ import (
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
+	"fiolat/ingest/jobfile"
 	"fiolat/internal/errs"
 	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"
@@ -31,10 +32,12 @@ type tail struct {
 type member struct {
 	*State
 	d *direction
-	// The direction began and ended then, and what no record of the log holds completed in (from, to]; ns on the run's
-	// clock.
-	start, end, from, to int64
-	weight               float64 // its share of the tail, beside the others'
+	// The direction began and ended then, by its own options before until, and what no record of the log holds completed
+	// in (from, to]; ns on the run's clock.
+	start, end, until, from, to int64
+	weight                      float64 // its share of the tail, beside the others'
+	rate                        float64 // I/Os per ns, relative to the others' if none is known
+	sized                       bool    // the size of its job tells its share
 }
 
 // subtract computes what is missing from the logs, whose sums must be final. If a bucket holds more than fio counted,
@@ -131,14 +134,14 @@ func (t *tail) locate() {
 		shortest = max(shortest, t.g.Lower(int(t.counts.Index[0])))
 	}
 	seen := slices.ContainsFunc(t.members, func(m *member) bool { return m.d.seen })
-	rates, known, total := 0.0, 0.0, 0.0
+	rates, known := 0.0, 0.0
 	for _, m := range t.members {
 		m.times(t)
 		w := &m.d.win
 		if m.d.seen {
-			m.from, m.to = m.d.last*msec+m.shift, min(m.end, w.b+(w.n+1)*w.h+m.shift)
-			m.weight = m.d.ios / float64(max(m.from-m.shift-w.b, msec))
-			rates, known = rates+m.weight, known+1
+			m.from, m.to = m.d.last*msec+m.shift, min(m.until, w.b+(w.n+1)*w.h+m.shift)
+			m.rate = m.d.ios / float64(max(m.from-m.shift-w.b, msec))
+			rates, known, m.weight = rates+m.rate, known+1, 1
 			continue
 		}
 		m.from = m.start
@@ -146,29 +149,63 @@ func (t *tail) locate() {
 			m.from += shortest
 		}
 		h := m.length()
-		m.to, m.weight = min(m.end, m.from+h), -1 // a rate like the others'
-		if seen && m.end-m.from > h || !m.job.Does(t.dir) {
+		m.to, m.weight = min(m.until, m.from+h), 1
+		if seen && m.until-m.from > h+slack || !m.job.Does(t.dir) {
 			m.weight = 0
 		}
 	}
 	for _, m := range t.members {
 		m.to = max(m.to, m.from+msec)
-		if m.weight < 0 {
-			m.weight = 1
+		if !m.d.seen {
+			m.rate = 1
 			if known > 0 {
-				m.weight = rates / known
+				m.rate = rates / known // like the others
 			}
 		}
-		m.weight *= float64(m.to - m.from)
-		total += m.weight
+		m.weight *= m.rate * float64(m.to-m.from)
+	}
+	left := t.bySize()
+	total := 0.0
+	for _, m := range t.members {
+		if !m.sized {
+			total += m.weight
+		}
 	}
 	for _, m := range t.members {
-		if total > 0 {
-			m.weight /= total
-			continue
+		switch {
+		case m.sized && known > 0: // it ended when it had done them
+			m.to = min(m.to, m.from+max(int64(m.weight*t.counts.Sum()/m.rate), msec))
+		case m.sized:
+		case total > 0:
+			m.weight *= left / total
+		case left > 0: // nothing says where
+			m.from, m.to, m.weight = m.start, max(m.end, m.start+msec), left/float64(len(t.members))
 		}
-		m.from, m.to, m.weight = m.start, max(m.end, m.start+msec), 1/float64(len(t.members)) // nothing says where
 	}
+}
+
+// bySize sets the weights of logs of a group whose jobs ended by their size: how many I/Os these did is known. It
+// returns the weight that is left for the others.
+func (t *tail) bySize() (left float64) {
+	missing, sum, sized := t.counts.Sum(), 0.0, 0
+	if len(t.members) == 1 || missing == 0 || t.failed() {
+		return 1
+	}
+	for _, m := range t.members {
+		if n := m.job.Total(t.dir); n > 0 && n >= m.d.ios {
+			sum += n - m.d.ios
+			sized++
+		}
+	}
+	if sum > missing || sized == len(t.members) && sum < missing {
+		return 1 // they did not
+	}
+	for _, m := range t.members {
+		if n := m.job.Total(t.dir); n > 0 && n >= m.d.ios {
+			m.weight, m.sized = (n-m.d.ios)/missing, true
+		}
+	}
+	return 1 - sum/missing
 }
 
 // times sets when the direction began and ended: fio's JSON has its runtime. To verify, fio reads after the writes, and
@@ -183,6 +220,20 @@ func (m *member) times(t *tail) {
 		}
 	}
 	m.end = max(m.Start+runtime*msec, m.start)
+	m.until = m.end
+	// fio issues nothing after the option runtime. In a group, its JSON has that of the last section only.
+	option, _ := m.job.Set("runtime", "timeout")
+	limit, err := jobfile.ParseDuration(option)
+	top := len(t.counts.Index) - 1
+	if _, verify := m.job.Set("verify"); verify || err != nil || limit <= 0 || top < 0 ||
+		int(t.counts.Index[top]) == t.g.Last() || m.Members > 1 && m.Section == nil {
+		return
+	}
+	longest := t.g.Upper(int(t.counts.Index[top]))
+	if most := t.totals().Max; most > 0 {
+		longest = min(longest, most)
+	}
+	m.until = min(m.end, m.start+int64(limit)+longest+msec)
 }
 
 // WholeEnd returns when the entry of a source of fio's JSON ended, in ns on the run's clock.
