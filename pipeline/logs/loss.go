@@ -240,9 +240,13 @@ func (t *tail) headCounted() (string, *member) {
 		}
 		full := d.records <= 2 || d.firstTwoMax > 1.3*d.restMax
 		// A job is behind its rate by no more than what explains a pause.
-		tooMany := m.job.RateIOPS(t.dir) > 0 &&
-			d.firstTwoSum > 1.01*t.allowed(m, t.explained(m)+2*d.win.h+d.win.pause)
-		if before := m.before(); !t.pauses() && (full && t.silent(m, before) || tooMany) {
+		most := t.allowed(m, t.explained(m)+2*d.win.h+d.win.pause)
+		if m.job.RateIOPS(t.dir) > 0 && !t.pauses() && d.firstTwoSum > 1.01*most {
+			d.win.hole(m.start-m.shift, d.win.b)
+			return fmt.Sprintf("records before its first are lost, and their I/Os are counted in its first two, which "+
+				"hold %.0f, where rate_iops lets %.0f through", d.firstTwoSum, most), m
+		}
+		if before := m.before(); full && !t.pauses() && t.silent(m, before) {
 			return fmt.Sprintf("the first window begins %d ms after the job, and the first two records hold %.0f I/Os",
 				before/msec, d.firstTwoSum), m
 		}
