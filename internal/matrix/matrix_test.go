@@ -18,11 +18,11 @@ var update = flag.Bool("update", false, "write docs/fio-options.md and testdata/
 
 // TestMatrix checks fiolat against real runs of two versions of fio, and docs/fio-options.md against what it said.
 //
-// FIOLAT_MATRIX_ALL asks ingest about all of them.
+// `make nightly` sets FIOLAT_MATRIX_ALL, to ask ingest about all of them.
 func TestMatrix(t *testing.T) {
 	testkit.NotRaced(t)
 	if os.Getenv("FIOLAT_MATRIX_ALL") == "" {
-		ingestEvery = 3
+		ingestEvery = 10
 	}
 	archives, err := filepath.Glob("testdata/fio-*.tar.zst")
 	if err != nil || len(archives) < 2 {
