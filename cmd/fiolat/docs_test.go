@@ -203,7 +203,7 @@ func manPages(t *testing.T, app *cli.App) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pages[a.Name+".1"] = page
+		pages[a.Name+".1"] = strings.Replace(page, ".SH GLOBAL OPTIONS", ".SH OPTIONS", 1)
 	}
 	return pages
 }
