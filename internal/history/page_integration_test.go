@@ -73,6 +73,7 @@ func TestPageInBrowser(t *testing.T) {
 		b.Do(chromedp.Navigate("file://"+file), chromedp.WaitReady(`html[data-ready=true]`))
 		paper := testkit.Eval[string](b, `getComputedStyle(document.documentElement).backgroundColor`)
 		figures := testkit.Eval[[]figure](b, lookAtFigures)
+		buttons := testkit.Eval[int](b, "document.querySelectorAll('.pictures [data-saves]').length")
 		testkit.Eval[bool](b, `[...document.querySelectorAll('figure[data-metric="read p99"] path')].find(p => `+
 			`p.__data__ && p.__data__.datum && p.__data__.datum.v && p.__data__.datum.i === 8).dispatchEvent(new `+
 			`MouseEvent("click", {bubbles: true, cancelable: true}))`)
@@ -86,8 +87,8 @@ func TestPageInBrowser(t *testing.T) {
 				t.Errorf("%s: a click on run 8 opens no %q:\n%s", scheme, want, shown)
 			}
 		}
-		if len(figures) != len(results) {
-			t.Fatalf("%s: %d charts of %d metrics", scheme, len(figures), len(results))
+		if len(figures) != len(results) || buttons != 2*len(figures) {
+			t.Fatalf("%s: %d charts of %d metrics, %d buttons save them", scheme, len(figures), len(results), buttons)
 		}
 		for _, fig := range figures {
 			inPlace(t, &fig, find(t, results, fig.Metric))
