@@ -45,14 +45,13 @@ func ingestCommand(u *ui.UI) *cli.Command {
 			"fiolat ingest --output today.docs runs/today && fiolat load --es http://localhost:9200 today.docs\n\n" +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input. A tree with several runs " +
 			"is ingested as several runs. " +
-			"Without an Elasticsearch the same documents go into --output DIR, ready for _bulk, or with --format for " +
-			"DuckDB, pandas or jq.",
+			"Without an Elasticsearch the same documents go into --output DIR, ready for _bulk, or with --format " +
+			"ndjson for DuckDB, pandas or jq.",
 		Flags: append(append(o.logs.flags(logFlags{by: "direction,host", kinds: true}), esFlags(&o.es)...),
 			outputFlag(), &cli.GenericFlag{Name: "format",
-				Value: oneOf(&o.format, "format", delivery.Bulk, delivery.NDJSON, delivery.Parquet),
+				Value: oneOf(&o.format, "format", delivery.Bulk, delivery.NDJSON),
 				Usage: "`FORMAT` of the files in --output: bulk, for _bulk, fiolat load and the commands that read a " +
-					"run; ndjson, the documents alone, or parquet, their fields as columns: a file for each kind of " +
-					"document"},
+					"run; or ndjson, the documents alone, a file for each kind"},
 			takeOverFlag(), yesFlag(&o.yes), verboseFlag(),
 		),
 		Action: action(u, o),

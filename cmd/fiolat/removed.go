@@ -6,6 +6,8 @@ var removed = map[string]string{
 	"explain":                 "fiolat inspect PATH has what docs/engines.md says of the engines of a run",
 	"histogram --format hgrm": "fiolat percentiles --interval run has the percentiles of the whole run",
 	"histogram --format hlog": "--format csv, ndjson and parquet have the buckets of each interval",
+	"ingest --format parquet": "fiolat percentiles and fiolat histogram write rows and buckets as Parquet, and " +
+		"--format ndjson the documents",
 	"merge --slice": "merge without it; for more than one machine can merge, see docs/scale.md: " +
 		"fiolat histogram --format parquet on each host, and one SQL query",
 	"report --chart":       "a picture shows the percentiles over time; buttons on the page save each of its charts",

@@ -19,12 +19,11 @@ import (
 )
 
 // Formats are those of a DirWriter. Files of Bulk are ready for _bulk and for "fiolat load": INDEX.RUN[.PART].ndjson,
-// an action line before each document. The others are for other programs, a file for each kind of document:
-// KIND.RUN[.PART].ndjson, KIND.RUN[.PART].parquet.
+// an action line before each document. Those of NDJSON are for other programs, a file for each kind of document:
+// KIND.RUN[.PART].ndjson.
 const (
-	Bulk    = "bulk"
-	NDJSON  = "ndjson"
-	Parquet = "parquet"
+	Bulk   = "bulk"
+	NDJSON = "ndjson"
 )
 
 // DirWriter writes the documents of a run to files.
@@ -32,12 +31,11 @@ const (
 // The files appear when all of them are complete, the run's own document last. They replace those of an earlier
 // attempt; files of other generations of the same run and part are removed. A writer that dies leaves hidden
 // temporary files, which the next one in that directory removes. It takes 64 KiB of memory for each file, of Bulk up
-// to three for each month of the run, and one more; of Parquet about 100 MiB in all.
+// to three for each month of the run, and one more.
 type DirWriter struct {
 	Format       string // Bulk unless set
 	path, prefix string
 	root         *os.Root
-	run          *pipeline.Run
 	tail         string // of the names of the run's files
 	files        map[string]*outFile
 	report       Report
@@ -45,9 +43,8 @@ type DirWriter struct {
 }
 
 type outFile struct {
-	f     *tempfile.File
-	w     *bufio.Writer
-	table *esmodel.Table // of Parquet
+	f *tempfile.File
+	w *bufio.Writer
 }
 
 // NewDirWriter returns a writer into a directory. It touches nothing before Open.
@@ -73,31 +70,25 @@ func (d *DirWriter) Open(_ context.Context, run *pipeline.Run) error {
 	if err != nil {
 		return d.fault(err)
 	}
-	ext := ndjson.Ext
-	if d.Format == Parquet {
-		ext = ".parquet"
-	}
-	d.root, d.run, d.tail = root, run, fileSuffix(run)+ext
+	d.root, d.tail = root, fileSuffix(run)+ndjson.Ext
 	tempfile.Clear(root, func(name string) bool {
 		base, _, _ := strings.Cut(name, ".")
-		return strings.HasSuffix(name, ext) && (d.ours(base) || strings.HasPrefix(name, d.prefix+"-"))
+		return strings.HasSuffix(name, ndjson.Ext) && (d.ours(base) || strings.HasPrefix(name, d.prefix+"-"))
 	})
 	return nil
 }
 
 // base returns the beginning of the name of the file for the documents in an index.
 func (d *DirWriter) base(index string) string {
-	if kind, ok := esmodel.KindOf(d.prefix, index); ok && d.plain() {
+	if kind, ok := esmodel.KindOf(d.prefix, index); ok && d.Format == NDJSON {
 		return string(kind)
 	}
 	return index
 }
 
-func (d *DirWriter) plain() bool { return d.Format == NDJSON || d.Format == Parquet }
-
 // ours reports whether base returns it.
 func (d *DirWriter) ours(base string) bool {
-	if d.plain() {
+	if d.Format == NDJSON {
 		return slices.Contains(esmodel.Kinds, esmodel.Kind(base))
 	}
 	_, ours := esmodel.KindOf(d.prefix, base)
@@ -121,15 +112,10 @@ func (d *DirWriter) Make(ctx context.Context, index string, id []byte, doc Appen
 		}
 		o = &outFile{f: f, w: bufio.NewWriterSize(f, 64<<10)}
 		d.files[base] = o
-		if d.Format == Parquet {
-			if o.table, err = esmodel.NewTable(o.w, esmodel.Kind(base), d.run); err != nil {
-				return err
-			}
-		}
 	}
 	b := batch{raw: o.w.AvailableBuffer()}
 	size, err := 0, error(nil)
-	if d.plain() {
+	if d.Format == NDJSON {
 		b.raw, err = doc(b.raw)
 		b.raw = append(b.raw, '\n')
 		size = len(b.raw)
@@ -143,12 +129,7 @@ func (d *DirWriter) Make(ctx context.Context, index string, id []byte, doc Appen
 	n.Made++
 	n.Bytes += int64(size)
 	d.report.Indices[index] = n
-	if o.table != nil {
-		err = o.table.Add(b.raw)
-	} else {
-		_, err = o.w.Write(b.raw)
-	}
-	if err != nil {
+	if _, err = o.w.Write(b.raw); err != nil {
 		return d.fault(err)
 	}
 	return nil
@@ -195,11 +176,6 @@ func (d *DirWriter) publish() error {
 	var files []*tempfile.File
 	for _, base := range order { // all must be on disk before the first is published
 		o := d.files[base]
-		if o.table != nil {
-			if err := o.table.Close(); err != nil {
-				return d.fault(err)
-			}
-		}
 		if err := errors.Join(o.w.Flush(), o.f.Sync()); err != nil {
 			return d.fault(err)
 		}

@@ -15,10 +15,9 @@ const groupValues = 1 << 20
 // Type is the type of a column.
 type Type int
 
-// The types of columns. In Go their values are string, string, float64, int64, int64 (ms since 1970) and bool.
+// The types of columns. In Go their values are string, float64, int64, int64 (ms since 1970) and bool.
 const (
 	String Type = iota
-	JSON
 	Double
 	Long
 	Time
@@ -27,7 +26,6 @@ const (
 
 var nodes = [...]parquet.Node{
 	String: parquet.Encoded(parquet.String(), &parquet.RLEDictionary),
-	JSON:   parquet.JSON(),
 	Double: parquet.Leaf(parquet.DoubleType),
 	Long:   parquet.Int(64),
 	Time:   parquet.Timestamp(parquet.Millisecond),
@@ -59,16 +57,11 @@ func (s schema) Fields() []parquet.Field {
 }
 
 // Column appends a column.
-func (f *File) Column(name string, t Type) { f.add(name, nodes[t]) }
-
-// List appends a column of lists.
-func (f *File) List(name string, t Type) { f.add(name, parquet.List(nodes[t])) }
-
-func (f *File) add(name string, node parquet.Node) {
+func (f *File) Column(name string, t Type) {
 	if f.columns.Group == nil {
 		f.columns.Group = parquet.Group{}
 	}
-	f.columns.Group[name] = parquet.Optional(node)
+	f.columns.Group[name] = parquet.Optional(nodes[t])
 	f.columns.names = append(f.columns.names, name)
 }
 
@@ -78,21 +71,13 @@ func (f *File) Begin(out io.Writer) {
 		parquet.Compression(&parquet.Zstd))
 }
 
-// Add appends values to the row: nil, NaN and "" are null, a list is a []any.
+// Add appends values to the row: nil, NaN and "" are null.
 func (f *File) Add(values ...any) {
 	for _, v := range values {
 		number, isNumber := v.(float64)
-		list, isList := v.([]any)
-		switch {
-		case v == nil || v == "" || isNumber && math.IsNaN(number):
+		if v == nil || v == "" || isNumber && math.IsNaN(number) {
 			f.row = append(f.row, parquet.NullValue().Level(0, 0, f.column))
-		case isList && len(list) == 0:
-			f.row = append(f.row, parquet.NullValue().Level(0, 1, f.column))
-		case isList:
-			for i, element := range list {
-				f.row = append(f.row, parquet.ValueOf(element).Level(min(i, 1), 2, f.column))
-			}
-		default:
+		} else {
 			f.row = append(f.row, parquet.ValueOf(v).Level(0, 1, f.column))
 		}
 		f.column++
