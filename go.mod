@@ -19,7 +19,6 @@ require (
 	github.com/tdewolff/minify/v2 v2.24.25 // tests: scripts and styles of pages without what only their readers need, at go generate
 	github.com/urfave/cli/v2 v2.27.7 // commands, flags, help
 	go.uber.org/goleak v1.3.0 // tests: no goroutine is left behind
-	go.yaml.in/yaml/v3 v3.0.5 // files of SLA rules
 	golang.org/x/image v0.30.0 // pictures: reads the font
 	golang.org/x/sync v0.24.0 // errgroup: workers and their first error
 	golang.org/x/sys v0.49.0 // probe: system calls as such, so that nothing else is timed; ingest, fiohist: what the processor can do

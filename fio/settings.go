@@ -82,8 +82,8 @@ func (s *Settings) Fields() []Setting {
 			"`VERSION` of the fio that wrote the logs (2 logs microseconds, 3 nanoseconds), if neither fio's JSON nor " +
 				"the logs tell it"}}},
 		{Name: "repair", Line: "repair", Words: []string{"auto", "yes", "no"}, Same: true, Value: &s.Repair,
-			Flags: []Flag{{"repair", "repair the damage of fio --client in all logs, detected or not"},
-				{"no-repair", "do not repair logs damaged by fio --client"}}},
+			Flags: []Flag{{"repair", "repair logs damaged by fio --client: where it is proven (`auto`), in all logs " +
+				"(yes), or never (no)"}}},
 		{Name: "restore", Line: "restore", Same: true, Value: &s.Restore, Flags: []Flag{{"no-restore",
 			"leave out I/Os that only fio's JSON counts: each job's last, partial window"}}},
 		{Name: "skip_bad", Line: "skip-bad", Value: &s.SkipBad, Flags: []Flag{{"skip-bad",
@@ -94,12 +94,11 @@ func (s *Settings) Fields() []Setting {
 			"wall-clock `TIME` of time zero: RFC 3339, seconds or ms since 1970, or mtime to guess it from the logs' " +
 				"modification time"}}},
 		{Name: "offsets", Line: "offset", Optional: true, Value: &s.Offsets, Flags: []Flag{{"offset",
-			"`HOST=DURATION` by which a host's jobs started later than the others; can be repeated"},
-			{"offsets", "`FILE` of offsets, one HOST DURATION a line"}}},
+			"`HOST=DURATION` by which a host's jobs started later than the others, or @FILE with a line HOST DURATION " +
+				"for each host; can be repeated"}}},
 		{Name: "sla", Line: "sla", Optional: true, Value: &s.SLA, Flags: []Flag{{"sla",
 			"SLA `RULE`, such as 'read p99 < 5ms', 'all p95 < 1s over 5m', 'write p99.9 < 20ms for 3 intervals' or " +
-				"'iops >= 10000'; can be repeated"},
-			{"sla-file", "`FILE` with a YAML list of such rules"}}},
+				"'iops >= 10000', or @FILE with a rule a line; can be repeated"}}},
 	}
 }
 

@@ -151,7 +151,7 @@ func MixedTotals(run *Run, logs []LogCount, warn func(format string, args ...any
 			warn("%s: %.0f of %.0f I/Os are in no log and cannot be assigned to a direction; they are missing", what,
 				counted-logged[l.Entry], counted)
 		case logged[l.Entry] > counted && !l.Single:
-			warn("%s: the logs hold %.0f I/Os, fio counted %.0f: damaged by fio --client? pass --repair", what,
+			warn("%s: the logs hold %.0f I/Os, fio counted %.0f: damaged by fio --client? pass --repair yes", what,
 				logged[l.Entry], counted)
 		case logged[l.Entry] > counted:
 			warn("%s: the logs hold %.0f I/Os, fio counted %.0f", what, logged[l.Entry], counted)

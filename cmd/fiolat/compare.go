@@ -53,7 +53,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 			"Limits are of 95 % confidence for all numbers together; docs/compare.md explains them.",
 		// Flags that identify or describe one run, or that write, do not apply.
 		Flags: append(slices.Concat(o.logs.flags(logFlags{without: []string{"by", "fio-json", "dry-run", "run-id",
-			"run-name", "label", "part", "sla", "sla-file", "fail-on-sla"}}), pickFlags(&o.logs.Config.Pick, false),
+			"run-name", "label", "part", "sla", "fail-on-sla"}}), pickFlags(&o.logs.Config.Pick, false),
 			esFlags(&o.es)),
 			&cli.GenericFlag{Name: "fail-if", Value: each(&o.failIf, "--fail-if ", compare.ParseRule),
 				Usage: "exit 5 if a change exceeds `RULE` and is statistically significant: [DIRECTION] METRIC " +

@@ -40,7 +40,7 @@ func diagnoseCommand(u *ui.UI) *cli.Command {
 			"--by splits is compared. docs/diagnose.md explains the tests.",
 		// The tests choose the grouping and the percentiles. Flags that describe the run do not apply.
 		Flags: append(slices.Concat(o.logs.flags(logFlags{without: []string{"by", "percentiles", "dry-run", "run-name",
-			"label", "part", "sla", "sla-file", "fail-on-sla"}}), pickFlags(&o.logs.Config.Pick, false),
+			"label", "part", "sla", "fail-on-sla"}}), pickFlags(&o.logs.Config.Pick, false),
 			esFlags(&o.es)),
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
 				Usage: "`FORMAT` of the output: table or json"},

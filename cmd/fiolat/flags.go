@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -39,8 +38,7 @@ const (
 type logOptions struct {
 	runsource.Logs
 	interval, accuracy          string
-	repair, noRepair, noRestore bool
-	offsets, slaFile            string
+	noRestore                   bool
 	offset, fioJSON, label, sla cli.StringSlice
 }
 
@@ -81,7 +79,6 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 		settingFlag(fields, "record-time", catTime, nil),
 		settingFlag(fields, "start", "", parsed(&s.Start, "", parseStart)),
 		settingFlag(fields, "offset", catTime, &o.offset),
-		settingFlag(fields, "offsets", catTime, &o.offsets),
 		settingFlag(fields, "log-hist-msec", catTime, nil),
 		settingFlag(fields, "fio-version", "", parsed(&s.FioVersion, "", majorVersion)),
 
@@ -91,7 +88,6 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 		settingFlag(fields, "coarseness", catSplit, nil),
 
 		settingFlag(fields, "sla", "", &o.sla),
-		settingFlag(fields, "sla-file", catSLA, &o.slaFile),
 		&cli.BoolFlag{Name: "fail-on-sla", Destination: &o.FailOnSLA,
 			Usage: "exit with 4 if an SLA rule is broken"},
 
@@ -103,8 +99,7 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 			Usage: "directories with logs of the same names are the hosts of one run if their jobs ran at the same " +
 				"time by fio's JSON (`auto`), if they are beside each other (folder), or never (name)"},
 		settingFlag(fields, "skip-bad", catInput, nil),
-		settingFlag(fields, "repair", catInput, &o.repair),
-		settingFlag(fields, "no-repair", catInput, &o.noRepair),
+		settingFlag(fields, "repair", catInput, nil),
 		settingFlag(fields, "no-restore", catInput, &o.noRestore),
 		&cli.IntFlag{Name: "max-line", Category: catInput, Value: 1 << 20, Destination: &cfg.MaxLine,
 			Usage: "longest line of a log in `BYTES`"},
@@ -119,7 +114,7 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 			Usage: "`NAME` of the run, for people (default: the one that it has in Elasticsearch, else for logs " +
 				"that of their folder)"},
 		&cli.StringSliceFlag{Name: "label", Destination: &o.label,
-			Usage: "label `KEY=VALUE` of the run; can be repeated"},
+			Usage: "give the run the label `KEY=VALUE`; can be repeated"},
 		&cli.StringFlag{Name: "part", Category: catRun, Destination: &cfg.Part,
 			Usage: "`NAME` of this part of the run --run-id, if its hosts are ingested separately, and the host of " +
 				"logs that name none; implies --grid epoch"},
@@ -164,7 +159,7 @@ func selectFlags(flags []cli.Flag, names ...string) []cli.Flag {
 }
 
 func outputFlag() cli.Flag {
-	return &cli.StringFlag{Name: "output", Value: defaultOutput,
+	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: defaultOutput,
 		Usage: "`DIR` for documents if no Elasticsearch is given, and for those that could not be sent or were refused"}
 }
 
@@ -209,17 +204,9 @@ func (o *logOptions) check(c *cli.Context, bad *errs.Faults) {
 				"by fio's JSON: fiolat summary --where 'sync p99 < 10ms'", rule.Text))
 		}
 	}
-	switch {
-	case o.repair && o.noRepair:
-		bad.Add(fio.Usagef("--repair and --no-repair exclude each other"))
-	case o.repair:
-		s.Repair = "yes"
-	case o.noRepair:
-		s.Repair = "no"
-	}
 	s.Restore = !o.noRestore
 	var err error
-	s.Offsets, err = offsets(o.offset.Value(), o.offsets)
+	s.Offsets, err = offsets(o.offset.Value())
 	bad.Add(err)
 	if cfg.Part != "" {
 		if s.Grid = "epoch"; cfg.Accuracy != 0 {
@@ -235,31 +222,39 @@ func (o *logOptions) oneKind(c *cli.Context, bad *errs.Faults) {
 	}
 }
 
-// rules returns the rules of --sla and --sla-file, each once.
+// rules returns the rules of --sla, each once.
 func (o *logOptions) rules() ([]fio.SLARule, error) {
-	rules, err := fio.ParseSLARules(o.sla.Value())
-	if name := o.slaFile; name != "" {
-		f, openErr := os.Open(name)
-		if openErr != nil {
-			return nil, fio.Usagef("--sla-file: %v", openErr)
+	var rules, once []fio.SLARule
+	for _, text := range o.sla.Value() {
+		more, err := readRules(text)
+		if err != nil {
+			return nil, fio.Usagef("--sla: %v", err)
 		}
-		defer f.Close()
-		more, fileErr := sla.ParseFile(f, name)
-		rules, err = append(rules, more...), errors.Join(err, fileErr)
+		rules = append(rules, more...)
 	}
-	if err != nil {
-		return nil, fio.Usagef("--sla: %v", err)
-	}
-	var once []fio.SLARule
 	for _, r := range rules {
 		if !slices.Contains(once, r) {
 			once = append(once, r)
 		}
 	}
 	if o.FailOnSLA && len(once) == 0 {
-		return nil, fio.Usagef("--fail-on-sla: no rules; give them with --sla or --sla-file")
+		return nil, fio.Usagef("--fail-on-sla: no rules; give them with --sla")
 	}
 	return once, nil
+}
+
+// readRules returns the rule that --sla was given, or those of the file.
+func readRules(text string) ([]fio.SLARule, error) {
+	name, isFile := strings.CutPrefix(text, "@")
+	if !isFile {
+		return fio.ParseSLARules([]string{text})
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return sla.ParseFile(f, fio.Printable(name))
 }
 
 // wholeRun is the --interval of a single quantum as long as the run.
@@ -349,22 +344,30 @@ func majorVersion(text string) (int, error) {
 	return n, nil
 }
 
-func offsets(flags []string, file string) (map[string]time.Duration, error) {
+func offsets(flags []string) (map[string]time.Duration, error) {
 	out := map[string]time.Duration{}
 	for _, f := range flags {
+		if name, isFile := strings.CutPrefix(f, "@"); isFile {
+			if err := readOffsets(name, out); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		host, v, ok := strings.Cut(f, "=")
 		d, err := parseDuration("--offset", v)
 		if !ok || err != nil {
-			return nil, fio.Usagef("--offset %q: want HOST=DURATION, such as node2=1.5s", f)
+			return nil, fio.Usagef("--offset %q: want HOST=DURATION, such as node2=1.5s, or @FILE", f)
 		}
 		out[host] = d
 	}
-	if file == "" {
-		return out, nil
-	}
+	return out, nil
+}
+
+// readOffsets adds the offsets in a file, which has a line HOST DURATION for each.
+func readOffsets(file string, to map[string]time.Duration) error {
 	r, err := os.Open(file)
 	if err != nil {
-		return nil, fio.Usagef("--offsets: %v", err)
+		return fio.Usagef("--offset: %v", err)
 	}
 	defer r.Close()
 	lines := bufio.NewScanner(r)
@@ -374,15 +377,15 @@ func offsets(flags []string, file string) (map[string]time.Duration, error) {
 			continue
 		}
 		if len(fields) != 2 {
-			return nil, fio.Usagef("%s:%d: want HOST DURATION", fio.Printable(file), n)
+			return fio.Usagef("%s:%d: want HOST DURATION", fio.Printable(file), n)
 		}
 		d, err := parseDuration(fmt.Sprintf("%s:%d:", fio.Printable(file), n), fields[1])
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out[fields[0]] = d
+		to[fields[0]] = d
 	}
-	return out, lines.Err()
+	return lines.Err()
 }
 
 func pairs(flag string, list []string) (map[string]string, error) {
@@ -489,7 +492,7 @@ func (o *alertOptions) check(c *cli.Context, rules bool, bad *errs.Faults) {
 	}
 	if !rules {
 		bad.Add(fio.Usagef("--alert-webhook and --alert-command tell of rules that are broken: give some with " +
-			"--sla or --sla-file"))
+			"--sla"))
 	}
 	if parsed, err := url.Parse(o.Webhook); err == nil && c.IsSet("alert-webhook") && parsed.User != nil &&
 		os.Getenv("FIOLAT_ALERT_WEBHOOK") == "" {

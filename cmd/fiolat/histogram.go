@@ -28,7 +28,7 @@ func histogramCommand(u *ui.UI) *cli.Command {
 			"It has the edges and the count of each bucket that is not empty.",
 		Flags: append(
 			slices.Concat(o.logs.flags(logFlags{kinds: true,
-				without: []string{"percentiles", "sla", "sla-file", "fail-on-sla"}}),
+				without: []string{"percentiles", "dry-run", "sla", "fail-on-sla"}}),
 				pickFlags(&o.logs.Config.Pick, false), esFlags(&o.es)),
 			&cli.GenericFlag{Name: "format",
 				Value: oneOf(&o.render.Format, "format", "csv", "ndjson", "parquet"),

@@ -65,7 +65,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 			"the order given. docs/history.md explains how changes are found.",
 		// Flags that identify or describe one run, that write, or that choose figures of a quantum do not apply.
 		Flags: slices.Concat(o.logs.flags(logFlags{without: []string{"by", "fio-json", "dry-run", "run-id", "run-name",
-			"label", "part", "sla", "sla-file", "fail-on-sla", "percentiles"}}), esFlags(&o.es), o.filter.flags(),
+			"label", "part", "sla", "fail-on-sla", "percentiles"}}), esFlags(&o.es), o.filter.flags(),
 			[]cli.Flag{
 				&cli.IntFlag{Name: "last", Destination: &o.last,
 					Usage: "the last `N` runs of each series"},

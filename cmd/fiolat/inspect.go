@@ -43,7 +43,8 @@ func inspectCommand(u *ui.UI) *cli.Command {
 			"cannot be read are named, the others still shown, and the exit code is 3. Of a stored run (DIR is what " +
 			"ingest --output wrote) it prints what its document says: options, logs, jobs, syncs, priorities, " +
 			"and the account. " + runIs,
-		Flags: append(append(o.logs.flags(logFlags{}), esFlags(&o.es)...), verboseFlag(),
+		Flags: append(append(o.logs.flags(logFlags{without: []string{"percentiles", "by",
+			"sla", "fail-on-sla", "run-name", "label", "part", "dry-run"}}), esFlags(&o.es)...), verboseFlag(),
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
 				Usage: "`FORMAT` of the output: table or json"},
 		),

@@ -62,7 +62,7 @@ func liveCommand(u *ui.UI) *cli.Command {
 			"has any. " +
 			"Its exit code is fio's, if that is not 0.",
 		Flags: slices.Concat(selectFlags(o.logs.flags(logFlags{by: "direction,host"}), "accuracy", "percentiles", "by",
-			"coarseness", "sla", "sla-file", "fail-on-sla", "run-id", "run-name", "label", "part"), esFlags(&o.es),
+			"coarseness", "sla", "fail-on-sla", "run-id", "run-name", "label", "part"), esFlags(&o.es),
 			o.alerts.flags("breaches and recoveries"), metricsFlags(&o.export), []cli.Flag{
 				&cli.GenericFlag{Name: "interval", Value: parsed(&o.logs.interval, "", asIs),
 					Usage: "length of a quantum: `DURATION` such as 1s, 10s, 1m, or seconds; auto: chosen from the " +

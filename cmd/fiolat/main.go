@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -176,7 +177,7 @@ func suggestFlag(cmd *cli.Command, err error) error {
 		return err
 	}
 	dashes := strings.Repeat("-", min(2, len(name)))
-	if instead, ok := removed[cmd.Name+" --"+name]; ok {
+	if instead := cmp.Or(removed[cmd.Name+" --"+name], removed["--"+name]); instead != "" {
 		return fmt.Errorf("no such flag: %s%s; %s", dashes, name, instead)
 	}
 	meant, best := "", 3

@@ -390,11 +390,11 @@ func TestLooksDamaged(t *testing.T) {
 		"--fio-json") {
 		t.Errorf("%d logs repaired; said\n%s", n, said)
 	}
-	if n, _ := repaired("--repair"); n != 2 {
-		t.Errorf("--repair: %d logs repaired, want 2", n)
+	if n, _ := repaired("--repair", "yes"); n != 2 {
+		t.Errorf("--repair yes: %d logs repaired, want 2", n)
 	}
-	if n, said := repaired("--no-repair"); n != 0 || strings.Contains(said, "may be damaged") {
-		t.Errorf("--no-repair: %d logs repaired; said\n%s", n, said)
+	if n, said := repaired("--repair", "no"); n != 0 || strings.Contains(said, "may be damaged") {
+		t.Errorf("--repair no: %d logs repaired; said\n%s", n, said)
 	}
 }
 

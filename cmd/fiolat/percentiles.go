@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -189,7 +188,7 @@ func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 		o.logs.Config.WholeRun, o.logs.Config.Settings.SLA = true, nil
 	}
 	o.logs.Config.NoID = o.render.Table() || o.render.Wide != ""
-	o.logs.Config.Allow = runsource.ConfirmQuanta(u, o.yes || o.logs.DryRun)
+	o.logs.Config.Allow = runsource.ConfirmQuanta(u, o.yes)
 	r := runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u, Percentiles: o.percentiles,
 		By: slices.Clip(append([]string{}, o.logs.Config.Settings.By...))}
 	defer r.Close()
@@ -205,8 +204,7 @@ func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 	if err != nil {
 		return err
 	}
-	var written byteCounter
-	out := bufio.NewWriterSize(io.MultiWriter(&written, discardIf(o.logs.DryRun, u.Stdout)), 64<<10)
+	out := bufio.NewWriterSize(u.Stdout, 64<<10)
 	var sums []*pipeline.Summary
 	o.render.Width = ui.Columns(u.Stdout)
 	renderer := newRenderer(o.render, out)
@@ -241,17 +239,7 @@ func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 	for i, s := range sums {
 		kindAccount(u, sources[i].Run, s, len(sources))
 	}
-	if o.logs.DryRun {
-		u.Say("info", "dry run: %d bytes would be written to standard output", written)
-	}
 	return failOnSLA(o.logs.FailOnSLA, sums[0])
-}
-
-func discardIf(yes bool, w io.Writer) io.Writer {
-	if yes {
-		return io.Discard
-	}
-	return w
 }
 
 // limitsText says what the printed limits are.

@@ -2,10 +2,21 @@ package main
 
 // removed names what replaces the commands and flags of earlier versions, and the words that they took.
 var removed = map[string]string{
-	"completion":              "packages complete commands and flags in a shell; docs/install.md says how else",
-	"explain":                 "fiolat inspect PATH has what docs/engines.md says of the engines of a run",
-	"histogram --format hgrm": "fiolat percentiles --interval run has the percentiles of the whole run",
-	"histogram --format hlog": "--format csv, ndjson and parquet have the buckets of each interval",
+	"--no-repair":                  "pass --repair no",
+	"--offsets":                    "pass --offset @FILE",
+	"setup --kibana-user":          "set KIBANA_USERNAME and KIBANA_PASSWORD, or pass --es-user",
+	"setup --kibana-password-file": "set KIBANA_PASSWORD, or pass --es-password-file",
+	"setup --kibana-api-key-file":  "set KIBANA_API_KEY, or pass --es-api-key-file",
+	"setup --kibana-ca-cert":       "set KIBANA_CA_CERT, or pass --es-ca-cert",
+	"inspect --percentiles":        "fiolat summary has the percentiles of a run",
+	"inspect --by":                 "fiolat summary groups by hosts and jobs",
+	"inspect --sla":                "fiolat percentiles judges SLA rules",
+	"--dry-run":                    "only what sends documents or writes files has it",
+	"--sla-file":                   "pass --sla @FILE",
+	"completion":                   "packages complete commands and flags in a shell; docs/install.md says how else",
+	"explain":                      "fiolat inspect PATH has what docs/engines.md says of the engines of a run",
+	"histogram --format hgrm":      "fiolat percentiles --interval run has the percentiles of the whole run",
+	"histogram --format hlog":      "--format csv, ndjson and parquet have the buckets of each interval",
 	"ingest --format parquet": "fiolat percentiles and fiolat histogram write rows and buckets as Parquet, and " +
 		"--format ndjson the documents",
 	"merge --slice": "merge without it; for more than one machine can merge, see docs/scale.md: " +

@@ -28,12 +28,8 @@ type setupOptions struct {
 	remove      bool          // only remove from Kibana what setup has put there
 	alertRules  bool          // make alert rules in Kibana
 
-	kibana       string // its URL; "": nothing is imported
-	space        string // "": the default space
-	user         string // without user and key, the credentials for Elasticsearch
-	passwordFile string // else KIBANA_PASSWORD
-	apiKeyFile   string // else KIBANA_API_KEY
-	caCertFile   string // PEM; else as for Elasticsearch
+	kibana string // its URL; "": nothing is imported
+	space  string // "": the default space
 }
 
 func setupCommand(u *ui.UI) *cli.Command {
@@ -53,7 +49,8 @@ func setupCommand(u *ui.UI) *cli.Command {
 				Usage: "let the lifecycle policy delete indices after `DURATION` (default: never)"},
 			&cli.StringFlag{Name: "kibana", Destination: &o.kibana,
 				Usage: "`URL` of Kibana, with its base path: import data views, charts and dashboards (default: " +
-					"KIBANA_URL). Certificates and credentials are those for Elasticsearch unless given here"},
+					"KIBANA_URL). Certificates and credentials are those for Elasticsearch, unless KIBANA_USERNAME and " +
+					"KIBANA_PASSWORD, KIBANA_API_KEY or KIBANA_CA_CERT (a PEM file) are set"},
 			&cli.StringFlag{Name: "space", Destination: &o.space,
 				EnvVars: []string{"KIBANA_SPACE"},
 				Usage:   "`ID` of the space to import into (default: the default space)"},
@@ -66,16 +63,6 @@ func setupCommand(u *ui.UI) *cli.Command {
 			&cli.StringFlag{Name: "export", Destination: &o.export,
 				Usage: "write what would be imported to `FILE`.ndjson, or to standard output (-), and do nothing " +
 					"else"},
-			&cli.StringFlag{Name: "kibana-user", Destination: &o.user,
-				EnvVars: []string{"KIBANA_USERNAME"},
-				Usage:   "user `NAME`; the password comes from --kibana-password-file or KIBANA_PASSWORD"},
-			&cli.StringFlag{Name: "kibana-password-file", Destination: &o.passwordFile,
-				Usage: "`FILE` that holds the password"},
-			&cli.StringFlag{Name: "kibana-api-key-file", Destination: &o.apiKeyFile,
-				Usage: "`FILE` that holds an API key, encoded (or KIBANA_API_KEY)"},
-			&cli.StringFlag{Name: "kibana-ca-cert", Destination: &o.caCertFile,
-				EnvVars: []string{"KIBANA_CA_CERT"},
-				Usage:   "PEM `FILE` of certificate authorities to trust instead of the system's"},
 		),
 		Action: action(u, o),
 	}
@@ -106,7 +93,7 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 	if u, err := url.Parse(o.kibana); err == nil && u.User != nil {
 		if _, secret := u.User.Password(); secret {
 			bad.Add(fio.Usagef("--kibana: a password in an argument can be read by everybody on this host; use " +
-				"--kibana-user and --kibana-password-file, or KIBANA_URL"))
+				"KIBANA_USERNAME and KIBANA_PASSWORD, or KIBANA_URL"))
 		}
 	}
 	if o.kibana = cmp.Or(o.kibana, os.Getenv("KIBANA_URL")); o.kibana == "" {
@@ -165,9 +152,8 @@ func (o *setupOptions) importKibana(ctx context.Context, u *ui.UI) error {
 	es, err := o.es.Config()
 	var bad errs.Faults
 	bad.Add(err)
-	k := kibana.Config{URL: o.kibana, Space: o.space, Username: o.user,
-		Password: runsource.ReadSecret("kibana-password-file", o.passwordFile, "KIBANA_PASSWORD", &bad),
-		APIKey:   runsource.ReadSecret("kibana-api-key-file", o.apiKeyFile, "KIBANA_API_KEY", &bad)}
+	k := kibana.Config{URL: o.kibana, Space: o.space, Username: os.Getenv("KIBANA_USERNAME"),
+		Password: os.Getenv("KIBANA_PASSWORD"), APIKey: os.Getenv("KIBANA_API_KEY")}
 	own, _ := url.Parse(o.kibana)
 	if k.Username == "" && k.APIKey == "" && (own == nil || own.User == nil) {
 		k.Username, k.Password, k.APIKey, k.ServiceToken = es.Username, es.Password, es.APIKey, es.ServiceToken
@@ -175,10 +161,10 @@ func (o *setupOptions) importKibana(ctx context.Context, u *ui.UI) error {
 	if k.Username != "" && k.APIKey != "" {
 		bad.Add(fio.Usagef("Kibana: more than one of user and password, and API key; pass one of them"))
 	}
-	if file := o.caCertFile; file != "" {
+	if file := os.Getenv("KIBANA_CA_CERT"); file != "" {
 		es.Fingerprint, es.Insecure = "", false
 		if es.CACert, err = os.ReadFile(file); err != nil {
-			bad.Add(fio.Usagef("--kibana-ca-cert: %v", err))
+			bad.Add(fio.Usagef("KIBANA_CA_CERT: %v", err))
 		}
 	}
 	if err = bad.Err(); err != nil {

@@ -43,10 +43,14 @@ func TestSetupExport(t *testing.T) {
 		"remove and make":    {"--kibana", "http://localhost:1", "--remove", "--alert-rules"},
 		"remove of both":     {"--kibana", "http://localhost:1", "--remove", "--es", "http://localhost:1"},
 		"a password":         {"--kibana", "http://u:hunter2@localhost:5601"},
-		"two ways":           {"--kibana", "http://localhost:1", "--kibana-user", "u", "--kibana-api-key-file", file},
+		"two ways":           {"--kibana", "http://localhost:1"},
 	} {
 		t.Setenv("KIBANA_URL", "")
 		t.Setenv("ELASTICSEARCH_URL", "")
+		if name == "two ways" {
+			t.Setenv("KIBANA_USERNAME", "u")
+			t.Setenv("KIBANA_API_KEY", "k")
+		}
 		if code, _, stderr := fiolat(t, nil, append([]string{"setup"}, args...)...); code != exitUsage ||
 			strings.Contains(stderr, "hunter2") {
 			t.Errorf("%s: exit %d, %s", name, code, stderr)
@@ -111,7 +115,7 @@ func TestSetupKibana(t *testing.T) {
 			"/api/saved_objects/_import ApiKey aHVudGVyMg=="},
 		{"its own credentials", map[string]string{"KIBANA_USERNAME": "u", "KIBANA_PASSWORD": "p"}, []string{"--kibana",
 			s.URL, "--es-api-key-file", key}, "/api/saved_objects/_import Basic dTpw"},
-		{"its own key", nil, []string{"--kibana", s.URL, "--kibana-api-key-file", key},
+		{"its own key", map[string]string{"KIBANA_API_KEY": "aHVudGVyMg=="}, []string{"--kibana", s.URL},
 			"/api/saved_objects/_import ApiKey aHVudGVyMg=="},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -64,7 +64,7 @@ const orStored = "PATH is logs (a file, a directory, a glob) or a directory of d
 
 // wholeRuns are the log flags of commands that print figures of whole runs.
 var wholeRuns = logFlags{percentiles: "50,99,99.9", without: []string{"fio-json", "dry-run", "run-id", "run-name",
-	"label", "part", "sla", "sla-file", "fail-on-sla", "interval", "accuracy", "grid", "start", "offset", "offsets",
+	"label", "part", "sla", "fail-on-sla", "interval", "accuracy", "grid", "start", "offset",
 	"align"}}
 
 func unitFlag(to *string) cli.Flag {

@@ -244,7 +244,7 @@ func TestManyIntervalsPrinted(t *testing.T) {
 		for _, tt := range []struct {
 			flags []string
 			code  int
-		}{{nil, exitUsage}, {[]string{"--dry-run"}, exitOK}, {[]string{"--yes"}, exitOK}} {
+		}{{nil, exitUsage}, {[]string{"--yes"}, exitOK}} {
 			all := slices.Concat(args, []string{"--interval", "10s", "--offset", "127.0.0.2=10h"}, tt.flags)
 			cmd, stdout, stderr := program(t, nil, append(all, real+"/cluster")...)
 			cmd.Stdin = bytes.NewReader(nil)

@@ -45,7 +45,7 @@ func printing(u *ui.UI, cmd *cli.Command) *cli.Command {
 	action := cmd.Action
 	cmd.Action = func(c *cli.Context) error {
 		path := c.String("output")
-		if path == "" || path == "-" || c.Bool("dry-run") {
+		if path == "" || path == "-" {
 			return action(c)
 		}
 		f, err := createFile(path)

@@ -92,12 +92,11 @@ func TestParseFile(t *testing.T) {
 		{"a list", "- read p99 < 5ms\n- iops >= 10000\n", "read p99 < 5ms; all iops >= 10000"},
 		{"with its key", "# promises\nsla:\n  - \"all p95 < 1s over 5m\"\n", "all p95 < 1s"},
 		{"a bad rule", "sla:\n  - read p99 < 5ms\n  - read p99 5ms\n", "f.yaml:3: \"read p99 5ms\""},
-		{"another key", "rules:\n  - read p99 < 5ms\n", "f.yaml:1: want a single key, sla"},
-		{"no list", "sla: read p99 < 5ms\n", "f.yaml:1: want a list"},
-		{"a list of lists", "- [a]\n", "f.yaml:1: want a string"},
-		{"empty", "", "f.yaml: no rules"},
-		{"an empty list", "[]", "f.yaml:1: no rules"},
-		{"no YAML", "a: b: c\n", "f.yaml: yaml: "},
+		{"a rule a line", "read p99 < 5ms\n\n# more\niops >= 10000", "read p99 < 5ms; all iops >= 10000"},
+		{"CRLF, and quotes", "- 'read p99 < 5ms'\r\n- iops >= 10000\r\n", "read p99 < 5ms; all iops >= 10000"},
+		{"another key", "rules:\n  - read p99 < 5ms\n", "f.yaml:1: \"rules:\""},
+		{"a list of lists", "- [a]\n", "f.yaml:1: \"[a]\""},
+		{"empty", "\n# none\n", "f.yaml: no rules"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

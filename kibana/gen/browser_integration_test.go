@@ -1062,7 +1062,7 @@ func (s *stored) iops(t *testing.T, run string) map[string]float64 {
 	t.Helper()
 	args := []string{"summary", "--format", "ndjson", run}
 	if madeUp[run] > 0 {
-		args = []string{"summary", "--format", "ndjson", "--no-repair", filepath.Join(s.madeUp, run)}
+		args = []string{"summary", "--format", "ndjson", "--repair", "no", filepath.Join(s.madeUp, run)}
 	}
 	out, _ := s.command(t, args...)
 	found := map[string]float64{}

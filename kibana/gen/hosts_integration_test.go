@@ -188,7 +188,7 @@ func TestHungHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	logs := []string{"--no-repair", "--start", "2026-11-21T02:00:00Z", "--by", "direction,host", "--interval", "1s",
+	logs := []string{"--repair", "no", "--start", "2026-11-21T02:00:00Z", "--by", "direction,host", "--interval", "1s",
 		dir}
 	s.command(t, append([]string{"ingest", "--index-prefix", s.prefix, "--run-id", "run-hung", "--run-name", "hung"},
 		logs...)...)

@@ -183,7 +183,7 @@ func key(run, kind string) string {
 func (s *stored) logs(run, kind string, interval ...string) []string {
 	if madeUp[run] > 0 {
 		return []string{"--interval", append(interval, "2s")[0], "--kind", kind,
-			"--no-repair", "--start", map[string]string{"single": "2026-11-21T02:09:00Z",
+			"--repair", "no", "--start", map[string]string{"single": "2026-11-21T02:09:00Z",
 				"many": "2026-11-21T02:09:20Z"}[run],
 			filepath.Join(s.madeUp, run)}
 	}

@@ -73,7 +73,7 @@ func Repair(logs []*State, mode string, warn func(format string, args ...any)) (
 // provenByTotals is why a log is repaired that fio's totals prove to be damaged before and right afterwards.
 const provenByTotals = "they held more than fio counted, and fit its totals exactly once repaired"
 
-// judge decides which directions of which logs are damaged. Without --repair or --no-repair it needs proof: with fio's
+// judge decides which directions of which logs are damaged. With --repair auto it needs proof: with fio's
 // totals, that the logs hold more than fio counted and fit it once repaired; without, what judgeUncounted finds in logs
 // that have a host in their names, as all logs of fio --client have.
 //
@@ -88,7 +88,7 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 	case "yes":
 		for _, l := range logs {
 			for d := range l.dirs {
-				l.dirs[d].verdict = verdict{repair: true, why: "--repair"}
+				l.dirs[d].verdict = verdict{repair: true, why: "--repair yes"}
 			}
 		}
 		return nil
@@ -358,5 +358,5 @@ func mayBeDamaged(logs []*State, why string, warn func(string)) {
 		}
 	}
 	warn(fmt.Sprintf("%s: may be damaged by fio --client, and the numbers too high (%s); pass --fio-json to "+
-		"prove it, --repair or --no-repair", errs.Some(names), why))
+		"prove it, --repair yes or no", errs.Some(names), why))
 }

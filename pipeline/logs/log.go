@@ -447,7 +447,7 @@ func (l *State) mend(d *direction) error {
 	fixed := d.lag.Add(&r.counts)
 	if d.lag.Fell {
 		return l.at(r.line, "a bucket falls below its value two records before, so this log was not damaged by "+
-			"fio --client after all", "pass --no-repair")
+			"fio --client after all", "pass --repair no")
 	}
 	if d.lag.Records > 2 {
 		r.counts.Copy(&fixed)

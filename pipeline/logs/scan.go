@@ -86,7 +86,7 @@ func (l *State) wholeScan(ctx context.Context) (*scan, error) {
 		return scanLog(ctx, l)
 	case l.beyondHead:
 		return nil, l.at(0, "cannot tell whether fio --client damaged this log, since it can be read only once",
-			"pass --repair or --no-repair")
+			"pass --repair yes or no")
 	}
 	s := new(scan)
 	l.head.Each(s.feed)
