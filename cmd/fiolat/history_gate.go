@@ -90,8 +90,8 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 	for i := range all {
 		s := &all[i]
 		if n := len(s.Runs); n <= history.Settled {
-			u.Warn(fmt.Sprintf("%s: %s: --fail-if-changed judges a series of more than %d runs", fio.Printable(s.Name),
-				fio.Several(n, "run"), history.Settled))
+			u.Say("info", "%s: %s: --fail-if-changed judges a series of more than %d runs", fio.Printable(s.Name),
+				fio.Several(n, "run"), history.Settled)
 		}
 		known, ok := told[s.Name]
 		if !ok {

@@ -69,7 +69,12 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"nights": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(os.Mkdir(ts.MkAbs(args[0]), 0o700))
-				_, err := writeNights(ts.MkAbs(args[0]), 8, 2)
+				usual, slow := 8, 2
+				if len(args) == 3 {
+					usual, _ = strconv.Atoi(args[1])
+					slow, _ = strconv.Atoi(args[2])
+				}
+				_, err := writeNights(ts.MkAbs(args[0]), usual, slow)
 				ts.Check(err)
 			},
 			"elasticsearch": func(ts *testscript.TestScript, _ bool, _ []string) {
