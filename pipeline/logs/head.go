@@ -364,7 +364,7 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 		if start != farPast && l.startKnown() {
 			w.pauses.started = start + l.phase(fio.Direction(i))
 		}
-		w.depth, w.median = l.queue(fio.Direction(i))
+		w.depth, w.median, w.shortest = l.queue(fio.Direction(i))
 		if l.Absolute {
 			w.begin = farPast
 		}
@@ -461,28 +461,36 @@ func (l *State) firsts(dir fio.Direction, start int64) (out []pipeline.Span) {
 	return out
 }
 
-// queue returns how many I/Os the job can have in flight and their median latency in ns, if it does none in other
-// directions; else 0.
-func (l *State) queue(dir fio.Direction) (depth, median int64) {
-	if l.Entry == nil {
-		return 0, 0
+// queue returns how many I/Os the job can have in flight, their median latency, and the shortest latency in each bucket
+// of the log by the finer ones of fio's JSON, in ns, if it does none in other directions; else 0.
+func (l *State) queue(dir fio.Direction) (depth, median int64, shortest []int64) {
+	depth = l.job.Depth()
+	if l.Entry == nil || depth == 0 || l.Entry.Dirs[dir].Kind[fio.Clat].Bins.Len() == 0 {
+		return 0, 0, nil
 	}
 	for d := range l.Entry.Dirs {
 		if o := fio.Direction(d); o != dir && l.job.Does(o) && l.Entry.Dirs[d].Kind[fio.Clat].N > 0 {
-			return 0, 0
+			return 0, 0, nil
 		}
 	}
-	totals := &l.Entry.Dirs[dir].Kind[fio.Clat]
-	counts, err := totals.Counts(l.g)
-	if err != nil || totals.Bins.Len() == 0 {
-		return 0, 0
+	totals, fine := &l.Entry.Dirs[dir].Kind[fio.Clat], l.g
+	fine.Coarseness = 0
+	counts, err := totals.Counts(fine)
+	if err != nil {
+		return 0, 0, nil
 	}
-	for b, left := 0, int64(totals.N/2); b < len(counts); b++ {
-		if left -= int64(counts[b]); left < 0 {
-			return l.job.Depth(), l.g.Upper(b)
+	shortest = make([]int64, l.g.Columns())
+	left := int64(totals.N / 2)
+	for b, n := range counts {
+		if at := &shortest[b>>l.g.Coarseness]; n > 0 && *at == 0 {
+			*at = fine.Lower(b)
 		}
+		if left >= 0 {
+			median = fine.Upper(b)
+		}
+		left -= int64(n)
 	}
-	return 0, 0
+	return depth, median, shortest
 }
 
 // phase returns how long after its job a direction begins, in ns.

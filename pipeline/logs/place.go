@@ -85,8 +85,9 @@ type windows struct {
 	line          int64           // of the first record
 	firstHasOneIO bool            // it holds a single I/O
 
-	depth  int64 // how many I/Os of this direction can be in flight; 0: unknown, or other directions' are, too
-	median int64 // latency in ns
+	depth    int64   // how many I/Os of this direction can be in flight; 0: unknown, or other directions' are, too
+	median   int64   // latency in ns
+	shortest []int64 // latency in each bucket in ns
 
 	watch  bool // look for pauses
 	pauses pauses
@@ -224,7 +225,7 @@ func (w *windows) place(r *stamped, emit func(portion)) {
 			w.n += (stamp-boundary)/w.h + 1
 			w.hole(w.lastOnTime, stamp-w.h)
 		}
-	case boundary <= stamp && w.depth > 0 && len(w.held) > 0 && r.time-w.held[0].time <= sameMoment:
+	case boundary <= stamp && w.depth > 0 && len(w.held) > 0 && r.ios == 1 && r.time-w.held[0].time <= sameMoment:
 		w.hold(r)
 		return
 	case len(w.held) > 0:
@@ -285,9 +286,12 @@ func (w *windows) full(next *stamped) {
 	if own > 1 && !w.late(first) {
 		return
 	}
-	at := first.time - w.g.Lower(shortest)
-	if missing <= 0 && w.depth > 0 && (told || w.g.Lower(shortest) >= long*w.median) && at > w.prev &&
-		at < w.b+(w.n+1)*w.h {
+	if missing > 0 || w.depth == 0 {
+		return
+	}
+	least := max(w.g.Lower(shortest), w.shortest[shortest])
+	at := first.time - least
+	if (told || least >= long*w.median) && at > w.prev && at < w.b+(w.n+1)*w.h {
 		first.until = at
 	}
 }

@@ -91,6 +91,9 @@ func TestSlowDevices(t *testing.T) {
 			"read": {0, []float64{600, 600, 600, 600, 400, 400, 400, 200, 200, 200, 200, 199, 201}}}},
 		{name: "group-sizes", want: map[string]perSecond{
 			"read": {0, []float64{1451, 1111, 900, 729, 596, 598, 555, 297, 302, 301, 72}}}},
+		{name: "full-queue", want: map[string]perSecond{ // a stall from 0:06 to 0:10, in a window of 10 s
+			"read": {0, []float64{448, 496, 417, 480, 464, 481, 16, 0, 0, 0, 431, 464, 448, 480, 432, 496, 416, 480, 448, 448,
+				448, 468, 476, 464, 464, 16}}}, off: 50},
 		{name: "pjl0-refused", want: map[string]perSecond{
 			"read": {0, []float64{793, 784, 793, 818, 790, 791, 794, 799, 816, 781}}}, off: 45},
 		{name: "pjl0-misfit", want: map[string]perSecond{

@@ -44,6 +44,28 @@ func warned(t *testing.T, dir string) (warnings []string, c *pipelinetest.Collec
 	return warnings, c
 }
 
+// TestClientHead: over fio --client the first two records also hold what lost ones before them held; rate_iops proves it.
+func TestClientHead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/cases/empty-log-rate")); err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(dir, "L_clat_hist.1.log.127.0.0.1")
+	data, err := os.ReadFile(log)
+	if err == nil {
+		err = os.WriteFile(log, bytes.Join(bytes.SplitAfter(data, []byte("\n"))[5:], nil), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	warnings, _ := warned(t, dir)
+	if said := strings.Join(warnings, "\n"); !strings.Contains(said, `127.0.0.1: of the reads of job "a", records before `+
+		"its first are lost, and their I/Os are counted in its first two, which hold 1062") {
+		t.Errorf("warned %q", said)
+	}
+}
+
 // TestIntactLogs: what is missing from intact logs is their tail, and nothing is lost; nor
 // without fio's JSON.
 func TestIntactLogs(t *testing.T) {
