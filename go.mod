@@ -21,7 +21,7 @@ require (
 	go.uber.org/goleak v1.3.0 // tests: no goroutine is left behind
 	golang.org/x/image v0.30.0 // pictures: reads the font
 	golang.org/x/sync v0.24.0 // errgroup: workers and their first error
-	golang.org/x/sys v0.49.0 // probe: system calls as such, so that nothing else is timed; ingest, fiohist: what the processor can do
+	golang.org/x/sys v0.49.0 // probe: advice about the cache, free space, names of errors; ingest, fiohist: what the processor can do
 	golang.org/x/term v0.47.0 // is standard error a terminal?
 	gonum.org/v1/gonum v0.17.0 // incomplete beta function: tails of the binomial and of Student's distribution
 	gonum.org/v1/plot v0.17.0 // pictures: one canvas for SVG and PNG (vg); its package plot adds 5 MB of fonts

@@ -119,15 +119,18 @@ func (p *ProbeEncoder) begin(at time.Time, scope, target, op string) (index, id 
 func (p *ProbeEncoder) Report(r *probe.Report, each func(index, id string, doc []byte)) error {
 	at := r.End.Add(-r.Length)
 	op := ""
-	if r.Hung != nil {
+	switch {
+	case r.Hung != nil:
 		op = r.Hung.Op.String()
+	case r.Slowdown > 0:
+		op = r.Slowest.String()
 	}
 	index, id, b := p.begin(at, targetScope, r.Target.Path, op)
 	b = append(b, `,"state":`...)
 	b = AppendString(b, string(r.State))
 	if r.Slowdown > 0 {
 		b = append(b, `,"overall":`...)
-		b = appendFloat(b, r.Slowdown)
+		b = appendFloat(b, r.Mean)
 	}
 	if r.Hung != nil {
 		b = append(b, `,"hung_ms":`...)
@@ -198,7 +201,7 @@ func (p *ProbeEncoder) interval(
 			}{{"mean", w.Mean}, {"median", w.Median}, {"p90", w.P90}, {"p95", w.P95}, {"p99", w.P99}, {"max", w.Max}} {
 				if w.Samples > 0 {
 					b = append(append(append(b, `,"`...), s.name...), `":`...)
-					b = appendFloat(b, o.Slowdown(s.ns))
+					b = appendFloat(b, s.ns/o.Expected)
 				}
 			}
 			b = append(b, '}')

@@ -94,8 +94,9 @@ func TestProbeDocuments(t *testing.T) {
 		t.Error("a document of an operation that was not tried")
 	}
 
-	r := &probe.Report{Target: target, End: at, Length: 10 * time.Second, State: probe.StateHung, Slowdown: 1.5,
-		Hung: &probe.Hang{Op: probe.Stat, Since: at.Add(-7 * time.Second)}, Rounds: 10, Late: 2, Missed: 1}
+	r := &probe.Report{Target: target, End: at, Length: 10 * time.Second, State: probe.StateHung, Slowest: probe.Read,
+		Slowdown: 3, Mean: 1.5, Hung: &probe.Hang{Op: probe.Stat, Since: at.Add(-7 * time.Second)},
+		Counts: probe.Counts{Rounds: 10, Late: 2, Missed: 1}}
 	o := &r.Ops[probe.Create]
 	*o = probe.OpReport{
 		Expected: 100,
@@ -138,6 +139,17 @@ func TestProbeDocuments(t *testing.T) {
 	if _, _, _, ok := enc.Event(r); ok {
 		t.Error("an event of a report without a change")
 	}
+	r.Hung, r.State, r.Ops = nil, probe.StateSlow, probe.Report{}.Ops
+	if err := enc.Report(r, func(_, _ string, doc []byte) {
+		var m map[string]any
+		if err := json.Unmarshal(doc, &m); err != nil {
+			t.Fatal(err)
+		}
+		expect(m, "scope=target probe.operation=read probe.state=slow")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.State = probe.StateHung
 	events := map[string]bool{}
 	for _, c := range []probe.Change{{Bad: true, Since: at.Add(-20 * time.Second), Text: "this file system is slow"},
 		{Since: at.Add(-20 * time.Second)}} {

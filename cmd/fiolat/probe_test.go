@@ -18,7 +18,7 @@ import (
 )
 
 // quick are the flags of a probe that is small and soon over.
-var quick = []string{"probe", "--host", "h1", "--size", "1m", "--block", "4k", "--pool", "10", "--every", "20ms",
+var quick = []string{"probe", "--host", "h1", "--size", "1m", "--every", "20ms",
 	"--interval", "1s", "--duration", "2500ms"}
 
 type probeDoc struct {
@@ -162,17 +162,17 @@ func readBulk(t *testing.T, dir, pattern string) (docs []json.RawMessage) {
 
 func TestProbeIntoFiles(t *testing.T) {
 	t.Parallel()
-	var dir, out, a, b, base string
+	var dir, out, a, b string
 	// how slow a target is, is the machine's affair
 	known := func(target string) *regexp.Regexp {
-		return regexp.MustCompile(regexp.QuoteMeta(target) + `  (quiet|slow|very slow) .*small-read \d+\.\d`)
+		return regexp.MustCompile(regexp.QuoteMeta(target) + `  (quiet|slow|very slow) \([a-z-]+ \d+\.\dx\) .*small-read \d+\.\d`)
 	}
 	code, stdout, stderr := probed(t, func() []string {
 		dir, out = t.TempDir(), filepath.Join(t.TempDir(), "out")
-		a, b, base = filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "baseline")
+		a, b = filepath.Join(dir, "a"), filepath.Join(dir, "b")
 		os.Mkdir(a, 0o700)
 		os.Mkdir(b, 0o700)
-		return []string{"--output", out, "--label", "rack=7", "--save-baseline", base, a, b}
+		return []string{"--output", out, "--label", "rack=7", a, b}
 	}, func(stdout string) bool { return known(a).MatchString(stdout) && known(b).MatchString(stdout) })
 	if code != exitOK {
 		t.Fatalf("exit %d\n%s", code, stderr)
@@ -195,27 +195,22 @@ func TestProbeIntoFiles(t *testing.T) {
 
 	code, stdout, _ = fiolat(t, nil, "probe", "--status", a, b)
 	if code != exitOK || !strings.Contains(stdout, a+", seen from h1: ") || !strings.Contains(stdout,
-		"this file system is") || !strings.Contains(stdout, "overall") {
+		"this file system is") || !strings.Contains(stdout, "times its usual time") {
 		t.Errorf("exit %d, status %q", code, stdout)
 	}
 
-	// With a baseline there is a slowdown from the first sample on.
-	var times map[string]map[string]float64
-	if text, err := os.ReadFile(base); err != nil || json.Unmarshal(text, &times) != nil || len(times) != 2 ||
-		len(times[a]) != 6 {
-		t.Fatalf("baseline %s %v", text, err)
-	}
+	// The next probe knows what is usual from its first sample on.
 	var out2 string
 	if code, _, stderr = probed(t, func() []string {
 		out2 = t.TempDir()
-		return []string{"--output", out2, "--quiet", "--baseline", base, a}
+		return []string{"--output", out2, "--quiet", a}
 	}, func(string) bool { return everyOperation(readBulk(t, out2, "*"), a) }); code != exitOK {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
 	for _, raw := range readBulk(t, out2, "*") {
 		var d probeDoc
-		if json.Unmarshal(raw, &d) == nil && d.Scope == "probe" && d.Latency.Expected != times[a][d.Probe.Operation] {
-			t.Errorf("expected %v, baseline %v", d.Latency.Expected, times[a][d.Probe.Operation])
+		if json.Unmarshal(raw, &d) == nil && d.Scope == "probe" && d.Probe.Slowdown == 0 && d.AtLeast == nil {
+			t.Errorf("no slowdown: %s", raw)
 		}
 	}
 
@@ -312,15 +307,15 @@ func TestProbeUsage(t *testing.T) {
 		{"two things at once", []string{"--status", "--cleanup", dir}, exitUsage, "exclude each other"},
 		{"a size that is none", []string{"--size", "12q", dir}, exitUsage, `--size "12q"`},
 		{"a pace that is none", []string{"--every", "1ms", dir}, exitUsage, "--every 1ms: want at least 10ms"},
-		{"thresholds the wrong way round", []string{"--slow", "5", "--very-slow", "2", dir}, exitUsage, "--very-slow"},
-		{"a baseline that is not there", []string{"--baseline", dir + "/none", dir}, exitUsage, "no such file"},
+		{"too small", []string{"--size", "4k", dir}, exitUsage, "--size: want at least 1m"},
+		{"a window of no use", []string{"--window", "1s", dir}, exitUsage, "--window 1s: want at least 1m0s"},
+		{"a duration that is none", []string{"--duration", "-1s", dir}, exitUsage, "--duration -1s: want at least 0s"},
+		{"a flag that is gone", []string{"--seed", "1", dir}, exitUsage, "no such flag: --seed; it is gone"},
 		{"a name that leads elsewhere", []string{"--host", "../x", dir}, exitUsage,
 			"cannot be part of a directory name"},
 		{"not there", []string{"--output", dir + "/out", dir + "/none"}, exitInput, "no such file"},
 		{"never probed", []string{"--status", dir}, exitUsage, "has not been probed"},
 		{"nothing to clean up", []string{"--cleanup", dir}, exitInput, "no such file"},
-		{"blocks that do not fit", []string{"--prepare", "--block", "2m", "--size", "1m", dir}, exitUsage,
-			"do not fit into a file of 1048576"},
 		{"a password in an argument", []string{"--es", "http://u:p@h:9200", dir}, exitUsage, "password in an argument"},
 	} {
 		code, _, stderr := fiolat(t, nil, append([]string{"probe"}, tt.args...)...)

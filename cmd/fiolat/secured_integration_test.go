@@ -174,7 +174,7 @@ func TestSecuredRoles(t *testing.T) {
 		{"fiolat_ingest", "live", []string{"--run-id", "L", "--output", out, real + "/live/fio-status.json"}, exitOK,
 			" L)"},
 		{"fiolat_ingest", "probe", []string{"--run-id", "probe", "--output", out, "--duration", "2s", "--interval",
-			"1s", "--size", "1m", "--pool", "2", t.TempDir()}, exitOK, "(run probe)"},
+			"1s", "--size", "1m", t.TempDir()}, exitOK, "(run probe)"},
 		{"fiolat_setup", "setup", nil, exitOK, "unchanged  index fio-run"},
 		{"fiolat_ingest", "ingest", []string{"--index-prefix", "other", "--output", out, randrw}, exitIncomplete,
 			`read the fields of other-run: user "fiolat_ingest" lacks the index privilege "read"`},

@@ -616,37 +616,3 @@ func TestAlertEnvironment(t *testing.T) {
 		t.Errorf("the command's environment has %q, want %q\n%s", names, want, got)
 	}
 }
-
-// TestProbeHardLink: what is linked to from the place of the probe's large file is not written to.
-func TestProbeHardLink(t *testing.T) {
-	t.Parallel()
-	dir, theirs := t.TempDir(), filepath.Join(t.TempDir(), "theirs")
-	if err := os.WriteFile(theirs, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	probe := slices.Concat(quick, []string{"--output", t.TempDir(), "--quiet", "--prepare", dir})
-	if code, _, stderr := fiolat(t, nil, probe...); code != exitOK {
-		t.Fatalf("exit %d\n%s", code, stderr)
-	}
-	large := ""
-	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if info, err := d.Info(); err == nil && d.Type().IsRegular() && info.Size() == 1<<20 {
-			large = path
-		}
-		return nil
-	})
-	if err := os.Remove(large); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(theirs, large); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{probe, slices.Concat(quick, []string{"--output", t.TempDir(), "--quiet", dir})} {
-		if code, _, stderr := fiolat(t, nil, args...); code == exitOK || !strings.Contains(stderr, "hard link") {
-			t.Errorf("exit %d\n%s", code, stderr)
-		}
-	}
-	if b, err := os.ReadFile(theirs); err != nil || string(b) != "precious" {
-		t.Errorf("the linked file holds %.100q, %v", b, err)
-	}
-}

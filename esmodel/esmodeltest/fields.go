@@ -203,23 +203,23 @@ var Fields = []Field{
 	{"account.documents.histogram", "long", "", onRun, "histogram documents made"},
 	{"account.documents.percentiles", "long", "", onRun, "percentile documents made"},
 	{"probe.operation", "keyword", "", onProbe, "operation that was timed: `read`, `write`, `create`, `stat`, " +
-		"`small-read`, `delete`; in scope `target` the one that hangs"},
+		"`small-read`, `delete`; in scope `target` the one that hangs, else the slowest"},
 	{"probe.target", "keyword", "", []string{kindProbe, kindEvent}, "the directory that is probed"},
 	{"probe.slowdown", "double", "", onProbe, "of one operation: observed time divided by expected time; missing " +
 		"while too few operations were observed to expect a time"},
 	{"probe.late_ms", "double", "ms", onProbe, "of one operation: how late its round began"},
 	{"probe.state", "keyword", "", []string{kindProbe, kindEvent}, "of a target: `quiet`, `slow`, `very slow`, " +
 		"`failing`, `hung`, `learning`, `preparing`"},
-	{"probe.overall", "double", "", onProbe, "of a target: slowdown of the last minute's median, as the geometric " +
-		"mean over the operations"},
+	{"probe.overall", "double", "", onProbe, "of a target: slowdown of the last two intervals' median, as the " +
+		"geometric mean over the operations"},
 	{"probe.hung_ms", "double", "ms", onProbe, "of a target that hangs: for how long"},
 	{"probe.rounds", "long", "", onProbe, "of a target: rounds that began"},
 	{"probe.late", "long", "", onProbe, "of a target: rounds that began late by more than a tenth of their spacing"},
 	{"probe.missed", "long", "", onProbe, "of a target: rounds that did not begin because the one before was still " +
 		"running"},
 	{"probe.failed", "long", "", onProbe, "of an interval: operations that failed; they are not among the samples"},
-	{"probe.skipped", "long", "", onProbe, "of an interval: operations that were not tried because the pool would " +
-		"grow or shrink without end"},
+	{"probe.skipped", "long", "", onProbe, "of an interval: operations that were not tried because the small file " +
+		"could not be created, or deleted"},
 	{"probe.under_way", "long", "", onProbe, "of an interval: samples of operations that had not ended, whose " +
 		"latency is a lower limit"},
 	{"probe.last.*", "double", "", onProbe, "of an interval: slowdowns of the last 1m, 10m and 4h: " +

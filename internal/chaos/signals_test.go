@@ -166,11 +166,11 @@ var probed = regexp.MustCompile(`documents\s+(\d+) made, (\d+) indexed`)
 
 // probeSignals probes a directory. Its documents are of the moment, so they are compared
 // with themselves: each operation that a document of an interval counts has a document of its
-// own. A probe that was ended can be made ready again, and --cleanup removes all.
+// own. --cleanup removes all that a probe left.
 func probeSignals(t *testing.T, c *trial) {
 	unignore(t)
 	c.px.inject(nil)
-	c.then = "`--prepare`, and `--cleanup`"
+	c.then = "`--cleanup`"
 	dir := t.TempDir()
 	probe := func(more ...string) []string {
 		args := c.command(
@@ -181,10 +181,6 @@ func probeSignals(t *testing.T, c *trial) {
 			"h",
 			"--size",
 			"4m",
-			"--block",
-			"4k",
-			"--pool",
-			"50",
 			"--every",
 			"20ms",
 			"--interval",
@@ -212,7 +208,6 @@ func probeSignals(t *testing.T, c *trial) {
 		}
 		c.made += len(docs)
 		c.found += len(docs)
-		c.start(t, c.bin, probe("--prepare")...).wait(t, 0)
 		c.start(t, c.bin, "probe", "--cleanup", "--host", "h", dir).wait(t, 0)
 		if left, _ := os.ReadDir(dir); len(left) > 0 {
 			t.Errorf("left behind: %v", left)

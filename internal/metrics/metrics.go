@@ -299,7 +299,7 @@ var (
 	probeLatency = desc("probe_latency_seconds", "Times of operations since the start of the probe. A bucket holds "+
 		"times below its bound; an operation under way counts at each due time, with its time until then.", "target",
 		"operation")
-	probeSlowdown = desc("probe_slowdown_ratio", "Median of the last minute by the usual time; none if unknown.",
+	probeSlowdown = desc("probe_slowdown_ratio", "Median of the last two intervals by the usual time; none if unknown.",
 		"target", "operation")
 	probeOverall = desc("probe_overall_slowdown_ratio", "Geometric mean of the slowdowns of the operations.", "target")
 	probeState   = desc("probe_state", "1 for the state that the target is in.", "target", "state")
@@ -314,15 +314,15 @@ func (e *Exporter) Report(r *probe.Report) {
 	for _, s := range states {
 		all = append(all, gauge(probeState, one(s == r.State), target, string(s)))
 	}
-	if r.Slowdown > 0 {
-		all = append(all, gauge(probeOverall, r.Slowdown, target))
+	if r.Mean > 0 {
+		all = append(all, gauge(probeOverall, r.Mean, target))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i := range r.Ops {
 		o, op := &r.Ops[i], probe.Operation(i).String()
-		if slow := o.Slowdown(o.Last[0].Median); slow > 0 {
-			all = append(all, gauge(probeSlowdown, slow, target, op))
+		if o.Slowdown > 0 {
+			all = append(all, gauge(probeSlowdown, o.Slowdown, target, op))
 		}
 		key := [2]string{target, op}
 		if e.sums[key] == nil {

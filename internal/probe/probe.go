@@ -1,3 +1,16 @@
+// Package probe measures the slowdown of a file system as users perceive it: small operations at a fixed pace, each
+// timed separately and compared with its usual time. The method is that of Kunkel and others, "Tracking
+// User-Perceived I/O Slowdown via Probing" (2019).
+//
+//	probe.go      operations, samples, settings; Run for all targets
+//	schedule.go   one target: a fixed schedule, and operations that may never end
+//	stats.go      usual times, slowdowns, reports
+//	status.go     what a target keeps for the next probe, and for --status
+//	dir_linux.go  the files of a target
+//
+// The package touches nothing outside of the directory that it created, opens no file for writing that it did not
+// create, and starts no second operation on a file system that has not finished the first. An operation that hangs
+// does not block the schedule: it is reported with a lower bound of its time. It prints nothing.
 package probe
 
 import (
@@ -15,7 +28,7 @@ import (
 // Operation is one of the operations of a round, in this order.
 type Operation int
 
-// The operations: two on blocks of a large file, four on small files.
+// The operations: two on blocks of the data file, four on a small file that is new in each round.
 const (
 	Read Operation = iota
 	Write
@@ -30,8 +43,8 @@ var operationNames = [operations]string{"read", "write", "create", "stat", "smal
 
 func (o Operation) String() string { return operationNames[o] }
 
-// ErrSkipped is returned for an operation that was not tried: there is no file left to
-// read, or the pool would grow or shrink without bound because its counterpart fails.
+// ErrSkipped is returned for an operation that was not tried: the small file could not be created, or the last one
+// not deleted.
 var ErrSkipped = errors.New("not due")
 
 // Files are the files of one target. Its methods are never called concurrently.
@@ -40,9 +53,9 @@ type Files interface {
 	Ready() error
 	// Do performs an operation and times its system calls.
 	Do(op Operation) (at time.Time, took time.Duration, err error)
-	// Keep stores a status for ReadStatus.
+	// Keep stores a status for the next probe.
 	Keep(status []byte) error
-	// Kept returns the last stored status, possibly of another process, or nil.
+	// Kept returns the status that the previous probe stored, or nil.
 	Kept() []byte
 	Close() error
 }
@@ -59,8 +72,7 @@ type Sample struct {
 	AtLeast bool
 	// Err is the error, ErrSkipped if it was not tried.
 	Err error
-	// Expected is the usual time in ns before this sample, 0 if unknown. Slowdown is
-	// Took / Expected.
+	// Expected is the usual time in ns before this sample, 0 if unknown. Slowdown is Took / Expected.
 	Expected, Slowdown float64
 }
 
@@ -73,7 +85,7 @@ func ErrorName(err error) string {
 			return name
 		}
 		return fmt.Sprintf("errno %d", int(errno))
-	case errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.EOF):
 		return "SHORT"
 	}
 	return "OTHER"
@@ -87,35 +99,30 @@ const (
 	StatePreparing State = "preparing" // its files are being created
 	StateLearning  State = "learning"  // too few samples for a usual time
 	StateQuiet     State = "quiet"
-	StateSlow      State = "slow"
-	StateVerySlow  State = "very slow"
-	StateFailing   State = "failing" // some operation failed each time in the interval
-	StateHung      State = "hung"    // an operation has been running for longer than the deadline
+	StateSlow      State = "slow"      // an operation takes twice its usual time
+	StateVerySlow  State = "very slow" // or five times
+	StateFailing   State = "failing"   // some operation failed each time in the interval
+	StateHung      State = "hung"      // an operation has been running for longer than the deadline
 )
 
 // verdict reports whether users are affected; unknown while preparing or learning.
 func (s State) verdict() (bad, known bool) {
-	return s != StateQuiet, s != StatePreparing && s != StateLearning && s != ""
+	return s != StateQuiet, s != StatePreparing && s != StateLearning
 }
 
 // Config configures Run.
 type Config struct {
 	// Every is the time between the starts of two rounds.
 	Every time.Duration
-	// Deadline is the time after which a running operation makes the target hung.
+	// Deadline is the time after which a running operation makes the target hung, when the next round is due.
 	Deadline time.Duration
-	// Interval is the time between two reports, which are aligned to its multiples since
-	// 1970.
+	// Interval is the time between two reports, which are aligned to its multiples since 1970.
 	Interval time.Duration
 	// Window, if set, limits the usual time to the median of that period.
 	Window time.Duration
-	// Baseline, if set, gives the usual times, by target.
-	Baseline Baseline
-	// Slow and VerySlow are the thresholds of these states, as slowdowns.
-	Slow, VerySlow float64
 
-	// OnSample and OnReport are called for all samples and reports, concurrently. They
-	// must not block, because the schedule waits for them.
+	// OnSample and OnReport are called for all samples and reports, concurrently. They must not block, because the
+	// schedule waits for them.
 	OnSample func(t *Target, s *Sample)
 	OnReport func(r *Report)
 	// OnChange is called with messages for users, one line each.
@@ -132,25 +139,21 @@ type Target struct {
 	// Open prepares its files, which may take long.
 	Open func(context.Context) (Files, error)
 
-	cfg   *Config
-	state chan []byte // status to be stored, only the newest
+	cfg *Config
 
-	mu             sync.Mutex // guards the following fields and the statistics
+	mu             sync.Mutex // guards the following fields
 	phase          State      // preparing, learning (running), failing (could not be opened)
 	series         [operations]*series
 	failed         [operations]string // the error reported last, "" if the operation works
 	hung           *Hang
-	now            counts // of this interval
-	events         [operations]opCounts
-	total          counts // of earlier intervals
-	errors         [operations]map[string]int64
-	worst          State   // of the last report
-	all            float64 // of the last report
-	last           [operations][3]Window
-	bad            bool      // of the last Change
-	badSince       time.Time // when bad began to hold
-	contradictions int       // consecutive reports that contradict bad
-	since          time.Time // start of the first of these
+	counts         Counts               // of this interval
+	ops            [operations]OpReport // of this interval
+	text           string               // of the last report
+	status         []byte               // of the last report, until it is stored
+	bad            bool                 // of the last Change
+	badSince       time.Time            // when bad began to hold
+	contradictions int                  // consecutive reports that contradict bad
+	since          time.Time            // start of the first of these
 }
 
 // Hang is an operation that has been running for longer than the deadline.
@@ -159,17 +162,15 @@ type Hang struct {
 	Since time.Time
 }
 
-type counts struct{ Rounds, Late, Missed int64 }
-
 // Run probes until ctx ends, and then waits a little longer than endWait at most. Targets that cannot be opened are
 // skipped and named in the error. If none can be opened, Run returns.
 func Run(ctx context.Context, cfg Config, targets []*Target) error {
 	var wg sync.WaitGroup
 	errs := make([]error, len(targets))
 	for _, t := range targets {
-		t.cfg, t.phase, t.state = &cfg, StatePreparing, make(chan []byte, 1)
+		t.cfg, t.phase = &cfg, StatePreparing
 		for op := range t.series {
-			t.series[op] = newSeries(&cfg, cfg.Baseline.expected(t.Path, Operation(op)))
+			t.series[op] = newSeries(&cfg)
 		}
 	}
 	for i, t := range targets {
@@ -218,8 +219,6 @@ func Run(ctx context.Context, cfg Config, targets []*Target) error {
 
 func reportAll(targets []*Target, end time.Time) {
 	for _, t := range targets {
-		if r := t.report(end); r != nil {
-			t.cfg.OnReport(r)
-		}
+		t.cfg.OnReport(t.report(end))
 	}
 }

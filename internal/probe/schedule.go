@@ -13,7 +13,6 @@ type event struct {
 	kind   eventKind
 	op     Operation
 	sample Sample
-	err    error
 }
 
 type eventKind int
@@ -49,8 +48,7 @@ func (t *Target) schedule(ctx context.Context, files Files, start time.Time) {
 
 	every := t.cfg.Every
 	next := start
-	timer, deadline := time.NewTimer(time.Until(next)), time.NewTimer(time.Hour)
-	deadline.Stop()
+	timer := time.NewTimer(time.Until(next))
 	var (
 		busy    bool
 		op      Operation // running if busy
@@ -62,10 +60,14 @@ func (t *Target) schedule(ctx context.Context, files Files, start time.Time) {
 	begin := func(now time.Time) {
 		late := now.Sub(pending)
 		if late > every/2 {
-			t.missed()
+			t.count(Counts{Missed: 1})
 		} else {
 			busy, op, since = true, Read, now
-			t.began(late)
+			c := Counts{Rounds: 1}
+			if late > every/10 {
+				c.Late = 1
+			}
+			t.count(c)
 			rounds <- late
 		}
 		pending = time.Time{}
@@ -76,34 +78,29 @@ func (t *Target) schedule(ctx context.Context, files Files, start time.Time) {
 			now := time.Now()
 			for ; !next.After(now); next = next.Add(every) {
 				if !pending.IsZero() {
-					t.missed()
+					t.count(Counts{Missed: 1})
 				}
 				pending = next
 				if took := next.Sub(since); busy && took >= every {
 					t.sample(Sample{Op: op, At: next, Took: took, AtLeast: true})
+					if took >= t.cfg.Deadline {
+						t.hang(&Hang{op, since})
+					}
 				}
 			}
 			timer.Reset(next.Sub(now))
 			if !busy {
 				begin(now)
 			}
-		case <-deadline.C:
-			t.hang(&Hang{op, since})
 		case e := <-events:
 			switch e.kind {
 			case begins:
 				op, since = e.op, time.Now()
-				deadline.Reset(t.cfg.Deadline)
 			case ended:
-				deadline.Stop()
-				t.recover(e.sample.Op)
+				t.hang(nil)
 				t.sample(e.sample)
 			case roundEnded:
-				deadline.Stop()
-				t.recover(op)
-				if e.err != nil {
-					t.cfg.OnChange(t, fmt.Sprintf("its status could not be stored: %v", e.err))
-				}
+				t.hang(nil)
 				busy = false
 				if done == nil {
 					end()
@@ -130,19 +127,15 @@ func (t *Target) work(files Files, rounds <-chan time.Duration, events chan<- ev
 	send := func(e event) {
 		select {
 		case events <- e:
-		case <-scheduleEnded: // the schedule has ended
+		case <-scheduleEnded:
 		}
 	}
-	// keep stores the status if there is a new one. It counts as a create operation,
-	// because it creates a file.
-	keep := func() (err error) {
-		select {
-		case status := <-t.state:
-			send(event{kind: begins, op: Create})
-			err = files.Keep(status)
-		default:
+	// keep stores a status. It counts as a write, because it is one.
+	keep := func(status []byte) {
+		send(event{kind: begins, op: Write})
+		if err := files.Keep(status); err != nil {
+			t.cfg.OnChange(t, fmt.Sprintf("its status could not be stored: %v", err))
 		}
-		return err
 	}
 	for late := range rounds {
 		send(event{kind: begins, op: Read})
@@ -156,45 +149,41 @@ func (t *Target) work(files Files, rounds <-chan time.Duration, events chan<- ev
 			s.Late = late
 			send(event{kind: ended, sample: s})
 		}
-		if err == nil {
-			err = keep()
-		} else {
-			err = nil // already reported
+		t.mu.Lock()
+		status := t.status
+		t.status = nil
+		t.mu.Unlock()
+		if status != nil && err == nil {
+			keep(status)
 		}
-		send(event{kind: roundEnded, err: err})
+		send(event{kind: roundEnded})
 	}
-	if err := files.Keep(t.kept(time.Now())); err != nil {
-		t.cfg.OnChange(t, fmt.Sprintf("its status could not be stored: %v", err))
-	}
+	t.mu.Lock()
+	status := t.marshal(time.Now())
+	t.mu.Unlock()
+	keep(status)
 	_ = files.Close()
 	send(event{kind: closed})
 }
 
-// began counts a started round.
-func (t *Target) began(late time.Duration) {
+// count counts a round, started or missed.
+func (t *Target) count(c Counts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.now.Rounds++
-	if late > t.cfg.Every/10 {
-		t.now.Late++
-	}
-}
-
-func (t *Target) missed() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.now.Missed++
+	t.counts.Rounds += c.Rounds
+	t.counts.Late += c.Late
+	t.counts.Missed += c.Missed
 }
 
 // sample adds a sample to the statistics and passes it on.
 func (t *Target) sample(s Sample) {
 	t.mu.Lock()
-	series, n := t.series[s.Op], &t.events[s.Op]
+	series, n := t.series[s.Op], &t.ops[s.Op]
 	s.Expected = series.expected()
 	change := ""
 	switch {
 	case errors.Is(s.Err, ErrSkipped):
-		n.skipped++
+		n.Skipped++
 	case s.Err != nil:
 		name := ErrorName(s.Err)
 		n.fail(name)
@@ -220,22 +209,17 @@ func (t *Target) sample(s Sample) {
 	}
 }
 
+// hang begins a hang, or ends it if h is nil.
 func (t *Target) hang(h *Hang) {
 	t.mu.Lock()
+	was := t.hung
 	t.hung = h
 	t.mu.Unlock()
-	took := time.Since(h.Since).Round(time.Millisecond)
-	t.cfg.OnChange(t, fmt.Sprintf("hangs: a %s has been running for %v", h.Op, took))
-}
-
-// recover ends a hang, if any.
-func (t *Target) recover(op Operation) {
-	t.mu.Lock()
-	h := t.hung
-	t.hung = nil
-	t.mu.Unlock()
-	if h != nil {
-		took := time.Since(h.Since).Round(time.Millisecond)
-		t.cfg.OnChange(t, fmt.Sprintf("responds again: the %s ended after %v", op, took))
+	took := func(h *Hang) time.Duration { return time.Since(h.Since).Round(time.Millisecond) }
+	switch {
+	case was == nil && h != nil:
+		t.cfg.OnChange(t, fmt.Sprintf("hangs: a %s has been running for %v", h.Op, took(h)))
+	case was != nil && h == nil:
+		t.cfg.OnChange(t, fmt.Sprintf("responds again: the %s ended after %v", was.Op, took(was)))
 	}
 }

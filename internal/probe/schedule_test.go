@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -66,7 +67,7 @@ type recorder struct {
 func (r *recorder) config() Config {
 	r.samples, r.reports = map[string][]Sample{}, map[string][]*Report{}
 	return Config{
-		Every: time.Second, Deadline: 5 * time.Second, Interval: 10 * time.Second, Slow: 2, VerySlow: 5,
+		Every: time.Second, Deadline: 5 * time.Second, Interval: 10 * time.Second,
 		OnSample: func(t *Target, s *Sample) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -197,7 +198,7 @@ func TestHungTarget(t *testing.T) {
 				t.Errorf("report %d at %v: %s", i, end, rep.State)
 			}
 		}
-		if c := r.changes; len(c) != 2 || !strings.Contains(c[0], "hung: hangs: a create has been running for 5s") ||
+		if c := r.changes; len(c) != 2 || !strings.Contains(c[0], "hung: hangs: a create has been running for 5.9") ||
 			!strings.Contains(c[1], "responds again") {
 			t.Errorf("said %q", c)
 		}
@@ -276,60 +277,84 @@ func TestErrorsAreCounted(t *testing.T) {
 	})
 }
 
-// A file system that takes three times as long for creates, and then again as
-// before: the slowdown is 3, the state says so, and the usual time comes back after a
-// restart.
+// A file system whose reads take 3 or 60 times as long from some moment on, and then again as before: within three
+// intervals the state says so and names them, though the mean over the operations hardly changes. The usual time comes
+// back after a restart.
 func TestSlowdown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		f := &fakeFiles{takes: func(op Operation) time.Duration {
-			if s := time.Since(start); op == Create && s > 10*time.Minute && s < 15*time.Minute {
-				return ms(30)
-			}
-			return ms(10)
-		}}
-		run := func(d time.Duration) *recorder {
-			var r recorder
-			ctx, cancel := context.WithTimeout(t.Context(), d)
-			defer cancel()
-			if err := Run(ctx, r.config(), []*Target{target("a", f)}); err != nil {
-				t.Fatal(err)
-			}
-			return &r
-		}
-		r := run(14*time.Minute - ms(1))
-		quiet, slow := r.reports["a"][50], r.reports["a"][80]
-		if quiet.State != StateQuiet || math.Abs(quiet.Slowdown-1) > 0.02 {
-			t.Errorf("quiet: %s, %v", quiet.State, quiet.Slowdown)
-		}
-		o := &slow.Ops[Create]
-		if s := o.Slowdown(o.Last[0].Median); slow.State != StateSlow || math.Abs(s-3) > 0.05 {
-			t.Errorf("slow: %s, create %v", slow.State, s)
-		}
-		if want := math.Pow(3, 1.0/6); math.Abs(slow.Slowdown-want) > 0.02 {
-			t.Errorf("overall %v, want %v", slow.Slowdown, want)
-		}
-		for _, s := range r.samples["a"][:6*enough] {
-			if s.Slowdown != 0 {
-				t.Fatalf("a slowdown of %v before anything was usual", s.Slowdown)
-			}
-		}
-		// A new process at once knows what is usual.
-		r = run(30 * time.Second)
-		if rep := r.reports["a"][1]; rep.State != StateSlow || math.Abs(rep.Ops[Create].Expected-10e6) > 2e5 {
-			t.Errorf("after the restart: %s, %v", rep.State, rep.Ops[Create].Expected)
-		}
-		var status Status
-		if err := unmarshal(f.kept, &status); err != nil {
-			t.Fatal(err)
-		}
-		text := status.Text(time.Now())
-		if !strings.Contains(text, "this file system is slow: now 3.0 times slower than usual for creates (30ms "+
-			"instead of 10") || !strings.Contains(text, "as usual for the others") {
-			t.Errorf("--status says %q", text)
-		}
-		if old := status.Text(time.Now().Add(time.Hour)); !strings.Contains(old, "no update for 1h0m0s") {
-			t.Errorf("an hour later: %q", old)
-		}
-	})
+	for _, tt := range []struct {
+		name   string
+		from   time.Duration // in an interval
+		times  int
+		state  State
+		within int // intervals
+	}{
+		{"at once", 0, 3, StateSlow, 2}, {"in the middle", 5 * time.Second, 60, StateVerySlow, 2},
+		{"at the end", 9500 * time.Millisecond, 60, StateVerySlow, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				from, until := 10*time.Minute+tt.from, 15*time.Minute
+				f := &fakeFiles{takes: func(op Operation) time.Duration {
+					if s := time.Since(start); op == Read && s >= from && s < until {
+						return ms(10 * tt.times)
+					}
+					return ms(10)
+				}}
+				run := func(d time.Duration) []*Report {
+					var r recorder
+					ctx, cancel := context.WithTimeout(t.Context(), d)
+					defer cancel()
+					if err := Run(ctx, r.config(), []*Target{target("a", f)}); err != nil {
+						t.Fatal(err)
+					}
+					for i, s := range r.samples["a"] {
+						if i < 6*enough && s.Slowdown != 0 && f.kept == nil {
+							t.Fatalf("a slowdown of %v before anything was usual", s.Slowdown)
+						}
+					}
+					return r.reports["a"]
+				}
+				reports := run(14*time.Minute - ms(1))
+				within := 0
+				for _, r := range reports[2:] {
+					o := &r.Ops[Read]
+					switch {
+					case !r.End.After(start.Add(from)):
+						if r.State != StateQuiet || math.Abs(r.Mean-1) > 0.02 {
+							t.Fatalf("quiet: %s, %v", r.State, r.Mean)
+						}
+						continue
+					case r.State == StateQuiet:
+						within++
+						continue
+					case r.State != tt.state || r.Slowest != Read || r.Slowdown != o.Slowdown ||
+						math.Abs(o.Slowdown/float64(tt.times)-1) > 0.02 ||
+						math.Abs(r.Mean-math.Pow(r.Slowdown, 1.0/6)) > 0.02:
+						t.Fatalf("%s, %v %v, overall %v", r.State, r.Slowest, r.Slowdown, r.Mean)
+					}
+				}
+				if within++; within > tt.within {
+					t.Errorf("said within %d intervals, want %d", within, tt.within)
+				}
+				// A new process at once knows what is usual.
+				r := run(30 * time.Second)[1]
+				if r.State != tt.state || math.Abs(r.Ops[Read].Expected-10e6) > 2e5 {
+					t.Errorf("after the restart: %s, %v", r.State, r.Ops[Read].Expected)
+				}
+				var status Status
+				if err := json.Unmarshal(f.kept, &status); err != nil {
+					t.Fatal(err)
+				}
+				want := fmt.Sprintf("this file system is %s: slowest is read, with %.1f times its usual time (%v instead "+
+					"of 10.", tt.state, float64(ms(10*tt.times))/r.Ops[Read].Expected, ms(10*tt.times))
+				if text := status.Text(time.Now()); !strings.HasPrefix(text, want) {
+					t.Errorf("--status says %q, want %q", text, want)
+				}
+				if old := status.Text(time.Now().Add(time.Hour)); !strings.HasPrefix(old, "no update for 1h0m") {
+					t.Errorf("an hour later: %q", old)
+				}
+			})
+		})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"fiolat/fio/fiohist"
@@ -18,32 +19,24 @@ const (
 	enough = 10
 	// chunks is the number of parts of a sliding window.
 	chunks = 24
+	// An operation is slow, and very slow, at so many times its usual time.
+	slow, verySlow = 2, 5
 )
 
 // Windows are the periods before a report for which it has statistics.
 var Windows = [3]time.Duration{time.Minute, 10 * time.Minute, 4 * time.Hour}
 
-// Window holds the statistics of the samples of such a period, in ns. Percentiles are
-// exact: the sample of rank n p / 100, rounded up.
+// Window holds the statistics of the samples of such a period, in ns. Percentiles are exact: the sample of rank
+// n p / 100, rounded up. AtLeast of the samples were still running.
 type Window struct {
-	Samples int `json:"samples"`
-	// AtLeast of them were still running.
-	AtLeast int     `json:"at_least"`
-	Mean    float64 `json:"mean"`
-	Median  float64 `json:"median"`
-	P90     float64 `json:"p90"`
-	P95     float64 `json:"p95"`
-	P99     float64 `json:"p99"`
-	Max     float64 `json:"max"`
+	Samples, AtLeast                 int
+	Mean, Median, P90, P95, P99, Max float64
 }
 
-// series holds the samples of one operation on one target in bounded memory. The usual
-// time comes from a histogram of all samples that ended, or of those in a sliding
-// window. The most recent samples, as many as the longest of Windows covers, are kept
-// individually.
+// series holds the samples of one operation on one target in bounded memory. The usual time comes from a histogram of
+// all samples that ended, or of those in a sliding window. The most recent samples, as many as the longest of Windows
+// covers, are kept individually.
 type series struct {
-	fixed float64 // the usual time, if it was given
-
 	all   fiohist.Hist
 	count int64
 	// parts of the sliding window, by their number modulo chunks
@@ -67,9 +60,9 @@ type entry struct {
 	took  int64 // ns; negative while still running
 }
 
-func newSeries(cfg *Config, fixed float64) *series {
+func newSeries(cfg *Config) *series {
 	longest := int64(Windows[len(Windows)-1])
-	s := &series{fixed: fixed, ring: make([]entry, longest/int64(cfg.Every)*9/8+16)}
+	s := &series{ring: make([]entry, longest/int64(cfg.Every)*9/8+16)}
 	if cfg.Window > 0 {
 		s.width, s.parts = int64(cfg.Window)/chunks, make([]part, chunks)
 	}
@@ -113,12 +106,8 @@ func (s *series) learn(at, took int64) {
 	s.fresh = false
 }
 
-// expected returns the usual time in ns, the median of the samples that ended, or 0 if
-// there are too few.
+// expected returns the usual time in ns, the median of the samples that ended, or 0 if there are too few.
 func (s *series) expected() float64 {
-	if s.fixed > 0 {
-		return s.fixed
-	}
 	if s.count < enough {
 		return 0
 	}
@@ -160,32 +149,9 @@ func (s *series) last(now int64, d time.Duration, scratch []int64) (Window, []in
 	return w, took
 }
 
-// opCounts counts the results of an operation in an interval.
-type opCounts struct {
-	hist     *fiohist.Hist
-	limits   fiohist.Limits
-	atLeast  int64
-	skipped  int64
-	failures map[string]int64
-}
-
-func (n *opCounts) take(took int64, atLeast bool) {
-	if n.hist == nil {
-		n.hist = new(fiohist.Hist)
-	}
-	n.hist.Add(Grid.Index(took), 1)
-	n.limits = n.limits.Widen(fiohist.Limits{Min: took, Max: took, Known: true})
-	if atLeast {
-		n.atLeast++
-	}
-}
-
-func (n *opCounts) fail(name string) {
-	if n.failures == nil {
-		n.failures = map[string]int64{}
-	}
-	n.failures[name]++
-}
+// Counts are numbers of rounds. Late ones started more than a tenth of their spacing late. Missed ones did not start,
+// because the previous one was still running.
+type Counts struct{ Rounds, Late, Missed int64 }
 
 // Report describes a target at the end of an interval.
 type Report struct {
@@ -194,20 +160,142 @@ type Report struct {
 	End    time.Time
 	Length time.Duration
 	State  State
-	// Slowdown is the geometric mean over the operations of the last minute's median
-	// divided by the usual time; 0 if unknown.
-	Slowdown float64
-	Hung     *Hang
-	// Rounds started in the interval, Late of them by more than a tenth of their
-	// spacing. Missed ones did not start, because the previous one was still running.
-	Rounds, Late, Missed int64
-	Ops                  [operations]OpReport
+	Hung   *Hang
+	Counts
+	Ops [operations]OpReport
+	// Slowest is the operation with the largest slowdown, which is Slowdown; Mean is the geometric mean over the
+	// operations. They are 0 if unknown.
+	Slowest        Operation
+	Slowdown, Mean float64
 	// Change is the trouble or recovery to report, or nil.
 	Change *Change
 }
 
-// Change is the start or the end of trouble. It takes two consecutive reports, or one
-// with a hang.
+// OpReport is the part of a Report on one operation.
+type OpReport struct {
+	// Expected is the usual time in ns, 0 if unknown.
+	Expected float64
+	// Slowdown is the median of this interval and the one before divided by Expected, 0 if unknown. It follows a
+	// change within two intervals.
+	Slowdown float64
+	// Now are the statistics of these two intervals, Last those of Windows.
+	Now  Window
+	Last [len(Windows)]Window
+	// Hist is the histogram of the interval, nil without samples. AtLeast of them were still running.
+	Hist    *fiohist.Hist
+	Limits  fiohist.Limits
+	AtLeast int64
+	// Skipped operations were not tried. Errors counts failures by the errno's name.
+	Skipped int64
+	Errors  map[string]int64
+}
+
+func (o *OpReport) take(took int64, atLeast bool) {
+	if o.Hist == nil {
+		o.Hist = new(fiohist.Hist)
+	}
+	o.Hist.Add(Grid.Index(took), 1)
+	o.Limits = o.Limits.Widen(fiohist.Limits{Min: took, Max: took, Known: true})
+	if atLeast {
+		o.AtLeast++
+	}
+}
+
+func (o *OpReport) fail(name string) {
+	if o.Errors == nil {
+		o.Errors = map[string]int64{}
+	}
+	o.Errors[name]++
+}
+
+// ErrorNames returns the names of the interval's errors, sorted.
+func (o *OpReport) ErrorNames() []string { return slices.Sorted(maps.Keys(o.Errors)) }
+
+// report ends an interval.
+func (t *Target) report(end time.Time) *Report {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := &Report{Target: t, End: end, Length: t.cfg.Interval, State: t.phase, Hung: t.hung, Counts: t.counts, Ops: t.ops}
+	t.counts, t.ops = Counts{}, [operations]OpReport{}
+	if t.phase == StateLearning {
+		t.assess(r)
+		t.text = r.text()
+		t.status = t.marshal(end)
+	}
+	r.Change = t.change(r)
+	return r
+}
+
+// assess computes the slowdowns and the state of a report.
+func (t *Target) assess(r *Report) {
+	now := min(r.End.UnixNano(), time.Now().UnixNano())
+	var scratch []int64
+	logs, known, failing := 0.0, 0, false
+	for op, s := range t.series {
+		o := &r.Ops[op]
+		for i, d := range Windows {
+			o.Last[i], scratch = s.last(now, d, scratch)
+		}
+		o.Now, scratch = s.last(now, 2*r.Length, scratch)
+		failing = failing || o.Errors != nil && o.Hist == nil
+		if o.Expected = s.expected(); o.Expected == 0 || o.Now.Samples == 0 {
+			continue
+		}
+		o.Slowdown = o.Now.Median / o.Expected
+		logs += math.Log(o.Slowdown)
+		known++
+		if o.Slowdown > r.Slowdown {
+			r.Slowest, r.Slowdown = Operation(op), o.Slowdown
+		}
+	}
+	if known > 0 {
+		r.Mean = math.Exp(logs / float64(known))
+	}
+	switch {
+	case r.Hung != nil:
+		r.State = StateHung
+	case failing:
+		r.State = StateFailing
+	case known == 0:
+	case r.Slowdown >= verySlow:
+		r.State = StateVerySlow
+	case r.Slowdown >= slow:
+		r.State = StateSlow
+	default:
+		r.State = StateQuiet
+	}
+}
+
+const learning = "the usual times are still being learned"
+
+// text describes the target in words.
+func (r *Report) text() string {
+	if _, known := r.State.verdict(); !known {
+		return learning
+	}
+	var parts []string
+	if r.Hung != nil {
+		parts = append(parts, fmt.Sprintf("a %s has been running for %v", r.Hung.Op, r.hungFor()))
+	}
+	for op := range r.Ops {
+		if names := r.Ops[op].ErrorNames(); names != nil {
+			parts = append(parts, fmt.Sprintf("%s fails (%s)", Operation(op), strings.Join(names, ", ")))
+		}
+	}
+	if o := &r.Ops[r.Slowest]; r.Slowdown > 0 && r.Hung == nil {
+		parts = append(parts, fmt.Sprintf("slowest is %s, with %.1f times its usual time (%s instead of %s)", r.Slowest,
+			r.Slowdown, Text(o.Now.Median), Text(o.Expected)))
+	}
+	is := "is " + string(r.State)
+	if r.State == StateHung {
+		is = "hangs"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("this file system %s: %s", is, strings.Join(parts, ", ")), ": ")
+}
+
+func (r *Report) hungFor() time.Duration { return r.End.Sub(r.Hung.Since).Round(time.Millisecond) }
+
+// Change is the start or the end of trouble. It takes two consecutive reports, or one with a hang.
 type Change struct {
 	Bad bool
 	// Since is the start of the first of these reports' intervals.
@@ -232,133 +320,10 @@ func (t *Target) change(r *Report) *Change {
 			return nil
 		}
 	}
-	c := &Change{Bad: bad, Since: t.since, Text: t.status(r.End).Text(r.End)}
-	switch {
-	case r.Hung != nil:
-		took := r.End.Sub(r.Hung.Since).Round(time.Millisecond)
-		c.Text = fmt.Sprintf("this file system hangs: a %s has been running for %v", r.Hung.Op, took)
-	case !bad:
+	c := &Change{Bad: bad, Since: t.since, Text: r.text()}
+	if !bad {
 		c.Text += fmt.Sprintf("; the trouble lasted %v", t.since.Sub(t.badSince))
 	}
 	t.bad, t.badSince, t.contradictions = bad, t.since, 0
 	return c
 }
-
-// OpReport is the part of a Report on one operation.
-type OpReport struct {
-	// Expected is the usual time in ns, 0 if unknown.
-	Expected float64
-	// Hist is the histogram of the interval, nil without samples. AtLeast of them were
-	// still running.
-	Hist    *fiohist.Hist
-	Limits  fiohist.Limits
-	AtLeast int64
-	// Skipped operations were not tried. Errors counts failures by the errno's name.
-	Skipped int64
-	Errors  map[string]int64
-	// Last are the statistics of Windows.
-	Last [len(Windows)]Window
-}
-
-// Slowdown returns ns divided by the usual time, 0 if that is unknown.
-func (o *OpReport) Slowdown(ns float64) float64 {
-	if o.Expected == 0 {
-		return 0
-	}
-	return ns / o.Expected
-}
-
-// report ends an interval.
-func (t *Target) report(end time.Time) *Report {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	r := &Report{Target: t, End: end, Length: t.cfg.Interval, State: t.phase, Hung: t.hung}
-	t.worst = t.phase
-	defer func() { r.Change = t.change(r) }()
-	if t.phase != StateLearning {
-		return r
-	}
-	r.Rounds, r.Late, r.Missed = t.now.Rounds, t.now.Late, t.now.Missed
-	t.total.Rounds += t.now.Rounds
-	t.total.Late += t.now.Late
-	t.total.Missed += t.now.Missed
-	t.now = counts{}
-	var scratch []int64
-	var logs, worst float64
-	known, failing := 0, false
-	for op, s := range t.series {
-		o, n := &r.Ops[op], &t.events[op]
-		*o = OpReport{Expected: s.expected(), Hist: n.hist, Limits: n.limits, AtLeast: n.atLeast, Skipped: n.skipped,
-			Errors: n.failures}
-		for i, d := range Windows {
-			o.Last[i], scratch = s.last(min(end.UnixNano(), time.Now().UnixNano()), d, scratch)
-		}
-		t.last[op] = o.Last
-		if slow := o.Slowdown(o.Last[0].Median); slow > 0 {
-			logs += math.Log(slow)
-			worst = max(worst, slow)
-			known++
-		}
-		failing = failing || len(n.failures) > 0 && n.hist == nil
-		if t.errors[op] == nil {
-			t.errors[op] = map[string]int64{}
-		}
-		for name, k := range n.failures {
-			t.errors[op][name] += k
-		}
-		*n = opCounts{}
-	}
-	if known > 0 {
-		r.Slowdown = math.Exp(logs / float64(known))
-	}
-	switch {
-	case t.hung != nil:
-		r.State = StateHung
-	case failing:
-		r.State = StateFailing
-	case known == 0:
-	case worst >= t.cfg.VerySlow:
-		r.State = StateVerySlow
-	case worst >= t.cfg.Slow:
-		r.State = StateSlow
-	default:
-		r.State = StateQuiet
-	}
-	t.worst, t.all = r.State, r.Slowdown
-	status := t.marshal(end)
-	select {
-	case <-t.state: // replaced by a newer one
-	default:
-	}
-	select {
-	case t.state <- status:
-	default:
-	}
-	return r
-}
-
-// Baseline are usual times in ns, by target and operation.
-type Baseline map[string]map[string]float64
-
-func (b Baseline) expected(target string, op Operation) float64 { return b[target][op.String()] }
-
-// Usual returns the known usual times of targets.
-func Usual(targets []*Target) Baseline {
-	b := Baseline{}
-	for _, t := range targets {
-		t.mu.Lock()
-		for op, s := range t.series {
-			if e := s.expected(); e > 0 {
-				if b[t.Path] == nil {
-					b[t.Path] = map[string]float64{}
-				}
-				b[t.Path][Operation(op).String()] = e
-			}
-		}
-		t.mu.Unlock()
-	}
-	return b
-}
-
-// ErrorNames returns the names of an interval's errors, sorted.
-func (o *OpReport) ErrorNames() []string { return slices.Sorted(maps.Keys(o.Errors)) }

@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -12,8 +11,6 @@ import (
 
 	"fiolat/internal/testkit"
 )
-
-func unmarshal(b []byte, to any) error { return json.Unmarshal(b, to) }
 
 // plain is Series without any of its art: it keeps everything.
 type plain struct {
@@ -77,7 +74,7 @@ func TestADayOfTenTargets(t *testing.T) {
 			var all [targets][operations]*series
 			for i := range all {
 				for op := range all[i] {
-					all[i][op] = newSeries(&cfg, 0)
+					all[i][op] = newSeries(&cfg)
 				}
 			}
 			rng := rand.New(rand.NewPCG(1, 2))
@@ -156,24 +153,6 @@ func TestText(t *testing.T) {
 	}
 }
 
-func BenchmarkReport(b *testing.B) {
-	t := &Target{cfg: &Config{Every: time.Second, Interval: 10 * time.Second, Slow: 2, VerySlow: 5},
-		phase: StateLearning, state: make(chan []byte, 1)}
-	now := time.Now()
-	for op := range t.series {
-		t.series[op] = newSeries(t.cfg, 0)
-		for s := range 4 * 3600 {
-			t.series[op].add(now.Add(time.Duration(s-4*3600)*time.Second).UnixNano(), 1000+rand.Int64N(1e6), false)
-		}
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if t.report(now).Ops[Read].Last[2].Samples < 14000 {
-			b.Fatal("no samples")
-		}
-	}
-}
-
 // Of a sequence of reports: which give a change, and of what. Capitals are trouble.
 func TestChange(t *testing.T) {
 	states := map[rune]State{'p': StatePreparing, 'l': StateLearning, 'q': StateQuiet, 's': StateSlow,
@@ -189,10 +168,7 @@ func TestChange(t *testing.T) {
 		"qslsqlq":     "   S  q", // what is not known says nothing
 		"sspp":        " S  ",
 	} {
-		target := &Target{Path: "a", cfg: &Config{Every: time.Second, Slow: 2}}
-		for op := range target.series {
-			target.series[op] = newSeries(target.cfg, 0)
-		}
+		target := &Target{Path: "a", cfg: &Config{Every: time.Second}}
 		got, end := "", time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 		var since []time.Duration
 		for _, c := range reports {
@@ -200,7 +176,6 @@ func TestChange(t *testing.T) {
 			if c == 'h' {
 				r.Hung = &Hang{Create, end.Add(-12 * time.Second)}
 			}
-			target.worst = r.State
 			change := target.change(r)
 			switch {
 			case change == nil:
