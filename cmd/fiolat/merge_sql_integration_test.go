@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// engines read buckets/*.parquet and print the rows of merge.sql.
+// engines read buckets/*.parquet and make the rows of merge.sql.
 var engines = map[string]string{
 	"duckdb": `
 import duckdb
@@ -23,16 +23,19 @@ rows = duckdb.sql(open("merge.sql").read()).fetchall()
 `,
 	"spark": `
 from pyspark.sql import SparkSession
-spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config(
+    "spark.sql.shuffle.partitions", 4).getOrCreate()
 spark.read.parquet("buckets").createOrReplaceTempView("buckets")
 rows = spark.sql(open("merge.sql").read()).collect()
 `,
 }
 
-const printRows = `
+// writeRows leaves standard output to an engine's progress.
+const writeRows = `
 import json
-for timestamp, *row in rows:
-    print(json.dumps([round(timestamp.timestamp() * 1000), *row]))
+with open("rows.json", "w") as out:
+    for timestamp, *row in rows:
+        print(json.dumps([round(timestamp.timestamp() * 1000), *row]), file=out)
 `
 
 // The buckets that 200 hosts write, which start one after the other, added up by examples/merge.sql, give the rows of percentiles of all their logs, to
@@ -77,13 +80,16 @@ func TestMergeSQL(t *testing.T) {
 			if err != nil {
 				t.Fatalf("scripts/oracle-python %s: %v", flag, err)
 			}
-			cmd := exec.CommandContext(t.Context(), strings.TrimSpace(string(python)), "-c", script+printRows)
-			cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "TZ=UTC"), os.Stderr
-			out, err := cmd.Output()
+			cmd := exec.CommandContext(t.Context(), strings.TrimSpace(string(python)), "-c", script+writeRows)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "TZ=UTC")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			merged, err := os.ReadFile(filepath.Join(dir, "rows.json"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			sameRows(t, string(out), rows)
+			sameRows(t, string(merged), rows)
 		})
 	}
 }
