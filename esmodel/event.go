@@ -77,15 +77,13 @@ type eventSLA struct {
 }
 
 type eventStraggler struct {
-	Dimension  string  `json:"dimension"`
-	Value      string  `json:"value"`
-	Status     string  `json:"status"` // began or ended
-	Percentile number  `json:"percentile"`
-	Share      number  `json:"share"`
-	Expected   number  `json:"expected"`
-	Lift       number  `json:"lift"`
-	Factor     *number `json:"factor,omitempty"`
-	P          number  `json:"p"`
+	Dimension string   `json:"dimension"`
+	Who       []string `json:"who"`
+	Status    string   `json:"status"` // began or ended
+	Measure   string   `json:"measure"`
+	Factor    number   `json:"factor"`
+	Own       number   `json:"own"`
+	Others    number   `json:"others"`
 }
 
 type eventProbe struct {
@@ -146,17 +144,13 @@ func (e *Encoder) event(action, scope string, dims fio.Dims, start, end int64) (
 func (e *Encoder) Straggler(s *pipeline.Straggler) (id string, doc []byte) {
 	d, family := e.event(ActionStraggler, s.Scope, s.Dims, s.Start, s.End)
 	d.Message = s.Text
-	d.Straggler = &eventStraggler{Dimension: s.Dimension, Value: s.Value, Status: "began",
-		Percentile: number(s.Percentile), Share: number(s.Share), Expected: number(s.Expected), Lift: number(s.Lift),
-		P: number(s.P)}
+	d.Straggler = &eventStraggler{Dimension: s.Dimension, Who: []string{s.Who}, Status: "began", Measure: s.Measure,
+		Factor: number(s.Factor), Own: number(s.Own), Others: number(s.Others)}
 	if s.Ended {
 		d.Straggler.Status = "ended"
 	}
-	if f := number(s.Factor); f > 0 {
-		d.Straggler.Factor = &f
-	}
-	return hashIDAt(d.Timestamp, family, e.run.ID, e.run.Part, e.kind, ActionStraggler, s.Dimension, s.Value,
-		s.Dims.Direction, fmt.Sprint(s.Percentile), d.Straggler.Status), MustJSON(d)
+	return hashIDAt(d.Timestamp, family, e.run.ID, e.run.Part, e.kind, ActionStraggler, s.Dimension, s.Who,
+		s.Dims.Direction, s.Measure, d.Straggler.Status), MustJSON(d)
 }
 
 // NoteEvent returns the document of a note on a run, and its id. at is the time of the note in ns since 1970,

@@ -14,9 +14,9 @@ import (
 // TestStraggler: the begin and the end of a straggler are two documents, of a live run ones of no generation.
 func TestStraggler(t *testing.T) {
 	t.Parallel()
-	s := pipeline.Straggler{Dimension: "host", Value: "h7", Scope: "host+direction",
-		Dims: fio.Dims{Host: "h7", Direction: "read"}, Start: 31e9, End: 34e9, Percentile: 99.9, Share: 0.6,
-		Expected: 0.05, Lift: 12, Factor: 1.5, P: 1e-6, Text: "host h7"}
+	s := pipeline.Straggler{Dimension: "host", Who: "h7", Scope: "host+direction",
+		Dims: fio.Dims{Host: "h7", Direction: "read"}, Start: 31e9, End: 34e9, Measure: "p99", Factor: 1.5, Own: 3e6,
+		Others: 2e6, Text: "host h7"}
 	for _, live := range []bool{false, true} {
 		run := &pipeline.Run{ID: "r", Generation: "g", Start: 1767225600e9, Interval: 1e9, Live: live}
 		enc := esmodel.NewEncoder("fio", run)
@@ -36,8 +36,9 @@ func TestStraggler(t *testing.T) {
 				Host      struct{ Name []string }
 				Event     struct{ Action, Start, End string }
 				Straggler struct {
-					Dimension, Value, Status           string
-					Percentile, Share, Lift, Factor, P float64
+					Dimension, Status, Measure string
+					Who                        []string
+					Factor, Own, Others        float64
 				}
 			}
 			if err := json.Unmarshal(doc, &got); err != nil {
@@ -48,8 +49,9 @@ func TestStraggler(t *testing.T) {
 			if got.Timestamp != "2026-01-01T00:00:31.000Z" || got.Event.Start != got.Timestamp ||
 				got.Event.End != "2026-01-01T00:00:34.000Z" || got.Event.Action != "straggler" ||
 				got.Run.Generation != generation || strings.Join(got.Host.Name, " ") != "h7" ||
-				got.Straggler.Status != status || got.Straggler.Percentile != 99.9 || got.Straggler.Lift != 12 ||
-				got.Straggler.Factor != 1.5 || got.Straggler.Dimension+got.Straggler.Value != "hosth7" {
+				got.Straggler.Status != status || got.Straggler.Measure != "p99" || got.Straggler.Own != 3e6 ||
+				got.Straggler.Factor != 1.5 || got.Straggler.Others != 2e6 ||
+				got.Straggler.Dimension+strings.Join(got.Straggler.Who, " ") != "hosth7" {
 				t.Errorf("%s", doc)
 			}
 		}
@@ -57,9 +59,9 @@ func TestStraggler(t *testing.T) {
 			t.Error("begin and end have the same id")
 		}
 	}
-	s.End, s.Factor = 0, 0
+	s.End = 0
 	if _, doc := esmodel.NewEncoder("fio", &pipeline.Run{ID: "r"}).Straggler(&s); strings.Contains(string(doc),
-		`"end"`) || strings.Contains(string(doc), "factor") {
+		`"end"`) {
 		t.Errorf("%s", doc)
 	}
 }

@@ -1,18 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"fiolat/fio"
 	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
-	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -22,7 +19,6 @@ type diagnoseOptions struct {
 	logs   logOptions // Paths may also name a stored run
 	es     runsource.Elasticsearch
 	format string
-	unit   string // of latencies in tables
 }
 
 func diagnoseCommand(u *ui.UI) *cli.Command {
@@ -32,7 +28,7 @@ func diagnoseCommand(u *ui.UI) *cli.Command {
 		Usage:     "who makes the tail, what happened when, and how loaded it was",
 		ArgsUsage: "PATH...|DIR|RUN",
 		Description: "fiolat diagnose runs/today\n" +
-			"fiolat diagnose --format json runs/today | jq .stragglers\n" +
+			"fiolat diagnose --format json runs/today | jq .findings\n" +
 			"fiolat diagnose --es http://localhost:9200 RUN\n\n" +
 			"PATH is a log, a directory that is searched, or a glob; DIR is what ingest --output wrote. " + runIs +
 			" Prints sentences, the worst first: hosts, jobs and logs that stand out among their peers, stalls and " +
@@ -44,8 +40,6 @@ func diagnoseCommand(u *ui.UI) *cli.Command {
 			esFlags(&o.es)),
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
 				Usage: "`FORMAT` of the output: table or json"},
-			&cli.GenericFlag{Name: "unit", Value: oneOf(&o.unit, "unit", "us", "ns", "ms"),
-				Usage: "`UNIT` of latencies in tables: ns, us or ms"},
 		),
 		Action: action(u, o),
 	}
@@ -100,44 +94,8 @@ func (o *diagnoseOptions) print(u *ui.UI, d *diagnose.Diagnosis) error {
 	if o.format == "json" {
 		return ui.PrintJSON(u.Stdout, d, " ")
 	}
-	out := bufio.NewWriter(u.Stdout)
-	for _, f := range d.Findings {
-		fmt.Fprintln(out, fio.Printable(f.Text))
+	for _, text := range d.Sentences() {
+		fmt.Fprintln(u.Stdout, fio.Printable(text))
 	}
-	if len(d.Stragglers) > 0 {
-		fmt.Fprintln(out)
-		w := &render.Tabs{Out: out, Width: ui.Columns(u.Stdout)}
-		fmt.Fprintln(w, strings.Join([]string{"straggler", "direction", "percentile", "share", "expected", "lift",
-			"pooled", "without", "since", "until", "quanta"}, "\t"))
-		for i := range d.Stragglers {
-			s := &d.Stragglers[i]
-			fmt.Fprintf(w, "%s %s\t%s\tp%s\t%.1f %%\t%.1f %%\t%.2f\t%s\t%s\t%s\t%s\t%d\n", s.Dimension,
-				fio.Printable(s.Value), s.Direction, fio.Percentile(s.Percentile), s.Share*100, s.Expected*100,
-				s.Lift, o.latency(s.Pooled), o.latency(s.Without), fio.Clock(s.SinceMS), fio.Clock(s.UntilMS),
-				s.Quanta)
-		}
-		w.Flush() //nolint:errcheck // to a bufio.Writer
-	}
-	if len(d.Segments) > 0 {
-		fmt.Fprintln(out)
-		w := &render.Tabs{Out: out, Width: ui.Columns(u.Stdout)}
-		fmt.Fprintf(w, "from\tto\tdirection\tsegment\tIOPS\tp50\tp99\tworst p99\n")
-		for i := range d.Segments {
-			s := &d.Segments[i]
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", fio.Clock(s.FromMS), fio.Clock(s.ToMS),
-				s.Direction, s.Kind, fio.Number(s.IOPS), o.latency(s.P50), o.latency(s.P99),
-				o.latency(s.WorstP99))
-		}
-		w.Flush() //nolint:errcheck // to a bufio.Writer
-	}
-	return out.Flush()
-}
-
-// latency formats a latency in ns; nil is unknown.
-func (o *diagnoseOptions) latency(ns *float64) string {
-	if ns == nil {
-		return "-"
-	}
-	v := *ns / fio.Divisors[o.unit]
-	return fio.Number(v) + " " + o.unit
+	return nil
 }

@@ -93,9 +93,7 @@ func ownDocument(t *testing.T, es, prefix, run string) map[string]any {
 		delete(object(doc, "account"), "warnings")
 		// What is stored does not tell the iodepth of each log.
 		diagnosis := object(doc, "diagnosis")
-		delete(object(diagnosis, "concurrency"), "limit")
-		delete(object(diagnosis, "concurrency"), "text")
-		diagnosis["findings"] = slices.DeleteFunc(diagnosis["findings"].([]any), func(f any) bool {
+		diagnosis["more"] = slices.DeleteFunc(diagnosis["more"].([]any), func(f any) bool {
 			return f.(map[string]any)["about"] == "concurrency"
 		})
 		return doc

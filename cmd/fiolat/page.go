@@ -56,8 +56,12 @@ func (p *pageFile) marks() (out []report.Mark) {
 	if p.Diagnosis == nil {
 		return nil
 	}
-	for _, f := range p.Diagnosis.Diagnosis.Findings {
-		out = append(out, report.Mark{Text: f.Text, From: f.FromMS, To: f.ToMS, Stalled: f.Stalled})
+	for _, f := range p.Diagnosis.Diagnosis.Shown() {
+		m := report.Mark{Text: f.Text, Stalled: f.Stalled}
+		if m.From, m.To = f.FromMS, f.ToMS; f.AllRun {
+			m.From, m.To = 0, 0
+		}
+		out = append(out, m)
 	}
 	for _, n := range p.Diagnosis.Notes {
 		out = append(out, report.Mark{Text: fio.Clock(n.AtMS) + " " + n.Text, From: n.AtMS, To: n.AtMS,

@@ -79,16 +79,6 @@ type reportSide struct {
 	full diagnose.Full
 }
 
-// findings returns the worst findings, and how many more there are.
-func (s *reportSide) findings() []string {
-	const most = 3
-	all := s.full.Diagnosis.Sentences()
-	if n := len(all) - most; n > 1 {
-		all = append(all[:most:most], fmt.Sprintf("%d more: see fiolat diagnose.", n))
-	}
-	return all
-}
-
 func (o *reportOptions) compare(ctx context.Context, found [2][]*runsource.Run, u *ui.UI) error {
 	var sides []*reportSide
 	var at []int // the side of each run
@@ -126,7 +116,7 @@ func (o *reportOptions) compare(ctx context.Context, found [2][]*runsource.Run, 
 		case o.sides != nil:
 			c.Groups = []string{groups[0].Name, groups[1].Name}
 		default:
-			c.Findings = [][]string{sides[0].findings(), sides[1].findings()}
+			c.Findings = [][]string{sides[0].full.Diagnosis.Sentences(), sides[1].full.Diagnosis.Sentences()}
 		}
 		return c, err
 	})

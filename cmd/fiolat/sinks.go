@@ -62,7 +62,7 @@ func diagnosisOf(u *ui.UI, part string, again func(context.Context, pipeline.Sin
 		full.Reread = func(ctx context.Context, sink pipeline.Sink) error {
 			err := again(ctx, sink)
 			if err != nil && ctx.Err() == nil {
-				u.Warn("the diagnosis lacks the percentiles with and without its stragglers: " + err.Error())
+				u.Warn("the diagnosis lacks the percentiles of who stands out: " + err.Error())
 				return nil
 			}
 			return err

@@ -138,10 +138,12 @@ func TestSlowDisk(t *testing.T) {
 				fio.ends(t, 0)
 				got, began := diagnosed(t, d.dir)
 				named, others, job := false, false, fmt.Sprintf("disk%d", bad)
-				for _, s := range got.Stragglers {
-					if s.Value != job && s.Value != fmt.Sprintf("%s_clat_hist.%d.log", job, bad+1) {
+				for _, f := range got.Findings {
+					switch {
+					case f.About != "slow" || f.Dimension == "run":
+					case !slices.Equal(f.Who, []string{job}):
 						others = true
-					} else if within(s.SinceMS, began, from) && within(s.UntilMS, began, to) {
+					case within(f.FromMS, began, from) && within(f.ToMS, began, to):
 						named = true
 					}
 				}
@@ -183,9 +185,9 @@ func TestStoppedBindfs(t *testing.T) {
 		}
 		fio.ends(t, 0)
 		got, began := diagnosed(t, dir)
-		found := slices.DeleteFunc(got.Segments, func(s diagnose.Segment) bool { return s.Kind != diagnose.Incident })
-		stall := slices.IndexFunc(found, func(s diagnose.Segment) bool {
-			return within(s.FromMS, began, from) && within(s.ToMS, began, to)
+		found := got.Findings
+		stall := slices.IndexFunc(found, func(f diagnose.Finding) bool {
+			return within(f.FromMS, began, from) && within(f.ToMS, began, to)
 		})
 		if stall >= 0 {
 			right++
@@ -194,7 +196,7 @@ func TestStoppedBindfs(t *testing.T) {
 			t.Logf("run %d: from %d to %d ms; %q", n, from.UnixMilli()-began, to.UnixMilli()-began, got.Sentences())
 		}
 	}
-	t.Logf("the stall is an incident, with onset and end within a quantum, in %d of %d runs", right, runs)
+	t.Logf("the stall is a finding, with onset and end within a quantum, in %d of %d runs", right, runs)
 	if right < runs && runs > 1 {
 		t.Errorf("%d of %d", right, runs)
 	}
@@ -293,7 +295,7 @@ func TestLiveStraggler(t *testing.T) {
 	}
 	stored := 0
 	for _, e := range documents(t, es, prefix+"-event-*") {
-		if strings.Contains(string(e), `"action":"straggler"`) && strings.Contains(string(e), `"value":"`+bad+`"`) {
+		if strings.Contains(string(e), `"action":"straggler"`) && strings.Contains(string(e), `"who":["`+bad+`"]`) {
 			stored++
 		}
 	}
@@ -301,7 +303,7 @@ func TestLiveStraggler(t *testing.T) {
 		t.Error("no event of the straggler is stored")
 	}
 	for _, run := range documents(t, es, prefix+"-run") {
-		if !strings.Contains(string(run), `"dimension":"job","value":"`+bad+`"`) {
+		if !strings.Contains(string(run), `"dimension":"job","who":["`+bad+`"]`) {
 			t.Errorf("the diagnosis of the run that ended does not name it: %s", run)
 		}
 	}
@@ -328,8 +330,8 @@ func TestLiveStraggler(t *testing.T) {
 		t.Fatalf("exit %d, %v\n%s", code, err, stderr)
 	}
 	names := func(d *diagnose.Diagnosis) (out []string) {
-		for _, s := range d.Stragglers {
-			out = append(out, fmt.Sprint(s.Dimension, " ", s.Value, " ", s.Percentile, " ", s.SinceMS, " ", s.UntilMS))
+		for _, f := range d.Findings {
+			out = append(out, fmt.Sprint(f.Dimension, " ", f.Who, " ", f.Measure, " ", f.FromMS, " ", f.ToMS))
 		}
 		return out
 	}
@@ -380,11 +382,12 @@ func TestInFlight(t *testing.T) {
 			if err == nil {
 				err = json.Unmarshal(data, &said)
 			}
-			if err != nil || d.Load == nil || *d.Load.Limit != float64(depth) {
-				t.Fatalf("depth %d: %v, %+v", depth, err, d.Load)
+			load := d.More[len(d.More)-1]
+			if err != nil || load.About != "concurrency" || *load.Others != float64(depth) {
+				t.Fatalf("depth %d: %v, %+v", depth, err, load)
 			}
 			r := said.Jobs[0].Read
-			clat, all := d.Load.Mean/float64(depth), (d.Load.Mean+r.Slat.N*r.Slat.Mean/(r.Runtime*1e6))/float64(depth)
+			clat, all := *load.Own/float64(depth), (*load.Own+r.Slat.N*r.Slat.Mean/(r.Runtime*1e6))/float64(depth)
 			t.Logf("depth %d, slow %v: %.4f of it by clat, %.4f with slat", depth, slow, clat, all)
 			if all > 1+most || timed && (all < 1-most || (depth >= 16 || slow) && math.Abs(clat-1) > 0.1) {
 				t.Errorf("depth %d, slow %v: %.4f of it by clat, %.4f with slat", depth, slow, clat, all)

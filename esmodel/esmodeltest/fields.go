@@ -158,9 +158,9 @@ var Fields = []Field{
 		"their exact weights (`count`) on the grid `latency.buckets`; fio's smallest and largest latency (`min`, " +
 		"`max`); and for each percentile, `mean` and `iops` the 95 % limits from the noise within the run " +
 		"(`limits.p99.low`, `.high`), missing where the noise is unknown; see docs/compare.md"},
-	{"diagnosis.*", "-", "", onRun, "what `fiolat diagnose` reports: `findings`, `stragglers`, `suspect`, `levels`, " +
-		"`stalls`, `segments`, `concurrency`, the first 100 of each list, and how many more are `omitted`; a part " +
-		"of a run has only `stalls`; see docs/diagnose.md"},
+	{"diagnosis.*", "-", "", onRun, "what `fiolat diagnose` reports: `findings` (at most three), and of `more` and " +
+		"`stalls` the first 100, with how many others are `omitted`; a part of a run has only `stalls`; see " +
+		"docs/diagnose.md"},
 	{"account.logs", "long", "", onRun, "logs read"},
 	{"account.logs_skipped", "long", "", onRun, "logs skipped by --skip-bad"},
 	{"account.logs_empty", "long", "", onRun, "logs without a record"},
@@ -250,15 +250,12 @@ var Fields = []Field{
 	{"change.high", "double", "", onEvent, "change point: upper 95 % limit of `change.share`"},
 	{"change.p", "double", "", onEvent, "change point: the probability of such a change by chance alone"},
 	{"straggler.dimension", "keyword", "", onEvent, "straggler: `host`, `job` or `log`"},
-	{"straggler.value", "keyword", "", onEvent, "straggler: its name"},
+	{"straggler.who", "keyword", "", onEvent, "straggler: its name"},
 	{"straggler.status", "keyword", "", onEvent, "straggler: `began` or `ended`"},
-	{"straggler.percentile", "double", "", onEvent, "straggler: the percentile of all of its peers together above " +
-		"which I/Os were counted"},
-	{"straggler.share", "double", "", onEvent, "straggler: its share of the I/Os above that percentile, 0 to 1"},
-	{"straggler.expected", "double", "", onEvent, "straggler: its share of all I/Os, 0 to 1"},
-	{"straggler.lift", "double", "", onEvent, "straggler: `share` / `expected`"},
-	{"straggler.factor", "double", "", onEvent, "straggler: its median latency divided by that of its peers"},
-	{"straggler.p", "double", "", onEvent, "straggler: the probability of standing out as much by chance alone"},
+	{"straggler.measure", "keyword", "", onEvent, "straggler: what is worse than its peers': `p50`, `p99` or `iops`"},
+	{"straggler.factor", "double", "", onEvent, "straggler: by how much"},
+	{"straggler.own", "double", "ns or 1/s", onEvent, "straggler: its own"},
+	{"straggler.others", "double", "ns or 1/s", onEvent, "straggler: that of its peers"},
 	{"sla.rule", "keyword", "", onEvent, "the rule, as given to `--sla`"},
 	{"sla.status", "keyword", "", onEvent, "the verdict that led to the event: `broken` or `ok`"},
 	{"sla.value", "double", "ns or 1/s", onEvent, "the value that was measured"},

@@ -1,49 +1,28 @@
 package fiohist
 
-// TailPercentiles are the percentiles of Tally.Above: a part that is slow as a whole shows at 50, one with a few
-// slow I/Os at 99 or 99.9.
-var TailPercentiles = [3]float64{50, 99, 99.9}
+// Tally holds the figures by which parts of a histogram are compared: the number of I/Os, and their mean and
+// percentiles in ns.
+type Tally struct{ Samples, Mean, P50, P99 float64 }
 
-// Tally holds the figures by which parts of a histogram are compared.
-type Tally struct {
-	Samples float64
-	// Above counts the I/Os in buckets above those of the whole's TailPercentiles.
-	Above  [3]float64
-	Median float64 // ns
-	// Tails are its own p99 and p99.9 in ns.
-	Tails [2]float64
-}
-
-// TailBuckets returns the buckets of TailPercentiles. r must not be Empty.
-func (r *Ranks) TailBuckets() (buckets [3]int) {
-	for i, p := range TailPercentiles {
-		buckets[i], _ = r.Percentile(p)
+// Tally returns the tally of r, which must not be Empty.
+func (r *Ranks) Tally() Tally {
+	t, middles := Tally{Samples: r.n}, r.geometry.Middles()
+	for k, i := range r.bucket {
+		t.Mean += r.count[k] * middles[i] / r.n
 	}
-	return buckets
-}
-
-// Tally returns the tally of r, given the TailBuckets of the whole. r must not be Empty.
-func (r *Ranks) Tally(buckets [3]int) Tally {
-	t := Tally{Samples: r.n}
-	for i, b := range buckets {
-		t.Above[i] = r.Above(b)
-	}
-	_, t.Median = r.Percentile(50)
-	for i, p := range TailPercentiles[1:] {
-		_, t.Tails[i] = r.Percentile(p)
-	}
+	_, t.P50 = r.Percentile(50)
+	_, t.P99 = r.Percentile(99)
 	return t
 }
 
 // Tail holds the I/Os of a histogram above a percentile, to compare parts of the histogram with the rest. Read
 // reuses its memory.
 type Tail struct {
-	p       float64
-	value   float64 // the percentile in ns
-	all     Ranks
-	at      int     // index of the non-empty bucket that holds the percentile
-	beyond  float64 // I/Os in the buckets above it
-	buckets [3]int
+	p      float64
+	value  float64 // the percentile in ns
+	all    Ranks
+	at     int     // index of the non-empty bucket that holds the percentile
+	beyond float64 // I/Os in the buckets above it
 }
 
 // Read reads h. Its tail is the buckets above the one that holds percentile p, 0 < p < 100.
@@ -58,7 +37,6 @@ func (t *Tail) Read(h *Hist, g Geometry, p float64) {
 	for k := len(t.all.bucket) - 1; k > t.at; k-- {
 		t.beyond += t.all.count[k]
 	}
-	t.buckets = t.all.TailBuckets()
 }
 
 // Part says how a part of a histogram contributes to its tail.
@@ -78,7 +56,7 @@ func (t *Tail) Part(part *Ranks, limits Limits) *Part {
 	if part.Empty() {
 		return nil
 	}
-	out := &Part{Share: -1, Expected: min(part.n/t.all.n, 1), All: t.value, Without: -1, Tally: part.Tally(t.buckets)}
+	out := &Part{Share: -1, Expected: min(part.n/t.all.n, 1), All: t.value, Without: -1, Tally: part.Tally()}
 	if t.beyond > 0 {
 		above := 0.0
 		for k := len(part.bucket) - 1; k >= 0 && part.bucket[k] > t.all.bucket[t.at]; k-- {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"fiolat/fio"
 	"fiolat/pipeline"
@@ -13,20 +12,29 @@ import (
 const (
 	// lookback is the number of latest quanta of a live run that are compared.
 	lookback = 240
-	// leastHistory is the number of quanta before which no straggler is named.
-	leastHistory = 10
+	// leastHistory is the number of quanta before which nobody is named.
+	leastHistory = 20
 )
 
-// Live finds stragglers while a run is in progress. It adds those that start or cease to stand out to the quanta that
-// it passes on to the next sink. It applies the tests of peers to the latest quanta. A straggler starts when the
-// window in which it stands out reaches into the last minQuanta quanta, and ends when it no longer does.
+// Live searches the latest quanta of a run that is in progress. It adds the hosts, jobs and logs that begin or cease to
+// stand out to the quanta that it passes on to the next sink. One begins when the window in which it stands out
+// reaches into the last quanta, as many as the shortest window has, and ends when it no longer does and these quanta
+// are less than half as far off.
 type Live struct {
 	next    pipeline.Sink
 	run     *pipeline.Run
-	peers   *peers
-	pools   pools
-	buffer  []leaf
-	current []Straggler // those that stand out now
+	watch   Watch
+	current []standing // those that stand out now
+}
+
+// standing is a member that stands out; times are in ns from the run's start.
+type standing struct {
+	finding      Finding
+	group        *group
+	member       int
+	measure      int
+	size         float64
+	since, until int64
 }
 
 // NewLive returns a Live that passes everything on to next.
@@ -35,19 +43,21 @@ func NewLive(next pipeline.Sink) *Live { return &Live{next: next} }
 // Begin implements pipeline.Sink.
 func (l *Live) Begin(ctx context.Context, run *pipeline.Run) error {
 	l.run = run
-	l.peers = newPeers(run.Geometry, run.FirstQuantum, run.Interval)
-	l.peers.openLoop = func(direction string) bool { return openLoop(run, direction) }
+	if err := l.watch.Begin(ctx, run); err != nil {
+		return err
+	}
 	return l.next.Begin(ctx, run)
 }
 
-// Quantum adds the stragglers and passes the quantum on. A part of a run does not have all peers, so none are named
-// in it.
+// Quantum adds who begins or ceases to stand out and passes the quantum on. A part of a run does not have all peers,
+// so nobody is named in it.
 func (l *Live) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	if l.run.Part == "" {
-		l.buffer = leavesOf(l.buffer[:0], q)
-		l.peers.add(q.Offset, l.buffer, l.pools.collect(l.buffer), q.Rows)
-		for l.peers.quanta > lookback || l.peers.size() > maxMembers/2 {
-			l.peers.forget()
+		if err := l.watch.Quantum(ctx, q); err != nil {
+			return err
+		}
+		for b := l.watch.board; b.quanta > lookback || b.size() > maxMembers/2; {
+			b.forget()
 		}
 		q.Stragglers = l.look(q.Offset + l.run.Interval)
 	}
@@ -63,31 +73,43 @@ func (l *Live) Early(ctx context.Context, q *pipeline.Quantum) error { return l.
 // End passes on the summary.
 func (l *Live) End(ctx context.Context, s *pipeline.Summary) error { return l.next.End(ctx, s) }
 
-// look returns the stragglers that start or end by the end of a quantum, at now.
+// look returns who begins or ceases to stand out by the end of a quantum, at now.
 func (l *Live) look(now int64) (out []pipeline.Straggler) {
-	if l.peers.quanta < leastHistory {
+	b := l.watch.board
+	if b.quanta < leastHistory {
 		return nil
 	}
-	found := l.peers.stragglers(l.peers.inWindows())
-	over := now - minQuanta*l.run.Interval // what has not stood out since then has ended
-	l.current = slices.DeleteFunc(l.current, func(was Straggler) bool {
-		at := slices.IndexFunc(found, func(s Straggler) bool { return was.same(&s) && s.until > over })
-		if at >= 0 {
+	var found []standing
+	hits, fields := l.watch.members()
+	for _, h := range hits {
+		for _, v := range h.members {
+			one := h
+			one.members = []int{v}
+			s := standing{finding: l.watch.finding(&one, len(b.pooled)), group: h.group, member: v,
+				measure: h.measure, size: h.size, since: b.first + int64(h.from)*b.interval,
+				until: b.first + int64(h.to)*b.interval}
+			s.finding.Text = s.finding.say(&one, ", since "+fio.Clock(s.since/1e6), "", len(b.pooled) > 1)
+			found = append(found, s)
+		}
+	}
+	over := now - shortest*b.interval // what has not stood out since then has ended
+	l.current = slices.DeleteFunc(l.current, func(was standing) bool {
+		seen := func(s standing) bool { return was.same(&s) && s.until > over }
+		if was.goesOn(fields) || slices.ContainsFunc(found, seen) {
 			return false
 		}
-		until := over
+		was.until = over
 		for i := range found {
 			if s := &found[i]; was.same(s) && s.until > was.since {
-				until = s.until
+				was.until = s.until
 			}
 		}
-		was.until = until
 		out = append(out, was.event(true, now))
-		l.peers.except(&was)
+		b.except(&was)
 		return true
 	})
 	for _, s := range found {
-		if s.until > over && !slices.ContainsFunc(l.current, func(o Straggler) bool { return o.same(&s) }) {
+		if s.until > over && !slices.ContainsFunc(l.current, func(o standing) bool { return o.same(&s) }) {
 			l.current = append(l.current, s)
 			out = append(out, s.event(false, now))
 		}
@@ -95,71 +117,63 @@ func (l *Live) look(now int64) (out []pipeline.Straggler) {
 	return out
 }
 
+// goesOn reports whether a member is still at least half as far off in the last quanta.
+func (s *standing) goesOn(fields []*field) bool {
+	for _, f := range fields {
+		if f.group == s.group {
+			n := len(f.off[0][0])
+			return f.runs[s.measure][s.member].mean(window{n - shortest, n}) >= s.size/2
+		}
+	}
+	return false
+}
+
 // same reports whether both are the same host, job or log in the same direction.
-func (s *Straggler) same(o *Straggler) bool {
-	return s.Dimension == o.Dimension && s.Value == o.Value && s.Direction == o.Direction
-}
+func (s *standing) same(o *standing) bool { return s.group == o.group && s.member == o.member }
 
-// forget drops the earliest quantum.
-func (p *peers) forget() {
-	for _, g := range p.groups {
-		g.blocks = g.blocks[min(1, len(g.blocks)):]
-	}
-	p.first += p.interval
-	p.quanta--
-}
-
-// except removes an ended straggler from the quanta in which it stood out. Otherwise they would hide that it starts
-// again.
-func (p *peers) except(s *Straggler) {
-	for _, g := range p.groups {
-		at, ok := g.index[s.Value]
-		if !ok || g.direction != s.Direction || dimensions[g.dimension] != s.Dimension {
-			continue
-		}
-		for t := range g.blocks {
-			from := p.first + int64(t)*p.interval
-			if m := g.blocks[t].members; from >= s.since && from < s.until && at < len(m) {
-				m[at] = member{}
-			}
+// except removes a member that has ended to stand out from the quanta in which it did. Otherwise they would hide that
+// it begins again.
+func (b *board) except(s *standing) {
+	for t, block := range s.group.blocks {
+		if from := b.first + int64(t)*b.interval; from >= s.since && from < s.until && s.member < len(block) {
+			block[s.member] = member{}
 		}
 	}
 }
 
-// event returns the start or the end of a straggler. certain is the end of the quantum in which it was detected, in
-// ns from the run's start; 0 if the whole run was analysed at once.
-func (s *Straggler) event(ended bool, certain int64) pipeline.Straggler {
-	out := pipeline.Straggler{Dimension: s.Dimension, Value: s.Value, Ended: ended,
-		Scope: fio.Scope([]string{s.Dimension, fio.ByDirection}),
-		Start: s.since, End: certain, Percentile: s.Percentile, Share: s.Share, Expected: s.Expected, Lift: s.Lift,
-		P: s.P}
-	out.Dims.Direction = s.Direction
-	out.Dims.Set(s.Dimension, s.Value)
-	if s.Factor != nil {
-		out.Factor = *s.Factor
-	}
+func (s *standing) event(ended bool, certain int64) pipeline.Straggler {
+	return s.finding.event(s.group.names[s.member], s.since, s.until, ended, certain)
+}
+
+// event returns the begin or the end of a finding about a member, in ns from the run's start. certain is the end of
+// the quantum in which it was detected; 0 if the whole run was searched at once.
+func (f *Finding) event(who string, since, until int64, ended bool, certain int64) pipeline.Straggler {
+	out := pipeline.Straggler{Dimension: f.Dimension, Who: who, Ended: ended, Start: since, End: certain,
+		Scope: fio.Scope([]string{f.Dimension, fio.ByDirection}), Measure: f.Measure, Factor: *f.Factor, Own: *f.Own,
+		Others: *f.Others, Text: f.Text}
+	out.Dims.Direction = f.Direction
+	out.Dims.Set(f.Dimension, who)
 	if ended {
-		out.Start = s.until
+		out.Start = until
 		out.Text = fmt.Sprintf("%s %s no longer stands out among its peers in %ss, as it did from %s to %s",
-			s.Dimension, s.Value, s.Direction, fio.Clock(s.since/1e6), fio.Clock(s.until/1e6))
-		return out
+			f.Dimension, who, f.Direction, fio.Clock(since/1e6), fio.Clock(until/1e6))
 	}
-	text, _, _ := strings.Cut(s.finding().Text, "; from ")
-	out.Text = text + "; since " + fio.Clock(s.SinceMS)
 	return out
 }
 
-// Events returns the starts and ends of stragglers in the whole run; valid after End.
+// Events returns the begins and ends of who stands out in the whole run; valid after End.
 func (f *Full) Events() (out []pipeline.Straggler) {
-	all := f.Diagnosis.Stored().Stragglers
+	all := slices.Concat(f.Diagnosis.Findings, f.Diagnosis.More)
 	for i := range all {
 		s := &all[i]
-		if slices.ContainsFunc(all[:i], func(o Straggler) bool { return o.same(s) }) {
-			continue // the same one at another percentile
+		if s.About != aboutSlow || s.Dimension == "run" {
+			continue
 		}
-		out = append(out, s.event(false, 0))
-		if s.Recovered {
-			out = append(out, s.event(true, 0))
+		for _, who := range s.Who {
+			out = append(out, s.event(who, s.FromMS*1e6, s.ToMS*1e6, false, 0))
+			if !s.ToEnd {
+				out = append(out, s.event(who, s.FromMS*1e6, s.ToMS*1e6, true, 0))
+			}
 		}
 	}
 	return out

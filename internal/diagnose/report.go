@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
+	"strconv"
 
 	"fiolat/fio"
+	"fiolat/fio/fiohist"
+	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
 )
 
 // Diagnosis is the result for a run.
@@ -16,54 +19,50 @@ type Diagnosis struct {
 	Kind       string  `json:"kind"`
 	IntervalMS float64 `json:"interval_ms"`
 	Quanta     int     `json:"quanta"`
-	// Findings are all results as text, the worst first. There is always at least one.
-	Findings   []Finding   `json:"findings"`
-	Stragglers []Straggler `json:"stragglers"`
-	// Suspect is who may be a straggler, if no straggler is in its direction.
-	Suspect  *Straggler `json:"suspect,omitempty"`
-	Levels   []Level    `json:"levels,omitempty"`
-	Stalls   []Stall    `json:"stalls"`
-	Segments []Segment  `json:"segments"`
-	Load     *Load      `json:"concurrency"`
+	// Findings are at most three, the one with the most time lost first. More are the others, then that nothing stands
+	// out, and how many I/Os were in flight.
+	Findings []Finding `json:"findings"`
+	More     []Finding `json:"more"`
+	Stalls   []Stall   `json:"stalls"`
 }
 
-// Sentences returns the texts of the findings, the worst first.
+const (
+	// mostFindings is the number of findings that are shown.
+	mostFindings = 3
+	// maxListed limits the other lists in the document of a run.
+	maxListed = 100
+)
+
+// Shown are the findings, one that says how many more there are, and what is known besides.
+func (d *Diagnosis) Shown() []Finding {
+	more, out := 0, slices.Clone(d.Findings)
+	var besides []Finding
+	for i := range d.More {
+		if f := &d.More[i]; f.About == aboutNothing || f.About == aboutConcurrency {
+			besides = append(besides, *f)
+		} else {
+			more++
+		}
+	}
+	if more > 0 {
+		out = append(out, Finding{Text: fmt.Sprintf("%d more: see fiolat diagnose --format json.", more)})
+	}
+	return append(out, besides...)
+}
+
+// Sentences are the texts of what is shown.
 func (d *Diagnosis) Sentences() (out []string) {
-	for _, f := range d.Findings {
+	for _, f := range d.Shown() {
 		out = append(out, f.Text)
 	}
 	return out
 }
 
-// Finding is a sentence and the numbers behind it.
-type Finding struct {
-	// About is straggler, stall, end, incident, shift, ramp, period, suspect, warm-up, steady, concurrency or nothing.
-	About string `json:"about"`
-	// Factor is how much worse something is than it would be otherwise: the percentile, p99 or the I/Os per second.
-	Factor float64 `json:"factor,omitempty"`
-	// Confidence is 1 minus the probability that chance explains the finding, at most 0.999999. For an incident it is
-	// the least confidence of any incident; 0 if unknown.
-	Confidence float64 `json:"confidence,omitempty"`
-	Text       string  `json:"text"`
-	// FromMS and ToMS are its time from the run's start; both 0 if it is about the whole run.
-	FromMS int64 `json:"-"`
-	ToMS   int64 `json:"-"`
-	// Stalled are the hosts that completed nothing in that time.
-	Stalled []string `json:"-"`
-}
-
-// maxListed limits the lists of findings, stragglers and segments in the document of a run.
-const maxListed = 100
-
 // Stored is a Diagnosis for the document of a run: limited in size, and without fields that the document has itself.
 type Stored struct {
-	Findings   []Finding   `json:"findings"`
-	Stragglers []Straggler `json:"stragglers"`
-	Suspect    *Straggler  `json:"suspect,omitempty"`
-	Levels     []Level     `json:"levels,omitempty"`
-	Stalls     []Stall     `json:"stalls"`
-	Segments   []Segment   `json:"segments"`
-	Load       *Load       `json:"concurrency"`
+	Findings []Finding `json:"findings"`
+	More     []Finding `json:"more"`
+	Stalls   []Stall   `json:"stalls"`
 	// Omitted is the number of entries left out of the lists together.
 	Omitted int `json:"omitted,omitempty"`
 }
@@ -79,14 +78,11 @@ func (*Stored) IsDiagnosis() {}
 // IsDiagnosis implements pipeline.Diagnosis.
 func (*storedPart) IsDiagnosis() {}
 
-// Stored returns the stored form of d: the worst findings and stragglers, and the earliest stalls and segments.
+// Stored returns the stored form of d.
 func (d *Diagnosis) Stored() *Stored {
-	s := &Stored{Findings: d.Findings, Stragglers: d.Stragglers, Suspect: d.Suspect, Levels: d.Levels,
-		Stalls: d.Stalls, Segments: d.Segments, Load: d.Load}
-	s.Findings, s.Omitted = limited(s.Findings, s.Omitted)
-	s.Stragglers, s.Omitted = limited(s.Stragglers, s.Omitted)
+	s := &Stored{Findings: d.Findings, More: d.More, Stalls: d.Stalls}
+	s.More, s.Omitted = limited(s.More, s.Omitted)
 	s.Stalls, s.Omitted = limited(s.Stalls, s.Omitted)
-	s.Segments, s.Omitted = limited(s.Segments, s.Omitted)
 	return s
 }
 
@@ -96,241 +92,174 @@ func limited[T any](list []T, omitted int) ([]T, int) {
 	return list[:n], omitted + len(list) - n
 }
 
-// Diagnose combines the results. secondPass has completed the stragglers if there was one.
-func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
-	if w.run.Timeless() {
-		return &Diagnosis{Run: w.run.ID, Kind: w.run.Kind.String(), IntervalMS: float64(w.run.Interval) / 1e6,
-			Quanta: w.quanta, Stragglers: []Straggler{}, Stalls: []Stall{}, Segments: []Segment{},
-			Findings: []Finding{{About: "nothing", Text: "There is only fio's JSON, which has no times of I/Os: " +
-				"without logs there is no diagnosis."}}}
-	}
+// diagnose makes findings of what a search found.
+func (w *Watch) diagnose(s *searched, notes []Note) *Diagnosis {
 	d := &Diagnosis{Run: w.run.ID, Kind: w.run.Kind.String(), IntervalMS: float64(w.run.Interval) / 1e6,
-		Quanta: w.quanta, Stragglers: append([]Straggler{}, stragglers...),
-		Stalls: append([]Stall{}, w.Stalls()...), Load: w.Load()}
-	d.Levels = w.peers.Levels()
-	for i := range d.Levels {
-		d.Stragglers = slices.DeleteFunc(d.Stragglers, d.Levels[i].tells)
+		Quanta: w.board.quanta, Findings: []Finding{}, More: []Finding{}, Stalls: append([]Stall{}, s.stalls...)}
+	if w.run.Timeless() {
+		d.More = []Finding{{About: aboutNothing, Dimension: "run", Who: []string{}, Text: "There is only fio's JSON, " +
+			"which has no times of I/Os: without logs there is no diagnosis."}}
+		return d
 	}
-	w.timeline.ownIOs(d.Stalls)
-	d.Segments = append([]Segment{}, w.timeline.Segments(w.running)...)
-	var context []Finding
-	for i := range d.Segments {
-		s := &d.Segments[i]
-		last := !slices.ContainsFunc(d.Segments[i+1:], func(o Segment) bool { return o.Direction == s.Direction })
-		switch {
-		case s.Kind == Incident, s.from != nil && s.Kind != Steady:
-			s.Notes = leadingTo(s, notes, w.run.Interval)
-		case s.Kind == WarmUp:
-			context = append(context, Finding{About: WarmUp, Text: fmt.Sprintf(
-				"%s warmed up until %s: %s.", plural(s.Direction), fio.Clock(s.ToMS), s.Why)})
-		case s.Kind == Steady && last && s.P99 != nil && s.FromMS > d.Segments[0].FromMS:
-			context = append(context, Finding{About: Steady, Text: fmt.Sprintf("%s are steady since %s: p50 %s, "+
-				"p99 %s, %s IOPS.", plural(s.Direction), fio.Clock(s.FromMS), latency(*s.P50), latency(*s.P99),
-				number(s.IOPS))})
+	all := append(w.stallFindings(s.stalls), w.shortened()...)
+	for i := range s.hits {
+		f := w.finding(&s.hits[i], len(w.board.pooled))
+		if math.Log(*f.Factor) >= 0.8*least[s.hits[i].measure] {
+			all = append(all, f)
 		}
 	}
-	d.Findings = append(w.findings(d), w.shortened()...)
-	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(b.Factor, a.Factor) })
-	if len(d.Findings) == 0 {
-		d.Findings = []Finding{w.nothing()}
+	for i := range all {
+		all[i].note(notes, w.run.Interval)
 	}
-	if s := w.suspect(d); s != nil {
-		d.Suspect = s
-		d.Findings = append(d.Findings, s.suspicion())
+	slices.SortStableFunc(all, func(a, b Finding) int {
+		if a.harmless != b.harmless {
+			return cmp.Compare(btoi(a.harmless), btoi(b.harmless))
+		}
+		return cmp.Compare(b.LostS, a.LostS)
+	})
+	d.Findings = append(d.Findings, all[:min(mostFindings, len(all))]...)
+	d.More = append(d.More, all[len(d.Findings):]...)
+	if len(all) == 0 {
+		d.More = append(d.More, w.nothing(s))
 	}
-	d.Findings = append(d.Findings, context...)
-	if d.Load != nil {
-		d.Findings = append(d.Findings, Finding{About: "concurrency", Text: d.Load.Text})
+	if f := w.load(); f != nil {
+		d.More = append(d.More, *f)
 	}
 	return d
 }
 
-// nothing says that nothing stands out, and among how many hosts, jobs and logs.
-func (w *Watch) nothing() Finding {
-	var among []string
-	for dimension, name := range dimensions {
-		most := 0
-		for _, g := range w.peers.groups {
-			if g.dimension == dimension {
-				most = max(most, len(g.values))
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// nothing says that nothing stands out, and who is the slowest.
+func (w *Watch) nothing(s *searched) Finding {
+	f := Finding{About: aboutNothing, Dimension: "run", Who: []string{}}
+	if w.board.quanta < leastBlocks {
+		f.Text = fmt.Sprintf("Too short for a diagnosis: %s of %s, where at least %d are needed; see --interval.",
+			fio.Several(w.board.quanta, "quantum"), seconds(w.run.Interval/1e6), leastBlocks)
+		return f
+	}
+	f.Text = "Nothing stands out."
+	size := math.Inf(-1)
+	for _, field := range s.fields {
+		for v, name := range field.names {
+			off := known0(field.off[p50][v])
+			if m := median(slices.Clone(off)); m > size {
+				size = m
+				h := hit{window: window{0, w.board.blocks()}, group: field.group, members: []int{v}, size: m}
+				own, _ := w.typical(&h)
+				f.Text = fmt.Sprintf("Nothing stands out. Slowest: %s %s, p50 %s, %.1f times the median %s; "+
+					"from %.2f times on it would have been named.", dimensions[field.dimension], name, latency(*own),
+					math.Exp(m), dimensions[field.dimension], allRunP50)
 			}
 		}
-		if most > 1 {
-			among = append(among, fmt.Sprintf("%d %ss", most, name))
+	}
+	return f
+}
+
+// load says how many I/Os were in flight: in each block the sum of their latencies over its length (Little, Operations
+// Research 9 (1961), 383-387). Own is their mean, and Others the most that the iodepths of the logs that ran allow at a
+// time.
+func (w *Watch) load() *Finding {
+	b := w.board
+	n := b.blocks()
+	sums, limits, known := make([]float64, n), make([]float64, n), true
+	for _, blocks := range b.pooled {
+		for t, h := range blocks {
+			if h != nil {
+				s := h.Stats(b.geometry, nil, fiohist.Limits{})
+				sums[t] += s.Mean * s.Samples / float64(b.length())
+			}
 		}
 	}
-	text := fmt.Sprintf("Nothing stands out in %s of %s", fio.Several(w.quanta, "quantum"),
-		seconds(float64(w.run.Interval)/1e9))
-	if len(among) > 0 {
-		text += ", among " + strings.Join(among, " and ")
+	logs := 0
+	for _, l := range w.run.Logs {
+		if l.Empty || l.End <= l.Start || !w.picked(l) {
+			continue
+		}
+		depth, ok := depthOf(l.Log)
+		known = known && ok
+		logs++
+		for t := range n {
+			from := b.first + int64(t)*b.length()
+			ran := max(min(l.End, from+b.length())-max(l.Start, from), 0)
+			limits[t] += float64(depth) * float64(ran) / float64(b.length())
+		}
 	}
-	if w.quanta < minQuanta {
-		text = fmt.Sprintf("Too short for a diagnosis: %s of %s, where at least %d are needed; see --interval",
-			fio.Several(w.quanta, "quantum"), seconds(float64(w.run.Interval)/1e9), minQuanta)
-	} else {
-		text += fmt.Sprintf(" (no more than %g %% of findings would be false)", falseDiscoveries*100)
+	sum, ran, most := 0.0, 0.0, slices.Max(append(limits, 0))
+	for t := range n {
+		sum += sums[t]
+		ran += w.covered(t)
 	}
-	return Finding{About: "nothing", Text: text + "."}
-}
-
-func plural(direction string) string {
-	return strings.ToUpper(direction[:1]) + direction[1:] + "s"
-}
-
-func seconds(s float64) string { return number(s) + " s" }
-
-func percent(share float64) string { return number(share*100) + " %" }
-
-// mostCertain is the highest confidence that the normal approximation supports.
-const mostCertain = 0.999999
-
-func confidence(p float64) float64 { return min(1-p, mostCertain) }
-
-func (s *Straggler) finding() Finding {
-	factor := s.Lift
-	if s.Pooled != nil && s.Without != nil {
-		factor = *s.Pooled / max(*s.Without, 1)
+	if ran == 0 || sum == 0 {
+		return nil
 	}
-	if s.atLoad && s.Percentile == 50 {
-		factor = max(factor, *s.Factor)
+	f := &Finding{About: aboutConcurrency, Dimension: "run", Who: []string{}, Own: pointer(sum / ran),
+		Text: fmt.Sprintf("On average %s I/Os were in flight.", number(sum/ran))}
+	if !known || logs == 0 {
+		return f
 	}
-	return Finding{About: "straggler", Factor: factor, Confidence: confidence(s.P),
-		Text: s.text() + "; confidence " + certain(s.P) + "."}
-}
-
-// text is the finding without its confidence.
-func (s *Straggler) text() string {
-	name := fmt.Sprintf("p%g", s.Percentile)
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s %s has ", s.Dimension, s.Value)
-	slow := s.atLoad && s.Percentile == 50 // its share of the I/Os above p50 may be small
-	if slow {
-		fmt.Fprintf(&text, "%s times its peers' median at its load (%s to %s), ", number(*s.Factor),
-			number(*s.FactorLow), number(*s.FactorHigh))
+	f.Others = pointer(most)
+	// From when on all slots were full: in all blocks but one in ten.
+	const full, seldom = 0.9, 0.1
+	from, slack := n, 0
+	for t := n - 1; t >= 0; t-- {
+		if limits[t] > 0 && sums[t] > 0 && sums[t] < full*limits[t] {
+			slack++
+		}
+		if float64(slack) > seldom*float64(n-t)+0.5 {
+			break
+		}
+		if sums[t] >= full*limits[t] && limits[t] > 0 {
+			from = t
+		}
 	}
-	fmt.Fprintf(&text, "%s of the %ss above %s and %s of all: %s times its share (%s to %s)", percent(s.Share),
-		s.Direction, name, percent(s.Expected), number(s.Lift), number(s.LiftLow), number(s.LiftHigh))
-	switch {
-	case s.Pooled == nil:
-	case s.Without == nil:
-		fmt.Fprintf(&text, "; %s is %s", name, latency(*s.Pooled))
+	switch since, slots := float64(n-from)/float64(n), number(math.Round(most)); {
+	case from <= 2:
+		f.Text = fmt.Sprintf("All %s slots were full all run.", slots)
+	case since >= 0.2:
+		f.Text = fmt.Sprintf("All %s slots were full from %s on.", slots,
+			fio.Clock((b.first+int64(from)*b.length())/1e6))
+	case sum/ran < 0.1:
+		f.Text = fmt.Sprintf("On average less than 0.1 of at most %s I/Os was in flight.", slots)
 	default:
-		fmt.Fprintf(&text, "; %s is %s, without it %s", name, latency(*s.Pooled), latency(*s.Without))
+		f.Text = fmt.Sprintf("On average %s of at most %s I/Os were in flight.", number(sum/ran), slots)
 	}
-	if !slow && s.Factor != nil && *s.Factor >= minFactor {
-		fmt.Fprintf(&text, "; its median is %s times its peers' (%s to %s)", number(*s.Factor), number(*s.FactorLow),
-			number(*s.FactorHigh))
-		if s.atLoad {
-			text.WriteString(" at its load")
-		}
-	}
-	if s.Ranked != nil {
-		fmt.Fprintf(&text, "; it has %s", s.Ranked.say())
-	}
-	fmt.Fprintf(&text, "; from %s to %s, in %s", fio.Clock(s.SinceMS), fio.Clock(s.UntilMS),
-		fio.Several(s.Quanta, "quantum"))
-	if s.Recovered {
-		text.WriteString(", but not afterwards")
-	}
-	return text.String()
+	return f
 }
 
-func certain(p float64) string {
-	if 1-p > mostCertain {
-		return "over 99.9999 %"
-	}
-	return fmt.Sprintf("%.6g %%", math.Floor((1-p)*1e6)/1e4)
-}
-
-// likely is a finding about segments.
-func likely(about string, factor float64, text string) Finding {
-	return Finding{About: about, Factor: factor, Confidence: confidence(incidentAlpha),
-		Text: text + "; confidence over " + certain(incidentAlpha) + "."}
-}
-
-// incidentFinding returns the finding of an incident alone.
-func (t *teller) incidentFinding(s *Segment) Finding {
-	return likely(Incident, t.worse(s), t.incident([]*Segment{s}))
-}
-
-// worse returns by which factor an incident is worse than the steady level.
-func (t *teller) worse(s *Segment) float64 {
-	factor, steady := 1.0, steadyOf(s, t.Segments)
-	if steady == nil {
-		return factor
-	}
-	if s.WorstP99 != nil && steady.P99 != nil {
-		factor = *s.WorstP99 / max(*steady.P99, 1)
-	}
-	return max(factor, steady.IOPS/max(steady.IOPS-s.LostIOPS, steady.IOPS/100))
-}
-
-// incident describes incidents of one time, with how long the run took to recover.
-func (t *teller) incident(of []*Segment) string {
-	worst, from, to, beyond := of[0], of[0].FromMS, of[0].ToMS, 0.0
-	var directions, notes []string
-	var p99 *float64
-	lasts, recovery := false, int64(0)
-	for _, s := range of {
-		if t.worse(s) > t.worse(worst) {
-			worst = s
-		}
-		from, to, beyond = min(from, s.FromMS), max(to, s.ToMS), beyond+s.Beyond
-		if name := s.Direction + "s"; !slices.Contains(directions, name) {
-			directions = append(directions, name)
-		}
-		if s.WorstP99 != nil && (p99 == nil || *s.WorstP99 > *p99) {
-			p99 = s.WorstP99
-		}
-		for _, n := range s.Notes {
-			if text := n.said(); !slices.Contains(notes, text) {
-				notes = append(notes, text)
-			}
-		}
-		after := slices.IndexFunc(t.Segments, func(o Segment) bool {
-			return o.Direction == s.Direction && o.FromMS == s.ToMS
-		})
-		if after < 0 {
-			lasts = true
-		} else if o := &t.Segments[after]; o.Kind == Recovery {
-			recovery = max(recovery, o.ToMS-o.FromMS)
+// covered returns for which share of a block any log ran.
+func (w *Watch) covered(t int) float64 {
+	b := w.board
+	from := b.first + int64(t)*b.length()
+	first, last := from+b.length(), from
+	for _, l := range w.run.Logs {
+		if l.Start < from+b.length() && l.End > from {
+			first, last = min(first, max(l.Start, from)), max(last, min(l.End, from+b.length()))
 		}
 	}
-	text := fmt.Sprintf("%s from %s to %s (within %s)", fio.List(directions, "and"), fio.Clock(from), fio.Clock(to),
-		seconds(t.IntervalMS/1000))
-	text = strings.ToUpper(text[:1]) + text[1:]
-	if len(directions) > 1 {
-		text += ", most of all " + worst.Direction + "s"
-	}
-	text += ": " + worst.Why
-	if p99 != nil {
-		text += "; worst p99 " + latency(*p99)
-	}
-	text += fmt.Sprintf("; %s I/Os beyond the steady p99.9", number(math.Round(beyond))) + strings.Join(notes, "")
-	switch {
-	case lasts:
-		return text + "; it lasts to the end"
-	case recovery > 0:
-		return text + "; recovered after " + seconds(float64(recovery)/1000)
-	}
-	return text + "; recovered at once"
+	return float64(max(last-first, 0)) / float64(b.length())
 }
 
-const (
-	// From full of the limit on, a queue counts as always full; below slack, as not full.
-	full, slack = 0.9, 0.75
-)
-
-func (l *Load) say() string {
-	if l.Limit == nil {
-		return fmt.Sprintf("%s I/Os are in flight on average.", number(l.Mean))
+// depthOf returns the most I/Os of a log that can be in flight: iodepth, but 1 with a synchronous engine.
+func depthOf(l *ingest.Log) (depth int, ok bool) {
+	if l.Entry == nil && l.Section == nil {
+		return 0, false
 	}
-	text := fmt.Sprintf("%s of %s I/Os are in flight on average", number(l.Mean), number(*l.Limit))
-	switch share := l.Mean / *l.Limit; {
-	case share >= full:
-		return text + ": the queue is always full (closed loop), so latency depends on the queue depth."
-	case share < slack:
-		return text + ": the load is the limit, not the device."
+	depth = 1
+	if v, given := l.Option("iodepth"); given {
+		var err error
+		if depth, err = strconv.Atoi(v); err != nil {
+			return 0, false
+		}
 	}
-	return text + "."
+	name, _ := l.Option("ioengine")
+	if e, known := fiojson.FindEngine(cmp.Or(name, "psync"), "", depth); known && e.Measure == fiojson.Sync {
+		depth = 1
+	}
+	return depth, true
 }

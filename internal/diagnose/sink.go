@@ -1,15 +1,13 @@
 package diagnose
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
-	"strconv"
+	"strings"
 
 	"fiolat/fio"
-	"fiolat/ingest"
-	"fiolat/ingest/fiojson"
+	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
 
@@ -19,54 +17,29 @@ var By = []string{fio.ByDirection, fio.ByHost, fio.ByJob, fio.ByLog}
 // Watch is a pipeline.Sink that collects what a Diagnosis needs. Its leaves must be split by what is to be compared.
 type Watch struct {
 	pipeline.Discard
-	run      *pipeline.Run
-	peers    *peers
-	timeline *timeline
-	summary  *pipeline.Summary
-	quanta   int
-	// latency is the sum of all latencies in ns.
-	latency float64
-	buffer  []leaf
-	pools   pools
+	run    *pipeline.Run
+	board  *board
+	buffer []leaf
+	pools  pools
 }
 
 // Begin implements pipeline.Sink.
 func (w *Watch) Begin(_ context.Context, run *pipeline.Run) error {
-	w.run = run
-	w.peers = newPeers(run.Geometry, run.FirstQuantum, run.Interval)
-	w.peers.openLoop = func(direction string) bool { return openLoop(run, direction) }
-	w.timeline = newTimeline(run.Geometry, run.FirstQuantum, run.Interval)
-	for _, l := range run.Logs {
-		w.timeline.window = max(w.timeline.window, int64(l.Interval))
-	}
+	w.run, w.board = run, newBoard(run.Geometry, run.FirstQuantum, run.Interval)
 	return nil
 }
 
 // Quantum implements pipeline.Sink.
 func (w *Watch) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	w.buffer = leavesOf(w.buffer[:0], q)
-	pooled := w.pools.collect(w.buffer)
-	w.peers.add(q.Offset, w.buffer, pooled, q.Rows)
-	w.timeline.add(q.Offset, pooled)
-	for i := range q.Rows {
-		if s := &q.Rows[i].Stats; q.Rows[i].Scope == fio.RunScope {
-			w.latency += s.Mean * s.Samples
-		}
-	}
-	w.quanta++
+	w.board.add(q.Offset, w.buffer, w.pools.collect(w.buffer), q.Rows)
 	return nil
 }
 
-// End implements pipeline.Sink.
-func (w *Watch) End(_ context.Context, s *pipeline.Summary) error {
-	w.summary = s
-	return nil
-}
-
-// Full is a Watch that makes a second pass over the run if there are stragglers.
+// Full is a Watch that makes a second pass over the run if hosts, jobs or logs stand out.
 type Full struct {
 	Watch
-	// Reread passes the same run to a sink. Without it stragglers have no Pooled and Without.
+	// Reread passes the same run to a sink. Without it what stands out has no exact percentiles.
 	Reread func(context.Context, pipeline.Sink) error
 	// Notes are the notes on the run, the earliest first.
 	Notes []Note
@@ -75,24 +48,25 @@ type Full struct {
 }
 
 // End sets Diagnosis.
-func (f *Full) End(ctx context.Context, s *pipeline.Summary) error {
-	if err := f.Watch.End(ctx, s); err != nil {
-		return err
-	}
-	stragglers := f.Stragglers()
-	if len(stragglers) > 0 && f.Reread != nil {
-		second := newSecond(stragglers)
-		if err := f.Reread(ctx, second); err != nil {
-			return err
+func (f *Full) End(ctx context.Context, _ *pipeline.Summary) error {
+	s := f.search()
+	if f.Reread != nil {
+		second := &secondPass{board: f.board, hits: s.hits}
+		if slices.ContainsFunc(s.hits, func(h hit) bool { return h.group != nil }) {
+			if err := f.Reread(ctx, second); err != nil {
+				return err
+			}
 		}
-		stragglers = second.Stragglers()
 	}
-	f.Diagnosis = f.Diagnose(stragglers, f.Notes)
+	f.Diagnosis = f.diagnose(s, f.Notes)
 	return nil
 }
 
 // Document returns the stored form of the Diagnosis; valid after End.
 func (f *Full) Document() pipeline.Diagnosis { return f.Diagnosis.Stored() }
+
+// Diagnose returns the diagnosis without a second pass.
+func (w *Watch) Diagnose() *Diagnosis { return w.diagnose(w.search(), nil) }
 
 // Part finds what a part of a run stores of a diagnosis: its stalls, which the merged run cannot find again.
 type Part struct {
@@ -128,126 +102,243 @@ func leavesOf(to []leaf, q *pipeline.Quantum) []leaf {
 
 func by(d *fio.Dims) [3]string { return [3]string{d.Host, d.Job, d.Log} }
 
-// Stragglers returns the stragglers. secondPass fills in the rest of their fields.
-func (w *Watch) Stragglers() []Straggler { return w.peers.Stragglers() }
-
-// secondPass is a pipeline.Sink for a second pass over the run. It completes the stragglers.
+// secondPass is a pipeline.Sink that adds up the I/Os of the members of hits, and of all others at that time.
 type secondPass struct {
 	pipeline.Discard
-	details    *details
-	stragglers []Straggler
-	buffer     []leaf
+	board  *board
+	hits   []hit
+	buffer []leaf
 }
 
-func newSecond(of []Straggler) *secondPass { return &secondPass{stragglers: of} }
-
-func (s *secondPass) Begin(_ context.Context, run *pipeline.Run) error {
-	s.details = newDetails(run.Geometry, s.stragglers)
-	return nil
+// sums are the I/Os of members, and of all others, in a window.
+type sums struct {
+	own, rest fiohist.Hist
+	limits    [2]limits
 }
 
+// limits are the smallest and the largest latency of several leaves.
+type limits struct {
+	fiohist.Limits
+	unknown bool // those of some leaf are unknown
+}
+
+func (l *limits) widen(o fiohist.Limits) { l.Limits, l.unknown = l.Widen(o), l.unknown || !o.Known }
+
+func (l *limits) known() fiohist.Limits {
+	if l.unknown {
+		return fiohist.Limits{}
+	}
+	return l.Limits
+}
+
+// Quantum implements pipeline.Sink.
 func (s *secondPass) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	s.buffer = leavesOf(s.buffer[:0], q)
-	s.details.Add(q.Offset, s.buffer)
-	return nil
-}
-
-func (s *secondPass) End(context.Context, *pipeline.Summary) error {
-	s.stragglers = s.details.Stragglers()
-	return nil
-}
-
-// Stragglers returns the given stragglers, complete and worst first.
-func (s *secondPass) Stragglers() []Straggler { return s.stragglers }
-
-// running returns when the logs of a direction ran, without gaps in their records.
-func (w *Watch) running(direction string) (out []span) {
-	for _, l := range w.run.Logs {
-		for d := range fio.Direction(fio.Directions) {
-			dir := &l.Dirs[d]
-			if d.String() != direction || !dir.HasIO {
+	at := int((q.Offset-s.board.first)/s.board.interval) / s.board.fold
+	for i := range s.hits {
+		h := &s.hits[i]
+		if h.group == nil {
+			continue
+		}
+		if h.sums == nil {
+			h.sums = new(sums)
+		}
+		for k := range s.buffer {
+			l := &s.buffer[k]
+			if l.Direction != h.direction {
 				continue
 			}
-			at := l.Start
-			for _, hole := range dir.Holes {
-				out = append(out, span{at, hole.From})
-				at = hole.To
+			v, known := h.group.index[l.By[h.group.dimension]]
+			hist, of := &h.sums.rest, &h.sums.limits[1]
+			if known && slices.Contains(h.members, v) {
+				hist, of = &h.sums.own, &h.sums.limits[0]
 			}
-			out = append(out, span{at, l.End})
+			if of.widen(l.Limits); h.from <= at && at < h.to {
+				hist.AddHist(l.Hist)
+			}
 		}
+	}
+	return nil
+}
+
+// setLoads are the options that set the load from outside, so that a slower device gets as many I/Os as a fast one.
+var setLoads = []string{"rate_iops", "rate", "thinktime"}
+
+// setsLoad reports whether the job of a log is known to set the load of a direction.
+func setsLoad(l *pipeline.Log, direction int) bool {
+	return l.Log != nil && slices.ContainsFunc(setLoads, func(name string) bool {
+		v, _ := l.Option(name)
+		parts := strings.Split(v, ",") // for reads, writes and trims; the last one also for the rest
+		return strings.ContainsAny(parts[min(direction, len(parts)-1)], "123456789")
+	})
+}
+
+// picked reports whether any I/Os of the log are looked at.
+func (w *Watch) picked(l *pipeline.Log) bool {
+	return slices.ContainsFunc(w.run.Directions(), func(d string) bool { return w.run.Pick.Holds(l.Host, l.Job, d) })
+}
+
+// times says when the logs of a direction ran and when they stood still, by block.
+type times struct {
+	logs    []*pipeline.Log
+	whole   [][]bool // by log: it ran in all of the block, with all its records
+	stalled [][]bool // by log: it stood still in some of the block
+	setLoad bool     // options of all jobs set the load
+}
+
+// times returns those of a direction. A log's direction ends with its last record.
+func (w *Watch) times(direction string, stalls []Stall) *times {
+	t := &times{setLoad: true}
+	d, b, n := slices.Index(w.run.Directions(), direction), w.board, w.board.blocks()
+	var logs *group
+	for _, g := range b.groups {
+		if g.direction == direction && dimensions[g.dimension] == fio.ByLog {
+			logs = g
+		}
+	}
+	for _, l := range w.run.Logs {
+		dir := &l.Dirs[max(d, 0)]
+		if w.run.Live || l.Empty || !dir.HasIO || !w.picked(l) {
+			continue
+		}
+		end := l.End
+		if logs != nil {
+			if v, ok := logs.index[l.LogName]; ok {
+				last := n - 1
+				idle := func(k int) bool {
+					return k >= len(logs.blocks) || v >= len(logs.blocks[k]) || logs.blocks[k][v].n == 0
+				}
+				for last > 0 && idle(last) {
+					last--
+				}
+				if from := b.first + int64(last)*b.length(); end > from+b.length() {
+					end = from // only the other direction went on
+				}
+			}
+		}
+		whole, still := make([]bool, n), make([]bool, n)
+		for k := range n {
+			from := b.first + int64(k)*b.length()
+			whole[k] = l.Start <= from && end >= from+b.length()
+		}
+		for _, hole := range dir.Holes {
+			for k := b.at(hole.From); k < n && b.first+int64(k)*b.length() < hole.To; k++ {
+				whole[k] = false
+			}
+		}
+		for i := range stalls {
+			s := &stalls[i]
+			if !s.of(l) {
+				continue
+			}
+			for k := b.at(s.SinceMS * 1e6); k <= min(b.at(s.UntilMS*1e6), n-1); k++ {
+				whole[k], still[k] = false, true
+			}
+		}
+		t.logs, t.whole, t.stalled = append(t.logs, l), append(t.whole, whole), append(t.stalled, still)
+		t.setLoad = t.setLoad && setsLoad(l, d)
+	}
+	t.setLoad = t.setLoad && len(t.logs) > 0
+	return t
+}
+
+// of reports whether a log stood still.
+func (s *Stall) of(l *pipeline.Log) bool {
+	return slices.Contains(s.Values, l.Dims().Of(s.Dimension)) &&
+		(len(s.Hosts) == 0 || slices.Contains(s.Hosts, l.Host))
+}
+
+// members returns for each member of a group whether all its logs ran in all of a block, and removes from the group's
+// percentiles what stood still.
+func (t *times) members(g *group, n int) (whole func(v, k int) bool, still func(v, k int) bool) {
+	bad, stalled := make([][]bool, len(g.names)), make([][]bool, len(g.names))
+	for v := range g.names {
+		bad[v], stalled[v] = make([]bool, n), make([]bool, n)
+	}
+	for i, l := range t.logs {
+		v, ok := g.index[l.Dims().Of(dimensions[g.dimension])]
+		if !ok {
+			continue
+		}
+		for k := range n {
+			bad[v][k] = bad[v][k] || !t.whole[i][k]
+			stalled[v][k] = stalled[v][k] || t.stalled[i][k]
+		}
+	}
+	return func(v, k int) bool { return !bad[v][k] }, func(v, k int) bool { return stalled[v][k] }
+}
+
+// courses returns what all I/Os of a direction do, in each time in which the same jobs run.
+func (w *Watch) courses(direction string, t *times) (out []*course) {
+	b, n := w.board, w.board.blocks()
+	full, part, jobs := make([]int, n), make([]bool, n), make([]uint64, n)
+	quiet := make([]int, n)
+	seen := map[string]int{}
+	type running struct{ from, to int }
+	var of []running
+	for i, l := range t.logs {
+		j, ok := seen[l.Job]
+		if !ok {
+			j = len(of)
+			seen[l.Job] = j
+			of = append(of, running{n, 0})
+		}
+		for k := range n {
+			from := b.first + int64(k)*b.length()
+			switch {
+			case t.whole[i][k]:
+				full[k]++
+				of[j] = running{min(of[j].from, k), max(of[j].to, k+1)}
+			case t.stalled[i][k]:
+				quiet[k]++
+				part[k] = true
+				of[j] = running{min(of[j].from, k), max(of[j].to, k+1)}
+			case l.Start < from+b.length() && l.End > from:
+				part[k] = true
+			}
+		}
+	}
+	for j, r := range of {
+		for k := r.from; k < r.to; k++ {
+			jobs[k] += uint64(j+1) * 0x9E3779B97F4A7C15
+		}
+	}
+	hists := make([]*fiohist.Hist, n)
+	copy(hists, b.pooled[direction])
+	if len(t.logs) == 0 {
+		for k := range n {
+			full[k], jobs[k] = 1, 1
+		}
+	}
+	top := slices.Max(full)
+	for from := 0; from < n; {
+		to := from + 1
+		for to < n && jobs[to] == jobs[from] {
+			to++
+		}
+		if jobs[from] != 0 && to-from >= leastBlocks {
+			c := &course{window: window{from, to}}
+			for k := from; k < to; k++ {
+				x, middle := [3]float64{math.NaN(), math.NaN(), math.NaN()}, math.NaN()
+				s := hists[k].Stats(b.geometry, []float64{50, 99}, fiohist.Limits{})
+				if s.Samples >= fewest && quiet[k] == 0 {
+					x[p50], x[p99] = math.Log(max(s.Percentiles[0], 1)), math.Log(max(s.Percentiles[1], 1))
+					middle = math.Log(max(s.Mean, 1))
+				}
+				if !t.setLoad && !part[k] && full[k] > 0 {
+					x[iops] = -math.Log(max(s.Samples, 0.5) * float64(top) / float64(full[k]))
+				}
+				for q := range x {
+					c.x[q] = append(c.x[q], x[q])
+				}
+				c.means = append(c.means, middle)
+			}
+			out = append(out, c)
+		}
+		from = to
 	}
 	return out
 }
 
-// Load describes how many I/Os were in flight.
-type Load struct {
-	// Mean is the mean number of I/Os in flight while any job ran: the sum of all latencies over that time (Little,
-	// Operations Research 9 (1961), 383-387). Latencies are the middles of fio's buckets.
-	Mean float64 `json:"mean"`
-	// Limit is the mean over that time of the sum of iodepth over the threads; null if an iodepth is unknown.
-	Limit *float64 `json:"limit"`
-	Text  string   `json:"text"`
-}
-
-// Load returns the Load of the whole run; nil without I/O.
-func (w *Watch) Load() *Load {
-	ran, limit, known := w.time()
-	if ran <= 0 || w.latency <= 0 {
-		return nil
-	}
-	l := &Load{Mean: w.latency / ran}
-	if known {
-		limit /= ran
-		l.Limit = &limit
-	}
-	l.Text = l.say()
-	return l
-}
-
-// time returns for how many ns any log ran, and the sum over the logs of iodepth times the ns that each ran.
-func (w *Watch) time() (ran, limit float64, known bool) {
-	var spans []span
-	known = true
-	for _, l := range w.run.Logs {
-		if l.Empty || l.End <= l.Start || !w.picked(l) {
-			continue
-		}
-		spans = append(spans, span{l.Start, l.End})
-		depth, ok := depthOf(l.Log)
-		known = known && ok
-		limit += float64(depth) * float64(l.End-l.Start)
-	}
-	return float64(union(spans)), limit, known && len(spans) > 0
-}
-
-// depthOf returns the most I/Os of a log that can be in flight: iodepth, but 1 with a synchronous engine.
-func depthOf(l *ingest.Log) (depth int, ok bool) {
-	if l.Entry == nil && l.Section == nil {
-		return 0, false
-	}
-	depth = 1
-	if v, given := l.Option("iodepth"); given {
-		var err error
-		if depth, err = strconv.Atoi(v); err != nil {
-			return 0, false
-		}
-	}
-	name, _ := l.Option("ioengine")
-	if e, known := fiojson.FindEngine(cmp.Or(name, "psync"), "", depth); known && e.Measure == fiojson.Sync {
-		depth = 1
-	}
-	return depth, true
-}
-
-// union returns the total time in which there is at least one of spans.
-func union(spans []span) (total int64) {
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.From, b.From) })
-	end := int64(math.MinInt64)
-	for _, s := range spans {
-		if from := max(s.From, end); s.To > from {
-			total += s.To - from
-			end = s.To
-		}
-	}
-	return total
-}
+// leastBlocks is the shortest time in blocks in which something is looked for.
+const leastBlocks = 8

@@ -12,6 +12,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
 )
@@ -99,7 +100,7 @@ func TestTail(t *testing.T) {
 					}, []string{"direction"}, rest)
 					others[key] = rest
 				}
-				want := p99(rest.at[at], r.Dims.Direction)
+				want := p99Of(rest.at[at], r.Dims.Direction)
 				name := fmt.Sprintf("%s at %d: %s, %s", filepath.Base(folder), at, key, r.Dims.Direction)
 				if compared++; want == nil && r.TailPart.Without != -1 {
 					t.Errorf("%s: without is %v, and there are no others", name, r.TailPart.Without)
@@ -114,8 +115,8 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// p99 is that of a direction, or of all, in the rows of a quantum; nil without I/O.
-func p99(of []pipeline.Row, direction string) *float64 {
+// p99Of is that of a direction, or of all, in the rows of a quantum; nil without I/O.
+func p99Of(of []pipeline.Row, direction string) *float64 {
 	for i := range of {
 		if r := &of[i]; (r.Scope == "run" || r.Scope == "direction") && r.Dims.Direction == direction &&
 			!r.Stats.Empty() {
@@ -125,71 +126,52 @@ func p99(of []pipeline.Row, direction string) *float64 {
 	return nil
 }
 
-// TestWithout compares Pooled and Without with the percentiles of runs that have all logs, and all but those of the
-// value.
+// TestWithout compares the percentiles of all, and of all but a host, job or log, with those of runs that have these
+// logs only.
 func TestWithout(t *testing.T) {
 	folders, _ := filepath.Glob("../../testdata/fio/*")
 	compared := 0
 	for _, folder := range folders {
-		runs, err := ingest.Discover([]string{folder}, ingest.DiscoverOptions{Kind: fio.Clat})
-		if err != nil || len(runs) != 1 {
-			t.Fatalf("%s: %v", folder, err)
-		}
-		logs, _, err := ingest.Match(runs[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		for d, dimension := range dimensions {
-			of := func(l *ingest.Log) string { return [3]string{l.Host, l.Job, l.LogName}[d] }
-			values := map[string]bool{}
-			for _, l := range logs {
-				values[of(l)] = true
+		var w Watch
+		all := pass(t, []string{folder}, 2, nil, By, &w)
+		var second secondPass
+		second.board = w.board
+		for _, g := range w.board.groups {
+			for v := range g.names {
+				second.hits = append(second.hits, hit{window: window{0, w.board.blocks()}, group: g, members: []int{v},
+					direction: g.direction})
 			}
-			if delete(values, ""); len(values) < 2 {
+		}
+		pass(t, []string{folder}, 2, nil, By, &second)
+		rest := map[string]*pipeline.Summary{}
+		for i := range second.hits {
+			h := &second.hits[i]
+			f := w.finding(h, 1)
+			if f.P99Without == nil {
 				continue
 			}
-			var forced []Straggler
-			for value := range values {
-				for _, direction := range []string{"read", "write", "trim"} {
-					for _, p := range Percentiles {
-						forced = append(forced, Straggler{Dimension: dimension, Value: value, Direction: direction,
-							Percentile: p, Lift: 1, since: math.MinInt64, until: math.MaxInt64})
-					}
-				}
+			d, who := h.group.dimension, f.Who[0]
+			key := f.Dimension + who
+			if rest[key] == nil {
+				rest[key] = pass(t, []string{folder}, 2, func(l *ingest.Log) bool {
+					return [3]string{l.Host, l.Job, l.LogName}[d] != who
+				}, []string{"direction"}, new(rows))
 			}
-			second := newSecond(forced)
-			all := pass(t, []string{folder}, 2, nil, By, second)
-			rest := map[string]*pipeline.Summary{}
-			for value := range values {
-				rest[value] = pass(t, []string{folder}, 2, func(l *ingest.Log) bool { return of(l) != value },
-					[]string{"direction"}, new(rows))
-			}
-			for _, s := range second.Stragglers() {
-				name := fmt.Sprintf("%s: %s %s, %s p%g", filepath.Base(folder), s.Dimension, s.Value, s.Direction,
-					s.Percentile)
-				same(t, name, s.Pooled, percentile(all, &s))
-				same(t, name+" without", s.Without, percentile(rest[s.Value], &s))
-				if s.Without != nil {
-					compared++
-				}
-			}
+			name := fmt.Sprintf("%s: %s, %s", filepath.Base(folder), key, f.Direction)
+			same(t, name, f.P99, percentile(all, f.Direction))
+			same(t, name+" without", f.P99Without, percentile(rest[key], f.Direction))
+			compared++
 		}
 	}
-	if compared < 50 {
+	if compared < 30 {
 		t.Errorf("compared only %d", compared)
 	}
 }
 
-func percentile(sum *pipeline.Summary, s *Straggler) *float64 {
+func percentile(sum *pipeline.Summary, direction string) *float64 {
 	for i := range sum.Total {
-		r := &sum.Total[i]
-		if r.Scope != "direction" || r.Dims.Direction != s.Direction || r.Stats.Empty() {
-			continue
-		}
-		for k, p := range Percentiles {
-			if p == s.Percentile {
-				return &r.Stats.Percentiles[k]
-			}
+		if r := &sum.Total[i]; r.Scope == "direction" && r.Dims.Direction == direction && !r.Stats.Empty() {
+			return &r.Stats.Percentiles[slices.Index(Percentiles, 99)]
 		}
 	}
 	return nil
@@ -215,30 +197,51 @@ func TestSameForAnyNumberOfWorkers(t *testing.T) {
 	diagnose := func(workers int) *Diagnosis {
 		var w Watch
 		pass(t, []string{"../../testdata/fio/randrw"}, workers, nil, By, &w)
-		return w.Diagnose(w.Stragglers(), nil)
+		return w.Diagnose()
 	}
 	if one, four := diagnose(1), diagnose(4); !reflect.DeepEqual(one, four) {
 		t.Errorf("1 worker: %+v\n4 workers: %+v", one, four)
 	}
 }
 
-// TestLoad compares the number of I/Os in flight with what the job allows: the reads of slow take 1.5 s and its
-// writes 0.7 s each, so its queue of 16 is always full.
+// TestLoad: the reads of slow take 1.5 s and its writes 0.7 s each, so its queue of 16 is full; of the cluster a host
+// has a part.
 func TestLoad(t *testing.T) {
-	var w Watch
-	pass(t, []string{"../../testdata/fio/slow"}, 1, nil, By, &w)
-	l := w.Load()
-	if l == nil || l.Limit == nil || *l.Limit != 16 || math.Abs(l.Mean-16) > 1.6 {
-		t.Errorf("got %+v, want 16 of 16", l)
+	for _, c := range []struct{ folder, host, want string }{
+		{"../../testdata/fio/slow", "", "On average 15.9 of at most 16 I/Os were in flight."},
+		{"../../testdata/fio/cluster", "", "On average 0.361 of at most 4 I/Os were in flight."},
+		{"../../testdata/fio/cluster", "127.0.0.2", "On average 0.187 of at most 2 I/Os were in flight."},
+	} {
+		var hosts []string
+		if c.host != "" {
+			hosts = []string{c.host}
+		}
+		if got := diagnosePath(t, c.folder, hosts...).load(); got == nil || got.Text != c.want {
+			t.Errorf("%s %s: %+v", c.folder, c.host, got)
+		}
 	}
 }
 
-// TestLoadOfPick: only the jobs that are looked at have I/Os in flight.
-func TestLoadOfPick(t *testing.T) {
-	const folder = "../../testdata/fio/cluster"
-	all := diagnosePath(t, folder)
-	one := diagnosePath(t, folder, all.run.Logs[0].Host)
-	if a, b := all.Load(), one.Load(); *b.Limit >= *a.Limit {
-		t.Errorf("%v of %v for one host, %v of %v for all", b.Mean, *b.Limit, a.Mean, *a.Limit)
+func TestSetsLoad(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		read, write bool
+	}{
+		{"iodepth", "16", false, false},
+		{"rate_iops", "100", true, true},
+		{"rate_iops", "100,", true, false},
+		{"rate_iops", ",0", false, false},
+		{"rate", ",2m", false, true},
+		{"thinktime", "0", false, false},
+		{"thinktime", "1ms", true, true},
+	} {
+		log := &pipeline.Log{Log: &ingest.Log{Entry: &fiojson.Entry{Options: map[string]string{c.name: c.value}},
+			Meta: &fiojson.Document{}}}
+		if read, write := setsLoad(log, 0), setsLoad(log, 1); read != c.read || write != c.write {
+			t.Errorf("%+v: %v, %v", c, read, write)
+		}
+	}
+	if setsLoad(&pipeline.Log{}, 0) {
+		t.Error("of a stored run nothing is known")
 	}
 }

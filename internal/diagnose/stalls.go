@@ -22,8 +22,8 @@ const (
 	fewRecords = 3
 	// unlike is how many times as long as the longest usual pause and as the mean latency a stall is, at least.
 	unlike = 3
-	// leastFirst is the shortest stall in ns with which a job begins, and unlikeFirst how many times as long as its mean
-	// latency that is, at least.
+	// leastFirst is the shortest stall in ns with which a job begins, and unlikeFirst how many times as long as its
+	// mean latency that is, at least.
 	leastFirst, unlikeFirst = int64(2e9), 10
 	// vague is how exactly in ns the begin of a stall is known that is not given as a range.
 	vague = int64(2e8)
@@ -124,8 +124,8 @@ func (w *Watch) ofLog(l *pipeline.Log) (out []logStall) {
 					continue next
 				}
 			}
-			out = w.clipped(out, logStall{pipeline.LogStall{Span: s.Span, Began: s.Began, Longest: s.Longest, Open: s.Open,
-				Factor: float64(one.To-one.From) / math.Max(p.Latency, 1e6)}, l})
+			out = w.clipped(out, logStall{pipeline.LogStall{Span: s.Span, Began: s.Began, Longest: s.Longest,
+				Open: s.Open, Factor: float64(one.To-one.From) / math.Max(p.Latency, 1e6)}, l})
 		}
 	}
 	return out
@@ -268,28 +268,29 @@ func hostsOf(logs map[*pipeline.Log]bool) (out []string) {
 	return out
 }
 
-// ownIOs moves the I/Os that stalls held up, which complete when these are over, to the last block before that.
-func (tl *timeline) ownIOs(stalls []Stall) {
-	length := tl.interval * int64(tl.fold)
+// ownIOs moves the I/Os that stalls held up, which complete when these are over, to the last block before that. window
+// is log_hist_msec in ns: a record may hold them until that much later.
+func (b *board) ownIOs(stalls []Stall, window int64) {
+	length := b.length()
 	for i := range stalls {
 		s := &stalls[i]
-		since, until := s.SinceMS*1e6-tl.first, s.UntilMS*1e6-tl.first
+		since, until := s.SinceMS*1e6-b.first, s.UntilMS*1e6-b.first
 		end := until / length
 		if s.Longest == nil || end < 1 || since > end*length {
 			continue
 		}
-		least := tl.geometry.Index(int64(inFlight * float64(until-since)))
-		for _, blocks := range tl.by {
-			for t := end; t <= (until+tl.window)/length && t < int64(len(blocks)); t++ {
+		least := b.geometry.Index(int64(inFlight * float64(until-since)))
+		for _, blocks := range b.pooled {
+			for t := end; t <= (until+window)/length && t < int64(len(blocks)); t++ {
 				var own, rest fiohist.Hist
 				if blocks[t] == nil {
 					continue
 				}
-				blocks[t].Each(func(b int, n float64) {
-					if b >= least {
-						own.Add(b, n)
+				blocks[t].Each(func(bucket int, n float64) {
+					if bucket >= least {
+						own.Add(bucket, n)
 					} else {
-						rest.Add(b, n)
+						rest.Add(bucket, n)
 					}
 				})
 				if own.Empty() {
@@ -304,48 +305,128 @@ func (tl *timeline) ownIOs(stalls []Stall) {
 	}
 }
 
-// picked reports whether any I/Os of the log are looked at.
-func (w *Watch) picked(l *pipeline.Log) bool {
-	return slices.ContainsFunc(w.run.Directions(), func(d string) bool { return w.run.Pick.Holds(l.Host, l.Job, d) })
+// stallFindings returns a finding for each stall, and one for those of the same ones that follow each other evenly.
+func (w *Watch) stallFindings(stalls []Stall) (out []Finding) {
+	done := make([]bool, len(stalls))
+	for i := range stalls {
+		if done[i] {
+			continue
+		}
+		var same []Stall
+		for k := i; k < len(stalls); k++ {
+			if o := &stalls[k]; o.Dimension == stalls[i].Dimension && slices.Equal(o.Values, stalls[i].Values) &&
+				slices.Equal(o.Hosts, stalls[i].Hosts) {
+				same = append(same, *o)
+			}
+		}
+		every := evenly(same)
+		if every == 0 {
+			out = append(out, w.stallFinding(stalls[i:i+1], 0))
+			continue
+		}
+		out = append(out, w.stallFinding(same, every))
+		for k := i; k < len(stalls); k++ {
+			o := &stalls[k]
+			done[k] = done[k] || o.Dimension == stalls[i].Dimension && slices.Equal(o.Values, stalls[i].Values) &&
+				slices.Equal(o.Hosts, stalls[i].Hosts)
+		}
+	}
+	return out
 }
 
-// names returns the names of some hosts, jobs or logs as the subject of a sentence.
-func names(dimension string, values []string, all bool) string {
-	const most = 8
-	if len(values) == 1 {
-		return dimension + " " + values[0]
+// evenly returns the time in ms after which stalls follow each other; 0 if there are less than four, or it differs by
+// more than a tenth, or half a second, but for a quarter of them.
+func evenly(of []Stall) int64 {
+	if len(of) < leastTimes {
+		return 0
 	}
-	if all && len(values) > 2 {
-		return fmt.Sprintf("all %d %ss", len(values), dimension)
+	var gaps []float64
+	for k := range of[1:] {
+		gaps = append(gaps, float64(of[k+1].SinceMS-of[k].SinceMS))
 	}
-	values = slices.SortedFunc(slices.Values(values), fio.Natural)
-	if more := len(values) - most; more > 0 {
-		values = append(values[:most], fmt.Sprintf("%d others", more))
+	every := median(slices.Clone(gaps))
+	uneven := 0
+	for _, gap := range gaps {
+		if math.Abs(gap-every) > max(every/10, 500) {
+			uneven++
+		}
 	}
-	return dimension + "s " + fio.List(values, "and")
+	if float64(uneven) > (1-leastCycles)*float64(len(gaps)) {
+		return 0
+	}
+	return int64(math.Round(every))
 }
 
-func (s *Stall) finding() Finding {
-	return Finding{About: "stall", Factor: s.Factor, Confidence: confidence(stallAlpha), Text: s.text() + "."}
-}
-
-func (s *Stall) text() string {
-	text := names(s.Dimension, s.Values, s.all)
-	if len(s.Hosts) > 0 {
-		text += " of " + names("host", s.Hosts, false)
+// stallFinding describes a stall, or several of the same ones that follow each other every so many ms.
+func (w *Watch) stallFinding(of []Stall, every int64) Finding {
+	s, last := &of[0], &of[len(of)-1]
+	f := Finding{About: aboutStall, Dimension: s.Dimension, Who: s.Values, FromMS: s.SinceMS, ToMS: last.UntilMS,
+		ToEnd: !last.Ended}
+	if s.all && s.Dimension != fio.ByJob && s.Dimension != fio.ByHost {
+		f.Dimension, f.Who = "run", []string{}
 	}
-	since := tenths(s.SinceMS)
+	var slowest *float64
+	sum, stalled, running := 0.0, 0.0, 0.0
+	for i := range of {
+		one := &of[i]
+		sum += float64(one.UntilMS - one.SinceMS)
+		f.Times = append(f.Times, [2]int64{one.SinceMS, one.UntilMS})
+		if one.Longest != nil && (slowest == nil || *one.Longest > *slowest) {
+			slowest = one.Longest
+		}
+	}
+	for _, l := range w.run.Logs {
+		if !l.Empty && w.picked(l) && l.Start < s.UntilMS*1e6 && l.End > s.SinceMS*1e6 {
+			running++
+			stalled += float64(btoi(s.of(l)))
+		}
+	}
+	f.Share = pointer(stalled / max(running, 1))
+	f.LostS = *f.Share * sum / 1e3
+	if f.Stalled = s.Hosts; s.Dimension == fio.ByHost {
+		f.Stalled = s.Values
+	}
+	subject, since := w.stalledNames(s), tenths(s.SinceMS)
 	if len(s.BeganMS) == 2 {
 		since = tenths(s.BeganMS[0]) + "-" + tenths(s.BeganMS[1])
 	}
-	text += fmt.Sprintf(" completed nothing from %s to %s", since, tenths(s.UntilMS))
-	if !s.Ended {
-		text += ", when the job ended"
+	if every > 0 {
+		f.About, f.PeriodMS = aboutPeriod, every
+		f.Text = fmt.Sprintf("%s stalled %d times for %s, every %s from %s: no I/O completed", subject, len(of),
+			seconds(int64(math.Round(sum/float64(len(of))/100)*100)), seconds((every+50)/100*100),
+			since)
+	} else {
+		f.Times = nil
+		f.Text = fmt.Sprintf("%s stalled from %s to %s: no I/O completed", subject, since, tenths(s.UntilMS))
+		if !s.Ended {
+			f.Text = fmt.Sprintf("%s stalled from %s to the end: no I/O completed", subject, since)
+		}
 	}
-	if s.Longest != nil {
-		text += "; longest I/O " + latency(*s.Longest)
+	if slowest != nil {
+		f.Text += "; the slowest took " + latency(*slowest)
 	}
-	return text
+	f.Text += "."
+	return f
+}
+
+// stalledNames is the subject of a sentence about a stall.
+func (w *Watch) stalledNames(s *Stall) string {
+	if s.all && len(s.Values) > 2 {
+		return fmt.Sprintf("All %d %ss", len(s.Values), s.Dimension)
+	}
+	var all []string
+	for _, l := range w.run.Logs {
+		if name := l.Dims().Of(s.Dimension); !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	slices.SortFunc(s.Values, fio.Natural)
+	subject, _ := named(s.Dimension, s.Values, all)
+	if len(s.Hosts) > 0 {
+		hosts, _ := named(fio.ByHost, s.Hosts, nil)
+		subject = strings.TrimSuffix(subject, ",") + " of " + strings.ToLower(hosts[:1]) + hosts[1:]
+	}
+	return subject
 }
 
 // tenths formats a time in ms from the run's start to a tenth of a second.
@@ -396,16 +477,18 @@ func (w *Watch) shortened() (out []Finding) {
 			continue
 		}
 		for _, l := range odd {
-			name := names("log", []string{l.LogName}, false)
+			f := Finding{About: aboutEnded, Dimension: fio.ByLog, Who: []string{l.LogName}, FromMS: l.End / 1e6,
+				ToMS: (l.Start + int64(usual)) / 1e6, ToEnd: true, Share: pointer(1 / float64(len(logs)))}
 			if l.Host != "" && hosts[l.Host] == 1 {
-				name = names("host", []string{l.Host}, false)
+				f.Dimension, f.Who = fio.ByHost, []string{l.Host}
 			}
-			text := fmt.Sprintf("%s completed nothing in the whole run", name)
+			name, _ := named(f.Dimension, f.Who, nil)
+			f.LostS = *f.Share * (usual - length(l)) / 1e9
+			f.Text = name + " completed nothing in the whole run."
 			if length(l) > 0 {
-				text = fmt.Sprintf("%s ended at %s, the others at about %s", name, tenths(l.End/1e6),
-					tenths((l.Start+int64(usual))/1e6))
+				f.Text = fmt.Sprintf("%s ended at %s, the others at about %s.", name, tenths(f.FromMS), tenths(f.ToMS))
 			}
-			out = append(out, Finding{About: "end", Factor: usual / max(length(l), step), Text: text + "."})
+			out = append(out, f)
 		}
 	}
 	return out

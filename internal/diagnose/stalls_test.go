@@ -27,7 +27,7 @@ type job struct {
 	depth   int
 	latency func(at int64) int64 // of an I/O issued at that time, ns
 	think   func() int64         // between an I/O and the next one of its slot; nil: none
-	stall   span                 // nothing completes in it
+	stall   pipeline.Span        // nothing completes in it
 	until   int64
 }
 
@@ -89,15 +89,15 @@ func (j *job) run() []byte {
 	}
 }
 
-// logNormal returns latencies with a median in ns.
-func logNormal(rng *rand.Rand, median, sigma float64) func(int64) int64 {
+// logNormals returns latencies with a median in ns.
+func logNormals(rng *rand.Rand, median, sigma float64) func(int64) int64 {
 	return func(int64) int64 { return int64(median * math.Exp(sigma*rng.NormFloat64())) }
 }
 
 // bursty returns latencies that are factor times as long in a fifth of the time, in bursts of a mean length in ns.
 func bursty(rng *rand.Rand, median, factor, length float64) func(int64) int64 {
 	slow, until := false, int64(0)
-	plain := logNormal(rng, median, 0.4)
+	plain := logNormals(rng, median, 0.4)
 	return func(at int64) int64 {
 		for at >= until {
 			mean := length
@@ -157,9 +157,9 @@ func TestStalls(t *testing.T) {
 		depth int
 		load  load
 	}{
-		{"1000 IOPS, depth 1", 1, func(rng *rand.Rand) func(int64) int64 { return logNormal(rng, 1e6, 0.3) }},
-		{"100 IOPS, depth 4", 4, func(rng *rand.Rand) func(int64) int64 { return logNormal(rng, 40e6, 0.3) }},
-		{"500 IOPS, depth 16", 16, func(rng *rand.Rand) func(int64) int64 { return logNormal(rng, 32e6, 0.5) }},
+		{"1000 IOPS, depth 1", 1, func(rng *rand.Rand) func(int64) int64 { return logNormals(rng, 1e6, 0.3) }},
+		{"100 IOPS, depth 4", 4, func(rng *rand.Rand) func(int64) int64 { return logNormals(rng, 40e6, 0.3) }},
+		{"500 IOPS, depth 16", 16, func(rng *rand.Rand) func(int64) int64 { return logNormals(rng, 32e6, 0.5) }},
 		{"bursts, depth 1", 1, func(rng *rand.Rand) func(int64) int64 { return bursty(rng, 1e6, 20, 2e8) }},
 		{"bursts, depth 16", 16, func(rng *rand.Rand) func(int64) int64 { return bursty(rng, 16e6, 8, 2e8) }},
 	}
@@ -177,7 +177,7 @@ func TestStalls(t *testing.T) {
 						jobs[i] = job{depth: kind.depth, latency: kind.load(rng), until: 40 * second}
 					}
 					for _, i := range rng.Perm(16)[:stalled] {
-						jobs[i].stall = span{from, from + length}
+						jobs[i].stall = pipeline.Span{From: from, To: from + length}
 						want = append(want, fmt.Sprintf("host%02d", i))
 					}
 					slices.Sort(want)
@@ -207,7 +207,7 @@ func TestStalls(t *testing.T) {
 // TestNoStalls: no host of a run without stalls is named.
 func TestNoStalls(t *testing.T) {
 	plain := func(median float64) load {
-		return func(rng *rand.Rand) func(int64) int64 { return logNormal(rng, median, 0.5) }
+		return func(rng *rand.Rand) func(int64) int64 { return logNormals(rng, median, 0.5) }
 	}
 	bursts := func(median, factor, length float64) load {
 		return func(rng *rand.Rand) func(int64) int64 { return bursty(rng, median, factor, length) }
@@ -245,7 +245,7 @@ func TestNoStalls(t *testing.T) {
 			}
 		}},
 		{"cold start", 4, func(rng *rand.Rand) func(int64) int64 {
-			load := logNormal(rng, 4e6, 0.3)
+			load := logNormals(rng, 4e6, 0.3)
 			return func(at int64) int64 {
 				if at < 3*second/2 {
 					return 3*second/2 - at + load(at)
@@ -267,7 +267,7 @@ func TestNoStalls(t *testing.T) {
 				}
 				if got := diagnoseJobs(t, jobs); len(got) > 0 {
 					named++
-					t.Logf("seed %d: %s", seed, got[0].finding().Text)
+					t.Logf("seed %d: %s", seed, fmt.Sprint(got[0].Values))
 				}
 			}
 			if named > 0 {
@@ -280,17 +280,18 @@ func TestNoStalls(t *testing.T) {
 // TestRealStalls: one of the hosts of real runs stood still. The I/Os of the slow device take longer than a window.
 func TestRealStalls(t *testing.T) {
 	for _, tc := range []struct{ folder, want string }{
-		{"testdata/stalled-host", "host osd3 completed nothing from 0:15.5 to 0:18.5; longest I/O 3 s."},
-		{"testdata/false-stalls", "job a completed nothing from 0:00.0 to 0:04.0; longest I/O 4.02 s."},
+		{"testdata/stalled-host", "Host osd3 stalled from 0:15.5 to 0:18.5: no I/O completed; the slowest took 3 s."},
+		{"testdata/false-stalls", "Job a stalled from 0:00.0 to 0:04.0: no I/O completed; the slowest took 4.02 s."},
 		// No reply from 0:08 to 0:12 and from 0:20 to 0:28; all others took 0.4 s.
-		{"testdata/two-stalls-missed", "job a completed nothing from 0:08.1-0:08.4 to 0:12.4; longest I/O 4.03 s." +
-			"job a completed nothing from 0:20.1-0:20.4 to 0:28.4; longest I/O 8.15 s."},
-		{"testdata/hang", "job j3 completed nothing from 0:09.8 to 1:09.7; longest I/O 60 s."},
+		{"testdata/two-stalls-missed", "Job a stalled from 0:08.1-0:08.4 to 0:12.4: no I/O completed; the slowest " +
+			"took 4.03 s.Job a stalled from 0:20.1-0:20.4 to 0:28.4: no I/O completed; the slowest took 8.15 s."},
+		{"testdata/hang", "Job j3 stalled from 0:09.8 to 1:09.7: no I/O completed; the slowest took 60 s."},
 		{"../../testdata/fio/slow", ""},
 	} {
 		got := ""
-		for _, s := range diagnosePath(t, tc.folder).Stalls() {
-			got += s.finding().Text
+		full := diagnosePath(t, tc.folder)
+		for _, f := range full.stallFindings(full.Stalls()) {
+			got += f.Text
 		}
 		if got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.folder, got, tc.want)
@@ -298,12 +299,14 @@ func TestRealStalls(t *testing.T) {
 	}
 }
 
-// TestOwnIOs: the read of 2.9 s that a stall held up is part of it, and not of what follows, where all take 10 to 30 ms.
+// TestOwnIOs: the read of 2.9 s that a stall held up is part of it, and not of what follows, where all take 10 to 30
+// ms.
 func TestOwnIOs(t *testing.T) {
-	d := diagnosePath(t, "testdata/steady-p99-of-stall").Diagnosis
-	last := d.Segments[len(d.Segments)-1]
-	if len(d.Stalls) != 1 || last.P99 == nil || *last.P99 > 40e6 {
-		t.Errorf("%d stalls, then %+v", len(d.Stalls), last)
+	full := diagnosePath(t, "testdata/steady-p99-of-stall")
+	d, blocks := full.Diagnosis, full.board.pooled["read"]
+	after := blocks[len(blocks)-4].Stats(full.board.geometry, []float64{99}, fiohist.Limits{})
+	if len(d.Stalls) != 1 || len(d.Findings) != 1 || after.Percentiles[0] > 40e6 {
+		t.Errorf("%d stalls, then %+v: %+v", len(d.Stalls), after, d.Findings)
 	}
 }
 
@@ -315,8 +318,8 @@ func TestShortened(t *testing.T) {
 		want  string
 	}{
 		{"all alike", []int64{30, 30, 31, 30, 30}, ""},
-		{"one early", []int64{30, 30, 15, 30, 30}, "host host02 ended at 0:14.0, the others at about 0:29.0."},
-		{"one never", []int64{30, 30, 30, 0}, "host host03 completed nothing in the whole run."},
+		{"one early", []int64{30, 30, 15, 30, 30}, "Host host02 ended at 0:14.0, the others at about 0:29.0."},
+		{"one never", []int64{30, 30, 30, 0}, "Host host03 completed nothing in the whole run."},
 		{"of all lengths", []int64{30, 10, 15, 22, 27}, ""},
 		{"half of them", []int64{30, 30, 30, 15, 15, 15}, ""},
 	} {
@@ -325,7 +328,7 @@ func TestShortened(t *testing.T) {
 			dir, got := t.TempDir(), ""
 			for i, until := range tc.until {
 				name := filepath.Join(dir, fmt.Sprintf("s_clat_hist.1.log.host%02d", i))
-				j := job{depth: 1, latency: logNormal(rng, 1e6, 0.3), until: until * second}
+				j := job{depth: 1, latency: logNormals(rng, 1e6, 0.3), until: until * second}
 				if err := os.WriteFile(name, j.run(), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -343,7 +346,7 @@ func TestShortened(t *testing.T) {
 func describe(got []Stall, from, length int64) string {
 	text := fmt.Sprintf("want %.3f to %.3f, got", float64(from)/1e9, float64(from+length)/1e9)
 	for i := range got {
-		text += " " + got[i].finding().Text
+		text += " " + fmt.Sprint(got[i].Values, got[i].SinceMS, got[i].UntilMS)
 	}
 	return text
 }
@@ -362,8 +365,10 @@ func TestStallOfOneLog(t *testing.T) {
 	}
 	run, stored := newRun(), newRun()
 	run.Logs[3].Stalls = []pipeline.LogStall{{Span: pipeline.Span{From: 10 * second, To: 13 * second}, Factor: 7}}
-	found := (&Watch{run: run}).Stalls()
-	if len(found) != 1 || found[0].text() != "log 2 of host b completed nothing from 0:10.0 to 0:13.0" {
+	w := &Watch{run: run}
+	found := w.Stalls()
+	if len(found) != 1 || w.stallFindings(found)[0].Text !=
+		"Log 2 of host b stalled from 0:10.0 to 0:13.0: no I/O completed." {
 		t.Fatalf("got %+v", found)
 	}
 	stored.Stalled(&found[0].Stall)

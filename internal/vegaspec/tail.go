@@ -74,7 +74,6 @@ type Findings struct {
 	//	rank        0 for the first
 	//	about       one of findingColors
 	//	text        the sentence
-	//	confidence  0 to 1, or null
 	//	omitted     number of sentences without a row
 	//	counted     when I/Os count, in words, or ''
 	Data Data
@@ -82,9 +81,8 @@ type Findings struct {
 
 // findingColors has what findings are about, with the colour of the bar before them.
 var findingColors = [][2]string{
-	{"run", anyTheme}, {"straggler", "#DB4E2D"}, {"stall", "#DB4E2D"}, {"end", "#DB4E2D"}, {"incident", "#EE9339"},
-	{"shift", "#EE9339"}, {"ramp", "#EE9339"}, {"period", "#EE9339"}, {"suspect", "#EE9339"}, {"warm-up", "#E5C44D"},
-	{"steady", "#8B95A5"}, {"concurrency", "#8B95A5"}, {"nothing", "#2E8B6B"},
+	{"run", anyTheme}, {"slow", "#EE9339"}, {"stall", "#DB4E2D"}, {"period", "#EE9339"}, {"ended", "#DB4E2D"},
+	{"concurrency", "#8B95A5"}, {"nothing", "#2E8B6B"},
 }
 
 // FindingColor returns the colour of findings about something, "" for what Findings does not know.
@@ -125,7 +123,6 @@ func (c Findings) Spec() Spec {
 			calculate("to", "(datum.below - 0.5) * "+fmt.Sprint(lineHeight)),
 			calculate("hidden", "datum.to > height - 16 ? 1 : 0"),
 			{"joinaggregate": []M{{"op": "sum", "field": "hidden", "as": "more"}}},
-			calculate("certain", "isValid(datum.confidence) ? format(datum.confidence, '.6~%') : ''"),
 		}),
 		Layer: append([]Spec{
 			{
@@ -140,8 +137,7 @@ func (c Findings) Spec() Spec {
 				Mark: M{"type": "text", "align": "left", "baseline": "top", "fontSize": 12, "lineHeight": lineHeight,
 					"lineBreak": "\n", "color": anyTheme},
 				Encoding: M{"x": M{"value": 14}, "y": pixels("from"), "text": M{"field": "words", "type": "nominal"},
-					"tooltip": []M{tip("text", "nominal", "finding"), tip("about", "nominal", "about"),
-						tip("certain", "nominal", "confidence")}},
+					"tooltip": []M{tip("text", "nominal", "finding"), tip("about", "nominal", "about")}},
 			},
 			{
 				Transform: []M{filter("datum.rank == 0 && datum.more + datum.omitted > 0")},

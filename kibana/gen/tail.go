@@ -114,7 +114,8 @@ func runTail(percentiles, direction string) vegaspec.Spec {
 // findingsOf says what the run that began last was like, and lists its diagnosis. The findings are unmapped, so they
 // come from the source of the run's document.
 func findingsOf(runs string) vegaspec.Spec {
-	fields := []string{"diagnosis.findings", "diagnosis.omitted", "settings", "run.id", "run.name", "run.status",
+	fields := []string{"diagnosis.findings", "diagnosis.more", "diagnosis.omitted", "settings", "run.id", "run.name",
+		"run.status",
 		"run.start", "run.end", "summary.all.samples", "summary.all.iops", "summary.all.p50", "summary.all.p99",
 		"summary.all.p99_9", "summary.all.max"}
 	source := pathExpr("hits.hits[0]._source")
@@ -144,13 +145,13 @@ func findingsOf(runs string) vegaspec.Spec {
 				"'status unknown') + ', began ' + timeFormat(toDate(datum.run.start), '%Y-%m-%d %H:%M:%S') + "+
 				"datum.figures + '.'}]"),
 			calculate("found", pathExpr("hits.hits[0]._source.diagnosis.findings")+" || []"),
-			{"fold": []string{"lead", "found"}, "as": []string{"part", "list"}},
+			calculate("others", pathExpr("hits.hits[0]._source.diagnosis.more")+" || []"),
+			{"fold": []string{"lead", "found", "others"}, "as": []string{"part", "list"}},
 			flatten("list", "f"),
 			{"window": []m{{"op": "row_number", "as": "place"}}},
 			calculate("rank", "datum.place - 1"),
 			calculate("about", "datum.f.about"),
 			calculate("text", "datum.f.text"),
-			calculate("confidence", "datum.f.confidence"),
 		},
 		Found: source + " != null",
 	}}.Spec()

@@ -1,0 +1,95 @@
+package diagnose
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"fiolat/internal/testkit"
+)
+
+// TestCases compares the sentences on runs of real and made-up devices whose faults are known.
+func TestCases(t *testing.T) {
+	dir := t.TempDir()
+	for name, data := range testkit.Packed(t, "testdata/cases.tar.zst") {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		name, fault string
+		want        []string
+	}{
+		{"end-of-log-is-no-stall", "none: its writes end before its reads", []string{
+			"Nothing stands out.",
+			"On average 0.474 I/Os were in flight.",
+		}},
+		{"but-not-afterwards", "h04 is twice as slow, all run", []string{
+			"Host h04 is 2.0 times as slow as its peers, all run: p50 8.93 ms, theirs 4.5 ms; p99 of all 9.89 " +
+				"ms, without it 6.61 ms.",
+			"On average 63.6 I/Os were in flight.",
+		}},
+		{"but-not-afterwards-real", "n4's server answers after 6 ms, the others' after 3, all run", []string{
+			"Job n4 is 1.9 times as slow as its peers, all run: p50 6.27 ms, theirs 3.22 ms; p99 of all 40.6 " +
+				"ms, without it 37 ms.",
+			"All 12 slots were full all run.",
+		}},
+		{"throttled-job-unseen", "j3 is throttled from 0:10 to 0:20", []string{
+			"Job j3 has 4.4 times its peers' p99 from 0:10 to 0:21: 105 ms, theirs 23.8 ms; p99 of all 87.9 ms, " +
+				"without it 23.8 ms.",
+			"All reads have 1.5 times the p99 from 0:02 to 0:07: 40.4 ms, otherwise 27.3 ms.",
+			"On average 4.19 of at most 6 I/Os were in flight.",
+		}},
+		{"job-x2-all-run-unseen-real", "n4's server answers after 6 ms, the others' after 3, all run", []string{
+			"Job n4 is 1.9 times as slow as its peers, all run: p50 6.88 ms, theirs 3.54 ms; p99 of all 48.4 " +
+				"ms, without it 47.2 ms.",
+			"All 12 slots were full all run.",
+		}},
+		{"two-of-six-slow-unseen", "h01 and h03 are 1.6 times as slow, all run", []string{
+			"Hosts h01 and h03 are 1.6 times as slow as their peers, all run: p50 6.38 ms, theirs 3.91 ms; p99 " +
+				"of all 10.4 ms, without them 7.38 ms.",
+			"On average 23.9 I/Os were in flight.",
+		}},
+		{"load-is-not-the-limit", "all are throttled from 0:16 on", []string{
+			"All reads have 27 times the p99 from 0:16 to the end: 107 ms, before 3.97 ms.",
+			"All 6 slots were full from 0:17 on.",
+		}},
+		{"wrong-job-blamed", "all writes are throttled from 0:10 to 0:20", []string{
+			"All writes have 7.6 times the p99 from 0:10 to 0:21: 104 ms, otherwise 13.7 ms.",
+			"All writes are 15 times as slow until 0:04: p50 1.82 ms, afterwards 123 us.",
+			"On average 3.15 of at most 6 I/Os were in flight.",
+		}},
+		{"diagnose-stages", "none: stages of a job file", []string{
+			"Too short for a diagnosis: 7 quanta of 1 s, where at least 8 are needed; see --interval.",
+			"On average less than 0.1 of at most 1 I/Os was in flight.",
+		}},
+		{"slow-host-named-by-its-logs", "127.0.0.7 is twice as slow, all run", []string{
+			"Host 127.0.0.7 is 2.0 times as slow as its peers, all run: read p50 21.2 ms, theirs 10.9 ms; p99 " +
+				"of all 36.6 ms, without it 33.5 ms; writes too.",
+			"All reads have 1.5 times the p99 until 0:04: 50.2 ms, afterwards 34 ms; writes too.",
+			"On average 19.9 of at most 48 I/Os were in flight.",
+		}},
+		{"slow-host-of-three", "127.0.0.7 is twice as slow, all run", []string{
+			"Host 127.0.0.7 is 2.0 times as slow as its peers, all run: p50 22.7 ms, theirs 11.5 ms; p99 of all " +
+				"43 ms, without it 37.7 ms.",
+			"All writes are 1.5 times as slow until 0:05: p50 23 ms, afterwards 14.8 ms.",
+			"On average 1.06 of at most 3 I/Os were in flight.",
+		}},
+		{"stall-hatch", "a stall from 0:26 to 0:29", []string{
+			"Job laptop stalled from 0:25.9 to 0:29.0: no I/O completed; the slowest took 3.16 s.",
+			"All 4 slots were full from 0:24 on.",
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := diagnosePath(t, filepath.Join(dir, tc.name)).Diagnosis.Sentences(); !slices.Equal(got, tc.want) {
+				t.Errorf("%s: got\n%s\nwant\n%s", tc.fault, strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
+			}
+		})
+	}
+}

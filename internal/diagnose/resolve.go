@@ -1,0 +1,252 @@
+package diagnose
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"fiolat/fio"
+)
+
+// searched is what a search of a run found.
+type searched struct {
+	stalls []Stall
+	hits   []hit
+	fields []*field
+}
+
+// search looks for hits of all directions and dimensions.
+func (w *Watch) search() *searched {
+	s := &searched{stalls: w.Stalls()}
+	window := int64(0)
+	for _, l := range w.run.Logs {
+		window = max(window, int64(l.Interval))
+	}
+	w.board.ownIOs(s.stalls, window)
+	for _, direction := range slices.Sorted(maps.Keys(w.board.pooled)) {
+		t := w.times(direction, s.stalls)
+		found, fields := w.membersOf(direction, t)
+		s.fields = append(s.fields, fields...)
+		s.hits = append(s.hits, found...)
+		for _, c := range w.courses(direction, t) {
+			for _, h := range c.find() {
+				if h.direction = direction; !explained(&h, found, fields) {
+					s.hits = append(s.hits, h)
+				}
+			}
+		}
+	}
+	for i := range s.hits {
+		w.snap(&s.hits[i])
+	}
+	s.hits = together(s.hits)
+	return s
+}
+
+// members returns the hits of members of all directions, and the fields in which they were searched.
+func (w *Watch) members() (out []hit, fields []*field) {
+	for _, direction := range slices.Sorted(maps.Keys(w.board.pooled)) {
+		found, of := w.membersOf(direction, w.times(direction, nil))
+		out, fields = append(out, found...), append(fields, of...)
+	}
+	return out, fields
+}
+
+func (w *Watch) membersOf(direction string, t *times) (found []hit, fields []*field) {
+	n := w.board.blocks()
+	for d := range dimensions {
+		for _, g := range w.board.groups {
+			if g.direction != direction || g.dimension != d || len(g.names) < 3 || n < shortest || w.board.repeats(g) {
+				continue
+			}
+			whole, still := t.members(g, n)
+			f := newField(g, n, whole, still, t.setLoad)
+			fields = append(fields, f)
+			found = append(found, f.find()...)
+		}
+	}
+	return widest(found, fields), fields
+}
+
+// repeats reports whether an earlier group has the same data under other names, such as hosts with a single log each.
+func (b *board) repeats(g *group) bool {
+	for _, o := range b.groups {
+		if o == g {
+			return false
+		}
+		if o.direction == g.direction && len(o.names) == len(g.names) && slices.EqualFunc(o.blocks, g.blocks,
+			slices.Equal[[]member]) {
+			return true
+		}
+	}
+	return false
+}
+
+// logsOf returns the logs of the members of a hit, as indices in the group of logs.
+func (h *hit) logsOf(logs *group) (out []int) {
+	for i, parents := range logs.parents {
+		if v, ok := h.group.index[parents[h.group.dimension]]; ok && slices.Contains(h.members, v) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// widest leaves out the hits that a hit of wider or narrower members explains: of a host, if most of its logs are slow,
+// their hits; else that of the host.
+func widest(found []hit, fields []*field) []hit {
+	at := slices.IndexFunc(fields, func(f *field) bool { return dimensions[f.dimension] == fio.ByLog })
+	if at < 0 {
+		return found
+	}
+	logs := fields[at]
+	for i := range found { // logs that are all those of some hosts or jobs
+		h := &found[i]
+		for _, f := range fields[:at] {
+			if h.group != logs.group {
+				break
+			}
+			wide := hit{group: f.group}
+			for v := range f.names {
+				one := hit{group: f.group, members: []int{v}}
+				if slices.Contains(h.members, first(one.logsOf(logs.group))) {
+					wide.members = append(wide.members, v)
+				}
+			}
+			if slices.Equal(wide.logsOf(logs.group), h.members) {
+				h.group, h.members = f.group, wide.members
+			}
+		}
+	}
+	gone := make([]bool, len(found))
+	for i := range found {
+		for j := range found {
+			a, b := &found[i], &found[j]
+			if i == j || gone[i] || gone[j] || !a.mostlyShorter(b.window) {
+				continue
+			}
+			some, all := a.logsOf(logs.group), b.logsOf(logs.group)
+			if slices.ContainsFunc(some, func(l int) bool { return !slices.Contains(all, l) }) {
+				continue
+			}
+			slow := 0.0
+			for _, l := range all {
+				if x := logs.runs[b.measure][l].mean(b.window); x >= least[b.measure]/2 {
+					slow++
+				}
+			}
+			better := a.group.dimension < b.group.dimension || a.group == b.group && a.size > b.size
+			if len(some) == len(all) && better || len(some) < len(all) && 3*slow < 2*float64(len(all)) {
+				gone[j] = true
+			} else {
+				gone[i] = true
+			}
+		}
+	}
+	var out []hit
+	for i := range found {
+		if !gone[i] {
+			out = append(out, found[i])
+		}
+	}
+	return out
+}
+
+func first(v []int) int {
+	if len(v) == 0 {
+		return -1
+	}
+	return v[0]
+}
+
+// mostlyShorter reports whether most of the shorter of two windows is in the other.
+func (w window) mostlyShorter(o window) bool {
+	return 2*(min(w.to, o.to)-max(w.from, o.from)) >= min(w.to-w.from, o.to-o.from)
+}
+
+// explained reports whether members that stand out at the time of a hit of all I/Os explain it: the others do not have
+// most of it.
+func explained(h *hit, found []hit, fields []*field) bool {
+	for _, f := range fields {
+		var named []int
+		for i := range found {
+			if o := &found[i]; o.group == f.group && (o.mostlyShorter(h.window) || h.every > 0) {
+				named = append(named, o.members...)
+			}
+		}
+		if len(named) == 0 {
+			continue
+		}
+		var off []float64
+		for v := range f.names {
+			if slices.Contains(named, v) {
+				continue
+			}
+			var in, rest []float64
+			for t := h.outside.from; t < min(h.outside.to, len(f.blocks)); t++ {
+				x := math.NaN()
+				if v < len(f.blocks[t]) {
+					x = f.blocks[t][v].value(h.measure)
+				}
+				if h.measure == iops {
+					x = -x
+				}
+				if h.inside(t) {
+					in = append(in, x)
+				} else {
+					rest = append(rest, x)
+				}
+			}
+			if d := median(known0(in)) - median(known0(rest)); !math.IsNaN(d) {
+				off = append(off, d)
+			}
+		}
+		if len(off) == 0 || median(off) < max(0.6*least[h.measure], h.size/2) {
+			return true
+		}
+	}
+	return false
+}
+
+// inside reports whether a block is in a hit.
+func (h *hit) inside(t int) bool {
+	if h.times == nil {
+		return h.from <= t && t < h.to
+	}
+	return slices.ContainsFunc(h.times, func(w window) bool { return w.from <= t && t < w.to })
+}
+
+// together makes one hit of those of the same members, or of all, at one time in several directions.
+func together(hits []hit) (out []hit) {
+	slices.SortStableFunc(hits, func(a, b hit) int {
+		return cmp.Compare(b.size/least[b.measure], a.size/least[a.measure])
+	})
+	for _, h := range hits {
+		at := slices.IndexFunc(out, func(o hit) bool {
+			if o.direction == h.direction || (o.group == nil) != (h.group == nil) || (o.every > 0) != (h.every > 0) {
+				return false
+			}
+			if o.group != nil && (o.group.dimension != h.group.dimension || slices.ContainsFunc(h.who(),
+				func(who string) bool { return !slices.Contains(o.who(), who) })) {
+				return false
+			}
+			return o.same(h.window) || o.mostly(h.window, 0.5) || o.group != nil && o.mostlyShorter(h.window)
+		})
+		if at < 0 {
+			out = append(out, h)
+		} else if o := &out[at]; !slices.Contains(o.also, h.direction) {
+			o.also = append(o.also, h.direction)
+		}
+	}
+	return out
+}
+
+// who are the names of the members, in natural order; nil for all.
+func (h *hit) who() (out []string) {
+	for _, v := range h.members {
+		out = append(out, h.group.names[v])
+	}
+	slices.SortFunc(out, fio.Natural)
+	return out
+}

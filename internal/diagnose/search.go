@@ -1,0 +1,756 @@
+package diagnose
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// What is compared, as natural logarithms. The mean only has to agree with p50.
+const (
+	p50 = iota
+	p99
+	iops
+	mean
+)
+
+// measures are their names in findings.
+var measures = [...]string{"p50", "p99", "iops"}
+
+// least is the least of each that is reported.
+var least = [...]float64{math.Log(1.25), math.Log(1.35), math.Log(1.25)}
+
+const (
+	// allRun are the factors of the medians over time of p50 and p99 from which on a member is slow, without a test.
+	allRunP50, allRunP99 = 1.25, 1.5
+	// agreeing is the factor of the mean without which p50 means nothing: with two kinds of I/Os it may be that of
+	// either.
+	agreeing = 1.1
+	// memberAlpha and runAlpha are the probabilities that a search of members, or of all, finds something by chance.
+	memberAlpha, runAlpha = 0.003, 0.002
+	// shortest is the shortest window in blocks of a member.
+	shortest = 3
+	// fewest is the least number of I/Os of which a percentile is known.
+	fewest = 10
+	// draws is how often the search is repeated on exchanged blocks.
+	nullDraws = 100
+)
+
+// hit is a window in which members of a group, or all I/Os of a direction, stand out.
+type hit struct {
+	window
+	group   *group // nil: all
+	members []int  // ascending
+	// direction and measure are those in which they stand out most, size by how much, and wide the half width of its
+	// 95 % limits.
+	direction  string
+	measure    int
+	size, wide float64
+	times      []window // of a period
+	every      float64  // blocks
+	outside    window   // all: what it is compared with, less the window
+	also       []string // other directions
+	sums       *sums    // members: set by a second pass
+}
+
+// field is how far each member of a group is from the median of its peers, by measure, member and block.
+type field struct {
+	*group
+	off   [4][][]float64 // NaN where unknown
+	scale [3]float64
+	runs  [3][]prefixes // by measure and member
+	taken [][]window    // by member
+}
+
+// prefixes are running sums of a member: of what is known, clipped and in units of scale, and as it is.
+type prefixes struct{ clipped, plain, n []float64 }
+
+func newPrefixes(off []float64, scale float64) (p prefixes) {
+	k := len(off) + 1
+	all := make([]float64, 3*k)
+	p = prefixes{all[:k:k], all[k : 2*k : 2*k], all[2*k:]}
+	for t, x := range off {
+		p.clipped[t+1], p.plain[t+1], p.n[t+1] = p.clipped[t], p.plain[t], p.n[t]
+		if !math.IsNaN(x) {
+			p.clipped[t+1] += clip(x/scale, 6)
+			p.plain[t+1] += x
+			p.n[t+1]++
+		}
+	}
+	return p
+}
+
+func clip(x, most float64) float64 { return min(max(x, -most), most) }
+
+// mean is that of w; NaN if nothing is known.
+func (p *prefixes) mean(w window) float64 {
+	return (p.plain[w.to] - p.plain[w.from]) / (p.n[w.to] - p.n[w.from])
+}
+
+// score is how much a window is above its peers, in standard deviations; 0 if half of it or more is unknown.
+func (p *prefixes) score(w window) float64 {
+	n := p.n[w.to] - p.n[w.from]
+	if 2*n < float64(w.to-w.from) || n == 0 {
+		return 0
+	}
+	return (p.clipped[w.to] - p.clipped[w.from]) / math.Sqrt(n)
+}
+
+// newField compares the members of g in n blocks. whole reports whether a member ran in all of a block, still whether
+// it stood still; setLoad that options set the load, so that I/Os per second tell nothing.
+func newField(g *group, n int, whole, still func(v, t int) bool, setLoad bool) *field {
+	f := &field{group: g, taken: make([][]window, len(g.names))}
+	for q := range f.off {
+		f.off[q] = make([][]float64, len(g.names))
+		for v := range f.off[q] {
+			f.off[q][v] = make([]float64, n)
+		}
+	}
+	known := make([]float64, 0, len(g.names))
+	for q := range f.off {
+		for t := range n {
+			known = known[:0]
+			for v := range g.names {
+				x := math.NaN()
+				if t < len(g.blocks) && v < len(g.blocks[t]) {
+					x = g.blocks[t][v].value(q)
+				}
+				if q == iops && (setLoad || !whole(v, t)) || still(v, t) {
+					x = math.NaN()
+				}
+				if f.off[q][v][t] = x; !math.IsNaN(x) {
+					known = append(known, x)
+				}
+			}
+			slices.Sort(known)
+			for v := range g.names {
+				x := f.off[q][v][t]
+				if len(known) < 2 || 2*len(known) < len(g.names) || math.IsNaN(x) {
+					f.off[q][v][t] = math.NaN()
+				} else if x -= othersMedian(known, x); q == iops {
+					f.off[q][v][t] = -x
+				} else {
+					f.off[q][v][t] = x
+				}
+			}
+		}
+	}
+	for v := range g.names { // members may have different loads: only changes count
+		usual := median(known0(f.off[iops][v]))
+		for t := range n {
+			f.off[iops][v][t] -= usual
+		}
+	}
+	for q := range measures {
+		f.scale[q] = scaleOf(slices.Concat(f.off[q]...))
+		for v := range g.names {
+			f.runs[q] = append(f.runs[q], newPrefixes(f.off[q][v], f.scale[q]))
+		}
+	}
+	return f
+}
+
+// value is the logarithm of a measure; NaN if unknown.
+func (m member) value(measure int) float64 {
+	switch {
+	case measure == iops:
+		return math.Log(max(float64(m.n), 0.5))
+	case m.n < fewest:
+		return math.NaN()
+	}
+	return float64([]float32{m.p50, m.p99, 0, m.mean}[measure])
+}
+
+// known0 returns a copy of the values that are known.
+func known0(v []float64) []float64 { return slices.DeleteFunc(slices.Clone(v), math.IsNaN) }
+
+// scaleOf is a robust standard deviation, at least that of a hundredth.
+func scaleOf(v []float64) float64 {
+	v = known0(v)
+	if len(v) == 0 {
+		return 1
+	}
+	middle := median(v)
+	for i := range v {
+		v[i] = math.Abs(v[i] - middle)
+	}
+	const normal = 1.4826 // of the median of absolute values
+	return max(normal*median(v), 0.01)
+}
+
+// othersMedian returns the median of sorted without one element equal to v.
+func othersMedian(sorted []float64, v float64) float64 {
+	i, _ := slices.BinarySearch(sorted, v)
+	at := func(k int) float64 { // of the remaining elements
+		if k >= i {
+			k++
+		}
+		return sorted[k]
+	}
+	n := len(sorted) - 1
+	return (at((n-1)/2) + at(n/2)) / 2
+}
+
+// find returns who stands out: first those that are slow all the time, then the windows that others do not have.
+func (f *field) find() (out []hit) {
+	n := len(f.off[0][0])
+	slow := make([]*hit, len(f.names))
+	for v := range f.names {
+		h, steady := f.always(v)
+		if slow[v] = h; h != nil && steady {
+			f.taken[v] = append(f.taken[v], h.window)
+			out = append(out, *h)
+		}
+	}
+	windows := scan(n, shortest)
+	var open []candidate
+	for v := range f.names {
+		open = append(open, f.candidates(v, windows)...)
+	}
+	var nulls [3]*null
+	for len(open) > 0 {
+		i := 0
+		for k := range open {
+			if open[k].score > open[i].score {
+				i = k
+			}
+		}
+		c := open[i]
+		open = slices.Delete(open, i, i+1)
+		h, ok := f.judge(c, n)
+		if !ok {
+			continue
+		}
+		p, alpha := 1.0, memberAlpha/3*min(max(h.size/least[h.measure]/2, 1), 10) // many times as slow needs less proof
+		if nulls[c.measure] != nil {
+			p = nulls[c.measure].p(c.score, len(f.names))
+		}
+		if p > alpha && (nulls[c.measure] == nil || nulls[c.measure].found < len(out)) {
+			nulls[c.measure] = f.null(c, windows, len(out))
+			p = nulls[c.measure].p(c.score, len(f.names))
+		}
+		if p > alpha {
+			continue
+		}
+		out = append(out, h)
+		f.taken[c.member] = append(f.taken[c.member], h.window)
+		open = slices.DeleteFunc(open, func(o candidate) bool { return o.member == c.member })
+		open = append(open, f.candidates(c.member, windows)...)
+	}
+	for v, h := range slow {
+		if h != nil && len(f.taken[v]) == 0 {
+			out = append(out, *h)
+		}
+	}
+	return f.merge(out)
+}
+
+// always returns a hit in all of the run if a member is slow by its medians over time, and whether it is so most of the
+// time; otherwise a window may say it better.
+func (f *field) always(v int) (h *hit, steady bool) {
+	n := len(f.off[0][v])
+	for q, factor := range []float64{allRunP50, allRunP99} {
+		known := known0(f.off[q][v])
+		if 2*len(known) < n && len(known) < shortest || len(known) == 0 {
+			continue
+		}
+		middle := median(slices.Clone(known))
+		const certain = 4 // standard errors
+		if middle < max(math.Log(factor), certain*scaleOf(known)/math.Sqrt(float64(len(known)))) ||
+			q == p50 && !f.agrees(v, window{0, n}) {
+			continue
+		}
+		slow := 0
+		for _, x := range known {
+			if x >= middle/2 {
+				slow++
+			}
+		}
+		if h == nil || middle > 2*h.size {
+			of := f.hit(v, q, window{0, n})
+			h, steady = &of, 5*slow >= 4*len(known)
+		}
+	}
+	return h, steady
+}
+
+// hit is that of a member in a window.
+func (f *field) hit(v, q int, w window) hit {
+	h := hit{window: w, group: f.group, members: []int{v}, direction: f.direction, measure: q,
+		size: f.runs[q][v].mean(w)}
+	in := f.off[q][v][w.from:w.to]
+	squares, k := 0.0, 0.0
+	for _, x := range in {
+		if !math.IsNaN(x) {
+			squares, k = squares+(x-h.size)*(x-h.size), k+1
+		}
+	}
+	block := float64(lasting(in))
+	h.wide = z95 * math.Sqrt(squares/max(k-1, 1)/max(k/block, 1))
+	return h
+}
+
+// candidate is the window in which a member is furthest above its peers in a measure.
+type candidate struct {
+	window
+	member, measure int
+	score           float64
+}
+
+// candidates returns the best window of a member for each measure that is large enough and not taken.
+func (f *field) candidates(v int, windows []window) (out []candidate) {
+	for q := range measures {
+		p, c := &f.runs[q][v], candidate{member: v, measure: q}
+		for _, w := range windows {
+			if s := p.score(w); s > c.score && p.mean(w) >= least[q] && !f.takes(v, w) {
+				c.window, c.score = w, s
+			}
+		}
+		if c.score > 3 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (f *field) takes(v int, w window) bool {
+	return slices.ContainsFunc(f.taken[v], w.overlaps)
+}
+
+// judge refines the edges of a candidate, and reports whether it is large beside what its peers do at that time and,
+// if it is short, at others.
+func (f *field) judge(c candidate, n int) (h hit, ok bool) {
+	p, q, v := &f.runs[c.measure][c.member], c.measure, c.member
+	half := (p.clipped[c.to] - p.clipped[c.from]) / max(p.n[c.to]-p.n[c.from], 1) / 2
+	w := refine(c.window, n, shortest, func(w window) float64 {
+		if f.takes(v, w) {
+			return math.Inf(-1)
+		}
+		return p.clipped[w.to] - p.clipped[w.from] - half*(p.n[w.to]-p.n[w.from])
+	})
+	h = f.hit(v, q, w)
+	worst, count := math.Inf(-1), 0.0
+	for _, x := range f.off[q][v][w.from:w.to] {
+		if !math.IsNaN(x) {
+			worst, count = max(worst, x), count+1
+		}
+	}
+	const rest = 0.7 // of the least size without the worst block
+	if count < 2 || h.size < least[q] || (h.size*count-worst)/(count-1) < rest*least[q] {
+		return h, false
+	}
+	if q == p50 && !f.agrees(v, w) {
+		return h, false
+	}
+	length := w.to - w.from
+	var others, elsewhere []float64 // what others have at that time, and what they have at any in as long a window
+	for u := range f.names {
+		for from := w.from % length; from+length <= n && u != v; from += length {
+			one := window{from, from + length}
+			m := f.runs[q][u].mean(one)
+			if math.IsNaN(m) || f.takes(u, one) {
+				continue
+			}
+			if others = append(others, m); !one.overlaps(w) {
+				elsewhere = append(elsewhere, m)
+			}
+		}
+	}
+	spread := 0.05
+	if len(others) > 2 {
+		spread = scaleOf(others)
+	}
+	if h.size < 3*spread {
+		return h, false
+	}
+	const long = 8 // from so many blocks on others' single bursts tell nothing
+	if length < long && len(elsewhere) >= 20 && tailP(elsewhere, h.size, float64(len(elsewhere))) > 0.02 {
+		return h, false
+	}
+	sizes := [3]float64{}
+	for q := range sizes {
+		if sizes[q] = f.runs[q][v].mean(w); q == p50 && !f.agrees(v, w) {
+			sizes[q] = 0
+		}
+	}
+	return f.hit(v, mostTelling(sizes), w), true
+}
+
+// mostTelling returns the measure to name of those that are large enough: p50 unless p99 is more than twice as far off,
+// and I/Os per second only if latency is not.
+func mostTelling(sizes [3]float64) int {
+	switch {
+	case sizes[p50] >= least[p50] && !(sizes[p99] > 2*sizes[p50]):
+		return p50
+	case sizes[p99] >= least[p99]:
+		return p99
+	case sizes[iops] >= least[iops]:
+		return iops
+	}
+	return p50
+}
+
+// agrees reports whether the mean of a member is above its peers', too.
+func (f *field) agrees(v int, w window) bool {
+	return median(known0(f.off[mean][v][w.from:w.to])) >= math.Log(agreeing)
+}
+
+func meanOf(v []float64) float64 {
+	sum, n := 0.0, 0.0
+	for _, x := range v {
+		if !math.IsNaN(x) {
+			sum, n = sum+x, n+1
+		}
+	}
+	return sum / n
+}
+
+// null are the highest scores of exchanged members: a Gumbel distribution.
+type null struct {
+	at, scale float64
+	found     int // what was found before it, and so not in it
+}
+
+// p is the probability that the highest score of so many is as high.
+func (d *null) p(score float64, many int) float64 {
+	return -math.Expm1(-float64(many) * math.Exp(-max((score-d.at)/d.scale, -700)))
+}
+
+func gumbel(scores []float64) *null {
+	mean, squares := meanOf(scores), 0.0
+	for _, s := range scores {
+		squares += (s - mean) * (s - mean)
+	}
+	const euler = 0.5772156649015329
+	scale := max(math.Sqrt(squares/float64(len(scores)-1)), 1e-9) * math.Sqrt(6) / math.Pi
+	return &null{at: mean - euler*scale, scale: scale}
+}
+
+// null draws members whose blocks of time are those of others, which are exchangeable if nobody stands out. The
+// candidate is not among them, nor what is taken.
+func (f *field) null(c candidate, windows []window, found int) *null {
+	n, q := len(f.off[0][0]), c.measure
+	var pool []int
+	var corr []float64
+	for v := range f.names {
+		if len(f.taken[v]) > 0 || len(known0(f.off[q][v])) == 0 {
+			continue
+		}
+		if v != c.member {
+			pool = append(pool, v)
+		}
+		corr = append(corr, correlation(f.off[q][v]))
+	}
+	if len(pool) < 3 {
+		pool = append(pool, c.member)
+	}
+	block := blockOf(median(corr), 2, n/6)
+	rng := rand.New(rand.NewPCG(uint64(n), uint64(q)))
+	scores, off := make([]float64, nullDraws), make([]float64, n)
+	for i := range scores {
+		for from := 0; from < n; from += block {
+			v := pool[rng.IntN(len(pool))]
+			copy(off[from:min(from+block, n)], f.off[q][v][from:])
+		}
+		p := newPrefixes(off, f.scale[q])
+		for _, w := range windows {
+			scores[i] = max(scores[i], p.score(w))
+		}
+	}
+	d := gumbel(scores)
+	d.found = found
+	return d
+}
+
+// correlation is that of neighbours, from 0 to 0.9.
+func correlation(v []float64) float64 {
+	middle, most := median(known0(v)), 4*scaleOf(v)
+	squares, n, products, pairs := 0.0, 0.0, 0.0, 0.0
+	before := math.NaN()
+	for _, x := range v {
+		x = clip(x-middle, most)
+		if !math.IsNaN(x) {
+			squares, n = squares+x*x, n+1
+		}
+		if p := x * before; !math.IsNaN(p) {
+			products, pairs = products+p, pairs+1
+		}
+		before = x
+	}
+	if pairs < 8 {
+		return 0
+	}
+	return min(max(products/pairs/max(squares/n, 1e-12), 0), 0.9)
+}
+
+// blockOf is the length of blocks that are nearly independent, at the given correlation of neighbours.
+func blockOf(corr, times float64, most int) int {
+	if !(corr >= 0.15) {
+		return 1
+	}
+	return max(min(int(math.Round(times*corr/(1-corr)))+1, most), 1)
+}
+
+// lasting is blockOf a series.
+func lasting(v []float64) int { return blockOf(correlation(v), 2, max(len(v)/4, 1)) }
+
+// tailP is the probability that one of so many values is as high as x, by the highest tenth of the others, which are
+// taken to fall off exponentially with an uncertain scale.
+func tailP(others []float64, x, tries float64) float64 {
+	sorted := known0(others)
+	slices.Sort(sorted)
+	k := max(len(sorted)/10, 5)
+	if len(sorted) < 3*k {
+		return 1
+	}
+	edge, sum := sorted[len(sorted)-k-1], 0.0
+	for _, v := range sorted[len(sorted)-k:] {
+		sum += v - edge
+	}
+	sum = max(sum, 0.02*float64(k))
+	return min(1, tries*float64(k)/float64(len(sorted))*math.Pow(1+max(x-edge, 0)/sum, -float64(k)))
+}
+
+// merge makes one hit of those of one time, and leaves out those of more than half of the members.
+func (f *field) merge(of []hit) (out []hit) {
+	slices.SortStableFunc(of, func(a, b hit) int { return cmp.Compare(b.size, a.size) })
+	for _, h := range of {
+		at := slices.IndexFunc(out, func(o hit) bool { return o.same(h.window) })
+		if at < 0 {
+			out = append(out, h)
+			continue
+		}
+		if o := &out[at]; !slices.Contains(o.members, h.members[0]) {
+			o.members = append(o.members, h.members...)
+			slices.Sort(o.members)
+		}
+	}
+	return slices.DeleteFunc(out, func(h hit) bool { return 2*len(h.members) > len(f.names) })
+}
+
+// same reports whether two windows are of one time.
+func (w window) same(o window) bool {
+	const apart = 2
+	return max(w.from-o.from, o.from-w.from) <= apart && max(w.to-o.to, o.to-w.to) <= apart || w.mostly(o, 0.8)
+}
+
+// mostly reports whether two windows have at least a share of the longer one in common.
+func (w window) mostly(o window, share float64) bool {
+	return float64(min(w.to, o.to)-max(w.from, o.from)) >= share*float64(max(w.to-w.from, o.to-o.from))
+}
+
+// course is what all I/Os of a direction do over time, in the blocks in which the same jobs run: logarithms of p50
+// and p99, and of I/Os per second with its sign turned, so that higher is worse. NaN is unknown.
+type course struct {
+	window
+	x     [3][]float64
+	means []float64
+}
+
+// find returns the windows that are apart from the rest of the course, the periodic ones first.
+func (c *course) find() (out []hit) {
+	n := c.to - c.from
+	if p := periodOf(c.x[:]); p != nil {
+		h := hit{window: window{p.from, p.to}, times: p.events, every: p.every}
+		inside := func(t int) bool {
+			return slices.ContainsFunc(p.events, func(w window) bool { return w.from <= t && t < w.to })
+		}
+		if c.size(&h, inside) {
+			out = append(out, h)
+		}
+		for _, one := range p.bursts {
+			for q := range c.x {
+				for t := one.from; t < one.to; t++ {
+					c.x[q][t] = math.NaN()
+				}
+			}
+		}
+	}
+	windows := scan(n, 1)
+	for range 4 {
+		w, ok := c.furthest(windows)
+		if !ok || len(out) > 2 {
+			break
+		}
+		h := hit{window: w}
+		if c.size(&h, func(t int) bool { return w.from <= t && t < w.to }) {
+			out = append(out, h)
+		}
+		for q := range c.x { // take it out
+			for t := range c.x[q] {
+				if in := w.from <= t && t < w.to; in == (2*(w.to-w.from) <= n) {
+					c.x[q][t] = math.NaN()
+				}
+			}
+		}
+	}
+	for i := range out {
+		h := &out[i]
+		h.from, h.to, h.outside = h.from+c.from, h.to+c.from, c.window
+		for k := range h.times {
+			h.times[k] = window{h.times[k].from + c.from, h.times[k].to + c.from}
+		}
+	}
+	return out
+}
+
+// size sets the measure in which a hit is largest, and by how much; it reports whether that is enough.
+func (c *course) size(h *hit, inside func(t int) bool) bool {
+	var sizes, wides [3]float64
+	for q, x := range c.x {
+		var in, rest []float64
+		for t, v := range x {
+			if math.IsNaN(v) {
+				continue
+			}
+			if inside(t) {
+				in = append(in, v)
+			} else {
+				rest = append(rest, v)
+			}
+		}
+		if len(in) == 0 || len(rest) == 0 {
+			continue
+		}
+		size := median(in) - median(rest)
+		if q == p50 && size > 0 && c.mean(inside) < math.Log(agreeing) {
+			continue
+		}
+		half := func(v []float64) float64 {
+			return scaleOf(v) / math.Sqrt(max(float64(len(v))/float64(lasting(v)), 1))
+		}
+		sizes[q], wides[q] = size, z95*math.Hypot(half(in), half(rest))
+	}
+	h.measure = mostTelling(sizes)
+	h.size, h.wide = sizes[h.measure], wides[h.measure]
+	return h.size >= least[h.measure]
+}
+
+// mean is how far the mean latency is inside from outside.
+func (c *course) mean(inside func(t int) bool) float64 {
+	var in, rest []float64
+	for t, v := range c.means {
+		switch {
+		case math.IsNaN(v):
+		case inside(t):
+			in = append(in, v)
+		default:
+			rest = append(rest, v)
+		}
+	}
+	return median(in) - median(rest)
+}
+
+// furthest returns the window whose inside is furthest from its outside, if chance does not explain it.
+func (c *course) furthest(windows []window) (best window, ok bool) {
+	p := runAlpha
+	for q, x := range c.x {
+		if k := len(known0(x)); k < 2*fewest {
+			continue
+		}
+		w, chance, found := apart(x, windows, uint64(q))
+		if found && chance*float64(len(c.x)) < p {
+			p, ok = chance*float64(len(c.x)), true
+			middle := (levelOf(x, w, true) + levelOf(x, w, false)) / 2
+			most := 1.5*math.Abs(meanOf(x[w.from:w.to])-middle) + 0.05
+			best = refine(w, len(x), 1, func(w window) (sum float64) {
+				for _, v := range x[w.from:w.to] {
+					if !math.IsNaN(v) {
+						sum += clip(v-middle, most)
+					}
+				}
+				return sum
+			})
+		}
+	}
+	return best, ok
+}
+
+// levelOf is the median inside or outside a window.
+func levelOf(x []float64, w window, inside bool) float64 {
+	if inside {
+		return median(known0(x[w.from:w.to]))
+	}
+	return median(known0(slices.Concat(x[:w.from], x[w.to:])))
+}
+
+// apart returns the window furthest from the rest of x, and the probability of it by chance: by blocks of time in
+// other order, and where it is short by the tail of the rest.
+func apart(x []float64, windows []window, seed uint64) (w window, p float64, ok bool) {
+	n := len(x)
+	var steps []float64
+	for t := 1; t < n; t++ {
+		steps = append(steps, x[t]-x[t-1])
+	}
+	scale, middle := max(scaleOf(x), scaleOf(steps)/math.Sqrt2), median(known0(x))
+	off := make([]float64, n)
+	for t, v := range x {
+		off[t] = clip((v-middle)/scale, 8)
+	}
+	score, w := furthestOf(off, windows)
+	rest, drawn := slices.Clone(x), slices.Clone(off)
+	inside := meanOf(x[w.from:w.to]) - meanOf(slices.Concat(x[:w.from], x[w.to:]))
+	z := meanOf(off[w.from:w.to]) - meanOf(slices.Concat(off[:w.from], off[w.to:]))
+	for t := w.from; t < w.to; t++ {
+		rest[t] -= inside
+		off[t] -= z
+	}
+	block := blockOf(correlation(rest), 3, n/5)
+	rng := rand.New(rand.NewPCG(uint64(n), seed))
+	scores := make([]float64, nullDraws)
+	for i := range scores {
+		for from := 0; from < n; from += block {
+			at := rng.IntN(n)
+			for t := from; t < min(from+block, n); t++ {
+				drawn[t] = off[(at+t-from)%n]
+			}
+		}
+		scores[i], _ = furthestOf(drawn, windows)
+	}
+	p = gumbel(scores).p(score, 1)
+	tries := float64(n)
+	switch long := w.to - w.from; {
+	case !(inside < 0):
+	case w.from == 0 && long < n: // fast at first: slow from then on
+		w = window{w.to, n}
+	case w.to == n && long < n:
+		w = window{0, w.from}
+	default:
+		p = 1
+	}
+	if w.to-w.from <= 3 {
+		p = max(p, tailP(slices.Concat(x[:w.from], x[w.to:]), meanOf(x[w.from:w.to]), tries))
+	}
+	top := 0 // a single block, which other orders of the same blocks cannot judge
+	for t, v := range x {
+		if v > x[top] || math.IsNaN(x[top]) {
+			top = t
+		}
+	}
+	if p > runAlpha/3 {
+		others := slices.Concat(x[:max(top-1, 0)], x[min(top+2, n):])
+		if one := tailP(others, x[top], tries); one < p {
+			w, p = window{top, top + 1}, one
+		}
+	}
+	return w, p, true
+}
+
+// furthestOf returns the window whose mean differs most from that of the rest, and by how many standard errors.
+func furthestOf(off []float64, windows []window) (most float64, best window) {
+	p := newPrefixes(off, 1)
+	n := len(off)
+	sum, all := p.plain[n], p.n[n]
+	for _, w := range windows {
+		k := p.n[w.to] - p.n[w.from]
+		if 2*k < float64(w.to-w.from) || k == 0 || all-k < 8 {
+			continue
+		}
+		s := p.plain[w.to] - p.plain[w.from]
+		if d := math.Abs(s/k-(sum-s)/(all-k)) / math.Sqrt(1/k+1/(all-k)); d > most {
+			most, best = d, w
+		}
+	}
+	return most, best
+}
