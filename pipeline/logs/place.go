@@ -291,7 +291,8 @@ func (w *windows) full(next *stamped) {
 	}
 	least := max(w.g.Lower(shortest), w.shortest[shortest])
 	at := first.time - least
-	if (told || least >= long*w.median) && at > w.prev && at < w.b+(w.n+1)*w.h {
+	// Less than a few latencies tells nothing: I/Os of a full queue complete in batches.
+	if (told || least >= long*w.median) && at > w.prev && at+long*w.median < w.b+(w.n+1)*w.h {
 		first.until = at
 	}
 }
