@@ -281,7 +281,11 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		}
 		for i := range l.Dirs {
 			d := f.Directions[fio.Direction(i).String()]
-			l.Dirs[i] = pipeline.LogDirection{HasIO: d.IOs, KnownIdle: d.None}
+			l.Dirs[i] = pipeline.LogDirection{HasIO: d.IOs, KnownIdle: d.None, IOs: float64(d.Samples),
+				From: l.Start, To: l.End, Until: l.End}
+			if d.FromMS != nil {
+				l.Dirs[i].From, l.Dirs[i].To, l.Dirs[i].Until = nanos(*d.FromMS), nanos(d.ToMS), nanos(d.UntilMS)
+			}
 			for _, h := range d.Holes {
 				l.Dirs[i].Holes = append(l.Dirs[i].Holes, pipeline.Span{From: nanos(h[0]), To: nanos(h[1])})
 			}

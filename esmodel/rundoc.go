@@ -146,10 +146,15 @@ type fileField struct {
 
 // directionField is a pipeline.LogDirection. Without Min and Max the limits are unknown.
 type directionField struct {
-	IOs  bool   `json:"ios,omitempty"`
-	None bool   `json:"none,omitempty"`
-	Min  *int64 `json:"min,omitempty"`
-	Max  *int64 `json:"max,omitempty"`
+	IOs  bool `json:"ios,omitempty"`
+	None bool `json:"none,omitempty"`
+	// Samples, FromMS, ToMS and UntilMS are its I/Os and when it ran; absent in documents of an older fiolat.
+	Samples number  `json:"samples,omitempty"`
+	FromMS  *number `json:"from_ms,omitempty"`
+	ToMS    number  `json:"to_ms,omitempty"`
+	UntilMS number  `json:"until_ms,omitempty"`
+	Min     *int64  `json:"min,omitempty"`
+	Max     *int64  `json:"max,omitempty"`
 	// Holes are the begin and end of each of pipeline.LogDirection's, in ms.
 	Holes [][2]number `json:"holes_ms,omitempty"`
 }
@@ -262,6 +267,11 @@ func directions(l *pipeline.Log) map[string]directionField {
 	out := map[string]directionField{}
 	for i, d := range l.Dirs {
 		f := directionField{IOs: d.HasIO, None: d.KnownIdle}
+		if d.HasIO {
+			from := number(float64(d.From) / 1e6)
+			f.Samples, f.FromMS = number(d.IOs), &from
+			f.ToMS, f.UntilMS = number(float64(d.To)/1e6), number(float64(d.Until)/1e6)
+		}
 		if d.Limits.Known {
 			f.Min, f.Max = &d.Limits.Min, &d.Limits.Max
 		}

@@ -88,6 +88,10 @@ func (r *Run) Stalled(s *Stall) {
 type LogDirection struct {
 	// HasIO is set if it had I/O, KnownIdle if fio's JSON counted none.
 	HasIO, KnownIdle bool
+	// IOs is how many of its I/Os are in quanta. The log holds them for the time from From to To in ns from time zero.
+	// The direction went on until Until, at a rate like that before, where the log lacks its last window.
+	IOs             float64
+	From, To, Until int64
 	// Holes are the times whose records the log lost, in ns from time zero.
 	Holes []Span
 	// Limits are those of the log's JSON entry.

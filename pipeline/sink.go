@@ -290,6 +290,10 @@ type Quantum struct {
 	// have none here (see Sink.Late). Both are in a fixed order.
 	Leaves []Leaf
 	Rows   []Row
+	// Whole is set if it is the whole run: its rate is judged over the time in which its jobs ran.
+	Whole bool
+	// Ran are rows without I/O, by direction: how long its jobs ran, for rules about directions that have no row.
+	Ran []Row
 	// Changes are the breaches and recoveries of rules that became certain here.
 	Changes []Change
 	// Stragglers are those that began or ceased to stand out here, in runs that are followed live.
@@ -334,6 +338,8 @@ type Summary struct {
 	Account Account
 	// Total are the rows of the whole run: one per scope value, as in a quantum.
 	Total []Row
+	// Ran are those of Quantum, of the whole run.
+	Ran []Row
 	// SLA are the outcomes of all rules, by scope and then in the order of the rules.
 	SLA []Outcome
 }

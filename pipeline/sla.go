@@ -142,8 +142,12 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 			sq.Limits = s.limits
 		}
 		row := w.row(q, d)
-		if all := cmp.Or(row, running[d.Host]); all != nil && all.IOPSKnown {
-			sq.Running, sq.Partial = true, all.Uneven || all.Partial(w.run.Interval)
+		ran := row
+		if i := slices.IndexFunc(q.Ran, func(r Row) bool { return r.Dims == d }); row == nil && i >= 0 {
+			ran = &q.Ran[i]
+		}
+		if all := cmp.Or(ran, running[d.Host]); all != nil && all.IOPSKnown {
+			sq.Running, sq.Partial = true, !q.Whole && (all.Uneven || all.Partial(w.run.Interval))
 			sq.IOPS = s.now.Sum() / (float64(all.Covered) / 1e9)
 		}
 		verdicts := s.judge.Judge(&sq)

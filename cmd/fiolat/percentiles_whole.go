@@ -63,7 +63,7 @@ func (o *wholeRow) End(ctx context.Context, s *pipeline.Summary) error {
 		end = s.End
 	}
 	run.Interval = end - run.FirstQuantum
-	q := pipeline.Quantum{Offset: run.FirstQuantum, Rows: s.Total}
+	q := pipeline.Quantum{Offset: run.FirstQuantum, Rows: s.Total, Ran: s.Ran, Whole: true}
 	for _, direction := range slices.Sorted(maps.Keys(o.of)) {
 		q.Leaves = append(q.Leaves, *o.of[direction])
 	}

@@ -324,11 +324,20 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 			log.Start = now.at - l.run.Start
 		}
 	}
+	le.ran()
 	if now.at > le.at && !gap {
 		le.rate = (now.sum() - le.sum()) / float64(now.at-le.at)
 	}
 	le.counters = now
 	return nil
+}
+
+// ran publishes when the directions ran, as far as is known.
+func (le *entry) ran() {
+	for d := range le.log.DirInfo {
+		info := &le.log.DirInfo[d]
+		info.From, info.To, info.Until, info.IOs = le.log.Start, le.log.EndSoFar, le.log.EndSoFar, le.ios[d]
+	}
 }
 
 // restarted notes that now are the counters of a new fio, which began at 0.
@@ -403,6 +412,7 @@ func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
 	to := l.merge.Done
 	for _, le := range l.logs {
 		le.log.EndSoFar = min(le.log.EndSoFar, le.end)
+		le.ran()
 		to = max(to, le.log.Open.End())
 	}
 	l.run.Metas = []*fiojson.Document{l.logs[0].log.Meta}

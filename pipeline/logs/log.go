@@ -394,7 +394,7 @@ func (l *State) feed(r *fiolog.Record) error {
 	switch {
 	case !l.Source.Name.Hist: // an I/O counts at its stamp, in the millisecond that begins there
 		err := l.emit(r.Dir, r.Line, func(e func(portion)) { e(portion{start: stamp, end: stamp + 1, counts: c}) })
-		l.Reached = max(l.Reached, stamp+msec+l.shift)
+		l.reach(r.Dir, stamp+msec+l.shift)
 		if l.cfg.Pauses && d.records > 1 && len(r.Index) > 0 {
 			d.win.pauses.addOne(r.Index[0], stamp, before*msec)
 		}
@@ -515,12 +515,17 @@ func (l *State) emit(d fio.Direction, line int64, place func(func(portion))) err
 		if p.closing > 0 {
 			piece.Closing, piece.Share = p.closing+l.shift, 1/p.counts.Sum()
 		}
-		l.Reached = max(l.Reached, piece.End, piece.Closing)
+		l.reach(d, max(piece.End, piece.Closing))
 		if err := l.align.Add(piece, p.counts, d); err != nil && failed == nil {
 			failed = l.at(line, err.Error(), "")
 		}
 	})
 	return failed
+}
+
+// reach notes that an I/O of a direction was placed that ended then, or that its job ended.
+func (l *State) reach(d fio.Direction, end int64) {
+	l.Reached, l.DirInfo[d].To = max(l.Reached, end), max(l.DirInfo[d].To, end)
 }
 
 // finish places what still waits at the end of the log, and closes it.
@@ -651,6 +656,10 @@ func (l *State) Ready(g *quanta.Grid, common fiohist.Geometry) {
 // StartAt puts the log on the run's clock: start is that of its job, shift is what is added to its stamps, both in ns.
 func (l *State) StartAt(start, shift int64) {
 	l.Start, l.shift, l.Reached = start, shift, start
+	for d := range l.DirInfo {
+		from := start + l.phase(fio.Direction(d))
+		l.DirInfo[d].From, l.DirInfo[d].To = from, from
+	}
 }
 
 // PublishRound publishes how far the log goes and its new holes, for the merge that runs beside the next round.
@@ -670,7 +679,24 @@ func (l *State) Keep() {
 			}
 		}
 	}
+	for d := range l.DirInfo {
+		l.DirInfo[d].IOs += l.dirs[d].ios
+		l.DirInfo[d].Until = l.until(fio.Direction(d))
+	}
 	l.End, l.Dirs = l.Reached, l.DirInfo
+}
+
+// until returns when a direction ended: where no tail was restored, the log lacks the window that was open then.
+func (l *State) until(d fio.Direction) int64 {
+	info := &l.DirInfo[d]
+	if t := l.dirs[d].tail; !l.Source.Name.Hist || !info.HasIO || t != nil && !l.rejected {
+		return info.To
+	}
+	until := info.To + l.length()
+	if l.Entry != nil && !l.rejected && l.Entry.Dirs[d].RuntimeMS > 0 {
+		until = min(until, info.From+l.Entry.Dirs[d].RuntimeMS*msec)
+	}
+	return max(until, info.To)
 }
 
 // CommonGeometry returns the finest geometry on which all logs can be added up, and gives it to empty logs without one.

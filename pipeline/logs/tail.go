@@ -294,6 +294,7 @@ func (t *tail) restore() error {
 	for _, m := range t.members {
 		if t.lost.Sum() == 0 && (m.from == latest || m.job.Sure && m.Section == nil) {
 			m.Reached = max(m.Reached, m.end)
+			m.reach(t.dir, min(m.end, m.DirInfo[t.dir].From+t.entry.Dirs[t.dir].RuntimeMS*msec))
 		}
 		if m.weight == 0 || len(t.counts.Count) == 0 {
 			continue
@@ -307,8 +308,9 @@ func (t *tail) restore() error {
 				share.Index[b] = share.Index[b]<<t.coarser(m.State) + 1<<t.coarser(m.State)>>1
 			}
 		}
-		m.Reached = max(m.Reached, m.to)
+		m.reach(t.dir, m.to)
 		m.DirInfo[t.dir].HasIO = true
+		m.DirInfo[t.dir].IOs += share.Sum()
 		if n := len(t.counts.Index) - 1; int(t.counts.Index[n]) == t.g.Last() {
 			m.lastBucket += share.Count[n]
 		}

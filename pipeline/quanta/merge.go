@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -22,9 +23,9 @@ type Member struct {
 	EndSoFar int64
 	Open     Open // its quanta that not all logs have passed
 
-	index     int                  // in Run.Logs
-	lostUntil int64                // end of its I/Os that cannot be placed in time, ns on the run's clock
-	Known     [fio.Directions]bool // fio's totals tell how many I/Os were lost in its holes
+	index     int                   // in Run.Logs
+	lostUntil [fio.Directions]int64 // end of its I/Os that cannot be placed in time, ns on the run's clock
+	Known     [fio.Directions]bool  // fio's totals tell how many I/Os were lost in its holes
 }
 
 // leafSpec is a leaf of the run: all logs with the same values of the --by dimensions,
@@ -87,6 +88,7 @@ type Merger struct {
 	logs      []*Member
 	leafSpecs []leafSpec
 	scopes    []*scope
+	ran       []*scope // by direction, for pipeline.Quantum.Ran
 	peers     []*peers
 	active    []*scope // of a stored run: those with I/O
 	sums      []sums   // memory of the quanta that are added up in parallel
@@ -125,7 +127,10 @@ func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers
 }
 
 func (m *Merger) setLogs(logs []*Member) {
-	m.logs, m.leafSpecs, m.scopes = logs, nil, nil
+	m.logs, m.leafSpecs, m.scopes, m.ran = logs, nil, nil, nil
+	for _, name := range m.Run.Directions() {
+		m.ran = append(m.ran, &scope{name: fio.DirectionScope, dims: fio.Dims{Direction: name}, logs: logs})
+	}
 	by := m.Run.Settings.By
 	known := map[fio.Dims]int{}
 	for i, l := range logs {
@@ -444,6 +449,9 @@ func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (le
 
 func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*Member) *Hists, active []*scope) *merged {
 	out := &merged{Quantum: pipeline.Quantum{Offset: m.Grid.Start(q)}}
+	if len(m.Run.Settings.SLA) > 0 {
+		out.Ran = m.directionsRan(m.span(q))
+	}
 	ranks := &mem.ranks
 	for i := range mem.tails {
 		mem.tails[i].read = false
@@ -482,6 +490,16 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 		out.Rows = append(out.Rows, row)
 	}
 	return out
+}
+
+// directionsRan returns the rows of pipeline.Quantum.Ran for [start, end), in ns.
+func (m *Merger) directionsRan(start, end int64) (rows []pipeline.Row) {
+	for _, sc := range m.ran {
+		row := pipeline.Row{Scope: sc.name, Dims: sc.dims}
+		sc.cover(&row, start, end)
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // tail compares a scope, whose histogram was read last, with its peers. hists are those of the scopes up to it: all
@@ -530,9 +548,10 @@ func (m *Merger) AddLosses(lost []pipeline.Loss) {
 			for _, l := range sc.logs {
 				if l.Host == loss.Host && slices.Contains(loss.Logs, l.LogName) {
 					its++
-					l.lostUntil = max(l.lostUntil, loss.Until)
 					for d := range l.Known {
-						l.Known[d] = l.Known[d] || fio.Direction(d).String() == loss.Direction
+						if fio.Direction(d).String() == loss.Direction {
+							l.Known[d], l.lostUntil[d] = true, max(l.lostUntil[d], loss.Until)
+						}
 					}
 				}
 			}
@@ -564,8 +583,8 @@ func (m *Merger) Summary() *pipeline.Summary {
 	}
 	for _, sc := range m.scopes {
 		for _, l := range sc.logs {
-			if l.lostUntil > 0 {
-				l.EndSoFar, until = max(l.EndSoFar, l.lostUntil), max(until, l.lostUntil)
+			for _, lost := range l.lostUntil {
+				until = max(until, lost)
 			}
 		}
 	}
@@ -576,6 +595,11 @@ func (m *Merger) Summary() *pipeline.Summary {
 		}
 	}
 	var ranks fiohist.Ranks
+	from, to := m.Grid.Start(m.Grid.First), until
+	if m.picks {
+		from, to = m.Run.Window.Clip(from, to)
+	}
+	s.Ran = m.directionsRan(from, to)
 	for _, sc := range m.scopes {
 		if sc.total.Empty() {
 			continue
@@ -587,12 +611,10 @@ func (m *Merger) Summary() *pipeline.Summary {
 			ranks.Widen(&row.Stats, m.Run.Percentiles, row.Blocks)
 		}
 		row.Logs, row.Hist, row.Limits, row.Whole = len(sc.logs), sc.total, sc.known(), row.Whole || !m.picks
-		from, to := m.Grid.Start(m.Grid.First), until
-		if m.picks {
-			from, to = m.Run.Window.Clip(from, to)
-		}
 		if sc.cover(&row, from, to); sc.unplaced {
 			row.IOPS, row.IOPSKnown = 0, false
+		} else if !m.Run.Pick.Timed() {
+			row.IOPS *= sc.lastWindows()
 		}
 		s.Total = append(s.Total, row)
 	}
@@ -624,10 +646,11 @@ func (m *Merger) row(sc *scope, ranks *fiohist.Ranks) pipeline.Row {
 // if that is below a millisecond, the resolution of stamps, or if one of the logs lost records.
 func (sc *scope) cover(r *pipeline.Row, start, end int64) {
 	r.Lost = sc.lost(start, end)
-	r.Uneven = slices.ContainsFunc(sc.logs, func(l *Member) bool {
-		return pipeline.PartOf(min(l.EndSoFar, end)-max(l.Start, start), end-start)
+	spans := sc.ran()
+	r.Uneven = slices.ContainsFunc(spans, func(s pipeline.Span) bool {
+		return pipeline.PartOf(min(s.To, end)-max(s.From, start), end-start)
 	})
-	covers(r, max(sc.covered(start, end)-r.Lost, 0))
+	covers(r, max(covered(spans, start, end)-r.Lost, 0))
 }
 
 // covers sets the time that a row covers, in ns, and its IOPS.
@@ -669,19 +692,79 @@ func together(spans []pipeline.Span, start int64) (length int64) {
 	return length
 }
 
-// covered returns for how much of [start, end), in ns, at least one log of the scope was running.
-func (sc *scope) covered(start, end int64) int64 {
-	var spans []pipeline.Span
+// ran returns when each direction of the scope's logs ran, in ns on the run's clock, as far as the logs tell.
+func (sc *scope) ran() (spans []pipeline.Span) {
 	for _, l := range sc.logs {
-		from, to := max(l.Start, start), min(l.EndSoFar, end)
+		for d := range l.DirInfo {
+			if span, ok := l.ran(fio.Direction(d)); ok && sc.covers(fio.Direction(d)) {
+				spans = append(spans, span)
+			}
+		}
+	}
+	return spans
+}
+
+// ran returns when a direction of the log ran; ok is false if it has had no I/O so far.
+func (l *Member) ran(d fio.Direction) (span pipeline.Span, ok bool) {
+	info := &l.DirInfo[d]
+	span = pipeline.Span{From: info.From, To: max(info.To, l.lostUntil[d])}
+	if l.EndSoFar == math.MaxInt64 {
+		span.To = math.MaxInt64
+	}
+	return span, info.HasIO || l.lostUntil[d] > 0
+}
+
+// covered returns how much of [start, end) the spans cover, in ns.
+func covered(spans []pipeline.Span, start, end int64) int64 {
+	var cut []pipeline.Span
+	for _, s := range spans {
+		from, to := max(s.From, start), min(s.To, end)
 		if from == start && to == end {
 			return end - start
 		}
 		if from < to {
-			spans = append(spans, pipeline.Span{From: from, To: to})
+			cut = append(cut, pipeline.Span{From: from, To: to})
 		}
 	}
-	return together(spans, start)
+	return together(cut, start)
+}
+
+// lastWindows returns the factor by which a scope has more IOPS than the I/Os of its logs in the time that these cover:
+// a log that lacks its last window says nothing of the time after it, in which others may go on. It went on at its own
+// rate.
+func (sc *scope) lastWindows() float64 {
+	type direction struct {
+		ios float64
+		pipeline.Span
+		until int64
+	}
+	var all []direction
+	for _, l := range sc.logs {
+		for d := range l.DirInfo {
+			span, ok := l.ran(fio.Direction(d))
+			if info := &l.DirInfo[d]; ok && sc.covers(fio.Direction(d)) && span.From < span.To {
+				all = append(all, direction{info.IOs, span, max(info.Until, span.To)})
+			}
+		}
+	}
+	logged, ios := 0.0, 0.0
+	covered, longer := make([]pipeline.Span, len(all)), make([]pipeline.Span, len(all))
+	for i, d := range all {
+		latest := d.To // of those that ran when the log's last window began
+		for _, o := range all {
+			if o.From < d.To {
+				latest = max(latest, o.To)
+			}
+		}
+		until := min(d.until, latest)
+		covered[i], longer[i] = d.Span, pipeline.Span{From: d.From, To: until}
+		logged, ios = logged+d.ios, ios+d.ios*float64(until-d.From)/float64(d.To-d.From)
+	}
+	if ios == logged {
+		return 1
+	}
+	from := slices.MinFunc(covered, func(a, b pipeline.Span) int { return cmp.Compare(a.From, b.From) }).From
+	return ios / logged * float64(together(covered, from)) / float64(together(longer, from))
 }
 
 // hostSum adds histograms up, those of a host first and then the hosts, in the order in which they

@@ -235,6 +235,9 @@ func union(parts []*Stored) *pipeline.Run {
 				}
 			}
 			for d := range moved.Dirs {
+				for _, at := range []*int64{&moved.Dirs[d].From, &moved.Dirs[d].To, &moved.Dirs[d].Until} {
+					*at += shift
+				}
 				moved.Dirs[d].Holes = slices.Clone(moved.Dirs[d].Holes)
 				for i := range moved.Dirs[d].Holes {
 					moved.Dirs[d].Holes[i].From += shift
