@@ -24,7 +24,7 @@ const minimal = "{\n\"fio version\" : \"fio-3.36\",\n\"timestamp_ms\" : 17000000
 	"\"global options\" : {\"bs\" : \"4k\"},\n" +
 	"\"jobs\" : [{\"jobname\": \"a\", \"groupid\": 0, \"job options\": {\"rw\": \"read\"}, " +
 	"\"read\": {\"runtime\": 2000, \"total_ios\": 4, \"clat_ns\": {\"min\": 100, \"max\": 900, " +
-	"\"mean\": 500.5, \"stddev\": 1, \"N\": 3, \"bins\": {\"129\": 1, \"502\": 2}}}, " +
+	"\"mean\": 377.7, \"stddev\": 1, \"N\": 3, \"bins\": {\"129\": 1, \"502\": 2}}}, " +
 	"\"job_runtime\": 6000}]\n}\n"
 
 // Hosts whose names are not UTF-8 stay apart.

@@ -103,13 +103,16 @@ type Prio struct {
 // Totals are the statistics of one kind of latency in one direction. Limits that fio does not report, or that are
 // impossible, are 0 and math.MaxInt64, so that nothing is cut off at them; without I/O both are 0.
 type Totals struct {
-	// N is the number of I/Os measured (clat_ns.N), else the sum of the bins (fio 2),
-	// or 0 where fio does not say.
+	// N is the number of I/Os measured (clat_ns.N), else the sum of the bins (fio 2), else total_ios where some were
+	// measured (plain JSON before fio 3.17); 0 where none were.
 	N        uint64
 	Min, Max int64   // ns
 	Mean     float64 // ns
+	// Percentiles are fio's own, in ns, by their names: "99.900000".
+	Percentiles map[string]float64
 	// Bins is the histogram of json+, empty with plain json.
 	Bins Bins
+	odd  string // how the bins contradict the mean or the maximum; "" if they do not
 }
 
 // Option returns the value of an option of entry e: its own, that of its host's [global], or that of [global].
@@ -242,18 +245,28 @@ func (m *Document) contradictions() {
 				m.contradiction(e, &e.Dirs[d].Kind[k], fmt.Sprintf("%v %v", fio.Direction(d), fio.Kind(k)))
 			}
 		}
+		for k := range e.Mixed.Kind {
+			m.contradiction(e, &e.Mixed.Kind[k], fmt.Sprintf("mixed %v", fio.Kind(k)))
+		}
 		m.contradiction(e, &e.Sync, "sync")
 	}
 }
 
-// contradiction drops totals whose bins do not add up to them.
+// contradiction drops totals that their bins do not add up to, in number or in latency.
 func (m *Document) contradiction(e *Entry, t *Totals, of string) {
-	sum := t.Bins.sum
-	if t.Bins.Len() == 0 || sum == t.N || m.Documents > 1 && max(sum, t.N)-min(sum, t.N) <= t.N/100 {
+	if t.Bins.Len() == 0 {
 		return
 	}
-	m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %s: its bins hold %d I/Os, but its N is %d; its totals are "+
-		"not used", e.JobName, of, sum, t.N))
+	sum, why := t.Bins.sum, t.odd
+	if running := m.Documents > 1 && max(sum, t.N)-min(sum, t.N) <= t.N/100; running {
+		why = ""
+	} else if sum != t.N {
+		why = fmt.Sprintf("its bins hold %d I/Os, but its N is %d", sum, t.N)
+	}
+	if why == "" {
+		return
+	}
+	m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %s: %s; its totals are not used", e.JobName, of, why))
 	*t = Totals{}
 }
 
@@ -341,6 +354,7 @@ func Is(prefix []byte) bool {
 // document reads a fio document from its brace, where find stops, or, after errNested, from its first key on.
 func (s *jsonScan) document(m *Document) error {
 	var seconds, millis int64
+	seen := map[string]bool{}
 	s.held, s.store = 0, binStore{}
 	err := s.object(func(key string) (err error) {
 		switch key {
@@ -353,6 +367,10 @@ func (s *jsonScan) document(m *Document) error {
 		case "global options":
 			err = s.globals(m)
 		case "jobs", "client_stats":
+			if seen[key] {
+				return &syntaxError{s.line, fmt.Sprintf("a second %q in one document", key)}
+			}
+			seen[key] = true
 			client := key == "client_stats"
 			m.ClientServer = m.ClientServer || client
 			err = s.array(func() error { return s.entry(m, client) })
@@ -548,13 +566,22 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 			err = s.direction(&e.Mixed, func(msg string) { errs = append(errs, key+" "+msg) })
 			err = errors.Join(err, s.hold(200))
 		case "sync":
+			issued := uint64(0)
 			err = s.object(func(key string) (err error) {
-				if key != "lat_ns" {
+				switch key {
+				case "total_ios":
+					issued, _, err = s.count()
+					return err
+				case "lat_ns":
+				default:
 					return s.skip()
 				}
 				e.Sync, err = s.totals(true, func(msg string) { errs = append(errs, "sync "+key+": "+msg) })
 				return errors.Join(err, s.hold(200))
 			})
+			if e.Sync.N == 0 && e.Sync.Mean > 0 {
+				e.Sync.N = issued
+			}
 		default:
 			d, ok := fio.ParseDirection(key)
 			if !ok {
@@ -572,6 +599,7 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 		return nil
 	}
 	e.JobName = cmp.Or(e.JobName, jobfile.Unnamed)
+	m.complete(&e)
 	e.LongestMS = e.Mixed.RuntimeMS
 	m.unmix(&e)
 	for _, d := range e.Dirs {
@@ -609,6 +637,30 @@ func (s *jsonScan) direction(d *DirTotals, warn func(string)) error {
 	})
 }
 
+// complete fills in what a version of fio leaves out of an entry's totals.
+func (m *Document) complete(e *Entry) {
+	for _, d := range []*DirTotals{&e.Dirs[fio.Read], &e.Dirs[fio.Write], &e.Dirs[fio.Trim], &e.Mixed} {
+		if Major(m.Version) == 2 { // in KiB
+			d.Bytes *= 1 << 10
+		}
+		if d.TotalIOs > 0 && d.RuntimeMS == 0 { // of engines that move no bytes
+			d.RuntimeMS = e.RuntimeMS
+		}
+		for k := range d.Kind {
+			t := &d.Kind[k]
+			if t.N == 0 && t.Mean > 0 {
+				t.N = d.TotalIOs
+			}
+			if t.N == 0 {
+				*t = Totals{}
+			}
+		}
+	}
+	if e.Sync.N == 0 {
+		e.Sync = Totals{}
+	}
+}
+
 // prio reads an element of prios.
 func (s *jsonScan) prio(d *DirTotals, warn func(string)) error {
 	var p Prio
@@ -628,6 +680,9 @@ func (s *jsonScan) prio(d *DirTotals, warn func(string)) error {
 		}
 		return err
 	})
+	if p.Totals.N == 0 {
+		p.Totals = Totals{}
+	}
 	d.Prios = append(d.Prios, p)
 	return errors.Join(err, s.hold(300))
 }
@@ -669,6 +724,8 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 		case "mean":
 			t.Mean, err = s.float()
 			t.Mean *= float64(unit)
+		case "percentile":
+			t.Percentiles, err = s.percentiles(unit)
 		case "bins":
 			err = s.object(func(key string) error {
 				n, failed := believe()
@@ -706,7 +763,10 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 		bins = microseconds(bins, t.Max, indexed)
 	}
 	size := 0
-	t.Bins, size = s.store.keep(bins)
+	if t.Bins, size = s.store.keep(bins); len(bins) > 0 {
+		t.Percentiles = nil // the bins have all
+		t.contradict(bins, unit)
+	}
 	if err = s.hold(size); err != nil {
 		return t, err
 	}
@@ -714,12 +774,45 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 		t.N = t.Bins.sum
 	}
 	switch {
-	case t.N == 0:
-		t.Min, t.Max, t.Mean = 0, 0, 0
+	case t.N == 0 && known:
+		t.Min, t.Max, t.Mean, t.Percentiles = 0, 0, 0, nil
 	case t.Min > t.Max, t.Mean > float64(t.Max)*1.01+1:
 		t.Min, t.Max = 0, math.MaxInt64
 	}
 	return t, nil
+}
+
+// contradict sets how the bins contradict the mean by more than 1 %, or the maximum. Of I/Os in fio's last bucket, which
+// has no upper edge, nothing is known.
+func (t *Totals) contradict(bins []Bin, unit int64) {
+	g := fiohist.Fio3
+	if unit > 1 {
+		g = fiohist.Fio2
+	}
+	mean, n, top := 0.0, 0.0, g.Index(bins[len(bins)-1].NS)
+	for _, b := range bins {
+		mean, n = mean+float64(b.NS)*float64(b.Count), n+float64(b.Count)
+	}
+	switch mean /= n; {
+	case top == g.Last():
+	case t.Mean > 0 && math.Abs(mean-t.Mean) > t.Mean/100+float64(unit):
+		t.odd = fmt.Sprintf("by its bins the mean is %.0f ns, by itself %.0f", mean, t.Mean)
+	case g.Lower(top) > t.Max:
+		t.odd = fmt.Sprintf("its bins reach %d ns, but its max is %d", g.Lower(top), t.Max)
+	}
+}
+
+// percentiles reads fio's own percentiles.
+func (s *jsonScan) percentiles(unit int64) (map[string]float64, error) {
+	out := map[string]float64{}
+	err := s.object(func(key string) error {
+		v, err := s.float()
+		if p, bad := strconv.ParseFloat(key, 64); bad == nil && p > 0 && p <= 100 {
+			out[fio.Percentile(p)] = v * float64(unit)
+		}
+		return errors.Join(err, s.hold(100))
+	})
+	return out, err
 }
 
 // mostBins is the number of buckets of the largest geometry.

@@ -93,7 +93,7 @@ func TestParseMetaReal(t *testing.T) {
 }
 
 const (
-	clat   = `"clat_ns": {"min": 100, "max": 900, "mean": 500.5, "stddev": 1, "N": 3, "bins": {"129": 1, "502": 2}}`
+	clat   = `"clat_ns": {"min": 100, "max": 900, "mean": 377.5, "stddev": 1, "N": 3, "bins": {"129": 1, "502": 2}}`
 	oneJob = `{"jobname": "a", "groupid": 0, "job options": {"rw": "read"}, ` +
 		`"read": {"runtime": 2000, "total_ios": 4, ` + clat + `}, "job_runtime": 6000}`
 	minimal = "{\n\"fio version\" : \"fio-3.36\",\n\"timestamp_ms\" : 1700000000123,\n\"global options\" : {\"bs\" : " +
@@ -105,7 +105,7 @@ func TestParseMetaText(t *testing.T) {
 	want := parseMeta(t, minimal)
 	if e := want.Entries[0]; e.JobName != "a" || e.LongestMS != 2000 || e.RuntimeMS != 6000 ||
 		e.Dirs[fio.Read].TotalIOs != 4 ||
-		!reflect.DeepEqual(e.Dirs[fio.Read].Kind[fio.Clat], Totals{N: 3, Min: 100, Max: 900, Mean: 500.5,
+		!reflect.DeepEqual(e.Dirs[fio.Read].Kind[fio.Clat], Totals{N: 3, Min: 100, Max: 900, Mean: 377.5,
 			Bins: NewBins([]Bin{{129, 1}, {502, 2}})}) {
 		t.Fatalf("%+v", e)
 	}
@@ -191,7 +191,7 @@ func TestParseMetaOld(t *testing.T) {
 	doc := func(bins string) string {
 		return `{"fio version": "fio-2.10", "timestamp": 1450000000, "jobs": [{"jobname": "old", ` +
 			`"read": {"runtime": 1000, "total_ios": 6,
-			"slat": {"min": 2, "max": 3, "mean": 2.5, "stddev": 0}, "clat": {"min": 5, "max": 700, "mean": 100.25, ` +
+			"slat": {"min": 2, "max": 3, "mean": 2.5, "stddev": 0}, "clat": {"min": 5, "max": 700, "mean": 162.417, ` +
 			`"percentile": {"50.000000": 9}, "bins": {` + bins + `}}}}]}`
 	}
 	const constants = `, "FIO_IO_U_PLAT_BITS": 6, "FIO_IO_U_PLAT_VAL": 64, "FIO_IO_U_PLAT_NR": 1216`
@@ -204,11 +204,11 @@ func TestParseMetaOld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := parseMeta(t, doc(bins))
 			d := m.Entries[0].Dirs[fio.Read]
-			if got := (Totals{N: 6, Min: 5000, Max: 700000, Mean: 100250,
+			if got := (Totals{N: 6, Min: 5000, Max: 700000, Mean: 162417,
 				Bins: NewBins(want)}); !reflect.DeepEqual(d.Kind[fio.Clat], got) {
 				t.Errorf("%+v", d.Kind[fio.Clat])
 			}
-			if m.TimestampMS != 1450000000000 || Major(m.Version) != 2 || d.Kind[fio.Slat].N != 0 {
+			if m.TimestampMS != 1450000000000 || Major(m.Version) != 2 || d.Kind[fio.Slat].N != 6 {
 				t.Errorf("%+v", m)
 			}
 			counts, err := d.Kind[fio.Clat].Counts(fiohist.Geometry{Groups: fiohist.GroupsV2, Unit: 1000})
