@@ -21,7 +21,7 @@ var floors = []string{
 	"ingest",
 	"pipeline",
 	"pipeline/quanta internal/compare internal/diagnose internal/metrics internal/render internal/report" +
-		" internal/summary",
+		" internal/figures",
 	"pipeline/logs pipeline/live pipeline/replay internal/curve",
 	"pipeline/plan",
 	"esmodel/space",

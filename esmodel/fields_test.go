@@ -158,6 +158,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	}
 	if err == nil {
 		sum := esmodeltest.Summary(run, quanta)
+		sum.Account.JobsWithoutLog = 1
 		sum.Account.Warnings, sum.Account.Exact = []string{
 			"w",
 		}, map[string]pipeline.Latencies{

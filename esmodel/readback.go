@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -281,7 +282,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		}
 		for i := range l.Dirs {
 			d := f.Directions[fio.Direction(i).String()]
-			l.Dirs[i] = pipeline.LogDirection{HasIO: d.IOs, KnownIdle: d.None, IOs: float64(d.Samples),
+			l.Dirs[i] = pipeline.LogDirection{HasIO: d.IOs, KnownIdle: d.None, IOs: float64(d.Samples), Bytes: float64(d.Bytes),
 				From: l.Start, To: l.End, Until: l.End}
 			if d.FromMS != nil {
 				l.Dirs[i].From, l.Dirs[i].To, l.Dirs[i].Until = nanos(*d.FromMS), nanos(d.ToMS), nanos(d.UntilMS)
@@ -302,7 +303,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 	if err != nil {
 		return nil, Fault(run.ID, run.Part, "ingest it again", "its jobs cannot be read: %v", err)
 	}
-	run.Metas = []*fiojson.Document{jobs}
+	run.Metas = jobs
 	run.MetaSummary = &pipeline.MetaSummary{
 		Versions:  doc.Fio.Version,
 		Workloads: doc.Fio.Workload,
@@ -316,11 +317,24 @@ func ReadRun(source []byte) (*StoredRun, error) {
 func nanos(ms number) int64 { return int64(math.Round(float64(ms) * 1e6)) }
 
 // readJobs reads back what jobs wrote.
-func readJobs(doc *runDoc) (*fiojson.Document, error) {
+func readJobs(doc *runDoc) ([]*fiojson.Document, error) {
 	m := new(fiojson.Document)
-	for _, j := range doc.Jobs {
+	all := []*fiojson.Document{m}
+	for i, j := range doc.Jobs {
+		if i == 0 {
+			m.Global = j.Global
+		} else if !maps.Equal(m.Global, j.Global) {
+			m = &fiojson.Document{Global: j.Global}
+			all = append(all, m)
+		}
 		e := fiojson.Entry{JobName: j.Name, Host: j.Host, GroupID: j.Group, RuntimeMS: j.RuntimeMS, Error: j.Error,
 			Options: j.Options}
+		e.Sections, e.Unlike, e.NoLog = j.Sections, j.Unlike, j.NoLog
+		for name, d := range directionsOf(&e) {
+			t := j.Directions[name]
+			d.TotalIOs, d.Bytes, d.RuntimeMS = t.IOs, t.Bytes, t.RuntimeMS
+			e.LongestMS = max(e.LongestMS, t.RuntimeMS)
+		}
 		if j.Start != nil {
 			e.StartMS = int64(*j.Start) / 1e6
 		}
@@ -329,7 +343,7 @@ func readJobs(doc *runDoc) (*fiojson.Document, error) {
 		}
 		m.Entries = append(m.Entries, e)
 	}
-	return m, nil
+	return all, nil
 }
 
 // LeafDecoder converts the documents of leaves and finds the part that each belongs to.

@@ -150,6 +150,7 @@ type directionField struct {
 	None bool `json:"none,omitempty"`
 	// Samples, FromMS, ToMS and UntilMS are its I/Os and when it ran; absent in documents of an older fiolat.
 	Samples number  `json:"samples,omitempty"`
+	Bytes   number  `json:"bytes,omitempty"`
 	FromMS  *number `json:"from_ms,omitempty"`
 	ToMS    number  `json:"to_ms,omitempty"`
 	UntilMS number  `json:"until_ms,omitempty"`
@@ -167,7 +168,21 @@ type jobField struct {
 	RuntimeMS int64             `json:"runtime_ms"`
 	Error     int               `json:"error"`
 	Options   map[string]string `json:"options,omitempty"`
+	// Global are those of [global] and of the job's host; absent in documents of an older fiolat.
+	Global jobfile.Options `json:"global,omitempty"`
+	// Directions are fio's totals, "mixed" those of all directions together.
+	Directions map[string]totalsField `json:"directions,omitempty"`
+	Sections   []fiojson.Section      `json:"sections,omitempty"`
+	Unlike     int                    `json:"unlike,omitempty"`
+	NoLog      bool                   `json:"no_log,omitempty"`
 	fiojson.Apart
+}
+
+// totalsField is what fio counted in a direction of a job.
+type totalsField struct {
+	IOs       uint64 `json:"ios"`
+	Bytes     uint64 `json:"bytes"`
+	RuntimeMS int64  `json:"runtime_ms"`
 }
 
 type accountField struct {
@@ -269,7 +284,7 @@ func directions(l *pipeline.Log) map[string]directionField {
 		f := directionField{IOs: d.HasIO, None: d.KnownIdle}
 		if d.HasIO {
 			from := number(float64(d.From) / 1e6)
-			f.Samples, f.FromMS = number(d.IOs), &from
+			f.Samples, f.Bytes, f.FromMS = number(d.IOs), number(d.Bytes), &from
 			f.ToMS, f.UntilMS = number(float64(d.To)/1e6), number(float64(d.Until)/1e6)
 		}
 		if d.Limits.Known {
@@ -406,7 +421,15 @@ func jobs(run *pipeline.Run) (out []jobField, err error) {
 	for _, m := range run.Metas {
 		for _, en := range m.Entries {
 			j := jobField{Name: en.JobName, Host: en.Host, Group: en.GroupID, RuntimeMS: en.RuntimeMS, Error: en.Error,
-				Options: en.Options}
+				Options: en.Options, Global: global(m, en.Host), Sections: en.Sections, Unlike: en.Unlike, NoLog: en.NoLog}
+			for name, d := range directionsOf(&en) {
+				if d.TotalIOs > 0 {
+					if j.Directions == nil {
+						j.Directions = map[string]totalsField{}
+					}
+					j.Directions[name] = totalsField{d.TotalIOs, d.Bytes, d.RuntimeMS}
+				}
+			}
 			if en.StartMS > 0 && en.StartMS <= fiolog.MaxTime {
 				j.Start = new(stamp(en.StartMS * 1e6))
 			}
@@ -417,6 +440,23 @@ func jobs(run *pipeline.Run) (out []jobField, err error) {
 		}
 	}
 	return out, nil
+}
+
+// global returns the options of [global] that hold for the jobs of a host.
+func global(m *fiojson.Document, host string) jobfile.Options {
+	out := jobfile.Options{}
+	maps.Copy(out, m.Global)
+	maps.Copy(out, m.HostGlobal[host])
+	return out
+}
+
+// directionsOf returns an entry's directions by name.
+func directionsOf(e *fiojson.Entry) map[string]*fiojson.DirTotals {
+	out := map[string]*fiojson.DirTotals{"mixed": &e.Mixed}
+	for d := range e.Dirs {
+		out[fio.Direction(d).String()] = &e.Dirs[d]
+	}
+	return out
 }
 
 // settings returns the settings that determine the generation.

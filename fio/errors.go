@@ -13,6 +13,8 @@ type ParseError struct {
 	Line int64 // from 1; 0 where there are no lines
 	Msg  string
 	Hint string // what to do about it
+	// Useless is set if nothing of a log can be used, whatever is done with the file: it holds averages, or no I/O.
+	Useless bool
 }
 
 func (e *ParseError) Error() string {

@@ -93,6 +93,11 @@ type Input struct {
 	// NoLog are the entries of Metas that wrote logs which are not here; Match sets it.
 	NoLog []NoLog
 
+	// Unlogged are the documents that none of the logs belongs to; Match takes them out of Metas.
+	Unlogged []*fiojson.Document
+	// JobsWithoutLog are jobs that did I/O, or failed, and wrote no log, where others did; Match counts them.
+	JobsWithoutLog int
+
 	// metasGiven means that Metas were named, and not found beside the logs.
 	metasGiven bool
 	// siblings are logs of the same run that exist and were not asked for: they show how many threads the run had.
@@ -377,6 +382,12 @@ func (d *discovery) paths(paths []string) error {
 			}
 			continue
 		}
+		if m, bad := d.part(path); bad != nil {
+			return bad
+		} else if m != nil && err != nil {
+			d.given.Metas = append(d.given.Metas, m)
+			continue
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return folders.Unreadable(path, err)
 		} else if err != nil {
@@ -395,6 +406,50 @@ func (d *discovery) paths(paths []string) error {
 		}
 	}
 	return nil
+}
+
+// output returns the error for what fio prints instead of JSON; nil for other files.
+func (d *discovery) output(path string) (bad error) {
+	err := d.files.Read(path, func(r io.Reader) error {
+		start, _ := bufio.NewReaderSize(r, content.Head).Peek(content.Head) // less than that is no fault
+		if what := content.Output(start); what != "" {
+			bad = &fio.ParseError{File: path, Msg: "this is fio's " + what + " output", Hint: "run fio with " +
+				"--output-format=json+ --output=FILE, and pass that file"}
+		}
+		return nil
+	})
+	return cmp.Or(bad, err)
+}
+
+// part returns the run of a file of JSON that several were appended to, named FILE#N; nil if path is no such name.
+func (d *discovery) part(path string) (*fiojson.Document, error) {
+	file, n, ok := PartOf(path)
+	if !ok {
+		return nil, nil
+	}
+	metas, err := d.documents(file)
+	if err == nil && n > len(metas) {
+		err = &fio.ParseError{File: path, Msg: fmt.Sprintf("%s holds %s", fio.Printable(file),
+			fio.Several(len(metas), "run")), Hint: "they are numbered from 1"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return metas[n-1], nil
+}
+
+// PartOf takes the name of a run in a file of several, FILE#N, apart. ok is false for the name of a file.
+func PartOf(path string) (file string, n int, ok bool) {
+	at := strings.LastIndexByte(path, '#')
+	if at < 1 {
+		return "", 0, false
+	}
+	n, err := strconv.Atoi(path[at+1:])
+	if _, own := os.Stat(path); err != nil || n < 1 || own == nil {
+		return "", 0, false
+	}
+	info, err := os.Stat(path[:at])
+	return path[:at], n, err == nil && info.Mode().IsRegular()
 }
 
 // withFolder drops files that are also in a folder that was given.
@@ -452,6 +507,9 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 			d.given.JobFiles = append(d.given.JobFiles, j)
 			return nil
 		case kind == content.Other:
+			if err := d.output(path); err != nil {
+				return err
+			}
 			d.strange = append(d.strange, path)
 			return nil
 		}

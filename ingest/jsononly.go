@@ -3,6 +3,7 @@ package ingest
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -104,6 +105,27 @@ func (d *discovery) withHosts(runs []*Totals) (out []*Totals, inputs []*Input) {
 		out = append(out, d.newTotals(in.Root, in.Metas))
 	}
 	return out, inputs
+}
+
+// WithoutLogs returns the run as one of which there is only fio's JSON, with why as a warning; nil if that has no
+// histograms of that kind.
+func (in *Input) WithoutLogs(kind fio.Kind, why string) *Input {
+	t := newDiscovery(DiscoverOptions{}).newTotals(in.Root, in.Metas)
+	if len(in.Metas) == 0 || t.lacks(kind) != nil {
+		return nil
+	}
+	out := *in
+	out.ID, out.Logs = t.ID, nil
+	for _, m := range in.Metas {
+		s := &Source{Path: m.Path, Base: filepath.Base(m.Path), Name: Name{Kind: kind, Hist: true}, JSON: m}
+		if info, err := os.Stat(m.Path); err == nil {
+			s.Size = info.Size()
+		}
+		out.Logs = append(out.Logs, s)
+	}
+	out.Warnings = append(slices.Clone(in.Warnings), fmt.Sprintf("%s: %s not used, as the first of them: %s", fio.Printable(in.Root),
+		fio.Several(len(in.Logs), "log"), why))
+	return &out
 }
 
 // timeless says what a run without logs lacks, and where its logs are if it wrote any.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"fiolat/fio"
@@ -80,7 +81,7 @@ func Match(in *Input) ([]*Log, []string, error) {
 	m := &matcher{in: in, warnings: slices.Clone(in.Warnings), logged: map[*fiojson.Entry]bool{},
 		unsure: map[*fiojson.Document]bool{},
 		ends:   map[*fiojson.Document]time.Duration{}, fit: map[*jobfile.File]bool{}}
-	in.NoLog = nil
+	in.NoLog, in.JobsWithoutLog = nil, 0
 	if in.JSONOnly() {
 		m.jsonEntries()
 		return m.logs, m.warnings, nil
@@ -93,6 +94,7 @@ func Match(in *Input) ([]*Log, []string, error) {
 	}
 	m.split()
 	m.documents()
+	m.unlogged()
 	for _, meta := range in.Metas {
 		m.warnings = append(m.warnings, prefixed(meta.Name(), meta.Warnings)...)
 	}
@@ -255,6 +257,31 @@ func (m *matcher) documents() {
 		}
 		m.warn("%s: cannot tell which JSON goes with this log%s: %s; pass it with --fio-json",
 			fio.Printable(open[0].Source.Path), others(len(open)-1), shortened(names))
+	}
+}
+
+// unlogged takes documents out of the run that none of its logs belongs to: each is of another run, without logs.
+func (m *matcher) unlogged() {
+	used := map[*fiojson.Document]bool{}
+	for _, l := range m.logs {
+		if l.Meta == nil {
+			return // it may belong to any
+		}
+		used[l.Meta] = true
+	}
+	unlogged := filtered(distinct(m.in.Metas), func(d *fiojson.Document) bool { return !used[d] })
+	if len(unlogged) > 0 {
+		m.in.Unlogged = unlogged
+	}
+	m.in.Metas = filtered(m.in.Metas, func(d *fiojson.Document) bool { return used[d] })
+	for _, d := range m.in.Unlogged {
+		var jobs []string
+		for i := range d.Entries {
+			if ios := counted(&d.Entries[i], m.logs[0].Source.Name.Kind); ios != "" {
+				jobs = append(jobs, fmt.Sprintf("%s, %s", fio.Printable(d.Entries[i].JobName), ios))
+			}
+		}
+		m.nameWithout(d, jobs)
 	}
 }
 
@@ -471,6 +498,7 @@ func (m *matcher) entries(s *set) {
 	if s.meta != nil && len(s.entries) == 0 {
 		m.unsure[s.meta] = true
 	}
+	m.stale(s)
 	byThread := s.byThread()
 	numbers := slices.Sorted(maps.Keys(byThread))
 	s.threads = max(s.threads, numbers[len(numbers)-1])
@@ -498,10 +526,16 @@ func (m *matcher) entries(s *set) {
 	}
 	if s.job != nil {
 		s.entryOf, _ = s.job.Entries()
+		s.sections()
 	} else if list, certain := partitions(s.meta, s.entries, s.threads); certain {
 		for i, n := range list[0] {
 			for range n {
 				s.entryOf = append(s.entryOf, i)
+			}
+		}
+		for i, e := range s.entries {
+			if n, several := s.stands(i); several {
+				e.Unlike = n
 			}
 		}
 	}
@@ -522,6 +556,85 @@ func (m *matcher) entries(s *set) {
 		m.appendedBy(s, appended)
 	}
 	m.incomplete(s)
+}
+
+// stale leaves out logs of an earlier run: they are numbered beyond the threads of fio's JSON, whose counts fit the
+// others.
+func (m *matcher) stale(s *set) {
+	threads := 0
+	for _, e := range s.entries {
+		if threads += numJobs(s.meta, e); e.Unlike > 0 {
+			return // the JSON does not say how many there are
+		}
+	}
+	old := filtered(s.logs, func(l *Log) bool { return l.Source.Name.Job > threads })
+	if threads == 0 || len(old) == 0 || len(old) == len(s.logs) || !s.logs[0].Source.Name.Hist || s.host != "" {
+		return
+	}
+	kept := filtered(s.logs, func(l *Log) bool { return !slices.Contains(old, l) })
+	few, all := logged(kept), logged(s.logs)
+	more := false
+	for d := range fio.Directions {
+		counted := uint64(0)
+		for _, e := range s.entries {
+			counted += e.Dirs[d].Kind[fio.Clat].N
+		}
+		if few[d] > counted {
+			return
+		}
+		more = more || all[d] > counted
+	}
+	if !more {
+		return
+	}
+	var names []string
+	for _, l := range old {
+		names = append(names, fio.Printable(l.Source.Path))
+	}
+	m.warn("%s: not used: by %s there are %d threads, whose I/Os the other logs hold: left by an earlier run",
+		errs.Some(names), fio.Printable(s.meta.Path), threads)
+	s.logs = kept
+	m.logs = slices.DeleteFunc(m.logs, func(l *Log) bool { return slices.Contains(old, l) })
+}
+
+// logged returns how many I/Os of each direction histogram logs hold, as far as they can be read.
+func logged(logs []*Log) (ios [fio.Directions]uint64) {
+	for _, l := range logs {
+		in, err := source.Open(l.Source.Path, nil)
+		if err != nil {
+			continue
+		}
+		r := fiolog.NewReader(in, l.Source.Path, fiolog.ReaderOptions{})
+		for {
+			record, err := r.Next()
+			if err != nil {
+				break
+			}
+			ios[record.Dir] += record.IOs
+		}
+		r.Stop()
+		_ = in.Close() // it was only read
+	}
+	return ios
+}
+
+// sections gives entries that stand for several sections of the job file these sections.
+func (s *set) sections() {
+	of := map[*fiojson.Entry][]*jobfile.Section{}
+	for thread, section := range s.job.Threads() {
+		if i := s.entryOf[thread]; i >= 0 && !slices.Contains(of[s.entries[i]], section) {
+			of[s.entries[i]] = append(of[s.entries[i]], section)
+		}
+	}
+	for e, sections := range of {
+		e.Unlike, e.Sections = 0, nil
+		for _, section := range sections {
+			if len(sections) > 1 {
+				e.Sections = append(e.Sections, fiojson.Section{Name: cmp.Or(section.Options["name"], section.Name),
+					Options: section.Options})
+			}
+		}
+	}
 }
 
 // byThread returns the logs by the thread numbers in their names.
@@ -694,8 +807,8 @@ func (m *matcher) incomplete(s *set) {
 // like reports whether two logs are of one kind.
 func (n Name) like(o Name) bool { return n.Hist == o.Hist && n.Kind == o.Kind }
 
-// withoutLogs warns of entries of fio's JSON that wrote a log which is not here. It sets in.NoLog to those of hosts
-// with logs.
+// withoutLogs names the jobs of the logs' documents that have no log here. It sets in.NoLog to those, of hosts with
+// logs, that wrote one.
 func (m *matcher) withoutLogs(sets []*set) {
 	hosts := map[*fiojson.Document][]string{}
 	var metas []*fiojson.Document
@@ -716,38 +829,68 @@ func (m *matcher) withoutLogs(sets []*set) {
 		option = "write_hist_log"
 	}
 	for _, meta := range metas {
+		var without []string
 		for i := range meta.Entries {
 			e := &meta.Entries[i]
-			var ios []string // by direction
-			for d := range e.Dirs {
-				if n := e.Dirs[d].Kind[name.Kind].N; n > 0 {
-					ios = append(ios, fmt.Sprintf("%d %vs", n, fio.Direction(d)))
-				}
-			}
-			if n := e.Mixed.Kind[name.Kind].N; n > 0 {
-				ios = append(ios, fmt.Sprintf("%d I/Os", n))
-			}
+			ios := counted(e, name.Kind)
 			wrote, may := m.wrote(meta, e, name.Hist, option)
 			exists := slices.ContainsFunc(m.in.siblings, func(o *Source) bool {
 				return o.Name.like(name) && writes(meta, e, o.Name) &&
 					(o.Host == "" || e.Host == "" || sameHost(o.Host, e.Host))
 			})
+			if m.unsure[meta] || m.logged[e] || exists {
+				continue
+			}
+			e.NoLog = true
 			switch {
-			case m.unsure[meta] || m.logged[e] || len(ios) == 0 || exists || !wrote && !may:
+			case e.Error != 0:
+				m.in.JobsWithoutLog++
+				m.warn("%s: job %q has no log: it failed with error %d (%v)", fio.Printable(meta.Path), e.JobName,
+					e.Error, syscall.Errno(e.Error))
+			case ios == "":
+			case !wrote && !may:
+				without = append(without, fmt.Sprintf("%s, %s", fio.Printable(e.JobName), ios))
 			case !wrote:
 				m.in.NoLog = append(m.in.NoLog, NoLog{meta, e})
 				m.warn("%s: job %q has no log here, though other jobs have one: if it wrote a log, its %s are "+
-					"missing; pass the job file", fio.Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
+					"missing; pass the job file", fio.Printable(meta.Path), e.JobName, ios)
 			case slices.Contains(hosts[meta], e.Host):
 				m.in.NoLog = append(m.in.NoLog, NoLog{meta, e})
 				m.warn("%s: job %q has no log here: its %s are missing",
-					fio.Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
+					fio.Printable(meta.Path), e.JobName, ios)
 			default:
 				m.warn("%s: job %q of host %q has no log here: its %s are missing",
-					fio.Printable(meta.Path), e.JobName, e.Host, strings.Join(ios, " and "))
+					fio.Printable(meta.Path), e.JobName, e.Host, ios)
 			}
 		}
+		m.nameWithout(meta, without)
 	}
+}
+
+// nameWithout warns of jobs that are in fio's JSON only.
+func (m *matcher) nameWithout(meta *fiojson.Document, jobs []string) {
+	if n := len(jobs); n > 0 {
+		m.in.JobsWithoutLog += n
+		m.warn("%s: %s without a log: %s in fio's JSON", fio.Printable(meta.Name()), fio.Several(n, "job"),
+			strings.Join(jobs[:min(n, maxNamed)], "; "))
+	}
+}
+
+// maxNamed is how many jobs a warning names.
+const maxNamed = 5
+
+// counted returns how many I/Os a job did by fio's JSON, in words; "" if none.
+func counted(e *fiojson.Entry, kind fio.Kind) string {
+	var ios []string
+	for d := range e.Dirs {
+		if n := e.Dirs[d].Kind[kind].N; n > 0 {
+			ios = append(ios, fmt.Sprintf("%s %vs", fio.Grouped(float64(n)), fio.Direction(d)))
+		}
+	}
+	if n := e.Mixed.Kind[kind].N; n > 0 {
+		ios = append(ios, fio.Grouped(float64(n))+" I/Os")
+	}
+	return strings.Join(ios, " and ")
 }
 
 // wrote reports whether a job wrote logs: by the document, a log that is its, or a section of its name. may means that
@@ -998,7 +1141,7 @@ func (m *matcher) jobName(l *Log) {
 	}):
 		l.Job = n.Prefix
 	default:
-		l.Job = l.Entry.JobName
+		l.Job = l.Entry.Name()
 	}
 }
 

@@ -97,12 +97,12 @@ a_clat_hist.7.log "" five five/1 2s stage 2 (stonewall in the job file)`},
 		// The group's options are those of its last section, and stonewall and new_group
 		// cannot be distinguished here: 2 + 3 s and 3 + 2 s make the same sum.
 		"groups": {dir: "fio-3.33-groups", without: "job.fio", want: `
-a_clat_hist.1.log "" one one/3 0s fio's start
-a_clat_hist.2.log "" one one/3 0s fio's start
-a_clat_hist.3.log "" one one/3 0s fio's start
-a_clat_hist.4.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay
-a_clat_hist.5.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay
-a_clat_hist.6.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay
+a_clat_hist.1.log "" 3 jobs one/3 0s fio's start
+a_clat_hist.2.log "" 3 jobs one/3 0s fio's start
+a_clat_hist.3.log "" 3 jobs one/3 0s fio's start
+a_clat_hist.4.log "" 3 jobs of group 1 three/3 2.002s stage 2 (stonewall guessed) + startdelay
+a_clat_hist.5.log "" 3 jobs of group 1 three/3 2.002s stage 2 (stonewall guessed) + startdelay
+a_clat_hist.6.log "" 3 jobs of group 1 three/3 2.002s stage 2 (stonewall guessed) + startdelay
 a_clat_hist.7.log "" five five/1 4.003s stage 3 (stonewall guessed)`, warn: "cannot tell which of the 3 groups of " +
 			"jobs began after a stonewall; pass the job file"},
 		"groups, no JSON": {dir: "fio-3.33-groups", without: "fio.json", want: `
@@ -301,7 +301,7 @@ a_clat_hist.4.log "" a - 0s fio's start of all jobs`, "a_clat_hist.1.log: cannot
 		"a section without logs": {input("a_clat_hist.1.log c_clat_hist.3.log", doc("fio.json",
 			fiojson.Entry{JobName: "a"}, fiojson.Entry{JobName: "b"}, fiojson.Entry{JobName: "c"})), `
 a_clat_hist.1.log "" a a/1 0s fio's start
-c_clat_hist.3.log "" c c/1 0s fio's start`, ""},
+c_clat_hist.3.log "" c c/1 0s fio's start`, "fio.json: 1 job without a log: b, 7 reads in fio's JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines, warned := matched(t, c.in)

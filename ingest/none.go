@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,14 @@ func (d *discovery) noneBelow(root string) error {
 	if len(d.warnings) > 0 {
 		err.Msg, err.Hint = msg+" that can be read", d.warnings[0]
 		return err
+	}
+	for _, e := range d.files.List(root) {
+		if path := filepath.Join(root, e.Name()); !e.IsDir() && d.files.MayBeFio(path, e) {
+			if bad, ok := errors.AsType[*fio.ParseError](d.output(path)); ok {
+				err.Msg, err.Hint = msg+"; "+fio.Printable(path)+": "+bad.Msg, bad.Hint
+				return err
+			}
+		}
 	}
 	documents, _ := filepath.Glob(filepath.Join(root, "run.*")) // the pattern is well-formed unless root is odd
 	wrote := d.wroteBelow(root, maxBelow)

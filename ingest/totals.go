@@ -41,6 +41,12 @@ func DiscoverTotals(paths []string, logs []*Input, opt DiscoverOptions) (runs []
 		}
 	}
 	for _, path := range paths {
+		if m, err := d.part(path); err != nil {
+			return nil, nil, err
+		} else if m != nil && !slices.ContainsFunc(logs, func(in *Input) bool { return slices.ContainsFunc(in.Metas, m.Same) }) {
+			runs = append(runs, d.newTotals(m.Name(), []*fiojson.Document{m}))
+			continue
+		}
 		info, bad := d.files.Stat(path)
 		if bad != nil && !errors.Is(bad, fs.ErrNotExist) {
 			d.files.CannotRead(path, bad)
@@ -153,6 +159,11 @@ func (t *Totals) Failure() error {
 		return nil
 	}
 	return &fio.ParseError{File: t.Root, Msg: msg, Hint: "see what fio printed; --skip-bad leaves the run out"}
+}
+
+// NewTotals returns the run of one document.
+func NewTotals(m *fiojson.Document) *Totals {
+	return newDiscovery(DiscoverOptions{}).newTotals(m.Name(), []*fiojson.Document{m})
 }
 
 func (d *discovery) newTotals(root string, metas []*fiojson.Document) *Totals {

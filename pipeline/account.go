@@ -173,6 +173,7 @@ func (a *Account) Plus(b *Account, first bool) {
 	a.LogsSkipped += b.LogsSkipped
 	a.LogsEmpty += b.LogsEmpty
 	a.LogsRepaired += b.LogsRepaired
+	a.JobsWithoutLog += b.JobsWithoutLog
 	a.Records += b.Records
 	a.RecordsRepaired += b.RecordsRepaired
 	a.RecordsEqual += b.RecordsEqual

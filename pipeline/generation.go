@@ -15,7 +15,7 @@ import (
 )
 
 // formatVersion must be raised whenever the documents made from the same input change.
-const formatVersion = 7
+const formatVersion = 8
 
 // generation builds a run.generation: the first 128 bits, in hexadecimal, of the SHA-256 of a text.
 // That begins with the line
@@ -174,6 +174,16 @@ func (g *generation) meta(m *fiojson.Document) error {
 		g.add("job.error").number(int64(e.Error))
 		g.add("job.errors").number(e.Errors)
 		g.strings("job.option", e.Options)
+		for _, s := range e.Sections {
+			g.add("job.section").string(s.Name)
+			g.strings("job.section-option", s.Options)
+		}
+		if e.Unlike > 0 {
+			g.add("job.unlike").number(int64(e.Unlike))
+		}
+		if e.NoLog {
+			g.add("job.no-log")
+		}
 		for d := range e.Dirs {
 			if err := g.totals(fio.Direction(d).String(), &e.Dirs[d]); err != nil {
 				return err
@@ -191,8 +201,8 @@ func (g *generation) meta(m *fiojson.Document) error {
 
 // totals adds those of one direction. Empty totals add no line.
 func (g *generation) totals(direction string, t *fiojson.DirTotals) error {
-	if t.TotalIOs > 0 || t.RuntimeMS != 0 {
-		g.add("job.total").string(direction).count(t.TotalIOs).number(t.RuntimeMS)
+	if t.TotalIOs > 0 || t.RuntimeMS != 0 || t.Bytes > 0 {
+		g.add("job.total").string(direction).count(t.TotalIOs).number(t.RuntimeMS).count(t.Bytes)
 	}
 	for k := range t.Kind {
 		if err := g.latencies(direction, fio.Kind(k).String(), &t.Kind[k]); err != nil {

@@ -169,26 +169,34 @@ func (r *Run) Workloads() []string {
 		return r.MetaSummary.Workloads
 	}
 	seen := map[string]bool{}
-	for _, m := range r.Metas {
-		for _, en := range m.Entries {
-			var words []string
-			for _, names := range [][]string{
-				{"rw", "readwrite"}, {"bs", "blocksize"}, {"iodepth"}, {"numjobs"}, {"ioengine"}, {"direct"},
-				{"rate_iops"},
-			} {
-				for _, name := range names {
-					v, ok := en.Options[name]
-					if !ok {
-						v, ok = m.Global[name]
-					}
-					if ok && len(v) < 100 {
-						words = append(words, names[0]+"="+v)
-						break
-					}
+	add := func(option func(name string) (string, bool)) {
+		var words []string
+		for _, names := range [][]string{
+			{"rw", "readwrite"}, {"bs", "blocksize"}, {"iodepth"}, {"numjobs"}, {"ioengine"}, {"direct"}, {"rate_iops"},
+		} {
+			for _, name := range names {
+				if v, ok := option(name); ok && len(v) < 100 {
+					words = append(words, names[0]+"="+v)
+					break
 				}
 			}
-			if len(words) > 0 {
-				seen[strings.Join(words, " ")] = true
+		}
+		if len(words) > 0 {
+			seen[strings.Join(words, " ")] = true
+		}
+	}
+	for _, m := range r.Metas {
+		for i := range m.Entries {
+			e := &m.Entries[i]
+			switch {
+			case e.NoLog:
+			case e.Unlike > 0:
+				seen[e.Name()] = true
+			case len(e.Sections) == 0:
+				add(func(name string) (string, bool) { return m.Option(e, name) })
+			}
+			for _, s := range e.Sections {
+				add(s.Option)
 			}
 		}
 	}
@@ -356,10 +364,12 @@ func (l Latencies) Plus(o Latencies) Latencies { return Latencies{l.IOs + o.IOs,
 
 // Account shows what became of the input: in = out + named losses.
 type Account struct {
-	Logs            int     `json:"logs"`
-	LogsSkipped     int     `json:"logs_skipped"`
-	LogsEmpty       int     `json:"logs_empty"`
-	LogsRepaired    int     `json:"logs_repaired"`
+	Logs         int `json:"logs"`
+	LogsSkipped  int `json:"logs_skipped"`
+	LogsEmpty    int `json:"logs_empty"`
+	LogsRepaired int `json:"logs_repaired"`
+	// JobsWithoutLog are the jobs of fio's JSON that have no log, and are in no quantum.
+	JobsWithoutLog  int     `json:"jobs_without_log,omitempty"`
 	Records         int64   `json:"records"`
 	RecordsRepaired int64   `json:"records_repaired"`
 	RecordsEqual    int64   `json:"records_equal_stamp"`

@@ -110,6 +110,8 @@ func accountLine(a *pipeline.Account) (line string, whole bool) {
 		parts = append(parts, "fio's totals unknown (no fio JSON)")
 	case !a.CountedKnown:
 		parts = append(parts, "fio's totals known of some of the logs only")
+	case a.JobsWithoutLog > 0:
+		parts = append(parts, fio.Several(a.JobsWithoutLog, "job")+" without a log")
 	case len(losses)+len(excess) == 0:
 		parts = append(parts, "all accounted for")
 	}

@@ -14,9 +14,9 @@ import (
 	"fiolat/fio"
 	"fiolat/internal/curve"
 	"fiolat/internal/errs"
+	"fiolat/internal/figures"
 	"fiolat/internal/render"
 	"fiolat/internal/runsource"
-	"fiolat/internal/summary"
 	"fiolat/internal/ui"
 )
 
@@ -142,7 +142,7 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 }
 
 // warnCurveSyncs warns that no point includes the syncs.
-func warnCurveSyncs(u *ui.UI, rows []summary.Row) {
+func warnCurveSyncs(u *ui.UI, rows []figures.Row) {
 	runs := map[[2]string]bool{}
 	count, longest := 0.0, 0.0
 	for i := range rows {

@@ -13,9 +13,9 @@ import (
 
 	"fiolat/fio"
 	"fiolat/internal/errs"
+	"fiolat/internal/figures"
 	"fiolat/internal/render"
 	"fiolat/internal/runsource"
-	"fiolat/internal/summary"
 	"fiolat/internal/ui"
 )
 
@@ -102,8 +102,8 @@ func (o *summaryOptions) run(ctx context.Context, u *ui.UI) error {
 	}
 	found := runsOf(rows)
 	rows = o.pick(rows)
-	differ := summary.Differing(rows)
-	summary.Shorten(rows, differ)
+	differ := figures.Differing(rows)
+	figures.Shorten(rows, differ)
 	if len(o.where) > 0 {
 		u.Say("info", "%d of %d runs", runsOf(rows), found)
 	}
@@ -128,7 +128,7 @@ func (o *summaryOptions) metrics() (all []fio.Metric) {
 }
 
 // runsOf returns the number of distinct runs.
-func runsOf(rows []summary.Row) int {
+func runsOf(rows []figures.Row) int {
 	runs := map[[2]string]bool{}
 	for i := range rows {
 		runs[[2]string{rows[i].Run, rows[i].Name}] = true
@@ -138,13 +138,13 @@ func runsOf(rows []summary.Row) int {
 
 // pick returns the rows of the runs for which all rules hold, in the order asked for. With --by a rule is about each
 // host or job.
-func (o *summaryOptions) pick(rows []summary.Row) (out []summary.Row) {
+func (o *summaryOptions) pick(rows []figures.Row) (out []figures.Row) {
 	type group struct {
-		rows []summary.Row
+		rows []figures.Row
 		by   float64
 	}
 	var groups []*group
-	index := map[summary.Group]*group{}
+	index := map[figures.Group]*group{}
 	for _, r := range rows {
 		g := index[r.Group()]
 		if g == nil {
@@ -155,7 +155,7 @@ func (o *summaryOptions) pick(rows []summary.Row) (out []summary.Row) {
 		g.rows = append(g.rows, r)
 	}
 	value := func(g *group, m fio.Metric) float64 {
-		if r := summary.Find(g.rows, g.rows[0].Group(), m.Direction); r != nil {
+		if r := figures.Find(g.rows, g.rows[0].Group(), m.Direction); r != nil {
 			if v, ok := r.Value(m.Name); ok {
 				return v
 			}
@@ -188,7 +188,7 @@ func (o *summaryOptions) pick(rows []summary.Row) (out []summary.Row) {
 	return out
 }
 
-func writeSummaryJSON(out *bufio.Writer, rows []summary.Row, lines bool) error {
+func writeSummaryJSON(out *bufio.Writer, rows []figures.Row, lines bool) error {
 	var text []byte
 	for i := range rows {
 		b, err := json.Marshal(&rows[i])
@@ -212,8 +212,8 @@ func writeSummaryJSON(out *bufio.Writer, rows []summary.Row, lines bool) error {
 }
 
 // summaryColumns returns the columns of a table, without optional ones that are empty.
-func summaryColumns(rows []summary.Row, percentiles []float64, differ []string) (out []render.Column) {
-	text := func(name string, always bool, of func(*summary.Row) string) {
+func summaryColumns(rows []figures.Row, percentiles []float64, differ []string) (out []render.Column) {
+	text := func(name string, always bool, of func(*figures.Row) string) {
 		c := render.Column{Name: name, Text: true}
 		for i := range rows {
 			c.Cells = append(c.Cells, render.Cell{Text: of(&rows[i])})
@@ -222,7 +222,7 @@ func summaryColumns(rows []summary.Row, percentiles []float64, differ []string) 
 			out = append(out, c)
 		}
 	}
-	number := func(name string, latency, always bool, of func(*summary.Row) render.Cell) {
+	number := func(name string, latency, always bool, of func(*figures.Row) render.Cell) {
 		c := render.Column{Name: name, Latency: latency}
 		for i := range rows {
 			c.Cells = append(c.Cells, of(&rows[i]))
@@ -231,33 +231,33 @@ func summaryColumns(rows []summary.Row, percentiles []float64, differ []string) 
 			out = append(out, c)
 		}
 	}
-	text("run", true, func(r *summary.Row) string { return r.Name })
-	text("host", false, func(r *summary.Row) string { return r.Host })
-	text("job", false, func(r *summary.Row) string { return r.Job })
-	text("log", false, func(r *summary.Row) string { return r.Log })
+	text("run", true, func(r *figures.Row) string { return r.Name })
+	text("host", false, func(r *figures.Row) string { return r.Host })
+	text("job", false, func(r *figures.Row) string { return r.Job })
+	text("log", false, func(r *figures.Row) string { return r.Log })
 	for _, name := range differ {
-		text(name, false, func(r *summary.Row) string { return r.Options[name] })
+		text(name, false, func(r *figures.Row) string { return r.Options[name] })
 	}
-	text("direction", true, func(r *summary.Row) string { return r.Direction })
-	number("ios", false, true, func(r *summary.Row) render.Cell {
+	text("direction", true, func(r *figures.Row) string { return r.Direction })
+	number("ios", false, true, func(r *figures.Row) render.Cell {
 		return render.Cell{Number: math.Round(r.Samples)}
 	})
-	number("iops", false, true, func(r *summary.Row) render.Cell { return render.Known(r.IOPS) })
-	number("mib/s", false, false, func(r *summary.Row) render.Cell {
+	number("iops", false, true, func(r *figures.Row) render.Cell { return render.Known(r.IOPS) })
+	number("mib/s", false, false, func(r *figures.Row) render.Cell {
 		v, ok := r.Value("mib")
 		if !ok {
 			return render.Known(nil)
 		}
 		return render.Cell{Number: v}
 	})
-	number("mean", true, true, func(r *summary.Row) render.Cell { return render.Known(r.Mean) })
+	number("mean", true, true, func(r *figures.Row) render.Cell { return render.Known(r.Mean) })
 	for _, p := range percentiles {
 		key := fio.Percentile(p)
-		number("p"+key, true, true, func(r *summary.Row) render.Cell {
+		number("p"+key, true, true, func(r *figures.Row) render.Cell {
 			return render.Percentile(r.Percentiles, key, r.AtLeast)
 		})
 	}
-	number("max", true, true, func(r *summary.Row) render.Cell { return render.Known(r.Max) })
-	number("longest_sync", true, false, func(r *summary.Row) render.Cell { return render.Known(r.LongestSync) })
+	number("max", true, true, func(r *figures.Row) render.Cell { return render.Known(r.Max) })
+	number("longest_sync", true, false, func(r *figures.Row) render.Cell { return render.Known(r.LongestSync) })
 	return out
 }

@@ -151,6 +151,12 @@ var Fields = []Field{
 		"and with json+ the histogram (`values`, `counts`); `runtime_ms` of the job"},
 	{"jobs.priorities.*", "-", "ns", onRun, "jobs: the same by `direction`, priority (`class`, `level`, `hint`) and " +
 		"`kind` of latency, where fio reports priorities separately"},
+	{"jobs.global.*", "-", "", onRun, "jobs: options of [global]; `jobs.options` are the job's own"},
+	{"jobs.directions.*", "-", "", onRun, "jobs: fio's totals by direction: `ios`, `bytes`, `runtime_ms`"},
+	{"jobs.sections.*", "-", "", onRun, "jobs: `name` and `options` of the sections of the job file, where group_reporting " +
+		"merged several"},
+	{"jobs.unlike", "long", "", onRun, "jobs: how many jobs with options of their own it stands for, without a job file"},
+	{"jobs.no_log", "boolean", "", onRun, "jobs: it has no log, and others have"},
 	{"summary.*", "double", "ns", onRun, "by direction, of the whole run: `summary.read.p99`, `.samples`, `.iops`, " +
 		"`.min`, `.max`, `.mean`, `.stddev`, `.at_least` (keyword); `summary.sync` is fsync, fdatasync and " +
 		"sync_file_range from fio's JSON, and is not added to the others"},
@@ -165,6 +171,7 @@ var Fields = []Field{
 	{"account.logs_skipped", "long", "", onRun, "logs skipped by --skip-bad"},
 	{"account.logs_empty", "long", "", onRun, "logs without a record"},
 	{"account.logs_repaired", "long", "", onRun, "logs in which damage by fio --client was repaired"},
+	{"account.jobs_without_log", "long", "", onRun, "jobs without a log, beside others with one"},
 	{"account.records", "long", "", onRun, "records read"},
 	{"account.records_repaired", "long", "", onRun, "records in which damage was repaired"},
 	{"account.records_equal_stamp", "long", "", onRun, "records with equal timestamps"},

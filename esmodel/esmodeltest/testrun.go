@@ -129,6 +129,9 @@ func Run() *pipeline.Run {
 	syncs := fiojson.Totals{N: 3, Min: 100, Max: 900, Mean: 400,
 		Bins: fiojson.NewBins([]fiojson.Bin{{NS: 101, Count: 2}, {NS: 899, Count: 1}})}
 	meta.Entries[0].Sync = syncs
+	meta.Entries[0].Dirs[0].TotalIOs, meta.Entries[0].Dirs[0].Bytes = 100, 409600
+	meta.Entries[0].Sections = []fiojson.Section{{Name: "s", Options: jobfile.Options{"bs": "4k"}}}
+	meta.Entries[0].Unlike, meta.Entries[0].NoLog = 2, true
 	meta.Entries[0].Dirs[0].Prios = []fiojson.Prio{{Class: 2, Level: 3, Totals: syncs}, {Totals: syncs}}
 	log := func(host, job string) *pipeline.Log {
 		return &pipeline.Log{

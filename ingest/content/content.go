@@ -128,3 +128,20 @@ func OfFile(path string) (Kind, error) {
 	defer r.Close()
 	return Of(r, path)
 }
+
+// readable matches what fio prints for people to read, and terse what it prints for scripts.
+var (
+	readable = regexp.MustCompile(`(?m)^\S.*: \(g=\d+\): (rw=|err=)`)
+	terse    = regexp.MustCompile(`(?m)^[2-5];fio-\d`)
+)
+
+// Output returns the name of the output of fio that a text is, but for JSON: normal, terse, or "".
+func Output(text []byte) string {
+	switch {
+	case readable.Match(text):
+		return "normal"
+	case terse.Match(text):
+		return "terse"
+	}
+	return ""
+}

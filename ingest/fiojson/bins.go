@@ -21,6 +21,7 @@ type Bins struct {
 	packed string
 	n      int
 	sum    uint64 // of all counts
+	odd    string // how they contradict fio's mean or maximum; "" if they do not
 
 	file *os.File // if not nil, it holds packed
 	at   int64

@@ -69,11 +69,50 @@ type Entry struct {
 	Errors int64
 	// Options are the job's own; those of [global] are in Document.
 	Options jobfile.Options
-	Dirs    [fio.Directions]DirTotals
+	// Sections are those of the job file that the entry stands for, if there are several (group_reporting): Options are
+	// those of the last one. Unlike is the number of their threads where there is no job file.
+	Sections []Section
+	Unlike   int
+	// NoLog is set if other jobs have logs, and this one has none.
+	NoLog bool
+	Dirs  [fio.Directions]DirTotals
 	// Mixed are the totals of all directions together, if fio reports no others (unified_rw_reporting=mixed).
 	Mixed DirTotals
 	// Sync are the latencies of fsync, fdatasync and sync_file_range, which fio never logs and counts in no direction.
 	Sync Totals
+}
+
+// Section is a job of a group.
+type Section struct {
+	Name    string          `json:"name"`
+	Options jobfile.Options `json:"options,omitempty"`
+}
+
+// Option returns the value of an option.
+func (s Section) Option(name string) (string, bool) {
+	v, ok := s.Options[name]
+	return v, ok
+}
+
+// Name is the job's name or, if fio's JSON does not say which jobs the entry stands for, how many there are.
+func (e *Entry) Name() string {
+	switch {
+	case e.Unlike > 0 && e.GroupID > 0:
+		return fmt.Sprintf("%s of group %d", fio.Several(e.Unlike, "job"), e.GroupID)
+	case e.Unlike > 0:
+		return fio.Several(e.Unlike, "job")
+	}
+	return e.JobName
+}
+
+// unlike sets Unlike if the jobs of an entry ran for longer together than those of its one section can have.
+func (m *Document) unlike(e *Entry) {
+	v, _ := m.Option(e, "numjobs")
+	n, _ := strconv.ParseInt(v, 10, 64)
+	const slack = 100 // ms that a thread may take to end
+	if n = max(n, 1); e.LongestMS > 0 && e.RuntimeMS > n*(e.LongestMS+slack)+e.LongestMS/10 {
+		e.Unlike = int((e.RuntimeMS + e.LongestMS/2) / e.LongestMS)
+	}
 }
 
 // ByKind are totals by kind of latency. Only Document.OfSyncs sets that of fio.Sync.
@@ -112,7 +151,6 @@ type Totals struct {
 	Percentiles map[string]float64
 	// Bins is the histogram of json+, empty with plain json.
 	Bins Bins
-	odd  string // how the bins contradict the mean or the maximum; "" if they do not
 }
 
 // Option returns the value of an option of entry e: its own, that of its host's [global], or that of [global].
@@ -170,6 +208,9 @@ func (m *Document) Name() string {
 	return fmt.Sprintf("%s#%d", m.Path, m.Part)
 }
 
+// Same reports whether o was read from the same place.
+func (m *Document) Same(o *Document) bool { return m.Path == o.Path && m.Part == o.Part }
+
 // Parse returns the last run of ParseAll.
 func Parse(r io.Reader, path string) (*Document, error) {
 	all, err := ParseAll(r, path)
@@ -204,8 +245,22 @@ func ParseAll(r io.Reader, path string) (runs []*Document, err error) {
 			m.Part = i + 1
 		}
 		m.contradictions()
+		m.runtimes()
 	}
 	return runs, nil
+}
+
+// runtimes sets the runtimes that fio leaves 0: those of engines that move no bytes.
+func (m *Document) runtimes() {
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		for d := range e.Dirs {
+			if of := &e.Dirs[d]; of.TotalIOs > 0 && of.RuntimeMS == 0 && of.Bytes == 0 {
+				of.RuntimeMS = e.RuntimeMS
+				e.LongestMS = max(e.LongestMS, e.RuntimeMS)
+			}
+		}
+	}
 }
 
 // maxParts is how many runs may be appended to one file.
@@ -257,7 +312,7 @@ func (m *Document) contradiction(e *Entry, t *Totals, of string) {
 	if t.Bins.Len() == 0 {
 		return
 	}
-	sum, why := t.Bins.sum, t.odd
+	sum, why := t.Bins.sum, t.Bins.odd
 	if running := m.Documents > 1 && max(sum, t.N)-min(sum, t.N) <= t.N/100; running {
 		why = ""
 	} else if sum != t.N {
@@ -579,7 +634,7 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 				e.Sync, err = s.totals(true, func(msg string) { errs = append(errs, "sync "+key+": "+msg) })
 				return errors.Join(err, s.hold(200))
 			})
-			if e.Sync.N == 0 && e.Sync.Mean > 0 {
+			if e.Sync.N == notCounted {
 				e.Sync.N = issued
 			}
 		default:
@@ -606,6 +661,7 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 		e.LongestMS = max(e.LongestMS, d.RuntimeMS)
 	}
 	m.verified(&e)
+	m.unlike(&e)
 	for _, msg := range errs {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %s", e.JobName, msg))
 	}
@@ -637,18 +693,18 @@ func (s *jsonScan) direction(d *DirTotals, warn func(string)) error {
 	})
 }
 
+// notCounted is Totals.N until complete, where fio measured latencies and does not say how many.
+const notCounted = math.MaxUint64
+
 // complete fills in what a version of fio leaves out of an entry's totals.
 func (m *Document) complete(e *Entry) {
 	for _, d := range []*DirTotals{&e.Dirs[fio.Read], &e.Dirs[fio.Write], &e.Dirs[fio.Trim], &e.Mixed} {
 		if Major(m.Version) == 2 { // in KiB
 			d.Bytes *= 1 << 10
 		}
-		if d.TotalIOs > 0 && d.RuntimeMS == 0 { // of engines that move no bytes
-			d.RuntimeMS = e.RuntimeMS
-		}
 		for k := range d.Kind {
 			t := &d.Kind[k]
-			if t.N == 0 && t.Mean > 0 {
+			if t.N == notCounted {
 				t.N = d.TotalIOs
 			}
 			if t.N == 0 {
@@ -680,7 +736,7 @@ func (s *jsonScan) prio(d *DirTotals, warn func(string)) error {
 		}
 		return err
 	})
-	if p.Totals.N == 0 {
+	if p.Totals.N == 0 || p.Totals.N == notCounted {
 		p.Totals = Totals{}
 	}
 	d.Prios = append(d.Prios, p)
@@ -773,8 +829,11 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 	if !known && t.Bins.sum <= fiolog.MaxCount {
 		t.N = t.Bins.sum
 	}
+	if !known && len(bins) == 0 && t.Mean > 0 {
+		t.N = notCounted
+	}
 	switch {
-	case t.N == 0 && known:
+	case t.N == 0:
 		t.Min, t.Max, t.Mean, t.Percentiles = 0, 0, 0, nil
 	case t.Min > t.Max, t.Mean > float64(t.Max)*1.01+1:
 		t.Min, t.Max = 0, math.MaxInt64
@@ -796,9 +855,9 @@ func (t *Totals) contradict(bins []Bin, unit int64) {
 	switch mean /= n; {
 	case top == g.Last():
 	case t.Mean > 0 && math.Abs(mean-t.Mean) > t.Mean/100+float64(unit):
-		t.odd = fmt.Sprintf("by its bins the mean is %.0f ns, by itself %.0f", mean, t.Mean)
+		t.Bins.odd = fmt.Sprintf("by its bins the mean is %.0f ns, by itself %.0f", mean, t.Mean)
 	case g.Lower(top) > t.Max:
-		t.odd = fmt.Sprintf("its bins reach %d ns, but its max is %d", g.Lower(top), t.Max)
+		t.Bins.odd = fmt.Sprintf("its bins reach %d ns, but its max is %d", g.Lower(top), t.Max)
 	}
 }
 

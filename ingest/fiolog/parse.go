@@ -22,7 +22,7 @@ func (e *lineError) at(file string, line int64) *fio.ParseError {
 	if e.log {
 		line = 0
 	}
-	return &fio.ParseError{File: file, Line: line, Msg: e.msg, Hint: e.hint}
+	return &fio.ParseError{File: file, Line: line, Msg: e.msg, Hint: e.hint, Useless: e.log}
 }
 
 const (

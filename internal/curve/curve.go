@@ -1,7 +1,7 @@
 // Package curve builds a curve of latency against load from the whole-run figures of a sweep: a point for each
 // setting, with confidence limits from the spread between repeats, the bend, and how many IOPS meet a rule.
 //
-//	[]summary.Row -> Make -> Curve
+//	[]figures.Row -> Make -> Curve
 //
 // The same rows give the same curve to the last bit.
 package curve
@@ -17,8 +17,8 @@ import (
 
 	"fiolat/fio"
 	"fiolat/ingest/jobfile"
+	"fiolat/internal/figures"
 	"fiolat/internal/student"
-	"fiolat/internal/summary"
 )
 
 // Point is the result of the runs of one setting. Values are geometric means over the runs; latencies are in ns.
@@ -42,7 +42,7 @@ type Point struct {
 	// Bend marks the point of its series that has the most IOPS per mean latency.
 	Bend bool `json:"bend,omitempty"`
 
-	rows []summary.Row
+	rows []figures.Row
 }
 
 // Series is one line of the curve: points that differ in the load only.
@@ -105,18 +105,18 @@ var ErrOneSetting = errors.New("all runs have the same job options")
 var loads = []string{"iodepth", "numjobs", "rate_iops", "rate", "thinktime", "iodepth_batch", "iodepth_batch_submit"}
 
 // Make returns the curve of a direction; rule may be nil. Runs without such I/O or known IOPS are skipped.
-func Make(rows []summary.Row, direction string, percentiles []float64, rule *fio.Rule) (*Curve, error) {
+func Make(rows []figures.Row, direction string, percentiles []float64, rule *fio.Rule) (*Curve, error) {
 	c := &Curve{Direction: direction, Points: []Point{}}
-	var chosen []summary.Row
-	seen := map[summary.Group]bool{}
+	var chosen []figures.Row
+	seen := map[figures.Group]bool{}
 	skipped := 0
 	for i := range rows {
 		g := rows[i].Group()
-		if seen[g] {
+		if seen[g] || rows[i].NoLog {
 			continue
 		}
 		seen[g] = true
-		if r := summary.Find(rows, g, direction); r != nil && r.IOPS != nil && *r.IOPS > 0 {
+		if r := figures.Find(rows, g, direction); r != nil && r.IOPS != nil && *r.IOPS > 0 {
 			chosen = append(chosen, *r)
 		} else {
 			skipped++
@@ -128,7 +128,7 @@ func Make(rows []summary.Row, direction string, percentiles []float64, rule *fio
 	if skipped > 0 {
 		c.Notes = append(c.Notes, fmt.Sprintf("runs left out, without %s I/O or known IOPS: %d", direction, skipped))
 	}
-	differ := summary.Differing(chosen)
+	differ := figures.Differing(chosen)
 	if len(differ) == 0 {
 		return nil, ErrOneSetting
 	}
@@ -160,7 +160,7 @@ func Make(rows []summary.Row, direction string, percentiles []float64, rule *fio
 }
 
 // group makes one point of all runs with the same options.
-func (c *Curve) group(rows []summary.Row, differ []string) {
+func (c *Curve) group(rows []figures.Row, differ []string) {
 	index := map[string]int{}
 	for _, r := range rows {
 		var key strings.Builder
@@ -205,7 +205,7 @@ func (c *Curve) sort(differ []string) {
 	}
 	by := func(a, b *Point, names []string) int {
 		for _, name := range names {
-			if order := summary.CompareValues(a.Options[name], b.Options[name]); order != 0 {
+			if order := figures.CompareValues(a.Options[name], b.Options[name]); order != 0 {
 				return order
 			}
 		}

@@ -11,14 +11,14 @@ import (
 	"testing"
 
 	"fiolat/fio"
-	"fiolat/internal/summary"
+	"fiolat/internal/figures"
 )
 
 func known(v float64) *float64 { return &v }
 
 // run is a row of a run of a sweep.
-func run(name string, depth int, iops, p99 float64) summary.Row {
-	return summary.Row{Run: name, Name: name, Direction: "read", Samples: 10 * iops, IOPS: &iops,
+func run(name string, depth int, iops, p99 float64) figures.Row {
+	return figures.Row{Run: name, Name: name, Direction: "read", Samples: 10 * iops, IOPS: &iops,
 		Mean: known(float64(depth) / iops * 1e9), Percentiles: map[string]float64{"99": p99},
 		Limits:  map[string]fio.Limits{"99": {Low: known(p99 * 0.995), High: known(p99 * 1.005)}},
 		Options: map[string]string{"iodepth": strconv.Itoa(depth), "bs": "4k"}}
@@ -52,7 +52,7 @@ func TestLimitsCoverTheTruth(t *testing.T) {
 				}
 				wanted := 1.2 + 50*rng.Float64() // the depth, between those tried
 				bound := p99(wanted)
-				var rows []summary.Row
+				var rows []figures.Row
 				for depth := 1; depth <= 64; depth *= 2 {
 					for r := range repeats {
 						rows = append(rows, run(fmt.Sprint(depth, "/", r), depth,
@@ -96,7 +96,7 @@ func TestPointLimitsCoverTheTruth(t *testing.T) {
 	covered, all := map[string]int{}, 0
 	for n := range sweeps {
 		rng := rand.New(rand.NewPCG(11, uint64(n)))
-		var rows []summary.Row
+		var rows []figures.Row
 		for depth := 1; depth <= 64; depth *= 2 {
 			for r := range 3 {
 				rows = append(rows, run(fmt.Sprint(depth, "/", r), depth,
@@ -127,7 +127,7 @@ func TestPointLimitsCoverTheTruth(t *testing.T) {
 }
 
 func TestAt(t *testing.T) {
-	sweep := func(points ...place) (rows []summary.Row) {
+	sweep := func(points ...place) (rows []figures.Row) {
 		for i, p := range points {
 			for r := range 2 {
 				rows = append(rows, run(fmt.Sprint(i, r), 1<<i, p.iops*(1+0.001*float64(r)), p.ns*(1+0.001*float64(r))))
@@ -194,7 +194,7 @@ func TestUnequalNoise(t *testing.T) {
 	covered, width := make([]int, len(noise)), make([]float64, len(noise))
 	for n := range sweeps {
 		rng := rand.New(rand.NewPCG(13, uint64(n)))
-		var rows []summary.Row
+		var rows []figures.Row
 		for i, sd := range noise {
 			for r := range 3 {
 				rows = append(rows, run(fmt.Sprint(i, "/", r), 1<<i, 200*math.Exp(sd*rng.NormFloat64()), 1e6))
@@ -227,7 +227,7 @@ func TestWithoutRepeats(t *testing.T) {
 			"actual limit may be higher; no estimate without repeats: run each setting 3 times"},
 		{"read p99 < 1us", "read p99 < 1us: no point meets the rule"},
 	} {
-		var rows []summary.Row
+		var rows []figures.Row
 		for depth := 1; depth <= 4; depth++ {
 			rows = append(rows, run(fmt.Sprint(depth), depth, 1000*float64(depth), 1e5*float64(depth)))
 		}
@@ -242,7 +242,7 @@ func TestWithoutRepeats(t *testing.T) {
 }
 
 func TestSeries(t *testing.T) {
-	var rows []summary.Row
+	var rows []figures.Row
 	for _, bs := range []string{"4k", "64k"} {
 		for _, depth := range []int{16, 2, 1} {
 			r := run(fmt.Sprint(bs, depth), depth, 1000*float64(depth), 1e5*float64(depth))

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"fiolat/internal/summary"
+	"fiolat/internal/figures"
 	"fiolat/internal/vegaspec"
 )
 
 // TestPageEscapes puts markup where names from files go.
 func TestPageEscapes(t *testing.T) {
 	const evil = `"><script>alert(1)</script>`
-	var rows []summary.Row
+	var rows []figures.Row
 	for depth := 1; depth < 9; depth *= 2 {
 		r := run("r", depth, 1000*float64(depth), 1e5*float64(depth))
 		r.Run += r.Options["iodepth"]

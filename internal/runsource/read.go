@@ -12,6 +12,7 @@ import (
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/ingest/fiojson"
 	"fiolat/internal/compare"
 	"fiolat/internal/diagnose"
 	"fiolat/internal/history"
@@ -59,6 +60,14 @@ func (run *Run) ReadOnce() string {
 		return ""
 	}
 	return run.Logs.ReadOnce()
+}
+
+// unlogged are documents beside the logs of the run that are of runs without logs; known once it was read.
+func (run *Run) unlogged() []*fiojson.Document {
+	if run.Logs == nil {
+		return nil
+	}
+	return run.Logs.Inputs[0].Unlogged
 }
 
 // openStored is Open for a stored run.

@@ -44,6 +44,9 @@ func Locate(name string) Place {
 	if err == nil || failed || name == "-" {
 		return InLogs
 	}
+	if _, _, ok := ingest.PartOf(name); ok {
+		return InLogs
+	}
 	if matches, err := filepath.Glob(name); err != nil || len(matches) > 0 {
 		return InLogs
 	}

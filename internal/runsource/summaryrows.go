@@ -2,17 +2,19 @@ package runsource
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"fiolat/fio"
-	"fiolat/internal/summary"
+	"fiolat/ingest"
+	"fiolat/internal/figures"
 )
 
 // SummaryRows returns the rows of all runs that arguments name, with the percentiles of its settings and those that
 // metrics need.
-func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []fio.Metric) ([]summary.Row, error) {
+func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []fio.Metric) ([]figures.Row, error) {
 	settings := &r.Logs.Config.Settings
 	settings.Percentiles, settings.By = slices.Clone(settings.Percentiles), slices.Clone(settings.By)
 	for _, m := range metrics {
@@ -24,22 +26,37 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 		settings.By = append(settings.By, fio.ByDirection)
 	}
 	r.Logs.Config.WholeRun, r.Totals, r.Percentiles = true, true, settings.Percentiles
-	var rows []summary.Row
-	add := func(more []summary.Row) { rows = append(rows, more...) }
+	var rows []figures.Row
+	add := func(more []figures.Row) { rows = append(rows, more...) }
 	without, timeless := 0, 0
 	var err error
+	var totals []*ingest.Totals
 	for run, bad := range r.Find(ctx, arguments...) {
+		totals = nil
 		switch {
 		case bad != nil:
 			err = bad
 		case run.Totals == nil:
-			err = run.Process(ctx, &summary.Collector{Name: run.Title, By: settings.By, To: add})
+			err = run.Process(ctx, &figures.Collector{Name: run.Title, By: settings.By, To: add})
+			var unusable *fio.ParseError
+			if r.Logs.Failed != nil && errors.As(err, &unusable) { // the other runs have rows, too
+				*r.Logs.Failed, err = append(*r.Logs.Failed, err), nil
+			}
+			for _, m := range run.unlogged() {
+				totals = append(totals, ingest.NewTotals(m))
+			}
 		case r.Logs.Config.Pick.Timed():
 			timeless++
 		default:
-			var more []summary.Row
+			totals = append(totals, run.Totals)
+		}
+		for _, t := range totals {
+			if err != nil || r.Logs.Config.Pick.Timed() {
+				break
+			}
+			var more []figures.Row
 			var bins bool
-			more, bins, err = summary.FromTotals(run.Totals, settings.Kind, settings.By, settings.Percentiles,
+			more, bins, err = figures.FromTotals(t, settings.Kind, settings.By, settings.Percentiles,
 				&r.Logs.Config.Pick)
 			if add(more); err == nil && !bins {
 				without++
@@ -54,8 +71,8 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 			"--from and --to", runs(timeless, "is", "are"))
 	}
 	if without > 0 {
-		r.UI.Say("warning", "%s no percentiles, since fio's JSON has no histograms: run fio with --output-format=json+",
-			runs(without, "has", "have"))
+		r.UI.Say("warning", "%s only fio's own percentiles, of single jobs, since fio's JSON has no histograms: run fio with "+
+			"--output-format=json+", runs(without, "has", "have"))
 	}
 	if err == nil && len(rows) == 0 && (r.Logs.Failed == nil || len(*r.Logs.Failed) == 0) {
 		err = &fio.ParseError{File: strings.Join(arguments, ", "), Msg: "no I/O found"}

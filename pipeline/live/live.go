@@ -425,8 +425,9 @@ func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
 	}
 	a := &l.account
 	counts := make([]pipeline.LogCount, len(l.logs))
+	logs := make([]*pipeline.Log, len(l.logs))
 	for i, le := range l.logs {
-		le.log.End, le.log.Dirs = le.end, le.log.DirInfo
+		logs[i], le.log.End, le.log.Dirs = le.log.Log, le.end, le.log.DirInfo
 		counts[i] = pipeline.LogCount{Meta: le.log.Meta, Entry: le.log.Entry, IOs: le.ios}
 		if le.restarted {
 			counts[i].Entry = nil
@@ -438,6 +439,7 @@ func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
 		}
 		a.LastBucket += le.last
 	}
+	pipeline.SetBytes(logs, func(l *pipeline.Log) *fiojson.Entry { return l.Entry })
 	a.Compare(l.run, counts, func(*fiojson.Entry, fio.Direction) (restored, lost float64) { return 0, 0 }, l.warn)
 	pipeline.MixedTotals(l.run, counts, l.warn)
 	if a.Logged > 1<<53 {

@@ -137,8 +137,10 @@ func (l *State) nextOfHead() (*fiolog.Record, error) {
 
 // allZero returns the error for a log whose records are all empty.
 func (l *State) allZero() error {
-	return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0",
+	err := l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0",
 		"nothing can be read from it; re-run without that option, or pass --skip-bad")
+	err.Useless = true
+	return err
 }
 
 // Prepare reads what must be known of the log before the first quantum. That is its head or, if bad lines are to be
@@ -153,7 +155,8 @@ func (l *State) Prepare(ctx context.Context) error {
 			return l.at(0, why, "use fio 3.17 or newer, or pass --skip-bad to leave it out")
 		}
 	}
-	if err == nil && l.cfg.Settings.SkipBad && l.beyondHead && !l.Pipe {
+	zero := !slices.ContainsFunc(l.dirs[:], func(d direction) bool { return len(d.first0) > 0 })
+	if err == nil && (l.cfg.Settings.SkipBad || l.Meta != nil && l.Source.Name.Hist && zero) && l.beyondHead && !l.Pipe {
 		var s *scan
 		if s, err = scanLog(ctx, l); err == nil && s.allZero() {
 			err = l.allZero()
@@ -315,8 +318,10 @@ func OnlyEmpty(logs []*State, warn func(format string, args ...any)) error {
 	case len(bare) == 0:
 		return nil
 	case len(bare) == len(logs):
-		return first.at(0, "empty log", "a job shorter than log_hist_msec leaves one: give its JSON (json+) with "+
+		err := first.at(0, "empty log", "a job shorter than log_hist_msec leaves one: give its JSON (json+) with "+
 			"--fio-json, or pass --skip-bad")
+		err.Useless = true
+		return err
 	}
 	warn("%s, and no JSON says how many I/Os were done (a job shorter than log_hist_msec leaves such a log); not in "+
 		"the result: %s", fio.Several(len(bare), "empty log"), errs.Some(bare))

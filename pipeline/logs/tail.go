@@ -294,7 +294,8 @@ func (t *tail) restore() error {
 	for _, m := range t.members {
 		if t.lost.Sum() == 0 && (m.from == latest || m.job.Sure && m.Section == nil) {
 			m.Reached = max(m.Reached, m.end)
-			m.reach(t.dir, min(m.end, m.DirInfo[t.dir].From+t.entry.Dirs[t.dir].RuntimeMS*msec))
+			info := &m.DirInfo[t.dir]
+			info.To = max(info.To, info.From+t.entry.Dirs[t.dir].RuntimeMS*msec)
 		}
 		if m.weight == 0 || len(t.counts.Count) == 0 {
 			continue
@@ -376,6 +377,9 @@ func (all Tails) Reject(meta *fiojson.Document, logs []*State) {
 		}
 	}
 }
+
+// Rejected reports whether fio's JSON turned out to be another run's.
+func (l *State) Rejected() bool { return l.rejected }
 
 func (all Tails) lost(g fiohist.Geometry) (out []pipeline.Loss) {
 	for _, t := range all {

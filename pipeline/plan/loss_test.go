@@ -406,16 +406,16 @@ func TestMissingLogs(t *testing.T) {
 		warns                 string
 	}{
 		{"a job without its log", "startdelay", "late_clat", func(s string) string { return s },
-			[]loss{{"late", "read", 9001}}, `job "late" has no log here: its 9001 reads are missing`},
+			[]loss{{"late", "read", 9001}}, `job "late" has no log here: its 9,001 reads are missing`},
 		{"a thread of three", "randrw", "hist.3.log", func(s string) string { return s },
 			[]loss{{"randrw", "read", 60000}, {"randrw", "write", 60000}},
-			`job "randrw" has no log here: its 60000 reads and 60000 writes are missing`},
+			`job "randrw" has no log here: its 60,000 reads and 60,000 writes are missing`},
 		{"a host's thread", "cluster", "hist.2.log.127.0.0.2", func(s string) string { return s },
 			[]loss{{"cluster", "read", 12001}, {"cluster", "write", 12000}},
-			`has no log here: its 12001 reads and 12000 writes are missing`},
+			`has no log here: its 12,001 reads and 12,000 writes are missing`},
 		{"a thread of a group", "trim", "nothing", // as if it had been two
 			func(s string) string { return strings.Replace(s, `"job_runtime" : 6000`, `"job_runtime" : 12000`, 1) },
-			[]loss{{"trim", "write", -1}, {"trim", "trim", -1}},
+			[]loss{{"2 jobs", "write", -1}, {"2 jobs", "trim", -1}},
 			`job "trim" covers 2 threads, but logs of only 1 are here: the others' I/Os are missing`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

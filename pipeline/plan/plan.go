@@ -117,6 +117,10 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (*Plan, error
 	ignored := slices.Clip(in.Ignored)
 	for {
 		p, err := try(ctx, in, config)
+		if without := withoutLogs(in, config.Settings.Kind, err); without != nil {
+			in, ignored = without, without.Ignored
+			continue
+		}
 		var other *foreignError
 		if !errors.As(err, &other) {
 			return p, err
@@ -124,6 +128,16 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (*Plan, error
 		in.Ignored = ignored
 		other.leave(in) // and read the logs without that JSON
 	}
+}
+
+// withoutLogs returns a run whose logs are all of no use as one of which there is only fio's JSON, if that has
+// histograms; else nil.
+func withoutLogs(in *ingest.Input, kind fio.Kind, err error) *ingest.Input {
+	var why *fio.ParseError
+	if in.JSONOnly() || !errors.As(err, &why) || !why.Useless {
+		return nil
+	}
+	return in.WithoutLogs(kind, fmt.Sprintf("%s: %s", fio.Printable(why.File), why.Msg))
 }
 
 // try is Prepare; it returns a foreignError if JSON turns out to be of other logs.
@@ -171,7 +185,7 @@ func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err err
 	if err != nil {
 		return nil, err
 	}
-	p.noLog = in.NoLog
+	p.noLog, p.Account.JobsWithoutLog = in.NoLog, in.JobsWithoutLog
 	for _, what := range in.Unread {
 		p.warn("skipped: %s", what)
 	}
@@ -330,6 +344,12 @@ func (p *Plan) readHeads(ctx context.Context) error {
 	failed, err := p.eachLog(ctx, func(l *logs.State) error { return l.Prepare(ctx) })
 	if err != nil {
 		return err
+	}
+	if !slices.ContainsFunc(failed, func(err error) bool {
+		var bad *fio.ParseError
+		return !errors.As(err, &bad) || !bad.Useless
+	}) && len(p.in.Metas) > 0 && all > 0 {
+		return failed[0]
 	}
 	if err := p.dropBad(failed); err != nil {
 		return err

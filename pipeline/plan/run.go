@@ -180,6 +180,15 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 	a := &r.Account
 	for _, l := range r.logs {
 		l.Keep()
+	}
+	used := map[*pipeline.Log]*fiojson.Entry{}
+	for _, l := range r.logs {
+		if used[l.Log] = l.Entry; l.Rejected() {
+			used[l.Log] = nil
+		}
+	}
+	pipeline.SetBytes(r.Run.Logs, func(l *pipeline.Log) *fiojson.Entry { return used[l] })
+	for _, l := range r.logs {
 		for _, bad := range l.Skipped {
 			r.warn("skipped: %v", bad)
 		}

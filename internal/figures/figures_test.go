@@ -1,4 +1,4 @@
-package summary
+package figures
 
 import (
 	"context"
@@ -104,7 +104,7 @@ func TestRows(t *testing.T) {
 func TestFio2(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fio.json")
 	if err := os.WriteFile(path, []byte(`{"fio version":"fio-2.21","timestamp_ms":1767225602000,"jobs":[{"jobname":"a",
-		"groupid":0,"read":{"total_ios":65,"runtime":1000,"clat":{"min":100,"max":300,"mean":200,
+		"groupid":0,"read":{"total_ios":65,"runtime":1000,"clat":{"min":100,"max":290,"mean":176.6,
 		"bins":{"100":10,"150":20,"201":30,"290":5}}}}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package summary
+package figures
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"fiolat/ingest/jobfile"
-	"fiolat/pipeline"
 )
 
 // defaultOptions are the job options in each row, as far as fio's JSON or a job file has the job.
@@ -60,9 +59,8 @@ func isRelevant(option string) bool {
 		!slices.ContainsFunc(ignoredPrefixes, func(p string) bool { return strings.HasPrefix(option, p) })
 }
 
-// values returns the values of each option, joined by commas. summary holds the options of a stored run, over all of
-// its jobs.
-func (o *options) values(summary *pipeline.MetaSummary) map[string]string {
+// values returns the values of each option, joined by commas.
+func (o *options) values() map[string]string {
 	seen := map[string]map[string]bool{}
 	add := func(k, v string) {
 		if seen[k] == nil {
@@ -79,18 +77,8 @@ func (o *options) values(summary *pipeline.MetaSummary) map[string]string {
 			add(k, v)
 		}
 	}
-	if summary != nil {
-		for name, values := range summary.Options {
-			if k := cmp.Or(aliases[name], name); seen[k] == nil && isRelevant(k) {
-				for _, v := range values {
-					add(k, normal(k, v))
-				}
-			}
-		}
-	}
 	for k, v := range defaults {
-		missing := func(job map[string]string) bool { return job[k] == "" }
-		if seen[k] == nil && len(jobs) > 0 || summary == nil && slices.ContainsFunc(jobs, missing) {
+		if slices.ContainsFunc(jobs, func(job map[string]string) bool { return job[k] == "" }) {
 			add(k, v)
 		}
 	}
@@ -134,14 +122,6 @@ func CompareValues(a, b string) int {
 		return 1
 	}
 	return strings.Compare(a, b)
-}
-
-// blockSize returns the size of an I/O in bytes, if all have the same.
-func blockSize(bs, direction string) (float64, bool) {
-	if parts := strings.Split(bs, ","); len(parts) == 1 || direction == "read" {
-		return jobfile.Size(parts[0])
-	}
-	return 0, false
 }
 
 // Differing returns the options in which runs, or with --by their hosts or jobs, differ: first those of

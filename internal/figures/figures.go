@@ -1,13 +1,15 @@
-// Package summary makes one row of figures for each run and direction: I/Os, IOPS, bandwidth, concurrency, latencies
-// of the whole run, and the job options in which runs differ.
+// Package figures makes the figures of whole runs: I/Os, the time in which they were done, IOPS, bytes, concurrency,
+// latencies and the options of the jobs. They are the same from logs, from documents, and from fio's JSON alone.
 //
 //	pipeline -> Collector -> Row
 //	ingest.Totals -> FromTotals -> Row    if there is only fio's JSON
 //
-// Rows of syncs come from fio's JSON alone, have the direction "sync", and are not part of any sum.
-package summary
+// A row holds only what its own entries of fio's JSON and its own logs count, over the time in which jobs with its
+// direction ran. Rows of syncs come from fio's JSON alone, have the direction "sync", and are not part of any sum.
+package figures
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -36,9 +38,12 @@ type Row struct {
 	Log       string `json:"log,omitempty"`
 	// Samples is the number of completed I/Os.
 	Samples float64 `json:"samples"`
-	// Seconds is the time in which the jobs ran.
+	// NoLog is set for a job of which there is only fio's JSON, beside others with logs.
+	NoLog bool `json:"no_log,omitempty"`
+	// Seconds is the time in which jobs with the direction ran, as far as the logs tell.
 	Seconds        *float64 `json:"seconds"`
 	IOPS           *float64 `json:"iops"`
+	Bytes          *float64 `json:"bytes"`
 	BytesPerSecond *float64 `json:"bytes_per_second"`
 	// Concurrency is the mean number of I/Os in flight, by Little's law: IOPS x mean latency.
 	Concurrency *float64 `json:"concurrency"`
@@ -49,6 +54,8 @@ type Row struct {
 	Mean        *float64           `json:"mean"`
 	Max         *float64           `json:"max"`
 	Percentiles map[string]float64 `json:"percentiles"`
+	// FioPercentiles is set if they are those that fio computed, as its JSON has no histograms.
+	FioPercentiles bool `json:"fio_percentiles,omitempty"`
 	// Limits are the 95 % confidence limits of the percentiles, which allow for bursts. LimitsAtLeast says that they
 	// are at least so wide: the run is too short to tell, or there is only fio's JSON, which has no times.
 	Limits        map[string]fio.Limits `json:"ci"`
@@ -114,16 +121,73 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 			r.Seconds = known(float64(t.Covered) / 1e9)
 		}
 		r.latencies(&t.Stats, c.run.Percentiles)
-		r.jobs(c.run.Metas, c.run.Logs, c.run.MetaSummary, &c.run.Pick)
+		if each, ok := bytesPerIO(&r, c.run); ok {
+			r.Bytes = known(each * r.Samples)
+		}
+		r.finish(c.run.Metas, c.run.Logs)
 		rows = append(rows, r)
 	}
 	rows = tidy(rows)
-	more, err := syncs(rows, c.run.Metas, c.run.Percentiles, &c.run.Pick)
+	more, err := syncs(rows, logged(c.run.Metas, true), c.run.Percentiles, &c.run.Pick)
 	if err != nil {
 		return err
 	}
-	c.To(append(rows, more...))
+	rows = append(rows, more...)
+	if without := logged(c.run.Metas, false); len(without) > 0 && !c.run.Pick.Timed() && !slices.Contains(c.By, fio.ByLog) {
+		more, _, err := FromTotals(&ingest.Totals{Root: c.Name, ID: c.run.ID, Metas: without}, c.run.Kind,
+			append(by, fio.ByJob), c.run.Percentiles, &c.run.Pick)
+		if err != nil {
+			return err
+		}
+		for i := range more {
+			more[i].NoLog = true
+		}
+		rows = append(rows, more...)
+	}
+	c.To(rows)
 	return nil
+}
+
+// logged returns the documents with only those entries that have logs, or only those of which there is none.
+func logged(metas []*fiojson.Document, logs bool) (out []*fiojson.Document) {
+	for _, m := range metas {
+		part := *m
+		part.Entries = filtered(m.Entries, func(e fiojson.Entry) bool { return e.NoLog != logs })
+		if len(part.Entries) > 0 {
+			out = append(out, &part)
+		}
+	}
+	return out
+}
+
+func filtered(entries []fiojson.Entry, keep func(fiojson.Entry) bool) (out []fiojson.Entry) {
+	for _, e := range entries {
+		if keep(e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// bytesPerIO returns the mean size of the row's I/Os, if that of each log's is known.
+func bytesPerIO(r *Row, run *pipeline.Run) (float64, bool) {
+	ios, bytes := 0.0, 0.0
+	for _, l := range run.Logs {
+		if r.Host != "" && l.Host != r.Host || r.Job != "" && l.Job != r.Job || r.Log != "" && l.LogName != r.Log {
+			continue
+		}
+		for d := range l.Dirs {
+			of, name := &l.Dirs[d], fio.Direction(d).String()
+			if of.IOs == 0 || r.Direction != name && (r.Direction != fio.All || !run.Pick.HoldsDirection(name)) {
+				continue
+			}
+			if of.Bytes == 0 {
+				return 0, false
+			}
+			ios, bytes = ios+of.IOs, bytes+of.Bytes
+		}
+	}
+	return bytes / ios, ios > 0
 }
 
 // FromTotals makes the rows of a run of which there is only fio's JSON, split by host and job according to by. pick
@@ -143,27 +207,27 @@ func FromTotals(totals *ingest.Totals, kind fio.Kind, by []string, percentiles [
 			for _, m := range t.Metas {
 				for i := range m.Entries {
 					if e := &m.Entries[i]; g.holds(e) {
-						bins = s.add(m, e, &e.Dirs[d].Kind[kind], e.Dirs[d].RuntimeMS) && bins
-						bins = all.add(m, e, &e.Dirs[d].Kind[kind], e.Dirs[d].RuntimeMS) && bins
+						bins = s.add(m, e, &e.Dirs[d], kind) && bins
+						bins = all.add(m, e, &e.Dirs[d], kind) && bins
 					}
 				}
 			}
 			if s.err != nil {
 				return nil, false, s.err
 			}
-			rows = s.row(rows, g, d.String(), t.Metas, percentiles, pick)
+			rows = s.row(rows, g, d.String(), t.Metas, percentiles)
 		}
 		for _, m := range t.Metas {
 			for i := range m.Entries {
 				if e := &m.Entries[i]; g.holds(e) && len(pick.Directions) == 0 {
-					bins = all.add(m, e, &e.Mixed.Kind[kind], e.Mixed.RuntimeMS) && bins
+					bins = all.add(m, e, &e.Mixed, kind) && bins
 				}
 			}
 		}
 		if all.err != nil {
 			return nil, false, all.err
 		}
-		rows = all.row(rows, g, fio.All, t.Metas, percentiles, pick)
+		rows = all.row(rows, g, fio.All, t.Metas, percentiles)
 	}
 	rows = tidy(rows)
 	more, err := syncs(rows, t.Metas, percentiles, pick)
@@ -178,7 +242,7 @@ func groupsOf(t *ingest.Totals, by []string) (groups []Group) {
 				g.Host = m.Entries[i].Host
 			}
 			if slices.Contains(by, fio.ByJob) {
-				g.Job = m.Entries[i].JobName
+				g.Job = m.Entries[i].Name()
 			}
 			if !slices.Contains(groups, g) {
 				groups = append(groups, g)
@@ -189,41 +253,44 @@ func groupsOf(t *ingest.Totals, by []string) (groups []Group) {
 }
 
 func (g Group) holds(e *fiojson.Entry) bool {
-	return (g.Host == "" || g.Host == e.Host) && (g.Job == "" || g.Job == e.JobName)
+	return (g.Host == "" || g.Host == e.Host) && (g.Job == "" || g.Job == e.Name())
 }
 
 // sums adds up the I/Os of several jobs in one direction.
 type sums struct {
-	n, ns  float64
-	g      fiohist.Geometry // of the first job's bins
-	hist   fiohist.Hist
-	limits fiohist.Limits
-	any    bool
-	spans  []stage
-	noBins bool
-	err    error // bins that could not be read again
+	n, ns, bytes float64
+	g            fiohist.Geometry // of the first job's bins
+	hist         fiohist.Hist
+	limits       fiohist.Limits
+	spans        []stage
+	own          map[string]float64 // fio's percentiles, of a single job
+	noBins       bool
+	err          error // bins that could not be read again
 }
 
 // stage is the time in which a job ran.
 type stage struct {
 	start, runtime int64 // ms; start is 0 if unknown
 	group          int
+	together       bool // its group ran beside others: see atOnce
 }
 
 // add reports whether the I/Os, if any, have bins.
-func (s *sums) add(m *fiojson.Document, e *fiojson.Entry, t *fiojson.Totals, runtime int64) bool {
+func (s *sums) add(m *fiojson.Document, e *fiojson.Entry, d *fiojson.DirTotals, kind fio.Kind) bool {
+	t := &d.Kind[kind]
 	if t.N == 0 {
 		return true
 	}
 	s.n += float64(t.N)
 	s.ns += t.Mean * float64(t.N)
+	s.bytes += float64(d.Bytes)
 	limits := fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
-	if s.any {
+	if s.own = nil; len(s.spans) > 0 {
 		limits = limits.Widen(s.limits)
 	} else {
-		s.g = m.Geometry()
+		s.g, s.own = m.Geometry(), t.Percentiles
 	}
-	s.limits, s.any = limits, true
+	s.limits = limits
 	for b, err := range t.Bins.All() {
 		if err != nil {
 			s.err = err
@@ -231,26 +298,40 @@ func (s *sums) add(m *fiojson.Document, e *fiojson.Entry, t *fiojson.Totals, run
 		}
 		s.hist.Add(s.g.Index(b.NS), float64(b.Count))
 	}
-	s.spans = append(s.spans, stage{e.StartMS, runtime, e.GroupID})
+	s.spans = append(s.spans, stage{e.StartMS, d.RuntimeMS, e.GroupID, atOnce(m)})
 	s.noBins = s.noBins || t.Bins.Len() == 0
 	return t.Bins.Len() > 0
 }
 
+// atOnce reports whether the groups of jobs cannot have run one after another (new_group): together they ran for longer
+// than fio did.
+func atOnce(m *fiojson.Document) bool {
+	longest, sum, elapsed := map[int]int64{}, int64(0), int64(0)
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		sum += max(0, e.LongestMS-longest[e.GroupID])
+		longest[e.GroupID] = max(longest[e.GroupID], e.LongestMS)
+		elapsed = max(elapsed, 1000*e.Elapsed)
+	}
+	return elapsed > 0 && sum > elapsed
+}
+
 // seconds returns the time in which at least one of the jobs ran. If their starts are unknown, it assumes that groups
-// ran one after another, and the jobs of a group together.
+// ran one after another unless they cannot have, and the jobs of a group together.
 func (s *sums) seconds() float64 {
-	slices.SortFunc(s.spans, func(a, b stage) int { return int(a.start - b.start) })
+	slices.SortFunc(s.spans, func(a, b stage) int { return cmp.Compare(a.start, b.start) })
+	sum, end := int64(0), int64(0)
 	if s.spans[0].start == 0 {
-		longest, sum := map[int]int64{}, int64(0)
+		longest := map[int]int64{}
 		for _, j := range s.spans {
+			if j.together {
+				j.group = 0
+			}
+			sum += max(0, j.runtime-longest[j.group])
 			longest[j.group] = max(longest[j.group], j.runtime)
-		}
-		for _, ms := range longest {
-			sum += ms
 		}
 		return float64(sum) / 1e3
 	}
-	sum, end := int64(0), int64(0)
 	for _, j := range s.spans {
 		sum += max(0, j.start+j.runtime-max(end, j.start))
 		end = max(end, j.start+j.runtime)
@@ -258,8 +339,7 @@ func (s *sums) seconds() float64 {
 	return float64(sum) / 1e3
 }
 
-func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Document, percentiles []float64,
-	pick *pipeline.Pick) []Row {
+func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Document, percentiles []float64) []Row {
 	if s.n == 0 {
 		return rows
 	}
@@ -267,13 +347,26 @@ func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Docum
 	if sec := s.seconds(); sec > 0 {
 		r.Seconds, r.IOPS = known(sec), known(s.n/sec)
 	}
+	if s.bytes > 0 {
+		r.Bytes = known(s.bytes)
+	}
+	r.Percentiles, r.Limits = map[string]float64{}, map[string]fio.Limits{}
 	if !s.noBins {
 		stats := s.hist.Stats(s.g, percentiles, s.limits)
 		stats.LimitsAtLeast = true
 		r.latencies(&stats, percentiles)
+	} else {
+		for _, p := range percentiles {
+			if v, ok := s.own[fio.Percentile(p)]; ok {
+				r.Percentiles[fio.Percentile(p)], r.FioPercentiles = v, true
+			}
+		}
 	}
 	r.Min, r.Max, r.Mean = known(float64(s.limits.Min)), known(float64(s.limits.Max)), known(s.ns/s.n)
-	r.jobs(metas, nil, nil, pick)
+	if s.limits.Max == math.MaxInt64 { // not known
+		r.Min, r.Max = nil, nil
+	}
+	r.finish(metas, nil)
 	return append(rows, r)
 }
 
@@ -315,7 +408,9 @@ func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64, pick *p
 		for _, m := range metas {
 			for i := range m.Entries {
 				if e := &m.Entries[i]; g.holds(e) {
-					s.add(m, e, &e.Sync, e.LongestMS)
+					syncs := fiojson.DirTotals{RuntimeMS: e.LongestMS}
+					syncs.Kind[fio.Sync] = e.Sync
+					s.add(m, e, &syncs, fio.Sync)
 				}
 			}
 		}
@@ -325,14 +420,14 @@ func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64, pick *p
 		if s.n == 0 {
 			continue
 		}
-		out = s.row(out, g, syncKind, metas, percentiles, pick)
+		out = s.row(out, g, syncKind, metas, percentiles)
 		for i := range rows {
 			if rows[i].Group() == g {
-				rows[i].LongestSync = known(float64(s.limits.Max))
+				rows[i].LongestSync = out[len(out)-1].Max
 			}
 		}
 		last := &out[len(out)-1]
-		last.LongestSync, last.BytesPerSecond = last.Max, nil
+		last.LongestSync = last.Max
 	}
 	return out, nil
 }
@@ -361,59 +456,57 @@ func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
 	}
 }
 
-func (r *Row) jobs(metas []*fiojson.Document, logs []*pipeline.Log, summary *pipeline.MetaSummary,
-	pick *pipeline.Pick) {
-	if r.Percentiles == nil {
-		r.Percentiles, r.Limits = map[string]float64{}, map[string]fio.Limits{}
-	}
+// finish sets what follows from the row's other figures, and the options of its jobs.
+func (r *Row) finish(metas []*fiojson.Document, logs []*pipeline.Log) {
 	if r.Mean != nil && r.IOPS != nil {
 		r.Concurrency = known(*r.Mean * *r.IOPS / 1e9)
 	}
-	bytes, bytesKnown := 0.0, r.Log == ""
+	if r.Bytes != nil && r.IOPS != nil {
+		r.BytesPerSecond = known(*r.Bytes / r.Samples * *r.IOPS)
+	}
 	var jobs options
 	for _, m := range metas {
 		for i := range m.Entries {
 			e := &m.Entries[i]
-			if r.Job != "" && r.Job != e.JobName || r.Host != "" && e.Host != "" && e.Host != r.Host {
+			if r.Host != "" && e.Host != "" && e.Host != r.Host || e.NoLog && logs != nil {
 				continue
 			}
-			bytesKnown = bytesKnown && (r.Host == "" || e.Host != "")
-			ios := uint64(0)
+			some := e.Sync.N > 0
 			for d := range e.Dirs {
-				if name := fio.Direction(d).String(); r.Direction == name || r.Direction == fio.All &&
-					pick.HoldsDirection(name) {
-					bytes += float64(e.Dirs[d].Bytes)
-					ios += e.Dirs[d].Kind[fio.Clat].N + e.Dirs[d].TotalIOs
+				if r.Direction != syncKind {
+					some = e.Dirs[d].TotalIOs > 0 && (r.Direction == fio.All || r.Direction == fio.Direction(d).String())
+				}
+				if some {
+					break
 				}
 			}
-			if r.Direction == fio.All && len(pick.Directions) == 0 {
-				bytes += float64(e.Mixed.Bytes)
+			for _, s := range e.Sections {
+				if name := s.Name; r.Job == "" || r.Job == name {
+					jobs.add(some && does(s, r.Direction), s.Options)
+				}
 			}
-			if r.Direction == syncKind {
-				ios = e.Sync.N
+			if len(e.Sections) == 0 && e.Unlike == 0 && (r.Job == "" || r.Job == e.JobName) {
+				jobs.add(some, m.Global, m.HostGlobal[e.Host], e.Options)
 			}
-			jobs.add(ios > 0, m.Global, m.HostGlobal[e.Host], e.Options)
 		}
 	}
 	for _, l := range logs {
 		if l.Meta != nil || l.Section == nil || r.Job != "" && r.Job != l.Job || r.Host != "" && r.Host != l.Host {
 			continue
 		}
-		some := false
+		some := r.Direction == fio.All
 		for d := range l.Dirs {
-			some = some || l.Dirs[d].HasIO && r.Direction == fio.Direction(d).String() || r.Direction == fio.All
+			some = some || l.Dirs[d].HasIO && r.Direction == fio.Direction(d).String()
 		}
 		jobs.add(some, l.Section.Options)
 	}
-	r.Options = jobs.values(summary)
-	switch {
-	case bytes > 0 && bytesKnown && !pick.Timed() && r.Seconds != nil && *r.Seconds > 0:
-		r.BytesPerSecond = known(bytes / *r.Seconds)
-	case r.IOPS != nil && r.Direction != syncKind:
-		if size, ok := blockSize(r.Options["bs"], r.Direction); ok {
-			r.BytesPerSecond = known(*r.IOPS * size)
-		}
-	}
+	r.Options = jobs.values()
+}
+
+// does reports whether a section can do I/O of a direction.
+func does(s fiojson.Section, direction string) bool {
+	d, ok := fio.ParseDirection(direction)
+	return !ok || fiojson.Workload{Option: s.Option, Sure: true}.Does(d)
 }
 
 // Value returns a metric of the row: samples, iops, mib (MiB/s), concurrency, min, mean, max, seconds, or a

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fioTotals are the I/Os and bytes per second of jobs, as fio's JSON has them, read without any code of ours.
+type fioTotals struct {
+	Jobs []struct {
+		Name              string `json:"jobname"`
+		Read, Write, Trim struct {
+			IOs     float64 `json:"total_ios"`
+			Bytes   float64 `json:"io_bytes"`
+			Runtime float64
+		}
+	}
+}
+
+// rateExceptions are rows that differ from fio's, with the reason.
+var rateExceptions = map[string]string{
+	"groups a write":           "one entry for two sections (group_reporting), with the name of the first",
+	"groups a read from JSON":  "without a job file it is not known what \"2 jobs\" are",
+	"groups a write from JSON": "without a job file it is not known what \"2 jobs\" are",
+}
+
+// TestRates compares IOPS and bytes per second of each job and direction, from logs, from fio's JSON alone and from
+// documents, with fio's own, for real runs of many kinds.
+func TestRates(t *testing.T) {
+	var folders []string
+	for _, pattern := range []string{"figures/*", "fio/*", "sweep/*/*", "depths/*"} {
+		found, err := filepath.Glob(filepath.Join("../../testdata", pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, err)
+		}
+		folders = append(folders, found...)
+	}
+	compared, off := 0, 0
+	for _, dir := range folders {
+		found, err := filepath.Glob(filepath.Join(dir, "*.json*"))
+		if err != nil || len(found) != 1 {
+			continue
+		}
+		text := unzipped(t, found[0])
+		var doc fioTotals
+		if json.Unmarshal(text, &doc) != nil || len(doc.Jobs) == 0 { // a stream, or of fio --client
+			continue
+		}
+		alone, documents := filepath.Join(t.TempDir(), "fio.json"), filepath.Join(t.TempDir(), "documents")
+		if err := os.WriteFile(alone, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, stderr := fiolat(t, nil, "ingest", "--by", "direction,job", "--output", documents, dir); code != 0 {
+			t.Errorf("%s: %s", dir, stderr)
+			continue
+		}
+		for from, path := range map[string]string{"logs": dir, "JSON": alone, "documents": documents} {
+			rows := ratesOf(t, path)
+			want := map[string][2]float64{} // the jobs of one name run at the same time
+			for _, j := range doc.Jobs {
+				for direction, d := range map[string]struct{ ios, bytes, ms float64 }{
+					"read":  {j.Read.IOs, j.Read.Bytes, j.Read.Runtime},
+					"write": {j.Write.IOs, j.Write.Bytes, j.Write.Runtime},
+					"trim":  {j.Trim.IOs, j.Trim.Bytes, j.Trim.Runtime},
+				} {
+					if d.ios > 0 {
+						sum := want[j.Name+" "+direction]
+						want[j.Name+" "+direction] = [2]float64{sum[0] + 1000*d.ios/d.ms, sum[1] + 1000*d.bytes/d.ms}
+					}
+				}
+			}
+			for row, want := range want {
+				name := filepath.Base(dir) + " " + row
+				if rateExceptions[name] != "" || rateExceptions[name+" from "+from] != "" {
+					continue
+				}
+				compared++
+				if got := rows[row]; apart(got[0], want[0]) || apart(got[1], want[1]) {
+					off++
+					t.Errorf("%s from %s: %.1f IOPS, %.0f B/s, fio has %.1f and %.0f", name, from, got[0], got[1], want[0],
+						want[1])
+				}
+			}
+		}
+	}
+	t.Logf("%d rows compared, %d off", compared, off)
+	if compared < 120 {
+		t.Errorf("only %d rows compared", compared)
+	}
+}
+
+// apart reports whether two rates differ by more than 2 %.
+func apart(a, b float64) bool { return math.Abs(a-b) > 0.02*b }
+
+// ratesOf returns IOPS and bytes per second of a path, by job and direction.
+func ratesOf(t *testing.T, path string) map[string][2]float64 {
+	t.Helper()
+	code, out, stderr := fiolat(t, nil, "summary", "--by", "job", "--format", "ndjson", path)
+	if code != 0 {
+		t.Fatalf("%s: %s", path, stderr)
+	}
+	rows := map[string][2]float64{}
+	for line := range strings.Lines(out) {
+		var r struct {
+			Job, Direction string
+			IOPS           float64
+			Bytes          float64 `json:"bytes_per_second"`
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		rows[r.Job+" "+r.Direction] = [2]float64{r.IOPS, r.Bytes}
+	}
+	return rows
+}
+
+func unzipped(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(path, ".gz") {
+		return text
+	}
+	r, err := gzip.NewReader(bytes.NewReader(text))
+	if err == nil {
+		text, err = io.ReadAll(r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// TestFigureCases are runs whose figures once came out wrong. What is right follows from fio's JSON, read by hand.
+func TestFigureCases(t *testing.T) {
+	for _, c := range []struct{ dir, args, want, warned string }{
+		{"mib-last-window", "summary", ",70152,23376,182.6,", ""}, // its I/Os x 8 KiB
+		{"json-only-beside-logs", "summary", ",1496,498.3,3.893,", "1 job without a log: job, 4,911 reads in fio's JSON"},
+		{"json-only-beside-logs", "summary", ",4911,2454,9.587,", ""},
+		{"json-only-beside-logs", "percentiles --interval run", ",1496,", "1 job without a log"},
+		{"fio2-io-bytes-kib", "summary", ",600000,10000,39.06,", ""},
+		{"group-reporting-by-job", "summary --by job", ",short,read,101,99.02,0.387,", ""},
+		{"stages-direction-rate", "summary", ",write,96752,19347,", ""},
+		{"stages-direction-rate", "percentiles --interval run --by direction", ",write,,,,clat,96752,", ""},
+		{"stages-direction-rate", "percentiles --sla 'write iops >= 10000'", "", "write iops >= 10000: ok"},
+		{"stored-mib-two-block-sizes", "summary", ",13.24,", ""},
+		{"stored-mib-two-block-sizes", "summary --from 0 --to 1", ",13.18,", ""},
+		{"plain-json-without-N", "summary", ",write,600,", "295 of the 895 writes"},
+		{"averages-beside-jsonplus", "summary --skip-bad", ",all,7940,", "it holds averages"},
+		{"stale-logs-of-earlier-run", "summary", ",801,398.3,", "left by an earlier run"},
+		{"failed-job-without-log", "percentiles --interval run", ",201,", `job "bad" has no log: it failed with error 22`},
+	} {
+		t.Run(c.dir+" "+c.args, func(t *testing.T) {
+			args := append(strings.Fields(strings.ReplaceAll(c.args, "'write iops >= 10000'", "RULE")), "--format", "csv",
+				filepath.Join("../../testdata/figures-cases", c.dir))
+			for i, a := range args {
+				if a == "RULE" {
+					args[i] = "write iops >= 10000"
+				}
+			}
+			code, out, stderr := fiolat(t, nil, args...)
+			if code != 0 || !strings.Contains(out, c.want) || !strings.Contains(stderr, c.warned) {
+				t.Errorf("exit %d\n%s%s", code, out, stderr)
+			}
+		})
+	}
+	results := "../../testdata/figures-cases/name-one-of-hash/results.json.gz"
+	if code, out, stderr := fiolat(t, nil, "summary", "--format", "csv", results+"#2"); code != 0 ||
+		!strings.Contains(out, ",400,198.9,") || strings.Count(out, "\n") != 2 {
+		t.Errorf("exit %d\n%s%s", code, out, stderr)
+	}
+	if code, _, stderr := fiolat(t, nil, "summary", "../../testdata/figures-cases/json-bins-contradict"); code == 0 ||
+		!strings.Contains(stderr, "by its bins the mean is 359156 ns, by itself 358") {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
+}
