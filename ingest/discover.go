@@ -410,7 +410,7 @@ func (d *discovery) paths(paths []string) error {
 
 // output returns the error for what fio prints instead of JSON; nil for other files.
 func (d *discovery) output(path string) (bad error) {
-	err := d.files.Read(path, func(r io.Reader) error {
+	_ = d.files.Read(path, func(r io.Reader) error { // what cannot be read is no such output
 		start, _ := bufio.NewReaderSize(r, content.Head).Peek(content.Head) // less than that is no fault
 		if what := content.Output(start); what != "" {
 			bad = &fio.ParseError{File: path, Msg: "this is fio's " + what + " output", Hint: "run fio with " +
@@ -418,7 +418,7 @@ func (d *discovery) output(path string) (bad error) {
 		}
 		return nil
 	})
-	return cmp.Or(bad, err)
+	return bad
 }
 
 // part returns the run of a file of JSON that several were appended to, named FILE#N; nil if path is no such name.
