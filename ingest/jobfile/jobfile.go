@@ -389,16 +389,3 @@ func ParseDuration(s string) (time.Duration, error) {
 	}
 	return time.Duration(n) * one, nil
 }
-
-// Size parses a number with fio's suffix for powers of 1024, such as 4k or 1m.
-func Size(v string) (float64, bool) {
-	v = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(strings.TrimSpace(v)), "b"), "i")
-	unit := 1.0
-	if n := len(v) - 1; n > 0 {
-		if i := strings.IndexByte("kmgt", v[n]); i >= 0 {
-			unit, v = float64(int64(1)<<(10*(i+1))), v[:n]
-		}
-	}
-	f, err := strconv.ParseFloat(v, 64)
-	return f * unit, err == nil && f >= 0
-}
