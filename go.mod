@@ -9,8 +9,8 @@ require (
 	github.com/chromedp/chromedp v0.22.1 // tests: a real browser draws the charts
 	github.com/elastic/go-elasticsearch/v8 v8.19.7 // several nodes, credentials, the check that it is Elasticsearch
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // histograms read back, in half the time of encoding/json
-	github.com/klauspost/compress v1.20.3 // zstd and gzip, read and written fast
-	github.com/parquet-go/parquet-go v0.25.1 // Parquet; not v0.26, which makes the binary 6 MB larger with protobuf
+	github.com/klauspost/compress v1.20.4 // zstd and gzip, read and written fast
+	github.com/parquet-go/parquet-go v0.25.1 // Parquet; v0.32 makes the binary 2.8 MB larger
 	github.com/prometheus/client_golang v1.23.2 // metrics in the formats that Prometheus and node_exporter read
 	github.com/prometheus/client_model v0.6.2 // native histograms
 	github.com/prometheus/common v0.66.1 // tests: the parser of that text
@@ -20,9 +20,9 @@ require (
 	github.com/urfave/cli/v2 v2.27.7 // commands, flags, help
 	go.uber.org/goleak v1.3.0 // tests: no goroutine is left behind
 	golang.org/x/image v0.30.0 // pictures: reads the font
-	golang.org/x/sync v0.24.0 // errgroup: workers and their first error
-	golang.org/x/sys v0.49.0 // probe: advice about the cache, free space, names of errors; ingest, fiohist: what the processor can do
-	golang.org/x/term v0.47.0 // is standard error a terminal?
+	golang.org/x/sync v0.25.0 // errgroup: workers and their first error
+	golang.org/x/sys v0.50.0 // probe: advice about the cache, free space, names of errors; ingest, fiohist: what the processor can do
+	golang.org/x/term v0.48.0 // is standard error a terminal?
 	gonum.org/v1/gonum v0.17.0 // incomplete beta function: tails of the binomial and of Student's distribution
 	gonum.org/v1/plot v0.17.0 // pictures: one canvas for SVG and PNG (vg); its package plot adds 5 MB of fonts
 )
