@@ -230,7 +230,7 @@ func (f *field) find() (out []hit) {
 			nulls[c.measure] = f.null(c, windows, len(out))
 			p = nulls[c.measure].p(c.score, len(f.names))
 		}
-		if p > alpha {
+		if p > alpha || !f.unlikeOthers(c.member, &h, n) {
 			continue
 		}
 		out = append(out, h)
@@ -318,8 +318,7 @@ func (f *field) takes(v int, w window) bool {
 	return slices.ContainsFunc(f.taken[v], w.overlaps)
 }
 
-// judge refines the edges of a candidate, and reports whether it is large beside what its peers do at that time and,
-// if it is short, at others.
+// judge refines the edges of a candidate, and reports whether it is large enough, also without its worst block.
 func (f *field) judge(c candidate, n int) (h hit, ok bool) {
 	p, q, v := &f.runs[c.measure][c.member], c.measure, c.member
 	half := (p.clipped[c.to] - p.clipped[c.from]) / max(p.n[c.to]-p.n[c.from], 1) / 2
@@ -343,6 +342,18 @@ func (f *field) judge(c candidate, n int) (h hit, ok bool) {
 	if q == p50 && !f.agrees(v, w) {
 		return h, false
 	}
+	sizes := [3]float64{}
+	for q := range sizes {
+		if sizes[q] = f.runs[q][v].mean(w); q == p50 && !f.agrees(v, w) {
+			sizes[q] = 0
+		}
+	}
+	return f.hit(v, mostTelling(sizes), w), true
+}
+
+// unlikeOthers reports whether a hit is large beside what others do at any time in windows of the same length.
+func (f *field) unlikeOthers(v int, h *hit, n int) bool {
+	w, q := h.window, h.measure
 	length := w.to - w.from
 	var others, elsewhere []float64 // what others have at that time, and what they have at any in as long a window
 	for u := range f.names {
@@ -361,20 +372,9 @@ func (f *field) judge(c candidate, n int) (h hit, ok bool) {
 	if len(others) > 2 {
 		spread = scaleOf(others)
 	}
-	if h.size < 3*spread {
-		return h, false
-	}
 	const long = 8 // from so many blocks on others' single bursts tell nothing
-	if length < long && len(elsewhere) >= 20 && tailP(elsewhere, h.size, float64(len(elsewhere))) > 0.02 {
-		return h, false
-	}
-	sizes := [3]float64{}
-	for q := range sizes {
-		if sizes[q] = f.runs[q][v].mean(w); q == p50 && !f.agrees(v, w) {
-			sizes[q] = 0
-		}
-	}
-	return f.hit(v, mostTelling(sizes), w), true
+	return h.size >= 3*spread &&
+		!(length < long && len(elsewhere) >= 20 && tailP(elsewhere, h.size, float64(len(elsewhere))) > 0.02)
 }
 
 // mostTelling returns the measure to name of those that are large enough: p50 unless p99 is more than twice as far off,
