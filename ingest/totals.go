@@ -105,6 +105,10 @@ func (d *discovery) totals(path string, warnings *[]string) (metas []*fiojson.Do
 	}
 	for _, m := range metas {
 		*warnings = append(*warnings, prefixed(m.Name(), m.Warnings)...)
+		if m.Documents > 1 {
+			*warnings = append(*warnings, fmt.Sprintf("%s: has %d status documents, of which the last counts here: `fiolat "+
+				"live - < %[1]s` shows them all", fio.Printable(m.Name()), m.Documents))
+		}
 	}
 	return metas
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -181,5 +182,28 @@ func TestFigureCases(t *testing.T) {
 	if code, _, stderr := fiolat(t, nil, "summary", "../../testdata/figures-cases/json-bins-contradict"); code == 0 ||
 		!strings.Contains(stderr, "by its bins the mean is 359156 ns, by itself 358") {
 		t.Errorf("exit %d\n%s", code, stderr)
+	}
+}
+
+// TestLastWindowOfOneLog: a log without its last window says nothing of the time after it, in which others go on.
+func TestLastWindowOfOneLog(t *testing.T) {
+	whole, short := t.TempDir(), t.TempDir()
+	for n := 1; n <= 3; n++ {
+		name := fmt.Sprintf("randrw_clat_hist.%d.log", n)
+		text := unzipped(t, filepath.Join("../../testdata/fio/randrw", name))
+		lines := bytes.SplitAfter(text, []byte("\n"))
+		for dir, of := range map[string][][]byte{whole: lines[:4], short: lines[:4-2*(n/3)]} {
+			if err := os.WriteFile(filepath.Join(dir, name), bytes.Join(of, nil), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a, b := ratesOf(t, whole)["randrw all"], ratesOf(t, short)["randrw all"]
+	if math.Abs(a[0]-b[0]) > 0.03*a[0] || a[0] < 1100 {
+		t.Errorf("%.0f IOPS of three logs, %.0f if one lacks its last window", a[0], b[0])
+	}
+	code, out, stderr := fiolat(t, nil, "compare", "--run-noise", "1%", "--fail-if", "iops -5%", whole, short)
+	if code != 0 {
+		t.Errorf("exit %d\n%s%s", code, out, stderr)
 	}
 }

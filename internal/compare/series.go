@@ -128,6 +128,22 @@ func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
+// End corrects the time covered where one of several logs lacks its last window: its IOPS in the time after that are
+// not 0, but unknown.
+func (s *Series) End(_ context.Context, sum *pipeline.Summary) error {
+	for i := range sum.Total {
+		r := &sum.Total[i]
+		if r.Scope != fio.RunScope || !r.IOPSKnown || r.Stats.Samples == 0 || r.IOPS == 0 {
+			continue
+		}
+		more := r.IOPS * float64(r.Covered) / 1e9 / r.Stats.Samples
+		for k := range s.steps {
+			s.steps[k].covered /= more
+		}
+	}
+	return nil
+}
+
 // halve adds up neighbours in pairs.
 func (s *Series) halve() {
 	for i := range s.steps[:len(s.steps)/2] {

@@ -273,9 +273,9 @@ func (w *Kept) Begin(ctx context.Context, run *pipeline.Run) error {
 }
 
 // End keeps the sums.
-func (w *Kept) End(_ context.Context, sum *pipeline.Summary) error {
+func (w *Kept) End(ctx context.Context, sum *pipeline.Summary) error {
 	w.Sum = sum
-	return nil
+	return w.Series.End(ctx, sum)
 }
 
 // history returns the run with the numbers that its document would have.
