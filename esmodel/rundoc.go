@@ -421,7 +421,8 @@ func jobs(run *pipeline.Run) (out []jobField, err error) {
 	for _, m := range run.Metas {
 		for _, en := range m.Entries {
 			j := jobField{Name: en.JobName, Host: en.Host, Group: en.GroupID, RuntimeMS: en.RuntimeMS, Error: en.Error,
-				Options: en.Options, Global: global(m, en.Host), Sections: en.Sections, Unlike: en.Unlike, NoLog: en.NoLog}
+				Options: en.Options, Global: global(m, en.Host), Sections: en.Sections, Unlike: en.Unlike,
+				NoLog: en.NoLog}
 			for name, d := range directionsOf(&en) {
 				if d.TotalIOs > 0 {
 					if j.Directions == nil {

@@ -43,7 +43,9 @@ func DiscoverTotals(paths []string, logs []*Input, opt DiscoverOptions) (runs []
 	for _, path := range paths {
 		if m, err := d.part(path); err != nil {
 			return nil, nil, err
-		} else if m != nil && !slices.ContainsFunc(logs, func(in *Input) bool { return slices.ContainsFunc(in.Metas, m.Same) }) {
+		} else if m != nil && !slices.ContainsFunc(logs, func(in *Input) bool {
+			return slices.ContainsFunc(in.Metas, m.Same)
+		}) {
 			runs = append(runs, d.newTotals(m.Name(), []*fiojson.Document{m}))
 			continue
 		}

@@ -7,9 +7,9 @@ import (
 	"fiolat/ingest/jobfile"
 )
 
-// SetBytes sets the size of the logs' I/Os: those of an entry of fio's JSON are as large as its bytes over its I/Os, and
-// where it stands for sections with different block sizes, in proportion to these. entryOf returns nil for a log whose
-// entry turned out to belong to another run.
+// SetBytes sets the size of the logs' I/Os: those of an entry of fio's JSON are as large as its bytes over its I/Os,
+// and where it stands for sections with different block sizes, in proportion to these. entryOf returns nil for a log
+// whose entry turned out to belong to another run.
 func SetBytes(logs []*Log, entryOf func(*Log) *fiojson.Entry) {
 	type direction struct {
 		entry *fiojson.Entry

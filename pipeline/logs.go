@@ -110,8 +110,8 @@ type Pauses struct {
 	IOs         float64
 	First, Last int64
 	// Late is the sum of the times in ns from the ends of windows to the completions after them, and Records their
-	// number: they sample the time from any moment to the next completion. Squares is the sum of their squares. Those of
-	// Longest are included.
+	// number: they sample the time from any moment to the next completion. Squares is the sum of their squares. Those
+	// of Longest are included.
 	Late, Records, Squares float64
 	// Latency is the mean latency in ns, outside pauses if there is much outside; 0 for single I/Os.
 	Latency float64

@@ -218,7 +218,8 @@ func TestCompareGroups(t *testing.T) {
 	if len(c.FailIf) != 2 || !c.FailIf[0].Failed || c.FailIf[1].Failed {
 		t.Errorf("%+v", c.FailIf)
 	}
-	c = compareJSON(t, exitCompare, "--percentiles", "99,97.5", "--fail-if", "read p50 +10%", "--fail-if", "iops -5%", tree, slower)
+	c = compareJSON(t, exitCompare, "--percentiles", "99,97.5", "--fail-if", "read p50 +10%", "--fail-if", "iops -5%",
+		tree, slower)
 	for _, row := range c.Comparisons[0].Rows {
 		if low, ok := limits[row.Direction+row.Metric]; ok && low != *row.Low {
 			t.Errorf("--percentiles moves the limit of %s %s from %g to %g", row.Direction, row.Metric, low, *row.Low)

@@ -158,11 +158,12 @@ func TestFigureCases(t *testing.T) {
 		{"plain-json-without-N", "summary", ",write,600,", "295 of the 895 writes"},
 		{"averages-beside-jsonplus", "summary --skip-bad", ",all,7940,", "it holds averages"},
 		{"stale-logs-of-earlier-run", "summary", ",801,398.3,", "left by an earlier run"},
-		{"failed-job-without-log", "percentiles --interval run", ",201,", `job "bad" has no log: it failed with error 22`},
+		{"failed-job-without-log", "percentiles --interval run", ",201,",
+			`job "bad" has no log: it failed with error 22`},
 	} {
 		t.Run(c.dir+" "+c.args, func(t *testing.T) {
-			args := append(strings.Fields(strings.ReplaceAll(c.args, "'write iops >= 10000'", "RULE")), "--format", "csv",
-				filepath.Join("../../testdata/figures-cases", c.dir))
+			args := append(strings.Fields(strings.ReplaceAll(c.args, "'write iops >= 10000'", "RULE")), "--format",
+				"csv", filepath.Join("../../testdata/figures-cases", c.dir))
 			for i, a := range args {
 				if a == "RULE" {
 					args[i] = "write iops >= 10000"

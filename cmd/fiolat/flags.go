@@ -47,7 +47,6 @@ type logFlags struct {
 	by          string   // the default of --by
 	percentiles string   // the default of --percentiles; "": that of most commands
 	kinds       bool     // --kind takes a list
-	run         bool     // --interval takes run
 	without     []string // flags that do not apply
 }
 

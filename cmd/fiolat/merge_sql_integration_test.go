@@ -38,8 +38,8 @@ with open("rows.json", "w") as out:
         print(json.dumps([round(timestamp.timestamp() * 1000), *row]), file=out)
 `
 
-// The buckets that 200 hosts write, which start one after the other, added up by examples/merge.sql, give the rows of percentiles of all their logs, to
-// 1e-6, but where fio's own minimum or maximum cuts a percentile.
+// The buckets that 200 hosts write, which start one after the other, added up by examples/merge.sql, give the rows of
+// percentiles of all their logs, to 1e-6, but where fio's own minimum or maximum cuts a percentile.
 func TestMergeSQL(t *testing.T) {
 	dir := t.TempDir()
 	query, err := os.ReadFile("../../examples/merge.sql")
@@ -64,7 +64,8 @@ func TestMergeSQL(t *testing.T) {
 		}
 		late := time.Duration(i) * 37 * time.Millisecond
 		succeed(t, append(append([]string{"histogram", "--format", "parquet", "--unit", "ns", "-o",
-			filepath.Join(dir, "buckets", host+".parquet")}, common...), start.Add(late).Format(time.RFC3339Nano), logs)...)
+			filepath.Join(dir, "buckets", host+".parquet")}, common...), start.Add(late).Format(time.RFC3339Nano),
+			logs)...)
 		all = append(all, "--offset", host+"="+late.String())
 	}
 	rows, _ := succeed(t, append(all, filepath.Join(dir, "logs"))...)

@@ -136,8 +136,9 @@ func TestProbeAlerts(t *testing.T) {
 		_, _ = io.Copy(io.Discard, printed)
 	}()
 	var errs bytes.Buffer
-	args := append(slices.Concat([]string{"fiolat"}, quick), "--duration", "0s", "--every", "50ms", "--output", filepath.Join(dir, "out"), "--es", es, "--index-prefix",
-		prefix, "--alert-webhook", hook.URL, "--alert-secret-file", secret, "--alert-command", "cat >> "+command,
+	args := append(slices.Concat([]string{"fiolat"}, quick), "--duration", "0s", "--every", "50ms",
+		"--output", filepath.Join(dir, "out"), "--es", es, "--index-prefix", prefix,
+		"--alert-webhook", hook.URL, "--alert-secret-file", secret, "--alert-command", "cat >> "+command,
 		hanging, other)
 	code := run(ctx, args, nil, out, &errs)
 	out.Close()

@@ -165,7 +165,8 @@ func TestProbeIntoFiles(t *testing.T) {
 	var dir, out, a, b string
 	// how slow a target is, is the machine's affair
 	known := func(target string) *regexp.Regexp {
-		return regexp.MustCompile(regexp.QuoteMeta(target) + `  (quiet|slow|very slow) \([a-z-]+ \d+\.\dx\) .*small-read \d+\.\d`)
+		return regexp.MustCompile(regexp.QuoteMeta(target) +
+			`  (quiet|slow|very slow) \([a-z-]+ \d+\.\dx\) .*small-read \d+\.\d`)
 	}
 	code, stdout, stderr := probed(t, func() []string {
 		dir, out = t.TempDir(), filepath.Join(t.TempDir(), "out")

@@ -841,8 +841,8 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 	return t, nil
 }
 
-// contradict sets how the bins contradict the mean by more than 1 %, or the maximum. Of I/Os in fio's last bucket, which
-// has no upper edge, nothing is known.
+// contradict sets how the bins contradict the mean by more than 1 %, or the maximum. Of I/Os in fio's last bucket,
+// which has no upper edge, nothing is known.
 func (t *Totals) contradict(bins []Bin, unit int64) {
 	g := fiohist.Fio3
 	if unit > 1 {

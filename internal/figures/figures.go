@@ -133,7 +133,8 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 		return err
 	}
 	rows = append(rows, more...)
-	if without := logged(c.run.Metas, false); len(without) > 0 && !c.run.Pick.Timed() && !slices.Contains(c.By, fio.ByLog) {
+	if without := logged(c.run.Metas, false); len(without) > 0 && !c.run.Pick.Timed() &&
+		!slices.Contains(c.By, fio.ByLog) {
 		more, _, err := FromTotals(&ingest.Totals{Root: c.Name, ID: c.run.ID, Metas: without}, c.run.Kind,
 			append(by, fio.ByJob), c.run.Percentiles, &c.run.Pick)
 		if err != nil {
@@ -474,7 +475,8 @@ func (r *Row) finish(metas []*fiojson.Document, logs []*pipeline.Log) {
 			some := e.Sync.N > 0
 			for d := range e.Dirs {
 				if r.Direction != syncKind {
-					some = e.Dirs[d].TotalIOs > 0 && (r.Direction == fio.All || r.Direction == fio.Direction(d).String())
+					some = e.Dirs[d].TotalIOs > 0 &&
+						(r.Direction == fio.All || r.Direction == fio.Direction(d).String())
 				}
 				if some {
 					break

@@ -79,8 +79,8 @@ func (p *Page) Write(w io.Writer, own string) error {
 		Page: p, Style: template.CSS(pageCSS), Loader: template.JS(loadJS), // our own files
 		Specs: specs, Program: program, Libraries: libs.packed,
 		// Nothing may be loaded or sent, only these scripts run, and none may evaluate text.
-		CSP: "default-src 'none'; script-src " + hash(loadJS) + " " + libs.hash + " " + hash(p.Script) + "; style-src " +
-			hash(pageCSS) + "; base-uri 'none'; form-action 'none'",
+		CSP: "default-src 'none'; script-src " + hash(loadJS) + " " + libs.hash + " " + hash(p.Script) +
+			"; style-src " + hash(pageCSS) + "; base-uri 'none'; form-action 'none'",
 	}
 	t := template.Must(template.Must(template.New("page").Parse(frameHTML)).Parse(own))
 	if err := t.Execute(w, d); err != nil {

@@ -229,8 +229,9 @@ func TestRefusals(t *testing.T) {
 		{"a symlink in place of the small file", replace(smallName, inside), "not a regular file"},
 		{"a hard link in place of the data", replace(dataName, os.Link), "has another hard link"},
 		{"a hard link in place of the small file", replace(smallName, os.Link), "has another hard link"},
-		{"a pipe in place of the data", replace(dataName, func(_, name string) error { return unix.Mkfifo(name, 0o600) }),
-			"not a regular file"},
+		{"a pipe in place of the data", replace(dataName, func(_, name string) error {
+			return unix.Mkfifo(name, 0o600)
+		}), "not a regular file"},
 		{"another size", func(t *testing.T, dir string) {
 			cfg := testConfig()
 			cfg.Size = 2 * size
@@ -276,7 +277,8 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("no space: %v, %s", err, tree(t, dir))
 	}
 	cfg.Name = "../x"
-	if _, err := OpenDir(context.Background(), dir, cfg); err == nil || !strings.Contains(err.Error(), "directory name") {
+	if _, err := OpenDir(context.Background(), dir, cfg); err == nil ||
+		!strings.Contains(err.Error(), "directory name") {
 		t.Error(err)
 	}
 }

@@ -303,7 +303,8 @@ func TestMetadataStormAndBandwidth(t *testing.T) {
 		t.TempDir()
 	bindfs(t, below, mds)
 	name, place := filepath.Join(disk, "file"), filepath.Join(mds, own, dataName)
-	err := errors.Join(os.WriteFile(name, nil, 0o600), os.Mkdir(filepath.Dir(place), 0o700), os.WriteFile(place, nil, 0o600))
+	err := errors.Join(os.WriteFile(name, nil, 0o600), os.Mkdir(filepath.Dir(place), 0o700),
+		os.WriteFile(place, nil, 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}

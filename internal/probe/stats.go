@@ -215,7 +215,8 @@ func (o *OpReport) ErrorNames() []string { return slices.Sorted(maps.Keys(o.Erro
 func (t *Target) report(end time.Time) *Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := &Report{Target: t, End: end, Length: t.cfg.Interval, State: t.phase, Hung: t.hung, Counts: t.counts, Ops: t.ops}
+	r := &Report{Target: t, End: end, Length: t.cfg.Interval, State: t.phase, Hung: t.hung, Counts: t.counts,
+		Ops: t.ops}
 	t.counts, t.ops = Counts{}, [operations]OpReport{}
 	if t.phase == StateLearning {
 		t.assess(r)

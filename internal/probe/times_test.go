@@ -70,7 +70,8 @@ func TestTimesAgreeWithTheKernel(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	nothing := func() { _, _, _ = unix.Syscall(unix.SYS_GETPPID, 0, 0, 0) } // the way Dir calls
 	for _, direct := range []bool{false, true} {
-		f, err := OpenDir(t.Context(), t.TempDir(), DirConfig{Name: "h", Size: 128 << 20, Direct: direct, Warn: func(string) {}})
+		f, err := OpenDir(t.Context(), t.TempDir(), DirConfig{Name: "h", Size: 128 << 20, Direct: direct,
+			Warn: func(string) {}})
 		if err != nil {
 			t.Fatal(err)
 		}

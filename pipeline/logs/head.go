@@ -156,7 +156,8 @@ func (l *State) Prepare(ctx context.Context) error {
 		}
 	}
 	zero := !slices.ContainsFunc(l.dirs[:], func(d direction) bool { return len(d.first0) > 0 })
-	if err == nil && (l.cfg.Settings.SkipBad || l.Meta != nil && l.Source.Name.Hist && zero) && l.beyondHead && !l.Pipe {
+	if err == nil && (l.cfg.Settings.SkipBad || l.Meta != nil && l.Source.Name.Hist && zero) && l.beyondHead &&
+		!l.Pipe {
 		var s *scan
 		if s, err = scanLog(ctx, l); err == nil && s.allZero() {
 			err = l.allZero()

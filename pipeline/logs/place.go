@@ -375,7 +375,8 @@ func (w *windows) opens(c *fiohist.Sparse) bool {
 		return false
 	}
 	bucket, silence := int(c.Index[top]), w.b-w.pauses.started
-	return silence >= w.h/2 && w.g.Lower(bucket) <= silence && (bucket == w.g.Last() || w.g.Upper(bucket)+lag >= silence)
+	return silence >= w.h/2 && w.g.Lower(bucket) <= silence &&
+		(bucket == w.g.Last() || w.g.Upper(bucket)+lag >= silence)
 }
 
 // closeLate splits c into the one I/O that closed the window late, last, and the rest. If the highest bucket reaches as

@@ -32,8 +32,8 @@ type tail struct {
 type member struct {
 	*State
 	d *direction
-	// The direction began and ended then, by its own options before until, and what no record of the log holds completed
-	// in (from, to]; ns on the run's clock.
+	// The direction began and ended then, by its own options before until, and what no record of the log holds
+	// completed in (from, to]; ns on the run's clock.
 	start, end, until, from, to int64
 	weight                      float64 // its share of the tail, beside the others'
 	rate                        float64 // I/Os per ns, relative to the others' if none is known

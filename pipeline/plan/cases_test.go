@@ -92,15 +92,16 @@ func TestSlowDevices(t *testing.T) {
 		{name: "group-sizes", want: map[string]perSecond{
 			"read": {0, []float64{1451, 1111, 900, 729, 596, 598, 555, 297, 302, 301, 72}}}},
 		{name: "full-queue", want: map[string]perSecond{ // a stall from 0:06 to 0:10, in a window of 10 s
-			"read": {0, []float64{448, 496, 417, 480, 464, 481, 16, 0, 0, 0, 431, 464, 448, 480, 432, 496, 416, 480, 448, 448,
-				448, 468, 476, 464, 464, 16}}}, off: 50},
+			"read": {0, []float64{448, 496, 417, 480, 464, 481, 16, 0, 0, 0, 431, 464, 448, 480, 432, 496, 416, 480,
+				448, 448, 448, 468, 476, 464, 464, 16}}}, off: 50},
 		{name: "pjl0-refused", want: map[string]perSecond{
 			"read": {0, []float64{793, 784, 793, 818, 790, 791, 794, 799, 816, 781}}}, off: 45},
 		{name: "pjl0-misfit", want: map[string]perSecond{
 			"read": {0, []float64{300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 3}}}},
 		{name: "pjl0-short", want: map[string]perSecond{"read": {0, []float64{201}}}}, // too short for a record
 		{name: "empty-log-rate", warns: "L_clat_hist.1.log.127.0.0.3: 2399 of the 2399 reads of " +
-			`job "a" are lost, and in no quantum: rate_iops lets 304 I/Os through until its last window ends`, lost: 2399},
+			`job "a" are lost, and in no quantum: rate_iops lets 304 I/Os through until its last window ends`,
+			lost: 2399},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -44,7 +44,8 @@ func warned(t *testing.T, dir string) (warnings []string, c *pipelinetest.Collec
 	return warnings, c
 }
 
-// TestClientHead: over fio --client the first two records also hold what lost ones before them held; rate_iops proves it.
+// TestClientHead: over fio --client the first two records also hold what lost ones before them held; rate_iops proves
+// it.
 func TestClientHead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -409,7 +409,8 @@ func (m *Merger) addUp(ctx context.Context, n int, active []*scope, quantum func
 
 // quantum adds up quantum q from the logs' histograms. The order of the additions is fixed: logs
 // within a host, then hosts.
-func (m *Merger) quantum(q int64, mem *sums, histsOf func(*Member) *Hists, active []*scope) *merged {
+func (m *Merger) quantum(q int64, mem *sums, histsOf func(*Member) *Hists,
+	active []*scope) *merged {
 	leaves := make([]*fiohist.Hist, len(m.leafSpecs))
 	for i := range m.leafSpecs {
 		s := &m.leafSpecs[i]
@@ -447,7 +448,8 @@ func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (le
 	return leaves
 }
 
-func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*Member) *Hists, active []*scope) *merged {
+func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*Member) *Hists,
+	active []*scope) *merged {
 	out := &merged{Quantum: pipeline.Quantum{Offset: m.Grid.Start(q)}}
 	if len(m.Run.Settings.SLA) > 0 {
 		out.Ran = m.directionsRan(m.span(q))
