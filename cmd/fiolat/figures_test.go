@@ -35,8 +35,21 @@ var rateExceptions = map[string]string{
 // TestRates compares IOPS and bytes per second of each job and direction, from logs, from fio's JSON alone and from
 // documents, with fio's own, for real runs of many kinds.
 func TestRates(t *testing.T) {
+	compareRates(t, 120, []string{"figures/*", "fio/*", "sweep/*/*", "depths/*"}, func(dir, alone string) map[string][]string {
+		documents := filepath.Join(t.TempDir(), "documents")
+		if code, _, stderr := fiolat(t, nil, "ingest", "--by", "direction,job", "--output", documents, dir); code != 0 {
+			t.Fatalf("%s: %s", dir, stderr)
+		}
+		return map[string][]string{"logs": {dir}, "JSON": {alone}, "documents": {documents}}
+	})
+}
+
+// compareRates compares the rates of at least so many rows of testdata with fio's. sources returns arguments of summary
+// for a folder and for its JSON alone, by name.
+func compareRates(t *testing.T, least int, patterns []string, sources func(dir, alone string) map[string][]string) {
+	t.Helper()
 	var folders []string
-	for _, pattern := range []string{"figures/*", "fio/*", "sweep/*/*", "depths/*"} {
+	for _, pattern := range patterns {
 		found, err := filepath.Glob(filepath.Join("../../testdata", pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatal(pattern, err)
@@ -54,16 +67,12 @@ func TestRates(t *testing.T) {
 		if json.Unmarshal(text, &doc) != nil || len(doc.Jobs) == 0 { // a stream, or of fio --client
 			continue
 		}
-		alone, documents := filepath.Join(t.TempDir(), "fio.json"), filepath.Join(t.TempDir(), "documents")
+		alone := filepath.Join(t.TempDir(), "fio.json")
 		if err := os.WriteFile(alone, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, _, stderr := fiolat(t, nil, "ingest", "--by", "direction,job", "--output", documents, dir); code != 0 {
-			t.Errorf("%s: %s", dir, stderr)
-			continue
-		}
-		for from, path := range map[string]string{"logs": dir, "JSON": alone, "documents": documents} {
-			rows := ratesOf(t, path)
+		for from, args := range sources(dir, alone) {
+			rows := ratesOf(t, args...)
 			want := map[string][2]float64{} // the jobs of one name run at the same time
 			for _, j := range doc.Jobs {
 				for direction, d := range map[string]struct{ ios, bytes, ms float64 }{
@@ -92,7 +101,7 @@ func TestRates(t *testing.T) {
 		}
 	}
 	t.Logf("%d rows compared, %d off", compared, off)
-	if compared < 120 {
+	if compared < least {
 		t.Errorf("only %d rows compared", compared)
 	}
 }
@@ -100,12 +109,12 @@ func TestRates(t *testing.T) {
 // apart reports whether two rates differ by more than 2 %.
 func apart(a, b float64) bool { return math.Abs(a-b) > 0.02*b }
 
-// ratesOf returns IOPS and bytes per second of a path, by job and direction.
-func ratesOf(t *testing.T, path string) map[string][2]float64 {
+// ratesOf returns IOPS and bytes per second of a run, by job and direction.
+func ratesOf(t *testing.T, args ...string) map[string][2]float64 {
 	t.Helper()
-	code, out, stderr := fiolat(t, nil, "summary", "--by", "job", "--format", "ndjson", path)
+	code, out, stderr := fiolat(t, nil, append([]string{"summary", "--by", "job", "--format", "ndjson"}, args...)...)
 	if code != 0 {
-		t.Fatalf("%s: %s", path, stderr)
+		t.Fatalf("%q: %s", args, stderr)
 	}
 	rows := map[string][2]float64{}
 	for line := range strings.Lines(out) {

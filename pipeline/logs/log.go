@@ -546,6 +546,12 @@ func (l *State) finish() error {
 			return err
 		}
 	}
+	for i := range l.dirs {
+		d := &l.dirs[i]
+		d.record.counts = fiohist.Sparse{}
+		d.win.first, d.win.rest, d.win.last = fiohist.Sparse{}, fiohist.Sparse{}, fiohist.Sparse{}
+	}
+	l.Open.Finish()
 	if records, ios := l.sums(); records > 0 && ios == 0 {
 		return l.allZero()
 	}

@@ -318,6 +318,7 @@ func (t *tail) restore() error {
 		if err := m.align.Add(quanta.Piece{Start: m.from, End: m.to}, &share, t.dir); err != nil {
 			return m.at(0, "the tail cannot be restored: "+err.Error(), "pass --no-restore")
 		}
+		m.Open.Finish()
 	}
 	return nil
 }

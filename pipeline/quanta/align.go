@@ -111,6 +111,18 @@ func (c *Open) packBefore(q int64, d fio.Direction) {
 	c.packed[d] = max(c.packed[d], q)
 }
 
+// Finish packs all quanta, and drops what is kept for more of them, if Pack is set: no record comes any more.
+func (c *Open) Finish() {
+	if !c.Pack {
+		return
+	}
+	for d := range fio.Direction(fio.Directions) {
+		c.packBefore(c.End(), d)
+		c.packed[d] = c.First // the tail may come into any of them
+	}
+	c.spare, c.used = nil, nil
+}
+
 // Take removes and returns the quanta before end; nil stands for one without I/O.
 func (c *Open) Take(end int64) []*Hists {
 	n := min(max(end-c.First, 0), int64(len(c.at)))
