@@ -23,7 +23,7 @@ import (
 
 type setupOptions struct {
 	es          runsource.Elasticsearch
-	deleteAfter time.Duration // the age at which indices are deleted; 0: never
+	deleteAfter time.Duration // the age that all data reaches; 0: as the policy is, negative: it is never deleted
 	export      string        // only write Kibana's objects to this file, "-" for standard output
 	remove      bool          // only remove from Kibana what setup has put there
 	alertRules  bool          // make alert rules in Kibana
@@ -39,14 +39,16 @@ func setupCommand(u *ui.UI) *cli.Command {
 		Usage: "index templates and, where the cluster has it, a lifecycle policy; dashboards for Kibana; " +
 			"repeating it changes nothing",
 		Description: "fiolat setup --es http://localhost:9200 --kibana http://localhost:5601\n" +
-			"fiolat setup --es https://es:9200 --es-user admin --es-password-file ~/.es --delete-after 8760h\n" +
+			"fiolat setup --es https://es:9200 --es-user admin --es-password-file ~/.es --delete-after 365d\n" +
 			"fiolat setup --kibana http://localhost:5601 --alert-rules    # rules for SLA breaches and for " +
 			"trouble of the probe\n" +
 			"fiolat setup --kibana http://localhost:5601 --remove    # take out of Kibana what setup put there\n" +
 			"fiolat setup --export fiolat.ndjson    # to import by hand; needs no server",
 		Flags: append(esFlags(&o.es),
-			&cli.DurationFlag{Name: "delete-after", Destination: &o.deleteAfter,
-				Usage: "let the lifecycle policy delete indices after `DURATION` (default: never)"},
+			&cli.GenericFlag{Name: "delete-after", Value: parsed(&o.deleteAfter, "--delete-after ", parseAge),
+				Usage: "let the lifecycle policy delete data after `AGE`, such as 90d or 52w; 0 is never. An index holds " +
+					"a month and goes as a whole: with 90d, data is kept 90 to 121 days (default: as the policy is, at " +
+					"first never)"},
 			&cli.StringFlag{Name: "kibana", Destination: &o.kibana,
 				Usage: "`URL` of Kibana, with its base path: import data views, charts and dashboards (default: " +
 					"KIBANA_URL). Certificates and credentials are those for Elasticsearch, unless KIBANA_USERNAME and " +
@@ -80,7 +82,9 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 		bad.Add(fio.Usagef("fiolat setup takes no arguments: %q", c.Args().First()))
 	}
 	if d := o.deleteAfter; d < 0 || d > 0 && d < time.Hour {
-		bad.Add(fio.Usagef("--delete-after %v: want an hour or more", d))
+		bad.Add(fio.Usagef("--delete-after %v: want an hour or more, or 0 for never", d))
+	} else if d == 0 && c.IsSet("delete-after") {
+		o.deleteAfter = -1
 	}
 	checkES(c, &o.es, bad)
 	if c.IsSet("export") {
@@ -131,7 +135,7 @@ func (o *setupOptions) indices(ctx context.Context, u *ui.UI) error {
 			u.Warn(w)
 		}
 		for _, i := range report.Items {
-			u.Say("info", "%-9s  %s %s", i.Action, i.Type, i.Name)
+			u.Say("info", "%-9s  %s %s%s", i.Action, i.Type, i.Name, i.Note)
 		}
 	}
 	return err

@@ -43,6 +43,9 @@ func TestSetupExport(t *testing.T) {
 		"remove and make":    {"--kibana", "http://localhost:1", "--remove", "--alert-rules"},
 		"remove of both":     {"--kibana", "http://localhost:1", "--remove", "--es", "http://localhost:1"},
 		"a password":         {"--kibana", "http://u:hunter2@localhost:5601"},
+		"no unit":            {"--es", "http://localhost:1", "--delete-after", "30"},
+		"too soon":           {"--es", "http://localhost:1", "--delete-after", "1m"},
+		"too late":           {"--es", "http://localhost:1", "--delete-after", "999999w"},
 		"two ways":           {"--kibana", "http://localhost:1"},
 	} {
 		t.Setenv("KIBANA_URL", "")
@@ -54,6 +57,22 @@ func TestSetupExport(t *testing.T) {
 		if code, _, stderr := fiolat(t, nil, append([]string{"setup"}, args...)...); code != exitUsage ||
 			strings.Contains(stderr, "hunter2") {
 			t.Errorf("%s: exit %d, %s", name, code, stderr)
+		}
+	}
+}
+
+// TestSetupDeleteAfter: what setup says of the policy is in days, whatever the unit of the flag.
+func TestSetupDeleteAfter(t *testing.T) {
+	es := esmodeltest.New(t, esmodeltest.Options{Lifecycle: true})
+	for _, step := range [][2]string{
+		{"4w", "created    lifecycle policy fio: data is kept 28 to 59 days"},
+		{"672h", "unchanged  lifecycle policy fio: data is kept 28 to 59 days"},
+		{"90d", "updated    lifecycle policy fio: data is kept 90 to 121 days"},
+		{"0", "updated    lifecycle policy fio: data is never deleted"},
+	} {
+		if code, _, stderr := fiolat(t, nil, "setup", "--es", es.URL, "--delete-after", step[0]); code != exitOK ||
+			!strings.Contains(stderr, step[1]+"\n") {
+			t.Errorf("%s: exit %d, %s", step[0], code, stderr)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,24 @@ func parseDuration(flag, v string) (time.Duration, error) {
 			return 0, fio.Usagef("%s %q: want a duration such as 500ms, 10s or 1m", flag, v)
 		}
 		d = time.Duration(seconds * 1e9)
+	}
+	return d, nil
+}
+
+// parseAge parses an age such as 90d or 52w, or a duration of Go; 100 years at most.
+func parseAge(text string) (time.Duration, error) {
+	const century = 100 * 365 * 24
+	duration := text
+	if age.MatchString(text) {
+		n, unit := text[:len(text)-1], text[len(text)-1]
+		if hours := map[byte]int{'d': 24, 'w': 7 * 24}[unit]; hours > 0 {
+			many, _ := strconv.Atoi(n) // of at most six digits
+			duration = fmt.Sprintf("%dh", min(many*hours, century+1))
+		}
+	}
+	d, err := time.ParseDuration(duration)
+	if err != nil || d > century*time.Hour {
+		return 0, fio.Usagef("%q: want an age such as 12h, 30d or 8w, 100 years at most", text)
 	}
 	return d, nil
 }

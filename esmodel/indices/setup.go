@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"path"
 	"slices"
@@ -30,8 +31,9 @@ const noHistogram = "this cluster does not have the histogram field type: latenc
 // SetupOptions say what Setup installs.
 type SetupOptions struct {
 	Prefix string
-	// DeleteAfter makes the lifecycle policy delete indices of that age. 0 keeps an existing policy, or creates
-	// one that never deletes; negative removes the deletion from the policy.
+	// DeleteAfter makes the lifecycle policy delete data that is older, by up to a month: an index goes as a
+	// whole. 0 keeps an existing policy, or creates one that never deletes; negative removes the deletion from
+	// the policy.
 	DeleteAfter time.Duration
 	// Now is the time whose month the first indices are for; zero is the present.
 	Now time.Time
@@ -42,6 +44,7 @@ type SetupItem struct {
 	Type   string `json:"type"` // index template, lifecycle policy, index, mapping
 	Name   string `json:"name"`
 	Action string `json:"action"` // created, updated, unchanged
+	Note   string `json:"note,omitempty"`
 }
 
 // SetupReport says what Setup found and did.
@@ -56,7 +59,7 @@ type SetupReport struct {
 }
 
 func (r *SetupReport) add(typ, name, action string) {
-	r.Items = append(r.Items, SetupItem{typ, name, action})
+	r.Items = append(r.Items, SetupItem{Type: typ, Name: name, Action: action})
 }
 
 func (r *SetupReport) warn(format string, args ...any) {
@@ -258,6 +261,10 @@ func HasHistogram(ctx context.Context, c *client.Client) (bool, error) {
 	return err == nil, err
 }
 
+// month is the longest month: an index may be created so long before the last I/O in it, and without a rollover
+// min_age counts from its creation.
+const month = 31 * 24 * time.Hour
+
 // setupPolicy installs the lifecycle policy, if the cluster has lifecycle management.
 func setupPolicy(ctx context.Context, c *client.Client, o SetupOptions, r *SetupReport) error {
 	req := client.Request{
@@ -299,13 +306,13 @@ func setupPolicy(ctx context.Context, c *client.Client, o SetupOptions, r *Setup
 	policy, exists := policies[o.Prefix]
 	want, have := "", ""
 	if o.DeleteAfter > 0 {
-		want = strconv.FormatInt(int64(o.DeleteAfter/time.Second), 10) + "s"
+		want = strconv.FormatInt(int64((o.DeleteAfter+month)/time.Second), 10) + "s"
 	}
 	if d := policy.Policy.Phases.Delete; d != nil {
 		have = d.MinAge
 	}
 	if exists && (o.DeleteAfter == 0 || want == have) {
-		r.add("lifecycle policy", o.Prefix, "unchanged")
+		r.addPolicy(o, have, "unchanged")
 		return nil
 	}
 	phases := map[string]any{"hot": map[string]any{"min_age": "0ms", "actions": map[string]any{}}}
@@ -320,8 +327,21 @@ func setupPolicy(ctx context.Context, c *client.Client, o SetupOptions, r *Setup
 	if err := c.Call(ctx, req, nil); err != nil {
 		return err
 	}
-	r.add("lifecycle policy", o.Prefix, done(exists))
+	r.addPolicy(o, want, done(exists))
 	return nil
+}
+
+// addPolicy adds the lifecycle policy, with what its min_age means.
+func (r *SetupReport) addPolicy(o SetupOptions, minAge, action string) {
+	note := ": data is never deleted"
+	switch {
+	case o.DeleteAfter > 0:
+		days := func(d time.Duration) string { return strconv.FormatFloat(math.Round(d.Hours()/2.4)/10, 'f', -1, 64) }
+		note = fmt.Sprintf(": data is kept %s to %s days", days(o.DeleteAfter), days(o.DeleteAfter+month))
+	case minAge != "":
+		note = ": an index, of a month, is deleted " + minAge + " after it was created"
+	}
+	r.Items = append(r.Items, SetupItem{Type: "lifecycle policy", Name: o.Prefix, Action: action, Note: note})
 }
 
 func done(existed bool) string {

@@ -3,6 +3,7 @@ package indices
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,32 +59,40 @@ func TestSetup(t *testing.T) {
 }
 
 func TestLifecycleNeverDeletesUnlessAsked(t *testing.T) {
-	s, c := standIn(t)
-	policy := func(o SetupOptions, want string) {
-		t.Helper()
-		r, err := Setup(t.Context(), c, o)
-		if err != nil || !strings.Contains(actions(r), "fio "+want) {
-			t.Errorf("%v: %s, %v", o.DeleteAfter, actions(r), err)
+	_, c := standIn(t)
+	const day = 24 * time.Hour
+	for _, step := range []struct {
+		after          time.Duration
+		action, minAge string
+		note           string
+	}{
+		{0, "created", "", "never deleted"},
+		{day, "updated", "2764800s", "kept 1 to 32 days"}, // 32 d: the index of a month is older than its last I/O
+		{day, "unchanged", "2764800s", "kept 1 to 32 days"},
+		{30 * day, "updated", "5270400s", "kept 30 to 61 days"},
+		{0, "unchanged", "5270400s", "5270400s after it was created"}, // somebody asked for it once
+		{-1, "updated", "", "never deleted"},
+	} {
+		r, err := Setup(t.Context(), c, SetupOptions{DeleteAfter: step.after})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(r.Items, func(i SetupItem) bool { return i.Type == "lifecycle policy" })
+		if at < 0 || r.Items[at].Action != step.action || !strings.Contains(r.Items[at].Note, step.note) {
+			t.Errorf("%+v: %+v", step, r.Items)
+		}
+		var p map[string]struct {
+			Policy struct {
+				Phases map[string]struct {
+					MinAge string `json:"min_age"`
+				} `json:"phases"`
+			} `json:"policy"`
+		}
+		err = c.Call(t.Context(), client.Request{Method: "GET", Path: "/_ilm/policy/fio"}, &p)
+		if got := p["fio"].Policy.Phases["delete"].MinAge; err != nil || got != step.minAge {
+			t.Errorf("%+v: the policy says %q, %v", step, got, err)
 		}
 	}
-	has := func(want bool) {
-		t.Helper()
-		var p map[string]any
-		if err := c.Call(t.Context(), client.Request{Method: "GET", Path: "/_ilm/policy/fio"}, &p); err != nil ||
-			strings.Contains(Canonical(p), "delete") != want {
-			t.Errorf("%v, %v", p, err)
-		}
-	}
-	policy(SetupOptions{}, "created")
-	has(false)
-	policy(SetupOptions{DeleteAfter: 24 * time.Hour}, "updated")
-	has(true)
-	policy(SetupOptions{DeleteAfter: 24 * time.Hour}, "unchanged")
-	policy(SetupOptions{}, "unchanged") // somebody asked for it once
-	has(true)
-	policy(SetupOptions{DeleteAfter: -1}, "updated")
-	has(false)
-	_ = s
 	none := esmodeltest.New(t, esmodeltest.Options{})
 	c = testClient(t, client.Config{Addresses: []string{none.URL}})
 	if r, err := Setup(t.Context(), c, SetupOptions{DeleteAfter: time.Hour}); err != nil ||
