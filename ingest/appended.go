@@ -386,7 +386,7 @@ func (m *matcher) appendedBy(s *set, logs []*Log) {
 // appends reports whether the section's threads append their logs to one file of that name.
 func appends(s *jobfile.Section, n Name) bool {
 	v, ok := s.Options["per_job_logs"]
-	return ok && v == "0" && s.WritesLogs(n.Hist) && (s.LogPrefix(n.Hist) == "" || s.LogPrefix(n.Hist) == n.Prefix)
+	return ok && v == "0" && s.MayWrite(n.Hist, n.Prefix)
 }
 
 // refuseAppended refuses a log to which several threads appended theirs, if nothing says which part is whose.

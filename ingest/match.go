@@ -962,9 +962,7 @@ func (s *set) fits(j *jobfile.File, byThread map[int][]*Log, siblings []*Source)
 		if n > len(threads) || len(logs) > 1 {
 			return 0, false
 		}
-		name := logs[0].Source.Name
-		if want := threads[n-1].LogPrefix(name.Hist); !threads[n-1].WritesLogs(name.Hist) || want != "" &&
-			want != name.Prefix {
+		if name := logs[0].Source.Name; !threads[n-1].MayWrite(name.Hist, name.Prefix) {
 			return 0, false
 		}
 	}

@@ -70,7 +70,8 @@ func (d *discovery) wroteBelow(dir string, most int) string {
 			if j, err := d.jobFile(path); err == nil {
 				for _, s := range j.Sections {
 					if s.WritesLogs(true) {
-						wrote = says(path, "write_hist_log", cmp.Or(s.LogPrefix(true), "NAME"))
+						prefix, _ := s.LogPrefix(true)
+						wrote = says(path, "write_hist_log", cmp.Or(prefix, "NAME"))
 					}
 				}
 			}

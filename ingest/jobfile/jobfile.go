@@ -62,6 +62,8 @@ type Section struct {
 	// Group is fio's groupid, which rises at stonewall and new_group; Stage rises
 	// at stonewall only.
 	Group, Stage int
+
+	nameless bool // Name is not that of the file
 }
 
 // Options are fio job options by their name; a flag without a value is "".
@@ -197,7 +199,7 @@ func (p *jobParser) section(name string, line int64) {
 		p.current = p.global
 		return
 	}
-	p.open = &Section{Name: cmp.Or(name, Unnamed), Line: line}
+	p.open = &Section{Name: cmp.Or(name, Unnamed), Line: line, nameless: name == ""}
 	p.current = maps.Clone(p.global)
 	p.size += 100 * (1 + len(p.global))
 }
@@ -284,27 +286,32 @@ func (j *File) Entries() (of []int, count int) {
 	return of, count
 }
 
-// LogPrefix returns how the names of a section's histogram logs, or else latency logs, begin; "" if it writes none,
-// or if the name is known only when fio runs.
-func (s *Section) LogPrefix(hist bool) string {
+// LogPrefix returns how the names of a section's histogram logs, or else latency logs, begin; known is false if it
+// writes none, or if only fio knows when it runs. It is "" for a section without a name.
+func (s *Section) LogPrefix(hist bool) (prefix string, known bool) {
 	option := "write_lat_log"
 	if hist {
 		option = "write_hist_log"
 	}
 	v, ok := s.Options[option]
 	if !ok {
-		return ""
+		return "", false
 	}
-	if v == "" {
-		v = s.Name
-		if name := s.Options["name"]; name != "" {
-			v = name
-		}
+	if v == "" && s.nameless && s.Options["name"] == "" {
+		return "", true
 	}
-	if strings.ContainsAny(v, "$`") || v == Unnamed {
-		return ""
+	v = cmp.Or(v, s.Options["name"], s.Name)
+	if strings.ContainsAny(v, "$`") {
+		return "", false
 	}
-	return filepath.Base(v)
+	return filepath.Base(v), true
+}
+
+// MayWrite reports whether the section writes histogram logs, or else latency logs, whose names begin so or are not
+// known.
+func (s *Section) MayWrite(hist bool, prefix string) bool {
+	want, known := s.LogPrefix(hist)
+	return s.WritesLogs(hist) && (!known || want == prefix)
 }
 
 // WritesLogs reports whether the section writes histogram logs, or else latency logs.

@@ -72,7 +72,9 @@ func TestParseJobFile(t *testing.T) {
 	}
 	var got []section
 	for _, s := range j.Sections {
-		got = append(got, section{s.Name, s.Line, s.Options, s.LogPrefix(true), s.LogPrefix(false)})
+		hist, _ := s.LogPrefix(true)
+		lat, _ := s.LogPrefix(false)
+		got = append(got, section{s.Name, s.Line, s.Options, hist, lat})
 	}
 	want := []section{
 		{"a b", 9, Options{"bs": "4k", "rw": "randrw", "runtime": "5", "write_hist_log": "all", "group_reporting": ""},
@@ -136,10 +138,18 @@ func TestParseJobFileInclude(t *testing.T) {
 func TestParseJobFileNames(t *testing.T) {
 	for text, want := range map[string]string{
 		"[a b]\n": "a b", "[ab;c]\n": "a", "[a#b]": Unnamed, "[]": Unnamed, "[a": Unnamed, "[ab": "a",
+		"[unnamed]": Unnamed,
 	} {
-		j, err := Parse(strings.NewReader(text), "x.fio")
+		j, err := Parse(strings.NewReader(text+"\nwrite_hist_log\n"), "x.fio")
 		if err != nil || j.Sections[0].Name != want {
 			t.Errorf("%q: %+v, %v; want the name %q", text, j, err, want)
+		}
+		logs := want
+		if want == Unnamed && text != "[unnamed]" { // fio names the log _clat_hist.1.log
+			logs = ""
+		}
+		if got := j.Sections[0]; !got.MayWrite(true, logs) || got.MayWrite(true, "other") {
+			t.Errorf("%q: logs of another name than %q", text, logs)
 		}
 	}
 }
