@@ -58,20 +58,23 @@ func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 	for i, t := range totals {
 		in := inputs[i]
 		in.ID = t.ID
-		failed := t.Failure()
-		bad := cmp.Or(failed, t.lacks(d.opt.Kind))
+		failed, lacks := t.Failure(), t.lacks(d.opt.Kind)
+		usable := lacks == nil && (failed == nil || t.did() && !d.opt.LeaveFailed && !d.opt.SkipBad)
 		switch {
 		case seen[t.ID] != "":
 			d.warnings = append(d.warnings, fmt.Sprintf("%s: the same content as %s; counted once",
 				fio.Printable(in.Root), fio.Printable(seen[t.ID])))
-		case bad == nil:
+		case usable:
+			if failed != nil {
+				in.Warnings = append(in.Warnings, failed.Error())
+			}
 			in.Warnings = append(in.Warnings, t.timeless())
 			runs = append(runs, in)
 		case failed != nil && d.opt.LeaveFailed:
 		case d.opt.SkipBad:
-			d.warnings = append(d.warnings, "left out: "+bad.Error())
+			d.warnings = append(d.warnings, "left out: "+cmp.Or(failed, lacks).Error())
 		case err == nil:
-			err = bad
+			err = cmp.Or(failed, lacks)
 		}
 		seen[t.ID] = in.Root
 	}

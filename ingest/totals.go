@@ -149,22 +149,27 @@ func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*Totals) {
 
 // Failure returns what went wrong with the run as a whole: fio ended with an error, or did no I/O; else nil.
 func (t *Totals) Failure() error {
-	did, code := false, 0
+	code := 0
 	for _, m := range t.Metas {
 		for i := range m.Entries {
-			e := &m.Entries[i]
-			did = did || e.Did()
-			code = cmp.Or(code, e.Error)
+			code = cmp.Or(code, m.Entries[i].Error)
 		}
 	}
 	msg := "fio did no I/O"
 	switch {
 	case code != 0:
 		msg = fmt.Sprintf("fio ended with error %d (%v)", code, syscall.Errno(code))
-	case did:
+	case t.did():
 		return nil
 	}
 	return &fio.ParseError{File: t.Root, Msg: msg, Hint: "see what fio printed; --skip-bad leaves the run out"}
+}
+
+// did reports whether the run did any I/O.
+func (t *Totals) did() bool {
+	return slices.ContainsFunc(t.Metas, func(m *fiojson.Document) bool {
+		return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return e.Did() })
+	})
 }
 
 // NewTotals returns the run of one document.

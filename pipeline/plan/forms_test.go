@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fiolat/fio"
+	"fiolat/ingest"
 )
 
 // TestForms reads real logs in forms that were refused or misread: by direction the I/Os, and what must be warned of.
@@ -31,6 +32,8 @@ func TestForms(t *testing.T) {
 			warns: "older or incomplete copy", want: map[string]float64{"read": 2499, "write": 2499}},
 		{name: "job names with a slash", paths: []string{"slash-names"}, want: map[string]float64{"read": 600,
 			"write": 601}},
+		{name: "JSON of a run that went on after errors", paths: []string{"json-only-error"},
+			warns: "fio ended with error 5 (input/output error)", want: map[string]float64{"read": 1373}},
 		{name: "single I/Os of an unknown version", paths: []string{"fio2-lat-log"}, err: "pass --fio-version 2 or 3"},
 		{name: "single I/Os of fio 2", paths: []string{"fio2-lat-log"}, version: 2,
 			reads: [2]float64{1727.2e3, 26910e3}, want: map[string]float64{"read": 800, "write": 801}},
@@ -92,6 +95,18 @@ func TestForms(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFolderName: what a shell opens for fiolat has no name, and a folder under /dev has.
+func TestFolderName(t *testing.T) {
+	t.Parallel()
+	for root, want := range map[string]string{"/dev/shm/night 1": "night 1", "/dev/fd": "", "/dev": "", "/": "",
+		"/proc/self/fd": "", "/dev/fd/63": ""} {
+		in := &ingest.Input{Root: root, Logs: []*ingest.Source{{Path: root}}}
+		if got := folderName(in); got != want {
+			t.Errorf("%s: %q, want %q", root, got, want)
+		}
 	}
 }
 

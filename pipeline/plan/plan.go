@@ -489,8 +489,8 @@ func (p *Plan) readyLogs() (err error) {
 func folderName(in *ingest.Input) string {
 	path, err := filepath.Abs(in.Root)
 	name := filepath.Base(path)
-	if err != nil || in.Logs[0].Path == "-" || name == "/" || strings.HasPrefix(path, "/dev/") ||
-		strings.HasPrefix(path, "/proc/") {
+	if err != nil || in.Logs[0].Path == "-" || path == "/" || path == "/dev" || path == "/dev/fd" ||
+		strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/") {
 		return ""
 	}
 	return strings.ToValidUTF8(name, "\uFFFD")
