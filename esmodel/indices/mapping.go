@@ -58,7 +58,7 @@ func checkMappings(
 	var refused *client.RefusedError
 	if errors.As(err, &refused) {
 		switch {
-		case refused.Absent:
+		case refused.Absent && closed && !strings.Contains(patterns, "*"): // only then Elasticsearch says that
 			return nil, nil, nil
 		case refused.Type == "index_closed_exception":
 			return nil, nil, fmt.Errorf("%w: %w", ErrClosedIndex, err)
