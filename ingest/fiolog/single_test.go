@@ -208,7 +208,8 @@ func FuzzSingle(f *testing.F) {
 			total += n
 		}
 		for line := range bytes.Lines(text) {
-			if body := bytes.TrimSuffix(line, []byte("\n")); blanks(body) != len(body) {
+			body := bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+			if blanks(body) != len(body) {
 				full++
 			}
 		}

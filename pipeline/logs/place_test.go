@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -242,21 +243,9 @@ func FuzzWindows(f *testing.F) {
 			}
 			records = append(records, rec{ms, c})
 		}
-		if h == 0 { // the median of the first gaps stands in, which needs some
-			if len(records) < 2 {
-				return
-			}
-			var gaps []int64
-			for i := 1; i < min(len(records), headRecords); i++ {
-				gaps = append(gaps, records[i].ms-records[i-1].ms)
-			}
-			slices.Sort(gaps)
-			samePlaces(t, placeAll(records, 0, begin, soonest), slowPlaced(records, float64(gaps[len(gaps)/2]),
-				float64(begin), unknown))
-			return
-		}
 		got := placeAll(records, int64(h), begin, soonest)
-		samePlaces(t, got, slowPlaced(records, float64(h), float64(begin), unknown))
+		length := cmp.Or(h, uint16(usualLength/msec))
+		samePlaces(t, got, slowPlaced(records, float64(length), float64(begin), unknown))
 		out := 0.0
 		for _, p := range got {
 			if p.end > float64(ms) || p.start >= p.end {
