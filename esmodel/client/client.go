@@ -439,13 +439,13 @@ func (c *Client) transportError(outer, one context.Context, op string, node *url
 	return &TemporaryError{Err: c.Hide(err)}
 }
 
-// Hide replaces an error whose text contains a secret, as proxies may echo what they receive. It and clean are
-// called wherever text from the network or the server enters.
+// Hide replaces an error whose text contains a secret, as proxies may echo what they receive, or what could forge a line
+// of a log. It and clean are called wherever text from the network or the server enters.
 func (c *Client) Hide(err error) error {
 	if err == nil {
 		return nil
 	}
-	if text := c.secrets.Hide(err.Error()); text != err.Error() {
+	if text := c.hidden(err.Error()); text != err.Error() {
 		return errors.New(text)
 	}
 	return err
@@ -453,9 +453,12 @@ func (c *Client) Hide(err error) error {
 
 func (c *Client) clean(why *cause) {
 	for ; why != nil; why = why.CausedBy {
-		why.Type, why.Reason = c.secrets.Hide(why.Type), c.secrets.Hide(why.Reason)
+		why.Type, why.Reason = c.hidden(why.Type), c.hidden(why.Reason)
 	}
 }
+
+// hidden returns a text of the server's without secrets, as one line.
+func (c *Client) hidden(text string) string { return fio.Printable(c.secrets.Hide(text)) }
 
 // Path escapes a name for a request's path, and adds a leading slash.
 func Path(name string) string { return "/" + url.PathEscape(name) }
