@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,6 +37,7 @@ type Exporter struct {
 	registry *prometheus.Registry
 	listener net.Listener
 	server   http.Server
+	open     atomic.Int32 // connections
 	failed   error // of the latest write of the file
 	warned   bool
 
@@ -64,10 +66,26 @@ func New(cfg Config) (*Exporter, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
-	e.server = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	e.server = http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 30 * time.Second, ConnState: e.connState}
 	e.listener = listener
 	go func() { _ = e.server.Serve(listener) }() // until Close
 	return e, nil
+}
+
+// mostConnections leaves descriptors for the logs, whoever connects.
+const mostConnections = 16
+
+// connState closes connections beyond mostConnections.
+func (e *Exporter) connState(c net.Conn, s http.ConnState) {
+	switch s {
+	case http.StateNew:
+		if e.open.Add(1) > mostConnections {
+			_ = c.Close() // the client tries again
+		}
+	case http.StateClosed:
+		e.open.Add(-1)
+	}
 }
 
 // Describe makes the exporter a collector of metrics that are not known beforehand.

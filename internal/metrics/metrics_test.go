@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -128,6 +129,28 @@ func TestExporter(t *testing.T) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	if _, err = parser.TextToMetricFamilies(strings.NewReader(string(written))); err != nil || t.Failed() {
 		t.Errorf("%v:\n%s", err, written)
+	}
+}
+
+// TestConnections: connections that are opened and left alone take no more than their share of descriptors.
+func TestConnections(t *testing.T) {
+	e, err := New(Config{Address: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	var last net.Conn
+	for range mostConnections + 1 {
+		if last, err = net.Dial("tcp", e.listener.Addr().String()); err != nil {
+			t.Fatal(err)
+		}
+		defer last.Close()
+	}
+	if _, err = last.Read(make([]byte, 1)); err == nil {
+		t.Error("one too many is answered")
+	}
+	if e.server.ReadTimeout == 0 || e.server.WriteTimeout == 0 || e.server.IdleTimeout == 0 {
+		t.Error("a connection can stay for ever")
 	}
 }
 
