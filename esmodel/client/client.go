@@ -329,7 +329,7 @@ func (c *Client) Call(ctx context.Context, r Request, out any) error {
 			if err = decodeReply(data, out); err == nil {
 				return nil
 			}
-			err = &TemporaryError{Err: err}
+			err = &TemporaryError{Err: c.Hide(err)}
 		}
 		if err = p.Wait(ctx, err); err != nil {
 			return err

@@ -82,12 +82,12 @@ func TestSecretsStayIn(t *testing.T) {
 			t.Error(text)
 		}
 	}
-	// Nor in errors of the network, or of a server that says it back.
+	// Nor in errors of the network, or of a server that says it back, on lines of its own.
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Elastic-Product", "Elasticsearch")
 		_, p, _ := r.BasicAuth()
 		w.WriteHeader(400)
-		fmt.Fprintf(w, `{"error":{"type":"x","reason":"you said %s"},"status":400}`, p)
+		fmt.Fprintf(w, `{"error":{"type":"x\nfiolat: all is well","reason":"you said\n%s"},"status":400}`, p)
 	}))
 	defer srv.Close()
 	for _, a := range []string{srv.URL, "http://127.0.0.1:1"} {
@@ -98,6 +98,9 @@ func TestSecretsStayIn(t *testing.T) {
 		}
 		noSecret(t, err.Error())
 		noSecret(t, fmt.Sprint(c, c.Warnings))
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("it forges a line: %q", err)
+		}
 	}
 }
 
