@@ -169,6 +169,7 @@ func TestDiscover(t *testing.T) {
 			"json=fio.json job=job.fio"},
 		"a glob of folders":   {paths: "o*", want: one},
 		"a bracket in a name": {paths: "brackets/[1]", want: "brackets/[1]: x_clat_hist.1.log"},
+		"and a glob":          {paths: "brackets/[1]/*.log", want: "brackets/[1]: x_clat_hist.1.log"},
 		"everything in a folder": {paths: "one/*", want: "one: a_clat_hist.1.log a_clat_hist.2.log " +
 			"a_clat_hist.10.log json=fio.json job=job.fio", warn: "not a fio log"},
 		"plain and packed, a loop": {paths: "two", want: "two/sub: b_clat_hist.1.log"},

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -31,7 +33,7 @@ func (d *discovery) noneBelow(root string) error {
 			}
 		}
 	}
-	documents, _ := filepath.Glob(filepath.Join(root, "run.*")) // the pattern is well-formed unless root is odd
+	documents, _ := fs.Glob(os.DirFS(root), "run.*") // the pattern is well-formed
 	wrote := d.wroteBelow(root, maxBelow)
 	packed := slices.DeleteFunc(slices.Clone(d.packed),
 		func(e *source.PackedError) bool { return !under(e.File, root) })

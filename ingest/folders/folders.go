@@ -224,20 +224,22 @@ func (o *observed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Glob returns the paths that match a pattern, as filepath.Glob does, which ignores folders that cannot be read.
+// Glob returns the paths that match a pattern, as filepath.Glob does, which ignores folders that cannot be read. What
+// exists by the name of the pattern, or of a folder in it, is meant itself.
 func (r *Reader) Glob(pattern string) (out []string, err error) {
-	if _, err = filepath.Match(pattern, ""); err != nil {
-		return nil, err
+	if _, err = r.Stat(pattern); err == nil {
+		return []string{pattern}, nil
 	}
 	if !strings.ContainsAny(pattern, `*?[\`) {
-		if _, err = r.Stat(pattern); err == nil {
-			out = append(out, pattern)
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) {
 			r.CannotRead(pattern, err)
 		}
-		return out, nil
+		return nil, nil
 	}
 	dir, name := filepath.Split(pattern)
+	if _, err = filepath.Match(name, ""); err != nil {
+		return nil, err
+	}
 	dirs, err := r.Glob(strings.TrimSuffix(dir, "/"))
 	if dir == "" || dir == "/" {
 		dirs, err = []string{dir}, nil

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -35,7 +34,7 @@ const (
 
 // Locate returns where the run is that an argument names. Files come before runs in Elasticsearch.
 func Locate(name string) Place {
-	if documents, err := filepath.Glob(filepath.Join(name, "*-run.*.ndjson")); err == nil && len(documents) > 0 {
+	if documents, err := fs.Glob(os.DirFS(name), "*-run.*.ndjson"); err == nil && len(documents) > 0 {
 		return InDirectory
 	}
 	_, err := os.Stat(name)
@@ -47,7 +46,7 @@ func Locate(name string) Place {
 	if _, _, ok := ingest.PartOf(name); ok {
 		return InLogs
 	}
-	if matches, err := filepath.Glob(name); err != nil || len(matches) > 0 {
+	if matches, err := ingest.Glob(name); err != nil || len(matches) > 0 {
 		return InLogs
 	}
 	return Stored
