@@ -139,7 +139,8 @@ func TestQueries(t *testing.T) {
 		if r.id == "nightly-3" {
 			interval = "auto"
 		}
-		args := []string{"ingest", "--es", es, "--index-prefix", prefix, "--run-id", r.id, "--start", r.start,
+		args := []string{"ingest", "--es", es, "--index-prefix", prefix, "--run-id", r.id + "-id",
+			"--run-name", r.id, "--start", r.start,
 			"--label", "cluster=" + r.cluster, "--interval", interval, r.dir}
 		if r.id == "nightly-3" {
 			args = append(args, "--sla", "read p99 < 400us")
@@ -207,7 +208,7 @@ func TestQueries(t *testing.T) {
 	}
 	ids := func(a answer) (out []string) {
 		for _, h := range a.Hits.Hits {
-			out = append(out, h.Source.Run.ID)
+			out = append(out, strings.TrimSuffix(h.Source.Run.ID, "-id"))
 		}
 		return out
 	}

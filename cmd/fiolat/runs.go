@@ -39,12 +39,15 @@ type runsOptions struct {
 func runsCommand(u *ui.UI) *cli.Command {
 	o := &runsOptions{}
 	return &cli.Command{
-		Name:  "runs",
-		Usage: "the runs that are in Elasticsearch, the latest first",
+		Name:      "runs",
+		Usage:     "the runs that are in Elasticsearch, the latest first",
+		ArgsUsage: "[NAME|PREFIX|KEY=VALUE...]",
 		Description: "fiolat runs --es http://localhost:9200 --since 7d --label cluster=b7\n" +
+			"fiolat runs nightly cluster=b7    # whose name or run.id begins with nightly, with this label\n" +
 			"fiolat runs --last 20 --sort '-read p99'\n" +
 			"fiolat runs --option bs=4k --option rw=randread --format json\n" +
 			"fiolat runs --size --until 90d\n\n" +
+			"Of several NAMEs and PREFIXes a run has one, of several KEY=VALUEs all. " +
 			"A line for each run, with the shortest id by which other commands find it. Of a run with several " +
 			"kinds of latency the figures are those of the first kind in its line. With --size, a run that was " +
 			"rolled up has the interval that it had before in brackets.",
@@ -69,9 +72,7 @@ func runsCommand(u *ui.UI) *cli.Command {
 }
 
 func (o *runsOptions) check(c *cli.Context, bad *errs.Faults) {
-	if c.NArg() > 0 {
-		bad.Add(fio.Usagef("fiolat runs takes no arguments: %q", c.Args().First()))
-	}
+	o.filter.Named = c.Args().Slice()
 	if c.IsSet("last") && o.last < 1 {
 		bad.Add(fio.Usagef("--last %d: want a number of runs", o.last))
 	}

@@ -22,6 +22,9 @@ import (
 type RunFilter struct {
 	// Labels and Options (fio's job options) must have these values.
 	Labels, Options map[string]string
+	// Named are beginnings of a run's id or name, one of which it must have, and labels KEY=VALUE, which it must have
+	// all.
+	Named []string
 	// Since and Until bound the run's start, [Since, Until): a time in RFC 3339, or Elasticsearch's date math
 	// such as now-7d; "" is no bound.
 	Since, Until string
@@ -92,6 +95,21 @@ func (f RunFilter) filters() []any {
 			filter = append(filter, client.Term(by.field+k, by.values[k]))
 		}
 	}
+	var named []any
+	for _, text := range f.Named {
+		begins := []any{
+			map[string]any{"prefix": map[string]any{"run.id": text}},
+			map[string]any{"prefix": map[string]any{"run.name": text}},
+		}
+		if k, v, ok := strings.Cut(text, "="); ok && k != "" {
+			filter = append(filter, anyOf(append(begins, client.Term("labels."+k, v))))
+		} else {
+			named = append(named, begins...)
+		}
+	}
+	if len(named) > 0 {
+		filter = append(filter, anyOf(named))
+	}
 	span := map[string]any{}
 	if f.Since != "" {
 		span["gte"] = f.Since
@@ -104,6 +122,9 @@ func (f RunFilter) filters() []any {
 	}
 	return filter
 }
+
+// anyOf is a query for what one of the queries finds.
+func anyOf(queries []any) map[string]any { return map[string]any{"bool": map[string]any{"should": queries}} }
 
 // ShortIDs returns, by run.id, the shortest prefix by which FindRun finds each stored run; found are those that
 // the filter selects. Only ids that are hashes are shortened.
