@@ -45,7 +45,7 @@ func TestJSONOnly(t *testing.T) {
 	if got := run(append(append(append([]string{"percentiles"}, of...), stored...), "one")...); got != want {
 		t.Errorf("from Elasticsearch\n%s\nwant\n%s", got, want)
 	}
-	compared := run(append(append([]string{"compare"}, stored...), "one", logs)...)
+	compared := run(append(append([]string{"compare", "--all"}, stored...), "one", logs)...)
 	if rows := strings.Count(compared, "+0.00 %"); rows < 18 { // all, read and write, of six metrics or more
 		t.Errorf("%d rows are the same in\n%s", rows, compared)
 	}

@@ -1048,7 +1048,7 @@ func TestTwoRunsInChromium(t *testing.T) {
 	}
 	said := eval[[][]string](b, `[...document.querySelectorAll('#compared tbody tr')].map(r => [...r.cells].map(
 		c => c.textContent))`)
-	printed := string(fiolat(t, append([]string{"compare", "--format", "markdown"}, folders...)...))
+	printed := string(fiolat(t, append([]string{"compare", "--all", "--format", "markdown"}, folders...)...))
 	if len(said) != 21 {
 		t.Errorf("%d rows compared, want 7 of 3 directions", len(said))
 	}
@@ -1112,7 +1112,7 @@ func TestGroupsInChromium(t *testing.T) {
 	if end := eval[float64](b, "document.querySelector('#kinds svg').getBoundingClientRect().bottom"); end > 800 {
 		t.Errorf("the chart ends at %v", end)
 	}
-	printed := string(fiolat(t, append([]string{"compare", "--format", "markdown"}, groups...)...))
+	printed := string(fiolat(t, append([]string{"compare", "--all", "--format", "markdown"}, groups...)...))
 	for _, r := range eval[[][]string](b, `[...document.querySelectorAll('#compared tbody tr')].map(r =>
 		[...r.cells].map(c => c.textContent))`) {
 		if !strings.Contains(printed, "| "+r[0]+" | "+r[1]+" | ") || !strings.Contains(printed, r[5]) {
@@ -1549,7 +1549,7 @@ func TestMembersInChromium(t *testing.T) {
 			continue
 		}
 		n, err := strconv.Atoi(m.Name)
-		if want := fmt.Sprintf("nothing from 0:%04.1f to 0:%04.1f", m.From/1e3, m.To/1e3); err != nil ||
+		if want := fmt.Sprintf("stalled from 0:%04.1f to 0:%04.1f", m.From/1e3, m.To/1e3); err != nil ||
 			!strings.Contains(items[n-1], want) {
 			t.Errorf("%+v in %q, want %q", m, items, want)
 		}
