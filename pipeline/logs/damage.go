@@ -7,6 +7,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
@@ -61,7 +62,7 @@ func Repair(logs []*State, mode string, warn func(format string, args ...any)) (
 	}
 	for why, names := range repaired {
 		note := ""
-		if why == provenByTotals {
+		if why == provenByTotals || why == provenByAnother {
 			note = fio.NotePrefix
 		}
 		warn("%s%s repaired, damaged by fio --client (%s): %s", note, fio.Several(len(names), "log"), why,
@@ -72,6 +73,9 @@ func Repair(logs []*State, mode string, warn func(format string, args ...any)) (
 
 // provenByTotals is why a log is repaired that fio's totals prove to be damaged before and right afterwards.
 const provenByTotals = "they held more than fio counted, and fit its totals exactly once repaired"
+
+// provenByAnother is why a log is repaired of which fio's totals are not here, but prove another host's of its name.
+const provenByAnother = "as another host's log of that name, which fio's totals prove"
 
 // judge decides which directions of which logs are damaged. With --repair auto it needs proof: with fio's
 // totals, that the logs hold more than fio counted and fit it once repaired; without, what judgeUncounted finds in logs
@@ -120,8 +124,28 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 			g.repair(warn)
 		}
 	}
-	judgeUncounted(logs, warn)
+	damaged := map[ingest.Name]bool{}
+	for _, g := range groups {
+		for _, l := range g.logs {
+			lag := &l.dirs[g.dir].lag
+			switch v := &l.dirs[g.dir].verdict; {
+			case lag.Records < 3 || l.Source.Name.Host == "":
+			case v.repair || v.unrepairableLine > 0:
+				damaged[hostless(l)] = true
+			case g.before && (lag.Fell || lag.Records > 3): // damage would add more than a tail can have
+				damaged[hostless(l)] = damaged[hostless(l)]
+			}
+		}
+	}
+	judgeUncounted(logs, damaged, warn)
 	return nil
+}
+
+// hostless returns the name that a log has on each host.
+func hostless(l *State) ingest.Name {
+	name := l.Source.Name
+	name.Host = ""
+	return name
 }
 
 // counted are the logs of an entry of fio's JSON in one direction.
@@ -271,8 +295,9 @@ func within(h *fiohist.Hist, bins []uint64) bool {
 }
 
 // judgeUncounted decides on the directions without totals in a JSON. Of a run's logs whose names end in a host all came
-// over --client, or none: they are judged together, and nothing is repaired if one of them is proven healthy.
-func judgeUncounted(logs []*State, warn func(string)) {
+// over --client, or none: they are judged together, and nothing is repaired if one of them is proven healthy. damaged
+// has the names, without host, of logs that fio's totals prove damaged or not: it holds for all hosts' logs of a name.
+func judgeUncounted(logs []*State, damaged map[ingest.Name]bool, warn func(string)) {
 	var of []*State // that may be damaged
 	healthy, all := false, evidence{agree: true}
 	here := map[*fiojson.Entry]int{}
@@ -285,10 +310,16 @@ func judgeUncounted(logs []*State, warn func(string)) {
 	}
 	const never = "no bucket ever falls below its value two records before"
 	for _, l := range logs {
+		repair, proven := damaged[hostless(l)]
 		for d := range l.dirs {
 			lag := &l.dirs[d].lag
 			switch {
-			case counted(l, d), lag.Records < 3, l.dirs[d].verdict.repair:
+			case counted(l, d), l.dirs[d].verdict.repair:
+			case proven && l.Source.Name.Host != "" && (!repair || lag.Records < 3 || lag.Suspect()):
+				if repair {
+					l.dirs[d].verdict = verdict{repair: true, why: provenByAnother}
+				}
+			case lag.Records < 3:
 			case l.Source.Name.Host == "":
 				if lag.Looks() || lag.Suspect() && lag.Chance >= minEvidence && lag.Falls >= minFalls {
 					mayBeDamaged([]*State{l}, never, warn)

@@ -69,6 +69,13 @@ func damage(records []fiohist.Sparse) (out []fiohist.Sparse) {
 
 // judged runs the decision over a log of the records; totals and bins are fio's.
 func judged(records []fiohist.Sparse, truth []fiohist.Sparse, host string, json, bins bool) bool {
+	l := logOf(records, truth, host, json, bins)
+	judge([]*State{l}, "auto", func(string) {})
+	return l.dirs[0].verdict.repair
+}
+
+// logOf makes a log of the records; totals and bins are fio's.
+func logOf(records []fiohist.Sparse, truth []fiohist.Sparse, host string, json, bins bool) *State {
 	source := &ingest.Source{Path: "x_clat_hist.1.log." + host, Name: ingest.Name{Hist: true, Host: host}}
 	l := &State{Member: quanta.Member{Log: &pipeline.Log{Log: &ingest.Log{Source: source}}}, g: fiohist.Fio3}
 	s := new(scan)
@@ -100,8 +107,25 @@ func judged(records []fiohist.Sparse, truth []fiohist.Sparse, host string, json,
 		}
 	}
 	l.scan = s
-	judge([]*State{l}, "auto", func(string) {})
-	return l.dirs[0].verdict.repair
+	return l
+}
+
+// TestJudgeByAnother: what fio's totals prove of one host's log holds for the other's, of which they are not here.
+func TestJudgeByAnother(t *testing.T) {
+	t.Parallel()
+	for _, damaged := range []bool{false, true} {
+		truth := load(rand.New(rand.NewPCG(1, 2)), shapes["growing"], 5, false) // too short to tell
+		records := truth
+		if damaged {
+			records = damage(truth)
+		}
+		known, other := logOf(records, truth, "a", true, true), logOf(records, truth, "b", false, false)
+		var said []string
+		judge([]*State{known, other}, "auto", func(w string) { said = append(said, w) })
+		if v := other.dirs[0].verdict; v.repair != damaged || len(said) > 0 {
+			t.Errorf("damaged %v: repaired %v (%s), warned %q", damaged, v.repair, v.why, said)
+		}
+	}
 }
 
 // TestJudge: damaged logs are found, healthy ones of any shape left alone.

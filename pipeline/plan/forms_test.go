@@ -34,6 +34,14 @@ func TestForms(t *testing.T) {
 			"write": 601}},
 		{name: "JSON of a run that went on after errors", paths: []string{"json-only-error"},
 			warns: "fio ended with error 5 (input/output error)", want: map[string]float64{"read": 1373}},
+		// Damaged by fio --client, as the logs of the other hosts prove, whose 2,396 and 2,392 reads fio counted; all
+		// but the last window of 127.0.0.2.
+		{name: "the JSON of one host of three missing", paths: []string{"sibling-not-repaired"},
+			warns: "127.0.0.2: when its host started is unknown; assuming that the 3 hosts started together",
+			want:  map[string]float64{"read": 7040}},
+		{name: "a host that is not in the JSON", paths: []string{"host-not-in-json"},
+			warns: "127.0.0.2: when its host started is unknown; assuming that the 2 hosts started together",
+			want:  map[string]float64{"read": 2401 + 2253}},
 		{name: "single I/Os of an unknown version", paths: []string{"fio2-lat-log"}, err: "pass --fio-version 2 or 3"},
 		{name: "single I/Os of fio 2", paths: []string{"fio2-lat-log"}, version: 2,
 			reads: [2]float64{1727.2e3, 26910e3}, want: map[string]float64{"read": 800, "write": 801}},

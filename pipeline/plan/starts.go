@@ -151,6 +151,9 @@ func (p *Plan) fillWall(c *clocks, given int64) error {
 			ms, how, ok = ingest.WallClock(p.logsOf(l.Meta), l.Meta)
 			start = ms * msec
 		}
+		if !ok && !slices.ContainsFunc(p.logs, func(o *logs.State) bool { return o.Absolute }) {
+			start, how, ok = p.beside(c.wall), "together with the others", true // warnUnknown says so
+		}
 		if !ok {
 			return &fio.ParseError{File: l.Source.Path, Msg: "its stamps count from the job's start, those of " +
 				"other logs from 1970, and nothing says when this job started",
@@ -203,8 +206,7 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 		}
 		threads[l.Host][thread{l.Source.Name.Prefix, l.Source.Name.Job}] = true
 	}
-	var hosts []string // without a time
-	var open []*logs.State
+	var open []*logs.State // without a time
 	some := false
 	for i, l := range p.logs {
 		if _, placed := clock[i]; placed || tellsTime(l) {
@@ -225,17 +227,14 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 		}
 		if l.Meta == nil {
 			open = append(open, l)
-			if !slices.Contains(hosts, l.Host) {
-				hosts = append(hosts, l.Host)
-			}
 		}
 	}
-	if some || len(hosts) < 2 || len(p.cfg.Settings.Offsets) > 0 {
+	if some || len(threads) < 2 || len(p.cfg.Settings.Offsets) > 0 {
 		return
 	}
 	for _, l := range open {
 		p.warn("%s: when its host started is unknown; assuming that the %d hosts started together; pass fio's"+
-			" JSON, or shift hosts with --offset", fio.Printable(l.Source.Path), len(hosts))
+			" JSON, or shift hosts with --offset", fio.Printable(l.Source.Path), len(threads))
 	}
 }
 
@@ -347,6 +346,17 @@ func (p *Plan) keepDistances(after []int64, clock map[int]int64) {
 		k := first[p.logs[i].Host]
 		after[i] = starts[k] + at - clock[k]
 	}
+}
+
+// beside returns the earliest start of fio itself, by the starts of its jobs.
+func (p *Plan) beside(wall []int64) int64 {
+	low := int64(math.MaxInt64)
+	for i, l := range p.logs {
+		if start := l.Log.Log.Start; start.Absolute > 0 && wall[i] != unknown {
+			low = min(low, wall[i]-int64(start.Offset))
+		}
+	}
+	return low
 }
 
 func earliest(wall []int64) int64 {
