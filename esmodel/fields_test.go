@@ -186,14 +186,14 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 				Dims:  fio.Dims{Host: "h", Direction: "read"},
 				Rule:  &rules[0],
 				Watch: watch,
-				Share: 0.5,
+				Whole: sla.Verdict{Share: 0.5},
 			},
 			{
 				Scope: "run",
 				Dims:  fio.Dims{Direction: fio.All},
 				Rule:  &rules[1],
 				Watch: sla.NewWatch(&rules[1], 1, 1e9, 1e9),
-				Share: -1,
+				Whole: sla.Verdict{Share: -1},
 			},
 		}
 		sum.Account.Interval = &pipeline.Choice{MS: 1000, Percentile: 99, Accuracy: 0.1, Met: true, Reason: "r"}

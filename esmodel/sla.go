@@ -61,8 +61,8 @@ func outcomes(sum *pipeline.Summary) *slaField {
 			Unknown:   o.Unknown,
 			Breaches:  o.Breaches,
 		}
-		if o.Share >= 0 {
-			x.Share = new(number(o.Share))
+		if o.Whole.Share >= 0 {
+			x.Share = new(number(o.Whole.Share))
 		}
 		if o.Worst.Known {
 			worst, at := number(o.Worst.Value), number(float64(o.WorstAt)/1e6)

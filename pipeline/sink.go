@@ -328,14 +328,16 @@ type Change struct {
 	TailCause string
 }
 
-// Outcome is the result of a rule over the whole run.
+// Outcome is the result of a rule over a run.
 type Outcome struct {
 	Scope string
 	Dims  fio.Dims
 	Rule  *fio.SLARule
 	*sla.Watch
-	// Share is the fraction of all I/Os that keep the threshold, 0 to 1; -1 for iops and without I/O.
-	Share float64
+	// Interval is the length in ns of the quanta that Watch counts.
+	Interval int64
+	// Whole is the verdict on the whole run as one.
+	Whole sla.Verdict
 }
 
 // Summary is what is known at the end of a run.

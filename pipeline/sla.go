@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"fiolat/fio"
@@ -141,11 +142,8 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 		if !s.open {
 			sq.Limits = s.limits
 		}
-		row := w.row(q, d)
-		ran := row
-		if i := slices.IndexFunc(q.Ran, func(r Row) bool { return r.Dims == d }); row == nil && i >= 0 {
-			ran = &q.Ran[i]
-		}
+		row := find(q.Rows, d)
+		ran := cmp.Or(row, find(q.Ran, d))
 		if all := cmp.Or(ran, running[d.Host]); all != nil && all.IOPSKnown {
 			sq.Running, sq.Partial = true, !q.Whole && (all.Uneven || all.Partial(w.run.Interval))
 			sq.IOPS = s.now.Sum() / (float64(all.Covered) / 1e9)
@@ -244,11 +242,9 @@ func (w *Watch) each(d fio.Dims, f func(*watched)) {
 	}
 }
 
-func (w *Watch) row(q *Quantum, d fio.Dims) *Row {
-	for i := range q.Rows {
-		if q.Rows[i].Dims == d {
-			return &q.Rows[i]
-		}
+func find(rows []Row, d fio.Dims) *Row {
+	if i := slices.IndexFunc(rows, func(r Row) bool { return r.Dims == d }); i >= 0 {
+		return &rows[i]
 	}
 	return nil
 }
@@ -296,10 +292,128 @@ func (w *Watch) Silent(ctx context.Context, from, at int64) error {
 func (w *Watch) End(ctx context.Context, sum *Summary) error {
 	for _, d := range w.sorted() {
 		s := w.scopes[d]
+		q := sla.Quantum{Start: w.run.FirstQuantum, Length: sum.End - w.run.FirstQuantum, Hist: &s.total}
+		if !s.open {
+			q.Limits = s.limits
+		}
+		row := cmp.Or(find(sum.Total, d), find(sum.Ran, d), &Row{})
+		if row.IOPSKnown {
+			q.Running, q.IOPS = true, s.total.Sum()/(float64(row.Covered)/1e9)
+		}
+		whole := s.judge.Whole(&q)
 		for i, r := range s.rules {
+			if row.Lost >= int64(time.Millisecond) { // the lost I/Os might change the verdict
+				whole[i].Status = sla.Unknown
+			}
 			sum.SLA = append(sum.SLA, Outcome{Scope: s.scope, Dims: d, Rule: r, Watch: s.watches[i],
-				Share: sla.Share(r, w.run.Geometry, &s.total)})
+				Interval: w.run.Interval, Whole: whole[i]})
 		}
 	}
 	return w.next.End(ctx, sum)
+}
+
+// Status is the verdict on a run: broken if there was a breach, or the whole run breaks the rule.
+func (o *Outcome) Status() sla.Status {
+	switch {
+	case o.Breaches > 0 || o.Whole.Status == sla.Broken:
+		return sla.Broken
+	case o.Whole.Status == sla.OK || o.OK > 0 && (!o.Whole.Known || o.Rule.Met(o.Whole.Value)):
+		return sla.OK
+	}
+	return sla.Unknown
+}
+
+// String describes the outcome: the whole run, its intervals, and the longest pause or else the worst interval.
+func (o *Outcome) String() string {
+	words := map[sla.Status]string{sla.Broken: "BROKEN", sla.OK: "ok", sla.Unknown: "not certain"}
+	threshold := o.Rule.Threshold
+	limit, beyond := rate(threshold), "below"
+	if o.Rule.Latency() {
+		if limit = fio.Duration(threshold); threshold < 60e9 {
+			limit = fio.Latency(threshold, 9)
+		}
+		if !o.Rule.Above {
+			beyond = "above"
+		}
+	}
+	value := func(v float64) string {
+		if v = apart(v, threshold, 3); o.Rule.Latency() {
+			return o.Rule.Name + " " + fio.Latency(v, 9)
+		}
+		return rate(v)
+	}
+	var b strings.Builder
+	if o.Dims.Host != "" {
+		b.WriteString(fio.Printable(o.Dims.Host) + ": ")
+	}
+	b.WriteString(strings.Replace(o.Rule.Text, fio.Duration(threshold), limit, 1) + ": " + words[o.Status()] + ".")
+	if o.Whole.Known {
+		b.WriteString(" Whole run: " + value(o.Whole.Value))
+		if o.Whole.Share >= 0 {
+			b.WriteString("; " + o.share(limit))
+		}
+		b.WriteString(".")
+	}
+	if o.OK+o.Broken+o.Unknown > 1 {
+		interval := "By intervals of " + fio.Duration(float64(o.Interval))
+		switch time.Duration(o.Interval) {
+		case time.Second:
+			interval = "By second"
+		case time.Minute:
+			interval = "By minute"
+		}
+		fmt.Fprintf(&b, " %s: %d broken, %d ok, %d not certain", interval, o.Broken, o.OK, o.Unknown)
+		if o.Missed > 0 {
+			fmt.Fprintf(&b, " (%d of them %s %s)", o.Missed, beyond, limit)
+		}
+		b.WriteString(".")
+	}
+	from, to := fio.Clock(o.LongestFrom/1e6), fio.Clock(o.LongestTo/1e6)
+	switch {
+	case o.Stalls == 1:
+		fmt.Fprintf(&b, " Nothing completed from %s to %s.", from, to)
+	case o.Stalls > 1:
+		fmt.Fprintf(&b, " Nothing completed %d times, the longest from %s to %s.", o.Stalls, from, to)
+	case o.Worst.Known && o.OK+o.Broken+o.Unknown > 1:
+		fmt.Fprintf(&b, " Worst: %s at %s.", value(o.Worst.Value), fio.Clock(max(o.WorstAt, 0)/1e6))
+	}
+	return b.String()
+}
+
+// share says how many of all I/Os keep the threshold, and how many must.
+func (o *Outcome) share(limit string) string {
+	bound, need := "within", ""
+	allowed := 100 - o.Rule.Percentile
+	if o.Rule.Above {
+		bound, allowed = "above", o.Rule.Percentile
+	}
+	if o.Rule.Percentile > 0 {
+		need = ", " + fio.Digits(100-allowed, 9) + " % needed"
+	}
+	kept := 100 - apart(100*(1-o.Whole.Share), allowed, 2)
+	return fmt.Sprintf("%s %% of %s %s %s%s", fio.Digits(kept, 9), IOs(o.Dims.Direction), bound, limit, need)
+}
+
+// apart rounds v to that many digits, or to as many as tell it from limit.
+func apart(v, limit float64, digits int) float64 {
+	r := fio.Round(v, digits)
+	for ; r == fio.Round(limit, 9) && digits < 9; digits++ {
+		r = fio.Round(v, digits+1)
+	}
+	return r
+}
+
+func rate(v float64) string {
+	if v >= 1000 {
+		return fio.Grouped(v) + " IOPS"
+	}
+	return fio.Digits(v, 9) + " IOPS"
+}
+
+// IOs names the I/Os of a direction.
+func IOs(direction string) string {
+	if direction == fio.All {
+		return "I/Os"
+	}
+	return direction + "s"
 }

@@ -9,6 +9,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/fio/sla"
 )
 
 // watched collects what a Watch passes on.
@@ -72,6 +73,43 @@ func seconds(t *testing.T, part string, rules []string, latencies ...[2]int64) *
 	return out
 }
 
+// TestOutcome: the verdict on the whole run counts, and its figures are never rounded to the limit that they miss.
+func TestOutcome(t *testing.T) {
+	t.Parallel()
+	known := func(s sla.Status, value, share float64) sla.Verdict {
+		return sla.Verdict{Status: s, Value: value, Known: true, Share: share}
+	}
+	worst := sla.Watch{OK: 3, Unknown: 2, Missed: 1, Worst: known(sla.Unknown, 8e6, 0), WorstAt: 61e9}
+	for _, tt := range []struct {
+		rule  string
+		whole sla.Verdict
+		watch sla.Watch
+		want  string
+	}{
+		{"read p99 < 5ms", known(sla.Broken, 5_000_400, 0.989996), sla.Watch{OK: 1}, "read p99 < 5 ms: BROKEN. Whole run: " +
+			"p99 5.0004 ms; 98.9996 % of reads within 5 ms, 99 % needed."},
+		{"read p99 < 5ms", known(sla.Unknown, 5.1e6, 0.9884), worst, "read p99 < 5 ms: not certain. Whole run: p99 5.1 ms; " +
+			"98.8 % of reads within 5 ms, 99 % needed. By minute: 0 broken, 3 ok, 2 not certain (1 of them above 5 ms). " +
+			"Worst: p99 8 ms at 1:01."},
+		{"read p99 < 5ms", known(sla.Unknown, 4.9e6, 0.9902), sla.Watch{OK: 1}, "read p99 < 5 ms: ok. Whole run: p99 4.9 " +
+			"ms; 99.02 % of reads within 5 ms, 99 % needed."},
+		{"p1 > 5us", known(sla.OK, 6e3, 1), sla.Watch{Stalls: 2, LongestFrom: 5e8, LongestTo: 3e9}, "all p1 > 5 us: ok. " +
+			"Whole run: p1 6 us; 100 % of I/Os above 5 us, 99 % needed. Nothing completed 2 times, the longest from " +
+			"0:00.500 to 0:03."},
+		{"iops >= 1500", known(sla.OK, 1501.2, -1), sla.Watch{}, "all iops >= 1500: ok. Whole run: 1,501 IOPS."},
+	} {
+		rule, err := fio.ParseSLARule(tt.rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Outcome{Dims: fio.Dims{Direction: rule.Direction}, Rule: &rule, Watch: &tt.watch, Whole: tt.whole,
+			Interval: 60e9}
+		if got := o.String(); got != tt.want {
+			t.Errorf("%s\nwant %s", got, tt.want)
+		}
+	}
+}
+
 // TestWatch: of a whole run the hosts together are judged, of a part each host.
 func TestWatch(t *testing.T) {
 	t.Parallel()
@@ -92,11 +130,11 @@ func TestWatch(t *testing.T) {
 	}
 	var outcomes []string
 	for _, o := range whole.sum.SLA {
-		outcomes = append(outcomes, fmt.Sprintf("%s %s %d+%d+%d %d %.3f", o.Rule.Text, o.Status(), o.OK, o.Broken,
-			o.Unknown, o.Breaches, o.Share))
+		outcomes = append(outcomes, fmt.Sprintf("%d %v", o.Breaches, &o))
 	}
-	if got := strings.Join(outcomes, " | "); got != "all iops >= 1500 broken 3+2+0 1 -1.000 | read p99 < 5ms broken "+
-		"3+2+0 2 0.857" {
+	if got := strings.Join(outcomes, " | "); got != "1 all iops >= 1500: BROKEN. By second: 2 broken, "+
+		"3 ok, 0 not certain. Worst: 0 IOPS at 0:03. | 2 read p99 < 5 ms: BROKEN. Whole run: p99 20.2 ms; 86 % of reads "+
+		"within 5 ms, 99 % needed. By second: 2 broken, 3 ok, 0 not certain. Nothing completed from 0:03 to 0:04." {
 		t.Errorf("outcomes: %s", got)
 	}
 

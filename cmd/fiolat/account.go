@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"fiolat/fio"
 	"fiolat/fio/sla"
@@ -55,7 +54,7 @@ func account(u *ui.UI, kind string, s *pipeline.Summary, documents any, text str
 		u.Say("info", "interval   %v chosen: %s", i.Interval, i.Reason)
 	}
 	for _, o := range s.SLA {
-		u.Verdict(colours[o.Status()], "SLA        "+outcome(&o))
+		u.Verdict(colours[o.Status()], "SLA        "+o.String())
 	}
 	if text != "" {
 		u.Say("info", "%s", text)
@@ -150,7 +149,7 @@ func describeIOs(what string, total float64, jobs []pipeline.JobAccount, of func
 		}
 		if ios > 0 {
 			parts = append(parts, fmt.Sprintf("%s of %s %s (%s)", fio.Grouped(ios), fio.Grouped(float64(d.Counted)),
-				plural(d.Direction), errs.Some(names)))
+				pipeline.IOs(d.Direction), errs.Some(names)))
 		}
 		sum += ios
 	}
@@ -162,14 +161,6 @@ func describeIOs(what string, total float64, jobs []pipeline.JobAccount, of func
 		text += ": " + strings.Join(parts, ", ")
 	}
 	return text
-}
-
-// plural names the I/Os of a direction.
-func plural(direction string) string {
-	if direction == fio.All {
-		return "I/Os"
-	}
-	return direction + "s"
 }
 
 func details(u *ui.UI, s *pipeline.Summary) {
@@ -196,7 +187,7 @@ func details(u *ui.UI, s *pipeline.Summary) {
 		fio.Count(a.Logged), fio.Count(a.Restored), where, counted, missing, fio.Count(a.NotPlaced),
 		fio.Count(a.LastBucket))
 	for _, d := range pipeline.ByDirection(a.Jobs) {
-		label := plural(d.Direction)
+		label := pipeline.IOs(d.Direction)
 		if d.Direction == fio.All {
 			label = "directions"
 		}
@@ -208,24 +199,3 @@ func details(u *ui.UI, s *pipeline.Summary) {
 
 // colours are those of verdicts on a rule; others have none.
 var colours = map[sla.Status]ui.Colour{sla.Broken: ui.Bad, sla.OK: ui.Good}
-
-// outcome describes how a run met a rule.
-func outcome(o *pipeline.Outcome) string {
-	s := fmt.Sprintf("%s: %s; of %s %d ok, %d broken, %d unknown; %s", o.Rule.Text, o.Status(),
-		fio.Several(int(o.OK+o.Broken+o.Unknown), "quantum"), o.OK, o.Broken, o.Unknown,
-		fio.Several(int(o.Breaches), "breach"))
-	if o.Dims.Host != "" {
-		s = fio.Printable(o.Dims.Host) + ": " + s
-	}
-	if o.Worst.Known {
-		worst := fio.Digits(o.Worst.Value, 4)
-		if o.Rule.Latency() {
-			worst = fio.Duration(math.Round(o.Worst.Value/1e3) * 1e3)
-		}
-		s += fmt.Sprintf("; worst %s at %s", worst, time.Duration(max(o.WorstAt, 0)))
-	}
-	if o.Share >= 0 {
-		s += fmt.Sprintf("; %.4f %% of all I/Os within", 100*o.Share)
-	}
-	return s
-}

@@ -223,7 +223,7 @@ func TestColours(t *testing.T) {
 		side.Close()
 		shown, _ := io.ReadAll(user)
 		cmd.Wait()
-		for _, word := range []string{"\x1b[31mSLA        read p99 < 1us: broken",
+		for _, word := range []string{"\x1b[31mSLA        read p99 < 1 us: BROKEN",
 			"\x1b[32mSLA        all p50 < 1h: ok"} {
 			if strings.Contains(string(shown), word) != (env == nil) {
 				t.Errorf("%q: %q", env, shown)

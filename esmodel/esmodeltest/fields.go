@@ -286,14 +286,14 @@ var Fields = []Field{
 		"`host+direction`"},
 	{"sla.outcomes.host", "-", "", onRun, "outcomes: the host, in a part"},
 	{"sla.outcomes.direction", "-", "", onRun, "outcomes: the direction"},
-	{"sla.outcomes.status", "-", "", onRun, "outcomes: `broken` if there was a breach, else `ok`, or `unknown` if " +
-		"nothing was certain"},
+	{"sla.outcomes.status", "-", "", onRun, "outcomes: `broken` if there was a breach or the whole run breaks the " +
+		"rule, else `ok`, or `unknown` if nothing was certain"},
 	{"sla.outcomes.ok", "-", "", onRun, "outcomes: quanta in which it was kept"},
 	{"sla.outcomes.broken", "-", "", onRun, "outcomes: quanta in which it was broken"},
 	{"sla.outcomes.unknown", "-", "", onRun, "outcomes: quanta with too few I/Os to tell"},
 	{"sla.outcomes.breaches", "-", "", onRun, "outcomes: breaches, each of one or more quanta"},
 	{"sla.outcomes.share", "-", "", onRun, "outcomes: the share of all I/Os within the threshold"},
-	{"sla.outcomes.worst", "-", "ns or 1/s", onRun, "outcomes: the worst value"},
+	{"sla.outcomes.worst", "-", "ns or 1/s", onRun, "outcomes: the worst value of a whole quantum"},
 	{"sla.outcomes.worst_offset_ms", "-", "ms", onRun, "outcomes: when the worst value was measured, counted from " +
 		"the run's start"},
 	{"sla.limit.*", "double", "ns", onPct, "the strictest limit on a percentile: `sla.limit.p99`"},

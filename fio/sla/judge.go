@@ -32,6 +32,8 @@ type Verdict struct {
 	// Stalled means that nothing completed while the job ran. Value is then the time
 	// since the last completion, a lower bound of the latency.
 	Stalled bool
+	// Partial is that of the quantum.
+	Partial bool
 	// Window is the length in ns of the window that was evaluated, at least a quantum.
 	Window int64
 	// Share is the fraction of the quantum's I/Os within the threshold, 0 to 1, with
@@ -45,7 +47,8 @@ type Quantum struct {
 	Hist          *fiohist.Hist
 	Limits        fiohist.Limits // of the scope, as in fiohist.Stats
 	// Running is true if jobs of the scope ran during the quantum. IOPS is the number of
-	// completions per second of that time. With Partial, that is too short to judge a rate by.
+	// completions per second of that time. With Partial, they ran in a part of the quantum only: too short to judge a
+	// rate by.
 	Running, Partial bool
 	IOPS             float64
 }
@@ -106,22 +109,16 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 	end := q.Start + q.Length
 	out := make([]Verdict, 0, len(j.rules))
 	for i, r := range j.rules {
-		v := Verdict{Rule: r, Status: Unknown, Window: q.Length, Share: -1}
+		v := j.verdict(r, q)
 		switch {
 		case !r.Latency():
-			v.Known, v.Value = q.Running, q.IOPS
-			switch {
-			case !q.Running || q.Partial:
-			case r.Met(q.IOPS):
-				v.Status = OK
-			default:
-				v.Status = Broken
-			}
 		case samples > 0:
-			v.Share = Share(r, j.g, q.Hist)
 			j.widen(i, q, &v)
 		case q.Running && !r.Above:
 			v.Value, v.Known, v.Stalled = float64(end-j.last), true, true
+			if q.Partial { // the jobs may have ended right at its start
+				v.Value = float64(q.Start - j.last)
+			}
 			if !r.Met(v.Value) && j.stalled(v.Value) {
 				v.Status = Broken
 			}
@@ -140,6 +137,39 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 			rate = (j.rate + rate) / 2
 		}
 		j.last, j.rate = end, rate
+	}
+	return out
+}
+
+// verdict returns the verdict on a rate; of a latency only the share.
+func (j *Judge) verdict(r *fio.SLARule, q *Quantum) Verdict {
+	v := Verdict{Rule: r, Status: Unknown, Partial: q.Partial, Window: q.Length, Share: Share(r, j.g, q.Hist)}
+	if r.Latency() {
+		return v
+	}
+	v.Known, v.Value = q.Running, q.IOPS
+	switch {
+	case !q.Running || q.Partial:
+	case r.Met(q.IOPS):
+		v.Status = OK
+	default:
+		v.Status = Broken
+	}
+	return v
+}
+
+// Whole returns the verdict on each rule, in order, for the sum of all quanta: one more test, after those of the
+// quanta.
+func (j *Judge) Whole(q *Quantum) []Verdict {
+	out := make([]Verdict, 0, len(j.rules))
+	for i, r := range j.rules {
+		v := j.verdict(r, q)
+		if r.Latency() && !q.Hist.Empty() {
+			e := evidence{g: j.g, limits: q.Limits, ok: falseOK, broken: j.falseBreach(), bunches: j.bunches[i]}
+			v.Status, v.Value = e.judge(r, q.Hist)
+			v.Known = true
+		}
+		out = append(out, v)
 	}
 	return out
 }

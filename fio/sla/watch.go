@@ -22,11 +22,18 @@ type Watch struct {
 	streak  int // consecutive verdicts against the current state
 	pending Change
 
-	// Counts of quanta by status, of breaches, and the worst value with its quantum.
+	// Counts of quanta by status. Those that have no value are in none, such as those after the end of the jobs.
 	OK, Unknown, Broken int
-	Breaches            int
-	Worst               Verdict
-	WorstAt             int64
+	// Missed counts the unknown quanta whose own latency violates the rule.
+	Missed   int
+	Breaches int
+	// Worst is the worst value of a quantum that is not partial, and WorstAt the start of that quantum.
+	Worst   Verdict
+	WorstAt int64
+	// Stalls counts the pauses that broke the rule. LongestFrom and LongestTo are the start and end of the longest.
+	Stalls                 int
+	LongestFrom, LongestTo int64
+	stallFrom              int64 // start of the last one
 }
 
 // NewWatch returns a Watch for a rule, judged in quanta of so many ns. Patience is the number of
@@ -40,20 +47,9 @@ func NewWatch(r *fio.SLARule, patience int, interval, usual int64) *Watch {
 	return w
 }
 
-// Status is the overall verdict: Broken if there was a breach.
-func (w *Watch) Status() Status {
-	switch {
-	case w.Breaches > 0:
-		return Broken
-	case w.OK > 0:
-		return OK
-	}
-	return Unknown
-}
-
 // Observe adds the verdict on the next quantum and returns the change it causes, if any.
 func (w *Watch) Observe(v Verdict, start, end int64) (c Change, changed bool) {
-	w.count(v, start)
+	w.count(v, start, end)
 	against := OK
 	if !w.broken {
 		against = Broken
@@ -96,16 +92,21 @@ func (w *Watch) Preview(v Verdict, start, end int64) (c Change, breach bool) {
 	return c, true
 }
 
-func (w *Watch) count(v Verdict, start int64) {
-	switch v.Status {
-	case OK:
+func (w *Watch) count(v Verdict, start, end int64) {
+	switch {
+	case v.Status == OK:
 		w.OK++
-	case Broken:
+	case v.Status == Broken:
 		w.Broken++
-	default:
-		w.Unknown++
+	case v.Known:
+		if w.Unknown++; v.Rule.Latency() && !v.Stalled && !v.Rule.Met(v.Value) {
+			w.Missed++
+		}
 	}
-	if !v.Known || v.Stalled && v.Status != Broken {
+	if v.Stalled && v.Status == Broken {
+		w.stalled(v, start, end)
+	}
+	if !v.Known || v.Partial || v.Stalled && v.Status != Broken {
 		return
 	}
 	worse := v.Value > w.Worst.Value
@@ -114,5 +115,19 @@ func (w *Watch) count(v Verdict, start int64) {
 	}
 	if !w.Worst.Known || worse {
 		w.Worst, w.WorstAt = v, start
+	}
+}
+
+func (w *Watch) stalled(v Verdict, start, end int64) {
+	if v.Partial {
+		end = start
+	}
+	from := end - int64(v.Value)
+	if w.Stalls == 0 || from != w.stallFrom {
+		w.Stalls++
+		w.stallFrom = from
+	}
+	if end-from > w.LongestTo-w.LongestFrom {
+		w.LongestFrom, w.LongestTo = from, end
 	}
 }

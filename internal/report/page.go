@@ -415,10 +415,10 @@ func verdict(sum *pipeline.Summary) string {
 	var out []string
 	for _, o := range sum.SLA {
 		if o.Dims.Host == "" {
-			out = append(out, fmt.Sprintf("%s: %s", o.Rule.Text, o.Status()))
+			out = append(out, o.String())
 		}
 	}
-	return strings.Join(out, "; ")
+	return strings.Join(out, " ")
 }
 
 // verdicts returns tables of the SLA rules' verdicts and of breaches and recoveries.
@@ -430,8 +430,8 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 		"quanta kept", "broken", "not known", "worst", "at"}}
 	for _, o := range sum.SLA {
 		host, share, worst, when := cmp.Or(o.Dims.Host, fio.All), "–", "–", "–"
-		if o.Share >= 0 {
-			share = fio.Digits(100*o.Share, 6) + " %"
+		if o.Whole.Share >= 0 {
+			share = fio.Digits(100*o.Whole.Share, 6) + " %"
 		}
 		if o.Worst.Known {
 			worst, when = measured(&o.Worst), since(o.WorstAt)
