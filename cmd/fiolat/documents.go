@@ -73,7 +73,9 @@ func sayUnfinished(o *runsource.Elasticsearch, u *ui.UI, r delivery.Report) {
 			files = append(files, f.name)
 		}
 	}
-	if len(files) > 0 {
+	if n := r.Total().Lost; n > 0 {
+		u.Say("error", "%s lost: run the same command again to finish", fio.Several(int(n), "document"))
+	} else if len(files) > 0 {
 		u.Say("error", "to finish: %s", shellLine(o, "load", files...))
 	}
 }

@@ -464,6 +464,10 @@ func (w *BulkWriter) Close(ctx context.Context, complete bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := errors.Join(withdrawn, w.spool.close(), w.refused.close())
+	if failed := cmp.Or(w.spool.failed, w.refused.failed); failed != nil { // an interrupted command has another error
+		w.report.Warnings = append(w.report.Warnings, "not all of what Elasticsearch did not take is kept: "+
+			failed.Error())
+	}
 	if complete && err == nil {
 		err = errors.Join(w.spool.removeOld(), w.refused.removeOld())
 	}

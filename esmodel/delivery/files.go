@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -104,6 +105,7 @@ type spoolFile struct {
 	f         *os.File
 	name      string
 	good      int64 // bytes of complete documents
+	failed    error // the first fault
 }
 
 func newSpoolFile(dir, base string) *spoolFile { return &spoolFile{dir: dir, base: base} }
@@ -151,7 +153,9 @@ func (s *spoolFile) fault(err error) error {
 	if err == nil {
 		return nil
 	}
-	return outputError(filepath.Join(s.dir, s.nth(1)), err)
+	err = outputError(cmp.Or(s.path(), filepath.Join(s.dir, s.nth(1))), err)
+	s.failed = cmp.Or(s.failed, err)
+	return err
 }
 
 func seekTo(f *os.File, at int64) error {
@@ -180,10 +184,17 @@ func (s *spoolFile) create() (err error) {
 	return err
 }
 
+// close leaves no file without a document.
 func (s *spoolFile) close() error {
 	var err error
 	if s.f != nil {
-		err = errors.Join(s.f.Sync(), s.f.Close())
+		if s.good > 0 {
+			err = s.f.Sync()
+		} else {
+			err = s.root.Remove(s.name)
+			s.name = ""
+		}
+		err = errors.Join(err, s.f.Close())
 		syncDir(s.root)
 		s.f = nil
 	}

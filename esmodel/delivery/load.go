@@ -382,6 +382,10 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 	for {
 		action, terminated, err := in.Next()
 		if errors.Is(err, io.EOF) {
+			if in.N == 0 {
+				return &fio.ParseError{File: name, Msg: "it is empty: what was to be in it is lost",
+					Hint: "delete it, and run the ingest again"}
+			}
 			break
 		}
 		if err != nil {

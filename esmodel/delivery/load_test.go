@@ -77,7 +77,7 @@ func TestLoadLines(t *testing.T) {
 		},
 		{"no id", `{"index":{"_index":"fio-event-2026.08"}}` + "\n{}\n", 0, "", "1: this is not an action line"},
 		{"binary", "\x00\x01\x02\n\x03\n", 0, "", "1: this is not an action line"},
-		{"empty", "", 0, "", ""},
+		{"empty", "", 0, "", " it is empty: what was to be in it is lost; delete it, and run the ingest again"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -226,6 +226,37 @@ func TestSpoolThatCannotBeWritten(t *testing.T) {
 	wantCounts(t, w.Report(), Counts{Made: 1, Lost: 1})
 }
 
+// A disk without space for a single document: that is said also of an interrupted command, and no empty spool is left.
+func TestSpoolOnAFullDisk(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	s.Inject(esmodeltest.Fault{Times: -1, Status: 503})
+	dir := t.TempDir()
+	w, err := NewBulkWriter(testClient(t, client.Config{Addresses: []string{s.URL}}),
+		BulkConfig{NoTemplates: true, SpoolDir: dir})
+	if err == nil {
+		err = w.spool.create()
+	}
+	if err == nil {
+		w.spool.f.Close()
+		w.spool.f, err = os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	w.Add(t.Context(), "fio-event-2026.08", []byte("a"), []byte("{}"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w.Close(ctx, false)
+	r := w.Report()
+	wantCounts(t, r, Counts{Made: 1, Lost: 1})
+	if all := strings.Join(r.Warnings, "\n"); !strings.Contains(all, "no space left on device") {
+		t.Errorf("warnings %q", all)
+	}
+	if left := list(t, dir); len(left) > 0 || r.SpoolFile != "" {
+		t.Errorf("left: %q, %q", left, r.SpoolFile)
+	}
+}
+
 // Whatever refuses whole requests for good, a proxy's path or its limit, leaves an account,
 // a run that says partial as soon as that is known, and files that finish the run when
 // the cause is mended.
