@@ -51,6 +51,13 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 		k.TakeOver, k.Refresh = takeOver, true
 		return k
 	})
+	gone := len(held) == 0
+	for _, k := range held {
+		gone = gone || k.Before() == nil
+	}
+	if err == nil && gone {
+		err = esmodel.Fault(runID, "", "see fiolat runs", "it was deleted meanwhile")
+	}
 	if err == nil {
 		out[esmodel.KindEvent], err = labelEvents(ctx, c, prefix, runID, l, held.hold)
 	}

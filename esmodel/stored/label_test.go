@@ -126,6 +126,15 @@ func TestLabel(t *testing.T) {
 	}
 }
 
+// TestLabelDeleted: a run that is deleted after it was found by its name is no run without changes.
+func TestLabelDeleted(t *testing.T) {
+	c := testClient(t, client.Config{Addresses: []string{esmodeltest.New(t, esmodeltest.Options{}).URL}})
+	_, err := Label(t.Context(), c, "fio", "a", Labels{Set: map[string]string{"a": "b"}}, false)
+	if err == nil || !strings.Contains(err.Error(), "deleted meanwhile") {
+		t.Error(err)
+	}
+}
+
 // Labelling that an error ends gives the claim back, and leaves the run as it was.
 func TestLabelRefused(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
