@@ -337,7 +337,11 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 		if first, last := s.Runs[0].Start, s.Runs[len(s.Runs)-1].Start; !s.Unordered {
 			span = fmt.Sprintf(", %s to %s", first.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339))
 		}
-		fmt.Fprintf(out, "%s: %s%s\n\n", fio.Printable(s.Name), fio.Several(len(s.Runs), "run"), span)
+		name := fio.Printable(s.Name)
+		if o.format == "markdown" {
+			name = render.Markdown(name)
+		}
+		fmt.Fprintf(out, "%s: %s%s\n\n", name, fio.Several(len(s.Runs), "run"), span)
 		changes := [][]string{{"run", "start", "name", "metric", "before", "after", "change", "95 % limits", "p"}}
 		outliers := [][]string{{"single run", "start", "name", "metric", "value", "level", "off by"}}
 		levels := [][]string{{"metric", "runs", "level now", "since run"}}
