@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -50,6 +51,26 @@ func readState(path string) (reportedChanges, error) {
 	return f.Series, nil
 }
 
+// lockState waits until no other fiolat is at work on a state in the directory, and keeps others waiting until the
+// result is closed. The file itself is replaced.
+func lockState(ctx context.Context, path string) (*os.File, error) {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		return nil, fio.Usagef("--state %s: not a regular file", fio.Printable(path))
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, fio.Usagef("--state %s: %v", fio.Printable(path), err)
+	}
+	for errors.Is(tempfile.Lock(dir), tempfile.ErrLocked) {
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), dir.Close())
+		}
+	}
+	return dir, nil
+}
+
 func (s reportedChanges) write(path string) error {
 	f, err := tempfile.CreateAt(path)
 	if err != nil {
@@ -73,6 +94,11 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 	told := reportedChanges{}
 	switch {
 	case r.state != "":
+		lock, failed := lockState(ctx, r.state)
+		if failed != nil {
+			return failed
+		}
+		defer lock.Close()
 		told, err = readState(r.state)
 	case r.store:
 		var found []stored.Change

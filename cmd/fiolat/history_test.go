@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -262,5 +264,21 @@ func TestHistoryOfLive(t *testing.T) {
 	metrics, _ := historyJSON(t, docs)
 	if p := metrics["read p99"].Runs[0]; !(*p.Low < *p.Value && *p.Value < *p.High) {
 		t.Errorf("read p99: %v to %v around %v", *p.Low, *p.High, *p.Value)
+	}
+}
+
+// TestStateIsLocked: another command at work on a state is waited for.
+func TestStateIsLocked(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.json")
+	lock, err := lockState(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := lockState(ctx, path); !errors.Is(err, context.Canceled) {
+		t.Errorf("it has the lock, too: %v", err)
 	}
 }
