@@ -197,8 +197,11 @@ func (m *matcher) appended(s *set, logs []*Log) ([]*Log, bool) {
 		if err != nil {
 			return logs, false
 		}
+		named := slices.ContainsFunc(s.entries, func(e *fiojson.Entry) bool { return writes(s.meta, e, l.Source.Name) })
 		for k, e := range s.entries {
-			fit[i][k], exact[i][k] = sums.fits(e, kind)
+			if !named || writes(s.meta, e, l.Source.Name) {
+				fit[i][k], exact[i][k] = sums.fits(e, kind)
+			}
 		}
 		if !slices.Contains(exact[i], true) {
 			exact[i] = fit[i]
@@ -344,8 +347,8 @@ func alike(m *fiojson.Document, a, b *fiojson.Entry) bool {
 	return a == b || a.JobName == b.JobName && a.GroupID == b.GroupID && a.Port == b.Port && n != "" && n != "1"
 }
 
-// appendedBy finds the sections of a job file for logs without a thread number. Threads append their logs when they
-// end, and so stage by stage.
+// appendedBy finds the sections of a job file for the logs of a file without a thread number. Threads append their logs
+// when they end, and so stage by stage.
 func (m *matcher) appendedBy(s *set, logs []*Log) {
 	var threads []*jobfile.Section
 	for _, t := range s.job.Threads() {
@@ -403,6 +406,17 @@ func (m *matcher) refuseAppended(s *set, logs []*Log) {
 			s.logs = slices.DeleteFunc(s.logs, func(o *Log) bool { return o == l })
 		}
 	}
+}
+
+// byFile groups logs, of which those of a file follow each other, by their files.
+func byFile(logs []*Log) (files [][]*Log) {
+	for i, l := range logs {
+		if i == 0 || l.Source.Path != logs[i-1].Source.Path {
+			files = append(files, nil)
+		}
+		files[len(files)-1] = append(files[len(files)-1], l)
+	}
+	return files
 }
 
 // tellAppended warns of a log to which several threads appended theirs, if nothing says which part is whose.

@@ -395,6 +395,7 @@ type set struct {
 	job     *jobfile.File
 	entryOf []int        // thread -> entry; -1: none, or not known
 	index   map[*Log]int // index in entries
+	apart   bool         // nothing tells when its fio started beside another of its host
 }
 
 // sets groups the logs by document and host, or by their job files' folders.
@@ -419,12 +420,37 @@ func (m *matcher) sets() []*set {
 		}
 		s.logs = append(s.logs, l)
 	}
-	for _, s := range out {
+	for _, s := range slices.Clone(out) {
 		if s.meta != nil {
 			m.entriesOf(s, out)
+		} else if parts := m.byJobFile(s); len(parts) > 1 {
+			at := slices.Index(out, s)
+			out = slices.Replace(out, at, at+1, parts...)
 		}
 	}
 	return out
+}
+
+// byJobFile divides a set without a document by job files, if each of its logs is one that a single job file names.
+func (m *matcher) byJobFile(s *set) (parts []*set) {
+	of := map[*jobfile.File]*set{}
+	for _, l := range s.logs {
+		name := l.Source.Name
+		by := filtered(jobfile.Beside(m.in.JobFiles, filepath.Dir(l.Source.Path)), func(j *jobfile.File) bool {
+			return slices.ContainsFunc(j.Sections, func(t *jobfile.Section) bool {
+				return t.MayWrite(name.Hist, name.Prefix)
+			})
+		})
+		if len(by) != 1 {
+			return nil
+		}
+		if of[by[0]] == nil {
+			of[by[0]] = &set{host: s.host, index: map[*Log]int{}, apart: true}
+			parts = append(parts, of[by[0]])
+		}
+		of[by[0]].logs = append(of[by[0]].logs, l)
+	}
+	return parts
 }
 
 // entriesOf finds the entries of a set's host.
@@ -516,12 +542,13 @@ func (m *matcher) entries(s *set) {
 			}
 		}
 	}
-	appended := byThread[0]
 	if len(s.entries) == 0 {
-		if s.job != nil && len(appended) > 0 {
-			m.appendedBy(s, appended)
+		for _, file := range byFile(byThread[0]) {
+			if s.job != nil {
+				m.appendedBy(s, file)
+			}
+			m.tellAppended(s, file)
 		}
-		m.tellAppended(s, appended)
 		return
 	}
 	if s.job != nil {
@@ -552,8 +579,10 @@ func (m *matcher) entries(s *set) {
 		m.warn("%s: cannot tell which jobs of %s %s to (%s); pass the job file",
 			fio.Printable(left[0].Source.Path), fio.Printable(s.meta.Path), these, s.counts())
 	}
-	if appended = byThread[0]; s.job != nil && len(appended) > 0 {
-		m.appendedBy(s, appended)
+	for _, file := range byFile(byThread[0]) {
+		if s.job != nil {
+			m.appendedBy(s, file)
+		}
 	}
 	m.incomplete(s)
 }
@@ -966,10 +995,17 @@ func (s *set) fits(j *jobfile.File, byThread map[int][]*Log, siblings []*Source)
 			return 0, false
 		}
 	}
+	for _, l := range byThread[0] {
+		if !slices.ContainsFunc(threads, func(t *jobfile.Section) bool {
+			return t.MayWrite(l.Source.Name.Hist, l.Source.Name.Prefix)
+		}) {
+			return 0, false
+		}
+	}
 	hist := s.logs[0].Source.Name.Hist
 	for i, section := range threads {
 		if !section.WritesLogs(hist) || len(byThread[i+1]) > 0 ||
-			len(byThread[0]) > 0 && appends(section, byThread[0][0].Source.Name) {
+			slices.ContainsFunc(byThread[0], func(l *Log) bool { return appends(section, l.Source.Name) }) {
 			continue
 		}
 		if !slices.ContainsFunc(siblings, func(o *Source) bool {

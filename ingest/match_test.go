@@ -610,6 +610,24 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
+// TestMatchJobFilesByLogs: each of several job files is that of the logs that only it names.
+func TestMatchJobFilesByLogs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ first, second, want string }{
+		"each its own": {"[a]\nwrite_hist_log=x", "[b]\nwrite_hist_log=y", "a b"},
+		"both one":     {"[a]\nwrite_hist_log=x\n[c]\nwrite_hist_log=y", "[b]\nwrite_hist_log=y", "x y"},
+	} {
+		logs, _, err := Match(one(t, folder(t, map[string]string{"1.fio": c.first + "\nrw=read", "2.fio": c.second +
+			"\nrw=read", "x_clat_hist.1.log": "", "y_clat_hist.1.log": ""})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := logs[0].Job + " " + logs[1].Job; got != c.want || !logs[0].Start.Unknown {
+			t.Errorf("%s: %q, want %q; start %+v", name, got, c.want, logs[0].Start)
+		}
+	}
+}
+
 // TestMatchPorts: fio --client writes the logs of several servers at one address over
 // each other, unless their jobs name them differently.
 func TestMatchPorts(t *testing.T) {

@@ -81,7 +81,7 @@ func (m *matcher) starts(s *set) {
 		switch {
 		case known:
 			j := jobs[i]
-			l.Start = Start{Offset: at[i], How: j.how}
+			l.Start = Start{Offset: at[i], How: j.how, Unknown: s.apart}
 			if j.stage > 0 || j.waits != "" {
 				l.Start.Late = late
 				l.Start.How = fmt.Sprintf("stage %d (%s)", j.stage+1, how)
