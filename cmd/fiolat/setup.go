@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
 	"fiolat/fio"
@@ -24,7 +27,7 @@ import (
 type setupOptions struct {
 	es          runsource.Elasticsearch
 	deleteAfter time.Duration // the age that all data reaches; 0: as the policy is, negative: it is never deleted
-	export      string        // only write Kibana's objects to this file, "-" for standard output
+	export      string        // only write to this file, "-" for standard output, or to this directory
 	remove      bool          // only remove from Kibana what setup has put there
 	alertRules  bool          // make alert rules in Kibana
 
@@ -43,7 +46,8 @@ func setupCommand(u *ui.UI) *cli.Command {
 			"fiolat setup --kibana http://localhost:5601 --alert-rules    # rules for SLA breaches and for " +
 			"trouble of the probe\n" +
 			"fiolat setup --kibana http://localhost:5601 --remove    # take out of Kibana what setup put there\n" +
-			"fiolat setup --export fiolat.ndjson    # to import by hand; needs no server",
+			"fiolat setup --export fiolat.ndjson    # to import by hand; needs no server\n" +
+			"fiolat setup --export fiolat/ --delete-after 90d    # with templates and policy, as for Terraform",
 		Flags: append(esFlags(&o.es),
 			&cli.GenericFlag{Name: "delete-after", Value: parsed(&o.deleteAfter, "--delete-after ", parseAge),
 				Usage: "let the lifecycle policy delete data after `AGE`, such as 90d or 52w; 0 is never. An index holds " +
@@ -64,7 +68,7 @@ func setupCommand(u *ui.UI) *cli.Command {
 					"setup created, and do nothing else"},
 			&cli.StringFlag{Name: "export", Destination: &o.export,
 				Usage: "write what would be imported to `FILE`.ndjson, or to standard output (-), and do nothing " +
-					"else"},
+					"else; a directory, which exists or ends in /, also gets the index templates and the lifecycle policy"},
 		),
 		Action: action(u, o),
 	}
@@ -89,8 +93,14 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 	checkES(c, &o.es, bad)
 	if c.IsSet("export") {
 		apart([]string{"es", "es-cloud-id", "kibana"}, "--export asks no server: not together with --%s")
+		apart([]string{"alert-rules", "remove"}, "--export only writes files: not together with --%s")
+		if o.directory() {
+			return
+		}
+		apart([]string{"delete-after"}, "--%s is about the lifecycle policy, which --export writes into a directory alone")
 		if o.export != "-" && !strings.HasSuffix(o.export, ".ndjson") {
-			bad.Add(fio.Usagef("--export %s: Kibana imports only files whose names end in .ndjson", o.export))
+			bad.Add(fio.Usagef("--export %s: Kibana imports only files whose names end in .ndjson; a directory must exist "+
+				"or end in /", o.export))
 		}
 		return
 	}
@@ -112,6 +122,9 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 // run sets up indices and Kibana.
 func (o *setupOptions) run(ctx context.Context, u *ui.UI) error {
 	if o.export != "" {
+		if o.directory() {
+			return exportAll(o.export, o.es.Prefix, o.deleteAfter)
+		}
 		return exportKibana(o.export, o.es.Prefix, u)
 	}
 	if !o.remove && (len(o.es.Addresses) > 0 || o.kibana == "") { // without either, Connect says so
@@ -139,6 +152,41 @@ func (o *setupOptions) indices(ctx context.Context, u *ui.UI) error {
 		}
 	}
 	return err
+}
+
+// directory reports whether --export names a directory.
+func (o *setupOptions) directory() bool {
+	info, err := os.Stat(o.export)
+	return strings.HasSuffix(o.export, "/") || err == nil && info.IsDir()
+}
+
+// exportAll writes what setup sends to a cluster with all features: for each kind of document the index template, the
+// lifecycle policy, and Kibana's objects.
+func exportAll(dir, prefix string, deleteAfter time.Duration) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	write := func(name string, body any) error {
+		text, err := json.MarshalIndent(body, "", "  ")
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o644)
+	}
+	policy, _ := indices.Policy(deleteAfter)
+	if err := write(prefix+".policy.json", policy); err != nil {
+		return err
+	}
+	for _, kind := range esmodel.Kinds {
+		template, err := esmodel.Template(prefix, kind, true, true)
+		if err == nil {
+			err = write(prefix+"-"+string(kind)+".template.json", template)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return exportKibana(filepath.Join(dir, prefix+".kibana.ndjson"), prefix, nil)
 }
 
 func exportKibana(name, prefix string, u *ui.UI) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,8 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"fiolat/esmodel"
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/esmodel/indices"
 	"fiolat/internal/testkit"
 	"fiolat/kibana"
 )
@@ -35,6 +39,8 @@ func TestSetupExport(t *testing.T) {
 	}
 	for name, args := range map[string][]string{
 		"another ending":     {"--export", filepath.Join(t.TempDir(), "k.json")},
+		"a policy in a file": {"--export", file, "--delete-after", "30d"},
+		"rules in a file":    {"--export", file, "--alert-rules"},
 		"with a server":      {"--export", file, "--kibana", "http://localhost:5601"},
 		"a bad prefix":       {"--export", file, "--index-prefix", "UPPER"},
 		"a space of nothing": {"--space", "lab"},
@@ -58,6 +64,43 @@ func TestSetupExport(t *testing.T) {
 			strings.Contains(stderr, "hunter2") {
 			t.Errorf("%s: exit %d, %s", name, code, stderr)
 		}
+	}
+}
+
+// TestSetupExportDirectory: the files are what setup sends to a cluster with all features.
+func TestSetupExportDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new") + "/"
+	es := esmodeltest.New(t, esmodeltest.Options{Histogram: true, Lifecycle: true})
+	for _, to := range [][]string{{"--export", dir}, {"--es", es.URL}} {
+		args := append([]string{"setup", "--delete-after", "30d"}, to...)
+		if code, _, stderr := fiolat(t, nil, args...); code != exitOK {
+			t.Fatal(stderr)
+		}
+	}
+	same := func(file string, sent any) {
+		t.Helper()
+		var have any
+		b, err := os.ReadFile(filepath.Join(dir, file))
+		if err == nil {
+			err = json.Unmarshal(b, &have)
+		}
+		if err != nil || indices.Canonical(have) != indices.Canonical(sent) {
+			t.Errorf("%s: %v\n%s\nwant %v", file, err, b, sent)
+		}
+	}
+	for _, kind := range esmodel.Kinds {
+		name := "fio-" + string(kind)
+		same(name+".template.json", es.Template(name))
+	}
+	policy, minAge := indices.Policy(30 * 24 * time.Hour)
+	same("fio.policy.json", policy)
+	if minAge != "5270400s" { // 61 d
+		t.Error(minAge)
+	}
+	var want bytes.Buffer
+	got, err := os.ReadFile(filepath.Join(dir, "fio.kibana.ndjson"))
+	if kibana.Write(&want, "fio") != nil || err != nil || !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("%v, %d bytes, want %d", err, len(got), want.Len())
 	}
 }
 

@@ -124,8 +124,8 @@ func TestOtherServersAreNotElasticsearch(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }))
 	defer srv.Close()
 	c := testClient(t, Config{Addresses: []string{srv.URL}})
-	if err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil); !errors.Is(err,
-		errNotElasticsearch) {
+	err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil)
+	if !errors.Is(err, errNotElasticsearch) || !strings.Contains(err.Error(), "OpenSearch") {
 		t.Errorf("%v", err)
 	}
 }

@@ -13,7 +13,10 @@ import (
 
 var (
 	// errNotElasticsearch says that the server does not identify itself as Elasticsearch.
-	errNotElasticsearch = errors.New("the server does not say that it is Elasticsearch")
+	errNotElasticsearch = errors.New("the server does not say that it is Elasticsearch: it is OpenSearch or " +
+		"another program, which fiolat does not support, or a proxy removes the header X-Elastic-Product from its " +
+		"replies; let the proxy pass it, or leave out --es and ELASTICSEARCH_URL: fiolat ingest --output DIR writes " +
+		"files for _bulk, which fiolat load sends later")
 
 	errLongReply = errors.New("the reply is longer")
 )

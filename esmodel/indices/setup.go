@@ -304,10 +304,8 @@ func setupPolicy(ctx context.Context, c *client.Client, o SetupOptions, r *Setup
 	}
 	r.Lifecycle = true
 	policy, exists := policies[o.Prefix]
-	want, have := "", ""
-	if o.DeleteAfter > 0 {
-		want = strconv.FormatInt(int64((o.DeleteAfter+month)/time.Second), 10) + "s"
-	}
+	body, want := Policy(o.DeleteAfter)
+	have := ""
 	if d := policy.Policy.Phases.Delete; d != nil {
 		have = d.MinAge
 	}
@@ -315,20 +313,26 @@ func setupPolicy(ctx context.Context, c *client.Client, o SetupOptions, r *Setup
 		r.addPolicy(o, have, "unchanged")
 		return nil
 	}
-	phases := map[string]any{"hot": map[string]any{"min_age": "0ms", "actions": map[string]any{}}}
-	if want != "" {
-		phases["delete"] = map[string]any{"min_age": want, "actions": map[string]any{"delete": map[string]any{}}}
-	}
 	req.Op, req.Method = "store lifecycle policy "+o.Prefix, http.MethodPut
-	req.Body = esmodel.MustJSON(map[string]any{"policy": map[string]any{
-		"_meta":  map[string]any{"description": "indices of fiolat; see fiolat setup --help"},
-		"phases": phases,
-	}})
+	req.Body = esmodel.MustJSON(body)
 	if err := c.Call(ctx, req, nil); err != nil {
 		return err
 	}
 	r.addPolicy(o, want, done(exists))
 	return nil
+}
+
+// Policy returns the lifecycle policy, and the min_age by which it deletes, "" if deleteAfter is not positive.
+func Policy(deleteAfter time.Duration) (policy map[string]any, minAge string) {
+	phases := map[string]any{"hot": map[string]any{"min_age": "0ms", "actions": map[string]any{}}}
+	if deleteAfter > 0 {
+		minAge = strconv.FormatInt(int64((deleteAfter+month)/time.Second), 10) + "s"
+		phases["delete"] = map[string]any{"min_age": minAge, "actions": map[string]any{"delete": map[string]any{}}}
+	}
+	return map[string]any{"policy": map[string]any{
+		"_meta":  map[string]any{"description": "indices of fiolat; see fiolat setup --help"},
+		"phases": phases,
+	}}, minAge
 }
 
 // addPolicy adds the lifecycle policy, with what its min_age means.

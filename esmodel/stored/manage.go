@@ -124,7 +124,9 @@ func (f RunFilter) filters() []any {
 }
 
 // anyOf is a query for what one of the queries finds.
-func anyOf(queries []any) map[string]any { return map[string]any{"bool": map[string]any{"should": queries}} }
+func anyOf(queries []any) map[string]any {
+	return map[string]any{"bool": map[string]any{"should": queries}}
+}
 
 // ShortIDs returns, by run.id, the shortest prefix by which FindRun finds each stored run; found are those that
 // the filter selects. Only ids that are hashes are shortened.
