@@ -47,16 +47,19 @@ func poisson(rng *rand.Rand, mean float64) int {
 	return n
 }
 
-// broken returns whether a run of so many seconds is found to break the rule, and whether an interval is ok.
+// broken returns whether a run of so many seconds is found to break the rule, in an interval or as a whole, and whether
+// an interval is ok.
 func (d *device) broken(r *fio.SLARule, seconds, length float64) (broken, ok bool) {
 	j := NewJudge(grid, []*fio.SLARule{r}, 1)
 	ns := int64(length * 1e9)
+	var all fiohist.Hist
 	for q := range int64(seconds / length) {
 		h := d.quantum(length, int64(r.Threshold))
+		all.AddHist(h)
 		v := j.Judge(&Quantum{Start: q * ns, Length: ns, Hist: h, Running: true})[0]
 		broken, ok = broken || v.Status == Broken, ok || v.Status == OK
 	}
-	return broken, ok
+	return broken || j.Whole(&Quantum{Hist: &all})[0].Status == Broken, ok
 }
 
 // TestFamily counts the runs that are found to break "p99 < 5ms", by how far their p99 is from that. Latencies are
