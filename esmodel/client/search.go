@@ -155,13 +155,14 @@ func (c *Client) Scan(ctx context.Context, r ScanRequest, f func([]Hit) error) e
 	}
 }
 
-// Pages scans an open search. A document that does not decode as D is an error that names it.
+// Pages scans an open search. A document that does not decode as D is an error that names it. A last page with fewer
+// documents than the search has found is a temporary error.
 func Pages[D any](ctx context.Context, c *Client, r ScanRequest, pit *PIT, f func([]Found[D]) error) error {
 	size := min(cmp.Or(r.Size, PageSize), maxPage)
 	search := map[string]any{
-		"sort":             append(r.Sort[:len(r.Sort):len(r.Sort)], map[string]string{"_shard_doc": "asc"}),
-		"track_total_hits": false,
+		"sort": append(r.Sort[:len(r.Sort):len(r.Sort)], map[string]string{"_shard_doc": "asc"}),
 	}
+	seen, total := 0, 0
 	if r.Query != nil {
 		search["query"] = r.Query
 	}
@@ -175,6 +176,7 @@ func Pages[D any](ctx context.Context, c *Client, r ScanRequest, pit *PIT, f fun
 	next := func(ctx context.Context) (out reply) {
 		for {
 			search["size"], search["pit"] = size, map[string]string{"id": pit.ID, "keep_alive": keepAlive}
+			search["track_total_hits"] = seen == 0
 			data, err := c.Once(
 				ctx,
 				Request{
@@ -192,6 +194,13 @@ func Pages[D any](ctx context.Context, c *Client, r ScanRequest, pit *PIT, f fun
 				size /= 2
 				continue
 			}
+			if err == nil && seen == 0 {
+				total = page.Hits.Total.Value
+			}
+			if err == nil && len(page.Hits.Hits) < size && seen+len(page.Hits.Hits) != total {
+				err = &TemporaryError{Err: fmt.Errorf("the search found %d documents, and returned %d", total,
+					seen+len(page.Hits.Hits))}
+			}
 			if err != nil {
 				if err = p.Wait(ctx, err); err != nil {
 					return reply{err: err}
@@ -201,6 +210,7 @@ func Pages[D any](ctx context.Context, c *Client, r ScanRequest, pit *PIT, f fun
 			p.Progress()
 			pit.ID = cmp.Or(page.PIT, pit.ID)
 			hits := page.Hits.Hits
+			seen += len(hits)
 			if len(hits) > 0 {
 				search["search_after"] = hits[len(hits)-1].Sort
 			}
@@ -240,6 +250,9 @@ type searchPage[D any] struct {
 	TimedOut bool   `json:"timed_out"`
 	ShardsReply
 	Hits *struct {
+		Total struct {
+			Value int `json:"value"`
+		} `json:"total"` // of the first page
 		Hits []Found[D] `json:"hits"`
 	} `json:"hits"`
 }

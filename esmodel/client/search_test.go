@@ -2,6 +2,9 @@ package client
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -49,5 +52,25 @@ func TestSearchPage(t *testing.T) {
 				t.Errorf("temporary is %v, want %v: %v", !c.temporary, c.temporary, err)
 			}
 		})
+	}
+}
+
+// TestPagesShort: a page that lacks documents which the search has found is asked for again.
+func TestPagesShort(t *testing.T) {
+	replies := []string{`{"_index":"i","_id":"a"}`, `{"_index":"i","_id":"a"},{"_index":"i","_id":"b"}`}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Elastic-Product", "Elasticsearch")
+		fmt.Fprintf(w, `{"_shards":{"total":1,"successful":1},"hits":{"total":{"value":2},"hits":[%s]}}`, replies[0])
+		replies = replies[1:]
+	}))
+	defer srv.Close()
+	c := testClient(t, Config{Addresses: []string{srv.URL}})
+	n := 0
+	err := Pages(t.Context(), c, ScanRequest{Op: "test"}, &PIT{}, func(page []Found[struct{}]) error {
+		n += len(page)
+		return nil
+	})
+	if err != nil || n != 2 {
+		t.Errorf("%d documents, %v", n, err)
 	}
 }
