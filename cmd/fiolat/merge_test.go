@@ -478,6 +478,6 @@ func TestMergeIncomplete(t *testing.T) {
 	}, Reply: func(b []byte) []byte {
 		return []byte(`{"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{"hits":[]}}`)
 	}})
-	refused(t, exitInput, []string{`part "left"`, "0 leaves are stored"}, "merge", "--skip-incomplete", "--es",
-		s.URL, "R")
+	refused(t, exitInput, []string{`part "left"`, "0 leaves are stored", "lifecycle policy"}, "merge",
+		"--skip-incomplete", "--es", s.URL, "R")
 }

@@ -420,12 +420,25 @@ func (r *Replay) Generation(o Options) string {
 }
 
 func (p *player) broken(part int, format string, args ...any) error {
+	return &fio.ParseError{File: p.name(part), Msg: fmt.Sprintf(format, args...), Hint: "ingest it again"}
+}
+
+// name is what errors call a part.
+func (p *player) name(part int) string {
 	run := p.parts[part].Run
 	what := fmt.Sprintf("run %q", run.ID)
 	if run.Part != "" {
 		what += fmt.Sprintf(", part %q", run.Part)
 	}
-	return &fio.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: "ingest it again"}
+	return what
+}
+
+// gone is the error for a part of which nothing but its document is left.
+func (p *player) gone(part int) error {
+	return &fio.ParseError{File: p.name(part), Msg: fmt.Sprintf("0 leaves are stored of the %d that were made: their "+
+		"indices were deleted, by hand or by the lifecycle policy (setup --delete-after), or it is being ingested again",
+		p.parts[part].Leaves),
+		Hint: "fiolat runs and fiolat history still have the figures of the run; for all else ingest its logs again"}
 }
 
 func (p *player) add(ctx context.Context, leaf Leaf) error {
@@ -499,6 +512,9 @@ func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
 		for _, loss := range part.Account.Lost {
 			loss.Until += part.Run.Start - m.Run.Start
 			lost = append(lost, loss)
+		}
+		if p.seen[n] == 0 && part.Leaves > 0 {
+			return nil, p.gone(n)
 		}
 		if p.seen[n] != part.Leaves {
 			return nil, p.broken(n, "%d leaves are stored of the %d that were made", p.seen[n], part.Leaves)
