@@ -727,12 +727,24 @@ func (m *matcher) oneServer(s *set) bool {
 	if len(ports) < 2 {
 		return true
 	}
+	var counts map[string]int
+	wrote := func(l *Log, port int) bool {
+		if of, ok := counts[l.Source.Name.Prefix]; ok {
+			return of == port
+		}
+		return slices.ContainsFunc(s.entries, func(e *fiojson.Entry) bool {
+			return e.Port == port && writes(s.meta, e, l.Source.Name)
+		})
+	}
+	if slices.ContainsFunc(s.logs, func(l *Log) bool {
+		return len(filtered(ports, func(port int) bool { return wrote(l, port) })) != 1
+	}) {
+		counts = m.portsByCounts(s, ports)
+	}
 	for _, l := range s.logs {
 		var of []string
 		for _, port := range ports {
-			if slices.ContainsFunc(s.entries, func(e *fiojson.Entry) bool {
-				return e.Port == port && writes(s.meta, e, l.Source.Name)
-			}) {
+			if wrote(l, port) {
 				of = append(of, strconv.Itoa(port))
 			}
 		}
@@ -760,9 +772,7 @@ func (m *matcher) oneServer(s *set) bool {
 			}
 		}
 		for _, l := range s.logs {
-			if slices.ContainsFunc(part.entries, func(e *fiojson.Entry) bool {
-				return writes(s.meta, e, l.Source.Name)
-			}) {
+			if wrote(l, port) {
 				part.logs = append(part.logs, l)
 			}
 		}
@@ -773,6 +783,51 @@ func (m *matcher) oneServer(s *set) bool {
 	}
 	s.logs = nil // their starts are set
 	return false
+}
+
+// portsByCounts returns the server of each log name, by the counts of its logs, if there is a name for each server: the
+// JSON of several job files has the options of one.
+func (m *matcher) portsByCounts(s *set, ports []int) map[string]int {
+	logs := slices.Clone(s.logs)
+	for _, o := range m.in.siblings {
+		if o.Host == s.host && o.Name.like(s.logs[0].Source.Name) {
+			logs = append(logs, &Log{Source: o, Meta: s.meta})
+		}
+	}
+	of := map[string][]*Log{}
+	for _, l := range logs {
+		of[l.Source.Name.Prefix] = append(of[l.Source.Name.Prefix], l)
+	}
+	names := slices.Sorted(maps.Keys(of))
+	if len(names) != len(ports) {
+		return nil
+	}
+	fit := make([][]bool, len(names))
+	for i, name := range names {
+		fit[i] = slices.Repeat([]bool{true}, len(ports))
+		for _, l := range of[name] {
+			sums, err := l.sums()
+			for k, port := range ports {
+				fit[i][k] = fit[i][k] && err == nil && slices.ContainsFunc(s.entries, func(e *fiojson.Entry) bool {
+					part, _ := sums.fits(e, l.Source.Name.Kind)
+					return e.Port == port && part
+				})
+			}
+		}
+	}
+	match := newMatching(fit, slices.Repeat([]int{1}, len(ports)))
+	if match == nil {
+		return nil
+	}
+	if i, k := match.other(func(a, b int) bool { return a == b }); i >= 0 {
+		m.warn("%s: which server wrote it is not certain: by its counts, that of port %d or of port %d",
+			fio.Printable(of[names[i]][0].Source.Path), ports[match.of[i]], ports[k])
+	}
+	out := map[string]int{}
+	for i, name := range names {
+		out[name] = ports[match.of[i]]
+	}
+	return out
 }
 
 func (s *set) counts() string {

@@ -44,6 +44,8 @@ func TestForms(t *testing.T) {
 			want:  map[string]float64{"read": 2401 + 2253}},
 		{name: "per_job_logs=0, a log for each job", paths: []string{"jobfile-own-names"}, interval: time.Second,
 			want: map[string]float64{"read": 2698, "write": 2694}}, // what the logs hold
+		{name: "two servers at one address, with a job file each", paths: []string{"ports-own"},
+			warns: "2 logs repaired", want: map[string]float64{"read": 2398 + 1195}}, // their JSON has the names of one
 		{name: "single I/Os of an unknown version", paths: []string{"fio2-lat-log"}, err: "pass --fio-version 2 or 3"},
 		{name: "single I/Os of fio 2", paths: []string{"fio2-lat-log"}, version: 2,
 			reads: [2]float64{1727.2e3, 26910e3}, want: map[string]float64{"read": 800, "write": 801}},
