@@ -622,6 +622,26 @@ func TestLiveWithClosedStderr(t *testing.T) {
 	unfinished(t, s, "complete")
 }
 
+// Rows that nobody reads any more, as with | head, end a run as other errors do: it is partial, and that is said.
+func TestRowsUnread(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	defer s.Close()
+	cmd, _, stderr := program(t, nil, "live", "--es", s.URL, "--output", t.TempDir(), "--format", "ndjson",
+		real+"/live/fio-status.json")
+	r, w, err := os.Pipe()
+	if err = errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	cmd.Stdout = w
+	_ = cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != exitIncomplete ||
+		!strings.Contains(stderr.String(), "standard output: broken pipe") {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
+	unfinished(t, s, "partial")
+}
+
 // A directory for the documents that cannot be written to is no fault of the input.
 func TestOutputCannotBeWritten(t *testing.T) {
 	t.Parallel()

@@ -144,6 +144,7 @@ func (o *historyOptions) check(c *cli.Context, bad *errs.Faults) {
 
 // run prints the change points of the runs' series; the error is errChanged if --fail-if-changed finds one.
 func (o *historyOptions) run(ctx context.Context, u *ui.UI) error {
+	u.OnUnread(nil) // end as after other errors
 	r := newHistoryReader(o, u)
 	defer r.source.Close()
 	if err := r.read(ctx); err != nil {

@@ -191,6 +191,7 @@ type liveRun struct {
 
 // run follows fio to its end. The error is fio's if fio failed.
 func (o *liveOptions) run(ctx context.Context, u *ui.UI) (err error) {
+	u.OnUnread(nil) // end as after other errors
 	s := &liveSession{u: u, o: o, cfg: o.config, kinds: o.kinds, auto: o.logs.Config.Accuracy}
 	s.cfg.Warn, s.cfg.Allow = u.Warn, runsource.ConfirmQuanta(u, o.yes)
 	if s.alerts, err = startAlerts(o.alerts.Config, u); err != nil {

@@ -145,6 +145,7 @@ func byteSize(v string) (int64, error) {
 
 // run does what one flag asks for, or probes directories until ctx ends or the duration is over.
 func (o *probeOptions) run(ctx context.Context, u *ui.UI) error {
+	u.OnUnread(nil) // end as after other errors
 	o.dir.Warn = u.Warn
 	o.of.Start, o.of.Generation = time.Now().UnixNano(), o.generation()
 	switch {
