@@ -13,6 +13,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/ingest/fiojson"
 	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"
 )
@@ -218,8 +219,8 @@ func union(parts []*Stored) *pipeline.Run {
 		run.Parts = append(run.Parts, pipeline.Part{Name: p.Run.Part, Generation: p.Run.Generation})
 	}
 	run.FirstQuantum = math.MaxInt64
-	// The JSON of fio --client covers all hosts, and every part may have it.
-	counted := map[string]int{}
+	// The JSON of fio --client covers all hosts, and every part may have it, with the logs of its own hosts.
+	same := map[string][]*fiojson.Entry{}
 	for _, p := range parts {
 		shift := p.Run.Start - run.Start
 		run.FirstQuantum = min(run.FirstQuantum, p.Run.FirstQuantum+shift)
@@ -249,17 +250,20 @@ func union(parts []*Stored) *pipeline.Run {
 		here := map[string]int{}
 		for _, m := range p.Run.Metas {
 			once := *m
-			once.Entries = nil
+			once.Entries = make([]fiojson.Entry, 0, len(m.Entries)) // same points to them
 			for _, e := range m.Entries {
-				key := fmt.Sprintf("%+v", e)
-				if here[key]++; e.Host == "" || here[key] > counted[key] {
-					once.Entries = append(once.Entries, e)
+				anywhere := e
+				anywhere.NoLog = false
+				key := fmt.Sprintf("%+v", anywhere)
+				here[key]++
+				if n := here[key]; e.Host != "" && n <= len(same[key]) {
+					same[key][n-1].NoLog = same[key][n-1].NoLog && e.NoLog
+					continue
 				}
+				once.Entries = append(once.Entries, e)
+				same[key] = append(same[key], &once.Entries[len(once.Entries)-1])
 			}
 			run.Metas = append(run.Metas, &once)
-		}
-		for key, n := range here {
-			counted[key] = max(counted[key], n)
 		}
 	}
 	run.Generation = pipeline.MergedGeneration(run.Parts)
