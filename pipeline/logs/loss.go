@@ -45,8 +45,15 @@ func (t *tail) loss() (why string, logs []*member) {
 	return "", nil
 }
 
-// doubts returns the first note, as a warning.
+// doubts returns that the direction ran for much longer than its job, else the first note, as a warning.
 func (t *tail) doubts() []string {
+	for _, m := range t.members {
+		if over := time.Duration(m.end - m.until).Round(time.Second); over > time.Minute {
+			return []string{fmt.Sprintf("%s: fio's JSON has the %ss of job %q end %v after the job's runtime and "+
+				"their longest latency: rates over the whole run are too low; is it the JSON of these logs?",
+				fio.Printable(m.Source.Path), t.dir, t.entry.JobName, over)}
+		}
+	}
 	if t.whole() {
 		return nil
 	}
