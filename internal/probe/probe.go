@@ -152,6 +152,7 @@ type Target struct {
 	status         []byte               // of the last report, until it is stored
 	bad            bool                 // of the last Change
 	badSince       time.Time            // when bad began to hold
+	hangTold       bool                 // a Change since then was a hang
 	contradictions int                  // consecutive reports that contradict bad
 	since          time.Time            // start of the first of these
 }

@@ -296,7 +296,8 @@ func (r *Report) text() string {
 
 func (r *Report) hungFor() time.Duration { return r.End.Sub(r.Hung.Since).Round(time.Millisecond) }
 
-// Change is the start or the end of trouble. It takes two consecutive reports, or one with a hang.
+// Change is the start or the end of trouble, or the first hang within it. It takes two consecutive reports, or one with
+// a hang.
 type Change struct {
 	Bad bool
 	// Since is the start of the first of these reports' intervals.
@@ -311,6 +312,9 @@ func (t *Target) change(r *Report) *Change {
 	switch {
 	case !known:
 		return nil // neither good nor bad
+	case t.bad && r.State == StateHung && !t.hangTold:
+		t.hangTold, t.contradictions = true, 0
+		return &Change{Bad: true, Since: r.End.Add(-r.Length), Text: r.text()}
 	case bad == t.bad:
 		t.contradictions = 0
 		return nil
@@ -325,6 +329,6 @@ func (t *Target) change(r *Report) *Change {
 	if !bad {
 		c.Text += fmt.Sprintf("; the trouble lasted %v", t.since.Sub(t.badSince))
 	}
-	t.bad, t.badSince, t.contradictions = bad, t.since, 0
+	t.bad, t.badSince, t.contradictions, t.hangTold = bad, t.since, 0, r.State == StateHung
 	return c
 }

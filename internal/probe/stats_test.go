@@ -161,8 +161,10 @@ func TestChange(t *testing.T) {
 		"plqqqq":      "      ",
 		"qsqsqs":      "      ", // each may be chance
 		"qqssvvqqqq":  "   S   q  ",
-		"qqsvfhsqsqq": "   V      q", // one however it goes on
-		"qhqq":        " H q",        // that it hangs is certain
+		"qqsvfsvqsqq": "   V      q", // one however it goes on
+		"qssvhhshqq":  "  S H    q",  // but a hang is told, once
+		"ssqhqqsshqq": " S H q SH q",
+		"qhqq":        " H q", // that it hangs is certain
 		"qshqhqq":     "  H   q",
 		"ffqqff":      " F q F",
 		"qslsqlq":     "   S  q", // what is not known says nothing
