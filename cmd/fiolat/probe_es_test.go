@@ -39,8 +39,8 @@ func probePrefix(t *testing.T, es string) string {
 	return prefix
 }
 
-// loadSpool loads what a probe has spooled, as it waits 3 s for the last acknowledgements and a busy server needs longer,
-// and returns the final exit code.
+// loadSpool loads what a probe has spooled, as it waits 3 s for the last acknowledgements and a busy server needs
+// longer, and returns the final exit code.
 func loadSpool(t *testing.T, es string, code int, stderr string) int {
 	t.Helper()
 	_, file, spooled := strings.Cut(stderr, "to finish: fiolat load ")
