@@ -48,7 +48,7 @@ func TestUnreadableFolder(t *testing.T) {
 		{"ingest --start mtime --log-hist-msec 500 --output runs/b runs/a", exitIncomplete},
 		{"load --es http://127.0.0.1:1 runs/b", exitInput}, {"live runs/b/status.json", exitInput},
 		{"percentiles --like fiologparser_hist runs/b/x_clat_hist.1.log", exitInput},
-		{"percentiles --offsets runs/b/offsets runs/a", exitUsage},
+		{"percentiles --offset @runs/b/offsets runs/a", exitUsage},
 	} {
 		cmd, stdout, stderr := program(t, nil, strings.Fields(tt.args)...)
 		cmd.Path, cmd.Dir = self, dir

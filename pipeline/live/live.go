@@ -338,6 +338,7 @@ func (le *entry) ran() {
 		info := &le.log.DirInfo[d]
 		info.From, info.To, info.Until, info.IOs = le.log.Start, le.log.EndSoFar, le.log.EndSoFar, le.ios[d]
 	}
+	le.log.Publish()
 }
 
 // restarted notes that now are the counters of a new fio, which began at 0.

@@ -673,6 +673,7 @@ func (l *State) PublishRound() {
 	if l.EndSoFar = math.MaxInt64; l.EOF {
 		l.EndSoFar = l.Reached
 	}
+	l.Publish()
 	l.publishHoles()
 }
 

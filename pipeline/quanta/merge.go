@@ -23,9 +23,25 @@ type Member struct {
 	EndSoFar int64
 	Open     Open // its quanta that not all logs have passed
 
-	index     int                   // in Run.Logs
+	index     int                      // in Run.Logs
+	published [fio.Directions]struct { // as of the last round, while the log is read on
+		span  pipeline.Span
+		hasIO bool
+	}
 	lostUntil [fio.Directions]int64 // end of its I/Os that cannot be placed in time, ns on the run's clock
 	Known     [fio.Directions]bool  // fio's totals tell how many I/Os were lost in its holes
+}
+
+// Publish publishes when the directions of the log ran, as of this round and EndSoFar, for the merge of this round that
+// runs beside the next one.
+func (l *Member) Publish() {
+	for d := range l.DirInfo {
+		p, info := &l.published[d], &l.DirInfo[d]
+		p.span, p.hasIO = pipeline.Span{From: info.From, To: info.To}, info.HasIO
+		if l.EndSoFar == math.MaxInt64 {
+			p.span.To = math.MaxInt64
+		}
+	}
 }
 
 // leafSpec is a leaf of the run: all logs with the same values of the --by dimensions,
@@ -706,14 +722,11 @@ func (sc *scope) ran() (spans []pipeline.Span) {
 	return spans
 }
 
-// ran returns when a direction of the log ran; ok is false if it has had no I/O so far.
+// ran returns when a direction of the log ran, as published; ok is false if it has had no I/O so far.
 func (l *Member) ran(d fio.Direction) (span pipeline.Span, ok bool) {
-	info := &l.DirInfo[d]
-	span = pipeline.Span{From: info.From, To: max(info.To, l.lostUntil[d])}
-	if l.EndSoFar == math.MaxInt64 {
-		span.To = math.MaxInt64
-	}
-	return span, info.HasIO || l.lostUntil[d] > 0
+	p := &l.published[d]
+	span = pipeline.Span{From: p.span.From, To: max(p.span.To, l.lostUntil[d])}
+	return span, p.hasIO || l.lostUntil[d] > 0
 }
 
 // covered returns how much of [start, end) the spans cover, in ns.

@@ -394,6 +394,7 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 	logs := make([]*quanta.Member, len(run.Logs))
 	for i, l := range run.Logs {
 		logs[i] = &quanta.Member{Log: l, EndSoFar: l.End, DirInfo: l.Dirs}
+		logs[i].Publish()
 	}
 	fine := run
 	fine.Interval = r.parts[0].Run.Interval
