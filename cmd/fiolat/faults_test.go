@@ -298,9 +298,9 @@ func (f *first) Read(p []byte) (int, error) {
 	return f.Reader.Read(p)
 }
 
-// closed returns a function that waits until somebody has opened a file, read some of
-// it, and closed it again.
-func closed(t *testing.T, path string) func() error {
+// closed returns a function that waits until somebody has opened a file, read some of it, and closed it again, so many
+// times.
+func closed(t *testing.T, path string, times int) func() error {
 	t.Helper()
 	fd, err := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
 	if err != nil {
@@ -308,15 +308,21 @@ func closed(t *testing.T, path string) func() error {
 	}
 	events := os.NewFile(uintptr(fd), "inotify")
 	t.Cleanup(func() { events.Close() })
-	if _, err = syscall.InotifyAddWatch(fd, path, syscall.IN_CLOSE_NOWRITE); err != nil {
+	if _, err = syscall.InotifyAddWatch(fd, path, syscall.IN_OPEN|syscall.IN_CLOSE_NOWRITE); err != nil {
 		t.Fatal(err)
 	}
 	return func() error {
 		if err := events.SetReadDeadline(time.Now().Add(time.Hour)); err != nil {
 			return err
 		}
-		_, err := events.Read(make([]byte, 4096))
-		return err
+		for seen := 0; seen < 2*times; { // each time it is opened and closed: equal events in a row would be one
+			n, err := events.Read(make([]byte, 16*syscall.SizeofInotifyEvent))
+			if err != nil {
+				return err
+			}
+			seen += n / syscall.SizeofInotifyEvent
+		}
+		return nil
 	}
 }
 
@@ -387,7 +393,7 @@ func TestLogChangesWhileItIsRead(t *testing.T) {
 				if err := os.WriteFile(path, long, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				headRead := closed(t, path)
+				headRead := closed(t, path, 2) // its first bytes say what it is
 				in := &first{Reader: bytes.NewReader(long), looked: 64 << 10, do: func() {
 					if err := headRead(); err != nil {
 						t.Error("the log's head was not read: ", err)
