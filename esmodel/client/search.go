@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"fiolat/esmodel"
+	"fiolat/fio"
 )
 
 const (
@@ -319,7 +320,7 @@ func (s *searchPage[D]) read(data []byte) error {
 	default:
 		return nil
 	}
-	return &TemporaryError{Err: err}
+	return &TemporaryError{Err: errors.New(fio.Printable(err.Error()))}
 }
 
 // IgnoreMissing is the part of a query string with which missing indices count as empty.

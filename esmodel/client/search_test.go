@@ -26,6 +26,8 @@ func TestSearchPage(t *testing.T) {
 		{"another type where a shard failed", page,
 			strings.NewReplacer(`"successful":1`, `"successful":0`, `1}}`, `""}}`).Replace(page),
 			"1 of 1 shards", true},
+		{"a shard failed, in two lines", `"successful":1`,
+			`"successful":0,"failures":[{"reason":{"type":"t","reason":"a\nb"}}]`, `t a\nb`, true},
 		{"a shard failed", `"successful":1`, `"successful":0`, "1 of 1 shards", true},
 		{"cut off", `}]}}`, `}]`, "the reply cannot be read", true},
 		{"hits with another type", `"_id":"a"`, `"_id":7`, "the reply cannot be read", true},
