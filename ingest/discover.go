@@ -348,7 +348,9 @@ func newDiscovery(opt DiscoverOptions) *discovery {
 }
 
 // Glob returns the paths that a pattern stands for, if it is a path of Discover.
-func Glob(pattern string) ([]string, error) { return newDiscovery(DiscoverOptions{}).files.Glob(pattern) }
+func Glob(pattern string) ([]string, error) {
+	return newDiscovery(DiscoverOptions{}).files.Glob(pattern)
+}
 
 func (d *discovery) paths(paths []string) error {
 	for _, path := range paths {

@@ -35,7 +35,8 @@ var rateExceptions = map[string]string{
 // TestRates compares IOPS and bytes per second of each job and direction, from logs, from fio's JSON alone and from
 // documents, with fio's own, for real runs of many kinds.
 func TestRates(t *testing.T) {
-	compareRates(t, 120, []string{"figures/*", "fio/*", "sweep/*/*", "depths/*"}, func(dir, alone string) map[string][]string {
+	folders := []string{"figures/*", "fio/*", "sweep/*/*", "depths/*"}
+	compareRates(t, 120, folders, func(dir, alone string) map[string][]string {
 		documents := filepath.Join(t.TempDir(), "documents")
 		if code, _, stderr := fiolat(t, nil, "ingest", "--by", "direction,job", "--output", documents, dir); code != 0 {
 			t.Fatalf("%s: %s", dir, stderr)

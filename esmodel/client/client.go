@@ -439,8 +439,8 @@ func (c *Client) transportError(outer, one context.Context, op string, node *url
 	return &TemporaryError{Err: c.Hide(err)}
 }
 
-// Hide replaces an error whose text contains a secret, as proxies may echo what they receive, or what could forge a line
-// of a log. It and clean are called wherever text from the network or the server enters.
+// Hide replaces an error whose text contains a secret, as proxies may echo what they receive, or what could forge a
+// line of a log. It and clean are called wherever text from the network or the server enters.
 func (c *Client) Hide(err error) error {
 	if err == nil {
 		return nil

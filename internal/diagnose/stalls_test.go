@@ -282,7 +282,8 @@ func TestRealStalls(t *testing.T) {
 	for _, tc := range []struct{ folder, want string }{
 		{"testdata/stalled-host", "Host osd3 stalled from 0:15.5 to 0:18.5: no I/O completed; the slowest took 3 s."},
 		{"testdata/false-stalls", "Job a stalled from 0:00.0 to 0:04.0: no I/O completed; the slowest took 4.02 s."},
-		// No reply from 0:08 to 0:12 and from 0:20 to 0:28; all others took 0.4 s. Coarse buckets leave the begins open.
+		// No reply from 0:08 to 0:12 and from 0:20 to 0:28; all others took 0.4 s. Coarse buckets leave the begins
+		// open.
 		{"testdata/two-stalls-missed", "Job a stalled from 0:08.1-0:08.4 to 0:12.4: no I/O completed; the slowest " +
 			"took 4.03 s.Job a stalled from 0:20.1-0:20.4 to 0:28.4: no I/O completed; the slowest took 8.15 s."},
 		{"testdata/hang", "Job j3 stalled from 0:09.8 to 1:09.7: no I/O completed; the slowest took 60 s."},

@@ -38,7 +38,7 @@ type Exporter struct {
 	listener net.Listener
 	server   http.Server
 	open     atomic.Int32 // connections
-	failed   error // of the latest write of the file
+	failed   error        // of the latest write of the file
 	warned   bool
 
 	mu    sync.Mutex
