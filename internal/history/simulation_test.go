@@ -140,7 +140,7 @@ func ruleAlone(j job, first, last int) (red []int) {
 	return red
 }
 
-// TestGate simulates gates over years of nights, of which it takes FIOLAT_HISTORY_YEARS a row. With 40 it prints the
+// TestGate simulates gates over years of nights, of which it takes FIOLAT_HISTORY_YEARS a row. With 20 it prints the
 // rows of docs/data/gates.csv. It judges fiolat's gate where nights are correlated and single ones are bad.
 func TestGate(t *testing.T) {
 	testkit.NotRaced(t)
