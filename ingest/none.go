@@ -34,6 +34,9 @@ func (d *discovery) noneBelow(root string) error {
 		}
 	}
 	documents, _ := fs.Glob(os.DirFS(root), "run.*") // the pattern is well-formed
+	for i, name := range documents {
+		documents[i] = filepath.Join(root, name)
+	}
 	wrote := d.wroteBelow(root, maxBelow)
 	packed := slices.DeleteFunc(slices.Clone(d.packed),
 		func(e *source.PackedError) bool { return !under(e.File, root) })
