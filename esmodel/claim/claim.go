@@ -286,10 +286,10 @@ func (k *Claim) renew(ctx context.Context) error {
 // conflict, that write has renewed the claim, which is enough unless must is set. The caller holds the lock and
 // the claim.
 func (k *Claim) store(ctx context.Context, doc []byte, must bool) error {
-	if must || !bytes.Equal(doc, k.Doc) {
+	if must || !bytes.Equal(doc, k.Doc) { // a renewal leaves Doc alone, which others may read beside it
 		k.whole = true
+		k.Doc = doc
 	}
-	k.Doc = doc
 	for {
 		now, next := time.Now(), k.own
 		next.Renewed++
