@@ -296,7 +296,7 @@ function steer(vg, chart) {
   if (time && chart !== 'map') {
     const across = {x: {scale: 'x', field: 't'}, x2: {scale: 'x', field: 't2'}, y: {value: 0}, y2: {signal: 'height'}};
     vg.data.push({name: 'partials'}, {name: 'gaps'});
-    vg.marks.unshift({type: 'group', name: 'gap', clip: true, interactive: false, aria: false, from: {data: 'gaps'}, encode: {update: across}, marks: [
+    vg.marks.unshift({type: 'group', name: 'gap', clip: true, interactive: false, aria: false, from: {data: 'gaps'}, encode: {update: {...across, clip: {value: true}}}, marks: [
       {type: 'path', aria: false, interactive: false, encode: {update: {path: {value: hatch}, stroke: {signal: 'ink'}, opacity: {value: 0.3}}}},
       {type: 'text', aria: false, interactive: false, encode: {update: {text: {value: 'no I/O completed'}, x: {signal: "(scale('x', parent.t) + scale('x', parent.t2)) / 2 - scale('x', parent.t)"},
         y: {signal: 'height / 2'}, align: {value: 'center'}, fontSize: {value: 11}, fill: {signal: 'ink'}, opacity: {signal: "scale('x', parent.t2) - scale('x', parent.t) > 95 ? 1 : 0"}}}}]});

@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"image"
+	"image/draw"
 	"image/png"
 	"iter"
 	"maps"
@@ -1226,6 +1228,89 @@ func (b *tab) checkSaid(kind, when string, want row) {
 			b.Errorf("%s: %q, want %s of %v ns", when, text, p, v)
 		}
 	}
+}
+
+// TestHatch: what is hatched as "no I/O completed" in each chart over time is that time and no other, on the screens of
+// a laptop and of a phone, and in the PNG that is saved.
+func TestHatch(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for folder, charts := range map[string]int{"gaps": 3, "latkinds": 6} {
+		file := filepath.Join(dir, folder+".html")
+		fiolat(t, "report", "--kind", "all", "-o", file, "../../testdata/fio/"+folder)
+		for _, width := range []int64{1280, 390} {
+			b := openTab(t, width, 6000, "light")
+			b.open(file)
+			type place struct{ Top, Bottom, Left, X, X2 float64 } // of a chart, and from its left the time of the gap
+			var screens, saved [2]map[string]*image.RGBA
+			var places map[string]place
+			for i, gaps := range []string{"[]", "[{t: 3000, t2: 5000}]"} {
+				got := eval[map[string]struct {
+					Place place
+					PNG   []byte
+				}](b, `(async () => {
+					const out = {};
+					for (const [chart, view] of Object.entries(fiolat.views)) {
+						try { await view.data('gaps', `+gaps+`).runAsync(); } catch { continue; } // not over time
+						const box = document.getElementById(chart).getBoundingClientRect(), x = view.scale('x'),
+							png = (await view.toCanvas(1)).toDataURL().split(',')[1];
+						out[chart] = {png, place: {top: box.top, bottom: box.bottom, left: box.left,
+							x: view.origin()[0] + 3 + x(3000), x2: view.origin()[0] + 3 + x(5000)}};
+					}
+					return out;
+				})()`)
+				shot, err := chromedp.Run(b.Ctx, chromedp.CaptureScreenshot())
+				if err != nil {
+					t.Fatal(err)
+				}
+				whole := decode(t, shot)
+				screens[i], saved[i], places = map[string]*image.RGBA{}, map[string]*image.RGBA{}, map[string]place{}
+				for chart, g := range got {
+					p := g.Place
+					places[chart], saved[i][chart] = p, decode(t, g.PNG)
+					screens[i][chart] = whole.SubImage(image.Rect(int(p.Left), int(p.Top), int(width),
+						int(p.Bottom))).(*image.RGBA)
+				}
+			}
+			if len(places) != charts {
+				t.Errorf("%s: %d charts over time, want %d", folder, len(places), charts)
+			}
+			for chart, p := range places {
+				for where, images := range map[string][2]map[string]*image.RGBA{"on the screen": screens, "saved": saved} {
+					from, to := differ(images[0][chart], images[1][chart])
+					if math.Abs(from-p.X) > 3 || math.Abs(to-p.X2) > 3 {
+						t.Errorf("%s, %d pixels wide, %s %s: hatched from %v to %v, want %v to %v", folder, width, chart,
+							where, from, to, p.X, p.X2)
+					}
+				}
+			}
+			b.Clean()
+		}
+	}
+}
+
+func decode(t *testing.T, text []byte) *image.RGBA {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := image.NewRGBA(img.Bounds())
+	draw.Draw(out, out.Rect, img, out.Rect.Min, draw.Src)
+	return out
+}
+
+// differ returns between which columns two images differ, from the left of the images.
+func differ(a, b *image.RGBA) (from, to float64) {
+	from, to = math.Inf(1), math.Inf(-1)
+	for y := a.Rect.Min.Y; y < a.Rect.Max.Y; y++ {
+		for x := a.Rect.Min.X; x < a.Rect.Max.X; x++ {
+			if max(a.RGBAAt(x, y).G, b.RGBAAt(x, y).G)-min(a.RGBAAt(x, y).G, b.RGBAAt(x, y).G) > 30 { // not edges of lines
+				from, to = min(from, float64(x-a.Rect.Min.X)), max(to, float64(x-a.Rect.Min.X))
+			}
+		}
+	}
+	return from, to
 }
 
 // Names that want to be markup or script are names and nothing else.
