@@ -206,11 +206,15 @@ func (w *Watch) snap(h *hit) {
 	if h.times != nil {
 		return
 	}
-	if h.from-first <= near {
-		h.from = first
+	to := h.window
+	if to.from-first <= near {
+		to.from = first
 	}
-	if end-h.to <= max(near, 1) {
-		h.to = end
+	if end-to.to <= max(near, 1) {
+		to.to = end
+	}
+	if h.group != nil || to.from > max(first, h.outside.from) || to.to < min(end, h.outside.to) { // not all of the run
+		h.window = to
 	}
 }
 

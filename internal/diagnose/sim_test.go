@@ -63,6 +63,16 @@ func bursting(begins, goesOn, factor float64) func(*rand.Rand, *state) {
 	}
 }
 
+// wandering is a walk of steps that is pulled back to 1.
+func wandering(step, back float64) func(*rand.Rand, *state) {
+	return func(rng *rand.Rand, s *state) {
+		if s.slow == 0 {
+			s.slow = 1
+		}
+		s.slow *= math.Exp(step*rng.NormFloat64() - back*math.Log(s.slow))
+	}
+}
+
 func plain(median, sigma float64) func(*rand.Rand, *state) float64 {
 	return func(rng *rand.Rand, s *state) float64 { return logNormal(rng, median*s.own*s.slow, sigma) }
 }
@@ -85,12 +95,24 @@ var simDevices = []device{
 	{"cache", 400, mixed(0.1e6, 0.3, 0.4, 60), bursting(0, 0, 1)},
 	{"noisy neighbours", 300, plain(1e6, 0.5), bursting(0.05, 0.6, 3)},
 	{"network", 300, mixed(0.8e6, 0.2, 0.003, 250), bursting(0, 0, 1)},
-	{"drift", 300, plain(3e6, 0.5), func(rng *rand.Rand, s *state) {
-		if s.slow == 0 {
-			s.slow = 1
+	{"drift", 300, plain(3e6, 0.5), wandering(0.03, 0.03)},
+}
+
+// heldOut are devices for which nothing in the search was chosen.
+var heldOut = []device{
+	{"write-back cache", 500, plain(0.3e6, 0.35), bursting(0.07, 0.7, 4)},
+	{"retransmits", 300, mixed(1.2e6, 0.25, 0.002, 170), bursting(0.03, 0.3, 1.2)},
+	{"hit or miss", 400, mixed(0.12e6, 0.4, 0.55, 45), bursting(0.04, 0.5, 1.3)},
+	{"heavy tail", 250, func(rng *rand.Rand, s *state) float64 { // Pareto
+		return 1.5e6 * s.own * s.slow * math.Pow(1-rng.Float64(), -1/2.2)
+	}, bursting(0, 0, 1)},
+	{"garbage collection", 400, mixed(0.2e6, 0.3, 0.02, 25), func(rng *rand.Rand, s *state) {
+		if s.slow = 1; rng.Float64() < 0.15 {
+			s.slow += rng.ExpFloat64()
 		}
-		s.slow *= math.Exp(0.03*rng.NormFloat64() - 0.03*math.Log(s.slow))
 	}},
+	{"few I/Os", 60, plain(6e6, 0.6), bursting(0.03, 0.3, 1.4)},
+	{"slow breathing", 300, plain(2e6, 0.4), wandering(0.02, 0.05)},
 }
 
 // simFault is something that happens to some hosts, or to all, from and to shares of the run.
@@ -247,8 +269,12 @@ func (r *simRun) judge(f *simFault, found []judged) (v verdict) {
 
 // TestSimulated prints how many faults of each kind are found, and how many quiet runs have findings.
 func TestSimulated(t *testing.T) {
+	t.Run("devices", func(t *testing.T) { simulated(t, simDevices) })
+	t.Run("held out", func(t *testing.T) { simulated(t, heldOut) })
+}
+
+func simulated(t *testing.T, devices []device) {
 	n := draws(t, 1)
-	devices := simDevices
 	if only := os.Getenv("FIOLAT_DIAGNOSE_DEVICE"); only != "" {
 		devices = slices.DeleteFunc(slices.Clone(devices), func(d device) bool { return d.name != only })
 	}
