@@ -122,7 +122,7 @@ func (s *standing) goesOn(fields []*field) bool {
 	for _, f := range fields {
 		if f.group == s.group {
 			n := len(f.off[0][0])
-			return f.runs[s.measure][s.member].mean(window{n - shortest, n}) >= s.size/2
+			return f.mean(s.measure, s.member, window{n - shortest, n}) >= s.size/2
 		}
 	}
 	return false

@@ -132,7 +132,7 @@ func widest(found []hit, fields []*field) []hit {
 			}
 			slow := 0.0
 			for _, l := range all {
-				if x := logs.runs[b.measure][l].mean(b.window); x >= least[b.measure]/2 {
+				if x := logs.mean(b.measure, l, b.window); x >= least[b.measure]/2 {
 					slow++
 				}
 			}

@@ -59,8 +59,7 @@ type field struct {
 	*group
 	off   [4][][]float64 // NaN where unknown
 	scale [3]float64
-	runs  [3][]prefixes // by measure and member
-	taken [][]window    // by member
+	taken [][]window // by member
 }
 
 // prefixes are running sums of a member: of what is known, clipped and in units of scale, and as it is.
@@ -144,9 +143,6 @@ func newField(g *group, n int, whole, still func(v, t int) bool, setLoad bool) *
 	}
 	for q := range measures {
 		f.scale[q] = scaleOf(slices.Concat(f.off[q]...))
-		for v := range g.names {
-			f.runs[q] = append(f.runs[q], newPrefixes(f.off[q][v], f.scale[q]))
-		}
 	}
 	return f
 }
@@ -278,7 +274,7 @@ func (f *field) always(v int) (h *hit, steady bool) {
 // hit is that of a member in a window.
 func (f *field) hit(v, q int, w window) hit {
 	h := hit{window: w, group: f.group, members: []int{v}, direction: f.direction, measure: q,
-		size: f.runs[q][v].mean(w)}
+		size: f.mean(q, v, w)}
 	in := f.off[q][v][w.from:w.to]
 	squares, k := 0.0, 0.0
 	for _, x := range in {
@@ -301,7 +297,7 @@ type candidate struct {
 // candidates returns the best window of a member for each measure that is large enough and not taken.
 func (f *field) candidates(v int, windows []window) (out []candidate) {
 	for q := range measures {
-		p, c := &f.runs[q][v], candidate{member: v, measure: q}
+		p, c := newPrefixes(f.off[q][v], f.scale[q]), candidate{member: v, measure: q}
 		for _, w := range windows {
 			if s := p.score(w); s > c.score && p.mean(w) >= least[q] && !f.takes(v, w) {
 				c.window, c.score = w, s
@@ -320,7 +316,8 @@ func (f *field) takes(v int, w window) bool {
 
 // judge refines the edges of a candidate, and reports whether it is large enough, also without its worst block.
 func (f *field) judge(c candidate, n int) (h hit, ok bool) {
-	p, q, v := &f.runs[c.measure][c.member], c.measure, c.member
+	q, v := c.measure, c.member
+	p := newPrefixes(f.off[q][v], f.scale[q])
 	half := (p.clipped[c.to] - p.clipped[c.from]) / max(p.n[c.to]-p.n[c.from], 1) / 2
 	w := refine(c.window, n, shortest, func(w window) float64 {
 		if f.takes(v, w) {
@@ -344,7 +341,7 @@ func (f *field) judge(c candidate, n int) (h hit, ok bool) {
 	}
 	sizes := [3]float64{}
 	for q := range sizes {
-		if sizes[q] = f.runs[q][v].mean(w); q == p50 && !f.agrees(v, w) {
+		if sizes[q] = f.mean(q, v, w); q == p50 && !f.agrees(v, w) {
 			sizes[q] = 0
 		}
 	}
@@ -359,7 +356,7 @@ func (f *field) unlikeOthers(v int, h *hit, n int) bool {
 	for u := range f.names {
 		for from := w.from % length; from+length <= n && u != v; from += length {
 			one := window{from, from + length}
-			m := f.runs[q][u].mean(one)
+			m := f.mean(q, u, one)
 			if math.IsNaN(m) || f.takes(u, one) {
 				continue
 			}
@@ -390,6 +387,9 @@ func mostTelling(sizes [3]float64) int {
 	}
 	return p50
 }
+
+// mean is that of a member in a window; NaN if nothing is known.
+func (f *field) mean(q, v int, w window) float64 { return meanOf(f.off[q][v][w.from:w.to]) }
 
 // agrees reports whether the mean of a member is above its peers', too.
 func (f *field) agrees(v int, w window) bool {
