@@ -94,6 +94,9 @@ func fold(bursts []window) *period {
 			}
 		}
 	}
+	if p := byChance(bursts); p < chance {
+		chance, best = p, &period{every: span / float64(k-1), bursts: bursts, events: bursts}
+	}
 	if best == nil || len(best.events) < leastTimes {
 		return nil
 	}
@@ -103,6 +106,18 @@ func fold(bursts []window) *period {
 		best.every = float64(last.from-first.from) / cycles
 	}
 	return best
+}
+
+// byChance is the probability that all bursts lie as close to even distances between the first and the last by chance.
+func byChance(bursts []window) float64 {
+	k := len(bursts)
+	first, span, off := bursts[0].from, float64(bursts[k-1].from-bursts[0].from), 0.0
+	for i, b := range bursts {
+		off = max(off, math.Abs(float64(b.from-first)-span*float64(i)/float64(k-1)))
+	}
+	places := 2*math.Ceil(off-0.5) + 1
+	between, _ := math.Lgamma(float64(k - 1)) // the logarithm of (k-2)!
+	return math.Exp(between + float64(k-2)*math.Log(min(places/span, 1)))
 }
 
 // fullest returns how many of the sorted phases of a circle are in the fullest arc of a width, and where it begins.

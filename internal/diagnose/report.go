@@ -139,8 +139,8 @@ func btoi(b bool) int {
 func (w *Watch) nothing(s *searched) Finding {
 	f := Finding{About: aboutNothing, Dimension: "run", Who: []string{}}
 	if w.board.quanta < leastBlocks {
-		f.Text = fmt.Sprintf("Too short for a diagnosis: %s of %s, where at least %d are needed; see --interval.",
-			fio.Several(w.board.quanta, "quantum"), seconds(w.run.Interval/1e6), leastBlocks)
+		f.Text = fmt.Sprintf("Too short for a diagnosis: %s of %s, and at least %d are needed; see --interval.",
+			fio.Several(w.board.quanta, "interval"), seconds(w.run.Interval/1e6), leastBlocks)
 		return f
 	}
 	f.Text = "Nothing stands out."
