@@ -20,8 +20,8 @@ var floors = []string{
 	"ingest/content",
 	"ingest",
 	"pipeline",
-	"pipeline/quanta internal/compare internal/diagnose internal/metrics internal/render internal/report" +
-		" internal/figures",
+	"internal/figures",
+	"pipeline/quanta internal/compare internal/diagnose internal/metrics internal/render internal/report",
 	"pipeline/logs pipeline/live pipeline/replay internal/curve",
 	"pipeline/plan",
 	"esmodel/space",

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ type compareOptions struct {
 	runNoise []compare.RunNoise
 	margin   float64
 	steady   bool
+	by       string   // run or job
 	shown    []string // metrics in tables without rules; nil for all
 	all      bool
 	format   string
@@ -71,6 +73,8 @@ func compareCommand(u *ui.UI) *cli.Command {
 			&cli.BoolFlag{Name: "steady", Destination: &o.steady,
 				Usage: "take the machine as steady: for groups that were not alternated, such as nights before and " +
 					"after an update"},
+			&cli.GenericFlag{Name: "by", Value: oneOf(&o.by, "by", fio.RunScope, fio.ByJob),
+				Usage: "one table for the `run`, or for each job"},
 			&cli.BoolFlag{Name: "all", Destination: &o.all,
 				Usage: "all rows in tables, not only those of the rules (without rules: p50, p99 and IOPS, or --percentiles)"},
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "json"),
@@ -86,6 +90,13 @@ func (o *compareOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.logs.oneKind(c, bad)
 	if o.runs = o.logs.Paths; len(o.runs) == 0 || len(o.runs) == 1 && c.IsSet("fail-if") && o.baseline == "" {
 		bad.Add(fio.Usagef("fiolat compare: name the baseline and at least one other run"))
+	}
+	if o.by == fio.ByJob && (len(o.runs) == 1 || o.baseline != "") {
+		bad.Add(fio.Usagef("--by job compares two runs: name the baseline and another run, without --baseline"))
+	}
+	o.logs.Config.Settings.By = []string{fio.ByDirection}
+	if o.by == fio.ByJob {
+		o.logs.Config.Settings.By = []string{fio.ByJob, fio.ByDirection}
 	}
 	o.shown = []string{"p50", "p99", iopsMetric}
 	if c.IsSet("percentiles") {
@@ -104,11 +115,11 @@ func (o *compareOptions) check(c *cli.Context, bad *errs.Faults) {
 // it prints how much its runs differ.
 func (o *compareOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	r := groupReader{compareOptions: o, runs: runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u,
-		Percentiles: o.logs.Config.Settings.Percentiles, WarnSyncs: true}}
+		Percentiles: o.logs.Config.Settings.Percentiles, By: o.logs.Config.Settings.By, WarnSyncs: true}}
 	defer r.runs.Close()
 	defer u.Hold()()
 	found := compareFound{Confidence: compare.Confidence, Comparisons: []*compare.Result{}}
-	var baseline *compare.Group
+	var baseline []*compare.Group
 	if o.baseline != "" {
 		return r.againstHistory(ctx, &found)
 	}
@@ -121,17 +132,17 @@ func (o *compareOptions) run(ctx context.Context, u *ui.UI) (err error) {
 			baseline = group
 			continue
 		}
-		if err = found.add(baseline, group, o); err != nil {
+		if err = found.addAll(baseline, group, o, u); err != nil {
 			return err
 		}
 	}
 	if len(o.runs) == 1 {
-		if len(baseline.Runs) == 1 {
+		if len(baseline[0].Runs) == 1 {
 			return fio.Usagef("%s holds one run: name the baseline and at least one other run, or a group of "+
-				"repeats", fio.Printable(baseline.Name))
+				"repeats", fio.Printable(baseline[0].Name))
 		}
 		g := &groupSpread{}
-		if g.Side, g.Rows, g.Notes, err = compare.Spread(baseline, o.logs.Config.Settings.Percentiles); err != nil {
+		if g.Side, g.Rows, g.Notes, err = compare.Spread(baseline[0], o.logs.Config.Settings.Percentiles); err != nil {
 			return fio.Usagef("%v", err)
 		}
 		found.Group = g
@@ -142,17 +153,18 @@ func (o *compareOptions) run(ctx context.Context, u *ui.UI) (err error) {
 // againstHistory compares each run with the runs before it in a series.
 func (r *groupReader) againstHistory(ctx context.Context, found *compareFound) error {
 	for _, argument := range r.compareOptions.runs {
-		group, err := r.group(ctx, argument)
+		groups, err := r.group(ctx, argument)
 		if err != nil {
 			return err
 		}
+		group := groups[0]
 		if len(group.Runs) != 1 {
 			return fio.Usagef("%s holds %d runs, and --baseline is for one more run of a series",
 				fio.Printable(group.Name), len(group.Runs))
 		}
 		baseline, err := r.since(ctx, r.baseline, group.Runs[0])
 		if err == nil {
-			err = found.add(baseline, group, r.compareOptions)
+			err = found.addAll([]*compare.Group{baseline}, groups, r.compareOptions, r.runs.UI)
 		}
 		if err != nil {
 			return err
@@ -208,13 +220,50 @@ func checkApart(baseline, other *compare.Group) error {
 	return nil
 }
 
-// add compares a group with the baseline, and applies the rules.
-func (c *compareFound) add(baseline, other *compare.Group, o *compareOptions) error {
+// addAll compares an argument with the baseline, both by job, and applies the rules.
+func (c *compareFound) addAll(baseline, other []*compare.Group, o *compareOptions, u *ui.UI) error {
+	var pairs [][2]*compare.Group
+	job := func(g *compare.Group) func(*compare.Group) bool {
+		return func(o *compare.Group) bool { return o.Job == g.Job }
+	}
+	for _, b := range baseline {
+		if i := slices.IndexFunc(other, job(b)); i >= 0 {
+			pairs = append(pairs, [2]*compare.Group{b, other[i]})
+		} else {
+			u.Warn(fmt.Sprintf("left out: job %q is only in %s", b.Job, fio.Printable(b.Name)))
+		}
+	}
+	for _, g := range other {
+		if !slices.ContainsFunc(baseline, job(g)) {
+			u.Warn(fmt.Sprintf("left out: job %q is only in %s", g.Job, fio.Printable(g.Name)))
+		}
+	}
+	if len(pairs) == 0 {
+		return fio.Usagef("%s and %s have no job in common", fio.Printable(baseline[0].Name),
+			fio.Printable(other[0].Name))
+	}
+	from := len(c.FailIf)
+	for _, p := range pairs {
+		if err := c.add(p[0], p[1], o, len(pairs)); err != nil {
+			return err
+		}
+	}
+	for _, rule := range o.failIf { // one that applies to nothing could never be broken
+		if !slices.ContainsFunc(c.FailIf[from:], func(f compare.Ruling) bool { return f.Rule == rule.Text }) {
+			return fio.Usagef("--fail-if %q: %s or %s has no I/O that this rule applies to", rule.Text,
+				fio.Printable(baseline[0].Name), fio.Printable(other[0].Name))
+		}
+	}
+	return nil
+}
+
+// add compares a group with the baseline, in one of several tables, and applies the rules.
+func (c *compareFound) add(baseline, other *compare.Group, o *compareOptions, tables int) error {
 	if err := checkApart(baseline, other); err != nil {
 		return err
 	}
 	options := compare.Options{Percentiles: o.logs.Config.Settings.Percentiles, Rules: o.failIf, Margin: o.margin,
-		RunNoise: o.runNoise, Series: o.baseline != "", Steady: o.steady}
+		RunNoise: o.runNoise, Series: o.baseline != "", Steady: o.steady, Tables: tables}
 	r, err := compare.Compare(baseline, other, options)
 	if err != nil {
 		return fio.Usagef("%v", err)
@@ -245,9 +294,13 @@ func (p *comparePrinter) all(c *compareFound) {
 		if n > 0 {
 			fmt.Fprintln(p.out)
 		}
+		if result.Job != "" {
+			p.line("job: " + result.Job)
+		}
 		p.line(result.Caveat)
 		p.side("baseline", result.Baseline)
 		p.side("run", result.Other)
+		p.line(differs(result.Differs))
 		var latencies []*float64
 		shown := p.shown(result, len(c.FailIf) > 0)
 		for _, row := range shown {
@@ -296,8 +349,25 @@ func (p *comparePrinter) all(c *compareFound) {
 			}
 			verdict = p.colour(ui.Bad, "FAILED") + ": " + strings.Join(rows, ", ")
 		}
-		fmt.Fprintf(p.out, "fail if %s: %s: %s\n", f.Rule, p.name(fio.Printable(f.Run)), verdict)
+		run := fio.Printable(f.Run)
+		if f.Job != "" {
+			run += ", job " + fio.Printable(f.Job)
+		}
+		fmt.Fprintf(p.out, "fail if %s: %s: %s\n", f.Rule, p.name(run), verdict)
 	}
+}
+
+// differs is the line of the options that differ; "" if none does.
+func differs(options []compare.Difference) string {
+	var words []string
+	for _, d := range options {
+		words = append(words, fmt.Sprintf("%s %s -> %s", d.Option, cmp.Or(d.Baseline, "unset"),
+			cmp.Or(d.Other, "unset")))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "differs: " + strings.Join(words, ", ")
 }
 
 // shown returns the rows of a table: those of the rules, or else those of each direction.

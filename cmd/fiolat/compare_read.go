@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -33,19 +34,40 @@ func groupMembers(argument string) (name string, members []string, err error) {
 }
 
 // group reads the runs of an argument: those of a path or a stored run, of label:KEY=VALUE, or of
-// NAME= and a list of these.
-func (r *groupReader) group(ctx context.Context, argument string) (*compare.Group, error) {
+// NAME= and a list of these. With --by job there is a group for each job.
+func (r *groupReader) group(ctx context.Context, argument string) ([]*compare.Group, error) {
 	name, members, err := groupMembers(argument)
 	if err != nil {
 		return nil, err
 	}
-	g := &compare.Group{Name: name}
+	var runs []*compare.Jobs
 	for _, member := range members {
-		if err := r.read(ctx, member, g); err != nil {
+		more, err := r.read(ctx, member)
+		if err != nil {
 			return nil, err
 		}
+		runs = append(runs, more...)
 	}
-	return g, checkGroup(r.runs.UI, g)
+	var groups []*compare.Group
+	for _, run := range runs {
+		for _, s := range run.Series {
+			i := slices.IndexFunc(groups, func(g *compare.Group) bool { return g.Job == s.Job })
+			if i < 0 {
+				i, groups = len(groups), append(groups, &compare.Group{Name: name, Job: s.Job})
+			}
+			groups[i].Runs = append(groups[i].Runs, s)
+		}
+	}
+	if len(groups) == 0 {
+		return nil, fio.Usagef("--by job: the jobs of %s are not known", fio.Printable(name))
+	}
+	for _, g := range groups {
+		if len(g.Runs) < len(runs) {
+			r.runs.UI.Warn(fmt.Sprintf("job %q is in only %d of the %s of %s", g.Job, len(g.Runs),
+				fio.Several(len(runs), "run"), fio.Printable(name)))
+		}
+	}
+	return groups, checkGroup(r.runs.UI, groups[0])
 }
 
 // checkGroup refuses a run that is in a group twice, and warns about runs of different workloads.
@@ -122,21 +144,22 @@ func (r *groupReader) since(ctx context.Context, name string, run *compare.Serie
 	return g, nil
 }
 
-// read adds the runs that a member of a group names.
-func (r *groupReader) read(ctx context.Context, name string, to *compare.Group) error {
-	before := len(to.Runs)
+// read reads the runs that a member of a group names.
+func (r *groupReader) read(ctx context.Context, name string) (runs []*compare.Jobs, err error) {
 	for run, err := range r.runs.Find(ctx, name) {
 		if err != nil {
-			return err
+			return nil, err
 		}
-		s := &compare.Series{Name: run.Title}
-		if err = run.Process(ctx, s); err != nil {
-			return err
+		jobs := &compare.Jobs{Name: run.Title, Whole: r.by != fio.ByJob}
+		if err = run.Process(ctx, jobs); err != nil {
+			return nil, err
 		}
-		to.Runs = append(to.Runs, s)
+		runs = append(runs, jobs)
 	}
-	if len(to.Runs) == before+1 {
-		to.Runs[before].Name = name
+	if len(runs) == 1 {
+		for _, s := range runs[0].Series {
+			s.Name = name
+		}
 	}
-	return nil
+	return runs, nil
 }

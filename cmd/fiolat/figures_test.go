@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -216,5 +217,57 @@ func TestLastWindowOfOneLog(t *testing.T) {
 	code, out, stderr := fiolat(t, nil, "compare", "--run-noise", "1%", "--fail-if", "iops -5%", whole, short)
 	if code != 0 {
 		t.Errorf("exit %d\n%s%s", code, out, stderr)
+	}
+}
+
+// TestCompareJobs compares two runs of a job file with two stages, in the first of which rate_iops was changed.
+func TestCompareJobs(t *testing.T) {
+	const cases = "../../testdata/figures-cases/rate-"
+	documents := t.TempDir()
+	for _, rate := range []string{"60", "20"} {
+		if code, _, stderr := fiolat(t, nil, "ingest", "--by", "direction,job", "--output",
+			filepath.Join(documents, rate), cases+rate); code != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	for _, from := range []string{cases, documents + "/"} {
+		code, out, stderr := fiolat(t, nil, "compare", "--format", "json", "--by", "job", "--run-noise", "2%",
+			"--fail-if", "read iops -5%", "--fail-if", "write iops -5%", from+"60", from+"20")
+		type row struct {
+			Direction, Metric string
+			Baseline, Other   float64
+		}
+		var found struct {
+			Comparisons []struct {
+				Job     string
+				Differs []map[string]string
+				Rows    []row
+			}
+			FailIf []struct {
+				Rule, Job string
+				Failed    bool
+			} `json:"fail_if"`
+		}
+		if err := json.Unmarshal([]byte(out), &found); err != nil || code != 5 || len(found.Comparisons) != 2 {
+			t.Fatalf("exit %d, %v\n%s%s", code, err, out, stderr)
+		}
+		if got := fmt.Sprint(found.FailIf); got != "[{read iops -5% quiet true} {write iops -5% busy false}]" {
+			t.Error(got)
+		}
+		for i, want := range []struct {
+			job, differs  string
+			before, after float64 // fio's own IOPS: 624 and 198 reads in 11 s, 2225 writes twice
+		}{{"quiet", "[map[baseline:60 option:rate_iops other:20]]", 56.72, 17.99}, {"busy", "[]", 202.3, 202.3}} {
+			of := found.Comparisons[i]
+			iops := slices.IndexFunc(of.Rows, func(r row) bool { return r.Metric == "iops" })
+			if r := of.Rows[iops]; of.Job != want.job || fmt.Sprint(of.Differs) != want.differs ||
+				apart(r.Baseline, want.before) || apart(r.Other, want.after) {
+				t.Errorf("%s%+v, want %+v", from, of, want)
+			}
+		}
+	}
+	if code, out, _ := fiolat(t, nil, "compare", cases+"60", cases+"20"); code != 0 ||
+		!strings.Contains(out, "differs: rate_iops 60,200 -> 20,200") || !strings.Contains(out, "56.72/s") {
+		t.Errorf("exit %d\n%s", code, out)
 	}
 }

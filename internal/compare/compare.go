@@ -14,6 +14,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/internal/figures"
 	"fiolat/internal/student"
 )
 
@@ -98,9 +99,13 @@ type Side struct {
 
 // Result is the comparison of a group of runs with a baseline.
 type Result struct {
-	Baseline Side  `json:"baseline"`
-	Other    Side  `json:"other"`
-	Rows     []Row `json:"rows"`
+	// Job is the job that is compared; "" is the whole run.
+	Job      string `json:"job,omitempty"`
+	Baseline Side   `json:"baseline"`
+	Other    Side   `json:"other"`
+	Rows     []Row  `json:"rows"`
+	// Differs are the job options in which the two differ.
+	Differs []Difference `json:"differs,omitempty"`
 	// Caveat warns of too few repeated runs.
 	Caveat string `json:"caveat,omitempty"`
 	// Steady says that the runs were not alternated, and the machine is taken as steady.
@@ -112,6 +117,7 @@ type Result struct {
 
 	all        []Row      // Rows, and the rows of the family that are not shown
 	shown      []float64  // the percentiles of Rows
+	tables     int        // Options.Tables
 	estimate   []estimate // parallel to all
 	sampler    errorSampler
 	enoughRuns bool   // there are enough runs to estimate the noise between them
@@ -134,6 +140,42 @@ func metricName(p float64) string { return fio.PercentileMetric("", p).Name }
 type Group struct {
 	Name string
 	Runs []*Series
+	Job  string // of all Runs
+}
+
+// Difference is a job option whose values differ; "" is unset.
+type Difference struct {
+	Option   string `json:"option"`
+	Baseline string `json:"baseline"`
+	Other    string `json:"other"`
+}
+
+// differs returns the options in which two groups differ, where those of both are known.
+func differs(a, b *Group) (out []Difference) {
+	var rows []figures.Row
+	var of [2]map[string]string
+	for i, g := range []*Group{a, b} {
+		values := map[string][]string{}
+		for _, s := range g.Runs {
+			for k, v := range s.Options {
+				if !slices.Contains(values[k], v) {
+					values[k] = append(values[k], v)
+				}
+			}
+		}
+		if len(values) == 0 {
+			return nil
+		}
+		of[i] = map[string]string{}
+		for k, v := range values {
+			of[i][k] = strings.Join(slices.SortedFunc(slices.Values(v), figures.CompareValues), ",")
+		}
+		rows = append(rows, figures.Row{Run: strconv.Itoa(i), Options: of[i]})
+	}
+	for _, k := range figures.Differing(rows) {
+		out = append(out, Difference{k, of[0][k], of[1][k]})
+	}
+	return out
 }
 
 // Options configure Compare.
@@ -150,6 +192,8 @@ type Options struct {
 	Series bool
 	// Steady says that the machine does not drift, so that the runs need not be alternated.
 	Steady bool
+	// Tables is the number of comparisons in which all limits hold together; 0 is one.
+	Tables int
 	// times is the number of resamples of a run; 0 for the default.
 	times int
 }
@@ -189,12 +233,14 @@ func Compare(baseline, other *Group, o Options) (*Result, error) {
 	}
 	times = cmp.Or(times, resamples)
 	a, b := measure(baseline, g, dirs, computed, 0, times), measure(other, g, dirs, computed, 1, times)
-	return judge(a, b, rowNames(dirs, computed), shown, o), nil
+	r := judge(a, b, rowNames(dirs, computed), shown, o)
+	r.Job, r.Differs = other.Job, differs(baseline, other)
+	return r, nil
 }
 
 func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Result {
 	na, nb := len(a.log), len(b.log)
-	r := &Result{Baseline: a.side, Other: b.side}
+	r := &Result{Baseline: a.side, Other: b.side, tables: o.Tables}
 	r.enoughRuns = min(na, nb) >= fewRuns || max(na, nb) >= BaselineRuns
 	for i, name := range names {
 		row := Row{Direction: name[0], Metric: name[1], Verdict: Inconclusive, Confidence: Confidence}
@@ -301,10 +347,16 @@ func (r *Result) judge(margin float64) {
 			of = append(of, i)
 		}
 	}
-	alpha := r.sampler.alpha(of, Confidence)
+	alpha := r.alpha(of, Confidence)
 	for i := range r.all {
 		r.verdict(&r.all[i], r.estimate[i], alpha, margin)
 	}
+}
+
+// alpha returns the error probability per row at which the limits of all rows hold with the given confidence, in all
+// tables (Bonferroni).
+func (r *Result) alpha(rows []int, confidence float64) float64 {
+	return r.sampler.alpha(rows, 1-(1-confidence)/float64(max(r.tables, 1)))
 }
 
 // verdict sets the limits of a row, and what follows from them.
@@ -417,6 +469,8 @@ func (r *Result) remarks(a, b *measured, o Options) {
 			without = "limits that ignore the noise within the runs"
 		}
 		notes = append(notes, without+": "+few)
+	} else if na+nb == 2 && slices.ContainsFunc(r.Rows, func(of Row) bool { return of.Change != nil && of.Low == nil }) {
+		notes = append(notes, "no limits where a direction ran in only a part of a run: pass --by job")
 	}
 	if r.Unlike != nil {
 		notes = append(notes, r.Unlike.String())
@@ -462,6 +516,7 @@ type sample struct {
 
 // compact is one direction of a sample, or the sum of all.
 type compact struct {
+	direction            int              // in directions
 	lower, upper, middle []float64        // ns, by bucket number
 	last                 int              // number of fio's last bucket; -1 if it is empty
 	quanta               []fiohist.Sparse // with bucket numbers as indices; nil for the sum of all
@@ -511,6 +566,7 @@ func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64)
 	}
 	var all []uint16 // bucket numbers of the first direction
 	for d := range out.dirs {
+		out.dirs[d].direction = dirs[d]
 		number := out.dirs[d].number(g, occur[d], all)
 		if d == 0 {
 			all = number
@@ -562,12 +618,6 @@ func (s *sample) buffers() (counts [][]vec8) {
 // compute writes the values of up to len(vec8) resamples, in which each quantum occurs as often as its weight. If
 // atLeast is not nil, it receives the flags of the first resample.
 func (s *sample) compute(weights []vec8, values [][]float64, counts [][]vec8, atLeast []bool) {
-	var covered vec8
-	for q := range weights {
-		for l, w := range weights[q] {
-			covered[l] += w * s.series.steps[q].covered
-		}
-	}
 	clear(counts[0])
 	from := s.single()
 	for d := from; d < len(s.dirs); d++ {
@@ -597,6 +647,13 @@ func (s *sample) compute(weights []vec8, values [][]float64, counts [][]vec8, at
 	}
 	for d := range s.dirs {
 		c := &s.dirs[d]
+		var covered vec8
+		for q := range weights {
+			seconds := s.series.steps[q].covered[c.direction]
+			for l, w := range weights[q] {
+				covered[l] += w * seconds
+			}
+		}
 		for l, of := range values {
 			n, mean := 0.0, 0.0
 			for i := range counts[d] {
@@ -654,7 +711,7 @@ func (s *sample) blockLength() int {
 		// see takes the contribution of each second and of each I/O in bucket b.
 		see := func(second float64, each func(c *compact, b int) float64) {
 			for q := range z {
-				z[q] = second * s.series.steps[q].covered
+				z[q] = second * s.series.steps[q].covered[s.dirs[d].direction]
 			}
 			for i := range parts {
 				c := &parts[i]

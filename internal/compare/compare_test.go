@@ -67,7 +67,7 @@ func (c steady) series(t testing.TB, name string) *Series {
 			q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: fio.Dims{Direction: dir}, Hist: h})
 		}
 		q.Rows = []pipeline.Row{{Scope: "run", Stats: fiohist.Stats{Samples: all}, IOPS: all / c.interval.Seconds(),
-			IOPSKnown: true}}
+			IOPSKnown: true, Covered: int64(c.interval)}}
 		if err := s.Quantum(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ var wanted = []float64{50, 90, 95, 99, 99.9}
 // one compares two single runs, the noise within them alone.
 func one(t testing.TB, a, b *Series, times int) *Result {
 	t.Helper()
-	r, err := Compare(&Group{a.Name, []*Series{a}}, &Group{b.Name, []*Series{b}},
+	r, err := Compare(&Group{Name: a.Name, Runs: []*Series{a}}, &Group{Name: b.Name, Runs: []*Series{b}},
 		Options{Percentiles: wanted, times: times})
 	if err != nil {
 		t.Fatal(err)
@@ -294,6 +294,9 @@ func TestRules(t *testing.T) {
 		rulings, err := result.Judge([]Rule{r}, Options{Margin: Margin})
 		var got []string
 		if err != nil {
+			t.Fatal(err)
+		}
+		if len(rulings) == 0 {
 			got = []string{"nothing to check"}
 		} else {
 			for _, b := range rulings[0].Broken {
@@ -335,13 +338,10 @@ func TestSeries(t *testing.T) {
 			q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: fio.Dims{Direction: directions[1+i%3]}, Hist: &h})
 			row.Stats.Samples += h.Sum()
 		}
-		row.IOPS = row.Stats.Samples / 0.5 // logs cover half of it
+		row.Covered = 5e8 // logs cover half of it
 		ios += row.Stats.Samples
 		covered += 0.5
-		if leaves == 0 {
-			covered += 0.5
-		}
-		q.Rows = []pipeline.Row{row, {Scope: "host", IOPSKnown: true}}
+		q.Rows = []pipeline.Row{row, {Scope: "host", Dims: fio.Dims{Host: "h"}, IOPSKnown: true, Covered: 1e9}}
 		if err := s.Quantum(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
@@ -369,7 +369,7 @@ func TestSeries(t *testing.T) {
 		for _, h := range q.hists {
 			got += h.Sum()
 		}
-		gotCovered += q.covered
+		gotCovered += q.covered[0]
 	}
 	if got != ios || math.Abs(gotCovered-covered) > 1e-6 || s.fold != 8 || len(s.steps) != 375 {
 		t.Errorf("%v I/Os in %v s, want %v in %v; %d quanta of %d", got, gotCovered, ios, covered, len(s.steps), s.fold)

@@ -137,7 +137,7 @@ func TestRepeats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, spread, _, err := Spread(&Group{"all", runs}, wanted)
+	_, spread, _, err := Spread(&Group{Name: "all", Runs: runs}, wanted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestRepeats(t *testing.T) {
 			math.Log1p(*n.RunNoise), len(runs)})
 	}
 	dirs := []int{0, 1, 2}
-	all := measure(&Group{"all", runs}, runs[0].geometry, dirs, wanted, 0, 100)
+	all := measure(&Group{Name: "all", Runs: runs}, runs[0].geometry, dirs, wanted, 0, 100)
 	pick := func(which []int) *measured {
 		m := &measured{side: Side{Runs: len(which)}, freedom: all.freedom, startsKnown: true}
 		for _, i := range which {

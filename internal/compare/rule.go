@@ -48,6 +48,7 @@ func ParseRule(text string) (Rule, error) {
 type Ruling struct {
 	Rule   string `json:"rule"`
 	Run    string `json:"run"`
+	Job    string `json:"job,omitempty"`
 	Failed bool   `json:"failed"`
 	// Broken are the rows that break it, with their limits at GateConfidence.
 	Broken []Row `json:"broken,omitempty"`
@@ -56,9 +57,9 @@ type Ruling struct {
 // Judge checks the rules, and gives the rows that they are about the limits and verdicts by which they are judged. A
 // row breaks a rule if its change is beyond the rule's limit and its confidence limits exclude no change. These are
 // joint limits at GateConfidence of all rows that the rules are about, whatever is shown. If a row has no limits, as in
-// runs that are too short, the change alone decides. A percentile in fio's last
-// bucket breaks no rule, since its change is unknown. Judge fails if a rule matches no row, because it could never be
-// broken, and if there are too few runs to measure the noise between them and none is given.
+// runs that are too short, the change alone decides. A percentile in fio's last bucket breaks no rule, since its change
+// is unknown. A rule that matches no row has no Ruling. Judge fails if there are too few runs to measure the noise
+// between them and none is given.
 func (r *Result) Judge(rules []Rule, o Options) ([]Ruling, error) {
 	var family []int
 	rows := make([][]int, len(rules))
@@ -81,19 +82,18 @@ func (r *Result) Judge(rules []Rule, o Options) ([]Ruling, error) {
 				family = append(family, i)
 			}
 		}
-		if len(rows[n]) == 0 {
-			return nil, fmt.Errorf("--fail-if %q: %s or %s has no I/O that this rule applies to", rule.Text,
-				r.Baseline.Name, r.Other.Name)
-		}
 	}
-	alpha := r.sampler.alpha(family, GateConfidence)
+	alpha := r.alpha(family, GateConfidence)
 	for _, i := range family {
 		r.all[i].Confidence = GateConfidence
 		r.verdict(&r.all[i], r.estimate[i], alpha, o.Margin)
 	}
 	var out []Ruling
 	for n, rule := range rules {
-		ruling := Ruling{Rule: rule.Text, Run: r.Other.Name}
+		if len(rows[n]) == 0 {
+			continue
+		}
+		ruling := Ruling{Rule: rule.Text, Run: r.Other.Name, Job: r.Job}
 		for _, i := range rows[n] {
 			row := &r.all[i]
 			if row.Change == nil {

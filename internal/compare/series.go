@@ -10,6 +10,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/internal/figures"
 	"fiolat/internal/student"
 	"fiolat/pipeline"
 )
@@ -27,8 +28,12 @@ type Series struct {
 	pipeline.Discard
 	// Name identifies the run in results.
 	Name string
-	// ID is the run's id, Workload a description of its jobs, if known.
+	// Job restricts the series to that job, and to the quanta in which it ran.
+	Job string
+	// ID is the run's id, Workload a description of its jobs, if known. Options are the values of those job options
+	// that change how a request is served, of several jobs joined.
 	ID, Workload string
+	Options      map[string]string
 
 	geometry fiohist.Geometry
 	// start is when the run began, in ns since 1970, valid if startKnown.
@@ -38,6 +43,7 @@ type Series struct {
 	fold       int64 // quanta of the run in one element of steps
 	seen       int64 // quanta of the run so far
 	timeless   bool  // pipeline.Run.Timeless
+	undirected bool  // the run has no rows by direction: all are taken to run at the same time
 	steps      []quantum
 
 	sums [1 + fio.Directions]fiohist.Hist // of a quantum; these and room are reused
@@ -47,8 +53,9 @@ type Series struct {
 // quantum is one step of a series.
 type quantum struct {
 	// hists are parallel to directions. The first, for the sum, stays empty.
-	hists   [1 + fio.Directions]fiohist.Sparse
-	covered float64 // seconds covered by the logs
+	hists [1 + fio.Directions]fiohist.Sparse
+	// covered is parallel to directions: for how many seconds jobs with the direction ran.
+	covered [1 + fio.Directions]float64
 }
 
 func (q *quantum) empty() bool {
@@ -86,14 +93,38 @@ func (s *Series) Began(after time.Time) bool { return !s.startKnown || s.start >
 func (s *Series) Begin(_ context.Context, run *pipeline.Run) error {
 	s.geometry, s.interval, s.fold = run.Geometry, run.Interval, 1
 	s.ID, s.Workload = run.ID, strings.Join(run.Workloads(), ", ")
+	s.Options = figures.Options(run.Metas, run.Logs, fio.All, "", s.Job)
 	s.timeless = run.Timeless()
+	s.undirected = !slices.Contains(run.Settings.By, fio.ByDirection)
 	s.start, s.startKnown = run.Start, run.StartKnown
 	s.Name = cmp.Or(s.Name, run.ID)
 	return nil
 }
 
+// perDirection returns a figure of each direction's row, of those whose IOPS are known, parallel to directions.
+func (s *Series) perDirection(rows []pipeline.Row, figure func(*pipeline.Row) float64) (
+	out [1 + fio.Directions]float64) {
+	for i := range rows {
+		r := &rows[i]
+		if r.Dims.Host == "" && r.Dims.Log == "" && r.Dims.Job == s.Job && r.IOPSKnown {
+			out[max(0, slices.Index(directions, r.Dims.Direction))] = figure(r)
+		}
+	}
+	for d := range out {
+		if s.undirected {
+			out[d] = out[0]
+		}
+	}
+	return out
+}
+
 // Quantum adds a quantum.
 func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
+	covered := s.perDirection(q.Rows, func(r *pipeline.Row) float64 { return float64(r.Covered) / 1e9 })
+	mine := func(l pipeline.Leaf) bool { return s.Job == "" || l.Dims.Job == s.Job }
+	if s.Job != "" && covered[0] == 0 && !slices.ContainsFunc(q.Leaves, mine) {
+		return nil
+	}
 	if int(s.seen/s.fold) == len(s.steps) {
 		if len(s.steps) == maxQuanta {
 			s.halve()
@@ -106,7 +137,7 @@ func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		s.sums[i].Reset()
 	}
 	for _, l := range q.Leaves {
-		if d := slices.Index(directions, l.Dims.Direction); d > 0 { // syncs are not compared
+		if d := slices.Index(directions, l.Dims.Direction); d > 0 && mine(l) { // syncs are not compared
 			s.sums[d].AddHist(l.Hist)
 		}
 	}
@@ -116,14 +147,8 @@ func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		s.room.Set(&s.sums[i])
 		to.hists[i] = s.room.Clone()
 	}
-	for _, r := range q.Rows {
-		if r.Scope == fio.RunScope && r.IOPSKnown {
-			if r.IOPS > 0 {
-				to.covered += r.Stats.Samples / r.IOPS
-			} else {
-				to.covered += float64(s.interval) / 1e9
-			}
-		}
+	for d := range covered {
+		to.covered[d] += covered[d]
 	}
 	return nil
 }
@@ -131,14 +156,14 @@ func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
 // End corrects the time covered where one of several logs lacks its last window: its IOPS in the time after that are
 // not 0, but unknown.
 func (s *Series) End(_ context.Context, sum *pipeline.Summary) error {
-	for i := range sum.Total {
-		r := &sum.Total[i]
-		if r.Scope != fio.RunScope || !r.IOPSKnown || r.Stats.Samples == 0 || r.IOPS == 0 {
-			continue
-		}
-		more := r.IOPS * float64(r.Covered) / 1e9 / r.Stats.Samples
+	less := s.perDirection(sum.Total, func(r *pipeline.Row) float64 {
+		return r.Stats.Samples / (r.IOPS * float64(r.Covered) / 1e9)
+	})
+	for d, factor := range less {
 		for k := range s.steps {
-			s.steps[k].covered /= more
+			if factor > 0 {
+				s.steps[k].covered[d] *= factor
+			}
 		}
 	}
 	return nil
@@ -148,8 +173,9 @@ func (s *Series) End(_ context.Context, sum *pipeline.Summary) error {
 func (s *Series) halve() {
 	for i := range s.steps[:len(s.steps)/2] {
 		a, b := &s.steps[2*i], &s.steps[2*i+1]
-		sum := quantum{covered: a.covered + b.covered}
+		var sum quantum
 		for d := range sum.hists {
+			sum.covered[d] = a.covered[d] + b.covered[d]
 			var h fiohist.Hist
 			h.AddAll(a.hists[d].Index, a.hists[d].Count, 0, 1)
 			h.AddAll(b.hists[d].Index, b.hists[d].Count, 0, 1)
@@ -192,4 +218,53 @@ func (s *Series) Noise(percentiles []float64) map[string]map[string]float64 {
 		out[directions[0]] = out[directions[dirs[0]]]
 	}
 	return out
+}
+
+// Jobs is a pipeline.Sink that makes a Series of each job of a run, or one of the whole.
+type Jobs struct {
+	pipeline.Discard
+	Name   string // of the run
+	Whole  bool
+	Series []*Series
+}
+
+// Begin implements pipeline.Sink.
+func (j *Jobs) Begin(ctx context.Context, run *pipeline.Run) error {
+	var jobs []string
+	if j.Whole {
+		jobs = []string{""}
+	}
+	for _, l := range run.Logs {
+		if !j.Whole && l.Job != "" && !slices.Contains(jobs, l.Job) {
+			jobs = append(jobs, l.Job)
+		}
+	}
+	for _, job := range jobs {
+		s := &Series{Name: j.Name, Job: job}
+		if err := s.Begin(ctx, run); err != nil {
+			return err
+		}
+		j.Series = append(j.Series, s)
+	}
+	return nil
+}
+
+// Quantum implements pipeline.Sink.
+func (j *Jobs) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+	for _, s := range j.Series {
+		if err := s.Quantum(ctx, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// End implements pipeline.Sink.
+func (j *Jobs) End(ctx context.Context, sum *pipeline.Summary) error {
+	for _, s := range j.Series {
+		if err := s.End(ctx, sum); err != nil {
+			return err
+		}
+	}
+	return nil
 }

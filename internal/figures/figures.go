@@ -465,44 +465,49 @@ func (r *Row) finish(metas []*fiojson.Document, logs []*pipeline.Log) {
 	if r.Bytes != nil && r.IOPS != nil {
 		r.BytesPerSecond = known(*r.Bytes / r.Samples * *r.IOPS)
 	}
+	r.Options = Options(metas, logs, r.Direction, r.Host, r.Job)
+}
+
+// Options returns the values of the options of the jobs in a direction, of several joined; host and job may be "", for
+// any. logs are nil if there is only fio's JSON.
+func Options(metas []*fiojson.Document, logs []*pipeline.Log, direction, host, job string) map[string]string {
 	var jobs options
 	for _, m := range metas {
 		for i := range m.Entries {
 			e := &m.Entries[i]
-			if r.Host != "" && e.Host != "" && e.Host != r.Host || e.NoLog && logs != nil {
+			if host != "" && e.Host != "" && e.Host != host || e.NoLog && logs != nil {
 				continue
 			}
 			some := e.Sync.N > 0
 			for d := range e.Dirs {
-				if r.Direction != syncKind {
-					some = e.Dirs[d].TotalIOs > 0 &&
-						(r.Direction == fio.All || r.Direction == fio.Direction(d).String())
+				if direction != syncKind {
+					some = e.Dirs[d].TotalIOs > 0 && (direction == fio.All || direction == fio.Direction(d).String())
 				}
 				if some {
 					break
 				}
 			}
 			for _, s := range e.Sections {
-				if name := s.Name; r.Job == "" || r.Job == name {
-					jobs.add(some && does(s, r.Direction), s.Options)
+				if job == "" || job == s.Name {
+					jobs.add(some && does(s, direction), s.Options)
 				}
 			}
-			if len(e.Sections) == 0 && e.Unlike == 0 && (r.Job == "" || r.Job == e.JobName) {
+			if len(e.Sections) == 0 && e.Unlike == 0 && (job == "" || job == e.JobName) {
 				jobs.add(some, m.Global, m.HostGlobal[e.Host], e.Options)
 			}
 		}
 	}
 	for _, l := range logs {
-		if l.Meta != nil || l.Section == nil || r.Job != "" && r.Job != l.Job || r.Host != "" && r.Host != l.Host {
+		if l.Meta != nil || l.Section == nil || job != "" && job != l.Job || host != "" && host != l.Host {
 			continue
 		}
-		some := r.Direction == fio.All
+		some := direction == fio.All
 		for d := range l.Dirs {
-			some = some || l.Dirs[d].HasIO && r.Direction == fio.Direction(d).String()
+			some = some || l.Dirs[d].HasIO && direction == fio.Direction(d).String()
 		}
 		jobs.add(some, l.Section.Options)
 	}
-	r.Options = jobs.values()
+	return jobs.values()
 }
 
 // does reports whether a section can do I/O of a direction.
