@@ -59,11 +59,11 @@ type Flag struct{ Name, Usage string }
 func (s *Settings) Fields() []Setting {
 	return []Setting{
 		{Name: "interval", Line: "interval", Same: true, Value: &s.Interval, Flags: []Flag{{"interval",
-			"length of a quantum: `DURATION` such as 500ms, 10s, 1m, or seconds; auto: the shortest from 1s to 600s " +
+			"length of an interval: `DURATION` such as 500ms, 10s, 1m, or seconds; auto: the shortest from 1s to 600s " +
 				"that meets --accuracy; with percentiles and histogram run: all of the run (default: the whole second " +
 				"nearest to log_hist_msec)"}}},
 		{Name: "grid", Line: "grid", Words: []string{"run", "epoch"}, Same: true, Value: &s.Grid,
-			Flags: []Flag{{"grid", "quanta are counted from the run's start (`run`) or from 1970 (epoch)"}}},
+			Flags: []Flag{{"grid", "intervals are counted from the run's start (`run`) or from 1970 (epoch)"}}},
 		{Name: "align", Line: "align", Words: []string{"overlap", "inflight"}, Same: true, Value: &s.Align,
 			Flags: []Flag{{"align", "an I/O counts where it may have completed (`overlap`) or where it was in flight " +
 				"(inflight)"}}},

@@ -173,6 +173,7 @@ func (a *Account) Plus(b *Account, first bool) {
 	a.LogsSkipped += b.LogsSkipped
 	a.LogsEmpty += b.LogsEmpty
 	a.LogsRepaired += b.LogsRepaired
+	a.Repaired = append(a.Repaired, b.Repaired...)
 	a.JobsWithoutLog += b.JobsWithoutLog
 	a.Records += b.Records
 	a.RecordsRepaired += b.RecordsRepaired

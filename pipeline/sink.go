@@ -370,6 +370,8 @@ type Account struct {
 	LogsSkipped  int `json:"logs_skipped"`
 	LogsEmpty    int `json:"logs_empty"`
 	LogsRepaired int `json:"logs_repaired"`
+	// Repaired are the paths of the repaired logs.
+	Repaired []string `json:"-"`
 	// JobsWithoutLog are the jobs of fio's JSON that have no log, and are in no quantum.
 	JobsWithoutLog  int     `json:"jobs_without_log,omitempty"`
 	Records         int64   `json:"records"`

@@ -176,9 +176,12 @@ func details(u *ui.UI, s *pipeline.Summary) {
 	}
 	u.Say("info", "logs       %d read, %d empty, %d skipped, %d repaired", a.Logs, a.LogsEmpty, a.LogsSkipped,
 		a.LogsRepaired)
+	for _, path := range a.Repaired {
+		u.Say("info", "repaired   %s", fio.Printable(path))
+	}
 	u.Say("info", "records    %d read, %s skipped, %d repaired, %d with equal timestamps", a.Records,
 		fio.Several(int(a.LinesSkipped), "line"), a.RecordsRepaired, a.RecordsEqual)
-	where := fmt.Sprintf("%s in %s", fio.Count(a.Placed), fio.Several(int(s.Quanta), "quantum"))
+	where := fmt.Sprintf("%s in %s", fio.Count(a.Placed), fio.Several(int(s.Quanta), "interval"))
 	if a.PickedAway > 0 {
 		where += fmt.Sprintf(" + %s left out by --only, --from or --to", fio.Count(a.PickedAway))
 	}

@@ -21,11 +21,16 @@ func printOutcome(o *runsource.Elasticsearch, u *ui.UI, dryRun bool, run *pipeli
 	for _, warning := range report.Warnings {
 		u.Warn(warning)
 	}
+	var incomplete *delivery.IncompleteError
+	errors.As(err, &incomplete)
+	if incomplete != nil && incomplete.Err != nil { // the cause comes first
+		u.Say("error", "%v", incomplete.Err)
+		incomplete.Told = true
+	}
 	if summary != nil {
 		printAccount(u, summary, report, documentsText(run, report, u.Verbose))
 	}
-	var incomplete *delivery.IncompleteError
-	if errors.As(err, &incomplete) {
+	if incomplete != nil {
 		sayUnfinished(o, u, report)
 	}
 	if err == nil && dryRun {

@@ -133,7 +133,11 @@ func settingFlag(fields []fio.Setting, name, category string, to any) cli.Flag {
 		}
 		switch to := to.(type) {
 		case *value:
-			return &cli.GenericFlag{Name: name, Category: category, Usage: usage, Value: to}
+			flag := &cli.GenericFlag{Name: name, Category: category, Usage: usage, Value: to}
+			if name == "percentiles" {
+				flag.Aliases = []string{"p"}
+			}
+			return flag
 		case *string:
 			if f.Words != nil {
 				v := oneOf(to, name, f.Words...)
@@ -265,7 +269,7 @@ func (o *logOptions) readInterval(c *cli.Context, least time.Duration) (interval
 	switch v := o.interval; {
 	case v == wholeRun && slices.Contains([]string{"percentiles", "histogram"}, c.Command.Name):
 	case v == wholeRun:
-		err = fio.Usagef("--interval run: that is for fiolat percentiles and histogram; fiolat %s needs quanta",
+		err = fio.Usagef("--interval run: that is for fiolat percentiles and histogram; fiolat %s needs intervals",
 			c.Command.Name)
 	case v == "auto":
 		wanted, err = accuracy(o.accuracy)

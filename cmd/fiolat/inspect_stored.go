@@ -128,7 +128,7 @@ func storedTable(u *ui.UI, r *esmodel.StoredRun) error {
 	}
 	say("parts", strings.Join(parts, ", "))
 	say("labels", equations(run.Labels, ", "))
-	say("stored", fmt.Sprintf("quanta of %v, by %s, percentiles %s", time.Duration(run.Interval),
+	say("stored", fmt.Sprintf("intervals of %v, by %s, percentiles %s", time.Duration(run.Interval),
 		cmp.Or(strings.Join(run.Settings.By, ","), "nothing"), percentilesText(run.Percentiles)))
 	if run.MetaSummary != nil {
 		say("fio", strings.Join(run.MetaSummary.Versions, ", "))

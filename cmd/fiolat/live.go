@@ -65,7 +65,7 @@ func liveCommand(u *ui.UI) *cli.Command {
 			"coarseness", "sla", "fail-on-sla", "run-id", "run-name", "label", "part"), esFlags(&o.es),
 			o.alerts.flags("breaches and recoveries"), metricsFlags(&o.export), []cli.Flag{
 				&cli.GenericFlag{Name: "interval", Value: parsed(&o.logs.interval, "", asIs),
-					Usage: "length of a quantum: `DURATION` such as 1s, 10s, 1m, or seconds; auto: chosen from the " +
+					Usage: "length of an interval: `DURATION` such as 1s, 10s, 1m, or seconds; auto: chosen from the " +
 						"first minute, during which nothing is shown (default: the status interval, in whole " +
 						"seconds)"},
 				&cli.GenericFlag{Name: "kind", Value: liveKinds(&o.kinds),

@@ -23,6 +23,7 @@ import (
 	"fiolat/cmd/fiolat/manual"
 	"fiolat/fio"
 	"fiolat/internal/errs"
+	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )
 
@@ -90,7 +91,39 @@ func runCommand(ctx context.Context, u *ui.UI, args []string) error {
 		args = append(slices.Concat(args[:1], args[2:]), "--help")
 	}
 	app := newApp(u)
-	return app.RunContext(ctx, permute(app, args))
+	return app.RunContext(ctx, permute(app, reportOf(app, args)))
+}
+
+// reportOf makes fiolat PATH, with or without flags, fiolat report PATH.
+func reportOf(app *cli.App, args []string) []string {
+	takesValue := valueFlags(app.Command("report"))
+	for i := 1; i < len(args); i++ {
+		a := args[i]
+		if a != "-" && strings.HasPrefix(a, "-") {
+			if takesValue[strings.TrimLeft(a, "-")] {
+				i++
+			}
+			continue
+		}
+		if app.Command(a) == nil && runsource.Locate(a) != runsource.Stored {
+			return slices.Insert(slices.Clone(args), 1, "report")
+		}
+		break
+	}
+	return args
+}
+
+// valueFlags returns the names of a command's flags, and whether each takes a value.
+func valueFlags(cmd *cli.Command) map[string]bool {
+	takesValue := map[string]bool{}
+	for _, f := range cmd.Flags {
+		if d, ok := f.(cli.DocGenerationFlag); ok {
+			for _, name := range f.Names() {
+				takesValue[name] = d.TakesValue()
+			}
+		}
+	}
+	return takesValue
 }
 
 // newApp returns the command line. It uses no globals of the library that parsing writes to.
@@ -177,7 +210,7 @@ func suggestFlag(cmd *cli.Command, err error) error {
 		return err
 	}
 	dashes := strings.Repeat("-", min(2, len(name)))
-	if instead := cmp.Or(removed[cmd.Name+" --"+name], removed["--"+name]); instead != "" {
+	if instead := flagInstead(cmd, name); instead != "" {
 		return fmt.Errorf("no such flag: %s%s; %s", dashes, name, instead)
 	}
 	meant, best := "", 3
@@ -202,7 +235,7 @@ func suggestFlag(cmd *cli.Command, err error) error {
 
 // noCommand returns the error for an unknown command, with the nearest command if one is near.
 func noCommand(app *cli.App, name string) error {
-	if instead := removed[name]; instead != "" {
+	if instead := cmp.Or(removed[name], guessed(commandGuesses, name)); instead != "" {
 		return fio.Usagef("no such command: %q; %s", name, instead)
 	}
 	hint := "see fiolat --help"
@@ -211,6 +244,9 @@ func noCommand(app *cli.App, name string) error {
 		if d := distance(name, c.Name); !c.Hidden && d < best {
 			best, hint = d, fmt.Sprintf("did you mean fiolat %s?", c.Name)
 		}
+	}
+	if strings.ContainsAny(name, "/.*") {
+		return fio.Usagef("no such command or file: %q; %s", name, hint)
 	}
 	return fio.Usagef("no such command: %q; %s", name, hint)
 }
@@ -226,14 +262,7 @@ func permute(app *cli.App, args []string) []string {
 	if cmd == nil {
 		return args
 	}
-	takesValue := map[string]bool{}
-	for _, f := range cmd.Flags {
-		if d, ok := f.(cli.DocGenerationFlag); ok {
-			for _, name := range f.Names() {
-				takesValue[name] = d.TakesValue()
-			}
-		}
-	}
+	takesValue := valueFlags(cmd)
 	for _, a := range args[1:at] {
 		name := strings.TrimLeft(a, "-")
 		own := slices.ContainsFunc(app.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })

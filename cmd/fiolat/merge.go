@@ -59,7 +59,7 @@ func mergeCommand(u *ui.UI) *cli.Command {
 				Value: parsed(&o.replay.Percentiles, "", readPercentiles),
 				Usage: "percentiles: a `LIST` of numbers from 0 to 100 (default: those of the parts)"},
 			&cli.IntFlag{Name: "workers", Category: catInput, Destination: &o.replay.Workers,
-				Usage: "number of quanta to add up at a time (default: one per processor); does not change results"},
+				Usage: "number of intervals to add up at a time (default: one per processor); does not change results"},
 			&cli.BoolFlag{Name: "fail-on-sla", Destination: &o.failOnSLA,
 				Usage: "exit with 4 if the merged run breaks an SLA rule of its parts"},
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun,

@@ -183,6 +183,9 @@ func (o *percentilesOptions) run(ctx context.Context, u *ui.UI) error {
 // print prints the rows of one run with a new Renderer. why is for the error about several runs.
 func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 	newRenderer func(render.Options, *bufio.Writer) *render.Renderer) error {
+	if o.render.Format == "parquet" && ui.Columns(u.Stdout) > 0 {
+		return fio.Usagef("--format parquet is not for a terminal: name a file with --output")
+	}
 	rules := o.logs.Config.Settings.SLA
 	if o.whole { // rules apply to the one row
 		o.logs.Config.WholeRun, o.logs.Config.Settings.SLA = true, nil

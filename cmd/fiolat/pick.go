@@ -34,6 +34,9 @@ func pickFlags(p *pipeline.Pick, syncs bool) []cli.Flag {
 
 // readOnly parses one --only. syncs reports whether direction=sync is allowed.
 func readOnly(p *pipeline.Pick, text string, syncs bool) error {
+	if slices.Contains(fio.MetricDirections()[1:], text) {
+		text = fio.ByDirection + "=" + text
+	}
 	dim, list, ok := strings.Cut(text, "=")
 	to := map[string]*[]string{fio.ByDirection: &p.Directions, fio.ByHost: &p.Hosts, fio.ByJob: &p.Jobs}[dim]
 	values := strings.Split(list, ",")

@@ -1,6 +1,7 @@
 package main
 
-// removed names what replaces the commands and flags of earlier versions, and the words that they took.
+// removed names what replaces the commands and flags of earlier versions, and the words that they took; of a single
+// command also flags that only other commands have.
 var removed = map[string]string{
 	"--no-repair":                  "pass --repair no",
 	"--offsets":                    "pass --offset @FILE",
@@ -34,5 +35,7 @@ var removed = map[string]string{
 	"probe --slow":          "it is gone: slow is from 2 times the expected time, very slow from 5",
 	"probe --very-slow":     "it is gone: slow is from 2 times the expected time, very slow from 5",
 	"report --chart":        "a picture shows the percentiles over time; buttons on the page save each of its charts",
+	"report --format":       "the name of the file says it: -o page.html, -o x.png or -o x.svg",
 	"setup --rollup-after":  "let cron run fiolat rollup --older-than 720h --interval 1m",
+	"summary --sla":         "pass --where 'read p99 < 5ms' for the runs that meet it, or fiolat PATH --sla RULE",
 }

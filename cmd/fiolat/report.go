@@ -198,6 +198,9 @@ func (o *reportOptions) one(ctx context.Context, run *runsource.Run, u *ui.UI) e
 	for i, s := range sums {
 		kindAccount(u, sources[i].Run, s, len(sums))
 	}
+	if found := full.Diagnosis.Sentences(); len(found) > 0 {
+		u.Say("info", "finding    %s", fio.Printable(found[0]))
+	}
 	o.written(file, u)
 	return failOnSLA(o.logs.FailOnSLA, sums[0])
 }

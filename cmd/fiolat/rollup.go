@@ -39,18 +39,18 @@ func rollupCommand(u *ui.UI) *cli.Command {
 	o := &rollupOptions{}
 	return &cli.Command{
 		Name:      "rollup",
-		Usage:     "add up the quanta of stored runs into longer ones, and delete the short ones",
+		Usage:     "add up the intervals of stored runs into longer ones, and delete the short ones",
 		ArgsUsage: "[RUN...]",
 		Description: "fiolat rollup --es http://localhost:9200 --older-than 30d --interval 1m\n" +
 			"fiolat rollup --interval 10s --coarseness 3 nightly-4711\n\n" +
 			"A run that was rolled up is what an ingest of its logs with that interval and coarseness would have " +
 			"made of them: histograms are added up exactly, and percentiles, limits and SLA verdicts are computed " +
-			"anew. The short quanta are deleted once Elasticsearch has counted all of the long ones; a rollup that " +
+			"anew. The short intervals are deleted once Elasticsearch has counted all of the long ones; a rollup that " +
 			"was interrupted is finished by the same command. There is no way back but to ingest the logs again. " +
 			runIs,
 		Flags: append(esFlags(&o.es), takeOverFlag(), verboseFlag(),
 			&cli.DurationFlag{Name: "interval", Destination: &o.interval,
-				Usage: "`DURATION` of the long quanta, a multiple of the runs' own"},
+				Usage: "`DURATION` of the long intervals, a multiple of the runs' own"},
 			&cli.IntFlag{Name: "coarseness", Category: catRun, Value: -1, Destination: &o.to.Coarseness,
 				Usage: "`N` to merge 2^N neighbouring buckets of fio's, 0 to 6 (default: as they are)"},
 			&cli.StringFlag{Name: "older-than", Destination: &o.olderThan,
@@ -58,7 +58,7 @@ func rollupCommand(u *ui.UI) *cli.Command {
 			&cli.StringSliceFlag{Name: "label", Destination: &o.label,
 				Usage: "runs with the label `KEY=VALUE`; can be repeated"},
 			&cli.IntFlag{Name: "workers", Category: catInput, Destination: &o.workers,
-				Usage: "number of quanta to add up at a time (default: one per processor); does not change results"},
+				Usage: "number of intervals to add up at a time (default: one per processor); does not change results"},
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun,
 				Usage: "write and delete nothing, print what would be written"},
 		),
@@ -232,7 +232,7 @@ func (r *roller) part(ctx context.Context, run *esmodel.StoredRun) (worked bool,
 	if run.Run.Part != "" {
 		name += ", part " + fio.Printable(run.Run.Part)
 	}
-	r.u.Say("info", "run %s, %v: quanta of %v become %v", name, run.Run.Kind, time.Duration(run.Run.Interval),
+	r.u.Say("info", "run %s, %v: intervals of %v become %v", name, run.Run.Kind, time.Duration(run.Run.Interval),
 		time.Duration(to.Interval))
 	return true, r.rollUp(ctx, run, to)
 }

@@ -43,6 +43,8 @@ type IncompleteError struct {
 	Err error
 	// Loading says that the documents came from files, in which they still are.
 	Loading bool
+	// Told leaves Err out of the message: the user has read it.
+	Told bool
 }
 
 func (e *IncompleteError) Error() string {
@@ -63,6 +65,9 @@ func (e *IncompleteError) Error() string {
 	msg := fmt.Sprintf("not everything arrived: of %d documents %d are indexed", t.Made, t.Indexed)
 	if len(parts) > 0 {
 		msg += ", " + strings.Join(parts, ", ")
+	}
+	if e.Told {
+		return msg
 	}
 	if e.Err != nil {
 		msg += ": " + e.Err.Error()

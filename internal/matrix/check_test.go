@@ -176,7 +176,7 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 	if a.shape != nil && a.shape.loses {
 		// A warning of a repair does not report the loss.
 		said = slices.DeleteFunc(slices.Clone(said), func(s string) bool {
-			return strings.Contains(s, "repaired, damaged by fio --client")
+			return strings.Contains(s, "repaired (fio --client")
 		})
 	}
 	warnings := strings.Join(said, "\n")

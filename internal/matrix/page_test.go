@@ -203,7 +203,7 @@ func gist(list []*answer) string {
 			text = others.ReplaceAllString(logNames.ReplaceAllString(text, "LOG"), "LOG, ...")
 			text = strings.TrimPrefix(numerals.ReplaceAllString(text, "N"), "LOG: ")
 			text = strings.NewReplacer("|", "or", "`", "'", "\n", " ").Replace(text)
-			if strings.Contains(text, "repaired, damaged by fio --client") || seen[text] {
+			if strings.Contains(text, "repaired (fio --client") || seen[text] {
 				continue
 			}
 			seen[text] = true

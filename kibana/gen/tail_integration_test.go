@@ -165,7 +165,7 @@ func (p *page) wraps(t *testing.T) {
 		findings = append(findings, m{"about": "slow", "factor": 4, "text": fmt.Sprintf(
 			"host host%02d has 38 %% of the reads above p99 and 5 %% of all: 7.6 times its share (7.1 to 8.2); p99 is "+
 				"12.4 ms, without it 3.1 ms; its median is 1.9 times its peers' (1.7 to 2.1); from 0:30 to 1:00, in "+
-				"30 quanta, but not afterwards; confidence 99.99 %%.", n)})
+				"30 intervals, but not afterwards; confidence 99.99 %%.", n)})
 	}
 	obj(p.panel, "spec", "data", "values", "hits")["hits"] = []any{m{"_source": m{"run": m{"id": "r"},
 		"diagnosis": m{"findings": findings, "omitted": 3}}}}

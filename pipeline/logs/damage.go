@@ -3,6 +3,7 @@ package logs
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"fiolat/fio"
@@ -60,22 +61,24 @@ func Repair(logs []*State, mode string, warn func(format string, args ...any)) (
 			}
 		}
 	}
-	for why, names := range repaired {
-		note := ""
+	for _, why := range slices.Sorted(maps.Keys(repaired)) {
+		names := repaired[why]
+		text := fmt.Sprintf("%d of %s repaired (fio --client counts I/Os twice)", len(names),
+			fio.Several(len(logs), "log"))
 		if why == provenByTotals || why == provenByAnother {
-			note = fio.NotePrefix
+			warn("%s%s; %s", fio.NotePrefix, text, why)
+		} else {
+			warn("%s, %s: %s", text, why, errs.Some(names))
 		}
-		warn("%s%s repaired, damaged by fio --client (%s): %s", note, fio.Several(len(names), "log"), why,
-			errs.Some(names))
 	}
 	return nil
 }
 
 // provenByTotals is why a log is repaired that fio's totals prove to be damaged before and right afterwards.
-const provenByTotals = "they held more than fio counted, and fit its totals exactly once repaired"
+const provenByTotals = "totals agree with fio's"
 
 // provenByAnother is why a log is repaired of which fio's totals are not here, but prove another host's of its name.
-const provenByAnother = "as another host's log of that name, which fio's totals prove"
+const provenByAnother = "fio's totals prove it of another host's logs of the same names"
 
 // judge decides which directions of which logs are damaged. With --repair auto it needs proof: with fio's
 // totals, that the logs hold more than fio counted and fit it once repaired; without, what judgeUncounted finds in logs

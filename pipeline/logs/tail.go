@@ -267,7 +267,7 @@ func (t *tail) lose(why string, logs []*member) string {
 	for i, m := range logs {
 		names[i] = fio.Printable(m.Source.Path)
 	}
-	return fmt.Sprintf("%s: %.0f of the %d %ss of job %q are lost, and in no quantum: %s",
+	return fmt.Sprintf("%s: %.0f of the %d %ss of job %q are lost, and in no interval: %s",
 		errs.Some(names), t.lost.Sum(), t.totals().N, t.dir, t.entry.JobName, why)
 }
 

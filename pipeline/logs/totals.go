@@ -50,11 +50,9 @@ func (l *State) addTo(a *pipeline.Account) {
 			a.LogsEmpty++
 		}
 	}
-	for _, repaired := range l.Repaired {
-		if repaired {
-			a.LogsRepaired++
-			break
-		}
+	if slices.Contains(l.Repaired[:], true) {
+		a.LogsRepaired++
+		a.Repaired = append(a.Repaired, l.Source.Path)
 	}
 	records, ios := l.sums()
 	a.Records += records
@@ -87,7 +85,7 @@ func WarnHoles(logs []*State, warn func(format string, args ...any)) {
 				continue
 			}
 			warn("%s: line %d has more %ss than its window can hold: records before it are lost; "+
-				"how many I/Os they held is unknown, and they are in no quantum",
+				"how many I/Os they held is unknown, and they are in no interval",
 				fio.Printable(l.Source.Path), line, fio.Direction(d))
 		}
 	}

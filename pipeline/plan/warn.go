@@ -35,6 +35,7 @@ const quotedForm = `"(?:\\.|[^"\\])*"`
 var (
 	quoted     = regexp.MustCompile(quotedForm)
 	particular = regexp.MustCompile(quotedForm + `|\S*[` + particularBytes + `]\S*`)
+	isName     = regexp.MustCompile(`^"|[/_]|\pL.*\.|\..*\pL`) // and no number
 	several    = regexp.MustCompile(`#(?:,? (?:and )?#)+`)
 )
 
@@ -50,7 +51,7 @@ func causeOf(warning string) string {
 }
 
 // byCause merges warnings that differ in names and numbers only into the first of them, with how many more there are
-// and what the first few of these are about. The order is that of the first ones.
+// and the names in the first few of these that are not in the first. The order is that of the first ones.
 func byCause(warnings []string) (out []string) {
 	if len(warnings) < 2 {
 		return warnings
@@ -72,9 +73,14 @@ func byCause(warnings []string) (out []string) {
 		}
 		var about []string
 		for _, w := range more {
-			name := strings.TrimRight(particular.FindString(w), ":,;")
-			if name != "" && !slices.Contains(about, name) {
-				about = append(about, name)
+			for _, name := range particular.FindAllString(w, -1) {
+				name = strings.TrimRight(name, ":,;")
+				if isName.MatchString(name) && !strings.Contains(first, name) {
+					if !slices.Contains(about, name) {
+						about = append(about, name)
+					}
+					break
+				}
 			}
 		}
 		names := ""

@@ -25,8 +25,8 @@ func TestByCause(t *testing.T) {
 			[]string{`job "a": 3 reads; and 2 more like it: "b", "c\""`, `job "a": 3 writes`}},
 		{"lists of different lengths", []string{"3 logs of a.json: a.log, b.log and c.log are empty",
 			"2 logs of b.json: d.log, e.log are empty"},
-			[]string{"3 logs of a.json: a.log, b.log and c.log are empty; and 1 more like it: 2"}},
-		{"the same again", []string{"a.log: bad", "a.log: bad"}, []string{"a.log: bad; and 1 more like it: a.log"}},
+			[]string{"3 logs of a.json: a.log, b.log and c.log are empty; and 1 more like it: b.json"}},
+		{"the same again", []string{"a.log: bad", "a.log: bad"}, []string{"a.log: bad; and 1 more like it"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -129,7 +129,7 @@ func fits(a, b *pipeline.Run) error {
 		return differ("--coarseness", fa, fb)
 	}
 	if x.Grid != "epoch" {
-		return &fio.ParseError{File: fmt.Sprintf("run %q", a.ID), Msg: fmt.Sprintf("the quanta of part %q are "+
+		return &fio.ParseError{File: fmt.Sprintf("run %q", a.ID), Msg: fmt.Sprintf("the intervals of part %q are "+
 			"counted from its own start", a.Part), Hint: "ingest all parts with --grid epoch"}
 	}
 	return nil

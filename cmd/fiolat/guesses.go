@@ -1,0 +1,103 @@
+package main
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/fio"
+)
+
+// commandGuesses are names that other programs give to what fiolat does, and what does it.
+var commandGuesses = [][2]string{
+	{"plot graph chart draw view open png svg", "fiolat PATH makes a page with charts of a run, and fiolat report -o " +
+		"x.png PATH a picture"},
+	{"show print table stats", "fiolat PATH makes a page of a run, and fiolat percentiles PATH prints a table"},
+	{"html page web", "fiolat report -o page.html PATH makes a page of a run"},
+	{"csv json parquet convert", "fiolat percentiles --format csv PATH prints rows; it has json, ndjson and parquet, too"},
+	{"sla check verify assert", "fiolat PATH --sla 'read p99 < 5ms' has the verdict; with --fail-on-sla a broken rule " +
+		"is exit code 4"},
+	{"gate ci regression", "fiolat compare --fail-if 'read p99 +10%' BEFORE AFTER exits with 5; for a series of nights " +
+		"it is fiolat history --fail-if-changed"},
+	{"export dump save", "fiolat ingest -o DIR PATH writes documents, fiolat percentiles --format csv -o FILE PATH " +
+		"rows, and fiolat setup --export DIR templates and dashboards"},
+	{"demo example tutorial", "in fiolat's source are logs to try it with: fiolat testdata/fio/randrw"},
+	{"diff cmp", "fiolat compare BEFORE AFTER says whether runs differ"},
+	{"import index upload send push", "fiolat ingest --es URL PATH sends the documents of a run; fiolat load sends " +
+		"those that were written to files"},
+	{"list ls search find", "fiolat runs lists the runs in Elasticsearch"},
+	{"rm remove", "fiolat delete RUN deletes a run from Elasticsearch"},
+	{"watch tail follow monitor top run exec fio", "fiolat live -- fio job.fio shows percentiles while fio runs"},
+	{"serve server dashboard dashboards kibana grafana init", "fiolat setup --kibana URL installs dashboards, and " +
+		"fiolat live --metrics :9400 serves Prometheus"},
+	{"validate lint doctor info fix repair", "fiolat inspect PATH says what each log is, and what is wrong with it; " +
+		"logs are repaired as they are read"},
+	{"trend trends changes", "fiolat history finds changes over the runs of a series"},
+	{"hosts outliers stragglers why", "fiolat diagnose PATH names slow hosts, stalls and changes"},
+	{"tag", "fiolat label RUN KEY=VALUE changes the labels of a run"},
+}
+
+// flagGuesses are the same for flags.
+var flagGuesses = [][2]string{
+	{"--quantum --bucket --resolution --step --window --i", "pass --interval, such as --interval 1s"},
+	{"--open --browser", "the page is a file: open it in a browser"},
+	{"--fix", "logs are repaired as they are read, and the files stay as they are; --repair no reads them as they are"},
+	{"--sla", "fiolat PATH --sla RULE has the verdict"},
+	{"--html", "pass -o page.html to fiolat report"},
+	{"--png --svg --plot", "fiolat report -o x.png PATH makes a picture"},
+	{"--direction --rw --read --write --reads --writes", "pass --only direction=read"},
+	{"--host --hosts --node", "pass --only host=NAME"},
+	{"--job --jobs", "pass --only job=NAME"},
+	{"--group --group-by --per", "pass --by, such as --by host"},
+	{"--output-format --f --type", "pass --format, such as --format csv"},
+	{"--out --file --output-dir --out-dir", "pass --output (-o)"},
+	{"--name --title", "pass --run-name"},
+	{"--tag --tags", "pass --label KEY=VALUE"},
+	{"--since --begin", "pass --from, such as --from 3:00"},
+	{"--until --end", "pass --to, such as --to 4:00"},
+	{"--url --elasticsearch --server", "pass --es URL"},
+	{"--user --username", "pass --es-user; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD"},
+	{"--password", "every user of this host can read arguments: pass --es-password-file or set ELASTICSEARCH_PASSWORD"},
+	{"--index", "pass --index-prefix"},
+	{"--threads --jobs --parallel --j", "pass --workers"},
+	{"--force --no-confirm --y", "pass --yes"},
+	{"--debug", "pass --verbose (-v)"},
+	{"--tz --timezone --utc --localtime", "pass --clock utc or --clock local"},
+	{"--threshold --limit", "pass --sla, such as --sla 'read p99 < 5ms'"},
+	{"--status-interval", "it is an option of fio: fiolat live -- fio --status-interval=1 job.fio"},
+}
+
+// guessed returns what does the work of a name, "" if nobody was expected to use it.
+func guessed(guesses [][2]string, name string) string {
+	for _, g := range guesses {
+		if slices.Contains(strings.Fields(g[0]), name) {
+			return g[1]
+		}
+	}
+	return ""
+}
+
+// flagInstead returns what to use in place of an unknown flag of a command, "" if that is not known.
+func flagInstead(cmd *cli.Command, name string) string {
+	flag := "--" + name
+	if of := cmp.Or(removed[cmd.Name+" "+flag], removed[flag]); of != "" {
+		return of
+	}
+	takes := valueFlags(cmd)
+	if m, err := fio.ParseMetric(name); err == nil && m.Percentile > 0 && takes["percentiles"] {
+		return "pass --percentiles (-p), such as -p " + fio.Percentile(m.Percentile)
+	}
+	of := guessed(flagGuesses, flag)
+	if pass := passFlag.FindStringSubmatch(of); pass != nil && cmd.Name != "fiolat" {
+		if _, has := takes[pass[1]]; !has {
+			return ""
+		}
+	}
+	return of
+}
+
+// passFlag matches the flag that a guess leads to.
+var passFlag = regexp.MustCompile(`^pass --([a-z-]+)`)
