@@ -77,7 +77,7 @@ func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
 	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rests: map[fio.Dims]*fiohist.Remainder{},
 		misses: map[string]fiohist.Misses{}}
 	b := append([]byte(nil), `"run":`...)
-	b = appendRunID(b, run)
+	b = appendRunID(b, run, run.Title())
 	b = append(b, '}')
 	if len(run.Labels) > 0 {
 		b = append(b, `,"labels":`...)
@@ -105,13 +105,15 @@ func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
 }
 
 // appendRunID appends the run object up to its closing brace.
-func appendRunID(b []byte, run *pipeline.Run) []byte {
+func appendRunID(b []byte, run *pipeline.Run, title string) []byte {
 	b = append(b, `{"id":`...)
 	b = AppendString(b, run.ID)
 	if run.Name != "" {
 		b = append(b, `,"name":`...)
 		b = AppendString(b, run.Name)
 	}
+	b = append(b, `,"title":`...)
+	b = AppendString(b, title)
 	b = append(b, `,"generation":`...)
 	b = AppendString(b, run.Generation)
 	if run.Part != "" {

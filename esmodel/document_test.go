@@ -84,7 +84,7 @@ func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf,
 }
 
 func slowHead(run *pipeline.Run, q *pipeline.Quantum, scope string, d fio.Dims, logs int) map[string]any {
-	id := map[string]any{"id": run.ID, "generation": run.Generation}
+	id := map[string]any{"id": run.ID, "title": run.Title(), "generation": run.Generation}
 	var pairs []any
 	for _, k := range slices.Sorted(maps.Keys(run.Labels)) {
 		pairs = append(pairs, k+"="+run.Labels[k])

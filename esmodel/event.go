@@ -47,6 +47,7 @@ type eventDoc struct {
 type eventRun struct {
 	ID         string   `json:"id"`
 	Name       string   `json:"name,omitempty"`
+	Title      string   `json:"title"`
 	Generation string   `json:"generation,omitempty"`
 	Part       string   `json:"part,omitempty"`
 	Labels     []string `json:"labels,omitempty"`
@@ -123,7 +124,8 @@ func (e *Encoder) event(action, scope string, dims fio.Dims, start, end int64) (
 	}
 	at, until, length := stamp(e.run.Start+start), stamp(e.run.Start+end), number(float64(e.run.Interval)/1e6)
 	d = eventDoc{
-		Timestamp: at, Run: eventRun{e.run.ID, e.run.Name, generation, e.run.Part, labelPairs(e.run.Labels)},
+		Timestamp: at, Run: eventRun{e.run.ID, e.run.Name, e.run.Title(), generation,
+			e.run.Part, labelPairs(e.run.Labels)},
 		Labels:   e.run.Labels,
 		Fio:      &eventFio{e.kind, dims.Direction},
 		Interval: eventInterval{&length, number(float64(start) / 1e6)},
@@ -155,10 +157,12 @@ func (e *Encoder) Straggler(s *pipeline.Straggler) (id string, doc []byte) {
 
 // NoteEvent returns the document of a note on a run, and its id. at is the time of the note in ns since 1970,
 // offset the same time in ns from the run's start.
-func NoteEvent(runID, name string, labels map[string]string, at, offset int64, text string) (id string, doc []byte) {
+func NoteEvent(runID, name, title string, labels map[string]string, at, offset int64, text string) (
+	id string, doc []byte,
+) {
 	id = hashIDAt(stamp(at), "fiolat note 1", runID, text)
 	return id, MustJSON(eventDoc{
-		Timestamp: stamp(at), Run: eventRun{ID: runID, Name: name, Labels: labelPairs(labels)},
+		Timestamp: stamp(at), Run: eventRun{ID: runID, Name: name, Title: title, Labels: labelPairs(labels)},
 		Labels:   labels,
 		Interval: eventInterval{OffsetMS: number(float64(offset) / 1e6)},
 		Event:    eventField{Action: ActionNote, Start: stamp(at)}, Message: text,
@@ -182,9 +186,9 @@ type ChangePoint struct {
 
 // ChangedRun is the first run of a new level.
 type ChangedRun struct {
-	ID, Name, Kind, Direction string
-	Labels                    map[string]string
-	Start                     time.Time
+	ID, Name, Title, Kind, Direction string
+	Labels                           map[string]string
+	Start                            time.Time
 }
 
 // ChangeEvent returns the document of a change point, with its index and id; action is one of the two of changes.
@@ -193,7 +197,8 @@ func ChangeEvent(prefix, action string, run ChangedRun, c ChangePoint, text stri
 	start := stamp(run.Start.UnixNano())
 	id = hashIDAt(start, "fiolat "+action+" 1", c.Series, c.Metric, run.ID, run.Kind)
 	return Index(prefix, KindEvent, int64(start)), id, MustJSON(eventDoc{
-		Timestamp: start, Run: eventRun{ID: run.ID, Name: run.Name, Labels: labelPairs(run.Labels)},
+		Timestamp: start, Run: eventRun{ID: run.ID, Name: run.Name, Title: run.Title,
+			Labels: labelPairs(run.Labels)},
 		Labels: run.Labels, Fio: &eventFio{run.Kind, run.Direction},
 		Event: eventField{Action: action, Start: start}, Change: &c, Message: text,
 	})
@@ -209,7 +214,8 @@ func (p *ProbeEncoder) Event(r *probe.Report) (index, id string, doc []byte, ok 
 	run := p.enc.run
 	start, end, length := stamp(c.Since.UnixNano()), stamp(r.End.UnixNano()), number(float64(r.Length)/1e6)
 	d := eventDoc{
-		Timestamp: start, Run: eventRun{ID: run.ID, Name: run.Name, Labels: labelPairs(run.Labels)},
+		Timestamp: start, Run: eventRun{ID: run.ID, Name: run.Name, Title: p.title,
+			Labels: labelPairs(run.Labels)},
 		Labels: run.Labels,
 		Host:   &hostField{[]string{p.host}}, Fio: &eventFio{Kind: p.enc.kind},
 		Interval: eventInterval{&length, number(float64(int64(start)-run.Start) / 1e6)},

@@ -4,22 +4,47 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+
+	"fiolat/pipeline"
 )
 
 // labelled is the part of a document with the name and the labels of its run.
 type labelled struct {
 	Run struct {
-		Name string `json:"name"`
+		ID, Name, Part string
+		Start          stamp
 	} `json:"run"`
+	Parts  []pipeline.Part   `json:"parts"`
 	Labels map[string]string `json:"labels"`
+}
+
+func readLabelled(doc []byte) (d labelled, err error) {
+	if err = json.Unmarshal(doc, &d); err != nil {
+		err = fmt.Errorf("a document cannot be read: %w", err)
+	}
+	return d, err
+}
+
+func (d *labelled) title() string {
+	run := pipeline.Run{ID: d.Run.ID, Name: d.Run.Name, Part: d.Run.Part, Parts: d.Parts, Start: int64(d.Run.Start),
+		StartKnown: d.Run.Start != 0}
+	return run.Title()
+}
+
+// Title returns what run.title is in the document of a run that has none.
+func Title(doc []byte) (string, error) {
+	d, err := readLabelled(doc)
+	return d.title(), err
+}
+
+// WithTitle returns the document of a run with a run.title.
+func WithTitle(doc []byte, title string) ([]byte, error) {
+	return edit(doc, func(_, run map[string]json.RawMessage) { run["title"] = MustJSON(title) })
 }
 
 // NameAndLabels returns the name and the labels in the document of a run, "" and nil if it has none.
 func NameAndLabels(doc []byte) (name string, labels map[string]string, err error) {
-	var d labelled
-	if err = json.Unmarshal(doc, &d); err != nil {
-		err = fmt.Errorf("a document cannot be read: %w", err)
-	}
+	d, err := readLabelled(doc)
 	return d.Run.Name, d.Labels, err
 }
 
@@ -53,16 +78,19 @@ func Relabel(doc []byte, set map[string]string, remove []string) ([]byte, error)
 // doc.
 func Keep(doc, found []byte, named bool) []byte {
 	name, labels, err := NameAndLabels(found)
-	own, given, bad := NameAndLabels(doc)
+	own, bad := readLabelled(doc)
 	if err != nil || bad != nil {
 		return doc
 	}
-	maps.DeleteFunc(labels, func(k, _ string) bool { _, ok := given[k]; return ok })
+	maps.DeleteFunc(labels, func(k, _ string) bool { _, ok := own.Labels[k]; return ok })
 	if out, err := Relabel(doc, labels, nil); err == nil {
 		doc = out
 	}
-	if name != "" && name != own && (own == "" || !named) {
-		out, err := edit(doc, func(_, run map[string]json.RawMessage) { run["name"] = MustJSON(name) })
+	if name != "" && name != own.Run.Name && (own.Run.Name == "" || !named) {
+		own.Run.Name = name
+		out, err := edit(doc, func(_, run map[string]json.RawMessage) {
+			run["name"], run["title"] = MustJSON(name), MustJSON(own.title())
+		})
 		if err == nil {
 			doc = out
 		}

@@ -28,6 +28,7 @@ var windowNames = [len(probe.Windows)]string{"1m", "10m", "4h"}
 type ProbeEncoder struct {
 	enc    *Encoder
 	host   string
+	title  string // without a start: it may be continued
 	common string // run and labels
 }
 
@@ -37,7 +38,8 @@ func NewProbeEncoder(prefix string, run *pipeline.Run, host string) *ProbeEncode
 	run.Geometry = probe.Grid
 	p := &ProbeEncoder{enc: NewEncoder(prefix, run), host: host}
 	p.enc.kind = ProbeKind
-	b := appendRunID([]byte(`,"run":`), run)
+	p.title = fio.RunTitle(run.ID, run.Name, time.Time{})
+	b := appendRunID([]byte(`,"run":`), run, p.title)
 	b = append(b, '}')
 	if len(run.Labels) > 0 {
 		b = append(b, `,"labels":`...)

@@ -86,6 +86,7 @@ type grainField struct {
 type runField struct {
 	ID         string   `json:"id"`
 	Name       string   `json:"name,omitempty"`
+	Title      string   `json:"title"`
 	Generation string   `json:"generation"`
 	Part       string   `json:"part,omitempty"`
 	Status     Status   `json:"status"`
@@ -202,8 +203,8 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 	}
 	doc := runDoc{
 		Timestamp: stamp(run.Start),
-		Run: runField{ID: run.ID, Name: run.Name, Generation: run.Generation, Part: run.Part,
-			Status: status, Start: stamp(run.Start), StartHow: run.StartHow,
+		Run: runField{ID: run.ID, Name: run.Name, Title: run.Title(), Generation: run.Generation,
+			Part: run.Part, Status: status, Start: stamp(run.Start), StartHow: run.StartHow,
 			Labels: labelPairs(run.Labels)},
 		Labels: run.Labels,
 		Fio: fioField{Kind: e.kind, Version: summary.Versions, Workload: summary.Workloads, Job: jobNames(run),

@@ -162,12 +162,24 @@ func Natural(a, b string) int {
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 // RunName names a run to people: its name, if it has one, and its id, of one that is a hash the first 8 digits.
-func RunName(id, name string) string {
+func RunName(id, name string) string { return Printable(runName(id, name, 8)) }
+
+// RunTitle names a run in documents: its start, in UTC and unless that is zero, its name, and its id, of one that is a
+// hash the first 6 digits.
+func RunTitle(id, name string, start time.Time) string {
+	title := runName(id, name, 6)
+	if !start.IsZero() {
+		title = start.UTC().Format("2006-01-02 15:04 ") + title
+	}
+	return title
+}
+
+func runName(id, name string, digits int) string {
 	if _, err := hex.DecodeString(id); err == nil && len(id) == 32 {
-		id = id[:8]
+		id = id[:digits]
 	}
 	if name == "" || name == id {
-		return Printable(id)
+		return id
 	}
-	return Printable(name) + " " + Printable(id)
+	return name + " " + id
 }

@@ -3,6 +3,7 @@ package fio
 import (
 	"cmp"
 	"testing"
+	"time"
 )
 
 func TestLatency(t *testing.T) {
@@ -47,6 +48,10 @@ func TestRunName(t *testing.T) {
 		if got := RunName(tt[0], tt[1]); got != tt[2] {
 			t.Errorf("%q, %q: %q, want %q", tt[0], tt[1], got, tt[2])
 		}
+	}
+	if got := RunTitle(hash, "nightly", time.Unix(1795572660, 0)) + RunTitle("by hand", "", time.Time{}); got !=
+		"2026-11-25 02:11 nightly 1bd1efby hand" {
+		t.Error(got)
 	}
 	if one, more := Several(1, "run"), Several(1234, "run"); one != "1 run" || more != "1,234 runs" {
 		t.Errorf("%q and %q", one, more)

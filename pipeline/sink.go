@@ -95,6 +95,16 @@ type Run struct {
 	generation func(*Run) string
 }
 
+// Title is the run.title of documents. The parts of a run and what they are merged into have the same, without the
+// start: a part knows only its own.
+func (r *Run) Title() string {
+	var start time.Time
+	if r.StartKnown && r.Part == "" && r.Parts == nil {
+		start = time.Unix(0, r.Start)
+	}
+	return fio.RunTitle(r.ID, r.Name, start)
+}
+
 // Keep returns the run with the name and the labels that it had so far, where it was given no others.
 // That may change the generation.
 func (r *Run) Keep(name string, labels map[string]string) *Run {

@@ -239,7 +239,7 @@ func (r *historyReader) storeChanges(ctx context.Context, all []history.Series, 
 func (r *historyReader) change(s *history.Series, res *history.Result, c history.Change) stored.Change {
 	run := &s.Runs[c.Index]
 	return stored.Change{
-		Run: esmodel.ChangedRun{ID: run.ID, Name: run.Name, Labels: run.Labels, Start: run.Start,
+		Run: esmodel.ChangedRun{ID: run.ID, Name: run.Name, Title: run.Stored, Labels: run.Labels, Start: run.Start,
 			Kind: r.logs.Config.Settings.Kind.String(), Direction: res.Of().Direction},
 		Of: esmodel.ChangePoint{Series: s.Name, Metric: res.Metric, Before: c.Before, After: c.After,
 			Share: c.Change, Low: c.Low, High: c.High, P: c.P},

@@ -38,6 +38,7 @@ func rollUpDocs(t *testing.T, es, prefix, run string) map[string]map[string]any 
 	}
 	own := ownDocument(t, es, prefix, run)
 	delete(own, "rollup")
+	delete(object(own, "run"), "title") // has the id
 	for _, n := range []string{"settings", "diagnosis"} {
 		object(own, n)["coarseness"] = nil
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
+	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
@@ -136,12 +138,12 @@ func (o *setupOptions) run(ctx context.Context, u *ui.UI) error {
 }
 
 func (o *setupOptions) indices(ctx context.Context, u *ui.UI) error {
-	client, err := o.es.Connect(u)
+	c, err := o.es.Connect(u)
 	if err != nil {
 		return err
 	}
-	defer client.Close()
-	report, err := indices.Setup(ctx, client, indices.SetupOptions{Prefix: o.es.Prefix,
+	defer c.Close()
+	report, err := indices.Setup(ctx, c, indices.SetupOptions{Prefix: o.es.Prefix,
 		DeleteAfter: o.deleteAfter})
 	if report != nil {
 		for _, w := range report.Warnings {
@@ -150,6 +152,20 @@ func (o *setupOptions) indices(ctx context.Context, u *ui.UI) error {
 		for _, i := range report.Items {
 			u.Say("info", "%-9s  %s %s%s", i.Action, i.Type, i.Name, i.Note)
 		}
+	}
+	if err != nil {
+		return err
+	}
+	titled, claimed, err := stored.AddTitles(ctx, c, o.es.Prefix)
+	if len(titled) > 0 {
+		u.Say("info", "updated    run.title, documents: %v", titled)
+	}
+	for _, title := range claimed {
+		u.Warn(fmt.Sprintf("run %s has no run.title yet: another fiolat works on it; run setup again", title))
+	}
+	if errors.As(err, new(*client.ForbiddenError)) {
+		u.Warn(fmt.Sprintf("runs that an older fiolat has stored have no run.title: %v", err))
+		return nil
 	}
 	return err
 }

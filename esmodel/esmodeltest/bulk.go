@@ -158,7 +158,7 @@ func update(source, change []byte) ([]byte, error) {
 		return nil, err
 	}
 	doc, ok := more["doc"].(map[string]any)
-	if !ok || len(more) != 1 {
+	if delete(more, "detect_noop"); !ok || len(more) != 1 {
 		return nil, fmt.Errorf("no doc, or more than that")
 	}
 	merge(old, doc)

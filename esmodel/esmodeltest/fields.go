@@ -42,6 +42,8 @@ var Fields = []Field{
 	{"@timestamp", "date", "", everywhere, "start of the quantum, in `run` of the run; UTC"},
 	{"run.id", "keyword", "", everywhere, "`--run-id`, else a hash of the logs' sizes and first 64 KiB"},
 	{"run.name", "keyword", "", everywhere, "`--run-name`, else the name of the directory"},
+	{"run.title", "keyword", "", everywhere, "start in UTC, `run.name` and six digits of `run.id`: `2026-11-26 02:10 nightly " +
+		"4afac3`; an id from `--run-id` is there in full; without the start where parts were merged, and for probes"},
 	{"run.generation", "keyword", "", everywhere, "hash of all settings that change documents; missing in notes on a " +
 		"run"},
 	{"run.part", "keyword", "", everywhere, "`--part`: the hosts that were ingested separately; missing for a whole " +

@@ -501,9 +501,7 @@ func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *Setu
 		all = append(all, esmodel.Pattern(prefix, k))
 	}
 	var indices map[string]struct {
-		Mappings struct {
-			Meta map[string]any `json:"_meta"`
-		} `json:"mappings"`
+		Mappings map[string]any `json:"mappings"`
 	}
 	err := c.Call(
 		ctx,
@@ -557,20 +555,24 @@ func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *Setu
 	}
 	for _, name := range slices.Sorted(maps.Keys(indices)) {
 		kind, ok := esmodel.KindOf(prefix, name)
-		if !ok || metaVersion(indices[name].Mappings.Meta) >= esmodel.TemplateVersion {
+		have := indices[name].Mappings
+		meta, _ := have["_meta"].(map[string]any)
+		if !ok || metaVersion(meta) >= esmodel.TemplateVersion {
 			continue
 		}
 		t, err := r.template(prefix, kind)
 		if err != nil {
 			return err
 		}
+		want := t["template"].(map[string]any)["mappings"].(map[string]any)
+		want["properties"] = newFields(want["properties"], have["properties"])
 		err = c.Call(
 			ctx,
 			client.Request{
 				Op:     "update mapping of " + name,
 				Method: http.MethodPut,
 				Path:   client.Path(name) + "/_mapping",
-				Body:   esmodel.MustJSON(t["template"].(map[string]any)["mappings"]),
+				Body:   esmodel.MustJSON(want),
 			},
 			nil,
 		)
@@ -585,6 +587,24 @@ func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *Setu
 		}
 	}
 	return nil
+}
+
+// newFields returns the fields of a mapping that another does not have, or has with another type, which Elasticsearch
+// then refuses. It would also refuse the whole mapping for one field that is there and is indexed in another way.
+func newFields(want, have any) map[string]any {
+	out := map[string]any{}
+	there, _ := have.(map[string]any)
+	for name, field := range want.(map[string]any) {
+		f := maps.Clone(field.(map[string]any))
+		old, exists := there[name].(map[string]any)
+		if exists && f["properties"] != nil && old["properties"] != nil {
+			f = map[string]any{"properties": newFields(f["properties"], old["properties"])}
+		} else if exists && f["properties"] == nil && f["type"] == old["type"] {
+			continue
+		}
+		out[name] = f
+	}
+	return out
 }
 
 // EnsureTemplates makes sure, before anything is indexed, that the templates exist: an index made without them

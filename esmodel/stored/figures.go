@@ -40,8 +40,9 @@ func RunFigures(ctx context.Context, c *client.Client, prefix, runID string, kin
 func listFigures(ctx context.Context, c *client.Client, prefix string, query any) (out []Figures, err error) {
 	_, err = client.Search(ctx, c, client.SearchRequest{
 		Index: esmodel.Indices(prefix, esmodel.KindRun), Query: query, PageSize: figuresPage,
-		Sort:   []any{map[string]any{"@timestamp": "asc"}, map[string]any{"run.id": "asc"}},
-		Source: []string{"run", "labels", "host", "fio.*", "interval", "rollup", "logs", "summary", "latency", "whole"},
+		Sort: []any{map[string]any{"@timestamp": "asc"}, map[string]any{"run.id": "asc"}},
+		Source: []string{"run", "labels", "host", "fio.*", "interval", "rollup", "logs", "parts", "summary", "latency",
+			"whole"},
 	}, func(h client.Hit) error {
 		f, bad := readFigures(h.Source)
 		out = append(out, f)
@@ -73,7 +74,7 @@ func DirFigures(dir string, kind fio.Kind) (out []Figures, err error) {
 }
 
 func readFigures(source []byte) (f Figures, err error) {
-	if err = esmodel.Decode(source, &f.RunSummary); err == nil {
+	if f.RunSummary, err = readSummary(source); err == nil {
 		f.Start, err = time.Parse(time.RFC3339Nano, f.Run.Start)
 	}
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -28,6 +29,62 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 	if err := esmodel.CheckLabels(l.Set); err != nil {
 		return nil, err
 	}
+	change := func(doc []byte) ([]byte, error) { return esmodel.Relabel(doc, l.Set, l.Remove) }
+	return edit(ctx, c, prefix, runID, takeOver, change, client.ScanRequest{
+		Op: "label the events of the run", Indices: esmodel.Indices(prefix, esmodel.KindEvent),
+		Query: client.Term("run.id", runID),
+	}, func(h client.Hit) (string, []byte, error) {
+		doc, err := change(h.Source)
+		if bytes.Equal(doc, h.Source) {
+			doc = nil
+		}
+		return "index", doc, err
+	})
+}
+
+// AddTitles adds run.title to the documents of runs that an older fiolat has stored. It returns how many documents of
+// each kind it has changed. Each run is claimed meanwhile; those that others have claimed are left for the next call.
+func AddTitles(ctx context.Context, c *client.Client, prefix string) (all KindCounts, claimed []string, err error) {
+	all = KindCounts{}
+	if err = indices.Refresh(ctx, c, prefix, nil); err != nil {
+		return all, nil, err
+	}
+	none := map[string]any{"bool": map[string]any{"must_not": map[string]any{"exists": map[string]any{
+		"field": "run.title"}}}}
+	found, err := runs(ctx, c, prefix, none, "run", "parts")
+	for _, r := range found {
+		if err != nil {
+			break
+		}
+		title := r.Run.Title
+		var n KindCounts
+		n, err = edit(ctx, c, prefix, r.Run.ID, false,
+			func(doc []byte) ([]byte, error) { return esmodel.WithTitle(doc, title) },
+			client.ScanRequest{
+				Op: "add the title of the run", Indices: indices.Names(prefix),
+				Query:  map[string]any{"bool": map[string]any{"filter": []any{client.Term("run.id", r.Run.ID), none}}},
+				Fields: map[string]any{"_source": false}, Size: 10 * client.PageSize,
+			},
+			func(client.Hit) (string, []byte, error) {
+				return "update", esmodel.MustJSON(map[string]any{"doc": map[string]any{"run": map[string]any{
+					"title": title}}, "detect_noop": false}), nil // where only the mapping had no title
+			})
+		if errors.As(err, new(*claim.Error)) {
+			claimed, err = append(claimed, title), nil
+		}
+		for kind := range n {
+			all[kind] += n[kind]
+		}
+	}
+	return all, claimed, err
+}
+
+// edit changes the documents of a run, which it claims, in fio-run, and others by rewrite. It returns how many
+// documents of each kind it has changed.
+func edit(ctx context.Context, c *client.Client, prefix, runID string, takeOver bool,
+	change func(doc []byte) ([]byte, error), others client.ScanRequest,
+	line func(client.Hit) (verb string, line []byte, err error),
+) (KindCounts, error) {
 	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
 		return nil, err
 	}
@@ -59,7 +116,7 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 		err = esmodel.Fault(runID, "", "see fiolat runs", "it was deleted meanwhile")
 	}
 	if err == nil {
-		out[esmodel.KindEvent], err = labelEvents(ctx, c, prefix, runID, l, held.hold)
+		err = rewrite(ctx, c, prefix, others, held.hold, line, out)
 	}
 	through := err == nil
 	if !through {
@@ -73,7 +130,7 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 		}
 		doc := k.Before()
 		if through && doc != nil {
-			changed, e := esmodel.Relabel(doc, l.Set, l.Remove)
+			changed, e := change(doc)
 			if e == nil && !bytes.Equal(changed, doc) {
 				doc = changed
 				out[esmodel.KindRun]++
@@ -85,79 +142,74 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 	return out, err
 }
 
-// labelEvents changes the labels of a run's events, each in the version that was read. Events that were changed
-// meanwhile are read again.
-func labelEvents(ctx context.Context, c *client.Client, prefix, runID string, l Labels, hold indices.Holder) (
-	n int64, err error,
-) {
-	const op = "label the events of the run"
-	p := c.Retrier(op, c.MaxWait)
+// rewrite changes the documents that a search finds, each in the version that was read, and counts them by kind. line
+// returns the action of a document and the line after it; without one the document stays as it is. Documents that were
+// changed meanwhile are read again.
+func rewrite(ctx context.Context, c *client.Client, prefix string, r client.ScanRequest, hold indices.Holder,
+	line func(client.Hit) (verb string, line []byte, err error), changed KindCounts,
+) error {
+	r.Fields = maps.Clone(r.Fields)
+	if r.Fields == nil {
+		r.Fields = map[string]any{}
+	}
+	r.Fields["seq_no_primary_term"], r.MayRepeat = true, true // line leaves those that are changed
+	p := c.Retrier(r.Op, c.MaxWait)
 	for {
 		again := false
-		err = c.Scan(ctx, client.ScanRequest{
-			Op: op, Indices: esmodel.Indices(prefix, esmodel.KindEvent), Query: client.Term("run.id", runID),
-			Fields:    map[string]any{"seq_no_primary_term": true},
-			MayRepeat: true, // events with the right labels are skipped
-		}, func(page []client.Hit) error {
-			stored, missed, bad := labelPage(ctx, c, op, page, l, hold)
-			n += stored
-			again = again || missed
-			return bad
+		err := c.Scan(ctx, r, func(page []client.Hit) error {
+			var body []byte
+			var todo []client.Hit
+			for _, h := range page {
+				verb, text, bad := line(h)
+				if bad != nil {
+					return fmt.Errorf("%s/%s: %w", h.Index, h.ID, bad)
+				}
+				if text == nil {
+					continue
+				}
+				todo = append(todo, h)
+				body = esmodel.AppendString(append(append(append(body, `{"`...), verb...), `":{"_index":`...), h.Index)
+				body = esmodel.AppendString(append(body, `,"_id":`...), h.ID)
+				body = strconv.AppendInt(append(body, `,"if_seq_no":`...), h.SeqNo, 10)
+				body = strconv.AppendInt(append(body, `,"if_primary_term":`...), h.Term, 10)
+				body = append(append(append(body, "}}\n"...), text...), '\n')
+			}
+			if len(todo) == 0 {
+				return nil
+			}
+			if err := hold(ctx, 0); err != nil { // each is changed in the version that was read
+				return err
+			}
+			items, err := c.Bulk(ctx, client.BulkRequest{Op: r.Op, Body: bytes.NewReader(body), Refresh: true},
+				len(todo), func(i int) []byte { return []byte(todo[i].ID) }, nil)
+			if err != nil {
+				return err
+			}
+			for i, h := range todo {
+				var bad error
+				if items != nil {
+					bad = items[i].Err(r.Op + " in " + h.Index)
+				}
+				switch {
+				case bad == nil:
+					kind, _ := esmodel.KindOf(prefix, h.Index)
+					changed[kind]++
+				case items[i].Status == http.StatusConflict || errors.As(bad, new(*client.TemporaryError)):
+					again = true
+				case items[i].Status != http.StatusNotFound:
+					return bad
+				}
+			}
+			return nil
 		})
 		if err == nil && !again {
-			return n, nil
+			return nil
 		}
 		if err == nil {
-			err = &client.TemporaryError{Err: errors.New("events were changed meanwhile")}
+			err = &client.TemporaryError{Err: errors.New("documents were changed meanwhile")}
 		}
 		if err = p.Wait(ctx, err); err != nil {
-			return n, err
+			return err
 		}
 	}
-}
-
-// labelPage changes the labels of some events. missed says that one of them must be read and tried again.
-func labelPage(ctx context.Context, c *client.Client, op string, page []client.Hit, l Labels, hold indices.Holder) (
-	stored int64, missed bool, err error,
-) {
-	var body []byte
-	var todo []client.Hit
-	for _, h := range page {
-		doc, bad := esmodel.Relabel(h.Source, l.Set, l.Remove)
-		if bad != nil {
-			return 0, false, fmt.Errorf("%s/%s: %w", h.Index, h.ID, bad)
-		}
-		if bytes.Equal(doc, h.Source) {
-			continue
-		}
-		todo = append(todo, h)
-		body = esmodel.AppendString(append(body, `{"index":{"_index":`...), h.Index)
-		body = esmodel.AppendString(append(body, `,"_id":`...), h.ID)
-		body = strconv.AppendInt(append(body, `,"if_seq_no":`...), h.SeqNo, 10)
-		body = strconv.AppendInt(append(body, `,"if_primary_term":`...), h.Term, 10)
-		body = append(append(append(body, "}}\n"...), doc...), '\n')
-	}
-	if len(todo) == 0 {
-		return 0, false, nil
-	}
-	if err = hold(ctx, 0); err != nil { // each is changed in the version that was read
-		return 0, false, err
-	}
-	items, err := c.Bulk(ctx, client.BulkRequest{Op: op, Body: bytes.NewReader(body), Refresh: true}, len(todo),
-		func(i int) []byte { return []byte(todo[i].ID) }, nil)
-	if err != nil {
-		return 0, false, err
-	}
-	stored = int64(len(todo)) - int64(len(items))
-	for i := range items {
-		switch e := items[i].Err(op + " in " + todo[i].Index); {
-		case e == nil:
-			stored++
-		case items[i].Status == http.StatusConflict || errors.As(e, new(*client.TemporaryError)):
-			missed = true
-		default:
-			return stored, missed, e
-		}
-	}
-	return stored, missed, nil
 }

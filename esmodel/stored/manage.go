@@ -22,8 +22,8 @@ import (
 type RunFilter struct {
 	// Labels and Options (fio's job options) must have these values.
 	Labels, Options map[string]string
-	// Named are beginnings of a run's id or name, one of which it must have, and labels KEY=VALUE, which it must have
-	// all.
+	// Named are beginnings of a run's id, name or title, one of which it must have, and labels KEY=VALUE, which it must
+	// have all.
 	Named []string
 	// Since and Until bound the run's start, [Since, Until): a time in RFC 3339, or Elasticsearch's date math
 	// such as now-7d; "" is no bound.
@@ -35,6 +35,7 @@ type RunSummary struct {
 	Run struct {
 		ID     string         `json:"id"`
 		Name   string         `json:"name,omitempty"`
+		Title  string         `json:"title"`
 		Part   string         `json:"part,omitempty"`
 		Status esmodel.Status `json:"status"`
 		Start  string         `json:"start"`
@@ -77,6 +78,13 @@ func ListRuns(ctx context.Context, c *client.Client, prefix string, f RunFilter)
 	return runs(ctx, c, prefix, f.query(), listed...)
 }
 
+func readSummary(source []byte) (r RunSummary, err error) {
+	if err = esmodel.Decode(source, &r); err == nil && r.Run.Title == "" { // of an older fiolat
+		r.Run.Title, err = esmodel.Title(source)
+	}
+	return r, err
+}
+
 // listed are the fields that a list of runs reads.
 var listed = []string{"run", "labels", "host", "fio", "interval", "rollup", "logs", "parts", "summary"}
 
@@ -100,6 +108,7 @@ func (f RunFilter) filters() []any {
 		begins := []any{
 			map[string]any{"prefix": map[string]any{"run.id": text}},
 			map[string]any{"prefix": map[string]any{"run.name": text}},
+			map[string]any{"prefix": map[string]any{"run.title": text}},
 		}
 		if k, v, ok := strings.Cut(text, "="); ok && k != "" {
 			filter = append(filter, anyOf(append(begins, client.Term("labels."+k, v))))
@@ -176,8 +185,8 @@ func runs(ctx context.Context, c *client.Client, prefix string, query any, sourc
 		Sort:   []any{map[string]any{"@timestamp": "desc"}, map[string]any{"run.id": "asc"}},
 		Source: source,
 	}, func(h client.Hit) error {
-		var r RunSummary
-		if bad := esmodel.Decode(h.Source, &r); bad != nil {
+		r, bad := readSummary(h.Source)
+		if bad != nil {
 			return fmt.Errorf("the document of a run cannot be read: %w", bad)
 		}
 		runs = append(runs, r)
@@ -217,10 +226,11 @@ func FindRun(ctx context.Context, c *client.Client, prefix, name string) (*RunSu
 	}{
 		{"have the id", client.Term("run.id", name)},
 		{"have the name", client.Term("run.name", name)},
+		{"have the title", client.Term("run.title", name)},
 		{"have an id that begins with", map[string]any{"prefix": map[string]any{"run.id": name}}},
 	}
 	if len(name) < minIDPrefix {
-		rules = rules[:2]
+		rules = rules[:3]
 	}
 	for _, rule := range rules {
 		runs, err := runs(ctx, c, prefix, rule.query, listed...)
@@ -260,7 +270,7 @@ func Annotate(ctx context.Context, c *client.Client, prefix string, n Note) (cre
 	if _, err = indices.EnsureTemplates(ctx, c, prefix); err != nil {
 		return false, err
 	}
-	id, doc := esmodel.NoteEvent(n.Run.Run.ID, n.Run.Run.Name, n.Run.Labels, n.At, n.Offset, n.Text)
+	id, doc := esmodel.NoteEvent(n.Run.Run.ID, n.Run.Run.Name, n.Run.Run.Title, n.Run.Labels, n.At, n.Offset, n.Text)
 	index := esmodel.Index(prefix, esmodel.KindEvent, n.At)
 	result, err := putEvent(ctx, c, "store the note", index, id, doc, "wait_for")
 	if err != nil {

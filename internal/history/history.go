@@ -32,6 +32,8 @@ const (
 // Run is one run of a history.
 type Run struct {
 	ID, Name string
+	// Stored is its title in documents.
+	Stored string
 	// Start is zero if unknown.
 	Start    time.Time
 	Workload string

@@ -229,8 +229,8 @@ func (run *Run) History(ctx context.Context) (*history.Run, error) {
 		return nil, nil
 	}
 	WarnStoredSyncs(run.reader.UI, f)
-	out := &history.Run{ID: f.Run.ID, Name: f.Run.Name, Start: f.Start, Labels: f.Labels, RolledUp: f.RollUp.MS > 0,
-		Workload: strings.Join(f.Fio.Workload, "; "), Directions: map[string]*history.Direction{}}
+	out := &history.Run{ID: f.Run.ID, Name: f.Run.Name, Stored: f.Run.Title, Start: f.Start, Labels: f.Labels,
+		RolledUp: f.RollUp.MS > 0, Workload: strings.Join(f.Fio.Workload, "; "), Directions: map[string]*history.Direction{}}
 	if f.Histograms == nil || f.Run.Part != "" { // of an older fiolat, or not merged
 		sink := &Kept{}
 		if _, err = run.process(ctx, sink); err != nil {
@@ -280,7 +280,7 @@ func (w *Kept) End(ctx context.Context, sum *pipeline.Summary) error {
 
 // history returns the run with the numbers that its document would have.
 func (w *Kept) history() (*history.Run, error) {
-	run := &history.Run{ID: w.Run.ID, Name: w.Run.Name, Labels: w.Run.Labels,
+	run := &history.Run{ID: w.Run.ID, Name: w.Run.Name, Stored: w.Run.Title(), Labels: w.Run.Labels,
 		Workload: strings.Join(w.Run.Workloads(), "; "), Directions: map[string]*history.Direction{}}
 	if w.Run.StartKnown {
 		run.Start = time.Unix(0, w.Run.Start).UTC()
