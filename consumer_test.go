@@ -54,3 +54,40 @@ func TestConsumer(t *testing.T) {
 		t.Errorf("of a log that cannot be read: %q, want %q...", got, fault)
 	}
 }
+
+// TestLibraryPage builds and runs the program of docs/library.md.
+func TestLibraryPage(t *testing.T) {
+	page, err := os.ReadFile("docs/library.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	module := strings.Replace(between(string(page), "```\n"), "../fiolat", root, 1)
+	sums, err := os.ReadFile("go.sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"go.mod": module, "go.sum": string(sums),
+		"main.go": between(string(page), "```go\n")} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("go", "run", "-mod=mod", ".", filepath.Join(root, "testdata/fio/cluster"))
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOPROXY=off", "GOWORK=off")
+	out, err := cmd.CombinedOutput()
+	if lines := strings.Count(string(out), "\n"); err != nil || lines != 11 {
+		t.Errorf("%v, %d lines\n%s", err, lines, out)
+	}
+}
+
+// between returns the first block of a page that begins with fence.
+func between(page, fence string) string {
+	_, block, _ := strings.Cut(page, fence)
+	block, _, _ = strings.Cut(block, "\n```")
+	return block + "\n"
+}

@@ -16,16 +16,17 @@ type printer struct{ pipeline.Discard }
 
 func (printer) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	for _, row := range q.Rows {
-		if row.Scope == "run" {
-			fmt.Println(time.Duration(q.Offset), time.Duration(row.Stats.Percentiles[3])) // of 50, 90, 95, 99, 99.9
+		if row.Scope == fio.RunScope {
+			fmt.Println(time.Duration(q.Offset), time.Duration(row.Stats.Percentiles[0]))
 		}
 	}
 	return nil
 }
 
-// p99 over time of the run in a folder, with the defaults.
+// p99 over time of the run in a folder.
 func ExamplePipeline() {
 	config := plan.Config{Settings: fio.Defaults()}
+	config.Settings.Percentiles = []float64{99}
 	if err := fiolat.Pipeline(context.Background(), config, printer{}, "testdata/fio/cluster"); err != nil {
 		fmt.Println(err)
 	}

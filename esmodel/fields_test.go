@@ -250,26 +250,26 @@ func fieldTable() string {
 
 <!-- Made from esmodel/esmodeltest/fields.go by "make docs"; do not edit. -->
 
-Indices are named PREFIX-run, PREFIX-histogram-YYYY.MM and so on; PREFIX is ` + "`fio`" + ` unless --index-prefix says
-otherwise, and the month is that of @timestamp in UTC. Documents are nested objects: the field latency.p99 is
-{"latency":{"p99":...}}. All latencies are nanoseconds. Fields of type "-" are kept in the document but not
-indexed. Dashboards pick one scope of the percentile documents; never average percentiles.
+Indices are named PREFIX-run, PREFIX-histogram-YYYY.MM and so on: PREFIX is ` + "`fio`" + ` or --index-prefix, the
+month that of @timestamp in UTC. Documents are nested objects: latency.p99 is {"latency":{"p99":...}}. Latencies are
+in nanoseconds. Fields of type "-" are stored but not indexed. Each I/O is in every scope once: filter percentile
+documents by one scope, and never average percentiles.
 `)
-	b.WriteString("\n## In several kinds of documents\n\n| field | in | type | unit | meaning |\n|---|---|---|---|---|\n")
+	b.WriteString("\n## In several kinds of documents\n\n|field|in|type|unit|meaning|\n|---|---|---|---|---|\n")
 	for _, f := range esmodeltest.Fields {
 		in := strings.Join(f.Kinds, ", ")
 		if len(f.Kinds) == len(esmodel.Kinds) {
 			in = "all"
 		}
 		if len(f.Kinds) > 1 {
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, in, f.Type, f.Unit, f.Meaning)
+			fmt.Fprintf(&b, "|`%s`|%s|%s|%s|%s|\n", f.Name, in, f.Type, f.Unit, f.Meaning)
 		}
 	}
 	for _, k := range esmodel.Kinds {
-		fmt.Fprintf(&b, "\n## %s\n\n| field | type | unit | meaning |\n|---|---|---|---|\n", esmodel.Pattern(esmodel.DefaultPrefix, k))
+		fmt.Fprintf(&b, "\n## %s\n\n|field|type|unit|meaning|\n|---|---|---|---|\n", esmodel.Pattern(esmodel.DefaultPrefix, k))
 		for _, f := range esmodeltest.Fields {
 			if slices.Equal(f.Kinds, []string{string(k)}) {
-				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Type, f.Unit, f.Meaning)
+				fmt.Fprintf(&b, "|`%s`|%s|%s|%s|\n", f.Name, f.Type, f.Unit, f.Meaning)
 			}
 		}
 	}

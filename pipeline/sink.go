@@ -300,7 +300,7 @@ func PartOf(ran, interval int64) bool {
 	return ran > 0 && interval-ran > max(interval/100, int64(time.Millisecond))
 }
 
-// Quantum is one step of the time grid: [Start, Start + Run.Interval).
+// Quantum is one interval of the time grid: [Offset, Offset + Run.Interval) from the run's start.
 type Quantum struct {
 	// Offset is the start in ns, counted from Run.Start.
 	Offset int64

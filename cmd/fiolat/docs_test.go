@@ -157,24 +157,32 @@ func enginesPage() string {
 
 <!-- Made from ingest/fiojson/engine.go by "make docs"; do not edit. -->
 
-fio records when it starts an I/O (start), when it counts it as issued, and when it sees it complete: slat =
-issued - start, clat = completed - issued, lat = completed - start. So slat + clat = lat. The engines differ in when
-they set "issued", and in whether they count slat at all. Sources: fio's wiki page "How does fio measure latency"
-(Vincent Fu, of fio 3.30), and fio's source from 3.30 to 3.42. A test runs the engines that run anywhere and compares
-which of the three have samples.
+fio records when it starts an I/O (start), when it counts it as issued, and when it sees it complete:
+slat = issued - start, clat = completed - issued, lat = completed - start. So slat + clat = lat. Engines differ in when
+they set "issued", and in whether they count slat at all. Sources: "How does fio measure latency" in fio's wiki (Vincent
+Fu, of fio 3.30), and fio's source from 3.30 to 3.42; a test runs the engines that run anywhere.
 
-Kibana's dashboard "what latency is made of" ([kibana.md](kibana.md)) and "fiolat report --kind all"
-([report.md](report.md)) show the three side by side; the report says whether they add up, and "fiolat inspect" checks
-that for fio's own totals, job by job. Means add up, percentiles do not. With a synchronous engine slat is missing or
-near zero by construction, and says nothing about the submission; use an asynchronous one.
+"fiolat report --kind all" ([report.md](report.md)) and Kibana show all three. With a synchronous engine slat says
+nothing about the submission; use an asynchronous one.
 `)
 	for _, m := range fiojson.Measures {
-		fmt.Fprintf(&b, "\n## %s%s\n\n%s.\n\n| engine | notes |\n|---|---|\n", strings.ToUpper(m.String()[:1]),
-			m.String()[1:], m.Sentence())
+		fmt.Fprintf(&b, "\n## %s%s\n\n%s.\n\n", strings.ToUpper(m.String()[:1]), m.String()[1:], m.Sentence())
+		var plain []string
+		noted := ""
 		for _, e := range fiojson.Engines() {
-			if e.Measure == m {
-				fmt.Fprintf(&b, "| `%s` | %s |\n", e.Name, strings.Join(e.Notes, "; "))
+			switch name := "`" + e.Name + "`"; {
+			case e.Measure != m:
+			case len(e.Notes) == 0:
+				plain = append(plain, name)
+			default:
+				noted += fmt.Sprintf("- %s: %s\n", name, strings.Join(e.Notes, "; "))
 			}
+		}
+		if plain != nil {
+			b.WriteString(manual.Filled(strings.Join(plain, ", ")+".", 118) + "\n")
+		}
+		if noted != "" {
+			b.WriteString("\n" + noted)
 		}
 	}
 	return b.String()

@@ -224,7 +224,7 @@ func TestQueries(t *testing.T) {
 		near("worst p99", b[0].numbers["worst"], slices.Max(p99s), exact)
 	}
 
-	// The worst quanta of January, of all runs.
+	// The worst intervals of January, of all runs.
 	type quantum struct {
 		at  string
 		p99 float64
@@ -239,7 +239,7 @@ func TestQueries(t *testing.T) {
 		}
 	}
 	slices.SortFunc(worst, func(a, b quantum) int { return int(math.Copysign(1, b.p99-a.p99)) })
-	a, _ := search("The worst quanta of the month")
+	a, _ := search("The worst intervals of the month")
 	if len(a.Hits.Hits) != 10 {
 		t.Fatalf("%d quanta", len(a.Hits.Hits))
 	}

@@ -14,7 +14,7 @@ var removed = map[string]string{
 	"inspect --sla":                "fiolat percentiles judges SLA rules",
 	"--dry-run":                    "only what sends documents or writes files has it",
 	"--sla-file":                   "pass --sla @FILE",
-	"completion":                   "packages complete commands and flags in a shell; docs/install.md says how else",
+	"completion":                   "packages complete commands and flags in a shell; CONTRIBUTING.md says how else",
 	"diagnose --unit":              "each latency has its own unit; in --format json all are in ns",
 	"explain":                      "fiolat inspect PATH has what docs/engines.md says of the engines of a run",
 	"histogram --format hgrm":      "fiolat percentiles --interval run has the percentiles of the whole run",

@@ -74,18 +74,14 @@ const pageHead = `# What fio's options do to latency logs, and what fiolat says
 
 <!-- Made by "go test ./internal/matrix -update"; do not edit. -->
 
-Each row was run with real fio, alone and with --client, and read with and without fio's JSON and the job file.
-fiolat's sums per direction and job, and when the I/Os completed, were compared with what fio itself counted and
-with the jobs' real starts.
+Real fio ran each row, alone and with --client. fiolat read the logs with and without fio's JSON and the job file; its
+totals and times were compared with fio's own.
 
-- **right**: the same number of I/Os per direction and job, at the right time. Without JSON, each log's last,
-  partial window is unknown.
+- **right**: the same I/Os per direction and job, at the right time. (Without JSON, the last window is unknown.)
 - **named**: something is missing or unknown, and a warning says so.
-- **refused**: an error says why.
+- **refused**: an error says why, and ` + "`fiolat inspect`" + ` names the options in the last column.
 
-"inspect names" are the options that ` + "`fiolat inspect`" + ` says caused what is not right.
-
-"right / named" is both, by version of fio or other options of the job. ` + "`make matrix`" + ` draws new combinations.
+Several verdicts are those of different versions of fio, or other options of the job.
 
 `
 
@@ -115,27 +111,26 @@ func page(answers []*answer) string {
 	}
 	sort.Strings(versions)
 	fmt.Fprintf(&b, "## Options, in fio %s\n\n", strings.Join(versions, " and "))
-	b.WriteString("| option | what it does | with JSON | without JSON | --client, with JSON | without JSON |" +
-		" inspect names | message, if not right |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("|option|what it does|with JSON|without|--client, with JSON|without|inspect names|\n" +
+		"|---|---|---|---|---|---|---|\n")
 	for _, about := range sorted(rows) {
 		list := rows[about]
-		fmt.Fprintf(&b, "| `%s` | %s |", about, effects[about])
+		fmt.Fprintf(&b, "|`%s`|%s|", about, effects[about])
 		for _, m := range both {
 			for _, json := range []bool{true, false} {
-				fmt.Fprintf(&b, " %s |", verdicts(list, func(a *answer) bool {
+				fmt.Fprintf(&b, "%s|", verdicts(list, func(a *answer) bool {
 					return a.truth.Mode == m && strings.Contains(a.Given, "json") == json
 				}))
 			}
 		}
 		bad := slices.DeleteFunc(slices.Clone(list), func(a *answer) bool { return a.Verdict == right })
-		fmt.Fprintf(&b, " %s | %s |\n", options(bad), gist(list))
+		fmt.Fprintf(&b, "%s|\n", options(bad))
 	}
-	b.WriteString("\n## What happens to folders\n\n| folder | with JSON | message, if not right |\n")
+	b.WriteString("\n## What happens to folders\n\n|folder|with JSON|message, if not right|\n")
 	b.WriteString("|---|---|---|\n")
 	for _, name := range sorted(losses) {
 		list := losses[name]
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", name,
+		fmt.Fprintf(&b, "|%s|%s|%s|\n", name,
 			verdicts(list, func(a *answer) bool { return strings.Contains(a.Given, "json") }), gist(list))
 	}
 	return b.String()
@@ -152,7 +147,7 @@ func options(list []*answer) string {
 		}
 	}
 	slices.Sort(names)
-	return strings.Join(names, " ")
+	return strings.Join(names, ",")
 }
 
 func sorted(m map[string][]*answer) []string {
@@ -179,7 +174,7 @@ func verdicts(list []*answer, of func(*answer) bool) string {
 	if cell == nil {
 		return "-"
 	}
-	return strings.Join(cell, " / ")
+	return strings.Join(cell, "/")
 }
 
 var (

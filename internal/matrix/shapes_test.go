@@ -173,7 +173,7 @@ func (t *groundTruth) empty() bool {
 	return true
 }
 
-// provable reports whether the loss of a share of the lines can be proven: as in docs/correctness.md, but with a
+// provable reports whether the loss of a share of the lines can be proven: as in docs/log-format.md, but with a
 // margin, it takes a log of several records, and a loss of more than twice the I/Os of the fullest.
 func (t *groundTruth) provable(lines [][]byte, from, to float64) bool {
 	const few = 8

@@ -10,7 +10,7 @@ import (
 )
 
 // What fio counted and no log holds completed in the windows that were open at the end, unless that is impossible. Each
-// proof below returns why it is, and of which logs; "" if an intact run may look so. See docs/correctness.md.
+// proof below returns why it is, and of which logs; "" if an intact run may look so. See docs/log-format.md.
 var proofs = []func(*tail) (why string, logs []*member){
 	(*tail).threadsWithoutLog,
 	(*tail).unrepairable,

@@ -19,7 +19,7 @@ type document struct {
 }
 
 func newDocument(ctx context.Context) *document {
-	d := &document{machine: fmt.Sprintf("%d cores", runtime.NumCPU())}
+	d := &document{machine: fmt.Sprintf("%s: %d cores", time.Now().Format("2 January 2006"), runtime.NumCPU())}
 	add := func(format string, args ...any) { d.machine += ", " + fmt.Sprintf(format, args...) }
 	if model := field("/proc/cpuinfo", "model name"); model != "" {
 		add("%s", model)
@@ -52,7 +52,7 @@ func field(file, name string) string {
 
 // add appends the results of a part.
 func (d *document) add(p part, results []result) {
-	d.rows = append(d.rows, fmt.Sprintf("| **%s** | | | | | | | | | |", p.title))
+	d.rows = append(d.rows, fmt.Sprintf("|**%s** (%s)|||||||", p.title, p.name))
 	for _, r := range results {
 		wanted, met := r.wanted, ""
 		if wanted != "" {
@@ -61,12 +61,8 @@ func (d *document) add(p part, results []result) {
 			}
 		}
 		if r.note != "" {
-			d.rows = append(d.rows, fmt.Sprintf("| %s | | | | | %s | | | %s | %s |", r.name, r.note, wanted, met))
+			d.rows = append(d.rows, fmt.Sprintf("|%s||%s|||%s|%s|", r.name, r.note, wanted, met))
 			continue
-		}
-		least, most := r.samples[0].wall, r.samples[0].wall
-		for _, s := range r.samples {
-			least, most = min(least, s.wall), max(most, s.wall)
 		}
 		rate := ""
 		switch {
@@ -75,8 +71,7 @@ func (d *document) add(p part, results []result) {
 		case r.bytes > 0:
 			rate = fmt.Sprintf("%.2f GB/s", float64(r.bytes)/r.wall.Seconds()/1e9)
 		}
-		d.rows = append(d.rows, fmt.Sprintf("| %s | %d | %s | %s to %s | %s | %s | %s | %s | %s | %s |",
-			r.name, len(r.samples), short(r.wall), short(least), short(most), short(r.cpu), rate, r.peak(),
+		d.rows = append(d.rows, fmt.Sprintf("|%s|%s|%s|%s|%s|%s|%s|", r.name, short(r.wall), rate, r.peak(),
 			times(r.ratio), wanted, met))
 	}
 }
@@ -101,10 +96,9 @@ func digits3(v float64) float64 {
 }
 
 func (d *document) table() string {
-	return "Measured on: " + d.machine + ".\n\n" +
-		"| | runs | median s | fastest to slowest | CPU s | rate | peak MB | times as long as the first of its kind " +
-		"| wanted | met |\n" +
-		"|---|---|---|---|---|---|---|---|---|---|\n" + strings.Join(d.rows, "\n") + "\n"
+	return "Measured on " + d.machine + ".\n\n" +
+		"|program|median s|rate|peak MB|times the first|wanted|met|\n|---|---|---|---|---|---|---|\n" +
+		strings.Join(d.rows, "\n") + "\n"
 }
 
 // The table lies between these lines.
