@@ -81,7 +81,7 @@ totals and times were compared with fio's own.
 - **named**: something is missing or unknown, and a warning says so.
 - **refused**: an error says why, and ` + "`fiolat inspect`" + ` names the options in the last column.
 
-Several verdicts are those of different versions of fio, or other options of the job.
+Several verdicts: they differ by version of fio, or by other options of the job.
 
 `
 
