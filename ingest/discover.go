@@ -100,6 +100,8 @@ type Input struct {
 
 	// metasGiven means that Metas were named, and not found beside the logs.
 	metasGiven bool
+	// metasNamed means that Metas are in other folders than the logs, and name them: see siblings.
+	metasNamed bool
 	// siblings are logs of the same run that exist and were not asked for: they show how many threads the run had.
 	siblings []*Source
 }
@@ -221,6 +223,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		in.Metas, in.JobFiles, in.metasGiven = named.Metas, named.JobFiles, named.metasGiven
 		d.beside(in, append([]string{in.Root}, foldersOf(in.Logs)...))
 		if other := d.finish(in); len(in.Logs) > 0 {
+			d.siblings(in)
 			if slices.Contains(d.searched, in.Root) {
 				d.above(in)
 			}
@@ -727,9 +730,7 @@ func (d *discovery) underOneJSON(runs []*Input) []*Input {
 			func(dir string) bool { return len(in(dir)) > 0 }) {
 			continue
 		}
-		for dir := run.Root; slices.ContainsFunc(d.searched, func(root string) bool {
-			return dir != root && under(dir, root)
-		}); {
+		for dir := run.Root; d.isBelow(dir); {
 			dir = filepath.Dir(dir)
 			if slices.ContainsFunc(d.logs, func(l found) bool { return l.dir == dir }) {
 				break
@@ -754,7 +755,7 @@ func (d *discovery) underOneJSON(runs []*Input) []*Input {
 		}
 		if !whole || !wroteAll(metas[dir], logs) {
 			for _, run := range list {
-				run.notUsed(metas[dir])
+				run.notUsed("above", metas[dir])
 			}
 			continue
 		}
@@ -799,8 +800,8 @@ func threadsAre(m *fiojson.Document, logs []*Source) bool {
 	return named
 }
 
-// notUsed warns of fio's JSON above a run's logs, if its jobs may have written some of them.
-func (in *Input) notUsed(metas []*fiojson.Document) {
+// notUsed warns of fio's JSON above a run's logs, or beside them, if its jobs may have written some of them.
+func (in *Input) notUsed(where string, metas []*fiojson.Document) {
 	var names []string
 	for _, m := range metas {
 		if slices.ContainsFunc(in.Logs, func(l *Source) bool { return hasPrefix(m, l.Name) }) {
@@ -808,7 +809,7 @@ func (in *Input) notUsed(metas []*fiojson.Document) {
 		}
 	}
 	if names = slices.Compact(names); len(names) > 0 {
-		in.Warnings = append(in.Warnings, errs.Some(names)+": not used: it is in a folder above logs that its jobs "+
+		in.Warnings = append(in.Warnings, errs.Some(names)+": not used: it is in a folder "+where+" logs that its jobs "+
 			"may have written, but it may not cover all of them, or may cover others too; each log's last window is "+
 			"missing; if it is theirs, pass it with --fio-json")
 	}
@@ -835,12 +836,54 @@ func (d *discovery) above(in *Input) {
 		}
 	}
 	if len(fit) != 1 {
-		in.notUsed(d.metasIn(up))
+		in.notUsed("above", d.metasIn(up))
 	} else {
 		in.Metas = fit
 		in.Warnings = append(in.Warnings,
 			fio.Printable(fit[0].Path)+": used, although it is above the path given: its jobs wrote these logs")
 	}
+}
+
+// siblings looks for fio's JSON in the folders beside that of a run's logs (logs/ and json/), for a run without any. It
+// takes the documents whose jobs wrote these logs, if each log has one and no other folder has logs of these names.
+func (d *discovery) siblings(in *Input) {
+	folders := foldersOf(in.Logs)
+	if len(in.Metas) > 0 || len(folders) != 1 || slices.Contains(d.searched, folders[0]) || !d.isBelow(folders[0]) {
+		return
+	}
+	up := filepath.Dir(folders[0])
+	var metas []*fiojson.Document
+	for _, e := range d.files.List(up) {
+		if path := filepath.Join(up, e.Name()); e.IsDir() && !d.hasLogs(path) {
+			metas = append(metas, d.metasIn(path)...)
+		}
+	}
+	metas = distinct(slices.DeleteFunc(metas, func(m *fiojson.Document) bool {
+		return !slices.ContainsFunc(in.Logs, func(l *Source) bool { return hasPrefix(m, l.Name) })
+	}))
+	one := func(l *Source) bool {
+		n := 0
+		for _, m := range metas {
+			if hasPrefix(m, l.Name) && (l.Host == "" || hasHost(m, l.Host)) {
+				n++
+			}
+		}
+		return n == 1
+	}
+	elsewhere := slices.ContainsFunc(d.logs, func(l found) bool {
+		return l.dir != folders[0] && under(l.dir, up) &&
+			slices.ContainsFunc(metas, func(m *fiojson.Document) bool { return hasPrefix(m, l.Name) })
+	})
+	if elsewhere || slices.ContainsFunc(in.Logs, func(l *Source) bool { return !one(l) }) {
+		in.notUsed("beside", metas)
+		return
+	}
+	in.Metas, in.metasNamed = metas, true
+}
+
+// isBelow reports whether a folder is below one that was given.
+func (d *discovery) isBelow(dir string) bool {
+	return slices.ContainsFunc(d.searched, func(root string) bool { return dir != root && under(dir, root) })
 }
 
 // maxAbove is the largest number of entries of a folder that above reads.

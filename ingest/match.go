@@ -201,7 +201,7 @@ func (m *matcher) documents() {
 	}
 	for _, l := range m.logs {
 		fit := metas
-		if !m.in.metasGiven { // a document in another host's folder is not this log's
+		if !m.in.metasGiven && !m.in.metasNamed { // a document in another host's folder is not this log's
 			fit = filtered(fit, func(d *fiojson.Document) bool {
 				return under(filepath.Dir(l.Source.Path), filepath.Dir(d.Path))
 			})

@@ -177,6 +177,15 @@ func NewTotals(m *fiojson.Document) *Totals {
 	return newDiscovery(DiscoverOptions{}).newTotals(m.Name(), []*fiojson.Document{m})
 }
 
+// Totals returns the runs of fio's JSON beside the logs, as if there were no logs.
+func (in *Input) Totals() (runs []*Totals) {
+	d := newDiscovery(DiscoverOptions{})
+	for _, metas := range atTheSameTime(distinct(in.Metas)) {
+		runs = append(runs, d.newTotals(metas[0].Name(), metas))
+	}
+	return runs
+}
+
 func (d *discovery) newTotals(root string, metas []*fiojson.Document) *Totals {
 	sum := sha256.New()
 	for _, m := range metas {
@@ -269,7 +278,7 @@ func (in *Input) Split() []*Input {
 	}
 	out := make([]*Input, len(together))
 	for i, metas := range together {
-		out[i] = &Input{Root: metas[0].Name(), Metas: metas, JobFiles: in.JobFiles}
+		out[i] = &Input{Root: metas[0].Name(), Metas: metas, JobFiles: in.JobFiles, metasNamed: in.metasNamed}
 	}
 	for _, l := range in.Logs {
 		of := -1

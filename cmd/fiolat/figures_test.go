@@ -271,3 +271,102 @@ func TestCompareJobs(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 }
+
+// layoutFiles writes the files of a layout, those of different options at different times: "JSON" and a job's options is fio's JSON of 400 I/Os in 2 s, "plain" without
+// histograms; "hist" a histogram log of 300 of them, "average", "zeros" and "empty" logs of no use.
+func layoutFiles(t *testing.T, files map[string]string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	document := func(options string, bins string) string {
+		return fmt.Sprintf(`{"fio version":"fio-3.33","timestamp_ms":%d,"jobs":[{"jobname":"a","groupid":0,
+"elapsed":3,"job options":{"bs":"4k","rw":"randread","log_hist_msec":"500"%s},"job_runtime":2000,"read":{"io_bytes":1638400,
+"runtime":2000,"total_ios":400,"clat_ns":{"min":990,"max":1020,"mean":1000,"N":400,
+"percentile":{"50.000000":1004,"99.000000":1012}%s}}}]}`, 1767225602000+60000*len(options), options, bins)
+	}
+	for name, text := range files {
+		kind, rest, _ := strings.Cut(text, " ")
+		switch kind {
+		case "JSON":
+			text = document(rest, `,"bins":{"1004":400}`)
+		case "plain":
+			text = document(rest, "")
+		case "output": // as ezfio keeps it
+			text = "[JOBFILE]\n[a]\nrw=randread\n[STDOUT]\n" + document(rest, "") + "\n[STDERR]\n"
+		case "average":
+			text = "500, 1000, 0, 0, 0, 0\n1000, 1000, 0, 0, 0, 0\n"
+		case "hist", "zeros":
+			text = ""
+			for _, ms := range []int{500, 1000, 1500} {
+				counts := slices.Repeat([]string{"0"}, 29)
+				if kind == "hist" {
+					counts[4] = "100"
+				}
+				text += fmt.Sprintf("%d, 0, 4096, %s\n", ms, strings.Join(counts, ", "))
+			}
+		case "empty":
+			text = ""
+		}
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestLayouts reads folders as other tools leave them, and logs of no use beside fio's JSON.
+func TestLayouts(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		files  map[string]string
+		args   string
+		want   []string // in the output, each once
+		warned string
+	}{
+		{"fio-plot", map[string]string{
+			"nvme0/4k/randread-1-1.json":                       `plain ,"iodepth":"1","write_lat_log":"randread-iodepth-1-numjobs-1"`,
+			"nvme0/4k/randread-8-1.json":                       `plain ,"iodepth":"8","direct":"1","write_lat_log":"randread-iodepth-8-numjobs-1"`,
+			"nvme0/4k/randread-iodepth-1-numjobs-1_clat.1.log": "average",
+			"nvme0/4k/randread-iodepth-8-numjobs-1_clat.1.log": "average",
+			"nvme0/4k/randread-iodepth-8-numjobs-1_iops.1.log": "average",
+			"nvme0/4k/randread-iodepth-1-numjobs-1_lat.1.log":  "average",
+		}, "summary", []string{"randread-1-1.json,", "randread-8-1.json,"}, "it holds averages"},
+		{"ezfio", map[string]string{
+			"details/TestRand_1.out":            `output ,"iodepth":"1"`,
+			"details/TestRand_8.out":            `output ,"iodepth":"8","write_lat_log":"details/TestRand_8.out"`,
+			"details/TestRand_8.out_clat.1.log": "average",
+			"details/ezfio_tests.csv":           "Type,Write %\n",
+		}, "summary", []string{"TestRand_1.out,", "TestRand_8.out,"}, "it holds averages"},
+		{"StorPool", map[string]string{
+			"conf/rand-r":         "[global]\nioengine=libaio\n[rand-r]\nrw=randread\n",
+			"res/rand-r.fio.json": "plain", "res/rand-w.fio.json": `plain ,"iodepth":"8"`, "res/rand-r.cpu.pre": "cpu  1 2 3\n", "res/rand-r.fio.err": "empty",
+		}, "summary", []string{"rand-r.fio.json,", "rand-w.fio.json,"}, "only fio's own percentiles"},
+		{"logs and json", map[string]string{
+			"logs/r1_clat_hist.1.log": "hist", "json/r-1.json": `JSON ,"write_hist_log":"logs/r1"`,
+			"logs/r8_clat_hist.1.log": "hist", "json/r-8.json": `JSON ,"write_hist_log":"logs/r8","iodepth":"8"`,
+		}, "summary", []string{"json/r-1.json,", "json/r-8.json,"}, ""},
+		{"zeros", map[string]string{"h_clat_hist.1.log": "zeros", "fio.json": `JSON ,"write_hist_log":"h"`},
+			"summary", []string{",read,400,200,0.781,"}, "all buckets of all records are 0"},
+		{"zeros, plain", map[string]string{"h_clat_hist.1.log": "zeros", "fio.json": `plain ,"write_hist_log":"h"`},
+			"summary --skip-bad", []string{",read,400,200,0.781,"}, "all buckets of all records are 0"},
+		{"empty, plain", map[string]string{"h_clat_hist.1.log": "empty", "fio.json": `plain ,"write_hist_log":"h"`},
+			"summary", []string{",read,400,200,0.781,"}, "empty log"},
+		{"one of two runs is bad", map[string]string{"a/h_clat_hist.1.log": "average", "b/h_clat_hist.1.log": "hist",
+			"b/fio.json": `JSON ,"write_hist_log":"h"`}, "summary --skip-bad", []string{",read,400,200,0.781,"}, "left out"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, out, stderr := fiolat(t, nil, append(strings.Fields(c.args), "--format", "csv", layoutFiles(t, c.files))...)
+			for _, want := range c.want {
+				if strings.Count(out, want) != 1 || code != 0 || !strings.Contains(out, ",read,400,200,0.781,") {
+					t.Errorf("exit %d, %q\n%s%s", code, want, out, stderr)
+				}
+			}
+			if strings.Count(out, "\n") != len(c.want)+1 || !strings.Contains(stderr, c.warned) {
+				t.Errorf("exit %d\n%s%s", code, out, stderr)
+			}
+		})
+	}
+}

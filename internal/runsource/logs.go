@@ -64,12 +64,17 @@ func (o *Logs) failed(u *ui.UI, t *ingest.Totals, runs []*ingest.Input) bool {
 	if err == nil || o.Failed == nil || besideLogs(t, runs) {
 		return false
 	}
+	o.leaveOut(u, err)
+	return true
+}
+
+// leaveOut notes a run that cannot be read, where others can.
+func (o *Logs) leaveOut(u *ui.UI, err error) {
 	if o.Config.Settings.SkipBad {
 		u.Warn("left out: " + err.Error())
 	} else {
 		*o.Failed = append(*o.Failed, err)
 	}
-	return true
 }
 
 // Pipeline returns the Config with the standard input and the warnings of u. Call it after Discover, which looks at the

@@ -241,8 +241,10 @@ func (l *State) neverWritten() error {
 	_, wanted := l.Option("write_hist_log")
 	_, every := l.Option("log_hist_msec")
 	if wanted && !every && (l.Members == 1 || l.Section != nil) {
-		return l.at(0, "empty log: the job did not set log_hist_msec, and without it fio writes no histogram",
+		err := l.at(0, "empty log: the job did not set log_hist_msec, and without it fio writes no histogram",
 			"add the line `log_hist_msec=1000` to the job and run it again, or pass --skip-bad to leave the log out")
+		err.Useless = true
+		return err
 	}
 	if l.Entry == nil || l.Members > 1 {
 		return nil
@@ -278,6 +280,11 @@ func (l *State) counted(kind fio.Kind) (measured, issued uint64) {
 	return measured, issued
 }
 
+// hasBins reports whether the log's entry has histograms.
+func (l *State) hasBins() bool {
+	return slices.ContainsFunc(l.Entry.Dirs[:], func(d fiojson.DirTotals) bool { return d.Kind[fio.Clat].Bins.Len() > 0 })
+}
+
 // idle returns why the log is empty, if its job completed no I/O by its entry; else "".
 func (l *State) idle() string {
 	if !l.Empty || l.Entry == nil || l.Members > 1 {
@@ -302,10 +309,22 @@ func (l *State) idle() string {
 }
 
 // OnlyEmpty handles empty logs that no JSON explains. It warns of those beside logs with records: their jobs were
-// shorter than a window or did nothing. If all logs are empty, it returns an error.
+// shorter than a window or did nothing. If all logs are empty, and no JSON has histograms of their I/Os, it returns an
+// error.
 func OnlyEmpty(logs []*State, warn func(format string, args ...any)) error {
 	var bare []string
 	var first *State
+	if !slices.ContainsFunc(logs, func(l *State) bool {
+		return !l.Empty || l.Entry == nil || l.Source.JSON != nil || l.hasBins()
+	}) {
+		for _, l := range logs {
+			if measured, _ := l.counted(fio.Clat); measured > 0 && l.single() == nil {
+				err := l.at(0, "empty log, and fio's JSON has no histograms", "run fio with --output-format=json+")
+				err.Useless = true
+				return err
+			}
+		}
+	}
 	for _, l := range logs {
 		if why := l.idle(); why != "" {
 			warn("%s: nothing of job %q is in the result: %s", fio.Printable(l.Source.Path), l.Job, why)

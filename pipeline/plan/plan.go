@@ -117,7 +117,14 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (*Plan, error
 	ignored := slices.Clip(in.Ignored)
 	for {
 		p, err := try(ctx, in, config)
-		if without := withoutLogs(in, config.Settings.Kind, err); without != nil {
+		var why *fio.ParseError
+		if errors.As(err, &why) && why.Useless && len(in.Metas) > 0 && !in.JSONOnly() {
+			without := in.WithoutLogs(config.Settings.Kind, fmt.Sprintf("%s: %s", fio.Printable(why.File), why.Msg))
+			if without == nil {
+				why.Hint, _, _ = strings.Cut(why.Hint, ", or pass --skip-bad") // nothing would be left
+				why.Hint += "; fiolat summary shows what fio's JSON has"
+				return p, why
+			}
 			in, ignored = without, without.Ignored
 			continue
 		}
@@ -128,16 +135,6 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (*Plan, error
 		in.Ignored = ignored
 		other.leave(in) // and read the logs without that JSON
 	}
-}
-
-// withoutLogs returns a run whose logs are all of no use as one of which there is only fio's JSON, if that has
-// histograms; else nil.
-func withoutLogs(in *ingest.Input, kind fio.Kind, err error) *ingest.Input {
-	var why *fio.ParseError
-	if in.JSONOnly() || !errors.As(err, &why) || !why.Useless {
-		return nil
-	}
-	return in.WithoutLogs(kind, fmt.Sprintf("%s: %s", fio.Printable(why.File), why.Msg))
 }
 
 // try is Prepare; it returns a foreignError if JSON turns out to be of other logs.
