@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+	"time"
 
 	"fiolat/fio"
 	"fiolat/ingest/content"
@@ -24,6 +25,16 @@ type Totals struct {
 	ID string
 	// Metas are documents of fio processes that ran at the same time.
 	Metas []*fiojson.Document
+}
+
+// Start returns when the first job began, as far as fio's JSON tells; else the zero time.
+func (t *Totals) Start() (start time.Time) {
+	for _, m := range t.Metas {
+		if from, _, ok := span(m); ok && (start.IsZero() || time.UnixMilli(from).Before(start)) {
+			start = time.UnixMilli(from).UTC()
+		}
+	}
+	return start
 }
 
 // idBytes is how much of the start of each file makes the id of a run without logs.

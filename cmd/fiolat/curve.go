@@ -207,6 +207,11 @@ func (o *curveOptions) table(out *bufio.Writer, width int, c *curve.Curve, perce
 			})
 		}
 	}
+	if slices.ContainsFunc(c.Points, func(p curve.Point) bool { return p.FioPercentiles }) {
+		add("percentiles", false, true, func(p *curve.Point) render.Cell {
+			return render.Cell{Text: map[bool]string{true: "fio's own"}[p.FioPercentiles]}
+		})
+	}
 	add("bend", false, true, func(p *curve.Point) render.Cell {
 		return render.Cell{Text: map[bool]string{true: "*"}[p.Bend]}
 	})

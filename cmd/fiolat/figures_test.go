@@ -370,3 +370,29 @@ func TestLayouts(t *testing.T) {
 		})
 	}
 }
+
+// TestHistoryOfPlainJSON takes fio's own percentiles, and marks them.
+func TestHistoryOfPlainJSON(t *testing.T) {
+	dir := layoutFiles(t, map[string]string{"1.json": "plain", "2.json": `plain ,"description":"b"`,
+		"3.json": `JSON ,"description":"longer"`})
+	code, out, stderr := fiolat(t, nil, "history", "--metric", "p99", "--metric", "iops", "--format", "json", dir)
+	type point struct {
+		Value float64
+		Own   bool `json:"fio_percentile"`
+	}
+	var got [][]point
+	for line := range strings.Lines(out) {
+		var r struct{ Runs []point }
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, r.Runs)
+	}
+	if fmt.Sprint(got) != "[[{1012 true} {1012 true} {1007.92 false}] [{200 false} {200 false} {200 false}]]" ||
+		code != 0 || !strings.Contains(stderr, "only fio's own percentiles") {
+		t.Errorf("exit %d, %v\n%s", code, got, stderr)
+	}
+	if _, out, _ = fiolat(t, nil, "history", dir); !strings.Contains(out, "fio's own in 2 runs") {
+		t.Error(out)
+	}
+}

@@ -346,6 +346,10 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 		changes := [][]string{{"run", "start", "name", "metric", "before", "after", "change", "95 % limits", "p"}}
 		outliers := [][]string{{"single run", "start", "name", "metric", "value", "level", "off by"}}
 		levels := [][]string{{"metric", "runs", "level now", "since run"}}
+		own := slices.ContainsFunc(results, func(r history.Result) bool { return r.Series == s.Name && ownOf(&r) > 0 })
+		if own {
+			levels[0] = append(levels[0], "percentiles")
+		}
 		for k := range results {
 			r := &results[k]
 			if r.Series != s.Name {
@@ -379,6 +383,11 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 				level = o.value(r, math.Exp(sum/float64(n)))
 			}
 			levels = append(levels, []string{r.Metric, strconv.Itoa(n), level, strconv.Itoa(since)})
+			if n, last := ownOf(r), len(levels)-1; n > 0 {
+				levels[last] = append(levels[last], fmt.Sprintf("fio's own in %s", fio.Several(n, "run")))
+			} else if own {
+				levels[last] = append(levels[last], "")
+			}
 		}
 		if len(changes) == 1 {
 			fmt.Fprintln(out, "no change points")
@@ -392,6 +401,16 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 		fmt.Fprintln(out)
 		o.table(out, width, levels)
 	}
+}
+
+// ownOf returns in how many runs fio computed the percentile.
+func ownOf(r *history.Result) (n int) {
+	for _, p := range r.Runs {
+		if p.Own {
+			n++
+		}
+	}
+	return n
 }
 
 func (o *historyOptions) table(out *bufio.Writer, width int, rows [][]string) {

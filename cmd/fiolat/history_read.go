@@ -24,7 +24,7 @@ func newHistoryReader(o *historyOptions, u *ui.UI) *historyReader {
 	r := &historyReader{historyOptions: o, seen: map[string]string{}}
 	o.logs.Config.Settings.By = []string{fio.ByDirection}
 	o.logs.Failed = &r.failed
-	r.source = runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u, WarnSyncs: true}
+	r.source = runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u, WarnSyncs: true, Totals: true}
 	return r
 }
 

@@ -257,6 +257,9 @@ func summaryColumns(rows []figures.Row, percentiles []float64, differ []string) 
 			return render.Percentile(r.Percentiles, key, r.AtLeast)
 		})
 	}
+	text("percentiles", false, func(r *figures.Row) string {
+		return map[bool]string{true: "fio's own"}[r.FioPercentiles]
+	})
 	number("max", true, true, func(r *figures.Row) render.Cell { return render.Known(r.Max) })
 	number("longest_sync", true, false, func(r *figures.Row) render.Cell { return render.Known(r.LongestSync) })
 	return out

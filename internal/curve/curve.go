@@ -39,6 +39,8 @@ type Point struct {
 	Limits map[string]fio.Limits `json:"ci"`
 	// AtLeast names percentiles in fio's last bucket, which has no upper edge.
 	AtLeast []string `json:"at_least,omitempty"`
+	// FioPercentiles is set if fio computed some, as its JSON has no histograms.
+	FioPercentiles bool `json:"fio_percentiles,omitempty"`
 	// Bend marks the point of its series that has the most IOPS per mean latency.
 	Bend bool `json:"bend,omitempty"`
 
@@ -243,6 +245,7 @@ func (p *Point) fill(percentiles []float64, s *spread) {
 	p.Percentiles, p.Limits = map[string]float64{}, map[string]fio.Limits{}
 	for i := range p.rows {
 		p.Samples += p.rows[i].Samples
+		p.FioPercentiles = p.FioPercentiles || p.rows[i].FioPercentiles
 		for _, key := range p.rows[i].AtLeast {
 			if !slices.Contains(p.AtLeast, key) {
 				p.AtLeast = append(p.AtLeast, key)

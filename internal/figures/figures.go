@@ -64,6 +64,11 @@ type Row struct {
 	AtLeast []string `json:"at_least,omitempty"`
 	// LongestSync is the longest sync of the jobs, in ns.
 	LongestSync *float64 `json:"longest_sync,omitempty"`
+
+	// Hist are the I/Os of a row of FromTotals, with fio's smallest and largest latency; nil without histograms.
+	Hist     *fiohist.Hist    `json:"-"`
+	Geometry fiohist.Geometry `json:"-"`
+	Bounds   fiohist.Limits   `json:"-"`
 }
 
 // Group identifies the rows of one run that differ only in the direction.
@@ -356,6 +361,7 @@ func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Docum
 		stats := s.hist.Stats(s.g, percentiles, s.limits)
 		stats.LimitsAtLeast = true
 		r.latencies(&stats, percentiles)
+		r.Hist, r.Geometry, r.Bounds = &s.hist, s.g, s.limits
 	} else {
 		for _, p := range percentiles {
 			if v, ok := s.own[fio.Percentile(p)]; ok {

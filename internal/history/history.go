@@ -57,7 +57,9 @@ type Note struct {
 // Direction holds all I/Os of one direction of a run.
 type Direction struct {
 	Geometry fiohist.Geometry
-	Hist     *fiohist.Hist
+	// Hist is nil if there are only fio's own figures of a single job: Own, by metric.
+	Hist *fiohist.Hist
+	Own  map[string]float64
 	// Bounds are fio's smallest and largest latency.
 	Bounds fiohist.Limits
 	// IOPS is 0 if unknown.
@@ -140,6 +142,8 @@ type Point struct {
 	fio.Limits `json:"ci"`
 	// AtLeast says that a percentile is in fio's last bucket, so the value is a lower bound.
 	AtLeast bool `json:"at_least,omitempty"`
+	// Own says that fio computed a percentile, as its JSON has no histogram.
+	Own bool `json:"fio_percentile,omitempty"`
 	// RolledUp is that of the run.
 	RolledUp bool `json:"rolled_up,omitempty"`
 }
@@ -236,7 +240,7 @@ func newAnalysis(s *Series, m fio.Metric) *analysis {
 		}
 		if d := run.Directions[m.Direction]; d != nil {
 			d.value(m, &p)
-			if m.Name == Histogram && !d.Hist.Empty() || p.Value != nil {
+			if m.Name == Histogram && d.Hist != nil && !d.Hist.Empty() || p.Value != nil {
 				a.known = append(a.known, i)
 			}
 		}
@@ -294,6 +298,8 @@ func level(points []Point, runs []int, m fio.Metric) float64 {
 func (d *Direction) value(m fio.Metric, p *Point) {
 	var v float64
 	switch {
+	case d.Hist == nil:
+		v, p.Own = d.Own[m.Name], m.Percentile > 0
 	case m.Name == Histogram || d.Hist.Empty():
 		return
 	case m.Name == "iops":

@@ -3,6 +3,7 @@ package runsource
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,9 +13,11 @@ import (
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/internal/compare"
 	"fiolat/internal/diagnose"
+	"fiolat/internal/figures"
 	"fiolat/internal/history"
 	"fiolat/pipeline"
 	"fiolat/pipeline/replay"
@@ -211,14 +214,22 @@ func (run *Run) Diagnosis(ctx context.Context, source Source) (*diagnose.Full, e
 
 // History returns the figures of a run for history. Of a stored run that is not complete it returns nil, and warns.
 func (run *Run) History(ctx context.Context) (*history.Run, error) {
-	if run.ID == "" {
+	totals := run.Totals
+	if run.Logs != nil {
 		sink := &Kept{}
-		if err := run.Process(ctx, sink); err != nil {
+		err := run.Process(ctx, sink)
+		if of := run.useless(err); len(of) == 1 {
+			totals = of[0]
+		} else if err != nil {
 			return nil, err
+		} else {
+			out, err := sink.history()
+			out.Name = cmp.Or(out.Name, run.Title)
+			return out, err
 		}
-		out, err := sink.history()
-		out.Name = cmp.Or(out.Name, run.Title)
-		return out, err
+	}
+	if totals != nil {
+		return run.ofTotals(totals)
 	}
 	f, err := run.Figures(ctx)
 	if err != nil {
@@ -247,6 +258,53 @@ func (run *Run) History(ctx context.Context) (*history.Run, error) {
 		}
 	}
 	return out, nil
+}
+
+// useless returns what fio's JSON has beside logs that cannot be used, by the error of reading them, and says so.
+func (run *Run) useless(err error) []*ingest.Totals {
+	var why *fio.ParseError
+	if !errors.As(err, &why) || !why.Useless || run.Logs == nil || len(run.Logs.Inputs[0].Metas) == 0 {
+		return nil
+	}
+	run.reader.UI.Warn(fmt.Sprintf("%s: its logs are not used: %s: %s", fio.Printable(run.Title),
+		fio.Printable(why.File), why.Msg))
+	return run.Logs.Inputs[0].Totals()
+}
+
+// ofTotals is History for fio's JSON alone. Of a run that failed it returns nil.
+func (run *Run) ofTotals(t *ingest.Totals) (*history.Run, error) {
+	settings := &run.reader.Logs.Config.Settings
+	if t.Failure() != nil { // it is among Logs.Failed
+		return nil, nil
+	}
+	rows, bins, err := figures.FromTotals(t, settings.Kind, settings.By, settings.Percentiles, new(pipeline.Pick))
+	if err != nil {
+		return nil, err
+	}
+	of := &pipeline.Run{Metas: t.Metas, Kind: settings.Kind, Percentiles: settings.Percentiles}
+	out := &history.Run{ID: t.ID, Name: t.Root, Start: t.Start(), Workload: strings.Join(of.Workloads(), "; "),
+		Directions: map[string]*history.Direction{}}
+	for i := range rows {
+		r := &rows[i]
+		d := &history.Direction{Hist: r.Hist, Geometry: r.Geometry, Bounds: r.Bounds, Own: map[string]float64{}}
+		if r.IOPS != nil {
+			d.IOPS, d.Own["iops"] = *r.IOPS, *r.IOPS
+		}
+		if r.Mean != nil {
+			d.Own["mean"] = *r.Mean
+		}
+		for p, v := range r.Percentiles {
+			d.Own["p"+p] = v
+		}
+		if r.Direction != fio.Sync.String() {
+			out.Directions[r.Direction] = d
+		}
+	}
+	if !bins {
+		run.reader.UI.Warn(fio.Printable(t.Root) + ": only fio's own percentiles, of single jobs, since fio's JSON has " +
+			"no histograms: run fio with --output-format=json+")
+	}
+	return out, WarnSyncs(run.reader.UI, of)
 }
 
 // newDirection makes the figures of a direction from what a document holds of it.

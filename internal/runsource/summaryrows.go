@@ -39,11 +39,9 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 		case run.Totals == nil:
 			err = run.Process(ctx, &figures.Collector{Name: run.Title, By: settings.By, To: add})
 			var unusable *fio.ParseError
-			if errors.As(err, &unusable) && unusable.Useless && run.Logs != nil && len(run.Logs.Inputs[0].Metas) > 0 {
-				totals, err = run.Logs.Inputs[0].Totals(), nil
-				r.UI.Warn(fmt.Sprintf("%s: its logs are not used: %s: %s", fio.Printable(run.Title),
-					fio.Printable(unusable.File), unusable.Msg))
-			} else if r.Logs.Failed != nil && unusable != nil { // the other runs have rows, too
+			if totals = run.useless(err); totals != nil {
+				err = nil
+			} else if r.Logs.Failed != nil && errors.As(err, &unusable) { // the other runs have rows, too
 				r.Logs.leaveOut(r.UI, err)
 				err = nil
 			}

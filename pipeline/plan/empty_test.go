@@ -30,7 +30,7 @@ func TestEmptyLogs(t *testing.T) {
 		{"short job", map[string]string{"x_clat_hist.1.log": "", "fio.json": json(`,"log_hist_msec":"1000"`, read)}, "",
 			7},
 		{"log_hist_msec forgotten, says JSON", map[string]string{"x_clat_hist.1.log": "", "fio.json": json("", read)},
-			"add the line `log_hist_msec=1000` to the job", 0},
+			"add the line `log_hist_msec=1000` to the job", 7},
 		{"log_hist_msec forgotten, says the job file", map[string]string{"x_clat_hist.1.log": "",
 			"x.fio": "[x]\nwrite_hist_log=x\nrw=read\n"}, "add the line `log_hist_msec=1000` to the job", 0},
 		{"nothing known", map[string]string{"x_clat_hist.1.log": ""}, "empty log; a job shorter", 0},

@@ -119,9 +119,9 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (*Plan, error
 		p, err := try(ctx, in, config)
 		var why *fio.ParseError
 		if errors.As(err, &why) && why.Useless && len(in.Metas) > 0 && !in.JSONOnly() {
-			without := in.WithoutLogs(config.Settings.Kind, fmt.Sprintf("%s: %s", fio.Printable(why.File), why.Msg))
+			why.Hint, _, _ = strings.Cut(why.Hint, ", or pass --skip-bad") // nothing would be left
+			without := in.WithoutLogs(config.Settings.Kind, why.Error())
 			if without == nil {
-				why.Hint, _, _ = strings.Cut(why.Hint, ", or pass --skip-bad") // nothing would be left
 				why.Hint += "; fiolat summary shows what fio's JSON has"
 				return p, why
 			}
