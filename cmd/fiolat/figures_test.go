@@ -279,8 +279,8 @@ func layoutFiles(t *testing.T, files map[string]string) (dir string) {
 	dir = t.TempDir()
 	document := func(options string, bins string) string {
 		return fmt.Sprintf(`{"fio version":"fio-3.33","timestamp_ms":%d,"jobs":[{"jobname":"a","groupid":0,
-"elapsed":3,"job options":{"bs":"4k","rw":"randread","log_hist_msec":"500"%s},"job_runtime":2000,"read":{"io_bytes":1638400,
-"runtime":2000,"total_ios":400,"clat_ns":{"min":990,"max":1020,"mean":1000,"N":400,
+"elapsed":3,"job options":{"bs":"4k","rw":"randread","log_hist_msec":"500"%s},"job_runtime":2000,
+"read":{"io_bytes":1638400,"runtime":2000,"total_ios":400,"clat_ns":{"min":990,"max":1020,"mean":1000,"N":400,
 "percentile":{"50.000000":1004,"99.000000":1012}%s}}}]}`, 1767225602000+60000*len(options), options, bins)
 	}
 	for name, text := range files {
@@ -327,12 +327,12 @@ func TestLayouts(t *testing.T) {
 		warned string
 	}{
 		{"fio-plot", map[string]string{
-			"nvme0/4k/randread-1-1.json":                       `plain ,"iodepth":"1","write_lat_log":"randread-iodepth-1-numjobs-1"`,
-			"nvme0/4k/randread-8-1.json":                       `plain ,"iodepth":"8","direct":"1","write_lat_log":"randread-iodepth-8-numjobs-1"`,
-			"nvme0/4k/randread-iodepth-1-numjobs-1_clat.1.log": "average",
-			"nvme0/4k/randread-iodepth-8-numjobs-1_clat.1.log": "average",
-			"nvme0/4k/randread-iodepth-8-numjobs-1_iops.1.log": "average",
-			"nvme0/4k/randread-iodepth-1-numjobs-1_lat.1.log":  "average",
+			"nvme0/randread-1-1.json":     `plain ,"iodepth":"1","write_lat_log":"randread-1"`,
+			"nvme0/randread-8-1.json":     `plain ,"iodepth":"8","direct":"1","write_lat_log":"randread-8"`,
+			"nvme0/randread-1_clat.1.log": "average",
+			"nvme0/randread-8_clat.1.log": "average",
+			"nvme0/randread-8_iops.1.log": "average",
+			"nvme0/randread-1_lat.1.log":  "average",
 		}, "summary", []string{"randread-1-1.json,", "randread-8-1.json,"}, "it holds averages"},
 		{"ezfio", map[string]string{
 			"details/TestRand_1.out":            `output ,"iodepth":"1"`,
@@ -342,7 +342,8 @@ func TestLayouts(t *testing.T) {
 		}, "summary", []string{"TestRand_1.out,", "TestRand_8.out,"}, "it holds averages"},
 		{"StorPool", map[string]string{
 			"conf/rand-r":         "[global]\nioengine=libaio\n[rand-r]\nrw=randread\n",
-			"res/rand-r.fio.json": "plain", "res/rand-w.fio.json": `plain ,"iodepth":"8"`, "res/rand-r.cpu.pre": "cpu  1 2 3\n", "res/rand-r.fio.err": "empty",
+			"res/rand-r.fio.json": "plain", "res/rand-w.fio.json": `plain ,"iodepth":"8"`,
+			"res/rand-r.cpu.pre": "cpu  1 2 3\n", "res/rand-r.fio.err": "empty",
 		}, "summary", []string{"rand-r.fio.json,", "rand-w.fio.json,"}, "only fio's own percentiles"},
 		{"logs and json", map[string]string{
 			"logs/r1_clat_hist.1.log": "hist", "json/r-1.json": `JSON ,"write_hist_log":"logs/r1"`,
@@ -355,10 +356,12 @@ func TestLayouts(t *testing.T) {
 		{"empty, plain", map[string]string{"h_clat_hist.1.log": "empty", "fio.json": `plain ,"write_hist_log":"h"`},
 			"summary", []string{",read,400,200,0.781,"}, "empty log"},
 		{"one of two runs is bad", map[string]string{"a/h_clat_hist.1.log": "average", "b/h_clat_hist.1.log": "hist",
-			"b/fio.json": `JSON ,"write_hist_log":"h"`}, "summary --skip-bad", []string{",read,400,200,0.781,"}, "left out"},
+			"b/fio.json": `JSON ,"write_hist_log":"h"`}, "summary --skip-bad",
+			[]string{",read,400,200,0.781,"}, "left out"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			code, out, stderr := fiolat(t, nil, append(strings.Fields(c.args), "--format", "csv", layoutFiles(t, c.files))...)
+			args := append(strings.Fields(c.args), "--format", "csv", layoutFiles(t, c.files))
+			code, out, stderr := fiolat(t, nil, args...)
 			for _, want := range c.want {
 				if strings.Count(out, want) != 1 || code != 0 || !strings.Contains(out, ",read,400,200,0.781,") {
 					t.Errorf("exit %d, %q\n%s%s", code, want, out, stderr)

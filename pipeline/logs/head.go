@@ -282,7 +282,9 @@ func (l *State) counted(kind fio.Kind) (measured, issued uint64) {
 
 // hasBins reports whether the log's entry has histograms.
 func (l *State) hasBins() bool {
-	return slices.ContainsFunc(l.Entry.Dirs[:], func(d fiojson.DirTotals) bool { return d.Kind[fio.Clat].Bins.Len() > 0 })
+	return slices.ContainsFunc(l.Entry.Dirs[:], func(d fiojson.DirTotals) bool {
+		return d.Kind[fio.Clat].Bins.Len() > 0
+	})
 }
 
 // idle returns why the log is empty, if its job completed no I/O by its entry; else "".
