@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -163,6 +164,8 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 		return fio.Micro(fio.Latency(*v, 4))
 	}
 	said := map[string]map[compare.Verdict][]string{}
+	out.Lead = "No metric is certainly higher or lower in B than in A."
+	most := 0.0
 	var directions []string
 	for i := range result.Rows {
 		row := &result.Rows[i]
@@ -176,6 +179,11 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 		text := row.Metric
 		if row.Verdict == compare.Higher || row.Verdict == compare.Lower {
 			text += " " + words.Change + " (" + words.Limits + ")"
+			if of := math.Abs(math.Log1p(*row.Change)); of > most {
+				most, out.Measure, out.Direction = of, row.Metric, row.Direction
+				out.Lead = fmt.Sprintf("B differs from A most in %s %s: from %s to %s, %s (%s).", row.Direction, row.Metric,
+					value(row.Metric, row.Baseline), value(row.Metric, row.Other), words.Change, words.Limits)
+			}
 		}
 		said[row.Direction][row.Verdict] = append(said[row.Direction][row.Verdict], text)
 	}

@@ -45,7 +45,6 @@ type Page struct {
 	// Generator is the program and its version.
 	Generator string
 	Lead      []string
-	Facts     [][2]string // names and values
 	Specs     map[string]vegaspec.Spec
 	// Script is generated from base.js and a page's own part, which runs within it.
 	Script string

@@ -31,8 +31,12 @@ func (s *Sink) about(d *pageData) error {
 		if err != nil {
 			return err
 		}
-		if len(s.runs) <= 2 {
-			d.Lead = append(d.Lead, prefix+k.lead(syncs))
+		for _, text := range k.lead(syncs) {
+			if s.compared == nil {
+				d.Lead = append(d.Lead, text)
+			} else if len(s.runs) == 2 {
+				d.Runs = append(d.Runs, prefix+text)
+			}
 		}
 		if work := k.jobTable(); work != nil {
 			work.Title = prefix + work.Title
@@ -62,41 +66,39 @@ func split(notes []note) (warnings, others []note) {
 	return warnings, others
 }
 
-// lead summarizes the run in a sentence: I/Os, duration, rate and latencies. A second one has the syncs, if any.
-func (s *Sink) lead(syncs *pipeline.Row) string {
-	var all *scope
-	for _, sc := range s.scopes {
-		if sc.dims == (dims{Direction: fio.All}) {
-			all = sc
-		}
-	}
-	if all == nil {
-		return ""
-	}
-	_, st, perSecond := s.runTotals(all)
-	if st.Empty() {
-		return "No I/O completed."
-	}
-	text := fmt.Sprintf("%s I/Os in %v", fio.Grouped(st.Samples),
-		time.Duration(s.sum.End-s.run.FirstQuantum))
-	if perSecond > 0 {
-		text += ", " + page.Number(fio.Round(perSecond, 4)) + " per second"
-	}
-	text += ":"
+// lead has a sentence for each direction: I/Os, duration, rate and latencies. Another one has the syncs, if any.
+func (s *Sink) lead(syncs *pipeline.Row) (out []string) {
 	at := slices.Clone(s.run.Percentiles)
 	slices.Sort(at)
-	for i, v := range negateLowerBounds(&st) {
-		if p := s.run.Percentiles[i]; p != at[0] && p != 99 && p != at[len(at)-1] {
+	for d := range fio.Direction(fio.Directions) {
+		sc := s.scopeAt[dims{Direction: d.String()}]
+		if sc == nil {
 			continue
 		}
-		text += fmt.Sprintf(" p%s %s,", fio.Percentile(s.run.Percentiles[i]), page.Latency(v))
+		_, st, perSecond := s.runTotals(sc)
+		if st.Empty() {
+			continue
+		}
+		text := fmt.Sprintf("%s %ss in %v", fio.Grouped(st.Samples), d, time.Duration(s.sum.End-s.run.FirstQuantum))
+		if perSecond > 0 {
+			text += ", " + page.Number(fio.Round(perSecond, 4)) + " per second"
+		}
+		text += ":"
+		for i, v := range negateLowerBounds(&st) {
+			if p := s.run.Percentiles[i]; p == at[0] || p == 99 || p == at[len(at)-1] {
+				text += fmt.Sprintf(" p%s %s,", fio.Percentile(p), page.Latency(v))
+			}
+		}
+		out = append(out, text+" the longest "+page.Latency(st.Max)+".")
 	}
-	text += " the longest " + page.Latency(st.Max) + "."
+	if out == nil {
+		out = []string{"No I/O completed."}
+	}
 	if syncs != nil {
-		text += fmt.Sprintf(" %s syncs beside them, the longest %s.", fio.Grouped(syncs.Stats.Samples),
-			page.Latency(syncs.Stats.Max))
+		out = append(out, fmt.Sprintf("%s syncs beside them, the longest %s.", fio.Grouped(syncs.Stats.Samples),
+			page.Latency(syncs.Stats.Max)))
 	}
-	return text
+	return out
 }
 
 // jobTable returns the table of the jobs, with a row for each name, set of options and direction.

@@ -47,6 +47,9 @@ type head struct {
 	// Each of the heat map's rows has 2^Finer of the data's.
 	Finer int    `json:"finer"`
 	Marks []Mark `json:"marks,omitempty"`
+	// Measure and Direction are those of the first finding, or of what differs most between runs; "" if there is none.
+	Measure   string `json:"measure,omitempty"`
+	Direction string `json:"direction,omitempty"`
 	// Kinds are the heads of the other kinds or runs.
 	Kinds []head `json:"kinds,omitempty"`
 }
@@ -237,7 +240,7 @@ func (s *Sink) head() head {
 	}
 	for _, r := range s.run.Settings.SLA {
 		if r.Latency() && !r.Above {
-			h.SLA = append(h.SLA, slaLine{r.Direction, r.Name, r.Threshold, r.Text})
+			h.SLA = append(h.SLA, slaLine{r.Direction, r.Name, r.Threshold, micro(r.Text)})
 		}
 	}
 	for _, sc := range s.scopes {

@@ -245,11 +245,11 @@ func (p *shared) sideBySide() *sideBySide {
 		return nil
 	}
 	out := &sideBySide{Title: "Kinds of latency side by side", Hint: "One scale of latency, one of time. " +
-		"Choose a kind above to see all of it in the charts and tables below.",
+		"Choose a kind to see all of it in the charts and tables below.",
 		Whole: table{Title: "The kinds of latency in numbers"}, Sums: table{Title: "slat + clat = lat?"}}
 	if p.runs != nil {
 		out.Title, out.Hint, out.Whole.Title = "The runs over the time since the start of each",
-			"Choose a percentile or a direction above, or a run to see all of it in the charts and tables below.",
+			"Choose a percentile or a direction, or a run to see all of it in the charts and tables below.",
 			"The runs in numbers"
 	}
 	var names []string

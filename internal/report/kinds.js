@@ -9,6 +9,7 @@ for (const k of kinds.values()) {
   k.head.leaves ||= [];
   for (const n of dimensions) values[n] = [...new Set([...values[n], ...k.head.scopes.map(d => d[n] || all[n])])].filter(v => v !== all[n]).sort(n === 'direction' ? () => 0 : natural);
 }
+if (values.direction.length > 1) state.direction = values.direction.includes(head.direction) && ofRuns ? head.direction : 'apart';
 const wholeTime = [Math.min(...[...kinds.values()].map(k => k.head.first)), Math.max(...[...kinds.keys()].map(k => as(k, () => to(head.columns - 1))))];
 
 // use makes a kind the one that all else is about.
@@ -44,7 +45,7 @@ kindSelect.onchange = () => {
 $('controls').prepend(make('label', {id: 'c-kind'}, ofRuns ? 'Run ' : 'Kind ', kindSelect));
 if (ofRuns) {
   $('c-percentile').firstChild.textContent = 'Percentile ';
-  $('legend-kinds').append(...[...kinds].map(([k, {head}]) => make('li', null, swatch(head.side), make('span', {id: 'h-kind-' + k}))));
+  $('legend-kinds').append(...[...kinds].map(([k, {head}]) => make('li', null, swatch(look(head.side)), make('span', {id: 'h-kind-' + k}))));
 }
 for (const k of kinds.keys()) {
   if (!ofRuns) {
@@ -56,8 +57,9 @@ for (const k of kinds.keys()) {
   heights[chart(k)] = ofRuns ? 260 : 170;
 }
 
-// kindLines are the lines of a kind: the percentiles that are switched on, or that of a run.
-const kindLines = kind => ofRuns ? [{...measures[+state.percentile], key: kind, look: kinds.get(kind).head.side}] : named.map((m, look) => ({...m, key: m.name, look})).filter(m => !state.hidden.has(m.name));
+// kindLines are the lines of a kind, or one percentile of a run.
+const kindLines = kind => as(kind, () => !ofRuns ? series().filter(l => !l.hidden) : parts().map(p => ({key: (kind + ' ' + p.name).trim(), part: p.name, scope: p.scope, measure: measures[+state.percentile],
+  ...(p.name ? {...hue(p.name, head.side ? 0 : -0.5), dash: dashes[head.side]} : look(head.side))})));
 
 // pale makes lines of their own of what the logs of a run cover in part, since fading all of the chart there would fade the others.
 function pale(rows, s) {
@@ -66,22 +68,21 @@ function pale(rows, s) {
 }
 
 function fillKinds() {
-  const colors = palette(), lines = [...kinds.keys()].map(kind => kindLines(kind));
-  const drawn = [...kinds.keys()].map((kind, i) => as(kind, () => {
-    const s = data.scopes[chosen()];
-    if (!s) return [];
-    return ofRuns ? lines[i].flatMap(m => pale(points(m.key, m.of(s), s, m.ci && m.ci(s)), s)) : lines[i].flatMap(m => points(m.key, m.of(s), s, null));
-  }));
+  const lines = [...kinds.keys()].map(kindLines);
+  const drawn = [...kinds.keys()].map((kind, i) => as(kind, () => lines[i].flatMap(l => {
+    const s = data.scopes[l.scope], rows = points(l.key, l.measure.of(s), s, ofRuns && l.measure.ci ? l.measure.ci(s) : null);
+    return ofRuns ? pale(rows, s) : rows;
+  })));
   const seen = drawn.flat().flatMap(r => [r.v, r.lower, r.upper].filter(v => v));
   const extent = around(seen.reduce((a, b) => Math.min(a, b), Infinity), seen.reduce((a, b) => Math.max(a, b), 0));
   const fillChart = (c, rows, of) => views[c].data('points', rows).signal('domain', wholeTime).signal('extent', extent).signal('extentTicks', ticks(...extent))
-    .signal('names', of.flatMap(m => [m.key, m.key + ' partial'])).signal('colors', of.flatMap(m => [colors[m.look], colors[m.look] + '66'])).signal('dashed', of.flatMap(m => [dashes[m.look], dashes[m.look]]));
+    .signal('names', of.flatMap(m => [m.key, m.key + ' partial'])).signal('colors', of.flatMap(m => [m.color, m.color + '66'])).signal('dashed', of.flatMap(m => [m.dash, m.dash]));
   if (ofRuns) {
     fillChart('kinds', drawn.flat(), lines.flat());
     $('h-kinds').textContent = `${measures[+state.percentile].name} of each run since its start`;
   } else {
     [...kinds.keys()].forEach((kind, i) => fillChart(chart(kind), drawn[i], lines[i]).data('partials', as(kind, () => partials(data.scopes[chosen()]))).data('gaps', as(kind, () => gaps(data.scopes[chosen()]))));
-    $('legend-kinds').replaceChildren(...lines[0].map(m => make('li', null, swatch(m.look), make('span', {textContent: m.name}))));
+    $('legend-kinds').replaceChildren(...lines[0].map(l => make('li', null, swatch(l), make('span', {textContent: l.name}))));
   }
   zoomKinds();
 }
@@ -97,20 +98,25 @@ function zoomKinds() {
 function pointKinds() {
   const t = cursor === null ? null : (from(cursor) + to(cursor)) / 2;
   $('at-kinds').textContent = (t === null ? 'The whole run' : span(cursor)) + ': ' + scopeName(state);
-  const dots = [...kinds.keys()].map((kind, i) => as(kind, () => {
-    const s = data.scopes[chosen()], k = t === null ? null : columnAt(t), none = !s || (k === null ? !s.totalN[0] : !s.n[k] || t < from(k) || t > to(k));
-    const at = m => k === null ? m.total(s) : m.of(s)[k], lines = kindLines(kind);
-    $('h-kind-' + kind).replaceChildren(make('strong', {textContent: fullName(kind)}), ': ' + (none ? 'no I/O' :
-      [ios(k === null ? s.totalN[0] : s.n[k]), ...(ofRuns && kinds.size === 2 ? named : lines).map(m => m.name + ' ' + latency(at(m)))].join(', ')));
-    return none || k === null ? [] : lines.map(m => ({p: m.key, x: t, v: Math.max(1, Math.abs(at(m)))}));
-  }));
+  const dots = [...kinds.keys()].map(kind => {
+    const lines = kindLines(kind);
+    return as(kind, () => {
+      const k = t === null ? null : columnAt(t), none = s => k === null ? !s.totalN[0] : !s.n[k] || t < from(k) || t > to(k);
+      const said = parts().map(p => {
+        const s = data.scopes[p.scope], of = ofRuns && kinds.size === 2 ? named : [...new Set(lines.filter(l => l.scope === p.scope).map(l => l.measure))];
+        return (p.name + ' ').trimStart() + (none(s) ? 'no I/O' : [ios(k === null ? s.totalN[0] : s.n[k]), ...of.map(m => m.name + ' ' + latency(k === null ? m.total(s) : m.of(s)[k]))].join(', '));
+      });
+      $('h-kind-' + kind).replaceChildren(make('strong', {textContent: fullName(kind)}), ': ' + (said.join('; ') || 'no I/O'));
+      return lines.filter(l => k !== null && !none(data.scopes[l.scope])).map(l => ({p: l.key, x: t, v: Math.max(1, Math.abs(l.measure.of(data.scopes[l.scope])[k]))}));
+    });
+  });
   [...kinds.keys()].forEach((kind, i) => views[chart(kind)].data('pointed', ofRuns ? dots.flat() : dots[i]).signal('at', t).runAsync());
 }
 
 // The whole runs lie over each other, unless parts of one are compared.
 if (ofRuns) {
   const spectraOfOne = wholeLines;
-  wholeLines = scope => state.compare ? spectraOfOne(scope) : [...kinds.keys()].flatMap((k, i) => as(k, () => chosen() === undefined ? [] : [{...wholeLine(fullName(k), chosen(), i), look: head.side}]));
+  wholeLines = scope => state.compare ? spectraOfOne(scope) : [...kinds.keys()].flatMap((k, i) => as(k, () => chosen() === undefined ? [] : [wholeLine(fullName(k), chosen(), i, look(head.side))]));
 }
 
 // What follows the page's choices, zoom and cursor follows them here, too.

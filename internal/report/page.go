@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,11 +32,13 @@ var (
 
 // pageData is the data of page.html.
 type pageData struct {
-	Lead      []string // above page.html
-	Verdict   string   // on the SLA rules
-	Part      string   // the main kind or run, see Sink.part
+	Lead      []string    // above page.html
+	Verdict   string      // on the SLA rules
+	Facts     [][2]string // names and values
+	Part      string      // the main kind or run, see Sink.part
 	Compared  *Comparison
-	Timeless  bool // nothing is shown over time
+	Runs      []string // a sentence on each of two, and direction
+	Timeless  bool     // nothing is shown over time
 	Account   [][2]string
 	Findings  []Mark
 	Noted     []Mark
@@ -77,7 +80,7 @@ func (s *Sink) write(w io.Writer) (numbers int, err error) {
 	axis, sum := vegaspec.SinceStart, s.sum
 	p := page.Page{
 		Title: s.title() + s.picked(), Eyebrow: "fio " + s.run.Kind.String() + " latency", Generator: s.o.Generator,
-		Facts: s.facts(sum), Script: pageJS,
+		Script: pageJS,
 		Specs: map[string]vegaspec.Spec{
 			"percentiles": vegaspec.Percentiles{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
 			"rate":        vegaspec.Rate{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
@@ -89,12 +92,15 @@ func (s *Sink) write(w io.Writer) (numbers int, err error) {
 		},
 	}
 	d := pageData{
-		Verdict: verdict(sum), Part: s.part(), Compared: s.compared, Account: account(&sum.Account),
+		Verdict: verdict(sum), Facts: s.facts(sum), Part: s.part(), Compared: s.compared, Account: account(&sum.Account),
 		Notes: s.notes(sum), SLA: s.verdicts(sum), Origin: s.origin(), Head: s.head(),
 		Timeless: !slices.ContainsFunc(s.kinds, func(k *Sink) bool { return !k.run.Timeless() }),
 	}
 	if s.o.Marks != nil {
 		s.marks(&d)
+	}
+	if c := s.compared; c != nil {
+		d.Lead, d.Head.Measure, d.Head.Direction = []string{c.Lead}, c.Measure, c.Direction
 	}
 	if err = s.about(&d); err != nil {
 		return 0, err
@@ -121,6 +127,9 @@ func (s *Sink) marks(d *pageData) {
 		of := &d.Findings
 		if m.Note {
 			of = &d.Noted
+		}
+		if !m.Note && len(d.Findings) == 0 {
+			d.Head.Measure, d.Head.Direction = m.Measure, m.Direction
 		}
 		n := len(*of)
 		if m.Name = strconv.Itoa(n + 1); m.Note {
@@ -375,8 +384,29 @@ func (s *Sink) summary(d *pageData) {
 		d.Summary.Head = append(d.Summary.Head, cell{Text: "p" + p})
 	}
 	d.Summary.Head = append(d.Summary.Head, cell{Text: "max"})
-	scopes := slices.Clone(s.scopes)
-	slices.SortStableFunc(scopes, func(a, b *scope) int { return a.dims.order() - b.dims.order() })
+	directions := map[string]bool{}
+	for _, sc := range s.scopes {
+		directions[sc.dims.Direction] = sc.dims.Direction != fio.All
+	}
+	one := len(directions) == 2 // and all, which is the same
+	scopes := slices.DeleteFunc(slices.Clone(s.scopes), func(sc *scope) bool { return one && sc.dims.Direction == fio.All })
+	first := map[dims]int{} // of the scope values that differ in the direction only
+	for i, sc := range scopes {
+		of := sc.dims
+		of.Direction = ""
+		if _, ok := first[of]; !ok {
+			first[of] = i
+		}
+	}
+	group := func(sc *scope) int {
+		of := sc.dims
+		of.Direction = ""
+		return first[of]
+	}
+	sum := func(sc *scope) int { return map[bool]int{true: 1}[sc.dims.Direction == fio.All] }
+	slices.SortStableFunc(scopes, func(a, b *scope) int { // the sum of all directions comes last
+		return cmp.Or(a.dims.order()-b.dims.order(), group(a)-group(b), sum(a)-sum(b))
+	})
 	for _, sc := range scopes {
 		_, st, perSecond := s.runTotals(sc)
 		var row []cell
@@ -415,11 +445,16 @@ func verdict(sum *pipeline.Summary) string {
 	var out []string
 	for _, o := range sum.SLA {
 		if o.Dims.Host == "" {
-			out = append(out, o.String())
+			out = append(out, micro(o.String()))
 		}
 	}
 	return strings.Join(out, " ")
 }
+
+var microseconds = regexp.MustCompile(`([0-9] ?)us\b`)
+
+// micro writes a text for people with µs.
+func micro(text string) string { return microseconds.ReplaceAllString(text, "${1}µs") }
 
 // verdicts returns tables of the SLA rules' verdicts and of breaches and recoveries.
 func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
@@ -427,7 +462,7 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 		return nil
 	}
 	all := block{Title: "Verdicts", Open: true, Head: []string{"SLA rule", "host", "verdict", "I/Os within", "breaches",
-		"quanta kept", "broken", "not known", "worst", "at"}}
+		"intervals kept", "broken", "not known", "worst", "at"}}
 	for _, o := range sum.SLA {
 		host, share, worst, when := cmp.Or(o.Dims.Host, fio.All), "–", "–", "–"
 		if o.Whole.Share >= 0 {
@@ -436,7 +471,7 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 		if o.Worst.Known {
 			worst, when = measured(&o.Worst), since(o.WorstAt)
 		}
-		all.Rows = append(all.Rows, []string{o.Rule.Text, host, string(o.Status()), share, strconv.Itoa(o.Breaches),
+		all.Rows = append(all.Rows, []string{micro(o.Rule.Text), host, string(o.Status()), share, strconv.Itoa(o.Breaches),
 			strconv.Itoa(o.OK), strconv.Itoa(o.Broken), strconv.Itoa(o.Unknown), worst, when})
 	}
 	changes := block{Title: "Breaches and recoveries", Open: true, Head: []string{"at", "SLA rule", "host", "what",
@@ -450,7 +485,7 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 		if c.Breach {
 			what = "broken"
 		}
-		changes.Rows = append(changes.Rows, []string{since(c.at), c.Rule.Text, host, what,
+		changes.Rows = append(changes.Rows, []string{since(c.at), micro(c.Rule.Text), host, what,
 			measured(&c.Last)})
 	}
 	return []block{all, changes}
@@ -479,11 +514,11 @@ func (s *Sink) origin() []block {
 		settings.Rows = append(settings.Rows, []string{name, fmt.Sprint(value)})
 	}
 	st := run.Settings
-	quantum := time.Duration(run.Interval).String()
+	interval := time.Duration(run.Interval).String()
 	if fine := run.Fine.Interval; fine > 0 {
-		quantum += fmt.Sprintf(", rolled up from %v", time.Duration(fine))
+		interval += fmt.Sprintf(", rolled up from %v", time.Duration(fine))
 	}
-	set("quantum", quantum)
+	set("interval", interval)
 	set("grid", st.Grid)
 	set("alignment", st.Align)
 	set("record time", st.RecordTime)

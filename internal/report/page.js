@@ -105,7 +105,9 @@ const ios = n => count(n) + (n === 1 ? ' I/O' : ' I/Os');
 
 const dimensions = ['host', 'job', 'log', 'direction'];
 const all = {host: '', job: '', log: '', direction: 'all'};
-const key = d => JSON.stringify(dimensions.map(n => d[n] || all[n]));
+// Apart is the choice of all I/Os in which charts over time have lines for each direction.
+const of = (d, n) => d[n] === 'apart' ? all[n] : d[n] || all[n];
+const key = d => JSON.stringify(dimensions.map(n => of(d, n)));
 const scopeAt = new Map(head.scopes.map((d, i) => [key(d), i]));
 const natural = new Intl.Collator('en', {numeric: true}).compare; // osd3 is before osd12
 const values = Object.fromEntries(dimensions.map(n => [n, [...new Set(head.scopes.map(d => d[n] || all[n]))].filter(v => v !== all[n]).sort(n === 'direction' ? () => 0 : natural)]));
@@ -114,7 +116,8 @@ const mapped = ['host', 'job'].find(n => values[n].length > 1);
 const plural = {host: 'hosts', job: 'jobs', log: 'logs', direction: 'directions'};
 
 const clocks = head.start === null ? ['start'] : ['start', 'utc', 'local'];
-const state = {...all, clock: head.first < 0 && head.start !== null ? 'utc' : 'start', compare: '', counted: 'completed', percentile: String(Math.max(0, head.percentiles.indexOf('99'))), hidden: new Set(['max', 'mean', 'min'])};
+const shownFirst = new Set([...['p' + head.percentiles[0], 'p99', 'p' + head.percentiles.at(-1)], ...(head.sla || []).map(rule => rule.measure)]);
+const state = {...all, direction: values.direction.length > 1 ? 'apart' : all.direction, clock: head.first < 0 && head.start !== null ? 'utc' : 'start', compare: '', counted: 'completed'};
 let zoom = null, cursor = null, spectrumCursor = null, bucketCursor = null, lines = [], spectra = [];
 
 const named = head.percentiles.map((p, i) => ({name: 'p' + p, of: s => s.p[i], ci: s => s.ci && s.ci[i], total: s => s.total[i]}));
@@ -124,11 +127,14 @@ const measures = [...named,
   {name: 'mean', of: s => s.mean, total: s => s.total[n + 2]},
   {name: 'min', of: s => s.min, total: s => s.total[n]}];
 
+state.hidden = new Set(measures.map(m => m.name).filter(name => !shownFirst.has(name)));
+state.percentile = String(Math.max(0, measures.findIndex(m => m.name === 'p99'), measures.findIndex(m => m.name === head.measure)));
+
 // counted is a scope with its statistics over time as chosen: an I/O counts when it completes, or while it is in flight.
 const counted = i => { const s = data.scopes[i]; return s && s.inflight && state.counted === 'inflight' ? {...s, ci: null, ...s.inflight} : s; };
 const chosen = () => scopeAt.get(key(state));
 const titled = text => text[0].toUpperCase() + text.slice(1);
-const scopeName = d => dimensions.filter(x => (d[x] || all[x]) !== all[x]).map(x => d[x]).join(' · ') || 'all I/Os';
+const scopeName = d => dimensions.filter(x => of(d, x) !== all[x]).map(x => d[x]).join(' · ') || 'all I/Os';
 
 // others are the scopes that differ from what is chosen in one dimension.
 function others(dim) {
@@ -138,17 +144,30 @@ function others(dim) {
 // keyed is what a line is called in a chart: names from outside must not be keys of objects.
 const keyed = (name, i) => ({name, key: 'line ' + i});
 
-// series are the lines over time: measures of one scope, or one measure of several.
+// look is how the nth of several lines is drawn.
+const look = i => ({color: palette()[i % most], dash: dashes[i % most]});
+
+// hue is the look of a direction, lighter or darker by a share of -1 to 1.
+function hue(direction, share = 0) {
+  const color = palette()[[0, 3, 4][values.direction.indexOf(direction)]], to = css(share < 0 ? '--paper' : '--ink');
+  const blend = at => Math.round(parseInt(color.substr(at, 2), 16) * (1 - Math.abs(share)) + parseInt(to.substr(at, 2), 16) * Math.abs(share));
+  return {color: '#' + [1, 3, 5].map(at => blend(at).toString(16).padStart(2, '0')).join(''), dash: dashes[0]};
+}
+
+// parts are the scopes that are drawn of what is chosen: one, or one of each direction.
+const parts = () => state.direction === 'apart' ? others('direction') : [{name: '', scope: chosen()}].filter(p => p.scope !== undefined);
+
+// series are the lines over time: measures of one scope or of each direction, or one measure of several scopes.
 function series() {
-  const scope = chosen();
   if (!state.compare) {
-    return measures.map((m, i) => ({name: m.name, key: m.name, scope, measure: m, look: i, hidden: state.hidden.has(m.name)}));
+    return measures.flatMap((m, i) => parts().map(({name, scope}) => ({name: (name + ' ' + m.name).trim(), key: (name + ' ' + m.name).trim(), group: m.name, part: name, scope, measure: m,
+      ...(name ? {...hue(name, i < n ? 0.9 * i / Math.max(1, n - 1) - 0.5 : 0), dash: dashes[i % most]} : look(i)), hidden: state.hidden.has(m.name)})));
   }
   const m = measures[+state.percentile];
   return others(state.compare)
     .sort((a, b) => Math.abs(m.total(data.scopes[b.scope])) - Math.abs(m.total(data.scopes[a.scope])))
     .slice(0, most)
-    .map((o, i) => ({...keyed(o.name, i), scope: o.scope, measure: m, look: i, hidden: state.hidden.has(o.name)}));
+    .map((o, i) => ({...keyed(o.name, i), group: o.name, part: '', scope: o.scope, measure: m, ...look(i), hidden: state.hidden.has(o.name)}));
 }
 
 // partials are the stretches of time of which the logs cover a part only.
@@ -383,10 +402,10 @@ function regrid() {
   $('time').max = head.columns - 1;
 }
 
-// placeMarks puts findings and notes at the top of the chart, below each other where they are close.
+// placeMarks puts notes and the first findings, three in all, at the top of the chart, below each other where they are close.
 function placeMarks() {
   const [a, b] = shown(), scale = views.percentiles.width() / (b - a), taken = [];
-  const found = (head.marks || []).filter(m => m.to >= a && m.from <= b).sort((m, o) => m.from - o.from).map(m => {
+  const found = (head.marks || []).filter(m => m.to >= a && m.from <= b).sort((m, o) => !m.note - !o.note).slice(0, 3).sort((m, o) => m.from - o.from).map(m => {
     const t = Math.max(a, m.from), x = (t - a) * scale, free = taken.findIndex(end => x - end > 18), row = free < 0 ? taken.length : free;
     taken[row] = x;
     return {...m, t, t2: Math.min(b, m.to), y: 9 + 18 * row};
@@ -397,6 +416,7 @@ function placeMarks() {
 // ---- filling
 
 let windowed = false; // the tables are of a window
+const looks = (view, of) => view.signal('names', of.map(l => l.key)).signal('colors', of.map(l => l.color)).signal('dashed', of.map(l => l.dash));
 
 function fill() {
   const scope = chosen();
@@ -405,8 +425,7 @@ function fill() {
     $('trouble').textContent = 'There is no I/O of ' + scopeName(state) + '.';
   }
   lines = scope === undefined ? [] : series();
-  const visible = lines.filter(l => !l.hidden), colors = palette();
-  const looks = (view, of) => view.signal('names', of.map(l => l.key)).signal('colors', of.map(l => colors[l.look % most])).signal('dashed', of.map(l => dashes[l.look % most]));
+  const visible = lines.filter(l => !l.hidden);
 
   const rows = visible.flatMap(l => points(l.key, l.measure.of(counted(l.scope)), counted(l.scope), state.compare ? null : l.measure.ci && l.measure.ci(counted(l.scope))));
   const seen = [...rows.flatMap(r => r.v === null ? [] : [r.v, r.lower, r.upper].filter(v => v !== null)), ...rulesShown().map(r => r.limit)];
@@ -414,7 +433,7 @@ function fill() {
   const part = partials(data.scopes[scope]), none = gaps(data.scopes[scope]);
   looks(views.percentiles.data('points', rows).data('partials', part).data('gaps', none).data('rules', rulesShown()), visible).signal('extent', extent).signal('extentTicks', ticks(...extent));
 
-  const rated = state.compare ? visible : lines.length ? [{key: 'rate', scope, look: 0}] : [];
+  const rated = state.compare ? visible : scope === undefined ? [] : parts().map(p => ({key: p.name || 'rate', scope: p.scope, ...(p.name ? hue(p.name) : look(0))}));
   const rates = rated.flatMap(l => points(l.key, data.scopes[l.scope].rate, data.scopes[l.scope]));
   looks(views.rate.data('points', rates).data('partials', part).data('gaps', none), rated).signal('extent', [0, 1.05 * rates.reduce((a, r) => Math.max(a, r.v || 0), 1)]);
 
@@ -436,7 +455,6 @@ function fill() {
   if (zoom || windowed) summarize();
   windowed = Boolean(zoom);
   legend();
-  cards();
   describe();
   covers();
   setCursor(cursor, true);
@@ -447,17 +465,16 @@ function fill() {
 }
 
 // wholeLine is a line in the charts of the whole run.
-const wholeLine = (name, scope, i) => ({...keyed(name, i), curve: curve(whole(scope)), buckets: bucketsNow(scope), look: i});
+const wholeLine = (name, scope, i, drawn = look(i)) => ({...keyed(name, i), curve: curve(whole(scope)), buckets: bucketsNow(scope), ...drawn});
 function wholeLines(scope) {
   if (scope === undefined) return [];
-  const of = state.compare ? lines : [{name: scopeName(state), scope}];
-  if (!state.compare && state.direction === all.direction && values.direction.length > 1) of.push(...others('direction'));
-  return of.slice(0, most).map((o, i) => wholeLine(o.name, o.scope, i));
+  if (state.compare) return lines.map((o, i) => wholeLine(o.name, o.scope, i));
+  return parts().map((o, i) => o.name ? wholeLine(o.name, o.scope, i, hue(o.name)) : wholeLine(scopeName(state), o.scope, i));
 }
 
 // rulesShown are the SLA rules on what is drawn, whichever direction is chosen.
 const rulesShown = () => (head.sla || []).flatMap(rule => {
-  const line = state.compare ? lines.find(l => !l.hidden && l.measure.name === rule.measure) : lines.find(l => !l.hidden && l.name === rule.measure);
+  const line = lines.find(l => !l.hidden && l.measure.name === rule.measure && [l.part, 'all'].includes(l.part && rule.direction));
   return line ? [{p: line.key, limit: rule.limit, text: rule.text}] : [];
 });
 
@@ -546,6 +563,7 @@ function titles() {
     $('h-' + id).textContent = titled(firstTitles[id].replace(/the whole run/i, () => windowName()));
   }
   for (const id of ['percentiles', 'heat']) $('h-' + id).textContent = (firstTitles[id] ||= $('h-' + id).textContent) + ofKind;
+  for (const id of ['heat', 'counts']) if (state.direction === 'apart') $('h-' + id).textContent += ' of all directions together';
   for (const id of ['spectrum', 'counts']) $('h-' + id).textContent += ofKind;
 }
 
@@ -561,16 +579,16 @@ function summarize() {
 const shares = of => of.length ? [{v: of[0].lo, share: 0}, ...of.map(b => ({v: b.hi, share: b.upTo / of.at(-1).upTo}))] : [];
 let bars = []; // of what is chosen
 function fillCounts() {
-  const scope = chosen(), colors = palette(), looks = (view, of) => view.signal('names', of.map(l => l.key)).signal('colors', of.map(l => colors[l.look % most])).signal('dashed', of.map(l => dashes[l.look % most]));
+  const scope = chosen();
   bars = scope === undefined ? [] : bucketsNow(scope);
   const drawn = [bars, ...spectra.map(l => l.buckets)].filter(b => b.length);
   const reach = drawn.length ? around(Math.min(...drawn.map(b => b[0].lo)), Math.max(...drawn.map(b => b.at(-1).hi))) : [1e3, 1e6];
   const least = bars.reduce((a, b) => Math.min(a, b.n), 1) / 2, most_ = bars.reduce((a, b) => Math.max(a, b.n), 10);
   looks(views.cdf.data('points', spectra.flatMap(l => shares(l.buckets).map(s => ({p: l.key, ...s})))), spectra).signal('extent', [0, 1]).signal('extentX', reach);
-  looks(views.counts.data('points', bars.map(b => ({p: 'line 0', ...b, base: least}))), [{key: 'line 0', look: 0}])
+  looks(views.counts.data('points', bars.map(b => ({p: 'line 0', ...b, base: least}))), [{key: 'line 0', ...look(0)}])
     .signal('extent', [least, most_ * 1.3]).signal('extentTicks', ticks(least, most_ * 1.3).filter(v => v >= 1)).signal('extentX', reach);
   $('bucket').max = Math.max(0, bars.length - 1);
-  $('legend-counts').replaceChildren(...spectra.map(l => make('li', null, swatch(l.look), make('span', {textContent: l.name}), make('output', {className: 'value'}))));
+  $('legend-counts').replaceChildren(...spectra.map(l => make('li', null, swatch(l), make('span', {textContent: l.name}), make('output', {className: 'value'}))));
 }
 
 const bucketAt = x => bars.length ? bars.reduce((best, b, i) => b.lo <= x ? i : best, 0) : null;
@@ -626,7 +644,9 @@ const mapMeasure = () => mapMeasures[$('map-measure').value];
 let rows = []; // of the map: its name, and its scope if it has I/Os in what is chosen
 function fillMap() {
   const m = mapMeasure(), isRate = m.name === 'I/Os per second';
-  rows = values[mapped].map(name => ({name, scope: scopeAt.get(key({...state, [mapped]: name}))}));
+  const direction = state.direction === 'apart' ? $('map-direction').value : state.direction;
+  $('c-map-direction').hidden = state.direction !== 'apart';
+  rows = values[mapped].map(name => ({name, scope: scopeAt.get(key({...state, direction, [mapped]: name}))}));
   const seen = rows.flatMap(r => r.scope === undefined ? [] : m.of(counted(r.scope)).filter((_, k) => counted(r.scope).n[k]).map(Math.abs));
   const [lo, hi] = seen.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, 0]);
   const share = isRate ? v => v / hi : v => hi > lo ? Math.log(Math.max(1, v) / Math.max(1, lo)) / Math.log(hi / Math.max(1, lo)) : 0;
@@ -646,7 +666,7 @@ function fillMap() {
   const every = Math.ceil(11 * rows.length / mapHeight), format = isRate ? count : latency;
   $('map-least').textContent = seen.length ? isRate ? '0' : format(lo) : '';
   $('map-most').textContent = seen.length ? format(hi) : '';
-  $('h-map').textContent = `${m.name} of each ${mapped}`;
+  $('h-map').textContent = (direction === all.direction ? '' : direction + ' ') + `${m.name} of each ${mapped}`;
   $('d-map').textContent = `${m.name} of ${rows.length} ${plural[mapped]} over time, and where nothing completed. The table has the numbers; the list of ${plural[mapped]} above chooses one.`;
   views.map.data('cells', cells).signal('extent', [rows.length, 0]).signal('heat', [0, 1]).signal('colors', css('--ramp').split(/,\s*/))
     .signal('labels', rows.map(r => (r.name === state[mapped] ? '▸ ' : '') + r.name)).signal('extentTicks', rows.map((_, i) => i + 0.5).filter((_, i) => i % every === 0));
@@ -670,38 +690,28 @@ function chooseMember(row) {
 function mapText() {
   const row = memberAt(), m = mapMeasure(), k = cursor, s = row && counted(row.scope), idle = row && row.scope !== undefined && data.scopes[row.scope].idle?.[k];
   $('at-map').textContent = k === null || !row ? '' : `${row.name}, ${span(k)}: ` + (!s || !s.n[k] ? idle ? 'nothing completed' : 'no I/O' :
-    (m.name === 'I/Os per second' ? count(s.rate[k]) : latency(m.of(s)[k])) + (idle ? `, nothing completed in ${idle} of ${head.quanta} quanta` : ''));
+    (m.name === 'I/Os per second' ? count(s.rate[k]) : latency(m.of(s)[k])) + (idle ? `, nothing completed in ${idle} of ${head.quanta} intervals` : ''));
 }
 
-function swatch(look) {
+function swatch({color, dash}) {
   const ns = 'http://www.w3.org/2000/svg', svg = document.createElementNS(ns, 'svg'), l = document.createElementNS(ns, 'line');
   for (const [k, v] of Object.entries({width: 26, height: 10, 'aria-hidden': 'true'})) svg.setAttribute(k, v);
-  for (const [k, v] of Object.entries({x1: 0, x2: 26, y1: 5, y2: 5, stroke: palette()[look % most], 'stroke-width': 3, 'stroke-dasharray': dashes[look % most][1] ? dashes[look % most].join(' ') : 'none'})) l.setAttribute(k, v);
+  for (const [k, v] of Object.entries({x1: 0, x2: 26, y1: 5, y2: 5, stroke: color, 'stroke-width': 3, 'stroke-dasharray': dash[1] ? dash.join(' ') : 'none'})) l.setAttribute(k, v);
   svg.append(l);
   return svg;
 }
 
 function legend() {
   const box = $('legend'), focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.series : undefined;
-  box.replaceChildren(box.firstElementChild, ...lines.map(l => {
-    const input = make('input', {type: 'checkbox', checked: !l.hidden});
-    input.dataset.series = l.name;
-    input.onchange = () => { input.checked ? state.hidden.delete(l.name) : state.hidden.add(l.name); fill(); remember(); };
-    return make('label', null, input, swatch(l.look), make('span', {textContent: l.name}), make('output', {className: 'value'}));
+  box.replaceChildren(box.firstElementChild, ...[...new Set(lines.map(l => l.group))].map(name => {
+    const of = lines.filter(l => l.group === name), input = make('input', {type: 'checkbox', checked: !of[0].hidden});
+    input.dataset.series = name;
+    input.onchange = () => { input.checked ? state.hidden.delete(name) : state.hidden.add(name); fill(); remember(); };
+    return make('label', null, input, ...of[0].part ? [make('span', {textContent: name})] : [],
+      ...of.flatMap(l => [swatch(l), make('span', {textContent: l.part || name}), make('output', {className: 'value'})]));
   }));
   if (focused !== undefined) [...box.querySelectorAll('input')].find(i => i.dataset.series === focused)?.focus();
-  $('legend-spectrum').replaceChildren(...spectra.map(l => make('li', null, swatch(l.look), make('span', {textContent: l.name}), make('output', {className: 'value'}))));
-}
-
-function cards() {
-  const scope = chosen(), s = whole(scope);
-  const card = (name, value) => {
-    const number = make('dd', {textContent: value});
-    number.style.setProperty('--n', value.length); // a long one is set smaller
-    return make('div', null, make('dt', {textContent: name}), number);
-  };
-  $('cards').replaceChildren(...(s ? [card('I/Os', count(s.totalN[0])), card('I/Os / s', count(s.totalRate[0])), card('mean', latency(s.total[n + 2])),
-    ...named.map(m => card(m.name, latency(m.total(s)))), card('max', latency(s.total[n + 1]))] : []));
+  $('legend-spectrum').replaceChildren(...spectra.map(l => make('li', null, swatch(l), make('span', {textContent: l.name}), make('output', {className: 'value'}))));
 }
 
 function describe() {
@@ -716,9 +726,9 @@ function describe() {
 function covers() {
   const shownColumns = Math.round((shown()[1] - shown()[0]) / head.column);
   let text = `${titled(scopeName(state))}. Each point covers ${length(head.column)}`;
-  text += head.quanta > 1 ? `: the histograms of ${head.quanta} quanta of ${length(head.interval)} are added up, and the percentiles taken from the sum.` : ': one quantum.';
+  text += head.quanta > 1 ? `: the histograms of ${head.quanta} intervals of ${length(head.interval)} are added up, and the percentiles taken from the sum.` : ': one interval.';
   text += ' Hatched: no I/O completed.';
-  if (state.counted === 'inflight') text += ' An I/O counts while it is in flight, so a hang shows the latency of what waits.';
+  if (state.counted === 'inflight') text += ' An I/O counts while it waits, so a stall shows as the latency of what waits.';
   else if (!state.compare) text += ' Bands are 95 % sampling limits of independent I/Os.';
   if (state.compare && values[state.compare].length > most) text += ` Of ${values[state.compare].length} ${plural[state.compare]} the ${most} with the highest ${measures[+state.percentile].name} are shown.`;
   const rules = rulesShown().map(r => r.text);
@@ -743,10 +753,10 @@ function setCursor(k, force) {
     views[c].signal('at', t).runAsync();
   }
   const s = data.scopes[chosen()];
-  const labels = [...$('legend').querySelectorAll('label')];
+  const outputs = [...$('legend').querySelectorAll('output')];
   lines.forEach((l, i) => {
     const of = counted(l.scope);
-    labels[i].querySelector('output').textContent = k === null ? latency(l.measure.total(whole(l.scope))) : of.n[k] ? latency(l.measure.of(of)[k]) : 'no I/O';
+    outputs[i].textContent = k === null ? latency(l.measure.total(whole(l.scope))) : of.n[k] ? latency(l.measure.of(of)[k]) : 'no I/O';
   });
   let text = titled(windowName());
   if (k !== null && s) {
@@ -757,7 +767,7 @@ function setCursor(k, force) {
   $('at-time').textContent = text;
   const slider = $('time');
   if (k !== null) slider.value = k;
-  slider.setAttribute('aria-valuetext', text + ', ' + lines.filter(l => !l.hidden).map(l => l.name + ' ' + labels[lines.indexOf(l)].querySelector('output').textContent).join(', '));
+  slider.setAttribute('aria-valuetext', text + ', ' + lines.filter(l => !l.hidden).map(l => l.name + ' ' + outputs[lines.indexOf(l)].textContent).join(', '));
   heatText();
   if (mapped) mapText();
 }
@@ -908,9 +918,10 @@ function controls() {
   const form = $('controls');
   for (const dim of dimensions) {
     if (values[dim].length < 2) continue; // no choice
-    form[dim].append(make('option', {value: all[dim], textContent: 'all'}), ...values[dim].map(v => make('option', {value: v, textContent: v})));
+    const each = values[dim].map(v => make('option', {value: v, textContent: v})), sum = make('option', {value: all[dim], textContent: dim === 'direction' ? 'the sum' : 'all'});
+    form[dim].append(...dim === 'direction' ? [make('option', {value: 'apart', textContent: values[dim].map(v => v + 's').join(' and ')}), ...each, sum] : [sum, ...each]);
     $('c-' + dim).hidden = false;
-    form.compare.append(make('option', {value: dim, textContent: plural[dim]}));
+    if (dim !== 'direction') form.compare.append(make('option', {value: dim, textContent: plural[dim]}));
   }
   if (form.compare.length) {
     form.compare.prepend(make('option', {value: '', textContent: '–'}));
@@ -920,8 +931,10 @@ function controls() {
   else {
     $('map-part').hidden = false;
     $('map-measure').append(...mapMeasures.map((m, i) => make('option', {value: String(i), textContent: m.name})));
-    $('map-measure').value = String(Math.max(0, mapMeasures.findIndex(m => m.name === 'p99')));
-    $('map-measure').onchange = () => fill();
+    $('map-measure').value = String([head.measure === 'iops' ? 'I/Os per second' : head.measure, 'p99', named[0].name].map(name => mapMeasures.findIndex(m => m.name === name)).find(i => i >= 0));
+    $('map-direction').append(...[...values.direction, all.direction].map(v => make('option', {value: v, textContent: v === all.direction ? 'the sum' : v + 's'})));
+    if (values.direction.includes(head.direction)) $('map-direction').value = head.direction;
+    $('map-measure').onchange = $('map-direction').onchange = () => fill();
   }
   $('c-clock').hidden = clocks.length < 2;
   form.percentile.append(...measures.map((m, i) => make('option', {value: String(i), textContent: m.name})));
@@ -957,7 +970,7 @@ function sync() {
 // remember keeps what is shown in the address, so that a link shows the same.
 function remember() {
   const h = new URLSearchParams();
-  for (const name of [...dimensions, 'compare']) if (state[name] && state[name] !== all[name]) h.set(name, state[name]);
+  for (const name of [...dimensions, 'compare']) if (state[name] && state[name] !== (name === 'direction' && values.direction.length > 1 ? 'apart' : all[name])) h.set(name, state[name]);
   if (state.compare) h.set('at', measures[+state.percentile].name);
   if (state.counted === 'inflight') h.set('counted', state.counted);
   if (state.clock !== 'start') h.set('clock', state.clock);
@@ -967,7 +980,7 @@ function remember() {
 
 function recall() {
   const h = new URLSearchParams(location.hash.slice(1));
-  for (const name of dimensions) if (values[name].includes(h.get(name))) state[name] = h.get(name);
+  for (const name of dimensions) if ([...values[name], all[name]].includes(h.get(name))) state[name] = h.get(name);
   if (plural[h.get('compare')] && values[h.get('compare')].length > 1) state.compare = h.get('compare');
   const i = measures.findIndex(m => m.name === h.get('at'));
   if (i >= 0) state.percentile = String(i);

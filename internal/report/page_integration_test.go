@@ -241,7 +241,7 @@ func (b *tab) checkTime(want []row) {
 	b.Helper()
 	d := b.drawn("percentiles")
 	names := eval[[]string](b, "[...document.querySelectorAll('#legend input:checked')].map(i => i.dataset.series)")
-	if !slices.Equal(names, []string{"p50", "p90", "p95", "p99", "p99.9"}) {
+	if !slices.Equal(names, []string{"p50", "p99", "p99.9"}) {
 		b.Errorf("lines switched on: %v", names)
 	}
 	seen, banded := 0, 0
@@ -659,11 +659,7 @@ func TestWindowInChromium(t *testing.T) {
 			}
 		}
 		all := want[[4]string{"", "", "", "all"}][0]
-		tile := eval[string](b, `[...document.querySelectorAll('#cards div')].find(d =>
-			d.firstChild.textContent === 'p99').lastChild.textContent`)
-		if p99 := all.Percentiles["99"]; math.Abs(ns(t, tile)-p99) > 2e-3*p99 {
-			t.Errorf("%s: the tile says %s, want %v ns", folder, tile, p99)
-		}
+		b.choose(map[string]string{"direction": "all"})
 		curve := b.drawn("spectrum").Lines[0]
 		if last := curve[len(curve)-1]; !near(*last.V, all.Max) || math.Abs(last.T-all.Samples) > 1 {
 			t.Errorf("%s: the spectrum ends with %v at %v, want %v at %v", folder, *last.V, last.T, all.Max,
@@ -747,7 +743,7 @@ func TestZoomInChromium(t *testing.T) {
 	rows := percentiles(t, "--by", "direction", logs)
 	b := openTab(t, 1280, 1000, "light")
 	b.open(file)
-	if n := len(b.drawn("percentiles").Points); n < 5*300 || n > 5*610 {
+	if n := len(b.drawn("percentiles").Points); n < 6*300 || n > 6*610 {
 		t.Errorf("%d points of the whole run", n)
 	}
 	at := eval[[3]float64](b, `(() => { const v = fiolat.views.percentiles, x = v.scale('x'),
@@ -786,7 +782,7 @@ func TestZoomInChromium(t *testing.T) {
 		t.Logf("%s, %.0f to %.0f ms: %d quanta, %d points", direction, from, to, quanta, seen["p99"])
 	}
 	eval[any](b, `(document.querySelector('[data-zoom=all]').click(), 1)`)
-	if n := len(b.drawn("percentiles").Points); n > 5*610 {
+	if n := len(b.drawn("percentiles").Points); n > 6*610 {
 		t.Errorf("%d points after zooming out", n)
 	}
 	b.Clean()
@@ -1101,6 +1097,7 @@ func TestGroupsInChromium(t *testing.T) {
 	fiolat(t, append([]string{"report", "-o", file}, groups...)...)
 	b := openTab(t, 1280, 800, "light")
 	b.open(file)
+	b.choose(map[string]string{"direction": "all", "percentile": "3"})
 	rows := map[string][]row{}
 	for run, name := range map[string]string{"A1": "randrw", "A2": "exact", "B1": "cluster", "B2": "epoch"} {
 		rows[run] = percentiles(t, folder+name)[[4]string{3: "all"}]
@@ -1145,7 +1142,7 @@ func TestEmptyKindInChromium(t *testing.T) {
 	if s := said("#h-kind-slat"); s != "slat: no I/O" {
 		t.Errorf("slat says %q", s)
 	}
-	if n := len(b.drawn("kind-slat").Points) + len(b.drawn("kind-lat").Points); n < 5*8 {
+	if n := len(b.drawn("kind-slat").Points) + len(b.drawn("kind-lat").Points); n < 3*8 {
 		t.Errorf("%d points of lat", n)
 	}
 	b.choose(map[string]string{"kind": "slat"})
@@ -1153,7 +1150,7 @@ func TestEmptyKindInChromium(t *testing.T) {
 		t.Errorf("all of slat: %q", s)
 	}
 	b.choose(map[string]string{"kind": "lat", "direction": "write"})
-	if n := len(b.drawn("percentiles").Points); n < 5*8 || !eval[bool](b, "document.querySelector('#trouble').hidden") {
+	if n := len(b.drawn("percentiles").Points); n < 3*8 || !eval[bool](b, "document.querySelector('#trouble').hidden") {
 		t.Errorf("%d points of lat, after slat", n)
 	}
 	b.Clean()
@@ -1207,7 +1204,7 @@ func (b *tab) checkPrinted(name string, rows []row) (axes string) {
 				r.measure(p.P), r.OffsetMS)
 		}
 	}
-	if want := 5 * len(rows); seen != want {
+	if want := 3 * len(rows); seen != want {
 		b.Errorf("%s: %d points drawn, want %d", name, seen, want)
 	}
 	return fmt.Sprint(d.X, d.Y)
@@ -1221,7 +1218,7 @@ func (b *tab) checkSaid(kind, when string, want row) {
 		when) {
 		b.Errorf("%q, want %q", at, when)
 	}
-	for _, p := range []string{"p50", "p90", "p95", "p99", "p99.9"} {
+	for _, p := range []string{"p50", "p99", "p99.9"} {
 		_, said, ok := strings.Cut(text, " "+p+" ")
 		said, _, _ = strings.Cut(said, ",")
 		if v := want.measure(p); !ok || math.Abs(ns(b, said)-v) > 1e-3*v+0.6 {
@@ -1570,6 +1567,7 @@ func TestMembersInChromium(t *testing.T) {
 				labels: view.signal('labels'), cells};
 		})()`)
 	}
+	b.choose(map[string]string{"direction": "all"})
 	got, rows := read(), percentiles(t, "--by", "host", logs)
 	if got.Bottom > 800 {
 		t.Errorf("the map ends at %v", got.Bottom)
@@ -1623,7 +1621,7 @@ func TestMembersInChromium(t *testing.T) {
 		Note     bool
 		From, To float64
 	}](b, "fiolat.views.percentiles.data('marks')")
-	if n := eval[int](b, "document.querySelectorAll('#percentiles .mark path').length"); n != 4 || len(marks) != 4 {
+	if n := eval[int](b, "document.querySelectorAll('#percentiles .mark path').length"); n != 3 || len(marks) != 3 {
 		t.Errorf("%d marks drawn of %+v", n, marks)
 	}
 	for _, m := range marks {

@@ -105,7 +105,7 @@ func covers(parts []shown) string {
 		p := &parts[i]
 		text := fio.Duration(p.head.Column * 1e6)
 		if p.head.Quanta > 1 {
-			text += fmt.Sprintf(" (%d quanta)", p.head.Quanta)
+			text += fmt.Sprintf(" (%d intervals)", p.head.Quanta)
 		}
 		if !slices.Contains(said, text) {
 			said = append(said, text)

@@ -56,6 +56,9 @@ type Options struct {
 // Mark is a finding about a run, or a note on it, in words.
 type Mark struct {
 	Text string `json:"-"`
+	// Measure is what a finding is about: a percentile such as p99, or iops; "" if it is neither.
+	Measure   string `json:"-"`
+	Direction string `json:"-"`
 	// Name is what the page calls it: a number, or of a note a letter.
 	Name string `json:"name"`
 	Note bool   `json:"note,omitempty"`
@@ -68,6 +71,9 @@ type Mark struct {
 
 // Comparison says how runs differ, in sentences and number by number.
 type Comparison struct {
+	Lead      string // what differs most
+	Measure   string // of that: a percentile such as p99, or another metric
+	Direction string
 	Groups    []string // names of groups of runs; nil for two runs
 	Sentences []string
 	Head      []string

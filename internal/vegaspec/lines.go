@@ -18,7 +18,7 @@ func (r Rate) Spec() Spec {
 		Data: r.Data.Source, Transform: r.Data.Transform, Mark: line("step-after"),
 		Encoding: M{"x": r.Axis.channel("t", noDrag), "color": series(), "strokeDash": series(),
 			"y": M{"field": "v", "type": "quantitative", "scale": M{"zero": true, "nice": 3}, "axis": M{"title": nil,
-				"format": "~s", "tickCount": 3}}},
+				"labelExpr": short, "tickCount": 3}}},
 	}
 }
 
@@ -88,7 +88,7 @@ func (c Counts) Spec() Spec {
 		Data: c.Data.Source, Transform: c.Data.Transform, Mark: M{"type": "rect", "clip": true},
 		Encoding: M{"x": latencyAcross("lo"), "x2": M{"field": "hi"}, "color": series(),
 			"y": M{"field": "n", "type": "quantitative", "scale": M{"type": "log", "nice": false},
-				"axis": M{"title": nil, "format": "~s", "labelOverlap": true, "values": steps(1, 1e15)}},
+				"axis": M{"title": nil, "labelExpr": short, "labelOverlap": true, "values": steps(1, 1e15)}},
 			"y2": M{"field": "base"}},
 	}
 }
@@ -102,5 +102,8 @@ func line(interpolate string) M {
 	return M{"type": "line", "interpolate": interpolate, "strokeWidth": 1.6, "strokeJoin": "round", "clip": true,
 		"invalid": "break-paths-filter-domains"}
 }
+
+// short writes a tick as 20k, and 0 as that: with a format all ticks have the prefix of the largest.
+const short = "format(datum.value, '~s')"
 
 func series() M { return M{"field": "p", "type": "nominal", "legend": nil} }
