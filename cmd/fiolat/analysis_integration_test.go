@@ -83,7 +83,7 @@ func TestAnalysis(t *testing.T) {
 			t.Errorf("%s: %v, %v", picture, st, err)
 		}
 	}
-	for command, column := range map[string]string{"percentiles --limits --sla 'read p99 < 1s'": "p99_us",
+	for command, column := range map[string]string{"percentiles --sla 'read p99 < 1s'": "p99_us",
 		"histogram": "lower_us", "percentiles --unit ns --no-total": "p99_ns"} {
 		for _, format := range []string{"csv", "parquet"} {
 			run(t, "fiolat "+command+" --by host,direction --format "+format+" -o f."+format+" testdata/fio/cluster",

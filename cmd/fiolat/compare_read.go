@@ -119,7 +119,7 @@ func (r *groupReader) since(ctx context.Context, name string, run *compare.Serie
 	}
 	g := &compare.Group{Name: name}
 	from := 0
-	for _, s := range history.Split(runs, nil) { // one series, as there is one workload
+	for _, s := range history.Split(runs) { // one series, as there is one workload
 		runs = s.Runs
 		for _, metric := range history.Analyse(&s, history.Defaults) {
 			for _, c := range metric.Changes {

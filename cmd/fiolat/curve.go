@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,14 +20,12 @@ import (
 )
 
 type curveOptions struct {
-	logs      logOptions // how to read runs that are logs
-	es        runsource.Elasticsearch
-	direction string     // that of at, else all
-	at        *fio.Rule  // nil: none
-	axis      curve.Axis // of the page
-	format    string
-	unit      string // of latencies in tables
-	file      string // for the page; "": none
+	logs   logOptions // how to read runs that are logs
+	es     runsource.Elasticsearch
+	at     *fio.Rule // nil: none
+	format string
+	unit   string // of latencies in tables
+	file   string // for the page; "": none
 }
 
 func curveCommand(u *ui.UI) *cli.Command {
@@ -39,20 +36,15 @@ func curveCommand(u *ui.UI) *cli.Command {
 		ArgsUsage: "PATH|RUN...",
 		Description: "fiolat curve depths\n" +
 			"fiolat curve --at 'read p99 < 1ms' depths           how many IOPS meet that rule\n" +
-			"fiolat curve --axis mib -o curve.html depths\n\n" +
+			"fiolat curve -o curve.html depths\n\n" +
 			"Runs with the same job options are repeats: they make one point. Options that change the load (iodepth, " +
 			"numjobs, rate_iops, ...) make a curve; runs that also differ in others (bs, rw, ...) make several. " +
 			"Repeat each setting 3 times: limits come from the spread between repeats. " + orStored,
 		Flags: append(slices.Concat(o.logs.flags(wholeRuns), pickFlags(&o.logs.Config.Pick, true), esFlags(&o.es)),
-			&cli.GenericFlag{Name: "direction",
-				Value: parsed(&o.direction, "", readDirection),
-				Usage: "`DIRECTION` of the I/Os: " + directionWords() + " (default: that of --at, else all)"},
 			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "--at", curveRule),
 				Usage: "how many IOPS meet `RULE`, such as 'read p99 < 1ms'"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.file,
 				Usage: "`FILE` for an HTML page with the curve"},
-			&cli.GenericFlag{Name: "axis", Value: oneOf(&o.axis, "axis", "iops", "mib", "concurrency"),
-				Usage: "horizontal `AXIS` of the page: iops, mib (MiB/s) or concurrency"},
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
 				Usage: "`FORMAT` of the output: table, markdown, csv or json"},
 			unitFlag(&o.unit),
@@ -61,17 +53,12 @@ func curveCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-// directionWords lists the directions of figures.
-func directionWords() string {
-	return fio.List(append(fio.DirectionNames(), fio.All, fio.Sync.String()), "or")
-}
-
-// readDirection parses --direction.
-func readDirection(text string) (string, error) {
-	if !slices.Contains(fio.MetricDirections(), text) {
-		return "", fio.Usagef("--direction %q: want %s", text, directionWords())
+// direction returns the direction of the curve: that of --at, else the one that --only picks, else all.
+func (o *curveOptions) direction() string {
+	if picked := o.logs.Config.Pick.Directions; o.at == nil && len(picked) == 1 {
+		return picked[0]
 	}
-	return text, nil
+	return curve.DirectionOf(o.at)
 }
 
 // curveRule parses --at.
@@ -88,10 +75,6 @@ func curveRule(text string) (*fio.Rule, error) {
 
 func (o *curveOptions) check(c *cli.Context, bad *errs.Faults) {
 	o.logs.oneKind(c, bad)
-	if o.at != nil && o.direction != "" && o.direction != o.at.Direction {
-		bad.Add(fio.Usagef("--at %q is about %s, --direction about %s: name one of them", c.String("at"),
-			o.at.Direction, o.direction))
-	}
 	bad.Add(pageOnly("a curve", o.file))
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)
@@ -114,8 +97,7 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 	if err != nil {
 		return err
 	}
-	direction := cmp.Or(o.direction, curve.DirectionOf(o.at))
-	c, err := curve.Make(rows, direction, percentiles, o.at)
+	c, err := curve.Make(rows, o.direction(), percentiles, o.at)
 	if errors.Is(err, curve.ErrOneSetting) {
 		return fio.Usagef("%v: a curve needs two settings or more, such as a sweep of iodepth; fiolat summary "+
 			"prints their figures, fiolat compare what repeats differ by", err)
@@ -123,7 +105,7 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 		return fio.Usagef("fiolat curve: %v", err)
 	}
 	if o.file != "" {
-		page := curve.Page{Curve: c, Percentiles: percentiles, Axis: o.axis}
+		page := curve.Page{Curve: c, Percentiles: percentiles}
 		if _, err = writeCurve(o.file, false, page); err != nil {
 			return err
 		}

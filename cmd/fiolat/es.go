@@ -28,8 +28,6 @@ func esFlags(o *runsource.Elasticsearch) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "es",
 			Usage: "`URL` of a node of the cluster (default: ELASTICSEARCH_URL or ES_URL); can be repeated"},
-		&cli.StringFlag{Name: "es-cloud-id", Category: catES,
-			Usage: "`ID` of a deployment in Elastic Cloud, in place of --es"},
 		&cli.StringFlag{Name: "index-prefix", Category: catES, Destination: &o.Prefix, Value: esmodel.DefaultPrefix,
 			EnvVars: []string{"FIOLAT_INDEX_PREFIX"},
 			Usage:   "`PREFIX` of the indices"},
@@ -41,8 +39,6 @@ func esFlags(o *runsource.Elasticsearch) []cli.Flag {
 			Usage: "`FILE` that holds the password"},
 		&cli.StringFlag{Name: "es-api-key-file", Category: catES, Destination: &o.APIKeyFile,
 			Usage: "`FILE` that holds an API key, encoded (or ELASTICSEARCH_API_KEY)"},
-		&cli.StringFlag{Name: "es-service-token-file", Category: catES, Destination: &o.ServiceTokenFile,
-			Usage: "`FILE` that holds a service token (or ELASTICSEARCH_SERVICE_TOKEN)"},
 		&cli.StringFlag{Name: "es-ca-cert", Category: catES, Destination: &o.CACertFile,
 			EnvVars: []string{"ELASTICSEARCH_CA_CERT"},
 			Usage:   "PEM `FILE` of certificate authorities to trust instead of the system's"},
@@ -65,7 +61,7 @@ func takeOverFlag() cli.Flag {
 
 // checkES completes what esFlags, outputFlag and takeOverFlag set.
 func checkES(c *cli.Context, o *runsource.Elasticsearch, bad *errs.Faults) {
-	o.Given, o.MaxWaitGiven = c.IsSet("es") || c.IsSet("es-cloud-id"), c.IsSet("max-wait")
+	o.Given, o.MaxWaitGiven = c.IsSet("es"), c.IsSet("max-wait")
 	o.Spool, o.TakeOver = c.String("output"), c.Bool("take-over")
 	o.Flags = func() []string { return esWords(c) }
 	o.Addresses = c.StringSlice("es")
@@ -76,14 +72,6 @@ func checkES(c *cli.Context, o *runsource.Elasticsearch, bad *errs.Faults) {
 					"--es-user and --es-password-file, or ELASTICSEARCH_URL"))
 			}
 		}
-	}
-	if id := c.String("es-cloud-id"); id != "" {
-		if len(o.Addresses) > 0 {
-			bad.Add(fio.Usagef("--es and --es-cloud-id both say where Elasticsearch is; pass one of them"))
-		}
-		address, err := client.CloudAddress(id)
-		bad.Add(err)
-		o.Addresses = []string{address}
 	}
 	if env := cmp.Or(os.Getenv("ELASTICSEARCH_URL"), os.Getenv("ES_URL")); len(o.Addresses) == 0 && env != "" {
 		o.Addresses = strings.Split(env, ",")

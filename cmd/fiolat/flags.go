@@ -100,8 +100,6 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 		settingFlag(fields, "skip-bad", catInput, nil),
 		settingFlag(fields, "repair", catInput, nil),
 		settingFlag(fields, "no-restore", catInput, &o.noRestore),
-		&cli.IntFlag{Name: "max-line", Category: catInput, Value: 1 << 20, Destination: &cfg.MaxLine,
-			Usage: "longest line of a log in `BYTES`"},
 		&cli.IntFlag{Name: "workers", Category: catInput, Destination: &cfg.Workers,
 			Usage: "number of logs to read at a time (default: one per processor); does not change results"},
 		&cli.BoolFlag{Name: "dry-run", Destination: &o.DryRun,
@@ -197,9 +195,6 @@ func (o *logOptions) check(c *cli.Context, bad *errs.Faults) {
 	}
 	if cfg.Workers < 0 {
 		bad.Add(fio.Usagef("--workers %d: want 1 or more", cfg.Workers))
-	}
-	if cfg.MaxLine < 1 {
-		bad.Add(fio.Usagef("--max-line %d: want a number of bytes above 0", cfg.MaxLine))
 	}
 	for _, rule := range s.SLA {
 		if rule.Direction == fio.Sync.String() {
@@ -458,7 +453,6 @@ func (o *logOptions) checkStored(es *runsource.Elasticsearch, given func(flag st
 // alertOptions say where alerts go.
 type alertOptions struct {
 	alert.Config
-	env        cli.StringSlice
 	secretFile string
 }
 
@@ -473,8 +467,6 @@ func (o *alertOptions) flags(of string) []cli.Flag {
 		&cli.StringFlag{Name: "alert-command", Destination: &o.Command,
 			Usage: "`COMMAND` for sh, with the JSON on its standard input; its environment is PATH, HOME, LANG and " +
 				"FIOLAT_EVENT_ID"},
-		&cli.StringSliceFlag{Name: "alert-env", Category: catAlert, Destination: &o.env,
-			Usage: "environment `VARIABLE` to pass to the command as well; can be repeated"},
 	}
 }
 
@@ -490,7 +482,7 @@ func metricsFlags(to *metrics.Config) []cli.Flag {
 
 // check completes the options. rules reports whether there is anything to alert on.
 func (o *alertOptions) check(c *cli.Context, rules bool, bad *errs.Faults) {
-	if o.Env = o.env.Value(); o.Webhook == "" && o.Command == "" {
+	if o.Webhook == "" && o.Command == "" {
 		return
 	}
 	if !rules {

@@ -36,9 +36,8 @@ const mostRuns = 3000
 type historyOptions struct {
 	logs          logOptions // how to read runs that are logs
 	es            runsource.Elasticsearch
-	named         []string        // paths, run.ids or names in Elasticsearch; none: those of filter
-	filter        runFilter       // which runs in Elasticsearch
-	split         cli.StringSlice // labels whose values separate series
+	named         []string  // paths, run.ids or names in Elasticsearch; none: those of filter
+	filter        runFilter // which runs in Elasticsearch
 	metrics       []fio.Metric
 	last          int     // how many runs of each series; 0 is all
 	failIfChanged int     // how many of the latest runs are new, if nothing is remembered of a series; 0 is off
@@ -60,17 +59,14 @@ func historyCommand(u *ui.UI) *cli.Command {
 			"fiolat history --es http://localhost:9200 --label series=nightly --fail-if-changed 3 -o history.html\n" +
 			"fiolat history --metric 'read p99' --metric iops --format json runs/*\n\n" +
 			"The runs are those in Elasticsearch that have the labels and options given, or those named: a RUN in " +
-			"Elasticsearch, a directory of documents (ingest --output), or logs. Runs of the same workload, and of " +
-			"the same value of each --split, are a series, sorted by their start; runs with an unknown start keep " +
-			"the order given. docs/history.md explains how changes are found.",
+			"Elasticsearch, a directory of documents (ingest --output), or logs. Runs of the same workload " +
+			"are a series, sorted by their start; runs with an unknown start keep the order given. docs/history.md explains how changes are found.",
 		// Flags that identify or describe one run, that write, or that choose figures of a quantum do not apply.
 		Flags: slices.Concat(o.logs.flags(logFlags{without: []string{"by", "fio-json", "dry-run", "run-id", "run-name",
 			"label", "part", "sla", "fail-on-sla", "percentiles"}}), esFlags(&o.es), o.filter.flags(),
 			[]cli.Flag{
 				&cli.IntFlag{Name: "last", Destination: &o.last,
 					Usage: "the last `N` runs of each series"},
-				&cli.StringSliceFlag{Name: "split", Destination: &o.split,
-					Usage: "runs that differ in the label `KEY` are of different series; can be repeated"},
 				&cli.GenericFlag{Name: "metric", Value: each(&o.metrics, "--metric ", history.Metrics.Parse),
 					Usage: "`METRIC` to look at: " + history.Metrics.Form() + " and p99 or another percentile, mean, " +
 						"iops or histogram, such as 'read p99'; can be repeated (default: p50, p99, p99.9, iops and " +
@@ -157,7 +153,7 @@ func (o *historyOptions) run(ctx context.Context, u *ui.UI) error {
 		return &fio.ParseError{File: "history", Msg: "no complete run was found", Hint: "see fiolat runs"}
 	}
 	r.sayRolledUp()
-	all := history.Split(r.runs, o.split.Value())
+	all := history.Split(r.runs)
 	var results []history.Result
 	for i := range all {
 		s := &all[i]

@@ -64,8 +64,8 @@ func (o *ingestOptions) check(c *cli.Context, bad *errs.Faults) {
 	checkES(c, &o.es, bad)
 	if o.format != delivery.Bulk {
 		if len(o.es.Addresses) > 0 {
-			bad.Add(fio.Usagef("--format %s is for files, and with an Elasticsearch there are none: leave out --es, "+
-				"--es-cloud-id and ELASTICSEARCH_URL", o.format))
+			bad.Add(fio.Usagef("--format %s is for files, and with an Elasticsearch there are none: leave out --es "+
+				"and ELASTICSEARCH_URL", o.format))
 		}
 		if o.logs.DryRun {
 			bad.Add(fio.Usagef("--dry-run counts what --format bulk writes: leave out --format %s", o.format))

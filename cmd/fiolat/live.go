@@ -39,10 +39,9 @@ type liveOptions struct {
 	file   string   // "" and "-": standard input
 	fio    []string // the command line of fio if it is to be started
 	follow bool     // wait for file to appear and to grow
-	idle   time.Duration
-	rows   string // "ndjson": write NDJSON to standard output
-	quiet  bool   // no display on a terminal
-	yes    bool   // ask for no confirmation
+	rows   string   // "ndjson": write NDJSON to standard output
+	quiet  bool     // no display on a terminal
+	yes    bool     // ask for no confirmation
 	alerts alertOptions
 	export metrics.Config
 }
@@ -75,9 +74,6 @@ func liveCommand(u *ui.UI) *cli.Command {
 					Usage: "`FORMAT` of rows on standard output: ndjson (default: none)"},
 				&cli.BoolFlag{Name: "follow", Destination: &o.follow,
 					Usage: "wait for FILE to appear and to grow, until no process has it open for writing"},
-				&cli.DurationFlag{Name: "idle", Destination: &o.idle,
-					Usage: "with --follow: end after `DURATION` without new data, even if the file is still open " +
-						"(default: 1m where open files cannot be listed)"},
 				&cli.StringFlag{Name: "host", Destination: &o.config.Host,
 					Usage: "`NAME` of the host where fio runs, if its output does not name one (default: this host; " +
 						"with FILE none)"},

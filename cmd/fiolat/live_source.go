@@ -74,7 +74,7 @@ func (s *liveSession) source(ctx context.Context) (*liveSource, error) {
 			Hint: "read it with fiolat percentiles or fiolat ingest"}
 	}
 	if s.o.follow {
-		f := source.Follow(ctx, name, s.o.idle)
+		f := source.Follow(ctx, name, 0)
 		f.Warn = s.u.Warn
 		none.Reader, none.live, none.close = f, true, f.Close
 		return none, nil

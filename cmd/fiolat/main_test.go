@@ -85,7 +85,7 @@ func TestBadInput(t *testing.T) {
 			want: []string{"byte-order mark"}, rest: 1},
 		{name: "a 100 MB line", data: third(func([]byte) []byte {
 			return append(bytes.Repeat([]byte("0, "), 100<<20/3), '\n')
-		}), at: ".log:3:", want: []string{"--max-line"}, rest: 1},
+		}), at: ".log:3:", want: []string{"a line of more than"}, rest: 1},
 		{name: "binary data", data: third(func(l []byte) []byte { return append([]byte{0, 1, 2, 0xff}, l...) }),
 			at: ".log:3:", want: []string{"binary"}, rest: 1},
 		{name: "a gz that ends early", file: "bad_clat_hist.1.log.gz", data: gzipped(good)[:len(gzipped(good))/2],

@@ -87,7 +87,7 @@ func TestManage(t *testing.T) {
 		{"r3 r2", []string{"--last", "2"}},
 		{"r2 r3", []string{"--last", "2", "--sort", "start"}},
 		{"r1 r2", []string{"--label", "cluster=b7", "--sort", "read p50"}},
-		{"r2 r1", []string{"--label", "cluster=b7", "--sort", "-p50", "--direction", "read"}},
+		{"r2 r1", []string{"--label", "cluster=b7", "--sort", "-read p50"}},
 	} {
 		if got := list(tt.args...); got != tt.want {
 			t.Errorf("runs %v: %q, want %q", tt.args, got, tt.want)

@@ -64,10 +64,6 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			&cli.GenericFlag{Name: "clock", Value: parsed(&o.render.Clock, "", clockZone),
 				Usage: "show wall-clock time in tables, in `ZONE` utc or local, instead of the time since the run's " +
 					"start; with --grid epoch utc is the default"},
-			&cli.BoolFlag{Name: "limits", Destination: &o.render.Limits,
-				Usage: "show 95 % limits of each percentile, in an interval the sampling limits of independent " +
-					"I/Os, with --interval run wider ones for bursts, in tables, csv and parquet; json and ndjson " +
-					"always have them"},
 			&cli.GenericFlag{Name: "wide",
 				Value: parsed(&o.wide, "", asIs),
 				Usage: "in tables and csv a row for each time, with `FIGURE` (p99 or another percentile, mean, min, " +
@@ -166,8 +162,6 @@ func (o *percentilesOptions) readWide(wide string) error {
 		return fio.Usagef("--wide is for --format table, markdown and csv")
 	case len(o.logs.Kinds.List) > 1:
 		return fio.Usagef("--wide is for one --kind")
-	case o.render.Limits:
-		return fio.Usagef("--limits and --wide exclude each other")
 	}
 	if o.render.Wide = name; m.Percentile > 0 && !slices.Contains(settings.Percentiles, m.Percentile) {
 		settings.Percentiles = append(settings.Percentiles, m.Percentile)
@@ -227,9 +221,6 @@ func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 		sums = append(sums, s)
 	}
 	u.ProgressDone()
-	if o.render.Limits && err == nil {
-		u.Say("info", "%s", limitsText(o.whole, sums))
-	}
 	if ferr := out.Flush(); err == nil && ferr != nil {
 		return ferr
 	}
@@ -243,20 +234,4 @@ func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 		kindAccount(u, sources[i].Run, s, len(sources))
 	}
 	return failOnSLA(o.logs.FailOnSLA, sums[0])
-}
-
-// limitsText says what the printed limits are.
-func limitsText(whole bool, sums []*pipeline.Summary) string {
-	if !whole {
-		return "limits: 95 % sampling limits of independent I/Os; bursts make them wider"
-	}
-	text := "limits: 95 % confidence, bursts of slow I/Os included"
-	for _, s := range sums {
-		for i := range s.Total {
-			if s.Total[i].Stats.LimitsAtLeast {
-				return text + "; at least so wide, as the run is short for its bursts"
-			}
-		}
-	}
-	return text
 }

@@ -74,9 +74,6 @@ func probeCommand(u *ui.UI) *cli.Command {
 
 			&cli.DurationFlag{Name: "every", Category: catMore, Destination: &o.probe.Every, Value: time.Second,
 				Usage: "`DURATION` from one round of operations to the next"},
-			&cli.DurationFlag{Name: "window", Category: catMore, Destination: &o.probe.Window,
-				Usage: "expect the median of the last `DURATION` (default: of all that was observed, also by probes " +
-					"before)"},
 			&cli.BoolFlag{Name: "direct", Category: catMore, Destination: &o.dir.Direct,
 				Usage: "read and write the data file with O_DIRECT, past the cache"},
 			&cli.StringFlag{Name: "host", Category: catMore, Destination: &o.dir.Name,
@@ -102,7 +99,7 @@ func (o *probeOptions) check(c *cli.Context, bad *errs.Faults) {
 		o.dirs = append(o.dirs, abs)
 	}
 	for name, least := range map[string]time.Duration{"every": 10 * time.Millisecond, "interval": time.Second,
-		"window": time.Minute, "duration": 0} {
+		"duration": 0} {
 		if d := c.Duration(name); d < least && (c.IsSet(name) || d < 0) {
 			bad.Add(fio.Usagef("--%s %v: want at least %v", name, d, least))
 		}
@@ -170,7 +167,7 @@ func (o *probeOptions) run(ctx context.Context, u *ui.UI) error {
 
 // generation is a hash of the settings that change what is measured.
 func (o *probeOptions) generation() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "probe 2 %v %v %v %t %d", o.probe.Every, o.probe.Interval, o.probe.Window,
+	sum := sha256.Sum256(fmt.Appendf(nil, "probe 2 %v %v 0s %t %d", o.probe.Every, o.probe.Interval,
 		o.dir.Direct, o.dir.Size))
 	return hex.EncodeToString(sum[:8])
 }

@@ -309,7 +309,6 @@ func TestProbeUsage(t *testing.T) {
 		{"a size that is none", []string{"--size", "12q", dir}, exitUsage, `--size "12q"`},
 		{"a pace that is none", []string{"--every", "1ms", dir}, exitUsage, "--every 1ms: want at least 10ms"},
 		{"too small", []string{"--size", "4k", dir}, exitUsage, "--size: want at least 1m"},
-		{"a window of no use", []string{"--window", "1s", dir}, exitUsage, "--window 1s: want at least 1m0s"},
 		{"a duration that is none", []string{"--duration", "-1s", dir}, exitUsage, "--duration -1s: want at least 0s"},
 		{"a flag that is gone", []string{"--seed", "1", dir}, exitUsage, "no such flag: --seed; it is gone"},
 		{"a name that leads elsewhere", []string{"--host", "../x", dir}, exitUsage,

@@ -4,6 +4,17 @@ package main
 // command also flags that only other commands have.
 var removed = map[string]string{
 	"--no-repair":                  "pass --repair no",
+	"--alert-env":                  "let the command read a file",
+	"--es-cloud-id":                "pass --es with the endpoint of the deployment's Elasticsearch",
+	"--es-service-token-file":      "set ELASTICSEARCH_SERVICE_TOKEN",
+	"percentiles --limits":         "--format ndjson and json have the limits of each percentile",
+	"--max-line":                   "lines of logs have at most 1 MiB",
+	"curve --axis":                 "it is IOPS; --format csv has MiB/s and concurrency",
+	"curve --direction":            "pass --only direction=read",
+	"history --split":              "pass --label KEY=VALUE, once for each value",
+	"live --idle":                  "a file that another program has open is waited for, otherwise a minute",
+	"probe --window":               "it is gone: the expected time is the median of all before",
+	"runs --direction":             "--format json has the figures of each direction",
 	"--offsets":                    "pass --offset @FILE",
 	"setup --kibana-user":          "set KIBANA_USERNAME and KIBANA_PASSWORD, or pass --es-user",
 	"setup --kibana-password-file": "set KIBANA_PASSWORD, or pass --es-password-file",
@@ -23,7 +34,7 @@ var removed = map[string]string{
 		"--format ndjson the documents",
 	"merge --slice": "merge without it; for more than one machine can merge, see docs/scale.md: " +
 		"fiolat histogram --format parquet on each host, and one SQL query",
-	"probe --baseline":      "it is gone: the data file keeps the expected times for the next probe; or use --window",
+	"probe --baseline":      "it is gone: the data file keeps the expected times for the next probe",
 	"probe --block":         "it is gone: blocks have 1 MiB",
 	"probe --deadline":      "it is gone: what takes 10 s or longer hangs",
 	"probe --file":          "it is gone: the small file has 3901 bytes",

@@ -226,7 +226,7 @@ func (o *reportOptions) curve(ctx context.Context, r *runsource.Reader) error {
 	if err = pageOnly("a curve", o.file); err != nil {
 		return err
 	}
-	file, err := writeCurve(o.file, o.logs.DryRun, curve.Page{Curve: c, Percentiles: percentiles, Axis: "iops"})
+	file, err := writeCurve(o.file, o.logs.DryRun, curve.Page{Curve: c, Percentiles: percentiles})
 	if err != nil {
 		return err
 	}

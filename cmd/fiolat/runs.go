@@ -24,16 +24,15 @@ import (
 )
 
 type runsOptions struct {
-	es        runsource.Elasticsearch
-	filter    runFilter
-	last      int         // how many runs, the latest; 0 is all
-	by        string      // --sort
-	sort      *fio.Metric // nil is by start
-	down      bool        // the largest or the latest first
-	direction string      // of the figures in the table
-	size      bool        // sizes in Elasticsearch instead of figures
-	format    string
-	unit      string // of latencies in the table
+	es     runsource.Elasticsearch
+	filter runFilter
+	last   int         // how many runs, the latest; 0 is all
+	by     string      // --sort
+	sort   *fio.Metric // nil is by start
+	down   bool        // the largest or the latest first
+	size   bool        // sizes in Elasticsearch instead of figures
+	format string
+	unit   string // of latencies in the table
 }
 
 func runsCommand(u *ui.UI) *cli.Command {
@@ -57,8 +56,6 @@ func runsCommand(u *ui.UI) *cli.Command {
 			&cli.StringFlag{Name: "sort", Destination: &o.by,
 				Usage: "by `METRIC`, the smallest first, or -METRIC, the largest first: start, or [DIRECTION] and " +
 					"p99, iops, mean, ..."},
-			&cli.GenericFlag{Name: "direction", Value: oneOf(&o.direction, "direction", fio.MetricDirections()...),
-				Usage: "figures of `DIRECTION`: " + fio.List(fio.MetricDirections(), "or")},
 			&cli.BoolFlag{Name: "size", Destination: &o.size,
 				Usage: "instead of figures, the number of each run's documents, and about how many bytes they take " +
 					"in Elasticsearch, without replicas"},
@@ -81,9 +78,6 @@ func (o *runsOptions) check(c *cli.Context, bad *errs.Faults) {
 		m, err := fio.ParseMetric(by)
 		if err != nil {
 			bad.Add(fio.Usagef("--sort %v, or start", err))
-		}
-		if len(strings.Fields(by)) == 1 {
-			m.Direction = o.direction
 		}
 		o.sort = &m
 	}
@@ -247,11 +241,7 @@ func runsTable(rows []runKinds, short map[string]string, sizes map[string]stored
 	if o.size {
 		head = append(head, "interval", "documents", "MB")
 	} else {
-		of := ""
-		if o.direction != fio.All {
-			of = o.direction + "_"
-		}
-		head = append(head, of+"iops", "p50_"+o.unit, "p99_"+o.unit, "p99.9_"+o.unit)
+		head = append(head, "iops", "p50_"+o.unit, "p99_"+o.unit, "p99.9_"+o.unit)
 	}
 	cells := [][]string{append(head, "labels")}
 	left := maps.Clone(sizes)
@@ -267,7 +257,7 @@ func runsTable(rows []runKinds, short map[string]string, sizes map[string]stored
 				if i == 0 {
 					divisor = 1
 				}
-				if v, ok := r.figure(o.direction, name); ok {
+				if v, ok := r.figure(fio.All, name); ok {
 					cell = fio.Number(v / divisor)
 				}
 				row = append(row, cell)

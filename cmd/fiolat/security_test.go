@@ -160,7 +160,6 @@ func allCredentials(t *testing.T) []credentials {
 			"ELASTICSEARCH_PASSWORD=canaryPasswordEnv" + hard}, nil},
 		{"API key file", "canaryKeyFile", nil, []string{"--es-api-key-file", file(key("canaryKeyFile"))}},
 		{"API key", "canaryKeyEnv", []string{"ELASTICSEARCH_API_KEY=" + key("canaryKeyEnv")}, nil},
-		{"token file", "canaryTokenFile", nil, []string{"--es-service-token-file", file("canaryTokenFile" + hard)}},
 		{"token", "canaryTokenEnv", []string{"ELASTICSEARCH_SERVICE_TOKEN=canaryTokenEnv" + hard}, nil},
 		{"Elastic's password", "canaryElasticEnv", []string{"ES_USERNAME=ursula",
 			"ES_PASSWORD=canaryElasticEnv" + hard}, nil},
@@ -585,17 +584,16 @@ func TestNodeThatRefuses(t *testing.T) {
 	}
 }
 
-// TestAlertEnvironment: the command of --alert-command sees of the program's environment what it needs, what
-// --alert-env names, and nothing else.
+// TestAlertEnvironment: the command of --alert-command sees of the program's environment what it needs
+// and nothing else.
 func TestAlertEnvironment(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "env")
-	env := []string{"PATH=" + os.Getenv("PATH"), "LANG=C", "PAGER_KEY=a b", "ELASTICSEARCH_PASSWORD=canary",
+	env := []string{"PATH=" + os.Getenv("PATH"), "LANG=C", "ELASTICSEARCH_PASSWORD=canary",
 		"FIOLAT_SECRET=canary", "LD_LIBRARY_PATH=/canary"}
 	cmd, _, stderr := program(t, env, "live", "--output", filepath.Join(dir, "out"), "--host", "h",
-		"--interval", "1s", "--sla", "iops >= 100", "--alert-command", "env >"+file, "--alert-env", "PAGER_KEY",
-		"--alert-env", "NOT_THERE", "-")
+		"--interval", "1s", "--sla", "iops >= 100", "--alert-command", "env >"+file, "-")
 	cmd.Stdin = bytes.NewReader(status(time.Now().Add(-9*time.Second), 500, 500, 500, 10, 10, 10, 500, 500))
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
@@ -612,7 +610,7 @@ func TestAlertEnvironment(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	if want := []string{"FIOLAT_EVENT_ID", "HOME", "LANG", "PAGER_KEY", "PATH"}; !slices.Equal(names, want) {
+	if want := []string{"FIOLAT_EVENT_ID", "HOME", "LANG", "PATH"}; !slices.Equal(names, want) {
 		t.Errorf("the command's environment has %q, want %q\n%s", names, want, got)
 	}
 }

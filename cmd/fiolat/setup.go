@@ -94,7 +94,7 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 	}
 	checkES(c, &o.es, bad)
 	if c.IsSet("export") {
-		apart([]string{"es", "es-cloud-id", "kibana"}, "--export asks no server: not together with --%s")
+		apart([]string{"es", "kibana"}, "--export asks no server: not together with --%s")
 		apart([]string{"alert-rules", "remove"}, "--export only writes files: not together with --%s")
 		if o.directory() {
 			return
@@ -116,7 +116,7 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 		apart([]string{"space", "alert-rules", "remove"}, "--%s is about Kibana: pass --kibana URL or set KIBANA_URL")
 	}
 	if o.remove {
-		apart([]string{"es", "es-cloud-id", "alert-rules", "delete-after"},
+		apart([]string{"es", "alert-rules", "delete-after"},
 			"--remove only takes out of Kibana what is there: not together with --%s")
 	}
 }

@@ -327,8 +327,7 @@ func TestGzipBomb(t *testing.T) {
 	cmd, stdout, stderr := program(t, []string{peakFile + "=" + peak}, "percentiles", bomb)
 	cmd.Run() // the code is looked at
 	if cmd.ProcessState.ExitCode() != exitInput || stdout.Len() > 0 || !strings.Contains(stderr.String(),
-		"bomb_clat_hist.1.log.gz:1: a line of more than 1048576 bytes") || !strings.Contains(stderr.String(),
-		"--max-line") {
+		"bomb_clat_hist.1.log.gz:1: a line of more than 1048576 bytes") {
 		t.Errorf("%v\n%s", cmd.ProcessState, stderr)
 	}
 	status, err := os.ReadFile(peak)

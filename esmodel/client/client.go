@@ -207,20 +207,6 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// CloudAddress returns the address of the deployment that a Cloud ID of Elastic names.
-func CloudAddress(id string) (string, error) {
-	es, err := elasticsearch.NewBaseClient(elasticsearch.Config{CloudID: id})
-	if err == nil {
-		if t, ok := es.Transport.(interface{ URLs() []*url.URL }); ok && len(t.URLs()) == 1 {
-			return t.URLs()[0].String(), nil
-		}
-	}
-	return "", &fio.UsageError{
-		Msg:  "this is not a Cloud ID",
-		Hint: "copy it from the deployment's page in Elastic Cloud; it looks like NAME:ZXUtd2VzdC0x...",
-	}
-}
-
 // nodes returns the addresses as URLs. It moves user and password from them into c, so that no URL in a message
 // or in the client shows them.
 func (c *Config) nodes() ([]*url.URL, error) {

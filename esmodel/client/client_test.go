@@ -427,21 +427,3 @@ func TestLargeWrites(t *testing.T) {
 		t.Errorf("%d bytes in %d writes, or not as they were", len(body), n)
 	}
 }
-
-func TestCloudAddress(t *testing.T) {
-	t.Setenv("ELASTICSEARCH_URL", "http://elsewhere:9200")
-	for id, want := range map[string]string{
-		// eu-west-1.aws.found.io$es123$kb456, and the same with :9243 after the host
-		"perf:ZXUtd2VzdC0xLmF3cy5mb3VuZC5pbyRlczEyMyRrYjQ1Ng==":         "https://es123.eu-west-1.aws.found.io",
-		"perf:ZXUtd2VzdC0xLmF3cy5mb3VuZC5pbzo5MjQzJGVzMTIzJGtiNDU2Cg==": "https://es123.eu-west-1.aws.found.io:9243",
-		"perf":          "",
-		"perf:%%%":      "",
-		"perf:bm9uZQ==": "",
-	} {
-		got, err := CloudAddress(id)
-		var usage *fio.UsageError
-		if got != want || (want == "") != errors.As(err, &usage) {
-			t.Errorf("%s: %q, %v", id, got, err)
-		}
-	}
-}

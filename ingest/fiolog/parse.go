@@ -230,7 +230,7 @@ func cutShort(n, columns int) *lineError {
 }
 
 func longLine(limit int) *lineError {
-	return faultf("this is no histogram log, or it is damaged; --max-line allows longer lines, --skip-bad counts and "+
+	return faultf("this is no histogram log, or it is damaged; --skip-bad counts and "+
 		"skips it", "a line of more than %d bytes", limit)
 }
 

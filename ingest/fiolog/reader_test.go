@@ -318,7 +318,7 @@ func TestReader_Defects(t *testing.T) {
 		{name: "a UTF-8 byte-order mark further on", text: "\xef\xbb\xbf" + line(), msg: "column 1 is not a number"},
 		{name: "UTF-16", log: utf16(line() + "\n" + line() + "\n"), line: 1, bad: 3, good: -1,
 			msg: "UTF-16 byte-order mark", hint: "iconv"},
-		{name: "a line that is too long", text: long, msg: "a line of more than 200 bytes", hint: "--max-line"},
+		{name: "a line that is too long", text: long, msg: "a line of more than 200 bytes", hint: "--skip-bad"},
 		{name: "a last line that is too long", log: line() + "\n" + long, line: 2, good: 1,
 			msg: "a line of more than 200 bytes"},
 		{name: "an only line that is too long", log: long + "\n", line: 1, good: -1,

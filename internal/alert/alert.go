@@ -18,7 +18,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -50,11 +49,9 @@ type Config struct {
 	Webhook string
 	// Secret is the key of the requests' signatures; without it there are none.
 	Secret []byte
-	// Command is run by sh with the event on its standard input. Its environment has
-	// PATH, HOME, LANG, FIOLAT_EVENT_ID and the variables named in Env, and nothing
-	// else: the parent's environment may contain secrets.
+	// Command is run by sh with the event on its standard input. Its environment has PATH, HOME, LANG and
+	// FIOLAT_EVENT_ID, and nothing else: the parent's environment may contain secrets.
 	Command string
-	Env     []string
 	// MaxWait is how long a failed request is retried; default 10 min.
 	MaxWait time.Duration
 	// Output receives the command's output; by default it is discarded.
@@ -248,7 +245,7 @@ func (d *Dispatcher) run(ctx context.Context, e Event) error {
 	cmd := exec.CommandContext(ctx, "sh", "-c", d.cfg.Command)
 	cmd.Stdin = bytes.NewReader(append(bytes.Clone(e.Body), '\n'))
 	cmd.Env = []string{"FIOLAT_EVENT_ID=" + e.ID}
-	for _, name := range slices.Concat([]string{"PATH", "HOME", "LANG"}, d.cfg.Env) {
+	for _, name := range []string{"PATH", "HOME", "LANG"} {
 		if v, ok := os.LookupEnv(name); ok {
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}

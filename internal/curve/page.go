@@ -12,36 +12,6 @@ import (
 	"fiolat/internal/vegaspec"
 )
 
-// Axis is the quantity on the page's horizontal axis.
-type Axis string
-
-// The axes.
-const (
-	axisIOPS        Axis = "iops"
-	axisMiB         Axis = "mib"
-	axisConcurrency Axis = "concurrency"
-)
-
-// axes lists all of them, the default first.
-var axes = []Axis{axisIOPS, axisMiB, axisConcurrency}
-
-func (a Axis) title() string {
-	return map[Axis]string{axisIOPS: "IOPS", axisMiB: "MiB/s", axisConcurrency: "I/Os in flight (mean)"}[a]
-}
-
-// of returns a point's value on the axis; 0 if it is not known.
-func (a Axis) of(p *Point) float64 {
-	switch {
-	case a == axisMiB && p.BytesPerSecond != nil:
-		return *p.BytesPerSecond / (1 << 20)
-	case a == axisConcurrency && p.Concurrency != nil:
-		return *p.Concurrency
-	case a == axisIOPS:
-		return p.IOPS
-	}
-	return 0
-}
-
 // Sentence formats an At as text.
 func (c *Curve) Sentence(at *At) string {
 	text := at.Rule
@@ -103,7 +73,6 @@ type Page struct {
 	Title, Generator string
 	Curve            *Curve
 	Percentiles      []float64
-	Axis             Axis
 }
 
 type chart struct {
@@ -118,7 +87,7 @@ func (p *Page) Write(w io.Writer) error {
 	specs := map[string]vegaspec.Spec{}
 	for i := range p.Curve.Series {
 		s := &p.Curve.Series[i]
-		ch := chart{Title: label(s.Options), XTitle: p.Axis.title()}
+		ch := chart{Title: label(s.Options), XTitle: "IOPS"}
 		if s.At != nil {
 			ch.At = p.Curve.Sentence(s.At)
 		}
@@ -136,7 +105,7 @@ func (p *Page) Write(w io.Writer) error {
 // spec is the chart of a series.
 func (p *Page) spec(s *Series) vegaspec.Spec {
 	c := p.Curve
-	chart := vegaspec.LoadCurve{X: p.Axis.title()}
+	chart := vegaspec.LoadCurve{X: "IOPS"}
 	if s.At != nil && c.bound > 0 {
 		chart.Rule = []vegaspec.M{{"v": c.bound, "text": s.At.Rule}}
 	}
@@ -150,9 +119,9 @@ func (p *Page) spec(s *Series) vegaspec.Spec {
 			if !ok {
 				continue
 			}
-			row := vegaspec.M{"p": "p" + key, "x": p.Axis.of(q), "v": v, "order": order, "bend": q.Bend,
-				"text": fmt.Sprintf("%s: %s %s, p%s %s, %s", c.loadOf(q), page.Number(p.Axis.of(q)),
-					p.Axis.title(), key, page.Latency(v), fio.Several(q.Runs, "run"))}
+			row := vegaspec.M{"p": "p" + key, "x": q.IOPS, "v": v, "order": order, "bend": q.Bend,
+				"text": fmt.Sprintf("%s: %s %s, p%s %s, %s", c.loadOf(q), page.Number(q.IOPS),
+					"IOPS", key, page.Latency(v), fio.Several(q.Runs, "run"))}
 			if limits, ok := q.Limits[key]; ok {
 				row["low"], row["high"] = limits.Low, limits.High
 				row["text"] = fmt.Sprintf("%s (%s to %s)", row["text"], page.Latency(*limits.Low),

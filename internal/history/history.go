@@ -80,22 +80,19 @@ var Metrics = fio.Metrics{Names: []string{"mean", "iops", Histogram}, NoSyncs: t
 
 // Series holds comparable runs in order.
 type Series struct {
-	// Name is the workload and the labels by which the runs were split.
+	// Name is the workload.
 	Name string
 	Runs []Run
 	// Unordered says that the start of some runs is unknown. The runs are then in the order given.
 	Unordered bool
 }
 
-// Split makes a series of the runs of each workload and each combination of values of the given labels. The series
-// are sorted by name, the runs of each by start and then by id.
-func Split(runs []Run, labels []string) []Series {
+// Split makes a series of the runs of each workload. The series are sorted by name, the runs of each by start and then
+// by id.
+func Split(runs []Run) []Series {
 	by := map[string]*Series{}
 	for _, r := range runs {
 		name := cmp.Or(r.Workload, "workload unknown")
-		for _, k := range labels {
-			name += fmt.Sprintf(", %s=%s", k, cmp.Or(r.Labels[k], "-"))
-		}
 		if by[name] == nil {
 			by[name] = &Series{Name: name}
 		}

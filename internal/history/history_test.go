@@ -252,25 +252,25 @@ func TestParseMetric(t *testing.T) {
 	}
 }
 
-// Runs are split by workload and label, and sorted by start, or not at all if one has none.
+// Runs are split by workload, and sorted by start, or not at all if one has none.
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	at := func(day int) time.Time { return time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC) }
 	runs := []Run{
-		{ID: "c", Start: at(3), Workload: "rw=read", Labels: map[string]string{"pool": "a"}},
-		{ID: "a", Start: at(1), Workload: "rw=read", Labels: map[string]string{"pool": "a"}},
-		{ID: "b", Start: at(2), Workload: "rw=read", Labels: map[string]string{"pool": "b"}},
+		{ID: "c", Start: at(3), Workload: "rw=read"},
+		{ID: "a", Start: at(1), Workload: "rw=read"},
+		{ID: "b", Start: at(2), Workload: "rw=read"},
 		{ID: "e", Workload: "rw=write"}, {ID: "d", Start: at(1), Workload: "rw=write"},
 	}
 	got := ""
-	for _, s := range Split(runs, []string{"pool"}) {
+	for _, s := range Split(runs) {
 		got += s.Name + ":"
 		for _, r := range s.Runs {
 			got += " " + r.ID
 		}
 		got += fmt.Sprintf(" %t\n", s.Unordered)
 	}
-	want := "rw=read, pool=a: a c false\nrw=read, pool=b: b false\nrw=write, pool=-: e d true\n"
+	want := "rw=read: a b c false\nrw=write: e d true\n"
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

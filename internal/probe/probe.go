@@ -118,8 +118,6 @@ type Config struct {
 	Deadline time.Duration
 	// Interval is the time between two reports, which are aligned to its multiples since 1970.
 	Interval time.Duration
-	// Window, if set, limits the usual time to the median of that period.
-	Window time.Duration
 
 	// OnSample and OnReport are called for all samples and reports, concurrently. They must not block, because the
 	// schedule waits for them.

@@ -17,8 +17,6 @@ var Grid = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
 const (
 	// enough is the number of samples from which a usual time is computed.
 	enough = 10
-	// chunks is the number of parts of a sliding window.
-	chunks = 24
 	// An operation is slow, and very slow, at so many times its usual time.
 	slow, verySlow = 2, 5
 )
@@ -34,25 +32,15 @@ type Window struct {
 }
 
 // series holds the samples of one operation on one target in bounded memory. The usual time comes from a histogram of
-// all samples that ended, or of those in a sliding window. The most recent samples, as many as the longest of Windows
-// covers, are kept individually.
+// all samples that ended. The most recent samples, as many as the longest of Windows covers, are kept individually.
 type series struct {
-	all   fiohist.Hist
-	count int64
-	// parts of the sliding window, by their number modulo chunks
-	width  int64
-	parts  []part
+	all    fiohist.Hist
+	count  int64
 	median float64 // of all, if fresh
 	fresh  bool
 
 	ring    []entry
 	next, n int
-}
-
-type part struct {
-	number int64
-	hist   *fiohist.Hist
-	count  int64
 }
 
 type entry struct {
@@ -62,11 +50,7 @@ type entry struct {
 
 func newSeries(cfg *Config) *series {
 	longest := int64(Windows[len(Windows)-1])
-	s := &series{ring: make([]entry, longest/int64(cfg.Every)*9/8+16)}
-	if cfg.Window > 0 {
-		s.width, s.parts = int64(cfg.Window)/chunks, make([]part, chunks)
-	}
-	return s
+	return &series{ring: make([]entry, longest/int64(cfg.Every)*9/8+16)}
 }
 
 // add adds a sample that started at a time in ns since 1970 or, if atLeast, was still
@@ -75,7 +59,7 @@ func (s *series) add(at, took int64, atLeast bool) {
 	e := entry{at, -took}
 	if !atLeast {
 		e = entry{at + took, took}
-		s.learn(e.known, took)
+		s.learn(took)
 	}
 	s.ring[s.next] = e
 	s.next = (s.next + 1) % len(s.ring)
@@ -83,25 +67,8 @@ func (s *series) add(at, took int64, atLeast bool) {
 }
 
 // learn adds a sample to the usual time.
-func (s *series) learn(at, took int64) {
-	bucket := Grid.Index(took)
-	if s.parts != nil {
-		number := at / s.width
-		for i := range s.parts { // drop what has left the window
-			if p := &s.parts[i]; p.hist != nil && p.number <= number-chunks {
-				p.hist.Each(func(i int, w float64) { s.all.Add(i, -w) }) // exact: the counts are integers
-				s.count -= p.count
-				*p = part{}
-			}
-		}
-		p := &s.parts[number%chunks]
-		if p.hist == nil {
-			*p = part{number: number, hist: new(fiohist.Hist)}
-		}
-		p.hist.Add(bucket, 1)
-		p.count++
-	}
-	s.all.Add(bucket, 1)
+func (s *series) learn(took int64) {
+	s.all.Add(Grid.Index(took), 1)
 	s.count++
 	s.fresh = false
 }

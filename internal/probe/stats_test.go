@@ -47,11 +47,11 @@ func (p *plain) last(now int64, d time.Duration) Window {
 	return w
 }
 
-// median of what ended since a time.
-func (p *plain) median(since int64) float64 {
+// median of what ended.
+func (p *plain) median() float64 {
 	var in []int64
-	for i, at := range p.known {
-		if at >= since && !p.under[i] {
+	for i := range p.known {
+		if !p.under[i] {
 			in = append(in, p.took[i])
 		}
 	}
@@ -65,83 +65,71 @@ func (p *plain) median(since int64) float64 {
 func TestADayOfTenTargets(t *testing.T) {
 	testkit.NotRaced(t)
 	const targets = 10
-	for _, tt := range []struct {
-		name   string
-		window time.Duration
-	}{{"median of all", 0}, {"median of a sliding window", 2 * time.Hour}} {
-		t.Run(tt.name, func(t *testing.T) {
-			cfg := Config{Every: time.Second, Window: tt.window}
-			var all [targets][operations]*series
-			for i := range all {
-				for op := range all[i] {
-					all[i][op] = newSeries(&cfg)
-				}
-			}
-			rng := rand.New(rand.NewPCG(1, 2))
-			var kept plain // of one of them
-			var scratch []int64
-			start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC).UnixNano()
-			heap := func() uint64 {
-				var m runtime.MemStats
-				runtime.GC()
-				runtime.ReadMemStats(&m)
-				return m.HeapAlloc
-			}
-			var early uint64
-			for s := range int64(24 * 3600) {
-				at := start + s*1e9
-				for i := range all {
-					for op := range all[i] {
-						took := int64(100e3 * math.Exp(rng.NormFloat64()/2))
-						if s/3600%5 == 3 {
-							took *= 4
-						}
-						atLeast := s%1000 > 990
-						if atLeast {
-							took = (s%1000 - 990) * 1e9
-						}
-						all[i][op].add(at, took, atLeast)
-						if i == 3 && op == 2 {
-							kept.add(at, took, atLeast)
-						}
-					}
-				}
-				if s == 5*3600 {
-					early = heap()
-				}
-				if s%1801 == 1800 {
-					now, series := at+1e9, all[3][2]
-					for _, d := range Windows {
-						var got Window
-						got, scratch = series.last(now, d, scratch)
-						want := kept.last(now, d)
-						if math.Abs(got.Mean-want.Mean) > 1e-9*want.Mean {
-							t.Fatalf("after %d s, %v: mean %v, want %v", s, d, got.Mean, want.Mean)
-						}
-						if got.Mean = want.Mean; got != want {
-							t.Fatalf("after %d s, %v:\n%+v, want\n%+v", s, d, got, want)
-						}
-					}
-					since := int64(0)
-					if tt.window > 0 { // it moves by pieces
-						width := int64(tt.window) / chunks
-						since = (at/width - chunks + 1) * width
-					}
-					// Within a bucket's width, 1/64 at most.
-					if got, want := series.expected(), kept.median(since); math.Abs(got-want) > want/64 {
-						t.Fatalf("after %d s: usual %v, want %v", s, got, want)
-					}
-				}
-			}
-			end := heap()
-			t.Logf("heap after 5 h %.1f MiB, after 24 h %.1f MiB, of which %.1f MiB are the test's own copy",
-				float64(early)/(1<<20), float64(end)/(1<<20), float64(cap(kept.known)*17)/(1<<20))
-			if end > early+uint64(cap(kept.known)*17)+1<<20 || early > 64<<20 {
-				t.Errorf("heap after 5 h %d, after 24 h %d", early, end)
-			}
-			runtime.KeepAlive(&all)
-		})
+	cfg := Config{Every: time.Second}
+	var all [targets][operations]*series
+	for i := range all {
+		for op := range all[i] {
+			all[i][op] = newSeries(&cfg)
+		}
 	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	var kept plain // of one of them
+	var scratch []int64
+	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	var early uint64
+	for s := range int64(24 * 3600) {
+		at := start + s*1e9
+		for i := range all {
+			for op := range all[i] {
+				took := int64(100e3 * math.Exp(rng.NormFloat64()/2))
+				if s/3600%5 == 3 {
+					took *= 4
+				}
+				atLeast := s%1000 > 990
+				if atLeast {
+					took = (s%1000 - 990) * 1e9
+				}
+				all[i][op].add(at, took, atLeast)
+				if i == 3 && op == 2 {
+					kept.add(at, took, atLeast)
+				}
+			}
+		}
+		if s == 5*3600 {
+			early = heap()
+		}
+		if s%1801 == 1800 {
+			now, series := at+1e9, all[3][2]
+			for _, d := range Windows {
+				var got Window
+				got, scratch = series.last(now, d, scratch)
+				want := kept.last(now, d)
+				if math.Abs(got.Mean-want.Mean) > 1e-9*want.Mean {
+					t.Fatalf("after %d s, %v: mean %v, want %v", s, d, got.Mean, want.Mean)
+				}
+				if got.Mean = want.Mean; got != want {
+					t.Fatalf("after %d s, %v:\n%+v, want\n%+v", s, d, got, want)
+				}
+			}
+			// Within a bucket's width, 1/64 at most.
+			if got, want := series.expected(), kept.median(); math.Abs(got-want) > want/64 {
+				t.Fatalf("after %d s: usual %v, want %v", s, got, want)
+			}
+		}
+	}
+	end := heap()
+	t.Logf("heap after 5 h %.1f MiB, after 24 h %.1f MiB, of which %.1f MiB are the test's own copy",
+		float64(early)/(1<<20), float64(end)/(1<<20), float64(cap(kept.known)*17)/(1<<20))
+	if end > early+uint64(cap(kept.known)*17)+1<<20 || early > 64<<20 {
+		t.Errorf("heap after 5 h %d, after 24 h %d", early, end)
+	}
+	runtime.KeepAlive(&all)
 }
 
 func TestText(t *testing.T) {

@@ -36,10 +36,6 @@ func (r *Renderer) figures(row *pipeline.Row) (cells []Cell) {
 	}
 	for i, v := range s.Percentiles {
 		add(v, slices.Contains(s.AtLeast, i))
-		if r.Limits {
-			add(s.Lower[i], false)
-			add(s.Upper[i], false)
-		}
 	}
 	return cells
 }
@@ -48,11 +44,7 @@ func (r *Renderer) figures(row *pipeline.Row) (cells []Cell) {
 func (r *Renderer) names() []string {
 	names := []string{"min", "max", "mean", "stddev"}
 	for _, p := range r.run.Percentiles {
-		p := "p" + fio.Percentile(p)
-		names = append(names, p)
-		if r.Limits {
-			names = append(names, p+"_lower", p+"_upper")
-		}
+		names = append(names, "p"+fio.Percentile(p))
 	}
 	return names
 }
@@ -207,9 +199,6 @@ func (r *table) flush() {
 			name := r.columns[i].Name
 			if r.columns[i].Latency {
 				r.unit[i] = r.columns[i].Unit(r.Unit)
-				if p, _, limit := strings.Cut(name, "_"); limit { // in the unit of its percentile
-					r.unit[i] = r.unit[slices.IndexFunc(r.columns, func(c Column) bool { return c.Name == p })]
-				}
 				name += "_" + r.unit[i]
 			}
 			r.heads = append(r.heads, name)

@@ -29,15 +29,14 @@ type Elasticsearch struct {
 	Spool    string
 	TakeOver bool // take over a run that another fiolat has claimed
 
-	User             string
-	PasswordFile     string // else ELASTICSEARCH_PASSWORD, ES_PASSWORD; without a User neither is used
-	APIKeyFile       string // else ELASTICSEARCH_API_KEY; ES_API_KEY without other credentials
-	ServiceTokenFile string // else ELASTICSEARCH_SERVICE_TOKEN
-	CACertFile       string // PEM, instead of the system's authorities
-	Fingerprint      string // SHA-256, hexadecimal
-	Insecure         bool
-	MaxWait          time.Duration // for how long a request is retried
-	MaxWaitGiven     bool          // MaxWait even if no node has ever answered, else client.ConnectWait
+	User         string
+	PasswordFile string // else ELASTICSEARCH_PASSWORD, ES_PASSWORD; without a User neither is used
+	APIKeyFile   string // else ELASTICSEARCH_API_KEY; ES_API_KEY without other credentials
+	CACertFile   string // PEM, instead of the system's authorities
+	Fingerprint  string // SHA-256, hexadecimal
+	Insecure     bool
+	MaxWait      time.Duration // for how long a request is retried
+	MaxWaitGiven bool          // MaxWait even if no node has ever answered, else client.ConnectWait
 
 	// Flags returns the command-line flags for these settings, for the command that finishes the work.
 	Flags func() []string
@@ -65,7 +64,7 @@ func (o *Elasticsearch) Config() (client.Config, error) {
 	var bad errs.Faults
 	cfg.Password = ReadSecret("es-password-file", o.PasswordFile, "ELASTICSEARCH_PASSWORD", &bad)
 	cfg.APIKey = ReadSecret("es-api-key-file", o.APIKeyFile, "ELASTICSEARCH_API_KEY", &bad)
-	cfg.ServiceToken = ReadSecret("es-service-token-file", o.ServiceTokenFile, "ELASTICSEARCH_SERVICE_TOKEN", &bad)
+	cfg.ServiceToken = os.Getenv("ELASTICSEARCH_SERVICE_TOKEN")
 	if cfg.Username == "" && cfg.APIKey == "" && cfg.ServiceToken == "" &&
 		!slices.ContainsFunc(o.Addresses, namesUser) {
 		// As Elastic's tools name them.
@@ -118,7 +117,7 @@ func setPace(cfg *client.Config, text string) (err error) {
 func (o *Elasticsearch) Connect(u *ui.UI) (*client.Client, error) {
 	cfg, err := o.Config()
 	if err == nil && len(cfg.Addresses) == 0 {
-		err = fio.Usagef("no Elasticsearch: pass --es URL or --es-cloud-id ID, or set ELASTICSEARCH_URL")
+		err = fio.Usagef("no Elasticsearch: pass --es URL or set ELASTICSEARCH_URL")
 	}
 	if err != nil {
 		return nil, err

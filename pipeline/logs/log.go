@@ -117,7 +117,7 @@ func openLog(l *State) (_ *opened, err error) {
 		block = max(block, minBlock)
 	}
 	src := io.Reader(o.stream)
-	opt := fiolog.ReaderOptions{MaxLine: l.cfg.MaxLine, Block: block, Columns: l.Geometry.Columns(), Single: l.single()}
+	opt := fiolog.ReaderOptions{Block: block, Columns: l.Geometry.Columns(), Single: l.single()}
 	if e := l.Source.Extent; e != nil {
 		src, opt.After = e.Read(o.stream), e.After
 	}
@@ -184,8 +184,6 @@ type Config struct {
 	Settings fio.Settings
 	// Stdin is what the path "-" stands for.
 	Stdin io.Reader
-	// MaxLine is the longest line in bytes that a log may have.
-	MaxLine int
 	// NoHash leaves the logs' hashes empty.
 	NoHash bool
 	// Progress is called with the bytes read, from several goroutines; bytes read twice count once.

@@ -68,8 +68,6 @@ type Config struct {
 	Hold int
 	// OpenFiles is how many files are kept open; default 256.
 	OpenFiles int
-	// MaxLine is the longest line in bytes that a log may have.
-	MaxLine int
 	// Stdin is what the path "-" stands for.
 	Stdin io.Reader
 	// Progress is called with the bytes read, from several goroutines; bytes read twice count once.
@@ -190,7 +188,7 @@ func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err err
 	for _, w := range warnings {
 		p.warn("%s", w)
 	}
-	reading := &logs.Config{Settings: cfg.Settings, Stdin: cfg.Stdin, MaxLine: cfg.MaxLine, NoHash: cfg.NoID,
+	reading := &logs.Config{Settings: cfg.Settings, Stdin: cfg.Stdin, NoHash: cfg.NoID,
 		Progress: cfg.Progress, Files: &source.Files{Max: cfg.OpenFiles}, KeptHead: cfg.keptHead,
 		Pauses: cfg.Pauses}
 	reading.Divide(len(found), cfg.Workers)
