@@ -266,7 +266,11 @@ documents by one scope, and never average percentiles.
 		}
 	}
 	for _, k := range esmodel.Kinds {
-		fmt.Fprintf(&b, "\n## %s\n\n|field|type|unit|meaning|\n|---|---|---|---|\n", esmodel.Pattern(esmodel.DefaultPrefix, k))
+		if k == esmodel.KindHistogram {
+			continue // it has no field of its own
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n|field|type|unit|meaning|\n|---|---|---|---|\n",
+			esmodel.Pattern(esmodel.DefaultPrefix, k))
 		for _, f := range esmodeltest.Fields {
 			if slices.Equal(f.Kinds, []string{string(k)}) {
 				fmt.Fprintf(&b, "|`%s`|%s|%s|%s|\n", f.Name, f.Type, f.Unit, f.Meaning)
