@@ -97,10 +97,12 @@ func Rows(name string, rows []M) Data {
 // Axis is the origin of the times of rows.
 type Axis int
 
-// Times count from 1970, shown in UTC or the viewer's time zone, or from the start of the run.
+// Times count from 1970, shown in UTC or the viewer's time zone, or from the start of the run. OfRun shows both: it
+// needs the signals run, the run's name, and began, its start in ms since 1970.
 const (
 	WallClock Axis = iota
 	SinceStart
+	OfRun
 )
 
 // channel encodes a time. With Zoom the scale is limited to the dragged part of the time.
@@ -109,10 +111,15 @@ func (a Axis) channel(field string, d Drag) M {
 		"labelSeparation": 6, "tickCount": 8,
 		"format": M{"milliseconds": "%H:%M:%S.%L", "seconds": "%H:%M:%S", "minutes": "%H:%M",
 			"hours": "%H:%M"}}}
-	if a == SinceStart {
+	if a != WallClock {
 		c = M{"field": field, "type": "quantitative", "scale": M{"nice": false, "zero": false},
 			"axis": M{"title": "time since start", "labelOverlap": true, "labelFlush": false, "tickCount": 10,
 				"labelExpr": elapsed("datum.value")}}
+	}
+	if a == OfRun {
+		axis := c["axis"].(M)
+		axis["title"] = M{"signal": "'time since the start of ' + run + ', and time of day'"}
+		axis["labelExpr"] = "isFinite(began) ? [" + elapsed("datum.value") + ", " + timeOfDay("datum.value") + "] : ''"
 	}
 	if d == Zoom {
 		scale, _ := c["scale"].(M)
@@ -130,8 +137,14 @@ func (a Axis) words(expr string) string {
 	if a == WallClock {
 		return "timeFormat(" + expr + ", '%Y-%m-%d %H:%M:%S')"
 	}
+	if a == OfRun {
+		return elapsed(expr) + " + ' (' + " + timeOfDay(expr) + " + ')'"
+	}
 	return elapsed(expr)
 }
+
+// timeOfDay returns an expression that formats milliseconds since the start of the run.
+func timeOfDay(expr string) string { return "timeFormat(began + " + expr + ", '%H:%M:%S')" }
 
 // elapsed returns an expression that formats milliseconds since the start as [days]d hh:mm:ss[.sss].
 func elapsed(expr string) string {
@@ -142,7 +155,7 @@ func elapsed(expr string) string {
 // Latency returns an expression that formats nanoseconds in a suitable unit with three significant digits: 850 ns,
 // 12.3 µs, 4.56 ms, 1.7 s.
 func Latency(expr string) string {
-	return fmt.Sprintf("(%[1]s < 1e3 ? format(%[1]s, '.3~r') + ' ns' : %[1]s < 1e6 ? format(%[1]s / 1e3, '.3~r') + ' "+
+	return fmt.Sprintf("(!isFinite(%[1]s) ? '' : %[1]s < 1e3 ? format(%[1]s, '.3~r') + ' ns' : %[1]s < 1e6 ? format(%[1]s / 1e3, '.3~r') + ' "+
 		"µs' : "+
 		"%[1]s < 1e9 ? format(%[1]s / 1e6, '.3~r') + ' ms' : format(%[1]s / 1e9, '.3~r') + ' s')", expr)
 }

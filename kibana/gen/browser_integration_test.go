@@ -241,8 +241,8 @@ func testBrowser(t *testing.T, s *stored) {
 		"live-read":  func(t *testing.T, draw func(string)) { draw(s.subject); p.sameLive(t, "read") },
 		"live-write": func(t *testing.T, draw func(string)) { draw(s.subject); p.sameLive(t, "write") },
 		"live-sync":  func(t *testing.T, draw func(string)) { draw(s.subject); p.noSyncs(t) },
-		"live-hosts": func(t *testing.T, draw func(string)) { draw(s.subject); p.sameHosts(t, realRuns...) },
-		"run-hosts":  func(t *testing.T, draw func(string)) { draw(s.subject); p.sameHosts(t, p.s.subject) },
+		"live-hosts": func(t *testing.T, draw func(string)) { draw(s.subject); p.sameHosts(t, s.subject) },
+		"hosts-map":  func(t *testing.T, draw func(string)) { draw(s.subject); p.sameMap(t) },
 		"host-read":  func(t *testing.T, draw func(string)) { draw(s.subject); p.sameHost(t, "read") },
 		"host-write": func(t *testing.T, draw func(string)) { draw(s.subject); p.sameHost(t, "write") },
 		"host-heatmap": func(t *testing.T, draw func(string)) {
@@ -301,7 +301,7 @@ func testBrowser(t *testing.T, s *stored) {
 			t.Fatal("nothing compares this panel's marks with our numbers")
 		}
 		st, o := s.open(t, id)
-		ofHost := id == "run-hosts" || id == "run-map" || strings.HasPrefix(id, "host-")
+		ofHost := id == "hosts-map" || id == "run-map" || id == "live-hosts" || strings.HasPrefix(id, "host-")
 		if ofHost && s.firstHost(s.subject) == "" || s.alone(id, s.subject) {
 			if !p.empty(t, version, st.Choose("run.id", "run-"+s.subject), o) {
 				t.Error("a run without hosts, or to compare one with, is not empty")
@@ -319,12 +319,12 @@ func testBrowser(t *testing.T, s *stored) {
 	defer func() { s.from, s.to = from, to }()
 	screenshots := os.Getenv("FIOLAT_SCREENSHOTS")
 	for _, version := range vegaVersions {
-		if s.from, s.to = from, to; version == inPages { // time buckets shorter than the quanta
-			s.from = s.runs["cluster"][0].Timestamp.Add(-2 * time.Second)
-			s.to = s.from.Add(16 * time.Second)
-		}
 		for _, o := range s.bundle.space.Charts(typeVisualization) {
 			id := o.ID
+			if s.from, s.to = from, to; version == inPages && strings.HasPrefix(id, "live-") {
+				s.from = s.runs["cluster"][0].Timestamp.Add(-2 * time.Second) // time buckets shorter than the quanta
+				s.to = s.from.Add(16 * time.Second)
+			}
 			t.Run("Vega "+version+" "+id, func(t *testing.T) {
 				try(t, version, o)
 				if screenshots != "" && version == inPages {
@@ -908,7 +908,7 @@ func (p *page) sameOverlay(t *testing.T, direction string, percentile ...string)
 				r.Direction == direction
 		}) {
 			if v := r.Percentiles[of]; v != nil {
-				want = append(want, point{r.OffsetMS, *v, name + " " + ("run-" + name)[:8]})
+				want = append(want, point{r.OffsetMS, *v, name})
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 const (
 	timeField   = "@timestamp"
 	offsetField = "interval.offset_ms"
+	titleField  = "run.title"
 	histogram   = "latency.histogram"
 )
 
@@ -32,10 +33,10 @@ const (
 
 // bundle holds the data views, and the dashboards made so far.
 type bundle struct {
-	prefix                                               string
-	runs, histograms, percentiles, ofRun, events, probes *view
-	oneRun, host, ofKinds                                *dashboard // targets of drilldowns
-	boards                                               []*dashboard
+	prefix                                        string
+	runs, histograms, percentiles, events, probes *view
+	oneRun, host, ofKinds                         *dashboard // targets of drilldowns
+	boards                                        []*dashboard
 }
 
 func (b *bundle) id(s string) string { return b.prefix + "-" + s }
@@ -74,8 +75,7 @@ func Bundle(prefix string) []Object {
 			summaries["summary."+d+"."+f] = milliseconds
 		}
 	}
-	// The view has no time field, so the history ignores the time picker.
-	b.runs = &view{id: b.id("runs"), pattern: prefix + "-run", name: prefix + " runs", formats: summaries,
+	b.runs = &view{id: b.id("runs"), pattern: prefix + "-run", name: prefix + " runs", time: true, formats: summaries,
 		labels: map[string]string{"fio.workload": "workload", "fio.version": "fio"}}
 	b.histograms = &view{id: b.id("histograms"), pattern: index("histogram"), name: prefix + " latency histograms",
 		time: true, formats: limits}
@@ -86,21 +86,18 @@ func Bundle(prefix string) []Object {
 		formats: map[string]fieldFormat{"latency.value": milliseconds, "latency.expected": milliseconds,
 			"latency.limits.min": milliseconds, "latency.limits.max": milliseconds}}
 
-	// Panels of a run show all of it and ignore the time picker.
-	b.ofRun = &view{id: b.id("percentiles-of-run"), pattern: index("percentiles"), name: prefix +
-		" latency percentiles of a run", formats: durations}
-
 	// All dashboards exist before their panels are made, because panels link to them.
 	live := b.board("live", "Live", "Live latency percentiles", "now-15m")
 	live.refresh = 5000
-	b.oneRun = b.board("one-run", "One run", "One run", "")
-	hosts := b.board("hosts", "Hosts", "Hosts of a run", "")
-	b.host = b.board("one-host", "One host", "One host of a run", "")
-	b.ofKinds = b.board("kinds", "Kinds of latency", "What latency is made of", "")
-	compare := b.board("compare", "Runs compared", "Runs compared", "")
-	overlaid := b.board("overlaid", "Runs overlaid", "Runs over the time since their start", "")
-	histories := b.board("history", "History", "History of runs", "")
-	curve := b.board("load-curve", "Load curve", "Load curve", "")
+	b.oneRun = b.board("one-run", "One run", "One run", "now-7d")
+	hosts := b.board("hosts", "Hosts", "Hosts of a run", "now-7d")
+	b.host = b.board("one-host", "One host", "One host of a run", "now-7d")
+	b.ofKinds = b.board("kinds", "Kinds of latency", "What latency is made of", "now-7d")
+	compare := b.board("compare", "Runs compared", "Runs compared", "now-30d")
+	overlaid := b.board("overlaid", "Runs overlaid", "Runs over the time since their start",
+		"now-30d")
+	histories := b.board("history", "History", "History of runs", "now-1y")
+	curve := b.board("load-curve", "Load curve", "Load curve", "now-1y")
 	slowdown := b.board("slowdown", "Slowdown", "User-perceived slowdown", "now-1h")
 	slowdown.refresh = 30000
 	happened := b.board("happened", "Events", "Events and notes", "now-30d")
@@ -123,7 +120,7 @@ func Bundle(prefix string) []Object {
 		}
 	}
 	all := []Object{tag}
-	for _, v := range []*view{b.runs, b.histograms, b.percentiles, b.ofRun, b.events, b.probes} {
+	for _, v := range []*view{b.runs, b.histograms, b.percentiles, b.events, b.probes} {
 		all = append(all, v.object())
 	}
 	for _, d := range b.boards {
@@ -144,7 +141,7 @@ func kind(v *view, beside ...string) control {
 }
 
 func (b *bundle) singleRun() control {
-	return control{view: b.runs, field: "run.id", title: "Run", single: true}
+	return control{view: b.runs, field: titleField, title: "Run", single: true}
 }
 
 func (b *bundle) aHost() []destination {
@@ -171,7 +168,7 @@ func (b *bundle) fillLive(d *dashboard) {
 	}}
 	d.description = "What latency do how many of the requests see now, on which host? Percentiles of any choice " +
 		"of hosts, jobs and runs."
-	d.controls = []control{choose(b.histograms, "run.id", "Run"), choose(b.histograms, "host.name", "Host"),
+	d.controls = []control{choose(b.histograms, titleField, "Run"), choose(b.histograms, "host.name", "Host"),
 		choose(b.histograms, "fio.job", "Job"),
 		label(b.histograms), kind(b.histograms, "sync")}
 	d.rows = []row{
@@ -192,7 +189,7 @@ func (b *bundle) fillLive(d *dashboard) {
 
 func (b *bundle) fillOneRun(d *dashboard) {
 	summary := layer{"main", b.runs, []column{
-		terms("run", "run.id", "run", 1, "started"),
+		terms("run", titleField, "run", 1, "started"),
 		date("started", "max", "run.start", "began"),
 		latest("status", "run.status", "status", false),
 		metric("readios", "max", "summary.read.samples", "reads", wholeFormat),
@@ -205,7 +202,7 @@ func (b *bundle) fillOneRun(d *dashboard) {
 		metric("writep999", "max", "summary.write.p99_9", "write p99.9", latencyFormat),
 	}}
 	account := layer{"main", b.runs, []column{
-		terms("run", "run.id", "run", 1, "started"),
+		terms("run", titleField, "run", 1, "started"),
 		date("started", "max", "run.start", "began"),
 		metric("logs", "max", "account.logs", "logs", wholeFormat),
 		metric("logged", "max", "account.ios_logged", "I/Os logged", wholeFormat),
@@ -219,7 +216,7 @@ func (b *bundle) fillOneRun(d *dashboard) {
 	}}
 	d.description = "The exact percentiles of one run, with how sure they are, where they come from and what " +
 		"was lost. Choose a run above; otherwise all panels show the one that began last."
-	d.controls = []control{b.singleRun(), kind(b.runs, "sync")}
+	d.controls = []control{b.singleRun(), choose(b.runs, "run.name", "Run name"), kind(b.runs, "sync")}
 	d.rows = []row{
 		{6, charts(vega("run-findings", "The run, and its findings, the worst first",
 			"What `fiolat diagnose` says of the whole run.", findingsOf(b.runs.pattern))), nil},
@@ -227,10 +224,7 @@ func (b *bundle) fillOneRun(d *dashboard) {
 			vega("run-percentiles", "Latency percentiles with sampling limits, and events", ofAllHosts+
 				" Syncs are those of runs that `fiolat live` follows.",
 				runPercentiles(b.percentiles.pattern, b.events.pattern)),
-			vega("run-map", "p99 of each host; orange: nothing completed", "The worst interval of a cell, exact "+
-				"(documents of scope host). A cell with an orange stripe has intervals of both kinds. Of more than 64 "+
-				"hosts those that completed nothing for longest, then those with the highest p99. Click a host to open "+
-				"it."+zoom, hostMap(b.percentiles.pattern)).opens(b.aHost())), nil},
+			b.hostMap("run-map").opens(b.aHost())), nil},
 		{6, charts(lens("run-summary", "The whole run: exact percentiles", "", "lnsDatatable", notParts, summary,
 			table(summary, "started"))), nil},
 		{15, charts(vega("run-heatmap", "Latency heat map", "I/Os by time since the start and latency, of all "+
@@ -243,20 +237,23 @@ func (b *bundle) fillOneRun(d *dashboard) {
 func (b *bundle) fillHosts(d *dashboard) {
 	d.description = "Which hosts of a run make its tail? Choose a run above; otherwise all panels show the one that " +
 		"began last."
-	d.controls = []control{b.singleRun(), kind(b.runs)}
+	d.controls = []control{b.singleRun(), choose(b.runs, "run.name", "Run name"), kind(b.runs)}
 	d.rows = []row{
 		b.runTails(),
-		{14, charts(vega("run-hosts", "Hosts by the worst p99 of an interval",
-			"The 20 worst, exact (documents of scope host+direction). Click a host to open it.",
-			runHosts(b.percentiles.pattern))), b.aHost()},
-		{12, charts(b.jobs("run-jobs", "By host and job: the worst interval")), nil},
+		{26, charts(b.hostMap("hosts-map")), b.aHost()},
 	}
 }
 
+func (b *bundle) hostMap(name string) chart {
+	return vega(name, "p99 of each host; orange: nothing completed", "The worst interval of a cell, exact "+
+		"(documents of scope host). A cell with an orange stripe has intervals of both kinds. Of more than 64 "+
+		"hosts those that completed nothing for longest, then those with the highest p99. Click a host to open "+
+		"it."+zoom, hostMap(b.percentiles.pattern))
+}
+
 func (b *bundle) jobs(name, title string) chart {
-	byJob := layer{"main", b.ofRun, []column{
+	byJob := layer{"main", b.percentiles, []column{
 		theRun(),
-		onlyMatching(`scope: "host+job+direction"`, "by host and job"),
 		terms("host", "host.name", "host", 50, "p99"),
 		terms("job", "fio.job", "job", 20, "p99"),
 		terms("direction", "fio.direction", "direction", 3, ""),
@@ -268,7 +265,7 @@ func (b *bundle) jobs(name, title string) chart {
 		start(),
 	}}
 	return lens(name, title, "Documents of scope host+job+direction, which `fiolat ingest --by "+
-		"direction,host,job` makes.", "lnsDatatable", "", byJob, table(byJob, "p99"))
+		"direction,host,job` makes.", "lnsDatatable", `scope: "host+job+direction"`, byJob, table(byJob, "p99"))
 }
 
 func (b *bundle) fillHost(d *dashboard) {
@@ -277,8 +274,8 @@ func (b *bundle) fillHost(d *dashboard) {
 		"the band is the 95 % sampling limits of independent I/Os, vertical lines are events." + zoom
 	d.description = "What latency had one host of a run? Come by a click on a host, or choose a run and a host " +
 		"above; otherwise it is the first host, by name, of the run that began last."
-	d.controls = []control{b.singleRun(), {view: b.ofRun, field: "host.name", title: "Host", single: true},
-		kind(b.ofRun)}
+	d.controls = []control{b.singleRun(), choose(b.runs, "run.name", "Run name"), {view: b.percentiles, field: "host.name", title: "Host", single: true},
+		kind(b.percentiles)}
 	d.rows = []row{
 		{8, charts(vega("host-figures", "Percentiles of all of the host's I/Os",
 			"Merged from histograms with HDR, 3 digits.", hostFigures(b.histograms.pattern))), nil},
@@ -296,7 +293,7 @@ func (b *bundle) fillHost(d *dashboard) {
 func (b *bundle) fillKinds(d *dashboard) {
 	figuresByKind := func(direction, title string) chart {
 		l := layer{"main", b.runs, []column{
-			terms("run", "run.id", "run", 1, "started"),
+			terms("run", titleField, "run", 1, "started"),
 			terms("kind", "fio.kind", "kind", len(kinds), "mean"),
 			metric("ios", "max", "summary."+direction+".samples", "I/Os", wholeFormat),
 			metric("mean", "max", "summary."+direction+".mean", "mean", latencyFormat),
@@ -309,9 +306,8 @@ func (b *bundle) fillKinds(d *dashboard) {
 			"lnsDatatable", notParts, l, table(l, "mean"))
 	}
 	hostsByKind := func(direction, title string) chart {
-		l := layer{"main", b.ofRun, []column{
+		l := layer{"main", b.percentiles, []column{
 			theRun(),
-			onlyMatching(`scope: "`+fio.HostDirectionScope+`" and fio.direction: `+direction, "by host"),
 			terms("host", "host.name", "host", 20, "p99"),
 			terms("kind", "fio.kind", "kind", len(kinds), "p99"),
 			metric("ios", "sum", "samples", "I/Os", wholeFormat),
@@ -321,11 +317,11 @@ func (b *bundle) fillKinds(d *dashboard) {
 			start(),
 		}}
 		return lens("kinds-"+direction+"-hosts", title, "The worst interval of each host, exact (documents of "+
-			"scope host+direction).", "lnsDatatable", "", l, table(l, "p99"))
+			"scope host+direction).", "lnsDatatable", `scope: "`+fio.HostDirectionScope+`" and fio.direction: `+direction, l, table(l, "p99"))
 	}
 	d.description = "Is the time spent in submission (slat) or in completion (clat), and do both add up to the " +
 		"total (lat)? Choose a run above; otherwise all panels show the one that began last."
-	d.controls = []control{b.singleRun()}
+	d.controls = []control{b.singleRun(), choose(b.runs, "run.name", "Run name")}
 	d.rows = []row{
 		{16, charts(
 			vega("kinds-read", "Read latency by kind: p50 and p99 with sampling limits", ofAllHosts,
@@ -345,8 +341,7 @@ func (b *bundle) fillKinds(d *dashboard) {
 
 func (b *bundle) fillCompare(d *dashboard) {
 	comparedRows := layer{"main", b.runs, []column{
-		terms("name", "run.name", "name", 500, "started").orNone(),
-		terms("run", "run.id", "run", 500, "started"),
+		terms("run", titleField, "run", 500, "started"),
 		date("started", "max", "run.start", "started"),
 		latest("workload", "fio.workload", "workload", true),
 		latest("fio", "fio.version", "fio", true),
@@ -359,23 +354,14 @@ func (b *bundle) fillCompare(d *dashboard) {
 		metric("writep99", "max", "summary.write.p99", "write p99", latencyFormat),
 		metric("writep999", "max", "summary.write.p99_9", "write p99.9", latencyFormat),
 		metric("writeiops", "max", "summary.write.iops", "write IOPS", wholeFormat),
+		metric("syncp99", "max", "summary.sync.p99", "fsync p99", latencyFormat),
 		latest("sla", "sla.state", "SLA", false),
 	}}
-	ofSyncs := layer{"main", b.runs, []column{
-		terms("name", "run.name", "name", 500, "started").orNone(),
-		terms("run", "run.id", "run", 500, "started"),
-		date("started", "max", "run.start", "started"),
-		metric("syncs", "max", "summary.sync.samples", "syncs", wholeFormat),
-		metric("mean", "max", "summary.sync.mean", "mean", latencyFormat),
-		metric("p50", "max", "summary.sync.p50", "p50", latencyFormat),
-		metric("p99", "max", "summary.sync.p99", "p99", latencyFormat),
-		metric("p999", "max", "summary.sync.p99_9", "p99.9", latencyFormat),
-	}}
-	d.description = "All runs, whenever they were; what changed between them. Click a run in the table to open " +
+	d.description = "The runs of the time range; what changed between them. Click a run in the table to open " +
 		"it."
 	d.controls = []control{choose(b.runs, "run.name", "Run name"), choose(b.runs, "fio.workload", "Workload"),
 		choose(b.runs, "fio.version", "fio version"),
-		label(b.runs), choose(b.runs, "run.id", "Run"), kind(b.runs)}
+		label(b.runs), choose(b.runs, titleField, "Run"), kind(b.runs)}
 	d.rows = []row{
 		{15, charts(lens("compare-runs", "Runs, the latest first", "Percentiles are of the whole run, exact.",
 			"lnsDatatable", notParts, comparedRows, table(comparedRows, "started"))), b.aRun()},
@@ -383,9 +369,6 @@ func (b *bundle) fillCompare(d *dashboard) {
 			"The 8 latest of the chosen runs against the earliest of these. Whether a change is more than chance "+
 				"says `fiolat compare`. "+
 				"Click a run to open it.", change(b.runs.pattern))), b.aRun()},
-		{10, charts(lens("compare-syncs", "Latency of fsync, fdatasync and sync_file_range", "Of the whole run, "+
-			"from fio's JSON: no log has them, and no other figure of the run counts them.", "lnsDatatable",
-			notParts+" and summary.sync.samples: *", ofSyncs, table(ofSyncs, "started"))), b.aRun()},
 	}
 }
 
@@ -393,8 +376,8 @@ func (b *bundle) fillOverlaid(d *dashboard) {
 	const over = "The 8 of the chosen runs that began last; in runs of more than 200 intervals each point is the " +
 		"worst of several. Click a run to open it." + zoom
 	d.description = "Several runs over each other, on the time since the start of each."
-	d.controls = []control{choose(b.ofRun, "run.name", "Run name"), label(b.ofRun), choose(b.ofRun, "run.id", "Run"),
-		kind(b.ofRun)}
+	d.controls = []control{choose(b.percentiles, "run.name", "Run name"), label(b.percentiles), choose(b.percentiles, titleField, "Run"),
+		kind(b.percentiles)}
 	d.rows = []row{
 		{20, charts(vega("compare-read", "Reads of several runs over the time since their start", over,
 			overlay(b.percentiles.pattern, "read"))), b.aRun()},
@@ -453,7 +436,7 @@ func (b *bundle) fillSlowdown(d *dashboard) {
 	}}
 	d.description = "How many times longer than expected do small operations take, as a user of the file " +
 		"system sees them?"
-	d.controls = []control{choose(b.probes, "run.id", "Run"), choose(b.probes, "host.name", "Host"),
+	d.controls = []control{choose(b.probes, titleField, "Run"), choose(b.probes, "host.name", "Host"),
 		choose(b.probes, "probe.operation", "Operation"), choose(b.probes, "probe.target", "Target")}
 	d.rows = []row{
 		{15, charts(vega("slowdown-percentiles", "Slowdown: observed by expected time",
@@ -480,7 +463,7 @@ func (b *bundle) fillEvents(d *dashboard) {
 	}}
 	list := layer{"main", b.events, []column{
 		terms("message", "message.keyword", "event", 200, "at"),
-		terms("run", "run.id", "run", 20, "at"),
+		terms("run", titleField, "run", 20, "at"),
 		date("at", "max", timeField, "at"),
 		latest("action", "event.action", "kind", false),
 		latest("host", "host.name", "host", false),
@@ -488,7 +471,7 @@ func (b *bundle) fillEvents(d *dashboard) {
 	}}
 	d.description = "What happened: SLA breaches and recoveries, trouble that a probe saw, and what people " +
 		"noted on runs."
-	d.controls = []control{choose(b.events, "event.action", "Kind"), choose(b.events, "run.id", "Run"),
+	d.controls = []control{choose(b.events, "event.action", "Kind"), choose(b.events, titleField, "Run"),
 		choose(b.events, "run.name", "Run name"), label(b.events)}
 	d.rows = []row{
 		{10, charts(lens("events-over-time", "Events over time", "", "lnsXY", "", overDays,

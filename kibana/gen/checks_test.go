@@ -436,7 +436,7 @@ var bundleChecks = []bundleCheck{
 				ok = typ != "histogram" && esType(kind, str(c, "params", "sortField")) == "date"
 			case "count":
 				ok = field == "___records___"
-			case "static_value", "formula", "math", "filters":
+			case "static_value", "formula", "math":
 			default:
 				ok = false
 			}
@@ -569,8 +569,8 @@ var bundleChecks = []bundleCheck{
 			n := 0
 			for _, u := range vegaURLs(o.spec()) {
 				n++
-				if (u["%context%"] != nil || u["%timefield%"] != nil) && obj(u, "body")["query"] != nil {
-					b.fault(o, "the body has a query beside the dashboard's")
+				if u["%context%"] != nil || u["%timefield%"] != nil {
+					b.fault(o, "a query beside the body's")
 				}
 				if _, ok := kindOfPattern(str(u, "index")); !ok {
 					b.fault(o, "index %q", str(u, "index"))
@@ -626,11 +626,6 @@ var bundleChecks = []bundleCheck{
 			for id := range o.layers() {
 				r, _ := o.ref("indexpattern-datasource-layer-" + id)
 				q := str(o.attrs, "state", "query", "query")
-				for _, c := range obj(o.layers(), id, "columns") {
-					for _, f := range list(c, "params", "filters") {
-						q += " " + str(f, "input", "query")
-					}
-				}
 				if k, _ := b.kindOf(r); k == esmodel.KindPercentiles && len(scope.FindAllString(q, -1)) != 1 {
 					b.fault(o, "%q picks no one scope", q)
 				}
@@ -639,7 +634,7 @@ var bundleChecks = []bundleCheck{
 				k, _ := kindOfPattern(str(u, "index"))
 				whole, _ := json.Marshal(u["body"])
 				if k == esmodel.KindPercentiles && bytes.Contains(whole, []byte(`"latency.`)) && !bytes.Contains(whole,
-					[]byte(`{"term":{"scope":"`)) {
+					[]byte(`":{"scope":`)) {
 					b.fault(o, "a request picks no scope")
 				}
 			}
@@ -722,7 +717,7 @@ func (b *parsed) kindsIn(o *saved) (each []bool) {
 		add(kind, itself)
 	}
 	for _, u := range vegaURLs(o.spec()) {
-		if u["%context%"] == nil { // no choice reaches it
+		if query, _ := json.Marshal(obj(u, "body", "query")); !inContext(query) { // no choice reaches it
 			continue
 		}
 		kind, _ := kindOfPattern(str(u, "index"))
@@ -870,13 +865,6 @@ func (b *parsed) eachField(f func(o *saved, kind esmodel.Kind, field string)) {
 	b.eachLayer(func(o *saved, id string, l map[string]any) {
 		r, _ := o.ref("indexpattern-datasource-layer-" + id)
 		kind, _ := b.kindOf(r)
-		for _, c := range obj(l, "columns") {
-			for _, q := range list(c, "params", "filters") {
-				for _, hit := range inKQL.FindAllStringSubmatch(str(q, "input", "query"), -1) {
-					f(o, kind, hit[1])
-				}
-			}
-		}
 		for _, hit := range inKQL.FindAllStringSubmatch(str(o.attrs, "state", "query", "query"), -1) {
 			f(o, kind, hit[1])
 		}
@@ -900,9 +888,6 @@ func (b *parsed) eachField(f func(o *saved, kind esmodel.Kind, field string)) {
 		}
 		for _, u := range vegaURLs(o.spec()) {
 			kind, _ := kindOfPattern(str(u, "index"))
-			if t := str(u, "%timefield%"); t != "" {
-				f(o, kind, t)
-			}
 			for _, name := range fieldsOf(u["body"]) {
 				f(o, kind, name)
 			}
@@ -1023,7 +1008,7 @@ func TestBundleIsValid(t *testing.T) {
 	for _, o := range b.all() {
 		count[o.typ]++
 	}
-	if count[typeDataView] != 6 || count[typeDashboard] != 11 || count[typeTag] != 1 || count[typeLens] < 10 ||
+	if count[typeDataView] != 5 || count[typeDashboard] != 11 || count[typeTag] != 1 || count[typeLens] < 10 ||
 		count[typeVisualization] < 15 {
 		t.Errorf("%v", count)
 	}

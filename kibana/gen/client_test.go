@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -51,8 +52,9 @@ func (b *parsed) requests(o *kibanatest.Object) (out []asked) {
 	defer func() { b.asked[o] = out }()
 	for _, d := range vegaData(kibanatest.Spec(o)) {
 		u := obj(d, "url")
-		out = append(out, asked{str(d, "name"), str(u, "index"), obj(u, "body"), u["%context%"] == true,
-			u["%timefield%"] != nil})
+		query, _ := json.Marshal(obj(u, "body", "query"))
+		out = append(out, asked{str(d, "name"), str(u, "index"), obj(u, "body"), inContext(query),
+			bytes.Contains(query, []byte(`{"@timestamp":{"%timefilter%":true}}`))})
 	}
 	if o.Type == typeLens {
 		fields := func(pattern string) map[string]string {
@@ -69,6 +71,15 @@ func (b *parsed) requests(o *kibanatest.Object) (out []asked) {
 			"timeFieldName") != ""})
 	}
 	return out
+}
+
+// inContext says whether a query takes the dashboard's query, filters and controls, all of it.
+func inContext(query []byte) bool {
+	n := 0
+	for _, part := range []string{"must", "filter", "must_not"} {
+		n += bytes.Count(query, fmt.Appendf(nil, `"%s":["%%dashboard_context-%[1]s_clause%%"`, part))
+	}
+	return n == 3
 }
 
 // vegaData are the data of a specification that are searches.
@@ -191,27 +202,16 @@ var clientChecks = []bundleCheck{
 		}
 	}},
 	{"time ranges", func(b *parsed) {
-		for _, d := range b.space.Of(typeDashboard) {
-			follows := false
-			for _, p := range b.space.Panels(d) {
-				for _, r := range b.requests(p.Object) {
-					follows = follows || r.timed
+		b.eachPanel(func(d *kibanatest.Object, p kibanatest.Panel) {
+			for _, r := range b.requests(p.Object) {
+				if !r.timed {
+					b.fault(nil, "%s: %s of %s is of any time", d.ID, r.name, p.Object.ID)
 				}
 			}
-			if set := d.Attributes["timeRestore"] == true; set != follows {
-				b.fault(nil, "%s sets Kibana's time range: %v, and its panels follow it: %v", d.ID, set, follows)
+			if d.Attributes["timeRestore"] != true || str(d.Attributes, "timeFrom") == "" {
+				b.fault(nil, "%s has no time range", d.ID)
 			}
-			for _, k := range []string{"timeFrom", "timeTo", "refreshInterval"} {
-				if (d.Attributes[k] != nil) != follows {
-					b.fault(nil, "%s: %s is %v", d.ID, k, d.Attributes[k])
-				}
-			}
-			for _, c := range b.space.Controls(d) {
-				if !follows && str(c.View.Attributes, "timeFieldName") != "" {
-					b.fault(nil, "%s: %q offers values of the time range only", d.ID, c.Title)
-				}
-			}
-		}
+		})
 	}},
 	{"presets of several values", func(b *parsed) {
 		for _, d := range b.space.Of(typeDashboard) {
@@ -256,8 +256,8 @@ var clientChecks = []bundleCheck{
 			for _, r := range b.requests(p.Object) {
 				kind, _ := kindOfPattern(r.index)
 				for _, c := range b.space.Controls(d) {
-					if c.Field == "fio.job" && strings.HasPrefix(p.Object.ID, "live-tail-") {
-						continue // hosts have a lift among hosts; the title says that jobs are none
+					if c.Field == "fio.job" && (strings.HasPrefix(p.Object.ID, "live-tail-") || p.Object.ID == "live-hosts") {
+						continue // hosts have documents of all their jobs; the description says so
 					}
 					if r.context && (esType(kind, c.Field) == "" || !scopeHas(r, c.Field)) {
 						b.fault(nil, "%s: %s of %s has no %s, which a control chooses", d.ID, r.name, p.Object.ID,
@@ -269,7 +269,7 @@ var clientChecks = []bundleCheck{
 	}},
 	{"syncs apart", func(b *parsed) {
 		direction := regexp.MustCompile(`"fio.direction":"\w+"`)
-		kind := regexp.MustCompile(`"fio.kind":("sync"|\["probe","sync"\])`)
+		kind := regexp.MustCompile(`"fio.kind":("sync"|\["probe","sync"\])|"scope":"host"`)
 		b.eachPanel(func(d *kibanatest.Object, p kibanatest.Panel) {
 			if !slices.ContainsFunc(b.space.Controls(d), func(c kibanatest.Control) bool {
 				return slices.Contains(c.Preset, "sync")
@@ -344,11 +344,11 @@ var clientChecks = []bundleCheck{
 				}
 				aggs := obj(r.body, "aggs")
 				by := fmt.Sprint(r.body["sort"])
-				if !r.timed && r.body["size"] == 1.0 && by == "[map[run.start:desc]]" {
+				if r.body["size"] == 1.0 && by == "[map[run.start:desc]]" {
 					continue // the document of the run that began last
 				}
-				if r.timed || len(aggs) != 1 {
-					b.fault(nil, "%s: %s is of a time range, or of several aggregations", p.Object.ID, r.name)
+				if len(aggs) != 1 {
+					b.fault(nil, "%s: %s is of several aggregations", p.Object.ID, r.name)
 				}
 				for _, name := range keys(aggs) {
 					terms := obj(aggs, name, "terms")
@@ -444,14 +444,11 @@ var clientChecks = []bundleCheck{
 			}
 			whole, _ := json.Marshal(spec["params"])
 			sets := strings.Contains(string(whole), "kibanaSetTimeFilter")
-			all, adds := true, strings.Contains(string(whole), "kibanaAddFilter")
-			for _, r := range b.requests(p.Object) {
-				all = all && r.timed
-			}
+			adds := strings.Contains(string(whole), "kibanaAddFilter")
 			body, _ := json.Marshal(spec["layer"])
 			overTime := strings.Contains(string(body), `"field":"t"`)
-			if sets != (all && overTime) || sets && len(p.Clicks) > 0 {
-				b.fault(nil, "%s: setting the time range is %v, following it %v", p.Object.ID, sets, all)
+			if sets && len(p.Clicks) > 0 {
+				b.fault(nil, "%s: a drag that sets the time range would also open a dashboard", p.Object.ID)
 			}
 			// A drilldown would follow the time range too: such a chart filters its own dashboard.
 			if opens := len(p.Clicks) > 0; adds != opens && !(adds && sets) {

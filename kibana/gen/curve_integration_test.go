@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // stands is a point that a load curve must show.
@@ -106,6 +107,9 @@ func testCurve(t *testing.T, s *stored) {
 	}
 	runs := stored
 	p, versions := browse(t, s), vegaVersions
+	from, to := s.from, s.to
+	defer func() { s.from, s.to = from, to }()
+	s.from, s.to = time.Unix(0, 0), time.Now().AddDate(1, 0, 0) // the sweep is not of the time of the other runs
 	st, o := s.open(t, "curve-points")
 	st = st.Choose("run.labels", "sweep=depth")
 	for _, version := range versions {

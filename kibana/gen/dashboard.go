@@ -125,12 +125,12 @@ type refreshInterval struct {
 	Value int  `json:"value"` // ms
 }
 
-// timeRange is what a dashboard sets in all of Kibana when it is opened, with Restore.
+// timeRange is what a dashboard sets in all of Kibana when it is opened, unless a link brings another.
 type timeRange struct {
-	Restore bool             `json:"timeRestore"`
-	From    string           `json:"timeFrom,omitempty"`
-	To      string           `json:"timeTo,omitempty"`
-	Refresh *refreshInterval `json:"refreshInterval,omitempty"`
+	Restore bool            `json:"timeRestore"`
+	From    string          `json:"timeFrom"`
+	To      string          `json:"timeTo"`
+	Refresh refreshInterval `json:"refreshInterval"`
 }
 
 type dashboardAttributes struct {
@@ -150,7 +150,7 @@ type dashboardAttributes struct {
 type dashboard struct {
 	id, title, description string
 	label                  string // in the links between dashboards
-	from                   string // start of the time range that opening it sets; "" leaves the range as it is
+	from                   string // start of the time range that opening it sets
 	refresh                int    // ms; 0 is no automatic refresh
 	controls               []control
 	rows                   []row
@@ -177,6 +177,8 @@ func (d *dashboard) object(all []*dashboard) Object {
 		// dashboard's controls cannot change.
 		l := link{Type: "dashboardLink", ID: fmt.Sprintf("l%d", i+1), Order: i, Label: o.label}
 		l.DestinationName = "link_" + l.ID + "_dashboard"
+		// Those that refresh have a time range of their own.
+		l.Options.UseCurrentDateRange = d.refresh == 0 && o.refresh == 0
 		nav.Links = append(nav.Links, l)
 		refs = append(refs, Reference{typeDashboard, o.id, "nav:" + l.DestinationName})
 	}
@@ -197,7 +199,7 @@ func (d *dashboard) object(all []*dashboard) Object {
 			}
 			for i, o := range open {
 				e := actionEvent{fmt.Sprintf("open%d", i+1), []string{"FILTER_TRIGGER"},
-					action{"DASHBOARD_TO_DASHBOARD_DRILLDOWN", o.words, linkOptions{}}}
+					action{"DASHBOARD_TO_DASHBOARD_DRILLDOWN", o.words, linkOptions{UseCurrentDateRange: true}}}
 				p.Config.Enhancements.DynamicActions.Events = append(p.Config.Enhancements.DynamicActions.Events, e)
 				refs = append(refs, Reference{typeDashboard, o.to.id, c.id +
 					":drilldown:DASHBOARD_TO_DASHBOARD_DRILLDOWN:" + e.EventID + ":dashboardId"})
@@ -208,10 +210,6 @@ func (d *dashboard) object(all []*dashboard) Object {
 	}
 	// Kibana would warn of each value of a preset that no document has, such as sync in a run without syncs.
 	several := slices.ContainsFunc(d.controls, func(c control) bool { return len(c.selected) > 1 })
-	var set timeRange
-	if d.from != "" {
-		set = timeRange{true, d.from, "now", &refreshInterval{d.refresh == 0, d.refresh}}
-	}
 	controls := map[string]controlPanel{}
 	for i, c := range d.controls {
 		id := fmt.Sprintf("c%d", i+1)
@@ -224,7 +222,8 @@ func (d *dashboard) object(all []*dashboard) Object {
 		refs = append(refs, c.view.reference("controlGroup_"+id+":optionsListDataView"))
 	}
 	a := dashboardAttributes{
-		Title: d.title, Description: d.description, Version: 1, timeRange: set,
+		Title: d.title, Description: d.description, Version: 1,
+		timeRange: timeRange{true, d.from, "now", refreshInterval{d.refresh == 0, d.refresh}},
 		Options: text{struct {
 			UseMargins      bool `json:"useMargins"`
 			SyncColors      bool `json:"syncColors"`

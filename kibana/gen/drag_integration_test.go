@@ -95,10 +95,6 @@ func testDragAndClick(t *testing.T, s *stored) {
 			mark, index string
 			filter      func(k mark) any
 		}{
-			"run-hosts": {"layer_0_marks", "percentiles", func(k mark) any {
-				return m{"bool": m{"filter": []any{m{"term": m{"run.id": "run-cluster"}},
-					m{"term": m{"host.name": k.Tooltip["host"]}}}}}
-			}},
 			"run-map": {"layer_0_marks", "percentiles", func(k mark) any {
 				return m{"bool": m{"filter": []any{m{"term": m{"run.id": "run-cluster"}},
 					m{"term": m{"host.name": k.Tooltip["host"]}}}}}

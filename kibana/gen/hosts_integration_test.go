@@ -197,6 +197,7 @@ func TestHungHosts(t *testing.T) {
 		s.runs["hung"] = append(s.runs["hung"], parseQuantum(t, line))
 	}
 	s.bundle = parse(bytes.ReplaceAll(write(t, "fio"), []byte("fio-"), []byte(s.prefix+"-")))
+	s.from, s.to = s.runs["hung"][0].Timestamp, s.runs["hung"][0].Timestamp.Add(time.Hour)
 	p := browse(t, s)
 	p.width, p.height = 620, 290 // half of 1280, and 12 rows less the panel's title
 	for _, version := range vegaVersions {

@@ -121,40 +121,14 @@ func terms(id, field, label string, size int, by string) column {
 		IsBucketed: true, Scale: "ordinal", Params: p}
 }
 
-// orNone keeps the documents without the field, which Kibana allows only with a bucket for all other values.
-func (c column) orNone() column {
-	p := c.Params.(termsParams)
-	p.OtherBucket, p.MissingBucket = true, true
-	c.Params = p
-	return c
-}
-
-// onlyMatching returns a column that limits those after it to the documents that q finds. The columns before it are not
-// limited, so all panels pick the same run, whatever they show of it.
-func onlyMatching(q, label string) column {
-	return column{id: hiddenOnly, Label: label, Custom: true, DataType: "string", Operation: "filters",
-		IsBucketed: true, Scale: "ordinal",
-		Params: struct {
-			Filters []labelledQuery `json:"filters"`
-		}{[]labelledQuery{{label, kql(q)}}}}
-}
-
-type labelledQuery struct {
-	Label string `json:"label"`
-	Input query  `json:"input"`
-}
-
 // theRun returns the column of the last started of the runs that the dashboard selects. It needs the column start.
-func theRun() column { return terms("run", "run.id", "run", 1, "start") }
+func theRun() column { return terms("run", titleField, "run", 1, "start") }
 
 // start returns the column with the time of a run's first document, by which theRun sorts.
 func start() column { return date(hiddenStart, "min", timeField, "began") }
 
-// Columns that only select the run and its documents; tables hide them.
-const (
-	hiddenStart = "start"
-	hiddenOnly  = "only"
-)
+// hiddenStart is a column that only selects the run; tables hide it.
+const hiddenStart = "start"
 
 // overTime returns a column of time buckets of a length that Kibana chooses. It keeps empty ones, so that gaps show.
 func overTime(id string) column { return timeBuckets(id, timeField, "auto", true) }
@@ -300,7 +274,7 @@ func table(l layer, by string) tableVisualization {
 		if c.DataType == "number" {
 			tc.Alignment = "right"
 		}
-		tc.Hidden = c.id == hiddenStart || c.id == hiddenOnly
+		tc.Hidden = c.id == hiddenStart
 		v.Columns = append(v.Columns, tc)
 	}
 	return v

@@ -3,11 +3,9 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -122,11 +120,11 @@ func testLens(t *testing.T, s *stored) {
 			order := slices.Sorted(maps.Values(of))
 			for id, row := range got {
 				f := strings.Split(id, "|")
-				rows := s.rows(key(name, f[3]), func(r quantum) bool {
-					return r.Scope == "host+direction" && r.host() == f[2] && r.Direction == direction
+				rows := s.rows(key(name, f[2]), func(r quantum) bool {
+					return r.Scope == "host+direction" && r.host() == f[1] && r.Direction == direction
 				})
 				if !near(row["ios"], sum(rows)) || !near(row["p99"], worst(rows, "99")) ||
-					!near(row["p50"], worst(rows, "50")) || of[f[2]] < order[len(order)-hosts] {
+					!near(row["p50"], worst(rows, "50")) || of[f[1]] < order[len(order)-hosts] {
 					t.Errorf("%s: %v, want p99 %v", id, row, worst(rows, "99"))
 				}
 			}
@@ -143,7 +141,7 @@ func testLens(t *testing.T, s *stored) {
 				return r.Scope == "host+job+direction" &&
 					r.Max != nil
 			}) {
-				key := "run-" + name + "|by host and job|" + r.host() + "|" + deref(r.Job) + "|" + r.Direction
+				key := "run-" + name + "|" + r.host() + "|" + deref(r.Job) + "|" + r.Direction
 				byKey[key] = append(byKey[key], r)
 			}
 			for key, row := range got {
@@ -189,7 +187,6 @@ func testLens(t *testing.T, s *stored) {
 				}
 			}
 		},
-		"run-jobs":  byJob,
 		"host-jobs": byJob,
 		"run-account": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
 			got := map[string]m{}
@@ -270,35 +267,6 @@ func testLens(t *testing.T, s *stored) {
 						}
 					}
 				}
-			}
-		},
-		"compare-syncs": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
-			if got := s.rowsOf(t, st, o); len(got) != 0 {
-				t.Errorf("of runs without syncs: %v", got)
-			}
-			logs, err := filepath.Abs("../../testdata/sync")
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.command(t, "ingest", "--index-prefix", s.prefix, "--run-id", "run-sync", "--run-name", "sync", logs)
-			defer s.command(t, "delete", "--index-prefix", s.prefix, "--yes", "run-sync")
-			row := s.rowsOf(t, st, o)["sync|run-sync"]
-			out, _ := s.command(t, "summary", "--format", "json", "--percentiles", "50,99,99.9", logs)
-			type figures struct {
-				Direction   string
-				Samples     float64
-				Mean        float64
-				Percentiles map[string]float64
-			}
-			var rows []figures
-			if err := json.Unmarshal(out, &rows); err != nil {
-				t.Fatal(err)
-			}
-			i := slices.IndexFunc(rows, func(r figures) bool { return r.Direction == "sync" })
-			if r := rows[i]; r.Samples == 0 || row["syncs"] != r.Samples || !near(row["mean"], r.Mean) ||
-				!near(row["p50"], r.Percentiles["50"]) || !near(row["p99"], r.Percentiles["99"]) ||
-				!near(row["p999"], r.Percentiles["99.9"]) {
-				t.Errorf("%v, want %v", row, r)
 			}
 		},
 		"slowdown-operations": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {

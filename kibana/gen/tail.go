@@ -65,21 +65,19 @@ var tailRows = []m{
 
 // ofHosts matches the documents of a direction by host that have a lift.
 func ofHosts(direction string) m {
-	return m{"bool": m{"filter": []m{{"term": m{"scope": fio.HostDirectionScope}},
-		{"term": m{"fio.direction": direction}},
-		{"exists": m{"field": "tail.lift"}}}}}
+	return m{"bool": m{"filter": []m{term("scope", fio.HostDirectionScope), term("fio.direction", direction),
+		exists("tail.lift")}}}
 }
 
 // liveTail draws the tail map over the dashboard's time range.
 func liveTail(percentiles, direction string) vegaspec.Spec {
-	path := "aggregations.of.host.buckets"
+	path := "aggregations.host.buckets"
 	return vegaspec.TailMap{
 		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime,
 		Click: addFilter(percentiles, "{term: {'host.name': datum.host}}", "datum.host"),
 		Data: vegaspec.Data{
-			Source: withTime(withFilters(search("answer", percentiles, m{"size": 0, "aggs": m{"of": m{
-				"filter": ofHosts(direction), "aggs": liftByHost(m{"t": overTimeRange(tailAggs())}),
-			}}}))),
+			Source: selected("answer", percentiles, m{"size": 0, "aggs": liftByHost(m{"t": overTimeRange(tailAggs())})},
+				inTime, ofHosts(direction)),
 			Transform: slices.Concat(listRows(path, "h"), []m{calculate("buckets", "datum.h.t.buckets"),
 				flatten("buckets", "b"), calculate("t", "datum.b.key")}, tailRows, []m{
 				{"window": []m{{"op": "lag", "field": "t", "as": "before"}}, "sort": []m{{"field": "t"}}},
@@ -97,18 +95,17 @@ func liveTail(percentiles, direction string) vegaspec.Spec {
 func runTail(percentiles, direction string) vegaspec.Spec {
 	of, all := liftByHost(sinceStart(tailAggs())), sinceStart(nil)
 	of["end"], of["ms"] = all["end"], all["ms"]
-	return vegaspec.TailMap{
-		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
+	return ofRun(vegaspec.TailMap{
+		Axis: vegaspec.OfRun, Drag: vegaspec.Zoom,
 		Click: addFilter(percentiles, "{bool: {filter: [{term: {'run.id': datum.r.key}}, {term: {'host.name': "+
 			"datum.host}}]}}", "datum.host + ' in ' + datum.r.key"),
 		Data: vegaspec.Data{
-			Source: oneRun("answer", percentiles, m{"scope": m{"filter": ofHosts(direction), "aggs": of}}),
-			Transform: slices.Concat(listRows("aggregations.run.buckets", "r"), stepOf("datum.r.scope"), []m{
-				calculate("hosts", "datum.r.scope.host.buckets"), flatten("hosts", "h")}, stepRows("datum.h"),
-				tailRows),
-			Found: pathExpr(runPath+".scope.host.buckets[0]") + " != null",
+			Source: oneRun("answer", percentiles, of, ofHosts(direction)),
+			Transform: slices.Concat(listRows("aggregations.run.buckets", "r"), stepOf("datum.r"), []m{
+				calculate("hosts", "datum.r.host.buckets"), flatten("hosts", "h")}, stepRows("datum.h"), tailRows),
+			Found: pathExpr(runPath+".host.buckets[0]") + " != null",
 		},
-	}.Spec()
+	}.Spec())
 }
 
 // findingsOf says what the run that began last was like, and lists its diagnosis. The findings are unmapped, so they
@@ -123,10 +120,8 @@ func findingsOf(runs string) vegaspec.Spec {
 		return " + ', " + name + " ' + " + vegaspec.Latency("datum.all."+field)
 	}
 	return vegaspec.Findings{Data: vegaspec.Data{
-		Source: withFilters(search("answer", runs, m{"size": 1, "sort": []m{{"run.start": "desc"}},
-			"_source": fields,
-			"post_filter": m{"bool": m{"must_not": []m{{"exists": m{"field": "run.part"}},
-				{"terms": m{"fio.kind": []string{"probe", "sync"}}}}}}})),
+		Source: selected("answer", runs, m{"size": 1, "sort": []m{{"run.start": "desc"}}, "_source": fields},
+			inPart, noParts, without(oneOf("fio.kind", "probe", "sync"))),
 		Transform: []m{
 			{"filter": source + " != null"},
 			calculate("run", "datum.hits.hits[0]._source.run"),
@@ -157,6 +152,11 @@ func findingsOf(runs string) vegaspec.Spec {
 	}}.Spec()
 }
 
+// inPart matches runs that began in the dashboard's time range, or before it and ended in it or later.
+var inPart = m{"bool": m{"should": []m{inTime, {"bool": m{"filter": []m{
+	{"range": m{"run.start": m{"lte": m{"%timefilter%": "max"}}}},
+	{"range": m{"run.end": m{"gte": m{"%timefilter%": "min"}}}}}}}}}}
+
 // mapHosts is the number of hosts in a map of p99: more would have rows of less than 5 pixels. Of more hosts these are
 // the ones with the most intervals without a completion, then with the highest p99.
 const mapHosts = 64
@@ -170,29 +170,27 @@ func hostMap(percentiles string) vegaspec.Spec {
 		"filter":   []m{{"range": m{"samples": m{"lte": 0}}}, {"exists": m{"field": "iops"}}},
 		"must_not": m{"term": m{"partial": true}}}}}
 	all := mapSteps.sinceStart(nil)
-	return vegaspec.HostMap{
-		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
+	return ofRun(vegaspec.HostMap{
+		Axis: vegaspec.OfRun, Drag: vegaspec.Zoom,
 		Click: addFilter(percentiles, "{bool: {filter: [{term: {'run.id': datum.r.key}}, {term: {'host.name': "+
 			"datum.host}}]}}", "datum.host + ' in ' + datum.r.key"),
 		Data: vegaspec.Data{
-			Source: oneRun("answer", percentiles, m{"of": m{
-				"filter": m{"bool": m{"filter": []m{{"term": m{"scope": fio.HostScope}},
-					{"term": m{"fio.direction": fio.All}}}}}, // not syncs
-				"aggs": m{"end": all["end"], "ms": all["ms"], "host": m{
+			Source: oneRun("answer", percentiles, m{"end": all["end"], "ms": all["ms"],
+				"hosts": m{"cardinality": m{"field": "host.name"}}, "host": m{
 					"terms": m{"field": "host.name", "size": mapHosts, "collect_mode": "breadth_first",
 						"order": []m{{"idle": "desc"}, {"p99": "desc"}}},
 					"aggs": with(with(mapSteps.sinceStart(m{"p99": p99, "idle": idle,
-						"n": m{"sum": m{"field": "samples"}}}), "p99", p99), "idle", idle)}},
-			}}),
-			Transform: slices.Concat(listRows("aggregations.run.buckets", "r"), mapSteps.choose("datum.r.of"), []m{
-				calculate("hosts", "datum.r.of.host.buckets"), flatten("hosts", "h"),
+						"n": m{"sum": m{"field": "samples"}}}), "p99", p99), "idle", idle)},
+			}, term("scope", fio.HostScope), term("fio.direction", fio.All)), // not syncs
+			Transform: slices.Concat(listRows("aggregations.run.buckets", "r"), mapSteps.choose("datum.r"), []m{
+				calculate("hosts", "datum.r.host.buckets"), flatten("hosts", "h"),
 				calculate("host", "datum.h.key")}, stepRows("datum.h"), []m{
 				calculate("v", "datum.b.p99 && datum.b.p99.value"),
 				calculate("n", "datum.b.n && datum.b.n.value"),
 				calculate("idle", "datum.b.idle && datum.b.idle.doc_count"),
 			}),
-			Found: pathExpr(runPath+".of.host.buckets[0]") + " != null",
+			Found: pathExpr(runPath+".host.buckets[0]") + " != null",
 			Why:   "only runs that were ingested with host in --by have hosts",
 		},
-	}.Spec()
+	}.Spec())
 }

@@ -21,21 +21,34 @@ const (
 
 // search returns Vega data whose only row is Elasticsearch's reply. Kibana assigns replies by name, so names must be
 // unique within a panel.
-func search(name, index string, body m) m {
+func search(name, index string, body m, filters ...m) m {
+	body["query"] = m{"bool": m{"filter": filters}}
 	return m{"name": name, "url": m{"index": index, "body": body}}
 }
 
-// withFilters makes Kibana add the dashboard's query, filters and controls to a search. The body must have no query.
-func withFilters(data m) m {
-	data["url"].(m)["%context%"] = true
+// selected searches the documents that match filters, and the dashboard's query, filters and controls, which Kibana
+// puts in place of the strings.
+func selected(name, index string, body m, filters ...m) m {
+	data := search(name, index, body)
+	all := []any{"%dashboard_context-filter_clause%"}
+	for _, f := range filters {
+		all = append(all, f)
+	}
+	body["query"] = m{"bool": m{"must": []any{"%dashboard_context-must_clause%"}, "filter": all,
+		"must_not": []any{"%dashboard_context-must_not_clause%"}}}
 	return data
 }
 
-// withTime makes Kibana add the dashboard's time range. The body must have no query.
-func withTime(data m) m {
-	data["url"].(m)["%timefield%"] = timeField
-	return data
-}
+// inTime matches documents in the dashboard's time range.
+var inTime = m{"range": m{timeField: m{"%timefilter%": true}}}
+
+func term(field string, value any) m { return m{"term": m{field: value}} }
+
+func oneOf(field string, values ...string) m { return m{"terms": m{field: values}} }
+
+func without(query m) m { return m{"bool": m{"must_not": []m{query}}} }
+
+func exists(field string) m { return m{"exists": m{"field": field}} }
 
 // pathExpr returns a Vega expression for the value at a path of the reply, null where part of the path is missing: a
 // reply has no aggregations as long as no index matches.
@@ -156,23 +169,20 @@ func livePercentiles(histograms, percentiles, events, direction string) vegaspec
 	return vegaspec.Percentiles{
 		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime, Merged: true, Names: shownPercentiles,
 		Data: vegaspec.Data{
-			Source: withTime(withFilters(search("answer", histograms, m{"size": 0, "aggs": m{"of": m{
-				"filter": m{"term": m{"fio.direction": direction}},
-				"aggs": m{"n": n, "t": overTimeRange(m{"n": n,
-					"hosts": m{"cardinality": m{"field": "host.name", "precision_threshold": 1000}},
-					"p": m{"percentiles": m{"field": histogram, "percents": percents,
-						"hdr": m{"number_of_significant_value_digits": liveDigits}}}})},
-			}}}))),
-			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"), qRows(rows),
+			Source: selected("answer", histograms, m{"size": 0, "aggs": m{"n": n, "t": overTimeRange(m{"n": n,
+				"hosts": m{"cardinality": m{"field": "host.name", "precision_threshold": 1000}},
+				"p": m{"percentiles": m{"field": histogram, "percents": percents,
+					"hdr": m{"number_of_significant_value_digits": liveDigits}}}})}}, inTime,
+				term("fio.direction", direction)),
+			Transform: slices.Concat(timeRows("aggregations.t.buckets"), qRows(rows),
 				[]m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null"), calculate("n",
 					"datum.b.n ? datum.b.n.value : 0"), calculate("hosts", "datum.b.hosts ? datum.b.hosts.value : 0")}),
-			Found: pathExpr("aggregations.of.n.value") + " > 0", Why: why(direction),
+			Found: pathExpr("aggregations.n.value") + " > 0", Why: why(direction),
 		},
 		Limits: &vegaspec.Data{
-			Source: withTime(withFilters(search("limits", percentiles, m{"size": 0, "aggs": m{"of": m{
-				"filter": allHosts(direction), "aggs": m{"t": overTimeRange(limits)},
-			}}}))),
-			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"), qRows(limitRows),
+			Source: selected("limits", percentiles, m{"size": 0, "aggs": m{"t": overTimeRange(limits)}}, inTime,
+				allHosts(direction)),
+			Transform: slices.Concat(timeRows("aggregations.t.buckets"), qRows(limitRows),
 				[]m{calculate("p", "datum.q.p"), calculate("limit", "datum.q.limit")}),
 		},
 		Events: eventsInRange(events),
@@ -203,45 +213,33 @@ func slowdownPercentiles(probes, events string) vegaspec.Spec {
 	return vegaspec.Percentiles{
 		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime, Merged: true, Ratio: true, Names: names,
 		Data: vegaspec.Data{
-			Source: withTime(withFilters(search("answer", probes, m{"size": 0, "aggs": m{"of": m{
-				"filter": m{"exists": m{"field": "probe.slowdown"}},
-				"aggs": m{"n": n, "t": overTimeRange(m{"n": n, "worst": m{"max": m{"field": "probe.slowdown"}},
-					"p": m{"percentiles": m{"field": "probe.slowdown", "percents": []int{50, 95, 99},
-						"hdr": m{"number_of_significant_value_digits": liveDigits}}}})},
-			}}}))),
-			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"), qRows(rows),
+			Source: selected("answer", probes, m{"size": 0, "aggs": m{"n": n, "t": overTimeRange(m{"n": n,
+				"worst": m{"max": m{"field": "probe.slowdown"}},
+				"p": m{"percentiles": m{"field": "probe.slowdown", "percents": []int{50, 95, 99},
+					"hdr": m{"number_of_significant_value_digits": liveDigits}}}})}}, inTime, exists("probe.slowdown")),
+			Transform: slices.Concat(timeRows("aggregations.t.buckets"), qRows(rows),
 				[]m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null"), calculate("n",
 					"datum.b.n ? datum.b.n.value : 0")}),
-			Found: pathExpr("aggregations.of.n.value") + " > 0",
+			Found: pathExpr("aggregations.n.value") + " > 0",
 		},
 		Events: eventsInRange(events),
 	}.Spec()
 }
 
-// liveHosts ranks hosts of all runs by the worst p99 of an interval.
+// liveHosts ranks hosts by the worst p99 of an interval.
 func liveHosts(percentiles string) vegaspec.Spec {
 	return vegaspec.Hosts{
 		What: "worst p99 of an interval",
-		Data: hostRows(withTime(search("answer", percentiles, m{"size": 0, "aggs": m{"of": m{
-			"filter": m{"bool": m{"filter": []m{{"term": m{"scope": fio.HostDirectionScope}},
-				{"term": m{"fio.kind": "clat"}}}}},
-			"aggs": worstHosts(),
-		}}})), "aggregations.of"),
+		Data: vegaspec.Data{
+			Source: selected("answer", percentiles, m{"size": 0, "aggs": worstHosts()}, inTime,
+				term("scope", fio.HostDirectionScope)),
+			Transform: append(listRows("aggregations.host.buckets", "h"), calculate("directions",
+				"datum.h.direction.buckets"), flatten("directions", "d"), calculate("host", "datum.h.key"),
+				calculate("direction", "datum.d.key"), calculate("v", "datum.d.p99.value")),
+			Found: pathExpr("aggregations.host.buckets[0]") + " != null",
+			Why:   "runs that were ingested with host in --by have hosts, jobs have none",
+		},
 		Click: addFilter(percentiles, "{term: {'host.name': datum.host}}", "datum.host"),
-	}.Spec()
-}
-
-// runHosts ranks the hosts of the run.
-func runHosts(percentiles string) vegaspec.Spec {
-	d := hostRows(oneRun("answer", percentiles, m{"of": m{"filter": m{"term": m{"scope": fio.HostDirectionScope}},
-		"aggs": worstHosts()}}), "aggregations.run.buckets[0].of")
-	d.Transform = append([]m{calculate("run", pathExpr("aggregations.run.buckets[0].key"))}, d.Transform...)
-	return vegaspec.Hosts{
-		What: "worst p99 of an interval",
-		Data: d,
-		Click: addFilter(percentiles, "{bool: {filter: [{term: {'run.id': datum.run}}, {term: {'host.name': "+
-			"datum.host}}]}}",
-			"datum.host + ' in ' + datum.run"),
 	}.Spec()
 }
 
@@ -254,17 +252,6 @@ func worstHosts() m {
 	}}
 }
 
-func hostRows(source m, path string) vegaspec.Data {
-	return vegaspec.Data{
-		Source: source,
-		Transform: append(listRows(path+".host.buckets", "h"), calculate("directions", "datum.h.direction.buckets"),
-			flatten("directions", "d"),
-			calculate("host", "datum.h.key"), calculate("direction", "datum.d.key"), calculate("v",
-				"datum.d.p99.value")),
-		Found: pathExpr(path+".host.buckets[0]") + " != null",
-	}
-}
-
 // addFilter returns a Vega expression that adds a filter on an index to the dashboard; words is the expression of its
 // label.
 func addFilter(index, filter, words string) string {
@@ -275,31 +262,33 @@ func liveHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
 		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime,
 		Data: vegaspec.Data{
-			Source: withTime(withFilters(search("answer", histograms, m{"size": 0, "aggs": m{"of": m{"filter": noSyncs,
-				"aggs": m{"n": m{"sum": m{"field": "samples"}}, "t": overTimeRange(octaves())}}}}))),
-			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"),
+			Source: selected("answer", histograms, m{"size": 0, "aggs": m{"n": m{"sum": m{"field": "samples"}},
+				"t": overTimeRange(octaves())}}, inTime, noSyncs),
+			Transform: slices.Concat(timeRows("aggregations.t.buckets"),
 				[]m{calculate("t2", "datum.t + max(datum.step, datum.b.ms.value)")}, foldOctaves("b.")),
-			Found: pathExpr("aggregations.of.n.value") + " > 0",
+			Found: pathExpr("aggregations.n.value") + " > 0",
 		},
 		Events: eventsInRange(events),
 	}.Spec()
 }
 
 // noSyncs excludes syncs where the dashboard's control selects them as well.
-var noSyncs = m{"bool": m{"must_not": []m{{"term": m{"fio.direction": "sync"}}}}}
+var noSyncs = without(term("fio.direction", fio.Sync.String()))
 
 // eventsInRange returns all events in the dashboard's time range. It ignores the selection of hosts, jobs and kinds of
 // latency, because an event of the cluster concerns all of them.
 func eventsInRange(events string) *vegaspec.Data {
 	return &vegaspec.Data{
-		Source:    withTime(search("events", events, latestEvents)),
+		Source:    search("events", events, latestEvents(), inTime),
 		Transform: eventRows("toNumber(toDate(datum.hit._source['@timestamp']))"),
 	}
 }
 
 // latestEvents asks for no more events than a chart can hold.
-var latestEvents = m{"size": 1000, "sort": []m{{timeField: "desc"}}, "_source": []string{timeField, "run.id",
-	"event.action", "message", offsetField}}
+func latestEvents() m {
+	return m{"size": 1000, "sort": []m{{timeField: "desc"}}, "_source": []string{timeField, "run.id", "event.action",
+		"message", offsetField}}
+}
 
 // eventRows makes a row for each hit; t is the expression of its time.
 func eventRows(t string) []m {
@@ -366,14 +355,25 @@ func stepRows(path string) []m {
 	}
 }
 
-// oneRun asks for the last started of the runs that the dashboard selects. breadth_first and few candidates keep the
-// memory for aggs small.
-func oneRun(name, index string, aggs m) m {
-	return withFilters(search(name, index, m{"size": 0, "aggs": m{"run": m{
+// oneRun asks for the last started of the runs that the dashboard selects and its time range holds. Elasticsearch
+// finds it first, by run and time alone: breadth_first then computes aggs of its documents only.
+func oneRun(name, index string, aggs m, filters ...m) m {
+	return selected(name, index, m{"size": 0, "aggs": m{"run": m{
 		"terms": m{"field": "run.id", "size": 1, "shard_size": candidates, "collect_mode": "breadth_first",
 			"order": m{"start": "desc"}},
-		"aggs": with(aggs, "start", m{"min": m{"field": timeField}}),
-	}}}))
+		"aggs": with(with(named(aggs), "start", m{"min": m{"field": timeField}}), "first",
+			m{"min": m{"field": offsetField}}),
+	}}}, append([]m{inTime}, filters...)...)
+}
+
+// ofRun gives the axis of a chart of oneRun the run's title, and when it began: a document's time less its time since
+// the start.
+func ofRun(s vegaspec.Spec) vegaspec.Spec {
+	run := strings.ReplaceAll(pathExpr(runPath), "datum.", "(data('answer')[0] || {}).")
+	s.Params = append(s.Params, m{"name": "began", "expr": "(" + run + " || {start: {}, first: {}}).start.value - (" +
+		run + " || {start: {}, first: {}}).first.value"}, m{"name": "run", "expr": "(" + run +
+		" || {title: {buckets: []}}).title.buckets.length ? " + run + ".title.buckets[0].key : 'the run'"})
+	return s
 }
 
 // candidates is the number of runs that each shard, which holds a month, offers as the latest.
@@ -389,7 +389,7 @@ func with(aggs m, name string, agg any) m {
 func runEvents(events string) *vegaspec.Data {
 	rows := eventRows("datum.hit._source.interval.offset_ms")
 	return &vegaspec.Data{
-		Source: search("events", events, latestEvents),
+		Source: search("events", events, latestEvents(), inTime),
 		Transform: slices.Concat(rows[:2], []m{
 			calculate("run", "datum.hit._source.run && datum.hit._source.run.id"),
 			// The lookup joins the reply, a single row, to every event. Its key can be any field with a known value:
@@ -403,16 +403,15 @@ func runEvents(events string) *vegaspec.Data {
 }
 
 func runHeatMap(histograms string) vegaspec.Spec {
-	return vegaspec.HeatMap{
-		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
+	return ofRun(vegaspec.HeatMap{
+		Axis: vegaspec.OfRun, Drag: vegaspec.Zoom,
 		Data: vegaspec.Data{
-			Source: oneRun("answer", histograms, m{"scope": m{"filter": noSyncs,
-				"aggs": with(sinceStart(octaves()), "n", m{"sum": m{"field": "samples"}})}}),
-			Transform: slices.Concat(listRows("aggregations.run.buckets", "r"), chooseStep("datum.r.scope"),
+			Source: oneRun("answer", histograms, counted(octaves()), noSyncs),
+			Transform: slices.Concat(listRows("aggregations.run.buckets", "r"), chooseStep("datum.r"),
 				foldOctaves("b.")),
-			Found: pathExpr(runPath+".scope.n.value") + " > 0",
+			Found: pathExpr(runPath+".n.value") + " > 0",
 		},
-	}.Spec()
+	}.Spec())
 }
 
 // runPath is the path of oneRun's run in the reply.
@@ -446,13 +445,13 @@ func runPercentiles(percentiles, events string) vegaspec.Spec {
 	aggs, rows := exactPercentiles(shownPercentiles)
 	directions, of := fio.MetricDirections(), m{}
 	for _, d := range directions {
-		of[d] = scopeOf(d, nil, aggs)["scope"]
+		of[d] = m{"filter": term("fio.direction", d), "aggs": counted(aggs)}
 	}
 	run := pathExpr(runPath)
-	return vegaspec.Percentiles{
-		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom, Names: shownPercentiles, Choice: directions,
+	return ofRun(vegaspec.Percentiles{
+		Axis: vegaspec.OfRun, Drag: vegaspec.Zoom, Names: shownPercentiles, Choice: directions,
 		Data: vegaspec.Data{
-			Source: oneRun("answer", percentiles, of),
+			Source: oneRun("answer", percentiles, of, oneOf("scope", fio.RunScope, fio.DirectionScope)),
 			Transform: slices.Concat(listRows("aggregations.run.buckets", "r"),
 				[]m{calculate("scope", "datum.r[direction]")}, chooseStep("datum.scope"),
 				exactRows(rows("", "datum.b"))),
@@ -460,7 +459,7 @@ func runPercentiles(percentiles, events string) vegaspec.Spec {
 			Why:   m{"expr": fmt.Sprintf("direction == '%s' ? '%s' : ''", fio.Sync, whyNoSyncs)},
 		},
 		Events: runEvents(events),
-	}.Spec()
+	}.Spec())
 }
 
 // whyNoSyncs explains an empty chart of syncs.
@@ -477,10 +476,13 @@ func why(direction string) any {
 // hostPercentiles draws the exact percentiles of a host: the first by name of those selected in the run.
 func hostPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	aggs, rows := exactPercentiles(shownPercentiles)
-	return sinceStartOf(oneRun("answer", percentiles, oneHost(scopeOf(direction,
-		m{"term": m{"scope": fio.HostDirectionScope}}, aggs))),
-		runEvents(events), "aggregations.run.buckets[0].host.buckets", shownPercentiles, nil, rows("", "datum.b"))
+	return sinceStartOf(oneRun("answer", percentiles, oneHost(counted(aggs)), term("scope", fio.HostDirectionScope),
+		term("fio.direction", direction)), runEvents(events), runPath+".host.buckets", shownPercentiles, nil,
+		rows("", "datum.b"))
 }
+
+// counted returns aggs by time since the run's start, and the number of I/Os.
+func counted(aggs m) m { return with(sinceStart(aggs), "n", m{"sum": m{"field": "samples"}}) }
 
 // oneHost asks for the first host of a run by name.
 func oneHost(aggs m) m {
@@ -489,16 +491,15 @@ func oneHost(aggs m) m {
 }
 
 func hostHeatMap(histograms, events string) vegaspec.Spec {
-	return vegaspec.HeatMap{
-		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
+	return ofRun(vegaspec.HeatMap{
+		Axis: vegaspec.OfRun, Drag: vegaspec.Zoom,
 		Data: vegaspec.Data{
-			Source: oneRun("answer", histograms, oneHost(with(sinceStart(octaves()), "n",
-				m{"sum": m{"field": "samples"}}))),
+			Source:    oneRun("answer", histograms, oneHost(counted(octaves()))),
 			Transform: slices.Concat(listRows(runPath+".host.buckets", "r"), chooseStep("datum.r"), foldOctaves("b.")),
 			Found:     pathExpr(runPath+".host.buckets[0].n.value") + " > 0",
 		},
 		Events: runEvents(events),
-	}.Spec()
+	}.Spec())
 }
 
 // hostFigures shows percentiles of all I/Os of a host in a run.
@@ -514,7 +515,8 @@ func hostFigures(histograms string) vegaspec.Spec {
 	}
 	path := runPath + ".host.buckets"
 	return vegaspec.Figures{Data: vegaspec.Data{
-		Source: oneRun("answer", histograms, oneHost(m{"read": of("read"), "write": of("write")})),
+		Source: oneRun("answer", histograms, oneHost(m{"read": of("read"), "write": of("write")}),
+			oneOf("fio.direction", "read", "write")),
 		Transform: slices.Concat(listRows(path, "h"), []m{{"fold": []string{"h.read", "h.write"}, "as": []string{"name",
 			"d"}}}, qRows(rows),
 			[]m{calculate("direction", "substring(datum.name, 2)"), calculate("n", "datum.d.n.value"), calculate("p",
@@ -548,34 +550,24 @@ func kindPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	for _, k := range kinds {
 		all += rows(k+" ", "datum.b."+k)
 	}
-	return sinceStartOf(oneRun("answer", percentiles, scopeOf(direction, nil, eachKind(aggs))), runEvents(events),
-		"aggregations.run.buckets", names, slices.Concat(vegaspec.KindPale, vegaspec.KindColors), all)
-}
-
-// scopeOf returns aggs of the percentile documents of a direction by time since the run's start. A nil scope is that
-// of all hosts together.
-func scopeOf(direction string, scope, aggs m) m {
-	of := allHosts(direction)
-	if scope != nil {
-		of = m{"bool": m{"filter": []m{scope, {"term": m{"fio.direction": direction}}}}}
-	}
-	return m{"scope": m{"filter": of, "aggs": with(sinceStart(aggs), "n", m{"sum": m{"field": "samples"}})}}
+	return sinceStartOf(oneRun("answer", percentiles, counted(eachKind(aggs)), allHosts(direction)),
+		runEvents(events), "aggregations.run.buckets", names, slices.Concat(vegaspec.KindPale, vegaspec.KindColors), all)
 }
 
 // sinceStartOf draws percentiles over the time since the run's start. rows are the object literals, by the bucket b,
 // that yield the percentiles of these names. runs is the path of the run, or of its host, in the reply.
 func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []string, rows string) vegaspec.Spec {
-	return vegaspec.Percentiles{
-		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
+	return ofRun(vegaspec.Percentiles{
+		Axis: vegaspec.OfRun, Drag: vegaspec.Zoom,
 		Names:  names,
 		Colors: colors,
 		Data: vegaspec.Data{
 			Source:    source,
-			Transform: slices.Concat(listRows(runs, "r"), chooseStep("datum.r.scope"), exactRows(rows)),
-			Found:     pathExpr(runs+"[0].scope.n.value") + " > 0",
+			Transform: slices.Concat(listRows(runs, "r"), chooseStep("datum.r"), exactRows(rows)),
+			Found:     pathExpr(runs+"[0].n.value") + " > 0",
 		},
 		Events: events,
-	}.Spec()
+	}.Spec())
 }
 
 // exactRows makes a row for each object literal of exactPercentiles.
@@ -587,17 +579,14 @@ func exactRows(rows string) []m {
 // kindParts shows the mean of a whole run by kind. Weighting the intervals by their I/Os gives the mean of all I/Os.
 func kindParts(percentiles string) vegaspec.Spec {
 	mean := m{"mean": m{"weighted_avg": m{"value": m{"field": "latency.mean"}, "weight": m{"field": "samples"}}}}
-	path := runPath + ".scope.direction.buckets"
+	path := runPath + ".direction.buckets"
 	rows := append(listRows(path, "b"), calculate("direction", "datum.b.key"))
 	for _, k := range kinds {
 		rows = append(rows, calculate(k, "datum.b."+k+".mean.value"))
 	}
 	return vegaspec.Parts{Data: vegaspec.Data{
-		Source: oneRun("answer", percentiles, m{"scope": m{
-			"filter": m{"term": m{"scope": fio.DirectionScope}},
-			"aggs": m{"direction": m{"terms": m{"field": "fio.direction", "order": m{"_key": "asc"}},
-				"aggs": eachKind(mean)}},
-		}}),
+		Source: oneRun("answer", percentiles, m{"direction": m{"terms": m{"field": "fio.direction",
+			"order": m{"_key": "asc"}}, "aggs": eachKind(mean)}}, term("scope", fio.DirectionScope)),
 		Transform: rows,
 		Found:     pathExpr(path+"[0]") + " != null",
 	}}.Spec()
@@ -610,14 +599,13 @@ func allHosts(direction string) m {
 	if direction == fio.Sync.String() || direction == fio.All {
 		scope = fio.RunScope
 	}
-	return m{"bool": m{"filter": []m{{"term": m{"scope": scope}}, {"term": m{"fio.direction": direction}}}}}
+	return m{"bool": m{"filter": []m{term("scope", scope), term("fio.direction", direction)}}}
 }
 
-// runLabel is the expression of a run's name in a legend, with enough of its id to tell runs of the same name apart.
-const runLabel = "(length(datum.r.name.buckets) ? datum.r.name.buckets[0].key + ' ' : '') + substring(datum.r.key, " +
-	"0, 8)"
+// named returns aggs of a run, and its title, whose expression is runLabel.
+func named(aggs m) m { return with(aggs, "title", m{"terms": m{"field": titleField, "size": 1}}) }
 
-var runName = m{"terms": m{"field": "run.name", "size": 1}}
+const runLabel = "(datum.r.title.buckets.length ? datum.r.title.buckets[0].key : datum.r.key)"
 
 // overlay draws the latest of the selected runs over each other.
 func overlay(percentiles, direction string) vegaspec.Spec {
@@ -625,7 +613,7 @@ func overlay(percentiles, direction string) vegaspec.Spec {
 	for _, p := range shownPercentiles {
 		aggs[field(p)] = m{"max": m{"field": "latency." + field(p)}}
 	}
-	rows := slices.Concat(listRows("aggregations.scope.run.buckets", "r"), chooseStep("datum.r"), []m{calculate("run",
+	rows := slices.Concat(listRows("aggregations.run.buckets", "r"), chooseStep("datum.r"), []m{calculate("run",
 		runLabel), calculate("id", "datum.r.key")})
 	for _, p := range shownPercentiles {
 		rows = append(rows, calculate(field(p), "datum.b."+field(p)+".value"))
@@ -636,15 +624,13 @@ func overlay(percentiles, direction string) vegaspec.Spec {
 		Drag:  vegaspec.Zoom,
 		Click: addFilter(percentiles, "{term: {'run.id': datum.id}}", "datum.run"),
 		Data: vegaspec.Data{
-			Source: withFilters(search("answer", percentiles, m{"size": 0, "aggs": m{"scope": m{
-				"filter": allHosts(direction),
-				"aggs": m{"run": m{
-					"terms": m{"field": "run.id", "size": comparedRuns, "order": m{"start": "desc"}},
-					"aggs":  with(with(sinceStart(aggs), "start", m{"min": m{"field": timeField}}), "name", runName),
-				}},
-			}}})),
+			Source: selected("answer", percentiles, m{"size": 0, "aggs": m{"run": m{
+				"terms": m{"field": "run.id", "size": comparedRuns, "order": m{"start": "desc"},
+					"collect_mode": "breadth_first"},
+				"aggs": with(named(sinceStart(aggs)), "start", m{"min": m{"field": timeField}}),
+			}}}, inTime, allHosts(direction)),
 			Transform: rows,
-			Found:     pathExpr("aggregations.scope.run.buckets[0]") + " != null",
+			Found:     pathExpr("aggregations.run.buckets[0]") + " != null",
 		},
 	}.Spec()
 }
@@ -654,7 +640,7 @@ const comparedRuns = 8
 
 // change compares the latest of the selected runs with the earliest of these.
 func change(runs string) vegaspec.Spec {
-	aggs := m{"started": m{"max": m{"field": "run.start"}}, "name": runName}
+	aggs := named(m{"started": m{"max": m{"field": "run.start"}}})
 	rows := ""
 	for _, d := range []string{"read", "write"} {
 		for _, f := range []string{"p50", "p99", "p99_9", "mean", "iops"} {
@@ -664,13 +650,11 @@ func change(runs string) vegaspec.Spec {
 		}
 	}
 	return vegaspec.Change{Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"), Data: vegaspec.Data{
-		Source: withFilters(search("answer", runs, m{"size": 0, "aggs": m{"whole": m{
-			"filter": m{"bool": m{"must_not": []m{{"exists": m{"field": "run.part"}}}}},
-			"aggs": m{"run": m{"terms": m{"field": "run.id", "size": comparedRuns, "order": m{"started": "desc"}},
-				"aggs": aggs}},
-		}}})),
-		Found: pathExpr("aggregations.whole.run.buckets[0]") + " != null",
-		Transform: slices.Concat(listRows("aggregations.whole.run.buckets", "r"), []m{
+		Source: selected("answer", runs, m{"size": 0, "aggs": m{
+			"run": m{"terms": m{"field": "run.id", "size": comparedRuns, "order": m{"started": "desc"}}, "aggs": aggs},
+		}}, inTime, noParts),
+		Found: pathExpr("aggregations.run.buckets[0]") + " != null",
+		Transform: slices.Concat(listRows("aggregations.run.buckets", "r"), []m{
 			calculate("run", runLabel),
 			calculate("id", "datum.r.key"),
 			calculate("started", "datum.r.started.value"),
@@ -698,8 +682,8 @@ func history(runs, events, direction string) vegaspec.Spec {
 		of[p] = direction + "." + field(p)
 	}
 	return historyOf(runs, events, historyPercentiles, of, m{"bool": m{
-		"filter":   m{"term": m{"fio.direction": direction}},
-		"must_not": m{"term": m{"change.metric": direction + " iops"}}}},
+		"filter":   term("fio.direction", direction),
+		"must_not": term("change.metric", direction+" iops")}},
 		fmt.Sprintf("substring(datum.metric, %d)", len(direction)+1), false)
 }
 
@@ -716,11 +700,12 @@ func historyRates(runs, events string) vegaspec.Spec {
 
 // latestRuns asks for these fields of the selected runs that are complete and no parts.
 func latestRuns(runs string, source any, fields []string) m {
-	return withFilters(search("answer", runs, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
-		"_source": source, "docvalue_fields": fields, "post_filter": m{"bool": m{
-			"filter":   []m{{"term": m{"run.status": "complete"}}},
-			"must_not": []m{{"exists": m{"field": "run.part"}}}}}}))
+	return selected("answer", runs, m{"size": historyRuns, "sort": []m{{timeField: "desc"}}, "_source": source,
+		"docvalue_fields": fields}, inTime, term("run.status", "complete"), noParts)
 }
+
+// noParts leaves out the documents of parts.
+var noParts = without(exists("run.part"))
 
 // historyOf plots numbers of runs. fields maps the names of the numbers to their fields below summary. match selects
 // the change points; name is the expression that maps a change point's metric to one of names.
@@ -758,9 +743,9 @@ func historyOf(runs, events string, names []string, fields map[string]string, ma
 		},
 		Changes: vegaspec.Data{
 			Source: search("changes", events, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
-				"query": m{"bool": m{"filter": []m{{"term": m{"event.action": "change-point"}}, match}}},
 				"_source": []string{timeField, "run.id", "run.name", "fio.kind", "change.series",
-					"change.metric", "change.before", "change.after", "message"}}),
+					"change.metric", "change.before", "change.after", "message"}}, inTime,
+				term("event.action", "change-point"), match),
 			Transform: slices.Concat(listRows("hits.hits", "hit"), []m{
 				// Joins the reply with the runs, a single row, to every change; see runEvents.
 				calculate("same", "false"),

@@ -99,20 +99,9 @@ func (l *lensLayer) field(c string) (string, error) {
 	return name, nil
 }
 
-// bucket returns the aggregation of a bucket column (definitions/{terms/index,date_histogram,filters/filters}.tsx).
+// bucket returns the aggregation of a bucket column (definitions/{terms/index,date_histogram}.tsx).
 func (l *lensLayer) bucket(c string) (M, error) {
 	params := Obj(l.p.columns, c, "params")
-	if Str(l.p.columns, c, "operationType") == "filters" {
-		filters := M{}
-		for _, f := range List(params, "filters") {
-			q, err := KQL(Str(f, "input", "query"))
-			if err != nil {
-				return nil, err
-			}
-			filters[cmp.Or(Str(f, "label"), Str(f, "input", "query"))] = q
-		}
-		return M{"filters": M{"filters": filters}, "aggs": M{}}, nil
-	}
 	name, err := l.field(c)
 	if err != nil {
 		return nil, err

@@ -57,45 +57,49 @@ func (p *VegaPanel) search(key string, v any, st State) error {
 
 func (p *VegaPanel) url(data, url M, st State) error {
 	body := Obj(url, "body")
-	context, timed := url["%context%"], Str(url, "%timefield%")
-	if (context != nil || timed != "") && body["query"] != nil {
-		return fmt.Errorf("url.%%timefield%% and %%context%% must not be used when url.body.query is set")
+	if url["%context%"] != nil || url["%timefield%"] != nil {
+		return fmt.Errorf("%%context%% and %%timefield%% do not go with a query")
 	}
-	if timed != "" {
-		body["query"] = M{"range": M{timed: M{"gte": iso(st.From), "lte": iso(st.To),
-			"format": "strict_date_optional_time"}}}
-	}
-	if context == true {
-		filters := []any{}
-		for _, f := range st.Filters() {
-			filters = append(filters, f)
+	for _, part := range []string{"query", "aggs"} {
+		if body[part] == nil {
+			continue
 		}
-		must := []any{}
-		if timed != "" {
-			must = append(must, body["query"])
+		filled, err := inject("", body[part], st, part == "query")
+		if err != nil {
+			return err
 		}
-		// vega_request_handler.ts: buildEsQuery of the dashboard's query and filters, then the time range.
-		body["query"] = M{"bool": M{"must": must, "filter": filters, "should": []any{}, "must_not": []any{}}}
-	}
-	if err := inject("", body["aggs"], st); err != nil {
-		return err
+		body[part] = filled
 	}
 	// getRequestName: unnamed data is named by its index, a name that matches any unnamed data.
-	name := Str(data, "name")
-	p.Requests = append(p.Requests, Request{Name: name, Index: Str(url, "index"), Body: body})
+	p.Requests = append(p.Requests, Request{Name: Str(data, "name"), Index: Str(url, "index"), Body: body})
 	p.data = append(p.data, data)
 	return nil
 }
 
-// inject fills in the placeholders of aggregations (es_query_parser.ts: _injectContextVars).
-func inject(key string, v any, st State) error {
+// inject fills in the placeholders of a query or of aggregations (es_query_parser.ts: _injectContextVars). In lists of
+// a query, a string stands for a part of what buildEsQuery makes of the dashboard's query, filters and controls
+// (vega_request_handler.ts): filters in "filter"; nothing in "must", where Lucene queries would be, and in "must_not",
+// where negated filters would be. There is no time range in them.
+func inject(key string, v any, st State, query bool) (any, error) {
 	switch v := v.(type) {
 	case []any:
+		out := []any{}
 		for _, e := range v {
-			if err := inject("", e, st); err != nil {
-				return err
+			switch {
+			case query && e == "%dashboard_context-filter_clause%":
+				for _, f := range st.Filters() {
+					out = append(out, f)
+				}
+			case query && (e == "%dashboard_context-must_clause%" || e == "%dashboard_context-must_not_clause%"):
+			default:
+				filled, err := inject("", e, st, query)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, filled)
 			}
 		}
+		return out, nil
 	case map[string]any:
 		for _, k := range sortedKeys(v) {
 			sub := v[k]
@@ -106,7 +110,7 @@ func inject(key string, v any, st State) error {
 					if n == true {
 						size = 50
 					} else if !isNumber {
-						return fmt.Errorf("%%autointerval%% must be either true or a number")
+						return nil, fmt.Errorf("%%autointerval%% must be either true or a number")
 					}
 					interval = RoundInterval(time.Duration(float64(st.To.Sub(st.From)) / size))
 				}
@@ -123,16 +127,20 @@ func inject(key string, v any, st State) error {
 				v[k] = st.From.UnixMilli()
 			case "max":
 				v[k] = st.To.UnixMilli()
+			case true: // _createRangeFilter
+				v[k] = M{"gte": iso(st.From), "lte": iso(st.To), "format": "strict_date_optional_time"}
 			case nil:
-				if err := inject(k, sub, st); err != nil {
-					return err
+				filled, err := inject(k, sub, st, query)
+				if err != nil {
+					return nil, err
 				}
+				v[k] = filled
 			default:
-				return fmt.Errorf("%%timefilter%% must be min or max here")
+				return nil, fmt.Errorf("%%timefilter%% must be true, min or max")
 			}
 		}
 	}
-	return nil
+	return v, nil
 }
 
 // calendar holds the calendar intervals, those of a single unit
