@@ -1,5 +1,7 @@
 package vegaspec
 
+import "slices"
+
 // Hosts ranks hosts by a latency, the worst first.
 type Hosts struct {
 	// Data has a row for each host and direction, with the fields
@@ -15,26 +17,27 @@ type Hosts struct {
 // Spec is the chart's specification.
 func (c Hosts) Spec() Spec {
 	color := M{"field": "direction", "type": "nominal", "scale": M{"range": palette}, "legend": M{"title": nil}}
+	axis := latencyAxis(c.What)
+	axis["labelFlush"] = false
 	return Spec{
 		Schema:      schema,
 		Description: "Hosts by latency",
 		Data:        c.Data.Source,
-		Transform: append(append([]M(nil), c.Data.Transform...), filter("isValid(datum.v)"), calculate("latency",
+		Transform: append(append([]M(nil), c.Data.Transform...), filter("datum.v > 0"), calculate("latency",
 			Latency("datum.v"))),
-		Params: clicked(c.Click, "rect"),
-		Layer: append([]Spec{{
-			Mark: M{"type": "bar", "cursor": cursor(c.Click)},
+		Params: clicked(c.Click, "symbol"),
+		Layer: slices.Concat([]Spec{{
+			Mark: M{"type": "point", "filled": true, "size": 60, "opacity": 1, "cursor": cursor(c.Click)},
 			Encoding: M{
 				"y": M{"field": "host", "type": "nominal", "sort": M{"field": "v", "op": "max",
-					"order": "descending"}, "axis": M{"title": nil}},
-				"yOffset": M{"field": "direction", "type": "nominal"},
-				"x": M{"field": "v", "type": "quantitative", "axis": M{"title": c.What, "labelOverlap": true,
-					"labelFlush": false, "labelExpr": Latency("datum.value")}},
+					"order": "descending"}, "axis": M{"title": nil, "grid": true}},
+				"x": M{"field": "v", "type": "quantitative", "scale": M{"type": "log", "nice": false, "padding": edge},
+					"axis": axis},
 				"color": color,
 				"tooltip": []M{tip("host", "nominal", "host"), tip("direction", "nominal", "direction"), tip("latency",
 					"nominal", "latency"), tip("v", "quantitative", "ns")},
 			},
-		}}, append(c.Data.noData(), c.Data.keepLegend(color, "bar")...)...),
+		}}, c.Data.noData(), c.Data.keepLegend(color, "point")),
 	}
 }
 

@@ -126,6 +126,7 @@ type HostMap struct {
 	Axis  Axis
 	Drag  Drag
 	Click string // see Overlay
+	Title any    // of the axis of hosts: nil, text or {"signal":...}
 }
 
 // Spec is the chart's specification. A cell with intervals of both kinds has a stripe.
@@ -138,7 +139,7 @@ func (c HostMap) Spec() Spec {
 				"x":  c.Axis.channel("t", c.Drag),
 				"x2": M{"field": "t2"},
 				"y": M{"field": "host", "type": "nominal", "sort": M{"field": "place", "op": "min"},
-					"axis": M{"title": nil, "labelOverlap": true}},
+					"axis": M{"title": c.Title, "labelOverlap": true}},
 				"color": color,
 				"tooltip": []M{tip("host", "nominal", "host"), tip("p99", "nominal", "p99"),
 					tip("v", "quantitative", "ns"), tip("n", "quantitative", "I/Os"),

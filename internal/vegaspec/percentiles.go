@@ -18,6 +18,7 @@ type Percentiles struct {
 	//	v             its value, ns; null breaks the line, so that gaps show
 	//	lower, upper  its confidence limits, ns; null where there is none
 	//	limit         the SLA's limit for it, ns; null without one
+	//	few           whether it is of a part of an interval or of few I/Os: no line goes there, and its point is pale
 	//	n             with Merged: number of I/Os
 	//	hosts         with Merged: number of their hosts, 0 if unknown
 	Data   Data
@@ -30,9 +31,10 @@ type Percentiles struct {
 	// Merged says that the percentiles are of merged histograms and have no confidence limits. Tooltips then show the
 	// number of I/Os and of those above a percentile, and warn if these are too few: see RankMiss.
 	Merged bool
-	// Choice are directions to choose from, the first of them initially; Transform and Found then read the signal
-	// direction.
-	Choice []string
+	// Choice has a row with a name for each direction to choose from; nil for none. Transform and Found of Data then
+	// read the signal direction, which is First in the beginning.
+	Choice *Data
+	First  string
 	// Ratio says that v is a ratio, not a latency.
 	Ratio bool
 	Title string
@@ -92,23 +94,26 @@ func (c Percentiles) Spec() Spec {
 		Description: "Latency percentiles over time with bands for their 95 % sampling limits and the SLA's limits",
 		Layer: []Spec{
 			{ // the band, where both limits are known
-				Transform: []M{calculate("low", "isValid(datum.upper) ? datum.lower : null")},
+				Transform: []M{calculate("low", "isValid(datum.upper) && !datum.few ? datum.lower : null")},
 				Mark:      M{"type": "area", "opacity": 0.2, "clip": true},
 				Encoding:  M{"x": x, "y": y("low"), "y2": M{"field": "upper"}, "color": color},
 			},
 			{ // the percentiles
-				Mark:     M{"type": "line", "strokeWidth": 1.5, "clip": true},
-				Encoding: M{"x": x, "y": y("v"), "color": color},
+				Transform: []M{calculate("drawn", "datum.few ? null : datum.v")},
+				Mark:      M{"type": "line", "strokeWidth": 1.5, "clip": true},
+				Encoding:  M{"x": x, "y": y("drawn"), "color": color},
 			},
 			{ // points carry the tooltips, and show values between two gaps
 				Transform: []M{
 					filter("isValid(datum.v)"),
 					calculate("latency", words),
 					ci,
-					calculate("time", c.Axis.words("datum.t")),
+					calculate("time", c.Axis.words("datum.t")+
+						" + (datum.few ? ': part of an interval, or few I/Os' : '')"),
 				},
 				Mark: M{"type": "point", "filled": true, "size": 20, "opacity": 1, "clip": true},
-				Encoding: M{"x": x, "y": y("v"), "color": color, "tooltip": []M{
+				Encoding: M{"x": x, "y": y("v"), "color": color, "opacity": M{"condition": M{"test": "datum.few",
+					"value": 0.25}, "value": 1}, "tooltip": []M{
 					tip("p", "nominal", "percentile"), tip("latency", "nominal", "latency"),
 					ciTip, value, tip("time", "nominal", "at")}},
 			},
@@ -123,8 +128,8 @@ func (c Percentiles) Spec() Spec {
 	}
 	s.Data, s.Transform = c.Data.Source, c.Data.Transform
 	if c.Choice != nil {
-		s.Params = []M{{"name": "direction", "value": c.Choice[0], "bind": M{"input": "radio", "options": c.Choice,
-			"name": "direction "}}}
+		s.Params = []M{{"name": "direction", "value": c.First, "on": []M{{"events": "@directions_marks:click",
+			"update": "datum.name"}}}}
 	}
 	if c.Title != "" {
 		s.Title = c.Title
@@ -136,8 +141,27 @@ func (c Percentiles) Spec() Spec {
 	if c.Events != nil {
 		s.Layer = append(s.Layer, events(*c.Events, c.Axis, c.Drag))
 	}
-	s.Layer = append(append(s.Layer, room(y("v"))), c.Data.noData()...)
+	s.Layer = append(s.Layer, room(y("v")))
+	if c.Choice != nil {
+		s.Layer = append(s.Layer, c.Choice.choice())
+	}
+	s.Layer = append(s.Layer, c.Data.noData()...)
 	return c.Drag.on(s)
+}
+
+// choice writes the names of directions above the chart, to be clicked.
+func (d Data) choice() Spec {
+	return Spec{
+		Name: "directions", Data: d.Source,
+		Transform: append(slices.Clip(d.Transform),
+			calculate("letters", "length(datum.name) + 4"),
+			M{"window": []M{{"op": "sum", "field": "letters", "as": "to"}}, "frame": []any{nil, 0}},
+			calculate("words", "(datum.name == direction ? '● ' : '○ ') + datum.name")),
+		Mark: M{"type": "text", "align": "left", "baseline": "bottom", "fontSize": 12, "color": anyTheme,
+			"cursor": "pointer", "tooltip": nil},
+		Encoding: M{"x": M{"value": M{"expr": "(datum.to - datum.letters) * 7"}}, "y": M{"value": -4},
+			"text": M{"field": "words", "type": "nominal"}},
+	}
 }
 
 // edge is the padding of scales in pixels.
@@ -213,7 +237,7 @@ func (c Overlay) Spec() Spec {
 	return c.Drag.on(s)
 }
 
-// Change shows by which factor measures of runs differ from those of a baseline.
+// Change shows by which factor measures of runs differ from those of a baseline: a column for each run.
 type Change struct {
 	// Data has a row for each run and measure, with the fields
 	//
@@ -221,44 +245,53 @@ type Change struct {
 	//	started   ms since 1970
 	//	baseline  the baseline's name
 	//	measure   "read p99"
-	//	value     in the measure's unit; null rows are left out
+	//	more      whether more of it is better
+	//	value     null rows are left out; ns, unless more of it is better
 	//	base      the baseline's value
 	Data  Data
 	Click string // see Overlay
-	Title string
 }
+
+// Colours of what is worse and of what is better than a baseline.
+const worse, better = "#D55E00", "#0072B2"
 
 // Spec is the chart's specification.
 func (c Change) Spec() Spec {
-	color := M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"}, "legend": M{"title": nil}}
-	s := Spec{
+	x := M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"},
+		"axis": M{"title": nil, "orient": "top", "labelAngle": 0, "labelLimit": 150, "labelPadding": 18,
+			// a title's start and its name, below each other
+			"labelExpr": "test(regexp('^[0-9-]{10} [0-9:]{5} '), datum.label) ? [substring(datum.label, 0, 16), " +
+				"substring(datum.label, 17)] : datum.label"}}
+	y := M{"field": "measure", "type": "nominal", "sort": nil, "axis": M{"title": nil}}
+	tips := []M{tip("run", "nominal", "run"), tip("baseline", "nominal", "baseline"), tip("measure", "nominal",
+		"measure"), tip("words", "nominal", "change"), tip("value", "quantitative", "value"), tip("base",
+		"quantitative", "baseline's")}
+	return Spec{
 		Schema:      schema,
 		Description: "Change of runs against a baseline",
 		Data:        c.Data.Source,
-		Transform: append(append([]M(nil), c.Data.Transform...),
+		Transform: append(slices.Clip(c.Data.Transform),
 			filter("isValid(datum.value) && isValid(datum.base) && datum.base > 0"),
-			calculate("factor", "max(datum.value / datum.base, 1e-6)"), // a log scale has no 0
-			calculate("words", change("(datum.value / datum.base)"))),
-		Layer: append([]Spec{{
-			Mark: M{"type": "bar", "cursor": cursor(c.Click)},
-			Encoding: M{
-				"y":       M{"field": "measure", "type": "nominal", "sort": nil, "axis": M{"title": nil}},
-				"yOffset": M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"}},
-				"x": M{"field": "factor", "type": "quantitative", "scale": M{"type": "log", "base": 2, "nice": false,
-					"padding": edge}, "axis": M{"title": "change", "labelOverlap": true,
-					"labelExpr": change("datum.value")}},
-				"x2":    M{"datum": 1},
-				"color": color,
-				"tooltip": []M{tip("run", "nominal", "run"), tip("baseline", "nominal", "baseline"), tip("measure",
-					"nominal", "measure"),
-					tip("words", "nominal", "change"), tip("value", "quantitative", "value"), tip("base",
-						"quantitative", "baseline's")},
+			calculate("good", "clamp(log(max(datum.value / datum.base, 1e-6)) * (datum.more ? 2.5 : -2.5), -1, 1)"),
+			calculate("words", change("(datum.value / datum.base)")),
+			calculate("figure", "datum.more ? format(datum.value, '.3~s') : "+Latency("datum.value")),
+			calculate("text", "datum.run == datum.baseline ? datum.figure : datum.figure + ', ' + datum.words")),
+		Layer: append([]Spec{
+			{
+				Mark: M{"type": "rect", "cursor": cursor(c.Click)},
+				Encoding: M{"x": x, "y": y, "tooltip": tips,
+					"color": M{"field": "good", "type": "quantitative",
+						"scale": M{"domain": []float64{-1, 0, 1}, "range": []string{worse, "#8B95A5", better}},
+						"legend": M{"title": nil, "values": []int{-1, 0, 1},
+							"labelExpr": "datum.value < 0 ? 'worse' : " +
+								"datum.value > 0 ? 'better' : 'as the baseline'"}},
+				},
 			},
-		}}, append(c.Data.noData(), c.Data.keepLegend(color, "bar")...)...),
-		Params: clicked(c.Click, "rect"),
+			{
+				Mark:     M{"type": "text", "color": "white", "fontSize": 11, "cursor": cursor(c.Click)},
+				Encoding: M{"x": x, "y": y, "text": M{"field": "text", "type": "nominal"}, "tooltip": tips},
+			},
+		}, c.Data.noData()...),
+		Params: clicked("datum.id ? "+c.Click+" : null", "*"),
 	}
-	if c.Title != "" {
-		s.Title = c.Title
-	}
-	return s
 }

@@ -20,6 +20,7 @@ type M = map[string]any
 type Spec struct {
 	Schema      string `json:"$schema,omitempty"`
 	Description string `json:"description,omitempty"`
+	Name        string `json:"name,omitempty"`
 	Title       any    `json:"title,omitempty"`
 	Width       any    `json:"width,omitempty"`
 	Height      any    `json:"height,omitempty"`
@@ -155,7 +156,8 @@ func elapsed(expr string) string {
 // Latency returns an expression that formats nanoseconds in a suitable unit with three significant digits: 850 ns,
 // 12.3 µs, 4.56 ms, 1.7 s.
 func Latency(expr string) string {
-	return fmt.Sprintf("(!isFinite(%[1]s) ? '' : %[1]s < 1e3 ? format(%[1]s, '.3~r') + ' ns' : %[1]s < 1e6 ? format(%[1]s / 1e3, '.3~r') + ' "+
+	return fmt.Sprintf("(!isFinite(%[1]s) ? '' : "+
+		"%[1]s < 1e3 ? format(%[1]s, '.3~r') + ' ns' : %[1]s < 1e6 ? format(%[1]s / 1e3, '.3~r') + ' "+
 		"µs' : "+
 		"%[1]s < 1e9 ? format(%[1]s / 1e6, '.3~r') + ' ms' : format(%[1]s / 1e9, '.3~r') + ' s')", expr)
 }

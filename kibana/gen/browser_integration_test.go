@@ -240,7 +240,6 @@ func testBrowser(t *testing.T, s *stored) {
 		"run-map":    func(t *testing.T, draw func(string)) { draw(s.subject); p.sameMap(t) },
 		"live-read":  func(t *testing.T, draw func(string)) { draw(s.subject); p.sameLive(t, "read") },
 		"live-write": func(t *testing.T, draw func(string)) { draw(s.subject); p.sameLive(t, "write") },
-		"live-sync":  func(t *testing.T, draw func(string)) { draw(s.subject); p.noSyncs(t) },
 		"live-hosts": func(t *testing.T, draw func(string)) { draw(s.subject); p.sameHosts(t, s.subject) },
 		"hosts-map":  func(t *testing.T, draw func(string)) { draw(s.subject); p.sameMap(t) },
 		"host-read":  func(t *testing.T, draw func(string)) { draw(s.subject); p.sameHost(t, "read") },
@@ -263,8 +262,6 @@ func testBrowser(t *testing.T, s *stored) {
 				p.choose(t, d)
 				p.samePercentiles(t, d)
 			}
-			p.choose(t, "sync")
-			p.noSyncs(t)
 		},
 		"kinds-read":  func(t *testing.T, draw func(string)) { ofKinds(draw, func() { p.sameKinds(t, "read") }) },
 		"kinds-write": func(t *testing.T, draw func(string)) { ofKinds(draw, func() { p.sameKinds(t, "write") }) },
@@ -277,11 +274,12 @@ func testBrowser(t *testing.T, s *stored) {
 			evaluate[bool](t, p, "view.signal('percentile', 'p50').runAsync().then(() => true)")
 			p.sameOverlay(t, "read", "50")
 		},
-		"compare-write":  func(t *testing.T, draw func(string)) { draw(""); p.sameOverlay(t, "write") },
-		"compare-change": func(t *testing.T, draw func(string)) { draw(""); p.sameChange(t) },
-		"history-read":   func(t *testing.T, draw func(string)) { draw(""); p.sameHistory(t, "read") },
-		"history-write":  func(t *testing.T, draw func(string)) { draw(""); p.sameHistory(t, "write") },
-		"history-iops":   func(t *testing.T, draw func(string)) { draw(""); p.sameHistory(t, "") },
+		"compare-write":    func(t *testing.T, draw func(string)) { draw(""); p.sameOverlay(t, "write") },
+		"compare-change":   func(t *testing.T, draw func(string)) { draw(""); p.sameChange(t) },
+		"overview-history": func(t *testing.T, draw func(string)) { draw(""); p.sameHistory(t, "all") },
+		"history-read":     func(t *testing.T, draw func(string)) { draw(""); p.sameHistory(t, "read") },
+		"history-write":    func(t *testing.T, draw func(string)) { draw(""); p.sameHistory(t, "write") },
+		"history-iops":     func(t *testing.T, draw func(string)) { draw(""); p.sameHistory(t, "") },
 		"curve-points": func(t *testing.T, draw func(string)) {
 			draw("")
 			var runs []string
@@ -499,7 +497,7 @@ func (p *page) sameEvents(t *testing.T, name string) {
 		x := p.places(t, "x", []float64{e.offset})[e.offset]
 		if !slices.ContainsFunc(rules, func(k mark) bool {
 			return math.Abs(k.X-x) < pixel &&
-				k.Tooltip["event"] == e.text
+				k.Tooltip["event"] == microseconds.ReplaceAllString(e.text, "$1 µs")
 		}) {
 			t.Errorf("%q is not marked at %v ms: %v", e.text, e.offset, rules)
 		}
@@ -614,11 +612,8 @@ func (p *page) sameLive(t *testing.T, direction string) {
 	t.Helper()
 	step := p.s.interval()
 	want, ios, hosts := map[float64]tally{}, map[float64]float64{}, map[float64]map[string]bool{}
-	kind, limited := "clat", direction == "read" && p.s.subject == "cluster"
-	if direction == "sync" {
-		kind, limited = "sync", true
-	}
-	p.s.histograms(t, p.s.subject, kind, func(start time.Time, source m) {
+	limited := direction == "read" && p.s.subject == "cluster"
+	p.s.histograms(t, p.s.subject, "clat", func(start time.Time, source m) {
 		if str(source, "fio", "direction") == direction {
 			at := float64(start.Truncate(step).UnixMilli())
 			if want[at] == nil {
@@ -631,8 +626,7 @@ func (p *page) sameLive(t *testing.T, direction string) {
 		}
 	})
 	for _, r := range p.s.rows(p.s.subject, func(r quantum) bool {
-		return (r.Scope == "direction" || kind == "sync" && r.Scope == "run") &&
-			r.Direction == direction && r.Samples > 0
+		return r.Scope == "direction" && r.Direction == direction && r.Samples > 0
 	}) {
 		ios[float64(r.Timestamp.Truncate(step).UnixMilli())] += r.Samples
 	}
@@ -723,7 +717,7 @@ func (p *page) sameSlowdown(t *testing.T) {
 	}
 }
 
-// sameHosts finds a bar for each host and direction, as long as the worst p99 of an interval.
+// sameHosts finds a point for each host and direction, at the worst p99 of an interval.
 func (p *page) sameHosts(t *testing.T, runs ...string) {
 	t.Helper()
 	want := map[string]float64{}
@@ -751,8 +745,8 @@ func (p *page) sameHosts(t *testing.T, runs ...string) {
 	}
 	for _, k := range bars {
 		v := want[fmt.Sprint(k.Tooltip["host"], " ", k.Tooltip["direction"])]
-		x := p.places(t, "x", []float64{0, v})
-		if math.Abs(k.number("ns")-v) > 1e-6*v || math.Abs(k.X2-k.X-(x[v]-x[0])) > pixel {
+		x := p.places(t, "x", []float64{v})
+		if math.Abs(k.number("ns")-v) > 1e-6*v || math.Abs(k.X-x[v]) > pixel {
 			t.Errorf("%+v, want %v", k, v)
 		}
 	}
@@ -908,14 +902,14 @@ func (p *page) sameOverlay(t *testing.T, direction string, percentile ...string)
 				r.Direction == direction
 		}) {
 			if v := r.Percentiles[of]; v != nil {
-				want = append(want, point{r.OffsetMS, *v, name})
+				want = append(want, point{r.OffsetMS, *v, p.s.title(name)})
 			}
 		}
 	}
 	p.samePoints(t, "layer_1_marks", "run", want)
 }
 
-// sameChange compares each bar with percentiles of the whole runs.
+// sameChange compares each cell with percentiles of the whole runs.
 func (p *page) sameChange(t *testing.T) {
 	t.Helper()
 	type key struct{ run, measure string }
@@ -932,27 +926,22 @@ func (p *page) sameChange(t *testing.T) {
 	}
 	seen := map[key]bool{}
 	for _, k := range p.marks(t, "layer_0_marks") {
-		name, _, _ := strings.Cut(fmt.Sprint(k.Tooltip["run"]), " ")
+		name := strings.TrimPrefix(titleOf.ReplaceAllString(fmt.Sprint(k.Tooltip["run"]), "$1"), "run-")
 		measure := fmt.Sprint(k.Tooltip["measure"])
 		if strings.HasSuffix(measure, " iops") {
 			continue
 		}
 		v, base := want[key{name, measure}], want[key{order[0], measure}]
 		if v == 0 || base == 0 || math.Abs(k.number("value")-v) > 1e-6*v ||
-			math.Abs(k.number("baseline's")-base) > 1e-6*base || !strings.HasPrefix(fmt.Sprint(k.Tooltip["baseline"]),
-			order[0]) {
+			math.Abs(k.number("baseline's")-base) > 1e-6*base || k.Tooltip["baseline"] != p.s.title(order[0]) {
 			t.Errorf("%v; the value is %v, the baseline's %v", k.Tooltip, v, base)
 			continue
-		}
-		x := p.places(t, "x", []float64{1, v / base})
-		if math.Abs(math.Abs(k.X2-k.X)-math.Abs(x[v/base]-x[1])) > pixel {
-			t.Errorf("%v is %v long, want %v", k.Tooltip, k.X2-k.X, x[v/base]-x[1])
 		}
 		seen[key{name, measure}] = true
 	}
 	for k := range maps.Keys(want) {
 		if want[key{order[0], k.measure}] != 0 && !seen[k] {
-			t.Errorf("no bar of %v", k)
+			t.Errorf("no cell of %v", k)
 		}
 	}
 }
@@ -970,7 +959,8 @@ func (p *page) sameHistory(t *testing.T, direction string) {
 			}
 			continue
 		}
-		for _, r := range p.s.whole(t, name, "clat") {
+		scope := map[bool]string{true: fio.RunScope, false: fio.DirectionScope}[direction == fio.All]
+		for _, r := range p.s.whole(t, name, "clat", scope) {
 			for _, percentile := range historyPercentiles {
 				if r.Direction == direction {
 					want = append(want, point{at, *r.Percentiles[percentile[1:]], percentile})
@@ -1002,6 +992,9 @@ func (p *page) sameHistory(t *testing.T, direction string) {
 			}
 		}
 	}
+	if direction == fio.All { // `fiolat history` has none of all directions
+		limited = len(bars)
+	}
 	if len(bars) != limited || limited == 0 {
 		t.Errorf("limits of %d numbers, want %d", len(bars), limited)
 	}
@@ -1019,7 +1012,7 @@ func (p *page) sameHistory(t *testing.T, direction string) {
 		}
 	}
 	marks := p.marks(t, "layer_4_marks")
-	if len(marks) != len(levels) || len(levels) == 0 {
+	if len(marks) != len(levels) || len(levels) == 0 && direction != fio.All {
 		t.Errorf("%d change points, want %d: %v", len(marks), len(levels), marks)
 	}
 	for _, l := range levels {

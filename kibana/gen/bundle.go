@@ -25,10 +25,7 @@ const (
 	ofAllHosts = "Exact, of all hosts together (documents of scope direction; all directions, and syncs: run). " +
 		"In a run of more than 200 intervals each point is the worst of several. The band is " +
 		"the 95 % sampling limits of independent I/Os; dashed is the SLA's limit, vertical lines are events." + zoom
-	notSyncs = "not fio.kind: sync"
-	notParts = "not run.part: * and not fio.kind: probe and " + notSyncs
-	syncs    = "Latency of fsync, fdatasync and sync_file_range, which no other panel counts and no log has: of runs " +
-		"that `fiolat live` follows. "
+	notParts = "not run.part: * and not fio.kind: probe and not fio.kind: sync"
 )
 
 // bundle holds the data views, and the dashboards made so far.
@@ -77,16 +74,19 @@ func Bundle(prefix string) []Object {
 	}
 	b.runs = &view{id: b.id("runs"), pattern: prefix + "-run", name: prefix + " runs", time: true, formats: summaries,
 		labels: map[string]string{"fio.workload": "workload", "fio.version": "fio"}}
-	b.histograms = &view{id: b.id("histograms"), pattern: index("histogram"), name: prefix + " latency histograms",
-		time: true, formats: limits}
-	b.percentiles = &view{id: b.id("percentiles"), pattern: index("percentiles"), name: prefix + " latency percentiles",
-		time: true, formats: durations}
+	b.histograms = &view{id: b.id("histograms"), pattern: index("histogram"), name: prefix + " histograms",
+		time: true, formats: limits, labels: map[string]string{
+			histogram: "latency.histogram (in Lens p99 is an estimate by T-Digest, up to 29 % off: see latency.p99)"}}
+	b.percentiles = &view{id: b.id("percentiles"), pattern: index("percentiles"), name: prefix + " percentiles (exact)",
+		time: true, formats: durations, labels: map[string]string{
+			"tail.p99.share": "tail.p99.share (of an interval: an average is not the run's)"}}
 	b.events = &view{id: b.id("events"), pattern: index("event"), name: prefix + " events", time: true}
 	b.probes = &view{id: b.id("probes"), pattern: index("probe"), name: prefix + " probe", time: true,
 		formats: map[string]fieldFormat{"latency.value": milliseconds, "latency.expected": milliseconds,
 			"latency.limits.min": milliseconds, "latency.limits.max": milliseconds}}
 
 	// All dashboards exist before their panels are made, because panels link to them.
+	overview := b.board("overview", "Overview", "Overview", "now-30d")
 	live := b.board("live", "Live", "Live latency percentiles", "now-15m")
 	live.refresh = 5000
 	b.oneRun = b.board("one-run", "One run", "One run", "now-7d")
@@ -101,6 +101,7 @@ func Bundle(prefix string) []Object {
 	slowdown := b.board("slowdown", "Slowdown", "User-perceived slowdown", "now-1h")
 	slowdown.refresh = 30000
 	happened := b.board("happened", "Events", "Events and notes", "now-30d")
+	b.fillOverview(overview)
 	b.fillLive(live)
 	b.fillOneRun(b.oneRun)
 	b.fillHosts(hosts)
@@ -153,12 +154,51 @@ func (b *bundle) aRun() []destination {
 		{"Open this run in " + b.ofKinds.label, b.ofKinds}}
 }
 
+func (b *bundle) fillOverview(d *dashboard) {
+	last := layer{"main", b.runs, []column{
+		terms("run", titleField, "run", 10, "started"),
+		date("started", "max", "run.start", "began"),
+		latest("status", "run.status", "status", false),
+		latest("sla", "sla.state", "SLA", false),
+		metric("iops", "max", "summary.all.iops", "IOPS", wholeFormat),
+		metric("p50", "max", "summary.all.p50", "p50", latencyFormat),
+		metric("p99", "max", "summary.all.p99", "p99", latencyFormat),
+		metric("p999", "max", "summary.all.p99_9", "p99.9", latencyFormat),
+		metric("longest", "max", "summary.all.max", "longest", latencyFormat),
+	}}
+	hosts := layer{"main", b.events, []column{
+		terms("who", "straggler.who", "host", 10, "times"),
+		records("times", "findings"),
+		metric("factor", "max", "straggler.factor", "times worse", timesFormat),
+		date("last", "max", timeField, "last"),
+	}}
+	kept := layer{"main", b.runs, []column{
+		terms("sla", "sla.state", "SLA", 5, ""),
+		overTime("time"),
+		records("runs", "runs"),
+	}}
+	d.description = "The last runs, how they met their SLA, and which hosts were slow in them. Click a run to open it."
+	d.controls = []control{choose(b.runs, "run.name", "Run name"), label(b.runs), kind(b.runs)}
+	d.rows = []row{
+		{8, charts(lens("overview-runs", "The last runs: reads, writes and trims together", "Percentiles are of the "+
+			"whole run, exact.", "lnsDatatable", notParts, last, table(last, "started"))), b.aRun()},
+		{10, charts(vega("overview-history", "Percentiles of each run", "Of all directions together, at the run's "+
+			"start. Click a run to open it."+zoom, history(b.runs.pattern, b.events.pattern, fio.All)).opens(b.aRun()),
+			lens("overview-hosts", "Hosts that findings name most often", "From the findings of `fiolat diagnose` "+
+				"that ingest and live store as events.", "lnsDatatable",
+				`event.action: "straggler" and straggler.dimension: "host"`, hosts, table(hosts, "times")),
+			lens("overview-sla", "Runs by SLA (of runs with --sla)", "", "lnsXY", notParts+
+				" and sla.state: *", kept, xy("bar_stacked", "main", "time", "sla", "runs"))), nil},
+	}
+}
+
 func (b *bundle) fillLive(d *dashboard) {
-	const merged = "Of all I/Os of the hosts, jobs and runs chosen above, merged from their histograms with HDR, 2 " +
+	const merged = "Pale points are of a part of an interval, or of few I/Os. " +
+		"Of all I/Os of the hosts, jobs and runs chosen above, merged from their histograms with HDR, 2 " +
 		"digits. Dashed is the SLA's limit for all hosts together, " +
 		"there while no host or job is chosen; vertical lines are the latest 1,000 events of all runs." + drag
-	livePanel := func(direction, title, what string) chart {
-		return vega("live-"+direction, title, what+merged, livePercentiles(b.histograms.pattern,
+	livePanel := func(direction, title string) chart {
+		return vega("live-"+direction, title, merged, livePercentiles(b.histograms.pattern,
 			b.percentiles.pattern, b.events.pattern, direction))
 	}
 	iops := layer{"main", b.histograms, []column{
@@ -170,19 +210,19 @@ func (b *bundle) fillLive(d *dashboard) {
 		"of hosts, jobs and runs."
 	d.controls = []control{choose(b.histograms, titleField, "Run"), choose(b.histograms, "host.name", "Host"),
 		choose(b.histograms, "fio.job", "Job"),
-		label(b.histograms), kind(b.histograms, "sync")}
+		label(b.histograms), kind(b.histograms)}
 	d.rows = []row{
-		{15, charts(livePanel("read", "Read latency percentiles", ""),
-			livePanel("write", "Write latency percentiles", "")), nil},
-		{12, charts(lens("live-iops", "I/Os per second", "", "lnsXY", notSyncs, iops,
-			xy("line", "main", "time", "direction", "iops")),
-			livePanel("sync", "Sync latency percentiles", syncs)), nil},
+		{15, charts(livePanel("read", "Read latency percentiles"),
+			livePanel("write", "Write latency percentiles")), nil},
+		{12, charts(lens("live-iops", "I/Os per second", "", "lnsXY", "", iops,
+			xy("line", "main", "time", "direction", "iops"))), nil},
 		{15, charts(vega("live-heatmap", "Latency heat map", "I/Os by time and latency, from the octave counts "+
 			"of the histograms."+drag, liveHeatMap(b.histograms.pattern, b.events.pattern))), nil},
 		b.liveTails(),
-		{15, charts(vega("live-hosts", "Hosts by the worst p99 of an interval (clat of all runs in the time "+
-			"range, whatever is chosen above)",
-			"The 20 worst, by exact percentile documents. Click a host to open it.", liveHosts(b.percentiles.pattern))),
+		{15, charts(vega("live-hosts", "Hosts by the worst p99 of an interval",
+			"The 20 worst, by exact percentile documents of hosts. There while no job is chosen. Click a host "+
+				"to open it.",
+			liveHosts(b.percentiles.pattern))),
 			b.aHost()},
 	}
 }
@@ -274,8 +314,9 @@ func (b *bundle) fillHost(d *dashboard) {
 		"the band is the 95 % sampling limits of independent I/Os, vertical lines are events." + zoom
 	d.description = "What latency had one host of a run? Come by a click on a host, or choose a run and a host " +
 		"above; otherwise it is the first host, by name, of the run that began last."
-	d.controls = []control{b.singleRun(), choose(b.runs, "run.name", "Run name"), {view: b.percentiles, field: "host.name", title: "Host", single: true},
-		kind(b.percentiles)}
+	d.controls = []control{b.singleRun(), choose(b.runs, "run.name", "Run name"),
+		{view: b.percentiles, field: "host.name", title: "Host", single: true},
+		kind(b.runs)}
 	d.rows = []row{
 		{8, charts(vega("host-figures", "Percentiles of all of the host's I/Os",
 			"Merged from histograms with HDR, 3 digits.", hostFigures(b.histograms.pattern))), nil},
@@ -286,7 +327,7 @@ func (b *bundle) fillHost(d *dashboard) {
 				hostPercentiles(b.percentiles.pattern, b.events.pattern, "write"))), nil},
 		{15, charts(vega("host-heatmap", "Latency heat map", "I/Os by time since the start and latency."+zoom,
 			hostHeatMap(b.histograms.pattern, b.events.pattern))), nil},
-		{12, charts(b.jobs("host-jobs", "By job: the worst interval")), nil},
+		{12, charts(b.jobs("host-jobs", "By job: the worst interval (of runs ingested with job in --by)")), nil},
 	}
 }
 
@@ -317,7 +358,8 @@ func (b *bundle) fillKinds(d *dashboard) {
 			start(),
 		}}
 		return lens("kinds-"+direction+"-hosts", title, "The worst interval of each host, exact (documents of "+
-			"scope host+direction).", "lnsDatatable", `scope: "`+fio.HostDirectionScope+`" and fio.direction: `+direction, l, table(l, "p99"))
+			"scope host+direction).", "lnsDatatable",
+			`scope: "`+fio.HostDirectionScope+`" and fio.direction: `+direction, l, table(l, "p99"))
 	}
 	d.description = "Is the time spent in submission (slat) or in completion (clat), and do both add up to the " +
 		"total (lat)? Choose a run above; otherwise all panels show the one that began last."
@@ -363,12 +405,13 @@ func (b *bundle) fillCompare(d *dashboard) {
 		choose(b.runs, "fio.version", "fio version"),
 		label(b.runs), choose(b.runs, titleField, "Run"), kind(b.runs)}
 	d.rows = []row{
+		{14, charts(vega("compare-change",
+			"Change against the baseline: the label baseline=true, else the earliest run",
+			"The 8 latest of the chosen runs. The baseline is the latest with the label, or the earliest of the time "+
+				"range. Blue is better, orange worse. Whether a change is more than chance says `fiolat compare`. "+
+				"Click a run to open it.", change(b.runs.pattern))), b.aRun()},
 		{15, charts(lens("compare-runs", "Runs, the latest first", "Percentiles are of the whole run, exact.",
 			"lnsDatatable", notParts, comparedRows, table(comparedRows, "started"))), b.aRun()},
-		{16, charts(vega("compare-change", "Change against the earliest of the chosen runs",
-			"The 8 latest of the chosen runs against the earliest of these. Whether a change is more than chance "+
-				"says `fiolat compare`. "+
-				"Click a run to open it.", change(b.runs.pattern))), b.aRun()},
 	}
 }
 
@@ -376,8 +419,8 @@ func (b *bundle) fillOverlaid(d *dashboard) {
 	const over = "The 8 of the chosen runs that began last; in runs of more than 200 intervals each point is the " +
 		"worst of several. Click a run to open it." + zoom
 	d.description = "Several runs over each other, on the time since the start of each."
-	d.controls = []control{choose(b.percentiles, "run.name", "Run name"), label(b.percentiles), choose(b.percentiles, titleField, "Run"),
-		kind(b.percentiles)}
+	d.controls = []control{choose(b.runs, "run.name", "Run name"), label(b.runs), choose(b.runs, titleField, "Run"),
+		kind(b.runs)}
 	d.rows = []row{
 		{20, charts(vega("compare-read", "Reads of several runs over the time since their start", over,
 			overlay(b.percentiles.pattern, "read"))), b.aRun()},
@@ -444,9 +487,9 @@ func (b *bundle) fillSlowdown(d *dashboard) {
 			slowdownPercentiles(b.probes.pattern, b.events.pattern))), nil},
 		{14, charts(
 			lens("slowdown-operations", "Worst slowdown by operation", "", "lnsXY", timed, worstByOperation,
-				xy("line", "main", "time", "operation", "slowdown")),
+				xy("line", "main", "time", "operation", "slowdown").log()),
 			lens("slowdown-observed", "Observed and expected time", "", "lnsXY", timed, observed,
-				xy("line", "main", "time", "", "value", "expected"))), nil},
+				xy("line", "main", "time", "", "value", "expected").log())), nil},
 		{14, charts(
 			lens("slowdown-targets", "By target and operation", estimates, "lnsDatatable", timed, targets,
 				table(targets, "slowdown")),

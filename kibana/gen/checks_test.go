@@ -1008,7 +1008,7 @@ func TestBundleIsValid(t *testing.T) {
 	for _, o := range b.all() {
 		count[o.typ]++
 	}
-	if count[typeDataView] != 5 || count[typeDashboard] != 11 || count[typeTag] != 1 || count[typeLens] < 10 ||
+	if count[typeDataView] != 5 || count[typeDashboard] != 12 || count[typeTag] != 1 || count[typeLens] < 10 ||
 		count[typeVisualization] < 15 {
 		t.Errorf("%v", count)
 	}

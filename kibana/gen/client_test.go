@@ -21,7 +21,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // large is what a search has to be small on.
 var large = kibanatest.Size{
-	Values: map[string]int{"host.name": 10000, "run.id": 500, "run.name": 500, "fio.job": 20, "fio.direction": 3,
+	Values: map[string]int{"host.name": 10000, "run.id": 500, "run.name": 500, "run.title": 500,
+		"fio.job": 20, "fio.direction": 3,
 		"fio.kind": 3, "probe.target": 50, "probe.operation": 8},
 	Shards: 12, Quantum: time.Second, Lowest: 100, Highest: 10e9,
 }
@@ -35,7 +36,7 @@ const (
 
 // mostRequests is how many requests "One run" may make when it is opened: a search of each data of a Vega panel, one
 // of each Lens chart, one of each control.
-const mostRequests = 9
+const mostRequests = 10
 
 // asked is a search of a panel as the bundle has it, before anything is filled in.
 type asked struct {
@@ -256,7 +257,8 @@ var clientChecks = []bundleCheck{
 			for _, r := range b.requests(p.Object) {
 				kind, _ := kindOfPattern(r.index)
 				for _, c := range b.space.Controls(d) {
-					if c.Field == "fio.job" && (strings.HasPrefix(p.Object.ID, "live-tail-") || p.Object.ID == "live-hosts") {
+					if c.Field == "fio.job" && (p.Object.ID == "live-hosts" ||
+						strings.HasPrefix(p.Object.ID, "live-tail-")) {
 						continue // hosts have documents of all their jobs; the description says so
 					}
 					if r.context && (esType(kind, c.Field) == "" || !scopeHas(r, c.Field)) {
@@ -352,7 +354,8 @@ var clientChecks = []bundleCheck{
 				}
 				for _, name := range keys(aggs) {
 					terms := obj(aggs, name, "terms")
-					if str(terms, "field") != "run.id" || terms["size"] != 1.0 || obj(terms, "order")["_key"] != nil {
+					f := str(terms, "field")
+					if f != "run.id" && f != titleField || terms["size"] != 1.0 || obj(terms, "order")["_key"] != nil {
 						b.fault(nil, "%s: %s is not of one run: %v", p.Object.ID, r.name, terms)
 					}
 					for by := range obj(terms, "order") {
@@ -483,7 +486,7 @@ var clientChecks = []bundleCheck{
 		column := obj(o.Attributes, "state", "datasourceStates", "formBased", "layers", "main", "columns", by)
 		order := list(o.Attributes, "state", "datasourceStates", "formBased", "layers", "main", "columnOrder")
 		if str(column, "dataType") != "date" || str(column, "operationType") != "max" || str(column,
-			"sourceField") != "run.start" || order[0] != "name" {
+			"sourceField") != "run.start" || order[0] != "run" {
 			b.fault(nil, "sorted by %v, columns %v", column, order)
 		}
 	}},

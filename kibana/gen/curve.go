@@ -24,7 +24,7 @@ func (b *bundle) fillCurve(d *dashboard) {
 // loadCurve plots latency against load for the selected runs.
 func loadCurve(runs string) vegaspec.Spec {
 	directions := fio.RowDirections()
-	asked := []string{"run.id", "run.name", "fio.workload"}
+	asked := []string{"run.id", titleField, "fio.workload"}
 	for _, d := range directions {
 		for _, f := range []string{"iops", "mean", "p50", "p99", "p99_9"} {
 			asked = append(asked, "summary."+d+"."+f)
@@ -47,7 +47,7 @@ func loadCurve(runs string) vegaspec.Spec {
 			Transform: slices.Concat(listRows("hits.hits", "hit"), []m{
 				calculate("f", "datum.hit.fields"),
 				calculate("id", "datum.f['run.id'][0]"),
-				calculate("run", "trim((datum.f['run.name'] || [''])[0] + ' ' + substring(datum.id, 0, 8))"),
+				calculate("run", "(datum.f['run.title'] || [datum.id])[0]"),
 				calculate("setting", "join(datum.f['fio.workload'] || [datum.id], '; ')"),
 				calculate("series", "replace(datum.setting, regexp(' ?(iodepth|numjobs|rate_iops)=[^ ;]*', 'g'), '')"),
 				calculate("iops", of("iops")),

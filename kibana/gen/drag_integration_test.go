@@ -126,7 +126,7 @@ func testDragAndClick(t *testing.T, s *stored) {
 				for _, e := range p.marks(t, c.mark) {
 					if clear := math.Abs(e.X2-e.X) > 4 && math.Abs(e.Y2-e.Y) > 4 || e.Type == "symbol" && e.X > 50 &&
 						(e.X < 600 || id == "curve-points"); clear {
-						if id != "compare-change" || fmt.Sprint(e.Tooltip["run"])[:7] == "cluster" {
+						if id != "compare-change" || strings.HasSuffix(fmt.Sprint(e.Tooltip["run"]), "run-cluster") {
 							k = e
 						}
 					}
@@ -159,9 +159,4 @@ func (p *page) empty(t *testing.T, version string, st kibanatest.State, o *kiban
 	t.Helper()
 	p.draw(t, version, st, o)
 	return evaluate[bool](t, p, "words().includes('no data')")
-}
-
-// ofSyncs says whether a panel is about runs that sync, which those of most tests are not.
-func ofSyncs(o *kibanatest.Object) bool {
-	return strings.HasSuffix(o.ID, "-sync") || strings.HasSuffix(o.ID, "-syncs")
 }

@@ -243,6 +243,11 @@ func xy(series, layerID, x, split string, y ...string) xyVisualization {
 	}
 }
 
+func (v xyVisualization) log() xyVisualization {
+	v.YLeftScale = "log"
+	return v
+}
+
 type tableVisualization struct {
 	LayerID   string        `json:"layerId"`
 	LayerType string        `json:"layerType"`

@@ -220,6 +220,45 @@ func testLens(t *testing.T, s *stored) {
 				}
 			}
 		},
+		"overview-runs": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
+			got := s.rowsOf(t, st, o)
+			for _, name := range realRuns {
+				for _, r := range s.whole(t, name, "clat", "run") {
+					for column, p := range map[string]string{"p50": "50", "p99": "99", "p999": "99.9"} {
+						if v := got["run-"+name][column]; r.Percentiles[p] != nil && !near(v, *r.Percentiles[p]) {
+							t.Errorf("%s %s: %v, want %v", name, p, v, *r.Percentiles[p])
+						}
+					}
+				}
+			}
+			if r := got["run-cluster"]; len(got) != len(realRuns) || r["sla"] != "ok" || r["status"] != "complete" {
+				t.Errorf("%v", got)
+			}
+		},
+		"overview-hosts": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
+			got := s.rowsOf(t, st, o)
+			for host, r := range got {
+				if !strings.HasPrefix(host, "host") || r["times"] != 1.0 || r["factor"] != 2.0 {
+					t.Errorf("%s: %v", host, r)
+				}
+			}
+			if len(got) != 10 {
+				t.Errorf("%d of %d hosts", len(got), madeUp["many"])
+			}
+		},
+		"overview-sla": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
+			n := 0.0
+			for key, row := range s.rowsOf(t, st, o) {
+				if runs, _ := row["runs"].(float64); runs > 0 {
+					if n += runs; !strings.HasPrefix(key, "ok|") {
+						t.Errorf("%s: %v", key, row)
+					}
+				}
+			}
+			if n != 1 {
+				t.Errorf("%v runs with an SLA, want 1", n)
+			}
+		},
 		"events-over-time": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
 			n := 0.0
 			for _, row := range s.rowsOf(t, st, o) {
@@ -239,7 +278,7 @@ func testLens(t *testing.T, s *stored) {
 		},
 		"compare-runs": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
 			if one := s.rowsOf(t, st.Choose("run.labels", "folder=gaps"), o); len(one) != 1 ||
-				one["gaps|run-gaps"] == nil {
+				one["run-gaps"] == nil {
 				t.Errorf("of a label: %v", one)
 			}
 			got := s.rowsOf(t, st, o)
@@ -247,7 +286,7 @@ func testLens(t *testing.T, s *stored) {
 				t.Fatalf("%d runs: %v", len(got), got)
 			}
 			for _, name := range realRuns {
-				row := got[name+"|run-"+name]
+				row := got["run-"+name]
 				if start := s.runs[name][0]; row["started"] != float64(start.Timestamp.UnixMilli()) {
 					t.Errorf("%s started %v, want %v", name, row["started"], start.Timestamp)
 				}

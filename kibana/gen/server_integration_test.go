@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -61,14 +62,6 @@ type quantum struct {
 }
 
 func (r quantum) host() string { return deref(r.Host) }
-
-// runName is the name of the subject.
-func (s *stored) runName() string {
-	if s.subject == "syncs" {
-		return "run-syncs"
-	}
-	return s.subject
-}
 
 func deref(s *string) string {
 	if s == nil {
@@ -313,9 +306,15 @@ func (s *stored) storeManually(t *testing.T) {
 	}
 	event := func(run, action, text string, at time.Time, offset int) {
 		s.events = append(s.events, manualEvent{run, text, at, float64(offset)})
-		put(month("event", at), text, m{"@timestamp": at.UTC().Format(time.RFC3339Nano), "run": m{"id": run},
+		var straggler m
+		if action == "straggler" {
+			who, _, _ := strings.Cut(text, " ")
+			straggler = m{"dimension": "host", "who": []string{who}, "factor": 2}
+		}
+		put(month("event", at), text, m{"straggler": straggler,
+			"@timestamp": at.UTC().Format(time.RFC3339Nano), "run": m{"id": run, "title": run},
 			"event": m{"action": action}, "message": text,
-			"interval": m{"offset_ms": offset}, "fio": m{"direction": "read"}})
+			"interval": m{"offset_ms": offset}, "fio": m{"direction": "read", "kind": "clat"}})
 	}
 	event("run-cluster", "note", "osd.12 down", start.Add(3500*time.Millisecond), 3500)
 	event("run-cluster", "breach", "read p99 < 5ms is broken", start.Add(4*time.Second), 4000)
@@ -452,14 +451,30 @@ func percentilesOf(t *testing.T, v any) {
 	}
 }
 
-// rowsOf are the rows of a Lens panel.
+// rowsOf are the rows of a Lens panel, by the ids of runs.
 func (s *stored) rowsOf(t *testing.T, st kibanatest.State, o *kibanatest.Object) map[string]m {
 	t.Helper()
 	p, err := s.bundle.space.Lens(o, st, s.fields(t), bucketOf)
 	if err != nil {
 		t.Fatalf("%s: %v", o.ID, err)
 	}
-	return p.Rows(s.search(t, p.Request))
+	out := map[string]m{}
+	for key, row := range p.Rows(s.search(t, p.Request)) {
+		out[titleOf.ReplaceAllString(key, "$1")] = row
+	}
+	return out
+}
+
+// titleOf matches a title, which ends in the id.
+var titleOf = regexp.MustCompile(`[^|]* (run-\w+)`)
+
+// title is that of a run's documents.
+func (s *stored) title(name string) string {
+	id, start := "run-"+name, s.runs[name][0].Timestamp
+	if name == "syncs" { // it has no name
+		name = ""
+	}
+	return fio.RunTitle(id, name, start)
 }
 
 // drawn is what a Vega panel draws: its specification with the answers in it.

@@ -58,20 +58,11 @@ func (s *stored) synced(t *testing.T) (undo func()) {
 // second is the start of the second, in ms, that a panel draws a time since the start in.
 func second(ms float64) float64 { return 1000 * math.Floor(ms/1000) }
 
-// noSyncs finds the reason why a panel of syncs is empty.
-func (p *page) noSyncs(t *testing.T) {
-	t.Helper()
-	if words := evaluate[[]string](t, p, "words()"); !slices.Equal(words, []string{"no data", whyNoSyncs}) {
-		t.Errorf("%q", words)
-	}
-}
-
 // Panels of syncs draw those of a run that syncs, and no other panel of their dashboards counts them.
 func testSyncs(t *testing.T, s *stored) {
 	defer s.synced(t)()
 	p, versions := browse(t, s), vegaVersions
 	for id, same := range map[string]func(){
-		"live-sync":  func() { p.sameLive(t, "sync") },
 		"live-write": func() { p.sameLive(t, "write") },
 		"live-heatmap": func() {
 			p.sameCells(t, s.octaves(t, s.subject, func(start time.Time, _ float64) float64 {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"fiolat/fio"
 	"fiolat/internal/vegaspec"
@@ -26,7 +28,8 @@ func (b *bundle) tails(name, how string, spec func(percentiles, direction string
 	r := row{height: 14, open: open}
 	for _, d := range []string{"read", "write"} {
 		r.charts = append(r.charts, vega(name+"-"+d, "Who makes the tail of "+d+
-			"s: share of the I/Os above p99 over share of all", ofTail+how, spec(b.percentiles.pattern, d)))
+			"s: times its share", "A host's share of the I/Os above p99, over its share of "+
+			"all. "+ofTail+how, spec(b.percentiles.pattern, d)))
 	}
 	return r
 }
@@ -111,7 +114,7 @@ func runTail(percentiles, direction string) vegaspec.Spec {
 // findingsOf says what the run that began last was like, and lists its diagnosis. The findings are unmapped, so they
 // come from the source of the run's document.
 func findingsOf(runs string) vegaspec.Spec {
-	fields := []string{"diagnosis.findings", "diagnosis.more", "diagnosis.omitted", "settings", "run.id", "run.name",
+	fields := []string{"diagnosis.findings", "diagnosis.more", "diagnosis.omitted", "settings", "run.id", titleField,
 		"run.status",
 		"run.start", "run.end", "summary.all.samples", "summary.all.iops", "summary.all.p50", "summary.all.p99",
 		"summary.all.p99_9", "summary.all.max"}
@@ -128,15 +131,17 @@ func findingsOf(runs string) vegaspec.Spec {
 			calculate("all", pathExpr("hits.hits[0]._source.summary.all")),
 			calculate("omitted", pathExpr("hits.hits[0]._source.diagnosis.omitted")+" || 0"),
 			calculate("align", pathExpr("hits.hits[0]._source.settings.align")),
-			calculate("counted", "datum.align == 'inflight' ? 'I/Os count while they were in flight (--align inflight)' : "+
-				"datum.align == 'overlap' ? 'I/Os count when they complete (--align overlap)' : ''"),
+			calculate("counted",
+				"datum.align == 'inflight' ? 'I/Os count while they were in flight (--align inflight)' : "+
+					"datum.align == 'overlap' ? 'I/Os count when they complete (--align overlap)' : ''"),
+			calculate("began", "toNumber(toDate(datum.run.start))"),
 			calculate("seconds", "(toNumber(toDate(datum.run.end)) - toNumber(toDate(datum.run.start))) / 1e3"),
 			calculate("figures", "!(datum.all && datum.all.samples > 0) ? '' : ': ' + "+
 				"format(datum.all.samples, ',.0f') + ' I/Os' + (datum.run.end ? ' in ' + "+
 				"format(datum.seconds, ',.3~f') + ' s' : '') + (datum.all.iops > 0 ? ', ' + "+
 				"format(datum.all.iops, ',.4~r') + ' per second' : '')"+
 				ns("p50", "p50")+ns("p99", "p99")+ns("p99.9", "p99_9")+ns("the longest", "max")),
-			calculate("lead", "[{about: 'run', text: (datum.run.name || datum.run.id) + ', ' + (datum.run.status || "+
+			calculate("lead", "[{about: 'run', text: (datum.run.title || datum.run.id) + ', ' + (datum.run.status || "+
 				"'status unknown') + ', began ' + timeFormat(toDate(datum.run.start), '%Y-%m-%d %H:%M:%S') + "+
 				"datum.figures + '.'}]"),
 			calculate("found", pathExpr("hits.hits[0]._source.diagnosis.findings")+" || []"),
@@ -146,10 +151,21 @@ func findingsOf(runs string) vegaspec.Spec {
 			{"window": []m{{"op": "row_number", "as": "place"}}},
 			calculate("rank", "datum.place - 1"),
 			calculate("about", "datum.f.about"),
-			calculate("text", "datum.f.text"),
+			calculate("when",
+				"datum.f.about == 'run' || !(datum.f.to_ms > 0) || "+
+					"datum.f.from_ms <= 0 && datum.f.to_end ? '' : "+
+					"timeFormat(datum.began + datum.f.from_ms + 500, '%H:%M:%S') + ' to ' + "+
+					"timeFormat(datum.began + datum.f.to_ms + 500, '%H:%M:%S') + ': '"),
+			calculate("text", "datum.when + "+spelled("datum.f.text")),
 		},
 		Found: source + " != null",
 	}}.Spec()
+}
+
+// spelled returns an expression for a stored text, with µs as charts have it, and host07 in place of "host host07".
+func spelled(text string) string {
+	return "replace(replace(" + text + ", regexp('([0-9]) ?us\\\\b', 'g'), '$1 µs'), " +
+		"regexp('\\\\bhosts? (?=host[0-9])', 'gi'), '')"
 }
 
 // inPart matches runs that began in the dashboard's time range, or before it and ended in it or later.
@@ -170,8 +186,9 @@ func hostMap(percentiles string) vegaspec.Spec {
 		"filter":   []m{{"range": m{"samples": m{"lte": 0}}}, {"exists": m{"field": "iops"}}},
 		"must_not": m{"term": m{"partial": true}}}}}
 	all := mapSteps.sinceStart(nil)
-	return ofRun(vegaspec.HostMap{
-		Axis: vegaspec.OfRun, Drag: vegaspec.Zoom,
+	s := ofRun(vegaspec.HostMap{
+		Title: m{"signal": fmt.Sprintf("hosts > %[1]d ? '%[1]d of ' + hosts + ' hosts' : ''", mapHosts)},
+		Axis:  vegaspec.OfRun, Drag: vegaspec.Zoom,
 		Click: addFilter(percentiles, "{bool: {filter: [{term: {'run.id': datum.r.key}}, {term: {'host.name': "+
 			"datum.host}}]}}", "datum.host + ' in ' + datum.r.key"),
 		Data: vegaspec.Data{
@@ -193,4 +210,7 @@ func hostMap(percentiles string) vegaspec.Spec {
 			Why:   "only runs that were ingested with host in --by have hosts",
 		},
 	}.Spec())
+	s.Params = append(s.Params, m{"name": "hosts", "expr": "(" + strings.ReplaceAll(pathExpr(runPath+".hosts.value"),
+		"datum.", "(data('answer')[0] || {}).") + ")"})
+	return s
 }

@@ -176,8 +176,9 @@ func livePercentiles(histograms, percentiles, events, direction string) vegaspec
 				term("fio.direction", direction)),
 			Transform: slices.Concat(timeRows("aggregations.t.buckets"), qRows(rows),
 				[]m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null"), calculate("n",
-					"datum.b.n ? datum.b.n.value : 0"), calculate("hosts", "datum.b.hosts ? datum.b.hosts.value : 0")}),
-			Found: pathExpr("aggregations.n.value") + " > 0", Why: why(direction),
+					"datum.b.n ? datum.b.n.value : 0"), calculate("hosts", "datum.b.hosts ? datum.b.hosts.value : 0")},
+				fewest),
+			Found: pathExpr("aggregations.n.value") + " > 0",
 		},
 		Limits: &vegaspec.Data{
 			Source: selected("limits", percentiles, m{"size": 0, "aggs": m{"t": overTimeRange(limits)}}, inTime,
@@ -187,6 +188,14 @@ func livePercentiles(histograms, percentiles, events, direction string) vegaspec
 		},
 		Events: eventsInRange(events),
 	}.Spec()
+}
+
+// fewest marks percentiles of fewer I/Os than their rank needs, or than a tenth of what time buckets usually have, as
+// at the end of a run.
+var fewest = []m{
+	calculate("some", "datum.n > 0 ? datum.n : null"),
+	{"joinaggregate": []m{{"op": "median", "field": "some", "as": "usual"}}},
+	calculate("few", "datum.n < datum.usual / 10 || datum.n * (1 - toNumber(substring(datum.p, 1)) / 100) < 1"),
 }
 
 // percentKey is the key of a percentile in Elasticsearch's reply: "50.0", "99.9".
@@ -295,7 +304,7 @@ func eventRows(t string) []m {
 	return append(listRows("hits.hits", "hit"),
 		calculate("t", t),
 		calculate("what", "datum.hit._source.event && datum.hit._source.event.action || 'event'"),
-		calculate("text", "datum.hit._source.message || ''"),
+		calculate("text", spelled("(datum.hit._source.message || '')")),
 	)
 }
 
@@ -431,10 +440,11 @@ func exactPercentiles(names []string) (aggs m, rows func(label, path string) str
 			aggs[f+name] = m{"max": m{"field": of}}
 		}
 	}
+	aggs["full"] = m{"filter": without(term("partial", true))}
 	return aggs, func(label, path string) (rows string) {
 		for _, p := range names {
 			rows += fmt.Sprintf("{p: '%[1]s', v: %[2]s.value, lower: %[2]s_lower.value, upper: %[2]s_upper.value, "+
-				"limit: %[2]s_limit.value},", label+p, path+"."+field(p))
+				"limit: %[2]s_limit.value, few: !(%[3]s.full.doc_count > 0)},", label+p, path+"."+field(p), path)
 		}
 		return rows
 	}
@@ -447,30 +457,22 @@ func runPercentiles(percentiles, events string) vegaspec.Spec {
 	for _, d := range directions {
 		of[d] = m{"filter": term("fio.direction", d), "aggs": counted(aggs)}
 	}
-	run := pathExpr(runPath)
+	run, names := pathExpr(runPath), "'"+strings.Join(directions, "', '")+"'"
 	return ofRun(vegaspec.Percentiles{
-		Axis: vegaspec.OfRun, Drag: vegaspec.Zoom, Names: shownPercentiles, Choice: directions,
+		Axis: vegaspec.OfRun, Drag: vegaspec.Zoom, Names: shownPercentiles, First: fio.All, Choice: &vegaspec.Data{
+			Source: m{"name": "answer"},
+			Transform: []m{calculate("run", run), calculate("names", "["+names+"]"), flatten("names", "name"),
+				{"filter": "datum.run && datum.run[datum.name].n.value > 0"}},
+		},
 		Data: vegaspec.Data{
 			Source: oneRun("answer", percentiles, of, oneOf("scope", fio.RunScope, fio.DirectionScope)),
 			Transform: slices.Concat(listRows("aggregations.run.buckets", "r"),
 				[]m{calculate("scope", "datum.r[direction]")}, chooseStep("datum.scope"),
 				exactRows(rows("", "datum.b"))),
 			Found: "(" + run + " && " + run + "[direction].n.value > 0)",
-			Why:   m{"expr": fmt.Sprintf("direction == '%s' ? '%s' : ''", fio.Sync, whyNoSyncs)},
 		},
 		Events: runEvents(events),
 	}.Spec())
-}
-
-// whyNoSyncs explains an empty chart of syncs.
-const whyNoSyncs = "no syncs, or not followed by fiolat live: no log has them"
-
-// why explains an empty chart of percentiles over time.
-func why(direction string) any {
-	if direction == fio.Sync.String() {
-		return whyNoSyncs
-	}
-	return nil
 }
 
 // hostPercentiles draws the exact percentiles of a host: the first by name of those selected in the run.
@@ -551,7 +553,8 @@ func kindPercentiles(percentiles, events, direction string) vegaspec.Spec {
 		all += rows(k+" ", "datum.b."+k)
 	}
 	return sinceStartOf(oneRun("answer", percentiles, counted(eachKind(aggs)), allHosts(direction)),
-		runEvents(events), "aggregations.run.buckets", names, slices.Concat(vegaspec.KindPale, vegaspec.KindColors), all)
+		runEvents(events), "aggregations.run.buckets", names,
+		slices.Concat(vegaspec.KindPale, vegaspec.KindColors), all)
 }
 
 // sinceStartOf draws percentiles over the time since the run's start. rows are the object literals, by the bucket b,
@@ -573,7 +576,8 @@ func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []
 // exactRows makes a row for each object literal of exactPercentiles.
 func exactRows(rows string) []m {
 	return append(qRows(rows), calculate("p", "datum.q.p"), calculate("v", "datum.q.v"), calculate("lower",
-		"datum.q.lower"), calculate("upper", "datum.q.upper"), calculate("limit", "datum.q.limit"))
+		"datum.q.lower"), calculate("upper", "datum.q.upper"), calculate("limit", "datum.q.limit"),
+		calculate("few", "datum.q.few"))
 }
 
 // kindParts shows the mean of a whole run by kind. Weighting the intervals by their I/Os gives the mean of all I/Os.
@@ -638,33 +642,35 @@ func overlay(percentiles, direction string) vegaspec.Spec {
 // comparedRuns is how many of the selected runs a chart shows at most, the latest ones.
 const comparedRuns = 8
 
-// change compares the latest of the selected runs with the earliest of these.
+// change compares the latest of the selected runs with the latest of these that has the label baseline=true, else with
+// the earliest of the time range.
 func change(runs string) vegaspec.Spec {
 	aggs := named(m{"started": m{"max": m{"field": "run.start"}}})
 	rows := ""
 	for _, d := range []string{"read", "write"} {
 		for _, f := range []string{"p50", "p99", "p99_9", "mean", "iops"} {
 			aggs[d+"_"+f] = m{"max": m{"field": "summary." + d + "." + f}}
-			rows += fmt.Sprintf("{measure: '%s %s', value: datum.r.%s_%s.value},", d, strings.ReplaceAll(f, "_", "."),
-				d, f)
+			rows += fmt.Sprintf("{measure: '%s %s', more: %t, value: datum.r.%[4]s.value, base: datum.of.%[4]s.value},",
+				d, strings.ReplaceAll(f, "_", "."), f == "iops", d+"_"+f)
 		}
 	}
+	of := func(size int, order string) m {
+		return m{"run": m{"terms": m{"field": "run.id", "size": size, "order": m{"started": order}}, "aggs": aggs}}
+	}
+	all := of(comparedRuns, "desc")
+	all["earliest"] = of(1, "asc")["run"]
+	all["marked"] = m{"filter": term("run.labels", "baseline=true"), "aggs": of(1, "desc")}
 	return vegaspec.Change{Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"), Data: vegaspec.Data{
-		Source: selected("answer", runs, m{"size": 0, "aggs": m{
-			"run": m{"terms": m{"field": "run.id", "size": comparedRuns, "order": m{"started": "desc"}}, "aggs": aggs},
-		}}, inTime, noParts),
-		Found: pathExpr("aggregations.run.buckets[0]") + " != null",
-		Transform: slices.Concat(listRows("aggregations.run.buckets", "r"), []m{
+		Source: selected("answer", runs, m{"size": 0, "aggs": all}, inTime, noParts),
+		Found:  pathExpr("aggregations.run.buckets[0]") + " != null",
+		Transform: slices.Concat([]m{calculate("of", pathExpr("aggregations.marked.run.buckets[0]")+" || "+
+			pathExpr("aggregations.earliest.buckets[0]"))}, listRows("aggregations.run.buckets", "r"), []m{
 			calculate("run", runLabel),
 			calculate("id", "datum.r.key"),
 			calculate("started", "datum.r.started.value"),
-		}, qRows(rows), []m{
-			calculate("measure", "datum.q.measure"),
-			calculate("value", "datum.q.value"),
-			{"window": []m{{"op": "first_value", "field": "value", "as": "base"}, {"op": "first_value", "field": "run",
-				"as": "baseline"}},
-				"frame": []any{nil, nil}, "groupby": []string{"measure"}, "sort": []m{{"field": "started"}}},
-		}),
+			calculate("baseline", "datum.of.title.buckets.length ? datum.of.title.buckets[0].key : datum.of.key"),
+		}, qRows(rows), []m{calculate("measure", "datum.q.measure"), calculate("more", "datum.q.more"),
+			calculate("value", "datum.q.value"), calculate("base", "datum.q.base")}),
 	}}.Spec()
 }
 
@@ -711,7 +717,7 @@ var noParts = without(exists("run.part"))
 // the change points; name is the expression that maps a change point's metric to one of names.
 func historyOf(runs, events string, names []string, fields map[string]string, match m, name string,
 	rate bool) vegaspec.Spec {
-	asked := []string{"run.id", "run.name", "run.start", "fio.workload", "fio.kind"}
+	asked := []string{"run.id", titleField, "run.start", "fio.workload", "fio.kind"}
 	rows, limits := "", []string{}
 	for _, n := range names {
 		direction, number, _ := strings.Cut(fields[n], ".")
@@ -735,7 +741,7 @@ func historyOf(runs, events string, names []string, fields map[string]string, ma
 				calculate("f", "datum.hit.fields"),
 				calculate("t", "toNumber(toDate("+first("run.start")+"))"),
 				calculate("id", first("run.id")),
-				calculate("run", "trim("+first("run.name")+" + ' ' + substring(datum.id, 0, 8))"),
+				calculate("run", first(titleField)+" || datum.id"),
 				calculate("series", seriesOf("datum.f['fio.workload']", first("fio.kind"))),
 			}, qRows(rows), []m{calculate("name", "datum.q.name"), calculate("v", "datum.q.v"),
 				calculate("low", pathExpr("q.l.low")), calculate("high", pathExpr("q.l.high"))}),
@@ -743,7 +749,7 @@ func historyOf(runs, events string, names []string, fields map[string]string, ma
 		},
 		Changes: vegaspec.Data{
 			Source: search("changes", events, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
-				"_source": []string{timeField, "run.id", "run.name", "fio.kind", "change.series",
+				"_source": []string{timeField, "run.id", titleField, "fio.kind", "change.series",
 					"change.metric", "change.before", "change.after", "message"}}, inTime,
 				term("event.action", "change-point"), match),
 			Transform: slices.Concat(listRows("hits.hits", "hit"), []m{
@@ -756,7 +762,7 @@ func historyOf(runs, events string, names []string, fields map[string]string, ma
 				calculate("of", "datum.runs.hits[indexof(pluck(datum.runs.hits, \"fields['run.id'][0]\"), datum.id)]"),
 				{"filter": "datum.of && datum.of.fields['fio.kind'][0] == datum.kind"},
 				calculate("t", "toNumber(toDate("+hit+"['@timestamp']))"),
-				calculate("run", "trim(("+hit+".run.name || '') + ' ' + substring(datum.id, 0, 8))"),
+				calculate("run", hit+".run.title || datum.id"),
 				calculate("series", hit+".change.series"),
 				calculate("metric", hit+".change.metric"),
 				calculate("name", name),

@@ -134,6 +134,7 @@ func (s *stored) ofScope(t *testing.T, r kibanatest.Request, from time.Time, run
 			filters = append(filters, oneOf(field, values...))
 		}
 	}
-	counted := s.ask(t, "POST", "/"+r.Index+"/_count?ignore_unavailable=true", m{"query": m{"bool": m{"filter": filters}}})
+	query := m{"query": m{"bool": m{"filter": filters}}}
+	counted := s.ask(t, "POST", "/"+r.Index+"/_count?ignore_unavailable=true", query)
 	return counted["count"].(float64)
 }
