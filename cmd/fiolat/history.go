@@ -204,8 +204,9 @@ func (o *historyOptions) series(name string) string {
 
 func (o *historyOptions) sentence(r *history.Result, c history.Change) string {
 	p := &r.Runs[c.Index]
+	before, after := r.Levels(&c)
 	return fmt.Sprintf("%s %s from run %d (%s) on: %s to %s", r.Metric, share(c.Change), c.Index+1,
-		runName(p.Name, p.ID, p.Start), o.value(r, c.Before), o.value(r, c.After))
+		runName(p.Name, p.ID, p.Start), o.value(r, before), o.value(r, after))
 }
 
 func (r *historyReader) storeChanges(ctx context.Context, all []history.Series, results []history.Result) error {
@@ -352,9 +353,10 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 				continue
 			}
 			for _, c := range r.Changes {
+				before, after := r.Levels(&c)
 				changes = append(changes, []string{strconv.Itoa(c.Number), startOf(&r.Runs[c.Index]),
 					fio.Printable(cmp.Or(r.Runs[c.Index].Name, c.Run)), r.Metric,
-					o.value(r, c.Before), o.value(r, c.After), share(c.Change),
+					o.value(r, before), o.value(r, after), share(c.Change),
 					share(c.Low) + " to " + share(c.High), chance(c.P)})
 			}
 			for _, c := range r.Outliers {

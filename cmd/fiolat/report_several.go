@@ -153,7 +153,7 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 	if err != nil {
 		return nil, fio.Usagef("%v", err)
 	}
-	out := &report.Comparison{Head: []string{"direction", "metric", "A", "B", "change", "95 % limits", "verdict"}}
+	out := &report.Comparison{Head: []string{"direction", "metric", "change", "A", "B", "95 % limits", "verdict"}}
 	value := func(metric string, v *float64) string {
 		switch {
 		case v == nil:
@@ -170,8 +170,8 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 	for i := range result.Rows {
 		row := &result.Rows[i]
 		words := result.Words(row)
-		out.Rows = append(out.Rows, []string{row.Direction, row.Metric, value(row.Metric, row.Baseline),
-			value(row.Metric, row.Other), words.Change, words.Limits, words.Verdict})
+		out.Rows = append(out.Rows, []string{row.Direction, row.Metric, words.Change, value(row.Metric, row.Baseline),
+			value(row.Metric, row.Other), words.Limits, words.Verdict})
 		if said[row.Direction] == nil {
 			said[row.Direction] = map[compare.Verdict][]string{}
 			directions = append(directions, row.Direction)

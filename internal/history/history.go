@@ -162,6 +162,14 @@ type Change struct {
 	P float64 `json:"p"`
 }
 
+// Levels returns the levels before and after a change: those of a histogram are its distances from the level before.
+func (r *Result) Levels(c *Change) (before, after float64) {
+	if r.of.Name == Histogram {
+		return 0, c.Change
+	}
+	return c.Before, c.After
+}
+
 // Range lies between two limits.
 type Range struct {
 	Low  float64 `json:"lower"`

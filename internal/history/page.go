@@ -1,10 +1,12 @@
 package history
 
 import (
+	"cmp"
 	_ "embed" // the page's template
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +33,10 @@ type pageChange struct{ Anchor, Run, Start, Metric, Before, After, Change, Limit
 
 type pageOutlier struct{ Anchor, Run, Start, Metric, Value, Level, Off string }
 
-type pageChart struct{ ID, Title, Metric string }
+type pageChart struct {
+	ID, Title, Metric string
+	changed           float64 // how much
+}
 
 type pageRun struct {
 	Anchor, Title, ID, Start string
@@ -46,6 +51,7 @@ type pageRun struct {
 // and notes. A click on a run opens its figures. generator is the program and its version.
 func WritePage(w io.Writer, all []Series, results []Result, generator string) error {
 	var series []pageSeries
+	var lead []string
 	specs := map[string]vegaspec.Spec{}
 	for n := range all {
 		s := &all[n]
@@ -67,11 +73,16 @@ func WritePage(w io.Writer, all []Series, results []Result, generator string) er
 				c.Title += ": distance from the first level"
 			}
 			specs[c.ID] = chart(s, r, anchor)
+			if n := len(r.Changes); n > 0 {
+				c.changed = math.Abs(math.Log1p(r.Changes[n-1].Change))
+			}
 			ps.Charts = append(ps.Charts, c)
-			for _, c := range r.Changes {
+			for i := range r.Changes {
+				c := &r.Changes[i]
+				before, after := r.Levels(c)
 				ps.Changes = append(ps.Changes, pageChange{anchor(c.Index), numbered(s, c.Index),
-					moment(s.Runs[c.Index].Start), r.Metric, format(r.of, c.Before),
-					format(r.of, c.After), percent(c.Change),
+					moment(s.Runs[c.Index].Start), r.Metric, format(r.of, before),
+					format(r.of, after), percent(c.Change),
 					percent(c.Low) + " to " + percent(c.High)})
 			}
 			for _, o := range r.Outliers {
@@ -99,11 +110,33 @@ func WritePage(w io.Writer, all []Series, results []Result, generator string) er
 				ps.Runs[i].Rows = append(ps.Runs[i].Rows, []string{r.Metric, value, limits, change})
 			}
 		}
+		slices.SortStableFunc(ps.Charts, func(a, b pageChart) int { return cmp.Compare(b.changed, a.changed) })
+		lead = append(lead, ps.lead(len(all) > 1))
 		series = append(series, ps)
 	}
-	p := page.Page{Title: "History", Eyebrow: "fio latency", Generator: generator, Specs: specs, Script: page.Charts,
-		Main: series}
+	p := page.Page{Title: "History", Eyebrow: "fio latency", Generator: generator, Lead: lead, Specs: specs,
+		Script: page.Charts, Main: series}
 	return p.Write(w, pageHTML)
+}
+
+// lead says what changed most.
+func (p *pageSeries) lead(several bool) string {
+	text := fmt.Sprintf("No change in %s.", p.Span)
+	for _, c := range slices.Backward(p.Changes) { // the last one of the metric
+		if c.Metric != p.Charts[0].Metric {
+			continue
+		}
+		text = fmt.Sprintf("%s changed by %s at run %s (%s): from %s to %s.", c.Metric, c.Change, c.Run, c.Start, c.Before,
+			c.After)
+		if n := len(p.Changes) - 1; n > 0 {
+			text += fmt.Sprintf(" The table has %s.", fio.Several(n, "more change"))
+		}
+		break
+	}
+	if several {
+		text = p.Name + ": " + text
+	}
+	return text
 }
 
 // format formats a value of a metric with its unit.

@@ -3,7 +3,7 @@
 'use strict';
 const root = document.documentElement;
 const {specs, licences} = JSON.parse(utf8(await unpack('specs')));
-const views = {};
+const views = {}, shownAs = {};
 
 // make builds an element; text is text, never markup.
 function make(tag, props, ...children) {
@@ -65,14 +65,30 @@ function compile(spec, own) {
 // show draws a chart into the element with its name, as wide as that is.
 function show(chart, vg, options) {
   if (views[chart]) views[chart].finalize();
+  shownAs[chart] = vg;
   return views[chart] = new vega.View(vega.parse(vg, null, {ast: true}), {
     expr: vega.expressionInterpreter, renderer: 'svg', container: $(chart), hover: false, logLevel: vega.Warn, ...options,
   }).width($(chart).clientWidth).background(css('--paper')); // in what is saved, too
 }
 
-// picture is what a chart shows, as SVG or PNG.
-const picture = async (chart, as) => as === 'svg' ? new Blob([await views[chart].toSVG()], {type: 'image/svg+xml'}) :
-  views[chart].toCanvas(2).then(canvas => new Promise(done => canvas.toBlob(done)));
+// picture is what a chart shows, as SVG or PNG, with what the page says beside it: caption, of a page's own part, has the
+// title, lines with name, color and dash, and the least and the most of a ramp.
+async function picture(chart, as) {
+  const {title, subtitle, lines = [], ramp} = caption(chart), vg = shownAs[chart], width = $(chart).clientWidth, ink = css('--ink');
+  const columns = Math.max(1, Math.floor(width / 130)), of = what => ({type: 'ordinal', domain: lines.map(l => l.name), range: lines.map(l => l[what])});
+  const view = new vega.View(vega.parse({...vg,
+    height: vg.height + 45 + (ramp ? 30 : 20 * Math.ceil(lines.length / columns)),
+    title: {text: title, subtitle, anchor: 'start', color: ink, subtitleColor: ink, fontSize: 14},
+    scales: [...vg.scales, {name: 'savedColor', ...of('color')}, {name: 'savedDash', ...of('dash')}],
+    legends: [...vg.legends || [], ...lines.length ? [{stroke: 'savedColor', strokeDash: 'savedDash', symbolType: 'stroke', symbolStrokeWidth: 2, orient: 'top', columns, labelColor: ink, labelLimit: 0}] : [],
+      ...ramp ? [{fill: 'color', type: 'gradient', orient: 'top', direction: 'horizontal', values: {signal: "domain('color')"}, labelColor: ink, labelOverlap: false,
+        encode: {labels: {update: {text: {signal: `datum.index ? ${JSON.stringify(ramp[1])} : ${JSON.stringify(ramp[0])}`}}}}}] : []],
+  }, null, {ast: true}), {expr: vega.expressionInterpreter, logLevel: vega.Error}).width(width).background(css('--paper'));
+  view.setState(views[chart].getState({recurse: false, signals: name => !['width', 'height', 'padding', 'autosize', 'background'].includes(name),
+    data: name => vg.data.some(d => d.name === name && !d.source)}));
+  await view.runAsync();
+  try { return as === 'svg' ? new Blob([await view.toSVG()], {type: 'image/svg+xml'}) : await view.toCanvas(2).then(canvas => new Promise(done => canvas.toBlob(done))); } finally { view.finalize(); }
+}
 
 // saver is a button that saves what blob makes of a chart, if it makes something.
 const saver = (chart, as, what, blob) => make('button', {type: 'button', className: 'save', 'data-saves': chart + '.' + as, textContent: as.toUpperCase(), title: what + ' as ' + as.toUpperCase(), 'aria-label': what + ' as ' + as.toUpperCase(), onclick: async () => {

@@ -11,6 +11,7 @@ async function drawChart(chart) {
   await view.runAsync();
   if (log) await view.signal('yTicks', ticks(...view.scale('y').domain())).runAsync();
 }
+const caption = chart => ({title: $(chart).getAttribute('aria-label').split(';')[0], subtitle: document.title});
 const redrawAll = () => Promise.all(Object.keys(specs).map(drawChart));
 await redrawAll();
 for (const c of Object.keys(specs)) ($(c).previousElementSibling || $(c)).before(savers(c, $(c).getAttribute('aria-label').split(';')[0]));

@@ -58,7 +58,7 @@ for (const k of kinds.keys()) {
 }
 
 // kindLines are the lines of a kind, or one percentile of a run.
-const kindLines = kind => as(kind, () => !ofRuns ? series().filter(l => !l.hidden) : parts().map(p => ({key: (kind + ' ' + p.name).trim(), part: p.name, scope: p.scope, measure: measures[+state.percentile],
+const kindLines = kind => as(kind, () => !ofRuns ? series().filter(l => !l.hidden) : parts().map(p => ({key: (kind + ' ' + p.name).trim(), name: (fullName(kind) + ' ' + p.name).trim(), part: p.name, scope: p.scope, measure: measures[+state.percentile],
   ...(p.name ? {...hue(p.name, head.side ? 0 : -0.5), dash: dashes[head.side]} : look(head.side))})));
 
 // pale makes lines of their own of what the logs of a run cover in part, since fading all of the chart there would fade the others.
@@ -75,7 +75,7 @@ function fillKinds() {
   })));
   const seen = drawn.flat().flatMap(r => [r.v, r.lower, r.upper].filter(v => v));
   const extent = around(seen.reduce((a, b) => Math.min(a, b), Infinity), seen.reduce((a, b) => Math.max(a, b), 0));
-  const fillChart = (c, rows, of) => views[c].data('points', rows).signal('domain', wholeTime).signal('extent', extent).signal('extentTicks', ticks(...extent))
+  const fillChart = (c, rows, of) => drawnIn.set(views[c], of) && views[c].data('points', rows).signal('domain', wholeTime).signal('extent', extent).signal('extentTicks', ticks(...extent))
     .signal('names', of.flatMap(m => [m.key, m.key + ' partial'])).signal('colors', of.flatMap(m => [m.color, m.color + '66'])).signal('dashed', of.flatMap(m => [m.dash, m.dash]));
   if (ofRuns) {
     fillChart('kinds', drawn.flat(), lines.flat());

@@ -416,7 +416,8 @@ function placeMarks() {
 // ---- filling
 
 let windowed = false; // the tables are of a window
-const looks = (view, of) => view.signal('names', of.map(l => l.key)).signal('colors', of.map(l => l.color)).signal('dashed', of.map(l => l.dash));
+const drawnIn = new Map(); // the lines by view
+const looks = (view, of) => drawnIn.set(view, of) && view.signal('names', of.map(l => l.key)).signal('colors', of.map(l => l.color)).signal('dashed', of.map(l => l.dash));
 
 function fill() {
   const scope = chosen();
@@ -433,7 +434,7 @@ function fill() {
   const part = partials(data.scopes[scope]), none = gaps(data.scopes[scope]);
   looks(views.percentiles.data('points', rows).data('partials', part).data('gaps', none).data('rules', rulesShown()), visible).signal('extent', extent).signal('extentTicks', ticks(...extent));
 
-  const rated = state.compare ? visible : scope === undefined ? [] : parts().map(p => ({key: p.name || 'rate', scope: p.scope, ...(p.name ? hue(p.name) : look(0))}));
+  const rated = state.compare ? visible : scope === undefined ? [] : parts().map(p => ({key: p.name || 'rate', name: p.name || 'all', scope: p.scope, ...(p.name ? hue(p.name) : look(0))}));
   const rates = rated.flatMap(l => points(l.key, data.scopes[l.scope].rate, data.scopes[l.scope]));
   looks(views.rate.data('points', rates).data('partials', part).data('gaps', none), rated).signal('extent', [0, 1.05 * rates.reduce((a, r) => Math.max(a, r.v || 0), 1)]);
 
@@ -896,6 +897,13 @@ function csv(chart) {
 // saved is what a button saves of a chart: nothing if what is selected has no data.
 const saved = async (chart, as) => chosen() === undefined ? null : as === 'csv' ? new Blob([csv(chart)], {type: 'text/csv'}) : picture(chart, as);
 
+const headingOf = c => $('h-' + (c === 'counts' ? '' : c)) || $(c).previousElementSibling;
+function caption(c) {
+  const ramp = c === 'heat' ? 'ramp' : c === 'map' && 'map';
+  return {title: headingOf(c).textContent, subtitle: document.querySelector('h1').textContent + (c === 'map' ? '' : ': ' + scopeName(state)),
+    lines: c === 'counts' ? [] : drawnIn.get(views[c]), ramp: ramp && [$(ramp + '-least').textContent, $(ramp + '-most').textContent]};
+}
+
 // sortable lets the table of the whole run be sorted by each of its columns.
 function sortable(t) {
   const body = t.tBodies[0];
@@ -956,8 +964,7 @@ function controls() {
     d.before(saver(d.dataset.table, 'csv', what, saved));
   }
   for (const c of Object.keys(heights)) {
-    const heading = $('h-' + (c === 'counts' ? '' : c)) || $(c).previousElementSibling, what = heading.textContent;
-    heading.before(savers(c, what, saved));
+    headingOf(c).before(savers(c, headingOf(c).textContent, saved));
   }
 }
 
@@ -1014,4 +1021,4 @@ new ResizeObserver(() => {
     views[c].runAsync();
   }
 }).observe($('percentiles'));
-window.fiolat = {views, head, data, state, percentileOf};
+window.fiolat = {views, head, data, state, percentileOf, saved};
