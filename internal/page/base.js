@@ -78,7 +78,7 @@ async function picture(chart, as) {
   const columns = Math.max(1, Math.floor(width / 130)), of = what => ({type: 'ordinal', domain: lines.map(l => l.name), range: lines.map(l => l[what])});
   const view = new vega.View(vega.parse({...vg,
     height: vg.height + 45 + (ramp ? 30 : 20 * Math.ceil(lines.length / columns)),
-    title: {text: title, subtitle, anchor: 'start', color: ink, subtitleColor: ink, fontSize: 14},
+    title: {text: title, subtitle, anchor: 'start', color: ink, subtitleColor: ink, fontSize: 14, limit: width - 10},
     scales: [...vg.scales, {name: 'savedColor', ...of('color')}, {name: 'savedDash', ...of('dash')}],
     legends: [...vg.legends || [], ...lines.length ? [{stroke: 'savedColor', strokeDash: 'savedDash', symbolType: 'stroke', symbolStrokeWidth: 2, orient: 'top', columns, labelColor: ink, labelLimit: 0}] : [],
       ...ramp ? [{fill: 'color', type: 'gradient', orient: 'top', direction: 'horizontal', values: {signal: "domain('color')"}, labelColor: ink, labelOverlap: false,

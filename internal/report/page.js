@@ -900,7 +900,8 @@ const saved = async (chart, as) => chosen() === undefined ? null : as === 'csv' 
 const headingOf = c => $('h-' + (c === 'counts' ? '' : c)) || $(c).previousElementSibling;
 function caption(c) {
   const ramp = c === 'heat' ? 'ramp' : c === 'map' && 'map';
-  return {title: headingOf(c).textContent, subtitle: document.querySelector('h1').textContent + (c === 'map' ? '' : ': ' + scopeName(state)),
+  const kind = headingOf(c).querySelector('strong'); // then numbers
+  return {title: kind ? 'Percentiles over time: ' + kind.textContent : headingOf(c).textContent, subtitle: document.querySelector('h1').textContent + (c === 'map' ? '' : ': ' + scopeName(state)),
     lines: c === 'counts' ? [] : drawnIn.get(views[c]), ramp: ramp && [$(ramp + '-least').textContent, $(ramp + '-most').textContent]};
 }
 
