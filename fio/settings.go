@@ -59,46 +59,40 @@ type Flag struct{ Name, Usage string }
 func (s *Settings) Fields() []Setting {
 	return []Setting{
 		{Name: "interval", Line: "interval", Same: true, Value: &s.Interval, Flags: []Flag{{"interval",
-			"length of an interval: `DURATION` such as 500ms, 10s, 1m, or seconds; auto: the shortest from 1s to 600s " +
-				"that meets --accuracy; with percentiles and histogram run: all of the run (default: the whole second " +
-				"nearest to log_hist_msec)"}}},
+			"length of an interval, `DURATION` such as 10s, or auto (default: as logged)"}}},
 		{Name: "grid", Line: "grid", Words: []string{"run", "epoch"}, Same: true, Value: &s.Grid,
 			Flags: []Flag{{"grid", "intervals are counted from the run's start (`run`) or from 1970 (epoch)"}}},
 		{Name: "align", Line: "align", Words: []string{"overlap", "inflight"}, Same: true, Value: &s.Align,
 			Flags: []Flag{{"align", "an I/O counts where it may have completed (`overlap`) or where it was in flight " +
 				"(inflight)"}}},
 		{Name: "record_time", Line: "record-time", Words: []string{"end", "start"}, Same: true, Value: &s.RecordTime,
-			Flags: []Flag{{"record-time", "a record's timestamp is the `end` of its interval, as in fio, or the " +
-				"start, as in fio-histo-log-pctiles"}}},
+			Flags: []Flag{{"record-time", "a record's time is the `end` of its interval, as in fio, or the start, as in " +
+				"fio-histo-log-pctiles"}}},
 		{Name: "by", Line: "by", Same: true, Optional: true, Value: &s.By, Flags: []Flag{{"by",
-			"group by a `LIST` of direction, host, job, log, in all combinations; the total is always included"}}},
+			"group by a `LIST` of direction, host, job, log; the total is always included"}}},
 		{Name: "percentiles", Line: "percentile", Same: true, Value: &s.Percentiles,
-			Flags: []Flag{{"percentiles", "percentiles: a `LIST` of numbers from 0 to 100"}}},
+			Flags: []Flag{{"percentiles", "`LIST` of percentiles"}}},
 		{Name: "coarseness", Line: "coarseness", Value: &s.Coarseness, Flags: []Flag{{"coarseness",
 			"add up 2^`N` neighbouring buckets, 0 to 6, to save space (default: as logged)"}}},
 		{Name: "log_hist_msec", Line: "log-hist-ms", Value: &s.LogHistMsec, Flags: []Flag{{"log-hist-msec",
 			"the job's log_hist_msec in `MS`, if neither fio's JSON nor a job file has it"}}},
 		{Name: "fio_version", Line: "fio-version", Value: &s.FioVersion, Flags: []Flag{{"fio-version",
-			"`VERSION` of the fio that wrote the logs (2 logs microseconds, 3 nanoseconds), if neither fio's JSON nor " +
-				"the logs tell it"}}},
+			"`VERSION` of the fio that wrote the logs, if neither fio's JSON nor the logs tell it"}}},
 		{Name: "repair", Line: "repair", Words: []string{"auto", "yes", "no"}, Same: true, Value: &s.Repair,
-			Flags: []Flag{{"repair", "repair logs damaged by fio --client: where it is proven (`auto`), in all logs " +
-				"(yes), or never (no)"}}},
+			Flags: []Flag{{"repair", "repair logs damaged by fio --client where it is proven (`auto`), in all logs (yes), " +
+				"or never (no)"}}},
 		{Name: "restore", Line: "restore", Same: true, Value: &s.Restore, Flags: []Flag{{"no-restore",
 			"leave out I/Os that only fio's JSON counts: each job's last, partial window"}}},
 		{Name: "skip_bad", Line: "skip-bad", Value: &s.SkipBad, Flags: []Flag{{"skip-bad",
-			"skip lines and logs that cannot be read; each is counted and named"}}},
+			"skip and count lines and logs that cannot be read"}}},
 		{Name: "kind", Line: "kind", Same: true, Value: &s.Kind, Flags: []Flag{{"kind",
-			"`KIND` of latency: clat (from histogram logs, else from those of write_lat_log), slat or lat"}}},
+			"`KIND` of latency: clat, slat or lat"}}},
 		{Name: "start", Line: "start", Optional: true, Value: &s.Start, Flags: []Flag{{"start",
-			"wall-clock `TIME` of time zero: RFC 3339, seconds or ms since 1970, or mtime to guess it from the logs' " +
-				"modification time"}}},
+			"when the run started: `TIME` in RFC 3339 or since 1970, or mtime to guess it from the logs"}}},
 		{Name: "offsets", Line: "offset", Optional: true, Value: &s.Offsets, Flags: []Flag{{"offset",
-			"`HOST=DURATION` by which a host's jobs started later than the others, or @FILE with a line HOST DURATION " +
-				"for each host; can be repeated"}}},
+			"`HOST=DURATION` by which a host's jobs started later, or @FILE with a line HOST DURATION for each host"}}},
 		{Name: "sla", Line: "sla", Optional: true, Value: &s.SLA, Flags: []Flag{{"sla",
-			"SLA `RULE`, such as 'read p99 < 5ms', 'all p95 < 1s over 5m', 'write p99.9 < 20ms for 3 intervals' or " +
-				"'iops >= 10000', or @FILE with a rule a line; can be repeated"}}},
+			"judge by `RULE`, such as 'read p99 < 5ms' or 'iops >= 10000', or by the rules in @FILE"}}},
 	}
 }
 

@@ -54,6 +54,21 @@ func reportLost(u *ui.UI, d *alert.Dispatcher, wait time.Duration) error {
 	return nil
 }
 
+// send delivers alerts and waits for that.
+func (o *alertOptions) send(u *ui.UI, alerts []alert.Event) error {
+	if len(alerts) == 0 {
+		return nil
+	}
+	d, err := startAlerts(o.Config, u)
+	if err != nil || d == nil {
+		return err
+	}
+	for _, a := range alerts {
+		d.Raise(a)
+	}
+	return reportLost(u, d, alertWait)
+}
+
 // alertOf returns the alert of an event. doc is its document, a JSON object with at least one field.
 func alertOf(id, text string, doc []byte) alert.Event {
 	return alert.Event{ID: id, Text: text, Body: append(fmt.Appendf(nil, `{"id":%q,`, id), doc[1:]...)}

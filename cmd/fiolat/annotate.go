@@ -31,19 +31,12 @@ type noteTime struct {
 func annotateCommand(u *ui.UI) *cli.Command {
 	o := &annotateOptions{}
 	return &cli.Command{
-		Name:      "annotate",
-		Usage:     "note on a run what happened, to be seen beside its latency",
-		ArgsUsage: "RUN TEXT",
-		Description: "fiolat annotate --es http://localhost:9200 --at +90s nightly 'osd.12 down'\n" +
-			"fiolat annotate --at 2026-01-31T12:01:30Z 4f6b1c 'switch port flapped'\n\n" +
-			runIs +
-			" The same note at the same time is one note. Notes outlive another ingest of the run, and go with " +
-			"fiolat delete.",
+		Name: "annotate",
 		Flags: append(esFlags(&o.es),
 			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "", func(text string) (noteTime, error) {
 				return readNoteTime("--at", text)
 			}),
-				Usage: "when: `TIME` in RFC 3339, or an offset from the run's start such as +90s"}),
+				Usage: "when: `TIME` in RFC 3339, or since the run's start, such as +90s"}),
 		Action: action(u, o),
 	}
 }

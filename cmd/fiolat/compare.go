@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +13,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/esmodel"
 	"fiolat/fio"
+	"fiolat/internal/alert"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
 	"fiolat/internal/render"
@@ -34,6 +38,7 @@ type compareOptions struct {
 	by       string   // run or job
 	shown    []string // metrics in tables without rules; nil for all
 	all      bool
+	alerts   alertOptions
 	format   string
 	unit     string // of latencies in tables
 }
@@ -41,46 +46,31 @@ type compareOptions struct {
 func compareCommand(u *ui.UI) *cli.Command {
 	o := &compareOptions{}
 	return &cli.Command{
-		Name:      "compare",
-		Usage:     "whether runs really differ from the first",
-		ArgsUsage: "BASELINE RUN...",
-		Description: "fiolat compare runs/before runs/after\n" +
-			"fiolat compare --fail-if 'read p99 +10%' before=runs/b1,runs/b2,runs/b3 after=runs/a1,runs/a2,runs/a3\n" +
-			"fiolat compare --es http://localhost:9200 --format markdown old=label:build=19.1 new=label:build=19.2\n" +
-			"fiolat compare runs/before      # how much repeats differ\n\n" +
-			"BASELINE and RUN are logs (a file, a directory, a glob), a directory of documents (ingest --output), or " +
-			"else a run in Elasticsearch. " + runIs + " One that holds several runs is a group of repeats; so is " +
-			"NAME=RUN,RUN,..., and in Elasticsearch label:KEY=VALUE or NAME=label:KEY=VALUE. Give 3 runs or more " +
-			"of each, better 5: a single run does not show how much repeats differ. " +
-			"Limits are of 95 % confidence for all numbers together; docs/compare.md explains them.",
+		Name: "compare",
 		// Flags that identify or describe one run, or that write, do not apply.
 		Flags: append(slices.Concat(o.logs.flags(logFlags{without: []string{"by", "fio-json", "dry-run", "run-id",
 			"run-name", "label", "part", "sla", "fail-on-sla"}}), pickFlags(&o.logs.Config.Pick, false),
-			esFlags(&o.es)),
+			esFlags(&o.es), o.alerts.flags("changes for which --fail-if exits with 5")),
 			&cli.GenericFlag{Name: "fail-if", Value: each(&o.failIf, "--fail-if ", compare.ParseRule),
-				Usage: "exit 5 if a change exceeds `RULE` and is statistically significant: [DIRECTION] METRIC " +
-					"CHANGE%, such as 'read p99 +10%' or 'iops -5%'; can be repeated. Single runs need --run-noise"},
+				Usage: "exit with 5 if a change certainly exceeds `RULE`, such as 'read p99 +10%' or 'iops -5%'"},
 			&cli.StringFlag{Name: "baseline", Destination: &o.baseline,
-				Usage: "compare each RUN with the stored runs that `label:KEY=VALUE` names: those of its workload " +
-					"that began before it, since their last change point, 5 or more"},
+				Usage: "compare with the runs that `label:KEY=VALUE` names: of the same workload, before, since the last change"},
 			&cli.GenericFlag{Name: "run-noise", Value: each(&o.runNoise, "--run-noise ", compare.ParseRunNoise),
-				Usage: "standard deviation between repeated runs, for where there are too few to measure it: " +
-					"`[METRIC=]P%[/RUNS]`, such as 4% or 'read p99=8%/12', measured over 12 runs (default: 10); can " +
-					"be repeated. fiolat compare GROUP prints it; 0% counts only the noise within the runs"},
+				Usage: "spread of repeats where there are too few, `[METRIC=]P%[/RUNS]` such as 4%; fiolat compare GROUP " +
+					"prints it"},
 			&cli.GenericFlag{Name: "margin",
 				Value: withDefault("5%", parsed(&o.margin, "--margin: ", compare.ParsePercent)),
-				Usage: "a change within `P%` of none is called same"},
+				Usage: "a change within `P%` is called same"},
 			&cli.BoolFlag{Name: "steady", Destination: &o.steady,
-				Usage: "take the machine as steady: for groups that were not alternated, such as nights before and " +
-					"after an update"},
+				Usage: "take the machine as steady: for groups that were not alternated, as before and after an update"},
 			&cli.GenericFlag{Name: "by", Value: oneOf(&o.by, "by", fio.RunScope, fio.ByJob),
-				Usage: "one table for the `run`, or for each job"},
+				Usage: "a table for the `run`, or for each job"},
 			&cli.BoolFlag{Name: "all", Destination: &o.all,
-				Usage: "all rows in tables, not only those of the rules (without rules: p50, p99 and IOPS, or --percentiles)"},
+				Usage: "all rows in tables, not only those of the rules, p50, p99 and IOPS"},
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "json"),
-				Usage: "`FORMAT` of the output: table, markdown or json"},
+				Usage: "`FORMAT`: table, markdown or json"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.unit, "unit", render.Units...)),
-				Usage: "`UNIT` of latencies in tables: ns, us, ms, s, or auto: what suits the table"},
+				Usage: "`UNIT` of latencies but in json: ns, us, ms, s or auto"},
 		),
 		Action: action(u, o),
 	}
@@ -102,6 +92,7 @@ func (o *compareOptions) check(c *cli.Context, bad *errs.Faults) {
 	if c.IsSet("percentiles") {
 		o.shown = nil
 	}
+	o.alerts.check(c, "fail-if", bad)
 	for _, p := range o.logs.Config.Settings.Percentiles {
 		if p <= 0 || p >= 100 {
 			bad.Add(fio.Usagef("--percentiles %g: the smallest and the largest of all latencies depend on the "+
@@ -185,10 +176,30 @@ func (c *compareFound) print(o *compareOptions, u *ui.UI) (err error) {
 	if ferr := out.Flush(); err == nil {
 		err = ferr
 	}
-	if err == nil && slices.ContainsFunc(c.FailIf, func(f compare.Ruling) bool { return f.Failed }) {
-		err = errFailIf
+	var failed []alert.Event
+	for _, f := range c.FailIf {
+		if f.Failed {
+			failed = append(failed, failedAlert(f))
+		}
+	}
+	if err == nil && len(failed) > 0 {
+		err = errors.Join(errFailIf, o.alerts.send(u, failed))
 	}
 	return err
+}
+
+// failedAlert returns the alert of a change beyond --fail-if.
+func failedAlert(f compare.Ruling) alert.Event {
+	text := fmt.Sprintf("%s: fail if %s", fio.Printable(f.Run), f.Rule)
+	for _, b := range f.Broken {
+		text += fmt.Sprintf("; %s %s %s", b.Direction, b.Metric, compare.Percent(b.Change))
+	}
+	doc := esmodel.MustJSON(struct {
+		Message string `json:"message"`
+		compare.Ruling
+	}{text, f})
+	sum := sha256.Sum256(doc)
+	return alertOf(hex.EncodeToString(sum[:8]), text, doc)
 }
 
 // compareFound is what compare found, as --format json prints it.

@@ -31,22 +31,14 @@ type curveOptions struct {
 func curveCommand(u *ui.UI) *cli.Command {
 	o := &curveOptions{}
 	return &cli.Command{
-		Name:      "curve",
-		Usage:     "latency against load, from the runs of a sweep",
-		ArgsUsage: "PATH|RUN...",
-		Description: "fiolat curve depths\n" +
-			"fiolat curve --at 'read p99 < 1ms' depths           how many IOPS meet that rule\n" +
-			"fiolat curve -o curve.html depths\n\n" +
-			"Runs with the same job options are repeats: they make one point. Options that change the load (iodepth, " +
-			"numjobs, rate_iops, ...) make a curve; runs that also differ in others (bs, rw, ...) make several. " +
-			"Repeat each setting 3 times: limits come from the spread between repeats. " + orStored,
+		Name: "curve",
 		Flags: append(slices.Concat(o.logs.flags(wholeRuns), pickFlags(&o.logs.Config.Pick, true), esFlags(&o.es)),
 			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "--at", curveRule),
 				Usage: "how many IOPS meet `RULE`, such as 'read p99 < 1ms'"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.file,
-				Usage: "`FILE` for an HTML page with the curve"},
+				Usage: "`FILE` for a page"},
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
-				Usage: "`FORMAT` of the output: table, markdown, csv or json"},
+				Usage: "`FORMAT`: table, markdown, csv or json"},
 			unitFlag(&o.unit),
 		),
 		Action: action(u, o),

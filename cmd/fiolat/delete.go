@@ -23,13 +23,7 @@ type deleteOptions struct {
 func deleteCommand(u *ui.UI) *cli.Command {
 	o := &deleteOptions{}
 	return &cli.Command{
-		Name:      "delete",
-		Usage:     "delete a run from Elasticsearch: histograms, percentiles, notes and all",
-		ArgsUsage: "RUN",
-		Description: "fiolat delete --es http://localhost:9200 nightly\n" +
-			"fiolat delete --yes 4f6b1c\n\n" +
-			runIs +
-			" Asks for confirmation. Run it again with the run.id to finish an interrupted deletion.",
+		Name: "delete",
 		Flags: append(esFlags(&o.es), takeOverFlag(),
 			&cli.BoolFlag{Name: "yes", Destination: &o.yes, Usage: "do not ask"}),
 		Action: action(u, o),

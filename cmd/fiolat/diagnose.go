@@ -24,22 +24,13 @@ type diagnoseOptions struct {
 func diagnoseCommand(u *ui.UI) *cli.Command {
 	o := &diagnoseOptions{}
 	return &cli.Command{
-		Name:      "diagnose",
-		Usage:     "who makes the tail, what happened when, and how loaded it was",
-		ArgsUsage: "PATH...|DIR|RUN",
-		Description: "fiolat diagnose runs/today\n" +
-			"fiolat diagnose --format json runs/today | jq .findings\n" +
-			"fiolat diagnose --es http://localhost:9200 RUN\n\n" +
-			"PATH is a log, a directory that is searched, or a glob; DIR is what ingest --output wrote. " + runIs +
-			" Prints sentences, the worst first: hosts, jobs and logs that stand out among their peers, stalls and " +
-			"slow-downs, when the run was steady, and how many I/Os were in flight. Of a stored run only what its " +
-			"--by splits is compared. docs/diagnose.md explains the tests.",
+		Name: "diagnose",
 		// The tests choose the grouping and the percentiles. Flags that describe the run do not apply.
 		Flags: append(slices.Concat(o.logs.flags(logFlags{without: []string{"by", "percentiles", "dry-run", "run-name",
 			"label", "part", "sla", "fail-on-sla"}}), pickFlags(&o.logs.Config.Pick, false),
 			esFlags(&o.es)),
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
-				Usage: "`FORMAT` of the output: table or json"},
+				Usage: "`FORMAT`: table or json"},
 		),
 		Action: action(u, o),
 	}

@@ -18,23 +18,18 @@ import (
 
 const catES = "ELASTICSEARCH"
 
-// runIs says in the help how to name a run in Elasticsearch.
-const runIs = "A run in Elasticsearch is named by its run.id, the first six characters of that or more, or its name, " +
-	"if no other run has it."
-
 // esFlags returns the flags of the commands that use Elasticsearch. Secrets come from
 // files or the environment only: every user of the host can read arguments.
 func esFlags(o *runsource.Elasticsearch) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "es",
-			Usage: "`URL` of a node of the cluster (default: ELASTICSEARCH_URL or ES_URL); can be repeated"},
+			Usage: "`URL` of Elasticsearch (default: ELASTICSEARCH_URL)"},
 		&cli.StringFlag{Name: "index-prefix", Category: catES, Destination: &o.Prefix, Value: esmodel.DefaultPrefix,
 			EnvVars: []string{"FIOLAT_INDEX_PREFIX"},
 			Usage:   "`PREFIX` of the indices"},
 		&cli.StringFlag{Name: "es-user", Category: catES, Destination: &o.User,
 			EnvVars: []string{"ELASTICSEARCH_USERNAME"},
-			Usage: "user `NAME`; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD; without " +
-				"credentials here or in ELASTICSEARCH variables, ES_USERNAME, ES_PASSWORD and ES_API_KEY count"},
+			Usage:   "user `NAME`; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD"},
 		&cli.StringFlag{Name: "es-password-file", Category: catES, Destination: &o.PasswordFile,
 			Usage: "`FILE` that holds the password"},
 		&cli.StringFlag{Name: "es-api-key-file", Category: catES, Destination: &o.APIKeyFile,
@@ -54,9 +49,8 @@ func esFlags(o *runsource.Elasticsearch) []cli.Flag {
 
 // takeOverFlag is for commands that write or delete documents of a run.
 func takeOverFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "take-over", Category: catES, Usage: "take over at once a run that another fiolat has " +
-		"claimed; stop that one first (default: take over once it has ended, or has not renewed its claim for a " +
-		"minute)"}
+	return &cli.BoolFlag{Name: "take-over", Category: catES, Usage: "take over a run at once that another fiolat has " +
+		"claimed; stop that one first (default: once it has ended, or a minute after its last sign of life)"}
 }
 
 // checkES completes what esFlags, outputFlag and takeOverFlag set.
@@ -102,6 +96,6 @@ func esWords(c *cli.Context) (words []string) {
 
 // yesFlag is for commands that make rows or documents for each interval of a run.
 func yesFlag(to *bool) cli.Flag {
-	return &cli.BoolFlag{Name: "yes", Destination: to, Usage: "do not ask for confirmation when a run covers more " +
-		"than ten times its own length, as with a host's wrong clock or a wrong --offset"}
+	return &cli.BoolFlag{Name: "yes", Destination: to, Usage: "do not ask when a run covers more than ten " +
+		"times its own length, as with a host's wrong clock"}
 }

@@ -65,14 +65,12 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 	kinds := withDefault("clat", parsed(&o.Kinds, "", kindList))
 	kind := settingFlag(fields, "kind", "", kinds).(*cli.GenericFlag)
 	if with.kinds {
-		kind.Usage = "kinds of latency: a `LIST` of clat (from histogram logs, else from write_lat_log), slat, lat, " +
-			"or all for those that exist; one run.id for all; SLA rules use the first"
+		kind.Usage = "`LIST` of kinds of latency: clat, slat, lat, or all"
 	}
 	return slices.DeleteFunc([]cli.Flag{
 		settingFlag(fields, "interval", "", parsed(&o.interval, "", asIs)),
 		&cli.StringFlag{Name: "accuracy", Category: catTime, Value: "10%", Destination: &o.accuracy,
-			Usage: "with --interval auto: confidence limits of the highest percentile within `PERCENT` of it, in " +
-				"nine of ten intervals"},
+			Usage: "with --interval auto: limits of the highest percentile within `PERCENT` of it in nine of ten intervals"},
 		settingFlag(fields, "grid", catTime, nil),
 		settingFlag(fields, "align", catTime, nil),
 		settingFlag(fields, "record-time", catTime, nil),
@@ -88,33 +86,30 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 
 		settingFlag(fields, "sla", "", &o.sla),
 		&cli.BoolFlag{Name: "fail-on-sla", Destination: &o.FailOnSLA,
-			Usage: "exit with 4 if an SLA rule is broken"},
+			Usage: "exit with 4 if a rule is broken"},
 
 		&cli.StringSliceFlag{Name: "fio-json", Category: catInput, Destination: &o.fioJSON,
-			Usage: "fio's JSON output (json+) of the run, `FILE`, instead of what is found beside the logs; can be " +
-				"repeated"},
+			Usage: "fio's JSON output of the run, `FILE`, instead of what is found beside the logs"},
 		&cli.GenericFlag{Name: "hosts-by", Category: catInput, Value: oneOf(&o.HostsBy, "hosts-by", ingest.HostsAuto,
 			ingest.HostsByFolder, ingest.HostsByName),
-			Usage: "directories with logs of the same names are the hosts of one run if their jobs ran at the same " +
-				"time by fio's JSON (`auto`), if they are beside each other (folder), or never (name)"},
+			Usage: "folders with logs of the same names are hosts of one run: if they ran at the same time (`auto`), if " +
+				"they are beside each other (folder), or never (name)"},
 		settingFlag(fields, "skip-bad", catInput, nil),
 		settingFlag(fields, "repair", catInput, nil),
 		settingFlag(fields, "no-restore", catInput, &o.noRestore),
 		&cli.IntFlag{Name: "workers", Category: catInput, Destination: &cfg.Workers,
-			Usage: "number of logs to read at a time (default: one per processor); does not change results"},
+			Usage: "number of logs to read at a time (default: one per processor)"},
 		&cli.BoolFlag{Name: "dry-run", Destination: &o.DryRun,
 			Usage: "write nothing, print what would be written"},
 
 		&cli.StringFlag{Name: "run-id", Category: catRun, Destination: &cfg.RunID,
-			Usage: "`ID` of the run (default: a hash of the logs' sizes and first 64 KiB)"},
+			Usage: "`ID` of the run (default: a hash of its logs)"},
 		&cli.StringFlag{Name: "run-name", Destination: &cfg.RunName,
-			Usage: "`NAME` of the run, for people (default: the one that it has in Elasticsearch, else for logs " +
-				"that of their folder)"},
+			Usage: "`NAME` of the run, for people (default: that of its folder)"},
 		&cli.StringSliceFlag{Name: "label", Destination: &o.label,
-			Usage: "give the run the label `KEY=VALUE`; can be repeated"},
+			Usage: "give the run the label `KEY=VALUE`"},
 		&cli.StringFlag{Name: "part", Category: catRun, Destination: &cfg.Part,
-			Usage: "`NAME` of this part of the run --run-id, if its hosts are ingested separately, and the host of " +
-				"logs that name none; implies --grid epoch"},
+			Usage: "`NAME` of the part of the run --run-id that these logs are; implies --grid epoch"},
 	}, func(f cli.Flag) bool { return slices.Contains(with.without, f.Names()[0]) })
 }
 
@@ -161,7 +156,7 @@ func selectFlags(flags []cli.Flag, names ...string) []cli.Flag {
 
 func outputFlag() cli.Flag {
 	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: defaultOutput,
-		Usage: "`DIR` for documents if no Elasticsearch is given, and for those that could not be sent or were refused"}
+		Usage: "`DIR` for documents without an Elasticsearch, and for those that it did not take"}
 }
 
 // shared completes the options that live has, too. least is the shortest interval.
@@ -461,12 +456,11 @@ func (o *alertOptions) flags(of string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "alert-webhook", Destination: &o.Webhook,
 			EnvVars: []string{"FIOLAT_ALERT_WEBHOOK"},
-			Usage:   "POST " + of + " to `URL` as JSON; retried for 10 minutes"},
+			Usage:   "POST " + of + " to `URL` as JSON"},
 		&cli.StringFlag{Name: "alert-secret-file", Category: catAlert, Destination: &o.secretFile,
-			Usage: "`FILE` with the secret for the header " + alert.SignatureHeader + ", the HMAC-SHA256 of the body"},
+			Usage: "`FILE` with the secret of the header Fiolat-Signature, the HMAC-SHA256 of the body"},
 		&cli.StringFlag{Name: "alert-command", Destination: &o.Command,
-			Usage: "`COMMAND` for sh, with the JSON on its standard input; its environment is PATH, HOME, LANG and " +
-				"FIOLAT_EVENT_ID"},
+			Usage: "`COMMAND` for sh, with the JSON on its standard input"},
 	}
 }
 
@@ -474,23 +468,26 @@ func (o *alertOptions) flags(of string) []cli.Flag {
 func metricsFlags(to *metrics.Config) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "metrics", Category: catAlert, Destination: &to.Address,
-			Usage: "serve /metrics for Prometheus at `ADDRESS`, such as :9400 or 127.0.0.1:9400"},
+			Usage: "serve metrics for Prometheus at `ADDRESS`, such as :9400"},
 		&cli.StringFlag{Name: "metrics-file", Category: catAlert, Destination: &to.File,
-			Usage: "replace `FILE` with the metrics at each interval, for node_exporter's textfile collector (*.prom)"},
+			Usage: "replace `FILE` with the metrics at each interval, for node_exporter"},
 	}
 }
 
-// check completes the options. rules reports whether there is anything to alert on.
-func (o *alertOptions) check(c *cli.Context, rules bool, bad *errs.Faults) {
+// check completes the options. flag, if not "", is what must be given for there to be anything to alert on.
+func (o *alertOptions) check(c *cli.Context, flag string, bad *errs.Faults) {
 	if o.Webhook == "" && o.Command == "" {
 		return
 	}
-	if !rules {
-		bad.Add(fio.Usagef("--alert-webhook and --alert-command tell of rules that are broken: give some with " +
-			"--sla"))
+	inEnvironment := os.Getenv("FIOLAT_ALERT_WEBHOOK") != ""
+	if flag != "" && !c.IsSet(flag) && !inEnvironment {
+		bad.Add(fio.Usagef("--alert-webhook and --alert-command tell of what --%s finds: pass it, too", flag))
 	}
-	if parsed, err := url.Parse(o.Webhook); err == nil && c.IsSet("alert-webhook") && parsed.User != nil &&
-		os.Getenv("FIOLAT_ALERT_WEBHOOK") == "" {
+	parsed, err := url.Parse(o.Webhook)
+	if o.Webhook != "" && (err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "") {
+		bad.Add(fio.Usagef("--alert-webhook: want an http or https URL"))
+	}
+	if err == nil && c.IsSet("alert-webhook") && parsed.User != nil && !inEnvironment {
 		bad.Add(fio.Usagef("--alert-webhook: a password in an argument can be read by everybody on this host; " +
 			"use FIOLAT_ALERT_WEBHOOK"))
 	}

@@ -10,15 +10,22 @@ import (
 	"fiolat/fio"
 )
 
-// TestHelp: --help-all has each flag of a command, and no text of either is wider than the terminal.
+// TestHelp: --help has at most 15 flags, --help-all has each flag of a command, and no text of
+// either is wider than the terminal.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	app := wholeApp()
 	for _, width := range []int{40, 80, 120} {
 		texts := []string{manual.Index(app, width)}
 		for _, c := range app.Commands {
-			all := manual.Help(c, true, width)
-			texts = append(texts, all, manual.Help(c, false, width))
+			usual := strings.Fields(pages[pageOf(c.Name)].usual)
+			for i, name := range usual {
+				if i == 15 || c.VisibleFlags()[i].Names()[0] != name {
+					t.Errorf("%s --help: flag %d is --%s", c.Name, i+1, c.VisibleFlags()[i].Names()[0])
+				}
+			}
+			all := manual.Help(c, len(usual), true, width)
+			texts = append(texts, all, manual.Help(c, len(usual), false, width))
 			for _, f := range c.VisibleFlags() {
 				if !strings.Contains(all, "\n  --"+f.Names()[0]) {
 					t.Errorf("%s --help-all does not name --%s", c.Name, f.Names()[0])

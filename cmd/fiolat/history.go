@@ -44,6 +44,7 @@ type historyOptions struct {
 	minChange     float64 // the smallest change for failIfChanged, a share
 	state         string  // file of the changes reported; "" is none
 	store         bool
+	alerts        alertOptions
 	file          string // for the page; "" is none
 	format        string
 	unit          string // of latencies in tables
@@ -52,40 +53,27 @@ type historyOptions struct {
 func historyCommand(u *ui.UI) *cli.Command {
 	o := &historyOptions{}
 	return &cli.Command{
-		Name:      "history",
-		Usage:     "change points over the runs of a series",
-		ArgsUsage: "[RUN|PATH...]",
-		Description: "fiolat history --es http://localhost:9200 --label series=nightly\n" +
-			"fiolat history --es http://localhost:9200 --label series=nightly --fail-if-changed 3 -o history.html\n" +
-			"fiolat history --metric 'read p99' --metric iops --format json runs/*\n\n" +
-			"The runs are those in Elasticsearch that have the labels and options given, or those named: a RUN in " +
-			"Elasticsearch, a directory of documents (ingest --output), or logs. Runs of the same workload " +
-			"are a series, sorted by their start; runs with an unknown start keep the order given. docs/history.md explains how changes are found.",
+		Name: "history",
 		// Flags that identify or describe one run, that write, or that choose figures of a quantum do not apply.
 		Flags: slices.Concat(o.logs.flags(logFlags{without: []string{"by", "fio-json", "dry-run", "run-id", "run-name",
 			"label", "part", "sla", "fail-on-sla", "percentiles"}}), esFlags(&o.es), o.filter.flags(),
-			[]cli.Flag{
+			o.alerts.flags("changes that --fail-if-changed reports"), []cli.Flag{
 				&cli.IntFlag{Name: "last", Destination: &o.last,
-					Usage: "the last `N` runs of each series"},
+					Usage: "the last `N` runs"},
 				&cli.GenericFlag{Name: "metric", Value: each(&o.metrics, "--metric ", history.Metrics.Parse),
-					Usage: "`METRIC` to look at: " + history.Metrics.Form() + " and p99 or another percentile, mean, " +
-						"iops or histogram, such as 'read p99'; can be repeated (default: p50, p99, p99.9, iops and " +
-						"histogram of each direction)"},
+					Usage: "`METRIC` such as 'read p99', iops or histogram; can be repeated"},
 				&cli.IntFlag{Name: "fail-if-changed", Destination: &o.failIfChanged,
-					Usage: "exit 5 for changes that were not reported before, each once with --store or --state; at " +
-						"first, and without these, those that the last `N` runs of a series brought"},
+					Usage: "exit with 5 for changes not reported before; without --store and --state for those of the last `N` runs"},
 				&cli.GenericFlag{Name: "min-change", Value: withDefault("5%", parsed(&o.minChange, "", minChange)),
-					Usage: "the smallest change for which --fail-if-changed exits with 5, in `PERCENT`"},
+					Usage: "the smallest change that counts for that, in `PERCENT`"},
 				&cli.StringFlag{Name: "state", Destination: &o.state,
-					Usage: "`FILE` in which --fail-if-changed remembers what it reported (default: in Elasticsearch " +
-						"with --store, else nowhere)"},
+					Usage: "`FILE` that remembers what was reported"},
 				&cli.BoolFlag{Name: "store", Destination: &o.store,
-					Usage: "store the change points as events in Elasticsearch, and delete those of the same series " +
-						"and metrics that no longer hold"},
+					Usage: "store changes in Elasticsearch, and remember there what was reported"},
 				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.file,
-					Usage: "`FILE` for a self-contained HTML page"},
+					Usage: "`FILE` for a page"},
 				&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
-					Usage: "`FORMAT` of the output: table, markdown, csv or json (an object per metric and line)"},
+					Usage: "`FORMAT`: table, markdown, csv or json"},
 				&cli.GenericFlag{Name: "unit", Value: oneOf(&o.unit, "unit", "us", "ns", "ms"),
 					Usage: "`UNIT` of latencies in tables: ns, us or ms"},
 			}),
@@ -123,6 +111,7 @@ func (o *historyOptions) check(c *cli.Context, bad *errs.Faults) {
 		o.metrics = history.Defaults
 	}
 	bad.Add(pageOnly("a history", o.file))
+	o.alerts.check(c, "fail-if-changed", bad)
 	o.filter.check(bad)
 	checkES(c, &o.es, bad)
 	switch es := len(o.es.Addresses) > 0; {

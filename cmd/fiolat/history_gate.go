@@ -11,8 +11,10 @@ import (
 	"slices"
 	"time"
 
+	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
+	"fiolat/internal/alert"
 	"fiolat/internal/history"
 	"fiolat/internal/tempfile"
 	"fiolat/internal/ui"
@@ -111,8 +113,8 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 	if err != nil {
 		return err
 	}
-	changed := false
 	var remember []stored.Change
+	var news []alert.Event
 	for i := range all {
 		s := &all[i]
 		if n := len(s.Runs); n <= history.Settled {
@@ -133,14 +135,17 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 		results := history.Gate(s, r.metrics, r.minChange)
 		for k := range results {
 			res := &results[k]
-			news, moved := res.News(known)
+			added, moved := res.News(known)
 			for _, c := range res.Changes {
 				change := r.change(s, res, c)
-				isNew, isMoved := slices.Contains(news, c), slices.Contains(moved, c)
+				isNew, isMoved := slices.Contains(added, c), slices.Contains(moved, c)
 				switch {
 				case isNew:
-					changed = true
-					u.Finding("changed: " + fio.Printable(s.Name) + ": " + change.Text)
+					text := fio.Printable(s.Name) + ": " + change.Text
+					u.Finding("changed: " + text)
+					_, id, doc := esmodel.ChangeEvent(r.es.Prefix, esmodel.ActionChangeReported, change.Run,
+						change.Of, text)
+					news = append(news, alertOf(id, text, doc))
 				case isMoved:
 					u.Finding("corrected: " + fio.Printable(s.Name) + ": " + change.Text)
 				}
@@ -159,8 +164,8 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 	case r.store:
 		err = stored.StoreReported(ctx, r.source.Client, r.es.Prefix, remember)
 	}
-	if err == nil && changed {
-		err = errChanged
+	if err == nil && len(news) > 0 {
+		err = errors.Join(errChanged, r.alerts.send(u, news))
 	}
 	return err
 }

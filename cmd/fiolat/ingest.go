@@ -36,22 +36,11 @@ type ingestOptions struct {
 func ingestCommand(u *ui.UI) *cli.Command {
 	o := &ingestOptions{}
 	return &cli.Command{
-		Name:      "ingest",
-		Usage:     "the main job: logs into Elasticsearch, or into a directory",
-		ArgsUsage: "PATH...",
-		Description: "fiolat ingest --es http://localhost:9200 runs/today\n" +
-			"fiolat ingest --es https://es:9200 --es-user perf --es-password-file ~/.es --run-name 'osd 12 down' " +
-			"--label ceph=19.2 runs/today\n" +
-			"fiolat ingest --output today.docs runs/today && fiolat load --es http://localhost:9200 today.docs\n\n" +
-			"PATH is a log, a directory that is searched, a glob, or - for standard input. A tree with several runs " +
-			"is ingested as several runs. " +
-			"Without an Elasticsearch the same documents go into --output DIR, ready for _bulk, or with --format " +
-			"ndjson for DuckDB, pandas or jq.",
+		Name: "ingest",
 		Flags: append(append(o.logs.flags(logFlags{by: "direction,host", kinds: true}), esFlags(&o.es)...),
 			outputFlag(), &cli.GenericFlag{Name: "format",
 				Value: oneOf(&o.format, "format", delivery.Bulk, delivery.NDJSON),
-				Usage: "`FORMAT` of the files in --output: bulk, for _bulk, fiolat load and the commands that read a " +
-					"run; or ndjson, the documents alone, a file for each kind"},
+				Usage: "`FORMAT` of files: bulk, for fiolat load; or ndjson, documents alone, a file for each kind"},
 			takeOverFlag(), yesFlag(&o.yes), verboseFlag(),
 		),
 		Action: action(u, o),

@@ -34,19 +34,11 @@ type inspectOptions struct {
 func inspectCommand(u *ui.UI) *cli.Command {
 	o := &inspectOptions{}
 	return &cli.Command{
-		Name:      "inspect",
-		Usage:     "what each log is: geometry, interval, host, job, damage found, repaired, missing",
-		ArgsUsage: "PATH...|DIR...|RUN...",
-		Description: "fiolat inspect runs/today\n" +
-			"fiolat inspect --es http://localhost:9200 RUN\n\n" +
-			"Reads every log as ingest would and prints what it found, beside what fio's own JSON counted. Logs that " +
-			"cannot be read are named, the others still shown, and the exit code is 3. Of a stored run (DIR is what " +
-			"ingest --output wrote) it prints what its document says: options, logs, jobs, syncs, priorities, " +
-			"and the account. " + runIs,
+		Name: "inspect",
 		Flags: append(append(o.logs.flags(logFlags{without: []string{"percentiles", "by",
 			"sla", "fail-on-sla", "run-name", "label", "part", "dry-run"}}), esFlags(&o.es)...), verboseFlag(),
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
-				Usage: "`FORMAT` of the output: table or json"},
+				Usage: "`FORMAT`: table or json"},
 		),
 		Action: action(u, o),
 	}

@@ -23,18 +23,10 @@ type labelOptions struct {
 func labelCommand(u *ui.UI) *cli.Command {
 	o := &labelOptions{}
 	return &cli.Command{
-		Name:      "label",
-		Usage:     "change the labels of a run",
-		ArgsUsage: "RUN [KEY=VALUE...]",
-		Description: "fiolat label --es http://localhost:9200 nightly build=19.1 series=nightly\n" +
-			"fiolat label --remove build 4f6b1c\n\n" + runIs +
-			" A label that the run has already gets the new value. The run's document and its events change, so that " +
-			"fiolat runs, compare and the dashboards of runs find it by the label; documents of intervals keep the " +
-			"labels of the ingest. Another ingest of the run keeps all labels that it is not given anew, and writes " +
-			"them into these documents, too.",
+		Name: "label",
 		Flags: append(esFlags(&o.es), takeOverFlag(),
 			&cli.StringSliceFlag{Name: "remove", Destination: &o.remove,
-				Usage: "remove the label `KEY`; can be repeated"}),
+				Usage: "remove the label `KEY`"}),
 		Action: action(u, o),
 	}
 }

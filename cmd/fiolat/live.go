@@ -49,34 +49,20 @@ type liveOptions struct {
 func liveCommand(u *ui.UI) *cli.Command {
 	o := &liveOptions{}
 	return &cli.Command{
-		Name:      "live",
-		Usage:     "percentiles and alerts while fio runs, from its status documents",
-		ArgsUsage: "[FILE|-] | -- fio ARGS...",
-		Description: "fiolat live --es http://localhost:9200 -- fio job.fio\n" +
-			"fio --status-interval=1 --output-format=json+ job.fio | fiolat live --sla 'read p99 < 5ms' -\n" +
-			"fiolat live --follow --run-id R --part $(hostname) --es http://es:9200 fio.json\n\n" +
-			"Reads what fio prints with --status-interval=S --output-format=json+, or starts fio itself, and indexes " +
-			"each interval as soon as it is complete. " +
-			"Syncs (fsync, fdatasync, sync_file_range) are a kind of latency of their own, sync, as soon as a job " +
-			"has any. " +
-			"Its exit code is fio's, if that is not 0.",
+		Name: "live",
 		Flags: slices.Concat(selectFlags(o.logs.flags(logFlags{by: "direction,host"}), "accuracy", "percentiles", "by",
 			"coarseness", "sla", "fail-on-sla", "run-id", "run-name", "label", "part"), esFlags(&o.es),
 			o.alerts.flags("breaches and recoveries"), metricsFlags(&o.export), []cli.Flag{
 				&cli.GenericFlag{Name: "interval", Value: parsed(&o.logs.interval, "", asIs),
-					Usage: "length of an interval: `DURATION` such as 1s, 10s, 1m, or seconds; auto: chosen from the " +
-						"first minute, during which nothing is shown (default: the status interval, in whole " +
-						"seconds)"},
+					Usage: "length of an interval, `DURATION` such as 10s, or auto (default: fio's status interval)"},
 				&cli.GenericFlag{Name: "kind", Value: liveKinds(&o.kinds),
-					Usage: "`LIST` of clat, slat, lat; SLA rules and the terminal use the first (fio has slat and " +
-						"lat with slat_percentiles=1 and lat_percentiles=1)"},
+					Usage: "`LIST` of kinds of latency: clat, slat, lat"},
 				&cli.GenericFlag{Name: "format", Value: liveFormat(&o.rows),
 					Usage: "`FORMAT` of rows on standard output: ndjson (default: none)"},
 				&cli.BoolFlag{Name: "follow", Destination: &o.follow,
 					Usage: "wait for FILE to appear and to grow, until no process has it open for writing"},
 				&cli.StringFlag{Name: "host", Destination: &o.config.Host,
-					Usage: "`NAME` of the host where fio runs, if its output does not name one (default: this host; " +
-						"with FILE none)"},
+					Usage: "`NAME` of the host where fio runs, if its output does not name one"},
 				&cli.BoolFlag{Name: "quiet", Destination: &o.quiet,
 					Usage: "print one line per interval, on a terminal too"},
 				outputFlag(), takeOverFlag(), yesFlag(&o.yes), verboseFlag(),
@@ -140,7 +126,7 @@ func (o *liveOptions) check(c *cli.Context, bad *errs.Faults) {
 	if o.fio != nil {
 		o.startsFio(bad)
 	}
-	o.alerts.check(c, len(cfg.Settings.SLA) > 0, bad)
+	o.alerts.check(c, "sla", bad)
 }
 
 // startsFio completes the options if fio is to be started.

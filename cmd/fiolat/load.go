@@ -21,12 +21,7 @@ type loadOptions struct {
 func loadCommand(u *ui.UI) *cli.Command {
 	o := &loadOptions{}
 	return &cli.Command{
-		Name:      "load",
-		Usage:     "send documents again: of a directory, spooled, or refused",
-		ArgsUsage: "FILE|DIR...",
-		Description: "fiolat load --es http://localhost:9200 fiolat-out\n\n" +
-			"Sending a document twice does no harm: its id says what it is about. Of a spool, and of what was " +
-			"refused, the files are removed when everything has arrived; those that ingest --output made stay.",
+		Name:   "load",
 		Flags:  append(esFlags(&o.es), takeOverFlag()),
 		Action: action(u, o),
 	}

@@ -132,10 +132,11 @@ func newApp(u *ui.UI) *cli.App {
 	app := &cli.App{
 		Name:  "fiolat",
 		Usage: "align and merge fio's latency histograms, and compute percentiles over time",
-		Description: "fiolat report -o today.html runs/today  a page with charts, for a browser\n" +
-			"fiolat percentiles runs/today           percentiles over time, on standard output\n" +
-			"fiolat inspect runs/today               what each log is, and what is wrong with it\n" +
-			"fiolat ingest --es http://localhost:9200 runs/today",
+		Description: `fiolat runs/today                # a page with charts, report.html
+fiolat percentiles runs/today    # a table
+fiolat diagnose runs/today       # slow hosts, stalls and changes
+fiolat compare runs/yesterday runs/today
+fiolat ingest --es http://localhost:9200 runs/today`,
 		DisableSliceFlagSeparator: true,
 		EnableBashCompletion:      true,
 		HideHelp:                  true, // ours is shorter
@@ -176,13 +177,14 @@ func newApp(u *ui.UI) *cli.App {
 			c.Flags = append(c.Flags, quietFlag())
 		}
 		c.Flags = append(c.Flags, helpFlags()...)
+		usual := describe(c)
 		action := c.Action
 		c.Action = func(ctx *cli.Context) error {
 			switch all := ctx.Bool("help-all"); {
 			case ctx.Bool("version"): // before the command's name
 				return printVersion(u)
 			case all || ctx.Bool("help"):
-				_, err := fmt.Fprint(u.Stdout, manual.Help(c, all, ui.Width(u.Stdout)))
+				_, err := fmt.Fprint(u.Stdout, manual.Help(c, usual, all, ui.Width(u.Stdout)))
 				return err
 			}
 			u.Quiet = quiet && ctx.Bool("quiet")
@@ -192,6 +194,7 @@ func newApp(u *ui.UI) *cli.App {
 			return action(ctx)
 		}
 	}
+	slices.SortFunc(app.Commands, func(a, b *cli.Command) int { return pageOf(a.Name) - pageOf(b.Name) })
 	return app
 }
 

@@ -35,37 +35,26 @@ type mergeOptions struct {
 func mergeCommand(u *ui.UI) *cli.Command {
 	o := &mergeOptions{replay: replay.Options{AcrossHosts: true}}
 	return &cli.Command{
-		Name:      "merge",
-		Usage:     "exact percentiles of a run whose hosts were ingested apart",
-		ArgsUsage: "RUN",
-		Description: "on each host:  fiolat ingest --es http://es:9200 --run-id R --part $(hostname) --start TIME " +
-			"logs\n" +
-			"then, once:    fiolat merge --es http://es:9200 --parts 40 R\n\n" +
-			"Reads the stored histograms of all parts back, adds them up, and writes the scopes across hosts and the " +
-			"document of the run: " +
-			"what an ingest of all logs at once would have written, to the last bit where the hosts have names. " +
-			"Running it again changes nothing; after another part has arrived, it replaces the merge before. " +
-			"While a part is ingested again, and until the next merge, the merged run is partial. " +
-			runIs,
+		Name: "merge",
 		Flags: append(esFlags(&o.es), takeOverFlag(), verboseFlag(),
 			&cli.IntFlag{Name: "parts", Destination: &o.parts,
-				Usage: "merge only if there are `N` parts (default: as many as there are)"},
+				Usage: "merge only if there are `N` parts"},
 			&cli.BoolFlag{Name: "skip-incomplete", Destination: &o.skipIncomplete,
-				Usage: "leave out parts that are running or incomplete, and name each (default: merge nothing then)"},
+				Usage: "leave out parts that are not complete, and name them (default: merge nothing then)"},
 			&cli.GenericFlag{Name: "kind",
 				Value: withDefault("clat", parsed(&o.kind, "", anyKind)),
-				Usage: "`KIND` of latency that the parts were ingested with: clat, slat, lat, or sync (of live)"},
+				Usage: "`KIND` of latency: clat, slat, lat, or sync (of live)"},
 			&cli.GenericFlag{Name: "percentiles",
 				Value: parsed(&o.replay.Percentiles, "", readPercentiles),
-				Usage: "percentiles: a `LIST` of numbers from 0 to 100 (default: those of the parts)"},
+				Usage: "`LIST` of percentiles (default: those of the parts)"},
 			&cli.IntFlag{Name: "workers", Category: catInput, Destination: &o.replay.Workers,
-				Usage: "number of intervals to add up at a time (default: one per processor); does not change results"},
+				Usage: "number of intervals to add up at a time (default: one per processor)"},
 			&cli.BoolFlag{Name: "fail-on-sla", Destination: &o.failOnSLA,
-				Usage: "exit with 4 if the merged run breaks an SLA rule of its parts"},
+				Usage: "exit with 4 if a rule is broken"},
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun,
 				Usage: "write nothing, print what would be written"},
 			&cli.StringFlag{Name: "output", Value: defaultOutput,
-				Usage: "`DIR` for documents that could not be sent or were refused"},
+				Usage: "`DIR` for documents without an Elasticsearch, and for those that it did not take"},
 		),
 		Action: action(u, o),
 	}

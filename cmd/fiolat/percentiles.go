@@ -37,37 +37,20 @@ type printOptions struct {
 func percentilesCommand(u *ui.UI) *cli.Command {
 	o := &percentilesOptions{}
 	return &cli.Command{
-		Name:      "percentiles",
-		Usage:     "percentiles over time, on standard output",
-		ArgsUsage: "PATH...|DIR|RUN",
-		Description: "fiolat percentiles --interval 10s --by direction runs/today\n" +
-			"fiolat percentiles --interval run --only direction=read runs/today      one row for the whole run\n" +
-			"fiolat percentiles --from 3:00 --to 4:00 runs/today                     the minute from 3:00 on\n" +
-			"fiolat percentiles --by host --wide p99 runs/today                      hosts side by side\n" +
-			"fiolat percentiles --es http://localhost:9200 --format csv -o run.csv RUN\n" +
-			"zcat big_clat_hist.1.log.gz | fiolat percentiles -\n" +
-			"fiolat percentiles --like fio-histo-log-pctiles --time-quantum 10 -- *_clat_hist.*.log\n\n" +
-			"PATH is a log, a directory that is searched, a glob, or - for standard input; DIR is what ingest " +
-			"--output wrote. " + runIs + " A path that exists comes first. Of a stored run the interval is that of " +
-			"its documents, or run; --by can name what it was stored by. " +
-			"--like PROGRAM (fio-histo-log-pctiles or fiologparser_hist) reads everything after it as that program " +
-			"reads its own command line, and prints what it prints.",
+		Name: "percentiles",
 		Flags: append(
 			slices.Concat(o.logs.flags(logFlags{kinds: true}), pickFlags(&o.logs.Config.Pick, false),
 				esFlags(&o.es)),
 			&cli.GenericFlag{Name: "format",
 				Value: oneOf(&o.render.Format, "format", "table", "markdown", "csv", "json", "ndjson", "parquet"),
-				Usage: "`FORMAT` of the output: table, markdown, csv, json, ndjson or parquet"},
+				Usage: "`FORMAT`: table, markdown, csv, json, ndjson or parquet"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.render.Unit, "unit", render.Units...)),
-				Usage: "`UNIT` of latencies in tables, csv and parquet: ns, us, ms, s, or auto: what suits each " +
-					"column; in csv and parquet auto is us"},
+				Usage: "`UNIT` of latencies but in json: ns, us, ms, s or auto"},
 			&cli.GenericFlag{Name: "clock", Value: parsed(&o.render.Clock, "", clockZone),
-				Usage: "show wall-clock time in tables, in `ZONE` utc or local, instead of the time since the run's " +
-					"start; with --grid epoch utc is the default"},
+				Usage: "show times of day in `ZONE` utc or local"},
 			&cli.GenericFlag{Name: "wide",
 				Value: parsed(&o.wide, "", asIs),
-				Usage: "in tables and csv a row for each time, with `FIGURE` (p99 or another percentile, mean, min, " +
-					"max, stddev, iops, concurrency or samples) of each --by host, job, ... in a column of its own"},
+				Usage: "hosts, jobs, ... of --by side by side, with one `FIGURE` such as p99 or iops"},
 			noTotalFlag(&o.render.NoTotal),
 			&cli.GenericFlag{Name: "like", Value: parsed(new(string), "", asIs),
 				Usage: "print what `PROGRAM` prints; its own flags follow"},

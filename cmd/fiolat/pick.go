@@ -22,13 +22,11 @@ func pickFlags(p *pipeline.Pick, syncs bool) []cli.Flag {
 		parse: func(text string) error { return readOnly(p, text, syncs) }}
 	return []cli.Flag{
 		&cli.GenericFlag{Name: "only", Value: only,
-			Usage: "only I/Os of `DIMENSION=VALUE,...`: direction=read, host=h3,h4 or job=db; can be repeated, and " +
-				"all must hold"},
+			Usage: "only I/Os of `WHAT`: read, host=h3,h4 or job=db; can be repeated, and all must hold"},
 		&cli.GenericFlag{Name: "from", Value: parsed(&p.From, "--from ", readMoment),
-			Usage: "only I/Os from `TIME` on: since the start of the run (3:00, 3m, 180), or a time such as " +
-				"2026-01-31T12:00:00Z"},
+			Usage: "only I/Os from `TIME` on: 3:00, 3m or 180 since the start, or a date and time"},
 		&cli.GenericFlag{Name: "to", Value: parsed(&p.To, "--to ", readMoment),
-			Usage: "only I/Os before `TIME`, given as for --from"},
+			Usage: "only I/Os before `TIME`"},
 	}
 }
 

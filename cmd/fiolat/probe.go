@@ -44,40 +44,28 @@ type probeOptions struct {
 func probeCommand(u *ui.UI) *cli.Command {
 	o := &probeOptions{probe: probe.Config{Deadline: 10 * time.Second}}
 	return &cli.Command{
-		Name:      "probe",
-		Usage:     "probe file systems once a second, and say how much slower than usual they are",
-		ArgsUsage: "DIR...",
-		Description: "fiolat probe --es http://localhost:9200 /scratch /home\n" +
-			"fiolat probe --status /scratch\n" +
-			"fiolat probe --cleanup /scratch\n\n" +
-			"Once a second and directory it reads and writes 1 MiB of a data file, and creates, stats, reads and " +
-			"deletes a small one, each timed by itself. " +
-			"The slowdown is the time observed by the time expected, the median of all that was observed before. " +
-			"Both files lie in DIR/.fiolat-probe.HOST, which is made the first time. " +
-			"It goes on until it is interrupted, which is a good end (exit 0) unless --duration is not over. See " +
-			"docs/probe.md.",
+		Name: "probe",
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "cleanup", Destination: &o.cleanup,
 				Usage: "remove the probe's files, and do nothing else"},
 			&cli.BoolFlag{Name: "status", Destination: &o.status,
-				Usage: "print the state of the directories as reported by the probes running there"},
+				Usage: "print the state of the directories"},
 			&cli.BoolFlag{Name: "quiet", Destination: &o.quiet,
 				Usage: "print no line per interval"},
 			&cli.DurationFlag{Name: "interval", Destination: &o.probe.Interval,
 				Value: 10 * time.Second,
-				Usage: "`DURATION` of an interval, for lines and documents"},
+				Usage: "length of an interval, `DURATION` such as 10s"},
 			&cli.DurationFlag{Name: "duration", Destination: &o.duration,
-				Usage: "end after `DURATION` (default: when interrupted)"},
+				Usage: "end after `DURATION`"},
 			&cli.GenericFlag{Name: "size", Value: parsed(&o.dir.Size, "--size ", byteSize),
-				Usage: "`BYTES` of the data file; k, m, g and t are powers of 1024 (default: 1 GiB, but at most 1 % of " +
-					"the space left)"},
+				Usage: "`BYTES` of the data file, such as 512m (default: 1g, but at most 1 % of the space left)"},
 
 			&cli.DurationFlag{Name: "every", Category: catMore, Destination: &o.probe.Every, Value: time.Second,
 				Usage: "`DURATION` from one round of operations to the next"},
 			&cli.BoolFlag{Name: "direct", Category: catMore, Destination: &o.dir.Direct,
 				Usage: "read and write the data file with O_DIRECT, past the cache"},
 			&cli.StringFlag{Name: "host", Category: catMore, Destination: &o.dir.Name,
-				Usage: "`NAME` of this prober: in documents, and of its directory (default: the host's)"},
+				Usage: "`NAME` of this host, in documents and of the probe's directory"},
 			&cli.StringFlag{Name: "run-id", Category: catRun, Destination: &o.logs.Config.RunID,
 				Usage: "`ID` of the run (default: probe-HOST)"},
 		}, slices.Concat(selectFlags(o.logs.flags(logFlags{}), "label"), []cli.Flag{outputFlag()},
@@ -124,7 +112,7 @@ func (o *probeOptions) check(c *cli.Context, bad *errs.Faults) {
 		Interval: int64(o.probe.Interval), Percentiles: []float64{50, 90, 95, 99, 99.9},
 	}
 	if !o.cleanup && !o.status {
-		o.alerts.check(c, true, bad)
+		o.alerts.check(c, "", bad)
 	}
 }
 

@@ -38,38 +38,15 @@ type reportOptions struct {
 func reportCommand(u *ui.UI) *cli.Command {
 	o := &reportOptions{}
 	return &cli.Command{
-		Name:      "report",
-		Usage:     "one self-contained HTML page of a run, of two runs, or of a sweep",
-		ArgsUsage: "PATH...|DIR...|RUN...",
-		Description: "fiolat report -o today.html runs/today\n" +
-			"fiolat report -o today.html --by direction,host,job --percentiles 50,99,99.99 runs/today\n" +
-			"fiolat report -o today.html --kind all runs/today                  slat, clat and lat side by side, and " +
-			"whether they add up\n" +
-			"fiolat report -o today.html today.docs                              documents of ingest --output; " +
-			"--run-id names one run\n" +
-			"fiolat report -o today.html --es http://localhost:9200 RUN          a run in Elasticsearch\n" +
-			"fiolat report -o both.html runs/before runs/after                   two runs, compared\n" +
-			"fiolat report -o groups.html before=b1,b2,b3 after=a1,a2,a3         two groups of repeats\n" +
-			"fiolat report -o curve.html depths                                  the runs of a sweep: latency " +
-			"against load\n" +
-			"fiolat report -o today.png runs/today                               percentiles over time as a picture\n\n" +
-			"PATH is a log, a directory that is searched, a glob, or - for standard input; DIR is what ingest " +
-			"--output wrote. " + runIs + " A path that exists comes first. Of a stored run only --percentiles and " +
-			"--kind can be chosen anew; without --kind it has all kinds of latency that are stored. " +
-			"Two runs, or two groups NAME=RUN,RUN,... of them, are compared, the first being the baseline. Of more, " +
-			"which must differ in their job options, the page has the curve that fiolat curve prints. " +
-			"The page of a run has percentiles over time, a heat map, the percentile spectrum, the distribution, " +
-			"tables of all of them, and where the numbers come from. It loads nothing from anywhere.",
+		Name: "report",
 		Flags: append(slices.Concat(o.logs.flags(logFlags{by: "direction,host,job", kinds: true}),
 			pickFlags(&o.logs.Config.Pick, false), esFlags(&o.es)),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "report.html", Destination: &o.file,
-				Usage: "`FILE` for the page; one that ends in .svg or .png is a picture of the percentiles over time"},
+				Usage: "`FILE` for the page, or a picture: x.png or x.svg"},
 			&cli.GenericFlag{Name: "clock", Value: parsed(&o.clock, "", clockZone),
-				Usage: "times of day in a picture, in `ZONE` utc or local, instead of the time since the run's " +
-					"start; a page has a choice"},
+				Usage: "times of day in a picture, in `ZONE` utc or local"},
 			&cli.GenericFlag{Name: "note", Value: &value{many: true, parse: o.addNote},
-				Usage: "what happened when, to mark in the charts; `TEXT` such as '+15s osd.12 down', with a time as " +
-					"annotate --at takes it; can be repeated"},
+				Usage: "mark in the charts what happened when: `TEXT` such as '+15s osd.12 down'"},
 			yesFlag(&o.yes), verboseFlag(),
 		),
 		Action: action(u, o),

@@ -38,29 +38,20 @@ type rollupOptions struct {
 func rollupCommand(u *ui.UI) *cli.Command {
 	o := &rollupOptions{}
 	return &cli.Command{
-		Name:      "rollup",
-		Usage:     "add up the intervals of stored runs into longer ones, and delete the short ones",
-		ArgsUsage: "[RUN...]",
-		Description: "fiolat rollup --es http://localhost:9200 --older-than 30d --interval 1m\n" +
-			"fiolat rollup --interval 10s --coarseness 3 nightly-4711\n\n" +
-			"A run that was rolled up is what an ingest of its logs with that interval and coarseness would have " +
-			"made of them: histograms are added up exactly, and percentiles, limits and SLA verdicts are computed " +
-			"anew. The short intervals are deleted once Elasticsearch has counted all of the long ones; a rollup that " +
-			"was interrupted is finished by the same command. There is no way back but to ingest the logs again. " +
-			runIs,
+		Name: "rollup",
 		Flags: append(esFlags(&o.es), takeOverFlag(), verboseFlag(),
 			&cli.DurationFlag{Name: "interval", Destination: &o.interval,
 				Usage: "`DURATION` of the long intervals, a multiple of the runs' own"},
 			&cli.IntFlag{Name: "coarseness", Category: catRun, Value: -1, Destination: &o.to.Coarseness,
-				Usage: "`N` to merge 2^N neighbouring buckets of fio's, 0 to 6 (default: as they are)"},
+				Usage: "add up 2^`N` neighbouring buckets, 0 to 6, to save space (default: as stored)"},
 			&cli.StringFlag{Name: "older-than", Destination: &o.olderThan,
 				Usage: "runs that started before that `AGE`, such as 12h, 30d, 8w"},
 			&cli.StringSliceFlag{Name: "label", Destination: &o.label,
-				Usage: "runs with the label `KEY=VALUE`; can be repeated"},
+				Usage: "only runs with the label `KEY=VALUE`"},
 			&cli.IntFlag{Name: "workers", Category: catInput, Destination: &o.workers,
-				Usage: "number of intervals to add up at a time (default: one per processor); does not change results"},
+				Usage: "number of intervals to add up at a time (default: one per processor)"},
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun,
-				Usage: "write and delete nothing, print what would be written"},
+				Usage: "write nothing, print what would be written"},
 		),
 		Action: action(u, o),
 	}

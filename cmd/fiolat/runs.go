@@ -38,31 +38,18 @@ type runsOptions struct {
 func runsCommand(u *ui.UI) *cli.Command {
 	o := &runsOptions{}
 	return &cli.Command{
-		Name:      "runs",
-		Usage:     "the runs that are in Elasticsearch, the latest first",
-		ArgsUsage: "[NAME|PREFIX|KEY=VALUE...]",
-		Description: "fiolat runs --es http://localhost:9200 --since 7d --label cluster=b7\n" +
-			"fiolat runs nightly cluster=b7    # whose name, title or run.id begins with nightly, with this label\n" +
-			"fiolat runs --last 20 --sort '-read p99'\n" +
-			"fiolat runs --option bs=4k --option rw=randread --format json\n" +
-			"fiolat runs --size --until 90d\n\n" +
-			"Of several NAMEs and PREFIXes a run has one, of several KEY=VALUEs all. " +
-			"A line for each run, with the shortest id by which other commands find it. Of a run with several " +
-			"kinds of latency the figures are those of the first kind in its line. With --size, a run that was " +
-			"rolled up has the interval that it had before in brackets.",
+		Name: "runs",
 		Flags: slices.Concat(esFlags(&o.es), o.filter.flags(), []cli.Flag{
 			&cli.IntFlag{Name: "last", Destination: &o.last,
-				Usage: "only the `N` runs that started last"},
+				Usage: "the last `N` runs"},
 			&cli.StringFlag{Name: "sort", Destination: &o.by,
-				Usage: "by `METRIC`, the smallest first, or -METRIC, the largest first: start, or [DIRECTION] and " +
-					"p99, iops, mean, ..."},
+				Usage: "order runs by `METRIC`, such as 'read p99', or -METRIC, the largest first (default: -start)"},
 			&cli.BoolFlag{Name: "size", Destination: &o.size,
-				Usage: "instead of figures, the number of each run's documents, and about how many bytes they take " +
-					"in Elasticsearch, without replicas"},
+				Usage: "documents and bytes in Elasticsearch instead of figures"},
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
-				Usage: "`FORMAT` of the output: table or json"},
+				Usage: "`FORMAT`: table or json"},
 			&cli.GenericFlag{Name: "unit", Value: oneOf(&o.unit, "unit", "us", "ns", "ms"),
-				Usage: "`UNIT` of latencies in the table: ns, us or ms"},
+				Usage: "`UNIT` of latencies in tables: ns, us or ms"},
 		}),
 		Action: action(u, o),
 	}
@@ -94,11 +81,11 @@ type runFilter struct {
 func (f *runFilter) flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "label", Destination: &f.labels,
-			Usage: "runs with the label `KEY=VALUE`; can be repeated"},
+			Usage: "only runs with the label `KEY=VALUE`"},
 		&cli.StringSliceFlag{Name: "option", Destination: &f.options,
-			Usage: "runs in which fio's job option `KEY=VALUE` occurs; can be repeated"},
+			Usage: "only runs with the job option `KEY=VALUE`"},
 		&cli.GenericFlag{Name: "since", Value: parsed(&f.Since, "--since ", moment),
-			Usage: "runs that started at `TIME` or later: RFC 3339, a day, or an age such as 90m, 12h, 7d, 4w"},
+			Usage: "runs that started at `TIME` or later: a day, RFC 3339, or an age such as 12h, 7d, 4w"},
 		&cli.GenericFlag{Name: "until", Value: parsed(&f.Until, "--until ", moment),
 			Usage: "runs that started before `TIME`"},
 	}

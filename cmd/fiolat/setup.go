@@ -41,36 +41,21 @@ func setupCommand(u *ui.UI) *cli.Command {
 	o := &setupOptions{}
 	return &cli.Command{
 		Name: "setup",
-		Usage: "index templates and, where the cluster has it, a lifecycle policy; dashboards for Kibana; " +
-			"repeating it changes nothing",
-		Description: "fiolat setup --es http://localhost:9200 --kibana http://localhost:5601\n" +
-			"fiolat setup --es https://es:9200 --es-user admin --es-password-file ~/.es --delete-after 365d\n" +
-			"fiolat setup --kibana http://localhost:5601 --alert-rules    # rules for SLA breaches and for " +
-			"trouble of the probe\n" +
-			"fiolat setup --kibana http://localhost:5601 --remove    # take out of Kibana what setup put there\n" +
-			"fiolat setup --export fiolat.ndjson    # to import by hand; needs no server\n" +
-			"fiolat setup --export fiolat/ --delete-after 90d    # with templates and policy, as for Terraform",
 		Flags: append(esFlags(&o.es),
 			&cli.GenericFlag{Name: "delete-after", Value: parsed(&o.deleteAfter, "--delete-after ", parseAge),
-				Usage: "let the lifecycle policy delete data after `AGE`, such as 90d or 52w; 0 is never. An index holds " +
-					"a month and goes as a whole: with 90d, data is kept 90 to 121 days (default: as the policy is, at " +
-					"first never)"},
+				Usage: "delete data after `AGE`, such as 90d or 52w; 0 is never; by whole months, so 90 to 121 days"},
 			&cli.StringFlag{Name: "kibana", Destination: &o.kibana,
-				Usage: "`URL` of Kibana, with its base path: import data views, charts and dashboards (default: " +
-					"KIBANA_URL). Certificates and credentials are those for Elasticsearch, unless KIBANA_USERNAME and " +
-					"KIBANA_PASSWORD, KIBANA_API_KEY or KIBANA_CA_CERT (a PEM file) are set"},
+				Usage: "`URL` of Kibana (default: KIBANA_URL); credentials are those for Elasticsearch, or KIBANA_USERNAME and " +
+					"others"},
 			&cli.StringFlag{Name: "space", Destination: &o.space,
 				EnvVars: []string{"KIBANA_SPACE"},
-				Usage:   "`ID` of the space to import into (default: the default space)"},
+				Usage:   "`ID` of the space in Kibana"},
 			&cli.BoolFlag{Name: "alert-rules", Destination: &o.alertRules,
-				Usage: "also create Kibana alerting rules, without connectors, for SLA breaches and for trouble " +
-					"that the probe finds; existing ones are kept"},
+				Usage: "also create rules in Kibana for SLA breaches and for trouble that the probe finds"},
 			&cli.BoolFlag{Name: "remove", Destination: &o.remove,
-				Usage: "remove from the space all objects and alerting rules that this or an earlier version of " +
-					"setup created, and do nothing else"},
+				Usage: "remove from Kibana what setup created, and do nothing else"},
 			&cli.StringFlag{Name: "export", Destination: &o.export,
-				Usage: "write what would be imported to `FILE`.ndjson, or to standard output (-), and do nothing " +
-					"else; a directory, which exists or ends in /, also gets the index templates and the lifecycle policy"},
+				Usage: "write dashboards to `FILE`.ndjson or -, or with templates and policy into a directory; needs no server"},
 		),
 		Action: action(u, o),
 	}

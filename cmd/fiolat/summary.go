@@ -32,35 +32,20 @@ type summaryOptions struct {
 func summaryCommand(u *ui.UI) *cli.Command {
 	o := &summaryOptions{}
 	return &cli.Command{
-		Name:      "summary",
-		Usage:     "a row of figures for each run and direction",
-		ArgsUsage: "PATH|RUN...",
-		Description: "fiolat summary runs\n" +
-			"fiolat summary --where 'read p99 < 50ms' --sort -iops runs\n" +
-			"fiolat summary --by host --format csv runs/today\n\n" +
-			"A directory is searched: each run below it has its rows, with the job options in which the runs differ. " +
-			"A run that left only fio's JSON (json+) counts, too. " + orStored +
-			" A job that syncs (fsync, fdatasync, sync_file_range) has a row for its syncs, whose latency fio " +
-			"reports in its JSON only.",
+		Name: "summary",
 		Flags: append(slices.Concat(o.logs.flags(wholeRuns), pickFlags(&o.logs.Config.Pick, true), esFlags(&o.es)),
 			&cli.GenericFlag{Name: "where", Value: each(&o.where, "--where: ", fio.ParseRule),
-				Usage: "only runs for which `RULE` holds, such as 'read p99 < 1ms', 'sync max < 50ms' or 'iops >= " +
-					"10000'; can be repeated"},
+				Usage: "only runs for which `RULE` holds, such as 'read p99 < 1ms' or 'sync max < 50ms'"},
 			&cli.GenericFlag{Name: "sort", Value: parsed(&o.sort, "--sort: ", o.order),
-				Usage: "order runs by `[-]METRIC`, such as 'read p99' or -iops: - puts the largest first (default: " +
-					"by path)"},
+				Usage: "order runs by `METRIC`, such as 'read p99', or -METRIC, the largest first (default: by path)"},
 			&cli.GenericFlag{Name: "format",
 				Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json", "ndjson"),
-				Usage: "`FORMAT` of the output: table, markdown, csv, json or ndjson"},
+				Usage: "`FORMAT`: table, markdown, csv, json or ndjson"},
 			unitFlag(&o.unit),
 		),
 		Action: action(u, o),
 	}
 }
-
-// orStored says in the help what an argument may be.
-const orStored = "PATH is logs (a file, a directory, a glob) or a directory of documents (ingest --output), RUN a " +
-	"run in Elasticsearch. " + runIs
 
 // wholeRuns are the log flags of commands that print figures of whole runs.
 var wholeRuns = logFlags{percentiles: "50,99,99.9", without: []string{"fio-json", "dry-run", "run-id", "run-name",
@@ -69,7 +54,7 @@ var wholeRuns = logFlags{percentiles: "50,99,99.9", without: []string{"fio-json"
 
 func unitFlag(to *string) cli.Flag {
 	return &cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(to, "unit", render.Units...)),
-		Usage: "`UNIT` of latencies in tables: ns, us, ms, s, or auto: what suits each column; in CSV auto is us"}
+		Usage: "`UNIT` of latencies but in json: ns, us, ms, s or auto"}
 }
 
 // order parses --sort.

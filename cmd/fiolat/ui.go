@@ -17,12 +17,12 @@ func logFormatFlag(u *ui.UI) cli.Flag {
 		return parse(text)
 	}
 	return &cli.GenericFlag{Name: "log-format", Category: catMore, Value: format, EnvVars: []string{"FIOLAT_LOG_FORMAT"},
-		Usage: "`FORMAT` of progress, warnings and the account on standard error: text or json"}
+		Usage: "`FORMAT` of messages on standard error: text or json"}
 }
 
 func quietFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, EnvVars: []string{"FIOLAT_QUIET"},
-		Usage: "on standard error only warnings and errors, no account"}
+		Usage: "no account, only warnings and errors"}
 }
 
 func helpFlags() []cli.Flag {
@@ -35,13 +35,13 @@ func helpFlags() []cli.Flag {
 // verboseFlag is for commands that end with an account.
 func verboseFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"},
-		Usage: "all numbers of the account: logs, records, I/Os by direction, documents"}
+		Usage: "print all numbers of the account, and the names of repaired logs"}
 }
 
 // printing adds --output to a command that prints on standard output.
 func printing(u *ui.UI, cmd *cli.Command) *cli.Command {
 	cmd.Flags = append(cmd.Flags, &cli.StringFlag{Name: "output", Aliases: []string{"o"},
-		Usage: "`FILE` for what is printed; it appears when it is whole (default: standard output)"})
+		Usage: "write to `FILE` instead of standard output"})
 	action := cmd.Action
 	cmd.Action = func(c *cli.Context) error {
 		path := c.String("output")

@@ -15,9 +15,7 @@ type versionOptions struct{}
 
 func versionCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
-		Name:        "version",
-		Usage:       "version, commit and date that this fiolat was built from",
-		Description: "fiolat version", Action: action(u, versionOptions{}),
+		Name: "version", Action: action(u, versionOptions{}),
 	}
 }
 

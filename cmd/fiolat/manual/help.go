@@ -27,9 +27,9 @@ func Index(app *cli.App, width int) string {
 	return strings.TrimPrefix(p.String(), "\n")
 }
 
-// Help returns the help of a command, wrapped at width: with its usual flags, or with all of them. Flags with a
-// category are those that few command lines need.
-func Help(c *cli.Command, all bool, width int) string {
+// Help returns the help of a command, wrapped at width: with its usual flags, which come first, or with all of them,
+// the others by category.
+func Help(c *cli.Command, usualFlags int, all bool, width int) string {
 	p := printer{width: width}
 	p.text(strings.TrimSpace(fmt.Sprintf("Usage: fiolat %s [flags] %s", c.Name, c.ArgsUsage)))
 	p.text(strings.ToUpper(c.Usage[:1]) + c.Usage[1:] + ".")
@@ -45,10 +45,13 @@ func Help(c *cli.Command, all bool, width int) string {
 	const usual = "FLAGS:"
 	groups := []string{usual}
 	rows := map[string][][2]string{}
-	for _, f := range c.VisibleFlags() {
+	for i, f := range c.VisibleFlags() {
 		group := usual
-		if in, ok := f.(cli.CategorizableFlag); ok && in.GetCategory() != "" {
-			group = in.GetCategory() + ":"
+		if i >= usualFlags {
+			group = "MORE FLAGS:"
+			if in, ok := f.(cli.CategorizableFlag); ok && in.GetCategory() != "" {
+				group = in.GetCategory() + ":"
+			}
 		}
 		if !slices.Contains(groups, group) {
 			groups = append(groups, group)
@@ -57,7 +60,7 @@ func Help(c *cli.Command, all bool, width int) string {
 	}
 	more := 0
 	for i, group := range groups {
-		if i == 0 || all {
+		if len(rows[group]) > 0 && (i == 0 || all) {
 			p.table(group, rows[group])
 		} else {
 			more += len(rows[group])

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// TestGateAlerts: what makes compare and history exit with 5 is sent to the webhook, once, and nothing else is.
+func TestGateAlerts(t *testing.T) {
+	t.Parallel()
+	received := make(chan string, 10)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		received <- string(body)
+	}))
+	defer hook.Close()
+	dirs, err := writeNights(t.TempDir(), 16, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	history := []string{"history", "--metric", "read p50", "--state", filepath.Join(t.TempDir(), "state")}
+	compare := []string{"compare", "--run-noise", "0%", "--fail-if", "read p50 +10%"}
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		want string // in the body; "" for no request
+	}{
+		{"runs that differ", append(compare, dirs[0], dirs[18]), exitCompare,
+			`"message":".*: fail if read p50 \+10%; read p50 \+2.*","rule":"read p50 \+10%"`},
+		{"runs that do not", append(compare, dirs[0], dirs[1]), exitOK, ""},
+		{"a change", append(append(history, "--fail-if-changed", "3"), dirs...), exitCompare,
+			`"action":"change-reported".*"message":".*read p50 \+`},
+		{"the same change again", append(append(history, "--fail-if-changed", "3"), dirs...), exitOK, ""},
+		{"without a gate", append([]string{"history"}, dirs...), exitUsage, ""},
+		{"no URL", []string{"compare", "--fail-if", "p99 +1%", "--alert-webhook", "example.org", dirs[0], dirs[1]},
+			exitUsage, ""},
+	} {
+		args := append([]string{tt.args[0], "--alert-webhook", hook.URL}, tt.args[1:]...)
+		code, _, stderr := fiolat(t, nil, args...)
+		got := ""
+		if len(received) > 0 {
+			got = <-received
+		}
+		if code != tt.code || (got == "") != (tt.want == "") || !regexp.MustCompile(tt.want).MatchString(got) ||
+			len(received) > 0 {
+			t.Errorf("%s: exit %d, received %q\n%s", tt.name, code, got, stderr)
+		}
+	}
+}
