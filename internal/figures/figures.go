@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fiolat/fio"
@@ -47,8 +48,8 @@ type Row struct {
 	BytesPerSecond *float64 `json:"bytes_per_second"`
 	// Concurrency is the mean number of I/Os in flight, by Little's law: IOPS x mean latency.
 	Concurrency *float64 `json:"concurrency"`
-	// Options are the values of job options, of several jobs joined: those of defaultOptions, and those in which runs
-	// differ.
+	// Options are the values of job options, of several jobs joined, and the numbers of hosts and of names of jobs: those
+	// of defaultOptions, and those in which runs differ.
 	Options     map[string]string  `json:"options"`
 	Min         *float64           `json:"min"`
 	Mean        *float64           `json:"mean"`
@@ -472,6 +473,23 @@ func (r *Row) finish(metas []*fiojson.Document, logs []*pipeline.Log) {
 		r.BytesPerSecond = known(*r.Bytes / r.Samples * *r.IOPS)
 	}
 	r.Options = Options(metas, logs, r.Direction, r.Host, r.Job)
+	hosts, jobs := map[string]bool{}, map[string]bool{}
+	for _, l := range logs {
+		hosts[l.Host], jobs[l.Job] = true, true
+	}
+	for _, m := range metas {
+		for i := range m.Entries {
+			hosts[m.Entries[i].Host], jobs[m.Entries[i].JobName] = true, true
+		}
+	}
+	delete(hosts, "")
+	delete(jobs, "")
+	if r.Host == "" && len(hosts) > 0 {
+		r.Options["hosts"] = strconv.Itoa(len(hosts))
+	}
+	if r.Job == "" && len(jobs) > 0 {
+		r.Options["jobs"] = strconv.Itoa(len(jobs))
+	}
 }
 
 // Options returns the values of the options of the jobs in a direction, of several joined; host and job may be "", for

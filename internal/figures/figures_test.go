@@ -170,6 +170,11 @@ func TestOptions(t *testing.T) {
 	if got, want := Differing(rows), []string{"iodepth", "direct"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v: what the jobs of a run differ in is no difference between runs", got, want)
 	}
+	all := Row{Direction: "all"}
+	all.finish(nil, []*pipeline.Log{{Log: &ingest.Log{Host: "a", Job: "j"}}, {Log: &ingest.Log{Host: "b", Job: "j"}}})
+	if all.Options["hosts"] != "2" || all.Options["jobs"] != "1" {
+		t.Errorf("%v, want 2 hosts, 1 job", all.Options)
+	}
 	values := []string{"16", "abc", "4k", "2", "1m", "1"}
 	slices.SortFunc(values, CompareValues)
 	if want := []string{"1", "2", "16", "4k", "1m", "abc"}; !slices.Equal(values, want) {

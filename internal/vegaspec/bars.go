@@ -49,7 +49,8 @@ type Figures struct {
 	//	p          its name: p50, p99.9
 	//	v          ns
 	//	n          number of I/Os
-	Data Data
+	Data  Data
+	Title any // nil, text or {"signal":...}
 }
 
 // Spec is the chart's specification.
@@ -63,7 +64,7 @@ func (c Figures) Spec() Spec {
 		Layer: append([]Spec{{
 			Mark: M{"type": "text", "fontSize": 18, "color": anyTheme},
 			Encoding: M{
-				"x": M{"field": "p", "type": "nominal", "sort": nil, "axis": M{"title": nil, "orient": "top",
+				"x": M{"field": "p", "type": "nominal", "sort": nil, "axis": M{"title": c.Title, "orient": "top",
 					"labelAngle": 0, "domain": false, "ticks": false}},
 				"y": M{"field": "direction", "type": "nominal", "axis": M{"title": nil, "domain": false,
 					"ticks": false}},

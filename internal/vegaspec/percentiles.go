@@ -281,7 +281,8 @@ func (c Change) Spec() Spec {
 				Mark: M{"type": "rect", "cursor": cursor(c.Click)},
 				Encoding: M{"x": x, "y": y, "tooltip": tips,
 					"color": M{"field": "good", "type": "quantitative",
-						"scale": M{"domain": []float64{-1, 0, 1}, "range": []string{worse, "#8B95A5", better}},
+						"scale": M{"domain": []float64{-1, 0, 1}, "range": []string{worse, "#8B95A5", better},
+							"interpolate": "rgb"},
 						"legend": M{"title": nil, "values": []int{-1, 0, 1},
 							"labelExpr": "datum.value < 0 ? 'worse' : " +
 								"datum.value > 0 ? 'better' : 'as the baseline'"}},

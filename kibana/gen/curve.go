@@ -15,8 +15,9 @@ func (b *bundle) fillCurve(d *dashboard) {
 		choose(b.runs, "fio.workload", "Workload"), kind(b.runs)}
 	d.rows = []row{{24, charts(vega("curve-points", "Latency against load: p50, p99 and p99.9 of each setting",
 		"Of whole runs, exact: the 1,000 latest of the chosen runs that are complete. A ring is a setting, the "+
-			"geometric mean of its runs (rw, bs, iodepth, numjobs, ioengine, direct and rate_iops alike), a dot is a "+
-			"run; lines join settings that differ in iodepth, numjobs or rate_iops only. Click a dot to open the run. "+
+			"geometric mean of its runs (rw, bs, iodepth, numjobs, ioengine, direct, rate_iops, hosts and jobs "+
+			"alike), a dot is a run; lines join settings that differ in iodepth, numjobs, rate_iops, hosts or jobs "+
+			"only. Click a dot to open the run. "+
 			"`fiolat curve` has limits, and how many IOPS meet a promise.",
 		loadCurve(b.runs.pattern))), b.aRun()}}
 }
@@ -24,7 +25,7 @@ func (b *bundle) fillCurve(d *dashboard) {
 // loadCurve plots latency against load for the selected runs.
 func loadCurve(runs string) vegaspec.Spec {
 	directions := fio.RowDirections()
-	asked := []string{"run.id", titleField, "fio.workload"}
+	asked := []string{"run.id", titleField, "fio.workload", "host.name", "fio.job"}
 	for _, d := range directions {
 		for _, f := range []string{"iops", "mean", "p50", "p99", "p99_9"} {
 			asked = append(asked, "summary."+d+"."+f)
@@ -35,9 +36,9 @@ func loadCurve(runs string) vegaspec.Spec {
 	for _, p := range historyPercentiles {
 		rows += fmt.Sprintf("{p: '%s', v: %s},", p, of(field(p)))
 	}
-	size := "toNumber(replace(datum.setting, regexp('^.*bs=([0-9.]+)[kmg]?i?b?( .*)?$', 'i'), '$1'))"
+	size := "toNumber(replace(datum.setting, regexp('^.*\\\\bbs=([0-9.]+)[kmg]?i?b?( .*)?$', 'i'), '$1'))"
 	unit := func(letter, times string) string {
-		return "test(regexp('bs=[0-9.]+" + letter + "', 'i'), datum.setting) ? " + times + " : "
+		return "test(regexp('\\\\bbs=[0-9.]+" + letter + "', 'i'), datum.setting) ? " + times + " : "
 	}
 	return vegaspec.LoadCurve{
 		Names: historyPercentiles, Directions: directions,
@@ -48,8 +49,10 @@ func loadCurve(runs string) vegaspec.Spec {
 				calculate("f", "datum.hit.fields"),
 				calculate("id", "datum.f['run.id'][0]"),
 				calculate("run", "(datum.f['run.title'] || [datum.id])[0]"),
-				calculate("setting", "join(datum.f['fio.workload'] || [datum.id], '; ')"),
-				calculate("series", "replace(datum.setting, regexp(' ?(iodepth|numjobs|rate_iops)=[^ ;]*', 'g'), '')"),
+				calculate("setting", "join(datum.f['fio.workload'] || [datum.id], '; ') + ' hosts=' + "+
+					"max(length(datum.f['host.name'] || []), 1) + ' jobs=' + length(datum.f['fio.job'] || [])"),
+				calculate("series", "replace(datum.setting, regexp(' ?(iodepth|numjobs|rate_iops|hosts|jobs)=[^ ;]*', "+
+					"'g'), '')"),
 				calculate("iops", of("iops")),
 				calculate("flight", "datum.iops * "+of("mean")),
 				calculate("bs", size+" * ("+unit("k", "1024")+unit("m", "1048576")+unit("g", "1073741824")+"1)"),

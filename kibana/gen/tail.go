@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"fiolat/fio"
 	"fiolat/internal/vegaspec"
@@ -210,7 +209,6 @@ func hostMap(percentiles string) vegaspec.Spec {
 			Why:   "only runs that were ingested with host in --by have hosts",
 		},
 	}.Spec())
-	s.Params = append(s.Params, m{"name": "hosts", "expr": "(" + strings.ReplaceAll(pathExpr(runPath+".hosts.value"),
-		"datum.", "(data('answer')[0] || {}).") + ")"})
+	s.Params = append(s.Params, m{"name": "hosts", "expr": reply(runPath + ".hosts.value")})
 	return s
 }

@@ -375,14 +375,25 @@ func oneRun(name, index string, aggs m, filters ...m) m {
 	}}}, append([]m{inTime}, filters...)...)
 }
 
-// ofRun gives the axis of a chart of oneRun the run's title, and when it began: a document's time less its time since
-// the start.
-func ofRun(s vegaspec.Spec) vegaspec.Spec {
-	run := strings.ReplaceAll(pathExpr(runPath), "datum.", "(data('answer')[0] || {}).")
-	s.Params = append(s.Params, m{"name": "began", "expr": "(" + run + " || {start: {}, first: {}}).start.value - (" +
-		run + " || {start: {}, first: {}}).first.value"}, m{"name": "run", "expr": "(" + run +
-		" || {title: {buckets: []}}).title.buckets.length ? " + run + ".title.buckets[0].key : 'the run'"})
+// ofRun gives the axis of a chart of oneRun the run's title, or what else is at paths of the run, and when it began: a
+// document's time less its time since the start.
+func ofRun(s vegaspec.Spec, paths ...string) vegaspec.Spec {
+	var names []string
+	for _, p := range append([]string{".title.buckets[0].key"}, paths...) {
+		names = append(names, "("+reply(runPath+p)+" || '')")
+	}
+	start := reply(runPath + ".start.value")
+	s.Params = append(s.Params, m{"name": "began", "expr": start + " ? " + start + " - " +
+		reply(runPath+".first.value") + " : NaN"}, m{"name": "run", "expr": strings.Join(names, " + ', ' + ")})
 	return s
+}
+
+// ofHost is the path of oneHost's host in a run.
+const ofHost = ".host.buckets[0].key"
+
+// reply is pathExpr for signals, which have no row.
+func reply(path string) string {
+	return strings.ReplaceAll(pathExpr(path), "datum.", "(data('answer')[0] || {}).")
 }
 
 // candidates is the number of runs that each shard, which holds a month, offers as the latest.
@@ -480,7 +491,7 @@ func hostPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	aggs, rows := exactPercentiles(shownPercentiles)
 	return sinceStartOf(oneRun("answer", percentiles, oneHost(counted(aggs)), term("scope", fio.HostDirectionScope),
 		term("fio.direction", direction)), runEvents(events), runPath+".host.buckets", shownPercentiles, nil,
-		rows("", "datum.b"))
+		rows("", "datum.b"), ofHost)
 }
 
 // counted returns aggs by time since the run's start, and the number of I/Os.
@@ -501,7 +512,7 @@ func hostHeatMap(histograms, events string) vegaspec.Spec {
 			Found:     pathExpr(runPath+".host.buckets[0].n.value") + " > 0",
 		},
 		Events: runEvents(events),
-	}.Spec())
+	}.Spec(), ofHost)
 }
 
 // hostFigures shows percentiles of all I/Os of a host in a run.
@@ -516,7 +527,7 @@ func hostFigures(histograms string) vegaspec.Spec {
 				"hdr": m{"number_of_significant_value_digits": figureDigits}}}}}
 	}
 	path := runPath + ".host.buckets"
-	return vegaspec.Figures{Data: vegaspec.Data{
+	return ofRun(vegaspec.Figures{Title: m{"signal": "run"}, Data: vegaspec.Data{
 		Source: oneRun("answer", histograms, oneHost(m{"read": of("read"), "write": of("write")}),
 			oneOf("fio.direction", "read", "write")),
 		Transform: slices.Concat(listRows(path, "h"), []m{{"fold": []string{"h.read", "h.write"}, "as": []string{"name",
@@ -524,7 +535,7 @@ func hostFigures(histograms string) vegaspec.Spec {
 			[]m{calculate("direction", "substring(datum.name, 2)"), calculate("n", "datum.d.n.value"), calculate("p",
 				"datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null")}),
 		Found: pathExpr(path+"[0]") + " != null",
-	}}.Spec()
+	}}.Spec(), ofHost)
 }
 
 // kinds are fio's kinds of latency: submission, completion, total.
@@ -559,7 +570,8 @@ func kindPercentiles(percentiles, events, direction string) vegaspec.Spec {
 
 // sinceStartOf draws percentiles over the time since the run's start. rows are the object literals, by the bucket b,
 // that yield the percentiles of these names. runs is the path of the run, or of its host, in the reply.
-func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []string, rows string) vegaspec.Spec {
+func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []string, rows string,
+	paths ...string) vegaspec.Spec {
 	return ofRun(vegaspec.Percentiles{
 		Axis: vegaspec.OfRun, Drag: vegaspec.Zoom,
 		Names:  names,
@@ -570,7 +582,7 @@ func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []
 			Found:     pathExpr(runs+"[0].n.value") + " > 0",
 		},
 		Events: events,
-	}.Spec())
+	}.Spec(), paths...)
 }
 
 // exactRows makes a row for each object literal of exactPercentiles.
