@@ -27,21 +27,16 @@ type head struct {
 	grid
 	// Fine are the columns of a part of the run that is zoomed to, nil if there are no finer ones, Cells those of
 	// histograms.
-	Fine  *grid `json:"fine,omitempty"`
-	Cells grid  `json:"cells"`
-	// ExactStep, Step, LimitStep and Unit are of series.
-	ExactStep float64   `json:"exactStep"`
-	Step      float64   `json:"step"`
-	LimitStep float64   `json:"limitStep"`
-	Unit      float64   `json:"unit"`
-	Logs      int       `json:"logs"`
-	Kind      string    `json:"kind"`
-	Part      string    `json:"part"`           // see Sink.part
-	Name      string    `json:"name,omitempty"` // of the run, if there are several
-	Side      int       `json:"side"`
-	Scopes    []dims    `json:"scopes"`
-	Leaves    []dims    `json:"leaves"`
-	SLA       []slaLine `json:"sla"`
+	Fine   *grid     `json:"fine,omitempty"`
+	Cells  grid      `json:"cells"`
+	Logs   int       `json:"logs"`
+	Kind   string    `json:"kind"`
+	Part   string    `json:"part"`           // see Sink.part
+	Name   string    `json:"name,omitempty"` // of the run, if there are several
+	Side   int       `json:"side"`
+	Scopes []dims    `json:"scopes"`
+	Leaves []dims    `json:"leaves"`
+	SLA    []slaLine `json:"sla"`
 	// IOs are those of all leaves: the spectrum has the percentiles of ladder(IOs).
 	IOs float64 `json:"ios"`
 	// Each of the heat map's rows has 2^Finer of the data's.
@@ -82,23 +77,21 @@ type scopeData struct {
 	Total     latencies `json:"total"`
 	TotalN    counts    `json:"totalN"`
 	TotalRate rates     `json:"totalRate"`
-	// Curve is the number of values of the spectrum: the percentiles of the ladder, as far as there are enough I/Os,
-	// and the 100th. From Bound on they are lower bounds.
-	Curve int `json:"curve"`
-	Bound int `json:"bound"`
-	curve []float64
+	// Curve is the spectrum: the percentiles of the ladder, as far as there are enough I/Os, and the 100th.
+	Curve latencies `json:"curve"`
 }
 
-// statistics are by column. What has no name in JSON is in series.
+// statistics are by column.
 type statistics struct {
-	P              [][]float64 `json:"-"` // by percentile; negative: at least that
-	CI             []limits    `json:"-"` // parallel to P
-	N              []float64   `json:"-"`
-	min, max, mean []float64
-	covered        []float64 // seconds
-	logs           []int32
-	// AtLeast has by percentile the columns in which it is only a lower bound.
-	AtLeast map[int][]int `json:"atLeast,omitempty"`
+	N    counts      `json:"n"`
+	P    []latencies `json:"p"` // by percentile
+	Min  latencies   `json:"min"`
+	Max  latencies   `json:"max"`
+	Mean latencies   `json:"mean"`
+	// Limits are parallel to P. Covered are the seconds in which a log was running. Both are missing in InFlight.
+	Limits  []limits `json:"limits,omitempty"`
+	Covered rates    `json:"covered,omitempty"`
+	Logs    []int32  `json:"logs,omitempty"`
 	// Partial maps the columns that the logs cover only in part to the seconds covered.
 	Partial map[int]float64 `json:"partial,omitempty"`
 	// Idle maps columns to the quanta in them in which logs were running and nothing completed.
@@ -107,70 +100,79 @@ type statistics struct {
 	InFlight *statistics `json:"inflight,omitempty"`
 }
 
-// limits are 95 % sampling limits by column, negative where there is none.
-type limits struct{ Lower, Upper []float64 }
+// limits are how many percent the 95 % sampling limits are below and above a percentile, by column; -1 is none.
+type limits struct {
+	Lower percents `json:"lower"`
+	Upper percents `json:"upper"`
+}
 
 func newStatistics(percentiles int) *statistics {
-	return &statistics{P: make([][]float64, percentiles), CI: make([]limits, percentiles)}
+	return &statistics{P: make([]latencies, percentiles)}
 }
 
 // add adds what a column holds.
-func (d *statistics) add(k int, st *fiohist.Stats) {
+func (d *statistics) add(st *fiohist.Stats) {
 	for i, v := range negateLowerBounds(st) {
-		d.P[i], d.CI[i].Lower = append(d.P[i], v), append(d.CI[i].Lower, st.Lower[i])
-		d.CI[i].Upper = append(d.CI[i].Upper, st.Upper[i])
+		d.P[i] = append(d.P[i], v)
 	}
-	for _, i := range st.AtLeast {
-		if d.AtLeast == nil {
-			d.AtLeast = map[int][]int{}
-		}
-		d.AtLeast[i] = append(d.AtLeast[i], k)
-	}
-	d.min, d.max, d.mean = append(d.min, st.Min), append(d.max, st.Max), append(d.mean, st.Mean)
+	d.Min, d.Max, d.Mean = append(d.Min, st.Min), append(d.Max, st.Max), append(d.Mean, st.Mean)
 	d.N = append(d.N, samples(st))
 }
 
-// series adds the numbers in the order in which the page's script reads them.
-func (d *statistics) series(to *series, unit float64) {
-	to.counts(d.N)
-	if d.covered != nil {
-		covered := make([]int64, len(d.covered))
-		for k, v := range d.covered {
-			covered[k] = int64(math.Round(v / unit))
+// band returns the limits of a percentile in a column, if both are known.
+func (d *statistics) band(i, k int) (lower, upper float64, ok bool) {
+	l, u, v := d.Limits[i].Lower[k], d.Limits[i].Upper[k], max(1, math.Abs(d.P[i][k]))
+	return max(1, v*(1-l/100)), v * (1 + u/100), d.N[k] > 0 && l >= 0 && u >= 0
+}
+
+// addLimits adds the limits of a column.
+func (d *statistics) addLimits(st *fiohist.Stats) {
+	if d.Limits == nil {
+		d.Limits = make([]limits, len(st.Percentiles))
+	}
+	off := func(limit, v float64) float64 {
+		if limit == fiohist.NoLimit {
+			return -1
 		}
-		whole(to, covered)
-		whole(to, d.logs)
+		return 100 * math.Abs(limit/max(v, 1)-1)
 	}
-	for i, p := range d.P {
-		to.latencies(p, to.step())
-		if d.covered != nil {
-			to.limits(p, d.CI[i].Lower)
-			to.limits(p, d.CI[i].Upper)
-		}
-	}
-	for _, values := range [][]float64{d.min, d.max, d.mean} {
-		to.latencies(values, to.step())
-	}
-	if d.InFlight != nil {
-		d.InFlight.series(to, unit)
+	for i, v := range st.Percentiles {
+		d.Limits[i].Lower = append(d.Limits[i].Lower, off(st.Lower[i], v))
+		d.Limits[i].Upper = append(d.Limits[i].Upper, off(st.Upper[i], v))
 	}
 }
 
-// leafData has the histograms of a leaf, counts by row and column with From as the first row, and the number of buckets
-// of the whole run.
+// leafData has the histograms of a leaf: counts by row, with From as the first one, and column, none in a row without
+// I/O; and for the whole run N I/Os in the buckets At.
 type leafData struct {
-	From    int `json:"from"`
-	Rows    int `json:"rows"`
-	Buckets int `json:"buckets"`
-	rows    [][]float64
+	From int     `json:"from"`
+	Rows []cells `json:"rows"`
+	At   []int   `json:"at"`
+	N    counts  `json:"n"`
 }
 
-// latencies are in ns, rounded to seven digits: the page rounds them again. A negative value is a lower bound.
+// latencies are in ns, rounded to five digits: the page rounds them again. A negative value is a lower bound.
 type latencies []float64
 
 // MarshalJSON implements json.Marshaler.
 func (l latencies) MarshalJSON() ([]byte, error) {
-	return numbers(l, func(v float64) float64 { return fio.Round(v, 7) }), nil
+	return numbers(l, func(v float64) float64 { return fio.Round(v, 5) }), nil
+}
+
+// cells are numbers of I/Os with up to two decimals.
+type cells []float64
+
+// MarshalJSON implements json.Marshaler.
+func (c cells) MarshalJSON() ([]byte, error) {
+	return numbers(c, func(v float64) float64 { return math.Round(v*100) / 100 }), nil
+}
+
+// percents are rounded to two digits.
+type percents []float64
+
+// MarshalJSON implements json.Marshaler.
+func (p percents) MarshalJSON() ([]byte, error) {
+	return numbers(p, func(v float64) float64 { return fio.Round(v, 2) }), nil
 }
 
 // rates are per second, rounded to five digits.
@@ -181,13 +183,13 @@ func (r rates) MarshalJSON() ([]byte, error) {
 	return numbers(r, func(v float64) float64 { return fio.Round(v, 5) }), nil
 }
 
-// counts are numbers of I/Os, rounded to whole ones, or below 10 to two decimals.
+// counts are numbers of I/Os, rounded to whole ones, or below 1000 to two decimals.
 type counts []float64
 
 // MarshalJSON implements json.Marshaler.
 func (c counts) MarshalJSON() ([]byte, error) {
 	return numbers(c, func(v float64) float64 {
-		if v < 10 {
+		if v < 1000 {
 			return math.Round(v*100) / 100
 		}
 		return math.Round(v)
@@ -302,94 +304,71 @@ func (s *Sink) addUp(h *fiohist.Hist, of []*leaf, k, columns int) *fiohist.Hist 
 	return h
 }
 
-// numbersOf are the numbers of a kind or run. Edges are numbers of values in series.
+// numbersOf are the numbers of a kind or run.
 type numbersOf struct {
 	Head   *head       `json:"head,omitempty"`
 	Scopes []scopeData `json:"scopes"`
 	Leaves []leafData  `json:"leaves"`
 	// Edges are those of the heat map's rows. Buckets are the logs' buckets, and Rows those of the leaves' rows, from
 	// the first with I/Os to the last.
-	Edges   int          `json:"edges"`
+	Edges   []int64      `json:"edges"`
 	Buckets bucketRange  `json:"buckets"`
 	Rows    bucketRange  `json:"rows"`
 	Kinds   []*numbersOf `json:"kinds,omitempty"`
 }
 
 type bucketRange struct {
-	From  int `json:"from"`
-	Edges int `json:"edges"`
+	From  int     `json:"from"`
+	Edges []int64 `json:"edges"`
 }
 
-// pack computes the data of the page: a line of JSON, and series.
+// pack computes the data of the page.
 func (p *shared) pack(h *head) (template.HTML, error) {
 	return page.Pack(func(z io.Writer) error {
-		to := &series{rough: p.rough}
 		main := p.main()
-		d := main.numbers(h, to)
+		d := main.numbers(h)
 		d.Head = h
 		err := main.columns.err
 		for i, s := range p.others() {
-			d.Kinds = append(d.Kinds, s.numbers(&h.Kinds[i], to))
+			d.Kinds = append(d.Kinds, s.numbers(&h.Kinds[i]))
 			err = cmp.Or(err, s.columns.err)
 		}
-		if err == nil {
-			err = json.NewEncoder(z).Encode(d)
-		}
-		if err == nil {
-			_, err = z.Write(to.b)
-		}
-		return err
+		return cmp.Or(err, json.NewEncoder(z).Encode(d))
 	})
 }
 
-// numbers adds to a head what is of the series.
-func (s *Sink) numbers(h *head, to *series) *numbersOf {
+// numbers are those that belong to a head.
+func (s *Sink) numbers(h *head) *numbersOf {
 	d, rows, heat := &numbersOf{Scopes: []scopeData{}, Leaves: []leafData{}}, s.rowGrid(), s.heatGrid()
-	switch to.unit = 100; {
-	case s.rough && h.IOs >= 1000*float64(s.col):
-		to.unit = 1
-	case s.rough:
-		to.unit = 10
-	}
-	h.Finer, h.ExactStep, h.Step = heat.Coarseness-rows.Coarseness, exactStep, to.step()
-	h.LimitStep, h.Unit = to.limitStep(), to.unit
+	h.Finer = heat.Coarseness - rows.Coarseness
 	for _, sc := range s.scopes {
-		of := s.scopeData(sc)
-		for _, by := range of.By {
-			by.series(to, float64(s.run.Interval)/1e13)
-		}
-		to.latencies(of.curve, exactStep)
-		d.Scopes = append(d.Scopes, of)
+		d.Scopes = append(d.Scopes, s.scopeData(sc))
+	}
+	unit := 100.0 // I/Os of a cell in hundredths
+	switch {
+	case s.whole && h.IOs >= 1000*float64(s.col):
+		unit = 1
+	case s.whole:
+		unit = 10
 	}
 	for _, l := range s.leaves {
-		of := s.leafData(l, rows)
-		to.cells(of.rows, h.Cells.Columns)
-		var at []int
-		var n []float64
-		l.total.Each(func(i int, ios float64) { at, n = append(at, i), append(n, ios) })
-		whole(to, at)
-		to.counts(n)
-		of.Buckets = len(at)
-		d.Leaves = append(d.Leaves, of)
-	}
-	edges := func(g fiohist.Geometry, from, n int) int {
-		out := make([]int64, n)
-		for i := range out {
-			out[i] = g.Lower(from + i)
-		}
-		whole(to, out)
-		return n
+		d.Leaves = append(d.Leaves, s.leafData(l, rows, unit))
 	}
 	d.Edges = edges(heat, 0, heat.Columns()+1)
-	d.Buckets.From, d.Buckets.Edges = s.reach(s.run.Geometry)
-	edges(s.run.Geometry, d.Buckets.From, d.Buckets.Edges)
-	d.Rows.From, d.Rows.Edges = s.reach(rows)
-	edges(rows, d.Rows.From, d.Rows.Edges)
+	d.Buckets, d.Rows = s.reach(s.run.Geometry), s.reach(rows)
 	return d
 }
 
-// reach returns the first bucket of a grid with I/Os, and the number of edges up to the end of the last.
-func (s *Sink) reach(g fiohist.Geometry) (first, edges int) {
+func edges(g fiohist.Geometry, from, n int) []int64 {
+	out := make([]int64, n)
+	for i := range out {
+		out[i] = g.Lower(from + i)
+	}
+	return out
+}
+
+// reach returns the buckets of a grid from the first with I/Os to the last.
+func (s *Sink) reach(g fiohist.Geometry) bucketRange {
 	first, last := math.MaxInt, -1
 	for _, l := range s.leaves {
 		l.total.Each(func(i int, _ float64) {
@@ -398,9 +377,9 @@ func (s *Sink) reach(g fiohist.Geometry) (first, edges int) {
 		})
 	}
 	if last < 0 {
-		return 0, 0
+		return bucketRange{Edges: []int64{}}
 	}
-	return first, last + 2 - first
+	return bucketRange{first, edges(g, first, last+2-first)}
 }
 
 // members are the leaves of a scope value and the limits of their latencies, none if those of a leaf are unknown.
@@ -447,10 +426,7 @@ func (s *Sink) scopeData(sc *scope) (d scopeData) {
 	d.Total = append(negateLowerBounds(&st), st.Min, st.Max, st.Mean, st.StdDev)
 	d.TotalN, d.TotalRate = counts{samples(&st)}, rates{perSecond}
 	curve := total.Stats(s.run.Geometry, append(ladder(st.Samples), 100), of.limits)
-	d.curve, d.Curve, d.Bound = negateLowerBounds(&curve), len(curve.Percentiles), len(curve.Percentiles)
-	if len(curve.AtLeast) > 0 {
-		d.Bound = curve.AtLeast[0]
-	}
+	d.Curve = negateLowerBounds(&curve)
 	return d
 }
 
@@ -466,7 +442,8 @@ func (s *Sink) statistics(sc *scope, of *members, group int) *statistics {
 			s.addInFlight(inFlight, k, &sum)
 		}
 		st := sum.Stats(s.run.Geometry, s.run.Percentiles, of.limits)
-		d.add(k, &st)
+		d.add(&st)
+		d.addLimits(&st)
 		var at coverage
 		for i := k * group; i < min((k+1)*group, len(sc.cols)); i++ {
 			at.add(sc.cols[i])
@@ -483,13 +460,13 @@ func (s *Sink) statistics(sc *scope, of *members, group int) *statistics {
 			}
 			d.Idle[k] = at.idle
 		}
-		d.covered, d.logs = append(d.covered, at.covered), append(d.logs, at.logs)
+		d.Covered, d.Logs = append(d.Covered, at.covered), append(d.Logs, at.logs)
 	}
 	if slow {
 		d.InFlight = newStatistics(len(s.run.Percentiles))
 		for k := range inFlight {
 			st := inFlight[k].Stats(s.run.Geometry, s.run.Percentiles, of.limits)
-			d.InFlight.add(k, &st)
+			d.InFlight.add(&st)
 		}
 	}
 	return d
@@ -574,28 +551,32 @@ func ladder(n float64) []float64 {
 	return out
 }
 
-func (s *Sink) leafData(l *leaf, g fiohist.Geometry) (d leafData) {
+// leafData rounds the counts of cells so that the I/Os up to any row are right in so many parts of one, not each cell.
+func (s *Sink) leafData(l *leaf, g fiohist.Geometry, unit float64) (d leafData) {
 	shift, columns := g.Coarseness-s.run.Geometry.Coarseness, s.grid(s.group*s.cells).Columns
-	rows := map[int][]float64{}
+	rows := map[int]cells{}
 	first, last := math.MaxInt, -1
 	var sum fiohist.Hist
 	for k := range columns {
+		upTo, said := 0.0, 0.0
 		s.addUp(&sum, []*leaf{l}, k*s.group*s.cells, s.group*s.cells).Each(func(i int, n float64) {
 			r := i >> shift
 			if rows[r] == nil {
-				rows[r] = make([]float64, columns)
+				rows[r] = make(cells, columns)
 			}
-			rows[r][k] += n
-			first, last = min(first, r), max(last, r)
+			upTo += n
+			now := math.Round(upTo*unit) / unit
+			rows[r][k] += now - said
+			said, first, last = now, min(first, r), max(last, r)
 		})
 	}
-	if last < 0 {
-		return d
-	}
-	d.From = first
+	d.Rows = []cells{}
 	for r := first; r <= last; r++ {
-		d.rows = append(d.rows, rows[r]) // nil without I/O
+		d.Rows = append(d.Rows, rows[r]) // nil without I/O
 	}
-	d.Rows = len(d.rows)
+	if d.From = first; last < 0 {
+		d.From = 0
+	}
+	l.total.Each(func(i int, n float64) { d.At, d.N = append(d.At, i), append(d.N, n) })
 	return d
 }

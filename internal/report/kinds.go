@@ -31,7 +31,7 @@ type shared struct {
 	sides    []int       // of the runs
 	compared *Comparison // of the runs
 	coarse   bool        // the page is too large for finer histograms than the heat map's
-	rough    bool        // and for so many digits; see series
+	whole    bool        // and for parts of I/Os in its cells
 	group    int         // columns that are held in one of the page
 	cells    int         // columns of the page in one of histograms
 	packs    int         // how often the data was packed until the page was small enough
@@ -111,7 +111,7 @@ func (p *shared) finished() error {
 		shrinks := slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.col > 1 })
 		switch {
 		case b.Len() > p.o.MaxBytes && !p.coarse:
-			p.coarse, p.rough = true, true
+			p.coarse, p.whole = true, true
 		// The tables of thousands of hosts alone may exceed the limit. Such a page is better than none.
 		case b.Len() > p.o.MaxBytes && (shrinks || numbers*4/5 > p.o.MaxBytes):
 			if !shrinks {
@@ -150,8 +150,8 @@ func (p *shared) share() (n int) {
 func (p *shared) smaller() bool {
 	keep := slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.quanta <= ownQuanta || s.by[fio.ByHost] })
 	switch {
-	case !p.rough:
-		p.rough = true
+	case !p.whole:
+		p.whole = true
 	case keep:
 		return false
 	case !p.coarse:

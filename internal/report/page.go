@@ -92,7 +92,8 @@ func (s *Sink) write(w io.Writer) (numbers int, err error) {
 		},
 	}
 	d := pageData{
-		Verdict: verdict(sum), Facts: s.facts(sum), Part: s.part(), Compared: s.compared, Account: account(&sum.Account),
+		Verdict: verdict(sum), Facts: s.facts(sum), Part: s.part(), Compared: s.compared,
+		Account: account(&sum.Account),
 		Notes: s.notes(sum), SLA: s.verdicts(sum), Origin: s.origin(), Head: s.head(),
 		Timeless: !slices.ContainsFunc(s.kinds, func(k *Sink) bool { return !k.run.Timeless() }),
 	}
@@ -389,7 +390,9 @@ func (s *Sink) summary(d *pageData) {
 		directions[sc.dims.Direction] = sc.dims.Direction != fio.All
 	}
 	one := len(directions) == 2 // and all, which is the same
-	scopes := slices.DeleteFunc(slices.Clone(s.scopes), func(sc *scope) bool { return one && sc.dims.Direction == fio.All })
+	scopes := slices.DeleteFunc(slices.Clone(s.scopes), func(sc *scope) bool {
+		return one && sc.dims.Direction == fio.All
+	})
 	first := map[dims]int{} // of the scope values that differ in the direction only
 	for i, sc := range scopes {
 		of := sc.dims
@@ -471,8 +474,8 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 		if o.Worst.Known {
 			worst, when = measured(&o.Worst), since(o.WorstAt)
 		}
-		all.Rows = append(all.Rows, []string{micro(o.Rule.Text), host, string(o.Status()), share, strconv.Itoa(o.Breaches),
-			strconv.Itoa(o.OK), strconv.Itoa(o.Broken), strconv.Itoa(o.Unknown), worst, when})
+		all.Rows = append(all.Rows, []string{micro(o.Rule.Text), host, string(o.Status()), share,
+			strconv.Itoa(o.Breaches), strconv.Itoa(o.OK), strconv.Itoa(o.Broken), strconv.Itoa(o.Unknown), worst, when})
 	}
 	changes := block{Title: "Breaches and recoveries", Open: true, Head: []string{"at", "SLA rule", "host", "what",
 		"value"}}

@@ -1,54 +1,19 @@
 // Draws the charts and tables of a report. The numbers are all there: nothing is
 // computed here but sums of counts.
-const bytes = new Uint8Array(await unpack('packed')), line = bytes.indexOf(10);
-const {head, ...data} = JSON.parse(utf8(bytes.subarray(0, line)));
+const {head, ...data} = JSON.parse(utf8(await unpack('packed')));
 
-// numbers reads the next series, which series.go wrote.
-let next = line + 1;
-function numbers(length) {
-  const width = bytes[next] & 127, differences = bytes[next++] & 128, out = new Array(length).fill(0);
-  for (let i = 0, unit = 1; i < width; i++, unit *= 256) for (let k = 0; k < length; k++) out[k] += unit * bytes[next++];
-  let sum = 0;
-  return differences ? out.map(v => sum += v % 2 ? -(v + 1) / 2 : v / 2) : out;
-}
-
-// unpacked fills in the numbers of a kind or run.
-function unpacked(head, d) {
-  const raw = (n, step = head.step) => numbers(n).map(v => v ? Math.exp(v * step) : 0), counts = n => numbers(n).map(v => v / head.unit);
-  const rounded = values => values.map(v => { const unit = 10 ** (4 - Math.floor(Math.log10(v))); return v ? Math.round(v * unit) / unit : 0; });
-  const statistics = (s, n, whole) => {
-    s.n = counts(n);
-    if (whole) {
-      s.rate = numbers(n).map((v, k) => v ? s.n[k] / (v * head.interval / 1e7) : 0);
-      s.logs = numbers(n);
-      s.ci = [];
-    }
-    s.p = head.percentiles.map((_, i) => {
-      const of = raw(n), p = rounded(of), limit = sign => rounded(numbers(n).map((v, k) => v && Math.max(1, of[k]) * Math.exp(sign * (v - 1) * head.limitStep))).map(v => v || -1);
-      if (whole) s.ci.push({lower: limit(-1), upper: limit(1)});
-      for (const k of s.atLeast?.[i] || []) p[k] = -p[k];
-      return p;
-    });
-    for (const name of ['min', 'max', 'mean']) s[name] = rounded(raw(n));
-    if (s.inflight) statistics(s.inflight, n);
-  };
-  const grids = [head, head.fine];
-  for (const s of d.scopes) {
-    s.by.forEach((by, i) => statistics(by, grids[i].columns, true));
-    s.curve = rounded(raw(s.curve, head.exactStep)).map((v, i) => i < s.bound ? v : -v);
+// completed adds to the numbers of a kind or run what follows from them.
+function completed(head, d) {
+  for (const s of d.scopes) for (const by of s.by) {
+    by.rate = by.n.map((n, k) => n && n / by.covered[k]);
+    const limit = (off, i, sign) => off.map((v, k) => v < 0 ? -1 : Math.max(1, Math.abs(by.p[i][k])) * (1 + sign * v / 100));
+    by.ci = by.limits.map(({lower, upper}, i) => ({lower: limit(lower, i, -1), upper: limit(upper, i, 1)}));
   }
-  for (const l of d.leaves) {
-    l.rows = Array.from({length: l.rows}, () => numbers(head.cells.columns).map(v => v / head.unit));
-    l.at = numbers(l.buckets);
-    l.n = counts(l.buckets);
-  }
-  head.edges = numbers(d.edges);
-  for (const of of [d.buckets, d.rows]) of.edges = numbers(of.edges);
+  head.edges = d.edges;
   head.ladder = ladder(head.ios);
   head.coarse = {column: head.column, columns: head.columns, quanta: head.quanta};
   d.grids = [0, 1].map(i => d.scopes.map(s => ({...s, ...s.by[i]})));
   d.scopes = d.grids[0];
-  return d;
 }
 
 // ladder are the percentiles of the spectrum of n I/Os, as in data.go.
@@ -61,8 +26,8 @@ function ladder(n) {
   }
   return out;
 }
-unpacked(head, data);
-(data.kinds || []).forEach((d, i) => unpacked(head.kinds[i], d));
+completed(head, data);
+(data.kinds || []).forEach((d, i) => completed(head.kinds[i], d));
 
 // ---- times as people read them
 
@@ -492,7 +457,7 @@ function leavesOf(scope) {
 function heatOf(scope) {
   const rows = new Map();
   for (const leaf of leavesOf(scope)) {
-    leaf.rows && leaf.rows.forEach((counts, r) => {
+    leaf.rows.forEach((counts, r) => {
       r = r + leaf.from >> head.finer;
       if (!counts.some(n => n)) return;
       if (!rows.has(r)) rows.set(r, new Float64Array(head.cells.columns));

@@ -241,15 +241,11 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 			color, dash := part.look(n)
 			var band []picture.Box
 			for k, count := range s.N {
-				lower, upper := 0.0, 0.0
-				if count > 0 {
-					lower, upper = s.CI[n].Lower[k], s.CI[n].Upper[k]
-					atLeast = atLeast || s.P[n][k] < 0
-				}
-				if _, partial := s.Partial[k]; count > 0 && lower >= 0 && upper >= 0 && !partial {
-					band = append(band, picture.Box{X: part.from(k), X2: part.to(k), Y: max(1, lower),
-						Y2: max(1, upper)})
-					seen = append(seen, max(1, lower), max(1, upper))
+				atLeast = atLeast || count > 0 && s.P[n][k] < 0
+				lower, upper, ok := s.band(n, k)
+				if _, partial := s.Partial[k]; ok && !partial {
+					band = append(band, picture.Box{X: part.from(k), X2: part.to(k), Y: lower, Y2: upper})
+					seen = append(seen, lower, upper)
 				}
 			}
 			line := part.steps(s.P[n], s)

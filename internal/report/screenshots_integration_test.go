@@ -97,8 +97,8 @@ func TestThreePages(t *testing.T) {
 	}
 }
 
-// TestFirstScreen: on a laptop and on a phone the sentences, the verdicts on the SLA rules and the chart, of two runs the
-// one of both, are in this order on the first screen, and all choices below them.
+// TestFirstScreen: on a laptop and on a phone the sentences, the verdicts on the SLA rules and the chart, of two runs
+// the one of both, are in this order on the first screen, and all choices below them.
 func TestFirstScreen(t *testing.T) {
 	t.Parallel()
 	for name, hosts := range map[string][]int{"1": {1}, "16": {16}, "100": {100}, "two runs": {1, 16}} {
@@ -114,8 +114,8 @@ func TestFirstScreen(t *testing.T) {
 		for _, screen := range [][2]int64{{1280, 800}, {390, 800}} {
 			b := openTab(t, screen[0], screen[1], "light")
 			b.open(file)
-			at := eval[[][2]float64](b, `['header', '.verdict', '`+chart+`', '#controls'].map(s => document.querySelector(s).
-				getBoundingClientRect()).map(r => [r.top, r.bottom])`)
+			at := eval[[][2]float64](b, `['header', '.verdict', '`+chart+`', '#controls'].map(s => document.
+				querySelector(s).getBoundingClientRect()).map(r => [r.top, r.bottom])`)
 			for i := 1; i < len(at); i++ {
 				if at[i][0] < at[i-1][1] {
 					t.Errorf("%s, %d pixels wide: top and bottom of sentence, verdict, chart and menus: %v", name, screen[0], at)
@@ -126,8 +126,8 @@ func TestFirstScreen(t *testing.T) {
 			}
 			if dir := os.Getenv("FIOLAT_SCREENSHOTS"); dir != "" {
 				img, err := chromedp.Run(b.Ctx, chromedp.CaptureScreenshot())
-				if err = errors.Join(err, os.WriteFile(filepath.Join(dir, fmt.Sprintf("first-%s-%d.png", name, screen[0])),
-					img, 0o644)); err != nil {
+				out := filepath.Join(dir, fmt.Sprintf("first-%s-%d.png", name, screen[0]))
+				if err = errors.Join(err, os.WriteFile(out, img, 0o644)); err != nil {
 					t.Fatal(err)
 				}
 			}

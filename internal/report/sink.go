@@ -31,7 +31,7 @@ const (
 	maxBytes = 10_000_000
 	// ownBytes is the size that is aimed at for the page of one host, without its libraries. Up to ownQuanta quanta are
 	// kept nevertheless, and ownColumns columns in any case.
-	ownBytes   = 100_000
+	ownBytes   = 130_000
 	ownQuanta  = 3000
 	ownColumns = 200
 	// maxHeld is how many bytes of finished columns stay in memory; the others are in a temporary file.
