@@ -94,7 +94,7 @@ func (s *Sink) write(w io.Writer) (numbers int, err error) {
 	d := pageData{
 		Verdict: verdict(sum), Facts: s.facts(sum), Part: s.part(), Compared: s.compared,
 		Account: account(&sum.Account),
-		Notes: s.notes(sum), SLA: s.verdicts(sum), Origin: s.origin(), Head: s.head(),
+		Notes:   s.notes(sum), SLA: s.verdicts(sum), Origin: s.origin(), Head: s.head(),
 		Timeless: !slices.ContainsFunc(s.kinds, func(k *Sink) bool { return !k.run.Timeless() }),
 	}
 	if s.o.Marks != nil {
