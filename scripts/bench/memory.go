@@ -66,7 +66,7 @@ func memory(ctx context.Context, b *bench) ([]result, error) {
 		}
 		many = append(many, results...)
 	}
-	plain, bins, restored := manyJobs(b, false), manyJobs(b, true, "--no-restore"), manyJobs(b, true)
+	plain, bins, restored := manyJobs(b, 1600, false), manyJobs(b, 1600, true, "--no-restore"), manyJobs(b, 1600, true)
 	bins.want = func(r result, of []result) (string, bool) {
 		return "at most 1.1 times the memory of the one before", r.memory <= 1.1*of[0].memory
 	}
@@ -87,6 +87,12 @@ func memory(ctx context.Context, b *bench) ([]result, error) {
 	many = append(many, pages...)
 	jobs, err := b.race(ctx, plain, bins, restored)
 	if err != nil {
+		return nil, err
+	}
+	many = append(many, jobs...)
+	shortLogs := manyJobs(b, 10_000, false)
+	shortLogs.want = memoryOf(512)
+	if jobs, err = b.race(ctx, shortLogs); err != nil {
 		return nil, err
 	}
 	many = append(many, jobs...)
@@ -111,14 +117,13 @@ func both(f, g func(string) error) func(string) error {
 	}
 }
 
-// manyJobs is fiolat over the logs of 1,600 jobs and their fio JSON, with or without bins.
-func manyJobs(b *bench, bins bool, flags ...string) contender {
-	const jobs = 1600
+// manyJobs is fiolat over the short logs of many jobs and their fio JSON, with or without bins.
+func manyJobs(b *bench, jobs int, bins bool, flags ...string) contender {
 	format := "json without bins"
 	if bins {
 		format = "json+ of 183 MB"
 	}
-	dir := filepath.Join(b.dir, fmt.Sprintf("jobs-%v", bins))
+	dir := filepath.Join(b.dir, fmt.Sprintf("jobs-%d-%v", jobs, bins))
 	args := append([]string{b.fiolat, "percentiles", "--format", "csv"}, flags...)
 	name := strings.Join(append([]string{"fiolat percentiles"}, flags...), " ")
 	c := contender{name: fmt.Sprintf("%s, %d logs and their %s", name, jobs, format), runs: 1, args: append(args, dir)}
