@@ -664,11 +664,28 @@ func (m *Merger) row(sc *scope, ranks *fiohist.Ranks) pipeline.Row {
 // if that is below a millisecond, the resolution of stamps, or if one of the logs lost records.
 func (sc *scope) cover(r *pipeline.Row, start, end int64) {
 	r.Lost = sc.lost(start, end)
-	spans := sc.ran()
-	r.Uneven = slices.ContainsFunc(spans, func(s pipeline.Span) bool {
-		return pipeline.PartOf(min(s.To, end)-max(s.From, start), end-start)
-	})
-	covers(r, max(covered(spans, start, end)-r.Lost, 0))
+	all := false
+	var parts []pipeline.Span // of logs that do not cover all of it: few have any
+	for _, l := range sc.logs {
+		for d := range l.DirInfo {
+			span, ok := l.ran(fio.Direction(d))
+			if !ok || !sc.covers(fio.Direction(d)) {
+				continue
+			}
+			span.From, span.To = max(span.From, start), min(span.To, end)
+			if span.From == start && span.To == end {
+				all = true
+			} else if span.From < span.To {
+				parts = append(parts, span)
+				r.Uneven = r.Uneven || pipeline.PartOf(span.To-span.From, end-start)
+			}
+		}
+	}
+	ran := end - start
+	if !all {
+		ran = together(parts, start)
+	}
+	covers(r, max(ran-r.Lost, 0))
 }
 
 // covers sets the time that a row covers, in ns, and its IOPS.
@@ -710,38 +727,11 @@ func together(spans []pipeline.Span, start int64) (length int64) {
 	return length
 }
 
-// ran returns when each direction of the scope's logs ran, in ns on the run's clock, as far as the logs tell.
-func (sc *scope) ran() (spans []pipeline.Span) {
-	for _, l := range sc.logs {
-		for d := range l.DirInfo {
-			if span, ok := l.ran(fio.Direction(d)); ok && sc.covers(fio.Direction(d)) {
-				spans = append(spans, span)
-			}
-		}
-	}
-	return spans
-}
-
 // ran returns when a direction of the log ran, as published; ok is false if it has had no I/O so far.
 func (l *Member) ran(d fio.Direction) (span pipeline.Span, ok bool) {
 	p := &l.published[d]
 	span = pipeline.Span{From: p.span.From, To: max(p.span.To, l.lostUntil[d])}
 	return span, p.hasIO || l.lostUntil[d] > 0
-}
-
-// covered returns how much of [start, end) the spans cover, in ns.
-func covered(spans []pipeline.Span, start, end int64) int64 {
-	var cut []pipeline.Span
-	for _, s := range spans {
-		from, to := max(s.From, start), min(s.To, end)
-		if from == start && to == end {
-			return end - start
-		}
-		if from < to {
-			cut = append(cut, pipeline.Span{From: from, To: to})
-		}
-	}
-	return together(cut, start)
 }
 
 // lastWindows returns the factor by which a scope has more IOPS than the I/Os of its logs in the time that these cover:
