@@ -1072,15 +1072,11 @@ func (s *set) fits(j *jobfile.File, byThread map[int][]*Log, siblings []*Source)
 	if len(s.entries) == 0 {
 		return 0, missing == 0
 	}
-	of, count := j.Entries()
-	if count != len(s.entries) {
+	if !s.isOf(j) {
 		return 0, false
 	}
+	of, _ := j.Entries()
 	for i, e := range s.entries {
-		first := threads[slices.Index(of, i)]
-		if e.JobName != first.Name && e.JobName != first.Options["name"] && !strings.Contains(first.Name, "$") {
-			return 0, false
-		}
 		last := len(of) - 1
 		for of[last] != i {
 			last--

@@ -9,12 +9,14 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"fiolat/fio"
 	"fiolat/ingest/content"
 	"fiolat/ingest/fiojson"
+	"fiolat/ingest/jobfile"
 )
 
 // Totals is a run with fio's JSON and without logs.
@@ -116,6 +118,7 @@ func (d *discovery) totals(path string, warnings *[]string) (metas []*fiojson.Do
 		*warnings = append(*warnings, err.Error()+" (not used)")
 		return nil
 	}
+	d.sections(path, metas)
 	for _, m := range metas {
 		*warnings = append(*warnings, prefixed(m.Name(), m.Warnings)...)
 		if m.Documents > 1 {
@@ -124,6 +127,57 @@ func (d *discovery) totals(path string, warnings *[]string) (metas []*fiojson.Do
 		}
 	}
 	return metas
+}
+
+// sections gives entries that stand for several jobs the sections of the job file beside fio's JSON, if there is one
+// whose jobs are those of the document.
+func (d *discovery) sections(path string, metas []*fiojson.Document) {
+	var files []*jobfile.File
+	looked := false
+	for _, m := range metas {
+		unlike := func(e fiojson.Entry) bool { return e.Unlike > 0 }
+		if m.ClientServer || !slices.ContainsFunc(m.Entries, unlike) {
+			continue
+		}
+		for _, e := range d.files.List(filepath.Dir(path)) {
+			name := filepath.Join(filepath.Dir(path), e.Name())
+			if looked || e.IsDir() || !d.files.MayBeFio(name, e) {
+				continue
+			}
+			if kind, err := d.sniff(name); err == nil && kind == content.Job {
+				if j, err := d.jobFile(name); err == nil { // what cannot be read is no such job file
+					files = append(files, j)
+				}
+			}
+		}
+		looked = true
+		s := &set{meta: m}
+		for i := range m.Entries {
+			s.entries = append(s.entries, &m.Entries[i])
+		}
+		fit := filtered(files, s.isOf)
+		if len(fit) == 1 {
+			s.job = fit[0]
+			s.entryOf, _ = s.job.Entries()
+			s.sections()
+		}
+	}
+}
+
+// isOf reports whether the entries are those of a job file: as many, each with the name of its first section.
+func (s *set) isOf(j *jobfile.File) bool {
+	of, n := j.Entries()
+	if n != len(s.entries) {
+		return false
+	}
+	threads := j.Threads()
+	for i, e := range s.entries {
+		first := threads[slices.Index(of, i)]
+		if e.JobName != first.Name && e.JobName != first.Options["name"] && !strings.Contains(first.Name, "$") {
+			return false
+		}
+	}
+	return true
 }
 
 // totalsBelow returns the runs of a folder, and of those below it, that have only JSON.

@@ -272,7 +272,8 @@ func TestCompareJobs(t *testing.T) {
 	}
 }
 
-// layoutFiles writes the files of a layout, those of different options at different times: "JSON" and a job's options is fio's JSON of 400 I/Os in 2 s, "plain" without
+// layoutFiles writes the files of a layout, those of different options at different times: "JSON" and a job's options
+// is fio's JSON of 400 I/Os in 2 s, "plain" without
 // histograms; "hist" a histogram log of 300 of them, "average", "zeros" and "empty" logs of no use.
 func layoutFiles(t *testing.T, files map[string]string) (dir string) {
 	t.Helper()
@@ -397,5 +398,23 @@ func TestHistoryOfPlainJSON(t *testing.T) {
 	}
 	if _, out, _ = fiolat(t, nil, "history", dir); !strings.Contains(out, "fio's own in 2 runs") {
 		t.Error(out)
+	}
+}
+
+// TestJobFileBesideJSON: fio's JSON of a group has the options of its last job only; the job file has those of all.
+func TestJobFileBesideJSON(t *testing.T) {
+	const from = "../../testdata/figures/groups/"
+	files := map[string]string{"fio.json": string(unzipped(t, from+"fio.json.gz"))}
+	_, out, _ := fiolat(t, nil, "summary", "--by", "job", "--format", "json", layoutFiles(t, files))
+	if !strings.Contains(out, `"job":"2 jobs"`) || strings.Contains(out, `"bs"`) {
+		t.Error(out)
+	}
+	files["job.fio"] = string(unzipped(t, from+"job.fio"))
+	code, out, stderr := fiolat(t, nil, "summary", "--by", "job", "--format", "ndjson", layoutFiles(t, files))
+	for i, want := range []string{`"bs":"4k,64k"`, `"bs":"4k"`, `"bs":"64k"`} { // all, read, write
+		if line := strings.Split(out, "\n")[i]; code != 0 || !strings.Contains(line, `"job":"a,b"`) ||
+			!strings.Contains(line, want) {
+			t.Errorf("exit %d, want %s\n%s%s", code, want, line, stderr)
+		}
 	}
 }

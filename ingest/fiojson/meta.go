@@ -111,7 +111,7 @@ func (m *Document) unlike(e *Entry) {
 	n, _ := strconv.ParseInt(v, 10, 64)
 	const slack = 100 // ms that a thread may take to end
 	if n = max(n, 1); e.LongestMS > 0 && e.RuntimeMS > n*(e.LongestMS+slack)+e.LongestMS/10 {
-		e.Unlike = int((e.RuntimeMS + e.LongestMS/2) / e.LongestMS)
+		e.Unlike = int((10*e.RuntimeMS + 9*e.LongestMS) / (10 * e.LongestMS)) // or more, if some ran for less
 	}
 }
 

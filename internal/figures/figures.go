@@ -249,7 +249,7 @@ func groupsOf(t *ingest.Totals, by []string) (groups []Group) {
 				g.Host = m.Entries[i].Host
 			}
 			if slices.Contains(by, fio.ByJob) {
-				g.Job = m.Entries[i].Name()
+				g.Job = jobsOf(&m.Entries[i])
 			}
 			if !slices.Contains(groups, g) {
 				groups = append(groups, g)
@@ -260,7 +260,16 @@ func groupsOf(t *ingest.Totals, by []string) (groups []Group) {
 }
 
 func (g Group) holds(e *fiojson.Entry) bool {
-	return (g.Host == "" || g.Host == e.Host) && (g.Job == "" || g.Job == e.Name())
+	return (g.Host == "" || g.Host == e.Host) && (g.Job == "" || g.Job == e.Name() || g.Job == jobsOf(e))
+}
+
+// jobsOf returns the name of an entry's job or, if it stands for several, their names.
+func jobsOf(e *fiojson.Entry) string {
+	var names []string
+	for _, s := range e.Sections {
+		names = append(names, s.Name)
+	}
+	return cmp.Or(strings.Join(names, ","), e.Name())
 }
 
 // sums adds up the I/Os of several jobs in one direction.
@@ -512,7 +521,7 @@ func Options(metas []*fiojson.Document, logs []*pipeline.Log, direction, host, j
 				}
 			}
 			for _, s := range e.Sections {
-				if job == "" || job == s.Name {
+				if job == "" || job == s.Name || job == jobsOf(e) {
 					jobs.add(some && does(s, direction), s.Options)
 				}
 			}
