@@ -272,7 +272,9 @@ func ReadRun(source []byte) (*StoredRun, error) {
 			Start:    nanos(f.StartMS),
 			Empty:    f.Empty,
 		}
-		l.Repaired[0] = f.Repaired
+		if l.Repaired[0] = f.Repaired; f.Repaired {
+			out.Account.Repaired = append(out.Account.Repaired, f.Name)
+		}
 		switch {
 		case f.EndMS != nil:
 			l.End = nanos(*f.EndMS)
