@@ -104,7 +104,8 @@ type Curve struct {
 var ErrOneSetting = errors.New("all runs have the same job options")
 
 // loads are the options, and the numbers of hosts and jobs, that change only the load, the most effective first.
-var loads = []string{"hosts", "jobs", "iodepth", "numjobs", "rate_iops", "rate", "thinktime", "iodepth_batch", "iodepth_batch_submit"}
+var loads = []string{"hosts", "jobs", "iodepth", "numjobs", "rate_iops", "rate", "thinktime", "iodepth_batch",
+	"iodepth_batch_submit"}
 
 // Make returns the curve of a direction; rule may be nil. Runs without such I/O or known IOPS are skipped.
 func Make(rows []figures.Row, direction string, percentiles []float64, rule *fio.Rule) (*Curve, error) {

@@ -48,8 +48,8 @@ type Row struct {
 	BytesPerSecond *float64 `json:"bytes_per_second"`
 	// Concurrency is the mean number of I/Os in flight, by Little's law: IOPS x mean latency.
 	Concurrency *float64 `json:"concurrency"`
-	// Options are the values of job options, of several jobs joined, and the numbers of hosts and of names of jobs: those
-	// of defaultOptions, and those in which runs differ.
+	// Options are the values of job options, of several jobs joined, and the numbers of hosts and of names of jobs: of
+	// defaultOptions, and those in which runs differ.
 	Options     map[string]string  `json:"options"`
 	Min         *float64           `json:"min"`
 	Mean        *float64           `json:"mean"`

@@ -69,6 +69,9 @@ func (c History) Spec() Spec {
 	low["field"] = "low"
 	color := M{"field": "name", "type": "nominal", "sort": c.Names, "scale": M{"domain": c.Names, "range": palette},
 		"legend": M{"title": nil, "symbolOpacity": 1}}
+	if c.Rate { // only the directions that there are
+		delete(color["scale"].(M), "domain")
+	}
 	if c.Runs != nil {
 		return c.overRuns(y, low)
 	}
@@ -122,7 +125,7 @@ func (c History) Spec() Spec {
 			},
 		},
 	}
-	s.Layer = append(append(s.Layer, room(y)), c.Data.noData()...)
+	s.Layer = slices.Concat(s.Layer, []Spec{room(y)}, c.Data.noData(), c.Data.keepLegend(color, "point"))
 	return c.Drag.on(s)
 }
 

@@ -19,11 +19,12 @@ type LoadCurve struct {
 	//	flight   I/Os in flight, by which the points of a line are sorted
 	//	bs       bytes of an I/O; null if unknown
 	//
-	// Its transform may read the signal direction, one of Directions.
-	Data       Data
-	Names      []string
-	Directions []string
-	Click      string // see Overlay
+	// Its transform may read the signal direction, one of Choice, which is First in the beginning; see Percentiles.
+	Data   Data
+	Names  []string
+	Choice Data
+	First  string
+	Click  string // see Overlay
 	// X, if not "", is the title of the axis of the load, and the rows of Data are points and not runs: instead of
 	// run, setting, iops, flight and bs they have the fields
 	//
@@ -89,15 +90,12 @@ func (c LoadCurve) Spec() Spec {
 		calculate("x", "exp(datum.lx)"), calculate("v", "exp(datum.lv)")}
 	tips := []M{tip("p", "nominal", "percentile"), tip("latency", "nominal", "latency"), tip("v", "quantitative", "ns"),
 		tip("load", "nominal", "load"), tip("x", "quantitative", "x"), tip("setting", "nominal", "setting")}
-	choice := func(name, first string, options []string) M {
-		return M{"name": name, "value": first, "bind": M{"input": "select", "options": options, "name": name + " "}}
-	}
 	return Spec{
 		Schema:      schema,
 		Description: "Latency percentiles against load, of runs and of their settings",
 		Data:        c.Data.Source,
-		Params: append([]M{choice("direction", c.Directions[0], c.Directions),
-			choice("load", rate, []string{rate, bytes})}, clicked("datum.id ? "+c.Click+" : null", "symbol")...),
+		Params: append([]M{direction(c.First), {"name": "load", "value": rate, "bind": M{"input": "select",
+			"options": []string{rate, bytes}, "name": "load "}}}, clicked("datum.id ? "+c.Click+" : null", "symbol")...),
 		Transform: append(slices.Clip(c.Data.Transform), calculate("x",
 			"load == '"+bytes+"' ? (datum.bs ? datum.iops * datum.bs / 1048576 : null) : datum.iops")),
 		Layer: slices.Concat([]Spec{
@@ -120,7 +118,7 @@ func (c LoadCurve) Spec() Spec {
 				Encoding: M{"x": x, "y": y, "color": color, "tooltip": append([]M{tip("run", "nominal", "run")},
 					tips...)},
 			},
-			room(y),
+			room(y), c.Choice.choice(),
 		}, c.Data.noData()),
 	}
 }

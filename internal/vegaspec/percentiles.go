@@ -128,8 +128,7 @@ func (c Percentiles) Spec() Spec {
 	}
 	s.Data, s.Transform = c.Data.Source, c.Data.Transform
 	if c.Choice != nil {
-		s.Params = []M{{"name": "direction", "value": c.First, "on": []M{{"events": "@directions_marks:click",
-			"update": "datum.name"}}}}
+		s.Params = []M{direction(c.First)}
 	}
 	if c.Title != "" {
 		s.Title = c.Title
@@ -147,6 +146,12 @@ func (c Percentiles) Spec() Spec {
 	}
 	s.Layer = append(s.Layer, c.Data.noData()...)
 	return c.Drag.on(s)
+}
+
+// direction is the signal that choice sets.
+func direction(first string) M {
+	return M{"name": "direction", "value": first, "on": []M{{"events": "@directions_marks:click",
+		"update": "datum.name"}}}
 }
 
 // choice writes the names of directions above the chart, to be clicked.

@@ -53,7 +53,7 @@ func TestSpecsAreStable(t *testing.T) {
 		"tail":     func() Spec { return TailMap{Data: data, Axis: WallClock, Drag: SetTime}.Spec() },
 		"findings": func() Spec { return Findings{Data: data}.Spec() },
 		"load curve": func() Spec {
-			return LoadCurve{Data: data, Names: []string{"p50"}, Directions: []string{"all"}}.Spec()
+			return LoadCurve{Data: data, Names: []string{"p50"}, Choice: data, First: "all"}.Spec()
 		},
 		"change": func() Spec { return Change{Data: data}.Spec() },
 		"history": func() Spec {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"fiolat/fio"
 	"fiolat/internal/vegaspec"
@@ -41,7 +42,14 @@ func loadCurve(runs string) vegaspec.Spec {
 		return "test(regexp('\\\\bbs=[0-9.]+" + letter + "', 'i'), datum.setting) ? " + times + " : "
 	}
 	return vegaspec.LoadCurve{
-		Names: historyPercentiles, Directions: directions,
+		Names: historyPercentiles, First: directions[0],
+		Choice: vegaspec.Data{
+			Source: m{"name": "answer"},
+			Transform: slices.Concat(listRows("hits.hits", "hit"), []m{calculate("names", "['"+
+				strings.Join(directions, "', '")+"']"), flatten("names", "name"),
+				{"filter": "datum.hit.fields['summary.' + datum.name + '.iops'] != null"},
+				{"aggregate": []m{{"op": "count", "as": "runs"}}, "groupby": []string{"name"}}}),
+		},
 		Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"),
 		Data: vegaspec.Data{
 			Source: latestRuns(runs, false, asked),
