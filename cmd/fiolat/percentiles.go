@@ -108,6 +108,10 @@ func (o *percentilesOptions) check(c *cli.Context, bad *errs.Faults) {
 	if o.wide != "" {
 		bad.Add(o.readWide(o.wide))
 	}
+	// --interval auto depends on what is shown: let it be the same in all formats.
+	if o.render.Table() && o.wide == "" && !c.IsSet("by") && o.logs.Config.Accuracy == 0 {
+		o.logs.Config.Settings.By, o.render.Apart = []string{fio.ByDirection}, true
+	}
 	if c.IsSet("percentiles") || c.IsSet("wide") {
 		o.percentiles = o.logs.Config.Settings.Percentiles
 	}

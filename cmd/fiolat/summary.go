@@ -96,6 +96,9 @@ func (o *summaryOptions) run(ctx context.Context, u *ui.UI) error {
 	if o.format == "json" || o.format == "ndjson" {
 		err = writeSummaryJSON(out, rows, o.format == "ndjson")
 	} else {
+		if o.format != "csv" {
+			rows = sumsLast(rows)
+		}
 		err = render.Columns(out, o.format, o.unit, ui.Columns(u.Stdout), summaryColumns(rows, shown, differ))
 	}
 	return errors.Join(append(failed, err, out.Flush())...)
@@ -194,6 +197,25 @@ func writeSummaryJSON(out *bufio.Writer, rows []figures.Row, lines bool) error {
 	}
 	_, err := out.Write(text)
 	return err
+}
+
+// sumsLast puts the row of all directions behind those of reads, writes and trims, and leaves it out if there is one.
+func sumsLast(rows []figures.Row) (out []figures.Row) {
+	for len(rows) > 0 {
+		n := 1
+		for n < len(rows) && rows[n].Group() == rows[0].Group() {
+			n++
+		}
+		rank := func(r figures.Row) int { // read, write, trim, all, sync
+			return slices.Index(append(fio.DirectionNames(), fio.All, fio.Sync.String()), r.Direction)
+		}
+		of := slices.SortedStableFunc(slices.Values(rows[:n]), func(a, b figures.Row) int { return rank(a) - rank(b) })
+		if n > 1 && of[1].Direction == fio.All {
+			of = slices.Delete(of, 1, 2)
+		}
+		out, rows = append(out, of...), rows[n:]
+	}
+	return out
 }
 
 // summaryColumns returns the columns of a table, without optional ones that are empty.

@@ -115,7 +115,7 @@ func (w *pageWorld) quickstart(t *testing.T) {
 // TestTableWidth: a table on a terminal leaves out what does not fit and says so, one in a pipe or file never does.
 func TestTableWidth(t *testing.T) {
 	t.Parallel()
-	const all = "time  samples   iops  min_us  max_ms  mean_us  stddev_us  p50_us  p90_us  p95_us  p99_us  p99.9_ms\n"
+	const all = "time  direction  samples   iops  min_us  max_ms  mean_us  stddev_us  p50_us  p90_us  p95_us  p99_us  p99.9_ms\n"
 	args := []string{"percentiles", "--interval", "10s", real + "/randrw"}
 	piped, stdout, _ := program(t, []string{"COLUMNS=20"}, args...)
 	piped.Run()
@@ -129,16 +129,27 @@ func TestTableWidth(t *testing.T) {
 	}{
 		"wide": {120, nil, all},
 		"100": {100, nil,
-			"time  samples   iops  min_us  max_ms  mean_us  p50_us  p90_us  p95_us  p99_us  p99.9_ms\n"},
-		"90":      {90, nil, "time  samples   iops  max_ms  mean_us  p50_us  p90_us  p95_us  p99_us  p99.9_ms\n"},
-		"80":      {80, nil, "time  samples   iops  max_ms  p50_us  p90_us  p95_us  p99_us  p99.9_ms\n"},
+			"time  direction  samples   iops  max_ms  mean_us  p50_us  p90_us  p95_us  p99_us  p99.9_ms\n"},
+		"90":      {90, nil, "time  direction  samples   iops  max_ms  p50_us  p90_us  p95_us  p99_us  p99.9_ms\n"},
+		"80":      {80, nil, "time  direction  samples   iops  max_ms  p50_us  p99_us  p99.9_ms\n"},
 		"COLUMNS": {80, []string{"COLUMNS=120"}, all},
-		"60":      {60, nil, "time   iops  max_ms  p50_us  p99_us  p99.9_ms\n"},
+		"60":      {60, nil, "time  direction   iops  max_ms  p50_us  p99_us  p99.9_ms\n"},
 	} {
 		cmd, _, _ := program(t, tt.env, args...)
 		shown := onTerminal(t, tt.columns, cmd)
 		if !strings.Contains(shown, tt.want) || strings.Contains(shown, "not shown in") != (tt.want != all) {
 			t.Errorf("%s: %s\nwant %s", name, shown, tt.want)
+		}
+	}
+}
+
+// TestBinaryOnTerminal: what nobody can read is not written to a terminal.
+func TestBinaryOnTerminal(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"percentiles", "histogram"} {
+		cmd, _, _ := program(t, nil, command, "--interval", "run", "--format", "parquet", real+"/slow")
+		if shown := onTerminal(t, 80, cmd); !strings.Contains(shown, "--format parquet is not for a terminal") {
+			t.Errorf("%s: %q", command, shown)
 		}
 	}
 }

@@ -48,6 +48,9 @@ func (lines) end(*pipeline.Summary) error                      { return nil }
 type Options struct {
 	Format string // table, markdown, csv, json, ndjson or parquet
 	Unit   string // of latencies in tables, csv and parquet: one of Units; auto is us but in tables
+	// Apart is set if reads and writes are split because nobody said otherwise: tables name a direction only if there
+	// are two.
+	Apart bool
 	// NoTotal leaves out rows that add up others. Only those split by all dimensions of --by remain.
 	NoTotal bool
 	// Wide is a percentile or one of Figures, printed with a row for each time and a column for each host, job and so

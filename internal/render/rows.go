@@ -150,9 +150,11 @@ const block = 1000
 // table prints for people: few columns, rounded, each in a unit that suits it.
 type table struct {
 	*Renderer
+	rows    []held
 	columns []Column
 	heads   []string
 	unit    []string // by column
+	by      []string // dimensions that have a column
 	fit     fitted
 	zone    *time.Location
 }
@@ -164,9 +166,15 @@ func (r *table) begin() (err error) {
 	if r.Kinds > 1 {
 		r.heading(r.run.Kind.String())
 	}
-	r.heads, r.fit = nil, fitted{width: r.Width, markdown: r.markdown(), keep: r.run.Settings.By}
+	r.columns = nil
+	return nil
+}
+
+// head begins a table with columns for some dimensions.
+func (r *table) head(by []string) {
+	r.by, r.heads, r.fit = by, nil, fitted{width: r.Width, markdown: r.markdown(), keep: by}
 	r.columns = []Column{timeColumn(r.zone)}
-	for _, dim := range r.run.Settings.By {
+	for _, dim := range by {
 		r.columns = append(r.columns, Column{Name: dim, Text: true, Right: true})
 	}
 	r.columns = append(r.columns, Column{Name: "samples"}, Column{Name: "iops"})
@@ -177,7 +185,6 @@ func (r *table) begin() (err error) {
 		r.columns = append(r.columns, Column{Name: "sla", Text: true, Right: true})
 	}
 	r.columns = append(r.columns, Column{Text: true}) // a mark
-	return nil
 }
 
 func (r *Renderer) markdown() bool { return r.Format == "markdown" }
@@ -192,6 +199,27 @@ func (r *Renderer) heading(text string) {
 
 // flush prints the rows held.
 func (r *table) flush() {
+	r.rows = sumsLast(r.rows, r.run.Settings.By)
+	by := r.run.Settings.By
+	if first := r.rows; r.Apart && !slices.ContainsFunc(r.rows, func(row held) bool { return row.dims != first[0].dims }) {
+		by = nil // one direction
+	}
+	if r.columns == nil || len(by) > len(r.by) {
+		if r.columns != nil {
+			r.out.WriteByte('\n') //nolint:errcheck // bufio keeps it
+		}
+		r.head(by)
+	}
+	for _, row := range r.rows {
+		cells := []Cell{r.time(row.offset, r.zone)}
+		for _, dim := range r.by {
+			cells = append(cells, Cell{Text: cmp.Or(row.dims.Of(dim), fio.All)})
+		}
+		for i, cell := range append(cells, row.cells...) {
+			r.columns[i].Cells = append(r.columns[i].Cells, cell)
+		}
+	}
+	r.rows = r.rows[:0]
 	var rows [][]string
 	if r.heads == nil {
 		r.unit = make([]string, len(r.columns))
@@ -221,16 +249,14 @@ func (r *table) flush() {
 }
 
 func (r *table) row(q *pipeline.Quantum, row *pipeline.Row) error {
-	cells := []Cell{r.time(q.Offset, r.zone)}
-	for _, dim := range r.run.Settings.By {
-		v := cmp.Or(value(&row.Dims, dim), fio.All)
-		cells = append(cells, Cell{Text: v})
+	if n := len(r.rows); n >= block && r.rows[n-1].offset != q.Offset {
+		r.flush()
 	}
 	iops := math.NaN()
 	if row.IOPSKnown {
 		iops = row.IOPS
 	}
-	cells = append(append(cells, ios(row.Stats.Samples), Cell{Number: iops}), r.figures(row)...)
+	cells := append([]Cell{ios(row.Stats.Samples), {Number: iops}}, r.figures(row)...)
 	if len(r.run.Settings.SLA) > 0 {
 		cells = append(cells, Cell{Text: verdict(row)})
 	}
@@ -238,17 +264,18 @@ func (r *table) row(q *pipeline.Quantum, row *pipeline.Row) error {
 	if row.Partial(r.run.Interval) {
 		mark = "partial"
 	}
-	for i, cell := range append(cells, Cell{Text: mark}) {
-		r.columns[i].Cells = append(r.columns[i].Cells, cell)
+	dims := row.Dims
+	if dims.Direction == fio.All {
+		dims.Direction = ""
 	}
-	if len(r.columns[0].Cells) == block {
-		r.flush()
-	}
+	r.rows = append(r.rows, held{row.Scope, dims, q.Offset, row.Stats.Samples, append(cells, Cell{Text: mark})})
 	return nil
 }
 
 func (r *table) end(*pipeline.Summary) error {
-	r.flush()
+	if len(r.rows) > 0 || r.columns == nil {
+		r.flush()
+	}
 	r.fit.note(r.out)
 	return nil
 }
