@@ -167,8 +167,13 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 	out.Lead = "No metric is certainly higher or lower in B than in A."
 	most := 0.0
 	var directions []string
-	for i := range result.Rows {
-		row := &result.Rows[i]
+	sum := func(row compare.Row) bool { return row.Direction == fio.All }
+	rows := slices.Clone(result.Rows)
+	slices.SortStableFunc(rows, func(a, b compare.Row) int { // the sum of all directions comes last
+		return map[bool]int{true: 1}[sum(a)] - map[bool]int{true: 1}[sum(b)]
+	})
+	for i := range rows {
+		row := &rows[i]
 		words := result.Words(row)
 		out.Rows = append(out.Rows, []string{row.Direction, row.Metric, words.Change, value(row.Metric, row.Baseline),
 			value(row.Metric, row.Other), words.Limits, words.Verdict})

@@ -89,7 +89,7 @@ func (p *Page) Write(w io.Writer) error {
 		s := &p.Curve.Series[i]
 		ch := chart{Title: label(s.Options), XTitle: "IOPS"}
 		if s.At != nil {
-			ch.At = p.Curve.Sentence(s.At)
+			ch.At = page.Micro(p.Curve.Sentence(s.At))
 		}
 		p.table(&ch, s)
 		charts = append(charts, ch)
@@ -107,7 +107,7 @@ func (p *Page) spec(s *Series) vegaspec.Spec {
 	c := p.Curve
 	chart := vegaspec.LoadCurve{X: "IOPS"}
 	if s.At != nil && c.bound > 0 {
-		chart.Rule = []vegaspec.M{{"v": c.bound, "text": s.At.Rule}}
+		chart.Rule = []vegaspec.M{{"v": c.bound, "text": page.Micro(s.At.Rule)}}
 	}
 	var points []vegaspec.M
 	for _, pc := range p.Percentiles {

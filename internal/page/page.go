@@ -14,6 +14,7 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -142,6 +143,11 @@ func Latency(ns float64) string {
 	}
 	return prefix + fio.Micro(fio.Latency(ns, 4))
 }
+
+var microseconds = regexp.MustCompile(`([0-9] ?)us\b`)
+
+// Micro writes a text for people with µs.
+func Micro(text string) string { return microseconds.ReplaceAllString(text, "${1}µs") }
 
 // Number formats a rate or another number for people: 0.8893, 36.5, 37,081.
 func Number(v float64) string {

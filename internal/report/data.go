@@ -242,7 +242,7 @@ func (s *Sink) head() head {
 	}
 	for _, r := range s.run.Settings.SLA {
 		if r.Latency() && !r.Above {
-			h.SLA = append(h.SLA, slaLine{r.Direction, r.Name, r.Threshold, micro(r.Text)})
+			h.SLA = append(h.SLA, slaLine{r.Direction, r.Name, r.Threshold, page.Micro(r.Text)})
 		}
 	}
 	for _, sc := range s.scopes {

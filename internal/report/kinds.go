@@ -276,7 +276,7 @@ func (p *shared) sideBySide() *sideBySide {
 	out.Sums.Head = append([]cell{{Text: "direction", Header: true}}, text("mean slat", "mean clat", "slat + clat",
 		"mean lat", "gap", "gap of lat", "I/Os slat · clat · lat")...)
 	exact, rough := false, false
-	for _, direction := range fio.RowDirections() {
+	for _, direction := range append(slices.Clone(fio.DirectionNames()), fio.All) {
 		byKind := map[fio.Kind]kindStats{}
 		for _, s := range p.kinds {
 			w, ok := s.kindStatsOf(direction)

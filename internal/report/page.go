@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +32,7 @@ var (
 // pageData is the data of page.html.
 type pageData struct {
 	Lead      []string    // above page.html
-	Verdict   string      // on the SLA rules
+	Verdict   []string    // on each SLA rule
 	Facts     [][2]string // names and values
 	Part      string      // the main kind or run, see Sink.part
 	Compared  *Comparison
@@ -443,21 +442,15 @@ func (s *Sink) runTotals(sc *scope) (total *fiohist.Hist, st fiohist.Stats, perS
 	return total, st, all.rate(&st)
 }
 
-// verdict says in a line which SLA rules of all hosts were kept.
-func verdict(sum *pipeline.Summary) string {
-	var out []string
+// verdict says which SLA rules of all hosts were kept.
+func verdict(sum *pipeline.Summary) (out []string) {
 	for _, o := range sum.SLA {
 		if o.Dims.Host == "" {
-			out = append(out, micro(o.String()))
+			out = append(out, page.Micro(o.String()))
 		}
 	}
-	return strings.Join(out, " ")
+	return out
 }
-
-var microseconds = regexp.MustCompile(`([0-9] ?)us\b`)
-
-// micro writes a text for people with µs.
-func micro(text string) string { return microseconds.ReplaceAllString(text, "${1}µs") }
 
 // verdicts returns tables of the SLA rules' verdicts and of breaches and recoveries.
 func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
@@ -474,7 +467,7 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 		if o.Worst.Known {
 			worst, when = measured(&o.Worst), since(o.WorstAt)
 		}
-		all.Rows = append(all.Rows, []string{micro(o.Rule.Text), host, string(o.Status()), share,
+		all.Rows = append(all.Rows, []string{page.Micro(o.Rule.Text), host, string(o.Status()), share,
 			strconv.Itoa(o.Breaches), strconv.Itoa(o.OK), strconv.Itoa(o.Broken), strconv.Itoa(o.Unknown), worst, when})
 	}
 	changes := block{Title: "Breaches and recoveries", Open: true, Head: []string{"at", "SLA rule", "host", "what",
@@ -488,7 +481,7 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 		if c.Breach {
 			what = "broken"
 		}
-		changes.Rows = append(changes.Rows, []string{since(c.at), micro(c.Rule.Text), host, what,
+		changes.Rows = append(changes.Rows, []string{since(c.at), page.Micro(c.Rule.Text), host, what,
 			measured(&c.Last)})
 	}
 	return []block{all, changes}

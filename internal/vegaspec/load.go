@@ -50,7 +50,7 @@ func (c LoadCurve) Spec() Spec {
 		"legend": M{"title": nil, "symbolOpacity": 1}}
 	drawn := filter("datum.v > 0 && datum.x > 0")
 	if c.X != "" {
-		x["axis"].(M)["title"], x["axis"].(M)["tickCount"] = c.X, 8
+		x["axis"] = M{"title": c.X, "tickCount": 8, "labelExpr": short, "labelOverlap": true, "labelFlush": false}
 		low := maps.Clone(y)
 		low["field"] = "low"
 		return Spec{
