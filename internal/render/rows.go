@@ -201,8 +201,9 @@ func (r *Renderer) heading(text string) {
 func (r *table) flush() {
 	r.rows = sumsLast(r.rows, r.run.Settings.By)
 	by := r.run.Settings.By
-	if first := r.rows; r.Apart && !slices.ContainsFunc(r.rows, func(row held) bool { return row.dims != first[0].dims }) {
-		by = nil // one direction
+	several := func(row held) bool { return row.dims != r.rows[0].dims }
+	if r.Apart && !slices.ContainsFunc(r.rows, several) { // one direction
+		by = nil
 	}
 	if r.columns == nil || len(by) > len(r.by) {
 		if r.columns != nil {
