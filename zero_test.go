@@ -55,7 +55,7 @@ func TestZeroValues(t *testing.T) {
 	}{
 		"pipeline/plan.Config": {{"no settings", func() error {
 			return fiolat.Pipeline(t.Context(), plan.Config{}, pipeline.Discard{}, logs)
-		}, "begin with Defaults()"}, {"defaults", func() error {
+		}, "begin with fio.Defaults()"}, {"defaults", func() error {
 			return fiolat.Pipeline(t.Context(), plan.Config{Settings: fio.Defaults()}, pipeline.Discard{}, logs)
 		}, ""}},
 		"pipeline/live.Config": {{"nothing", func() error {
@@ -64,7 +64,7 @@ func TestZeroValues(t *testing.T) {
 		}, "the interval must be given"}, {"only an interval", func() error {
 			_, err := live.New(live.Config{Settings: fio.Settings{Interval: time.Second}}, pipeline.Discard{})
 			return err
-		}, "begin with Defaults()"}},
+		}, "begin with fio.Defaults()"}},
 		"pipeline/replay.Options": {{"all of the run", func() error {
 			run := &pipeline.Run{Settings: fio.Defaults(), Interval: 1e9}
 			none := func(context.Context, func(replay.Leaf) error) error { return nil }

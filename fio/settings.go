@@ -13,15 +13,15 @@ import (
 // refused.
 type Settings struct {
 	Interval    time.Duration
-	Grid        string // run, epoch
-	Align       string // overlap, inflight
-	RecordTime  string // end, start
+	Grid        string // GridRun or GridEpoch
+	Align       string // AlignOverlap or AlignInflight
+	RecordTime  string // RecordTimeEnd or RecordTimeStart
 	By          []string
 	Percentiles []float64
 	Coarseness  int // -1: the logs' own
 	LogHistMsec int64
 	FioVersion  int    // major version of the fio that wrote the logs, if nothing else tells it; 0: not given
-	Repair      string // auto, yes, no
+	Repair      string // RepairAuto, RepairYes or RepairNo
 	Restore     bool
 	SkipBad     bool
 	Kind        Kind
@@ -30,10 +30,18 @@ type Settings struct {
 	SLA         []SLARule
 }
 
+// The words that settings take.
+const (
+	GridRun, GridEpoch              = "run", "epoch"
+	AlignOverlap, AlignInflight     = "overlap", "inflight"
+	RecordTimeEnd, RecordTimeStart  = "end", "start"
+	RepairAuto, RepairYes, RepairNo = "auto", "yes", "no"
+)
+
 // Defaults returns the settings that hold where the command line says nothing. There is no default interval.
 func Defaults() Settings {
-	return Settings{Grid: "run", Align: "overlap", RecordTime: "end", By: []string{ByDirection},
-		Percentiles: []float64{50, 90, 95, 99, 99.9}, Coarseness: -1, Repair: "auto", Restore: true}
+	return Settings{Grid: GridRun, Align: AlignOverlap, RecordTime: RecordTimeEnd, By: []string{ByDirection},
+		Percentiles: []float64{50, 90, 95, 99, 99.9}, Coarseness: -1, Repair: RepairAuto, Restore: true}
 }
 
 // Setting is one field of Settings.
@@ -60,12 +68,12 @@ func (s *Settings) Fields() []Setting {
 	return []Setting{
 		{Name: "interval", Line: "interval", Same: true, Value: &s.Interval, Flags: []Flag{{"interval",
 			"length of an interval, `DURATION` such as 10s, or auto (default: as logged)"}}},
-		{Name: "grid", Line: "grid", Words: []string{"run", "epoch"}, Same: true, Value: &s.Grid,
+		{Name: "grid", Line: "grid", Words: []string{GridRun, GridEpoch}, Same: true, Value: &s.Grid,
 			Flags: []Flag{{"grid", "intervals are counted from the run's start (`run`) or from 1970 (epoch)"}}},
-		{Name: "align", Line: "align", Words: []string{"overlap", "inflight"}, Same: true, Value: &s.Align,
+		{Name: "align", Line: "align", Words: []string{AlignOverlap, AlignInflight}, Same: true, Value: &s.Align,
 			Flags: []Flag{{"align", "an I/O counts where it may have completed (`overlap`) or where it was in flight " +
 				"(inflight)"}}},
-		{Name: "record_time", Line: "record-time", Words: []string{"end", "start"}, Same: true, Value: &s.RecordTime,
+		{Name: "record_time", Line: "record-time", Words: []string{RecordTimeEnd, RecordTimeStart}, Same: true, Value: &s.RecordTime,
 			Flags: []Flag{{"record-time", "a record's time is the `end` of its interval, as in fio, or the start, as in " +
 				"fio-histo-log-pctiles"}}},
 		{Name: "by", Line: "by", Same: true, Optional: true, Value: &s.By, Flags: []Flag{{"by",
@@ -78,7 +86,7 @@ func (s *Settings) Fields() []Setting {
 			"the job's log_hist_msec in `MS`, if neither fio's JSON nor a job file has it"}}},
 		{Name: "fio_version", Line: "fio-version", Value: &s.FioVersion, Flags: []Flag{{"fio-version",
 			"`VERSION` of the fio that wrote the logs, if neither fio's JSON nor the logs tell it"}}},
-		{Name: "repair", Line: "repair", Words: []string{"auto", "yes", "no"}, Same: true, Value: &s.Repair,
+		{Name: "repair", Line: "repair", Words: []string{RepairAuto, RepairYes, RepairNo}, Same: true, Value: &s.Repair,
 			Flags: []Flag{{"repair", "repair logs damaged by fio --client where it is proven (`auto`), in all logs (yes), " +
 				"or never (no)"}}},
 		{Name: "restore", Line: "restore", Same: true, Value: &s.Restore, Flags: []Flag{{"no-restore",
@@ -101,7 +109,7 @@ func (s *Settings) Fields() []Setting {
 func (s *Settings) Check() error {
 	for _, f := range s.Fields() {
 		if v, ok := f.Value.(*string); ok && f.Words != nil && !slices.Contains(f.Words, *v) {
-			return fmt.Errorf("settings: %s is %q: want one of %q; begin with Defaults()", f.Name, *v, f.Words)
+			return fmt.Errorf("settings: %s is %q: want one of %q; begin with fio.Defaults()", f.Name, *v, f.Words)
 		}
 	}
 	return nil

@@ -182,7 +182,7 @@ const leastEven = int64(10 * time.Millisecond)
 func (r *Run) EvenInterval(interval int64) int64 {
 	even := interval
 	for _, at := range []int64{r.Window.From, r.Window.To} {
-		if at == math.MinInt64 || at == math.MaxInt64 || r.Settings.Grid == "epoch" || r.Pick.Empty() {
+		if at == math.MinInt64 || at == math.MaxInt64 || r.Settings.Grid == fio.GridEpoch || r.Pick.Empty() {
 			continue
 		}
 		for b := at; b != 0; {

@@ -202,7 +202,7 @@ func (o *logOptions) check(c *cli.Context, bad *errs.Faults) {
 	s.Offsets, err = offsets(o.offset.Value())
 	bad.Add(err)
 	if cfg.Part != "" {
-		if s.Grid = "epoch"; cfg.Accuracy != 0 {
+		if s.Grid = fio.GridEpoch; cfg.Accuracy != 0 {
 			bad.Add(fio.Usagef("--interval auto: all parts of a run need the same interval: give it as a duration"))
 		}
 	}

@@ -120,7 +120,7 @@ func (o *liveOptions) check(c *cli.Context, bad *errs.Faults) {
 	logs, cfg := &o.logs.Config, &o.config
 	cfg.RunID, cfg.RunName, cfg.Part, cfg.Labels, cfg.Patience = logs.RunID, logs.RunName, logs.Part, logs.Labels, 2
 	cfg.Settings = logs.Settings
-	cfg.Settings.Grid = "epoch" // as for ingest --part, so that parts of ingest and of live can be merged
+	cfg.Settings.Grid = fio.GridEpoch // as for ingest --part, so that parts of ingest and of live can be merged
 	checkES(c, &o.es, bad)
 	bad.Add(esmodel.CheckLabels(cfg.Labels))
 	if o.fio != nil {

@@ -140,7 +140,7 @@ func (r *Renderer) clock() (*time.Location, error) {
 	if r.Clock != nil && !r.run.StartKnown {
 		return nil, fio.Usagef("--clock: when the run started is not known; say it with --start")
 	}
-	if r.Clock == nil && r.run.Settings.Grid == "epoch" && r.run.StartKnown {
+	if r.Clock == nil && r.run.Settings.Grid == fio.GridEpoch && r.run.StartKnown {
 		return time.UTC, nil // the first quantum begins before the run
 	}
 	return r.Clock, nil

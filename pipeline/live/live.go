@@ -95,7 +95,7 @@ func New(cfg Config, sink pipeline.Sink) (*Live, error) {
 	if cfg.Settings.Interval <= 0 {
 		return nil, fmt.Errorf("live: the interval must be given")
 	}
-	cfg.Settings.Grid = "epoch"
+	cfg.Settings.Grid = fio.GridEpoch
 	if err := cfg.Settings.Check(); err != nil {
 		return nil, err
 	}

@@ -90,9 +90,9 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 	// fio --client damages only histograms
 	logs = slices.DeleteFunc(slices.Clone(logs), func(l *State) bool { return l.single() != nil })
 	switch mode {
-	case "no":
+	case fio.RepairNo:
 		return nil
-	case "yes":
+	case fio.RepairYes:
 		for _, l := range logs {
 			for d := range l.dirs {
 				l.dirs[d].verdict = verdict{repair: true, why: "--repair yes"}

@@ -417,7 +417,7 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 			w.soonest, w.pauses.started, fixed.b = never, farPast, fixed.latest
 		}
 		d.starts.h = fixed.h
-		if l.cfg.Settings.RecordTime == "start" {
+		if l.cfg.Settings.RecordTime == fio.RecordTimeStart {
 			fixed.b = w.waits[0].time // a record then starts at its stamp
 		}
 		if !ok || fixed.b < first {

@@ -397,7 +397,7 @@ func (l *State) feed(r *fiolog.Record) error {
 			d.win.pauses.addOne(r.Index[0], stamp, before*msec)
 		}
 		return err
-	case l.cfg.Settings.RecordTime == "start":
+	case l.cfg.Settings.RecordTime == fio.RecordTimeStart:
 		if err := l.emit(r.Dir, r.Line, func(e func(portion)) { d.starts.place(stamp, c, e) }); err != nil {
 			return err
 		}
@@ -485,7 +485,7 @@ func (l *State) addUp(r *fiolog.Record, d *direction) {
 // place passes a record to the windows of its direction. With --record-time start they only look for lost records.
 func (l *State) place(i fio.Direction, r *stamped) error {
 	w := &l.dirs[i].win
-	if l.cfg.Settings.RecordTime == "start" {
+	if l.cfg.Settings.RecordTime == fio.RecordTimeStart {
 		w.place(r, func(portion) {})
 		return nil
 	}
@@ -537,7 +537,7 @@ func (l *State) finish() error {
 			}
 		}
 		finish := d.win.finish
-		if l.cfg.Settings.RecordTime == "start" {
+		if l.cfg.Settings.RecordTime == fio.RecordTimeStart {
 			finish = d.starts.finish
 		}
 		if err := l.emit(fio.Direction(i), 0, finish); err != nil {
@@ -622,7 +622,7 @@ func (l *State) mark(unseen bool) int64 {
 // earliest returns where the next portion of a direction that has had a record can begin.
 func (l *State) earliest(d *direction) int64 {
 	switch {
-	case l.cfg.Settings.RecordTime == "start":
+	case l.cfg.Settings.RecordTime == fio.RecordTimeStart:
 		return d.starts.time
 	case d.win.known:
 		return d.win.prev - msec
@@ -644,7 +644,7 @@ func backwards(l *State, r *fiolog.Record, last int64) error {
 // Ready gives the log its aligner and what fio's JSON counted in its directions. It is called once the grid is known.
 func (l *State) Ready(g *quanta.Grid, common fiohist.Geometry) {
 	l.Open = quanta.Open{First: g.First}
-	l.align = quanta.NewAligner(g, l.cfg.Settings.Align == "inflight" && l.single() == nil, l.g, common, &l.Open)
+	l.align = quanta.NewAligner(g, l.cfg.Settings.Align == fio.AlignInflight && l.single() == nil, l.g, common, &l.Open)
 	if l.Entry == nil {
 		return
 	}

@@ -366,7 +366,7 @@ func (p *Plan) readHeads(ctx context.Context) error {
 // findDamage decides which logs were damaged by fio --client. A log whose head does not decide it is read as a whole,
 // if fio's JSON has the sums to compare with.
 func (p *Plan) findDamage(ctx context.Context) error {
-	if p.cfg.Settings.Repair == "auto" {
+	if p.cfg.Settings.Repair == fio.RepairAuto {
 		suspicious := map[*fiojson.Document]bool{}
 		for _, l := range p.logs {
 			if l.Suspect() {
@@ -446,7 +446,7 @@ func (p *Plan) makeGrid() error {
 			interval = max(interval, l.WholeEnd())
 		}
 	}
-	if p.cfg.Settings.Grid == "epoch" && !p.Run.StartKnown {
+	if p.cfg.Settings.Grid == fio.GridEpoch && !p.Run.StartKnown {
 		return fio.Usagef("--grid epoch: nothing says when the run started; pass --start TIME (or --start mtime to " +
 			"guess)")
 	}

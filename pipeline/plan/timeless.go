@@ -19,7 +19,7 @@ func timeless(in *ingest.Input, cfg *Config) error {
 		{s.Interval != 0 || cfg.Accuracy != 0, "--interval"},
 		{cfg.Pick.Timed(), "--from and --to"},
 		{cfg.Part != "", "--part"},
-		{s.Grid == "epoch", "--grid epoch"},
+		{s.Grid == fio.GridEpoch, "--grid epoch"},
 		{slices.Contains(s.By, fio.ByLog) && !cfg.LeavesOnly, "--by log"},
 		{!s.Restore, "--no-restore"},
 	} {

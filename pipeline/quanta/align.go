@@ -33,7 +33,7 @@ func (g *Grid) Start(q int64) int64 { return g.base + q*g.Interval }
 // NewGrid returns the grid of a run by its start, interval and settings. Its First is 0.
 func NewGrid(run *pipeline.Run) Grid {
 	g := Grid{Interval: run.Interval}
-	if run.Settings.Grid == "epoch" {
+	if run.Settings.Grid == fio.GridEpoch {
 		g.base = -(run.Start - floorDiv(run.Start, g.Interval)*g.Interval)
 	}
 	return g

@@ -78,7 +78,7 @@ func (t tallied) String() string { return fmt.Sprintf("%d of %d", t.known, t.all
 // Begin takes the run, whose quanta must be of one second.
 func (c *Chooser) Begin(_ context.Context, run *pipeline.Run) error {
 	c.run, c.from, c.steps = run, run.FirstQuantum, nil
-	if run.Settings.Grid == "epoch" {
+	if run.Settings.Grid == fio.GridEpoch {
 		c.origin = run.Start
 	}
 	ladder := slices.DeleteFunc(slices.Clone(Ladder),

@@ -657,7 +657,7 @@ func (sc *scope) covers(d fio.Direction) bool {
 
 func (m *Merger) row(sc *scope, ranks *fiohist.Ranks) pipeline.Row {
 	return pipeline.Row{Scope: sc.name, Dims: sc.dims, Stats: ranks.Stats(m.Run.Percentiles, sc.known()),
-		Whole: m.Run.Settings.Align == "inflight"}
+		Whole: m.Run.Settings.Align == fio.AlignInflight}
 }
 
 // cover sets for how much of [start, end), in ns, a row's logs were running and have their records. There are no IOPS

@@ -128,7 +128,7 @@ func fits(a, b *pipeline.Run) error {
 	if fa, fb := geometryText(a.Geometry), geometryText(b.Geometry); fa != fb {
 		return differ("--coarseness", fa, fb)
 	}
-	if x.Grid != "epoch" {
+	if x.Grid != fio.GridEpoch {
 		return &fio.ParseError{File: fmt.Sprintf("run %q", a.ID), Msg: fmt.Sprintf("the intervals of part %q are "+
 			"counted from its own start", a.Part), Hint: "ingest all parts with --grid epoch"}
 	}

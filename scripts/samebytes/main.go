@@ -183,7 +183,7 @@ type testCase struct {
 func casesOf(folder string) (out []testCase) {
 	add := func(args ...string) { out = append(out, testCase{filepath.Base(folder), folder, args}) }
 	for _, format := range []string{"table", "csv", "json", "ndjson"} {
-		add("percentiles", "--format", format, "--by", "host,job,direction", "--limits", "run")
+		add("percentiles", "--format", format, "--by", "host,job,direction", "run")
 	}
 	add("percentiles", "--format", "json", "--kind", "all", "--sla", "p99 < 5ms", "run")
 	add("percentiles", "--format", "csv", "--interval", "auto", "--grid", "epoch", "--unit", "ns", "run")
