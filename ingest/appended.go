@@ -214,7 +214,7 @@ func (m *matcher) appended(s *set, logs []*Log) ([]*Log, bool) {
 	if match == nil {
 		return logs, false
 	}
-	if i, k := match.other(func(a, b int) bool { return alike(s.meta, s.entries[a], s.entries[b]) }); i >= 0 {
+	if i, k := match.other(func(a, b int) bool { return interchangeable(s.meta, s.entries[a], s.entries[b]) }); i >= 0 {
 		m.warn("%s: which job wrote which part is not certain: by its counts, part %d may be of job %q or of job %q",
 			fio.Printable(logs[i].Source.Path), i+1, s.entries[match.of[i]].JobName, s.entries[k].JobName)
 	}
@@ -340,9 +340,9 @@ func (m *matching) numbers(k int) (out []int) {
 
 func (m *matching) used(k int) int { return len(m.numbers(k)) }
 
-// alike reports whether it makes no difference to which of two entries a log belongs: they are threads of one job,
-// which started together.
-func alike(m *fiojson.Document, a, b *fiojson.Entry) bool {
+// interchangeable reports whether it makes no difference to which of two entries a log belongs: they are threads of one
+// job, which started together.
+func interchangeable(m *fiojson.Document, a, b *fiojson.Entry) bool {
 	n, _ := m.Option(a, "numjobs")
 	return a == b || a.JobName == b.JobName && a.GroupID == b.GroupID && a.Port == b.Port && n != "" && n != "1"
 }

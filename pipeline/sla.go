@@ -337,7 +337,7 @@ func (o *Outcome) String() string {
 		}
 	}
 	value := func(v float64) string {
-		if v = apart(v, threshold, 3); o.Rule.Latency() {
+		if v = roundApart(v, threshold, 3); o.Rule.Latency() {
 			return o.Rule.Name + " " + fio.Latency(v, 9)
 		}
 		return rate(v)
@@ -390,12 +390,12 @@ func (o *Outcome) share(limit string) string {
 	if o.Rule.Percentile > 0 {
 		need = ", " + fio.Digits(100-allowed, 9) + " % needed"
 	}
-	kept := 100 - apart(100*(1-o.Whole.Share), allowed, 2)
+	kept := 100 - roundApart(100*(1-o.Whole.Share), allowed, 2)
 	return fmt.Sprintf("%s %% of %s %s %s%s", fio.Digits(kept, 9), IOs(o.Dims.Direction), bound, limit, need)
 }
 
-// apart rounds v to that many digits, or to as many as tell it from limit.
-func apart(v, limit float64, digits int) float64 {
+// roundApart rounds v to that many digits, or to as many as tell it from limit.
+func roundApart(v, limit float64, digits int) float64 {
 	r := fio.Round(v, digits)
 	for ; r == fio.Round(limit, 9) && digits < 9; digits++ {
 		r = fio.Round(v, digits+1)

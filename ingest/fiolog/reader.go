@@ -157,9 +157,9 @@ func (r *Reader) Geometry() (fiohist.Geometry, bool) { return r.geometry, r.colu
 // Line returns the number, from 1, of the last line that was read; 0 before the first.
 func (r *Reader) Line() int64 { return r.line }
 
-// likely returns the number of columns. Before the first good line it comes from the commas of the next line, and is
-// 0 if no geometry has so many.
-func (r *Reader) likely() int {
+// expectedColumns returns the number of columns. Before the first good line it comes from the commas of the next line,
+// and is 0 if no geometry has so many.
+func (r *Reader) expectedColumns() int {
 	if r.columns != 0 {
 		return r.columns
 	}
@@ -240,7 +240,7 @@ func (r *Reader) next() (*Record, error) {
 				return nil, r.explain(err)
 			}
 		}
-		if columns := r.likely(); columns != 0 && !r.cut {
+		if columns := r.expectedColumns(); columns != 0 && !r.cut {
 			ahead := r.buf[r.pos:min(r.end+slack, len(r.buf))]
 			if n := scanLine(ahead, &r.rec, columns); n != 0 && n <= r.opt.MaxLine {
 				if r.columns == 0 {

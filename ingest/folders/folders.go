@@ -51,16 +51,16 @@ func readDir(dir string, most int) ([]os.DirEntry, error) {
 // head reads with three calls of the operating system; os.File makes a dozen, which folders with thousands of files of
 // others cannot afford.
 func head(path string, buf []byte) (n int, err error) {
-	fd, err := again(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
+	fd, err := retryInterrupted(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
 	if err != nil {
 		return 0, err
 	}
-	n, err = again(func() (int, error) { return syscall.Read(fd, buf) })
+	n, err = retryInterrupted(func() (int, error) { return syscall.Read(fd, buf) })
 	return max(n, 0), errors.Join(err, syscall.Close(fd))
 }
 
-// again repeats a call that a signal interrupts.
-func again(call func() (int, error)) (n int, err error) {
+// retryInterrupted repeats a call that a signal interrupts.
+func retryInterrupted(call func() (int, error)) (n int, err error) {
 	for {
 		if n, err = call(); !errors.Is(err, syscall.EINTR) {
 			return n, err

@@ -153,7 +153,7 @@ func (r *Result) News(reported []Reported) (news, moved []Change) {
 		best, least := -1, nearby+1
 		for i, c := range r.Changes {
 			d := max(c.Index-at, at-c.Index)
-			if at >= 0 && d < least && alike(r.of, c.Change, m, old.Change) {
+			if at >= 0 && d < least && sameDirection(r.of, c.Change, m, old.Change) {
 				best, least = i, d
 			}
 		}
@@ -180,8 +180,8 @@ func (r *Result) position(old Reported) int {
 	return i
 }
 
-// alike says whether two changes are both for the worse or both for the better. A histogram's has no direction.
-func alike(a fio.Metric, x float64, b fio.Metric, y float64) bool {
+// sameDirection says whether two changes are both for the worse or both for the better. A histogram's has none.
+func sameDirection(a fio.Metric, x float64, b fio.Metric, y float64) bool {
 	if a.Name == Histogram || b.Name == Histogram {
 		return true
 	}

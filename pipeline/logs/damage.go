@@ -281,7 +281,7 @@ func compareTotals(logs []*State, d int, entry *fiojson.Entry) (before, after bo
 		n := float64(totals.N)
 		return raw.Sum() <= n, ok && repaired.Sum() <= n, nil, ok
 	}
-	return within(&raw, bins), ok && within(&repaired, bins), garbage, ok
+	return fitsIn(&raw, bins), ok && fitsIn(&repaired, bins), garbage, ok
 }
 
 // overClient reports whether all of the logs came over fio --client, by their names and their JSON.
@@ -291,7 +291,7 @@ func overClient(logs []*State) bool {
 	})
 }
 
-func within(h *fiohist.Hist, bins []uint64) bool {
+func fitsIn(h *fiohist.Hist, bins []uint64) bool {
 	ok := true
 	h.Each(func(i int, n float64) { ok = ok && i < len(bins) && n <= float64(bins[i]) })
 	return ok

@@ -44,7 +44,7 @@ func (p *Plan) findStarts(ctx context.Context) error {
 	if !p.in.JSONOnly() {
 		p.warnUnknown(c.other)
 	}
-	if p.apart(c.wall, c.after) && given != unknown && !slices.ContainsFunc(p.logs, tellsTime) {
+	if p.separateRuns(c.wall, c.after) && given != unknown && !slices.ContainsFunc(p.logs, tellsTime) {
 		shift := given - slices.Min(c.wall)
 		for i := range c.wall {
 			c.wall[i] += shift
@@ -238,10 +238,10 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 	}
 }
 
-// apart places logs of several JSON documents by the times in these, if they are of runs that did
+// separateRuns places logs of several JSON documents by the times in these, if they are of runs that did
 // not start together, and warns of it; wall gets the starts. It reports whether it changed any. If
 // times of some logs are unknown, it only warns.
-func (p *Plan) apart(wall, after []int64) bool {
+func (p *Plan) separateRuns(wall, after []int64) bool {
 	type run struct {
 		meta       *fiojson.Document
 		start, end int64 // of its jobs, ns since 1970

@@ -683,7 +683,7 @@ func (sc *scope) cover(r *pipeline.Row, start, end int64) {
 	}
 	ran := end - start
 	if !all {
-		ran = together(parts, start)
+		ran = unionLength(parts, start)
 	}
 	covers(r, max(ran-r.Lost, 0))
 }
@@ -711,11 +711,11 @@ func (sc *scope) lost(start, end int64) int64 {
 			}
 		}
 	}
-	return together(spans, start)
+	return unionLength(spans, start)
 }
 
-// together returns the length of the union of spans that begin at start or later.
-func together(spans []pipeline.Span, start int64) (length int64) {
+// unionLength returns the length of the union of spans that begin at start or later.
+func unionLength(spans []pipeline.Span, start int64) (length int64) {
 	slices.SortFunc(spans, func(a, b pipeline.Span) int { return cmp.Compare(a.From, b.From) })
 	upTo := start
 	for _, s := range spans {
@@ -769,7 +769,7 @@ func (sc *scope) lastWindows() float64 {
 		return 1
 	}
 	from := slices.MinFunc(covered, func(a, b pipeline.Span) int { return cmp.Compare(a.From, b.From) }).From
-	return ios / logged * float64(together(covered, from)) / float64(together(longer, from))
+	return ios / logged * float64(unionLength(covered, from)) / float64(unionLength(longer, from))
 }
 
 // hostSum adds histograms up, those of a host first and then the hosts, in the order in which they
