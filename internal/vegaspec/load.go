@@ -95,7 +95,8 @@ func (c LoadCurve) Spec() Spec {
 		Description: "Latency percentiles against load, of runs and of their settings",
 		Data:        c.Data.Source,
 		Params: append([]M{direction(c.First), {"name": "load", "value": rate, "bind": M{"input": "select",
-			"options": []string{rate, bytes}, "name": "load "}}}, clicked("datum.id ? "+c.Click+" : null", "symbol")...),
+			"options": []string{rate, bytes}, "name": "load "}}},
+			clicked("datum.id ? "+c.Click+" : null", "symbol")...),
 		Transform: append(slices.Clip(c.Data.Transform), calculate("x",
 			"load == '"+bytes+"' ? (datum.bs ? datum.iops * datum.bs / 1048576 : null) : datum.iops")),
 		Layer: slices.Concat([]Spec{

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -179,11 +178,7 @@ var bundleChecks = []bundleCheck{
 				b.fault(o, "core version %v", o.raw["coreMigrationVersion"])
 			}
 			v := str(o.raw, "typeMigrationVersion")
-			if o.typ == "links" {
-				if v != "" {
-					b.fault(o, "a links object has the version %s", v)
-				}
-			} else if v == "" || !atMost(v, latestKnown[o.typ]) {
+			if v == "" || !atMost(v, latestKnown[o.typ]) {
 				b.fault(o, "type version %q, want %s at most", v, latestKnown[o.typ])
 			}
 		}
@@ -394,20 +389,6 @@ var bundleChecks = []bundleCheck{
 			}
 		})
 	}},
-	{"formulas have parts", func(b *parsed) {
-		b.eachColumn(func(o *saved, l, c map[string]any, _ esmodel.Kind) {
-			refs := list(c, "references")
-			op := str(c, "operationType")
-			if (op == "formula" || op == "math") && len(refs) == 0 {
-				b.fault(o, "a formula without parts")
-			}
-			for _, r := range refs {
-				if obj(l, "columns", r.(string)) == nil || !slices.Contains(list(l, "columnOrder"), r) {
-					b.fault(o, "part %v is missing", r)
-				}
-			}
-		})
-	}},
 	{"fields exist", func(b *parsed) {
 		b.eachField(func(o *saved, kind esmodel.Kind, field string) {
 			if esType(kind, field) == "" {
@@ -424,10 +405,8 @@ var bundleChecks = []bundleCheck{
 			switch op {
 			case "min", "max":
 				ok = number || typ == "date" || typ == "histogram"
-			case "percentile", "average", "sum", "median":
+			case "percentile", "sum":
 				ok = number || typ == "histogram"
-			case "standard_deviation", "range":
-				ok = number
 			case "date_histogram":
 				ok = typ == "date"
 			case "terms":
@@ -436,7 +415,6 @@ var bundleChecks = []bundleCheck{
 				ok = typ != "histogram" && esType(kind, str(c, "params", "sortField")) == "date"
 			case "count":
 				ok = field == "___records___"
-			case "static_value", "formula", "math":
 			default:
 				ok = false
 			}
@@ -446,16 +424,6 @@ var bundleChecks = []bundleCheck{
 			if p, is := at(c, "params", "percentile").(float64); op == "percentile" && (!is || p < 0.0001 ||
 				p > 99.9999) {
 				b.fault(o, "percentile %v", at(c, "params", "percentile"))
-			}
-		})
-	}},
-	{"static values", func(b *parsed) {
-		b.eachColumn(func(o *saved, _, c map[string]any, _ esmodel.Kind) {
-			if str(c, "operationType") != "static_value" {
-				return
-			}
-			if _, err := strconv.ParseFloat(str(c, "params", "value"), 64); err != nil {
-				b.fault(o, "static value %v", at(c, "params", "value"))
 			}
 		})
 	}},

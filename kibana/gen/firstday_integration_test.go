@@ -3,14 +3,11 @@
 package main
 
 import (
-	"bytes"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"fiolat/internal/testkit"
 	"fiolat/kibana/kibanatest"
 )
 
@@ -61,27 +58,8 @@ func TestNoDataIsSeen(t *testing.T) {
 // charts draw "no data" in words, and tables have no results, without an error, whether there is an empty index or
 // none.
 func TestFirstDay(t *testing.T) {
-	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: "first" +
-		strings.ToLower(time.Now().UTC().Format("150405.000000")), fiolat: testkit.Program(t)}
-	if url := os.Getenv("FIOLAT_TEST_ES_URL"); url != "" {
-		s.es, s.full = url, true
-	}
-	if s.es == "" {
-		t.Fatal(`FIOLAT_TEST_ES is not set: eval "$(scripts/elasticsearch up)"`)
-	}
-	s.prefix = strings.ReplaceAll(s.prefix, ".", "")
-	remove := func() {
-		_, indices := s.try(t, "GET", "/"+s.prefix+"-*", nil)
-		for name := range indices {
-			s.try(t, "DELETE", "/"+name, nil)
-		}
-	}
-	t.Cleanup(func() {
-		remove()
-		s.try(t, "DELETE", "/_index_template/"+s.prefix+"-*", nil)
-	})
+	s := connect(t)
 	s.command(t, "setup", "--index-prefix", s.prefix)
-	s.bundle = parse(bytes.ReplaceAll(write(t, "fio"), []byte("fio-"), []byte(s.prefix+"-")))
 	s.to = time.Now()
 	s.from = s.to.Add(-time.Hour)
 	p := browse(t, s)
@@ -155,7 +133,7 @@ func TestFirstDay(t *testing.T) {
 		each(t, []string{"event"})
 	})
 	again := func() {
-		remove()
+		s.clear(t)
 		s.command(t, "setup", "--index-prefix", s.prefix)
 	}
 	t.Run("probes only", func(t *testing.T) {
@@ -192,7 +170,7 @@ func TestFirstDay(t *testing.T) {
 		})
 	}
 	t.Run("templates only", func(t *testing.T) {
-		remove()
+		s.clear(t)
 		each(t, nil)
 	})
 }

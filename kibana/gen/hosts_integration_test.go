@@ -21,7 +21,6 @@ import (
 	"fiolat/esmodel/indices"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 	"fiolat/kibana/kibanatest"
 	"fiolat/pipeline"
@@ -31,17 +30,7 @@ import (
 // host n's p99 is n+1 ms in the first and half of that in the second.
 func manyHosts(t *testing.T, hosts int) *stored {
 	t.Helper()
-	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: fmt.Sprintf("kh%d", time.Now().UnixNano())}
-	if s.es == "" {
-		t.Fatal(`FIOLAT_TEST_ES is not set: eval "$(scripts/elasticsearch up)"`)
-	}
-	t.Cleanup(func() {
-		_, indices := s.try(t, "GET", "/"+s.prefix+"-*", nil)
-		for name := range indices {
-			s.try(t, "DELETE", "/"+name, nil)
-		}
-		s.try(t, "DELETE", "/_index_template/"+s.prefix+"-*", nil)
-	})
+	s := connect(t)
 	client, err := client.New(client.Config{Addresses: []string{s.es}})
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +77,6 @@ func manyHosts(t *testing.T, hosts int) *stored {
 	if err = sink.Close(t.Context(), err); err != nil {
 		t.Fatal(err)
 	}
-	s.bundle = parse(bytes.ReplaceAll(write(t, "fio"), []byte("fio-"), []byte(s.prefix+"-")))
 	return s
 }
 
@@ -163,18 +151,8 @@ func (p *page) sameMap(t *testing.T) {
 // TestHungHosts sees three of sixteen hosts hang, in the size that the first screen of "One run" has for it: cells of
 // their own colour where, and when, nothing completed.
 func TestHungHosts(t *testing.T) {
-	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: fmt.Sprintf("hung%d", time.Now().UnixNano()),
-		runs: map[string][]quantum{}, fiolat: testkit.Program(t), subject: "hung"}
-	if s.es == "" {
-		t.Fatal(`FIOLAT_TEST_ES is not set: eval "$(scripts/elasticsearch up)"`)
-	}
-	t.Cleanup(func() {
-		_, indices := s.try(t, "GET", "/"+s.prefix+"-*", nil)
-		for name := range indices {
-			s.try(t, "DELETE", "/"+name, nil)
-		}
-		s.try(t, "DELETE", "/_index_template/"+s.prefix+"-*", nil)
-	})
+	s := connect(t)
+	s.subject = "hung"
 	hung, dir := []string{"osd3", "osd7", "osd12"}, t.TempDir()
 	const hangs, length = 8 * time.Second, 4 * time.Second
 	for n := range 16 {
@@ -196,7 +174,6 @@ func TestHungHosts(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		s.runs["hung"] = append(s.runs["hung"], parseQuantum(t, line))
 	}
-	s.bundle = parse(bytes.ReplaceAll(write(t, "fio"), []byte("fio-"), []byte(s.prefix+"-")))
 	s.from, s.to = s.runs["hung"][0].Timestamp, s.runs["hung"][0].Timestamp.Add(time.Hour)
 	p := browse(t, s)
 	p.width, p.height = 620, 290 // half of 1280, and 12 rows less the panel's title

@@ -58,13 +58,11 @@ func (s *stored) whole(t *testing.T, run, kind string, scope ...string) (rows []
 // runs on a real Elasticsearch.
 func TestPanels(t *testing.T) {
 	s := store(t)
-	t.Run("hdr", func(t *testing.T) { testHDR(t, s) })
 	t.Run("lens", func(t *testing.T) { testLens(t, s) })
 	t.Run("vega in a browser", func(t *testing.T) { testBrowser(t, s) })
 	t.Run("drags and clicks", func(t *testing.T) { testDragAndClick(t, s) })
 	t.Run("load curve", func(t *testing.T) { testCurve(t, s) })
 	t.Run("syncs", func(t *testing.T) { testSyncs(t, s) })
-	t.Run("live", func(t *testing.T) { testLive(t, s) })
 }
 
 // The search of each Lens chart returns our own numbers.

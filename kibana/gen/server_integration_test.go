@@ -192,9 +192,8 @@ func (s *stored) logs(run, kind string, interval ...string) []string {
 
 const split = "direction,host,job"
 
-// store ingests real logs and adds itself what other commands write: events and what
-// a probe saw.
-func store(t *testing.T) *stored {
+// connect returns an empty place on the server, which is cleared at the end.
+func connect(t *testing.T) *stored {
 	t.Helper()
 	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: fmt.Sprintf("kb%d", time.Now().UnixNano()),
 		runs: map[string][]quantum{}, fiolat: testkit.Program(t)}
@@ -204,13 +203,27 @@ func store(t *testing.T) *stored {
 	if s.es == "" {
 		t.Fatal(`FIOLAT_TEST_ES is not set: eval "$(scripts/elasticsearch up)"`)
 	}
+	s.bundle = parse(bytes.ReplaceAll(write(t, "fio"), []byte("fio-"), []byte(s.prefix+"-")))
 	t.Cleanup(func() {
-		_, indices := s.try(t, "GET", "/"+s.prefix+"-*", nil)
-		for name := range indices {
-			s.try(t, "DELETE", "/"+name, nil)
-		}
+		s.clear(t)
 		s.try(t, "DELETE", "/_index_template/"+s.prefix+"-*", nil)
 	})
+	return s
+}
+
+// clear deletes all indices.
+func (s *stored) clear(t *testing.T) {
+	_, indices := s.try(t, "GET", "/"+s.prefix+"-*", nil)
+	for name := range indices {
+		s.try(t, "DELETE", "/"+name, nil)
+	}
+}
+
+// store ingests real logs and adds itself what other commands write: events and what
+// a probe saw.
+func store(t *testing.T) *stored {
+	t.Helper()
+	s := connect(t)
 	s.makeUp(t)
 	for _, name := range realRuns {
 		for _, kind := range kindsOf(name) {
@@ -237,7 +250,6 @@ func store(t *testing.T) *stored {
 	s.storeManually(t)
 	s.hits = 5000
 	s.ask(t, "PUT", "/"+s.prefix+"-histogram-*/_settings", m{"index.max_inner_result_window": s.hits})
-	s.bundle = parse(bytes.ReplaceAll(write(t, "fio"), []byte("fio-"), []byte(s.prefix+"-")))
 	return s
 }
 

@@ -7,14 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"fiolat/internal/testkit"
 	"fiolat/kibana/kibanatest"
 )
 
@@ -22,24 +20,12 @@ import (
 // nights of which the last is in the time range or chosen, the same. Those are the documents of the scope and the kind
 // that the panel shows.
 func TestVisited(t *testing.T) {
-	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: fmt.Sprintf("kv%d", time.Now().UnixNano()),
-		fiolat: testkit.Program(t)}
-	if s.es == "" {
-		t.Fatal(`FIOLAT_TEST_ES is not set: eval "$(scripts/elasticsearch up)"`)
-	}
-	t.Cleanup(func() {
-		_, indices := s.try(t, "GET", "/"+s.prefix+"-*", nil)
-		for name := range indices {
-			s.try(t, "DELETE", "/"+name, nil)
-		}
-		s.try(t, "DELETE", "/_index_template/"+s.prefix+"-*", nil)
-	})
+	s := connect(t)
 	last := time.Date(2026, 6, 20, 2, 0, 0, 0, time.UTC)
 	ingest := func(night int) {
 		s.command(t, "ingest", "--index-prefix", s.prefix, "--by", split, "--run-id", fmt.Sprintf("night%02d", night),
 			"--run-name", "nightly", "--start", last.AddDate(0, 0, -night).Format(time.RFC3339), "cluster")
 	}
-	s.bundle = parse(bytes.ReplaceAll(write(t, "fio"), []byte("fio-"), []byte(s.prefix+"-")))
 	s.to = last.Add(6 * time.Hour)
 	// read returns the documents that each search reads.
 	read := func(from time.Time, run string) map[string]float64 {
