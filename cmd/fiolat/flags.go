@@ -74,10 +74,10 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 		settingFlag(fields, "grid", catTime, nil),
 		settingFlag(fields, "align", catTime, nil),
 		settingFlag(fields, "record-time", catTime, nil),
-		settingFlag(fields, "start", "", parsed(&s.Start, "", parseStart)),
+		settingFlag(fields, "start", catTime, parsed(&s.Start, "", parseStart)),
 		settingFlag(fields, "offset", catTime, &o.offset),
 		settingFlag(fields, "log-hist-msec", catTime, nil),
-		settingFlag(fields, "fio-version", "", parsed(&s.FioVersion, "", majorVersion)),
+		settingFlag(fields, "fio-version", catInput, parsed(&s.FioVersion, "", majorVersion)),
 
 		settingFlag(fields, "percentiles", "", percentiles),
 		settingFlag(fields, "by", "", byList(&s.By, with.by)),

@@ -46,6 +46,7 @@ var flagGuesses = [][2]string{
 	{"--open --browser", "the page is a file: open it in a browser"},
 	{"--fix", "logs are repaired as they are read, and the files stay as they are; --repair no reads them as they are"},
 	{"--sla", "fiolat PATH --sla RULE has the verdict"},
+	{"--csv --json --ndjson --markdown --parquet", "fiolat percentiles --format csv PATH prints rows"},
 	{"--html", "pass -o page.html to fiolat report"},
 	{"--png --svg --plot", "fiolat report -o x.png PATH makes a picture"},
 	{"--direction --rw --read --write --reads --writes", "pass --only direction=read"},

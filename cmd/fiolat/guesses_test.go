@@ -61,6 +61,7 @@ func TestGuesses(t *testing.T) {
 		{"percentiles --read run", "pass --only direction=read"},
 		{"percentiles --group-by host run", "pass --by, such as --by host"},
 		{"percentiles --csv run", "--format csv"},
+		{"--csv run", "fiolat percentiles --format csv PATH"},
 		{"percentiles --output-format csv run", "pass --format, such as --format csv"},
 		{"percentiles --since 3:00 run", "pass --from, such as --from 3:00"},
 		{"percentiles --host h3 run", "pass --only host=NAME"},

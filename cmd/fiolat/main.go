@@ -213,16 +213,16 @@ func suggestFlag(cmd *cli.Command, err error) error {
 		return err
 	}
 	dashes := strings.Repeat("-", min(2, len(name)))
+	for _, f := range cmd.Flags {
+		if g, ok := f.(*cli.GenericFlag); ok && g.Name == "format" && slices.Contains(g.Value.(*value).words, name) {
+			return fmt.Errorf("no such flag: %s%s; did you mean --format %s?", dashes, name, name)
+		}
+	}
 	if instead := flagInstead(cmd, name); instead != "" {
 		return fmt.Errorf("no such flag: %s%s; %s", dashes, name, instead)
 	}
 	meant, best := "", 3
 	for _, f := range cmd.Flags {
-		if g, ok := f.(*cli.GenericFlag); ok && strings.HasSuffix(g.Name, "format") && best > 0 {
-			if slices.Contains(g.Value.(*value).words, name) { // --json
-				meant, best = g.Name+" "+name, 0
-			}
-		}
 		for _, n := range f.Names() {
 			if d := distance(name, n); d < min(best, len(n)) {
 				best, meant = d, n
