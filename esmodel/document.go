@@ -63,7 +63,8 @@ type Encoder struct {
 	index   []uint16
 	exact   []float64
 	rounder fiohist.Rounder
-	weight  floats
+	kept    []uint16  // buckets whose weights are stored
+	milli   []float64 // these weights in thousandths of an I/O
 
 	// Of rounding: what is left over of each leaf, and what the leaves of each direction miss in the quantum that
 	// starts at the offset.
@@ -278,7 +279,8 @@ func appendSamples(dst []byte, samples float64) []byte {
 // latency.histogram holds whole counts, because Elasticsearch silently truncates fractions; buckets with a
 // count of 0 are left out. Summed over all documents of a leaf, the count of each bucket is its exact sum
 // rounded down or up, and summed over the documents of a quantum and direction, the counts below each bucket's
-// edge are within a few I/Os of the exact ones; see fiohist.Rounder. latency.buckets holds the exact weights.
+// edge are within a few I/Os of the exact ones; see fiohist.Rounder. latency.buckets holds the weights, whose running
+// sum is rounded to a thousandth of an I/O.
 func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf) ([]byte, error) {
 	before := e.rests[leaf.Dims]
 	if before == nil {
@@ -373,11 +375,13 @@ func (e *Encoder) histogram(dst []byte, limits fiohist.Limits, members []int) []
 	dst = append(dst, `,"logs":[`...)
 	dst = appendMembers(dst, members)
 	dst = append(trim(dst), `],"index":[`...)
-	for _, i := range e.index {
+	for _, i := range e.kept {
 		dst = e.number[i].append(dst)
 	}
 	dst = append(trim(dst), `],"count":[`...)
-	dst = e.weight.append(dst, e.exact)
+	for _, n := range e.milli {
+		dst = append(appendMilli(dst, n), ',')
+	}
 	return append(trim(dst), `]}`...)
 }
 
@@ -516,8 +520,20 @@ func (e *Encoder) count(h *fiohist.Hist, leaf *fiohist.Remainder, quantum fiohis
 	sum float64, whole int64, err error,
 ) {
 	e.index, e.exact = h.Sparse(e.index[:0], e.exact[:0])
-	for _, w := range e.exact {
+	e.kept, e.milli = e.kept[:0], e.milli[:0]
+	top, before := 0, 0.0
+	for k, w := range e.exact {
 		sum += w
+		if n := math.Round(sum*1000) - before; n > 0 {
+			e.kept, e.milli = append(e.kept, e.index[k]), append(e.milli, n)
+			before += n
+		}
+		if w > e.exact[top] {
+			top = k
+		}
+	}
+	if len(e.kept) == 0 && sum > 0 { // it has to have one
+		e.kept, e.milli = append(e.kept, e.index[top]), append(e.milli, sum*1000)
 	}
 	if !(sum >= 0 && sum < math.MaxInt64/2) {
 		return sum, 0, fmt.Errorf("%w: %v", errNotFinite, sum)

@@ -1,6 +1,7 @@
 package esmodel
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"slices"
@@ -87,35 +88,16 @@ func (w *word) append(dst []byte) []byte {
 	return dst[:n+int(w[len(w)-1])]
 }
 
-// floats caches what appendFloat writes. Most weights of a leaf are a small count times the share of a record
-// that lies in the quantum, so the same few values recur, and formatting 17 digits is slow.
-type floats [1 << floatBits]struct {
-	bits uint64
-	text [24]byte // with a comma; the last byte is the length, 0 if unused
-}
-
-// floatBits makes the cache 256 KiB. A smaller one misses much more often; a larger one does not pay.
-const floatBits = 13
-
-// append appends all of v, each followed by a comma.
-func (f *floats) append(dst []byte, v []float64) []byte {
-	for _, x := range v {
-		bits := math.Float64bits(x)
-		e := &f[bits*0x9e3779b97f4a7c15>>(64-floatBits)]
-		n := len(dst)
-		if e.bits == bits && e.text[len(e.text)-1] > 0 {
-			if cap(dst)-n < len(e.text) {
-				dst = slices.Grow(dst, len(e.text))
-			}
-			*(*[len(e.text)]byte)(dst[n : n+len(e.text)]) = e.text
-			dst = dst[:n+int(e.text[len(e.text)-1])]
-			continue
-		}
-		dst = append(appendFloat(dst, x), ',')
-		if size := len(dst) - n; size < len(e.text) {
-			copy(e.text[:], dst[n:])
-			e.bits, e.text[len(e.text)-1] = bits, uint8(size)
-		}
+// appendMilli appends a number of thousandths as a decimal.
+func appendMilli(dst []byte, n float64) []byte {
+	if !(n < 1<<53 && n == math.Trunc(n)) {
+		return appendFloat(dst, n/1000)
+	}
+	whole := int64(n)
+	dst = strconv.AppendInt(dst, whole/1000, 10)
+	if rest := whole % 1000; rest > 0 {
+		dst = append(dst, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
+		dst = bytes.TrimRight(dst, "0")
 	}
 	return dst
 }

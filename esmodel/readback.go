@@ -388,6 +388,7 @@ type LeafDoc struct {
 		Log       string `json:"log"`
 		Direction string `json:"direction"`
 	} `json:"fio"`
+	Samples float64 `json:"samples"`
 	Latency struct {
 		Buckets struct {
 			gridField
@@ -418,13 +419,28 @@ func (b *LeafDecoder) Leaf(doc *LeafDoc) (out replay.Leaf, err error) {
 		return out, fmt.Errorf("%d buckets have %d counts", len(k.Index), len(k.Count))
 	}
 	hist := fiohist.Sparse{Index: make([]uint16, 0, len(k.Index)), Count: make([]float64, 0, len(k.Index))}
+	sum, scale := 0.0, 1.0
+	for _, n := range k.Count {
+		sum += n
+	}
+	// Counts are rounded to thousandths, unless an older fiolat has stored them.
+	var wrong error
+	switch off := math.Abs(sum - doc.Samples); {
+	case off > 0.001+1e-9*sum:
+		wrong = fmt.Errorf("its buckets hold %v I/Os, samples says %v", sum, doc.Samples)
+	case off > 1e-10*sum && sum > 0:
+		scale = doc.Samples / sum
+	}
 	for i, n := range k.Index {
 		if n < 0 || n > run.Geometry.Last() || i > 0 && n <= k.Index[i-1] || !(k.Count[i] >= 0) {
 			return out, fmt.Errorf("bucket %d cannot hold %v", n, k.Count[i])
 		}
 		if k.Count[i] > 0 {
-			hist.Add(uint16(n), k.Count[i])
+			hist.Add(uint16(n), scale*k.Count[i])
 		}
+	}
+	if wrong != nil {
+		return out, wrong
 	}
 	out.Hist = hist.Hist()
 	for i := 0; i < len(k.Logs); i += 2 {

@@ -10,7 +10,7 @@ import (
 )
 
 // TemplateVersion is stored in the _meta of templates and indices; raise it with each change of mappings.
-const TemplateVersion = 8
+const TemplateVersion = 9
 
 // priority is above that of the templates that Elastic ships, and below what people tend to choose to override
 // others.
@@ -45,9 +45,15 @@ func Template(prefix string, kind Kind, histogram, lifecycle bool) (map[string]a
 	}
 	// The meta of a field is visible even to a user who may read an index and nothing else.
 	within(m, "run", "id")["meta"] = map[string]any{"fiolat": strconv.Itoa(TemplateVersion)}
-	if (kind == KindHistogram || kind == KindProbe) && !histogram {
-		latency := within(m, "latency")["properties"].(map[string]any)
-		latency["histogram"] = map[string]any{"type": "object", "enabled": false}
+	if kind == KindHistogram || kind == KindProbe {
+		octave := within(m, "latency", "octave")["properties"].(map[string]any)
+		for n := range octaves { // by name: updates of dynamic mappings time out under load
+			octave[fmt.Sprintf("e%02d", n)] = map[string]any{"type": "double", "index": false}
+		}
+		if !histogram {
+			latency := within(m, "latency")["properties"].(map[string]any)
+			latency["histogram"] = map[string]any{"type": "object", "enabled": false}
+		}
 	}
 	if lifecycle && kind != KindRun { // the index of runs is for all months and never deleted
 		t["settings"].(map[string]any)["index"].(map[string]any)["lifecycle"] = map[string]any{"name": prefix}

@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"flag"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,6 +37,8 @@ func programAndLogs(t *testing.T) (self, logs string) {
 // codes and their files. Each script finds fio's logs of testdata/fio in fio, testdata/sync, sweep and depths,
 // and a few more in logs and runs. `exits 3 fiolat ...` runs a command that must end with that code, `nights DIR`
 // writes ten made-up runs, and `elasticsearch` starts a server for the commands behind it.
+var number = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
+
 func TestScripts(t *testing.T) {
 	testkit.NotRaced(t)
 	self, logs := programAndLogs(t)
@@ -76,6 +80,21 @@ func TestScripts(t *testing.T) {
 				}
 				_, err := writeNights(ts.MkAbs(args[0]), usual, slow)
 				ts.Check(err)
+			},
+			// rounded A B: as cmp, but numbers may differ as counts that are read from documents do.
+			"rounded": func(ts *testscript.TestScript, _ bool, args []string) {
+				a, b := ts.ReadFile(args[0]), ts.ReadFile(args[1])
+				x, y := number.FindAllString(a, -1), number.FindAllString(b, -1)
+				for i := range min(len(x), len(y)) {
+					v, _ := strconv.ParseFloat(x[i], 64)
+					w, _ := strconv.ParseFloat(y[i], 64)
+					if x[i] != y[i] && math.Abs(v-w) > 0.001*max(w, 1) {
+						ts.Fatalf("%s has %s, %s has %s", args[0], x[i], args[1], y[i])
+					}
+				}
+				if number.ReplaceAllString(a, "") != number.ReplaceAllString(b, "") {
+					ts.Fatalf("%s and %s differ", args[0], args[1])
+				}
 			},
 			"elasticsearch": func(ts *testscript.TestScript, _ bool, _ []string) {
 				ts.Setenv("ELASTICSEARCH_URL", esmodeltest.New(t, esmodeltest.Options{}).URL)

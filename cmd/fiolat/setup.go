@@ -29,6 +29,7 @@ import (
 type setupOptions struct {
 	es          runsource.Elasticsearch
 	deleteAfter time.Duration // the age that all data reaches; 0: as the policy is, negative: it is never deleted
+	shards      int           // of an index of histograms; 0: as the template has it
 	export      string        // only write to this file, "-" for standard output, or to this directory
 	remove      bool          // only remove from Kibana what setup has put there
 	alertRules  bool          // make alert rules in Kibana
@@ -44,6 +45,8 @@ func setupCommand(u *ui.UI) *cli.Command {
 		Flags: append(esFlags(&o.es),
 			&cli.GenericFlag{Name: "delete-after", Value: parsed(&o.deleteAfter, "--delete-after ", parseAge),
 				Usage: "delete data after `AGE`, such as 90d or 52w; 0 is never; by whole months, so 90 to 121 days"},
+			&cli.IntFlag{Name: "shards", Destination: &o.shards,
+				Usage: "`N` shards for each new index of histograms: the GB of a month divided by 40 (default: unchanged)"},
 			&cli.StringFlag{Name: "kibana", Destination: &o.kibana,
 				Usage: "`URL` of Kibana (default: KIBANA_URL); credentials are those for Elasticsearch, or KIBANA_USERNAME and " +
 					"others"},
@@ -77,6 +80,9 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 	} else if d == 0 && c.IsSet("delete-after") {
 		o.deleteAfter = -1
 	}
+	if c.IsSet("shards") && (o.shards < 1 || o.shards > 1024) {
+		bad.Add(fio.Usagef("--shards %d: want 1 to 1024", o.shards))
+	}
 	checkES(c, &o.es, bad)
 	if c.IsSet("export") {
 		apart([]string{"es", "kibana"}, "--export asks no server: not together with --%s")
@@ -84,7 +90,8 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 		if o.directory() {
 			return
 		}
-		apart([]string{"delete-after"}, "--%s is about the lifecycle policy, which --export writes into a directory alone")
+		apart([]string{"delete-after", "shards"}, "--%s is about policy and templates, which --export writes into a "+
+			"directory alone")
 		if o.export != "-" && !strings.HasSuffix(o.export, ".ndjson") {
 			bad.Add(fio.Usagef("--export %s: Kibana imports only files whose names end in .ndjson; a directory must exist "+
 				"or end in /", o.export))
@@ -102,6 +109,8 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 	}
 	if o.remove {
 		apart([]string{"es", "alert-rules", "delete-after"},
+			&cli.IntFlag{Name: "shards", Destination: &o.shards,
+				Usage: "`N` shards for each new index of histograms: the GB of a month divided by 40 (default: unchanged)"},
 			"--remove only takes out of Kibana what is there: not together with --%s")
 	}
 }
@@ -110,7 +119,7 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 func (o *setupOptions) run(ctx context.Context, u *ui.UI) error {
 	if o.export != "" {
 		if o.directory() {
-			return exportAll(o.export, o.es.Prefix, o.deleteAfter)
+			return o.exportAll()
 		}
 		return exportKibana(o.export, o.es.Prefix, u)
 	}
@@ -129,7 +138,7 @@ func (o *setupOptions) indices(ctx context.Context, u *ui.UI) error {
 	}
 	defer c.Close()
 	report, err := indices.Setup(ctx, c, indices.SetupOptions{Prefix: o.es.Prefix,
-		DeleteAfter: o.deleteAfter})
+		DeleteAfter: o.deleteAfter, Shards: o.shards})
 	if report != nil {
 		for _, w := range report.Warnings {
 			u.Warn(w)
@@ -163,7 +172,8 @@ func (o *setupOptions) directory() bool {
 
 // exportAll writes what setup sends to a cluster with all features: for each kind of document the index template, the
 // lifecycle policy, and Kibana's objects.
-func exportAll(dir, prefix string, deleteAfter time.Duration) error {
+func (o *setupOptions) exportAll() error {
+	dir, prefix := o.export, o.es.Prefix
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -174,12 +184,12 @@ func exportAll(dir, prefix string, deleteAfter time.Duration) error {
 		}
 		return os.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o644)
 	}
-	policy, _ := indices.Policy(deleteAfter)
+	policy, _ := indices.Policy(o.deleteAfter)
 	if err := write(prefix+".policy.json", policy); err != nil {
 		return err
 	}
 	for _, kind := range esmodel.Kinds {
-		template, err := esmodel.Template(prefix, kind, true, true)
+		template, err := indices.Template(prefix, kind, true, true, max(o.shards, 1))
 		if err == nil {
 			err = write(prefix+"-"+string(kind)+".template.json", template)
 		}

@@ -76,7 +76,7 @@ var Fields = []Field{
 	{"latency.buckets.logs", "-", "", hists, "logs with I/O here: first and last of each range in `files` of " +
 		"`run`, from 0"},
 	{"latency.buckets.index", "-", "", hists, "buckets that are not empty"},
-	{"latency.buckets.count", "-", "I/Os", hists, "their exact weights"},
+	{"latency.buckets.count", "-", "I/Os", hists, "their weights to a thousandth of an I/O, in sum `samples`"},
 	{"latency.min", "double", "ns", stats, "shortest latency"},
 	{"latency.max", "double", "ns", stats, "longest latency"},
 	{"latency.mean", "double", "ns", stats, "mean latency"},

@@ -32,9 +32,8 @@ import (
 
 // Options are the features of the cluster.
 type Options struct {
-	// Histogram is the histogram field type, Lifecycle is ILM. Serverless has no ILM, and refuses settings of shards,
-	// replicas and lifecycles.
-	Histogram, Lifecycle, Serverless bool
+	// Histogram is the histogram field type, Lifecycle is ILM.
+	Histogram, Lifecycle bool
 }
 
 // Server is the stand-in. Its URL is that of a node.
@@ -339,8 +338,7 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 	case last == "_count" || last == "_search" || last == "_pit":
 		return s.query(r, p, body)
 	case p[0] == "" && r.Method == http.MethodGet:
-		flavor := map[bool]string{false: "default", true: "serverless"}[s.o.Serverless]
-		return 200, object{"version": object{"number": "9.5.3", "build_flavor": flavor}}
+		return 200, object{"version": object{"number": "9.5.3"}}
 	case p[0] == "_ilm":
 		return s.lifecycle(r, last, body)
 	case p[0] == "_index_template":
@@ -476,7 +474,7 @@ func (s *Server) document(r *http.Request, index, id string, body []byte) (int, 
 	return 0, nil
 }
 
-// changed returns the first field whose type differs between two mappings, "" if there is none.
+// changed returns the first field whose type or index differs between two mappings, "" if there is none.
 func changed(prefix string, old, more object) string {
 	have, _ := old["properties"].(object)
 	want, _ := more["properties"].(object)
@@ -486,7 +484,7 @@ func changed(prefix string, old, more object) string {
 		if !ok {
 			continue
 		}
-		if x, y := a["type"], b["type"]; x != nil && y != nil && x != y {
+		if x, y := a["type"], b["type"]; x != nil && y != nil && (x != y || a["index"] != b["index"]) {
 			return prefix + name
 		}
 		if field := changed(prefix+name+".", a, b); field != "" {
@@ -527,16 +525,8 @@ func (s *Server) refresh(name string) {
 	maps.Copy(ix.seen, ix.docs)
 }
 
-// checkMapping refuses types and settings that this cluster does not have.
+// checkMapping refuses types that this cluster does not have.
 func (s *Server) checkMapping(template object) (int, any) {
-	settings, _ := template["settings"].(object)
-	index, _ := settings["index"].(object)
-	for _, managed := range []string{"number_of_shards", "number_of_replicas", "auto_expand_replicas", "lifecycle"} {
-		if _, set := index[managed]; set && s.o.Serverless {
-			return 400, failure(400, "illegal_argument_exception", "Settings [index."+managed+"] are not available "+
-				"when running in serverless mode")
-		}
-	}
 	if text, _ := json.Marshal(template["mappings"]); !s.o.Histogram && strings.Contains(string(text),
 		`"type":"histogram"`) {
 		return 400, failure(400, "illegal_argument_exception", "invalid composite mappings: The mapper type "+
@@ -546,10 +536,6 @@ func (s *Server) checkMapping(template object) (int, any) {
 }
 
 func (s *Server) lifecycle(r *http.Request, name string, body []byte) (int, any) {
-	if s.o.Serverless {
-		return 410, failure(410, "api_not_available_exception", "Request for uri ["+r.URL.Path+"] with method ["+
-			r.Method+"] exists but is not available when running in serverless mode")
-	}
 	if !s.o.Lifecycle {
 		return 405, object{"status": 405, "error": "Incorrect HTTP method for uri [" + r.URL.Path + "] and method [" +
 			r.Method + "], allowed: [POST]"}

@@ -35,6 +35,8 @@ type SetupOptions struct {
 	// whole. 0 keeps an existing policy, or creates one that never deletes; negative removes the deletion from
 	// the policy.
 	DeleteAfter time.Duration
+	// Shards is the number of shards of each new index of histograms; 0 keeps that of an existing template, or is one.
+	Shards int
 	// Now is the time whose month the first indices are for; zero is the present.
 	Now time.Time
 }
@@ -51,11 +53,9 @@ type SetupItem struct {
 type SetupReport struct {
 	Items []SetupItem `json:"items"`
 	// Histogram and Lifecycle say whether the cluster has them.
-	Histogram bool `json:"histogram_type"`
-	Lifecycle bool `json:"lifecycle"`
-	// Serverless says that Elastic manages shards, replicas and lifecycles, so that templates must not set them.
-	Serverless bool     `json:"serverless,omitempty"`
-	Warnings   []string `json:"warnings,omitempty"`
+	Histogram bool     `json:"histogram_type"`
+	Lifecycle bool     `json:"lifecycle"`
+	Warnings  []string `json:"warnings,omitempty"`
 }
 
 func (r *SetupReport) add(typ, name, action string) {
@@ -94,9 +94,6 @@ func setup(
 	if !r.Histogram {
 		r.warn("%s", noHistogram)
 	}
-	if r.Serverless, err = isServerless(ctx, c); err != nil {
-		return r, err
-	}
 	if err = setupPolicy(ctx, c, o, r); err != nil {
 		return r, err
 	}
@@ -105,13 +102,13 @@ func setup(
 		return r, err
 	}
 	for _, kind := range esmodel.Kinds[1:] {
-		if err := setupTemplate(ctx, c, o.Prefix, kind, there, r); err != nil {
+		if err := setupTemplate(ctx, c, o, kind, there, r); err != nil {
 			return r, err
 		}
 	}
 	// The template of runs comes last: to a user who may not see templates, an index of runs that was made from
 	// it shows that the others exist, too.
-	if err := setupTemplate(ctx, c, o.Prefix, esmodel.KindRun, there, r); err != nil {
+	if err := setupTemplate(ctx, c, o, esmodel.KindRun, there, r); err != nil {
 		return r, err
 	}
 	if err := check(ctx, c, o); err != nil {
@@ -120,30 +117,12 @@ func setup(
 	return r, setupIndices(ctx, c, o, r)
 }
 
-// isServerless reports whether the server says so. Without the privilege to ask, or where it cannot be asked, it is
-// not.
-func isServerless(ctx context.Context, c *client.Client) (bool, error) {
-	var reply struct {
-		Version struct {
-			Flavor string `json:"build_flavor"`
-		} `json:"version"`
-	}
-	err := c.Call(ctx, client.Request{Op: "ask for the version", Method: http.MethodGet, Path: "/"}, &reply)
-	var no *client.ForbiddenError
-	if errors.As(err, new(*client.RefusedError)) || errors.As(err, &no) && no.Status == http.StatusForbidden {
-		return false, nil
-	}
-	return reply.Version.Flavor == "serverless", err
-}
-
-// template returns the index template of a kind as this cluster takes it.
-func (r *SetupReport) template(prefix string, kind esmodel.Kind) (map[string]any, error) {
-	t, err := esmodel.Template(prefix, kind, r.Histogram, r.Lifecycle)
-	if err == nil && r.Serverless {
+// Template is esmodel.Template, with the number of shards of an index of histograms.
+func Template(prefix string, kind esmodel.Kind, histogram, lifecycle bool, shards int) (map[string]any, error) {
+	t, err := esmodel.Template(prefix, kind, histogram, lifecycle)
+	if err == nil && kind == esmodel.KindHistogram {
 		index := t["template"].(map[string]any)["settings"].(map[string]any)["index"].(map[string]any)
-		for _, managed := range []string{"number_of_shards", "auto_expand_replicas", "lifecycle"} {
-			delete(index, managed)
-		}
+		index["number_of_shards"] = strconv.Itoa(shards)
 	}
 	return t, err
 }
@@ -367,6 +346,15 @@ func (t storedTemplate) version() int {
 	return metaVersion(meta)
 }
 
+// shards returns the number of shards that the template sets, 0 if it sets none.
+func (t storedTemplate) shards() (n int) {
+	template, _ := t.Template["template"].(map[string]any)
+	settings, _ := template["settings"].(map[string]any)
+	index, _ := settings["index"].(map[string]any)
+	n, _ = strconv.Atoi(fmt.Sprint(index["number_of_shards"]))
+	return n
+}
+
 func (t storedTemplate) priority() float64 {
 	p, _ := t.Template["priority"].(float64)
 	return p
@@ -410,17 +398,17 @@ func Templates(ctx context.Context, c *client.Client, prefix string) (map[string
 func setupTemplate(
 	ctx context.Context,
 	c *client.Client,
-	prefix string,
+	o SetupOptions,
 	kind esmodel.Kind,
 	there map[string]storedTemplate,
 	r *SetupReport,
 ) error {
-	name := prefix + "-" + string(kind)
-	want, err := r.template(prefix, kind)
+	name := o.Prefix + "-" + string(kind)
+	have, exists := there[name]
+	want, err := Template(o.Prefix, kind, r.Histogram, r.Lifecycle, cmp.Or(o.Shards, have.shards(), 1))
 	if err != nil {
 		return err
 	}
-	have, exists := there[name]
 	if exists && same(want, have.Template) {
 		r.add("index template", name, "unchanged")
 		return nil
@@ -560,7 +548,7 @@ func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *Setu
 		if !ok || metaVersion(meta) >= esmodel.TemplateVersion {
 			continue
 		}
-		t, err := r.template(prefix, kind)
+		t, err := esmodel.Template(prefix, kind, r.Histogram, r.Lifecycle)
 		if err != nil {
 			return err
 		}

@@ -22,15 +22,14 @@ func actions(r *SetupReport) string {
 }
 
 func TestSetup(t *testing.T) {
-	for _, o := range []esmodeltest.Options{{}, {Histogram: true}, {Histogram: true, Lifecycle: true},
-		{Histogram: true, Serverless: true}} {
+	for _, o := range []esmodeltest.Options{{}, {Histogram: true}, {Histogram: true, Lifecycle: true}} {
 		s := esmodeltest.New(t, o)
 		c := testClient(t, client.Config{Addresses: []string{s.URL}})
 		first, err := Setup(t.Context(), c, SetupOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if first.Histogram != o.Histogram || first.Lifecycle != o.Lifecycle || first.Serverless != o.Serverless ||
+		if first.Histogram != o.Histogram || first.Lifecycle != o.Lifecycle ||
 			len(first.Warnings) == 0 != o.Histogram ||
 			strings.Contains(actions(first), "unchanged") {
 			t.Errorf("%+v: %+v", o, first)
@@ -42,7 +41,7 @@ func TestSetup(t *testing.T) {
 		text := Canonical(s.Template("fio-histogram"))
 		if strings.Contains(text, `"type":"histogram"`) != o.Histogram ||
 			strings.Contains(text, `"lifecycle":{"name":"fio"}`) != o.Lifecycle ||
-			strings.Contains(text, `"number_of_shards"`) == o.Serverless || !strings.Contains(text, `"codec"`) {
+			!strings.Contains(text, `"number_of_shards":"1"`) || !strings.Contains(text, `"codec"`) {
 			t.Errorf("%+v: %s", o, text)
 		}
 		if strings.Contains(Canonical(s.Template("fio-run")), "lifecycle") {
@@ -54,6 +53,13 @@ func TestSetup(t *testing.T) {
 		if err != nil || strings.Count(actions(third), "updated") != 1 ||
 			!strings.Contains(actions(third), "fio-run updated") {
 			t.Errorf("%s, %v", actions(third), err)
+		}
+		for _, shards := range []int{4, 0} { // 0 keeps them
+			if _, err := Setup(t.Context(), c, SetupOptions{Shards: shards}); err != nil ||
+				!strings.Contains(Canonical(s.Template("fio-histogram")), `"number_of_shards":"4"`) ||
+				!strings.Contains(Canonical(s.Template("fio-percentiles")), `"number_of_shards":"1"`) {
+				t.Errorf("%d shards: %v", shards, err)
+			}
 		}
 	}
 }
@@ -147,11 +153,17 @@ func TestSetupMakesFirstIndices(t *testing.T) {
 	}
 }
 
-// An index from before the templates gets their fields.
+// An index from before the templates gets their fields, but none that it has, indexed in another way.
 func TestSetupUpdatesIndices(t *testing.T) {
 	_, c := standIn(t)
-	if err := c.Call(t.Context(), client.Request{Method: "PUT", Path: "/fio-run"}, nil); err != nil {
-		t.Fatal(err)
+	for _, r := range []client.Request{
+		{Method: "PUT", Path: "/fio-run"},
+		{Method: "PUT", Path: "/fio-run/_mapping", Body: []byte(`{"properties":{"logs":{"properties":{"count":` +
+			`{"type":"long"}}},"rolling":{"type":"keyword"}}}`)},
+	} {
+		if err := c.Call(t.Context(), r, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	r, err := Setup(t.Context(), c, SetupOptions{})
 	if err != nil || !strings.Contains(actions(r), "fio-run unchanged, fio-histogram-") ||

@@ -25,19 +25,19 @@ type Point struct {
 
 // Points are the results of BenchmarkScale, on a server without the histogram field type.
 var Points = []Point{
-	{0, 1856, "1 s", 240, 3590, 328},
-	{0, 1856, "10 s", 329, 4750, 326},
-	{3, 232, "1 s", 46, 1000, 287},
-	{6, 29, "1 s", 8, 360, 268},
+	{0, 1856, "1 s", 240, 1841, 256},
+	{0, 1856, "10 s", 329, 2537, 257},
+	{3, 232, "1 s", 46, 630, 219},
+	{6, 29, "1 s", 8, 367, 207},
 }
 
 // Bytes that documents take.
 const (
-	document    = 250 // a histogram without its buckets
-	share       = 14  // a bucket with a fractional weight, as when two quanta share a record
-	whole       = 6   // a bucket with a whole weight
+	document    = 290 // a histogram without its buckets
+	share       = 6.8 // a bucket with a fractional weight, as when two quanta share a record
+	whole       = 4   // a bucket with a whole weight
 	field       = 9   // a bucket in latency.histogram, from half an I/O on
-	percentiles = 300
+	percentiles = 230
 )
 
 // The rollup that the estimate compares with.

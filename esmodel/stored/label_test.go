@@ -187,8 +187,8 @@ func TestLabelClaimed(t *testing.T) {
 	}
 }
 
-// TestAddTitles: the documents of runs of an older fiolat get the title that they would have now, those of a claimed run
-// when it is not claimed any more, and another ingest replaces them.
+// TestAddTitles: the documents of runs of an older fiolat get the title that they would have now, those of a claimed
+// run when it is not claimed any more, and another ingest replaces them.
 func TestAddTitles(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	c := testClient(t, client.Config{Addresses: []string{s.URL}})

@@ -28,6 +28,7 @@ type Hist struct {
 	set     [maxPages]uint64 // per page, a bit for each bucket that was added to
 	spare   []*page          // contents undefined
 	made    int              // number of pages in use and spare
+	rounded float64          // number of histograms in it whose counts are rounded; see Rounded
 	*packed                  // replaces pages if not nil
 }
 
@@ -37,11 +38,21 @@ type packed struct {
 	n     []float64
 }
 
+// Rounded says that the running sums of h, which is the histogram of a stored document, are rounded to a thousandth of
+// an I/O. Whole counts are exact.
+func (h *Hist) Rounded() {
+	h.Each(func(_ int, w float64) {
+		if math.Abs(w-math.Round(w)) > tiny*w {
+			h.rounded = 1
+		}
+	})
+}
+
 // Pack returns a compact copy of h, 10 bytes per non-empty bucket. Adding to the copy, or Count, unpacks it.
 func (h *Hist) Pack() *Hist {
 	p := new(packed)
 	p.index, p.n = h.Sparse(nil, nil)
-	return &Hist{packed: p}
+	return &Hist{packed: p, rounded: h.rounded}
 }
 
 // Packed reports whether h is in the form that Pack returns.
@@ -57,7 +68,7 @@ func (h *Hist) unpack() {
 
 // Reset empties h and keeps its memory.
 func (h *Hist) Reset() {
-	h.packed = nil // a write before the first read, see open
+	h.packed, h.rounded = nil, 0 // a write before the first read, see open
 	clear(h.set[:])
 	for n, p := range h.pages {
 		if p != nil {
@@ -143,6 +154,7 @@ func (h *Hist) AddHist(o *Hist) {
 	if o == nil {
 		return
 	}
+	h.rounded += o.rounded
 	if o.packed != nil {
 		h.AddAll(o.index, o.n, 0, 1)
 		return
@@ -178,7 +190,7 @@ func (h *Hist) Coarsen(shift int) *Hist {
 		return h
 	}
 	index, n := h.Sparse(nil, nil)
-	out := new(Hist)
+	out := &Hist{rounded: h.rounded}
 	out.AddAll(index, n, shift, 1)
 	return out
 }
@@ -423,6 +435,7 @@ type Ranks struct {
 	bucket   []uint16 // non-empty ones, ascending
 	count    []float64
 	upTo     []float64 // running sums of count
+	slack    float64   // by so much running sums may be rounded down
 }
 
 // scratch is memory that Hist.Stats reuses.
@@ -432,14 +445,18 @@ var scratch = sync.Pool{New: func() any { return new(Ranks) }}
 func (r *Ranks) Read(h *Hist, g Geometry) {
 	r.geometry, r.n = g, 0
 	r.bucket, r.count = r.bucket[:0], r.count[:0]
+	r.slack = 0
 	if h != nil {
 		r.bucket, r.count = h.Sparse(r.bucket, r.count)
+		// A thousandth of an I/O for each; of many, whose errors are independent, 7 standard deviations of their sum.
+		r.slack = min(0.001*h.rounded, 0.002*math.Sqrt(h.rounded))
 	}
 	r.upTo = slices.Grow(r.upTo[:0], len(r.count))[:len(r.count)]
 	for k, w := range r.count {
 		r.n += w
 		r.upTo[k] = r.n
 	}
+	r.slack = max(r.slack, tiny*r.n)
 }
 
 // Samples is the number of I/Os.
@@ -477,10 +494,10 @@ func (r *Ranks) runningSum(k int) float64 {
 	return r.upTo[k-1]
 }
 
-// find returns the first bucket at which the running sum reaches want (within tiny), the
+// find returns the first bucket at which the running sum reaches want but for rounding, the
 // I/Os in it, and the running sum before it.
 func (r *Ranks) find(want float64) (bucket int, count, before float64) {
-	k := min(sort.SearchFloat64s(r.upTo, Least(want, r.n)), len(r.upTo)-1)
+	k := min(sort.SearchFloat64s(r.upTo, want-r.slack), len(r.upTo)-1)
 	return int(r.bucket[k]), r.count[k], r.runningSum(k)
 }
 

@@ -76,10 +76,10 @@ func (t *Tail) without(part *Ranks, n float64) float64 {
 	// upTo is the running sum of the rest up to and including non-empty bucket k of all.
 	upTo := func(k int) float64 { return all.upTo[k] - part.runningSum(part.reach(int(all.bucket[k]))) }
 	at := t.at // close to the result
-	for at < len(all.bucket)-1 && upTo(at) < want-tiny*n {
+	for at < len(all.bucket)-1 && upTo(at) < want-all.slack {
 		at++
 	}
-	for at > 0 && upTo(at-1) >= want-tiny*n {
+	for at > 0 && upTo(at-1) >= want-all.slack {
 		at--
 	}
 	bucket, count := int(all.bucket[at]), all.count[at]

@@ -465,6 +465,7 @@ func (p *player) add(ctx context.Context, leaf Leaf) error {
 			return nil
 		}
 	}
+	leaf.Hist.Rounded()
 	i, ok := p.leaf[dims]
 	if !ok || p.fine.Start(p.fine.Index(at)) != at || q < g.First || q >= p.end {
 		return p.broken(leaf.Part, "a leaf %+v at %d ns that the run does not have", leaf.Dims, at)
