@@ -88,7 +88,7 @@ func TestScripts(t *testing.T) {
 				for i := range min(len(x), len(y)) {
 					v, _ := strconv.ParseFloat(x[i], 64)
 					w, _ := strconv.ParseFloat(y[i], 64)
-					if x[i] != y[i] && math.Abs(v-w) > 0.001*max(w, 1) {
+					if x[i] != y[i] && math.Abs(v-w) > 0.005*max(w, 1) {
 						ts.Fatalf("%s has %s, %s has %s", args[0], x[i], args[1], y[i])
 					}
 				}

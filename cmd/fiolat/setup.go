@@ -108,9 +108,7 @@ func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
 		apart([]string{"space", "alert-rules", "remove"}, "--%s is about Kibana: pass --kibana URL or set KIBANA_URL")
 	}
 	if o.remove {
-		apart([]string{"es", "alert-rules", "delete-after"},
-			&cli.IntFlag{Name: "shards", Destination: &o.shards,
-				Usage: "`N` shards for each new index of histograms: the GB of a month divided by 40 (default: unchanged)"},
+		apart([]string{"es", "alert-rules", "delete-after", "shards"},
 			"--remove only takes out of Kibana what is there: not together with --%s")
 	}
 }
