@@ -173,7 +173,8 @@ func sameQuanta(t *testing.T, got, want *recorder) {
 }
 
 // A run read back is passed to a sink to the last bit as its logs were, and stored again its document is the same
-// bytes, where counts are whole: in one quantum. Where records are split between quanta, its counts are those of the logs.
+// bytes, where counts are whole: in one quantum. Where records are split between quanta, its counts are those of the
+// logs.
 func TestStoredDirIsTheRun(t *testing.T) {
 	t.Parallel()
 	folders := []string{
