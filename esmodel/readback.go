@@ -306,6 +306,11 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		return nil, Fault(run.ID, run.Part, "ingest it again", "its jobs cannot be read: %v", err)
 	}
 	run.Metas = jobs
+	for i, m := range jobs {
+		if run.Timeless() && slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return e.Mixed.TotalIOs > 0 }) {
+			jobs[i] = m.OfMixed()
+		}
+	}
 	run.MetaSummary = &pipeline.MetaSummary{
 		Versions:  doc.Fio.Version,
 		Workloads: doc.Fio.Workload,

@@ -424,6 +424,9 @@ func jobs(run *pipeline.Run) (out []jobField, err error) {
 			j := jobField{Name: en.JobName, Host: en.Host, Group: en.GroupID, RuntimeMS: en.RuntimeMS, Error: en.Error,
 				Options: en.Options, Global: global(m, en.Host), Sections: en.Sections, Unlike: en.Unlike,
 				NoLog: en.NoLog}
+			if m.Mixed {
+				en.Mixed, en.Dirs[0] = en.Dirs[0], fiojson.DirTotals{}
+			}
 			for name, d := range directionsOf(&en) {
 				if d.TotalIOs > 0 {
 					if j.Directions == nil {

@@ -69,6 +69,12 @@ func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 				in.Warnings = append(in.Warnings, failed.Error())
 			}
 			in.Warnings = append(in.Warnings, t.timeless())
+			if t.mixed(d.opt.Kind) {
+				for k, s := range in.Logs {
+					s.JSON = s.JSON.OfMixed()
+					in.Metas[k] = s.JSON
+				}
+			}
 			runs = append(runs, in)
 		case failed != nil && d.opt.LeaveFailed:
 		case d.opt.SkipBad:
@@ -141,6 +147,21 @@ func (t *Totals) timeless() string {
 	return fio.NotePrefix + text
 }
 
+// mixed reports whether fio's JSON has only the histograms of all directions together.
+func (t *Totals) mixed(kind fio.Kind) bool {
+	some := false
+	for _, m := range t.Metas {
+		for i := range m.Entries {
+			e := &m.Entries[i]
+			bins := e.Mixed.Kind[kind].Bins.Len() > 0
+			if some = some || bins; !bins && e.Did() {
+				return false
+			}
+		}
+	}
+	return some
+}
+
 // lacks returns why no histogram of a kind of latency can be made of the run; nil if it can.
 func (t *Totals) lacks(kind fio.Kind) error {
 	measured, mixed := false, false
@@ -167,11 +188,11 @@ func (t *Totals) lacks(kind fio.Kind) error {
 		}
 	}
 	switch {
-	case measured:
+	case measured, t.mixed(kind):
 		return nil
 	case mixed:
-		return noLogs(t.Root, "no logs, and fio's JSON adds up all directions (unified_rw_reporting=mixed)",
-			"run fio without that option; fiolat summary shows the sum")
+		return noLogs(t.Root, "no logs, and fio's JSON adds up all directions (unified_rw_reporting=mixed), "+
+			"without histograms", "run fio without that option, or with --output-format=json+; fiolat summary shows the sum")
 	}
 	return noLogs(t.Root, fmt.Sprintf("no logs, and by fio's JSON %v was not measured", kind),
 		"run fio without gtod_reduce and disable_*, or choose another --kind")

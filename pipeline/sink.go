@@ -127,6 +127,9 @@ func (r *Run) Directions() []string {
 	if r.Kind == fio.Sync {
 		return []string{fio.Sync.String()}
 	}
+	if len(r.Metas) > 0 && r.Metas[0].Mixed {
+		return []string{fio.All}
+	}
 	return fio.DirectionNames()
 }
 

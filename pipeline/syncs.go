@@ -41,7 +41,7 @@ func (r *Run) syncsOf(holds func(*fiojson.Entry) bool) (row Row, err error) {
 	for _, m := range r.Metas {
 		for i := range m.Entries {
 			if e := &m.Entries[i]; holds(e) {
-				if err = sum.Add(&e.Sync); err != nil {
+				if err = sum.Add(m, &e.Sync); err != nil {
 					return row, err
 				}
 			}

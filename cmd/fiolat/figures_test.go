@@ -418,3 +418,24 @@ func TestJobFileBesideJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestMixedAlone: fio's JSON alone with the totals of all directions together has rows of direction all.
+func TestMixedAlone(t *testing.T) {
+	dir := layoutFiles(t, map[string]string{"fio.json": string(unzipped(t, "../../testdata/figures/mixed/fio.json.gz"))})
+	documents := filepath.Join(t.TempDir(), "documents")
+	if code, _, stderr := fiolat(t, nil, "ingest", "--output", documents, dir); code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, from := range []string{dir, documents} {
+		_, out, _ := fiolat(t, nil, "summary", "--format", "csv", from)
+		_, rows, stderr := fiolat(t, nil, "percentiles", "--interval", "run", "--by", "direction", "--format", "csv", from)
+		if !strings.Contains(out, ",all,601,600.4,2.345,") || strings.Count(rows, "\n") != 2 ||
+			!strings.Contains(rows, ",all,,,,clat,601,") {
+			t.Errorf("%s%s%s", out, rows, stderr)
+		}
+	}
+	if code, _, stderr := fiolat(t, nil, "compare", dir, documents); code != 2 ||
+		!strings.Contains(stderr, "unified_rw_reporting=mixed") {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
+}

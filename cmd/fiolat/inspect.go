@@ -324,6 +324,9 @@ func kindsOf(m *fiojson.Document) (out []kindTotals) {
 		e := &m.Entries[i]
 		for d := range e.Dirs {
 			direction, kinds := fio.Direction(d).String(), &e.Dirs[d].Kind
+			if m.Mixed {
+				direction = fio.All
+			}
 			for _, k := range []fio.Kind{fio.Slat, fio.Clat, fio.Lat} {
 				t := &kinds[k]
 				if t.N == 0 {

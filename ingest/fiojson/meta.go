@@ -42,6 +42,8 @@ type Document struct {
 	Cut       bool
 	// Part numbers the runs of a file that several were appended to, from 1; 0: it holds one.
 	Part int
+	// Mixed is set by OfMixed.
+	Mixed bool
 	// Warnings name impossible numbers, which are not used.
 	Warnings []string
 }

@@ -24,6 +24,18 @@ func (m *Document) OfSyncs() *Document {
 	return &out
 }
 
+// OfMixed returns the document with the totals of all directions together (unified_rw_reporting=mixed) in the first
+// direction.
+func (m *Document) OfMixed() *Document {
+	out := *m
+	out.Mixed, out.Entries = true, slices.Clone(m.Entries)
+	for i := range out.Entries {
+		e := &out.Entries[i]
+		e.Dirs, e.Mixed = [fio.Directions]DirTotals{e.Mixed}, DirTotals{}
+	}
+	return &out
+}
+
 // HasSyncs reports whether a job of the document synced.
 func (m *Document) HasSyncs() bool {
 	return slices.ContainsFunc(m.Entries, func(e Entry) bool { return e.Sync.N > 0 })
@@ -51,18 +63,22 @@ type Sum struct {
 	NS     float64 // the sum of their latencies
 	Hist   fiohist.Hist
 	Limits fiohist.Limits
+	// Geometry is that of the first job's histogram.
+	Geometry fiohist.Geometry
 	// NoBins means that some totals had no histogram, so that there are no percentiles.
 	NoBins bool
 }
 
-// Add adds the totals of a job. The error says why its histogram could not be read again.
-func (s *Sum) Add(t *Totals) error {
+// Add adds the totals of a job of the document. The error says why its histogram could not be read again.
+func (s *Sum) Add(m *Document, t *Totals) error {
 	if t.N == 0 {
 		return nil
 	}
 	limits := fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
 	if s.N > 0 {
 		limits = limits.Widen(s.Limits)
+	} else {
+		s.Geometry = m.Geometry()
 	}
 	s.Limits = limits
 	s.N += t.N
@@ -72,7 +88,7 @@ func (s *Sum) Add(t *Totals) error {
 		if err != nil {
 			return err
 		}
-		s.Hist.Add(fiohist.Fio3.Index(b.NS), float64(b.Count))
+		s.Hist.Add(s.Geometry.Index(b.NS), float64(b.Count))
 	}
 	return nil
 }
@@ -82,7 +98,7 @@ func (s *Sum) Add(t *Totals) error {
 func (s *Sum) Stats(percentiles []float64) fiohist.Stats {
 	stats := fiohist.Stats{StdDev: -1}
 	if !s.NoBins {
-		stats = s.Hist.Stats(fiohist.Fio3, percentiles, s.Limits)
+		stats = s.Hist.Stats(s.Geometry, percentiles, s.Limits)
 	}
 	stats.Samples = float64(s.N)
 	if s.N > 0 {

@@ -227,6 +227,9 @@ func Compare(baseline, other *Group, o Options) (*Result, error) {
 	}
 	slices.Sort(computed) // so that their order does not depend on what is shown
 	dirs := directionsOf(baseline, other)
+	if len(dirs) == 0 {
+		return nil, noDirections(other)
+	}
 	times := o.times
 	if times == 0 && len(baseline.Runs)+len(other.Runs) > 2 {
 		times = groupResamples
@@ -301,6 +304,12 @@ func common(groups ...*Group) (g fiohist.Geometry, err error) {
 		}
 	}
 	return g, nil
+}
+
+// noDirections is the error for groups in which no I/O has a direction.
+func noDirections(g *Group) error {
+	return fmt.Errorf("%s has no reads, writes or trims to compare, or its JSON adds them up "+
+		"(unified_rw_reporting=mixed)", g.Name)
 }
 
 // directionsOf returns the directions that the runs have, as indices in directions. If there are several, their sum

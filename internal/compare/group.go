@@ -375,6 +375,9 @@ func Spread(g *Group, percentiles []float64) (side Side, out []Noise, notes []st
 		return Side{}, nil, nil, err
 	}
 	dirs := directionsOf(g)
+	if len(dirs) == 0 {
+		return Side{}, nil, nil, noDirections(g)
+	}
 	m := measure(g, geometry, dirs, percentiles, 0, 0)
 	names := rowNames(dirs, percentiles)
 	var known []int

@@ -214,8 +214,8 @@ func FromTotals(totals *ingest.Totals, kind fio.Kind, by []string, percentiles [
 			for _, m := range t.Metas {
 				for i := range m.Entries {
 					if e := &m.Entries[i]; g.holds(e) {
-						bins = s.add(m, e, &e.Dirs[d], kind) && bins
-						bins = all.add(m, e, &e.Dirs[d], kind) && bins
+						bins = s.count(m, e, &e.Dirs[d], kind) && bins
+						bins = all.count(m, e, &e.Dirs[d], kind) && bins
 					}
 				}
 			}
@@ -227,7 +227,7 @@ func FromTotals(totals *ingest.Totals, kind fio.Kind, by []string, percentiles [
 		for _, m := range t.Metas {
 			for i := range m.Entries {
 				if e := &m.Entries[i]; g.holds(e) && len(pick.Directions) == 0 {
-					bins = all.add(m, e, &e.Mixed, kind) && bins
+					bins = all.count(m, e, &e.Mixed, kind) && bins
 				}
 			}
 		}
@@ -274,14 +274,11 @@ func jobsOf(e *fiojson.Entry) string {
 
 // sums adds up the I/Os of several jobs in one direction.
 type sums struct {
-	n, ns, bytes float64
-	g            fiohist.Geometry // of the first job's bins
-	hist         fiohist.Hist
-	limits       fiohist.Limits
-	spans        []stage
-	own          map[string]float64 // fio's percentiles, of a single job
-	noBins       bool
-	err          error // bins that could not be read again
+	fiojson.Sum
+	bytes float64
+	spans []stage
+	own   map[string]float64 // fio's percentiles, of a single job
+	err   error              // bins that could not be read again
 }
 
 // stage is the time in which a job ran.
@@ -291,31 +288,18 @@ type stage struct {
 	together       bool // its group ran beside others: see atOnce
 }
 
-// add reports whether the I/Os, if any, have bins.
-func (s *sums) add(m *fiojson.Document, e *fiojson.Entry, d *fiojson.DirTotals, kind fio.Kind) bool {
+// count adds the I/Os of a job, and reports whether they, if any, have bins.
+func (s *sums) count(m *fiojson.Document, e *fiojson.Entry, d *fiojson.DirTotals, kind fio.Kind) bool {
 	t := &d.Kind[kind]
 	if t.N == 0 {
 		return true
 	}
-	s.n += float64(t.N)
-	s.ns += t.Mean * float64(t.N)
 	s.bytes += float64(d.Bytes)
-	limits := fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
-	if s.own = nil; len(s.spans) > 0 {
-		limits = limits.Widen(s.limits)
-	} else {
-		s.g, s.own = m.Geometry(), t.Percentiles
+	if s.own = nil; s.N == 0 {
+		s.own = t.Percentiles
 	}
-	s.limits = limits
-	for b, err := range t.Bins.All() {
-		if err != nil {
-			s.err = err
-			break
-		}
-		s.hist.Add(s.g.Index(b.NS), float64(b.Count))
-	}
+	s.err = cmp.Or(s.err, s.Add(m, t))
 	s.spans = append(s.spans, stage{e.StartMS, d.RuntimeMS, e.GroupID, atOnce(m)})
-	s.noBins = s.noBins || t.Bins.Len() == 0
 	return t.Bins.Len() > 0
 }
 
@@ -356,22 +340,22 @@ func (s *sums) seconds() float64 {
 }
 
 func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Document, percentiles []float64) []Row {
-	if s.n == 0 {
+	if s.N == 0 {
 		return rows
 	}
-	r := Row{Run: g.Run, Name: g.Name, Direction: direction, Host: g.Host, Job: g.Job, Samples: s.n}
+	r := Row{Run: g.Run, Name: g.Name, Direction: direction, Host: g.Host, Job: g.Job, Samples: float64(s.N)}
 	if sec := s.seconds(); sec > 0 {
-		r.Seconds, r.IOPS = known(sec), known(s.n/sec)
+		r.Seconds, r.IOPS = known(sec), known(r.Samples/sec)
 	}
 	if s.bytes > 0 {
 		r.Bytes = known(s.bytes)
 	}
 	r.Percentiles, r.Limits = map[string]float64{}, map[string]fio.Limits{}
-	if !s.noBins {
-		stats := s.hist.Stats(s.g, percentiles, s.limits)
+	if !s.NoBins {
+		stats := s.Hist.Stats(s.Geometry, percentiles, s.Limits)
 		stats.LimitsAtLeast = true
 		r.latencies(&stats, percentiles)
-		r.Hist, r.Geometry, r.Bounds = &s.hist, s.g, s.limits
+		r.Hist, r.Geometry, r.Bounds = &s.Hist, s.Geometry, s.Limits
 	} else {
 		for _, p := range percentiles {
 			if v, ok := s.own[fio.Percentile(p)]; ok {
@@ -379,8 +363,8 @@ func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Docum
 			}
 		}
 	}
-	r.Min, r.Max, r.Mean = known(float64(s.limits.Min)), known(float64(s.limits.Max)), known(s.ns/s.n)
-	if s.limits.Max == math.MaxInt64 { // not known
+	r.Min, r.Max, r.Mean = known(float64(s.Limits.Min)), known(float64(s.Limits.Max)), known(s.NS/r.Samples)
+	if s.Limits.Max == math.MaxInt64 { // not known
 		r.Min, r.Max = nil, nil
 	}
 	r.finish(metas, nil)
@@ -427,14 +411,14 @@ func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64, pick *p
 				if e := &m.Entries[i]; g.holds(e) {
 					syncs := fiojson.DirTotals{RuntimeMS: e.LongestMS}
 					syncs.Kind[fio.Sync] = e.Sync
-					s.add(m, e, &syncs, fio.Sync)
+					s.count(m, e, &syncs, fio.Sync)
 				}
 			}
 		}
 		if s.err != nil {
 			return nil, s.err
 		}
-		if s.n == 0 {
+		if s.N == 0 {
 			continue
 		}
 		out = s.row(out, g, syncKind, metas, percentiles)

@@ -278,7 +278,7 @@ func (m *Merger) addScopes(mask int, by []string) {
 	order := fio.Dimensions()
 	for i, name := range order { // the order of the scopes in the output, too, the least significant last
 		if mask&(1<<(len(order)-1-i)) != 0 {
-			if !slices.Contains(by, name) || name == fio.ByDirection && m.Run.Kind == fio.Sync {
+			if !slices.Contains(by, name) || name == fio.ByDirection && m.Run.Directions()[0] == m.Run.TotalDirection() {
 				return
 			}
 			names = append(names, name)
