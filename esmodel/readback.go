@@ -307,7 +307,8 @@ func ReadRun(source []byte) (*StoredRun, error) {
 	}
 	run.Metas = jobs
 	for i, m := range jobs {
-		if run.Timeless() && slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return e.Mixed.TotalIOs > 0 }) {
+		mixed := func(e fiojson.Entry) bool { return e.Mixed.TotalIOs > 0 }
+		if run.Timeless() && slices.ContainsFunc(m.Entries, mixed) {
 			jobs[i] = m.OfMixed()
 		}
 	}

@@ -428,7 +428,8 @@ func TestMixedAlone(t *testing.T) {
 	}
 	for _, from := range []string{dir, documents} {
 		_, out, _ := fiolat(t, nil, "summary", "--format", "csv", from)
-		_, rows, stderr := fiolat(t, nil, "percentiles", "--interval", "run", "--by", "direction", "--format", "csv", from)
+		_, rows, stderr := fiolat(t, nil, "percentiles", "--interval", "run", "--by", "direction", "--format", "csv",
+			from)
 		if !strings.Contains(out, ",all,601,600.4,2.345,") || strings.Count(rows, "\n") != 2 ||
 			!strings.Contains(rows, ",all,,,,clat,601,") {
 			t.Errorf("%s%s%s", out, rows, stderr)

@@ -478,7 +478,9 @@ func (r *Result) remarks(a, b *measured, o Options) {
 			without = "limits that ignore the noise within the runs"
 		}
 		notes = append(notes, without+": "+few)
-	} else if na+nb == 2 && slices.ContainsFunc(r.Rows, func(of Row) bool { return of.Change != nil && of.Low == nil }) {
+	} else if na+nb == 2 && slices.ContainsFunc(r.Rows, func(of Row) bool {
+		return of.Change != nil && of.Low == nil
+	}) {
 		notes = append(notes, "no limits where a direction ran in only a part of a run: pass --by job")
 	}
 	if r.Unlike != nil {

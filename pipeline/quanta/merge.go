@@ -278,7 +278,8 @@ func (m *Merger) addScopes(mask int, by []string) {
 	order := fio.Dimensions()
 	for i, name := range order { // the order of the scopes in the output, too, the least significant last
 		if mask&(1<<(len(order)-1-i)) != 0 {
-			if !slices.Contains(by, name) || name == fio.ByDirection && m.Run.Directions()[0] == m.Run.TotalDirection() {
+			one := m.Run.Directions()[0] == m.Run.TotalDirection()
+			if !slices.Contains(by, name) || name == fio.ByDirection && one {
 				return
 			}
 			names = append(names, name)
