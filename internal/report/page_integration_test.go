@@ -26,7 +26,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -57,6 +56,7 @@ func TestMain(m *testing.M) {
 	if path, err := program(); err == nil {
 		os.RemoveAll(filepath.Dir(path))
 	}
+	stop()
 	os.Exit(code)
 }
 
@@ -165,20 +165,22 @@ type mark struct {
 	Defined bool
 }
 
+// inView are functions of a script about a view: the items of each mark of a type, and an axis.
+const inView = `marks = type => {
+		const out = [];
+		(function walk(of) {
+			for (const i of of) if (i.marktype === type) out.push(i.items); else if (i.items) walk(i.items);
+		})([view.scenegraph().root]);
+		return out;
+	}, axis = s => ({domain: view.scale(s).domain().map(Number), range: view.scale(s).range()})`
+
 func (b *tab) drawn(chart string) drawn {
 	b.Helper()
 	return eval[drawn](b, `(() => {
-		const view = fiolat.views['`+chart+`'], axis = s => ({domain: view.scale(s).domain().map(Number), `+
-		`range: view.scale(s).range()});
-		const lines = [];
-		(function walk(items) {
-			for (const i of items) {
-				if (i.marktype === 'line') lines.push(i.items.map(m => ({p: m.datum.p, t: m.datum.t ?? m.datum.x,
-					v: m.datum.v, x: m.x, y: m.y, defined: m.defined !== false})));
-				else if (i.items) walk(i.items);
-			}
-		})([view.scenegraph().root]);
-		return {points: view.data('points'), lines, x: axis('x'), y: axis('y')};
+		const view = fiolat.views['`+chart+`'], `+inView+`;
+		return {points: view.data('points'), lines: marks('line').map(items => items.map(m => ({p: m.datum.p,
+			t: m.datum.t ?? m.datum.x, v: m.datum.v, x: m.x, y: m.y, defined: m.defined !== false}))),
+			x: axis('x'), y: axis('y')};
 	})()`)
 }
 
@@ -201,13 +203,10 @@ func TestPageInChromium(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join(t.TempDir(), "report.html")
-			fiolat(t, "report", "-o", file, logs)
 			rows := percentiles(t, "--by", "direction,host,job", logs)
 			whole := percentiles(t, "--by", "direction,host,job", "--interval", "1h", "--percentiles",
 				"0,50,75,87.5,90,93.75,95,99,99.21875,99.9", logs)
-			b := openTab(t, 1200, 900, "light")
-			b.open(file)
+			b := opened(t, 1200, 900, "light", logs)
 			b.Clean()
 			scopes := eval[[]struct{ Host, Job, Log, Direction string }](b, "fiolat.head.scopes")
 			if len(scopes) < 2 {
@@ -318,24 +317,18 @@ func (b *tab) checkMarks(d drawn) (marks int) {
 // lie in the cells where the running sum gets there.
 func (b *tab) checkHeat(want []row) {
 	b.Helper()
+	type cell struct {
+		T, Lo, Hi, N float64
+		K            int
+		X, Y         float64
+	}
 	got := eval[struct {
-		Cells []struct {
-			T, Lo, Hi, N        float64
-			K                   int
-			X, Y, Width, Height float64
-		}
-		X, Y struct{ Domain, Range []float64 }
+		Cells []cell
+		X, Y  struct{ Domain, Range []float64 }
 	}](b, `(() => {
-		const view = fiolat.views.heat, axis = s => ({domain: view.scale(s).domain().map(Number),
-			range: view.scale(s).range()}), cells = [];
-		(function walk(items) {
-			for (const i of items) {
-				if (i.marktype === 'rect' && i.items.length && i.items[0].datum.hi) cells.push(...i.items.map(m =>
-					({...m.datum, x: m.x, y: m.y, width: m.width, height: m.height})));
-				else if (i.items) walk(i.items);
-			}
-		})([view.scenegraph().root]);
-		return {cells, x: axis('x'), y: axis('y')};
+		const view = fiolat.views.heat, `+inView+`;
+		return {cells: marks('rect').flat().filter(m => m.datum?.hi).map(m => ({...m.datum, x: m.x, y: m.y})),
+			x: axis('x'), y: axis('y')};
 	})()`)
 	sums := make([]float64, len(want))
 	for _, c := range got.Cells {
@@ -353,13 +346,7 @@ func (b *tab) checkHeat(want []row) {
 		if r.Samples < 50 {
 			continue
 		}
-		slices.SortFunc(cells, func(a, b struct {
-			T, Lo, Hi, N        float64
-			K                   int
-			X, Y, Width, Height float64
-		}) int {
-			return int(math.Copysign(1, a.Lo-b.Lo))
-		})
+		slices.SortFunc(cells, func(a, b cell) int { return cmp.Compare(a.Lo, b.Lo) })
 		below := 0.0
 		for _, c := range cells {
 			if c.K != k {
@@ -408,16 +395,9 @@ func (b *tab) bars() (bars []bar, x, y struct{ Domain, Range []float64 }) {
 		Bars []bar
 		X, Y struct{ Domain, Range []float64 }
 	}](b, `(() => {
-		const view = fiolat.views.counts, axis = s => ({domain: view.scale(s).domain().map(Number),
-			range: view.scale(s).range()}), bars = [];
-		(function walk(items) {
-			for (const i of items) {
-				if (i.marktype === 'rect') bars.push(...i.items.filter(m => m.datum && m.datum.hi).map(m =>
-					({...m.datum, x: m.x, x2: m.x + m.width, y: m.y})));
-				else if (i.items) walk(i.items);
-			}
-		})([view.scenegraph().root]);
-		return {bars, x: axis('x'), y: axis('y')};
+		const view = fiolat.views.counts, `+inView+`;
+		return {bars: marks('rect').flat().filter(m => m.datum?.hi).map(m => ({...m.datum, x: m.x, x2: m.x + m.width,
+			y: m.y})), x: axis('x'), y: axis('y')};
 	})()`)
 	return got.Bars, got.X, got.Y
 }
@@ -478,10 +458,7 @@ func TestBarsAreFiosBins(t *testing.T) {
 	if err != nil || json.Unmarshal(text, &doc) != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "report.html")
-	fiolat(t, "report", "-o", file, "../../testdata/fio/randrw")
-	b := openTab(t, 1200, 900, "light")
-	b.open(file)
+	b := opened(t, 1200, 900, "light", "../../testdata/fio/randrw")
 	b.choose(map[string]string{"direction": "read"})
 	bars, _, _ := b.bars()
 	for _, job := range doc.Jobs {
@@ -508,10 +485,7 @@ func TestCSV(t *testing.T) {
 	file := filepath.Join(dir, "report.html")
 	fiolat(t, "report", "-o", file, "--run-name", "a, \"b\"", "../../testdata/fio/cluster")
 	b := openTab(t, 1200, 900, "light")
-	if _, err := chromedp.Call(b.Ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir}); err != nil {
-		t.Fatal(err)
-	}
+	b.downloads(dir)
 	b.open(file)
 	b.choose(map[string]string{"compare": "host"})
 	const hosts = `fiolat.data.scopes.filter((_, i) => (d => d.host && !d.job && d.direction === 'all')(
@@ -560,10 +534,7 @@ func TestPictures(t *testing.T) {
 	file := filepath.Join(dir, "report.html")
 	fiolat(t, "report", "-o", file, "--run-name", "two", "../../testdata/fio/cluster")
 	b := openTab(t, 1200, 900, "light")
-	if _, err := chromedp.Call(b.Ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir}); err != nil {
-		t.Fatal(err)
-	}
+	b.downloads(dir)
 	b.open(file)
 	for chart, says := range map[string][]string{"percentiles": {"Percentiles over time", "two: all I/Os", "read p99",
 		"write p50"}, "map": {" of each host", "127.0.0.2", "µs"}, "heat": {"Heat map", " I/Os"},
@@ -597,11 +568,8 @@ func TestPictures(t *testing.T) {
 // TestClockInChromium: axes and tables follow the clock that is chosen, and no time is before the start.
 func TestClockInChromium(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "report.html")
-	fiolat(t, "report", "--grid", "epoch", "--start", "2026-01-01T23:59:50.692Z", "-o", file,
+	b := opened(t, 1200, 900, "light", "--grid", "epoch", "--start", "2026-01-01T23:59:50.692Z",
 		"../../testdata/fio/randrw/randrw_clat_hist.1.log")
-	b := openTab(t, 1200, 900, "light")
-	b.open(file)
 	for _, tc := range []struct{ clock, first, second, tick string }{
 		{"utc", "2026-01-01 23:59:50 UTC", "2026-01-01 23:59:51 UTC", "2026-01-02"},
 		{"start", "0:00", "0:00.308", "0:10"},
@@ -688,10 +656,7 @@ func TestWindowInChromium(t *testing.T) {
 // TestPercentilesInChromium: the page's percentiles of a window are those of fio/fiohist, on the same histograms.
 func TestPercentilesInChromium(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "report.html")
-	fiolat(t, "report", "-o", file, "../../testdata/fio/gaps")
-	b := openTab(t, 1200, 900, "light")
-	b.open(file)
+	b := opened(t, 1200, 900, "light", "../../testdata/fio/gaps")
 	g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
 	wanted := []float64{0, 1, 25, 50, 90, 99, 99.9, 99.99, 100}
 	for name, counts := range map[string]map[int]float64{
@@ -1405,14 +1370,9 @@ func TestSLAInChromium(t *testing.T) {
 			Y     float64
 			Text  string
 		}](b, `(() => {
-			const marks = [], view = fiolat.views.percentiles;
-			(function walk(items) {
-				for (const i of items) {
-					if (i.name === 'sla') marks.push(...i.items.map(m => ({y: m.y, limit: m.datum.limit})));
-					if (i.items) walk(i.items);
-				}
-			})([view.scenegraph().root]);
-			return {marks, y: view.scale('y')(5e6), text: document.querySelector('#covers').textContent};
+			const view = fiolat.views.percentiles, `+inView+`;
+			return {marks: marks('rule').flat().filter(m => m.datum?.limit).map(m => ({y: m.y, limit: m.datum.limit})),
+				y: view.scale('y')(5e6), text: document.querySelector('#covers').textContent};
 		})()`)
 		if len(got.Marks) != 1 || !strings.Contains(got.Text, "read p99 < 5ms") {
 			t.Errorf("%s: %d lines of the SLA rule; %q", direction, len(got.Marks), got.Text)
@@ -1430,10 +1390,7 @@ func TestSLAInChromium(t *testing.T) {
 // compared by host.
 func TestViews(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "report.html")
-	fiolat(t, "report", "-o", file, "../../testdata/fio/cluster")
-	b := openTab(t, 390, 800, "dark")
-	b.open(file)
+	b := opened(t, 390, 800, "dark", "../../testdata/fio/cluster")
 	eval[any](b, `(document.querySelectorAll('details').forEach(d => { d.open = true; }), 1)`)
 	b.Do(chromedp.Sleep(50 * time.Millisecond))
 	if wide := eval[[2]float64](b, "[document.documentElement.scrollWidth, innerWidth]"); wide[0] > wide[1] {
@@ -1507,11 +1464,8 @@ func TestInFlightInChromium(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "slow.html")
-	fiolat(t, "report", "-o", file, logs)
 	want := percentiles(t, "--align", "inflight", "--by", "direction", logs)[[4]string{3: "read"}]
-	b := openTab(t, 1200, 900, "light")
-	b.open(file)
+	b := opened(t, 1200, 900, "light", logs)
 	b.choose(map[string]string{"direction": "read", "counted": "inflight"})
 	at := map[float64]float64{}
 	for _, p := range b.drawn("percentiles").Points {
@@ -1567,16 +1521,10 @@ func TestMembersInChromium(t *testing.T) {
 			Labels []string
 			Cells  []cell
 		}](b, `(() => {
-			const cells = [], view = fiolat.views.map;
-			(function walk(items) {
-				for (const i of items) {
-					if (i.marktype === 'rect') cells.push(...i.items.filter(m => m.datum && m.datum.i2).map(m =>
-						({...m.datum, fill: m.fill})));
-					else if (i.items) walk(i.items);
-				}
-			})([view.scenegraph().root]);
+			const view = fiolat.views.map, `+inView+`;
 			return {bottom: document.querySelector('#map canvas').getBoundingClientRect().bottom,
-				labels: view.signal('labels'), cells};
+				labels: view.signal('labels'), cells: marks('rect').flat().filter(m => m.datum?.i2).map(m =>
+					({...m.datum, fill: m.fill}))};
 		})()`)
 	}
 	b.choose(map[string]string{"direction": "all"})

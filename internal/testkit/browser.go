@@ -23,22 +23,32 @@ import (
 // Chromium starts a Chromium that ends with the test, and fails the test if there is none.
 func Chromium(t testing.TB, width, height int64) context.Context {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatalf("%v: install it with scripts/ci-deps", err)
+	ctx, stop, err := StartChromium()
+	t.Cleanup(stop)
+	if err == nil {
+		err = chromedp.Do(ctx, chromedp.EmulateViewport(width, height))
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
-		chromedp.WSURLReadTimeout(10*time.Minute))
-	ctx, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
-	t.Cleanup(stop)
-	ctx, stop = chromedp.NewContext(ctx)
-	t.Cleanup(stop)
-	if err = chromedp.Do(ctx, chromedp.EmulateViewport(width, height)); err != nil {
-		t.Fatalf("Chromium does not start: %v", err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return ctx
+}
+
+// StartChromium starts a Chromium that ends with stop.
+func StartChromium() (ctx context.Context, stop func(), err error) {
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		return nil, func() {}, fmt.Errorf("%w: install it with scripts/ci-deps", err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.WSURLReadTimeout(10*time.Minute))
+	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, _ = chromedp.NewContext(allocator)
+	if err = chromedp.Do(ctx); err != nil {
+		err = fmt.Errorf("Chromium does not start: %w", err)
+	}
+	return ctx, end, err
 }
 
 // Tab is a page in a real Chromium. It records network requests and console messages for Clean.
@@ -51,12 +61,15 @@ type Tab struct {
 	messages []string
 }
 
-// OpenTab starts a Chromium for one page in a color scheme, light or dark, for ten minutes at most.
-func OpenTab(t testing.TB, width, height int64, scheme string) *Tab {
+// OpenTab opens a tab of a Chromium for one page in a color scheme, light or dark, for ten minutes at most.
+func OpenTab(t testing.TB, in context.Context, width, height int64, scheme string) *Tab {
 	t.Helper()
-	ctx, stop := context.WithTimeout(Chromium(t, width, height), 10*time.Minute)
+	in, end := chromedp.NewContext(in, chromedp.WithNewBrowserContext())
+	t.Cleanup(end)
+	ctx, stop := context.WithTimeout(in, 10*time.Minute)
 	t.Cleanup(stop)
 	b := &Tab{TB: t, Ctx: ctx}
+	b.Do(chromedp.EmulateViewport(width, height))
 	if err := chromedp.Listen(ctx, b.event); err != nil {
 		t.Fatal(err)
 	}
