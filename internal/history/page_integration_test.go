@@ -69,7 +69,7 @@ func TestPageInBrowser(t *testing.T) {
 	}
 	papers := map[string]bool{}
 	for _, scheme := range []string{"light", "dark"} {
-		b := testkit.OpenTab(t, testkit.Chromium(t, 1200, 1000), 1200, 1000, scheme)
+		b := testkit.OpenTab(testkit.Chromium(t, 1200, 1000), t, 1200, 1000, scheme)
 		b.Do(chromedp.Navigate("file://"+file), chromedp.WaitReady(`html[data-ready=true]`))
 		paper := testkit.Eval[string](b, `getComputedStyle(document.documentElement).backgroundColor`)
 		figures := testkit.Eval[[]figure](b, lookAtFigures)

@@ -32,7 +32,7 @@ func openTab(t testing.TB, width, height int64, scheme string) *tab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &tab{testkit.OpenTab(t, ctx, width, height, scheme)}
+	return &tab{testkit.OpenTab(ctx, t, width, height, scheme)}
 }
 
 // downloads says where the tab saves files.

@@ -62,7 +62,7 @@ type Tab struct {
 }
 
 // OpenTab opens a tab of a Chromium for one page in a color scheme, light or dark, for ten minutes at most.
-func OpenTab(t testing.TB, in context.Context, width, height int64, scheme string) *Tab {
+func OpenTab(in context.Context, t testing.TB, width, height int64, scheme string) *Tab {
 	t.Helper()
 	in, end := chromedp.NewContext(in, chromedp.WithNewBrowserContext())
 	t.Cleanup(end)
