@@ -53,8 +53,7 @@ func mergeCommand(u *ui.UI) *cli.Command {
 				Usage: "exit with 4 if a rule is broken"},
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun,
 				Usage: "write nothing, print what would be written"},
-			&cli.StringFlag{Name: "output", Value: defaultOutput,
-				Usage: "`DIR` for documents without an Elasticsearch, and for those that it did not take"},
+			outputFlag(),
 		),
 		Action: action(u, o),
 	}

@@ -364,8 +364,12 @@ func (r *wide) end(*pipeline.Summary) error {
 		r.names = slices.Delete(r.names, i, i+1)
 	}
 	slices.SortFunc(r.names, fio.Natural)
-	if r.cells[fio.All] != nil {
+	switch {
+	case r.cells[fio.All] == nil:
+	case r.Format == "csv":
 		r.names = append([]string{fio.All}, r.names...)
+	case len(r.names) != 1: // else it is the same
+		r.names = append(r.names, fio.All)
 	}
 	of := func(name string, at int64) Cell {
 		if c, ok := r.cells[name][at]; ok {
