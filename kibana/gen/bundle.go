@@ -184,7 +184,7 @@ func (b *bundle) fillOverview(d *dashboard) {
 			"whole run, exact.", "lnsDatatable", notParts, last, table(last, "started"))), b.aRun()},
 		{10, charts(vega("overview-history", "Percentiles of each run", "Of all directions together, at the run's "+
 			"start. Click a run to open it."+zoom, history(b.runs.pattern, b.events.pattern, fio.All)).opens(b.aRun()),
-			lens("overview-hosts", "Hosts that findings name most often", "From the findings of `fiolat diagnose` "+
+			lens("overview-hosts", "Hosts that were slow most often", "From the findings of `fiolat diagnose` "+
 				"that ingest and live store as events.", "lnsDatatable",
 				`event.action: "straggler" and straggler.dimension: "host"`, hosts, table(hosts, "times")),
 			lens("overview-sla", "Runs by SLA (of runs with --sla)", "", "lnsXY", notParts+

@@ -401,7 +401,7 @@ var bundleChecks = []bundleCheck{
 			op, field := str(c, "operationType"), str(c, "sourceField")
 			typ := esType(kind, field)
 			number := slices.Contains([]string{"double", "long"}, typ)
-			ok := true
+			ok := false
 			switch op {
 			case "min", "max":
 				ok = number || typ == "date" || typ == "histogram"
@@ -415,8 +415,6 @@ var bundleChecks = []bundleCheck{
 				ok = typ != "histogram" && esType(kind, str(c, "params", "sortField")) == "date"
 			case "count":
 				ok = field == "___records___"
-			default:
-				ok = false
 			}
 			if !ok {
 				b.fault(o, "%s of %q, which is %q", op, field, typ)

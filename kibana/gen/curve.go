@@ -57,7 +57,7 @@ func loadCurve(runs string) vegaspec.Spec {
 				calculate("f", "datum.hit.fields"),
 				calculate("id", "datum.f['run.id'][0]"),
 				calculate("run", "(datum.f['run.title'] || [datum.id])[0]"),
-				calculate("setting", "join(datum.f['fio.workload'] || [datum.id], '; ') + ' hosts=' + "+
+				calculate("setting", "join(datum.f['fio.workload'] || ['workload unknown'], '; ') + ' hosts=' + "+
 					"max(length(datum.f['host.name'] || []), 1) + ' jobs=' + length(datum.f['fio.job'] || [])"),
 				calculate("series", "replace(datum.setting, regexp(' ?(iodepth|numjobs|rate_iops|hosts|jobs)=[^ ;]*', "+
 					"'g'), '')"),
