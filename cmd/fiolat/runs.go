@@ -224,7 +224,7 @@ func orderRuns(rows []runKinds, o *runsOptions) {
 
 // runsTable returns the cells of the head, of a line for each run, and with sizes a line for the total.
 func runsTable(rows []runKinds, short map[string]string, sizes map[string]stored.Size, o *runsOptions) [][]string {
-	head := []string{"start", "run", "title", "status", "kind", "length", "hosts"}
+	head := []string{"start", "run", "name", "status", "kind", "length", "hosts"}
 	if o.size {
 		head = append(head, "interval", "documents", "MB")
 	} else {
@@ -277,7 +277,7 @@ func (r runKinds) cells(short map[string]string) []string {
 	for _, k := range r {
 		kinds = append(kinds, k.Fio.Kind)
 	}
-	return []string{start.UTC().Format("2006-01-02T15:04:05Z"), id, dash(first.Run.Title), string(first.Run.Status),
+	return []string{start.UTC().Format("2006-01-02T15:04:05Z"), id, dash(first.Run.Name), string(first.Run.Status),
 		strings.Join(kinds, ","), length, strconv.Itoa(len(first.Host.Name))}
 }
 
