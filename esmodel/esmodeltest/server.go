@@ -32,8 +32,8 @@ import (
 
 // Options are the features of the cluster.
 type Options struct {
-	// Histogram is the histogram field type, Lifecycle is ILM.
-	Histogram, Lifecycle bool
+	// Histogram is the histogram field type, Lifecycle is ILM, DeleteByQuery the API of that name.
+	Histogram, Lifecycle, DeleteByQuery bool
 }
 
 // Server is the stand-in. Its URL is that of a node.
@@ -337,6 +337,8 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 		return s.bulk(r, body, f)
 	case last == "_count" || last == "_search" || last == "_pit":
 		return s.query(r, p, body)
+	case last == "_delete_by_query" && s.o.DeleteByQuery:
+		return s.deleteByQuery(r, p[0], body)
 	case p[0] == "" && r.Method == http.MethodGet:
 		return 200, object{"version": object{"number": "9.5.3"}}
 	case p[0] == "_ilm":

@@ -3,11 +3,13 @@ package stored
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fiolat/esmodel"
@@ -377,7 +379,7 @@ func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string, take
 	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
 		return out, err
 	}
-	d := &deletion{c: c, prefix: prefix, run: runID, takeOver: takeOver, claims: claims{}}
+	d := &deletion{c: c, prefix: prefix, run: runID, takeOver: takeOver, claims: claims{}, byQuery: out}
 	err := d.documents(ctx, deleted)
 	if err == nil {
 		err = d.left(ctx, deleted)
@@ -457,6 +459,50 @@ type deletion struct {
 	takeOver    bool
 	claims      claims
 	begun       bool // something may be deleted
+	byQuery     KindCounts
+}
+
+// intervals deletes the documents of intervals of what is claimed where the server has _delete_by_query, which it
+// does not where its module for that is missing. A document that was changed meanwhile ends it: those that are left are
+// deleted one by one.
+func (d *deletion) intervals(ctx context.Context) error {
+	const most = 100_000 // in a request, which has to end in time
+	for key := range d.claims {
+		filter := []any{client.Term("run.id", key.Run), client.Term("fio.kind", key.Kind)}
+		query := map[string]any{"filter": filter}
+		if key.Part == "" {
+			query["must_not"] = map[string]any{"exists": map[string]any{"field": "run.part"}}
+		} else {
+			query["filter"] = append(filter, client.Term("run.part", key.Part))
+		}
+		for _, kind := range []esmodel.Kind{esmodel.KindHistogram, esmodel.KindPercentiles} {
+			for more := true; more; {
+				if err := d.claims.hold(ctx, 0); err != nil {
+					return err
+				}
+				begun := d.begun
+				d.begun = true
+				var reply struct{ Deleted int64 }
+				err := d.c.Call(ctx, client.Request{
+					Op: "delete documents of the run", Method: http.MethodPost,
+					Path: "/" + esmodel.Indices(d.prefix, kind) + "/_delete_by_query?" + client.IgnoreMissing +
+						"&refresh=true&max_docs=" + strconv.Itoa(most),
+					Body: esmodel.MustJSON(map[string]any{"query": map[string]any{"bool": query}}),
+				}, &reply)
+				var refused *client.RefusedError
+				if errors.As(err, &refused) || errors.As(err, new(*client.ForbiddenError)) {
+					d.begun = begun || refused != nil && refused.Status == http.StatusConflict
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				d.byQuery[kind] += reply.Deleted
+				more = reply.Deleted == most
+			}
+		}
+	}
+	return nil
 }
 
 // documents deletes all documents but those of the run itself. Each belongs to a document of the run, which is
@@ -466,6 +512,9 @@ func (d *deletion) documents(ctx context.Context, deleted map[string]int64) erro
 	more, err := keysOf(ctx, d.c, d.prefix, d.run)
 	if err == nil {
 		err = d.claim(ctx, more)
+	}
+	if err == nil {
+		err = d.intervals(ctx)
 	}
 	for err == nil {
 		clear(more)

@@ -52,6 +52,49 @@ func TestFindRun(t *testing.T) {
 	}
 }
 
+// TestDeleteByQuery: where the server has it, a request deletes all documents of a kind, of one run and part only, and
+// an ingest right after stores them again.
+func TestDeleteByQuery(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true, DeleteByQuery: true})
+	c := testClient(t, client.Config{Addresses: []string{s.URL}})
+	ingest := func(id, part string) {
+		t.Helper()
+		run := esmodeltest.Run()
+		run.ID, run.Part = id, part
+		if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Quanta(run, 40)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ingest("a", "")
+	ingest("b", "1")
+	ingest("b", "2")
+	all, others := len(esmodeltest.DocumentsOf(s, "a")), len(esmodeltest.DocumentsOf(s, "b"))
+	for range 2 {
+		bulk := len(s.Requests("_bulk"))
+		n, err := DeleteRun(t.Context(), c, "fio", "a", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := n[esmodel.KindRun] + n[esmodel.KindHistogram] + n[esmodel.KindPercentiles]; int(sum) != all {
+			t.Errorf("%v deleted of %d", n, all)
+		}
+		if bulk = len(s.Requests("_bulk")) - bulk; bulk != 2 { // the claim, and its end
+			t.Errorf("%d bulk requests", bulk)
+		}
+		if len(esmodeltest.DocumentsOf(s, "a")) != 0 || len(esmodeltest.DocumentsOf(s, "b")) != others {
+			t.Error("not all of it is deleted, or of another run")
+		}
+		ingest("a", "")
+		if now := len(esmodeltest.DocumentsOf(s, "a")); now != all {
+			t.Errorf("%d documents after another ingest, had %d", now, all)
+		}
+	}
+	if n, err := DeleteRun(t.Context(), c, "fio", "b", false); err != nil || n[esmodel.KindRun] != 2 {
+		t.Errorf("parts: %v, %v", n, err)
+	}
+}
+
 // TestManageRuns: runs are found by what the filter says, or by id or name; a note is
 // one document; a run is deleted with all that is of it, through refusals that pass,
 // and nothing else is.
