@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -45,8 +47,12 @@ func printing(u *ui.UI, cmd *cli.Command) *cli.Command {
 	action := cmd.Action
 	cmd.Action = func(c *cli.Context) error {
 		path := c.String("output")
-		if path == "" || path == "-" {
+		switch {
+		case path == "" || path == "-":
 			return action(c)
+		case strings.EqualFold(filepath.Ext(path), ".html"):
+			return fio.Usagef("--output %s: fiolat %s prints text; fiolat report -o %s makes a page, of two runs too",
+				fio.Printable(path), cmd.Name, fio.Printable(path))
 		}
 		f, err := createFile(path)
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
@@ -79,7 +78,8 @@ func (s *Sink) lead(syncs *pipeline.Row) (out []string) {
 		if st.Empty() {
 			continue
 		}
-		text := fmt.Sprintf("%s %ss in %v", fio.Grouped(st.Samples), d, time.Duration(s.sum.End-s.run.FirstQuantum))
+		text := fmt.Sprintf("%s %ss in %s", fio.Grouped(st.Samples), d,
+			fio.Duration(float64(s.sum.End-s.run.FirstQuantum)))
 		if perSecond > 0 {
 			text += ", " + page.Number(fio.Round(perSecond, 4)) + " per second"
 		}

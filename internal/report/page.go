@@ -230,8 +230,8 @@ func (s *Sink) facts(sum *pipeline.Summary) [][2]string {
 			if k.run.StartKnown {
 				started = at(k.run.Start)
 			}
-			f = append(f, [2]string{"Run " + k.part(), fmt.Sprintf("%s, started %s, %v long, %s", s.runs[i], started,
-				time.Duration(k.sum.End-k.run.FirstQuantum), k.run.ID)})
+			f = append(f, [2]string{"Run " + k.part(), fmt.Sprintf("%s, started %s, %s long, %s", s.runs[i], started,
+				fio.Duration(float64(k.sum.End-k.run.FirstQuantum)), k.run.ID)})
 		}
 		return f
 	}
@@ -245,7 +245,7 @@ func (s *Sink) facts(sum *pipeline.Summary) [][2]string {
 	if run.StartKnown {
 		f[0][1] = at(run.Start) + " (" + how(run.StartHow) + ")"
 	}
-	f = append(f, [2]string{"Length", time.Duration(sum.End - run.FirstQuantum).String()},
+	f = append(f, [2]string{"Length", fio.Duration(float64(sum.End - run.FirstQuantum))},
 		[2]string{"Logs", strconv.Itoa(logs)})
 	versions := map[string]bool{}
 	for _, m := range run.Metas {
