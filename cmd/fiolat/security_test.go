@@ -583,34 +583,3 @@ func TestNodeThatRefuses(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
-
-// TestAlertEnvironment: the command of --alert-command sees of the program's environment what it needs
-// and nothing else.
-func TestAlertEnvironment(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "env")
-	env := []string{"PATH=" + os.Getenv("PATH"), "LANG=C", "ELASTICSEARCH_PASSWORD=canary",
-		"FIOLAT_SECRET=canary", "LD_LIBRARY_PATH=/canary"}
-	cmd, _, stderr := program(t, env, "live", "--output", filepath.Join(dir, "out"), "--host", "h",
-		"--interval", "1s", "--sla", "iops >= 100", "--alert-command", "env >"+file, "-")
-	cmd.Stdin = bytes.NewReader(status(time.Now().Add(-9*time.Second), 500, 500, 500, 10, 10, 10, 500, 500))
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v\n%s", err, stderr)
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, stderr)
-	}
-	var names []string
-	for line := range strings.Lines(string(got)) {
-		name, _, _ := strings.Cut(line, "=")
-		if !slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_"}, name) { // sh's own
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	if want := []string{"FIOLAT_EVENT_ID", "HOME", "LANG", "PATH"}; !slices.Equal(names, want) {
-		t.Errorf("the command's environment has %q, want %q\n%s", names, want, got)
-	}
-}
