@@ -274,10 +274,17 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 			}
 		}
 		var pins picture.Pins
+		pinned := slices.Clone(marks.Head.Marks) // as on the page: three, notes first
+		slices.SortStableFunc(pinned, func(a, b Mark) int {
+			return map[bool]int{true: 1}[b.Note] - map[bool]int{true: 1}[a.Note]
+		})
+		pinned = pinned[:min(3, len(pinned))]
 		for _, m := range marks.Head.Marks {
 			if end := part.to(part.head.Columns - 1); float64(m.To) >= part.head.First && float64(m.From) <= end {
-				pins = append(pins, picture.Pin{From: max(float64(m.From), part.head.First),
-					To: min(float64(m.To), end), Name: m.Name, Note: m.Note})
+				if slices.ContainsFunc(pinned, func(o Mark) bool { return o.Name == m.Name }) {
+					pins = append(pins, picture.Pin{From: max(float64(m.From), part.head.First),
+						To: min(float64(m.To), end), Name: m.Name, Note: m.Note})
+				}
 				if i == 0 && (m.Note || m.Name != caption) {
 					note(&m)
 				}
