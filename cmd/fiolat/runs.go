@@ -124,6 +124,9 @@ func (o *runsOptions) run(ctx context.Context, u *ui.UI) error {
 	if err != nil {
 		return err
 	}
+	if err = stored.MarkGone(ctx, client, o.es.Prefix, found); err != nil {
+		return err
+	}
 	rows := perRun(found)
 	if o.last > 0 && len(rows) > o.last {
 		rows = rows[:o.last]
@@ -273,11 +276,15 @@ func (r runKinds) cells(short map[string]string) []string {
 	if first.Run.Part != "" {
 		id += " (" + fio.Printable(first.Run.Part) + ")"
 	}
+	status := string(first.Run.Status)
+	if first.FiguresOnly {
+		status = "figures only"
+	}
 	var kinds []string
 	for _, k := range r {
 		kinds = append(kinds, k.Fio.Kind)
 	}
-	return []string{start.UTC().Format("2006-01-02T15:04:05Z"), id, dash(first.Run.Name), string(first.Run.Status),
+	return []string{start.UTC().Format("2006-01-02T15:04:05Z"), id, dash(first.Run.Name), status,
 		strings.Join(kinds, ","), length, strconv.Itoa(len(first.Host.Name))}
 }
 

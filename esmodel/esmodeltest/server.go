@@ -496,6 +496,13 @@ func changed(prefix string, old, more object) string {
 	return ""
 }
 
+// Drop deletes an index.
+func (s *Server) Drop(index string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.indices, index)
+}
+
 // make creates an index with the mapping of the template that matches.
 func (s *Server) make(name string) *index {
 	mappings, _ := s.templateFor(name)["mappings"].(object)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/claim"
@@ -69,6 +70,8 @@ type RunSummary struct {
 	} `json:"logs"`
 	// Parts are those that were merged.
 	Parts []pipeline.Part `json:"parts,omitempty"`
+	// FiguresOnly says that the indices with its intervals were deleted.
+	FiguresOnly bool `json:"figures_only,omitempty"`
 	// Summary holds by direction samples, iops, min, max, mean, p50, p99_9, ..., with latencies in ns; at_least
 	// names percentiles.
 	Summary map[string]map[string]any `json:"summary,omitempty"`
@@ -195,6 +198,33 @@ func runs(ctx context.Context, c *client.Client, prefix string, query any, sourc
 		return nil
 	})
 	return withoutParts(runs), err
+}
+
+// MarkGone sets FiguresOnly of complete runs of which no histogram is left: there is no index of the months in which
+// they ran, and nothing elsewhere, as behind an alias.
+func MarkGone(ctx context.Context, c *client.Client, prefix string, all []RunSummary) error {
+	there, _, err := indices.CheckMappings(ctx, c, prefix, true)
+	if errors.As(err, new(*indices.MappingError)) {
+		return nil // of another template: who knows what is in it
+	}
+	for i := range all {
+		r := &all[i]
+		start, bad := time.Parse(time.RFC3339Nano, r.Run.Start)
+		if err != nil || bad != nil || r.Run.End == nil || r.Run.Status != esmodel.StatusComplete {
+			continue
+		}
+		end, _ := time.Parse(time.RFC3339Nano, *r.Run.End)
+		left := false
+		for at := start; !at.After(end.AddDate(0, 1, 0)); at = at.AddDate(0, 0, 27) {
+			left = left || there[esmodel.Index(prefix, esmodel.KindHistogram, at.UnixNano())]
+		}
+		if !left {
+			var n int64
+			n, err = indices.Count(ctx, c, esmodel.Indices(prefix, esmodel.KindHistogram), client.Term("run.id", r.Run.ID))
+			r.FiguresOnly = err == nil && n == 0
+		}
+	}
+	return err
 }
 
 func (r RunSummary) idAndPart() (id, part string) { return r.Run.ID, r.Run.Part }

@@ -7,9 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/esmodel"
+	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/internal/figures"
+	"fiolat/pipeline"
+	"fiolat/pipeline/replay"
 )
 
 // SummaryRows returns the rows of all runs that arguments name, with the percentiles of its settings and those that
@@ -37,7 +41,10 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 		case bad != nil:
 			err = bad
 		case run.Totals == nil:
-			err = run.Process(ctx, &figures.Collector{Name: run.Title, By: settings.By, To: add})
+			sink := &figures.Collector{Name: run.Title, By: settings.By, To: add}
+			if err = run.Process(ctx, sink); errors.As(err, new(*replay.GoneError)) {
+				err = run.sums(ctx, sink, err)
+			}
 			var unusable *fio.ParseError
 			if totals = run.useless(err); totals != nil {
 				err = nil
@@ -81,6 +88,52 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 		err = &fio.ParseError{File: strings.Join(arguments, ", "), Msg: "no I/O found"}
 	}
 	return rows, err
+}
+
+// sums passes a run, of which only its document is left, to the sink with nothing but its sums by direction. Where more
+// is asked for, it returns gone.
+func (run *Run) sums(ctx context.Context, sink pipeline.Sink, gone error) error {
+	settings, f := &run.reader.Logs.Config.Settings, (*stored.Figures)(nil)
+	docs, err := run.Documents(ctx)
+	if err == nil {
+		f, err = run.Figures(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	pick := &run.reader.Logs.Config.Pick
+	if f.Histograms == nil || f.Run.Part != "" || len(settings.By) > 1 || pick.Timed() ||
+		len(pick.Hosts)+len(pick.Jobs) > 0 {
+		return gone
+	}
+	at := slices.IndexFunc(docs, func(d *esmodel.StoredRun) bool {
+		return d.Run.Part == "" && d.Run.Kind == settings.Kind
+	})
+	of := *docs[at].Run
+	of.Percentiles, of.Settings.By = run.reader.Percentiles, settings.By
+	var total []pipeline.Row
+	for _, d := range fio.MetricDirections() {
+		w := f.Histograms[d]
+		if w == nil || d != fio.All && !pick.HoldsDirection(d) || d == fio.All && len(pick.Directions) > 0 {
+			continue
+		}
+		h, limits, err := w.Hist(f.Geometry)
+		if err != nil {
+			return fmt.Errorf("run %s, %s: %w", fio.Printable(run.ID), d, err)
+		}
+		row := pipeline.Row{Scope: fio.RunScope, Dims: fio.Dims{Direction: d}, Whole: true,
+			Stats: h.Stats(f.Geometry, of.Percentiles, limits), Limits: limits, Hist: h}
+		if row.IOPS, row.IOPSKnown = f.Summary[d]["iops"].(float64); row.IOPS > 0 {
+			row.Covered = int64(row.Stats.Samples / row.IOPS * 1e9)
+		}
+		total = append(total, row)
+	}
+	run.reader.UI.Warn(fmt.Sprintf("run %s: its intervals were deleted; these are the figures of its document, with "+
+		"limits of independent I/Os", fio.RunName(run.ID, f.Run.Name)))
+	if err = sink.Begin(ctx, &of); err == nil {
+		err = sink.End(ctx, &pipeline.Summary{Total: total})
+	}
+	return err
 }
 
 // runs formats a number of runs, with the verb for one or for more.

@@ -438,12 +438,20 @@ func (p *player) name(part int) string {
 	return what
 }
 
+// GoneError says that nothing but its document is left of a run.
+type GoneError struct{ err fio.ParseError }
+
+func (e *GoneError) Error() string { return e.err.Error() }
+
+// Unwrap returns it as an error of input.
+func (e *GoneError) Unwrap() error { return &e.err }
+
 // gone is the error for a part of which nothing but its document is left.
 func (p *player) gone(part int) error {
-	return &fio.ParseError{File: p.name(part), Msg: fmt.Sprintf("0 leaves are stored of the %d that were made: their "+
+	return &GoneError{fio.ParseError{File: p.name(part), Msg: fmt.Sprintf("0 leaves are stored of the %d that were made: their "+
 		"indices were deleted, by hand or by the lifecycle policy (setup --delete-after), or it is being ingested again",
 		p.parts[part].Leaves),
-		Hint: "fiolat runs and fiolat history still have the figures of the run; for all else ingest its logs again"}
+		Hint: "fiolat runs, summary and history still have the figures of the run; for all else ingest its logs again"}}
 }
 
 func (p *player) add(ctx context.Context, leaf Leaf) error {
