@@ -81,8 +81,8 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 			"--from and --to", runs(timeless, "is", "are"))
 	}
 	if without > 0 {
-		r.UI.Say("warning", "%s only fio's own percentiles, of single jobs, since fio's JSON has no histograms: run fio with "+
-			"--output-format=json+", runs(without, "has", "have"))
+		r.UI.Say("warning", "%s only fio's own percentiles, of single jobs, since fio's JSON has no histograms: run fio "+
+			"with --output-format=json+", runs(without, "has", "have"))
 	}
 	if err == nil && len(rows) == 0 && (r.Logs.Failed == nil || len(*r.Logs.Failed) == 0) {
 		err = &fio.ParseError{File: strings.Join(arguments, ", "), Msg: "no I/O found"}
