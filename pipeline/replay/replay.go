@@ -449,7 +449,8 @@ func (e *GoneError) Unwrap() error { return &e.err }
 // gone is the error for a part of which nothing but its document is left.
 func (p *player) gone(part int) error {
 	return &GoneError{fio.ParseError{File: p.name(part), Msg: fmt.Sprintf("0 leaves are stored of the %d that were "+
-		"made: their indices were deleted, by hand or by the lifecycle policy (setup --delete-after), or it is being ingested again",
+		"made: their indices were deleted, by hand or by the lifecycle policy (setup --delete-after), "+
+		"or it is being ingested again",
 		p.parts[part].Leaves),
 		Hint: "fiolat runs, summary and history still have the figures of the run; for all else ingest its logs again"}}
 }
