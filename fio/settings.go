@@ -32,10 +32,15 @@ type Settings struct {
 
 // The words that settings take.
 const (
-	GridRun, GridEpoch              = "run", "epoch"
-	AlignOverlap, AlignInflight     = "overlap", "inflight"
-	RecordTimeEnd, RecordTimeStart  = "end", "start"
-	RepairAuto, RepairYes, RepairNo = "auto", "yes", "no"
+	GridRun         = "run"
+	GridEpoch       = "epoch"
+	AlignOverlap    = "overlap"
+	AlignInflight   = "inflight"
+	RecordTimeEnd   = "end"
+	RecordTimeStart = "start"
+	RepairAuto      = "auto"
+	RepairYes       = "yes"
+	RepairNo        = "no"
 )
 
 // Defaults returns the settings that hold where the command line says nothing. There is no default interval.
@@ -73,8 +78,8 @@ func (s *Settings) Fields() []Setting {
 		{Name: "align", Line: "align", Words: []string{AlignOverlap, AlignInflight}, Same: true, Value: &s.Align,
 			Flags: []Flag{{"align", "an I/O counts where it may have completed (`overlap`) or where it was in flight " +
 				"(inflight)"}}},
-		{Name: "record_time", Line: "record-time", Words: []string{RecordTimeEnd, RecordTimeStart}, Same: true, Value: &s.RecordTime,
-			Flags: []Flag{{"record-time", "a record's time is the `end` of its interval, as in fio, or the start, as in " +
+		{Name: "record_time", Line: "record-time", Words: []string{RecordTimeEnd, RecordTimeStart}, Same: true,
+			Value: &s.RecordTime, Flags: []Flag{{"record-time", "a record's time is the `end` of its interval, as in fio, or the start, as in " +
 				"fio-histo-log-pctiles"}}},
 		{Name: "by", Line: "by", Same: true, Optional: true, Value: &s.By, Flags: []Flag{{"by",
 			"group by a `LIST` of direction, host, job, log; the total is always included"}}},

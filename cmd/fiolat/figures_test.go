@@ -274,8 +274,8 @@ func TestCompareJobs(t *testing.T) {
 }
 
 // layoutFiles writes the files of a layout, those of different options at different times: "JSON" and a job's options
-// is fio's JSON of 400 I/Os in 2 s, "plain" without histograms; "hist" a histogram log of 300 of them, "average", "zeros"
-// and "empty" logs of no use.
+// is fio's JSON of 400 I/Os in 2 s, "plain" without histograms; "hist" a histogram log of 300 of them, "average",
+// "zeros" and "empty" logs of no use.
 func layoutFiles(t *testing.T, files map[string]string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

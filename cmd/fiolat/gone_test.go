@@ -16,7 +16,8 @@ func TestDeletedMonth(t *testing.T) {
 	must(t, "ingest", "--es", s.URL, "--run-id", "R", "--start", "2026-03-01T00:00:00Z", real+"/exact")
 	summary := func() (rows []any) {
 		t.Helper()
-		code, stdout, stderr := fiolat(t, nil, "summary", "--es", s.URL, "--format", "json", "--percentiles", "50,99", "R")
+		code, stdout, stderr := fiolat(t, nil, "summary", "--es", s.URL, "--format", "json", "--percentiles", "50,99",
+			"R")
 		if code != exitOK {
 			t.Fatalf("exit %d: %s", code, stderr)
 		}

@@ -136,8 +136,8 @@ func (s *Server) deleteByQuery(r *http.Request, indices string, body []byte) (in
 			return 400, failure(400, "parsing_exception", err.Error())
 		}
 		if ok && deleted < most {
-			if status, typ, reason := s.store("delete", action{Index: f.index, ID: f.id, Seq: &f.d.seq, Term: new(int64(1))},
-				nil); status != 200 {
+			one := action{Index: f.index, ID: f.id, Seq: &f.d.seq, Term: new(int64(1))}
+			if status, typ, reason := s.store("delete", one, nil); status != 200 {
 				return status, failure(status, typ, reason)
 			}
 			s.refresh(f.index)

@@ -220,7 +220,8 @@ func MarkGone(ctx context.Context, c *client.Client, prefix string, all []RunSum
 		}
 		if !left {
 			var n int64
-			n, err = indices.Count(ctx, c, esmodel.Indices(prefix, esmodel.KindHistogram), client.Term("run.id", r.Run.ID))
+			n, err = indices.Count(ctx, c, esmodel.Indices(prefix, esmodel.KindHistogram),
+				client.Term("run.id", r.Run.ID))
 			r.FiguresOnly = err == nil && n == 0
 		}
 	}

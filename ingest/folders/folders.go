@@ -51,7 +51,8 @@ func readDir(dir string, most int) ([]os.DirEntry, error) {
 // head reads with three calls of the operating system; os.File makes a dozen, which folders with thousands of files of
 // others cannot afford.
 func head(path string, buf []byte) (n int, err error) {
-	fd, err := retryInterrupted(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
+	const flags = syscall.O_RDONLY | syscall.O_CLOEXEC
+	fd, err := retryInterrupted(func() (int, error) { return syscall.Open(path, flags, 0) })
 	if err != nil {
 		return 0, err
 	}

@@ -76,7 +76,8 @@ func (a *answer) checkAccount(ctx context.Context, fiolat, scratch string) (stri
 	if a.shape != nil && a.shape.twice {
 		return "", nil // inspect does not judge two runs
 	}
-	if couldNot && code == 0 && a.truth.Kind == hist && !strings.Contains(strings.Join(a.Said, " "), "which has no times") {
+	timeless := strings.Contains(strings.Join(a.Said, " "), "which has no times")
+	if couldNot && code == 0 && a.truth.Kind == hist && !timeless {
 		return "inspect: exit 0 where percentiles refuses", nil
 	}
 	if len(out) == 0 {

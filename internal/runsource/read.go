@@ -241,7 +241,8 @@ func (run *Run) History(ctx context.Context) (*history.Run, error) {
 	}
 	WarnStoredSyncs(run.reader.UI, f)
 	out := &history.Run{ID: f.Run.ID, Name: f.Run.Name, Stored: f.Run.Title, Start: f.Start, Labels: f.Labels,
-		RolledUp: f.RollUp.MS > 0, Workload: strings.Join(f.Fio.Workload, "; "), Directions: map[string]*history.Direction{}}
+		RolledUp: f.RollUp.MS > 0, Workload: strings.Join(f.Fio.Workload, "; "),
+		Directions: map[string]*history.Direction{}}
 	if f.Histograms == nil || f.Run.Part != "" { // of an older fiolat, or not merged
 		sink := &Kept{}
 		if _, err = run.process(ctx, sink); err != nil {

@@ -17,8 +17,8 @@ func (r *Replay) RollUp(to pipeline.Grain) error {
 	run, old := *r.Run, r.Run.Geometry
 	if to.Interval < run.Interval || to.Interval%run.Interval != 0 || to.Coarseness < old.Coarseness ||
 		to.Coarseness > fiohist.MaxCoarseness {
-		return &fio.ParseError{File: fmt.Sprintf("run %q", run.ID), Msg: fmt.Sprintf("intervals of %v at coarseness %d "+
-			"do not add up to %v at coarseness %d", time.Duration(run.Interval), old.Coarseness,
+		return &fio.ParseError{File: fmt.Sprintf("run %q", run.ID), Msg: fmt.Sprintf("intervals of %v at "+
+			"coarseness %d do not add up to %v at coarseness %d", time.Duration(run.Interval), old.Coarseness,
 			time.Duration(to.Interval), to.Coarseness), Hint: "the interval must be a multiple of the run's"}
 	}
 	if r.shift = to.Coarseness - old.Coarseness; r.shift > 0 {
