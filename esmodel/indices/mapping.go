@@ -142,18 +142,10 @@ func CheckMappings(
 	closed bool,
 ) (seen map[string]bool, others []string, err error) {
 	var patterns []string
-	for _, k := range esmodel.Kinds[1:] {
+	for _, k := range esmodel.Kinds {
 		patterns = append(patterns, esmodel.Pattern(prefix, k))
 	}
-	seen, others, err = checkMappings(ctx, c, prefix, strings.Join(patterns, ","), closed)
-	if err != nil {
-		return nil, nil, err
-	}
-	own, _, err := checkMappings(ctx, c, prefix, esmodel.Index(prefix, esmodel.KindRun, 0), closed)
-	for index := range own {
-		seen[index] = true
-	}
-	return seen, others, err
+	return checkMappings(ctx, c, prefix, strings.Join(patterns, ","), closed)
 }
 
 // WarnOthers returns the warning about indices that CheckMappings has named.
