@@ -31,6 +31,7 @@ func mapped(t *testing.T, kind esmodel.Kind, name string) string {
 	}
 	m := tpl["template"].(map[string]any)["mappings"].(map[string]any)
 	types := esmodeltest.LeafTypes(m)
+	name = strings.Replace(name, ".*.", ".all.", 1)
 	if typ, ok := types[name]; ok && typ != "object" {
 		return typ
 	}

@@ -2,8 +2,10 @@ package esmodel
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -70,6 +72,7 @@ type runDoc struct {
 	Jobs       []jobField               `json:"jobs,omitempty"`
 	Summary    map[string]any           `json:"summary,omitempty"`
 	Histograms map[string]*RunHistogram `json:"whole,omitempty"`
+	Tail       map[string]*tailsField   `json:"tail,omitempty"`
 	SLA        *slaField                `json:"sla,omitempty"`
 	Diagnosis  pipeline.Diagnosis       `json:"diagnosis,omitempty"`
 	Account    *accountField            `json:"account,omitempty"`
@@ -186,6 +189,26 @@ type totalsField struct {
 	RuntimeMS int64  `json:"runtime_ms"`
 }
 
+// tailField is the share of a host in the I/Os above p99 and in all I/Os; its names are those of appendTail.
+type tailField struct {
+	Host     string     `json:"host"`
+	Expected number     `json:"expected"`
+	Lift     number     `json:"lift"`
+	P99      shareField `json:"p99"`
+}
+
+type shareField struct {
+	Share number `json:"share"`
+}
+
+// tailsField is the host that has most above its expected share, and the first maxTailHosts with it.
+type tailsField struct {
+	tailField
+	Hosts []tailField `json:"hosts"`
+}
+
+const maxTailHosts = 100
+
 type accountField struct {
 	*pipeline.Account
 	Documents Documents `json:"documents"`
@@ -260,6 +283,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 				doc.Histograms[direction] = NewRunHistogram(r, e.run.Geometry, e.Noise[direction])
 			}
 		}
+		doc.Tail = tailsOf(sum)
 		doc.SLA = outcomes(sum)
 		doc.Diagnosis = e.Diagnosis
 	}
@@ -322,6 +346,29 @@ func summaryRows(sum *pipeline.Summary) map[string]*pipeline.Row {
 			continue
 		}
 		out[r.Dims.Direction] = r
+	}
+	return out
+}
+
+// tailsOf returns the hosts of the whole run's tail by direction, the worst first.
+func tailsOf(sum *pipeline.Summary) map[string]*tailsField {
+	out := map[string]*tailsField{}
+	for i := range sum.Total {
+		r := &sum.Total[i]
+		if t := r.TailPart; t != nil && t.Share >= 0 && fio.Undirected(r.Scope) == fio.HostScope {
+			of := out[r.Dims.Direction]
+			if of == nil {
+				of = &tailsField{}
+				out[r.Dims.Direction] = of
+			}
+			of.Hosts = append(of.Hosts, tailField{r.Dims.Host, number(t.Expected), number(t.Share / t.Expected),
+				shareField{number(t.Share)}})
+		}
+	}
+	beyond := func(h tailField) float64 { return math.Round(float64(h.P99.Share-h.Expected) * 1e6) } // ties go by name
+	for _, of := range out {
+		slices.SortStableFunc(of.Hosts, func(a, b tailField) int { return cmp.Compare(beyond(b), beyond(a)) })
+		of.tailField, of.Hosts = of.Hosts[0], of.Hosts[:min(maxTailHosts, len(of.Hosts))]
 	}
 	return out
 }

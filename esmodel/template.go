@@ -38,9 +38,11 @@ func Template(prefix string, kind Kind, histogram, lifecycle bool) (map[string]a
 	m := t["mappings"].(map[string]any)
 	m["_meta"] = meta
 	if kind == KindRun {
-		summary := within(m, "summary")["properties"].(map[string]any)
-		for _, d := range fio.MetricDirections() {
-			summary[d] = summary[fio.All]
+		for _, object := range []string{"summary", "tail"} {
+			of := within(m, object)["properties"].(map[string]any)
+			for _, d := range fio.MetricDirections() {
+				of[d] = of[fio.All]
+			}
 		}
 	}
 	// The meta of a field is visible even to a user who may read an index and nothing else.

@@ -268,7 +268,7 @@ type Row struct {
 	// SLA are the verdicts of the rules for this direction, if there are any.
 	SLA []sla.Verdict
 	// TailPart compares a host, job or log with all of them at TailPercentile. It is nil in other scopes, if there is
-	// only one, without I/O, in rows of Summary.Total, and in a part of a run.
+	// only one, without I/O, and in a part of a run.
 	TailPart *fiohist.Part
 	// Hist is the histogram of the I/Os, nil without any. In a row of a quantum it is valid until the sink returns.
 	// Limits are fio's smallest and largest latency of them, and Blocks says how evenly they are spread over the

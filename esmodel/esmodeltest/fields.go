@@ -1,8 +1,8 @@
 package esmodeltest
 
 import (
+	"path"
 	"slices"
-	"strings"
 )
 
 // Kinds of documents, as esmodel has them.
@@ -14,8 +14,8 @@ const (
 	kindEvent       = "event"
 )
 
-// Field describes a field of documents. A "*" at the end of its name matches any suffix: a percentile, an
-// octave, a label.
+// Field describes a field of documents. A "*" in its name matches anything: a percentile, an octave, a label, a
+// direction.
 type Field struct {
 	Name    string
 	Type    string // mapping type; "-" if the field is only in _source
@@ -91,7 +91,8 @@ var Fields = []Field{
 	{"tail.expected", "double", "", onPct, "of a host, job or log among others: its share of all I/Os; parts " +
 		"have no `tail`"},
 	{"tail.lift", "double", "", onPct, "`tail.p99.share` divided by `tail.expected`: 1 is like the others"},
-	{"tail.p99.share", "double", "", onPct, "its share of the I/Os above p99 of all"},
+	{"tail.p99.share", "double", "", onPct, "its share of the I/Os above p99 of all in the interval; an average over " +
+		"intervals is not the run's share (10.9 % where that was 17.8 %): see `tail.*.p99.share` in `fio-run`"},
 	{"tail.p99.without", "double", "ns", onPct, "p99 of all I/Os except its own"},
 	{"at_least", "keyword", "", []string{kindPercentiles, kindProbe}, "percentiles in fio's last bucket: they " +
 		"may be higher"},
@@ -146,6 +147,12 @@ var Fields = []Field{
 		"`.min`, `.max`, `.mean`, `.stddev`, `.at_least` (keyword); `summary.sync` is in no sum"},
 	{"whole.*", "-", "", onRun, "whole run by direction: buckets (`index`, `count`), `min`, `max`, and 95 % " +
 		"limits from the noise within the run (`limits.p99.low`, `.high`)"},
+	{"tail.*.host", "keyword", "", onRun, "whole run by direction: `tail.read.host` is the host with the most I/Os " +
+		"above p99 beyond its share of all I/Os; `tail.read.hosts` lists it and the next, up to 100, with the same " +
+		"fields; parts have no `tail`"},
+	{"tail.*.expected", "double", "", onRun, "its share of all I/Os"},
+	{"tail.*.lift", "double", "", onRun, "`tail.*.p99.share` divided by `tail.*.expected`: 1 is like the others"},
+	{"tail.*.p99.share", "double", "", onRun, "its share of the I/Os above p99 of all"},
 	{"diagnosis.*", "-", "", onRun, "as `fiolat diagnose` reports: `findings`, the first 100 of `more` and " +
 		"`stalls`, how many are `omitted`"},
 	{"account.logs", "long", "", onRun, "logs read"},
@@ -270,8 +277,7 @@ func FieldOf[Kind ~string](kind Kind, name string) (Field, bool) {
 		if f.Name == name {
 			return f, true
 		}
-		stem, pattern := strings.CutSuffix(f.Name, "*")
-		if pattern && strings.HasPrefix(name, stem) && len(f.Name) > len(best.Name) {
+		if fits, _ := path.Match(f.Name, name); fits && len(f.Name) > len(best.Name) {
 			best = f
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,13 +56,11 @@ func (r *recorder) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 		r.upTo = append(r.upTo, upTo...)
 		b.WriteByte('\n')
 	}
-	for _, row := range q.Rows {
-		if row.TailPart != nil {
-			if !r.split {
-				fmt.Fprintf(&b, "tail %+v ", *row.TailPart)
-			}
-			row.TailPart = nil
-		}
+	rows, tails := withoutTails(q.Rows)
+	if !r.split {
+		b.WriteString(tails)
+	}
+	for _, row := range rows {
 		if r.split {
 			row.Hist = nil
 			row.Stats, row.IOPS = fiohist.Stats{Samples: math.Round(row.Stats.Samples)}, math.Round(row.IOPS)
@@ -75,8 +74,22 @@ func (r *recorder) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 func (r *recorder) End(ctx context.Context, s *pipeline.Summary) error {
 	one := *s
 	one.Account.Repaired = nil // paths, of which a document keeps the names
-	r.sum = fmt.Sprintf("%+v", one)
+	rows, tails := withoutTails(one.Total)
+	one.Total = rows
+	r.sum = fmt.Sprintf("%+v%s", one, tails)
 	return r.Sink.End(ctx, s)
+}
+
+// withoutTails returns rows without their TailPart, and these as text.
+func withoutTails(in []pipeline.Row) (rows []pipeline.Row, tails string) {
+	rows = slices.Clone(in)
+	for i := range rows {
+		if part := rows[i].TailPart; part != nil {
+			tails += fmt.Sprintf("tail of row %d %+v\n", i, *part)
+			rows[i].TailPart = nil
+		}
+	}
+	return rows, tails
 }
 
 const realLogs = "../../testdata/fio"

@@ -614,6 +614,7 @@ func (m *Merger) Summary() *pipeline.Summary {
 		}
 	}
 	var ranks fiohist.Ranks
+	tails := map[*scope]*fiohist.Tail{} // of peers.all
 	from, to := m.Grid.Start(m.Grid.First), until
 	if m.picks {
 		from, to = m.Run.Window.Clip(from, to)
@@ -625,6 +626,13 @@ func (m *Merger) Summary() *pipeline.Summary {
 		}
 		ranks.Read(sc.total, m.Run.Geometry)
 		row := m.row(sc, &ranks)
+		if p := sc.peers; p != nil {
+			if tails[p.all] == nil {
+				tails[p.all] = new(fiohist.Tail)
+				tails[p.all].Read(p.all.total, m.Run.Geometry, pipeline.TailPercentile)
+			}
+			row.TailPart = tails[p.all].Part(&ranks, sc.others.known())
+		}
 		// Finer scopes are taken to have bursts like those of their direction.
 		if row.Blocks = cmp.Or(blocks[sc.dims.Direction], blocks[m.Run.TotalDirection()]); row.Blocks != nil {
 			ranks.Widen(&row.Stats, m.Run.Percentiles, row.Blocks)
