@@ -430,7 +430,11 @@ func (p *comparePrinter) side(is string, of compare.Side) {
 	if of.Runs > 1 {
 		text += fmt.Sprintf("%d runs, ", of.Runs)
 	}
-	text += fmt.Sprintf("%s of %g s", fio.Several(of.Quanta, "interval"), of.IntervalMS/1e3)
+	if of.Quanta == 0 {
+		text += "figures only"
+	} else {
+		text += fmt.Sprintf("%s of %g s", fio.Several(of.Quanta, "interval"), of.IntervalMS/1e3)
+	}
 	if of.Block > 1 {
 		text += fmt.Sprintf(", block length %d", of.Block)
 	}

@@ -115,6 +115,9 @@ func (r *groupReader) since(ctx context.Context, name string, run *compare.Serie
 		if err != nil {
 			return nil, err
 		}
+		if h == nil {
+			continue
+		}
 		source[one.ID], runs = one, append(runs, *h)
 	}
 	g := &compare.Group{Name: name}
@@ -136,7 +139,8 @@ func (r *groupReader) since(ctx context.Context, name string, run *compare.Serie
 	}
 	for _, one := range runs[from:] {
 		s := &compare.Series{Name: one.ID}
-		if err := source[one.ID].Process(ctx, s); err != nil {
+		var err error
+		if s.FiguresOnly, err = source[one.ID].ProcessSums(ctx, s); err != nil {
 			return nil, err
 		}
 		g.Runs = append(g.Runs, s)
@@ -151,8 +155,12 @@ func (r *groupReader) read(ctx context.Context, name string) (runs []*compare.Jo
 			return nil, err
 		}
 		jobs := &compare.Jobs{Name: run.Title, Whole: r.by != fio.ByJob}
-		if err = run.Process(ctx, jobs); err != nil {
+		only, err := run.ProcessSums(ctx, jobs)
+		if err != nil {
 			return nil, err
+		}
+		for _, s := range jobs.Series {
+			s.FiguresOnly = only
 		}
 		runs = append(runs, jobs)
 	}

@@ -89,8 +89,8 @@ type Row struct {
 type Side struct {
 	Name string `json:"name"`
 	Runs int    `json:"runs"`
-	// Quanta is the number of intervals of all runs, each IntervalMS long. In long runs an interval is several
-	// quanta.
+	// Quanta is the number of intervals of all runs, each IntervalMS long; 0 if they were deleted. In long runs an
+	// interval is several quanta.
 	Quanta     int     `json:"quanta"`
 	IntervalMS float64 `json:"interval_ms"`
 	// Block is the block length of the bootstrap in intervals.
@@ -472,12 +472,17 @@ func (r *Result) remarks(a, b *measured, o Options) {
 	case len(unseen) > 0:
 		r.Caveat = "the limits cover only the noise within each run (--run-noise 0%)"
 	}
-	if few := cmp.Or(a.tooFew, b.tooFew); few != "" && na+nb == 2 {
-		without := "no limits"
-		if len(o.RunNoise) > 0 {
-			without = "limits that ignore the noise within the runs"
+	without := "no limits: "
+	if len(o.RunNoise) > 0 {
+		without = "limits that ignore the noise within the runs: "
+	}
+	if only := slices.Concat(a.figures, b.figures); len(only) > 0 {
+		if na+nb > 2 {
+			without = ""
 		}
-		notes = append(notes, without+": "+few)
+		notes = append(notes, figuresOnly(without, only))
+	} else if few := cmp.Or(a.tooFew, b.tooFew); few != "" && na+nb == 2 {
+		notes = append(notes, without+few)
 	} else if na+nb == 2 && slices.ContainsFunc(r.Rows, func(of Row) bool {
 		return of.Change != nil && of.Low == nil
 	}) {
@@ -509,6 +514,11 @@ func (r *Result) remarks(a, b *measured, o Options) {
 		}
 	}
 	r.Note = strings.Join(notes, "\n")
+}
+
+// figuresOnly names the runs of which the intervals were deleted, and what follows from that.
+func figuresOnly(what string, runs []string) string {
+	return "figures only: " + what + "intervals were deleted of " + strings.Join(runs, ", ")
 }
 
 func (s *Series) has(d int) bool {
@@ -682,7 +692,7 @@ func (s *sample) compute(weights []vec8, values [][]float64, counts [][]vec8, at
 			}
 			k := len(s.percentiles)
 			out[k], out[k+1] = mean/n, n/covered[l] // NaN without I/O
-			if n == 0 {
+			if n == 0 || covered[l] == 0 {
 				out[k+1] = math.NaN()
 			}
 		}

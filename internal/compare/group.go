@@ -21,6 +21,7 @@ type measured struct {
 	draws   [][]float64 // [resample][row] of the first run: deviation from log
 	tooFew  string      // why the noise within a run is unknown, or ""
 	names   []string    // of the runs
+	figures []string    // of those that are Series.FiguresOnly
 	// starts are those of the runs, in ns since 1970, valid if startsKnown.
 	starts      []int64
 	startsKnown bool
@@ -59,9 +60,13 @@ func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []floa
 		}
 		m.value, m.log, m.within = append(m.value, s.value), append(m.log, logs), append(m.within, within)
 		m.atLeast = append(m.atLeast, s.atLeast)
-		m.side.Quanta += len(run.steps)
-		m.side.IntervalMS = max(m.side.IntervalMS, float64(run.interval*run.fold)/1e6)
-		m.side.Block = max(m.side.Block, s.block)
+		if run.FiguresOnly {
+			m.figures = append(m.figures, run.Name)
+		} else {
+			m.side.Quanta += len(run.steps)
+			m.side.IntervalMS = max(m.side.IntervalMS, float64(run.interval*run.fold)/1e6)
+			m.side.Block = max(m.side.Block, s.block)
+		}
 		m.names, m.starts = append(m.names, run.Name), append(m.starts, run.start)
 		m.startsKnown = m.startsKnown && run.startKnown
 		m.freedom = min(m.freedom, max(1, 3*len(run.steps)/(2*s.block)-1))
@@ -392,6 +397,9 @@ func Spread(g *Group, percentiles []float64) (side Side, out []Noise, notes []st
 			}
 		}
 		out = append(out, n)
+	}
+	if len(m.figures) > 0 {
+		notes = append(notes, figuresOnly("", m.figures))
 	}
 	if u := unlike([]*measured{m}, known, names, Margin); u != nil {
 		notes = append(notes, u.String())

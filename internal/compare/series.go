@@ -34,6 +34,8 @@ type Series struct {
 	// that change how a request is served, of several jobs joined.
 	ID, Workload string
 	Options      map[string]string
+	// FiguresOnly says that only the sums of the run are left, as one quantum.
+	FiguresOnly bool
 
 	geometry fiohist.Geometry
 	// start is when the run began, in ns since 1970, valid if startKnown.
@@ -89,7 +91,7 @@ var _ pipeline.Sink = (*Series)(nil)
 // Began reports whether the run began after a time, or its start is unknown.
 func (s *Series) Began(after time.Time) bool { return !s.startKnown || s.start > after.UnixNano() }
 
-// Begin implements pipeline.Sink.
+// Begin implements pipeline.Sink. It forgets another run.
 func (s *Series) Begin(_ context.Context, run *pipeline.Run) error {
 	s.geometry, s.interval, s.fold = run.Geometry, run.Interval, 1
 	s.ID, s.Workload = run.ID, strings.Join(run.Workloads(), ", ")
@@ -97,7 +99,7 @@ func (s *Series) Begin(_ context.Context, run *pipeline.Run) error {
 	s.timeless = run.Timeless()
 	s.undirected = !slices.Contains(run.Settings.By, fio.ByDirection)
 	s.start, s.startKnown = run.Start, run.StartKnown
-	s.Name = cmp.Or(s.Name, run.ID)
+	s.Name, s.steps, s.seen = cmp.Or(s.Name, run.ID), nil, 0
 	return nil
 }
 
@@ -228,10 +230,10 @@ type Jobs struct {
 	Series []*Series
 }
 
-// Begin implements pipeline.Sink.
+// Begin implements pipeline.Sink. It forgets another run.
 func (j *Jobs) Begin(ctx context.Context, run *pipeline.Run) error {
 	var jobs []string
-	if j.Whole {
+	if j.Series = nil; j.Whole {
 		jobs = []string{""}
 	}
 	for _, l := range run.Logs {

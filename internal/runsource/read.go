@@ -212,7 +212,8 @@ func (run *Run) Diagnosis(ctx context.Context, source Source) (*diagnose.Full, e
 	return full, err
 }
 
-// History returns the figures of a run for history. Of a stored run that is not complete it returns nil, and warns.
+// History returns the figures of a run for history. Of a stored run that is not complete, or whose intervals were
+// deleted and whose document has no histograms, it returns nil, and warns.
 func (run *Run) History(ctx context.Context) (*history.Run, error) {
 	totals := run.Totals
 	if run.Logs != nil {
@@ -245,7 +246,10 @@ func (run *Run) History(ctx context.Context) (*history.Run, error) {
 		Directions: map[string]*history.Direction{}}
 	if f.Histograms == nil || f.Run.Part != "" { // of an older fiolat, or not merged
 		sink := &Kept{}
-		if _, err = run.process(ctx, sink); err != nil {
+		if _, err = run.process(ctx, sink); errors.As(err, new(*replay.GoneError)) {
+			run.reader.UI.Warn("left out: " + err.Error())
+			return nil, nil
+		} else if err != nil {
 			return nil, err
 		}
 		of, bad := sink.history()

@@ -42,8 +42,10 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 			err = bad
 		case run.Totals == nil:
 			sink := &figures.Collector{Name: run.Title, By: settings.By, To: add}
-			if err = run.Process(ctx, sink); errors.As(err, new(*replay.GoneError)) {
-				err = run.sums(ctx, sink, err)
+			var only bool
+			if only, err = run.ProcessSums(ctx, sink); only {
+				r.UI.Warn(fmt.Sprintf("run %s: intervals were deleted; these are the figures of its document, with "+
+					"limits of independent I/Os", fio.Printable(run.Title)))
 			}
 			var unusable *fio.ParseError
 			if totals = run.useless(err); totals != nil {
@@ -90,8 +92,18 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 	return rows, err
 }
 
-// sums passes a run, of which only its document is left, to the sink with nothing but its sums by direction. Where more
-// is asked for, it returns gone.
+// ProcessSums is Process for a sink that can do without intervals. Of a run of which only the document is left, it
+// begins the sink again, with one quantum that holds the sums of each direction, and reports true. Where more is asked
+// for, the run is an error.
+func (run *Run) ProcessSums(ctx context.Context, sink pipeline.Sink) (figuresOnly bool, err error) {
+	if err = run.Process(ctx, sink); errors.As(err, new(*replay.GoneError)) {
+		err = run.sums(ctx, sink, err)
+		return err == nil, err
+	}
+	return false, err
+}
+
+// sums passes the sums of a run's document to the sink. Where more is asked for, it returns gone.
 func (run *Run) sums(ctx context.Context, sink pipeline.Sink, gone error) error {
 	settings, f := &run.reader.Logs.Config.Settings, (*stored.Figures)(nil)
 	docs, err := run.Documents(ctx)
@@ -111,7 +123,7 @@ func (run *Run) sums(ctx context.Context, sink pipeline.Sink, gone error) error 
 	})
 	of := *docs[at].Run
 	of.Percentiles, of.Settings.By = run.reader.Percentiles, settings.By
-	var total []pipeline.Row
+	q := pipeline.Quantum{Whole: true}
 	for _, d := range fio.MetricDirections() {
 		w := f.Histograms[d]
 		if w == nil || d != fio.All && !pick.HoldsDirection(d) || d == fio.All && len(pick.Directions) > 0 {
@@ -126,12 +138,19 @@ func (run *Run) sums(ctx context.Context, sink pipeline.Sink, gone error) error 
 		if row.IOPS, row.IOPSKnown = f.Summary[d]["iops"].(float64); row.IOPS > 0 {
 			row.Covered = int64(row.Stats.Samples / row.IOPS * 1e9)
 		}
-		total = append(total, row)
+		q.Rows = append(q.Rows, row)
+		if d != fio.All {
+			q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: row.Dims, Hist: h, Limits: limits})
+		}
 	}
-	run.reader.UI.Warn(fmt.Sprintf("run %s: its intervals were deleted; these are the figures of its document, with "+
-		"limits of independent I/Os", fio.RunName(run.ID, f.Run.Name)))
+	if run.reader.WarnSyncs {
+		WarnStoredSyncs(run.reader.UI, f)
+	}
 	if err = sink.Begin(ctx, &of); err == nil {
-		err = sink.End(ctx, &pipeline.Summary{Total: total})
+		err = sink.Quantum(ctx, &q)
+	}
+	if err == nil {
+		err = sink.End(ctx, &pipeline.Summary{Total: q.Rows})
 	}
 	return err
 }

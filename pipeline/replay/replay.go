@@ -438,7 +438,7 @@ func (p *player) name(part int) string {
 	return what
 }
 
-// GoneError says that nothing but its document is left of a run.
+// GoneError says that leaves of a run were deleted: nothing but its document holds all of it.
 type GoneError struct{ err fio.ParseError }
 
 func (e *GoneError) Error() string { return e.err.Error() }
@@ -446,13 +446,14 @@ func (e *GoneError) Error() string { return e.err.Error() }
 // Unwrap returns it as an error of input.
 func (e *GoneError) Unwrap() error { return &e.err }
 
-// gone is the error for a part of which nothing but its document is left.
+// gone is the error for a part of which leaves were deleted.
 func (p *player) gone(part int) error {
-	return &GoneError{fio.ParseError{File: p.name(part), Msg: fmt.Sprintf("0 leaves are stored of the %d that were "+
+	return &GoneError{fio.ParseError{File: p.name(part), Msg: fmt.Sprintf("%d leaves are stored of the %d that were "+
 		"made: their indices were deleted, by hand or by the lifecycle policy (setup --delete-after), "+
 		"or it is being ingested again",
-		p.parts[part].Leaves),
-		Hint: "fiolat runs, summary and history still have the figures of the run; for all else ingest its logs again"}}
+		p.seen[part], p.parts[part].Leaves),
+		Hint: "fiolat runs, summary, curve, history and compare still have the figures of the run; for all else ingest " +
+			"its logs again"}}
 }
 
 func (p *player) add(ctx context.Context, leaf Leaf) error {
@@ -528,7 +529,7 @@ func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
 			loss.Until += part.Run.Start - m.Run.Start
 			lost = append(lost, loss)
 		}
-		if p.seen[n] == 0 && part.Leaves > 0 {
+		if p.seen[n] < part.Leaves {
 			return nil, p.gone(n)
 		}
 		if p.seen[n] != part.Leaves {
