@@ -131,14 +131,15 @@ arrived.`},
 fiolat ingest --es URL --run-id R --part $(hostname) logs     # on each host
 fiolat merge --es URL --parts 40 R                            # then, once
 
-The result is what an ingest of all logs at once would have written. ` + runIs},
+The result is what an ingest of all logs at once would have written, but for the rounding of stored counts. ` + runIs},
 	{"rollup", "[RUN...]", "reduce the resolution of stored runs",
 		"interval coarseness older-than label dry-run es verbose",
 		`
 fiolat rollup --es URL --older-than 30d --interval 1m
 fiolat rollup --es URL --interval 10s --coarseness 3 nightly-4711
 
-The run is then as an ingest with that interval would have made it. There is no way back but to ingest it again. ` +
+The run is then as an ingest with that interval would have made it, but for the rounding of stored counts. There is no
+way back but to ingest it again. ` +
 			runIs},
 	{"setup", "", "install index templates, and dashboards in Kibana",
 		"kibana space alert-rules remove delete-after export es",
