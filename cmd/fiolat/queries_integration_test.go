@@ -54,15 +54,27 @@ type answer struct {
 	Aggregations map[string]struct {
 		Buckets json.RawMessage
 		Values  map[string]float64
+		Value   float64
+		Keys    []string
 	}
 }
 
 type queriedDoc struct {
 	Timestamp string `json:"@timestamp"`
 	Run       struct{ ID string }
-	Latency   map[string]float64
-	Summary   map[string]map[string]any
-	Account   struct {
+	Tail      struct {
+		Read struct {
+			Host  string
+			Hosts []struct {
+				Host     string
+				Expected float64
+				P99      struct{ Share float64 }
+			}
+		}
+	}
+	Latency map[string]float64
+	Summary map[string]map[string]any
+	Account struct {
 		LogsRepaired int `json:"logs_repaired"`
 		Interval     struct {
 			Met bool
@@ -80,9 +92,10 @@ type queriedDoc struct {
 
 // bucket is one of an aggregation, with the single numbers in it.
 type bucket struct {
-	Key      any
-	DocCount int `json:"doc_count"`
-	numbers  map[string]float64
+	Key, AsString any
+	DocCount      int
+	numbers       map[string]float64
+	buckets       []bucket
 }
 
 func (b *bucket) UnmarshalJSON(data []byte) error {
@@ -90,7 +103,7 @@ func (b *bucket) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return err
 	}
-	b.Key, b.numbers = raw["key"], map[string]float64{}
+	b.Key, b.AsString, b.numbers = raw["key"], raw["key_as_string"], map[string]float64{}
 	for k, v := range raw {
 		switch v := v.(type) {
 		case float64:
@@ -98,6 +111,10 @@ func (b *bucket) UnmarshalJSON(data []byte) error {
 				b.DocCount = int(v)
 			}
 		case map[string]any:
+			if list, err := json.Marshal(v["buckets"]); err != nil || v["buckets"] != nil &&
+				json.Unmarshal(list, &b.buckets) != nil {
+				return fmt.Errorf("buckets %s: %w", list, err)
+			}
 			for _, of := range []string{"value", "doc_count"} {
 				if n, ok := v[of].(float64); ok {
 					b.numbers[k] = n
@@ -116,8 +133,13 @@ type row struct {
 	Host             *string
 	Samples          float64
 	Partial          bool
-	Percentiles      map[string]*float64
-	CI               map[string]struct{ Lower, Upper *float64 }
+	SLA              []struct{ Status string }
+	Tail             struct {
+		Expected float64
+		P99      struct{ Share float64 }
+	}
+	Percentiles map[string]*float64
+	CI          map[string]struct{ Lower, Upper *float64 }
 }
 
 // TestQueries runs every request of docs/queries.md as it stands there, but for the
@@ -128,10 +150,15 @@ func TestQueries(t *testing.T) {
 	if full {
 		es = os.Getenv("FIOLAT_TEST_ES_URL")
 	}
+	named := t.TempDir()
+	copyFile(t, real+"/slow/slow_clat_hist.1.log", named+"/slow_clat_hist.1.log.n1")
+	copyFile(t, real+"/exact/exact_clat_hist.1.log", named+"/exact_clat_hist.1.log.n2")
+	const rule = "read p99 < 250us"
 	runs := []struct{ id, dir, start, cluster string }{
 		{"nightly-1", real + "/cluster", "2026-01-30T10:00:00Z", "b7"},
 		{"nightly-2", real + "/randrw", "2026-01-31T10:00:00Z", "b7"},
 		{"nightly-3", real + "/exact", "2026-01-31T23:59:55Z", "c1"},
+		{"nightly-4", named, "2026-02-01T10:00:00Z", "c1"},
 	}
 	own := map[string][]row{}
 	for _, r := range runs {
@@ -142,14 +169,14 @@ func TestQueries(t *testing.T) {
 		args := []string{"ingest", "--es", es, "--index-prefix", prefix, "--run-id", r.id + "-id",
 			"--run-name", r.id, "--start", r.start,
 			"--label", "cluster=" + r.cluster, "--interval", interval, r.dir}
-		if r.id == "nightly-3" {
-			args = append(args, "--sla", "read p99 < 400us")
+		if r.id == "nightly-2" || r.id == "nightly-3" {
+			args = append(args, "--sla", rule)
 		}
 		if code, _, stderr := fiolat(t, nil, args...); code != exitOK {
 			t.Fatal(stderr)
 		}
 		code, stdout, stderr := fiolat(t, nil, "percentiles", "--format", "ndjson", "--by", "direction,host", "--start",
-			r.start, "--interval", interval, r.dir)
+			r.start, "--interval", interval, "--sla", rule, r.dir)
 		if code != exitOK {
 			t.Fatal(stderr)
 		}
@@ -214,15 +241,25 @@ func TestQueries(t *testing.T) {
 	}
 	ask(t, "POST", es+"/"+prefix+"-*/_refresh", "", nil)
 
-	p99s := []float64{whole("nightly-1", "read", "99"), whole("nightly-2", "read", "99"), whole("nightly-3", "read",
-		"99")}
-	_, b := search("p99 by fio version")
-	if len(b) != 1 || b[0].Key != "fio-3.33" || b[0].DocCount != 3 {
-		t.Errorf("versions: %+v", b)
-	} else {
-		near("best p99", b[0].numbers["best"], slices.Min(p99s), exact)
-		near("worst p99", b[0].numbers["worst"], slices.Max(p99s), exact)
+	p99 := func(n int) float64 { return whole(runs[n].id, "read", "99") }
+	_, b := search("p99 by label")
+	if len(b) != 2 || b[0].Key != "b7" || b[0].DocCount != 2 || b[1].Key != "c1" {
+		t.Errorf("labels: %+v", b)
 	}
+	for i, label := range b {
+		near("best p99", label.numbers["best"], min(p99(2*i), p99(2*i+1)), exact)
+		near("worst p99", label.numbers["worst"], max(p99(2*i), p99(2*i+1)), exact)
+	}
+
+	_, b = search("p99 by weekday")
+	if len(b) != 3 || b[0].AsString != "Fri 2026-01-30" || b[1].AsString != "Sat 2026-01-31" ||
+		b[2].AsString != "Sun 2026-02-01" {
+		t.Fatalf("days: %+v", b)
+	}
+	near("Friday", b[0].numbers["worst"], p99(0), exact)
+	near("Saturday's best", b[1].numbers["best"], min(p99(1), p99(2)), exact)
+	near("Saturday's worst", b[1].numbers["worst"], max(p99(1), p99(2)), exact)
+	near("Sunday", b[2].numbers["worst"], p99(3), exact)
 
 	// The worst intervals of January, of all runs.
 	type quantum struct {
@@ -250,16 +287,25 @@ func TestQueries(t *testing.T) {
 		}
 	}
 
+	a, b = search("The worst 10 minutes")
+	at, _ := time.Parse(time.RFC3339Nano, worst[0].at)
+	if ten := a.Aggregations["worst"]; len(b) != 3 || !slices.Equal(ten.Keys,
+		[]string{at.Truncate(10 * time.Minute).Format("2006-01-02T15:04:05.000Z")}) {
+		t.Errorf("%d times, the worst at %v, want that of %s", len(b), ten.Keys, worst[0].at)
+	} else {
+		near("worst 10 minutes", ten.Value, worst[0].p99, exact)
+	}
+
 	var want []string
-	for _, id := range []string{"nightly-1", "nightly-2"} {
-		if whole(id, "read", "99.9") > 1e6 {
-			want = append(want, id)
+	for _, r := range runs {
+		if whole(r.id, "read", "99.9") > 20e6 {
+			want = append(want, r.id)
 		}
 	}
 	slices.SortFunc(want, func(a, b string) int {
 		return int(math.Copysign(1, whole(b, "read", "99.9")-whole(a, "read", "99.9")))
 	})
-	a, _ = search("Runs of a cluster whose p99.9 is above 1 ms")
+	a, _ = search("Runs with p99.9 above 20 ms")
 	if got := ids(a); !slices.Equal(got, want) || len(want) == 0 {
 		t.Errorf("runs with a long p99.9: %v, want %v", got, want)
 	}
@@ -274,7 +320,7 @@ func TestQueries(t *testing.T) {
 	}
 
 	hosts, slow := map[string]float64{}, map[string]int{}
-	for _, r := range own["nightly-1"] {
+	for _, r := range own["nightly-4"] {
 		if r.Scope == "host+direction" && r.Direction == "read" && r.Percentiles["99"] != nil {
 			hosts[*r.Host] = max(hosts[*r.Host], *r.Percentiles["99"])
 			if *r.Percentiles["99"] > 1e6 {
@@ -282,16 +328,62 @@ func TestQueries(t *testing.T) {
 			}
 		}
 	}
-	_, b = search("Hosts ranked by their worst second")
-	if len(b) != 2 || len(hosts) != 2 {
+	_, b = search("p99 by host of the last run")
+	if len(b) != 1 || len(b[0].buckets) != 2 || len(hosts) != 2 {
 		t.Fatalf("hosts %+v, want %v", b, hosts)
 	}
+	b = b[0].buckets
 	for i, h := range b {
 		host := h.Key.(string)
 		near(host, h.numbers["worst"], hosts[host], exact)
 		if int(h.numbers["slow"]) != slow[host] || i > 0 && h.numbers["worst"] > b[i-1].numbers["worst"] {
 			t.Errorf("%+v, want %d slow quanta", b, slow[host])
 		}
+	}
+
+	tails := map[string]row{}
+	code, stdout, _ := fiolat(t, nil, "percentiles", "--format", "ndjson", "--by", "direction,host", "--interval", "1h",
+		runs[0].dir)
+	for line := range strings.Lines(stdout) {
+		var one row
+		if err := json.Unmarshal([]byte(line), &one); err == nil && code == exitOK && one.Scope == "host+direction" &&
+			one.Direction == "read" {
+			tails[*one.Host] = one
+		}
+	}
+	a, _ = search("Tail by host")
+	if len(a.Hits.Hits) != 1 || len(tails) != 2 || len(a.Hits.Hits[0].Source.Tail.Read.Hosts) != 2 {
+		t.Fatalf("tail %+v, want %+v", a.Hits, tails)
+	}
+	tail := a.Hits.Hits[0].Source.Tail.Read
+	for _, h := range tail.Hosts {
+		near("share of "+h.Host, h.P99.Share, tails[h.Host].Tail.P99.Share, exact)
+		near("expected of "+h.Host, h.Expected, tails[h.Host].Tail.Expected, exact)
+	}
+	if tail.Host != tail.Hosts[0].Host || tail.Hosts[0].P99.Share < tail.Hosts[1].P99.Share {
+		t.Errorf("not the worst first: %+v", tail)
+	}
+
+	// byDirection is the worst p99 and the I/Os of a direction of nightly-2.
+	byDirection := func(direction any) (worst, ios float64) {
+		for _, r := range own["nightly-2"] {
+			if r.Scope == "direction" && r.Direction == direction {
+				ios += r.Samples
+				if p := r.Percentiles["99"]; p != nil {
+					worst = max(worst, *p)
+				}
+			}
+		}
+		return worst, ios
+	}
+	_, b = search("Reads against writes")
+	if len(b) != 2 {
+		t.Errorf("directions: %+v", b)
+	}
+	for _, d := range b {
+		worst, ios := byDirection(d.Key)
+		near("worst p99", d.numbers["worst"], worst, exact)
+		near("I/Os", d.numbers["ios"], ios, exact)
 	}
 
 	// The heat map has every I/O between 2^15 and 2^21 ns, in its five seconds.
@@ -373,10 +465,25 @@ func TestQueries(t *testing.T) {
 		t.Errorf("%+v, want %d kept, %d broken, %d unknown", verdict, kept, broken, unknown)
 	}
 
+	_, b = search("SLA minutes")
+	brokenMS := 0.0
+	for _, r := range own["nightly-2"] {
+		if r.Scope == "direction" && r.Direction == "read" && len(r.SLA) > 0 && r.SLA[0].Status == "broken" {
+			brokenMS += 1000
+		}
+	}
+	if len(b) != 2 || brokenMS == 0 {
+		t.Errorf("%v ms broken, want %v in nightly-2", b, brokenMS)
+	} else {
+		near("SLA minutes of nightly-3", b[0].numbers["broken"], 600e3, exact)
+		near("SLA minutes of nightly-2", b[1].numbers["broken"], brokenMS, exact)
+	}
+
 	a, _ = search("Runs that broke their SLA")
-	if got := ids(a); !slices.Equal(got, []string{"nightly-3"}) || len(a.Hits.Hits[0].Source.SLA.Outcomes) != 1 {
+	if got := ids(a); !slices.Equal(got, []string{"nightly-3", "nightly-2"}) ||
+		len(a.Hits.Hits[0].Source.SLA.Outcomes) != 1 {
 		t.Errorf("broken: %+v", a.Hits)
-	} else if o := a.Hits.Hits[0].Source.SLA.Outcomes[0]; o.Rule != "read p99 < 400us" || o.Status != "broken" ||
+	} else if o := a.Hits.Hits[0].Source.SLA.Outcomes[0]; o.Rule != rule || o.Status != "broken" ||
 		o.Broken != 1 {
 		t.Errorf("outcome %+v, want its only interval broken", o)
 	}
@@ -390,17 +497,22 @@ func TestQueries(t *testing.T) {
 		t.Errorf("not met: %+v", a.Hits)
 	}
 	a, _ = search("What happened in a run")
-	if len(a.Hits.Hits) != 1 || a.Hits.Hits[0].Source.Message != "a disk was pulled" ||
-		a.Hits.Hits[0].Source.Timestamp != "2026-01-31T10:00:07.000Z" {
+	if len(a.Hits.Hits) != 2 || !strings.HasPrefix(a.Hits.Hits[0].Source.Message, "SLA broken: "+rule) ||
+		a.Hits.Hits[1].Source.Message != "a disk was pulled" ||
+		a.Hits.Hits[1].Source.Timestamp != "2026-01-31T10:00:07.000Z" {
 		t.Errorf("events: %+v", a.Hits)
 	}
 
 	// What needs the field type histogram, or ES|QL, needs a full cluster.
-	const set, esql = "Percentiles of any set of I/Os", "The same in ES|QL"
+	const set, esql = "Percentiles of any set of I/Os", "Reads against writes in ES|QL"
 	if full {
 		a, _ = search(set)
 		for p, v := range a.Aggregations["latency"].Values {
-			near("p"+p+" with HDR", v, whole("nightly-1", "read", strings.TrimSuffix(p, ".0")), 0.01)
+			one, other := whole("nightly-1", "read", strings.TrimSuffix(p, ".0")), whole("nightly-2", "read",
+				strings.TrimSuffix(p, ".0"))
+			if v < 0.99*min(one, other) || v > 1.01*max(one, other) {
+				t.Errorf("p%s with HDR of two runs: %v, not between %v and %v", p, v, one, other)
+			}
 		}
 		var table struct{ Values [][]any }
 		ran[esql] = true
@@ -411,21 +523,25 @@ func TestQueries(t *testing.T) {
 			t.Fatalf("ES|QL: %+v", table)
 		}
 		for _, line := range table.Values {
-			worst, ios := 0.0, 0.0
-			for _, r := range own["nightly-2"] {
-				if r.Scope == "direction" && r.Direction == line[2] {
-					ios += r.Samples
-					if p := r.Percentiles["99"]; p != nil {
-						worst = max(worst, *p)
-					}
-				}
-			}
+			worst, ios := byDirection(line[2])
 			near("worst p99 in ES|QL", line[0].(float64), worst, exact)
 			near("I/Os in ES|QL", line[1].(float64), ios, exact)
 		}
 	} else {
-		ran[set], ran[esql] = json.Valid([]byte(page[set].body)), strings.Contains(page[esql].body,
-			"FROM fio-percentiles-*")
+		ran[esql] = strings.Contains(page[esql].body, "FROM fio-percentiles-*")
+		// The same documents, with a sum that needs no type histogram.
+		r := page[set]
+		i := strings.Index(r.body, `{"percentiles"`)
+		r.body = r.body[:max(i, 0)] + `{"sum": {"field": "samples"}}}}`
+		page[set] = r
+		a, _ = search(set)
+		_, one := byDirection("read")
+		for _, r := range own["nightly-1"] {
+			if r.Scope == "direction" && r.Direction == "read" {
+				one += r.Samples
+			}
+		}
+		near("I/Os of two runs", a.Aggregations["latency"].Value, one, exact)
 	}
 	for heading := range maps.Keys(page) {
 		if !ran[heading] {
