@@ -160,6 +160,22 @@ func TestQueries(t *testing.T) {
 		{"nightly-3", real + "/exact", "2026-01-31T23:59:55Z", "c1"},
 		{"nightly-4", named, "2026-02-01T10:00:00Z", "c1"},
 	}
+	rowsOf := func(dir string, args ...string) (out []row) {
+		t.Helper()
+		code, stdout, stderr := fiolat(t, nil, slices.Concat([]string{"percentiles", "--format", "ndjson"}, args,
+			[]string{dir})...)
+		if code != exitOK {
+			t.Fatal(stderr)
+		}
+		for line := range strings.Lines(stdout) {
+			var one row
+			if err := json.Unmarshal([]byte(line), &one); err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, one)
+		}
+		return out
+	}
 	own := map[string][]row{}
 	for _, r := range runs {
 		interval := "1s"
@@ -175,18 +191,7 @@ func TestQueries(t *testing.T) {
 		if code, _, stderr := fiolat(t, nil, args...); code != exitOK {
 			t.Fatal(stderr)
 		}
-		code, stdout, stderr := fiolat(t, nil, "percentiles", "--format", "ndjson", "--by", "direction,host", "--start",
-			r.start, "--interval", interval, "--sla", rule, r.dir)
-		if code != exitOK {
-			t.Fatal(stderr)
-		}
-		for line := range strings.Lines(stdout) {
-			var one row
-			if err := json.Unmarshal([]byte(line), &one); err != nil {
-				t.Fatal(err)
-			}
-			own[r.id] = append(own[r.id], one)
-		}
+		own[r.id] = rowsOf(r.dir, "--by", "direction,host", "--start", r.start, "--interval", interval, "--sla", rule)
 	}
 	if code, _, stderr := fiolat(t, nil, "annotate", "--es", es, "--index-prefix", prefix, "--at", "+7s", "nightly-2",
 		"a disk was pulled"); code != exitOK {
@@ -196,11 +201,8 @@ func TestQueries(t *testing.T) {
 	whole := func(id, direction, p string) float64 {
 		t.Helper()
 		i := slices.IndexFunc(runs, func(r struct{ id, dir, start, cluster string }) bool { return r.id == id })
-		code, stdout, _ := fiolat(t, nil, "percentiles", "--format", "ndjson", "--by", "direction", "--interval", "1h",
-			"--percentiles", p, runs[i].dir)
-		for line := range strings.Lines(stdout) {
-			var one row
-			if err := json.Unmarshal([]byte(line), &one); err == nil && code == exitOK && one.Direction == direction {
+		for _, one := range rowsOf(runs[i].dir, "--by", "direction", "--interval", "1h", "--percentiles", p) {
+			if one.Direction == direction {
 				return *one.Percentiles[p]
 			}
 		}
@@ -342,12 +344,8 @@ func TestQueries(t *testing.T) {
 	}
 
 	tails := map[string]row{}
-	code, stdout, _ := fiolat(t, nil, "percentiles", "--format", "ndjson", "--by", "direction,host", "--interval", "1h",
-		runs[0].dir)
-	for line := range strings.Lines(stdout) {
-		var one row
-		if err := json.Unmarshal([]byte(line), &one); err == nil && code == exitOK && one.Scope == "host+direction" &&
-			one.Direction == "read" {
+	for _, one := range rowsOf(runs[0].dir, "--by", "direction,host", "--interval", "1h") {
+		if one.Scope == "host+direction" && one.Direction == "read" {
 			tails[*one.Host] = one
 		}
 	}
