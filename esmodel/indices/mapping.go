@@ -155,23 +155,31 @@ func WarnOthers(names []string) string {
 }
 
 // Prepare creates an index, if it does not exist, and checks its mapping, so that a wrong mapping by another
-// template shows before the first document is stored. An alias in its place needs a write index.
+// template shows before the first document is stored. An alias in its place needs a write index. It is for indices
+// that CheckMappings has not seen, so it creates first and looks then.
 func Prepare(ctx context.Context, c *client.Client, prefix, index string) error {
 	for range 2 {
-		seen, _, err := checkMappings(ctx, c, prefix, index, false)
-		if err != nil || seen[index] {
-			return err
-		}
-		err = c.Call(
+		err := c.Call(
 			ctx,
 			client.Request{Op: "create index " + index, Method: http.MethodPut, Path: client.Path(index)},
 			nil,
 		)
 		var refused *client.RefusedError
 		switch {
-		case errors.As(err, &refused) && refused.Type == "invalid_index_name_exception":
-			return checkAlias(ctx, c, prefix, index, err)
-		case err != nil && !(errors.As(err, &refused) && refused.Type == "resource_already_exists_exception"):
+		case errors.As(err, &refused) && refused.Type == "resource_already_exists_exception":
+			err = nil
+		case refused != nil && refused.Type == "invalid_index_name_exception":
+			if err = checkAlias(ctx, c, prefix, index, err); err != nil {
+				return err
+			}
+		case refused == nil && err != nil && !errors.As(err, new(*client.ForbiddenError)):
+			return err
+		}
+		seen, _, wrong := checkMappings(ctx, c, prefix, index, false)
+		if wrong != nil || len(seen) > 0 {
+			return wrong
+		}
+		if err != nil {
 			return err
 		}
 	}
