@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -68,7 +69,7 @@ func prebuilt(doc []byte) Appender {
 
 // Defaults of BulkConfig.
 const (
-	defaultInFlight  = 8
+	mostInFlight     = 8
 	defaultGzipLevel = 1
 	overhang         = 64 << 10 // room in a batch for the document that exceeds FlushBytes
 )
@@ -78,10 +79,11 @@ type BulkConfig struct {
 	// Prefix is the prefix of the indices; "" is DefaultPrefix.
 	Prefix string
 	// FlushBytes is the size of a request before compression; 0 is the client's. A larger document is sent alone.
+	// Where the server or a proxy refuses a request as too large (413), the next ones are half its size.
 	FlushBytes int
-	// InFlight is the maximum number of concurrent requests; 0 is 8. The actual number adapts to the server.
-	// The writer holds at most (InFlight + 1) x FlushBytes of documents, and with GzipLevel InFlight x
-	// FlushBytes of compressed requests if they do not compress at all.
+	// InFlight is the number of concurrent requests; 0 is the number of cores, at least 2 and at most 8. The writer
+	// holds at most (InFlight + 1) x FlushBytes of documents, and with GzipLevel InFlight x FlushBytes of compressed
+	// requests if they do not compress at all.
 	InFlight int
 	// GzipLevel is 1 to 9, negative sends requests uncompressed. 0 is 1 over a network, and no compression to
 	// this machine, where it only costs the server processor time.
@@ -112,11 +114,10 @@ type BulkWriter struct {
 
 	adding  chan struct{} // lock; waiting for it respects a context
 	cur     *batch        // being filled; guarded by adding
-	most    int           // bytes in cur before it is sent
 	over    []byte        // scratch of Make
 	closed  bool          // guarded by adding
 	sending *claim.Claim  // on what is added next; nil if it needs none; guarded by adding
-	free    chan *batch   // of batches flow.limit + 1, or more just after the limit fell
+	free    chan *batch   // of InFlight to be sent and one to be filled
 	queue   chan *batch
 	ctx     context.Context // of the deliveries
 	cancel  context.CancelCauseFunc
@@ -127,9 +128,7 @@ type BulkWriter struct {
 	counts  []*Counts // by batch item's index
 	names   []string
 	number  map[string]int32
-	flow    flow
-	sizes   sizes
-	batches int // number of batches
+	most    int // bytes of a request
 	pending int
 	idle    chan struct{} // closed while pending is 0
 	fatal   error         // permanent: Add fails
@@ -150,7 +149,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 		return nil, err
 	}
 	cfg.FlushBytes = cmp.Or(cfg.FlushBytes, c.FlushBytes)
-	cfg.InFlight = cmp.Or(cfg.InFlight, defaultInFlight)
+	cfg.InFlight = cmp.Or(cfg.InFlight, min(max(runtime.GOMAXPROCS(0), 2), mostInFlight))
 	if cfg.GzipLevel == 0 && !c.Local {
 		cfg.GzipLevel = defaultGzipLevel
 	}
@@ -170,20 +169,20 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 		report: Report{Indices: map[string]Counts{}},
 		number: map[string]int32{}, checked: map[string]bool{},
 		idle: make(chan struct{}),
+		most: cfg.FlushBytes,
 	}
 	close(w.idle)
 	w.ctx, w.cancel = context.WithCancelCause(context.Background())
-	w.flow = newFlow(cfg.InFlight)
-	w.sizes = sizes{full: cfg.FlushBytes, most: cfg.FlushBytes}
-	w.supply()
 	w.name(nil)
+	w.free <- new(batch)
 	for range cfg.InFlight {
+		w.free <- new(batch)
 		w.wg.Go(func() {
 			s := w.newSender()
 			for b := range w.queue {
-				b.again = false
 				w.deliver(s, b, b.all())
-				w.recycle(b)
+				b.reset(cfg.FlushBytes)
+				w.free <- b
 				w.done()
 			}
 		})
@@ -288,7 +287,7 @@ func (w *BulkWriter) Make(ctx context.Context, index string, id []byte, doc Appe
 	if err != nil {
 		return err
 	}
-	if len(w.cur.raw) > w.most && len(w.cur.items) > 1 {
+	if len(w.cur.raw) > w.mostBytes() && len(w.cur.items) > 1 {
 		// The document starts the next request.
 		w.over = append(w.over[:0], w.cur.drop()...)
 		if err = w.dispatch(ctx); err == nil {
@@ -316,7 +315,6 @@ func (w *BulkWriter) open(ctx context.Context) error {
 	}
 	select {
 	case w.cur = <-w.free:
-		w.most = w.mostBytes()
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -370,43 +368,10 @@ func (w *BulkWriter) dispatch(ctx context.Context) error {
 	}
 }
 
-// recycle makes a finished batch available again, or drops it where fewer concurrent requests are better.
-func (w *BulkWriter) recycle(b *batch) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.flow.done(time.Now(), len(b.raw), len(w.free) == 0, b.again)
-	if w.batches > w.flow.limit+1 {
-		w.batches--
-		return
-	}
-	b.reset(w.cfg.FlushBytes)
-	w.free <- b
-	w.supply()
-}
-
-// supply makes flow.limit batches to be sent, and one to be filled.
-func (w *BulkWriter) supply() {
-	for ; w.batches < w.flow.limit+1; w.batches++ {
-		w.free <- new(batch)
-	}
-}
-
 func (w *BulkWriter) mostBytes() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.sizes.most
-}
-
-func (w *BulkWriter) tooLarge(bytes int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.sizes.refused(bytes)
-}
-
-func (w *BulkWriter) taken() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.sizes.taken()
+	return w.most
 }
 
 func (w *BulkWriter) done() {

@@ -30,7 +30,6 @@ type batch struct {
 	ids   []byte
 	items []item
 	todo  []int32 // scratch of all
-	again bool    // some document was sent more than once
 }
 
 // item is one document of a batch: raw[at:doc] is its action line, raw[doc:end] the document, both with their
@@ -141,7 +140,6 @@ func (w *BulkWriter) deliver(s *sender, b *batch, todo []int32) {
 			w.mu.Lock()
 			w.report.Retried += int64(len(todo))
 			w.mu.Unlock()
-			b.again = true
 		case errors.As(err, new(*client.UnavailableError)), errors.As(err, &refused) && refused.WholeRequest():
 			// A refusal of whole requests, as by a wrong path or a proxy, can be corrected: keep the documents.
 			w.setDown(err)
@@ -443,7 +441,9 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	var refused *client.RefusedError
 	if errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge {
 		if len(todo) > 1 {
-			w.tooLarge(b.size(todo))
+			w.mu.Lock()
+			w.most = min(w.most, b.size(todo)/2)
+			w.mu.Unlock()
 			return todo, errTooLarge
 		}
 		w.refuse(b, todo[0], refused)
@@ -453,7 +453,6 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 		// The outcome may be unknown; because of their ids the documents can safely be sent again.
 		return todo, err
 	}
-	w.taken()
 	if items == nil {
 		for _, i := range todo {
 			w.acknowledge(b.items[i].index)
