@@ -81,7 +81,7 @@ type BulkConfig struct {
 	// FlushBytes is the size of a request before compression; 0 is the client's. A larger document is sent alone.
 	// Where the server or a proxy refuses a request as too large (413), the next ones are half its size.
 	FlushBytes int
-	// InFlight is the number of concurrent requests; 0 is the number of cores, at least 2 and at most 8. The writer
+	// InFlight is the number of concurrent requests; 0 is the number of cores, at least 4 and at most 8. The writer
 	// holds at most (InFlight + 1) x FlushBytes of documents, and with GzipLevel InFlight x FlushBytes of compressed
 	// requests if they do not compress at all.
 	InFlight int
@@ -149,7 +149,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 		return nil, err
 	}
 	cfg.FlushBytes = cmp.Or(cfg.FlushBytes, c.FlushBytes)
-	cfg.InFlight = cmp.Or(cfg.InFlight, min(max(runtime.GOMAXPROCS(0), 2), mostInFlight))
+	cfg.InFlight = cmp.Or(cfg.InFlight, min(max(runtime.GOMAXPROCS(0), 4), mostInFlight))
 	if cfg.GzipLevel == 0 && !c.Local {
 		cfg.GzipLevel = defaultGzipLevel
 	}
