@@ -299,7 +299,8 @@ func sameHistograms(t *testing.T, es, prefix string, docs map[string]json.RawMes
 			exact += c
 		}
 		// Rounding is carried on from quantum to quantum; documents one after the other stay within three I/Os.
-		if math.Abs(float64(sum)-d.Samples) > 3 || math.Abs(exact-d.Samples) > 0.0005+1e-9*d.Samples || d.DocCount != sum {
+		within := 0.0005 + 1e-9*d.Samples
+		if math.Abs(float64(sum)-d.Samples) > 3 || math.Abs(exact-d.Samples) > within || d.DocCount != sum {
 			t.Fatalf("%s: %d I/Os in the histogram, %v in the exact buckets, samples %v, _doc_count %d", id, sum, exact,
 				d.Samples, d.DocCount)
 		}

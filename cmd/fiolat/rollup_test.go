@@ -89,7 +89,7 @@ func near(at string, got, want any) string {
 		return ""
 	case float64:
 		within := 0.005
-		if strings.Contains(at, ".limits.") || strings.Contains(at, ".sla.") {
+		if strings.Contains(at, ".limits.") || strings.Contains(at, ".sla.") || strings.Contains(at, ".ci.") {
 			within = 1.0 / 64 // the neighbouring bucket
 		}
 		if g, ok := got.(float64); ok && math.Abs(g-w) <= within*math.Max(math.Abs(w), 1) {
