@@ -63,7 +63,7 @@ var flagGuesses = [][2]string{
 	{"--user --username", "pass --es-user; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD"},
 	{"--password", "every user of this host can read arguments: pass --es-password-file or set ELASTICSEARCH_PASSWORD"},
 	{"--index", "pass --index-prefix"},
-	{"--threads --jobs --parallel --j", "pass --workers"},
+	{"--threads --parallel --j", "pass --workers"},
 	{"--force --no-confirm --y", "pass --yes"},
 	{"--debug", "pass --verbose (-v)"},
 	{"--tz --timezone --utc --localtime", "pass --clock utc or --clock local"},
