@@ -26,9 +26,14 @@ type drawn struct {
 		Y    float64 `xml:"y,attr"` // upside down
 		Text string  `xml:",chardata"`
 	} `xml:"g>text"`
-	left, bottom, top, right float64                  // of the last panel
-	ticks                    []float64                // of the horizontal axis
-	times, ns                func(at float64) float64 // of a place: ms, ns
+	panels []panel
+	times  func(at float64) float64 // of a place: ms
+}
+
+// panel is the frame of a chart, and its vertical axis.
+type panel struct {
+	left, bottom, top, right float64
+	ns                       func(at float64) float64 // of a place
 }
 
 type place struct{ x, y float64 }
@@ -59,33 +64,36 @@ func drawSVG(t *testing.T, args ...string) *drawn {
 	if err := xml.Unmarshal(b, &d); err != nil {
 		t.Fatal(err)
 	}
-	var ys []float64 // where ticks are
+	var ys, ticks []float64 // where ticks are; the others are below the last frame
 	for _, p := range d.Paths {
 		at, _ := places(t, p.D)
-		if len(at) == 3 && strings.Contains(p.Style, "#D9DEE5") { // the frame
-			d.left, d.bottom, d.top, d.right = at[1].x, at[1].y, at[0].y, at[2].x
+		if len(at) == 3 && strings.Contains(p.Style, "#D9DEE5") { // a frame
+			d.panels, ticks = append(d.panels, panel{left: at[1].x, bottom: at[1].y, top: at[0].y, right: at[2].x}), nil
 		}
-		if len(at) == 2 && strings.Contains(p.Style, "#E6E9EE") {
-			if at[0].y == at[1].y {
-				ys = append(ys, at[0].y)
-			}
+		if len(at) == 2 && strings.Contains(p.Style, "#E6E9EE") && at[0].y == at[1].y {
+			ys = append(ys, at[0].y)
 		}
-		if len(at) == 2 && strings.Contains(p.Style, "#D9DEE5") && at[0].y == d.bottom { // below the frame
-			d.ticks = append(d.ticks, at[0].x)
+		if n := len(d.panels); n > 0 && len(at) == 2 && strings.Contains(p.Style, "#D9DEE5") &&
+			at[0].y == d.panels[n-1].bottom {
+			ticks = append(ticks, at[0].x)
 		}
 	}
-	var times, values []place // where a label stands, and what it says
+	var times []place // where a label stands, and what it says
+	values := make([][]place, len(d.panels))
 	for _, text := range d.Texts {
-		if v, ok := latencyText(text.Text); ok && text.X < d.left && -text.Y <= d.top {
-			i := slices.IndexFunc(ys, func(y float64) bool { return math.Abs(y+text.Y) < 4 })
-			values = append(values, place{ys[i], math.Log(v)})
+		for i, p := range d.panels {
+			v, ok := latencyText(text.Text)
+			if y := -text.Y; ok && text.X < p.left && y <= p.top && y > p.bottom-5 {
+				k := slices.IndexFunc(ys, func(at float64) bool { return math.Abs(at-y) < 4 })
+				values[i] = append(values[i], place{ys[k], math.Log(v)})
+			}
 		}
-		if v, ok := parseClock(text.Text); ok && -text.Y < d.bottom {
+		if v, ok := parseClock(text.Text); ok && -text.Y < d.panels[len(d.panels)-1].bottom {
 			times = append(times, place{text.X, float64(v.Milliseconds())})
 		}
 	}
 	for i := range times { // labels lie around these, in their order
-		times[i].x = d.ticks[i]
+		times[i].x = ticks[i]
 	}
 	line := func(of []place) func(float64) float64 {
 		if len(of) < 2 {
@@ -95,8 +103,10 @@ func drawSVG(t *testing.T, args ...string) *drawn {
 		return func(at float64) float64 { return a.y + (at-a.x)/(b.x-a.x)*(b.y-a.y) }
 	}
 	d.times = line(times)
-	if logs := line(values); logs != nil {
-		d.ns = func(at float64) float64 { return math.Exp(logs(at)) }
+	for i := range d.panels {
+		if logs := line(values[i]); logs != nil {
+			d.panels[i].ns = func(at float64) float64 { return math.Exp(logs(at)) }
+		}
 	}
 	return &d
 }
@@ -132,18 +142,26 @@ func percentileRows(t *testing.T, args ...string) []percentileRow {
 func TestPicturePercentiles(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name string
-		args []string
+		name   string
+		args   []string
+		panels []string
 	}{
-		{"one job", []string{real + "/randrw"}},
-		{"reads", []string{"--only", "direction=read", real + "/randrw"}},
-		{"gaps", []string{real + "/gaps"}},
-		{"hosts", []string{real + "/cluster"}},
+		{"one job", []string{real + "/randrw"}, []string{"read", "write"}},
+		{"reads", []string{"--only", "direction=read", real + "/randrw"}, []string{"read"}},
+		{"gaps", []string{real + "/gaps"}, []string{"read"}},
+		{"hosts", []string{real + "/cluster"}, []string{"read", "write"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			d := drawSVG(t, tt.args...)
-			steps := map[float64]place{} // by time: where in the picture, in points
+			if len(d.panels) != len(tt.panels) {
+				t.Fatalf("%d panels, want %v", len(d.panels), tt.panels)
+			}
+			type step struct {
+				direction string
+				ms        float64
+			}
+			steps := map[step]place{} // where in the picture, in points
 			for _, p := range d.Paths {
 				if !strings.Contains(p.Style, "stroke:#D55E00;stroke-width:1.275") {
 					continue
@@ -152,7 +170,8 @@ func TestPicturePercentiles(t *testing.T) {
 				for i := 1; i < len(at); i++ {
 					if commands[i] == "L" && at[i].y == at[i-1].y && at[i].x > at[i-1].x {
 						ms := 1000 * math.Round(d.times(at[i-1].x)/1000)
-						steps[ms] = place{(at[i].x + at[i-1].x) / 2, at[i].y}
+						of := slices.IndexFunc(d.panels, func(p panel) bool { return p.bottom <= at[i].y && at[i].y <= p.top })
+						steps[step{tt.panels[of], ms}] = place{(at[i].x + at[i-1].x) / 2, at[i].y}
 					}
 				}
 			}
@@ -166,23 +185,24 @@ func TestPicturePercentiles(t *testing.T) {
 			if err != nil || pixels.Bounds().Dx() != 1920 {
 				t.Fatalf("%v, %v", pixels.Bounds(), err)
 			}
-			rows := percentileRows(t, tt.args...)
+			rows := percentileRows(t, append([]string{"--by", "direction"}, tt.args...)...)
+			end := rows[len(rows)-1].Offset
 			compared := 0
-			for i, r := range rows {
-				if r.Scope != "run" {
+			for _, r := range rows {
+				if r.Scope != "direction" {
 					continue
 				}
-				at, ok := steps[r.Offset]
+				at, ok := steps[step{r.Direction, r.Offset}]
 				if want := r.Percentiles["99"]; want == nil || !ok {
 					if (want != nil) != ok {
 						t.Errorf("at %v ms: p99 %v, drawn %v", r.Offset, want, ok)
 					}
 					continue
-				} else if got := d.ns(at.y); math.Abs(got / *want - 1) > 0.005 {
+				} else if got := d.panels[slices.Index(tt.panels, r.Direction)].ns(at.y); math.Abs(got / *want - 1) > 0.005 {
 					t.Errorf("at %v ms: p99 %v, drawn at %v", r.Offset, *want, got)
 				}
 				compared++
-				if i == len(rows)-1 {
+				if r.Offset == end {
 					continue // faded: the logs cover a part of it only
 				}
 				red, green, blue, _ := pixels.At(int(at.x*8/3), pixels.Bounds().Dy()-int(at.y*8/3)).RGBA()
@@ -190,7 +210,7 @@ func TestPicturePercentiles(t *testing.T) {
 					t.Errorf("at %v ms: pixel %d %d %d, want the line's", r.Offset, red>>8, green>>8, blue>>8)
 				}
 			}
-			if compared < 6 || compared != len(steps) {
+			if compared < 6*len(tt.panels) || compared != len(steps) {
 				t.Errorf("compared %d of %d steps", compared, len(steps))
 			}
 		})

@@ -51,10 +51,11 @@ type shown struct {
 func (p *shared) draw() error {
 	main := p.main()
 	var parts []shown
-	directions := []string{fio.All}
-	split := func(sc *scope) bool { return sc.dims.Direction != fio.All }
-	if picked := main.run.Pick.Directions; len(picked) > 0 && slices.ContainsFunc(main.scopes, split) {
-		directions = picked
+	directions := slices.DeleteFunc(slices.Clone(fio.DirectionNames()), func(d string) bool {
+		return main.scopeAt[dims{Direction: d}] == nil
+	})
+	if len(directions) == 0 { // no I/O completed, or --by has no directions
+		directions = []string{fio.All}
 	}
 	for _, s := range p.kinds {
 		for _, d := range directions {
@@ -84,12 +85,18 @@ func (p *shared) draw() error {
 }
 
 // subtitle says what is drawn of which I/Os.
-func (p *shown) subtitle() string {
-	of := "all I/Os"
-	if picked := p.run.Pick.Directions; len(picked) > 0 {
-		of = strings.Join(picked, ", ")
+func subtitle(parts []shown) string {
+	p := &parts[0]
+	var directions, kinds []string
+	for i := range parts {
+		if d := parts[i].direction + "s"; !slices.Contains(directions, d) {
+			directions = append(directions, d)
+		}
 	}
-	var kinds []string
+	of := fio.List(directions, "and")
+	if p.direction == fio.All {
+		of = "all I/Os"
+	}
 	for _, s := range p.kinds {
 		if kind := s.run.Kind.String(); !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
@@ -225,8 +232,11 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 	note := func(m *Mark) { out.Notes = append(out.Notes, picture.Note{Name: m.Name, Text: m.Text}) }
 	caption := ""
 	if len(marks.Findings) > 0 {
-		caption = marks.Findings[0].Name
-		note(&marks.Findings[0]) // also if it has no time, and so no pin
+		first := marks.Findings[0] // also if it has no time, and so no pin
+		if caption = first.Name; first.From == first.To {
+			first.Name = ""
+		}
+		note(&first)
 	}
 	for i := range parts {
 		part := &parts[i]
@@ -299,7 +309,7 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 		out.Panels[i].X, out.Panels[i].Y = x, y
 	}
 	first := &parts[0]
-	out.Subtitle = first.subtitle() + covers(parts) + "; bands are 95 % sampling limits."
+	out.Subtitle = subtitle(parts) + covers(parts) + "; bands are 95 % sampling limits."
 	if fades {
 		out.Subtitle += " Faded: the logs cover a part of it only."
 	}
