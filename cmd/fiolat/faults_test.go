@@ -771,7 +771,7 @@ func TestAccountAndError(t *testing.T) {
 		"server is away": {ingest, esmodeltest.Fault{Times: -1, Status: 503}, "spooled"},
 		"load, refused":  {[]string{"load", "--max-wait", "0"}, esmodeltest.Fault{Times: -1, Item: refuse}, "refused"},
 		"load, not sent": {[]string{"load", "--max-wait", "0"}, esmodeltest.Fault{Times: -1, Item: busy}, "not sent"},
-		"probe, refused": {append(slices.Clone(quick), "--quiet", t.TempDir()),
+		"probe, refused": {append(slices.Clone(quick), t.TempDir()),
 			esmodeltest.Fault{Times: -1, Item: refuse}, "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {

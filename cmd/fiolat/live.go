@@ -40,7 +40,6 @@ type liveOptions struct {
 	fio    []string // the command line of fio if it is to be started
 	follow bool     // wait for file to appear and to grow
 	rows   string   // "ndjson": write NDJSON to standard output
-	quiet  bool     // no display on a terminal
 	yes    bool     // ask for no confirmation
 	alerts alertOptions
 	export metrics.Config
@@ -63,8 +62,6 @@ func liveCommand(u *ui.UI) *cli.Command {
 					Usage: "wait for FILE to appear and to grow, until no process has it open for writing"},
 				&cli.StringFlag{Name: "host", Destination: &o.config.Host,
 					Usage: "`NAME` of the host where fio runs, if its output does not name one"},
-				&cli.BoolFlag{Name: "quiet", Destination: &o.quiet,
-					Usage: "print one line per interval, on a terminal too"},
 				outputFlag(), takeOverFlag(), yesFlag(&o.yes), verboseFlag(),
 			}),
 		Action: action(u, o),
@@ -431,7 +428,7 @@ func (s *liveSession) run(kind fio.Kind, first bool) (*liveRun, error) {
 	switch {
 	case first:
 		cfg.Settings.SLA = slices.DeleteFunc(rules, ofSyncs)
-		s.view = newLiveView(s.u, s.o.quiet)
+		s.view = newLiveView(s.u)
 		out.watchers = append(out.watchers, s.view)
 	case kind == fio.Sync:
 		cfg.Of = s.runs[0].Run()

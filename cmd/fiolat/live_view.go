@@ -35,9 +35,9 @@ const (
 	changesKept = 3
 )
 
-func newLiveView(u *ui.UI, quiet bool) *liveView {
+func newLiveView(u *ui.UI) *liveView {
 	f, ok := u.Stderr.(*os.File)
-	return &liveView{u: u, screen: ok && !quiet && !u.JSON && term.IsTerminal(int(f.Fd())),
+	return &liveView{u: u, screen: ok && !u.Quiet && !u.JSON && term.IsTerminal(int(f.Fd())),
 		past: map[string][]float64{}}
 }
 

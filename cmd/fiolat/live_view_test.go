@@ -15,7 +15,7 @@ import (
 func TestViewLate(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	v := newLiveView(&ui.UI{Stderr: &out}, false)
+	v := newLiveView(&ui.UI{Stderr: &out})
 	run := &pipeline.Run{ID: "r", Interval: 1e9, Percentiles: []float64{50}}
 	run.Settings.By = []string{"direction"}
 	row := func(direction string, ios float64) pipeline.Row {

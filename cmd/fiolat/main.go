@@ -170,13 +170,7 @@ fiolat ingest --es http://localhost:9200 runs/today`,
 	}
 	for _, c := range app.Commands {
 		c.OnUsageError, c.HideHelp = usage, true
-		c.Flags = append(c.Flags, logFormatFlag(u))
-		// A command's own --quiet has another meaning.
-		quiet := !slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), "quiet") })
-		if quiet {
-			c.Flags = append(c.Flags, quietFlag())
-		}
-		c.Flags = append(c.Flags, helpFlags()...)
+		c.Flags = append(append(c.Flags, logFormatFlag(u), quietFlag()), helpFlags()...)
 		usual := describe(c)
 		action := c.Action
 		c.Action = func(ctx *cli.Context) error {
@@ -187,7 +181,7 @@ fiolat ingest --es http://localhost:9200 runs/today`,
 				_, err := fmt.Fprint(u.Stdout, manual.Help(c, usual, all, ui.Width(u.Stdout)))
 				return err
 			}
-			u.Quiet = quiet && ctx.Bool("quiet")
+			u.Quiet = ctx.Bool("quiet")
 			if err := configure(ctx, u); err != nil {
 				return err
 			}

@@ -36,7 +36,6 @@ type probeOptions struct {
 	logs            logOptions      // the names of the run
 	of              *pipeline.Run   // its names, interval and percentiles
 	duration        time.Duration   // 0: until interrupted
-	quiet           bool            // print no line per interval
 	alerts          alertOptions
 	metrics         metrics.Config
 }
@@ -50,8 +49,6 @@ func probeCommand(u *ui.UI) *cli.Command {
 				Usage: "remove the probe's files, and do nothing else"},
 			&cli.BoolFlag{Name: "status", Destination: &o.status,
 				Usage: "print the state of the directories"},
-			&cli.BoolFlag{Name: "quiet", Destination: &o.quiet,
-				Usage: "print no line per interval"},
 			&cli.DurationFlag{Name: "interval", Destination: &o.probe.Interval,
 				Value: 10 * time.Second,
 				Usage: "length of an interval, `DURATION` such as 10s"},
@@ -224,7 +221,7 @@ func (o *probeOptions) probeDirs(parent context.Context, u *ui.UI) (err error) {
 	}
 	o.probe.OnReport = func(r *probe.Report) {
 		docs.report(r)
-		if !o.quiet {
+		if !u.Quiet {
 			fmt.Fprintln(u.Stdout, probeLine(r))
 		}
 	}

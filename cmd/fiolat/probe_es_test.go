@@ -58,7 +58,7 @@ func loadSpool(t *testing.T, es string, code int, stderr string) int {
 func TestProbeIntoRealElasticsearch(t *testing.T) {
 	es, dir := server(t), t.TempDir()
 	prefix := probePrefix(t, es)
-	code, _, stderr := fiolat(t, nil, append(quick, "--es", es, "--index-prefix", prefix, "--quiet", "--label",
+	code, _, stderr := fiolat(t, nil, append(quick, "--es", es, "--index-prefix", prefix, "--label",
 		"rack=7", "--output", t.TempDir(), dir)...)
 	if code = loadSpool(t, es, code, stderr); code != exitOK || !strings.Contains(stderr, " 0 refused, ") ||
 		!strings.Contains(stderr, " spooled, 0 lost") {
