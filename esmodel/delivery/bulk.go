@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fiolat/esmodel"
@@ -122,13 +123,13 @@ type BulkWriter struct {
 	ctx     context.Context // of the deliveries
 	cancel  context.CancelCauseFunc
 	wg      sync.WaitGroup
+	most    atomic.Int64 // bytes of a request
 
 	mu      sync.Mutex // guards what follows
 	report  Report
 	counts  []*Counts // by batch item's index
 	names   []string
 	number  map[string]int32
-	most    int // bytes of a request
 	pending int
 	idle    chan struct{} // closed while pending is 0
 	fatal   error         // permanent: Add fails
@@ -169,8 +170,8 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 		report: Report{Indices: map[string]Counts{}},
 		number: map[string]int32{}, checked: map[string]bool{},
 		idle: make(chan struct{}),
-		most: cfg.FlushBytes,
 	}
+	w.most.Store(int64(cfg.FlushBytes))
 	close(w.idle)
 	w.ctx, w.cancel = context.WithCancelCause(context.Background())
 	w.name(nil)
@@ -287,7 +288,7 @@ func (w *BulkWriter) Make(ctx context.Context, index string, id []byte, doc Appe
 	if err != nil {
 		return err
 	}
-	if len(w.cur.raw) > w.mostBytes() && len(w.cur.items) > 1 {
+	if len(w.cur.raw) > int(w.most.Load()) && len(w.cur.items) > 1 {
 		// The document starts the next request.
 		w.over = append(w.over[:0], w.cur.drop()...)
 		if err = w.dispatch(ctx); err == nil {
@@ -366,12 +367,6 @@ func (w *BulkWriter) dispatch(ctx context.Context) error {
 		w.done()
 		return context.Cause(ctx)
 	}
-}
-
-func (w *BulkWriter) mostBytes() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.most
 }
 
 func (w *BulkWriter) done() {

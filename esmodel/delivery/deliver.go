@@ -111,7 +111,7 @@ func (w *BulkWriter) deliver(s *sender, b *batch, todo []int32) {
 			w.setAside(b, todo)
 			return
 		}
-		if half, most := len(todo)/2, w.mostBytes(); half > 0 && most < len(b.raw) && most < b.size(todo) {
+		if half, most := len(todo)/2, int(w.most.Load()); half > 0 && most < len(b.raw) && most < b.size(todo) {
 			w.deliver(s, b, todo[:half])
 			w.deliver(s, b, todo[half:])
 			return
@@ -441,8 +441,8 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	var refused *client.RefusedError
 	if errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge {
 		if len(todo) > 1 {
-			w.mu.Lock()
-			w.most = min(w.most, b.size(todo)/2)
+			w.mu.Lock() // two answers at once: the smaller size stays
+			w.most.Store(min(w.most.Load(), int64(b.size(todo)/2)))
 			w.mu.Unlock()
 			return todo, errTooLarge
 		}
