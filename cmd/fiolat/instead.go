@@ -11,6 +11,57 @@ import (
 	"fiolat/fio"
 )
 
+// removed names what replaces the commands and flags of earlier versions, and the words that they took; of a single
+// command also flags that only other commands have.
+var removed = map[string]string{
+	"--no-repair":                  "pass --repair no",
+	"--alert-env":                  "let the command read a file",
+	"--es-cloud-id":                "pass --es with the endpoint of the deployment's Elasticsearch",
+	"--es-service-token-file":      "set ELASTICSEARCH_SERVICE_TOKEN",
+	"percentiles --limits":         "--format ndjson and json have the limits of each percentile",
+	"--max-line":                   "lines of logs have at most 1 MiB",
+	"curve --axis":                 "it is IOPS; --format csv has MiB/s and concurrency",
+	"curve --direction":            "pass --only direction=read",
+	"history --split":              "pass --label KEY=VALUE, once for each value",
+	"live --idle":                  "a file that another program has open is waited for, otherwise a minute",
+	"probe --window":               "it is gone: the expected time is the median of all before",
+	"runs --direction":             "--format json has the figures of each direction",
+	"--offsets":                    "pass --offset @FILE",
+	"setup --kibana-user":          "set KIBANA_USERNAME and KIBANA_PASSWORD, or pass --es-user",
+	"setup --kibana-password-file": "set KIBANA_PASSWORD, or pass --es-password-file",
+	"setup --kibana-api-key-file":  "set KIBANA_API_KEY, or pass --es-api-key-file",
+	"setup --kibana-ca-cert":       "set KIBANA_CA_CERT, or pass --es-ca-cert",
+	"inspect --percentiles":        "fiolat summary has the percentiles of a run",
+	"inspect --by":                 "fiolat summary groups by hosts and jobs",
+	"inspect --sla":                "fiolat percentiles judges SLA rules",
+	"--dry-run":                    "only what sends documents or writes files has it",
+	"--sla-file":                   "pass --sla @FILE",
+	"completion":                   "packages complete commands and flags in a shell; CONTRIBUTING.md says how else",
+	"diagnose --unit":              "each latency has its own unit; in --format json all are in ns",
+	"explain":                      "fiolat inspect PATH has what docs/engines.md says of the engines of a run",
+	"histogram --format hgrm":      "fiolat percentiles --interval run has the percentiles of the whole run",
+	"histogram --format hlog":      "--format csv, ndjson and parquet have the buckets of each interval",
+	"ingest --format parquet": "fiolat percentiles and fiolat histogram write rows and buckets as Parquet, and " +
+		"--format ndjson the documents",
+	"merge --slice": "merge without it; for more than one machine can merge, see docs/scale.md: " +
+		"fiolat histogram --format parquet on each host, and one SQL query",
+	"probe --baseline":      "it is gone: the data file keeps the expected times for the next probe",
+	"probe --block":         "it is gone: blocks have 1 MiB",
+	"probe --deadline":      "it is gone: what takes 10 s or longer hangs",
+	"probe --file":          "it is gone: the small file has 3901 bytes",
+	"probe --pool":          "it is gone: each round makes one small file and deletes it",
+	"probe --prepare":       "use --duration 1s: the first probe makes the data file",
+	"probe --run-name":      "use --run-id or --label",
+	"probe --save-baseline": "it is gone: the data file keeps the expected times for the next probe",
+	"probe --seed":          "it is gone: blocks are chosen at random",
+	"probe --slow":          "it is gone: slow is from 2 times the expected time, very slow from 5",
+	"probe --very-slow":     "it is gone: slow is from 2 times the expected time, very slow from 5",
+	"report --chart":        "a picture shows the percentiles over time; buttons on the page save each of its charts",
+	"report --format":       "the name of the file says it: -o page.html, -o x.png or -o x.svg",
+	"setup --rollup-after":  "let cron run fiolat rollup --older-than 720h --interval 1m",
+	"summary --sla":         "pass --where 'read p99 < 5ms' for the runs that meet it, or fiolat PATH --sla RULE",
+}
+
 // commandGuesses are names that other programs give to what fiolat does, and what does it.
 var commandGuesses = [][2]string{
 	{"plot graph chart draw view open png svg", "fiolat PATH makes a page with charts of a run, and fiolat report -o " +
