@@ -132,6 +132,7 @@ func (s *Sink) marks(d *pageData) {
 			d.Head.Measure, d.Head.Direction = m.Measure, m.Direction
 		}
 		n := len(*of)
+		m.Text = page.Micro(m.Text)
 		if m.Name = strconv.Itoa(n + 1); m.Note {
 			m.Name = picture.Letter(n)
 		}

@@ -62,28 +62,29 @@ func TestThreePages(t *testing.T) {
 	}
 }
 
-// TestFirstScreen: on a laptop and on a phone the sentences, the verdicts on the SLA rules and the chart, of two runs
-// the one of both, are in this order on the first screen, and all choices below them.
+// TestFirstScreen: on a laptop and on a phone the sentences, the first finding, the verdicts on the SLA rules and the
+// chart, of two runs the one of both, are in this order on the first screen, and all choices below them.
 func TestFirstScreen(t *testing.T) {
 	t.Parallel()
 	for name, hosts := range map[string][]int{"1": {1}, "16": {16}, "100": {100}, "two runs": {1, 16}} {
-		chart, args := "#percentiles svg", []string{"--sla", "read p99 < 1ms", "--sla", "write p99.9 < 100us"}
+		order := "header|#first-finding|.verdict:has(strong)|#percentiles svg|#controls"
+		args := []string{"--sla", "read p99 < 1ms", "--sla", "write p99.9 < 100us"}
 		for _, n := range hosts {
 			args = append(args, manyHosts(t, n))
 		}
 		if len(hosts) > 1 {
-			chart = "#kinds svg"
+			order = "header|.verdict:has(strong)|#kinds svg|#controls" // no findings of both
 		}
 		for _, screen := range [][2]int64{{1280, 800}, {390, 800}} {
 			b := opened(t, screen[0], screen[1], "light", args...)
-			at := eval[[][2]float64](b, `['header', '.verdict', '`+chart+`', '#controls'].map(s => document.
+			at := eval[[][2]float64](b, `'`+order+`'.split('|').map(s => document.
 				querySelector(s).getBoundingClientRect()).map(r => [r.top, r.bottom])`)
 			for i := 1; i < len(at); i++ {
 				if at[i][0] < at[i-1][1] {
-					t.Errorf("%s, %d pixels wide: top and bottom of sentence, verdict, chart and menus: %v", name, screen[0], at)
+					t.Errorf("%s, %d pixels wide: top and bottom of %s: %v", name, screen[0], order, at)
 				}
 			}
-			if end := at[2][1]; end > float64(screen[1]) {
+			if end := at[len(at)-2][1]; end > float64(screen[1]) {
 				t.Errorf("%s, %d pixels wide: the chart ends at %.0f", name, screen[0], end)
 			}
 			b.picture(fmt.Sprintf("first-%s-%d", name, screen[0]))
