@@ -100,7 +100,7 @@ func (c Config) connect(ctx context.Context) (*conn, error) {
 	u, err := url.Parse(strings.TrimSpace(c.URL))
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
 		// The parse error is dropped because it quotes the URL with the password.
-		return nil, &fio.UsageError{Msg: "the address of Kibana is not the URL of a server; it looks like " +
+		return nil, &fio.UsageError{Msg: "the address of Kibana is not the URL of a server; pass one such as " +
 			"https://host:5601"}
 	}
 	if c.Space != "" && !spaceID.MatchString(c.Space) {
@@ -196,7 +196,7 @@ func (k *conn) call(ctx context.Context, r apiCall, out any) error {
 	u.RawQuery = r.query.Encode()
 	req, err := http.NewRequestWithContext(ctx, r.method, u.String(), bytes.NewReader(r.body))
 	if err != nil {
-		return &fio.UsageError{Msg: "the address of Kibana is not the URL of a server; it looks like " +
+		return &fio.UsageError{Msg: "the address of Kibana is not the URL of a server; pass one such as " +
 			"https://host:5601"}
 	}
 	if r.body != nil {

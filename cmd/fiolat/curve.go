@@ -92,7 +92,7 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 	c, err := curve.Make(rows, o.direction(), percentiles, o.at)
 	if errors.Is(err, curve.ErrOneSetting) {
 		return fio.Usagef("%v: a curve needs two settings or more, such as a sweep of iodepth; fiolat summary "+
-			"prints their figures, fiolat compare what repeats differ by", err)
+			"prints their figures, fiolat compare by how much repeats differ", err)
 	} else if err != nil {
 		return fio.Usagef("fiolat curve: %v", err)
 	}

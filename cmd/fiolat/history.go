@@ -65,7 +65,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 				&cli.IntFlag{Name: "fail-if-changed", Destination: &o.failIfChanged,
 					Usage: "exit with 5 for changes not reported before; without --store and --state for those of the last `N` runs"},
 				&cli.GenericFlag{Name: "min-change", Value: withDefault("5%", parsed(&o.minChange, "", minChange)),
-					Usage: "the smallest change that counts for that, in `PERCENT`"},
+					Usage: "the smallest change that --fail-if-changed reports, in `PERCENT`"},
 				&cli.StringFlag{Name: "state", Destination: &o.state,
 					Usage: "`FILE` that remembers what was reported"},
 				&cli.BoolFlag{Name: "store", Destination: &o.store,

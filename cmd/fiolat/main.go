@@ -202,11 +202,15 @@ func suggestFlag(cmd *cli.Command, err error) error {
 	if err == nil || cmd == nil {
 		return err
 	}
-	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	text, empty := strings.CutPrefix(err.Error(), "flag needs an argument: -")
+	name, unknown := strings.CutPrefix(text, "flag provided but not defined: -")
+	dashes := strings.Repeat("-", min(2, len(name)))
+	if empty {
+		return fmt.Errorf("%s%s needs a value; see fiolat %s --help", dashes, name, cmd.Name)
+	}
 	if !unknown {
 		return err
 	}
-	dashes := strings.Repeat("-", min(2, len(name)))
 	for _, f := range cmd.Flags {
 		if g, ok := f.(*cli.GenericFlag); ok && g.Name == "format" && slices.Contains(g.Value.(*value).words, name) {
 			return fmt.Errorf("no such flag: %s%s; did you mean --format %s?", dashes, name, name)
@@ -238,11 +242,15 @@ func noCommand(app *cli.App, name string) error {
 	hint := "see fiolat --help"
 	best := 3 // this many edits or more are not a typo
 	for _, c := range app.Commands {
-		if d := distance(name, c.Name); !c.Hidden && d < best {
+		d := distance(name, c.Name)
+		if len(name) > 2 && strings.HasPrefix(c.Name, name) {
+			d = 1
+		}
+		if !c.Hidden && d < best {
 			best, hint = d, fmt.Sprintf("did you mean fiolat %s?", c.Name)
 		}
 	}
-	if strings.ContainsAny(name, "/.*") {
+	if best == 3 {
 		return fio.Usagef("no such command or file: %q; %s", name, hint)
 	}
 	return fio.Usagef("no such command: %q; %s", name, hint)
@@ -283,8 +291,10 @@ func permute(app *cli.App, args []string) []string {
 			continue
 		}
 		flags = append(flags, a)
-		if takesValue[strings.TrimLeft(a, "-")] && i+1 < len(args) {
-			i++
+		if takesValue[strings.TrimLeft(a, "-")] {
+			if i++; i == len(args) {
+				return flags // without a value, which the library says
+			}
 			flags = append(flags, args[i])
 		}
 	}

@@ -191,6 +191,8 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"no arguments", []string{"percentiles"}, exitUsage, "name the logs"},
 		{"unknown command", []string{"percentile"}, exitUsage, `no such command: "percentile"`},
+		{"flag without its value", []string{"percentiles", "run", "--from"}, exitUsage,
+			"--from needs a value; see fiolat percentiles --help"},
 		{"unknown flag", []string{"percentiles", "--wat", "x"}, exitUsage, "wat"},
 		{"several faults at once", []string{"percentiles", "--interval", "x", "--by", "disk", "--align", "y", empty},
 			exitUsage, `--by "disk"`},

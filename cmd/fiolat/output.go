@@ -13,7 +13,7 @@ func createFile(path string) (*tempfile.File, error) {
 		return nil, fio.Usagef("--output -: pages and pictures are not printed; name a file, such as page.html")
 	}
 	if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {
-		return nil, fio.Usagef("--output %s: exists, but is not a regular file", fio.Printable(path))
+		return nil, fio.Usagef("--output %s: exists, but is not a regular file; name another", fio.Printable(path))
 	}
 	f, err := tempfile.CreateAt(path)
 	if err != nil {

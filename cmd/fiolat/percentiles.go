@@ -45,7 +45,7 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 				Value: oneOf(&o.render.Format, "format", "table", "markdown", "csv", "json", "ndjson", "parquet"),
 				Usage: "`FORMAT`: table, markdown, csv, json, ndjson or parquet"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.render.Unit, "unit", render.Units...)),
-				Usage: "`UNIT` of latencies but in json: ns, us, ms, s or auto"},
+				Usage: "`UNIT` of latencies, except in json: ns, us, ms, s or auto"},
 			&cli.GenericFlag{Name: "clock", Value: parsed(&o.render.Clock, "", clockZone),
 				Usage: "show times of day in `ZONE` utc or local"},
 			&cli.GenericFlag{Name: "wide",

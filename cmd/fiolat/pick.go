@@ -40,7 +40,7 @@ func readOnly(p *pipeline.Pick, text string, syncs bool) error {
 	values := strings.Split(list, ",")
 	switch {
 	case !ok || to == nil || slices.Contains(values, ""):
-		return fio.Usagef("--only %q: want direction=, host= or job= and values, such as host=h3,h4", text)
+		return fio.Usagef("--only %q: want read, write or trim, or host= or job= with names, such as host=h3,h4", text)
 	case *to != nil:
 		return fio.Usagef("--only %s=: given twice, but no I/O can match both: list the values, such as %s=%s,%s",
 			dim, dim, (*to)[0], values[0])

@@ -190,7 +190,7 @@ func (o *reportOptions) written(file *pageFile, u *ui.UI) {
 		if ending, _ := pictureEnding(file.Path); ending != "" {
 			what = "picture"
 		}
-		u.Say("info", "%s    %s, %d bytes", what, fio.Printable(file.Path), file.Size)
+		u.Say("info", "%s    %s", what, fio.Printable(file.Path))
 	}
 }
 

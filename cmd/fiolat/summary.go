@@ -54,7 +54,7 @@ var wholeRuns = logFlags{percentiles: "50,99,99.9", without: []string{"fio-json"
 
 func unitFlag(to *string) cli.Flag {
 	return &cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(to, "unit", render.Units...)),
-		Usage: "`UNIT` of latencies but in json: ns, us, ms, s or auto"}
+		Usage: "`UNIT` of latencies, except in json: ns, us, ms, s or auto"}
 }
 
 // order parses --sort.

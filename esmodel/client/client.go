@@ -222,7 +222,7 @@ func (c *Config) nodes() ([]*url.URL, error) {
 			(u.Scheme != "http" && u.Scheme != "https") {
 			return nil, &fio.UsageError{
 				Msg:  fmt.Sprintf("address %d of Elasticsearch is not the URL of a server", i+1),
-				Hint: "it looks like https://host:9200",
+				Hint: "pass one such as https://host:9200",
 			}
 		}
 		if u.User != nil {

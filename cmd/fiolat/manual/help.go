@@ -88,7 +88,7 @@ func flagHelp(f cli.Flag) [2]string {
 		if name += " " + word; word == "" {
 			name += "N"
 		}
-		if value := strings.Trim(d.GetDefaultText(), `"`); value != "" && value != "0" &&
+		if value := strings.Trim(d.GetDefaultText(), `"`); value != "" && value != "0" && value != "0s" &&
 			!strings.Contains(usage, "(default: ") {
 			usage += " (default: " + value + ")"
 		}
