@@ -170,7 +170,9 @@ func TestPicturePercentiles(t *testing.T) {
 				for i := 1; i < len(at); i++ {
 					if commands[i] == "L" && at[i].y == at[i-1].y && at[i].x > at[i-1].x {
 						ms := 1000 * math.Round(d.times(at[i-1].x)/1000)
-						of := slices.IndexFunc(d.panels, func(p panel) bool { return p.bottom <= at[i].y && at[i].y <= p.top })
+						of := slices.IndexFunc(d.panels, func(p panel) bool {
+							return p.bottom <= at[i].y && at[i].y <= p.top
+						})
 						steps[step{tt.panels[of], ms}] = place{(at[i].x + at[i-1].x) / 2, at[i].y}
 					}
 				}
@@ -198,8 +200,8 @@ func TestPicturePercentiles(t *testing.T) {
 						t.Errorf("at %v ms: p99 %v, drawn %v", r.Offset, want, ok)
 					}
 					continue
-				} else if got := d.panels[slices.Index(tt.panels, r.Direction)].ns(at.y); math.Abs(got / *want - 1) > 0.005 {
-					t.Errorf("at %v ms: p99 %v, drawn at %v", r.Offset, *want, got)
+				} else if p := d.panels[slices.Index(tt.panels, r.Direction)]; math.Abs(p.ns(at.y)-*want) > 0.005**want {
+					t.Errorf("at %v ms: p99 %v, drawn at %v", r.Offset, *want, p.ns(at.y))
 				}
 				compared++
 				if r.Offset == end {
