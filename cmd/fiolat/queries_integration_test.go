@@ -72,14 +72,9 @@ type queriedDoc struct {
 			}
 		}
 	}
-	Latency map[string]float64
 	Summary map[string]map[string]any
 	Account struct {
 		LogsRepaired int `json:"logs_repaired"`
-		Interval     struct {
-			Met bool
-			MS  float64
-		}
 	}
 	Message string
 	SLA     struct {
@@ -139,7 +134,6 @@ type row struct {
 		P99      struct{ Share float64 }
 	}
 	Percentiles map[string]*float64
-	CI          map[string]struct{ Lower, Upper *float64 }
 }
 
 // TestQueries runs every request of docs/queries.md as it stands there, but for the
@@ -263,39 +257,22 @@ func TestQueries(t *testing.T) {
 	near("Saturday's worst", b[1].numbers["worst"], max(p99(1), p99(2)), exact)
 	near("Sunday", b[2].numbers["worst"], p99(3), exact)
 
-	// The worst intervals of January, of all runs.
-	type quantum struct {
-		at  string
-		p99 float64
-	}
-	var worst []quantum
+	worst, at := 0.0, time.Time{} // of January, of all runs
 	for _, rows := range own {
 		for _, r := range rows {
 			if r.Scope == "direction" && r.Direction == "read" && r.Percentiles["99"] != nil &&
-				strings.HasPrefix(r.Timestamp, "2026-01") {
-				worst = append(worst, quantum{r.Timestamp, *r.Percentiles["99"]})
+				strings.HasPrefix(r.Timestamp, "2026-01") && *r.Percentiles["99"] > worst {
+				worst = *r.Percentiles["99"]
+				at, _ = time.Parse(time.RFC3339Nano, r.Timestamp)
 			}
 		}
 	}
-	slices.SortFunc(worst, func(a, b quantum) int { return int(math.Copysign(1, b.p99-a.p99)) })
-	a, _ := search("The worst intervals of the month")
-	if len(a.Hits.Hits) != 10 {
-		t.Fatalf("%d quanta", len(a.Hits.Hits))
-	}
-	for i, h := range a.Hits.Hits {
-		near("p99 of a quantum", h.Source.Latency["p99"], worst[i].p99, exact)
-		if h.Source.Timestamp != worst[i].at {
-			t.Errorf("quantum %d is of %s, want %s", i, h.Source.Timestamp, worst[i].at)
-		}
-	}
-
-	a, b = search("The worst 10 minutes")
-	at, _ := time.Parse(time.RFC3339Nano, worst[0].at)
+	a, b := search("The worst 10 minutes")
 	if ten := a.Aggregations["worst"]; len(b) != 3 || !slices.Equal(ten.Keys,
 		[]string{at.Truncate(10 * time.Minute).Format("2006-01-02T15:04:05.000Z")}) {
-		t.Errorf("%d times, the worst at %v, want that of %s", len(b), ten.Keys, worst[0].at)
+		t.Errorf("%d times, the worst at %v, want that of %s", len(b), ten.Keys, at)
 	} else {
-		near("worst 10 minutes", ten.Value, worst[0].p99, exact)
+		near("worst 10 minutes", ten.Value, worst, exact)
 	}
 
 	var want []string
@@ -423,26 +400,10 @@ func TestQueries(t *testing.T) {
 		low, high = min(low, column.numbers["best"]), max(high, column.numbers["worst"])
 	}
 	quanta, least, most := 0, math.Inf(1), 0.0
-	kept, broken, unknown := 0, 0, 0
 	for _, r := range own["nightly-2"] {
-		p := r.Percentiles["99"]
-		if p == nil {
-			continue
-		}
-		switch {
-		case r.Scope == "run" && r.Partial:
-		case r.Scope == "run":
+		if p := r.Percentiles["99"]; p != nil && r.Scope == "run" && !r.Partial {
 			quanta++
 			least, most = min(least, *p), max(most, *p)
-		case r.Scope == "direction" && r.Direction == "read":
-			switch ci := r.CI["99"]; {
-			case ci.Upper != nil && *ci.Upper < 400000:
-				kept++
-			case ci.Lower != nil && *ci.Lower >= 400000:
-				broken++
-			default:
-				unknown++
-			}
 		}
 	}
 	if n != quanta {
@@ -450,18 +411,6 @@ func TestQueries(t *testing.T) {
 	}
 	near("best p99", low, least, exact)
 	near("worst p99", high, most, exact)
-
-	a, _ = search("Did a run meet its SLA rules")
-	var verdict map[string]struct {
-		DocCount int `json:"doc_count"`
-	}
-	if err := json.Unmarshal(a.Aggregations["verdict"].Buckets, &verdict); err != nil {
-		t.Fatal(err)
-	}
-	if verdict["kept"].DocCount != kept || verdict["broken"].DocCount != broken ||
-		verdict["unknown"].DocCount != unknown || kept*broken == 0 {
-		t.Errorf("%+v, want %d kept, %d broken, %d unknown", verdict, kept, broken, unknown)
-	}
 
 	_, b = search("SLA minutes")
 	brokenMS := 0.0
@@ -489,10 +438,6 @@ func TestQueries(t *testing.T) {
 	a, _ = search("Runs whose logs were repaired, or lack I/Os")
 	if got := ids(a); !slices.Equal(got, []string{"nightly-1"}) || a.Hits.Hits[0].Source.Account.LogsRepaired != 4 {
 		t.Errorf("repaired: %+v", a.Hits)
-	}
-	a, _ = search("Runs too short for the accuracy wanted")
-	if got := ids(a); !slices.Equal(got, []string{"nightly-3"}) || a.Hits.Hits[0].Source.Account.Interval.MS != 600e3 {
-		t.Errorf("not met: %+v", a.Hits)
 	}
 	a, _ = search("What happened in a run")
 	if len(a.Hits.Hits) != 2 || !strings.HasPrefix(a.Hits.Hits[0].Source.Message, "SLA broken: "+rule) ||
