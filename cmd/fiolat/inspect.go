@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -308,9 +309,9 @@ type kindTotals struct {
 	Kind        string             `json:"kind"`
 	Priority    string             `json:"priority,omitempty"` // prioclass/prio[/priohint] of these I/Os
 	IOs         uint64             `json:"ios"`
-	Min         int64              `json:"min"`
+	Min         *int64             `json:"min"` // null: not known
 	Mean        float64            `json:"mean"`
-	Max         int64              `json:"max"`
+	Max         *int64             `json:"max"`
 	Percentiles map[string]float64 `json:"percentiles,omitempty"` // where there are bins (json+)
 	// Gap is fiojson.Gap, for lat only.
 	Gap *float64 `json:"gap,omitempty"`
@@ -357,8 +358,10 @@ func kindsOf(m *fiojson.Document) (out []kindTotals) {
 }
 
 func totalsOf(e *fiojson.Entry, direction, kind string, t *fiojson.Totals) kindTotals {
-	x := kindTotals{Job: e.JobName, Host: e.Host, Direction: direction, Kind: kind, IOs: t.N, Min: t.Min, Mean: t.Mean,
-		Max: t.Max}
+	x := kindTotals{Job: e.JobName, Host: e.Host, Direction: direction, Kind: kind, IOs: t.N, Mean: t.Mean}
+	if t.Max != math.MaxInt64 {
+		x.Min, x.Max = &t.Min, &t.Max
+	}
 	g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
 	if counts, err := t.Counts(g); err == nil && t.Bins.Len() > 0 {
 		var h fiohist.Hist
@@ -389,7 +392,7 @@ func totalsTable(u *ui.UI, metas []*fiojson.Document) error {
 				kind += " prio " + t.Priority
 			}
 			row := []string{t.Job, orDash(t.Host), t.Direction, kind, strconv.FormatUint(t.IOs, 10),
-				micros(float64(t.Min)), micros(t.Mean)}
+				limit(t.Min), micros(t.Mean)}
 			for _, p := range totalPercentiles {
 				v, ok := t.Percentiles[strconv.FormatFloat(p, 'g', -1, 64)]
 				if !ok {
@@ -402,10 +405,17 @@ func totalsTable(u *ui.UI, metas []*fiojson.Document) error {
 			if t.Gap != nil {
 				gap = micros(*t.Gap)
 			}
-			fmt.Fprintln(w, printableLine(append(row, micros(float64(t.Max)), gap))+"\t")
+			fmt.Fprintln(w, printableLine(append(row, limit(t.Max), gap))+"\t")
 		}
 	}
 	return w.Flush()
+}
+
+func limit(ns *int64) string {
+	if ns == nil {
+		return "-"
+	}
+	return micros(float64(*ns))
 }
 
 func micros(ns float64) string { return strconv.FormatFloat(ns/1000, 'f', 1, 64) + "us" }

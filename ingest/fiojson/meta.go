@@ -680,7 +680,9 @@ func (s *jsonScan) direction(d *DirTotals, warn func(string)) error {
 		case key == "runtime":
 			d.RuntimeMS, err = s.integer()
 		case key == "io_bytes":
-			d.Bytes, _, err = s.count()
+			var n int64
+			n, err = s.integer()
+			d.Bytes = uint64(n)
 		case key == "prios":
 			err = s.array(func() error { return s.prio(d, warn) })
 		case latency:
@@ -780,7 +782,7 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 		case "max":
 			t.Max, err = limit(math.MaxInt64)
 		case "mean":
-			t.Mean, err = s.float()
+			t.Mean, _, err = s.float()
 			t.Mean *= float64(unit)
 		case "percentile":
 			t.Percentiles, err = s.percentiles(unit)
@@ -844,7 +846,7 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 }
 
 // contradict sets how the bins contradict the mean by more than 1 %, or the maximum. Of I/Os in fio's last bucket,
-// which has no upper edge, nothing is known.
+// which has no upper edge, nothing is known. A mean that fio does not report becomes that of the bins.
 func (t *Totals) contradict(bins []Bin, unit int64) {
 	g := fiohist.Fio3
 	if unit > 1 {
@@ -854,9 +856,10 @@ func (t *Totals) contradict(bins []Bin, unit int64) {
 	for _, b := range bins {
 		mean, n = mean+float64(b.NS)*float64(b.Count), n+float64(b.Count)
 	}
-	switch mean /= n; {
+	mean /= n
+	switch t.Mean = cmp.Or(t.Mean, mean); {
 	case top == g.Last():
-	case t.Mean > 0 && math.Abs(mean-t.Mean) > t.Mean/100+float64(unit):
+	case math.Abs(mean-t.Mean) > t.Mean/100+float64(unit):
 		t.Bins.odd = fmt.Sprintf("by its bins the mean is %.0f ns, by itself %.0f", mean, t.Mean)
 	case g.Lower(top) > t.Max:
 		t.Bins.odd = fmt.Sprintf("its bins reach %d ns, but its max is %d", g.Lower(top), t.Max)
@@ -867,8 +870,8 @@ func (t *Totals) contradict(bins []Bin, unit int64) {
 func (s *jsonScan) percentiles(unit int64) (map[string]float64, error) {
 	out := map[string]float64{}
 	err := s.object(func(key string) error {
-		v, err := s.float()
-		if p, bad := strconv.ParseFloat(key, 64); bad == nil && p > 0 && p <= 100 {
+		v, ok, err := s.float()
+		if p, bad := strconv.ParseFloat(key, 64); ok && bad == nil && p > 0 && p <= 100 {
 			out[fio.Percentile(p)] = v * float64(unit)
 		}
 		return errors.Join(err, s.hold(100))

@@ -349,7 +349,9 @@ func TestParseMetaNumbers(t *testing.T) {
 		"a number too big": {`"min": 1, "max": 99999999999999999999999, "N": 1e3`, Totals{N: 1000, Min: 1,
 			Max: math.MaxInt64}, false},
 		"bins in disorder": {`"min": 1, "max": 9, "N": 6, "bins": {"9": 1, "1": 2, "9": 3, "x": 1, "-4": 1, "2": 0}`,
-			Totals{N: 6, Min: 1, Max: 9, Bins: NewBins([]Bin{{1, 2}, {9, 4}})}, false},
+			Totals{N: 6, Min: 1, Max: 9, Mean: 19. / 3, Bins: NewBins([]Bin{{1, 2}, {9, 4}})}, false},
+		"latencies too big": {`"N": 2, "mean": 1e300, "percentile": {"1.0": 5, "50.0": -1, "99.0": 1e300, "99.9": "x"}`,
+			Totals{N: 2, Max: math.MaxInt64, Percentiles: map[string]float64{"1": 5}}, false},
 		"a list of bins": {`"min": 1, "max": 9, "N": 6, "bins": [1, 2]`, Totals{N: 6, Min: 1, Max: 9}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

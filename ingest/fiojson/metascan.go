@@ -476,12 +476,12 @@ func (s *jsonScan) small() (int, error) {
 	return int(n), err
 }
 
-// float returns a number; what is negative, infinite or none is 0.
-func (s *jsonScan) float() (float64, error) {
+// float returns a number; what is negative, beyond int64 or none is 0, and not ok.
+func (s *jsonScan) float() (f float64, ok bool, err error) {
 	text, err := s.text()
 	f, bad := strconv.ParseFloat(text, 64)
-	if bad != nil || !(f >= 0) || math.IsInf(f, 0) {
-		f = 0
+	if bad != nil || !(f >= 0) || f >= 1<<63 {
+		return 0, false, err
 	}
-	return f, err
+	return f, true, err
 }

@@ -367,6 +367,9 @@ func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Docum
 	if s.Limits.Max == math.MaxInt64 { // not known
 		r.Min, r.Max = nil, nil
 	}
+	if s.NoBins && s.NS == 0 { // not known
+		r.Mean = nil
+	}
 	r.finish(metas, nil)
 	return append(rows, r)
 }
