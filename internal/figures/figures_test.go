@@ -11,6 +11,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
 	"fiolat/ingest/source"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
@@ -174,6 +175,13 @@ func TestOptions(t *testing.T) {
 	all.finish(nil, []*pipeline.Log{{Log: &ingest.Log{Host: "a", Job: "j"}}, {Log: &ingest.Log{Host: "b", Job: "j"}}})
 	if all.Options["hosts"] != "2" || all.Options["jobs"] != "1" {
 		t.Errorf("%v, want 2 hosts, 1 job", all.Options)
+	}
+	two := &fiojson.Document{Entries: []fiojson.Entry{{JobName: "j", Options: map[string]string{"bs": "4k",
+		"bssplit": "4k/50:8k/50", "readwrite": "read", "rw": "write"}}}}
+	for range 20 {
+		if o := Options([]*fiojson.Document{two}, nil, "all", "", ""); o["bs"] != "4k/50:8k/50" || o["rw"] != "write" {
+			t.Fatalf("%v: of names of one option the last one counts", o)
+		}
 	}
 	values := []string{"16", "abc", "4k", "2", "1m", "1"}
 	slices.SortFunc(values, CompareValues)

@@ -40,9 +40,9 @@ type options struct {
 func (o *options) add(some bool, of ...jobfile.Options) {
 	all := map[string]string{}
 	for _, from := range of {
-		for k, v := range from {
-			if k = cmp.Or(aliases[k], k); isRelevant(k) {
-				all[k] = normal(k, v)
+		for _, k := range slices.Sorted(maps.Keys(from)) { // of aliases the last one counts, as bssplit does in fio
+			if name := cmp.Or(aliases[k], k); isRelevant(name) {
+				all[name] = normal(name, from[k])
 			}
 		}
 	}
