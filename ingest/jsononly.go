@@ -70,10 +70,7 @@ func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 			}
 			in.Warnings = append(in.Warnings, t.timeless())
 			if t.mixed(d.opt.Kind) {
-				for k, s := range in.Logs {
-					s.JSON = s.JSON.OfMixed()
-					in.Metas[k] = s.JSON
-				}
+				in.mix()
 			}
 			runs = append(runs, in)
 		case failed != nil && d.opt.LeaveFailed:
@@ -134,7 +131,19 @@ func (in *Input) WithoutLogs(kind fio.Kind, why string) *Input {
 	}
 	out.Warnings = append(slices.Clone(in.Warnings), fmt.Sprintf("%s: %s not used, as the first of them: %s", fio.Printable(in.Root),
 		fio.Several(len(in.Logs), "log"), why))
+	if t.mixed(kind) {
+		out.mix()
+	}
 	return &out
+}
+
+// mix makes the run, of which there is only fio's JSON, one of all directions together: see OfMixed.
+func (in *Input) mix() {
+	in.Metas = nil
+	for _, s := range in.Logs {
+		s.JSON = s.JSON.OfMixed()
+		in.Metas = append(in.Metas, s.JSON)
+	}
 }
 
 // timeless says what a run without logs lacks, and where its logs are if it wrote any.

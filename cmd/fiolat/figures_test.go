@@ -376,6 +376,17 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
+// TestUselessLog: what needs times says why a log is of no use, and what helps.
+func TestUselessLog(t *testing.T) {
+	dir := layoutFiles(t, map[string]string{"h_clat_hist.1.log": "zeros", "h_clat_hist.2.log": "hist",
+		"fio.json": `JSON ,"write_hist_log":"h","numjobs":"2"`})
+	code, out, stderr := fiolat(t, nil, "percentiles", "--interval", "1s", dir)
+	if code != 3 || out != "" || !strings.Contains(stderr, "h_clat_hist.1.log: all buckets of all records are 0") ||
+		!strings.Contains(stderr, "--skip-bad") {
+		t.Errorf("exit %d\n%s%s", code, out, stderr)
+	}
+}
+
 // TestHistoryOfPlainJSON takes fio's own percentiles, and marks them.
 func TestHistoryOfPlainJSON(t *testing.T) {
 	dir := layoutFiles(t, map[string]string{"1.json": "plain", "2.json": `plain ,"description":"b"`,
@@ -420,14 +431,17 @@ func TestJobFileBesideJSON(t *testing.T) {
 	}
 }
 
-// TestMixedAlone: fio's JSON alone with the totals of all directions together has rows of direction all.
+// TestMixedAlone: fio's JSON alone with the totals of all directions together has rows of direction all, also beside
+// the empty log of a short job.
 func TestMixedAlone(t *testing.T) {
-	dir := layoutFiles(t, map[string]string{"fio.json": string(unzipped(t, "../../testdata/figures/mixed/fio.json.gz"))})
+	json := string(unzipped(t, "../../testdata/figures/mixed/fio.json.gz"))
+	dir := layoutFiles(t, map[string]string{"fio.json": json})
+	short := layoutFiles(t, map[string]string{"fio.json": json, "h_clat_hist.1.log": "empty"})
 	documents := filepath.Join(t.TempDir(), "documents")
 	if code, _, stderr := fiolat(t, nil, "ingest", "--output", documents, dir); code != 0 {
 		t.Fatal(stderr)
 	}
-	for _, from := range []string{dir, documents} {
+	for _, from := range []string{dir, documents, short} {
 		_, out, _ := fiolat(t, nil, "summary", "--format", "csv", from)
 		_, rows, stderr := fiolat(t, nil, "percentiles", "--interval", "run", "--by", "direction", "--format", "csv",
 			from)

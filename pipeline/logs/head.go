@@ -322,6 +322,10 @@ func OnlyEmpty(logs []*State, warn func(format string, args ...any)) error {
 		for _, l := range logs {
 			if measured, _ := l.counted(fio.Clat); measured > 0 && l.single() == nil {
 				err := l.at(0, "empty log, and fio's JSON has no histograms", "run fio with --output-format=json+")
+				if l.Entry.Mixed.Kind[fio.Clat].Bins.Len() > 0 {
+					err.Msg = "empty log, and fio's JSON has histograms of all directions together only"
+					err.Hint = "run fio without unified_rw_reporting=mixed"
+				}
 				err.Useless = true
 				return err
 			}

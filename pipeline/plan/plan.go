@@ -117,11 +117,16 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (*Plan, error
 		p, err := try(ctx, in, config)
 		var why *fio.ParseError
 		if errors.As(err, &why) && why.Useless && len(in.Metas) > 0 && !in.JSONOnly() {
-			why.Hint, _, _ = strings.Cut(why.Hint, ", or pass --skip-bad") // nothing would be left
+			if _, some := err.(interface{ Unwrap() []error }); !some { // nothing would be left
+				why.Hint, _, _ = strings.Cut(why.Hint, ", or pass --skip-bad")
+			}
 			without := in.WithoutLogs(config.Settings.Kind, why.Error())
 			if without == nil {
 				why.Hint += "; fiolat summary shows what fio's JSON has"
 				return p, why
+			}
+			if timeless(without, &config) != nil { // it would not say why there are no logs
+				return p, err
 			}
 			in, ignored = without, without.Ignored
 			continue
