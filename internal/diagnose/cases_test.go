@@ -67,11 +67,11 @@ func TestCases(t *testing.T) {
 		}},
 		{"diagnose-stages", "none: stages of a job file", []string{
 			"Too short for a diagnosis: 7 intervals of 1 s, and at least 8 are needed; see --interval.",
-			"On average less than 0.1 of at most 1 I/Os was in flight.",
+			"On average less than 0.1 of at most 1 I/O was in flight.",
 		}},
 		{"two-stages", "none: blocks of 4k, then of 1m", []string{
 			"Nothing stands out.",
-			"On average 0.604 of at most 1 I/Os were in flight.",
+			"On average 0.604 of at most 1 I/O was in flight.",
 		}},
 		{"slow-host-named-by-its-logs", "127.0.0.7 is twice as slow, all run", []string{
 			"Host 127.0.0.7 is 2.0 times as slow as its peers, all run: read p50 21.2 ms, theirs 10.9 ms; p99 " +

@@ -152,9 +152,16 @@ func (w *Watch) nothing(s *searched) Finding {
 				size = m
 				h := hit{window: window{0, w.board.blocks()}, group: field.group, members: []int{v}, size: m}
 				own, _ := w.typical(&h)
-				f.Text = fmt.Sprintf("Nothing stands out. Slowest: %s %s, p50 %s, %.1f times the median %s; "+
-					"from %.2f times on it would have been named.", dimensions[field.dimension], name, latency(*own),
-					math.Exp(m), dimensions[field.dimension], allRunP50)
+				of := ""
+				if len(w.board.pooled) > 1 {
+					of = field.direction + " "
+				}
+				f.Text = fmt.Sprintf("Nothing stands out. Slowest: %[1]s %[2]s, %[3]sp50 %[4]s, %.1[5]f times the median %[1]s",
+					dimensions[field.dimension], name, of, latency(*own), math.Exp(m))
+				if m < math.Log(allRunP50) {
+					f.Text += fmt.Sprintf("; from %.2f times on it would have been named", allRunP50)
+				}
+				f.Text += "."
 			}
 		}
 	}
@@ -190,10 +197,13 @@ func (w *Watch) load() *Finding {
 			limits[t] += float64(depth) * float64(ran) / float64(b.length())
 		}
 	}
-	sum, ran, most := 0.0, 0.0, slices.Max(append(limits, 0))
+	sum, ran, most := 0.0, 0.0, 0.0
 	for t := range n {
 		sum += sums[t]
-		ran += w.covered(t)
+		if share := w.covered(t); share > 0 {
+			ran += share
+			most = max(most, limits[t]/share)
+		}
 	}
 	if ran == 0 || sum == 0 {
 		return nil
@@ -205,29 +215,33 @@ func (w *Watch) load() *Finding {
 	}
 	f.Others = pointer(most)
 	// From when on all slots were full: in all blocks but one in ten.
-	const full, seldom = 0.9, 0.1
+	const nearly, seldom = 0.9, 0.1
 	from, slack := n, 0
 	for t := n - 1; t >= 0; t-- {
-		if limits[t] > 0 && sums[t] > 0 && sums[t] < full*limits[t] {
+		if limits[t] > 0 && sums[t] > 0 && sums[t] < nearly*limits[t] {
 			slack++
 		}
 		if float64(slack) > seldom*float64(n-t)+0.5 {
 			break
 		}
-		if sums[t] >= full*limits[t] && limits[t] > 0 {
+		if sums[t] >= nearly*limits[t] && limits[t] > 0 {
 			from = t
 		}
 	}
-	switch since, slots := float64(n-from)/float64(n), number(math.Round(most)); {
-	case from <= 2:
-		f.Text = fmt.Sprintf("All %s slots were full all run.", slots)
+	slots := number(math.Round(most))
+	full, ios := fmt.Sprintf("All %s slots were full", slots), "I/Os were"
+	if slots == "1" {
+		full, ios = "The only slot was full", "I/O was"
+	}
+	switch since := float64(n-from) / float64(n); {
+	case from == 0, from <= 2 && n >= leastBlocks:
+		f.Text = full + " all run."
 	case since >= 0.2:
-		f.Text = fmt.Sprintf("All %s slots were full from %s on.", slots,
-			fio.Clock((b.first+int64(from)*b.length())/1e6))
+		f.Text = fmt.Sprintf("%s from %s on.", full, fio.Clock((b.first+int64(from)*b.length())/1e6))
 	case sum/ran < 0.1:
-		f.Text = fmt.Sprintf("On average less than 0.1 of at most %s I/Os was in flight.", slots)
+		f.Text = fmt.Sprintf("On average less than 0.1 of at most %s %s in flight.", slots, ios)
 	default:
-		f.Text = fmt.Sprintf("On average %s of at most %s I/Os were in flight.", number(sum/ran), slots)
+		f.Text = fmt.Sprintf("On average %s of at most %s %s in flight.", number(sum/ran), slots, ios)
 	}
 	return f
 }

@@ -1,6 +1,13 @@
 package diagnose
 
-import "testing"
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"fiolat/pipeline"
+)
 
 // TestStored: a document holds the first of each list, and says how many more there are.
 func TestStored(t *testing.T) {
@@ -9,5 +16,18 @@ func TestStored(t *testing.T) {
 	s := d.Stored()
 	if len(s.Findings) != 3 || len(s.More) != maxListed || len(s.Stalls) != maxListed || s.Omitted != 21 {
 		t.Errorf("%d findings, %d more, %d stalls, %d omitted", len(s.Findings), len(s.More), len(s.Stalls), s.Omitted)
+	}
+}
+
+// TestNothing: who is beyond the limit, but not surely, is not said to be named from there on.
+func TestNothing(t *testing.T) {
+	w := Watch{run: &pipeline.Run{}, board: &board{quanta: 8, fold: 1, interval: second}}
+	g := &group{names: []string{"h1"}, blocks: slices.Repeat([][]member{{{n: 50, p50: 10}}}, 8)}
+	for factor, named := range map[float64]bool{1.2: true, 1.4: false} {
+		off := slices.Repeat([]float64{math.Log(factor)}, 8)
+		got := w.nothing(&searched{fields: []*field{{group: g, off: [4][][]float64{{off}}}}}).Text
+		if strings.Contains(got, "would have been named") != named {
+			t.Errorf("%g times: %s", factor, got)
+		}
 	}
 }
