@@ -233,7 +233,7 @@ func (c *Curve) sort(differ []string) {
 // inFlight returns how many I/Os the options allow in flight, as far as runs differ in these options.
 func inFlight(p *Point) float64 {
 	n := 1.0
-	for _, name := range []string{"iodepth", "numjobs"} {
+	for _, name := range []string{"hosts", "jobs", "iodepth", "numjobs"} {
 		if v, ok := jobfile.Size(p.Options[name]); ok && v > 0 {
 			n *= v
 		}

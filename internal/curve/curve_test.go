@@ -261,6 +261,21 @@ func TestSeries(t *testing.T) {
 	if len(c.Notes) != 1 || len(c.Points[0].Limits) != 0 {
 		t.Errorf("single runs have limits %v and notes %q", c.Points[0].Limits, c.Notes)
 	}
+	var loads []string
+	for i := range 4 { // 1 and 4 jobs of iodepth 1 and 2
+		r := run(fmt.Sprint("of several jobs", i), 1+i%2, 1000, 1e5)
+		r.Options["jobs"] = strconv.Itoa(1 + i/2*3)
+		rows = append(rows, r)
+	}
+	if c, err = Make(rows[len(rows)-4:], "all", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range c.Points {
+		loads = append(loads, p.Options["jobs"]+"*"+p.Options["iodepth"])
+	}
+	if want := []string{"1*1", "1*2", "4*1", "4*2"}; !slices.Equal(loads, want) {
+		t.Errorf("ascending loads are %v, want %v", loads, want)
+	}
 	if _, err := Make(rows[:1], "all", nil, nil); !errors.Is(err, ErrOneSetting) {
 		t.Errorf("one setting: %v", err)
 	}
