@@ -49,7 +49,7 @@ func reportLost(u *ui.UI, d *alert.Dispatcher, wait time.Duration) error {
 		u.Say("error", "%s", l.String())
 	}
 	if len(lost) > 0 {
-		return fmt.Errorf("%d alerts were not delivered", len(lost))
+		return fmt.Errorf("not delivered: %s", fio.Several(len(lost), "alert"))
 	}
 	return nil
 }

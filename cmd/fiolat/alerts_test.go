@@ -32,6 +32,8 @@ func TestGateAlerts(t *testing.T) {
 	}{
 		{"runs that differ", append(compare, dirs[0], dirs[18]), exitCompare,
 			`"message":".*: fail if read p50 \+10%; read p50 \+2.*","rule":"read p50 \+10%"`},
+		{"jobs that differ", append(compare, "--by", "job", dirs[0], dirs[18]), exitCompare,
+			`"message":".*, job .*: fail if read p50 \+10%; read p50 \+2`},
 		{"runs that do not", append(compare, dirs[0], dirs[1]), exitOK, ""},
 		{"a change", append(append(history, "--fail-if-changed", "3"), dirs...), exitCompare,
 			`"action":"change-reported".*"message":".*read p50 \+`},

@@ -188,9 +188,17 @@ func (c *compareFound) print(o *compareOptions, u *ui.UI) (err error) {
 	return err
 }
 
+// judged names the run, or the job of it, that a rule is about.
+func judged(f compare.Ruling) string {
+	if f.Job != "" {
+		return fio.Printable(f.Run) + ", job " + fio.Printable(f.Job)
+	}
+	return fio.Printable(f.Run)
+}
+
 // failedAlert returns the alert of a change beyond --fail-if.
 func failedAlert(f compare.Ruling) alert.Event {
-	text := fmt.Sprintf("%s: fail if %s", fio.Printable(f.Run), f.Rule)
+	text := fmt.Sprintf("%s: fail if %s", judged(f), f.Rule)
 	for _, b := range f.Broken {
 		text += fmt.Sprintf("; %s %s %s", b.Direction, b.Metric, compare.Percent(b.Change))
 	}
@@ -360,11 +368,7 @@ func (p *comparePrinter) all(c *compareFound) {
 			}
 			verdict = p.colour(ui.Bad, "FAILED") + ": " + strings.Join(rows, ", ")
 		}
-		run := fio.Printable(f.Run)
-		if f.Job != "" {
-			run += ", job " + fio.Printable(f.Job)
-		}
-		fmt.Fprintf(p.out, "fail if %s: %s: %s\n", f.Rule, p.name(run), verdict)
+		fmt.Fprintf(p.out, "fail if %s: %s: %s\n", f.Rule, p.name(judged(f)), verdict)
 	}
 }
 
