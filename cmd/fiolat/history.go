@@ -159,6 +159,11 @@ func (o *historyOptions) run(ctx context.Context, u *ui.UI) error {
 		}
 		results = append(results, history.Analyse(s, o.metrics)...)
 	}
+	for _, m := range o.metrics {
+		if m.Direction != "" && !slices.ContainsFunc(results, func(r history.Result) bool { return r.Of() == m }) {
+			return fio.Usagef("--metric %q: no run has such I/O", m.String())
+		}
+	}
 	if err := o.print(u, all, results); err != nil {
 		return err
 	}

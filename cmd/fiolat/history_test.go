@@ -241,6 +241,7 @@ func TestHistory_Usage(t *testing.T) {
 	}
 	dir := nights(t)[0]
 	refused(t, exitUsage, []string{"the same run"}, "history", dir, dir)
+	refused(t, exitUsage, []string{"no run has such I/O"}, "history", "--metric", "trim p99", dir)
 	refused(t, exitInput, []string{"no such file or directory", "pass --es URL"}, "history", "no-such-run")
 }
 
