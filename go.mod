@@ -20,7 +20,7 @@ require (
 	github.com/urfave/cli/v2 v2.27.7 // commands, flags, help
 	go.uber.org/goleak v1.3.0 // tests: no goroutine is left behind
 	golang.org/x/image v0.30.0 // pictures: reads the font
-	golang.org/x/sync v0.25.0 // errgroup: workers and their first error
+	golang.org/x/sync v0.25.0 // errgroup: workers and their first error; singleflight: one request for many who need it
 	golang.org/x/sys v0.50.0 // probe: advice about the cache, free space, names of errors; ingest, fiohist: what the processor can do
 	golang.org/x/term v0.48.0 // is standard error a terminal?
 	gonum.org/v1/gonum v0.17.0 // incomplete beta function: tails of the binomial and of Student's distribution

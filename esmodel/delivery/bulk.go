@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"fiolat/esmodel"
 	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
@@ -124,6 +126,8 @@ type BulkWriter struct {
 	cancel  context.CancelCauseFunc
 	wg      sync.WaitGroup
 	most    atomic.Int64 // bytes of a request
+
+	preparing singleflight.Group // by index
 
 	mu      sync.Mutex // guards what follows
 	report  Report
@@ -252,12 +256,17 @@ func (w *BulkWriter) prepare(ctx context.Context, b *batch, todo []int32) error 
 		if checked {
 			continue
 		}
-		if err := indices.Prepare(ctx, w.c, w.cfg.Prefix, index); err != nil {
+		// One for all senders: while the shard starts, the others would only be told that the index is there already.
+		_, err, _ := w.preparing.Do(index, func() (any, error) {
+			err := indices.Prepare(ctx, w.c, w.cfg.Prefix, index)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.checked[index] = err == nil
+			return nil, err
+		})
+		if err != nil {
 			return err
 		}
-		w.mu.Lock()
-		w.checked[index] = true
-		w.mu.Unlock()
 	}
 	return nil
 }

@@ -376,7 +376,10 @@ func TestRefusedIsCountedNamedAndKept(t *testing.T) {
 // Documents from many goroutines, each acknowledged exactly once.
 func TestManyGoroutinesAdd(t *testing.T) {
 	s, c := standIn(t)
-	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, FlushBytes: 4 << 10})
+	w, err := NewBulkWriter(c, BulkConfig{FlushBytes: 4 << 10})
+	if err == nil {
+		err = w.Open(t.Context(), esmodeltest.Run())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -412,6 +415,9 @@ func TestManyGoroutinesAdd(t *testing.T) {
 		if d.Writes != 1 {
 			t.Errorf("%s was written %d times", d.ID, d.Writes)
 		}
+	}
+	if created := s.Requests("PUT /fio-event-"); len(created) != 12 {
+		t.Errorf("12 indices were created by %d requests", len(created))
 	}
 }
 
