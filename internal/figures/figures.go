@@ -21,6 +21,7 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
+	"fiolat/ingest/jobfile"
 	"fiolat/pipeline"
 )
 
@@ -284,6 +285,7 @@ type sums struct {
 // stage is the time in which a job ran.
 type stage struct {
 	start, runtime int64 // ms; start is 0 if unknown
+	delay          int64 // ms from fio's own start, of a job of the first group
 	group          int
 	together       bool // its group ran beside others: see atOnce
 }
@@ -299,8 +301,19 @@ func (s *sums) count(m *fiojson.Document, e *fiojson.Entry, d *fiojson.DirTotals
 		s.own = t.Percentiles
 	}
 	s.err = cmp.Or(s.err, s.Add(m, t))
-	s.spans = append(s.spans, stage{e.StartMS, d.RuntimeMS, e.GroupID, atOnce(m)})
+	s.spans = append(s.spans, stage{e.StartMS, d.RuntimeMS, delay(m, e), e.GroupID, atOnce(m)})
 	return t.Bins.Len() > 0
+}
+
+// delay returns how long after fio the I/Os of a job that waits for no other began, in ms.
+func delay(m *fiojson.Document, e *fiojson.Entry) (ms int64) {
+	for _, name := range []string{"startdelay", "ramp_time"} {
+		v, _ := m.Option(e, name)
+		if d, err := jobfile.ParseDuration(v); err == nil && d > 0 {
+			ms += d.Milliseconds()
+		}
+	}
+	return ms
 }
 
 // atOnce reports whether the groups of jobs cannot have run one after another (new_group): together they ran for longer
@@ -317,24 +330,29 @@ func atOnce(m *fiojson.Document) bool {
 }
 
 // seconds returns the time in which at least one of the jobs ran. If their starts are unknown, it assumes that groups
-// ran one after another unless they cannot have, and the jobs of a group together.
+// ran one after another unless they cannot have, and the jobs of a group together, but for startdelay and ramp_time.
 func (s *sums) seconds() float64 {
-	slices.SortFunc(s.spans, func(a, b stage) int { return cmp.Compare(a.start, b.start) })
-	sum, end := int64(0), int64(0)
-	if s.spans[0].start == 0 {
-		longest := map[int]int64{}
-		for _, j := range s.spans {
-			if j.together {
-				j.group = 0
-			}
-			sum += max(0, j.runtime-longest[j.group])
-			longest[j.group] = max(longest[j.group], j.runtime)
-		}
-		return float64(sum) / 1e3
-	}
+	known := !slices.ContainsFunc(s.spans, func(j stage) bool { return j.start == 0 })
+	groups := map[int][]stage{}
 	for _, j := range s.spans {
-		sum += max(0, j.start+j.runtime-max(end, j.start))
-		end = max(end, j.start+j.runtime)
+		if known || j.together {
+			j.group = 0
+		}
+		if !known && j.group == 0 {
+			j.start = j.delay
+		} else if !known {
+			j.start = 0
+		}
+		groups[j.group] = append(groups[j.group], j)
+	}
+	sum := int64(0)
+	for _, jobs := range groups {
+		slices.SortFunc(jobs, func(a, b stage) int { return cmp.Compare(a.start, b.start) })
+		end := int64(0)
+		for _, j := range jobs {
+			sum += max(0, j.start+j.runtime-max(end, j.start))
+			end = max(end, j.start+j.runtime)
+		}
 	}
 	return float64(sum) / 1e3
 }

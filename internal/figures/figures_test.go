@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"fiolat/fio"
@@ -156,6 +157,39 @@ func collected(t *testing.T, path string, percentiles []float64) (rows []Row) {
 		t.Fatal(err)
 	}
 	return rows
+}
+
+func TestSeconds(t *testing.T) {
+	for name, c := range map[string]struct {
+		options string // of the second job
+		fields  string
+		want    float64
+	}{
+		"together":            {``, `"groupid":0`, 3},
+		"startdelay":          {`"startdelay":"10"`, `"groupid":0`, 4},
+		"startdelay and ramp": {`"startdelay":"1500ms","ramp_time":"1"`, `"groupid":0`, 3.5},
+		"stages":              {``, `"groupid":1`, 4},
+		"new_group":           {`"startdelay":"2500ms"`, `"groupid":1,"elapsed":3`, 3.5},
+		"job_start":           {`"startdelay":"10"`, `"groupid":0,"job_start":1767225602900`, 3.9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := ""
+			if strings.Contains(c.fields, "job_start") {
+				start = `"job_start":1767225600000,`
+			}
+			m, err := fiojson.Parse(strings.NewReader(`{"fio version":"fio-3.36","jobs":[{"jobname":"a",`+start+`
+				"groupid":0,"read":{"total_ios":10,"runtime":3000,"clat_ns":{"N":10,"mean":5}}},
+				{"jobname":"b","job options":{`+c.options+`},`+c.fields+`,
+				"read":{"total_ios":10,"runtime":1000,"clat_ns":{"N":10,"mean":5}}}]}`), "fio.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, _, err := FromTotals(ingest.NewTotals(m), fio.Clat, nil, nil, new(pipeline.Pick))
+			if err != nil || len(rows) != 1 || *rows[0].Seconds != c.want {
+				t.Errorf("%+v, %v, want %v s", rows, err, c.want)
+			}
+		})
+	}
 }
 
 func TestOptions(t *testing.T) {
