@@ -37,7 +37,10 @@ func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []floa
 	times int) *measured {
 	m := &measured{side: Side{Name: g.Name, Runs: len(g.Runs)}, freedom: student.ManyDegrees,
 		startsKnown: true}
-	for i, run := range g.Runs {
+	runs := slices.SortedStableFunc(slices.Values(g.Runs), func(a, b *Series) int { // whatever the order of arguments
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.ID, b.ID))
+	})
+	for i, run := range runs {
 		s := newSample(run, geometry, dirs, percentiles)
 		logs, within := make([]float64, len(s.value)), make([]float64, len(s.value))
 		for row, v := range s.value {

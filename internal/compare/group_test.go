@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -201,5 +202,29 @@ func TestRepeats(t *testing.T) {
 					fired)
 			}
 		})
+	}
+}
+
+// The order in which the runs of a group are named changes nothing.
+func TestOrderOfRuns(t *testing.T) {
+	t.Parallel()
+	var groups [2]Group
+	for i := range 6 {
+		s := steady{seed: uint64(i), quanta: 30, rate: 50, latency: 1}.series(t, "run")
+		s.ID = fmt.Sprint(i)
+		groups[i%2].Runs = append(groups[i%2].Runs, s)
+	}
+	var rows [2][]Row
+	for i := range rows {
+		r, err := Compare(&groups[0], &groups[1], Options{Percentiles: wanted, times: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows[i] = r.Rows
+		slices.Reverse(groups[0].Runs)
+		slices.Reverse(groups[1].Runs)
+	}
+	if !reflect.DeepEqual(rows[0], rows[1]) {
+		t.Errorf("%+v\nother order: %+v", rows[0], rows[1])
 	}
 }
