@@ -49,7 +49,9 @@ func (r *groupReader) group(ctx context.Context, argument string) ([]*compare.Gr
 		runs = append(runs, more...)
 	}
 	var groups []*compare.Group
+	whole := &compare.Group{Name: name}
 	for _, run := range runs {
+		whole.Runs = append(whole.Runs, run.Series[:min(1, len(run.Series))]...)
 		for _, s := range run.Series {
 			i := slices.IndexFunc(groups, func(g *compare.Group) bool { return g.Job == s.Job })
 			if i < 0 {
@@ -67,7 +69,7 @@ func (r *groupReader) group(ctx context.Context, argument string) ([]*compare.Gr
 				fio.Several(len(runs), "run"), fio.Printable(name)))
 		}
 	}
-	return groups, checkGroup(r.runs.UI, groups[0])
+	return groups, checkGroup(r.runs.UI, whole)
 }
 
 // checkGroup refuses a run that is in a group twice, and warns about runs of different workloads.

@@ -245,6 +245,8 @@ func TestCompareGroups(t *testing.T) {
 		!strings.Contains(stderr, "a run in both") {
 		t.Errorf("a run on both sides: exit %d\n%s", code, stderr)
 	}
+	refused(t, exitUsage, []string{"is in a twice"}, "compare", "--by", "job",
+		"a="+real+"/gaps,"+before[0]+","+before[0], before[1])
 }
 
 // Names in Markdown are no tags or links.
