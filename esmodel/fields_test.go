@@ -251,13 +251,11 @@ func fieldTable() string {
 
 <!-- Made from esmodel/esmodeltest/fields.go by "make docs"; do not edit. -->
 
-Ten questions with their queries, from the p99 of each host to a heat map, are in [queries.md](queries.md). A field's
-name has no dot in a percentile: p99.9 is ` + "`latency.p99_9`" + `, and a query for p99.9 finds nothing.
+[queries.md](queries.md) has requests. A field's name has no dot in a percentile: p99.9 is ` + "`latency.p99_9`" + `.
 
 Indices are named PREFIX-run, PREFIX-histogram-YYYY.MM and so on: PREFIX is ` + "`fio`" + ` or --index-prefix, the
 month that of @timestamp in UTC. Documents are nested objects: latency.p99 is {"latency":{"p99":...}}. Latencies are
-in nanoseconds. Fields of type "-" are stored but not indexed. Each I/O is in every scope once: filter percentile
-documents by one scope, and never average percentiles.
+in nanoseconds. Fields of type "-" are stored but not indexed.
 `)
 	b.WriteString("\n## In several kinds of documents\n\n|field|in|type|unit|meaning|\n|---|---|---|---|---|\n")
 	for _, f := range esmodeltest.Fields {

@@ -168,10 +168,9 @@ func enginesPage() string {
 fio records when it starts an I/O (start), when it counts it as issued, and when it sees it complete:
 slat = issued - start, clat = completed - issued, lat = completed - start. So slat + clat = lat. Engines differ in when
 they set "issued", and in whether they count slat at all. Sources: "How does fio measure latency" in fio's wiki (Vincent
-Fu, of fio 3.30), and fio's source from 3.30 to 3.42; a test runs the engines that run anywhere.
+Fu, of fio 3.30), and fio's source from 3.30 to 3.42.
 
-"fiolat report --kind all" ([report.md](report.md)) and Kibana show all three. With a synchronous engine slat says
-nothing about the submission; use an asynchronous one.
+"fiolat report --kind all" ([report.md](report.md)) and Kibana show all three.
 `)
 	for _, m := range fiojson.Measures {
 		fmt.Fprintf(&b, "\n## %s%s\n\n%s.\n\n", strings.ToUpper(m.String()[:1]), m.String()[1:], m.Sentence())

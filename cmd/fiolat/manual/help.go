@@ -177,12 +177,16 @@ func wrapped(words []string, width int) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// Placeholder returns the backquoted word of a flag's usage, and the usage without backquotes, as the library does.
+// Placeholder returns the backquoted word of a flag's usage, and the usage without backquotes, as the library does. A
+// word before a list of its values is left out there.
 func Placeholder(usage string) (word, text string) {
 	before, rest, ok := strings.Cut(usage, "`")
 	word, after, ok2 := strings.Cut(rest, "`")
 	if !ok || !ok2 {
 		return "", usage
+	}
+	if list, isList := strings.CutPrefix(after, ": "); isList && before == "" {
+		return word, list
 	}
 	return word, before + word + after
 }
