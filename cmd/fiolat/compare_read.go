@@ -77,7 +77,7 @@ func checkGroup(u *ui.UI, g *compare.Group) error {
 	var loads []string
 	for i, run := range g.Runs {
 		if slices.ContainsFunc(g.Runs[:i], func(s *compare.Series) bool { return s.ID == run.ID }) {
-			return fio.Usagef("%s is in %s twice: a run and its copy make the spread look small",
+			return fio.Usagef("%s is in %s twice, perhaps as a copy: leave one out",
 				fio.Printable(run.Name), fio.Printable(g.Name))
 		}
 		if run.Workload != "" && !slices.Contains(loads, run.Workload) {

@@ -54,7 +54,7 @@ func (r *historyReader) add(ctx context.Context, found iter.Seq2[*runsource.Run,
 			continue
 		}
 		if other, twice := r.seen[run.ID]; twice {
-			return fio.Usagef("%s and %s are the same run: a run and its copy make the spread look small",
+			return fio.Usagef("%s and %s are the same run: leave one out",
 				fio.Printable(other), fio.Printable(run.Title()))
 		}
 		r.seen[run.ID] = run.Title()
