@@ -201,7 +201,7 @@ func runs(ctx context.Context, c *client.Client, prefix string, query any, sourc
 }
 
 // MarkGone sets FiguresOnly of complete runs of which no histogram is left: there is no index of the months in which
-// they ran, and nothing elsewhere, as behind an alias.
+// they began and ended, and nothing elsewhere, as behind an alias.
 func MarkGone(ctx context.Context, c *client.Client, prefix string, all []RunSummary) error {
 	there, _, err := indices.CheckMappings(ctx, c, prefix, true)
 	if errors.As(err, new(*indices.MappingError)) {
@@ -214,11 +214,8 @@ func MarkGone(ctx context.Context, c *client.Client, prefix string, all []RunSum
 			continue
 		}
 		end, _ := time.Parse(time.RFC3339Nano, *r.Run.End)
-		left := false
-		for at := start; !at.After(end.AddDate(0, 1, 0)); at = at.AddDate(0, 0, 27) {
-			left = left || there[esmodel.Index(prefix, esmodel.KindHistogram, at.UnixNano())]
-		}
-		if !left {
+		month := func(at time.Time) string { return esmodel.Index(prefix, esmodel.KindHistogram, at.UnixNano()) }
+		if !there[month(start)] && !there[month(end.Add(-1))] {
 			var n int64
 			n, err = indices.Count(ctx, c, esmodel.Indices(prefix, esmodel.KindHistogram),
 				client.Term("run.id", r.Run.ID))
