@@ -354,6 +354,9 @@ func (o *Outcome) String() string {
 		}
 		b.WriteString(".")
 	}
+	if !o.Whole.Known && o.OK+o.Broken+o.Unknown == 0 {
+		fmt.Fprintf(&b, " The run has no %s that can be judged.", IOs(o.Dims.Direction))
+	}
 	if o.OK+o.Broken+o.Unknown > 1 {
 		interval := "By intervals of " + fio.Duration(float64(o.Interval))
 		switch time.Duration(o.Interval) {

@@ -97,6 +97,8 @@ func TestOutcome(t *testing.T) {
 			"Whole run: p1 6 us; 100 % of I/Os above 5 us, 99 % needed. Nothing completed 2 times, the longest from " +
 			"0:00.500 to 0:03."},
 		{"iops >= 1500", known(sla.OK, 1501.2, -1), sla.Watch{}, "all iops >= 1500: ok. Whole run: 1,501 IOPS."},
+		{"write p99 < 1ms", sla.Verdict{}, sla.Watch{}, "write p99 < 1 ms: not certain. The run has no writes that can " +
+			"be judged."},
 	} {
 		rule, err := fio.ParseSLARule(tt.rule)
 		if err != nil {
