@@ -268,7 +268,7 @@ func (f *Finding) say(h *hit, when, before string, several bool) string {
 		fmt.Fprintf(&text, "%s%s %s peers' %sp99%s: %s, theirs %s", has, timesOf(*f.Factor), their, of, when, own,
 			others)
 	case h.group != nil:
-		fmt.Fprintf(&text, "%sfewer %ss than %s peers leave expected%s: %s IOPS, not %s", has, f.Direction, their, when,
+		fmt.Fprintf(&text, "%sfewer %ss than %s peers suggest%s: %s IOPS, not %s", has, f.Direction, their, when,
 			own, others)
 	default:
 		fmt.Fprintf(&text, "All %ss", f.Direction)
