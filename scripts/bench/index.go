@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 )
 
@@ -97,9 +96,8 @@ func (p *posting) sends(name string, args ...string) contender {
 const refresh = "/fio-*/_refresh"
 
 // posts returns the bare poster as a contender. With seen it also waits until its documents are searchable.
-func (p *posting) posts(name string, senders, size, gzip int, seen bool) contender {
-	args := []string{p.b.self, "post", "-url", p.url, "-senders", strconv.Itoa(senders), "-bytes", strconv.Itoa(size),
-		"-gzip", strconv.Itoa(gzip)}
+func (p *posting) posts(name string, seen bool) contender {
+	args := []string{p.b.self, "post", "-url", p.url}
 	if seen {
 		return p.sends(name, append(append(args, "-refresh", refresh), p.files...)...)
 	}
@@ -130,46 +128,19 @@ func index(ctx context.Context, b *bench) ([]result, error) {
 	if err = p.warm(ctx); err != nil {
 		return nil, err
 	}
-	bare := p.posts("bare _bulk poster in Go, 4 x 4 MiB", 4, 4<<20, 0, true)
+	bare := p.posts("bare _bulk poster in Go, 4 x 4 MiB", true)
 	bare.want = timesAs(0.9)
-	unseen := p.posts("the same, but its documents not yet found by searches", 4, 4<<20, 0, false)
+	unseen := p.posts("the same, but its documents not yet found by searches", false)
 	helper := p.sends("Python's helpers.parallel_bulk", append([]string{python, script, p.url}, p.files...)...)
 	helper.want = func(r result, _ []result) (string, bool) { return "more than 1 times", r.ratio > 1 }
 	return b.more(2).race(ctx, p.sends("fiolat ingest", append([]string{b.fiolat, "ingest"}, p.run...)...), bare,
 		unseen, helper)
 }
 
-// requests shows the effect of the size of bulk requests, compression and concurrency. Larger requests than 15 MiB are
-// left out: with its heap of 512 MB, the server answers them with 429.
-func requests(ctx context.Context, b *bench) ([]result, error) {
-	p, down, err := newPosting(ctx, b)
-	if err != nil {
-		return nil, err
-	}
-	defer down()
-	if err = p.warm(ctx); err != nil {
-		return nil, err
-	}
-	var all []contender
-	for _, s := range []struct{ senders, mb, gzip int }{
-		{3, 4, 0}, {3, 1, 0}, {3, 2, 0}, {3, 8, 0},
-		{1, 15, 0}, {1, 4, 0}, {2, 4, 0}, {6, 4, 0}, {3, 4, 1}, {3, 4, 6},
-	} {
-		name := fmt.Sprintf("%d at once of %d MiB", s.senders, s.mb)
-		if s.gzip > 0 {
-			name += fmt.Sprintf(", gzip level %d", s.gzip)
-		}
-		c := p.posts(name, s.senders, s.mb<<20, s.gzip, false)
-		c.runs = 3
-		all = append(all, c)
-	}
-	return b.race(ctx, all...)
-}
-
 // warm warms up the server's JIT compiler.
 func (p *posting) warm(ctx context.Context) error {
 	for range 3 {
-		c := p.posts("warm up", 4, 4<<20, 0, false)
+		c := p.posts("warm up", false)
 		if _, err := p.b.time(ctx, &c); err != nil {
 			return err
 		}

@@ -41,7 +41,6 @@ var parts = []part{
 	{"diagnosis", "ingest with and without a diagnosis", diagnosis},
 	{"history", "change points of stored runs", history},
 	{"page", "the report page, from documents, and Chromium", page},
-	{"requests", "bulk requests of the bare poster: size, compression and number", requests},
 }
 
 // bench is what all parts share.

@@ -4,32 +4,28 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 
-	"github.com/klauspost/compress/gzip"
 	"golang.org/x/sync/errgroup"
 )
 
-// postTool is the subcommand of the bare poster. It sends *.ndjson files in concurrent bulk requests, asks for the
-// shortest reply, and checks only that Elasticsearch reports no errors. With -refresh it ends when the documents are
+// postTool is the subcommand of the bare poster. It sends *.ndjson files in four bulk requests of 4 MiB at once, asks for
+// the shortest reply, and checks only that Elasticsearch reports no errors. With -refresh it ends when the documents are
 // searchable.
 func postTool(ctx context.Context, args []string) error {
+	const senders, size = 4, 4 << 20
 	flags := flag.NewFlagSet("post", flag.ContinueOnError)
 	url := flags.String("url", "", "of Elasticsearch")
-	size := flags.Int("bytes", 4<<20, "of a request")
-	senders := flags.Int("senders", 4, "requests at once")
 	path := flags.String("path", "/_bulk?filter_path=errors", "of the requests")
-	level := flags.Int("gzip", 0, "level, 0 is none")
 	refresh := flags.String("refresh", "", "path of a last request, which makes the documents searchable")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: *senders}}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: senders}}
 	requests := make(chan []byte)
 	g, sending := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -40,7 +36,7 @@ func postTool(ctx context.Context, args []string) error {
 				return err
 			}
 			for len(data) > 0 {
-				n := cut(data, *size)
+				n := cut(data, size)
 				select {
 				case requests <- data[:n]:
 				case <-sending.Done():
@@ -51,27 +47,10 @@ func postTool(ctx context.Context, args []string) error {
 		}
 		return nil
 	})
-	for range *senders {
+	for range senders {
 		g.Go(func() error {
-			var buf bytes.Buffer
-			var zw *gzip.Writer
-			if *level > 0 {
-				var err error
-				if zw, err = gzip.NewWriterLevel(io.Discard, *level); err != nil {
-					return err
-				}
-			}
 			for body := range requests {
-				if zw != nil {
-					buf.Reset()
-					zw.Reset(&buf)
-					_, err := zw.Write(body)
-					if err = errors.Join(err, zw.Close()); err != nil {
-						return err
-					}
-					body = buf.Bytes()
-				}
-				if err := post(sending, client, *url+*path, body, zw != nil); err != nil {
+				if err := post(sending, client, *url+*path, body); err != nil {
 					return err
 				}
 			}
@@ -81,18 +60,15 @@ func postTool(ctx context.Context, args []string) error {
 	if err := g.Wait(); err != nil || *refresh == "" {
 		return err
 	}
-	return post(ctx, client, *url+*refresh, nil, false)
+	return post(ctx, client, *url+*refresh, nil)
 }
 
-func post(ctx context.Context, client *http.Client, url string, body []byte, zipped bool) error {
+func post(ctx context.Context, client *http.Client, url string, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
-	if zipped {
-		req.Header.Set("Content-Encoding", "gzip")
-	}
 	res, err := client.Do(req)
 	if err != nil {
 		return err
