@@ -50,7 +50,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 		// Flags that identify or describe one run, or that write, do not apply.
 		Flags: append(slices.Concat(o.logs.flags(logFlags{without: []string{"by", "fio-json", "dry-run", "run-id",
 			"run-name", "label", "part", "sla", "fail-on-sla"}}), pickFlags(&o.logs.Config.Pick, false),
-			esFlags(&o.es), o.alerts.flags("changes for which --fail-if exits with 5")),
+			esFlags(&o.es), o.alerts.flags()),
 			&cli.GenericFlag{Name: "fail-if", Value: each(&o.failIf, "--fail-if ", compare.ParseRule),
 				Usage: "exit with 5 if a change certainly exceeds `RULE`, such as 'read p99 +10%' or 'iops -5%'"},
 			&cli.StringFlag{Name: "baseline", Destination: &o.baseline,

@@ -174,22 +174,26 @@ Fu, of fio 3.30), and fio's source from 3.30 to 3.42.
 `)
 	for _, m := range fiojson.Measures {
 		fmt.Fprintf(&b, "\n## %s%s\n\n%s.\n\n", strings.ToUpper(m.String()[:1]), m.String()[1:], m.Sentence())
-		var plain []string
-		noted := ""
+		var names, notes []string
+		noted := map[string][]string{} // the engines of a note
 		for _, e := range fiojson.Engines() {
-			switch name := "`" + e.Name + "`"; {
-			case e.Measure != m:
-			case len(e.Notes) == 0:
-				plain = append(plain, name)
-			default:
-				noted += fmt.Sprintf("- %s: %s\n", name, strings.Join(e.Notes, "; "))
+			if e.Measure != m {
+				continue
+			}
+			names = append(names, "`"+e.Name+"`")
+			for _, note := range e.Notes {
+				if noted[note] == nil {
+					notes = append(notes, note)
+				}
+				noted[note] = append(noted[note], "`"+e.Name+"`")
 			}
 		}
-		if plain != nil {
-			b.WriteString(manual.Filled(strings.Join(plain, ", ")+".", 118) + "\n")
-		}
-		if noted != "" {
-			b.WriteString("\n" + noted)
+		b.WriteString(manual.Filled(strings.Join(names, ", ")+".", 118) + "\n")
+		for i, note := range notes {
+			if i == 0 {
+				b.WriteString("\n")
+			}
+			fmt.Fprintf(&b, "- %s: %s\n", strings.Join(noted[note], ", "), note)
 		}
 	}
 	return b.String()

@@ -451,12 +451,11 @@ type alertOptions struct {
 	secretFile string
 }
 
-// flags returns the flags of the options. of says in the help what they are about.
-func (o *alertOptions) flags(of string) []cli.Flag {
+func (o *alertOptions) flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "alert-webhook", Destination: &o.Webhook,
 			EnvVars: []string{"FIOLAT_ALERT_WEBHOOK"},
-			Usage:   "POST " + of + " to `URL` as JSON"},
+			Usage:   "POST alerts to `URL` as JSON"},
 		&cli.StringFlag{Name: "alert-secret-file", Category: catAlert, Destination: &o.secretFile,
 			Usage: "`FILE` with the secret of the header Fiolat-Signature, the HMAC-SHA256 of the body"},
 		&cli.StringFlag{Name: "alert-command", Destination: &o.Command,

@@ -57,7 +57,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 		// Flags that identify or describe one run, that write, or that choose figures of a quantum do not apply.
 		Flags: slices.Concat(o.logs.flags(logFlags{without: []string{"by", "fio-json", "dry-run", "run-id", "run-name",
 			"label", "part", "sla", "fail-on-sla", "percentiles"}}), esFlags(&o.es), o.filter.flags(),
-			o.alerts.flags("changes that --fail-if-changed reports"), []cli.Flag{
+			o.alerts.flags(), []cli.Flag{
 				&cli.IntFlag{Name: "last", Destination: &o.last,
 					Usage: "the last `N` runs"},
 				&cli.GenericFlag{Name: "metric", Value: each(&o.metrics, "--metric ", history.Metrics.Parse),

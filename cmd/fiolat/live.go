@@ -51,7 +51,7 @@ func liveCommand(u *ui.UI) *cli.Command {
 		Name: "live",
 		Flags: slices.Concat(selectFlags(o.logs.flags(logFlags{by: "direction,host"}), "accuracy", "percentiles", "by",
 			"coarseness", "sla", "fail-on-sla", "run-id", "run-name", "label", "part"), esFlags(&o.es),
-			o.alerts.flags("breaches and recoveries"), metricsFlags(&o.export), []cli.Flag{
+			o.alerts.flags(), metricsFlags(&o.export), []cli.Flag{
 				&cli.GenericFlag{Name: "interval", Value: parsed(&o.logs.interval, "", asIs),
 					Usage: "length of an interval, `DURATION` such as 10s, or auto (default: fio's status interval)"},
 				&cli.GenericFlag{Name: "kind", Value: liveKinds(&o.kinds),

@@ -66,7 +66,7 @@ func probeCommand(u *ui.UI) *cli.Command {
 			&cli.StringFlag{Name: "run-id", Category: catRun, Destination: &o.logs.Config.RunID,
 				Usage: "`ID` of the run (default: probe-HOST)"},
 		}, slices.Concat(selectFlags(o.logs.flags(logFlags{}), "label"), []cli.Flag{outputFlag()},
-			esFlags(&o.es), o.alerts.flags("a directory's trouble and its end"), metricsFlags(&o.metrics))...),
+			esFlags(&o.es), o.alerts.flags(), metricsFlags(&o.metrics))...),
 		Action: action(u, o),
 	}
 }

@@ -91,8 +91,8 @@ var Fields = []Field{
 	{"tail.expected", "double", "", onPct, "of a host, job or log among others: its share of all I/Os; parts " +
 		"have no `tail`"},
 	{"tail.lift", "double", "", onPct, "`tail.p99.share` divided by `tail.expected`: 1 is like the others"},
-	{"tail.p99.share", "double", "", onPct, "its share of the I/Os above p99 of all in the interval; an average over " +
-		"intervals is not the run's share (10.9 % where that was 17.8 %): see `tail.*.p99.share` in `fio-run`"},
+	{"tail.p99.share", "double", "", onPct, "its share of the I/Os above p99 of all in the interval; `fio-run` " +
+		"has the run's share, which is not the average"},
 	{"tail.p99.without", "double", "ns", onPct, "p99 of all I/Os except its own"},
 	{"at_least", "keyword", "", []string{kindPercentiles, kindProbe}, "percentiles in fio's last bucket: they " +
 		"may be higher"},
