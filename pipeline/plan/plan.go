@@ -125,7 +125,8 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (*Plan, error
 				why.Hint += "; fiolat summary shows what fio's JSON has"
 				return p, why
 			}
-			if timeless(without, &config) != nil { // it would not say why there are no logs
+			if flag := config.timed(); flag != "" {
+				why.Hint += "; without " + flag + " the run is read from fio's JSON, which has no times of I/Os"
 				return p, err
 			}
 			in, ignored = without, without.Ignored

@@ -11,6 +11,14 @@ import (
 // timeless returns an error for settings that need the times of I/Os. Of a run of which there is only fio's JSON, the
 // whole run is one quantum.
 func timeless(in *ingest.Input, cfg *Config) error {
+	if flag := cfg.timed(); flag != "" {
+		return pipeline.NoTimes(flag+": "+in.Root, "leave out what needs times: the whole run is one interval")
+	}
+	return nil
+}
+
+// timed returns the first flag that was given and needs the times of I/Os; "" without any.
+func (cfg *Config) timed() string {
 	s := &cfg.Settings
 	for _, of := range []struct {
 		given bool
@@ -24,8 +32,8 @@ func timeless(in *ingest.Input, cfg *Config) error {
 		{!s.Restore, "--no-restore"},
 	} {
 		if of.given {
-			return pipeline.NoTimes(of.flag+": "+in.Root, "leave out what needs times: the whole run is one interval")
+			return of.flag
 		}
 	}
-	return nil
+	return ""
 }
