@@ -491,13 +491,24 @@ func (r *Row) finish(metas []*fiojson.Document, logs []*pipeline.Log) {
 	for _, l := range logs {
 		hosts[l.Host], jobs[l.Job] = true, true
 	}
+	unknown := false // how many jobs an entry stands for
 	for _, m := range metas {
 		for i := range m.Entries {
-			hosts[m.Entries[i].Host], jobs[m.Entries[i].JobName] = true, true
+			e := &m.Entries[i]
+			hosts[e.Host], unknown = true, unknown || e.Unlike > 0
+			for _, s := range e.Sections {
+				jobs[s.Name] = true
+			}
+			if len(e.Sections) == 0 {
+				jobs[e.JobName] = true
+			}
 		}
 	}
 	delete(hosts, "")
 	delete(jobs, "")
+	if unknown {
+		clear(jobs)
+	}
 	if r.Host == "" && len(hosts) > 0 {
 		r.Options["hosts"] = strconv.Itoa(len(hosts))
 	}
@@ -506,8 +517,8 @@ func (r *Row) finish(metas []*fiojson.Document, logs []*pipeline.Log) {
 	}
 }
 
-// Options returns the values of the options of the jobs in a direction, of several joined; host and job may be "", for
-// any. logs are nil if there is only fio's JSON.
+// Options returns the values of the options of the jobs in a direction, of several joined; none if those of one of them
+// are unknown. host and job may be "", for any. logs are nil if there is only fio's JSON.
 func Options(metas []*fiojson.Document, logs []*pipeline.Log, direction, host, job string) map[string]string {
 	var jobs options
 	for _, m := range metas {
@@ -530,8 +541,12 @@ func Options(metas []*fiojson.Document, logs []*pipeline.Log, direction, host, j
 					jobs.add(some && does(s, direction), s.Options)
 				}
 			}
-			if len(e.Sections) == 0 && e.Unlike == 0 && (job == "" || job == e.JobName) {
+			switch of := job == "" || job == jobsOf(e); {
+			case len(e.Sections) > 0 || !of:
+			case e.Unlike == 0:
 				jobs.add(some, m.Global, m.HostGlobal[e.Host], e.Options)
+			case some: // and unknown, so that those of the other jobs are not the row's
+				return map[string]string{}
 			}
 		}
 	}

@@ -210,6 +210,17 @@ func TestOptions(t *testing.T) {
 	if all.Options["hosts"] != "2" || all.Options["jobs"] != "1" {
 		t.Errorf("%v, want 2 hosts, 1 job", all.Options)
 	}
+	read := fiojson.Entry{JobName: "a", Options: map[string]string{"rw": "read"}}
+	read.Dirs[fio.Read].TotalIOs = 1
+	merged := fiojson.Entry{JobName: "b", Unlike: 2, Options: map[string]string{"rw": "write"}}
+	merged.Dirs[fio.Write].TotalIOs = 1
+	metas := []*fiojson.Document{{Entries: []fiojson.Entry{read, merged}}}
+	for direction, want := range map[string]string{"read": "read", "write": "", "all": ""} {
+		r := Row{Direction: direction}
+		if r.finish(metas, nil); r.Options["rw"] != want || r.Options["jobs"] != "" {
+			t.Errorf("%s: %v, want rw=%s, and no jobs: those of a group are unknown", direction, r.Options, want)
+		}
+	}
 	two := &fiojson.Document{Entries: []fiojson.Entry{{JobName: "j", Options: map[string]string{"bs": "4k",
 		"bssplit": "4k/50:8k/50", "readwrite": "read", "rw": "write"}}}}
 	for range 20 {
