@@ -97,7 +97,7 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 			if s := all.Stats(b.geometry, wanted, both.known()); !s.Empty() && !rest.Empty() {
 				f.P99, f.P99Without = &s.Percentiles[1], &rest.Percentiles[1]
 				f.Share = pointer(own.Samples / s.Samples)
-				f.harmless = *f.P99 < 1.02**f.P99Without
+				f.harmless = h.measure != iops && *f.P99 < 1.02**f.P99Without
 			}
 		}
 	} else {
@@ -144,7 +144,10 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 			}
 		}
 		f.Own = pointer(n / seconds)
-		f.Others = pointer(*f.Own * factor)
+		if f.Others = pointer(h.expected() * 1e9 / float64(b.length())); !(*f.Others > 0) {
+			f.Others = pointer(*f.Own * factor)
+		}
+		factor = *f.Others / max(*f.Own, *f.Others/1000)
 	case h.measure == iops:
 		f.Own, f.Others = f.rate, f.rateOthers
 		factor = *f.Others / max(*f.Own, *f.Others/1000)
@@ -235,6 +238,34 @@ func (w *Watch) typical(h *hit) (own, others *float64) {
 	return &ns, pointer(ns / math.Exp(h.size))
 }
 
+// expected is how many I/Os in a block of the window the members' peers suggest, by what both have at other times; NaN
+// if there are no others.
+func (h *hit) expected() (sum float64) {
+	now, usual := []float64{}, make([][]float64, len(h.members))
+	for t, block := range h.group.blocks {
+		var peers []float64
+		for v := range block {
+			if !slices.Contains(h.members, v) {
+				peers = append(peers, block[v].value(iops))
+			}
+		}
+		middle := median(peers)
+		if h.inside(t) {
+			now = append(now, math.Exp(middle))
+			continue
+		}
+		for i, v := range h.members {
+			if v < len(block) {
+				usual[i] = append(usual[i], block[v].value(iops)-middle)
+			}
+		}
+	}
+	for i := range usual {
+		sum += meanOf(now) * math.Exp(median(known0(usual[i])))
+	}
+	return sum
+}
+
 // say is the sentence of a finding; when is its time, before what its time is compared with, and several is set if the
 // run has several directions.
 func (f *Finding) say(h *hit, when, before string, several bool) string {
@@ -287,7 +318,7 @@ func (f *Finding) say(h *hit, when, before string, several bool) string {
 			}
 		}
 	}
-	if h.group != nil && f.P99 != nil {
+	if h.group != nil && f.P99 != nil && h.measure != iops {
 		if f.harmless {
 			fmt.Fprintf(&text, "; p99 of all %s, as without %s", latency(*f.P99), without)
 		} else {

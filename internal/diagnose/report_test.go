@@ -31,3 +31,15 @@ func TestNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestExpected: a member that does twice as much as its peers, but nothing for three blocks.
+func TestExpected(t *testing.T) {
+	g := &group{blocks: slices.Repeat([][]member{{{n: 100}, {n: 110}, {n: 90}, {n: 200}}}, 9)}
+	for at := 3; at < 6; at++ {
+		g.blocks[at] = []member{{n: 50}, {n: 60}, {n: 40}}
+	}
+	h := hit{window: window{3, 6}, group: g, members: []int{3}}
+	if got := h.expected(); math.Abs(got-100) > 1e-9 {
+		t.Errorf("%g I/Os in a block, want 100", got)
+	}
+}
