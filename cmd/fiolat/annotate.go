@@ -47,11 +47,8 @@ func readNoteTime(flag, text string) (t noteTime, err error) {
 		t.offset, err = parseDuration(flag, text)
 		return t, err
 	}
-	at, err := parseStart(text)
-	if err == nil {
-		t.at, err = time.Parse(time.RFC3339Nano, at) // fails for mtime
-	}
-	if err != nil {
+	var ok bool
+	if t.at, ok = parseTime(text); !ok {
 		err = fio.Usagef("%s %q: want a time such as 2026-01-31T12:00:00Z, or an offset from the run's start such "+
 			"as +90s", flag, text)
 	}

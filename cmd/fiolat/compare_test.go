@@ -173,6 +173,7 @@ func TestManageUsage(t *testing.T) {
 		{[]string{"runs", "--label", "x"}, "KEY=VALUE"},
 		{[]string{"annotate", "r", "text"}, "--at +90s"},
 		{[]string{"annotate", "--at", "noon", "r", "text"}, "offset from the run"},
+		{[]string{"annotate", "--at", "90", "r", "text"}, "offset from the run"},
 		{[]string{"annotate", "--at", "+1x", "r", "text"}, "duration"},
 		{[]string{"annotate", "--at", "+1s", "r", " "}, "what happened"},
 		{[]string{"delete"}, "name one run"},

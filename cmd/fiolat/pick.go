@@ -2,9 +2,7 @@ package main
 
 import (
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -67,19 +65,15 @@ func readMoment(text string) (*pipeline.Moment, error) {
 		m.Since = d
 		return m, nil
 	}
-	if n, err := strconv.ParseFloat(text, 64); err != nil || n < 1e8 { // otherwise seconds or ms since 1970
-		if d, err := parseDuration("", text); err == nil {
-			if d < 0 {
-				return nil, wrong
-			}
-			m.Since = d
-			return m, nil
-		}
+	at, ok := parseTime(text)
+	if ok {
+		m.At = at
+		return m, nil
 	}
-	at, err := parseStart(text)
-	if err != nil || at == "" || at == "mtime" {
+	d, err := parseDuration("", text)
+	if err != nil || d < 0 {
 		return nil, wrong
 	}
-	m.At, err = time.Parse(time.RFC3339Nano, at)
-	return m, err
+	m.Since = d
+	return m, nil
 }

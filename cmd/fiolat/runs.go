@@ -101,16 +101,16 @@ func (f *runFilter) check(bad *errs.Faults) {
 
 var age = regexp.MustCompile(`^[0-9]{1,6}[smhdw]$`)
 
-// moment parses a time for a filter: an age, returned as Elasticsearch date math, or what --start takes.
+// moment parses a time for a filter: an age, returned as Elasticsearch date math, or what parseTime takes.
 func moment(text string) (string, error) {
 	if age.MatchString(text) {
 		return "now-" + text, nil
 	}
-	t, err := parseStart(text)
-	if err != nil || t == "mtime" {
+	t, ok := parseTime(text)
+	if !ok {
 		return "", fio.Usagef("%q: want a time such as 2026-01-31T12:00:00Z, or an age such as 12h or 7d", text)
 	}
-	return t, nil
+	return t.Format(time.RFC3339Nano), nil
 }
 
 // run prints the runs that are stored.

@@ -62,6 +62,18 @@ func parseStart(v string) (string, error) {
 		v)
 }
 
+// parseTime is parseStart without mtime and without numbers that may be meant as a length.
+func parseTime(v string) (t time.Time, ok bool) {
+	if n, err := strconv.ParseFloat(v, 64); err == nil && n < 1e8 {
+		return t, false
+	}
+	at, err := parseStart(v)
+	if err == nil {
+		t, err = time.Parse(time.RFC3339Nano, at) // fails for "" and mtime
+	}
+	return t, err == nil
+}
+
 // inRange formats t as RFC 3339. A run that starts at t must fit 64 bits of
 // nanoseconds since 1970.
 func inRange(v string, t time.Time) (string, error) {
