@@ -337,8 +337,8 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 		changes := [][]string{{"run", "start", "name", "metric", "before", "after", "change", "95 % limits", "p"}}
 		outliers := [][]string{{"single run", "start", "name", "metric", "value", "level", "off by"}}
 		levels := [][]string{{"metric", "runs", "level now", "since run"}}
-		own := slices.ContainsFunc(results, func(r history.Result) bool { return r.Series == s.Name && ownOf(&r) > 0 })
-		if own {
+		noted := slices.ContainsFunc(results, func(r history.Result) bool { return r.Series == s.Name && note(&r) != "" })
+		if noted {
 			levels[0] = append(levels[0], "percentiles")
 		}
 		for k := range results {
@@ -374,12 +374,11 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 			if n > 0 && r.Of().Name != history.Histogram {
 				level = o.value(r, math.Exp(sum/float64(n)))
 			}
-			levels = append(levels, []string{r.Metric, strconv.Itoa(n), level, strconv.Itoa(since)})
-			if n, last := ownOf(r), len(levels)-1; n > 0 {
-				levels[last] = append(levels[last], fmt.Sprintf("fio's own in %s", fio.Several(n, "run")))
-			} else if own {
-				levels[last] = append(levels[last], "")
+			row := []string{r.Metric, strconv.Itoa(n), level, strconv.Itoa(since)}
+			if noted {
+				row = append(row, note(r))
 			}
+			levels = append(levels, row)
 		}
 		if len(changes) == 1 {
 			fmt.Fprintln(out, "no change points")
@@ -395,14 +394,25 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 	}
 }
 
-// ownOf returns in how many runs fio computed the percentile.
-func ownOf(r *history.Result) (n int) {
+// note says in how many runs fio computed the percentile, and in how many it is a lower bound.
+func note(r *history.Result) string {
+	own, bounds := 0, 0
 	for _, p := range r.Runs {
 		if p.Own {
-			n++
+			own++
+		}
+		if p.AtLeast {
+			bounds++
 		}
 	}
-	return n
+	var words []string
+	if own > 0 {
+		words = append(words, "fio's own in "+fio.Several(own, "run"))
+	}
+	if bounds > 0 {
+		words = append(words, "at least that in "+fio.Several(bounds, "run"))
+	}
+	return strings.Join(words, ", ")
 }
 
 func (o *historyOptions) table(out *bufio.Writer, width int, rows [][]string) {
