@@ -57,9 +57,11 @@ func (o *loadOptions) run(ctx context.Context, u *ui.UI) error {
 		for _, name := range report.Removed {
 			u.Say("info", "removed    %s: all of it has arrived", fio.Printable(name))
 		}
-		u.Say("info", "documents  %d read from %s, %d indexed, %d refused, %d not sent; %d of other "+
-			"generations deleted", t.Made, fio.Several(len(report.Loaded), "file"), t.Indexed, t.Refused,
-			t.Spooled+t.Lost, t.Deleted)
+		if err == nil || t.Made > 0 {
+			u.Say("info", "documents  %d read from %s, %d indexed, %d refused, %d not sent; %d of other "+
+				"generations deleted", t.Made, fio.Several(len(report.Loaded), "file"), t.Indexed, t.Refused,
+				t.Spooled+t.Lost, t.Deleted)
+		}
 		for _, r := range report.Refusals {
 			u.Say("info", "refused    %d: %s", r.Count, r)
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"fiolat/esmodel/ndjson"
 	"fiolat/fio"
@@ -53,7 +54,10 @@ func fileWord(s string) string {
 // write, they could redirect the files.
 func openDir(path string) (*os.Root, error) {
 	path = filepath.Clean(path)
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := os.MkdirAll(path, 0o700); errors.Is(err, syscall.ENOTDIR) {
+		return nil, &fio.UsageError{Msg: fmt.Sprintf("%s is not a directory, or lies in a file", path),
+			Hint: "name a directory"}
+	} else if err != nil {
 		return nil, err
 	}
 	seen, err := os.Lstat(path)

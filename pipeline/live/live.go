@@ -424,6 +424,10 @@ func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
 		l.warn("status documents were late or missing %d times; their I/Os are spread evenly over the time since the "+
 			"document before, or until fio asked a stalled job", l.Missed)
 	}
+	if len(l.steps) == 0 && to > l.grid.First+1 {
+		l.warn("there is a single status document: its I/Os are spread evenly over the run; run fio with " +
+			"--status-interval=1, or pass its logs to fiolat ingest")
+	}
 	a := &l.account
 	counts := make([]pipeline.LogCount, len(l.logs))
 	logs := make([]*pipeline.Log, len(l.logs))
