@@ -216,6 +216,9 @@ func (r *roller) part(ctx context.Context, run *esmodel.StoredRun) (worked bool,
 	}
 	to := pipeline.Grain{Interval: max(r.to.Interval, run.Run.Interval),
 		Coarseness: max(r.to.Coarseness, run.Run.Geometry.Coarseness)}
+	if run.Run.Timeless() { // it has one interval
+		to.Interval = run.Run.Interval
+	}
 	if to == (pipeline.Grain{Interval: run.Run.Interval, Coarseness: run.Run.Geometry.Coarseness}) {
 		return worked, nil
 	}

@@ -203,6 +203,8 @@ func TestRolledUp(t *testing.T) {
 			t.Errorf("%s says %s, want %s", tt.command, stderr, tt.said)
 		}
 	}
+	must(t, "ingest", "--es", s.URL, "--run-id", "JSON", real+"/exact/fio.json") // one interval of 12.003 s
+	must(t, "rollup", "--es", s.URL, "--interval", "1m", "JSON")
 }
 
 // Parts are rolled up one by one, and merged again.
