@@ -316,7 +316,8 @@ type discovery struct {
 	files    *folders.Reader
 	kinds    once[content.Kind]
 	metas    once[[]*fiojson.Document]
-	head     [content.Head]byte // of the file that is looked at
+	apart    once[[]*fiojson.Document] // by folder: fio's JSON in the folders in it that have no logs
+	head     [content.Head]byte        // of the file that is looked at
 }
 
 // once keeps what was read from files, by path: several folders and runs ask for the same ones.
@@ -343,7 +344,7 @@ func newDiscovery(opt DiscoverOptions) *discovery {
 		opt.system = &sys
 	}
 	return &discovery{opt: opt, seen: map[string]bool{}, folders: map[string]string{}, kinds: once[content.Kind]{},
-		metas: once[[]*fiojson.Document]{}, files: folders.NewReader(*opt.system, opt.Stdin,
+		metas: once[[]*fiojson.Document]{}, apart: once[[]*fiojson.Document]{}, files: folders.NewReader(*opt.system, opt.Stdin,
 			func(name string) bool {
 				_, log := parseName(name)
 				return log
@@ -852,14 +853,16 @@ func (d *discovery) siblings(in *Input) {
 		return
 	}
 	up := filepath.Dir(folders[0])
-	var metas []*fiojson.Document
-	for _, e := range d.files.List(up) {
-		if path := filepath.Join(up, e.Name()); e.IsDir() && !d.hasLogs(path) {
-			metas = append(metas, d.metasIn(path)...)
+	metas, _ := d.apart.of(up, func() (metas []*fiojson.Document, _ error) {
+		for _, e := range d.files.List(up) {
+			if path := filepath.Join(up, e.Name()); e.IsDir() && !d.hasLogs(path) {
+				metas = append(metas, d.metasIn(path)...)
+			}
 		}
-	}
-	metas = distinct(slices.DeleteFunc(metas, func(m *fiojson.Document) bool {
-		return !slices.ContainsFunc(in.Logs, func(l *Source) bool { return hasPrefix(m, l.Name) })
+		return metas, nil
+	})
+	metas = distinct(filtered(metas, func(m *fiojson.Document) bool {
+		return slices.ContainsFunc(in.Logs, func(l *Source) bool { return hasPrefix(m, l.Name) })
 	}))
 	one := func(l *Source) bool {
 		n := 0
