@@ -344,7 +344,8 @@ func newDiscovery(opt DiscoverOptions) *discovery {
 		opt.system = &sys
 	}
 	return &discovery{opt: opt, seen: map[string]bool{}, folders: map[string]string{}, kinds: once[content.Kind]{},
-		metas: once[[]*fiojson.Document]{}, apart: once[[]*fiojson.Document]{}, files: folders.NewReader(*opt.system, opt.Stdin,
+		metas: once[[]*fiojson.Document]{}, apart: once[[]*fiojson.Document]{},
+		files: folders.NewReader(*opt.system, opt.Stdin,
 			func(name string) bool {
 				_, log := parseName(name)
 				return log
