@@ -392,26 +392,6 @@ func TestQueries(t *testing.T) {
 		t.Errorf("%v I/Os shown of %v", shown, sum)
 	}
 
-	// p99 by load: IOPS are the document's own; each quantum is in one column.
-	_, b = search("p99 by load")
-	n, low, high := 0, math.Inf(1), 0.0
-	for _, column := range b {
-		n += column.DocCount
-		low, high = min(low, column.numbers["best"]), max(high, column.numbers["worst"])
-	}
-	quanta, least, most := 0, math.Inf(1), 0.0
-	for _, r := range own["nightly-2"] {
-		if p := r.Percentiles["99"]; p != nil && r.Scope == "run" && !r.Partial {
-			quanta++
-			least, most = min(least, *p), max(most, *p)
-		}
-	}
-	if n != quanta {
-		t.Errorf("%d quanta by load, want %d", n, quanta)
-	}
-	near("best p99", low, least, exact)
-	near("worst p99", high, most, exact)
-
 	_, b = search("SLA minutes")
 	brokenMS := 0.0
 	for _, r := range own["nightly-2"] {
