@@ -118,8 +118,12 @@ func storedTable(u *ui.UI, r *esmodel.StoredRun) error {
 			fmt.Fprintf(u.Stdout, "%s: %s\n", name, fio.Printable(text))
 		}
 	}
+	logs := len(run.Logs)
+	if run.Timeless() {
+		logs = 0
+	}
 	fmt.Fprintf(u.Stdout, "run %s: %s, %v, %s, start %v (%s), %v\n", fio.Printable(run.ID), r.Status, run.Kind,
-		fio.Several(len(run.Logs), "log"), startText(run), fio.Printable(run.StartHow), run.Geometry)
+		severalLogs(logs), startText(run), fio.Printable(run.StartHow), run.Geometry)
 	say("name", run.Name)
 	say("part", run.Part)
 	var parts []string
@@ -139,10 +143,10 @@ func storedTable(u *ui.UI, r *esmodel.StoredRun) error {
 		say("options", equations(options, " "))
 	}
 	w := &render.Tabs{Out: u.Stdout, Width: ui.Columns(u.Stdout)}
-	if len(run.Logs) > 0 {
+	if logs > 0 {
 		fmt.Fprintln(w, "log\thost\tjob\tbytes\tinterval\tstarts at\tnotes")
 	}
-	for _, l := range run.Logs {
+	for _, l := range run.Logs[:logs] {
 		notes := ""
 		if l.Empty {
 			notes = "empty"

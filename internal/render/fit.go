@@ -240,7 +240,7 @@ func (t *Tabs) Write(p []byte) (int, error) { return t.text.Write(p) }
 // Flush prints the tables.
 func (t *Tabs) Flush() error {
 	out := bufio.NewWriter(t.Out)
-	for n, text := range strings.Split(t.text.String(), "\n\n") {
+	for n, text := range strings.Split(strings.TrimPrefix(t.text.String(), "\n"), "\n\n") {
 		if n > 0 {
 			out.WriteByte('\n') //nolint:errcheck // Flush says it
 		}
