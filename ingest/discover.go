@@ -317,6 +317,7 @@ type discovery struct {
 	kinds    once[content.Kind]
 	metas    once[[]*fiojson.Document]
 	apart    once[[]*fiojson.Document] // by folder: fio's JSON in the folders in it that have no logs
+	jobs     once[[]*jobfile.File]     // by folder
 	head     [content.Head]byte        // of the file that is looked at
 }
 
@@ -344,7 +345,7 @@ func newDiscovery(opt DiscoverOptions) *discovery {
 		opt.system = &sys
 	}
 	return &discovery{opt: opt, seen: map[string]bool{}, folders: map[string]string{}, kinds: once[content.Kind]{},
-		metas: once[[]*fiojson.Document]{}, apart: once[[]*fiojson.Document]{},
+		metas: once[[]*fiojson.Document]{}, apart: once[[]*fiojson.Document]{}, jobs: once[[]*jobfile.File]{},
 		files: folders.NewReader(*opt.system, opt.Stdin,
 			func(name string) bool {
 				_, log := parseName(name)

@@ -132,25 +132,25 @@ func (d *discovery) totals(path string, warnings *[]string) (metas []*fiojson.Do
 // sections gives entries that stand for several jobs the sections of the job file beside fio's JSON, if there is one
 // whose jobs are those of the document.
 func (d *discovery) sections(path string, metas []*fiojson.Document) {
-	var files []*jobfile.File
-	looked := false
 	for _, m := range metas {
 		unlike := func(e fiojson.Entry) bool { return e.Unlike > 0 }
 		if m.ClientServer || !slices.ContainsFunc(m.Entries, unlike) {
 			continue
 		}
-		for _, e := range d.files.List(filepath.Dir(path)) {
-			name := filepath.Join(filepath.Dir(path), e.Name())
-			if looked || e.IsDir() || !d.files.MayBeFio(name, e) {
-				continue
-			}
-			if kind, err := d.sniff(name); err == nil && kind == content.Job {
-				if j, err := d.jobFile(name); err == nil { // what cannot be read is no such job file
-					files = append(files, j)
+		files, _ := d.jobs.of(filepath.Dir(path), func() (files []*jobfile.File, _ error) {
+			for _, e := range d.files.List(filepath.Dir(path)) {
+				name := filepath.Join(filepath.Dir(path), e.Name())
+				if e.IsDir() || !d.files.MayBeFio(name, e) {
+					continue
+				}
+				if kind, err := d.sniff(name); err == nil && kind == content.Job {
+					if j, err := d.jobFile(name); err == nil { // what cannot be read is no such job file
+						files = append(files, j)
+					}
 				}
 			}
-		}
-		looked = true
+			return files, nil
+		})
 		s := &set{meta: m}
 		for i := range m.Entries {
 			s.entries = append(s.entries, &m.Entries[i])
