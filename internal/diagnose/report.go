@@ -143,6 +143,10 @@ func (w *Watch) nothing(s *searched) Finding {
 			fio.Several(w.board.quanta, "interval"), seconds(w.run.Interval/1e6), leastBlocks)
 		return f
 	}
+	if len(w.board.pooled) == 0 {
+		f.Text = "There is nothing to diagnose: no I/O completed."
+		return f
+	}
 	f.Text = "Nothing stands out."
 	size := math.Inf(-1)
 	for _, field := range s.fields {
@@ -213,7 +217,7 @@ func (w *Watch) load() *Finding {
 	if !known || logs == 0 {
 		return f
 	}
-	f.Others = pointer(most)
+	f.Own, f.Others = pointer(min(*f.Own, most)), &most // I/Os may have begun before --from
 	// From when on all slots were full: in all blocks but one in ten.
 	const nearly, seldom = 0.9, 0.1
 	from, slack := n, 0
@@ -241,7 +245,7 @@ func (w *Watch) load() *Finding {
 	case sum/ran < 0.1:
 		f.Text = fmt.Sprintf("On average less than 0.1 of at most %s %s in flight.", slots, ios)
 	default:
-		f.Text = fmt.Sprintf("On average %s of at most %s %s in flight.", number(sum/ran), slots, ios)
+		f.Text = fmt.Sprintf("On average %s of at most %s %s in flight.", number(*f.Own), slots, ios)
 	}
 	return f
 }

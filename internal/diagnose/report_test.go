@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
 
@@ -21,7 +22,8 @@ func TestStored(t *testing.T) {
 
 // TestNothing: who is beyond the limit, but not surely, is not said to be named from there on.
 func TestNothing(t *testing.T) {
-	w := Watch{run: &pipeline.Run{}, board: &board{quanta: 8, fold: 1, interval: second}}
+	w := Watch{run: &pipeline.Run{}, board: &board{quanta: 8, fold: 1, interval: second,
+		pooled: map[string][]*fiohist.Hist{"read": nil}}}
 	g := &group{names: []string{"h1"}, blocks: slices.Repeat([][]member{{{n: 50, p50: 10}}}, 8)}
 	for factor, named := range map[float64]bool{1.2: true, 1.4: false} {
 		off := slices.Repeat([]float64{math.Log(factor)}, 8)

@@ -311,6 +311,7 @@ func (w *Watch) courses(direction string, t *times) (out []*course) {
 		}
 	}
 	top := slices.Max(full)
+	begin, _ := w.lasts(&hit{direction: direction})
 	for from := 0; from < n; {
 		to := from + 1
 		for to < n && jobs[to] == jobs[from] {
@@ -325,7 +326,7 @@ func (w *Watch) courses(direction string, t *times) (out []*course) {
 					x[p50], x[p99] = math.Log(max(s.Percentiles[0], 1)), math.Log(max(s.Percentiles[1], 1))
 					middle = math.Log(max(s.Mean, 1))
 				}
-				if !t.setLoad && !part[k] && full[k] > 0 {
+				if !t.setLoad && !part[k] && full[k] > 0 && k >= begin {
 					x[iops] = -math.Log(max(s.Samples, 0.5) * float64(top) / float64(full[k]))
 				}
 				for q := range x {
