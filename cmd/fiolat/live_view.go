@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -195,19 +196,16 @@ func (v *liveView) numbers(row *pipeline.Row) string {
 	return text
 }
 
-// state returns the worst verdict, and the rules that are not met.
+// state returns the rules that are not met, with their verdicts.
 func (v *liveView) state(q *pipeline.Quantum) string {
 	if len(v.run.Settings.SLA) == 0 {
 		return ""
 	}
-	worst, bad := sla.OK, []string{}
+	var bad []string
 	for i := range q.Rows {
 		for _, verdict := range q.Rows[i].SLA {
-			switch {
-			case verdict.Status == sla.OK:
+			if verdict.Status == sla.OK {
 				continue
-			case verdict.Status == sla.Broken, worst == sla.OK:
-				worst = verdict.Status
 			}
 			text := fmt.Sprintf("%s %s", verdict.Rule.Text, verdict.Status)
 			if verdict.Stalled {
@@ -218,10 +216,7 @@ func (v *liveView) state(q *pipeline.Quantum) string {
 			}
 		}
 	}
-	if worst == sla.OK {
-		return "  SLA ok"
-	}
-	return fmt.Sprintf("  SLA %s (%s)", worst, strings.Join(bad, "; "))
+	return "  SLA " + cmp.Or(strings.Join(bad, "; "), "ok")
 }
 
 // sparkline draws values in eight heights on a logarithmic scale from the lowest to the
