@@ -287,7 +287,7 @@ type stage struct {
 	start, runtime int64 // ms; start is 0 if unknown
 	delay          int64 // ms from fio's own start, of a job of the first group
 	group          int
-	together       bool // its group ran beside others: see atOnce
+	of             *fiojson.Document // whose groups may have run beside each other: see atOnce
 }
 
 // count adds the I/Os of a job, and reports whether they, if any, have bins.
@@ -301,7 +301,7 @@ func (s *sums) count(m *fiojson.Document, e *fiojson.Entry, d *fiojson.DirTotals
 		s.own = t.Percentiles
 	}
 	s.err = cmp.Or(s.err, s.Add(m, t))
-	s.spans = append(s.spans, stage{e.StartMS, d.RuntimeMS, delay(m, e), e.GroupID, atOnce(m)})
+	s.spans = append(s.spans, stage{e.StartMS, d.RuntimeMS, delay(m, e), e.GroupID, m})
 	return t.Bins.Len() > 0
 }
 
@@ -333,9 +333,12 @@ func atOnce(m *fiojson.Document) bool {
 // ran one after another unless they cannot have, and the jobs of a group together, but for startdelay and ramp_time.
 func (s *sums) seconds() float64 {
 	known := !slices.ContainsFunc(s.spans, func(j stage) bool { return j.start == 0 })
-	groups := map[int][]stage{}
+	groups, together := map[int][]stage{}, map[*fiojson.Document]bool{}
 	for _, j := range s.spans {
-		if known || j.together {
+		if _, ok := together[j.of]; !ok {
+			together[j.of] = known || atOnce(j.of)
+		}
+		if together[j.of] {
 			j.group = 0
 		}
 		if !known && j.group == 0 {
