@@ -144,7 +144,7 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 		}
 		row := find(q.Rows, d)
 		ran := cmp.Or(row, find(q.Ran, d))
-		if all := cmp.Or(ran, running[d.Host]); all != nil && all.IOPSKnown {
+		if all := cmp.Or(ran, running[d.Host]); all != nil && all.IOPSKnown && w.holds(d) {
 			sq.Running, sq.Partial = true, !q.Whole && (all.Uneven || all.Partial(w.run.Interval))
 			sq.IOPS = s.now.Sum() / (float64(all.Covered) / 1e9)
 		}
@@ -242,6 +242,11 @@ func (w *Watch) each(d fio.Dims, f func(*watched)) {
 	}
 }
 
+// holds reports whether Pick leaves I/Os of a scope's direction: without them, nothing is known of it.
+func (w *Watch) holds(d fio.Dims) bool {
+	return d.Direction == fio.All || w.run.Pick.HoldsDirection(d.Direction)
+}
+
 func find(rows []Row, d fio.Dims) *Row {
 	if i := slices.IndexFunc(rows, func(r Row) bool { return r.Dims == d }); i >= 0 {
 		return &rows[i]
@@ -297,7 +302,7 @@ func (w *Watch) End(ctx context.Context, sum *Summary) error {
 			q.Limits = s.limits
 		}
 		row := cmp.Or(find(sum.Total, d), find(sum.Ran, d), &Row{})
-		if row.IOPSKnown {
+		if row.IOPSKnown && w.holds(d) {
 			q.Running, q.IOPS = true, s.total.Sum()/(float64(row.Covered)/1e9)
 		}
 		whole := s.judge.Whole(&q)
