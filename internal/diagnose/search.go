@@ -689,6 +689,10 @@ func apart(x []float64, windows []window, seed uint64) (w window, p float64, ok 
 		off[t] = clip((v-middle)/scale, 8)
 	}
 	score, w := furthestOf(off, windows)
+	w = refine(w, n, 1, func(w window) float64 {
+		s, _ := furthestOf(off, []window{w})
+		return s
+	})
 	rest, drawn := slices.Clone(x), slices.Clone(off)
 	inside := meanOf(x[w.from:w.to]) - meanOf(slices.Concat(x[:w.from], x[w.to:]))
 	z := meanOf(off[w.from:w.to]) - meanOf(slices.Concat(off[:w.from], off[w.to:]))

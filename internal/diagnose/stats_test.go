@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -22,5 +23,16 @@ func TestNth(t *testing.T) {
 		if got := median(v); got != want {
 			t.Fatalf("median of %v: %v, want %v", sorted, got, want)
 		}
+	}
+}
+
+// TestApart: 150 I/Os per second for a third of the time, otherwise 400, as steady as a limited rate.
+func TestApart(t *testing.T) {
+	x := slices.Repeat([]float64{-math.Log(400)}, 60)
+	for at := 20; at < 40; at++ {
+		x[at] = -math.Log(150)
+	}
+	if w, p, _ := apart(x, scan(60, 1), iops); w != (window{20, 40}) || p > 1e-9 {
+		t.Errorf("%v by a chance of %g", w, p)
 	}
 }
