@@ -131,11 +131,25 @@ error. --help has the usual flags of a command, which are listed here, --help-al
 		fmt.Fprintf(&b, "- %s\n", most)
 		for _, row := range rows[name] {
 			if row != most {
-				fmt.Fprintf(&b, "  - %s: %s\n", strings.Join(uses[row], ", "), row)
+				fmt.Fprintf(&b, "  - %s: %s\n", strings.Join(uses[row], ", "), unlike(row, most))
 			}
 		}
 	}
 	return b.String()
+}
+
+// unlike returns what a row of a flag says that its main row does not.
+func unlike(row, most string) string {
+	name, meaning, _ := strings.Cut(row, "` ")
+	usual, same := strings.CutPrefix(most, name+"` ")
+	if !same {
+		return row
+	}
+	text, value, _ := strings.Cut(meaning, " (default: ")
+	if usual, _, _ = strings.Cut(usual, " (default: "); text == usual && value != "" {
+		return "default " + strings.TrimSuffix(value, ")")
+	}
+	return meaning
 }
 
 // flagRow returns a flag, its meaning, default and environment.

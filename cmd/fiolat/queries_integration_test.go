@@ -289,15 +289,6 @@ func TestQueries(t *testing.T) {
 		t.Errorf("runs with a long p99.9: %v, want %v", got, want)
 	}
 
-	a, _ = search("Runs by fio's options")
-	// 18,000, 4,800 and 2,400 a second
-	if got := ids(a); !slices.Equal(got, []string{"nightly-2", "nightly-1", "nightly-3"}) {
-		t.Errorf("runs of randrw in 4k: %v", got)
-	} else {
-		near("p99 of all", a.Hits.Hits[0].Source.Summary["all"]["p99"].(float64), whole("nightly-2", "all", "99"),
-			exact)
-	}
-
 	hosts, slow := map[string]float64{}, map[string]int{}
 	for _, r := range own["nightly-4"] {
 		if r.Scope == "host+direction" && r.Direction == "read" && r.Percentiles["99"] != nil {
