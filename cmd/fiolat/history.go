@@ -337,7 +337,9 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 		changes := [][]string{{"run", "start", "name", "metric", "before", "after", "change", "95 % limits", "p"}}
 		outliers := [][]string{{"single run", "start", "name", "metric", "value", "level", "off by"}}
 		levels := [][]string{{"metric", "runs", "level now", "since run"}}
-		noted := slices.ContainsFunc(results, func(r history.Result) bool { return r.Series == s.Name && note(&r) != "" })
+		noted := slices.ContainsFunc(results, func(r history.Result) bool {
+			return r.Series == s.Name && note(&r) != ""
+		})
 		if noted {
 			levels[0] = append(levels[0], "percentiles")
 		}
