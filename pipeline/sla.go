@@ -94,7 +94,11 @@ func (w *Watch) Begin(ctx context.Context, run *Run) error {
 // watch adds the scopes of a host, or of all hosts together if host is "".
 func (w *Watch) watch(host string) {
 	w.hosts[host] = map[string]bool{}
-	for _, d := range append([]string{fio.All}, w.run.Directions()...) {
+	directions := w.run.Directions()
+	if directions[0] == fio.All { // a rule about reads is not judged, but has an outcome, too
+		directions = fio.DirectionNames()
+	}
+	for _, d := range append([]string{fio.All}, directions...) {
 		s := &watched{scope: fio.DirectionScope}
 		whole := d == w.run.TotalDirection()
 		switch {
@@ -235,16 +239,17 @@ func (w *Watch) add(leaves []Leaf) {
 
 // each calls f for the scopes that hold the I/Os of d's direction, and of its host if that is set.
 func (w *Watch) each(d fio.Dims, f func(*watched)) {
-	for _, direction := range []string{fio.All, d.Direction} {
+	for _, direction := range slices.Compact([]string{fio.All, d.Direction}) {
 		if s := w.scopes[fio.Dims{Host: d.Host, Direction: direction}]; s != nil {
 			f(s)
 		}
 	}
 }
 
-// holds reports whether Pick leaves I/Os of a scope's direction: without them, nothing is known of it.
+// holds reports whether the run has the I/Os of a scope's direction apart, and Pick keeps them: else nothing is known.
 func (w *Watch) holds(d fio.Dims) bool {
-	return d.Direction == fio.All || w.run.Pick.HoldsDirection(d.Direction)
+	return d.Direction == fio.All ||
+		slices.Contains(w.run.Directions(), d.Direction) && w.run.Pick.HoldsDirection(d.Direction)
 }
 
 func find(rows []Row, d fio.Dims) *Row {

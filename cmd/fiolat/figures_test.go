@@ -450,6 +450,11 @@ func TestMixedAlone(t *testing.T) {
 			t.Errorf("%s%s%s", out, rows, stderr)
 		}
 	}
+	if _, _, stderr := fiolat(t, nil, "percentiles", "--interval", "run", "--sla", "iops >= 1000", "--sla",
+		"read iops >= 1", dir); !strings.Contains(stderr, "BROKEN. Whole run: 600 IOPS.") ||
+		!strings.Contains(stderr, "read iops >= 1: not certain") {
+		t.Error(stderr)
+	}
 	if code, _, stderr := fiolat(t, nil, "compare", dir, documents); code != 2 ||
 		!strings.Contains(stderr, "unified_rw_reporting=mixed") {
 		t.Errorf("exit %d\n%s", code, stderr)
