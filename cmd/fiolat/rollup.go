@@ -226,8 +226,8 @@ func (r *roller) part(ctx context.Context, run *esmodel.StoredRun) (worked bool,
 	if run.Run.Part != "" {
 		name += ", part " + fio.Printable(run.Run.Part)
 	}
-	r.u.Say("info", "run %s, %v: intervals of %v become %v", name, run.Run.Kind, time.Duration(run.Run.Interval),
-		time.Duration(to.Interval))
+	r.u.Say("info", "run %s, %v: intervals of %v at coarseness %d become %v at coarseness %d", name, run.Run.Kind,
+		time.Duration(run.Run.Interval), run.Run.Geometry.Coarseness, time.Duration(to.Interval), to.Coarseness)
 	return true, r.rollUp(ctx, run, to)
 }
 

@@ -191,8 +191,10 @@ func TestRolledUp(t *testing.T) {
 	}{
 		{"history", "rolled up: 1 of 2 runs: ", `"rolled_up":true`},
 		{"runs", "2 runs, 1 of them rolled up", `"from_ms": 1000`},
+		{"summary after", "intervals of 1s at coarseness 0 became 2s at coarseness 3", `"percentiles":{"50":`},
 	} {
-		code, stdout, stderr := fiolat(t, nil, tt.command, "--es", s.URL, "--format", "json")
+		args := append(strings.Fields(tt.command), "--es", s.URL, "--format", "json")
+		code, stdout, stderr := fiolat(t, nil, args...)
 		if code != exitOK || !strings.Contains(stdout, tt.printed) {
 			t.Errorf("%s: exit %d, no %s in\n%s", tt.command, code, tt.printed, stdout)
 		}

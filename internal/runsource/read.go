@@ -119,8 +119,9 @@ func (run *Run) openStored(ctx context.Context) (sources []Source, err error) {
 		return nil, run.without(r.Logs.Kinds.List[0], docs)
 	}
 	if of := sources[0].Run; of.Fine.Interval > 0 {
-		r.UI.Say("info", "run %s was rolled up: its intervals of %v are of %v", fio.Printable(run.ID),
-			time.Duration(of.Fine.Interval), time.Duration(of.Interval))
+		r.UI.Say("info", "run %s was rolled up: intervals of %v at coarseness %d became %v at coarseness %d",
+			fio.Printable(run.ID), time.Duration(of.Fine.Interval), of.Fine.Coarseness, time.Duration(of.Interval),
+			of.Geometry.Coarseness)
 	}
 	return sources, nil
 }
