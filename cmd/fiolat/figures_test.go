@@ -376,6 +376,16 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
+// TestOnlyJob: bytes are those of the job that is kept, as fio counts them, and not of the others, of 4k and 16k.
+func TestOnlyJob(t *testing.T) {
+	_, out, _ := fiolat(t, nil, "summary", "--only", "job=c", "--format", "csv", "../../testdata/figures/stages")
+	for _, want := range []string{",all,796,784.2,6.127,", ",read,398,392.1,3.063,", ",write,398,392.1,3.063,"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%s, want %s", out, want)
+		}
+	}
+}
+
 // TestUselessLog: what needs times says why a log is of no use, and what helps.
 func TestUselessLog(t *testing.T) {
 	dir := layoutFiles(t, map[string]string{"h_clat_hist.1.log": "zeros", "h_clat_hist.2.log": "hist",

@@ -186,7 +186,7 @@ func bytesPerIO(r *Row, run *pipeline.Run) (float64, bool) {
 		}
 		for d := range l.Dirs {
 			of, name := &l.Dirs[d], fio.Direction(d).String()
-			if of.IOs == 0 || r.Direction != name && (r.Direction != fio.All || !run.Pick.HoldsDirection(name)) {
+			if of.IOs == 0 || r.Direction != name && r.Direction != fio.All || !run.Pick.Holds(l.Host, l.Job, name) {
 				continue
 			}
 			if of.Bytes == 0 {
