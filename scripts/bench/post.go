@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// postTool is the subcommand of the bare poster. It sends *.ndjson files in four bulk requests of 4 MiB at once, asks for
-// the shortest reply, and checks only that Elasticsearch reports no errors. With -refresh it ends when the documents are
-// searchable.
+// postTool is the subcommand of the bare poster. It sends *.ndjson files in four bulk requests of 4 MiB at once, asks
+// for the shortest reply, and checks only that Elasticsearch reports no errors. With -refresh it ends when the
+// documents are searchable.
 func postTool(ctx context.Context, args []string) error {
 	const senders, size = 4, 4 << 20
 	flags := flag.NewFlagSet("post", flag.ContinueOnError)
