@@ -37,8 +37,15 @@ func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []floa
 	times int) *measured {
 	m := &measured{side: Side{Name: g.Name, Runs: len(g.Runs)}, freedom: student.ManyDegrees,
 		startsKnown: true}
-	runs := slices.SortedStableFunc(slices.Values(g.Runs), func(a, b *Series) int { // whatever the order of arguments
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.ID, b.ID))
+	// Their values give the runs the same random numbers in any order of arguments, from logs as from documents.
+	values := map[*Series][]float64{}
+	if len(g.Runs) > 1 {
+		for _, run := range g.Runs {
+			values[run] = newSample(run, geometry, dirs, percentiles).value
+		}
+	}
+	runs := slices.SortedStableFunc(slices.Values(g.Runs), func(a, b *Series) int {
+		return slices.Compare(values[a], values[b])
 	})
 	for i, run := range runs {
 		s := newSample(run, geometry, dirs, percentiles)
