@@ -37,18 +37,14 @@ func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []floa
 	times int) *measured {
 	m := &measured{side: Side{Name: g.Name, Runs: len(g.Runs)}, freedom: student.ManyDegrees,
 		startsKnown: true}
-	// Their values give the runs the same random numbers in any order of arguments, from logs as from documents.
-	values := map[*Series][]float64{}
-	if len(g.Runs) > 1 {
-		for _, run := range g.Runs {
-			values[run] = newSample(run, geometry, dirs, percentiles).value
-		}
+	samples := make([]*sample, len(g.Runs))
+	for i, run := range g.Runs {
+		samples[i] = newSample(run, geometry, dirs, percentiles)
 	}
-	runs := slices.SortedStableFunc(slices.Values(g.Runs), func(a, b *Series) int {
-		return slices.Compare(values[a], values[b])
-	})
-	for i, run := range runs {
-		s := newSample(run, geometry, dirs, percentiles)
+	// Their values give the runs the same random numbers in any order of arguments, from logs as from documents.
+	slices.SortStableFunc(samples, func(a, b *sample) int { return slices.Compare(a.value, b.value) })
+	for i, s := range samples {
+		run := s.series
 		logs, within := make([]float64, len(s.value)), make([]float64, len(s.value))
 		for row, v := range s.value {
 			logs[row], within[row] = math.Log(v), math.NaN()
