@@ -147,9 +147,9 @@ var Fields = []Field{
 		"`.min`, `.max`, `.mean`, `.stddev`, `.at_least` (keyword); `summary.sync` is in no sum"},
 	{"whole.*", "-", "", onRun, "whole run by direction: buckets (`index`, `count`), `min`, `max`, and 95 % " +
 		"limits from the noise within the run (`limits.p99.low`, `.high`)"},
-	{"tail.*.host", "keyword", "", onRun, "whole run by direction: `tail.read.host` is the host with the most I/Os " +
-		"above p99 beyond its share of all I/Os; `tail.read.hosts` lists it and the next, up to 100, with the same " +
-		"fields; parts have no `tail`"},
+	{"tail.*.host", "keyword", "", onRun, "whole run by direction: `tail.read.host` is the host whose share of the " +
+		"I/Os above p99 exceeds its share of all I/Os most; `tail.read.hosts` lists up to 100 hosts, that one " +
+		"first, with the same fields; parts have no `tail`"},
 	{"tail.*.expected", "double", "", onRun, "its share of all I/Os"},
 	{"tail.*.lift", "double", "", onRun, "`tail.*.p99.share` divided by `tail.*.expected`: 1 is like the others"},
 	{"tail.*.p99.share", "double", "", onRun, "its share of the I/Os above p99 of all"},

@@ -72,15 +72,15 @@ type Engine struct {
 }
 
 const (
-	noteTwice = "before fio 3.31 the issue time was set a second time after the submission: slat + clat is some " +
-		"microseconds short of lat"
+	noteTwice = "before fio 3.31 the issue time was set again after submission, so slat + clat is a few " +
+		"microseconds less than lat"
 	noteTrim = "trims are done at once in the queue function since fio 3.15: their clat is the whole call, without " +
 		"slat"
 )
 
 var engines = map[string]Engine{
-	"io_uring": {Measure: CommitSlat, Notes: []string{noteTwice, "trims are synchronous (their clat is the whole " +
-		"call, without slat) before fio 3.38, asynchronous since, where the kernel can"}},
+	"io_uring": {Measure: CommitSlat, Notes: []string{noteTwice, "before fio 3.38 trims are synchronous: " +
+		"their clat is the whole call, and they have no slat; since then they are asynchronous if the kernel supports it"}},
 	"io_uring_cmd": {Measure: CommitSlat, Notes: []string{"trims are synchronous before fio 3.36, asynchronous since"}},
 	"libaio": {Measure: CommitSlat, Notes: []string{noteTwice, noteTrim,
 		"io_submit blocks for buffered I/O (direct=0): then slat holds the I/O itself, and clat is next to nothing"}},
