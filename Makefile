@@ -117,7 +117,7 @@ times: ## tests whose verdict depends on real times, for an idle machine: the pr
 screenshots: ## draw the report page and Kibana's panels in Chromium over real runs, into SCREENSHOTS (screenshots)
 	@mkdir -p $(SCREENSHOTS)
 	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration \
-		-run TestScreenshots ./internal/report
+		-run TestScreenshots ./report
 	port=$$((10000 + $$$$ % 20000)); exports=$$(scripts/elasticsearch up --port $$port); \
 	trap "scripts/elasticsearch down --port $$port" EXIT; eval "$$exports"; \
 	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration -run 'TestPanels/vega_in' ./kibana/gen
@@ -137,14 +137,14 @@ same: ## compare what fiolat prints and writes with what it did at commit OLD (m
 	go run ./scripts/samebytes -old '$(or $(OLD),main)'
 
 .PHONY: oracle
-oracle: ## compare internal/like with fio's own programs on ORACLE_CASES (500) made-up inputs
+oracle: ## compare analysis/like with fio's own programs on ORACLE_CASES (500) made-up inputs
 	python=$$(scripts/oracle-python); FIOLAT_TEST_PYTHON=$$python FIOLAT_ORACLE_CASES=$(ORACLE_CASES) \
-		go test -count=1 -timeout 1h -tags oracle ./internal/like
+		go test -count=1 -timeout 1h -tags oracle ./analysis/like
 
 .PHONY: otava
-otava: ## ask Apache Otava for the change points of made-up histories, and write them for the test of internal/history
+otava: ## ask Apache Otava for the change points of made-up histories, and write them for the test of analysis/history
 	python=$$(scripts/otava-python); FIOLAT_TEST_PYTHON=$$python \
-		go test -count=1 -v -timeout 1h -tags otava -run TestOtava ./internal/history
+		go test -count=1 -v -timeout 1h -tags otava -run TestOtava ./analysis/history
 
 .PHONY: nightly
 nightly: ## what is too long for check: fuzz, oracle, race and chaos whole, packages, arm64, diagnose, Elasticsearch 9
@@ -153,9 +153,9 @@ nightly: ## what is too long for check: fuzz, oracle, race and chaos whole, pack
 	FIOLAT_RACE_ALL=1 $(MAKE) --no-print-directory race
 	$(MAKE) --no-print-directory dist-check
 	$(MAKE) --no-print-directory arm64
-	FIOLAT_COMPARE_DRAWS=1000 FIOLAT_LIMITS_DRAWS=1000 go test -count=1 -timeout 1h ./internal/compare ./fio/fiohist
-	FIOLAT_DIAGNOSE_DRAWS=100 FIOLAT_MATRIX_ALL=1 go test -count=1 -timeout 2h ./internal/diagnose ./internal/matrix
-	FIOLAT_HISTORY_YEARS=20 go test -count=1 -timeout 2h -run '^TestGate$$' ./internal/history
+	FIOLAT_COMPARE_DRAWS=1000 FIOLAT_LIMITS_DRAWS=1000 go test -count=1 -timeout 1h ./analysis/compare ./fio/fiohist
+	FIOLAT_DIAGNOSE_DRAWS=100 FIOLAT_MATRIX_ALL=1 go test -count=1 -timeout 2h ./analysis/diagnose ./internal/matrix
+	FIOLAT_HISTORY_YEARS=20 go test -count=1 -timeout 2h -run '^TestGate$$' ./analysis/history
 	FIOLAT_SLA_RUNS=100 go test -count=1 -timeout 1h ./fio/sla
 	FIOLAT_TEST_SPARK=1 go test -count=1 -tags integration -run '^TestMergeSQL$$' ./cmd/fiolat
 	FIOLAT_VEGA_ALL=1 $(MAKE) --no-print-directory integration ES_SERVERS=9.5.3

@@ -10,19 +10,19 @@ import (
 // floors lists the packages of the program from the ground up. A package imports only those on floors below its own.
 // A name that ends in "/..." stands for what is below it and not named elsewhere.
 var floors = []string{
-	"ingest/blockscan internal/alert internal/descriptors internal/like internal/parquetfile" +
-		" internal/secret internal/student internal/tempfile internal/vegaspec",
+	"ingest/blockscan internal/alert internal/descriptors analysis/like internal/parquetfile" +
+		" internal/secret internal/student internal/tempfile report/charts",
 	"fio",
 	"internal/errs",
-	"esmodel/ndjson fio/fiohist ingest/jobfile ingest/source internal/page internal/picture internal/ui kibana",
-	"ingest/fiolog ingest/folders internal/history internal/probe fio/sla",
+	"esmodel/ndjson fio/fiohist ingest/jobfile ingest/source report/page report/picture internal/ui kibana",
+	"ingest/fiolog ingest/folders analysis/history internal/probe fio/sla",
 	"ingest/fiojson",
 	"ingest/content",
 	"ingest",
 	"pipeline",
-	"internal/figures",
-	"pipeline/quanta internal/compare internal/diagnose internal/metrics internal/render internal/report",
-	"pipeline/logs pipeline/live pipeline/replay internal/curve",
+	"analysis/figures",
+	"pipeline/quanta analysis/compare analysis/diagnose internal/metrics report/render report",
+	"pipeline/logs pipeline/live pipeline/replay analysis/curve",
 	"pipeline/plan",
 	"esmodel/space",
 	"esmodel",
@@ -42,7 +42,7 @@ var only = map[string]string{
 	"github.com/elastic/go-elasticsearch": "esmodel/client",
 	"github.com/prometheus":               "internal/metrics",
 	"github.com/schollz/progressbar":      "internal/ui",
-	"gonum.org/v1/plot":                   "internal/picture",
+	"gonum.org/v1/plot":                   "report/picture",
 	"go.yaml.in/yaml":                     "fio/sla",
 	"testing":                             "none",
 }

@@ -15,9 +15,9 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/internal/testkit"
-	"fiolat/internal/vegaspec"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
+	"fiolat/report/charts"
 )
 
 // tally holds what the documents of a leaf say: by document and bucket, the I/Os below the
@@ -158,8 +158,8 @@ func TestWholeCountsOfHosts(t *testing.T) {
 	}{
 		{"50 hosts, quanta of a quarter of a window", 50, 300, 4, false, 16},
 		{"500 hosts, quanta of a window", 500, 60, 1, false, 16},
-		{"50 hosts, each for itself", 50, 300, 4, true, vegaspec.RankMiss * math.Sqrt(50)},
-		{"500 hosts, each for itself", 500, 60, 1, true, vegaspec.RankMiss * math.Sqrt(500)},
+		{"50 hosts, each for itself", 50, 300, 4, true, charts.RankMiss * math.Sqrt(50)},
+		{"500 hosts, each for itself", 500, 60, 1, true, charts.RankMiss * math.Sqrt(500)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))

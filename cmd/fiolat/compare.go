@@ -13,14 +13,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/analysis/compare"
 	"fiolat/esmodel"
 	"fiolat/fio"
 	"fiolat/internal/alert"
-	"fiolat/internal/compare"
 	"fiolat/internal/errs"
-	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
+	"fiolat/report/render"
 )
 
 // errFailIf is the error of compare if --fail-if fired.

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/analysis/compare"
+	"fiolat/analysis/history"
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/compare"
-	"fiolat/internal/history"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )

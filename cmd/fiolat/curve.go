@@ -10,13 +10,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/analysis/curve"
+	"fiolat/analysis/figures"
 	"fiolat/fio"
-	"fiolat/internal/curve"
 	"fiolat/internal/errs"
-	"fiolat/internal/figures"
-	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
+	"fiolat/report/render"
 )
 
 type curveOptions struct {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/analysis/diagnose"
 	"fiolat/fio"
-	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"

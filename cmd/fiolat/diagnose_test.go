@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/analysis/diagnose"
 	"fiolat/esmodel/esmodeltest"
-	"fiolat/internal/diagnose"
-	"fiolat/internal/vegaspec"
+	"fiolat/report/charts"
 )
 
 // TestFindingColors: Kibana's panel has a colour for what findings are about.
@@ -18,14 +18,14 @@ func TestFindingColors(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, run := range []string{"testdata/straggler", real + "/slow",
-		"../../internal/diagnose/testdata/three-stopped"} {
+		"../../analysis/diagnose/testdata/three-stopped"} {
 		var got diagnose.Diagnosis
 		stdout, _ := succeed(t, "diagnose", "--format", "json", run)
 		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range slices.Concat(got.Findings, got.More) {
-			if seen[f.About] = true; vegaspec.FindingColor(f.About) == "" {
+			if seen[f.About] = true; charts.FindingColor(f.About) == "" {
 				t.Errorf("%s: no colour of %q", run, f.About)
 			}
 		}
@@ -40,7 +40,7 @@ func TestDiagnoseNotes(t *testing.T) {
 	t.Parallel()
 	es := []string{"--es", esmodeltest.New(t, esmodeltest.Options{Histogram: true}).URL}
 	must(t, append([]string{"ingest", "--run-id", "r", "--start", "2026-01-01T00:00:00Z",
-		"../../internal/diagnose/testdata/three-stopped"}, es...)...)
+		"../../analysis/diagnose/testdata/three-stopped"}, es...)...)
 	for at, text := range map[string]string{"-24s": "osd.12 down", "+9500ms": "link lost", "+12s": "link back",
 		"-56s": "long before"} {
 		must(t, append([]string{"annotate", "--at=" + at, "r", text}, es...)...)

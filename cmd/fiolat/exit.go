@@ -7,13 +7,13 @@ import (
 	"os"
 	"syscall"
 
+	"fiolat/analysis/like"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/ndjson"
 	"fiolat/fio"
 	"fiolat/internal/descriptors"
 	"fiolat/internal/errs"
-	"fiolat/internal/like"
 )
 
 // Exit codes. Scripts rely on them: new ones may be added, but none changes its meaning.

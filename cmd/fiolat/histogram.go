@@ -8,8 +8,8 @@ import (
 
 	"fiolat/fio"
 	"fiolat/internal/errs"
-	"fiolat/internal/render"
 	"fiolat/internal/ui"
+	"fiolat/report/render"
 )
 
 type histogramOptions struct{ printOptions }

@@ -16,15 +16,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/analysis/history"
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/internal/errs"
-	"fiolat/internal/history"
-	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/tempfile"
 	"fiolat/internal/ui"
+	"fiolat/report/render"
 )
 
 // errChanged is the error of history if --fail-if-changed fired.

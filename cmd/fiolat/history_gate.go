@@ -11,11 +11,11 @@ import (
 	"slices"
 	"time"
 
+	"fiolat/analysis/history"
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/internal/alert"
-	"fiolat/internal/history"
 	"fiolat/internal/tempfile"
 	"fiolat/internal/ui"
 )

@@ -5,8 +5,8 @@ import (
 	"iter"
 	"strings"
 
+	"fiolat/analysis/history"
 	"fiolat/fio"
-	"fiolat/internal/history"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/analysis/history"
 	"fiolat/esmodel/esmodeltest"
 	esstored "fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/history"
 	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 )

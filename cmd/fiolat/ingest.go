@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/analysis/compare"
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
@@ -16,7 +17,6 @@ import (
 	"fiolat/esmodel/space"
 	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/internal/compare"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"

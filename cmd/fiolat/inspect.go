@@ -18,12 +18,12 @@ import (
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/internal/errs"
-	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 	"fiolat/pipeline/logs"
 	"fiolat/pipeline/plan"
+	"fiolat/report/render"
 )
 
 type inspectOptions struct {

@@ -12,10 +12,10 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/fio"
-	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
+	"fiolat/report/render"
 )
 
 // storedRuns prints what the documents in a directory or in Elasticsearch say of the runs that an argument names.

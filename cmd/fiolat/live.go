@@ -13,22 +13,22 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/analysis/compare"
+	"fiolat/analysis/diagnose"
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/internal/alert"
-	"fiolat/internal/compare"
-	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/internal/metrics"
-	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 	"fiolat/pipeline/live"
 	"fiolat/pipeline/quanta"
+	"fiolat/report/render"
 )
 
 type liveOptions struct {

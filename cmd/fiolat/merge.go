@@ -8,12 +8,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/analysis/compare"
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/compare"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"

@@ -190,7 +190,7 @@ func partedRuns(t *testing.T) map[string]parted {
 	stopped := parted{parts: map[string]string{"a": t.TempDir(), "b": t.TempDir()}, whole: t.TempDir()}
 	for host, part := range map[string]string{"osd1": "a", "osd2": "a", "osd3": "b", "osd11": "b"} {
 		name := "s_clat_hist.1.log." + host + ".zst"
-		copyFile(t, "../../internal/diagnose/testdata/three-stopped/"+name, filepath.Join(stopped.parts[part], name),
+		copyFile(t, "../../analysis/diagnose/testdata/three-stopped/"+name, filepath.Join(stopped.parts[part], name),
 			filepath.Join(stopped.whole, name))
 	}
 	plain := parted{parts: map[string]string{}, whole: t.TempDir(), flags: []string{"--hosts-by", "folder",

@@ -5,12 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"fiolat/analysis/curve"
+	"fiolat/analysis/diagnose"
 	"fiolat/fio"
-	"fiolat/internal/curve"
-	"fiolat/internal/diagnose"
-	"fiolat/internal/report"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
+	"fiolat/report"
 )
 
 // byteCounter counts the bytes written to it.

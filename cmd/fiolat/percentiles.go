@@ -10,13 +10,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/analysis/like"
 	"fiolat/fio"
 	"fiolat/internal/errs"
-	"fiolat/internal/like"
-	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
+	"fiolat/report/render"
 )
 
 type percentilesOptions struct {

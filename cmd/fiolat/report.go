@@ -10,16 +10,16 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/analysis/curve"
+	"fiolat/analysis/diagnose"
 	"fiolat/esmodel/delivery"
 	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/internal/curve"
-	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
-	"fiolat/internal/report"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
+	"fiolat/report"
 )
 
 type reportOptions struct {

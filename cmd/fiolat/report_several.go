@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/analysis/compare"
+	"fiolat/analysis/curve"
+	"fiolat/analysis/diagnose"
 	"fiolat/fio"
-	"fiolat/internal/compare"
-	"fiolat/internal/curve"
-	"fiolat/internal/diagnose"
-	"fiolat/internal/report"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
+	"fiolat/report"
 )
 
 // severalRuns checks the flags that are of one run.

@@ -9,13 +9,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/analysis/compare"
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/compare"
 	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"

@@ -18,9 +18,9 @@ import (
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/internal/errs"
-	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
+	"fiolat/report/render"
 )
 
 type runsOptions struct {

@@ -8,7 +8,7 @@ import (
 
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/render"
+	"fiolat/report/render"
 )
 
 const listedRuns = `[

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 
+	"fiolat/analysis/compare"
+	"fiolat/analysis/diagnose"
 	"fiolat/esmodel/delivery"
-	"fiolat/internal/compare"
-	"fiolat/internal/diagnose"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )

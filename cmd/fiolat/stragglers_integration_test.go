@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fiolat/internal/diagnose"
+	"fiolat/analysis/diagnose"
 	"fiolat/pipeline/pipelinetest"
 )
 

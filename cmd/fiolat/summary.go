@@ -11,12 +11,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/analysis/figures"
 	"fiolat/fio"
 	"fiolat/internal/errs"
-	"fiolat/internal/figures"
-	"fiolat/internal/render"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
+	"fiolat/report/render"
 )
 
 type summaryOptions struct {

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/analysis/figures"
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/internal/figures"
 	"fiolat/pipeline"
 	"fiolat/pipeline/replay"
 )

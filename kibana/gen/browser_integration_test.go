@@ -31,8 +31,8 @@ import (
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/testkit"
-	"fiolat/internal/vegaspec"
 	"fiolat/kibana/kibanatest"
+	"fiolat/report/charts"
 )
 
 // mark is something that a chart has drawn, with its place in the chart.
@@ -89,7 +89,7 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request) {
 			}
 			return
 		}
-		b, err := fs.ReadFile(vegaspec.JS, "js/"+name)
+		b, err := fs.ReadFile(charts.JS, "js/"+name)
 		if err != nil {
 			http.NotFound(w, r)
 			return
@@ -654,7 +654,7 @@ func (p *page) sameLive(t *testing.T, direction string) {
 			if got, _ := strconv.ParseFloat(strings.ReplaceAll(count, ",", ""), 64); math.Abs(got-n) > 0.5 {
 				t.Errorf("%s at %v is of %s I/Os, want %v", name, at, words, n)
 			}
-			above, off := n*(1-share/100), math.Ceil(vegaspec.RankMiss*math.Sqrt(float64(max(len(hosts[at]), 1))))
+			above, off := n*(1-share/100), math.Ceil(charts.RankMiss*math.Sqrt(float64(max(len(hosts[at]), 1))))
 			certain := fmt.Sprintf(" above ± %.0f", off)
 			if above < max(off, 10) {
 				certain += ": too few"

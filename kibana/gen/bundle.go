@@ -44,7 +44,7 @@ func (b *bundle) board(id, label, title, from string) *dashboard {
 	return d
 }
 
-func charts(all ...chart) []chart { return all }
+func sideBySide(all ...chart) []chart { return all }
 
 // Bundle returns all objects for the indices of a prefix: the tag, data views, dashboards. Ids and titles begin with
 // the prefix, so that bundles of several prefixes fit into one space, and ids never change, so that a newer bundle
@@ -180,9 +180,9 @@ func (b *bundle) fillOverview(d *dashboard) {
 	d.description = "The last runs, how they met their SLA, and which hosts were slow in them. Click a run to open it."
 	d.controls = []control{choose(b.runs, "run.name", "Run name"), label(b.runs), kind(b.runs)}
 	d.rows = []row{
-		{8, charts(lens("overview-runs", "The last runs: reads, writes and trims together", "Percentiles are of the "+
+		{8, sideBySide(lens("overview-runs", "The last runs: reads, writes and trims together", "Percentiles are of the "+
 			"whole run, exact.", "lnsDatatable", notParts, last, table(last, "started"))), b.aRun()},
-		{10, charts(vega("overview-history", "Percentiles of each run", "Of all directions together, at the run's "+
+		{10, sideBySide(vega("overview-history", "Percentiles of each run", "Of all directions together, at the run's "+
 			"start. Click a run to open it."+zoom, history(b.runs.pattern, b.events.pattern, fio.All)).opens(b.aRun()),
 			lens("overview-hosts", "Hosts that were slow most often", "From the findings of `fiolat diagnose` "+
 				"that ingest and live store as events.", "lnsDatatable",
@@ -212,14 +212,14 @@ func (b *bundle) fillLive(d *dashboard) {
 		choose(b.histograms, "fio.job", "Job"),
 		label(b.histograms), kind(b.histograms)}
 	d.rows = []row{
-		{15, charts(livePanel("read", "Read latency percentiles"),
+		{15, sideBySide(livePanel("read", "Read latency percentiles"),
 			livePanel("write", "Write latency percentiles")), nil},
-		{12, charts(lens("live-iops", "I/Os per second", "", "lnsXY", "", iops,
+		{12, sideBySide(lens("live-iops", "I/Os per second", "", "lnsXY", "", iops,
 			xy("line", "main", "time", "direction", "iops"))), nil},
-		{15, charts(vega("live-heatmap", "Latency heat map", "I/Os by time and latency, from the octave counts "+
+		{15, sideBySide(vega("live-heatmap", "Latency heat map", "I/Os by time and latency, from the octave counts "+
 			"of the histograms."+drag, liveHeatMap(b.histograms.pattern, b.events.pattern))), nil},
 		b.liveTails(),
-		{15, charts(vega("live-hosts", "Hosts by the worst p99 of an interval",
+		{15, sideBySide(vega("live-hosts", "Hosts by the worst p99 of an interval",
 			"The 20 worst, by exact percentile documents of hosts. There while no job is chosen. Click a host "+
 				"to open it.",
 			liveHosts(b.percentiles.pattern))),
@@ -258,18 +258,18 @@ func (b *bundle) fillOneRun(d *dashboard) {
 		"was lost. Choose a run above; otherwise all panels show the one that began last."
 	d.controls = []control{b.singleRun(), choose(b.runs, "run.name", "Run name"), kind(b.runs, "sync")}
 	d.rows = []row{
-		{6, charts(vega("run-findings", "The run, and its findings, the worst first",
+		{6, sideBySide(vega("run-findings", "The run, and its findings, the worst first",
 			"What `fiolat diagnose` says of the whole run.", findingsOf(b.runs.pattern))), nil},
-		{12, charts(
+		{12, sideBySide(
 			vega("run-percentiles", "Latency percentiles with sampling limits, and events", ofAllHosts+
 				" Syncs are those of runs that `fiolat live` follows.",
 				runPercentiles(b.percentiles.pattern, b.events.pattern)),
 			b.hostMap("run-map").opens(b.aHost())), nil},
-		{6, charts(lens("run-summary", "The whole run: exact percentiles", "", "lnsDatatable", notParts, summary,
+		{6, sideBySide(lens("run-summary", "The whole run: exact percentiles", "", "lnsDatatable", notParts, summary,
 			table(summary, "started"))), nil},
-		{15, charts(vega("run-heatmap", "Latency heat map", "I/Os by time since the start and latency, of all "+
+		{15, sideBySide(vega("run-heatmap", "Latency heat map", "I/Os by time since the start and latency, of all "+
 			"hosts."+zoom, runHeatMap(b.histograms.pattern))), nil},
-		{8, charts(lens("run-account", "Account: what was read, repaired, restored and lost", "", "lnsDatatable",
+		{8, sideBySide(lens("run-account", "Account: what was read, repaired, restored and lost", "", "lnsDatatable",
 			notParts, account, table(account, "started"))), nil},
 	}
 }
@@ -280,7 +280,7 @@ func (b *bundle) fillHosts(d *dashboard) {
 	d.controls = []control{b.singleRun(), choose(b.runs, "run.name", "Run name"), kind(b.runs)}
 	d.rows = []row{
 		b.runTails(),
-		{26, charts(b.hostMap("hosts-map")), b.aHost()},
+		{26, sideBySide(b.hostMap("hosts-map")), b.aHost()},
 	}
 }
 
@@ -318,16 +318,16 @@ func (b *bundle) fillHost(d *dashboard) {
 		{view: b.percentiles, field: "host.name", title: "Host", single: true},
 		kind(b.runs)}
 	d.rows = []row{
-		{8, charts(vega("host-figures", "Percentiles of all of the host's I/Os",
+		{8, sideBySide(vega("host-figures", "Percentiles of all of the host's I/Os",
 			"Merged from histograms with HDR, 3 digits.", hostFigures(b.histograms.pattern))), nil},
-		{16, charts(
+		{16, sideBySide(
 			vega("host-read", "Read latency percentiles with sampling limits", ofHost,
 				hostPercentiles(b.percentiles.pattern, b.events.pattern, "read")),
 			vega("host-write", "Write latency percentiles with sampling limits", ofHost,
 				hostPercentiles(b.percentiles.pattern, b.events.pattern, "write"))), nil},
-		{15, charts(vega("host-heatmap", "Latency heat map", "I/Os by time since the start and latency."+zoom,
+		{15, sideBySide(vega("host-heatmap", "Latency heat map", "I/Os by time since the start and latency."+zoom,
 			hostHeatMap(b.histograms.pattern, b.events.pattern))), nil},
-		{12, charts(b.jobs("host-jobs", "By job: the worst interval (of runs ingested with job in --by)")), nil},
+		{12, sideBySide(b.jobs("host-jobs", "By job: the worst interval (of runs ingested with job in --by)")), nil},
 	}
 }
 
@@ -365,18 +365,18 @@ func (b *bundle) fillKinds(d *dashboard) {
 		"total (lat)? Choose a run above; otherwise all panels show the one that began last."
 	d.controls = []control{b.singleRun(), choose(b.runs, "run.name", "Run name")}
 	d.rows = []row{
-		{16, charts(
+		{16, sideBySide(
 			vega("kinds-read", "Read latency by kind: p50 and p99 with sampling limits", ofAllHosts,
 				kindPercentiles(b.percentiles.pattern, b.events.pattern, "read")),
 			vega("kinds-write", "Write latency by kind: p50 and p99 with sampling limits", ofAllHosts,
 				kindPercentiles(b.percentiles.pattern, b.events.pattern, "write"))), nil},
-		{9, charts(vega("kinds-parts", "Mean slat and clat end to end, lat as a tick: do they add up?",
+		{9, sideBySide(vega("kinds-parts", "Mean slat and clat end to end, lat as a tick: do they add up?",
 			"Of the whole run, from documents of scope direction. "+
 				"The gap is lat - (slat + clat); means are of fio's buckets, each within 0.8 %. Engines that count no "+
 				"slat: docs/engines.md.", kindParts(b.percentiles.pattern))), nil},
-		{10, charts(figuresByKind("read", "Reads of the whole run by kind"), figuresByKind("write",
+		{10, sideBySide(figuresByKind("read", "Reads of the whole run by kind"), figuresByKind("write",
 			"Writes of the whole run by kind")), nil},
-		{12, charts(hostsByKind("read", "Reads by host and kind: the worst interval"), hostsByKind("write",
+		{12, sideBySide(hostsByKind("read", "Reads by host and kind: the worst interval"), hostsByKind("write",
 			"Writes by host and kind: the worst interval")), nil},
 	}
 }
@@ -405,12 +405,12 @@ func (b *bundle) fillCompare(d *dashboard) {
 		choose(b.runs, "fio.version", "fio version"),
 		label(b.runs), choose(b.runs, titleField, "Run"), kind(b.runs)}
 	d.rows = []row{
-		{14, charts(vega("compare-change",
+		{14, sideBySide(vega("compare-change",
 			"Change against the baseline: the label baseline=true, else the earliest run",
 			"The 8 latest of the chosen runs. The baseline is the latest with the label, or the earliest of the time "+
 				"range. Blue is better, orange worse. Whether a change is more than chance says `fiolat compare`. "+
 				"Click a run to open it.", change(b.runs.pattern))), b.aRun()},
-		{15, charts(lens("compare-runs", "Runs, the latest first", "Percentiles are of the whole run, exact.",
+		{15, sideBySide(lens("compare-runs", "Runs, the latest first", "Percentiles are of the whole run, exact.",
 			"lnsDatatable", notParts, comparedRows, table(comparedRows, "started"))), b.aRun()},
 	}
 }
@@ -422,9 +422,9 @@ func (b *bundle) fillOverlaid(d *dashboard) {
 	d.controls = []control{choose(b.runs, "run.name", "Run name"), label(b.runs), choose(b.runs, titleField, "Run"),
 		kind(b.runs)}
 	d.rows = []row{
-		{20, charts(vega("compare-read", "Reads of several runs over the time since their start", over,
+		{20, sideBySide(vega("compare-read", "Reads of several runs over the time since their start", over,
 			overlay(b.percentiles.pattern, "read"))), b.aRun()},
-		{20, charts(vega("compare-write", "Writes of several runs over the time since their start", over,
+		{20, sideBySide(vega("compare-write", "Writes of several runs over the time since their start", over,
 			overlay(b.percentiles.pattern, "write"))), b.aRun()},
 	}
 }
@@ -441,9 +441,9 @@ func (b *bundle) fillHistory(d *dashboard) {
 		return vega("history-"+direction, title, ofRuns, history(b.runs.pattern, b.events.pattern, direction))
 	}
 	d.rows = []row{
-		{18, charts(ofHistory("read", "Reads: percentiles of each run"), ofHistory("write",
+		{18, sideBySide(ofHistory("read", "Reads: percentiles of each run"), ofHistory("write",
 			"Writes: percentiles of each run")), b.aRun()},
-		{16, charts(vega("history-iops", "I/Os per second of each run", ofRuns, historyRates(b.runs.pattern,
+		{16, sideBySide(vega("history-iops", "I/Os per second of each run", ofRuns, historyRates(b.runs.pattern,
 			b.events.pattern))), b.aRun()},
 	}
 }
@@ -482,15 +482,15 @@ func (b *bundle) fillSlowdown(d *dashboard) {
 	d.controls = []control{choose(b.probes, titleField, "Run"), choose(b.probes, "host.name", "Host"),
 		choose(b.probes, "probe.operation", "Operation"), choose(b.probes, "probe.target", "Target")}
 	d.rows = []row{
-		{15, charts(vega("slowdown-percentiles", "Slowdown: observed by expected time",
+		{15, sideBySide(vega("slowdown-percentiles", "Slowdown: observed by expected time",
 			"1 is as usual. Percentiles by HDR with 2 digits. Vertical lines are events."+drag,
 			slowdownPercentiles(b.probes.pattern, b.events.pattern))), nil},
-		{14, charts(
+		{14, sideBySide(
 			lens("slowdown-operations", "Worst slowdown by operation", "", "lnsXY", timed, worstByOperation,
 				xy("line", "main", "time", "operation", "slowdown").log()),
 			lens("slowdown-observed", "Observed and expected time", "", "lnsXY", timed, observed,
 				xy("line", "main", "time", "", "value", "expected").log())), nil},
-		{14, charts(
+		{14, sideBySide(
 			lens("slowdown-targets", "By target and operation", estimates, "lnsDatatable", timed, targets,
 				table(targets, "slowdown")),
 			lens("slowdown-hours", "Worst hours", estimates, "lnsDatatable", timed, hours, table(hours, "p95"))),
@@ -517,9 +517,9 @@ func (b *bundle) fillEvents(d *dashboard) {
 	d.controls = []control{choose(b.events, "event.action", "Kind"), choose(b.events, titleField, "Run"),
 		choose(b.events, "run.name", "Run name"), label(b.events)}
 	d.rows = []row{
-		{10, charts(lens("events-over-time", "Events over time", "", "lnsXY", "", overDays,
+		{10, sideBySide(lens("events-over-time", "Events over time", "", "lnsXY", "", overDays,
 			xy("bar_stacked", "main", "time", "action", "events"))), nil},
-		{20, charts(lens("events-table", "Events and notes, the latest first",
+		{20, sideBySide(lens("events-table", "Events and notes, the latest first",
 			"Events of the same words and run are one row.", "lnsDatatable", "", list, table(list, "at"))), nil},
 	}
 }

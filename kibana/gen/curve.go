@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"fiolat/fio"
-	"fiolat/internal/vegaspec"
+	"fiolat/report/charts"
 )
 
 func (b *bundle) fillCurve(d *dashboard) {
@@ -14,7 +14,7 @@ func (b *bundle) fillCurve(d *dashboard) {
 		"by their names."
 	d.controls = []control{label(b.runs), choose(b.runs, "run.name", "Run name"),
 		choose(b.runs, "fio.workload", "Workload"), kind(b.runs)}
-	d.rows = []row{{24, charts(vega("curve-points", "Latency against load: p50, p99 and p99.9 of each setting",
+	d.rows = []row{{24, sideBySide(vega("curve-points", "Latency against load: p50, p99 and p99.9 of each setting",
 		"Of whole runs, exact: the 1,000 latest of the chosen runs that are complete. A ring is a setting, the "+
 			"geometric mean of its runs (rw, bs, iodepth, numjobs, ioengine, direct, rate_iops, hosts and jobs "+
 			"alike), a dot is a run; lines join settings that differ in iodepth, numjobs, rate_iops, hosts or jobs "+
@@ -24,7 +24,7 @@ func (b *bundle) fillCurve(d *dashboard) {
 }
 
 // loadCurve plots latency against load for the selected runs.
-func loadCurve(runs string) vegaspec.Spec {
+func loadCurve(runs string) charts.Spec {
 	directions := fio.RowDirections()
 	asked := []string{"run.id", titleField, "fio.workload", "host.name", "fio.job"}
 	for _, d := range directions {
@@ -41,9 +41,9 @@ func loadCurve(runs string) vegaspec.Spec {
 	unit := func(letter, times string) string {
 		return "test(regexp('\\\\bbs=[0-9.]+" + letter + "', 'i'), datum.setting) ? " + times + " : "
 	}
-	return vegaspec.LoadCurve{
+	return charts.LoadCurve{
 		Names: historyPercentiles, First: directions[0],
-		Choice: vegaspec.Data{
+		Choice: charts.Data{
 			Source: m{"name": "answer"},
 			Transform: slices.Concat(listRows("hits.hits", "hit"), []m{calculate("names", "['"+
 				strings.Join(directions, "', '")+"']"), flatten("names", "name"),
@@ -51,7 +51,7 @@ func loadCurve(runs string) vegaspec.Spec {
 				{"aggregate": []m{{"op": "count", "as": "runs"}}, "groupby": []string{"name"}}}),
 		},
 		Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"),
-		Data: vegaspec.Data{
+		Data: charts.Data{
 			Source: latestRuns(runs, false, asked),
 			Transform: slices.Concat(listRows("hits.hits", "hit"), []m{
 				calculate("f", "datum.hit.fields"),

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"fiolat/fio"
-	"fiolat/internal/vegaspec"
+	"fiolat/report/charts"
 )
 
 const ofTail = "The 20 hosts with the highest lift, of runs of two hosts or more (documents of scope " +
@@ -22,7 +22,7 @@ func (b *bundle) runTails() row {
 	return b.tails("run-tail", " Click a host to open it."+zoom, runTail, b.aHost())
 }
 
-func (b *bundle) tails(name, how string, spec func(percentiles, direction string) vegaspec.Spec,
+func (b *bundle) tails(name, how string, spec func(percentiles, direction string) charts.Spec,
 	open []destination) row {
 	r := row{height: 14, open: open}
 	for _, d := range []string{"read", "write"} {
@@ -72,12 +72,12 @@ func ofHosts(direction string) m {
 }
 
 // liveTail draws the tail map over the dashboard's time range.
-func liveTail(percentiles, direction string) vegaspec.Spec {
+func liveTail(percentiles, direction string) charts.Spec {
 	path := "aggregations.host.buckets"
-	return vegaspec.TailMap{
-		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime,
+	return charts.TailMap{
+		Axis: charts.WallClock, Drag: charts.SetTime,
 		Click: addFilter(percentiles, "{term: {'host.name': datum.host}}", "datum.host"),
-		Data: vegaspec.Data{
+		Data: charts.Data{
 			Source: selected("answer", percentiles, m{"size": 0, "aggs": liftByHost(m{"t": overTimeRange(tailAggs())})},
 				inTime, ofHosts(direction)),
 			Transform: slices.Concat(listRows(path, "h"), []m{calculate("buckets", "datum.h.t.buckets"),
@@ -94,14 +94,14 @@ func liveTail(percentiles, direction string) vegaspec.Spec {
 }
 
 // runTail draws the tail map of the run over the time since its start.
-func runTail(percentiles, direction string) vegaspec.Spec {
+func runTail(percentiles, direction string) charts.Spec {
 	of, all := liftByHost(sinceStart(tailAggs())), sinceStart(nil)
 	of["end"], of["ms"] = all["end"], all["ms"]
-	return ofRun(vegaspec.TailMap{
-		Axis: vegaspec.OfRun, Drag: vegaspec.Zoom,
+	return ofRun(charts.TailMap{
+		Axis: charts.OfRun, Drag: charts.Zoom,
 		Click: addFilter(percentiles, "{bool: {filter: [{term: {'run.id': datum.r.key}}, {term: {'host.name': "+
 			"datum.host}}]}}", "datum.host + ' in ' + datum.r.key"),
-		Data: vegaspec.Data{
+		Data: charts.Data{
 			Source: oneRun("answer", percentiles, of, ofHosts(direction)),
 			Transform: slices.Concat(listRows("aggregations.run.buckets", "r"), stepOf("datum.r"), []m{
 				calculate("hosts", "datum.r.host.buckets"), flatten("hosts", "h")}, stepRows("datum.h"), tailRows),
@@ -112,16 +112,16 @@ func runTail(percentiles, direction string) vegaspec.Spec {
 
 // findingsOf says what the run that began last was like, and lists its diagnosis. The findings are unmapped, so they
 // come from the source of the run's document.
-func findingsOf(runs string) vegaspec.Spec {
+func findingsOf(runs string) charts.Spec {
 	fields := []string{"diagnosis.findings", "diagnosis.more", "diagnosis.omitted", "settings", "run.id", titleField,
 		"run.status",
 		"run.start", "run.end", "summary.all.samples", "summary.all.iops", "summary.all.p50", "summary.all.p99",
 		"summary.all.p99_9", "summary.all.max"}
 	source := pathExpr("hits.hits[0]._source")
 	ns := func(name, field string) string {
-		return " + ', " + name + " ' + " + vegaspec.Latency("datum.all."+field)
+		return " + ', " + name + " ' + " + charts.Latency("datum.all."+field)
 	}
-	return vegaspec.Findings{Data: vegaspec.Data{
+	return charts.Findings{Data: charts.Data{
 		Source: selected("answer", runs, m{"size": 1, "sort": []m{{"run.start": "desc"}}, "_source": fields},
 			inPart, noParts, without(oneOf("fio.kind", "probe", "sync"))),
 		Transform: []m{
@@ -180,17 +180,17 @@ const mapHosts = 64
 var mapSteps = steps{[]int{1, 2, 10, 30, 120, 600, 3600, 21600}, 100}
 
 // hostMap draws p99 of each host of the run over the time since its start.
-func hostMap(percentiles string) vegaspec.Spec {
+func hostMap(percentiles string) charts.Spec {
 	p99, idle := m{"max": m{"field": "latency.p99"}}, m{"filter": m{"bool": m{
 		"filter":   []m{{"range": m{"samples": m{"lte": 0}}}, {"exists": m{"field": "iops"}}},
 		"must_not": m{"term": m{"partial": true}}}}}
 	all := mapSteps.sinceStart(nil)
-	s := ofRun(vegaspec.HostMap{
+	s := ofRun(charts.HostMap{
 		Title: m{"signal": fmt.Sprintf("hosts > %[1]d ? '%[1]d of ' + hosts + ' hosts' : ''", mapHosts)},
-		Axis:  vegaspec.OfRun, Drag: vegaspec.Zoom,
+		Axis:  charts.OfRun, Drag: charts.Zoom,
 		Click: addFilter(percentiles, "{bool: {filter: [{term: {'run.id': datum.r.key}}, {term: {'host.name': "+
 			"datum.host}}]}}", "datum.host + ' in ' + datum.r.key"),
-		Data: vegaspec.Data{
+		Data: charts.Data{
 			Source: oneRun("answer", percentiles, m{"end": all["end"], "ms": all["ms"],
 				"hosts": m{"cardinality": m{"field": "host.name"}}, "host": m{
 					"terms": m{"field": "host.name", "size": mapHosts, "collect_mode": "breadth_first",

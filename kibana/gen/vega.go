@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"fiolat/fio"
-	"fiolat/internal/vegaspec"
+	"fiolat/report/charts"
 )
 
-type m = vegaspec.M
+type m = charts.M
 
 // Significant digits of HDR: few over time, where each bucket has a structure of its own, more for single figures.
 const (
@@ -78,7 +78,7 @@ func flatten(field, as string) m { return m{"flatten": []string{field}, "as": []
 
 // vega returns a panel for a Vega specification. Kibana's warnings are off because they would cover charts that have,
 // say, no events to mark.
-func vega(id, title, description string, spec vegaspec.Spec) chart {
+func vega(id, title, description string, spec charts.Spec) chart {
 	spec.Config = m{"kibana": m{"hideWarnings": true, "controlsLocation": "top"}}
 	v := &savedVis{Title: title, Description: description, Type: "vega", Params: vegaParams{text{spec}}}
 	v.Data.Aggs, v.Data.Search = []any{}, emptySearch
@@ -106,7 +106,7 @@ type vegaParams struct {
 // in the object at path.
 func octaves() m {
 	aggs := m{}
-	for n := range vegaspec.Octaves {
+	for n := range charts.Octaves {
 		aggs[fmt.Sprintf("e%02d", n)] = m{"sum": m{"field": fmt.Sprintf("latency.octave.e%02d", n)}}
 	}
 	return aggs
@@ -114,7 +114,7 @@ func octaves() m {
 
 func foldOctaves(path string) []m {
 	var fields []string
-	for n := range vegaspec.Octaves {
+	for n := range charts.Octaves {
 		fields = append(fields, fmt.Sprintf("%se%02d.value", path, n))
 	}
 	return []m{
@@ -154,7 +154,7 @@ func timeRows(path string) []m {
 }
 
 // livePercentiles draws percentiles of the selected histograms of a direction, merged with HDR.
-func livePercentiles(histograms, percentiles, events, direction string) vegaspec.Spec {
+func livePercentiles(histograms, percentiles, events, direction string) charts.Spec {
 	var percents []json.Number
 	rows, limitRows := "", ""
 	limits := m{}
@@ -166,9 +166,9 @@ func livePercentiles(histograms, percentiles, events, direction string) vegaspec
 		limitRows += fmt.Sprintf("{p: '%s', limit: datum.b.%s && datum.b.%s.value},", p, field(p), field(p))
 	}
 	n := m{"sum": m{"field": "samples"}}
-	return vegaspec.Percentiles{
-		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime, Merged: true, Names: shownPercentiles,
-		Data: vegaspec.Data{
+	return charts.Percentiles{
+		Axis: charts.WallClock, Drag: charts.SetTime, Merged: true, Names: shownPercentiles,
+		Data: charts.Data{
 			Source: selected("answer", histograms, m{"size": 0, "aggs": m{"n": n, "t": overTimeRange(m{"n": n,
 				"hosts": m{"cardinality": m{"field": "host.name", "precision_threshold": 1000}},
 				"p": m{"percentiles": m{"field": histogram, "percents": percents,
@@ -180,7 +180,7 @@ func livePercentiles(histograms, percentiles, events, direction string) vegaspec
 				fewest),
 			Found: pathExpr("aggregations.n.value") + " > 0",
 		},
-		Limits: &vegaspec.Data{
+		Limits: &charts.Data{
 			Source: selected("limits", percentiles, m{"size": 0, "aggs": m{"t": overTimeRange(limits)}}, inTime,
 				allHosts(direction)),
 			Transform: slices.Concat(timeRows("aggregations.t.buckets"), qRows(limitRows),
@@ -212,16 +212,16 @@ func qRows(rows string) []m {
 }
 
 // slowdownPercentiles draws percentiles and the maximum of the slowdown that probes measured.
-func slowdownPercentiles(probes, events string) vegaspec.Spec {
+func slowdownPercentiles(probes, events string) charts.Spec {
 	names := []string{"p50", "p95", "p99", "worst"}
 	rows := "{p: 'worst', v: datum.b.worst && datum.b.worst.value},"
 	for _, p := range names[:3] {
 		rows += fmt.Sprintf("{p: '%s', v: datum.b.p && datum.b.p.values['%s']},", p, percentKey(p))
 	}
 	n := m{"value_count": m{"field": "probe.slowdown"}}
-	return vegaspec.Percentiles{
-		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime, Merged: true, Ratio: true, Names: names,
-		Data: vegaspec.Data{
+	return charts.Percentiles{
+		Axis: charts.WallClock, Drag: charts.SetTime, Merged: true, Ratio: true, Names: names,
+		Data: charts.Data{
 			Source: selected("answer", probes, m{"size": 0, "aggs": m{"n": n, "t": overTimeRange(m{"n": n,
 				"worst": m{"max": m{"field": "probe.slowdown"}},
 				"p": m{"percentiles": m{"field": "probe.slowdown", "percents": []int{50, 95, 99},
@@ -236,10 +236,10 @@ func slowdownPercentiles(probes, events string) vegaspec.Spec {
 }
 
 // liveHosts ranks hosts by the worst p99 of an interval.
-func liveHosts(percentiles string) vegaspec.Spec {
-	return vegaspec.Hosts{
+func liveHosts(percentiles string) charts.Spec {
+	return charts.Hosts{
 		What: "worst p99 of an interval",
-		Data: vegaspec.Data{
+		Data: charts.Data{
 			Source: selected("answer", percentiles, m{"size": 0, "aggs": worstHosts()}, inTime,
 				term("scope", fio.HostDirectionScope)),
 			Transform: append(listRows("aggregations.host.buckets", "h"), calculate("directions",
@@ -267,10 +267,10 @@ func addFilter(index, filter, words string) string {
 	return fmt.Sprintf("kibanaAddFilter(%s, '%s', %s)", filter, index, words)
 }
 
-func liveHeatMap(histograms, events string) vegaspec.Spec {
-	return vegaspec.HeatMap{
-		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime,
-		Data: vegaspec.Data{
+func liveHeatMap(histograms, events string) charts.Spec {
+	return charts.HeatMap{
+		Axis: charts.WallClock, Drag: charts.SetTime,
+		Data: charts.Data{
 			Source: selected("answer", histograms, m{"size": 0, "aggs": m{"n": m{"sum": m{"field": "samples"}},
 				"t": overTimeRange(octaves())}}, inTime, noSyncs),
 			Transform: slices.Concat(timeRows("aggregations.t.buckets"),
@@ -286,8 +286,8 @@ var noSyncs = without(term("fio.direction", fio.Sync.String()))
 
 // eventsInRange returns all events in the dashboard's time range. It ignores the selection of hosts, jobs and kinds of
 // latency, because an event of the cluster concerns all of them.
-func eventsInRange(events string) *vegaspec.Data {
-	return &vegaspec.Data{
+func eventsInRange(events string) *charts.Data {
+	return &charts.Data{
 		Source:    search("events", events, latestEvents(), inTime),
 		Transform: eventRows("toNumber(toDate(datum.hit._source['@timestamp']))"),
 	}
@@ -377,7 +377,7 @@ func oneRun(name, index string, aggs m, filters ...m) m {
 
 // ofRun gives the axis of a chart of oneRun the run's title, or what else is at paths of the run, and when it began: a
 // document's time less its time since the start.
-func ofRun(s vegaspec.Spec, paths ...string) vegaspec.Spec {
+func ofRun(s charts.Spec, paths ...string) charts.Spec {
 	var names []string
 	for _, p := range append([]string{".title.buckets[0].key"}, paths...) {
 		names = append(names, "("+reply(runPath+p)+" || '')")
@@ -406,9 +406,9 @@ func with(aggs m, name string, agg any) m {
 }
 
 // runEvents returns the events of the run in the panel's answer.
-func runEvents(events string) *vegaspec.Data {
+func runEvents(events string) *charts.Data {
 	rows := eventRows("datum.hit._source.interval.offset_ms")
-	return &vegaspec.Data{
+	return &charts.Data{
 		Source: search("events", events, latestEvents(), inTime),
 		Transform: slices.Concat(rows[:2], []m{
 			calculate("run", "datum.hit._source.run && datum.hit._source.run.id"),
@@ -422,10 +422,10 @@ func runEvents(events string) *vegaspec.Data {
 	}
 }
 
-func runHeatMap(histograms string) vegaspec.Spec {
-	return ofRun(vegaspec.HeatMap{
-		Axis: vegaspec.OfRun, Drag: vegaspec.Zoom,
-		Data: vegaspec.Data{
+func runHeatMap(histograms string) charts.Spec {
+	return ofRun(charts.HeatMap{
+		Axis: charts.OfRun, Drag: charts.Zoom,
+		Data: charts.Data{
 			Source: oneRun("answer", histograms, counted(octaves()), noSyncs),
 			Transform: slices.Concat(listRows("aggregations.run.buckets", "r"), chooseStep("datum.r"),
 				foldOctaves("b.")),
@@ -462,20 +462,20 @@ func exactPercentiles(names []string) (aggs m, rows func(label, path string) str
 }
 
 // runPercentiles draws the exact percentiles of a run over all hosts, of all directions together or of one.
-func runPercentiles(percentiles, events string) vegaspec.Spec {
+func runPercentiles(percentiles, events string) charts.Spec {
 	aggs, rows := exactPercentiles(shownPercentiles)
 	directions, of := fio.MetricDirections(), m{}
 	for _, d := range directions {
 		of[d] = m{"filter": term("fio.direction", d), "aggs": counted(aggs)}
 	}
 	run, names := pathExpr(runPath), "'"+strings.Join(directions, "', '")+"'"
-	return ofRun(vegaspec.Percentiles{
-		Axis: vegaspec.OfRun, Drag: vegaspec.Zoom, Names: shownPercentiles, First: fio.All, Choice: &vegaspec.Data{
+	return ofRun(charts.Percentiles{
+		Axis: charts.OfRun, Drag: charts.Zoom, Names: shownPercentiles, First: fio.All, Choice: &charts.Data{
 			Source: m{"name": "answer"},
 			Transform: []m{calculate("run", run), calculate("names", "["+names+"]"), flatten("names", "name"),
 				{"filter": "datum.run && datum.run[datum.name].n.value > 0"}},
 		},
-		Data: vegaspec.Data{
+		Data: charts.Data{
 			Source: oneRun("answer", percentiles, of, oneOf("scope", fio.RunScope, fio.DirectionScope)),
 			Transform: slices.Concat(listRows("aggregations.run.buckets", "r"),
 				[]m{calculate("scope", "datum.r[direction]")}, chooseStep("datum.scope"),
@@ -487,7 +487,7 @@ func runPercentiles(percentiles, events string) vegaspec.Spec {
 }
 
 // hostPercentiles draws the exact percentiles of a host: the first by name of those selected in the run.
-func hostPercentiles(percentiles, events, direction string) vegaspec.Spec {
+func hostPercentiles(percentiles, events, direction string) charts.Spec {
 	aggs, rows := exactPercentiles(shownPercentiles)
 	return sinceStartOf(oneRun("answer", percentiles, oneHost(counted(aggs)), term("scope", fio.HostDirectionScope),
 		term("fio.direction", direction)), runEvents(events), runPath+".host.buckets", shownPercentiles, nil,
@@ -503,10 +503,10 @@ func oneHost(aggs m) m {
 		"order": m{"_key": "asc"}}, "aggs": aggs}}
 }
 
-func hostHeatMap(histograms, events string) vegaspec.Spec {
-	return ofRun(vegaspec.HeatMap{
-		Axis: vegaspec.OfRun, Drag: vegaspec.Zoom,
-		Data: vegaspec.Data{
+func hostHeatMap(histograms, events string) charts.Spec {
+	return ofRun(charts.HeatMap{
+		Axis: charts.OfRun, Drag: charts.Zoom,
+		Data: charts.Data{
 			Source:    oneRun("answer", histograms, oneHost(counted(octaves()))),
 			Transform: slices.Concat(listRows(runPath+".host.buckets", "r"), chooseStep("datum.r"), foldOctaves("b.")),
 			Found:     pathExpr(runPath+".host.buckets[0].n.value") + " > 0",
@@ -516,7 +516,7 @@ func hostHeatMap(histograms, events string) vegaspec.Spec {
 }
 
 // hostFigures shows percentiles of all I/Os of a host in a run.
-func hostFigures(histograms string) vegaspec.Spec {
+func hostFigures(histograms string) charts.Spec {
 	rows := ""
 	for _, p := range shownPercentiles {
 		rows += fmt.Sprintf("{p: '%s', v: datum.d.p && datum.d.p.values['%s']},", p, percentKey(p))
@@ -527,7 +527,7 @@ func hostFigures(histograms string) vegaspec.Spec {
 				"hdr": m{"number_of_significant_value_digits": figureDigits}}}}}
 	}
 	path := runPath + ".host.buckets"
-	return ofRun(vegaspec.Figures{Title: m{"signal": "run"}, Data: vegaspec.Data{
+	return ofRun(charts.Figures{Title: m{"signal": "run"}, Data: charts.Data{
 		Source: oneRun("answer", histograms, oneHost(m{"read": of("read"), "write": of("write")}),
 			oneOf("fio.direction", "read", "write")),
 		Transform: slices.Concat(listRows(path, "h"), []m{{"fold": []string{"h.read", "h.write"}, "as": []string{"name",
@@ -551,7 +551,7 @@ func eachKind(aggs m) m {
 }
 
 // kindPercentiles draws p50 and p99 of each kind of latency.
-func kindPercentiles(percentiles, events, direction string) vegaspec.Spec {
+func kindPercentiles(percentiles, events, direction string) charts.Spec {
 	var names []string
 	all := ""
 	for _, p := range []string{"p50", "p99"} {
@@ -565,18 +565,18 @@ func kindPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	}
 	return sinceStartOf(oneRun("answer", percentiles, counted(eachKind(aggs)), allHosts(direction)),
 		runEvents(events), "aggregations.run.buckets", names,
-		slices.Concat(vegaspec.KindPale, vegaspec.KindColors), all)
+		slices.Concat(charts.KindPale, charts.KindColors), all)
 }
 
 // sinceStartOf draws percentiles over the time since the run's start. rows are the object literals, by the bucket b,
 // that yield the percentiles of these names. runs is the path of the run, or of its host, in the reply.
-func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []string, rows string,
-	paths ...string) vegaspec.Spec {
-	return ofRun(vegaspec.Percentiles{
-		Axis: vegaspec.OfRun, Drag: vegaspec.Zoom,
+func sinceStartOf(source m, events *charts.Data, runs string, names, colors []string, rows string,
+	paths ...string) charts.Spec {
+	return ofRun(charts.Percentiles{
+		Axis: charts.OfRun, Drag: charts.Zoom,
 		Names:  names,
 		Colors: colors,
-		Data: vegaspec.Data{
+		Data: charts.Data{
 			Source:    source,
 			Transform: slices.Concat(listRows(runs, "r"), chooseStep("datum.r"), exactRows(rows)),
 			Found:     pathExpr(runs+"[0].n.value") + " > 0",
@@ -593,14 +593,14 @@ func exactRows(rows string) []m {
 }
 
 // kindParts shows the mean of a whole run by kind. Weighting the intervals by their I/Os gives the mean of all I/Os.
-func kindParts(percentiles string) vegaspec.Spec {
+func kindParts(percentiles string) charts.Spec {
 	mean := m{"mean": m{"weighted_avg": m{"value": m{"field": "latency.mean"}, "weight": m{"field": "samples"}}}}
 	path := runPath + ".direction.buckets"
 	rows := append(listRows(path, "b"), calculate("direction", "datum.b.key"))
 	for _, k := range kinds {
 		rows = append(rows, calculate(k, "datum.b."+k+".mean.value"))
 	}
-	return vegaspec.Parts{Data: vegaspec.Data{
+	return charts.Parts{Data: charts.Data{
 		Source: oneRun("answer", percentiles, m{"direction": m{"terms": m{"field": "fio.direction",
 			"order": m{"_key": "asc"}}, "aggs": eachKind(mean)}}, term("scope", fio.DirectionScope)),
 		Transform: rows,
@@ -624,7 +624,7 @@ func named(aggs m) m { return with(aggs, "title", m{"terms": m{"field": titleFie
 const runLabel = "(datum.r.title.buckets.length ? datum.r.title.buckets[0].key : datum.r.key)"
 
 // overlay draws the latest of the selected runs over each other.
-func overlay(percentiles, direction string) vegaspec.Spec {
+func overlay(percentiles, direction string) charts.Spec {
 	aggs := m{}
 	for _, p := range shownPercentiles {
 		aggs[field(p)] = m{"max": m{"field": "latency." + field(p)}}
@@ -634,12 +634,12 @@ func overlay(percentiles, direction string) vegaspec.Spec {
 	for _, p := range shownPercentiles {
 		rows = append(rows, calculate(field(p), "datum.b."+field(p)+".value"))
 	}
-	return vegaspec.Overlay{
+	return charts.Overlay{
 		Names: shownPercentiles,
 		First: "p99",
-		Drag:  vegaspec.Zoom,
+		Drag:  charts.Zoom,
 		Click: addFilter(percentiles, "{term: {'run.id': datum.id}}", "datum.run"),
-		Data: vegaspec.Data{
+		Data: charts.Data{
 			Source: selected("answer", percentiles, m{"size": 0, "aggs": m{"run": m{
 				"terms": m{"field": "run.id", "size": comparedRuns, "order": m{"start": "desc"},
 					"collect_mode": "breadth_first"},
@@ -656,7 +656,7 @@ const comparedRuns = 8
 
 // change compares the latest of the selected runs with the latest of these that has the label baseline=true, else with
 // the earliest of the time range.
-func change(runs string) vegaspec.Spec {
+func change(runs string) charts.Spec {
 	aggs := named(m{"started": m{"max": m{"field": "run.start"}}})
 	rows := ""
 	for _, d := range []string{"read", "write"} {
@@ -672,7 +672,7 @@ func change(runs string) vegaspec.Spec {
 	all := of(comparedRuns, "desc")
 	all["earliest"] = of(1, "asc")["run"]
 	all["marked"] = m{"filter": term("run.labels", "baseline=true"), "aggs": of(1, "desc")}
-	return vegaspec.Change{Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"), Data: vegaspec.Data{
+	return charts.Change{Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"), Data: charts.Data{
 		Source: selected("answer", runs, m{"size": 0, "aggs": all}, inTime, noParts),
 		Found:  pathExpr("aggregations.run.buckets[0]") + " != null",
 		Transform: slices.Concat([]m{calculate("of", pathExpr("aggregations.marked.run.buckets[0]")+" || "+
@@ -694,7 +694,7 @@ var historyPercentiles = []string{"p50", "p99", "p99.9"}
 
 // history plots percentiles of a direction of the selected runs by start time, and the change points that
 // `fiolat history --store` stored.
-func history(runs, events, direction string) vegaspec.Spec {
+func history(runs, events, direction string) charts.Spec {
 	of := map[string]string{}
 	for _, p := range historyPercentiles {
 		of[p] = direction + "." + field(p)
@@ -706,7 +706,7 @@ func history(runs, events, direction string) vegaspec.Spec {
 }
 
 // historyRates plots I/Os per second in the same way.
-func historyRates(runs, events string) vegaspec.Spec {
+func historyRates(runs, events string) charts.Spec {
 	names, of, metrics := fio.DirectionNames(), map[string]string{}, []string{}
 	for _, d := range names {
 		of[d] = d + ".iops"
@@ -728,7 +728,7 @@ var noParts = without(exists("run.part"))
 // historyOf plots numbers of runs. fields maps the names of the numbers to their fields below summary. match selects
 // the change points; name is the expression that maps a change point's metric to one of names.
 func historyOf(runs, events string, names []string, fields map[string]string, match m, name string,
-	rate bool) vegaspec.Spec {
+	rate bool) charts.Spec {
 	asked := []string{"run.id", titleField, "run.start", "fio.workload", "fio.kind"}
 	rows, limits := "", []string{}
 	for _, n := range names {
@@ -744,10 +744,10 @@ func historyOf(runs, events string, names []string, fields map[string]string, ma
 	}
 	first := func(field string) string { return fmt.Sprintf("(datum.f['%s'] || [''])[0]", field) }
 	hit := "datum.hit._source"
-	return vegaspec.History{
-		Names: names, Rate: rate, Drag: vegaspec.Zoom,
+	return charts.History{
+		Names: names, Rate: rate, Drag: charts.Zoom,
 		Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"),
-		Data: vegaspec.Data{
+		Data: charts.Data{
 			Source: latestRuns(runs, limits, asked),
 			Transform: slices.Concat(listRows("hits.hits", "hit"), []m{
 				calculate("f", "datum.hit.fields"),
@@ -759,7 +759,7 @@ func historyOf(runs, events string, names []string, fields map[string]string, ma
 				calculate("low", pathExpr("q.l.low")), calculate("high", pathExpr("q.l.high"))}),
 			Found: pathExpr("hits.hits[0]") + " != null",
 		},
-		Changes: vegaspec.Data{
+		Changes: charts.Data{
 			Source: search("changes", events, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
 				"_source": []string{timeField, "run.id", titleField, "fio.kind", "change.series",
 					"change.metric", "change.before", "change.after", "message"}}, inTime,

@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/analysis/like"
 	"fiolat/fio"
-	"fiolat/internal/like"
 	"fiolat/pipeline/pipelinetest"
 )
 
@@ -313,7 +313,7 @@ func (a *accuracy) String() string {
 	return b.String()
 }
 
-// reference runs one of fio's own programs, as internal/like answers for it, and
+// reference runs one of fio's own programs, as analysis/like answers for it, and
 // compares it in the same way.
 func reference(t *testing.T, program string, logs []string, ios []exactIO, last int64) string {
 	t.Helper()

@@ -261,7 +261,7 @@ func parser(ctx context.Context, b *bench) ([]result, error) {
 
 // page makes the report pages of a small and of a large run from their documents and opens both in Chromium.
 func page(ctx context.Context, _ *bench) ([]result, error) {
-	found, err := goBench(ctx, "BenchmarkReport", "./internal/report", "-tags", "integration", "-benchtime", "1x",
+	found, err := goBench(ctx, "BenchmarkReport", "./report", "-tags", "integration", "-benchtime", "1x",
 		"-timeout", "30m")
 	if err != nil {
 		return nil, err

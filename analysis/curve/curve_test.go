@@ -1,0 +1,285 @@
+package curve
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"fiolat/analysis/figures"
+	"fiolat/fio"
+)
+
+func known(v float64) *float64 { return &v }
+
+// run is a row of a run of a sweep.
+func run(name string, depth int, iops, p99 float64) figures.Row {
+	return figures.Row{Run: name, Name: name, Direction: "read", Samples: 10 * iops, IOPS: &iops,
+		Mean: known(float64(depth) / iops * 1e9), Percentiles: map[string]float64{"99": p99},
+		Limits:  map[string]fio.Limits{"99": {Low: known(p99 * 0.995), High: known(p99 * 1.005)}},
+		Options: map[string]string{"iodepth": strconv.Itoa(depth), "bs": "4k"}}
+}
+
+func rule(t *testing.T, text string) *fio.Rule {
+	t.Helper()
+	r, err := fio.ParseRule(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+// TestLimitsCoverTheTruth makes up sweeps of devices of which the latency at every load is known, with noise between
+// runs, and counts how often the limits hold it. The device serves most requests a second with so many in flight, and
+// its p99 grows faster than its mean.
+func TestLimitsCoverTheTruth(t *testing.T) {
+	for _, repeats := range []int{2, 3, 5} {
+		t.Run(fmt.Sprintf("%d repeats", repeats), func(t *testing.T) {
+			const sweeps = 100
+			covered, right, width := 0, 0, 0.0
+			for n := range sweeps {
+				rng := rand.New(rand.NewPCG(7, uint64(1000*repeats+n)))
+				most, half := 1e4*math.Exp(3*rng.Float64()), 1+20*rng.Float64()
+				factor, bend := 2+3*rng.Float64(), 20+200*rng.Float64()
+				noiseIOPS, noiseNS := 0.01+0.05*rng.Float64(), 0.02+0.1*rng.Float64()
+				iops := func(depth float64) float64 { return most * depth / (depth + half) }
+				p99 := func(depth float64) float64 {
+					return factor * depth / iops(depth) * 1e9 * (1 + depth*depth/bend/bend)
+				}
+				wanted := 1.2 + 50*rng.Float64() // the depth, between those tried
+				bound := p99(wanted)
+				var rows []figures.Row
+				for depth := 1; depth <= 64; depth *= 2 {
+					for r := range repeats {
+						rows = append(rows, run(fmt.Sprint(depth, "/", r), depth,
+							iops(float64(depth))*math.Exp(noiseIOPS*rng.NormFloat64()),
+							p99(float64(depth))*math.Exp(noiseNS*rng.NormFloat64())))
+					}
+				}
+				c, err := Make(rows, "read", []float64{99}, rule(t, fmt.Sprintf("read p99 < %dns", int64(bound))))
+				if err != nil {
+					t.Fatal(err)
+				}
+				truth := iops(wanted)
+				if c.At.Low != nil && *c.At.Low <= truth && (c.At.High == nil || truth <= *c.At.High) {
+					covered++
+				}
+				if below := int(math.Log2(wanted)); slices.Equal(c.At.Between, []int{below, below + 1}) {
+					right++
+				}
+				if c.At.High != nil && c.At.Low != nil {
+					width += (*c.At.High - *c.At.Low) / truth / sweeps
+				}
+			}
+			t.Logf("of %d sweeps the limits of %d hold the truth, and lie %.0f %% apart; %d name the two points",
+				sweeps, covered, 100*width, right)
+			if covered < sweeps*90/100 {
+				t.Errorf("the limits of %d of %d sweeps hold the truth, want 90 %%", covered, sweeps)
+			}
+			if width > 0.6 {
+				t.Errorf("the limits lie %.0f %% apart: they say nothing", 100*width)
+			}
+			if right < sweeps*70/100 {
+				t.Errorf("%d of %d sweeps name the two points around the bound", right, sweeps)
+			}
+		})
+	}
+}
+
+// TestPointLimitsCoverTheTruth does the same for IOPS and p99 of each point.
+func TestPointLimitsCoverTheTruth(t *testing.T) {
+	const sweeps = 200
+	covered, all := map[string]int{}, 0
+	for n := range sweeps {
+		rng := rand.New(rand.NewPCG(11, uint64(n)))
+		var rows []figures.Row
+		for depth := 1; depth <= 64; depth *= 2 {
+			for r := range 3 {
+				rows = append(rows, run(fmt.Sprint(depth, "/", r), depth,
+					1e3*float64(depth)*math.Exp(0.05*rng.NormFloat64()),
+					1e5*float64(depth)*math.Exp(0.1*rng.NormFloat64())))
+			}
+		}
+		c, err := Make(rows, "read", []float64{99}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range c.Points {
+			depth := math.Exp2(float64(i))
+			for key, truth := range map[string]float64{"iops": 1e3 * depth, "99": 1e5 * depth} {
+				if l := p.Limits[key]; *l.Low <= truth && truth <= *l.High {
+					covered[key]++
+				}
+			}
+			all++
+		}
+	}
+	for key, n := range covered {
+		t.Logf("%s: %d of %d", key, n, all)
+		if n < all*94/100 {
+			t.Errorf("%s: limits of %d of %d points hold the truth, want 95 %%", key, n, all)
+		}
+	}
+}
+
+func TestAt(t *testing.T) {
+	sweep := func(points ...place) (rows []figures.Row) {
+		for i, p := range points {
+			for r := range 2 {
+				rows = append(rows, run(fmt.Sprint(i, r), 1<<i, p.iops*(1+0.001*float64(r)), p.ns*(1+0.001*float64(r))))
+			}
+		}
+		return rows
+	}
+	usual := []place{{1000, 1e5}, {1900, 1.2e5}, {3000, 2e5}, {3500, 9e5}, {3600, 4e6}}
+	for _, c := range []struct {
+		name, rule string
+		points     []place
+		between    []int
+		low, high  float64 // IOPS lie between
+		note       string
+	}{
+		{"between two", "read p99 < 150us", usual, []int{1, 2}, 1900, 3000, ""},
+		{"at the bend", "read p99 < 1ms", usual, []int{3, 4}, 3500, 3600, ""},
+		{"all keep it", "read p99 < 1s", usual, nil, 3595, 3605, "may be higher"},
+		{"none keeps it", "read p99 < 1us", usual, nil, 0, 0, "no point"},
+		{"beyond the peak", "read p99 < 1ms", []place{{1000, 1e5}, {2000, 5e5}, {1500, 2e6}}, []int{1, 2}, 1990,
+			2010, ""},
+		{"a slow start", "read p99 < 1ms", []place{{100, 2e6}, {1000, 5e5}, {2000, 2e6}}, []int{1, 2}, 1000, 2000,
+			"a lighter load breaks the rule: iodepth=1"},
+		{"a dip", "read p99 < 1ms", []place{{250, 5e5}, {450, 9e5}, {800, 2e6}, {1355, 7e5}, {1808, 9e5}, {2000, 3e6}},
+			[]int{4, 5}, 1808, 2000, "a lighter load breaks the rule: iodepth=4"},
+		{"two dips", "read p99 < 1ms", []place{{250, 2e6}, {450, 9e5}, {800, 2e6}, {1355, 7e5}}, nil, 1355, 1357,
+			"may be higher; lighter loads break the rule: iodepth=1, iodepth=4"},
+		{"meets it again beyond the peak", "read p99 < 1ms", []place{{1000, 5e5}, {2000, 2e6}, {900, 5e5}},
+			[]int{0, 1}, 1000, 2000, ""},
+		{"not asked for", "read p99.9 < 1ms", usual, nil, 0, 0, "no p99.9"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Make(sweep(c.points...), "read", []float64{99}, rule(t, c.rule))
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := got.At
+			if !slices.Equal(at.Between, c.between) || !strings.Contains(at.Note, c.note) || at.Rule != c.rule {
+				t.Errorf("%+v, want between %v, note %q", at, c.between, c.note)
+			}
+			if said := got.Sentence(at); !strings.Contains(said, c.note) {
+				t.Errorf("%s, want %q", said, c.note)
+			}
+			switch {
+			case c.high == 0:
+				if at.IOPS != nil || at.Low != nil || (at.High == nil) != strings.Contains(c.note, "p99.9") {
+					t.Errorf("%+v, want no IOPS, and an upper limit", at)
+				}
+			case at.IOPS == nil || *at.IOPS < c.low || *at.IOPS > c.high:
+				t.Errorf("%v IOPS, want %v to %v", at.IOPS, c.low, c.high)
+			case at.Low == nil || *at.Low > *at.IOPS || at.High != nil && *at.High < *at.IOPS ||
+				at.High == nil != (c.between == nil):
+				t.Errorf("limits %v and %v of %v", at.Low, at.High, *at.IOPS)
+			}
+		})
+	}
+}
+
+// TestUnequalNoise makes up sweeps in which rates are limited up to the last point, so that IOPS there differ by far
+// more than elsewhere. The limits of each point cover the truth, and those of the steady points stay narrow.
+func TestUnequalNoise(t *testing.T) {
+	const sweeps = 300
+	noise := []float64{0.001, 0.001, 0.001, 0.001, 0.001, 0.1}
+	covered, width := make([]int, len(noise)), make([]float64, len(noise))
+	for n := range sweeps {
+		rng := rand.New(rand.NewPCG(13, uint64(n)))
+		var rows []figures.Row
+		for i, sd := range noise {
+			for r := range 3 {
+				rows = append(rows, run(fmt.Sprint(i, "/", r), 1<<i, 200*math.Exp(sd*rng.NormFloat64()), 1e6))
+			}
+		}
+		c, err := Make(rows, "read", nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range c.Points {
+			l := c.Points[i].Limits["iops"]
+			covered[i] += map[bool]int{true: 1}[*l.Low <= 200 && 200 <= *l.High]
+			width[i] += (*l.High - *l.Low) / 200 / sweeps
+		}
+	}
+	for i, sd := range noise {
+		t.Logf("noise of %.1f %%: %d of %d cover, %.1f %% wide", 100*sd, covered[i], sweeps, 100*width[i])
+		if covered[i] < sweeps*90/100 || width[i] > 10*sd {
+			t.Errorf("noise of %.1f %%: want 90 of 100 to cover, and less than 10 times the noise", 100*sd)
+		}
+	}
+}
+
+// TestWithoutRepeats wants the points around the result, and no estimate.
+func TestWithoutRepeats(t *testing.T) {
+	for _, tt := range []struct{ rule, want string }{
+		{"read p99 < 350us", "read p99 < 350us: at least 3000 IOPS (iodepth=3); broken at 4000 (iodepth=4); no " +
+			"estimate without repeats: run each setting 3 times"},
+		{"read p99 < 1s", "read p99 < 1s: at least 4000 IOPS (iodepth=4); even the heaviest load meets the rule; the " +
+			"actual limit may be higher; no estimate without repeats: run each setting 3 times"},
+		{"read p99 < 1us", "read p99 < 1us: no point meets the rule"},
+	} {
+		var rows []figures.Row
+		for depth := 1; depth <= 4; depth++ {
+			rows = append(rows, run(fmt.Sprint(depth), depth, 1000*float64(depth), 1e5*float64(depth)))
+		}
+		c, err := Make(rows, "read", []float64{99}, rule(t, tt.rule))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Sentence(c.At); got != tt.want || c.At.IOPS != nil || c.At.Low != nil || c.At.High != nil {
+			t.Errorf("%s\nwant %s", got, tt.want)
+		}
+	}
+}
+
+func TestSeries(t *testing.T) {
+	var rows []figures.Row
+	for _, bs := range []string{"4k", "64k"} {
+		for _, depth := range []int{16, 2, 1} {
+			r := run(fmt.Sprint(bs, depth), depth, 1000*float64(depth), 1e5*float64(depth))
+			r.Options["bs"] = bs
+			rows = append(rows, r)
+		}
+	}
+	c, err := Make(rows, "all", []float64{99}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Series) != 2 || !slices.Equal(c.Load, []string{"iodepth"}) || c.Series[1].Options["bs"] != "64k" ||
+		!slices.Equal(c.Series[1].Points, []int{3, 4, 5}) || c.Points[5].Options["iodepth"] != "16" {
+		t.Errorf("%+v", c)
+	}
+	if len(c.Notes) != 1 || len(c.Points[0].Limits) != 0 {
+		t.Errorf("single runs have limits %v and notes %q", c.Points[0].Limits, c.Notes)
+	}
+	var loads []string
+	for i := range 4 { // 1 and 4 jobs of iodepth 1 and 2
+		r := run(fmt.Sprint("of several jobs", i), 1+i%2, 1000, 1e5)
+		r.Options["jobs"] = strconv.Itoa(1 + i/2*3)
+		rows = append(rows, r)
+	}
+	if c, err = Make(rows[len(rows)-4:], "all", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range c.Points {
+		loads = append(loads, p.Options["jobs"]+"*"+p.Options["iodepth"])
+	}
+	if want := []string{"1*1", "1*2", "4*1", "4*2"}; !slices.Equal(loads, want) {
+		t.Errorf("ascending loads are %v, want %v", loads, want)
+	}
+	if _, err := Make(rows[:1], "all", nil, nil); !errors.Is(err, ErrOneSetting) {
+		t.Errorf("one setting: %v", err)
+	}
+	if _, err := Make(rows, "write", nil, nil); err == nil || errors.Is(err, ErrOneSetting) {
+		t.Errorf("no writes: %v", err)
+	}
+}

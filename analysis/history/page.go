@@ -1,0 +1,231 @@
+package history
+
+import (
+	"cmp"
+	_ "embed" // the page's template
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fiolat/fio"
+	"fiolat/report/charts"
+	"fiolat/report/page"
+)
+
+//go:embed page.html
+var pageHTML string
+
+type pageSeries struct {
+	Name, Span string
+	Unordered  bool
+	Changes    []pageChange
+	Outliers   []pageOutlier
+	Charts     []pageChart
+	Runs       []pageRun
+}
+
+type pageChange struct{ Anchor, Run, Start, Metric, Before, After, Change, Limits string }
+
+type pageOutlier struct{ Anchor, Run, Start, Metric, Value, Level, Off string }
+
+type pageChart struct {
+	ID, Title, Metric string
+	changed           float64 // how much
+}
+
+type pageRun struct {
+	Anchor, Title, ID, Start string
+	Number, Of               int
+	Labels                   []string
+	Notes                    []string
+	Rows                     [][]string
+	Previous, Next           string
+}
+
+// WritePage writes a self-contained HTML page: each metric over the runs with its limits, the change points, labels
+// and notes. A click on a run opens its figures. generator is the program and its version.
+func WritePage(w io.Writer, all []Series, results []Result, generator string) error {
+	var series []pageSeries
+	var lead []string
+	specs := map[string]charts.Spec{}
+	for n := range all {
+		s := &all[n]
+		ps := pageSeries{Name: s.Name, Unordered: s.Unordered, Span: fio.Several(len(s.Runs), "run")}
+		if !s.Unordered && len(s.Runs) > 0 {
+			ps.Span += fmt.Sprintf(", %s to %s", day(s.Runs[0].Start), day(s.Runs[len(s.Runs)-1].Start))
+		}
+		anchor := func(i int) string { return fmt.Sprintf("s%d-run-%d", n+1, i+1) }
+		for i := range s.Runs {
+			ps.Runs = append(ps.Runs, newPageRun(s, i, anchor))
+		}
+		for k := range results {
+			r := &results[k]
+			if r.Series != s.Name {
+				continue
+			}
+			c := pageChart{ID: fmt.Sprintf("s%d-chart-%d", n+1, len(ps.Charts)+1), Title: r.Metric, Metric: r.Metric}
+			if r.of.Name == Histogram {
+				c.Title += ": distance from the first level"
+			}
+			specs[c.ID] = chart(s, r, anchor)
+			if n := len(r.Changes); n > 0 {
+				c.changed = math.Abs(math.Log1p(r.Changes[n-1].Change))
+			}
+			ps.Charts = append(ps.Charts, c)
+			for i := range r.Changes {
+				c := &r.Changes[i]
+				before, after := r.Levels(c)
+				ps.Changes = append(ps.Changes, pageChange{anchor(c.Index), numbered(s, c.Index),
+					moment(s.Runs[c.Index].Start), r.Metric, format(r.of, before),
+					format(r.of, after), percent(c.Change),
+					percent(c.Low) + " to " + percent(c.High)})
+			}
+			for _, o := range r.Outliers {
+				ps.Outliers = append(ps.Outliers, pageOutlier{anchor(o.Index), numbered(s, o.Index),
+					moment(s.Runs[o.Index].Start), r.Metric, format(r.of, o.Value),
+					format(r.of, o.Level), percent(o.Change)})
+			}
+			for i, point := range r.Runs {
+				value, limits := "no such I/O", "unknown"
+				if point.Value != nil {
+					value = format(r.of, *point.Value)
+					if point.AtLeast {
+						value = "at least " + value
+					}
+				}
+				if point.Low != nil {
+					limits = format(r.of, *point.Low) + " to " + format(r.of, *point.High)
+				}
+				change := ""
+				for _, c := range r.Changes {
+					if c.Index == i {
+						change = percent(c.Change)
+					}
+				}
+				ps.Runs[i].Rows = append(ps.Runs[i].Rows, []string{r.Metric, value, limits, change})
+			}
+		}
+		slices.SortStableFunc(ps.Charts, func(a, b pageChart) int { return cmp.Compare(b.changed, a.changed) })
+		lead = append(lead, ps.lead(len(all) > 1))
+		series = append(series, ps)
+	}
+	p := page.Page{Title: "History", Eyebrow: "fio latency", Generator: generator, Lead: lead, Specs: specs,
+		Script: page.Charts, Main: series}
+	return p.Write(w, pageHTML)
+}
+
+// lead says what changed most.
+func (p *pageSeries) lead(several bool) string {
+	text := fmt.Sprintf("No change in %s.", p.Span)
+	for _, c := range slices.Backward(p.Changes) { // the last one of the metric
+		if c.Metric != p.Charts[0].Metric {
+			continue
+		}
+		text = fmt.Sprintf("%s changed by %s at run %s (%s): from %s to %s.", c.Metric, c.Change, c.Run, c.Start, c.Before,
+			c.After)
+		if n := len(p.Changes) - 1; n > 0 {
+			text += fmt.Sprintf(" The table has %s.", fio.Several(n, "more change"))
+		}
+		break
+	}
+	if several {
+		text = p.Name + ": " + text
+	}
+	return text
+}
+
+// format formats a value of a metric with its unit.
+func format(m fio.Metric, v float64) string {
+	switch m.Name {
+	case "iops":
+		return page.Number(v) + "/s"
+	case Histogram:
+		return fmt.Sprintf("%.2f %%", 100*v)
+	}
+	return page.Latency(v)
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "start unknown"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// numbered names a run by its number, from 1, and its name.
+func numbered(s *Series, i int) string { return fmt.Sprintf("%d: %s", i+1, s.Runs[i].Title()) }
+
+func percent(v float64) string { return fmt.Sprintf("%+.1f %%", 100*v) }
+
+func newPageRun(s *Series, i int, anchor func(int) string) pageRun {
+	r := &s.Runs[i]
+	out := pageRun{Anchor: anchor(i), Title: r.Title(), ID: r.ID, Start: moment(r.Start), Number: i + 1,
+		Of: len(s.Runs)}
+	for _, k := range slices.Sorted(maps.Keys(r.Labels)) {
+		out.Labels = append(out.Labels, k+"="+r.Labels[k])
+	}
+	for _, note := range r.Notes {
+		out.Notes = append(out.Notes, moment(note.At)+": "+note.Text)
+	}
+	if i > 0 {
+		out.Previous = anchor(i - 1)
+	}
+	if i+1 < len(s.Runs) {
+		out.Next = anchor(i + 1)
+	}
+	return out
+}
+
+// chart is the chart of a metric over the runs.
+func chart(s *Series, r *Result, anchor func(int) string) charts.Spec {
+	var points, levels, changes, notes []charts.M
+	for i, p := range r.Runs {
+		if p.Value != nil {
+			points = append(points, charts.M{"i": i + 1, "name": r.Metric, "v": *p.Value, "low": p.Low,
+				"high": p.High, "anchor": anchor(i), "text": fmt.Sprintf("run %d, %s, %s: %s", i+1, s.Runs[i].Title(),
+					moment(s.Runs[i].Start), format(r.of, *p.Value))})
+		}
+		if len(s.Runs[i].Notes) > 0 {
+			var words []string
+			for _, n := range s.Runs[i].Notes {
+				words = append(words, n.Text)
+			}
+			notes = append(notes, charts.M{"i": i + 1, "anchor": anchor(i), "text": strings.Join(words, "; ")})
+		}
+	}
+	from := 0.5
+	for _, c := range r.Changes {
+		at := float64(c.Index) + 0.5
+		levels = append(levels, charts.M{"from": from, "to": at, "v": c.Before})
+		from = at
+		changes = append(changes, charts.M{"i": at, "anchor": anchor(c.Index), "label": percent(c.Change),
+			"text": percent(c.Change) + " from run " + numbered(s, c.Index)})
+	}
+	if n := len(r.Changes); n > 0 {
+		levels = append(levels, charts.M{"from": from, "to": float64(len(r.Runs)) + 0.5, "v": r.Changes[n-1].After})
+	}
+	labels := axisLabels(s, r)
+	return charts.History{Data: charts.Rows("points", points), Rate: r.of.Name == "iops",
+		Changes: charts.Rows("changes", changes), Click: "datum.anchor", Runs: &charts.RunAxis{N: len(r.Runs),
+			Labels: labels, Share: r.of.Name == Histogram, Levels: charts.Rows("levels", levels),
+			Notes: charts.Rows("notes", notes)}}.Spec()
+}
+
+// axisLabels name the first, a middle and the last run, by their number from 1.
+func axisLabels(s *Series, r *Result) map[int]string {
+	labels := map[int]string{}
+	for _, i := range []int{0, len(r.Runs) / 2, len(r.Runs) - 1} {
+		labels[i+1] = "run " + strconv.Itoa(i+1)
+		if start := r.Runs[i].Start; start != nil && !s.Unordered {
+			labels[i+1] = day(*start)
+		}
+	}
+	return labels
+}
