@@ -13,7 +13,6 @@ var floors = []string{
 	"ingest/blockscan internal/alert internal/descriptors analysis/like internal/parquetfile" +
 		" internal/secret internal/student internal/tempfile report/charts",
 	"fio",
-	"internal/errs",
 	"esmodel/ndjson fio/fiohist ingest/jobfile ingest/source report/page report/picture internal/ui kibana",
 	"ingest/fiolog ingest/folders analysis/history internal/probe fio/sla",
 	"ingest/fiojson",

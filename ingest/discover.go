@@ -26,7 +26,6 @@ import (
 	"fiolat/ingest/folders"
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
-	"fiolat/internal/errs"
 )
 
 // Source is one log file.
@@ -812,7 +811,7 @@ func (in *Input) notUsed(where string, metas []*fiojson.Document) {
 		}
 	}
 	if names = slices.Compact(names); len(names) > 0 {
-		in.Warnings = append(in.Warnings, errs.Some(names)+": not used: it is in a folder "+where+" logs that its "+
+		in.Warnings = append(in.Warnings, fio.Some(names)+": not used: it is in a folder "+where+" logs that its "+
 			"jobs may have written, but it may not cover all of them, or may cover others too; each log's last window is "+
 			"missing; if it is theirs, pass it with --fio-json")
 	}

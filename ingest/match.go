@@ -18,7 +18,6 @@ import (
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
-	"fiolat/internal/errs"
 )
 
 // Log is one log with what fio's JSON and the job file say about it.
@@ -89,7 +88,7 @@ func Match(in *Input) ([]*Log, []string, error) {
 	for _, j := range in.JobFiles {
 		if len(in.Metas) == 0 && len(j.Variables) > 0 {
 			m.warn("%s: %s: fio took that from its environment, which is not known here: pass fio's JSON, or a job "+
-				"file with the values", fio.Printable(j.Path), fio.Printable(errs.Some(j.Variables)))
+				"file with the values", fio.Printable(j.Path), fio.Printable(fio.Some(j.Variables)))
 		}
 	}
 	m.split()
@@ -621,7 +620,7 @@ func (m *matcher) stale(s *set) {
 		names = append(names, fio.Printable(l.Source.Path))
 	}
 	m.warn("%s: not used: by %s there are %d threads, whose I/Os the other logs hold: left by an earlier run",
-		errs.Some(names), fio.Printable(s.meta.Path), threads)
+		fio.Some(names), fio.Printable(s.meta.Path), threads)
 	s.logs = kept
 	m.logs = slices.DeleteFunc(m.logs, func(l *Log) bool { return slices.Contains(old, l) })
 }

@@ -13,7 +13,6 @@ import (
 	"fiolat/ingest/content"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/source"
-	"fiolat/internal/errs"
 )
 
 // noneBelow returns the error for a folder without logs, which says what is there instead.
@@ -48,7 +47,7 @@ func (d *discovery) noneBelow(root string) error {
 		}
 		err.Msg, err.Hint = fmt.Sprintf("%s, but %s%s: %s", msg, fio.Printable(e.File), more, e.Msg), e.Hint
 	case len(documents) > 0:
-		err.Msg, err.Hint = msg+", but "+errs.Some(documents), "of documents, fiolat reads those that ingest --format "+
+		err.Msg, err.Hint = msg+", but "+fio.Some(documents), "of documents, fiolat reads those that ingest --format "+
 			"bulk, the default, writes"
 	case wrote != "":
 		err.Msg, err.Hint = msg+", though "+wrote, "copy them here from where fio, or fio --client, was started"

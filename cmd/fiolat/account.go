@@ -9,7 +9,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/sla"
-	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
@@ -149,7 +148,7 @@ func describeIOs(what string, total float64, jobs []pipeline.JobAccount, of func
 		}
 		if ios > 0 {
 			parts = append(parts, fmt.Sprintf("%s of %s %s (%s)", fio.Grouped(ios), fio.Grouped(float64(d.Counted)),
-				pipeline.IOs(d.Direction), errs.Some(names)))
+				pipeline.IOs(d.Direction), fio.Some(names)))
 		}
 		sum += ios
 	}

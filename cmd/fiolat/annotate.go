@@ -9,7 +9,6 @@ import (
 
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )
@@ -55,7 +54,7 @@ func readNoteTime(flag, text string) (t noteTime, err error) {
 	return t, err
 }
 
-func (o *annotateOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *annotateOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.name, o.text = c.Args().First(), c.Args().Get(1)
 	if c.NArg() != 2 || strings.TrimSpace(o.text) == "" {
 		bad.Add(fio.Usagef("fiolat annotate: name the run, and say what happened, in quotes"))

@@ -17,7 +17,6 @@ import (
 	"fiolat/esmodel"
 	"fiolat/fio"
 	"fiolat/internal/alert"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/report/render"
@@ -76,7 +75,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-func (o *compareOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *compareOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.logs.oneKind(c, bad)
 	if o.runs = o.logs.Paths; len(o.runs) == 0 || len(o.runs) == 1 && c.IsSet("fail-if") && o.baseline == "" {
 		bad.Add(fio.Usagef("fiolat compare: name the baseline and at least one other run"))

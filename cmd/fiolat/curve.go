@@ -13,7 +13,6 @@ import (
 	"fiolat/analysis/curve"
 	"fiolat/analysis/figures"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/report/render"
@@ -65,7 +64,7 @@ func curveRule(text string) (*fio.Rule, error) {
 	return &rule, nil
 }
 
-func (o *curveOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *curveOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.logs.oneKind(c, bad)
 	bad.Add(pageOnly("a curve", o.file))
 	bad.Add(o.logs.needPaths())

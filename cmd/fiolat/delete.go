@@ -9,7 +9,6 @@ import (
 
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )
@@ -30,7 +29,7 @@ func deleteCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-func (o *deleteOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *deleteOptions) check(c *cli.Context, bad *fio.Faults) {
 	if o.name = c.Args().First(); c.NArg() != 1 {
 		bad.Add(fio.Usagef("fiolat delete: name one run"))
 	}

@@ -9,7 +9,6 @@ import (
 
 	"fiolat/analysis/diagnose"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -36,7 +35,7 @@ func diagnoseCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-func (o *diagnoseOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *diagnoseOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.logs.oneKind(c, bad)
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)

@@ -12,7 +12,6 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 )
 
@@ -54,7 +53,7 @@ func takeOverFlag() cli.Flag {
 }
 
 // checkES completes what esFlags, outputFlag and takeOverFlag set.
-func checkES(c *cli.Context, o *runsource.Elasticsearch, bad *errs.Faults) {
+func checkES(c *cli.Context, o *runsource.Elasticsearch, bad *fio.Faults) {
 	o.Given, o.MaxWaitGiven = c.IsSet("es"), c.IsSet("max-wait")
 	o.Spool, o.TakeOver = c.String("output"), c.Bool("take-over")
 	o.Flags = func() []string { return esWords(c) }

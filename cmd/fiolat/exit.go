@@ -13,7 +13,6 @@ import (
 	"fiolat/esmodel/ndjson"
 	"fiolat/fio"
 	"fiolat/internal/descriptors"
-	"fiolat/internal/errs"
 )
 
 // Exit codes. Scripts rely on them: new ones may be added, but none changes its meaning.
@@ -40,13 +39,13 @@ func exitCode(err error) int {
 		line       *ndjson.LineError
 	)
 	var broken *slaError
-	var fio *fioError
+	var started *fioError
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &fio): // live -- fio ...
-		return fio.Code
-	case errors.Is(err, errs.ErrInterrupted), errors.Is(err, context.Canceled):
+	case errors.As(err, &started): // live -- fio ...
+		return started.Code
+	case errors.Is(err, fio.ErrInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.Is(err, errFailIf), errors.Is(err, errChanged):
 		return exitCompare

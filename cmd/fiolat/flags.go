@@ -18,7 +18,6 @@ import (
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/internal/alert"
-	"fiolat/internal/errs"
 	"fiolat/internal/metrics"
 	"fiolat/internal/runsource"
 )
@@ -160,7 +159,7 @@ func outputFlag() cli.Flag {
 }
 
 // shared completes the options that live has, too. least is the shortest interval.
-func (o *logOptions) shared(c *cli.Context, least time.Duration, bad *errs.Faults) {
+func (o *logOptions) shared(c *cli.Context, least time.Duration, bad *fio.Faults) {
 	cfg, s := &o.Config, &o.Config.Settings
 	var err error
 	s.Interval, cfg.Accuracy, err = o.readInterval(c, least)
@@ -178,7 +177,7 @@ func (o *logOptions) shared(c *cli.Context, least time.Duration, bad *errs.Fault
 }
 
 // check completes the options. Of several kinds, Config has the first.
-func (o *logOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *logOptions) check(c *cli.Context, bad *fio.Faults) {
 	cfg, s := &o.Config, &o.Config.Settings
 	o.Command, o.Paths, o.FioJSON = c.Command.Name, c.Args().Slice(), o.fioJSON.Value()
 	if len(o.Kinds.List) > 0 {
@@ -209,7 +208,7 @@ func (o *logOptions) check(c *cli.Context, bad *errs.Faults) {
 }
 
 // oneKind is check for commands that take a single kind of latency.
-func (o *logOptions) oneKind(c *cli.Context, bad *errs.Faults) {
+func (o *logOptions) oneKind(c *cli.Context, bad *fio.Faults) {
 	if o.check(c, bad); len(o.Kinds.List) > 1 {
 		bad.Add(fio.Usagef("--kind %q: fiolat %s takes one kind", c.String("kind"), o.Command))
 	}
@@ -424,7 +423,7 @@ func (o *logOptions) needPaths() error {
 
 // checkStored adds an error for each flag for logs that is given beside a stored run, unless it is one of but. It
 // reports whether all runs are stored.
-func (o *logOptions) checkStored(es *runsource.Elasticsearch, given func(flag string) bool, bad *errs.Faults,
+func (o *logOptions) checkStored(es *runsource.Elasticsearch, given func(flag string) bool, bad *fio.Faults,
 	but ...string) bool {
 	stored := 0
 	for _, path := range o.Paths {
@@ -474,7 +473,7 @@ func metricsFlags(to *metrics.Config) []cli.Flag {
 }
 
 // check completes the options. flag, if not "", is what must be given for there to be anything to alert on.
-func (o *alertOptions) check(c *cli.Context, flag string, bad *errs.Faults) {
+func (o *alertOptions) check(c *cli.Context, flag string, bad *fio.Faults) {
 	if o.Webhook == "" && o.Command == "" {
 		return
 	}

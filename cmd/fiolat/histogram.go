@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/report/render"
 )
@@ -34,7 +33,7 @@ func histogramCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-func (o *histogramOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *histogramOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.printOptions.check(c, bad)
 	if c.IsSet("unit") && o.render.Format == "ndjson" {
 		bad.Add(fio.Usagef("--unit: latencies in ndjson are always ns"))

@@ -20,7 +20,6 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/tempfile"
 	"fiolat/internal/ui"
@@ -90,7 +89,7 @@ func minChange(text string) (float64, error) {
 	return percent / 100, nil
 }
 
-func (o *historyOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *historyOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.logs.oneKind(c, bad)
 	o.named = o.logs.Paths
 	for _, name := range []string{"last", "fail-if-changed"} {

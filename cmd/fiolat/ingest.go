@@ -17,7 +17,6 @@ import (
 	"fiolat/esmodel/space"
 	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -47,7 +46,7 @@ func ingestCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-func (o *ingestOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *ingestOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.logs.check(c, bad)
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)

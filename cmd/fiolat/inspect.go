@@ -17,7 +17,6 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -45,7 +44,7 @@ func inspectCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-func (o *inspectOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *inspectOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.logs.oneKind(c, bad)
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)

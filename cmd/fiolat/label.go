@@ -8,7 +8,6 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )
@@ -31,7 +30,7 @@ func labelCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-func (o *labelOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *labelOptions) check(c *cli.Context, bad *fio.Faults) {
 	var err error
 	o.name, o.labels.Remove = c.Args().First(), o.remove.Value()
 	if c.NArg() == 0 || c.NArg() == 1 && len(o.labels.Remove) == 0 {

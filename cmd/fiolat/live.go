@@ -21,7 +21,6 @@ import (
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/internal/alert"
-	"fiolat/internal/errs"
 	"fiolat/internal/metrics"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
@@ -90,7 +89,7 @@ func liveFormat(to *string) *value {
 	return v
 }
 
-func (o *liveOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *liveOptions) check(c *cli.Context, bad *fio.Faults) {
 	args := c.Args().Slice()
 	if len(args) > 0 && args[0] == "--" {
 		if len(args) == 1 {
@@ -127,7 +126,7 @@ func (o *liveOptions) check(c *cli.Context, bad *errs.Faults) {
 }
 
 // startsFio completes the options if fio is to be started.
-func (o *liveOptions) startsFio(bad *errs.Faults) {
+func (o *liveOptions) startsFio(bad *fio.Faults) {
 	cfg := &o.config
 	var err error
 	if cfg.Host == "" {
@@ -226,7 +225,7 @@ func (s *liveSession) follow(ctx, work context.Context, src *liveSource) error {
 		case found <- i:
 			return nil
 		case <-quit: // follow has returned; nothing must be printed any more
-			return errs.ErrInterrupted
+			return fio.ErrInterrupted
 		}
 	}
 	var read error // of the reader; valid once found is closed

@@ -8,7 +8,6 @@ import (
 
 	"fiolat/esmodel/delivery"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )
@@ -27,7 +26,7 @@ func loadCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-func (o *loadOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *loadOptions) check(c *cli.Context, bad *fio.Faults) {
 	if o.paths = c.Args().Slice(); len(o.paths) == 0 {
 		bad.Add(fio.Usagef("fiolat load: name the files or directories to send, such as %s", defaultOutput))
 	}

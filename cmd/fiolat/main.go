@@ -22,7 +22,6 @@ import (
 
 	"fiolat/cmd/fiolat/manual"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )
@@ -48,7 +47,7 @@ func signalContext() (context.Context, func()) {
 	go func() {
 		if _, ok := <-c; ok {
 			signal.Stop(c)
-			cancel(errs.ErrInterrupted)
+			cancel(fio.ErrInterrupted)
 			time.AfterFunc(graceful, func() { os.Exit(exitInterrupted) })
 			if ignored { // Stop has restored that
 				again := make(chan os.Signal, 1)

@@ -14,7 +14,6 @@ import (
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -67,7 +66,7 @@ func anyKind(text string) (fio.Kind, error) {
 	return latency(text)
 }
 
-func (o *mergeOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *mergeOptions) check(c *cli.Context, bad *fio.Faults) {
 	if o.name = c.Args().First(); c.NArg() != 1 {
 		bad.Add(fio.Usagef("fiolat merge: name one run"))
 	}

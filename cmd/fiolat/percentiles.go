@@ -12,7 +12,6 @@ import (
 
 	"fiolat/analysis/like"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -100,7 +99,7 @@ func noTotalFlag(to *bool) cli.Flag {
 	return &cli.BoolFlag{Name: "no-total", Destination: to, Usage: "leave out the rows that add up others"}
 }
 
-func (o *percentilesOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *percentilesOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.printOptions.check(c, bad)
 	if o.render.Clock != nil && !o.render.Table() {
 		bad.Add(fio.Usagef("--clock is for tables; --format %s has both times", o.render.Format))
@@ -117,7 +116,7 @@ func (o *percentilesOptions) check(c *cli.Context, bad *errs.Faults) {
 	}
 }
 
-func (o *printOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *printOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.logs.check(c, bad)
 	o.whole = o.logs.interval == wholeRun
 	bad.Add(o.logs.needPaths())

@@ -19,7 +19,6 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/metrics"
 	"fiolat/internal/probe"
 	"fiolat/internal/runsource"
@@ -71,7 +70,7 @@ func probeCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-func (o *probeOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *probeOptions) check(c *cli.Context, bad *fio.Faults) {
 	if c.NArg() == 0 {
 		bad.Add(fio.Usagef("fiolat probe: name the directories to probe"))
 	}

@@ -15,7 +15,6 @@ import (
 	"fiolat/esmodel/delivery"
 	"fiolat/fio"
 	"fiolat/ingest"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -82,7 +81,7 @@ func (o *reportOptions) group() error {
 	return nil
 }
 
-func (o *reportOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *reportOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.logs.check(c, bad)
 	bad.Add(o.group())
 	bad.Add(o.logs.needPaths())

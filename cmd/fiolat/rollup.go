@@ -16,7 +16,6 @@ import (
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -57,7 +56,7 @@ func rollupCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-func (o *rollupOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *rollupOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.names, o.to.Interval = c.Args().Slice(), int64(o.interval)
 	if !c.IsSet("interval") && !c.IsSet("coarseness") {
 		bad.Add(fio.Usagef("fiolat rollup: pass --interval, --coarseness, or both"))

@@ -17,7 +17,6 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/report/render"
@@ -55,7 +54,7 @@ func runsCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-func (o *runsOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *runsOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.filter.Named = c.Args().Slice()
 	if c.IsSet("last") && o.last < 1 {
 		bad.Add(fio.Usagef("--last %d: want a number of runs", o.last))
@@ -91,7 +90,7 @@ func (f *runFilter) flags() []cli.Flag {
 	}
 }
 
-func (f *runFilter) check(bad *errs.Faults) {
+func (f *runFilter) check(bad *fio.Faults) {
 	var err error
 	f.Labels, err = pairs("--label", f.labels.Value())
 	bad.Add(err)

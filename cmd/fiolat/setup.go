@@ -20,7 +20,6 @@ import (
 	"fiolat/esmodel/indices"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/kibana"
@@ -64,7 +63,7 @@ func setupCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-func (o *setupOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *setupOptions) check(c *cli.Context, bad *fio.Faults) {
 	apart := func(flags []string, format string) {
 		for _, f := range flags {
 			if c.IsSet(f) {
@@ -211,7 +210,7 @@ func exportKibana(name, prefix string, u *ui.UI) error {
 
 func (o *setupOptions) importKibana(ctx context.Context, u *ui.UI) error {
 	es, err := o.es.Config()
-	var bad errs.Faults
+	var bad fio.Faults
 	bad.Add(err)
 	k := kibana.Config{URL: o.kibana, Space: o.space, Username: os.Getenv("KIBANA_USERNAME"),
 		Password: os.Getenv("KIBANA_PASSWORD"), APIKey: os.Getenv("KIBANA_API_KEY")}

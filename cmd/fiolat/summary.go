@@ -13,7 +13,6 @@ import (
 
 	"fiolat/analysis/figures"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/report/render"
@@ -65,7 +64,7 @@ func (o *summaryOptions) order(text string) (*fio.Metric, error) {
 	return &m, err
 }
 
-func (o *summaryOptions) check(c *cli.Context, bad *errs.Faults) {
+func (o *summaryOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.logs.oneKind(c, bad)
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)

@@ -9,21 +9,20 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
 
 // subcommand holds the options of a command, to which its flags are bound.
 type subcommand interface {
 	// check reads the arguments, and adds what is wrong with them and with flags that depend on each other.
-	check(c *cli.Context, bad *errs.Faults)
+	check(c *cli.Context, bad *fio.Faults)
 	run(ctx context.Context, u *ui.UI) error
 }
 
 // action returns the action of a command. All faults of a command line are one error.
 func action(u *ui.UI, o subcommand) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		var bad errs.Faults
+		var bad fio.Faults
 		for _, f := range c.Command.Flags {
 			if g, ok := f.(*cli.GenericFlag); ok {
 				g.Value.(*value).read(c.Command.Name+" --"+g.Name, &bad)
@@ -58,7 +57,7 @@ func (v *value) Set(text string) error {
 func (v *value) String() string { return strings.Join(v.texts, ",") }
 
 // read parses what the flag of a command, such as "ingest --format", was given.
-func (v *value) read(flag string, bad *errs.Faults) {
+func (v *value) read(flag string, bad *fio.Faults) {
 	for _, text := range v.texts {
 		if instead, ok := removed[flag+" "+text]; ok {
 			_, name, _ := strings.Cut(flag, " ")

@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
 
@@ -19,7 +18,7 @@ func versionCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-func (versionOptions) check(c *cli.Context, bad *errs.Faults) {
+func (versionOptions) check(c *cli.Context, bad *fio.Faults) {
 	if c.NArg() > 0 {
 		bad.Add(fio.Usagef("fiolat version takes no arguments: %q", c.Args().First()))
 	}

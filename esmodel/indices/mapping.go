@@ -12,7 +12,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // neededKeywords are the fields by which documents are counted and deleted. Where one of them is not a keyword,
@@ -126,7 +126,7 @@ func (r *fieldCaps) Check() error {
 		*r = fieldCaps{}
 		why := ""
 		for _, f := range said.Why {
-			why += fmt.Sprintf("; %s: %s: %s", errs.Some(f.Indices), f.Failure.Cause.Type, f.Failure.Cause.Reason)
+			why += fmt.Sprintf("; %s: %s: %s", fio.Some(f.Indices), f.Failure.Cause.Type, f.Failure.Cause.Reason)
 		}
 		return fmt.Errorf("the reply does not name all indices; %d failed%s", said.Failed, why)
 	}
@@ -150,7 +150,7 @@ func CheckMappings(
 
 // WarnOthers returns the warning about indices that CheckMappings has named.
 func WarnOthers(names []string) string {
-	return errs.Some(names) + ": not an index of fiolat's by its name (PREFIX-KIND-YYYY.MM); nothing in it is read, " +
+	return fio.Some(names) + ": not an index of fiolat's by its name (PREFIX-KIND-YYYY.MM); nothing in it is read, " +
 		"counted or deleted"
 }
 
@@ -216,7 +216,7 @@ func checkAlias(ctx context.Context, c *client.Client, prefix, alias string, bec
 	}
 	if !writable {
 		return fmt.Errorf("%s is an alias without a write index, for %s: set is_write_index for one of them (POST "+
-			"/_aliases), or remove the alias", alias, errs.Some(slices.Sorted(maps.Keys(behind))))
+			"/_aliases), or remove the alias", alias, fio.Some(slices.Sorted(maps.Keys(behind))))
 	}
 	return nil
 }

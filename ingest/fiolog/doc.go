@@ -3,6 +3,6 @@
 // I/Os.
 //
 // It never repairs, shifts or merges records, and never skips a line silently, except empty ones. A line that fio
-// would not write is an *errs.ParseError with file, line, reason and remedy; the caller decides whether to stop or to
+// would not write is an *fio.ParseError with file, line, reason and remedy; the caller decides whether to stop or to
 // count it and go on.
 package fiolog

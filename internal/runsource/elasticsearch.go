@@ -14,7 +14,6 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
 
@@ -43,7 +42,7 @@ type Elasticsearch struct {
 }
 
 // ReadSecret returns the content of a file, or without a file the variable env. flag is the flag that named the file.
-func ReadSecret(flag, file, env string, bad *errs.Faults) string {
+func ReadSecret(flag, file, env string, bad *fio.Faults) string {
 	if file == "" {
 		return os.Getenv(env)
 	}
@@ -61,7 +60,7 @@ func (o *Elasticsearch) Config() (client.Config, error) {
 	if !o.MaxWaitGiven {
 		cfg.MaxUnreached = client.ConnectWait
 	}
-	var bad errs.Faults
+	var bad fio.Faults
 	cfg.Password = ReadSecret("es-password-file", o.PasswordFile, "ELASTICSEARCH_PASSWORD", &bad)
 	cfg.APIKey = ReadSecret("es-api-key-file", o.APIKeyFile, "ELASTICSEARCH_API_KEY", &bad)
 	cfg.ServiceToken = os.Getenv("ELASTICSEARCH_SERVICE_TOKEN")

@@ -7,7 +7,6 @@ import (
 
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
@@ -64,15 +63,15 @@ func syncWarnings(r *pipeline.Run) (sentences []string, err error) {
 			tail = fmt.Sprintf("p%s %s, ", fio.Percentile(r.Percentiles[p]),
 				fio.Latency(row.Stats.Percentiles[p], 3))
 		}
-		sentences = append(sentences, unshown(row.Stats.Samples, errs.Some(counted), tail, row.Stats.Max))
+		sentences = append(sentences, unshown(row.Stats.Samples, fio.Some(counted), tail, row.Stats.Max))
 	}
 	if len(without) > 0 {
 		sentences = append(sentences, fmt.Sprintf("syncs of %s are in no log, and fio's JSON has none: it takes "+
-			"--output-format=json+ to know how long they took", errs.Some(without)))
+			"--output-format=json+ to know how long they took", fio.Some(without)))
 	}
 	if len(atEnd) > 0 {
 		sentences = append(sentences, fmt.Sprintf("fio does not count the syncs at the end of a job: those of %s",
-			errs.Some(atEnd)))
+			fio.Some(atEnd)))
 	}
 	return sentences, nil
 }
@@ -96,7 +95,7 @@ func WarnStoredSyncs(u *ui.UI, f *stored.Figures) {
 	if p99 := figure("p99"); p99 > 0 {
 		tail = fmt.Sprintf("p99 %s, ", fio.Latency(p99, 3))
 	}
-	u.Warn(unshown(figure("samples"), errs.Some(f.Fio.Job), tail, figure("max")))
+	u.Warn(unshown(figure("samples"), fio.Some(f.Fio.Job), tail, figure("max")))
 }
 
 // tailOf returns the index of the highest percentile up to 99; -1 if there is none.

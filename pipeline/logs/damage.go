@@ -11,7 +11,6 @@ import (
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 )
 
 // verdict is the decision on one direction of one log.
@@ -68,7 +67,7 @@ func Repair(logs []*State, mode string, warn func(format string, args ...any)) (
 		if why == provenByTotals || why == provenByAnother {
 			warn("%s%s; %s", fio.NotePrefix, text, why)
 		} else {
-			warn("%s, %s: %s", text, why, errs.Some(names))
+			warn("%s, %s: %s", text, why, fio.Some(names))
 		}
 	}
 	return nil
@@ -392,5 +391,5 @@ func mayBeDamaged(logs []*State, why string, warn func(string)) {
 		}
 	}
 	warn(fmt.Sprintf("%s: may be damaged by fio --client, and the numbers too high (%s); pass --fio-json to "+
-		"prove it, --repair yes or no", errs.Some(names), why))
+		"prove it, --repair yes or no", fio.Some(names), why))
 }

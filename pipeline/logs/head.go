@@ -14,7 +14,6 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 	"fiolat/pipeline"
 )
 
@@ -350,7 +349,7 @@ func OnlyEmpty(logs []*State, warn func(format string, args ...any)) error {
 		return err
 	}
 	warn("%s, and no JSON says how many I/Os were done (a job shorter than log_hist_msec leaves such a log); not in "+
-		"the result: %s", fio.Several(len(bare), "empty log"), errs.Some(bare))
+		"the result: %s", fio.Several(len(bare), "empty log"), fio.Some(bare))
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/jobfile"
-	"fiolat/internal/errs"
 	"fiolat/pipeline"
 	"fiolat/pipeline/quanta"
 )
@@ -268,7 +267,7 @@ func (t *tail) lose(why string, logs []*member) string {
 		names[i] = fio.Printable(m.Source.Path)
 	}
 	return fmt.Sprintf("%s: %.0f of the %d %ss of job %q are lost, and in no interval: %s",
-		errs.Some(names), t.lost.Sum(), t.totals().N, t.dir, t.entry.JobName, why)
+		fio.Some(names), t.lost.Sum(), t.totals().N, t.dir, t.entry.JobName, why)
 }
 
 // lossAt returns what was lost, on a geometry that is coarser by so many bits; false if nothing was.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"fiolat/internal/errs"
+	"fiolat/fio"
 )
 
 // warn adds a warning. reportWarnings reports it with the others of its cause.
@@ -85,7 +85,7 @@ func byCause(warnings []string) (out []string) {
 		}
 		names := ""
 		if len(about) > 0 {
-			names = ": " + errs.Some(about)
+			names = ": " + fio.Some(about)
 		}
 		out = append(out, fmt.Sprintf("%s; and %d more like it%s", first, len(more), names))
 	}
