@@ -11,7 +11,7 @@ import (
 // A name that ends in "/..." stands for what is below it and not named elsewhere.
 var floors = []string{
 	"ingest/blockscan internal/alert internal/descriptors analysis/like internal/parquetfile" +
-		" internal/secret internal/student internal/tempfile report/charts",
+		" internal/secret internal/tempfile report/charts",
 	"fio",
 	"esmodel/ndjson fio/fiohist ingest/jobfile ingest/source report/page report/picture internal/ui kibana",
 	"ingest/fiolog ingest/folders analysis/history internal/probe fio/sla",

@@ -15,7 +15,6 @@ import (
 	"fiolat/analysis/figures"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/student"
 )
 
 const (
@@ -390,7 +389,7 @@ func (r *Result) limit(row *Row, e estimate, alpha float64) bool {
 	if row.Change == nil || math.IsNaN(e.se) || math.IsInf(e.se, 0) {
 		return false
 	}
-	half := student.Quantile(alpha, e.freedom) * e.se
+	half := fiohist.StudentQuantile(alpha, e.freedom) * e.se
 	low, high := math.Expm1(e.center-max(e.drift, 0)-half), math.Expm1(e.center-min(e.drift, 0)+half)
 	row.Low, row.High = &low, &high
 	return true
@@ -411,10 +410,10 @@ func (r *Result) advice(e estimate, alpha, margin float64) string {
 	// needs returns how many times se must be below 1 for that.
 	needs := func(se float64, freedom int) float64 {
 		// A change is missed on one side; limits can leave the margin on both.
-		limit := student.Quantile(alpha, freedom)
-		needed := (limit + student.Quantile(2*(1-power), freedom)) * se / changed
+		limit := fiohist.StudentQuantile(alpha, freedom)
+		needed := (limit + fiohist.StudentQuantile(2*(1-power), freedom)) * se / changed
 		if inside > 0 {
-			needed = min(needed, (limit+student.Quantile(1-power, freedom))*se/inside)
+			needed = min(needed, (limit+fiohist.StudentQuantile(1-power, freedom))*se/inside)
 		}
 		return needed
 	}

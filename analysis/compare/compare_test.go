@@ -11,7 +11,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/student"
 	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 )
@@ -255,7 +254,7 @@ func TestRules(t *testing.T) {
 	add := func(direction, metric string, change, se float64) {
 		result.all = append(result.all, Row{Direction: direction, Metric: metric, Change: &change})
 		result.estimate = append(result.estimate,
-			estimate{center: math.Log1p(change), se: se, freedom: student.ManyDegrees})
+			estimate{center: math.Log1p(change), se: se, freedom: fiohist.ManyDegrees})
 	}
 	add(fio.All, "p99", 0.2, 0.01)
 	add("read", "p99", 0.3, 0.01)

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"fiolat/fio/fiohist"
-	"fiolat/internal/student"
 )
 
 // measured holds the values of a group's runs, without their quanta. Two-dimensional fields are indexed [run][row]
@@ -35,7 +34,7 @@ type measured struct {
 // sides.
 func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []float64, stream uint64,
 	times int) *measured {
-	m := &measured{side: Side{Name: g.Name, Runs: len(g.Runs)}, freedom: student.ManyDegrees,
+	m := &measured{side: Side{Name: g.Name, Runs: len(g.Runs)}, freedom: fiohist.ManyDegrees,
 		startsKnown: true}
 	samples := make([]*sample, len(g.Runs))
 	for i, run := range g.Runs {

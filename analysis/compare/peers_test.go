@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"fiolat/fio"
-	"fiolat/internal/student"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/testkit"
 )
 
@@ -78,7 +78,7 @@ func welch(a, b *measured, row int) float64 {
 	na, nb := float64(len(a.log)), float64(len(b.log))
 	va, vb := a.squares(row)/(na-1)/na, b.squares(row)/(nb-1)/nb
 	freedom := (va + vb) * (va + vb) / (va*va/(na-1) + vb*vb/(nb-1))
-	return student.Tail(math.Abs(b.center(row)-a.center(row))/math.Sqrt(va+vb), max(1, int(freedom)))
+	return fiohist.StudentTail(math.Abs(b.center(row)-a.center(row))/math.Sqrt(va+vb), max(1, int(freedom)))
 }
 
 // mannWhitney is the exact two-sided error probability of the Mann-Whitney U test, as benchstat computes it, for

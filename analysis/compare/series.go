@@ -11,7 +11,6 @@ import (
 	"fiolat/analysis/figures"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/student"
 	"fiolat/pipeline"
 )
 
@@ -205,7 +204,7 @@ func (s *Series) Noise(percentiles []float64) map[string]map[string]float64 {
 		return nil
 	}
 	m := measure(group, s.geometry, dirs, wanted, 0, groupResamples)
-	t := student.Quantile(1-Confidence, m.freedom)
+	t := fiohist.StudentQuantile(1-Confidence, m.freedom)
 	out := map[string]map[string]float64{}
 	for row, name := range rowNames(dirs, wanted) {
 		if factor := math.Exp(t * math.Sqrt(m.within[0][row])); factor >= 1 && factor <= math.MaxFloat64 &&

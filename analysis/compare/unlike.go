@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"fiolat/internal/student"
+	"fiolat/fio/fiohist"
 )
 
 // Unlike is a run that differs from all others of its group, such as one with a stall.
@@ -58,7 +58,7 @@ func unlike(groups []*measured, rows []int, names [][2]string, margin float64) (
 				if math.Abs(apart) < math.Log1p(margin) || math.IsNaN(apart) {
 					continue
 				}
-				if p := student.Tail(math.Sqrt(own/rest), freedom); p < least {
+				if p := fiohist.StudentTail(math.Sqrt(own/rest), freedom); p < least {
 					least = p
 					found = &Unlike{Run: m.names[i], Group: m.side.Name, Direction: names[row][0],
 						Metric: names[row][1], Change: math.Expm1(apart),

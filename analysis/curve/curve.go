@@ -17,8 +17,8 @@ import (
 
 	"fiolat/analysis/figures"
 	"fiolat/fio"
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/jobfile"
-	"fiolat/internal/student"
 )
 
 // Point is the result of the runs of one setting. Values are geometric means over the runs; latencies are in ns.
@@ -279,7 +279,7 @@ func (p *Point) fill(percentiles []float64, s *spread) {
 		if !ok || math.IsNaN(se) || slices.Contains(p.AtLeast, strings.TrimPrefix(name, "p")) {
 			continue
 		}
-		half := student.Quantile(0.05, freedom) * se
+		half := fiohist.StudentQuantile(0.05, freedom) * se
 		low, high := v*math.Exp(-half), v*math.Exp(half)
 		p.Limits[strings.TrimPrefix(name, "p")] = fio.Limits{Low: &low, High: &high}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/student"
 )
 
 const (
@@ -275,7 +274,7 @@ func (a *analysis) changes(found []int) []Change {
 		c := Change{Run: a.Runs[a.known[at]].ID, Index: a.known[at], Number: a.known[at] + 1}
 		st := a.levels.step(from, at, to)
 		c.P = st.p()
-		half := student.Quantile(1-confidence, st.freedom) * st.se
+		half := fiohist.StudentQuantile(1-confidence, st.freedom) * st.se
 		c.Change, c.Low, c.High = math.Expm1(st.change), math.Expm1(st.change-half), math.Expm1(st.change+half)
 		c.Before, c.After = level(a.Runs, a.known[from:at], a.of), level(a.Runs, a.known[at:to], a.of)
 		out = append(out, c)
@@ -353,7 +352,7 @@ func newStep(before, after []float64, least float64) step {
 }
 
 // p returns the p-value of Student's t-test with pooled variance.
-func (s step) p() float64 { return student.Tail(math.Abs(s.change)/s.se, s.freedom) }
+func (s step) p() float64 { return fiohist.StudentTail(math.Abs(s.change)/s.se, s.freedom) }
 
 // logValues are the logarithms of values.
 type logValues struct {

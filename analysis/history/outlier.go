@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"fiolat/internal/student"
+	"fiolat/fio/fiohist"
 )
 
 const (
@@ -48,7 +48,7 @@ func (l *logValues) outliers(points []Point, known, found []int) []Outlier {
 	}
 	spread := max(median(distances)/madSigma, leastSpread)
 	// The median distance is worth a third of the degrees of freedom of the standard deviation.
-	limit := max(spread*student.Quantile(outlierAlpha/float64(n), n/3), math.Log1p(outlierLeast))
+	limit := max(spread*fiohist.StudentQuantile(outlierAlpha/float64(n), n/3), math.Log1p(outlierLeast))
 	for i, d := range distances {
 		if d > limit && !short[i] {
 			p, level := points[known[i]], math.Exp(levels[i])

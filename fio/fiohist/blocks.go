@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-
-	"fiolat/internal/student"
 )
 
 const (
@@ -136,7 +134,7 @@ func (b *Blocks) factor(edge int) (factor, inflation float64, short bool) {
 	if freedom == 0 {
 		return z95, inflation, short
 	}
-	return max(z95, student.Quantile(0.05, freedom)*math.Sqrt(inflation)), inflation, short
+	return max(z95, StudentQuantile(0.05, freedom)*math.Sqrt(inflation)), inflation, short
 }
 
 // Widen replaces the limits of percentiles by those that hold for a run whose I/Os are spread over quanta like those

@@ -8,7 +8,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/internal/student"
 )
 
 // Status is the state of a rule.
@@ -291,7 +290,7 @@ func (e *evidence) judge(r *fio.SLARule, h *fiohist.Hist) (Status, float64) {
 			return Unknown, s.Mean
 		}
 		limit := func(level float64) float64 {
-			t := student.Quantile(2*level, int(min(s.Samples-1, student.ManyDegrees)))
+			t := fiohist.StudentQuantile(2*level, int(min(s.Samples-1, fiohist.ManyDegrees)))
 			return t * s.StdDev / math.Sqrt(s.Samples)
 		}
 		sign := 1.0

@@ -1,4 +1,4 @@
-package student
+package fiohist
 
 import (
 	"math"
@@ -17,7 +17,7 @@ func TestStudent(t *testing.T) {
 		{0.01, 1, 63.657}, {0.01, 4, 4.604}, {0.01, 5, 4.032}, {0.001, 4, 8.610}, {0.001, 7, 5.408}, {0.2, 2, 1.886},
 		{0.05, 120, 1.980}, {0.05, 1000, 1.960}, {0.001, 1e6, 3.291},
 	} {
-		if got := Quantile(tt.alpha, tt.freedom); math.Abs(got-tt.want) > 0.0006 {
+		if got := StudentQuantile(tt.alpha, tt.freedom); math.Abs(got-tt.want) > 0.0006 {
 			t.Errorf("%g with %d degrees of freedom: %.4f, want %g", tt.alpha, tt.freedom, got, tt.want)
 		}
 	}
