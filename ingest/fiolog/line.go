@@ -2,7 +2,6 @@ package fiolog
 
 import (
 	"fiolat/fio"
-	"fiolat/ingest/blockscan"
 )
 
 // scanLine reads the line at the start of b into rec if it is, byte for byte, as fio writes it: `time, direction,
@@ -18,7 +17,7 @@ func scanLine(b []byte, rec *Record, columns int) int {
 		return 0
 	}
 	index, count := rec.Index[:columns], rec.Count[:columns]
-	end, n, sum := blockscan.Columns(b, p, index, count)
+	end, n, sum := scanColumns(b, p, index, count)
 	if end != 0 {
 		rec.Index, rec.Count, rec.IOs = index[:n], count[:n], sum
 	}

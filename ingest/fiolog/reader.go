@@ -10,7 +10,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest/blockscan"
 )
 
 const (
@@ -180,7 +179,7 @@ func (r *Reader) setGeometry(g fiohist.Geometry) {
 // room makes rec large enough for that many columns.
 func (r *Reader) room(columns int) {
 	rec := &r.rec
-	columns += blockscan.Spare
+	columns += spare
 	if cap(rec.Index) == 0 {
 		if used, ok := records.Get().(*Record); ok {
 			rec.Index, rec.Count = used.Index[:0], used.Count[:0]

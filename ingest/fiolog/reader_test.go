@@ -19,7 +19,6 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
-	"fiolat/ingest/blockscan"
 	"fiolat/ingest/source"
 	"fiolat/internal/testkit"
 )
@@ -207,9 +206,9 @@ func TestReader_RealLogs(t *testing.T) {
 func scanners() map[string]func([]byte, *Record, int) int {
 	ways := map[string]func([]byte, *Record, int) int{}
 	for name, columns := range map[string]func([]byte, int, []uint16, []float64) (end, n int, sum uint64){
-		"Portable": blockscan.Portable, "AVX2": blockscan.AVX2,
+		"Portable": portable, "AVX2": avx2,
 	} {
-		if name == "AVX2" && !blockscan.HasAVX2 {
+		if name == "AVX2" && !hasAVX2 {
 			continue
 		}
 		ways[name] = func(b []byte, rec *Record, n int) int {
@@ -230,7 +229,7 @@ func scanners() map[string]func([]byte, *Record, int) int {
 
 // newRecord has room for so many columns, not more.
 func newRecord(columns int) Record {
-	return Record{Index: make([]uint16, 0, columns+blockscan.Spare), Count: make([]float64, 0, columns+blockscan.Spare)}
+	return Record{Index: make([]uint16, 0, columns+spare), Count: make([]float64, 0, columns+spare)}
 }
 
 // line is a record of a log with 29 columns (log_hist_coarseness=6): short lines
@@ -615,12 +614,12 @@ func TestScanLine_Room(t *testing.T) {
 				for i := range index {
 					index[i], count[i] = 9999, -1
 				}
-				room := Record{Index: index[: 0 : n+blockscan.Spare], Count: count[: 0 : n+blockscan.Spare]}
+				room := Record{Index: index[: 0 : n+spare], Count: count[: 0 : n+spare]}
 				if used := scan(b[:len(text)+1+slack], &room, n); used != len(text)+1 ||
 					!(item{rec: room}).equal(item{rec: want}) {
 					t.Fatalf("%s: %q: took %d bytes: %v, want %v", way, text, used, item{rec: room}, item{rec: want})
 				}
-				for i := n + blockscan.Spare; i < len(index); i++ {
+				for i := n + spare; i < len(index); i++ {
 					if index[i] != 9999 || count[i] != -1 {
 						t.Fatalf("%s: %d columns of %q: entry %d is written to", way, n, column, i)
 					}

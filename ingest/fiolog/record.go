@@ -2,7 +2,6 @@ package fiolog
 
 import (
 	"fiolat/fio"
-	"fiolat/ingest/blockscan"
 )
 
 // Record is one line of a histogram log: what completed in one direction since the previous record of that direction.
@@ -38,7 +37,7 @@ const (
 	// MaxCount is the largest count of a bucket that is accepted: 2^44 I/Os are two days of 100 million a second.
 	// What fio's known bad logs hold instead of counts is larger: differences that wrapped around below 0 (close to
 	// 2^64) and pieces of memory (addresses, from 2^46 on). Sums of 2048 such counts fit 2^55.
-	MaxCount = blockscan.Largest
+	MaxCount = largest
 	// MaxTime is the largest stamp in ms that is accepted: the year 2200.
 	MaxTime = 7258118400000
 )

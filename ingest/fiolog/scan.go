@@ -1,4 +1,4 @@
-package blockscan
+package fiolog
 
 import (
 	"encoding/binary"
@@ -20,32 +20,32 @@ const (
 	highBits          = 0x8080808080808080
 )
 
-// Spare is how many entries beyond one a column index and count need room for: scanBlocks writes four at a time.
-const Spare = 4
+// spare is how many entries beyond one a column index and count need room for: scanBlocks writes four at a time.
+const spare = 4
 
-// Largest is the largest count that is accepted.
-const Largest = 1<<44 - 1
+// largest is the largest count that is accepted.
+const largest = 1<<44 - 1
 
-// Columns reads the columns at b[p:], p at least 8, and the newline (or CRLF) after them, if they are byte for byte as
+// scanColumns reads the columns at b[p:], p at least 8, and the newline (or CRLF) after them, if they are byte for byte as
 // fio writes them: `c0, c1, ..., cN`, N+1 = len(index) = len(count). It returns the end of the line, the number n of
 // columns that are not 0, which are then in index[:n] and count[:n], and the sum of their counts. end is 0 for any
-// other line, and may be for one that ends within 48 bytes of the end of b. AVX2 needs capacity for Spare more
+// other line, and may be for one that ends within 48 bytes of the end of b. avx2 needs capacity for spare more
 // entries in both slices.
-func Columns(b []byte, p int, index []uint16, count []float64) (end, n int, sum uint64) {
-	if end, n, sum = AVX2(b, p, index, count); end != 0 {
+func scanColumns(b []byte, p int, index []uint16, count []float64) (end, n int, sum uint64) {
+	if end, n, sum = avx2(b, p, index, count); end != 0 {
 		return end, n, sum
 	}
-	return Portable(b, p, index, count)
+	return portable(b, p, index, count)
 }
 
-// Portable is Columns on any processor.
+// portable is scanColumns on any processor.
 //
 // Runs of zeros are skipped 24 bytes (3 words, 8 columns) at a time. One column of one digit, two such columns, and
 // one column of two digits have branches of their own: a branch that is predicted right lets the next column start
 // before this one is done. Any other column has to wait for the length of the one before. It is read without
 // branches: the first byte without bit 4 gives the number of digits, multiplications make them a number, and that is
 // always stored and kept only if it is not 0. Branches for more cases make it slower.
-func Portable(b []byte, p int, index []uint16, count []float64) (end, n int, sum uint64) {
+func portable(b []byte, p int, index []uint16, count []float64) (end, n int, sum uint64) {
 	le := binary.LittleEndian
 	columns := len(index)
 	count = count[:columns]
@@ -115,7 +115,7 @@ func Portable(b []byte, p int, index []uint16, count []float64) (end, n int, sum
 				v = (y&0x000000FF000000FF*0x000F424000000064 +
 					y>>16&0x000000FF000000FF*0x0000271000000001) >> 32 & 0xFFFFFFFF
 				p += int(width >> 3)
-			} else if v, p = longCount(b, p); v > Largest {
+			} else if v, p = longCount(b, p); v > largest {
 				return 0, 0, 0
 			}
 			if uint(p)+2 > uint(len(b)) {
@@ -142,11 +142,11 @@ func Portable(b []byte, p int, index []uint16, count []float64) (end, n int, sum
 	}
 }
 
-// longCount reads the digits, seven or more, at b[p:] and returns where they end. A value above Largest stands for
+// longCount reads the digits, seven or more, at b[p:] and returns where they end. A value above largest stands for
 // any that is too large.
 func longCount(b []byte, p int) (v uint64, next int) {
 	for ; p < len(b) && b[p]-'0' <= 9; p++ {
-		if v = v*10 + uint64(b[p]-'0'); v > Largest {
+		if v = v*10 + uint64(b[p]-'0'); v > largest {
 			break
 		}
 	}

@@ -20,7 +20,7 @@ GLOBL overNine<>(SB), RODATA|NOPTR, $1
 DATA hundred<>+0(SB)/4, $0x00640001 // 1 and 100, two words
 GLOBL hundred<>(SB), RODATA|NOPTR, $4
 
-// As in Portable.
+// As in portable.
 DATA digitBits<>+0(SB)/8, $0x1010101010101010
 GLOBL digitBits<>(SB), RODATA|NOPTR, $8
 DATA zeroDigits<>+0(SB)/8, $0x3030303030303030
