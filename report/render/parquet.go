@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"fiolat/fio"
-	"fiolat/internal/parquetfile"
 	"fiolat/pipeline"
 )
 
@@ -14,7 +13,7 @@ import (
 // bounds. Numbers of I/Os are exact, latencies rounded to the nanosecond.
 type parquetRows struct {
 	*Renderer
-	f       parquetfile.File
+	f       parquetFile
 	buckets bool
 	rules   bool // the first kind has SLA rules
 }
@@ -25,33 +24,33 @@ func (r *parquetRows) begin() error {
 	if r.nth > 1 {
 		return nil
 	}
-	r.f.Column("offset_ms", parquetfile.Double)
-	r.f.Column("timestamp", parquetfile.Time)
+	r.f.Column("offset_ms", parquetDouble)
+	r.f.Column("timestamp", parquetTime)
 	for _, name := range []string{"scope", "direction", "host", "job", "log", "kind"} {
-		r.f.Column(name, parquetfile.String)
+		r.f.Column(name, parquetString)
 	}
 	if r.buckets {
-		r.f.Column("lower_"+r.Unit, parquetfile.Double)
-		r.f.Column("upper_"+r.Unit, parquetfile.Double)
-		r.f.Column("count", parquetfile.Double)
+		r.f.Column("lower_"+r.Unit, parquetDouble)
+		r.f.Column("upper_"+r.Unit, parquetDouble)
+		r.f.Column("count", parquetDouble)
 	} else {
-		r.f.Column("samples", parquetfile.Double)
-		r.f.Column("logs", parquetfile.Long)
+		r.f.Column("samples", parquetDouble)
+		r.f.Column("logs", parquetLong)
 		for _, name := range append([]string{"iops", "concurrency"}, r.names()...) {
 			if !slices.Contains([]string{"iops", "concurrency"}, name) {
 				name += "_" + r.Unit
 			}
-			r.f.Column(name, parquetfile.Double)
+			r.f.Column(name, parquetDouble)
 		}
-		r.f.Column("at_least", parquetfile.String)
+		r.f.Column("at_least", parquetString)
 		if r.rules = len(r.run.Settings.SLA) > 0; r.rules {
-			r.f.Column("sla", parquetfile.String)
+			r.f.Column("sla", parquetString)
 		}
-		r.f.Column("partial", parquetfile.Bool)
+		r.f.Column("partial", parquetBool)
 	}
-	r.f.Column("run", parquetfile.String)
-	r.f.Column("run_name", parquetfile.String)
-	r.f.Column("interval_ms", parquetfile.Double)
+	r.f.Column("run", parquetString)
+	r.f.Column("run_name", parquetString)
+	r.f.Column("interval_ms", parquetDouble)
 	r.f.Begin(r.out)
 	return nil
 }

@@ -1,5 +1,4 @@
-// Package parquetfile writes Parquet, a row at a time.
-package parquetfile
+package render
 
 import (
 	"io"
@@ -12,29 +11,29 @@ import (
 // groupValues is the number of values that are kept in memory, and compressed together.
 const groupValues = 1 << 20
 
-// Type is the type of a column.
-type Type int
+// parquetType is the type of a column.
+type parquetType int
 
 // The types of columns. In Go their values are string, float64, int64, int64 (ms since 1970) and bool.
 const (
-	String Type = iota
-	Double
-	Long
-	Time
-	Bool
+	parquetString parquetType = iota
+	parquetDouble
+	parquetLong
+	parquetTime
+	parquetBool
 )
 
 var nodes = [...]parquet.Node{
-	String: parquet.Encoded(parquet.String(), &parquet.RLEDictionary),
-	Double: parquet.Leaf(parquet.DoubleType),
-	Long:   parquet.Int(64),
-	Time:   parquet.Timestamp(parquet.Millisecond),
-	Bool:   parquet.Leaf(parquet.BooleanType),
+	parquetString: parquet.Encoded(parquet.String(), &parquet.RLEDictionary),
+	parquetDouble: parquet.Leaf(parquet.DoubleType),
+	parquetLong:   parquet.Int(64),
+	parquetTime:   parquet.Timestamp(parquet.Millisecond),
+	parquetBool:   parquet.Leaf(parquet.BooleanType),
 }
 
-// File writes rows of Parquet. Every column may be null. Name the columns, call Begin, then for each row Add and End,
-// and Close.
-type File struct {
+// parquetFile writes rows of Parquet, whose columns may all be null. Name the columns, call Begin, then for each row Add
+// and End, and Close.
+type parquetFile struct {
 	columns schema
 	w       *parquet.GenericWriter[any]
 	row     parquet.Row
@@ -57,7 +56,7 @@ func (s schema) Fields() []parquet.Field {
 }
 
 // Column appends a column.
-func (f *File) Column(name string, t Type) {
+func (f *parquetFile) Column(name string, t parquetType) {
 	if f.columns.Group == nil {
 		f.columns.Group = parquet.Group{}
 	}
@@ -66,13 +65,13 @@ func (f *File) Column(name string, t Type) {
 }
 
 // Begin ends the list of columns.
-func (f *File) Begin(out io.Writer) {
+func (f *parquetFile) Begin(out io.Writer) {
 	f.w = parquet.NewGenericWriter[any](out, parquet.NewSchema("fiolat", f.columns),
 		parquet.Compression(&parquet.Zstd))
 }
 
 // Add appends values to the row: nil, NaN and "" are null.
-func (f *File) Add(values ...any) {
+func (f *parquetFile) Add(values ...any) {
 	for _, v := range values {
 		number, isNumber := v.(float64)
 		if v == nil || v == "" || isNumber && math.IsNaN(number) {
@@ -85,7 +84,7 @@ func (f *File) Add(values ...any) {
 }
 
 // End writes the row.
-func (f *File) End() error {
+func (f *parquetFile) End() error {
 	_, err := f.w.WriteRows([]parquet.Row{f.row})
 	f.values += len(f.row)
 	f.row, f.column = f.row[:0], 0
@@ -97,4 +96,4 @@ func (f *File) End() error {
 }
 
 // Close ends the file.
-func (f *File) Close() error { return f.w.Close() }
+func (f *parquetFile) Close() error { return f.w.Close() }
