@@ -1,5 +1,4 @@
-// Package ndjson reads files of documents in the form that fiolat writes: an action line, then its document.
-package ndjson
+package esmodel
 
 import (
 	"bufio"
@@ -13,8 +12,8 @@ import (
 	"fiolat/fio"
 )
 
-// Ext is the extension of files of documents.
-const Ext = ".ndjson"
+// FileExt is the extension of files of documents.
+const FileExt = ".ndjson"
 
 // maxLine is the maximum length of a line. Elasticsearch accepts no request of more than 100 MB.
 const maxLine = 100 << 20
@@ -39,7 +38,7 @@ type Lines struct {
 	buf  []byte
 }
 
-// Next returns the next line without its newline; whole says that it had one.
+// Next returns the next line without its newline; terminated says that it had one.
 func (l *Lines) Next() (line []byte, terminated bool, err error) {
 	l.buf = l.buf[:0]
 	for {
@@ -69,8 +68,8 @@ func (l *Lines) Next() (line []byte, terminated bool, err error) {
 // Fault returns an error in the line read last.
 func (l *Lines) Fault(msg string) error { return &LineError{File: l.File, Line: l.N, Msg: msg} }
 
-// Docs reads a file of documents, each after its action line.
-type Docs struct {
+// DocFile reads a file of documents, each after its action line.
+type DocFile struct {
 	*os.File
 	Path  string
 	lines *bufio.Scanner
@@ -79,19 +78,19 @@ type Docs struct {
 	Doc   []byte // valid until the next call of Next
 }
 
-// Open opens a file of documents.
-func Open(path string) (*Docs, error) {
+// OpenDocs opens a file of documents.
+func OpenDocs(path string) (*DocFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	d := &Docs{File: f, Path: path, lines: bufio.NewScanner(f)}
+	d := &DocFile{File: f, Path: path, lines: bufio.NewScanner(f)}
 	d.lines.Buffer(make([]byte, 64<<10), maxLine)
 	return d, nil
 }
 
 // Next reads the next document. It returns io.EOF at the end.
-func (d *Docs) Next() error {
+func (d *DocFile) Next() error {
 	var action struct {
 		Index struct {
 			Index string `json:"_index"`

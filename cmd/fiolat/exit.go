@@ -8,9 +8,9 @@ import (
 	"syscall"
 
 	"fiolat/analysis/like"
+	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
-	"fiolat/esmodel/ndjson"
 	"fiolat/fio"
 	"fiolat/internal/descriptors"
 )
@@ -36,7 +36,7 @@ func exitCode(err error) int {
 		path       *fs.PathError
 		incomplete *delivery.IncompleteError
 		output     *delivery.OutputError
-		line       *ndjson.LineError
+		line       *esmodel.LineError
 	)
 	var broken *slaError
 	var started *fioError

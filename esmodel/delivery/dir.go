@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"fiolat/esmodel"
-	"fiolat/esmodel/ndjson"
 	"fiolat/fio"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
@@ -70,10 +69,10 @@ func (d *DirWriter) Open(_ context.Context, run *pipeline.Run) error {
 	if err != nil {
 		return d.fault(err)
 	}
-	d.root, d.tail = root, fileSuffix(run)+ndjson.Ext
+	d.root, d.tail = root, fileSuffix(run)+esmodel.FileExt
 	tempfile.Clear(root, func(name string) bool {
 		base, _, _ := strings.Cut(name, ".")
-		return strings.HasSuffix(name, ndjson.Ext) && (d.ours(base) || strings.HasPrefix(name, d.prefix+"-"))
+		return strings.HasSuffix(name, esmodel.FileExt) && (d.ours(base) || strings.HasPrefix(name, d.prefix+"-"))
 	})
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"fiolat/esmodel/ndjson"
+	"fiolat/esmodel"
 	"fiolat/fio"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
@@ -125,9 +125,9 @@ func (s *spoolFile) path() string {
 // character of a word.
 func (s *spoolFile) nth(n int) string {
 	if n == 1 {
-		return s.base + ndjson.Ext
+		return s.base + esmodel.FileExt
 	}
-	return fmt.Sprintf("%s~%d%s", s.base, n, ndjson.Ext)
+	return fmt.Sprintf("%s~%d%s", s.base, n, esmodel.FileExt)
 }
 
 // append writes documents with their action lines and returns how many of them are in the file. Without a spool
@@ -225,7 +225,7 @@ func (s *spoolFile) removeOld() error {
 	defer root.Close()
 	for _, name := range names(root) {
 		part, ok := strings.CutPrefix(name, s.base)
-		if rest, ok2 := strings.CutSuffix(part, ndjson.Ext); !ok || !ok2 || rest != "" && rest[0] != '~' {
+		if rest, ok2 := strings.CutSuffix(part, esmodel.FileExt); !ok || !ok2 || rest != "" && rest[0] != '~' {
 			continue
 		}
 		if st, err := root.Lstat(name); err != nil || !st.Mode().IsRegular() {

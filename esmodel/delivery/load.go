@@ -21,7 +21,6 @@ import (
 	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
-	"fiolat/esmodel/ndjson"
 	"fiolat/fio"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
@@ -194,7 +193,7 @@ func loadFiles(paths []string) ([]string, error) {
 		}
 		found := false
 		for _, e := range entries {
-			if e.Type().IsRegular() && strings.HasSuffix(e.Name(), ndjson.Ext) &&
+			if e.Type().IsRegular() && strings.HasSuffix(e.Name(), esmodel.FileExt) &&
 				!strings.HasPrefix(e.Name(), ".") {
 				out = append(out, filepath.Join(p, e.Name()))
 				found = true
@@ -378,7 +377,7 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 		return &fio.ParseError{File: name, Msg: "was replaced while it was read", Hint: "load it again"}
 	}
 	l.read[name] = now
-	in := &ndjson.Lines{R: bufio.NewReaderSize(f, 1<<20), File: name}
+	in := &esmodel.Lines{R: bufio.NewReaderSize(f, 1<<20), File: name}
 	for {
 		action, terminated, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -439,7 +438,7 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 	return nil
 }
 
-func (l *loader) torn(in *ndjson.Lines) {
+func (l *loader) torn(in *esmodel.Lines) {
 	l.report.Torn = append(l.report.Torn, fmt.Sprintf("%s:%d", in.File, in.N))
 }
 

@@ -17,7 +17,6 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
-	"fiolat/esmodel/ndjson"
 	"fiolat/fio"
 
 	"bufio"
@@ -323,7 +322,7 @@ func FuzzLines(f *testing.F) {
 	f.Add([]byte(eventLine + "a\"},\"_error\":{}}\n{\"a\":[1,2]}"))
 	f.Add([]byte("\n\n{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		in := &ndjson.Lines{R: bufio.NewReaderSize(bytes.NewReader(data), 16), File: "f"}
+		in := &esmodel.Lines{R: bufio.NewReaderSize(bytes.NewReader(data), 16), File: "f"}
 		var back []byte
 		for {
 			line, whole, err := in.Next()

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-	"fiolat/esmodel/ndjson"
 
 	"go.uber.org/goleak"
 
@@ -225,7 +225,7 @@ func TestSpoolOfTheLivingStays(t *testing.T) {
 	c.MaxWait = -1
 	dir := t.TempDir()
 	run := esmodeltest.Run()
-	dead := filepath.Join(dir, "fio-spool"+fileSuffix(run)+ndjson.Ext)
+	dead := filepath.Join(dir, "fio-spool"+fileSuffix(run)+esmodel.FileExt)
 	if err := os.WriteFile(dead, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}

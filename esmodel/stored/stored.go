@@ -21,7 +21,6 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
-	"fiolat/esmodel/ndjson"
 	"fiolat/pipeline/replay"
 
 	"golang.org/x/sync/errgroup"
@@ -275,10 +274,10 @@ func dirHeads(dir, runID string) (out []dirHead, err error) {
 	}
 	for _, entry := range entries {
 		path := filepath.Join(dir, entry.Name())
-		if !strings.HasSuffix(path, ndjson.Ext) {
+		if !strings.HasSuffix(path, esmodel.FileExt) {
 			continue
 		}
-		f, e := ndjson.Open(path)
+		f, e := esmodel.OpenDocs(path)
 		if e != nil {
 			return nil, e
 		}
@@ -292,7 +291,7 @@ func dirHeads(dir, runID string) (out []dirHead, err error) {
 		}
 		h := dirHead{path: path, index: f.Index, doc: f.Doc}
 		if err = json.Unmarshal(f.Doc, &h); err != nil {
-			return nil, &ndjson.LineError{File: path, Line: 2, Msg: err.Error()}
+			return nil, &esmodel.LineError{File: path, Line: 2, Msg: err.Error()}
 		}
 		if runID == "" || h.Run.ID == runID {
 			out = append(out, h)
@@ -398,7 +397,7 @@ func mergeFiles(
 type stream struct {
 	decoder *esmodel.LeafDecoder
 	paths   []string
-	file    *ndjson.Docs
+	file    *esmodel.DocFile
 	start   int64 // of the previous leaf
 }
 
@@ -409,7 +408,7 @@ func (s *stream) next() (leaf replay.Leaf, more bool, err error) {
 			if len(s.paths) == 0 {
 				return leaf, false, nil
 			}
-			if s.file, err = ndjson.Open(s.paths[0]); err != nil {
+			if s.file, err = esmodel.OpenDocs(s.paths[0]); err != nil {
 				return leaf, false, err
 			}
 			s.paths = s.paths[1:]
@@ -422,9 +421,9 @@ func (s *stream) next() (leaf replay.Leaf, more bool, err error) {
 				leaf, err = s.decoder.Leaf(&doc)
 			}
 			if err != nil {
-				err = &ndjson.LineError{File: s.file.Path, Line: s.file.Line, Msg: err.Error()}
+				err = &esmodel.LineError{File: s.file.Path, Line: s.file.Line, Msg: err.Error()}
 			} else if leaf.Start < s.start {
-				err = &ndjson.LineError{File: s.file.Path, Line: s.file.Line,
+				err = &esmodel.LineError{File: s.file.Path, Line: s.file.Line,
 					Msg: "its documents are not in order of time"}
 			}
 			s.start = leaf.Start
