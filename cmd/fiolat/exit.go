@@ -12,7 +12,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/fio"
-	"fiolat/internal/descriptors"
+	"fiolat/cmd/fiolat/descriptors"
 )
 
 // Exit codes. Scripts rely on them: new ones may be added, but none changes its meaning.
