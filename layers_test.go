@@ -29,7 +29,6 @@ var floors = []string{
 	"esmodel/claim esmodel/indices",
 	"esmodel/delivery esmodel/stored",
 	"internal/runsource",
-	"cmd/fiolat/manual",
 	"cmd/fiolat/...",
 	"cmd/fiolat",
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"fiolat/cmd/fiolat/manual"
 	"fiolat/fio"
 )
 
@@ -16,7 +15,7 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	app := wholeApp()
 	for _, width := range []int{40, 80, 120} {
-		texts := []string{manual.Index(app, width)}
+		texts := []string{programHelp(app, width)}
 		for _, c := range app.Commands {
 			usual := strings.Fields(pages[pageOf(c.Name)].usual)
 			for i, name := range usual {
@@ -24,8 +23,8 @@ func TestHelp(t *testing.T) {
 					t.Errorf("%s --help: flag %d is --%s", c.Name, i+1, c.VisibleFlags()[i].Names()[0])
 				}
 			}
-			all := manual.Help(c, len(usual), true, width)
-			texts = append(texts, all, manual.Help(c, len(usual), false, width))
+			all := commandHelp(c, len(usual), true, width)
+			texts = append(texts, all, commandHelp(c, len(usual), false, width))
 			for _, f := range c.VisibleFlags() {
 				if !strings.Contains(all, "\n  --"+f.Names()[0]) {
 					t.Errorf("%s --help-all does not name --%s", c.Name, f.Names()[0])

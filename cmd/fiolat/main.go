@@ -20,7 +20,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"fiolat/cmd/fiolat/manual"
 	"fiolat/fio"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
@@ -163,7 +162,7 @@ fiolat ingest --es http://localhost:9200 runs/today`,
 			case c.Args().Present():
 				return noCommand(c.App, c.Args().First())
 			}
-			_, err := fmt.Fprint(u.Stdout, manual.Index(c.App, ui.Width(u.Stdout)))
+			_, err := fmt.Fprint(u.Stdout, programHelp(c.App, ui.Width(u.Stdout)))
 			return err
 		},
 	}
@@ -177,7 +176,7 @@ fiolat ingest --es http://localhost:9200 runs/today`,
 			case ctx.Bool("version"): // before the command's name
 				return printVersion(u)
 			case all || ctx.Bool("help"):
-				_, err := fmt.Fprint(u.Stdout, manual.Help(c, usual, all, ui.Width(u.Stdout)))
+				_, err := fmt.Fprint(u.Stdout, commandHelp(c, usual, all, ui.Width(u.Stdout)))
 				return err
 			}
 			u.Quiet = ctx.Bool("quiet")

@@ -1,5 +1,4 @@
-// Package manual renders the help of the command line.
-package manual
+package main
 
 import (
 	"fmt"
@@ -10,8 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Index returns the help of the program, wrapped at width.
-func Index(app *cli.App, width int) string {
+// programHelp returns the help of the program, wrapped at width.
+func programHelp(app *cli.App, width int) string {
 	p := printer{width: width}
 	p.text("Usage: fiolat COMMAND [flags] [arguments]")
 	p.text(strings.ToUpper(app.Usage[:1]) + app.Usage[1:] + ".")
@@ -27,9 +26,9 @@ func Index(app *cli.App, width int) string {
 	return strings.TrimPrefix(p.String(), "\n")
 }
 
-// Help returns the help of a command, wrapped at width: with its usual flags, which come first, or with all of them,
+// commandHelp returns the help of a command, wrapped at width: with its usual flags, which come first, or with all of them,
 // the others by category.
-func Help(c *cli.Command, usualFlags int, all bool, width int) string {
+func commandHelp(c *cli.Command, usualFlags int, all bool, width int) string {
 	p := printer{width: width}
 	p.text(strings.TrimSpace(fmt.Sprintf("Usage: fiolat %s [flags] %s", c.Name, c.ArgsUsage)))
 	p.text(strings.ToUpper(c.Usage[:1]) + c.Usage[1:] + ".")
@@ -78,7 +77,7 @@ func flagHelp(f cli.Flag) [2]string {
 	if !ok {
 		return [2]string{"--" + f.Names()[0]}
 	}
-	word, usage := Placeholder(d.GetUsage())
+	word, usage := placeholder(d.GetUsage())
 	var names []string
 	for _, name := range f.Names() {
 		names = append(names, strings.Repeat("-", min(2, len(name)))+name)
@@ -105,7 +104,7 @@ type printer struct {
 	width int
 }
 
-func (p *printer) text(text string) { p.WriteString("\n" + Filled(text, p.width) + "\n") }
+func (p *printer) text(text string) { p.WriteString("\n" + filled(text, p.width) + "\n") }
 
 // examples prints shell commands. One that is too long continues after a backslash, with its remark below.
 func (p *printer) examples(text string) {
@@ -119,7 +118,7 @@ func (p *printer) examples(text string) {
 		command, remark, _ := strings.Cut(line, "   ")
 		p.WriteString("  " + strings.ReplaceAll(wrapped(arguments(command), p.width-8), "\n", " \\\n      ") + "\n")
 		if remark = strings.TrimSpace(remark); remark != "" {
-			p.WriteString("      " + strings.ReplaceAll(Filled(remark, p.width-6), "\n", "\n      ") + "\n")
+			p.WriteString("      " + strings.ReplaceAll(filled(remark, p.width-6), "\n", "\n      ") + "\n")
 		}
 	}
 }
@@ -152,7 +151,7 @@ func (p *printer) table(head string, rows [][2]string) {
 	}
 	p.WriteString("\n" + head + "\n")
 	for _, row := range rows {
-		meaning := strings.ReplaceAll(Filled(row[1], p.width-column), "\n", "\n"+strings.Repeat(" ", column))
+		meaning := strings.ReplaceAll(filled(row[1], p.width-column), "\n", "\n"+strings.Repeat(" ", column))
 		between := strings.Repeat(" ", max(column-2-len(row[0]), 0))
 		if len(between) < 2 {
 			between = "\n" + strings.Repeat(" ", column)
@@ -161,8 +160,8 @@ func (p *printer) table(head string, rows [][2]string) {
 	}
 }
 
-// Filled wraps text at width.
-func Filled(text string, width int) string { return wrapped(strings.Fields(text), width) }
+// filled wraps text at width.
+func filled(text string, width int) string { return wrapped(strings.Fields(text), width) }
 
 // wrapped joins words into lines of at most width runes; a longer word has a line of its own.
 func wrapped(words []string, width int) string {
@@ -177,9 +176,9 @@ func wrapped(words []string, width int) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// Placeholder returns the backquoted word of a flag's usage, and the usage without backquotes, as the library does. A
+// placeholder returns the backquoted word of a flag's usage, and the usage without backquotes, as the library does. A
 // word before a list of its values is left out there.
-func Placeholder(usage string) (word, text string) {
+func placeholder(usage string) (word, text string) {
 	before, rest, ok := strings.Cut(usage, "`")
 	word, after, ok2 := strings.Cut(rest, "`")
 	if !ok || !ok2 {
