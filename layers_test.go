@@ -23,7 +23,6 @@ var floors = []string{
 	"pipeline/quanta analysis/compare analysis/diagnose internal/metrics report/render report",
 	"pipeline/logs pipeline/live pipeline/replay analysis/curve",
 	"pipeline/plan",
-	"esmodel/space",
 	"esmodel",
 	"esmodel/client",
 	"esmodel/claim esmodel/indices",

@@ -14,7 +14,6 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/indices"
-	"fiolat/esmodel/space"
 	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/internal/runsource"
@@ -185,7 +184,7 @@ func (o *ingestOptions) ingestKind(ctx context.Context, u *ui.UI, es *client.Cli
 	}
 	s := sinks{noise: new(compare.Series), diagnosis: diagnosisOf(u, plan.Run.Part, runsource.Reread(plan)), page: file,
 		nth: nth}
-	dry := new(space.Sink)
+	dry := new(esmodel.Space)
 	if o.logs.DryRun {
 		s.watchers = []pipeline.Sink{dry}
 	}

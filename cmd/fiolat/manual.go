@@ -26,8 +26,8 @@ func programHelp(app *cli.App, width int) string {
 	return strings.TrimPrefix(p.String(), "\n")
 }
 
-// commandHelp returns the help of a command, wrapped at width: with its usual flags, which come first, or with all of them,
-// the others by category.
+// commandHelp returns the help of a command, wrapped at width: with its usual flags, which come first, or with all of
+// them, the others by category.
 func commandHelp(c *cli.Command, usualFlags int, all bool, width int) string {
 	p := printer{width: width}
 	p.text(strings.TrimSpace(fmt.Sprintf("Usage: fiolat %s [flags] %s", c.Name, c.ArgsUsage)))

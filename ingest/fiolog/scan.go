@@ -26,11 +26,11 @@ const spare = 4
 // largest is the largest count that is accepted.
 const largest = 1<<44 - 1
 
-// scanColumns reads the columns at b[p:], p at least 8, and the newline (or CRLF) after them, if they are byte for byte as
-// fio writes them: `c0, c1, ..., cN`, N+1 = len(index) = len(count). It returns the end of the line, the number n of
+// scanColumns reads the columns at b[p:], p at least 8, and the newline (or CRLF) after them, if they are byte for byte
+// as fio writes them: `c0, c1, ..., cN`, N+1 = len(index) = len(count). It returns the end of the line, the number n of
 // columns that are not 0, which are then in index[:n] and count[:n], and the sum of their counts. end is 0 for any
-// other line, and may be for one that ends within 48 bytes of the end of b. avx2 needs capacity for spare more
-// entries in both slices.
+// other line, and may be for one that ends within 48 bytes of the end of b. avx2 needs capacity for spare more entries
+// in both slices.
 func scanColumns(b []byte, p int, index []uint16, count []float64) (end, n int, sum uint64) {
 	if end, n, sum = avx2(b, p, index, count); end != 0 {
 		return end, n, sum

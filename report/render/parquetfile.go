@@ -31,8 +31,8 @@ var nodes = [...]parquet.Node{
 	parquetBool:   parquet.Leaf(parquet.BooleanType),
 }
 
-// parquetFile writes rows of Parquet, whose columns may all be null. Name the columns, call Begin, then for each row Add
-// and End, and Close.
+// parquetFile writes rows of Parquet, whose columns may all be null. Name the columns, call Begin, then for each row
+// Add and End, and Close.
 type parquetFile struct {
 	columns schema
 	w       *parquet.GenericWriter[any]

@@ -1,7 +1,4 @@
-// Package space estimates, before anything is sent, the space that a run's histograms and percentiles take in
-// Elasticsearch, and what remains of it after a rollup. The constants come from the measurements in
-// docs/scale.md.
-package space
+package esmodel
 
 import (
 	"context"
@@ -14,8 +11,8 @@ import (
 	"fiolat/pipeline"
 )
 
-// Point is a measurement: index bytes of each document of a run, without replicas, after segments were merged.
-type Point struct {
+// spacePoint is a measurement: index bytes of each document of a run, without replicas, after segments were merged.
+type spacePoint struct {
 	Coarseness, Columns int
 	Interval            string
 	Buckets             int // not empty, in a histogram document
@@ -23,8 +20,8 @@ type Point struct {
 	Percentiles         float64
 }
 
-// Points are the results of BenchmarkScale, on a server without the histogram field type.
-var Points = []Point{
+// spacePoints are the results of BenchmarkScale, on a server without the histogram field type.
+var spacePoints = []spacePoint{
 	{0, 1856, "1 s", 240, 1841, 256},
 	{0, 1856, "10 s", 329, 2537, 257},
 	{3, 232, "1 s", 46, 630, 219},
@@ -33,11 +30,11 @@ var Points = []Point{
 
 // Bytes that documents take.
 const (
-	document    = 290 // a histogram without its buckets
-	share       = 6.8 // a bucket with a fractional weight, as when two quanta share a record
-	whole       = 4   // a bucket with a whole weight
-	field       = 9   // a bucket in latency.histogram, from half an I/O on
-	percentiles = 230
+	documentBytes     = 290 // a histogram without its buckets
+	sharedBucketBytes = 6.8 // a bucket with a fractional weight, as when two quanta share a record
+	wholeBucketBytes  = 4   // a bucket with a whole weight
+	fieldBucketBytes  = 9   // a bucket in latency.histogram, from half an I/O on
+	percentilesBytes  = 230
 )
 
 // The rollup that the estimate compares with.
@@ -46,8 +43,10 @@ const (
 	rollUpCoarseness = 3
 )
 
-// Sink is a pipeline.Sink that adds up the space of a run.
-type Sink struct {
+// Space is a pipeline.Sink that estimates, before anything is sent, the space that a run's histograms and percentiles
+// take in Elasticsearch, and what remains of it after a rollup. The constants come from the measurements in
+// docs/scale.md.
+type Space struct {
 	pipeline.Discard
 	run *pipeline.Run
 	// Bytes is the space of the run, RolledUp that after a rollup.
@@ -57,25 +56,25 @@ type Sink struct {
 	shift    int
 	at       int64 // number of the rolled-up quantum of leaves and rows
 	leaves   map[fio.Dims]*fiohist.Hist
-	rows     map[row]bool
+	rows     map[spaceRow]bool
 }
 
-type row struct {
+type spaceRow struct {
 	scope string
 	dims  fio.Dims
 }
 
 // Begin prepares for a run.
-func (s *Sink) Begin(_ context.Context, run *pipeline.Run) error {
+func (s *Space) Begin(_ context.Context, run *pipeline.Run) error {
 	s.run = run
 	s.interval = max(run.Interval, int64(rollUpInterval))
 	s.shift = max(0, rollUpCoarseness-run.Geometry.Coarseness)
-	s.leaves, s.rows = map[fio.Dims]*fiohist.Hist{}, map[row]bool{}
+	s.leaves, s.rows = map[fio.Dims]*fiohist.Hist{}, map[spaceRow]bool{}
 	return nil
 }
 
 // Quantum adds the documents of a quantum.
-func (s *Sink) Quantum(_ context.Context, q *pipeline.Quantum) error {
+func (s *Space) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	if at := q.Offset / s.interval; at != s.at {
 		s.flush()
 		s.at = at
@@ -85,7 +84,7 @@ func (s *Sink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		if leaf.Hist.Sum() == 0 {
 			continue
 		}
-		s.Bytes += ofHist(leaf.Hist)
+		s.Bytes += histBytes(leaf.Hist)
 		long := s.leaves[leaf.Dims]
 		if long == nil {
 			long = new(fiohist.Hist)
@@ -98,44 +97,44 @@ func (s *Sink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		if s.run.Part != "" && r.Dims.Host == "" {
 			continue // stored by the merge
 		}
-		s.Bytes += percentiles
-		s.rows[row{r.Scope, r.Dims}] = true
+		s.Bytes += percentilesBytes
+		s.rows[spaceRow{r.Scope, r.Dims}] = true
 	}
 	return nil
 }
 
 // End adds the last rolled-up quantum.
-func (s *Sink) End(context.Context, *pipeline.Summary) error {
+func (s *Space) End(context.Context, *pipeline.Summary) error {
 	s.flush()
 	return nil
 }
 
-func (s *Sink) flush() {
+func (s *Space) flush() {
 	for _, h := range s.leaves {
-		s.RolledUp += ofHist(h)
+		s.RolledUp += histBytes(h)
 	}
-	s.RolledUp += percentiles * float64(len(s.rows))
+	s.RolledUp += percentilesBytes * float64(len(s.rows))
 	clear(s.leaves)
 	clear(s.rows)
 }
 
-func ofHist(h *fiohist.Hist) float64 {
-	bytes := float64(document)
+func histBytes(h *fiohist.Hist) float64 {
+	bytes := float64(documentBytes)
 	h.Each(func(_ int, w float64) {
 		if w == math.Trunc(w) {
-			bytes += whole
+			bytes += wholeBucketBytes
 		} else {
-			bytes += share
+			bytes += sharedBucketBytes
 		}
 		if w >= 0.5 {
-			bytes += field
+			bytes += fieldBucketBytes
 		}
 	})
 	return bytes
 }
 
 // String returns a one-line summary for users.
-func (s *Sink) String() string {
+func (s *Space) String() string {
 	text := "histograms and percentiles would take about " + megabytes(s.Bytes) + " in Elasticsearch"
 	if s.interval%s.run.Interval == 0 && (s.interval > s.run.Interval || s.shift > 0) {
 		text += fmt.Sprintf(", %s rolled up to %v at coarseness %d", megabytes(s.RolledUp), time.Duration(s.interval),

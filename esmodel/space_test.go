@@ -1,4 +1,4 @@
-package space
+package esmodel
 
 import (
 	"fmt"
@@ -13,31 +13,31 @@ import (
 	"fiolat/pipeline"
 )
 
-// TestPoints: the points are the table of docs/scale.md, and the constants fit them.
-func TestPoints(t *testing.T) {
-	page, err := os.ReadFile("../../docs/scale.md")
+// TestSpacePoints: the points are the table of docs/scale.md, and the constants fit them.
+func TestSpacePoints(t *testing.T) {
+	page, err := os.ReadFile("../docs/scale.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range Points {
+	for _, p := range spacePoints {
 		line := fmt.Sprintf("| %d | %d | %s | %d | %s | %.0f |\n", p.Coarseness, p.Columns, p.Interval, p.Buckets,
 			fio.Grouped(p.Histogram), p.Percentiles)
 		if !strings.Contains(string(page), line) {
 			t.Errorf("docs/scale.md has no row %s", line)
 		}
-		if is := document + share*float64(p.Buckets); math.Abs(is/p.Histogram-1) > 0.12 {
+		if is := documentBytes + sharedBucketBytes*float64(p.Buckets); math.Abs(is/p.Histogram-1) > 0.12 {
 			t.Errorf("a histogram of %d buckets takes %v bytes, measured %v", p.Buckets, is, p.Histogram)
 		}
-		if math.Abs(percentiles/p.Percentiles-1) > 0.12 {
-			t.Errorf("percentiles take %v bytes, measured %v", percentiles, p.Percentiles)
+		if math.Abs(percentilesBytes/p.Percentiles-1) > 0.12 {
+			t.Errorf("percentiles take %v bytes, measured %v", percentilesBytes, p.Percentiles)
 		}
 	}
 }
 
 // Two minutes of quanta of 10 s: six of them make one of a minute, in which buckets fall together.
-func TestSink(t *testing.T) {
-	quanta := func(part string, coarseness int, interval time.Duration) *Sink {
-		s := new(Sink)
+func TestSpace(t *testing.T) {
+	quanta := func(part string, coarseness int, interval time.Duration) *Space {
+		s := new(Space)
 		run := &pipeline.Run{Part: part, Interval: int64(interval)}
 		run.Geometry.Coarseness = coarseness
 		if err := s.Begin(t.Context(), run); err != nil {
@@ -61,13 +61,15 @@ func TestSink(t *testing.T) {
 		return s
 	}
 	s := quanta("", 0, 10*time.Second)
-	if want := float64(12.0 * (document + whole + field + share + 2*percentiles)); s.Bytes != want {
+	if want := float64(12.0 * (documentBytes + wholeBucketBytes + fieldBucketBytes + sharedBucketBytes +
+		2*percentilesBytes)); s.Bytes != want {
 		t.Errorf("%v bytes, want %v", s.Bytes, want)
 	}
-	if want := float64(2.0 * (document + share + field + 2*percentiles)); s.RolledUp != want {
+	if want := float64(2.0 * (documentBytes + sharedBucketBytes + fieldBucketBytes +
+		2*percentilesBytes)); s.RolledUp != want {
 		t.Errorf("rolled up %v bytes, want %v", s.RolledUp, want)
 	}
-	if got := quanta("p", 0, 10*time.Second); math.Abs(got.Bytes-s.Bytes+12*percentiles) > 1e-6 {
+	if got := quanta("p", 0, 10*time.Second); math.Abs(got.Bytes-s.Bytes+12*percentilesBytes) > 1e-6 {
 		t.Errorf("a part takes %v bytes, all %v: want those across hosts less", got.Bytes, s.Bytes)
 	}
 	for _, tt := range []struct {
