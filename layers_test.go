@@ -16,7 +16,6 @@ var floors = []string{
 	"fio/fiohist ingest/jobfile ingest/source report/page report/picture internal/ui kibana",
 	"ingest/fiolog ingest/folders analysis/history internal/probe fio/sla",
 	"ingest/fiojson",
-	"ingest/content",
 	"ingest",
 	"pipeline",
 	"analysis/figures",

@@ -20,7 +20,6 @@ import (
 	"unicode/utf8"
 
 	"fiolat/fio"
-	"fiolat/ingest/content"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/folders"
@@ -313,11 +312,11 @@ type discovery struct {
 	folders  map[string]string // real paths of folders
 	warnings []string
 	files    *folders.Reader
-	kinds    once[content.Kind]
+	kinds    once[FileKind]
 	metas    once[[]*fiojson.Document]
 	apart    once[[]*fiojson.Document] // by folder: fio's JSON in the folders in it that have no logs
 	jobs     once[[]*jobfile.File]     // by folder
-	head     [content.Head]byte        // of the file that is looked at
+	head     [headBytes]byte           // of the file that is looked at
 }
 
 // once keeps what was read from files, by path: several folders and runs ask for the same ones.
@@ -343,7 +342,7 @@ func newDiscovery(opt DiscoverOptions) *discovery {
 		sys := folders.OS()
 		opt.system = &sys
 	}
-	return &discovery{opt: opt, seen: map[string]bool{}, folders: map[string]string{}, kinds: once[content.Kind]{},
+	return &discovery{opt: opt, seen: map[string]bool{}, folders: map[string]string{}, kinds: once[FileKind]{},
 		metas: once[[]*fiojson.Document]{}, apart: once[[]*fiojson.Document]{}, jobs: once[[]*jobfile.File]{},
 		files: folders.NewReader(*opt.system, opt.Stdin,
 			func(name string) bool {
@@ -421,8 +420,8 @@ func (d *discovery) paths(paths []string) error {
 // output returns the error for what fio prints instead of JSON; nil for other files.
 func (d *discovery) output(path string) (bad error) {
 	_ = d.files.Read(path, func(r io.Reader) error { // what cannot be read is no such output
-		start, _ := bufio.NewReaderSize(r, content.Head).Peek(content.Head) // less than that is no fault
-		if what := content.Output(start); what != "" {
+		start, _ := bufio.NewReaderSize(r, headBytes).Peek(headBytes) // less than that is no fault
+		if what := outputOf(start); what != "" {
 			bad = &fio.ParseError{File: path, Msg: "this is fio's " + what + " output", Hint: "run fio with " +
 				"--output-format=json+ --output=FILE, and pass that file"}
 		}
@@ -502,21 +501,21 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 		case named && !isPacked(err):
 		case err != nil:
 			return err
-		case kind == content.JSON:
+		case kind == JSONFile:
 			metas, err := d.documents(path)
 			if err != nil {
 				return err
 			}
 			d.given.Metas = append(d.given.Metas, metas...)
 			return nil
-		case kind == content.Job:
+		case kind == JobFile:
 			j, err := d.jobFile(path)
 			if err != nil {
 				return err
 			}
 			d.given.JobFiles = append(d.given.JobFiles, j)
 			return nil
-		case kind == content.Other:
+		case kind == OtherFile:
 			if err := d.output(path); err != nil {
 				return err
 			}
@@ -567,8 +566,8 @@ func StandardInput(in io.Reader) (io.Reader, error) {
 		return text, err
 	}
 	defer stream.Close()
-	kind, err := content.Of(stream, stdin)
-	if err != nil || kind != content.JSON {
+	kind, err := kindOf(stream, stdin)
+	if err != nil || kind != JSONFile {
 		return text, err
 	}
 	out := &jsonInput{Reader: text, start: bytes.Clone(start)}
@@ -941,7 +940,7 @@ func (d *discovery) metasIn(dir string) (out []*fiojson.Document) {
 		}
 		var metas []*fiojson.Document
 		kind, err := d.sniff(path)
-		if err == nil && kind == content.JSON {
+		if err == nil && kind == JSONFile {
 			metas, err = d.documents(path)
 		}
 		d.files.Keep(path, err)
@@ -1047,11 +1046,11 @@ func (d *discovery) beside(in *Input, folders []string) {
 				continue
 			}
 			kind, err := d.sniff(path)
-			if err == nil && kind == content.JSON && wantMeta {
+			if err == nil && kind == JSONFile && wantMeta {
 				var metas []*fiojson.Document
 				metas, err = d.documents(path)
 				in.Metas = append(in.Metas, metas...)
-			} else if err == nil && kind == content.Job && wantJob {
+			} else if err == nil && kind == JobFile && wantJob {
 				var j *jobfile.File
 				if j, err = d.jobFile(path); err == nil {
 					in.JobFiles = append(in.JobFiles, j)
@@ -1080,15 +1079,15 @@ func (d *discovery) documents(path string) ([]*fiojson.Document, error) {
 	return d.metas.of(path, func() (metas []*fiojson.Document, err error) {
 		err = d.files.Read(path, func(r io.Reader) (err error) {
 			text := bufio.NewReader(r)
-			start, _ := text.Peek(content.Head)
-			if content.IsUTF16(start) {
-				return content.ErrUTF16(path)
+			start, _ := text.Peek(headBytes)
+			if isUTF16(start) {
+				return errUTF16(path)
 			} else if err = source.Tar(start, path); err != nil {
 				return err
 			}
-			inString := content.InString(start)
+			inString := inString(start)
 			if metas, err = fiojson.ParseAll(text, path); err != nil && inString {
-				err = content.ErrInString(path)
+				err = errInString(path)
 			}
 			return err
 		})
@@ -1106,8 +1105,8 @@ func (d *discovery) jobFile(path string) (j *jobfile.File, err error) {
 
 // sniff finds out by its content what a file is. What is packed in a way that is not read is a *source.PackedError, and
 // remembered unless nobody asked for its folder.
-func (d *discovery) sniff(path string) (content.Kind, error) {
-	return d.kinds.of(path, func() (kind content.Kind, err error) {
+func (d *discovery) sniff(path string) (FileKind, error) {
+	return d.kinds.of(path, func() (kind FileKind, err error) {
 		defer func() {
 			if packed, is := errors.AsType[*source.PackedError](err); is && d.files.Beyond == 0 {
 				d.packed = append(d.packed, packed)
@@ -1115,15 +1114,15 @@ func (d *discovery) sniff(path string) (content.Kind, error) {
 		}()
 		head, err := d.files.Head(path, d.head[:])
 		if err != nil {
-			return content.Other, err
+			return OtherFile, err
 		}
 		if !source.Packed(head) {
-			if kind, sure, err := content.OfHead(head, path); sure {
+			if kind, sure, err := kindOfHead(head, path); sure {
 				return kind, err
 			}
 		}
 		err = d.files.Read(path, func(r io.Reader) (err error) {
-			kind, err = content.Of(r, path)
+			kind, err = kindOf(r, path)
 			return err
 		})
 		return kind, err

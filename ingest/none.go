@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"fiolat/fio"
-	"fiolat/ingest/content"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/source"
 )
@@ -68,7 +67,7 @@ func (d *discovery) wroteBelow(dir string, most int) string {
 			most--
 			wrote = cmp.Or(wrote, d.wroteBelow(path, most))
 		case wrote == "" && d.files.MayBeFio(path, e):
-			if kind, err := d.sniff(path); err != nil || kind != content.Job {
+			if kind, err := d.sniff(path); err != nil || kind != JobFile {
 				continue
 			}
 			if j, err := d.jobFile(path); err == nil {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"fiolat/fio"
-	"fiolat/ingest/content"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/jobfile"
 )
@@ -103,7 +102,7 @@ func (d *discovery) totals(path string, warnings *[]string) (metas []*fiojson.Do
 			return nil
 		}
 		kind, bad := d.sniff(path)
-		if err = bad; err == nil && kind != content.JSON || isPacked(err) {
+		if err = bad; err == nil && kind != JSONFile || isPacked(err) {
 			return nil
 		}
 	}
@@ -143,7 +142,7 @@ func (d *discovery) sections(path string, metas []*fiojson.Document) {
 				if e.IsDir() || !d.files.MayBeFio(name, e) {
 					continue
 				}
-				if kind, err := d.sniff(name); err == nil && kind == content.Job {
+				if kind, err := d.sniff(name); err == nil && kind == JobFile {
 					if j, err := d.jobFile(name); err == nil { // what cannot be read is no such job file
 						files = append(files, j)
 					}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"fiolat/fio"
-	"fiolat/ingest/content"
+	"fiolat/ingest"
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
 	"fiolat/internal/ui"
@@ -63,13 +63,13 @@ func (s *liveSession) source(ctx context.Context) (*liveSource, error) {
 		none.live = file && !regular(in)
 		return none, nil
 	}
-	switch kind, err := content.OfFile(name); {
+	switch kind, err := ingest.FileKindOf(name); {
 	case err != nil:
 		return nil, err
-	case kind == content.Job:
+	case kind == ingest.JobFile:
 		return nil, &fio.ParseError{File: name, Msg: "a job file, and not what fio prints",
 			Hint: "let fiolat start fio with it: fiolat live -- fio " + fio.Printable(name)}
-	case kind == content.Log:
+	case kind == ingest.LogFile:
 		return nil, &fio.ParseError{File: name, Msg: "a log, and not what fio prints",
 			Hint: "read it with fiolat percentiles or fiolat ingest"}
 	}

@@ -1,5 +1,4 @@
-// Package content recognizes fio's files by their content.
-package content
+package ingest
 
 import (
 	"bytes"
@@ -15,79 +14,79 @@ import (
 	"fiolat/ingest/source"
 )
 
-// Kind is what a file is.
-type Kind int
+// FileKind is what a file is.
+type FileKind int
 
 // The kinds of files.
 const (
-	Other Kind = iota
-	JSON
-	Job
-	Log
+	OtherFile FileKind = iota
+	JSONFile
+	JobFile
+	LogFile
 )
 
-// Head is the number of bytes that tell what most files are.
-const Head = 4 << 10
+// headBytes is the number of bytes that tell what most files are.
+const headBytes = 4 << 10
 
 const sniffed = 1 << 20 // bytes of text that may come before the JSON: banners of a thousand hosts
 
 // histLine matches the start of a histogram log, or of one of single I/Os.
 var histLine = regexp.MustCompile(`^\d+, *[\dx]+, *\d+, *\d+`)
 
-// Of returns what a text is. Damaged compressed data is Other, and an archive a *source.PackedError; path is for
-// errors.
-func Of(r io.Reader, path string) (Kind, error) {
-	text, err := io.ReadAll(io.LimitReader(r, Head))
+// kindOf returns what a text is. Damaged compressed data is OtherFile, and an archive a *source.PackedError; path is
+// for errors.
+func kindOf(r io.Reader, path string) (FileKind, error) {
+	text, err := io.ReadAll(io.LimitReader(r, headBytes))
 	if err != nil {
-		return Other, nil
+		return OtherFile, nil
 	}
-	if kind, sure, err := OfHead(text, path); sure {
+	if kind, sure, err := kindOfHead(text, path); sure {
 		return kind, err
 	}
-	more, err := io.ReadAll(io.LimitReader(r, sniffed-Head))
+	more, err := io.ReadAll(io.LimitReader(r, sniffed-headBytes))
 	if err != nil {
-		return Other, nil
+		return OtherFile, nil
 	}
 	return whole(append(text, more...), path)
 }
 
-// OfHead returns what the first Head bytes of a text are, or all of a shorter one; sure means that more bytes would
-// not change that.
-func OfHead(text []byte, path string) (kind Kind, sure bool, err error) {
+// kindOfHead returns what the first headBytes bytes of a text are, or all of a shorter one; sure means that more bytes
+// would not change that.
+func kindOfHead(text []byte, path string) (kind FileKind, sure bool, err error) {
 	switch {
-	case IsUTF16(text) && fiojson.Is(bytes.ReplaceAll(text[2:], []byte{0}, nil)):
-		return Other, true, ErrUTF16(path)
+	case isUTF16(text) && fiojson.Is(bytes.ReplaceAll(text[2:], []byte{0}, nil)):
+		return OtherFile, true, errUTF16(path)
 	case bytes.IndexByte(text, 0) >= 0:
-		return Other, true, source.Tar(text, path) // binary: an archive, or a file that fio wrote to
+		return OtherFile, true, source.Tar(text, path) // binary: an archive, or a file that fio wrote to
 	case fiojson.Is(text):
-		return JSON, true, nil
+		return JSONFile, true, nil
 	case histLine.Match(text):
-		return Log, true, nil
-	case len(text) < Head:
+		return LogFile, true, nil
+	case len(text) < headBytes:
 		kind, err = whole(text, path)
 		return kind, true, err
 	}
-	return Other, !mayGoOn(text) && !strings.Contains(path, ".json"), nil
+	return OtherFile, !mayGoOn(text) && !strings.Contains(path, ".json"), nil
 }
 
 // whole returns what a text is that is no log.
-func whole(text []byte, path string) (Kind, error) {
+func whole(text []byte, path string) (FileKind, error) {
 	switch {
 	case fiojson.Is(text):
-		return JSON, nil
+		return JSONFile, nil
 	case jobfile.Is(text):
-		return Job, nil
-	case InString(text):
-		return Other, ErrInString(path)
+		return JobFile, nil
+	case inString(text):
+		return OtherFile, errInString(path)
 	}
-	return Other, nil
+	return OtherFile, nil
 }
 
-// InString reports whether a text has fio's JSON inside a string of other JSON.
-func InString(text []byte) bool { return bytes.Contains(text, []byte(`{\n  \"fio version\"`)) }
+// inString reports whether a text has fio's JSON inside a string of other JSON.
+func inString(text []byte) bool { return bytes.Contains(text, []byte(`{\n  \"fio version\"`)) }
 
-// ErrInString returns the error for such a text.
-func ErrInString(path string) error {
+// errInString returns the error for such a text.
+func errInString(path string) error {
 	return &fio.ParseError{File: path, Msg: "fio's JSON inside a string of other JSON, as in the results of Ansible",
 		Hint: "take it out, e.g. with `jq -r .stdout`"}
 }
@@ -103,30 +102,30 @@ func mayGoOn(text []byte) bool {
 		banner.Match(text)
 }
 
-// IsUTF16 reports whether a text starts with a byte-order mark of UTF-16.
-func IsUTF16(start []byte) bool {
+// isUTF16 reports whether a text starts with a byte-order mark of UTF-16.
+func isUTF16(start []byte) bool {
 	return bytes.HasPrefix(start, []byte("\xFF\xFE")) || bytes.HasPrefix(start, []byte("\xFE\xFF"))
 }
 
-// ErrUTF16 returns the error for fio's JSON in UTF-16.
-func ErrUTF16(path string) error {
+// errUTF16 returns the error for fio's JSON in UTF-16.
+func errUTF16(path string) error {
 	return &fio.ParseError{File: path, Msg: "fio's JSON in UTF-16, which fio does not write: an editor or a shell " +
 		"saved it", Hint: "convert it back, e.g. with `iconv -f UTF-16 -t UTF-8`"}
 }
 
-// OfFile returns what a regular file is, Other if it cannot be read.
-func OfFile(path string) (Kind, error) {
+// FileKindOf returns what a regular file is, OtherFile if it cannot be read.
+func FileKindOf(path string) (FileKind, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return Other, nil
+		return OtherFile, nil
 	}
 	r, err := source.Open(path, nil)
 	if _, packed := errors.AsType[*source.PackedError](err); packed {
-		return Other, err
+		return OtherFile, err
 	} else if err != nil {
-		return Other, nil
+		return OtherFile, nil
 	}
 	defer r.Close()
-	return Of(r, path)
+	return kindOf(r, path)
 }
 
 // readable matches what fio prints for people to read, and terse what it prints for scripts.
@@ -135,8 +134,8 @@ var (
 	terse    = regexp.MustCompile(`(?m)^[2-5];fio-\d`)
 )
 
-// Output returns the name of the output of fio that a text is, but for JSON: normal, terse, or "".
-func Output(text []byte) string {
+// outputOf returns the name of the output of fio that a text is, but for JSON: normal, terse, or "".
+func outputOf(text []byte) string {
 	switch {
 	case readable.Match(text):
 		return "normal"

@@ -1,0 +1,42 @@
+package ingest
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestKindOf counts the bytes that are read, too: a large text of others is left after its start.
+func TestKindOf(t *testing.T) {
+	t.Parallel()
+	const json = `{"fio version" : "fio-3.33", "jobs" : []}`
+	for _, tt := range []struct {
+		name, text string
+		want       FileKind
+		most       int // bytes read
+	}{
+		{"json", json, JSONFile, 4 << 10},
+		{"json after one banner", "fio: this platform does not support process shared mutexes\n" + json, JSONFile, 4 << 10},
+		{"json after the banners of 1,000 hosts", strings.Repeat("hostname=h, be=0, 64-bit, os=Linux, arch=x86-64, "+
+			"fio=fio-3.33, flags=1\n", 1000) + json, JSONFile, 1 << 20},
+		{"job file", "[global]\nrw=randread\n[a]\n", JobFile, 4 << 10},
+		{"job file after a long comment", strings.Repeat("# what this is for\n", 1000) + "[a]\nrw=read\n", JobFile,
+			1 << 20},
+		{"log", "1000, 0, 4096, 1, 2\n", LogFile, 4 << 10},
+		{"numbers", strings.Repeat("1;2;3;4\n", 100_000), OtherFile, 4 << 10},
+		{"prose", strings.Repeat("what was measured, and how\n", 100_000), OtherFile, 4 << 10},
+		{"binary", "ab\x00" + strings.Repeat("c", 10_000), OtherFile, 4 << 10},
+		{"empty", "", OtherFile, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := strings.NewReader(tt.text)
+			got, err := kindOf(r, "file")
+			if err != nil || got != tt.want {
+				t.Errorf("%v, %v, want %v", got, err, tt.want)
+			}
+			if read := len(tt.text) - r.Len(); read > tt.most {
+				t.Errorf("%d bytes read, want %d at most", read, tt.most)
+			}
+		})
+	}
+}
