@@ -14,7 +14,7 @@ var floors = []string{
 		" internal/secret internal/tempfile report/charts",
 	"fio",
 	"fio/fiohist ingest/jobfile ingest/source report/page report/picture internal/ui kibana",
-	"ingest/fiolog ingest/folders analysis/history internal/probe fio/sla",
+	"ingest/fiolog analysis/history internal/probe fio/sla",
 	"ingest/fiojson",
 	"ingest",
 	"pipeline",

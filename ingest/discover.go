@@ -22,7 +22,6 @@ import (
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
-	"fiolat/ingest/folders"
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
 )
@@ -130,7 +129,7 @@ type DiscoverOptions struct {
 	// SkipBad leaves out what cannot be read, and names it in Input.Unread; else that is an error.
 	SkipBad bool
 
-	system *folders.System // nil: the operating system; tests inject faults
+	system *fileSystem // nil: the operating system; tests inject faults
 }
 
 const stdin = "-"
@@ -311,7 +310,7 @@ type discovery struct {
 	seen     map[string]bool   // real paths of folders, and of files given
 	folders  map[string]string // real paths of folders
 	warnings []string
-	files    *folders.Reader
+	files    *fileReader
 	kinds    once[FileKind]
 	metas    once[[]*fiojson.Document]
 	apart    once[[]*fiojson.Document] // by folder: fio's JSON in the folders in it that have no logs
@@ -339,12 +338,12 @@ func (o once[T]) of(path string, read func() (T, error)) (T, error) {
 
 func newDiscovery(opt DiscoverOptions) *discovery {
 	if opt.system == nil {
-		sys := folders.OS()
+		sys := osFileSystem()
 		opt.system = &sys
 	}
 	return &discovery{opt: opt, seen: map[string]bool{}, folders: map[string]string{}, kinds: once[FileKind]{},
 		metas: once[[]*fiojson.Document]{}, apart: once[[]*fiojson.Document]{}, jobs: once[[]*jobfile.File]{},
-		files: folders.NewReader(*opt.system, opt.Stdin,
+		files: newFileReader(*opt.system, opt.Stdin,
 			func(name string) bool {
 				_, log := parseName(name)
 				return log
@@ -398,7 +397,7 @@ func (d *discovery) paths(paths []string) error {
 			continue
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return folders.Unreadable(path, err)
+			return unreadable(path, err)
 		} else if err != nil {
 			d.files.CannotRead(path, err)
 			continue

@@ -3,7 +3,6 @@ package ingest
 import (
 	"cmp"
 	"errors"
-	"fiolat/ingest/folders"
 	"fmt"
 	"io"
 	"io/fs"
@@ -477,9 +476,9 @@ func TestDiscoverNames(t *testing.T) {
 }
 
 // hooked is the system with what an operation on a path does before; an error is its result.
-func hooked(before func(op, path string) error) *folders.System {
-	sys := folders.OS()
-	return &folders.System{
+func hooked(before func(op, path string) error) *fileSystem {
+	sys := osFileSystem()
+	return &fileSystem{
 		ReadDir: func(dir string, most int) ([]os.DirEntry, error) {
 			if err := before("readdir", dir); err != nil {
 				return nil, err
@@ -514,7 +513,7 @@ func hooked(before func(op, path string) error) *folders.System {
 }
 
 // faulty is a system on which an operation on a path that contains match fails from its call after on.
-func faulty(op, match string, after int, err error) *folders.System {
+func faulty(op, match string, after int, err error) *fileSystem {
 	return hooked(func(of, path string) error {
 		if of != op && (of != "head" || op != "read") || !strings.Contains(path, match) {
 			return nil

@@ -8,11 +8,11 @@ import (
 	"syscall"
 
 	"fiolat/analysis/like"
+	"fiolat/cmd/fiolat/descriptors"
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/fio"
-	"fiolat/cmd/fiolat/descriptors"
 )
 
 // Exit codes. Scripts rely on them: new ones may be added, but none changes its meaning.

@@ -1,5 +1,4 @@
-// Package folders lists and reads files, and remembers what exists and cannot be read.
-package folders
+package ingest
 
 import (
 	"errors"
@@ -15,8 +14,8 @@ import (
 	"fiolat/ingest/source"
 )
 
-// System is what a Reader asks of the operating system.
-type System struct {
+// fileSystem is what a fileReader asks of the operating system.
+type fileSystem struct {
 	// ReadDir lists a folder, sorted by name; of a folder with more than most entries, if that is above 0, some.
 	ReadDir func(dir string, most int) ([]os.DirEntry, error)
 	Stat    func(path string) (fs.FileInfo, error)
@@ -25,9 +24,9 @@ type System struct {
 	Head func(path string, buf []byte) (int, error)
 }
 
-// OS is the operating system itself.
-func OS() System {
-	return System{
+// osFileSystem is the operating system itself.
+func osFileSystem() fileSystem {
+	return fileSystem{
 		readDir,
 		os.Stat,
 		func(path string, stdin io.Reader) (io.ReadCloser, error) { return source.Open(path, stdin) },
@@ -69,15 +68,15 @@ func retryInterrupted(call func() (int, error)) (n int, err error) {
 	}
 }
 
-// Reader reads folders and files.
-type Reader struct {
-	Unread   []error  // what could not be read, each once: *UnreadError
+// fileReader reads folders and files.
+type fileReader struct {
+	Unread   []error  // what could not be read, each once: *unreadError
 	Warnings []string // links in a circle, and a folder above the one asked for that cannot be listed
 	// Beyond is above 0 while a folder is read that was not asked for: others may have files of their own there, and no
 	// more entries than that are listed.
 	Beyond int
 
-	sys   System
+	sys   fileSystem
 	stdin io.Reader
 	isLog func(name string) bool
 	named map[string]bool // the paths of Unread and Warnings
@@ -85,31 +84,31 @@ type Reader struct {
 	in    []os.DirEntry
 }
 
-// NewReader returns a Reader with what "-" stands for. isLog recognizes names that are always needed.
-func NewReader(sys System, stdin io.Reader, isLog func(name string) bool) *Reader {
-	return &Reader{sys: sys, stdin: stdin, isLog: isLog, named: map[string]bool{}}
+// newFileReader returns a fileReader with what "-" stands for. isLog recognizes names that are always needed.
+func newFileReader(sys fileSystem, stdin io.Reader, isLog func(name string) bool) *fileReader {
+	return &fileReader{sys: sys, stdin: stdin, isLog: isLog, named: map[string]bool{}}
 }
 
 // Stat describes what is at path, behind links.
-func (r *Reader) Stat(path string) (fs.FileInfo, error) { return r.sys.Stat(path) }
+func (r *fileReader) Stat(path string) (fs.FileInfo, error) { return r.sys.Stat(path) }
 
 // ReadDir lists a folder that may be left alone.
-func (r *Reader) ReadDir(dir string) ([]os.DirEntry, error) { return r.sys.ReadDir(dir, 0) }
+func (r *fileReader) ReadDir(dir string) ([]os.DirEntry, error) { return r.sys.ReadDir(dir, 0) }
 
-// UnreadError reports a file or folder that exists and cannot be read: a part of the input is missing.
-type UnreadError struct {
+// unreadError reports a file or folder that exists and cannot be read: a part of the input is missing.
+type unreadError struct {
 	fio.ParseError
 	cause error
 }
 
-func (e *UnreadError) Unwrap() []error { return []error{&e.ParseError, e.cause} }
+func (e *unreadError) Unwrap() []error { return []error{&e.ParseError, e.cause} }
 
-// Unreadable describes an error of the operating system about path; a *fio.ParseError is returned as it is.
-func Unreadable(path string, err error) error {
+// unreadable describes an error of the operating system about path; a *fio.ParseError is returned as it is.
+func unreadable(path string, err error) error {
 	if _, is := errors.AsType[*fio.ParseError](err); is {
 		return err
 	}
-	e := &UnreadError{fio.ParseError{File: path, Hint: "check the path"}, err}
+	e := &unreadError{fio.ParseError{File: path, Hint: "check the path"}, err}
 	if errors.Is(err, fs.ErrPermission) {
 		e.Hint = "ask for the right to read it"
 	}
@@ -121,7 +120,7 @@ func Unreadable(path string, err error) error {
 }
 
 // CannotRead notes that what was found at path cannot be read.
-func (r *Reader) CannotRead(path string, err error) {
+func (r *fileReader) CannotRead(path string, err error) {
 	log := r.isLog(filepath.Base(path))
 	switch {
 	case r.named[path]:
@@ -129,7 +128,7 @@ func (r *Reader) CannotRead(path string, err error) {
 	case r.Beyond > 0 && errors.Is(err, fs.ErrPermission):
 		return // a folder that was not asked for may have files of others
 	case errors.Is(err, syscall.ELOOP): // no file is behind it
-		r.Warnings = append(r.Warnings, Unreadable(path, err).Error())
+		r.Warnings = append(r.Warnings, unreadable(path, err).Error())
 		r.named[path] = true
 		return
 	case errors.Is(err, fs.ErrNotExist) && log:
@@ -137,16 +136,16 @@ func (r *Reader) CannotRead(path string, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return // a link of another name that leads nowhere, like the lock of an editor
 	}
-	err = Unreadable(path, err)
-	if e, is := errors.AsType[*UnreadError](err); is {
+	err = unreadable(path, err)
+	if e, is := errors.AsType[*unreadError](err); is {
 		e.Hint += ", or leave it out with --skip-bad: the run is then partial"
 	}
 	r.Unread, r.named[path] = append(r.Unread, err), true
 }
 
 // Keep notes err if it says that path cannot be read, and reports whether it does.
-func (r *Reader) Keep(path string, err error) bool {
-	_, is := errors.AsType[*UnreadError](err)
+func (r *fileReader) Keep(path string, err error) bool {
+	_, is := errors.AsType[*unreadError](err)
 	if is {
 		r.CannotRead(path, err)
 	}
@@ -154,13 +153,13 @@ func (r *Reader) Keep(path string, err error) bool {
 }
 
 // List returns what is in a folder, sorted by name, as far as it can be read.
-func (r *Reader) List(dir string) []os.DirEntry {
+func (r *fileReader) List(dir string) []os.DirEntry {
 	if dir == r.last {
 		return r.in
 	}
 	entries, err := r.sys.ReadDir(dir, r.Beyond)
 	if err != nil && r.Beyond > 0 && errors.Is(err, fs.ErrPermission) {
-		r.Warnings = append(r.Warnings, Unreadable(dir, err).Error()+
+		r.Warnings = append(r.Warnings, unreadable(dir, err).Error()+
 			"; if fio's JSON of these logs is in it, pass that with --fio-json")
 	} else if err != nil {
 		r.CannotRead(dir, err)
@@ -171,7 +170,7 @@ func (r *Reader) List(dir string) []os.DirEntry {
 }
 
 // HasText reports whether path is a regular file that is not empty.
-func (r *Reader) HasText(path string) bool {
+func (r *fileReader) HasText(path string) bool {
 	info, err := r.Stat(path)
 	if err != nil {
 		r.CannotRead(path, err)
@@ -179,34 +178,34 @@ func (r *Reader) HasText(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
-// others are what names of files end in that are neither fio's nor a job file, and often lie beside those.
-var others = []string{".csv", ".html", ".md", ".ndjson", ".pdf", ".png", ".py", ".sh", ".svg"}
+// otherExtensions are what names of files end in that are neither fio's nor a job file, and often lie beside those.
+var otherExtensions = []string{".csv", ".html", ".md", ".ndjson", ".pdf", ".png", ".py", ".sh", ".svg"}
 
 // MayBeFio reports whether an entry of a folder, at path, is a regular file, or a link to one that is not empty, whose
 // name allows that fio or a user of fio wrote it.
-func (r *Reader) MayBeFio(path string, e os.DirEntry) bool {
-	return !slices.Contains(others, filepath.Ext(path)) &&
+func (r *fileReader) MayBeFio(path string, e os.DirEntry) bool {
+	return !slices.Contains(otherExtensions, filepath.Ext(path)) &&
 		(e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0 && r.HasText(path))
 }
 
-// Head reads the start of a regular file as it is on disk into buf. An error is an *UnreadError.
-func (r *Reader) Head(path string, buf []byte) ([]byte, error) {
+// Head reads the start of a regular file as it is on disk into buf. An error is an *unreadError.
+func (r *fileReader) Head(path string, buf []byte) ([]byte, error) {
 	n, err := r.sys.Head(path, buf)
 	if err != nil {
-		err = Unreadable(path, err)
+		err = unreadable(path, err)
 	}
 	return buf[:n], err
 }
 
-// Read calls f with what is in a file. An error of the operating system is an *UnreadError, whatever f makes of it.
-func (r *Reader) Read(path string, f func(io.Reader) error) error {
+// Read calls f with what is in a file. An error of the operating system is an *unreadError, whatever f makes of it.
+func (r *fileReader) Read(path string, f func(io.Reader) error) error {
 	file, err := r.sys.Open(path, r.stdin)
 	if err != nil {
-		return Unreadable(path, err)
+		return unreadable(path, err)
 	}
 	in := &observed{r: file}
 	if err = f(in); in.failed != nil {
-		err = Unreadable(path, in.failed)
+		err = unreadable(path, in.failed)
 	}
 	return errors.Join(err, file.Close())
 }
@@ -227,7 +226,7 @@ func (o *observed) Read(p []byte) (int, error) {
 
 // Glob returns the paths that match a pattern, as filepath.Glob does, which ignores folders that cannot be read. What
 // exists by the name of the pattern, or of a folder in it, is meant itself.
-func (r *Reader) Glob(pattern string) (out []string, err error) {
+func (r *fileReader) Glob(pattern string) (out []string, err error) {
 	if _, err = r.Stat(pattern); err == nil {
 		return []string{pattern}, nil
 	}
