@@ -170,9 +170,9 @@ func TestRolledUp(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	logs := madeRun(t, 1, 100*time.Microsecond)
 	for _, id := range []string{"before", "after"} {
-		must(t, "ingest", "--es", s.URL, "--start", "2026-10-31T23:59:50Z", "--run-id", id, logs)
+		must(t, "ingest", "--es", s.URL, "--start", "2026-10-31T23:59:50Z", "--run-id", id, "--label", "when="+id, logs)
 	}
-	must(t, "rollup", "--es", s.URL, "--interval", "2s", "--coarseness", "3", "after")
+	must(t, "rollup", "--es", s.URL, "--interval", "2s", "--coarseness", "3", "--label", "when=after")
 	c := compareJSON(t, exitOK, "--es", s.URL, "--run-noise", "0%", "--margin", "25%", "before", "after")
 	checked := 0
 	for _, row := range c.Comparisons[0].Rows {
