@@ -52,6 +52,24 @@ func TestFindRun(t *testing.T) {
 	}
 }
 
+// TestWithoutParts: of a run that is there as a whole and in parts, only the whole is listed.
+func TestWithoutParts(t *testing.T) {
+	t.Parallel()
+	var all []RunSummary
+	for _, name := range []string{"m h1", "m ", "m h2", "p h1", "p h2", "w "} {
+		var r RunSummary
+		r.Run.ID, r.Run.Part, _ = strings.Cut(name, " ")
+		all = append(all, r)
+	}
+	var got []string
+	for _, r := range withoutParts(all) {
+		got = append(got, r.Run.ID+" "+r.Run.Part)
+	}
+	if s := strings.Join(got, ", "); s != "m , p h1, p h2, w " {
+		t.Errorf("%q", s)
+	}
+}
+
 // TestDeleteByQuery: where the server has it, a request deletes all documents of a kind, of one run and part only, and
 // an ingest right after stores them again.
 func TestDeleteByQuery(t *testing.T) {
