@@ -101,6 +101,36 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// TestUnlikeGroups: of two groups that vary unlike each other and have different numbers of runs, the standard error is
+// the larger one of the pooled variance and of each group's own, by hand.
+func TestUnlikeGroups(t *testing.T) {
+	t.Parallel()
+	quiet, loud := []float64{0, 0, 0, 0}, []float64{0.1, -0.1}
+	for _, tt := range []struct {
+		name string
+		a, b []float64
+		se   float64
+	}{
+		{"the small group varies", loud, quiet, math.Sqrt(0.02 / 1 / 2)},
+		{"the large group varies", []float64{0, 0}, []float64{0.1, -0.1, 0.1, -0.1}, math.Sqrt(0.04 / 4 * (1./2 + 1./4))},
+	} {
+		var sides [2]*measured
+		for i, logs := range [][]float64{tt.a, tt.b} {
+			sides[i] = &measured{side: Side{Runs: len(logs)}}
+			for _, v := range logs {
+				m := sides[i]
+				m.log, m.value = append(m.log, []float64{v}), append(m.value, []float64{math.Exp(v)})
+				m.within, m.atLeast = append(m.within, []float64{0}), append(m.atLeast, []bool{false})
+				m.names = append(m.names, fmt.Sprint(len(m.names)))
+			}
+		}
+		r := judge(sides[0], sides[1], rowsOf[:1], family, Options{Margin: Margin})
+		if se := r.estimate[0].se; math.Abs(se-tt.se) > 1e-12 {
+			t.Errorf("%s: standard error %v, want %v", tt.name, se, tt.se)
+		}
+	}
+}
+
 // repeats are real runs of one job, see testdata/repeats/README.md.
 func repeats(t *testing.T) (out []*Series) {
 	t.Helper()
