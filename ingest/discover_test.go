@@ -255,6 +255,62 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
+// TestHostFolders: when folders with logs of the same names are the hosts of one run.
+func TestHostFolders(t *testing.T) {
+	json := func(endMS string) string { return strings.Replace(minimal, "0000123", endMS, 1) }
+	for name, c := range map[string]struct {
+		folders map[string]string // fio's JSON of each, or ""
+		by      string
+		path    string
+		want    string
+	}{
+		"at the same time": {folders: map[string]string{"run/b": json("0000123"), "run/a": json("0001122")},
+			want: "run: a/x_clat_hist.1.log@a b/x_clat_hist.1.log@b json=a/fio.json json=b/fio.json"},
+		"one after the other": {folders: map[string]string{"run/a": json("0000123"), "run/b": json("0009123")},
+			want: "run/a: x_clat_hist.1.log json=fio.json\nrun/b: x_clat_hist.1.log json=fio.json"},
+		"half of it at the same time": {folders: map[string]string{"run/a": json("0000123"), "run/b": json("0001123")},
+			want: "run/a: x_clat_hist.1.log json=fio.json\nrun/b: x_clat_hist.1.log json=fio.json"},
+		"two and one later": {folders: map[string]string{"run/a": json("0000123"), "run/b": json("0000124"),
+			"run/c": json("0009123")}, want: "run: a/x_clat_hist.1.log@a b/x_clat_hist.1.log@b json=a/fio.json " +
+			"json=b/fio.json\nrun/c: x_clat_hist.1.log json=fio.json"},
+		"copies": {folders: map[string]string{"run/a": json("0000123"), "run/b": json("0000123")},
+			want: "run/a: x_clat_hist.1.log json=fio.json\nrun/b: x_clat_hist.1.log json=fio.json"},
+		"when is not known": {folders: map[string]string{"run/a": "", "run/b": ""},
+			want: "run/a: x_clat_hist.1.log\nrun/b: x_clat_hist.1.log"},
+		"told so": {folders: map[string]string{"run/a": "", "run/b": ""}, by: HostsByFolder,
+			want: "run: a/x_clat_hist.1.log@a b/x_clat_hist.1.log@b"},
+		"told so, of two runs": {folders: map[string]string{"r1/a": "", "r1/b": "", "r2/a": "", "r2/b": ""},
+			by: HostsByFolder, want: "r1: a/x_clat_hist.1.log@a b/x_clat_hist.1.log@b\n" +
+				"r2: a/x_clat_hist.1.log@a b/x_clat_hist.1.log@b"},
+		"told otherwise": {folders: map[string]string{"run/a": json("0000123"), "run/b": json("0000124")},
+			by: HostsByName, want: "run/a: x_clat_hist.1.log json=fio.json\nrun/b: x_clat_hist.1.log json=fio.json"},
+		"as Crucible leaves them": {folders: map[string]string{"run/client/1": "", "run/client/2": ""},
+			by: HostsByFolder, want: "run: client/1/x_clat_hist.1.log@1 client/2/x_clat_hist.1.log@2"},
+		"one deeper": {folders: map[string]string{"run/a/deep": json("0000123"), "run/b": json("0000124")},
+			want: "run: a/deep/x_clat_hist.1.log@a b/x_clat_hist.1.log@b json=a/deep/fio.json json=b/fio.json"},
+		"only one is searched": {folders: map[string]string{"run/a": "", "run/b": ""}, by: HostsByFolder, path: "run/a",
+			want: "run/a: x_clat_hist.1.log"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{}
+			for dir, json := range c.folders {
+				files[dir+"/x_clat_hist.1.log"] = fmt.Sprintf("1000, 0, 4096, 0, %d, 0\n", 1+len(files))
+				if json != "" {
+					files[dir+"/fio.json"] = json
+				}
+			}
+			t.Chdir(folder(t, files))
+			ins, err := Discover([]string{cmp.Or(c.path, ".")}, DiscoverOptions{HostsBy: c.by})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := describedRelative(ins); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
 // describedRelative is described for relative paths.
 func describedRelative(ins []*Input) string {
 	for _, in := range ins {
