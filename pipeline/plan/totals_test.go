@@ -173,6 +173,27 @@ func TestMixedLimits(t *testing.T) {
 	}
 }
 
+// TestInFlightAtRuntime: I/Os that fio issued before the job's runtime was over complete up to their latency later.
+func TestInFlightAtRuntime(t *testing.T) {
+	t.Parallel()
+	s := fio.Defaults()
+	s.Interval = 500 * time.Millisecond
+	slow := fiohist.Fio3.Middle(fiohist.Fio3.Index(900e6))
+	_, c := planned(t, s, files(t, map[string]string{
+		"x_clat_hist.1.log": record(1000, fio.Read, map[int]int{11: 5}) + record(2000, fio.Read, map[int]int{11: 5}),
+		"fio.json": fmt.Sprintf(`{"fio version":"fio-3.36","jobs":[{"jobname":"x","job options":{"write_hist_log":"x",`+
+			`"log_hist_msec":"1000","ioengine":"libaio","iodepth":"8","runtime":"2"},"read":{"total_ios":18,`+
+			`"runtime":2800,"clat_ns":{"N":18,"min":100000,"max":900000000,"bins":{"%.0f":10,"%.0f":8}}}}]}`,
+			fiohist.Fio3.Middle(11<<6), slow),
+	}))
+	for i, r := range c.Rows {
+		if at := c.Offsets[i] / 1e6; r.Scope == "run" && at == 2500 && math.Abs(r.Stats.Samples-3) < 0.01 {
+			return
+		}
+	}
+	t.Error("of the 8 I/Os from 2.0 to 2.8 s, want 3 from 2.5 s on")
+}
+
 // TestRestoredLastBucket: I/Os that only fio's JSON counts are in the account, too, if they are in the last bucket.
 func TestRestoredLastBucket(t *testing.T) {
 	t.Parallel()

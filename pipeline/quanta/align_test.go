@@ -32,9 +32,10 @@ func TestInflightShare(t *testing.T) {
 	}
 }
 
-// FuzzAlign: no I/O is lost or made, whatever the portion and the grid.
+// FuzzAlign: no I/O is lost or made, whatever the portion and the grid, and those that close it count where it closes.
 func FuzzAlign(f *testing.F) {
 	f.Add(int64(1), int64(1003e6), uint16(1800), uint32(1000), false, int64(4e6))
+	f.Add(int64(1), int64(1003e6), uint16(1800), uint32(500), false, int64(600e6))
 	f.Add(int64(-5e9), int64(7e9), uint16(3), uint32(10), true, int64(0))
 	f.Fuzz(func(t *testing.T, start, length int64, bucket uint16, intervalMS uint32, inflight bool,
 		closing int64) {
@@ -65,6 +66,9 @@ func FuzzAlign(f *testing.F) {
 		}
 		if math.Abs(sum-7) > 1e-9 {
 			t.Fatalf("7 I/Os in, %v out", sum)
+		}
+		if last := max(g.Last(p.Closing), 0); p.Share > 0 && open.End()-1 != last {
+			t.Fatalf("the last quantum is %d, want %d", open.End()-1, last)
 		}
 	})
 }
