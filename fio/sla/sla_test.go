@@ -168,6 +168,7 @@ func TestJudge(t *testing.T) {
 			"ok 1, unknown 1"},
 		{"max", "max < 50ms", []quantum{{1000, 0, 0}, {1000, 1, 0}}, "ok 1, broken 1"},
 		{"at least", "p50 > 10us", []quantum{{1000, 0, 0}}, "ok 1"},
+		{"a stall is not too fast", "p50 > 10s", []quantum{{1000, 0, 0}, {0, 0, 0}}, "broken 1, unknown 1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -190,7 +190,7 @@ func TestParseAll(t *testing.T) {
 func TestParseMetaOld(t *testing.T) {
 	doc := func(bins string) string {
 		return `{"fio version": "fio-2.10", "timestamp": 1450000000, "jobs": [{"jobname": "old", ` +
-			`"read": {"runtime": 1000, "total_ios": 6,
+			`"read": {"runtime": 1000, "total_ios": 6, "io_bytes": 24,
 			"slat": {"min": 2, "max": 3, "mean": 2.5, "stddev": 0}, "clat": {"min": 5, "max": 700, "mean": 162.417, ` +
 			`"percentile": {"50.000000": 9}, "bins": {` + bins + `}}}}]}`
 	}
@@ -208,7 +208,7 @@ func TestParseMetaOld(t *testing.T) {
 				Bins: NewBins(want)}); !reflect.DeepEqual(d.Kind[fio.Clat], got) {
 				t.Errorf("%+v", d.Kind[fio.Clat])
 			}
-			if m.TimestampMS != 1450000000000 || Major(m.Version) != 2 || d.Kind[fio.Slat].N != 6 {
+			if m.TimestampMS != 1450000000000 || Major(m.Version) != 2 || d.Kind[fio.Slat].N != 6 || d.Bytes != 24<<10 {
 				t.Errorf("%+v", m)
 			}
 			counts, err := d.Kind[fio.Clat].Counts(fiohist.Geometry{Groups: fiohist.GroupsV2, Unit: 1000})
