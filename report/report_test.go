@@ -402,6 +402,30 @@ func TestAtLeast(t *testing.T) {
 	}
 }
 
+// TestLimitsOfSome: fio's smallest and largest latency of some logs clamp no sum with others, of which they are unknown.
+func TestLimitsOfSome(t *testing.T) {
+	t.Parallel()
+	m := newMade(1, 2, 100)
+	var b bytes.Buffer
+	s := report.NewKinds(&b, 1, report.Options{})[0]
+	ctx, leaves := t.Context(), m.leaves(0)
+	for i := range leaves[:2] { // of the first host
+		leaves[i].Limits = fiohist.Limits{Known: true, Min: 79000, Max: 81000}
+	}
+	err := errors.Join(s.Begin(ctx, m.run), s.Quantum(ctx, &pipeline.Quantum{Leaves: leaves, Rows: m.rows()}),
+		s.End(ctx, &pipeline.Summary{Quanta: 1, End: 1e9, Total: m.rows()}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := read(t, b.Bytes())
+	for i, of := range c.Head.Scopes {
+		from, to := c.Scopes[i].Min[0], c.Scopes[i].Max[0]
+		if clamped := from >= 79000 && to <= 81000; clamped != (of.Host == "node000") {
+			t.Errorf("%+v: %v to %v ns", of, from, to)
+		}
+	}
+}
+
 // hostile are names that want to be markup, script, or something else.
 var hostile = []string{
 	`</script><script>window.pwned=1</script>`, `<img src=x onerror=window.pwned=2>`, `"><svg onload=window.pwned=3>`,

@@ -372,6 +372,10 @@ func TestStallOfOneLog(t *testing.T) {
 		"Log 2 of host b stalled from 0:10.0 to 0:13.0: no I/O completed." {
 		t.Fatalf("got %+v", found)
 	}
+	run.Logs[1].Stalls = []pipeline.LogStall{{Span: pipeline.Span{From: 10 * second, To: 15 * second}, Factor: 7}}
+	if two := w.Stalls(); len(two) != 2 {
+		t.Errorf("stalls that end at different times: %+v, want both", two)
+	}
 	stored.Stalled(&found[0].Stall)
 	if again := (&Watch{run: stored}).Stalls(); !reflect.DeepEqual(again, found) {
 		t.Errorf("got %+v, want %+v", again, found)

@@ -102,6 +102,26 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestBytesPerIO: the mean size of a row's I/Os is known if it is of each log with I/Os.
+func TestBytesPerIO(t *testing.T) {
+	t.Parallel()
+	run := &pipeline.Run{}
+	for _, l := range []struct {
+		host       string
+		ios, bytes float64
+	}{{"a", 3, 3 * 4096}, {"a", 1, 8192}, {"b", 2, 0}, {"c", 0, 0}, {"c", 1, 512}} {
+		log := &pipeline.Log{Log: &ingest.Log{Host: l.host}}
+		log.Dirs[fio.Read].IOs, log.Dirs[fio.Read].Bytes = l.ios, l.bytes
+		run.Logs = append(run.Logs, log)
+	}
+	for host, want := range map[string]float64{"a": 5120, "b": 0, "c": 512, "": 0} {
+		row := Row{Direction: fio.All, Host: host}
+		if size, known := bytesPerIO(&row, run); known != (want > 0) || size != want {
+			t.Errorf("host %q: %v, known %v; want %v", host, size, known, want)
+		}
+	}
+}
+
 // fio 2 has other buckets than fio 3.
 func TestFio2(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fio.json")

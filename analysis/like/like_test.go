@@ -204,6 +204,10 @@ func TestFaults(t *testing.T) {
 			"all threads running as of unix epoch time 1790000000 = Mon Sep 21 14:13:20 2026\n" + pctilesHead +
 				"       0,        1, 0.0015, 0.00199\n    1000,       13, 0.00335, 0.003987\n    2000,       22, " +
 				"0.0034375, 0.00398875\n"},
+		{"a log of absolute stamps starts a step before its first", pctilesName, eightBuckets, []string{"early"},
+			"all threads running as of unix epoch time 1789999999 = Mon Sep 21 14:13:19 2026\n" + pctilesHead +
+				"       0,        0, , , \n    1000,        1, 0.0015, 0.00199\n    2000,        2, 0.0015, 0.00199\n" +
+				"    3000,        4, 0.0015, 0.00199\n"},
 		{"of equal stamps only the first counts", pctilesName, eightBuckets, []string{"equal"},
 			pctilesHead + "       0,        0, , , \n    1000,        1, 0.0015, 0.00199\n    2000,        2, " +
 				"0.0015, 0.00199\n    3000,        4, 0.0015, 0.00199\n"},

@@ -98,6 +98,23 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
+// TestBothTargets: each target gets each event, and both count.
+func TestBothTargets(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(new(hook))
+	defer s.Close()
+	d, err := New(Config{Webhook: s.URL, Command: "cat >/dev/null"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		d.Raise(event(n))
+	}
+	if delivered, lost := d.Close(t.Context()); delivered != 6 || len(lost) > 0 {
+		t.Errorf("%d delivered, want 6; lost %v", delivered, lost)
+	}
+}
+
 // TestSign: by hand, printf '{"n":1}' | openssl dgst -sha256 -hmac key.
 func TestSign(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package tempfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +40,9 @@ func TestFile(t *testing.T) {
 	}
 	if b, _ := os.ReadFile(page); string(b) != "new" {
 		t.Errorf("the file holds %q", b)
+	}
+	if _, err = f.root.Stat("."); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the directory stays open: %v", err)
 	}
 	if st, err := os.Stat(page); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", st.Mode(), err)
