@@ -219,7 +219,7 @@ func (c *Curve) best(at *At, series *Series, places []place, rule *fio.Rule) {
 	}
 	for i := range places[:first] {
 		if !rule.Met(places[i].ns) {
-			broken = append(broken, c.loadOf(&c.Points[series.Points[i]]))
+			broken = append(broken, c.LoadOf(&c.Points[series.Points[i]]))
 		}
 	}
 	switch {

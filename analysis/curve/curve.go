@@ -58,6 +58,9 @@ type Series struct {
 	At   *At `json:"at,omitempty"`
 }
 
+// Name names the options in which the series differs from others.
+func (s *Series) Name() string { return label(s.Options) }
+
 // At is the largest number of IOPS that meets a rule.
 type At struct {
 	Rule string `json:"rule"`
@@ -97,7 +100,7 @@ type Curve struct {
 	// Notes are remarks to be shown with the numbers.
 	Notes []string `json:"notes,omitempty"`
 
-	bound float64 // of the rule, in ns
+	Bound float64 `json:"-"` // of the rule, in ns; 0 without one
 }
 
 // ErrOneSetting means that all runs have the same options, so there is no curve.
@@ -150,7 +153,7 @@ func Make(rows []figures.Row, direction string, percentiles []float64, rule *fio
 		if rule == nil {
 			continue
 		}
-		c.bound = rule.Threshold
+		c.Bound = rule.Threshold
 		at := c.at(&c.Series[i], rule, spread)
 		if c.Series[i].At = at; len(c.Series) > 1 {
 			at.Options = c.Series[i].Options

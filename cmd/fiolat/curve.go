@@ -15,6 +15,7 @@ import (
 	"fiolat/fio"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
+	"fiolat/report"
 	"fiolat/report/render"
 )
 
@@ -96,7 +97,7 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 		return fio.Usagef("fiolat curve: %v", err)
 	}
 	if o.file != "" {
-		page := curve.Page{Curve: c, Percentiles: percentiles}
+		page := report.Curve{Curve: c, Percentiles: percentiles}
 		if _, err = writeCurve(o.file, false, page); err != nil {
 			return err
 		}

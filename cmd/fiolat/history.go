@@ -23,6 +23,7 @@ import (
 	"fiolat/internal/runsource"
 	"fiolat/internal/tempfile"
 	"fiolat/internal/ui"
+	"fiolat/report"
 	"fiolat/report/render"
 )
 
@@ -262,7 +263,7 @@ func (r *historyReader) writePage(ctx context.Context, all []history.Series, res
 		return fio.Usagef("--output %s: %v", fio.Printable(r.file), err)
 	}
 	out := bufio.NewWriter(f)
-	if err = history.WritePage(out, all, results, "fiolat "+versionText()); err == nil {
+	if err = report.WriteHistory(out, all, results, "fiolat "+versionText()); err == nil {
 		err = out.Flush()
 	}
 	if err != nil {

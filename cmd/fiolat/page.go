@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"fiolat/analysis/curve"
 	"fiolat/analysis/diagnose"
 	"fiolat/fio"
 	"fiolat/internal/tempfile"
@@ -89,7 +88,7 @@ func pageOnly(what, path string) error {
 }
 
 // writeCurve writes the page of a curve into a file.
-func writeCurve(path string, dry bool, page curve.Page) (*pageFile, error) {
+func writeCurve(path string, dry bool, page report.Curve) (*pageFile, error) {
 	page.Title, page.Generator = "Latency against load", "fiolat "+versionText()
 	p := &pageFile{Path: path, dry: dry}
 	defer p.Discard()

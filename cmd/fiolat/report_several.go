@@ -231,7 +231,7 @@ func (o *reportOptions) curve(ctx context.Context, r *runsource.Reader) error {
 	if err = pageOnly("a curve", o.file); err != nil {
 		return err
 	}
-	file, err := writeCurve(o.file, o.logs.DryRun, curve.Page{Curve: c, Percentiles: percentiles})
+	file, err := writeCurve(o.file, o.logs.DryRun, report.Curve{Curve: c, Percentiles: percentiles})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package history
+package report
 
 import (
 	"cmp"
@@ -12,33 +12,34 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/analysis/history"
 	"fiolat/fio"
 	"fiolat/report/charts"
 	"fiolat/report/page"
 )
 
-//go:embed page.html
-var pageHTML string
+//go:embed history.html
+var historyHTML string
 
-type pageSeries struct {
+type historySeries struct {
 	Name, Span string
 	Unordered  bool
-	Changes    []pageChange
-	Outliers   []pageOutlier
-	Charts     []pageChart
-	Runs       []pageRun
+	Changes    []historyChange
+	Outliers   []historyOutlier
+	Charts     []historyChart
+	Runs       []historyRun
 }
 
-type pageChange struct{ Anchor, Run, Start, Metric, Before, After, Change, Limits string }
+type historyChange struct{ Anchor, Run, Start, Metric, Before, After, Change, Limits string }
 
-type pageOutlier struct{ Anchor, Run, Start, Metric, Value, Level, Off string }
+type historyOutlier struct{ Anchor, Run, Start, Metric, Value, Level, Off string }
 
-type pageChart struct {
+type historyChart struct {
 	ID, Title, Metric string
 	changed           float64 // how much
 }
 
-type pageRun struct {
+type historyRun struct {
 	Anchor, Title, ID, Start string
 	Number, Of               int
 	Labels                   []string
@@ -47,32 +48,32 @@ type pageRun struct {
 	Previous, Next           string
 }
 
-// WritePage writes a self-contained HTML page: each metric over the runs with its limits, the change points, labels
+// WriteHistory writes a self-contained HTML page: each metric over the runs with its limits, the change points, labels
 // and notes. A click on a run opens its figures. generator is the program and its version.
-func WritePage(w io.Writer, all []Series, results []Result, generator string) error {
-	var series []pageSeries
+func WriteHistory(w io.Writer, all []history.Series, results []history.Result, generator string) error {
+	var series []historySeries
 	var lead []string
 	specs := map[string]charts.Spec{}
 	for n := range all {
 		s := &all[n]
-		ps := pageSeries{Name: s.Name, Unordered: s.Unordered, Span: fio.Several(len(s.Runs), "run")}
+		ps := historySeries{Name: s.Name, Unordered: s.Unordered, Span: fio.Several(len(s.Runs), "run")}
 		if !s.Unordered && len(s.Runs) > 0 {
 			ps.Span += fmt.Sprintf(", %s to %s", day(s.Runs[0].Start), day(s.Runs[len(s.Runs)-1].Start))
 		}
 		anchor := func(i int) string { return fmt.Sprintf("s%d-run-%d", n+1, i+1) }
 		for i := range s.Runs {
-			ps.Runs = append(ps.Runs, newPageRun(s, i, anchor))
+			ps.Runs = append(ps.Runs, newHistoryRun(s, i, anchor))
 		}
 		for k := range results {
 			r := &results[k]
 			if r.Series != s.Name {
 				continue
 			}
-			c := pageChart{ID: fmt.Sprintf("s%d-chart-%d", n+1, len(ps.Charts)+1), Title: r.Metric, Metric: r.Metric}
-			if r.of.Name == Histogram {
+			c := historyChart{ID: fmt.Sprintf("s%d-chart-%d", n+1, len(ps.Charts)+1), Title: r.Metric, Metric: r.Metric}
+			if r.Of().Name == history.Histogram {
 				c.Title += ": distance from the first level"
 			}
-			specs[c.ID] = chart(s, r, anchor)
+			specs[c.ID] = historySpec(s, r, anchor)
 			if n := len(r.Changes); n > 0 {
 				c.changed = math.Abs(math.Log1p(r.Changes[n-1].Change))
 			}
@@ -80,26 +81,26 @@ func WritePage(w io.Writer, all []Series, results []Result, generator string) er
 			for i := range r.Changes {
 				c := &r.Changes[i]
 				before, after := r.Levels(c)
-				ps.Changes = append(ps.Changes, pageChange{anchor(c.Index), numbered(s, c.Index),
-					moment(s.Runs[c.Index].Start), r.Metric, format(r.of, before),
-					format(r.of, after), percent(c.Change),
+				ps.Changes = append(ps.Changes, historyChange{anchor(c.Index), numberedRun(s, c.Index),
+					moment(s.Runs[c.Index].Start), r.Metric, historyValue(r.Of(), before),
+					historyValue(r.Of(), after), percent(c.Change),
 					percent(c.Low) + " to " + percent(c.High)})
 			}
 			for _, o := range r.Outliers {
-				ps.Outliers = append(ps.Outliers, pageOutlier{anchor(o.Index), numbered(s, o.Index),
-					moment(s.Runs[o.Index].Start), r.Metric, format(r.of, o.Value),
-					format(r.of, o.Level), percent(o.Change)})
+				ps.Outliers = append(ps.Outliers, historyOutlier{anchor(o.Index), numberedRun(s, o.Index),
+					moment(s.Runs[o.Index].Start), r.Metric, historyValue(r.Of(), o.Value),
+					historyValue(r.Of(), o.Level), percent(o.Change)})
 			}
 			for i, point := range r.Runs {
 				value, limits := "no such I/O", "unknown"
 				if point.Value != nil {
-					value = format(r.of, *point.Value)
+					value = historyValue(r.Of(), *point.Value)
 					if point.AtLeast {
 						value = "at least " + value
 					}
 				}
 				if point.Low != nil {
-					limits = format(r.of, *point.Low) + " to " + format(r.of, *point.High)
+					limits = historyValue(r.Of(), *point.Low) + " to " + historyValue(r.Of(), *point.High)
 				}
 				change := ""
 				for _, c := range r.Changes {
@@ -110,17 +111,17 @@ func WritePage(w io.Writer, all []Series, results []Result, generator string) er
 				ps.Runs[i].Rows = append(ps.Runs[i].Rows, []string{r.Metric, value, limits, change})
 			}
 		}
-		slices.SortStableFunc(ps.Charts, func(a, b pageChart) int { return cmp.Compare(b.changed, a.changed) })
+		slices.SortStableFunc(ps.Charts, func(a, b historyChart) int { return cmp.Compare(b.changed, a.changed) })
 		lead = append(lead, ps.lead(len(all) > 1))
 		series = append(series, ps)
 	}
 	p := page.Page{Title: "History", Eyebrow: "fio latency", Generator: generator, Lead: lead, Specs: specs,
 		Script: page.Charts, Main: series}
-	return p.Write(w, pageHTML)
+	return p.Write(w, historyHTML)
 }
 
 // lead says what changed most.
-func (p *pageSeries) lead(several bool) string {
+func (p *historySeries) lead(several bool) string {
 	text := fmt.Sprintf("No change in %s.", p.Span)
 	for _, c := range slices.Backward(p.Changes) { // the last one of the metric
 		if c.Metric != p.Charts[0].Metric {
@@ -139,12 +140,12 @@ func (p *pageSeries) lead(several bool) string {
 	return text
 }
 
-// format formats a value of a metric with its unit.
-func format(m fio.Metric, v float64) string {
+// historyValue formats a value of a metric with its unit.
+func historyValue(m fio.Metric, v float64) string {
 	switch m.Name {
 	case "iops":
 		return page.Number(v) + "/s"
-	case Histogram:
+	case history.Histogram:
 		return fmt.Sprintf("%.2f %%", 100*v)
 	}
 	return page.Latency(v)
@@ -159,14 +160,16 @@ func moment(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// numbered names a run by its number, from 1, and its name.
-func numbered(s *Series, i int) string { return fmt.Sprintf("%d: %s", i+1, s.Runs[i].Title()) }
+// numberedRun names a run by its number, from 1, and its name.
+func numberedRun(s *history.Series, i int) string {
+	return fmt.Sprintf("%d: %s", i+1, s.Runs[i].Title())
+}
 
 func percent(v float64) string { return fmt.Sprintf("%+.1f %%", 100*v) }
 
-func newPageRun(s *Series, i int, anchor func(int) string) pageRun {
+func newHistoryRun(s *history.Series, i int, anchor func(int) string) historyRun {
 	r := &s.Runs[i]
-	out := pageRun{Anchor: anchor(i), Title: r.Title(), ID: r.ID, Start: moment(r.Start), Number: i + 1,
+	out := historyRun{Anchor: anchor(i), Title: r.Title(), ID: r.ID, Start: moment(r.Start), Number: i + 1,
 		Of: len(s.Runs)}
 	for _, k := range slices.Sorted(maps.Keys(r.Labels)) {
 		out.Labels = append(out.Labels, k+"="+r.Labels[k])
@@ -183,14 +186,14 @@ func newPageRun(s *Series, i int, anchor func(int) string) pageRun {
 	return out
 }
 
-// chart is the chart of a metric over the runs.
-func chart(s *Series, r *Result, anchor func(int) string) charts.Spec {
+// historySpec is the chart of a metric over the runs.
+func historySpec(s *history.Series, r *history.Result, anchor func(int) string) charts.Spec {
 	var points, levels, changes, notes []charts.M
 	for i, p := range r.Runs {
 		if p.Value != nil {
 			points = append(points, charts.M{"i": i + 1, "name": r.Metric, "v": *p.Value, "low": p.Low,
 				"high": p.High, "anchor": anchor(i), "text": fmt.Sprintf("run %d, %s, %s: %s", i+1, s.Runs[i].Title(),
-					moment(s.Runs[i].Start), format(r.of, *p.Value))})
+					moment(s.Runs[i].Start), historyValue(r.Of(), *p.Value))})
 		}
 		if len(s.Runs[i].Notes) > 0 {
 			var words []string
@@ -206,20 +209,20 @@ func chart(s *Series, r *Result, anchor func(int) string) charts.Spec {
 		levels = append(levels, charts.M{"from": from, "to": at, "v": c.Before})
 		from = at
 		changes = append(changes, charts.M{"i": at, "anchor": anchor(c.Index), "label": percent(c.Change),
-			"text": percent(c.Change) + " from run " + numbered(s, c.Index)})
+			"text": percent(c.Change) + " from run " + numberedRun(s, c.Index)})
 	}
 	if n := len(r.Changes); n > 0 {
 		levels = append(levels, charts.M{"from": from, "to": float64(len(r.Runs)) + 0.5, "v": r.Changes[n-1].After})
 	}
-	labels := axisLabels(s, r)
-	return charts.History{Data: charts.Rows("points", points), Rate: r.of.Name == "iops",
+	labels := runLabels(s, r)
+	return charts.History{Data: charts.Rows("points", points), Rate: r.Of().Name == "iops",
 		Changes: charts.Rows("changes", changes), Click: "datum.anchor", Runs: &charts.RunAxis{N: len(r.Runs),
-			Labels: labels, Share: r.of.Name == Histogram, Levels: charts.Rows("levels", levels),
+			Labels: labels, Share: r.Of().Name == history.Histogram, Levels: charts.Rows("levels", levels),
 			Notes: charts.Rows("notes", notes)}}.Spec()
 }
 
-// axisLabels name the first, a middle and the last run, by their number from 1.
-func axisLabels(s *Series, r *Result) map[int]string {
+// runLabels name the first, a middle and the last run, by their number from 1.
+func runLabels(s *history.Series, r *history.Result) map[int]string {
 	labels := map[int]string{}
 	for _, i := range []int{0, len(r.Runs) / 2, len(r.Runs) - 1} {
 		labels[i+1] = "run " + strconv.Itoa(i+1)

@@ -1,4 +1,4 @@
-package curve
+package report
 
 import (
 	_ "embed" // the page's own part
@@ -7,87 +7,35 @@ import (
 	"slices"
 	"strconv"
 
+	"fiolat/analysis/curve"
 	"fiolat/fio"
 	"fiolat/report/charts"
 	"fiolat/report/page"
 )
 
-// Sentence formats an At as text.
-func (c *Curve) Sentence(at *At) string {
-	text := at.Rule
-	if len(at.Options) > 0 {
-		text = label(at.Options) + ": " + text
-	}
-	if at.IOPS == nil && at.best != nil {
-		text += fmt.Sprintf(": at least %s IOPS (%s)", rounded(at.best.IOPS), c.loadOf(at.best))
-		if len(at.Between) == 2 {
-			next := &c.Points[at.Between[1]]
-			text += fmt.Sprintf("; broken at %s (%s)", rounded(next.IOPS), c.loadOf(next))
-		}
-		if at.Note != "" {
-			text += "; " + at.Note
-		}
-		return text + "; no estimate without repeats: run each setting 3 times"
-	}
-	if at.IOPS == nil {
-		text += ": " + at.Note
-		if at.High != nil {
-			text += fmt.Sprintf("; fewer than %s IOPS", rounded(*at.High))
-		}
-		return text
-	}
-	text += fmt.Sprintf(": %s IOPS", rounded(*at.IOPS))
-	switch {
-	case at.Low != nil && at.High != nil:
-		text += fmt.Sprintf(" (95 %% limits %s to %s)", rounded(*at.Low), rounded(*at.High))
-	case at.Low != nil:
-		text += fmt.Sprintf(" (95 %% limits from %s, no upper one)", rounded(*at.Low))
-	case at.High != nil:
-		text += fmt.Sprintf(" (95 %% limits up to %s, no lower one)", rounded(*at.High))
-	}
-	if len(at.Between) == 2 {
-		text += fmt.Sprintf(", between %s and %s", c.loadOf(&c.Points[at.Between[0]]),
-			c.loadOf(&c.Points[at.Between[1]]))
-	}
-	if at.Note != "" {
-		text += "; " + at.Note
-	}
-	return text
-}
+//go:embed curve.html
+var curveHTML string
 
-func (c *Curve) loadOf(p *Point) string {
-	options := map[string]string{}
-	for _, name := range c.Load {
-		options[name] = p.Options[name]
-	}
-	return label(options)
-}
-
-func rounded(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
-
-//go:embed page.html
-var pageHTML string
-
-// Page is the curve as one self-contained HTML page.
-type Page struct {
+// Curve is a curve as one self-contained HTML page.
+type Curve struct {
 	Title, Generator string
-	Curve            *Curve
+	Curve            *curve.Curve
 	Percentiles      []float64
 }
 
-type chart struct {
+type curveChart struct {
 	Title, At, XTitle string
 	Head              []string
 	Table             [][]string
 }
 
 // Write writes the page.
-func (p *Page) Write(w io.Writer) error {
-	var drawn []chart
+func (p *Curve) Write(w io.Writer) error {
+	var drawn []curveChart
 	specs := map[string]charts.Spec{}
 	for i := range p.Curve.Series {
 		s := &p.Curve.Series[i]
-		ch := chart{Title: label(s.Options), XTitle: "IOPS"}
+		ch := curveChart{Title: s.Name(), XTitle: "IOPS"}
 		if s.At != nil {
 			ch.At = page.Micro(p.Curve.Sentence(s.At))
 		}
@@ -98,16 +46,16 @@ func (p *Page) Write(w io.Writer) error {
 	frame := page.Page{Title: p.Title, Eyebrow: "fio latency", Generator: p.Generator, Specs: specs,
 		Script: page.Charts, Main: map[string]any{"Charts": drawn, "Notes": p.Curve.Notes,
 			"Direction": p.Curve.Direction,
-			"Limits":    slices.ContainsFunc(p.Curve.Points, func(q Point) bool { return len(q.Limits) > 0 })}}
-	return frame.Write(w, pageHTML)
+			"Limits":    slices.ContainsFunc(p.Curve.Points, func(q curve.Point) bool { return len(q.Limits) > 0 })}}
+	return frame.Write(w, curveHTML)
 }
 
 // spec is the chart of a series.
-func (p *Page) spec(s *Series) charts.Spec {
+func (p *Curve) spec(s *curve.Series) charts.Spec {
 	c := p.Curve
 	chart := charts.LoadCurve{X: "IOPS"}
-	if s.At != nil && c.bound > 0 {
-		chart.Rule = []charts.M{{"v": c.bound, "text": page.Micro(s.At.Rule)}}
+	if s.At != nil && c.Bound > 0 {
+		chart.Rule = []charts.M{{"v": c.Bound, "text": page.Micro(s.At.Rule)}}
 	}
 	var points []charts.M
 	for _, pc := range p.Percentiles {
@@ -120,7 +68,7 @@ func (p *Page) spec(s *Series) charts.Spec {
 				continue
 			}
 			row := charts.M{"p": "p" + key, "x": q.IOPS, "v": v, "order": order, "bend": q.Bend,
-				"text": fmt.Sprintf("%s: %s %s, p%s %s, %s", c.loadOf(q), page.Number(q.IOPS),
+				"text": fmt.Sprintf("%s: %s %s, p%s %s, %s", c.LoadOf(q), page.Number(q.IOPS),
 					"IOPS", key, page.Latency(v), fio.Several(q.Runs, "run"))}
 			if limits, ok := q.Limits[key]; ok {
 				row["low"], row["high"] = limits.Low, limits.High
@@ -135,7 +83,7 @@ func (p *Page) spec(s *Series) charts.Spec {
 }
 
 // table lists the points of a chart.
-func (p *Page) table(ch *chart, s *Series) {
+func (p *Curve) table(ch *curveChart, s *curve.Series) {
 	c := p.Curve
 	ch.Head = append(slices.Clone(c.Load), "runs", "I/Os", "IOPS", "MiB/s", "in flight", "mean")
 	for _, pc := range p.Percentiles {

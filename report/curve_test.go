@@ -1,31 +1,38 @@
-package curve
+package report
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
+	"fiolat/analysis/curve"
 	"fiolat/analysis/figures"
+	"fiolat/fio"
 	"fiolat/report/charts"
 )
 
-// TestPageEscapes puts markup where names from files go.
-func TestPageEscapes(t *testing.T) {
+// TestCurveEscapes puts markup where names from files go.
+func TestCurveEscapes(t *testing.T) {
 	const evil = `"><script>alert(1)</script>`
 	var rows []figures.Row
 	for depth := 1; depth < 9; depth *= 2 {
-		r := run("r", depth, 1000*float64(depth), 1e5*float64(depth))
-		r.Run += r.Options["iodepth"]
-		r.Options["size"] = evil
-		r.Options["bs"] = evil + r.Options["iodepth"]
-		rows = append(rows, r)
+		n := strconv.Itoa(depth)
+		iops := 1000 * float64(depth)
+		rows = append(rows, figures.Row{Run: "r" + n, Direction: "read", Samples: 10 * iops, IOPS: &iops,
+			Percentiles: map[string]float64{"99": 1e5 * float64(depth)},
+			Options:     map[string]string{"iodepth": n, "size": evil, "bs": evil + n}})
 	}
-	c, err := Make(rows, "read", []float64{50, 99}, rule(t, "read p99 < 250us"))
+	rule, err := fio.ParseRule("read p99 < 250us")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := curve.Make(rows, "read", []float64{50, 99}, &rule)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var page strings.Builder
-	p := Page{Title: evil, Curve: c, Percentiles: []float64{50, 99}, Generator: "fiolat"}
+	p := Curve{Title: evil, Curve: c, Percentiles: []float64{50, 99}, Generator: "fiolat"}
 	if err := p.Write(&page); err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +43,11 @@ func TestPageEscapes(t *testing.T) {
 	if strings.Contains(text, "ZgotmplZ") {
 		t.Error("something could not be written")
 	}
-	checkSpec(t, &p)
+	checkCurveSpec(t, &p)
 }
 
-// checkSpec compares the rows that the charts draw with the curve.
-func checkSpec(t *testing.T, p *Page) {
+// checkCurveSpec compares the rows that the charts draw with the curve.
+func checkCurveSpec(t *testing.T, p *Curve) {
 	t.Helper()
 	for i := range p.Curve.Series {
 		s := &p.Curve.Series[i]

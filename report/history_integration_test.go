@@ -1,21 +1,28 @@
 //go:build integration
 
-package history
+package report_test
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
+	"fiolat/analysis/history"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/testkit"
+	"fiolat/report"
+	"fiolat/report/page"
 )
 
-// figure is what a browser shows of one metric: where things are in the chart.
-type figure struct {
+// metricChart is what a browser shows of one metric: where things are in the chart.
+type metricChart struct {
 	Metric string
 	Domain []float64 // of the vertical axis
 	Range  []float64
@@ -30,7 +37,7 @@ type figure struct {
 	}
 }
 
-const lookAtFigures = `[...document.querySelectorAll("figure")].map(f => {
+const lookAtHistory = `[...document.querySelectorAll("figure")].map(f => {
 	const view = fiolat.views[f.querySelector(".plot").id], y = view.scale("y"), found = {symbol: [], text: []}
 	const walk = items => items.forEach(i => {
 		if (found[i.marktype]) found[i.marktype].push(...i.items)
@@ -45,21 +52,30 @@ const lookAtFigures = `[...document.querySelectorAll("figure")].map(f => {
 
 // In a real browser each mark is where its number is on the axis, a change point between its runs, and
 // a click opens the run's figures; nothing is loaded, by day and by night.
-func TestPageInBrowser(t *testing.T) {
-	s := made{seed: 1, runs: 30, noise: 0.02, level: func(i int) float64 { return 1 + 0.2*float64(i/20) }}.series()
-	s.Name = `<script>alert("series")</script>`
+func TestHistoryInChromium(t *testing.T) {
+	s := history.Series{Name: `<script>alert("series")</script>`}
+	geometry := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+	rng := rand.New(rand.NewPCG(1, 11))
+	for i := range 30 {
+		factor := math.Exp(0.02*rng.NormFloat64()) * (1 + 0.2*float64(i/20))
+		h := new(fiohist.Hist)
+		for k := range 1000 { // from 40 to 108 us, a tail of 2.4 ms
+			h.Add(geometry.Index(int64(factor*40e3*math.Exp(float64(k)/1000))), 100)
+		}
+		h.Add(geometry.Index(int64(factor*2400e3)), 3000)
+		iops := 1000 / factor
+		s.Runs = append(s.Runs, history.Run{ID: fmt.Sprintf("run-%03d", i), Start: time.Unix(int64(i)*86400, 0),
+			Directions: map[string]*history.Direction{"read": {Geometry: geometry, Hist: h, IOPS: iops,
+				Limits: map[string][2]float64{"iops": {iops * 0.95, iops / 0.95}}}}})
+	}
 	s.Runs[7].Name = `<img src=x onerror=alert(1)>`
 	s.Runs[7].Labels = map[string]string{"build": "19.1"}
-	s.Runs[7].Notes = []Note{{s.Runs[7].Start, "osd.12 down"}}
-	for i := range s.Runs {
-		d := s.Runs[i].Directions["read"]
-		d.Limits = map[string][2]float64{"iops": {d.IOPS * 0.95, d.IOPS / 0.95}}
-	}
-	results := Analyse(s, Defaults)
+	s.Runs[7].Notes = []history.Note{{At: s.Runs[7].Start, Text: "osd.12 down"}}
+	results := history.Analyse(&s, history.Defaults)
 	file := filepath.Join(t.TempDir(), "history.html")
 	f, err := os.Create(file)
 	if err == nil {
-		err = WritePage(f, []Series{*s}, results, "fiolat")
+		err = report.WriteHistory(f, []history.Series{s}, results, "fiolat")
 	}
 	if err == nil {
 		err = f.Close()
@@ -72,7 +88,7 @@ func TestPageInBrowser(t *testing.T) {
 		b := testkit.OpenTab(testkit.Chromium(t, 1200, 1000), t, 1200, 1000, scheme)
 		b.Do(chromedp.Navigate("file://"+file), chromedp.WaitReady(`html[data-ready=true]`))
 		paper := testkit.Eval[string](b, `getComputedStyle(document.documentElement).backgroundColor`)
-		figures := testkit.Eval[[]figure](b, lookAtFigures)
+		figures := testkit.Eval[[]metricChart](b, lookAtHistory)
 		buttons := testkit.Eval[int](b, "document.querySelectorAll('.pictures [data-saves]').length")
 		testkit.Eval[bool](b, `[...document.querySelectorAll('figure[data-metric="read p99"] path')].find(p => `+
 			`p.__data__ && p.__data__.datum && p.__data__.datum.v && p.__data__.datum.i === 8).dispatchEvent(new `+
@@ -82,7 +98,7 @@ func TestPageInBrowser(t *testing.T) {
 		papers[paper] = true
 		b.Clean()
 		for _, want := range []string{`<img src=x onerror=alert(1)>`, "run 8 of 30", "build=19.1", "osd.12 down",
-			format(metric(t, "read p99"), *find(t, results, "read p99").Runs[7].Value)} {
+			page.Latency(*find(t, results, "read p99").Runs[7].Value)} {
 			if !strings.Contains(shown, want) || strings.Contains(shown, "|") {
 				t.Errorf("%s: a click on run 8 opens no %q:\n%s", scheme, want, shown)
 			}
@@ -99,7 +115,7 @@ func TestPageInBrowser(t *testing.T) {
 	}
 }
 
-func find(t *testing.T, results []Result, metric string) *Result {
+func find(t *testing.T, results []history.Result, metric string) *history.Result {
 	t.Helper()
 	for i := range results {
 		if results[i].Metric == metric {
@@ -111,10 +127,10 @@ func find(t *testing.T, results []Result, metric string) *Result {
 }
 
 // inPlace compares where the marks of a chart are with its numbers, by the domain of its axis.
-func inPlace(t *testing.T, fig *figure, r *Result) {
+func inPlace(t *testing.T, fig *metricChart, r *history.Result) {
 	t.Helper()
 	scale := math.Log
-	if r.Of().Name == Histogram {
+	if r.Of().Name == history.Histogram {
 		scale = func(v float64) float64 { return v }
 	}
 	if fig.Ticks < 2 || len(fig.Marks) != len(r.Runs) || len(fig.Changes) != len(r.Changes) {
@@ -134,7 +150,7 @@ func inPlace(t *testing.T, fig *figure, r *Result) {
 	for i, c := range fig.Changes {
 		want := r.Changes[i]
 		if c.I != float64(want.Index)+0.5 || c.X <= fig.Marks[want.Index-1].X || c.X >= fig.Marks[want.Index].X ||
-			c.Text != percent(want.Change) {
+			c.Text != fmt.Sprintf("%+.1f %%", 100*want.Change) {
 			t.Errorf("%s: change %+v, want %+v", fig.Metric, c, want)
 		}
 	}
