@@ -1,5 +1,5 @@
-// Package pipeline defines a run, what is computed from it, and what receives the results: Run, Quantum, Summary and
-// Sink. The packages below it turn the records of many logs into latency over time:
+// Package pipeline turns the records of many logs into latency over time. Logs of ingest, or documents read back, come
+// in; a run, its quanta and its summary go out to a Sink. It never writes or prints.
 //
 //	logs    one log: its head, damage by fio --client, when its I/Os completed, what fio's totals have beyond it
 //	quanta  the common time grid: distributing I/Os over it, and adding up the quanta of all logs by leaf and scope

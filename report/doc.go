@@ -1,5 +1,9 @@
-// Package report writes a self-contained HTML page of a run: percentiles over time, a heat map, the percentile
-// spectrum, the account and the origin of every number.
+// Package report is the room of what fiolat shows. Rows of a run and conclusions of analysis come in; pages, pictures
+// and, from report/render, rows of text go out. It never concludes anything: a number that it shows was given to it, or
+// is a percentile of a histogram that was.
+//
+// The page of a run has percentiles over time, a heat map, the percentile spectrum, the account and the origin of every
+// number; others are of a history and of a curve.
 //
 // A Sink is a pipeline.Sink. It keeps the histograms of the finest split in columns, at first of one quantum each. When
 // these become too many for a page, it merges them in pairs, as often as needed. Percentiles are computed at the end
