@@ -72,7 +72,7 @@ type Flag struct{ Name, Usage string }
 func (s *Settings) Fields() []Setting {
 	return []Setting{
 		{Name: "interval", Line: "interval", Same: true, Value: &s.Interval, Flags: []Flag{{"interval",
-			"length of an interval, `DURATION` such as 10s, or auto (default: as logged)"}}},
+			"length of an interval, `DURATION` such as 10s, or auto (default: as logged, in whole seconds)"}}},
 		{Name: "grid", Line: "grid", Words: []string{GridRun, GridEpoch}, Same: true, Value: &s.Grid,
 			Flags: []Flag{{"grid", "intervals are counted from the run's start (`run`) or from 1970 (epoch)"}}},
 		{Name: "align", Line: "align", Words: []string{AlignOverlap, AlignInflight}, Same: true, Value: &s.Align,

@@ -46,6 +46,7 @@ type logFlags struct {
 	by          string   // the default of --by
 	percentiles string   // the default of --percentiles; "": that of most commands
 	kinds       bool     // --kind takes a list
+	stored      bool     // intervals are whole seconds, as documents have them
 	without     []string // flags that do not apply
 }
 
@@ -66,8 +67,13 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 	if with.kinds {
 		kind.Usage = "`LIST` of kinds of latency: clat, slat, lat, or all"
 	}
+	interval := settingFlag(fields, "interval", "", parsed(&o.interval, "", asIs)).(*cli.GenericFlag)
+	if cfg.Fine = !with.stored; cfg.Fine {
+		interval.Usage = strings.TrimSuffix(interval.Usage, ")") + "; or to 100ms, where these are fewer than 60 and " +
+			"without --sla)"
+	}
 	return slices.DeleteFunc([]cli.Flag{
-		settingFlag(fields, "interval", "", parsed(&o.interval, "", asIs)),
+		interval,
 		&cli.StringFlag{Name: "accuracy", Category: catTime, Value: "10%", Destination: &o.accuracy,
 			Usage: "with --interval auto: limits of the highest percentile within `PERCENT` of it in nine of ten intervals"},
 		settingFlag(fields, "grid", catTime, nil),

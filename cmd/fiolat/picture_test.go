@@ -148,7 +148,7 @@ func TestPicturePercentiles(t *testing.T) {
 	}{
 		{"one job", []string{real + "/randrw"}, []string{"read", "write"}},
 		{"reads", []string{"--only", "direction=read", real + "/randrw"}, []string{"read"}},
-		{"gaps", []string{real + "/gaps"}, []string{"read"}},
+		{"gaps", []string{"--interval", "1s", real + "/gaps"}, []string{"read"}},
 		{"hosts", []string{real + "/cluster"}, []string{"read", "write"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
@@ -50,7 +51,10 @@ func (s *scan) allZero() bool {
 }
 
 // scanLog reads the whole of a log that can be read again.
-func scanLog(ctx context.Context, l *State) (*scan, error) {
+func scanLog(ctx context.Context, l *State) (*scan, error) { return scanUntil(ctx, l, math.MaxInt64) }
+
+// scanUntil is scanLog up to the first stamp, in ms on the log's clock, that is after last.
+func scanUntil(ctx context.Context, l *State, last int64) (*scan, error) {
 	in, err := openLog(l)
 	if err != nil {
 		return nil, err
@@ -75,7 +79,9 @@ func scanLog(ctx context.Context, l *State) (*scan, error) {
 		if d := &s.dirs[r.Dir]; d.lag.Records > 0 && r.Time < d.last {
 			return nil, backwards(l, r, d.last)
 		}
-		s.feed(r)
+		if s.feed(r); r.Time > last {
+			return s, nil
+		}
 	}
 }
 
@@ -108,8 +114,28 @@ func (l *State) LastStamp(ctx context.Context) (last int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	return s.last(), nil
+}
+
+// last returns the last stamp, in ns on the log's clock.
+func (s *scan) last() (last int64) {
 	for d := range s.dirs {
 		last = max(last, s.dirs[d].last*msec)
 	}
-	return last, nil
+	return last
+}
+
+// EndsBy reports whether the log is known to end by a time in ns on the run's clock: by fio's JSON, or by its last
+// stamp. Of a pipe, only the head has been read by now.
+func (l *State) EndsBy(ctx context.Context, end int64) bool {
+	switch {
+	case l.Entry != nil:
+		return l.Start+l.Entry.LongestMS*msec <= end
+	case l.Pipe && l.beyondHead:
+		return false
+	case l.Pipe:
+		return max(0, l.dirs[0].last, l.dirs[1].last, l.dirs[2].last)*msec+l.shift <= end
+	}
+	s, err := scanUntil(ctx, l, (end-l.shift)/msec)
+	return err == nil && s.last()+l.shift <= end // an error is met again when the log is placed
 }

@@ -54,6 +54,9 @@ type Config struct {
 	// WholeRun is set if single quanta are of no interest. Without an interval in Settings they may
 	// then be so short that the edges of Pick are edges of quanta.
 	WholeRun bool
+	// Fine makes the interval of a run of few whole seconds that of its logs, 100 ms at least, if Settings have none.
+	// Rules of an SLA and parts keep whole seconds.
+	Fine bool
 	// LeavesOnly leaves out all rows but those of the whole run.
 	LeavesOnly bool
 	// Pauses asks for LogDirection.Pauses.
@@ -236,7 +239,11 @@ func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err err
 			return nil, err
 		}
 	}
-	if err := p.makeGrid(); err != nil {
+	interval := int64(cfg.Settings.Interval)
+	if interval == 0 {
+		interval = p.usualInterval(ctx)
+	}
+	if err := p.makeGrid(interval); err != nil {
 		return nil, err
 	}
 	if err := p.readyLogs(); err != nil {
@@ -429,19 +436,52 @@ func (p *Plan) findGeometry() error {
 	return nil
 }
 
-// makeGrid chooses the interval and where quantum 0 starts.
-func (p *Plan) makeGrid() error {
-	interval := int64(p.cfg.Settings.Interval)
-	if interval == 0 {
-		interval = p.Run.UsualInterval()
-		if p.cfg.WholeRun {
-			interval = p.Run.EvenInterval(interval)
-		}
+const (
+	// fewQuanta is the number of whole seconds, or multiples of them, below which a run has few.
+	fewQuanta = 60
+	// leastFine is the shortest interval in ns that Config.Fine chooses.
+	leastFine = 100 * msec
+)
+
+// usualInterval returns the interval in ns if none is given.
+func (p *Plan) usualInterval(ctx context.Context) int64 {
+	usual, own := p.Run.UsualInterval(), int64(0)
+	for _, l := range p.logs {
+		own = max(own, int64(l.Interval))
 	}
+	fine := max(own, leastFine)
+	switch {
+	case p.cfg.WholeRun:
+		return p.Run.EvenInterval(usual)
+	case !p.cfg.Fine || p.cfg.Part != "" || len(p.cfg.Settings.SLA) > 0 || own == 0 || fine == usual:
+		return usual
+	}
+	end := p.begin() + (fewQuanta-1)*usual
+	var long atomic.Bool
+	_, err := p.eachLog(ctx, func(l *logs.State) error {
+		if !long.Load() && !l.EndsBy(ctx, end) {
+			long.Store(true)
+		}
+		return nil
+	})
+	if err != nil || long.Load() {
+		return usual
+	}
+	return fine
+}
+
+// begin returns when the first log starts, in ns on the run's clock.
+func (p *Plan) begin() int64 {
 	start := p.logs[0].Start
 	for _, l := range p.logs {
 		start = min(start, l.Start)
 	}
+	return start
+}
+
+// makeGrid sets the interval, and where quantum 0 starts.
+func (p *Plan) makeGrid(interval int64) error {
+	start := p.begin()
 	if p.in.JSONOnly() {
 		if start < 0 {
 			return fio.Usagef("--start %s: by fio's JSON, jobs of %s had begun by then", p.cfg.Settings.Start,
@@ -467,7 +507,7 @@ func (p *Plan) makeGrid() error {
 // compared only if they are of the same length.
 func (p *Plan) Regrid(interval time.Duration, chosen *pipeline.Choice) error {
 	p.cfg.Settings.Interval, p.Account.Interval = interval, chosen
-	if err := p.makeGrid(); err != nil {
+	if err := p.makeGrid(int64(interval)); err != nil {
 		return err
 	}
 	if err := p.readyLogs(); err != nil {
