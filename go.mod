@@ -7,7 +7,8 @@ require (
 	github.com/cenkalti/backoff/v5 v5.0.3 // pauses between attempts: exponential, with jitter
 	github.com/chromedp/cdproto v0.159.0 // tests: names of what chromedp sends to the browser
 	github.com/chromedp/chromedp v0.22.1 // tests: a real browser draws the charts
-	github.com/elastic/go-elasticsearch/v8 v8.19.7 // several nodes, credentials, the check that it is Elasticsearch
+	github.com/elastic/elastic-transport-go/v8 v8.9.0 // several nodes, credentials
+	github.com/elastic/go-elasticsearch/v8 v8.19.7 // requests (esapi); its root package would add 800 packages to compile
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // histograms read back, in half the time of encoding/json
 	github.com/klauspost/compress v1.20.4 // zstd and gzip, read and written fast
 	github.com/parquet-go/parquet-go v0.25.1 // Parquet; v0.32 makes the binary 2.8 MB larger
@@ -35,7 +36,6 @@ require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
-	github.com/elastic/elastic-transport-go/v8 v8.9.0 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect

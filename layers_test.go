@@ -53,12 +53,14 @@ var only = map[string]string{
 
 	"github.com/parquet-go":               "report/render",
 	"github.com/urfave/cli":               "cmd/fiolat",
-	"github.com/elastic/go-elasticsearch": "esmodel/client",
+	"github.com/elastic/go-elasticsearch": "esmodel",
 	"github.com/prometheus":               "internal/metrics",
 	"github.com/schollz/progressbar":      "internal/ui",
 	"gonum.org/v1/plot":                   "report/picture",
 	"go.yaml.in/yaml":                     "fio/sla",
 	"testing":                             "",
+
+	"github.com/elastic/elastic-transport-go": "esmodel/client",
 }
 
 // floor returns the number of the floor of a package of this module; -1 if it is on none.

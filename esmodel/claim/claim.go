@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/fio"
@@ -141,9 +143,8 @@ func (k *Claim) read(ctx context.Context) (v runVersion, err error) {
 	data, err := k.c.Once(
 		ctx,
 		client.Request{
-			Op:     "read the claim on run " + k.what.Run,
-			Method: http.MethodGet,
-			Path:   client.Path(k.index) + "/_doc" + client.Path(k.ID),
+			Op:  "read the claim on run " + k.what.Run,
+			API: esapi.GetRequest{Index: k.index, DocumentID: k.ID},
 		},
 	)
 	var refused *client.RefusedError

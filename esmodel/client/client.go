@@ -22,7 +22,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	elasticsearch "github.com/elastic/go-elasticsearch/v8"
+	"github.com/elastic/elastic-transport-go/v8/elastictransport"
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"fiolat/fio"
 	"fiolat/internal/secret"
@@ -116,7 +117,7 @@ func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // Client talks to one cluster. It is safe for concurrent use.
 type Client struct {
-	es      *elasticsearch.BaseClient
+	es      *elastictransport.Client
 	tr      *http.Transport
 	where   string
 	timeout time.Duration
@@ -185,22 +186,15 @@ func New(cfg Config) (*Client, error) {
 	if transport == nil {
 		transport = c.tr
 	}
-	addresses := make([]string, len(nodes))
-	for i, n := range nodes {
-		addresses[i] = n.String()
-	}
-	c.es, err = elasticsearch.NewBaseClient(elasticsearch.Config{
-		Addresses:    addresses,
-		Username:     cfg.Username,
-		Password:     cfg.Password,
-		APIKey:       cfg.APIKey,
-		ServiceToken: cfg.ServiceToken,
-		Transport:    transport,
-		// retry.go alone decides about retries.
-		DisableRetry:      true,
-		DisableMetaHeader: true,
-		Header:            http.Header{"User-Agent": {"fiolat"}},
-	})
+	c.es, err = elastictransport.NewClient(
+		elastictransport.WithURLs(nodes...),
+		elastictransport.WithBasicAuth(cfg.Username, cfg.Password),
+		elastictransport.WithAPIKey(cfg.APIKey),
+		elastictransport.WithServiceToken(cfg.ServiceToken),
+		elastictransport.WithTransport(transport),
+		elastictransport.WithDisableRetry(), // retry.go alone decides about retries
+		elastictransport.WithUserAgent("fiolat"),
+	)
 	if err != nil {
 		return nil, c.Hide(err)
 	}
@@ -293,13 +287,37 @@ func (c *Client) Close() error {
 // Request is one call of Elasticsearch's REST API.
 type Request struct {
 	// Op describes the call in messages: "search runs".
-	Op     string
-	Method string
-	// Path includes the query: "/fio-run/_search?size=0".
-	Path string
+	Op string
+	// API is the call without its body: esapi.IndicesCreateRequest{Index: "fio-run"}.
+	API esapi.Request
+	// Method and Path are the call if esapi has no type or parameter for it. Path includes the query:
+	// "/fio-run/_stats?ignore_unavailable=true".
+	Method, Path string
 	// Body is JSON, or NDJSON for _bulk.
 	Body []byte
 }
+
+// send makes the call with a transport that adds the body.
+func (r Request) send(ctx context.Context, t transport) (*esapi.Response, error) {
+	if r.API != nil {
+		return r.API.Do(ctx, t)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, r.Path, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := t(req)
+	if err != nil {
+		return nil, err
+	}
+	return &esapi.Response{StatusCode: res.StatusCode, Header: res.Header, Body: res.Body}, nil
+}
+
+// transport is the esapi.Transport of one call.
+type transport func(*http.Request) (*http.Response, error)
+
+// Perform sends a request.
+func (t transport) Perform(req *http.Request) (*http.Response, error) { return t(req) }
 
 // Call makes a request, retries temporary errors for MaxWait, and decodes the reply into out unless that is
 // nil. A 404 is a *RefusedError like any other 4xx. A reply that cannot be decoded, or that its method Check,
@@ -365,31 +383,41 @@ func (c *Client) perform(
 	}
 	one, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %v", c.timeout))
 	defer cancel()
-	req, err := http.NewRequestWithContext(one, r.Method, r.Path, body)
-	if err != nil {
+	var node *url.URL // that the request went to
+	res, err := r.send(one, func(req *http.Request) (*http.Response, error) {
+		req, err := http.NewRequestWithContext(one, req.Method, req.URL.String(), body)
+		if err != nil {
+			return nil, err
+		}
+		if body != nil {
+			req.Header.Set("Content-Type", contentType)
+			if sized, ok := body.(interface{ Len() int }); ok {
+				req.ContentLength = int64(sized.Len())
+			}
+		}
+		if c.Local { // compressed replies would only cost processor time
+			req.Header.Set("Accept-Encoding", "identity")
+		}
+		if encoding != "" {
+			req.Header.Set("Content-Encoding", encoding)
+		}
+		node = req.URL
+		return c.es.Perform(req)
+	})
+	if node == nil {
 		return nil, fmt.Errorf("%s: %w", r.Op, c.Hide(err))
 	}
-	if body != nil {
-		req.Header.Set("Content-Type", contentType)
-		if sized, ok := body.(interface{ Len() int }); ok {
-			req.ContentLength = int64(sized.Len())
-		}
-	}
-	if c.Local { // compressed replies would only cost processor time
-		req.Header.Set("Accept-Encoding", "identity")
-	}
-	if encoding != "" {
-		req.Header.Set("Content-Encoding", encoding)
-	}
-	res, err := c.es.Perform(req)
 	if err != nil {
-		return nil, c.transportError(ctx, one, r.Op, req.URL, err)
+		return nil, c.transportError(ctx, one, node, err)
 	}
 	defer res.Body.Close()
 	c.answered.Store(true)
+	if res.StatusCode < 300 && !c.spoken.Load() && res.Header.Get("X-Elastic-Product") != "Elasticsearch" {
+		return nil, fmt.Errorf("%s: %w", r.Op, errNotElasticsearch)
+	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
 	if err != nil {
-		return nil, c.transportError(ctx, one, r.Op, req.URL, fmt.Errorf("the reply ends early: %w", err))
+		return nil, c.transportError(ctx, one, node, fmt.Errorf("the reply ends early: %w", err))
 	}
 	if int64(len(data)) > limit {
 		return nil, &TemporaryError{Err: fmt.Errorf("%w than %d bytes", errLongReply, limit)}
@@ -398,14 +426,14 @@ func (c *Client) perform(
 		c.spoken.Store(true)
 		return data, nil
 	}
-	if err := c.speaksTLS(ctx, req.URL); err != nil {
+	if err := c.speaksTLS(ctx, node); err != nil {
 		return nil, err
 	}
-	return nil, c.statusError(r.Op, req.URL, res.StatusCode, res.Header, data)
+	return nil, c.statusError(r.Op, node, res.StatusCode, res.Header, data)
 }
 
 // transportError classifies an error that occurred before the reply was complete.
-func (c *Client) transportError(outer, one context.Context, op string, node *url.URL, err error) error {
+func (c *Client) transportError(outer, one context.Context, node *url.URL, err error) error {
 	if cause := context.Cause(outer); cause != nil {
 		return cause
 	}
@@ -417,10 +445,6 @@ func (c *Client) transportError(outer, one context.Context, op string, node *url
 	}
 	if t := c.speaksTLS(outer, node); t != nil {
 		return t
-	}
-	// go-elasticsearch has no error value for its check of the product.
-	if strings.Contains(err.Error(), "not Elasticsearch") {
-		return fmt.Errorf("%s: %w", op, errNotElasticsearch)
 	}
 	return &TemporaryError{Err: c.Hide(err)}
 }

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 )
 
-// bulkPath limits the reply to the fields that are read, a fraction of what Elasticsearch would send.
-const bulkPath = "/_bulk?filter_path=error,status,items.*._id,items.*.status," +
-	"items.*.error.type,items.*.error.reason,items.*.error.caused_by.type,items.*.error.caused_by.reason"
+// bulkReply are the fields of the reply that are read, a fraction of what Elasticsearch would send.
+var bulkReply = []string{"error", "status", "items.*._id", "items.*.status", "items.*.error.type",
+	"items.*.error.reason", "items.*.error.caused_by.type", "items.*.error.caused_by.reason"}
 
 // replyLimit is the longest reply that is read about n documents, in bytes. It has room for error reasons,
 // which quote parts of their documents.
@@ -35,15 +38,14 @@ func (c *Client) Bulk(
 	id func(i int) []byte,
 	dst []BulkItem,
 ) ([]BulkItem, error) {
-	path := bulkPath
+	api := esapi.BulkRequest{FilterPath: bulkReply}
 	if r.Versions {
-		path += ",items.*._seq_no,items.*._primary_term"
+		api.FilterPath = append(slices.Clip(bulkReply), "items.*._seq_no", "items.*._primary_term")
 	}
 	if r.Refresh {
-		path += "&refresh=true"
+		api.Refresh = "true"
 	}
-	req := Request{Op: r.Op, Method: http.MethodPost, Path: path}
-	reply, err := c.perform(ctx, req, r.Body, "application/x-ndjson", r.Encoding, replyLimit(n))
+	reply, err := c.perform(ctx, Request{Op: r.Op, API: api}, r.Body, "application/x-ndjson", r.Encoding, replyLimit(n))
 	if err != nil {
 		return nil, err
 	}

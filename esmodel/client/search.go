@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -114,9 +115,8 @@ func (c *Client) OpenScan(ctx context.Context, r ScanRequest) (p PIT, err error)
 	return p, c.Call(
 		ctx,
 		Request{
-			Op:     r.Op,
-			Method: http.MethodPost,
-			Path:   "/" + r.Indices + "/_pit?keep_alive=" + keepAlive + "&" + IgnoreMissing,
+			Op:  r.Op,
+			API: esapi.OpenPointInTimeRequest{Index: []string{r.Indices}, KeepAlive: keepAlive, IgnoreUnavailable: new(true)},
 		},
 		&p,
 	)
@@ -126,7 +126,7 @@ func (c *Client) OpenScan(ctx context.Context, r ScanRequest) (p PIT, err error)
 func (c *Client) CloseScan(ctx context.Context, r ScanRequest, p PIT) {
 	_, _ = c.Once(
 		context.WithoutCancel(ctx),
-		Request{Op: r.Op, Method: http.MethodDelete, Path: "/_pit", Body: esmodel.MustJSON(p)},
+		Request{Op: r.Op, API: esapi.ClosePointInTimeRequest{}, Body: esmodel.MustJSON(p)},
 	)
 }
 
@@ -181,10 +181,9 @@ func Pages[D any](ctx context.Context, c *Client, r ScanRequest, pit *PIT, f fun
 			data, err := c.Once(
 				ctx,
 				Request{
-					Op:     r.Op,
-					Method: http.MethodPost,
-					Path:   "/_search?allow_partial_search_results=false",
-					Body:   esmodel.MustJSON(search),
+					Op:   r.Op,
+					API:  esapi.SearchRequest{AllowPartialSearchResults: new(false)},
+					Body: esmodel.MustJSON(search),
 				},
 			)
 			var page searchPage[D]
@@ -323,9 +322,6 @@ func (s *searchPage[D]) read(data []byte) error {
 	return &TemporaryError{Err: errors.New(fio.Printable(err.Error()))}
 }
 
-// IgnoreMissing is the part of a query string with which missing indices count as empty.
-const IgnoreMissing = "ignore_unavailable=true&allow_no_indices=true"
-
 // Term returns the query for documents whose field has a value.
 func Term(field, value string) map[string]any {
 	return map[string]any{"term": map[string]any{field: map[string]any{"value": value}}}
@@ -336,8 +332,8 @@ func (c *Client) Source(ctx context.Context, index, id string) ([]byte, error) {
 	var reply struct {
 		Source json.RawMessage `json:"_source"`
 	}
-	err := c.Call(ctx, Request{Op: "read " + index + "/" + id, Method: http.MethodGet,
-		Path: Path(index) + "/_doc" + Path(id)}, &reply)
+	err := c.Call(ctx, Request{Op: "read " + index + "/" + id, API: esapi.GetRequest{Index: index, DocumentID: id}},
+		&reply)
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound && refused.Absent {
 		return nil, nil

@@ -426,7 +426,7 @@ func (s *Server) ofIndex(r *http.Request, indices, what string, body []byte) (in
 			s.refresh(name)
 		}
 		return 200, object{"_shards": allShards}
-	case "GET _field_caps":
+	case "GET _field_caps", "POST _field_caps":
 		return s.fieldCaps(indices, r.URL.Query())
 	case "GET _mapping":
 		out := object{}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/pipeline"
@@ -155,10 +157,9 @@ func Count(ctx context.Context, c *client.Client, indices string, query any) (in
 	err := c.Call(
 		ctx,
 		client.Request{
-			Op:     "count documents",
-			Method: http.MethodPost,
-			Path:   "/" + indices + "/_count?" + client.IgnoreMissing,
-			Body:   esmodel.MustJSON(map[string]any{"query": query}),
+			Op:   "count documents",
+			API:  esapi.CountRequest{Index: []string{indices}, IgnoreUnavailable: new(true), AllowNoIndices: new(true)},
+			Body: esmodel.MustJSON(map[string]any{"query": query}),
 		},
 		&reply,
 	)
@@ -224,12 +225,9 @@ func Refresh(ctx context.Context, c *client.Client, prefix string, touched []str
 	err := c.Call(
 		ctx,
 		client.Request{
-			Op:     "refresh indices",
-			Method: http.MethodPost,
-			Path: "/" + Names(prefix) + "," + esmodel.Indices(
-				prefix,
-				esmodel.KindRun,
-			) + "/_refresh?" + client.IgnoreMissing,
+			Op: "refresh indices",
+			API: esapi.IndicesRefreshRequest{Index: []string{Names(prefix), esmodel.Indices(prefix, esmodel.KindRun)},
+				IgnoreUnavailable: new(true), AllowNoIndices: new(true)},
 		},
 		new(refreshed),
 	)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/fio"
@@ -44,17 +46,14 @@ func checkMappings(
 	closed bool,
 ) (seen map[string]bool, others []string, err error) {
 	var reply fieldCaps
-	query := "/_field_caps?include_unmapped=true&allow_no_indices=true&fields=" + strings.Join(neededKeywords, ",")
+	api := esapi.FieldCapsRequest{Index: []string{patterns}, Fields: neededKeywords, IncludeUnmapped: new(true),
+		AllowNoIndices: new(true)}
 	if closed {
-		query += "&expand_wildcards=open,closed"
+		api.ExpandWildcards = "open,closed"
 	} else {
-		query += "&ignore_unavailable=true"
+		api.IgnoreUnavailable = new(true)
 	}
-	err = c.Call(
-		ctx,
-		client.Request{Op: "read the mappings of " + patterns, Method: http.MethodGet, Path: "/" + patterns + query},
-		&reply,
-	)
+	err = c.Call(ctx, client.Request{Op: "read the mappings of " + patterns, API: api}, &reply)
 	var refused *client.RefusedError
 	if errors.As(err, &refused) {
 		switch {
@@ -161,7 +160,7 @@ func Prepare(ctx context.Context, c *client.Client, prefix, index string) error 
 	for range 2 {
 		err := c.Call(
 			ctx,
-			client.Request{Op: "create index " + index, Method: http.MethodPut, Path: client.Path(index)},
+			client.Request{Op: "create index " + index, API: esapi.IndicesCreateRequest{Index: index}},
 			nil,
 		)
 		var refused *client.RefusedError
@@ -194,8 +193,8 @@ func checkAlias(ctx context.Context, c *client.Client, prefix, alias string, bec
 			Write *bool `json:"is_write_index"`
 		} `json:"aliases"`
 	}
-	err := c.Call(ctx, client.Request{Op: "read alias " + alias, Method: http.MethodGet,
-		Path: "/_alias" + client.Path(alias)}, &behind)
+	err := c.Call(ctx, client.Request{Op: "read alias " + alias,
+		API: esapi.IndicesGetAliasRequest{Name: []string{alias}}}, &behind)
 	var refused *client.RefusedError
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound || err == nil && len(behind) == 0 {
 		return because

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 )
@@ -145,18 +147,17 @@ func checkOverrides(ctx context.Context, c *client.Client, o SetupOptions) error
 	var all struct {
 		Templates []storedTemplate `json:"index_templates"`
 	}
-	if err := c.Call(ctx, client.Request{Op: "read index templates", Method: http.MethodGet,
-		Path: "/_index_template"}, &all); err != nil {
+	if err := c.Call(ctx, client.Request{Op: "read index templates",
+		API: esapi.IndicesGetIndexTemplateRequest{}}, &all); err != nil {
 		return err
 	}
-	simulate := func(what string) (mappings map[string]any, err error) {
+	simulate := func(what esapi.Request) (mappings map[string]any, err error) {
 		var reply struct {
 			Template struct {
 				Mappings map[string]any `json:"mappings"`
 			} `json:"template"`
 		}
-		err = c.Call(ctx, client.Request{Op: "simulate index templates", Method: http.MethodPost,
-			Path: "/_index_template/" + what}, &reply)
+		err = c.Call(ctx, client.Request{Op: "simulate index templates", API: what}, &reply)
 		return reply.Template.Mappings, err
 	}
 	for _, kind := range esmodel.Kinds {
@@ -170,11 +171,11 @@ func checkOverrides(ctx context.Context, c *client.Client, o SetupOptions) error
 		if used.Name == name {
 			continue
 		}
-		want, err := simulate("_simulate/" + name)
+		want, err := simulate(esapi.IndicesSimulateTemplateRequest{Name: name})
 		if err != nil {
 			return err
 		}
-		have, err := simulate("_simulate_index/" + index)
+		have, err := simulate(esapi.IndicesSimulateIndexTemplateRequest{Name: index})
 		if err != nil {
 			return err
 		}
@@ -217,9 +218,8 @@ func HasHistogram(ctx context.Context, c *client.Client) (bool, error) {
 	err := c.Call(
 		ctx,
 		client.Request{
-			Op:     "ask for the histogram field type",
-			Method: http.MethodPost,
-			Path:   "/_index_template/_simulate",
+			Op:  "ask for the histogram field type",
+			API: esapi.IndicesSimulateTemplateRequest{},
 			Body: esmodel.MustJSON(map[string]any{
 				"index_patterns": []string{"fiolat-asks-for-the-histogram-type-*"},
 				"priority":       1 << 30,
@@ -247,9 +247,8 @@ const month = 31 * 24 * time.Hour
 // setupPolicy installs the lifecycle policy, if the cluster has lifecycle management.
 func setupPolicy(ctx context.Context, c *client.Client, o SetupOptions, r *SetupReport) error {
 	req := client.Request{
-		Op:     "read lifecycle policy " + o.Prefix,
-		Method: http.MethodGet,
-		Path:   "/_ilm/policy" + client.Path(o.Prefix),
+		Op:  "read lifecycle policy " + o.Prefix,
+		API: esapi.ILMGetLifecycleRequest{Policy: o.Prefix},
 	}
 	var policies map[string]struct {
 		Policy struct {
@@ -292,7 +291,7 @@ func setupPolicy(ctx context.Context, c *client.Client, o SetupOptions, r *Setup
 		r.addPolicy(o, have, "unchanged")
 		return nil
 	}
-	req.Op, req.Method = "store lifecycle policy "+o.Prefix, http.MethodPut
+	req.Op, req.API = "store lifecycle policy "+o.Prefix, esapi.ILMPutLifecycleRequest{Policy: o.Prefix}
 	req.Body = esmodel.MustJSON(body)
 	if err := c.Call(ctx, req, nil); err != nil {
 		return err
@@ -381,7 +380,7 @@ func Templates(ctx context.Context, c *client.Client, prefix string) (map[string
 	}
 	err := c.Call(
 		ctx,
-		client.Request{Op: "read index templates", Method: http.MethodGet, Path: "/_index_template/" + prefix + "-*"},
+		client.Request{Op: "read index templates", API: esapi.IndicesGetIndexTemplateRequest{Name: prefix + "-*"}},
 		&reply,
 	)
 	var refused *client.RefusedError
@@ -426,10 +425,9 @@ func setupTemplate(
 	if err := c.Call(
 		ctx,
 		client.Request{
-			Op:     "store index template " + name,
-			Method: http.MethodPut,
-			Path:   "/_index_template" + client.Path(name),
-			Body:   esmodel.MustJSON(want),
+			Op:   "store index template " + name,
+			API:  esapi.IndicesPutIndexTemplateRequest{Name: name},
+			Body: esmodel.MustJSON(want),
 		},
 		nil,
 	); err != nil {
@@ -494,9 +492,8 @@ func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *Setu
 	err := c.Call(
 		ctx,
 		client.Request{
-			Op:     "read mappings",
-			Method: http.MethodGet,
-			Path:   "/" + strings.Join(all, ",") + "/_mapping?" + client.IgnoreMissing,
+			Op:  "read mappings",
+			API: esapi.IndicesGetMappingRequest{Index: all, IgnoreUnavailable: new(true), AllowNoIndices: new(true)},
 		},
 		&indices,
 	)
@@ -520,7 +517,7 @@ func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *Setu
 		name := esmodel.Index(prefix, kind, o.Now.UnixNano())
 		err := c.Call(
 			ctx,
-			client.Request{Op: "create index " + name, Method: http.MethodPut, Path: client.Path(name)},
+			client.Request{Op: "create index " + name, API: esapi.IndicesCreateRequest{Index: name}},
 			nil,
 		)
 		var refused *client.RefusedError
@@ -557,10 +554,9 @@ func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *Setu
 		err = c.Call(
 			ctx,
 			client.Request{
-				Op:     "update mapping of " + name,
-				Method: http.MethodPut,
-				Path:   client.Path(name) + "/_mapping",
-				Body:   esmodel.MustJSON(want),
+				Op:   "update mapping of " + name,
+				API:  esapi.IndicesPutMappingRequest{Index: []string{name}},
+				Body: esmodel.MustJSON(want),
 			},
 			nil,
 		)
@@ -661,9 +657,8 @@ func ensureFromRuns(ctx context.Context, c *client.Client, prefix string, becaus
 	err := c.Call(
 		ctx,
 		client.Request{
-			Op:     "read the fields of " + index,
-			Method: http.MethodGet,
-			Path:   client.Path(index) + "/_field_caps?fields=run.id",
+			Op:  "read the fields of " + index,
+			API: esapi.FieldCapsRequest{Index: []string{index}, Fields: []string{"run.id"}},
 		},
 		&reply,
 	)

@@ -9,9 +9,10 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/claim"
@@ -342,10 +343,9 @@ func putEvent(ctx context.Context, c *client.Client, op, index, id string, doc [
 		Result string `json:"result"`
 	}
 	err = c.Call(ctx, client.Request{
-		Op:     op,
-		Method: http.MethodPut,
-		Path:   client.Path(index) + "/_doc" + client.Path(id) + "?refresh=" + refresh,
-		Body:   doc,
+		Op:   op,
+		API:  esapi.IndexRequest{Index: index, DocumentID: id, Refresh: refresh},
+		Body: doc,
 	}, &reply)
 	if err == nil && (reply.ID != id || reply.Result != "created" && reply.Result != "updated") {
 		err = fmt.Errorf("%s: the reply says %q of document %q", op, reply.Result, reply.ID)
@@ -512,9 +512,9 @@ func (d *deletion) intervals(ctx context.Context) error {
 				d.begun = true
 				var reply struct{ Deleted int64 }
 				err := d.c.Call(ctx, client.Request{
-					Op: "delete documents of the run", Method: http.MethodPost,
-					Path: "/" + esmodel.Indices(d.prefix, kind) + "/_delete_by_query?" + client.IgnoreMissing +
-						"&refresh=true&max_docs=" + strconv.Itoa(most),
+					Op: "delete documents of the run",
+					API: esapi.DeleteByQueryRequest{Index: []string{esmodel.Indices(d.prefix, kind)}, Refresh: new(true),
+						MaxDocs: new(most), IgnoreUnavailable: new(true), AllowNoIndices: new(true)},
 					Body: esmodel.MustJSON(map[string]any{"query": map[string]any{"bool": query}}),
 				}, &reply)
 				var refused *client.RefusedError

@@ -6,6 +6,8 @@ import (
 	"math"
 	"net/http"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 )
@@ -47,8 +49,9 @@ func storeBytes(ctx context.Context, c *client.Client, indices string) (map[stri
 			} `json:"primaries"`
 		} `json:"indices"`
 	}
+	// IndicesStatsRequest has no parameters for missing indices.
 	err := c.Call(ctx, client.Request{Op: "read the sizes of indices", Method: http.MethodGet,
-		Path: "/" + indices + "/_stats/store?" + client.IgnoreMissing}, &reply)
+		Path: "/" + indices + "/_stats/store?ignore_unavailable=true&allow_no_indices=true"}, &reply)
 	out := map[string]int64{}
 	for name, i := range reply.Indices {
 		out[name] = i.Primaries.Store.Bytes
@@ -76,8 +79,8 @@ func shares(ctx context.Context, c *client.Client, indices string) (out []share,
 	}
 	for {
 		var reply sharesReply
-		request := client.Request{Op: "count the documents of runs", Method: http.MethodPost,
-			Path: "/" + indices + "/_search?" + client.IgnoreMissing, Body: esmodel.MustJSON(search)}
+		request := client.Request{Op: "count the documents of runs", Body: esmodel.MustJSON(search),
+			API: esapi.SearchRequest{Index: []string{indices}, IgnoreUnavailable: new(true), AllowNoIndices: new(true)}}
 		if err = c.Call(ctx, request, &reply); err != nil {
 			return nil, err
 		}
