@@ -29,6 +29,7 @@ type ioKey struct {
 // slowSingles is the obvious twin of the reader of single I/Os, for good lines.
 func slowSingles(text string, g fiohist.Geometry) map[ioKey]uint64 {
 	out := map[ioKey]uint64{}
+	both := false // log_window_value=both, as the first line says
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSpace(line), ",")
 		if len(f) < 4 {
@@ -38,9 +39,12 @@ func slowSingles(text string, g fiohist.Geometry) map[ioKey]uint64 {
 			v, _ := strconv.ParseInt(strings.TrimSpace(f[i]), 10, 64)
 			return v
 		}
+		if len(out) == 0 {
+			both = len(f) == 8 || len(f) >= 6 && n(2) == 0 && (n(3) == 0 && n(4) != 0 || n(3) <= 2 && n(4) >= 512)
+		}
 		dir := n(2)
-		if len(f) >= 6 && dir == 0 && n(3) <= 2 && n(4) >= 512 {
-			dir = n(3) // log_window_value=both
+		if both {
+			dir = n(3)
 		}
 		out[ioKey{n(0), fio.Direction(dir), g.Index(n(1) * g.Unit)}]++
 	}
