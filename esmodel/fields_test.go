@@ -159,7 +159,8 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	}
 	if err == nil {
 		sum := esmodeltest.Summary(run, quanta)
-		sum.Account.JobsWithoutLog = 1
+		sum.Account.JobsWithoutLog, sum.Account.JobsFailed, sum.Account.IOsFailed = 1, 1, 1
+		sum.Account.HostsMissing = []string{"h9"}
 		sum.Account.Warnings, sum.Account.Exact = []string{
 			"w",
 		}, map[string]pipeline.Latencies{

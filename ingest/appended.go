@@ -8,6 +8,8 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
+	"sync"
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
@@ -38,7 +40,7 @@ func (m *matcher) parts(s *Source) (parts []*Source) {
 		return []*Source{s}
 	}
 	defer r.Close()
-	found := fiolog.Extents(r, m.stageStarts(s.Host)...)
+	found := fiolog.Extents(r, m.window(s), m.stageStarts(s.Host)...)
 	if len(found) == 1 {
 		return []*Source{s}
 	}
@@ -48,6 +50,41 @@ func (m *matcher) parts(s *Source) (parts []*Source) {
 		parts = append(parts, &part)
 	}
 	return parts
+}
+
+// window returns the length of the windows of a histogram log in ms, if its jobs have one; else 0. Over --client
+// records can be missing, and with latency_target fio resets its windows.
+func (m *matcher) window(s *Source) (h int64) {
+	if !s.Name.Hist || s.Name.Host != "" {
+		return 0
+	}
+	add := func(option func(string) (string, bool)) bool {
+		_, target := option("latency_target")
+		v, _ := option("log_hist_msec")
+		n, err := strconv.ParseInt(v, 10, 64)
+		ok := !target && err == nil && n > 0 && (h == 0 || h == n)
+		h = n
+		return ok
+	}
+	for _, meta := range m.in.Metas {
+		for i := range meta.Entries {
+			e := &meta.Entries[i]
+			if writes(meta, e, s.Name) && !add(func(name string) (string, bool) { return meta.Option(e, name) }) {
+				return 0
+			}
+		}
+	}
+	for _, j := range m.in.JobFiles {
+		for _, section := range j.Sections {
+			if len(m.in.Metas) == 0 && appends(section, s.Name) && !add(func(name string) (string, bool) {
+				v, ok := section.Options[name]
+				return v, ok
+			}) {
+				return 0
+			}
+		}
+	}
+	return h
 }
 
 // stageStarts returns when fio's stages on a host began, in ms since 1970, but for the first: an entry's job_start, if
@@ -79,7 +116,7 @@ type sums struct {
 	g                fiohist.Geometry
 	logged, repaired [fio.Directions][]float64
 	ns               [fio.Directions]float64 // sum of the latencies of single I/Os
-	first            int64                   // stamp in ms
+	first, last      int64                   // stamps in ms
 }
 
 func (l *Log) sums() (*sums, error) {
@@ -114,6 +151,7 @@ func (l *Log) sums() (*sums, error) {
 		if out.first == 0 {
 			out.first = rec.Time
 		}
+		out.last = rec.Time
 		if out.g, _ = r.Geometry(); out.logged[rec.Dir] == nil {
 			out.logged[rec.Dir] = make([]float64, out.g.Columns())
 		}
@@ -157,9 +195,8 @@ func (s *sums) fits(e *fiojson.Entry, kind fio.Kind) (part, all bool) {
 		bins, err := totals.Counts(s.g)
 		known := err == nil && totals.Bins.Len() > 0
 		within := func(counts []float64) (bool, float64) {
-			sum, ok := 0.0, true
+			sum, ok := total(counts), true
 			for b, n := range counts {
-				sum += n
 				ok = ok && (!known || n <= float64(bins[b]))
 			}
 			return ok && sum <= float64(totals.N), sum
@@ -177,6 +214,60 @@ func (s *sums) fits(e *fiojson.Entry, kind fio.Kind) (part, all bool) {
 		}
 	}
 	return true, all
+}
+
+// fitters gives each log the fits of its entry.
+func (m *matcher) fitters() {
+	of := map[*fiojson.Entry][]*Log{}
+	for _, l := range m.logs {
+		of[l.Entry] = append(of[l.Entry], l)
+	}
+	for e, logs := range of {
+		if e == nil {
+			continue
+		}
+		fits := sync.OnceValue(func() bool { return fitTogether(e, logs) })
+		for _, l := range logs {
+			l.fits = fits
+		}
+	}
+}
+
+// Fits reports whether the logs of the log's entry hold no more than fio counted. It reads them to their ends; what
+// can be read only once does not fit.
+func (l *Log) Fits() bool { return l.fits != nil && l.fits() }
+
+func fitTogether(e *fiojson.Entry, logs []*Log) bool {
+	var all, repaired [fio.Directions]float64
+	kind := logs[0].Source.Name.Kind
+	for _, l := range logs {
+		if info, err := os.Stat(l.Source.Path); err != nil || !info.Mode().IsRegular() {
+			return false
+		}
+		s, err := l.sums()
+		if err != nil {
+			return false
+		}
+		if part, _ := s.fits(e, kind); !part {
+			return false
+		}
+		for d := range all {
+			all[d], repaired[d] = all[d]+total(s.logged[d]), repaired[d]+total(s.repaired[d])
+		}
+	}
+	for d := range all {
+		if n := float64(e.Dirs[d].Kind[kind].N); all[d] > n && (e.Host == "" || repaired[d] > n) {
+			return false
+		}
+	}
+	return true
+}
+
+func total(counts []float64) (sum float64) {
+	for _, n := range counts {
+		sum += n
+	}
+	return sum
 }
 
 // appended finds the entries of logs without a thread number, so that the counts of each fit its entry. It returns the

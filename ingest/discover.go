@@ -84,6 +84,9 @@ type Input struct {
 	// Warnings are what the user should see in any case; Match returns them, too.
 	Warnings []string
 
+	// Missing are hosts of the run without a log.
+	Missing []MissingHost
+
 	// Unread describes what could not be read and was left out: the run may lack logs, or fio's JSON.
 	Unread []string
 
@@ -95,12 +98,19 @@ type Input struct {
 	// JobsWithoutLog are jobs that did I/O, or failed, and wrote no log, where others did; Match counts them.
 	JobsWithoutLog int
 
+	// overwritten are documents of runs whose logs are not here, as later runs of their file overwrote them.
+	overwritten []*fiojson.Document
 	// metasGiven means that Metas were named, and not found beside the logs.
 	metasGiven bool
 	// metasNamed means that Metas are in other folders than the logs, and name them: see siblings.
 	metasNamed bool
 	// siblings are logs of the same run that exist and were not asked for: they show how many threads the run had.
 	siblings []*Source
+}
+
+// WithoutLog returns the documents of other runs that left no log here; Match must have been called.
+func (in *Input) WithoutLog() []*fiojson.Document {
+	return append(slices.Clip(in.overwritten), in.Unlogged...)
 }
 
 // NoLog is a job, or a group of jobs, that is in fio's JSON and has no log here.
@@ -236,6 +246,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		}
 		return len(in.Logs) == 0
 	})
+	d.failedBeside(out)
 	only, err := d.withoutLogs(named)
 	if err != nil {
 		return nil, err
@@ -434,6 +445,10 @@ func (d *discovery) part(path string) (*fiojson.Document, error) {
 	file, n, ok := PartOf(path)
 	if !ok {
 		return nil, nil
+	}
+	if _, log := parseName(filepath.Base(file)); log {
+		return nil, &fio.ParseError{File: path, Msg: "#N names a run in a file of fio's JSON, and this is a log",
+			Hint: "pass " + fio.Printable(file)}
 	}
 	metas, err := d.documents(file)
 	if err == nil && n > len(metas) {
@@ -1037,6 +1052,9 @@ func (d *discovery) beside(in *Input, folders []string) {
 				}
 				continue
 			}
+			if d.isEmpty(e) {
+				in.Warnings = append(in.Warnings, fio.Printable(path)+" is empty: fio was killed, or could not write it")
+			}
 			if !d.files.MayBeFio(path, e) {
 				continue
 			}
@@ -1061,6 +1079,15 @@ func (d *discovery) beside(in *Input, folders []string) {
 		}
 	}
 	in.nameHosts()
+}
+
+// isEmpty reports whether an entry of a folder is JSON by its name, of 0 bytes.
+func (d *discovery) isEmpty(e os.DirEntry) bool {
+	if filepath.Ext(e.Name()) != ".json" || !e.Type().IsRegular() {
+		return false
+	}
+	info, err := e.Info()
+	return err == nil && info.Size() == 0
 }
 
 // otherLog are logs of fio's that hold no latency.
@@ -1090,6 +1117,9 @@ func (d *discovery) documents(path string) ([]*fiojson.Document, error) {
 			}
 			return err
 		})
+		for _, m := range metas {
+			placeJobs(m)
+		}
 		return metas, err
 	})
 }

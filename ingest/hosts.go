@@ -2,11 +2,13 @@ package ingest
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 )
 
@@ -73,29 +75,49 @@ func hostlessNames(in *Input) string {
 	return strings.Join(slices.Compact(names), "\x00") + "\x00"
 }
 
-// overlapping divides runs into those that ran at the same time, as atTheSameTime has it. Runs without JSON that says
-// so are left out, and so are copies.
+// overlapping divides runs into those that ran at the same time, as atTheSameTime has it. A run without JSON belongs
+// to the only hosts beside it; others are left out, and so are copies.
 func (d *discovery) overlapping(runs []*Input) (groups [][]*Input) {
 	if len(runs) < 2 {
 		return nil
 	}
-	of := map[*fiojson.Document]*Input{}
-	var metas []*fiojson.Document
+	var with, without []*Input
+	var periods []period
+	var all []*fiojson.Document
 	for _, in := range runs {
-		if found := d.metasIn(in.Root); len(found) == 1 {
-			of[found[0]] = in
-			metas = append(metas, found[0])
+		metas := d.metasIn(in.Root)
+		all = append(all, metas...)
+		switch together := atTheSameTime(metas); len(together) { // two processes, each with a volume of its own
+		case 0:
+			without = append(without, in)
+		case 1:
+			p := period{known: true}
+			for _, m := range metas {
+				from, to, known := span(m)
+				if p.from == 0 || from < p.from {
+					p.from = from
+				}
+				p.to, p.known = max(p.to, to), p.known && known
+			}
+			with, periods = append(with, in), append(periods, p)
 		}
 	}
-	if len(distinct(metas)) < len(metas) {
+	if len(distinct(all)) < len(all) {
 		return nil
 	}
-	for _, together := range atTheSameTime(metas) {
-		var group []*Input
-		for _, m := range together {
-			group = append(group, of[m])
+	groups = groupsOf(with, periods)
+	for _, in := range without {
+		var its []int
+		for i, group := range groups {
+			if len(group) > 1 && filepath.Dir(in.Root) == filepath.Dir(group[0].Root) && lowest(group) == filepath.Dir(in.Root) {
+				its = append(its, i)
+			}
 		}
-		groups = append(groups, group)
+		if len(its) == 1 {
+			groups[its[0]] = append(groups[its[0]], in)
+			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: fio's JSON of this host is missing: taken for a host of the "+
+				"run of the folders beside it; its last window is missing", fio.Printable(in.Root)))
+		}
 	}
 	return groups
 }
@@ -106,12 +128,7 @@ func (d *discovery) merged(hosts []*Input) *Input {
 	if len(hosts) < 2 {
 		return nil
 	}
-	root := filepath.Dir(hosts[0].Root)
-	for _, in := range hosts {
-		for !under(in.Root, root) || in.Root == root {
-			root = filepath.Dir(root)
-		}
-	}
+	root := lowest(hosts)
 	if !slices.ContainsFunc(d.searched, func(path string) bool { return under(root, path) }) {
 		return nil
 	}
@@ -121,15 +138,26 @@ func (d *discovery) merged(hosts []*Input) *Input {
 	}
 	slices.SortFunc(hosts, func(a, b *Input) int { return cmp.Compare(a.Root, b.Root) })
 	for _, in := range hosts {
-		rel, _ := filepath.Rel(root, in.Root)
-		host, _, _ := strings.Cut(rel, string(filepath.Separator))
+		host := firstElement(root, in.Root)
 		for _, l := range in.Logs {
 			l.Host = validUTF8(host)
 		}
 		out.Logs = append(out.Logs, in.Logs...)
 		out.Warnings = append(out.Warnings, in.Warnings...)
 	}
+	d.missing(out, root, hosts)
 	return out
+}
+
+// lowest returns the lowest folder that holds all the runs.
+func lowest(runs []*Input) string {
+	root := filepath.Dir(runs[0].Root)
+	for _, in := range runs {
+		for !under(in.Root, root) || in.Root == root {
+			root = filepath.Dir(root)
+		}
+	}
+	return root
 }
 
 // nameHosts gives the entries of fio's JSON that name no host that of the logs beside it, if their folder names it.

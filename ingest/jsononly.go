@@ -108,9 +108,33 @@ func (d *discovery) withHosts(runs []*Totals) (out []*Totals, inputs []*Input) {
 			in.Metas = append(in.Metas, s.JSON)
 		}
 		in.nameHosts()
+		if d.opt.HostsBy != HostsByName {
+			in.hostsOfFiles()
+		}
 		out = append(out, d.newTotals(in.Root, in.Metas))
 	}
 	return out, inputs
+}
+
+// hostsOfFiles names the hosts of a run of several files of fio's JSON in one folder after these, if nothing else does:
+// they ran at the same time, as virtual machines do whose JSON is collected side by side.
+func (in *Input) hostsOfFiles() {
+	names := map[string]bool{}
+	for _, l := range in.Logs {
+		if names[stem(l.Path)] = true; l.Host != "" || filepath.Dir(l.Path) != filepath.Dir(in.Logs[0].Path) ||
+			slices.ContainsFunc(l.JSON.Entries, func(e fiojson.Entry) bool { return e.Host != "" }) {
+			return
+		}
+	}
+	if len(names) < 2 || len(names) < len(in.Logs) {
+		return
+	}
+	for _, l := range in.Logs {
+		l.Host = validUTF8(stem(l.Path))
+		for i := range l.JSON.Entries {
+			l.JSON.Entries[i].Host = l.Host
+		}
+	}
 }
 
 // WithoutLogs returns the run as one of which there is only fio's JSON, with why as a warning; nil if that has no
@@ -129,8 +153,8 @@ func (in *Input) WithoutLogs(kind fio.Kind, why string) *Input {
 		}
 		out.Logs = append(out.Logs, s)
 	}
-	out.Warnings = append(slices.Clone(in.Warnings), fmt.Sprintf("%s: %s not used, as the first of them: %s", fio.Printable(in.Root),
-		fio.Several(len(in.Logs), "log"), why))
+	out.Warnings = append(slices.Clone(in.Warnings), fmt.Sprintf("%s: %s not used, as the first of them: %s",
+		fio.Printable(in.Root), fio.Several(len(in.Logs), "log"), why))
 	if t.mixed(kind) {
 		out.mix()
 	}

@@ -46,6 +46,8 @@ type Log struct {
 	Bad *fio.ParseError
 
 	startsLike *jobfile.Section // a section that starts when the log's does
+	// fits is Fits for the entry.
+	fits func() bool
 	// ends is when the last job of each document ended, from fio's own start. All logs of a Match share it.
 	ends map[*fiojson.Document]time.Duration
 }
@@ -83,6 +85,8 @@ func Match(in *Input) ([]*Log, []string, error) {
 	in.NoLog, in.JobsWithoutLog = nil, 0
 	if in.JSONOnly() {
 		m.jsonEntries()
+		m.nameMissing()
+		m.failures()
 		return m.logs, m.warnings, nil
 	}
 	for _, j := range in.JobFiles {
@@ -105,6 +109,8 @@ func Match(in *Input) ([]*Log, []string, error) {
 		m.starts(set)
 	}
 	m.withoutLogs(sets)
+	m.nameMissing()
+	m.failures()
 	for _, j := range in.JobFiles {
 		if !used[j] {
 			why := "this job file's threads and log names are not those of the logs"
@@ -124,6 +130,7 @@ func Match(in *Input) ([]*Log, []string, error) {
 	}
 	m.siblingUnits()
 	m.logNames()
+	m.fitters()
 	return m.logs, m.warnings, nil
 }
 
@@ -229,6 +236,9 @@ func (m *matcher) documents() {
 					return namedAfter(d, l.Source.Name.Prefix, l.Host)
 				})
 			}
+			if len(named) > 1 { // fio overwrites a log of the same name
+				named = byCounts(l, named)
+			}
 			if one := slices.Compact(paths(named)); len(one) == 1 { // appended runs: the last one overwrote the logs
 				named = named[len(named)-1:]
 			}
@@ -259,6 +269,35 @@ func (m *matcher) documents() {
 	}
 }
 
+// byCounts returns the documents that a log can belong to by its counts and its last stamp: of fios that ran one after
+// the other the last one, which overwrote the logs of the others. It returns all if none fits.
+func byCounts(l *Log, metas []*fiojson.Document) []*fiojson.Document {
+	var fit []*fiojson.Document
+	for _, d := range metas {
+		as := *l
+		as.Meta = d
+		sums, err := as.sums()
+		if err != nil {
+			return metas
+		}
+		if slices.ContainsFunc(d.Entries, func(e fiojson.Entry) bool {
+			part, _ := sums.fits(&e, l.Source.Name.Kind)
+			const late = 2 // times as long as any direction ran
+			return part && writes(d, &e, l.Source.Name) && (sums.last >= absoluteMS || sums.last <= late*e.LongestMS+lateMS)
+		}) {
+			fit = append(fit, d)
+		}
+	}
+	if len(fit) == 0 {
+		return metas
+	}
+	groups := atTheSameTime(fit)
+	if last := groups[len(groups)-1]; len(last) == 1 && last[0].TimestampMS > 0 {
+		return last
+	}
+	return fit
+}
+
 // unlogged takes documents out of the run that none of its logs belongs to: each is of another run, without logs.
 func (m *matcher) unlogged() {
 	used := map[*fiojson.Document]bool{}
@@ -272,8 +311,11 @@ func (m *matcher) unlogged() {
 	if len(unlogged) > 0 {
 		m.in.Unlogged = unlogged
 	}
+	for _, d := range m.in.overwritten {
+		m.warn("%s: its logs are not here, or were overwritten: only `fiolat summary` shows it", fio.Printable(d.Name()))
+	}
 	m.in.Metas = filtered(m.in.Metas, func(d *fiojson.Document) bool { return used[d] })
-	for _, d := range m.in.Unlogged {
+	for _, d := range unlogged {
 		var jobs []string
 		for i := range d.Entries {
 			if ios := counted(&d.Entries[i], m.logs[0].Source.Name.Kind); ios != "" {
@@ -948,6 +990,41 @@ func (m *matcher) withoutLogs(sets []*set) {
 		}
 		m.nameWithout(meta, without)
 	}
+}
+
+// failures names jobs with logs that failed, and I/Os that did: these are in no log, and fio goes on after them with
+// continue_on_error.
+func (m *matcher) failures() {
+	for _, meta := range m.in.Metas {
+		for i := range meta.Entries {
+			e := &meta.Entries[i]
+			if e.Error != 0 && !e.NoLog && !m.in.JSONOnly() {
+				m.warn("%s: job %q failed with error %d (%v): its I/Os until then are here", fio.Printable(meta.Name()),
+					e.JobName, e.Error, syscall.Errno(e.Error))
+			}
+			if e.Errors > 0 {
+				m.warn("%s: job %q: %s failed, and have no latency", fio.Printable(meta.Name()), e.JobName, failed(e))
+			}
+		}
+	}
+}
+
+// failed returns how many I/Os of a job failed, in words: by direction if what fio measured shows it.
+func failed(e *fiojson.Entry) string {
+	var by []string
+	sum := int64(0)
+	for d := range e.Dirs {
+		of := &e.Dirs[d]
+		if n := int64(of.TotalIOs) - int64(of.Kind[fio.Clat].N); n > 0 {
+			by = append(by, fmt.Sprintf("%s of %s %vs", fio.Grouped(float64(n)), fio.Grouped(float64(of.TotalIOs)),
+				fio.Direction(d)))
+			sum += n
+		}
+	}
+	if sum != e.Errors {
+		return fio.Several(int(e.Errors), "I/O")
+	}
+	return strings.Join(by, " and ")
 }
 
 // nameWithout warns of jobs that are in fio's JSON only.

@@ -24,7 +24,12 @@ func (d *discovery) noneBelow(root string) error {
 		return err
 	}
 	for _, e := range d.files.List(root) {
-		if path := filepath.Join(root, e.Name()); !e.IsDir() && d.files.MayBeFio(path, e) {
+		path := filepath.Join(root, e.Name())
+		if d.isEmpty(e) {
+			err.Msg, err.Hint = msg+"; "+fio.Printable(path)+" is empty", "fio was killed, or could not write it: run it again"
+			return err
+		}
+		if !e.IsDir() && d.files.MayBeFio(path, e) {
 			if bad, ok := errors.AsType[*fio.ParseError](d.output(path)); ok {
 				err.Msg, err.Hint = msg+"; "+fio.Printable(path)+": "+bad.Msg, bad.Hint
 				return err

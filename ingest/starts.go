@@ -110,6 +110,33 @@ func (m *matcher) starts(s *set) {
 	}
 }
 
+// placeJobs sets when the jobs of a document began, from its options and how long they and fio ran.
+func placeJobs(meta *fiojson.Document) {
+	if !slices.ContainsFunc(meta.Entries, func(e fiojson.Entry) bool { return !e.Placed }) {
+		return
+	}
+	m := &matcher{in: new(Input), ends: map[*fiojson.Document]time.Duration{}}
+	for host, entries := range m.hostsOf(meta) {
+		s := &set{meta: meta, host: host, entries: entries}
+		var jobs []job
+		for i, e := range entries {
+			jobs = append(jobs, m.entryJob(s, e))
+			s.entryOf = append(s.entryOf, i)
+		}
+		m.stages(s, jobs)
+		at, latest := schedule(jobs)
+		if elapsed := s.elapsed(); elapsed > 0 && latest > elapsed { // new_group: they cannot have waited for each other
+			for i := range jobs {
+				jobs[i].stage = 0
+			}
+			at, _ = schedule(jobs)
+		}
+		for i, e := range entries {
+			e.Placed, e.BeganMS = true, at[i].Milliseconds()
+		}
+	}
+}
+
 // unlike warns of entries that stand for several sections (group_reporting) which may not have started together:
 // fio's JSON shows the options of the last one only, and how many seconds all took.
 func (m *matcher) unlike(s *set) {

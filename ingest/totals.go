@@ -204,11 +204,23 @@ func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*Totals) {
 	for _, metas := range together {
 		root := dir
 		if len(together) > 1 {
-			root = metas[0].Name()
+			root = nameOf(dir, metas)
 		}
 		runs = append(runs, d.newTotals(root, metas))
 	}
 	return runs
+}
+
+// nameOf names a run of several files of a folder that holds others.
+func nameOf(dir string, metas []*fiojson.Document) string {
+	if len(metas) == 1 {
+		return metas[0].Name()
+	}
+	name := filepath.Base(metas[0].Name()) + " + "
+	if len(metas) > 2 {
+		return filepath.Join(dir, fmt.Sprintf("%s%d more", name, len(metas)-1))
+	}
+	return filepath.Join(dir, name+filepath.Base(metas[1].Name()))
 }
 
 // Failure returns what went wrong with the run as a whole: fio ended with an error, or did no I/O; else nil.
@@ -229,6 +241,16 @@ func (t *Totals) Failure() error {
 	return &fio.ParseError{File: t.Root, Msg: msg, Hint: "see what fio printed; --skip-bad leaves the run out"}
 }
 
+// Measured reports whether fio's JSON has latencies of that kind.
+func (t *Totals) Measured(kind fio.Kind) bool {
+	return slices.ContainsFunc(t.Metas, func(m *fiojson.Document) bool {
+		return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool {
+			return e.Mixed.Kind[kind].N > 0 ||
+				slices.ContainsFunc(e.Dirs[:], func(d fiojson.DirTotals) bool { return d.Kind[kind].N > 0 })
+		})
+	})
+}
+
 // did reports whether the run did any I/O.
 func (t *Totals) did() bool {
 	return slices.ContainsFunc(t.Metas, func(m *fiojson.Document) bool {
@@ -245,7 +267,7 @@ func NewTotals(m *fiojson.Document) *Totals {
 func (in *Input) Totals() (runs []*Totals) {
 	d := newDiscovery(DiscoverOptions{})
 	for _, metas := range atTheSameTime(distinct(in.Metas)) {
-		runs = append(runs, d.newTotals(metas[0].Name(), metas))
+		runs = append(runs, d.newTotals(nameOf(in.Root, metas), metas))
 	}
 	return runs
 }
@@ -253,6 +275,7 @@ func (in *Input) Totals() (runs []*Totals) {
 func (d *discovery) newTotals(root string, metas []*fiojson.Document) *Totals {
 	sum := sha256.New()
 	for _, m := range metas {
+		placeJobs(m)
 		start, size := d.start(m.Path)
 		fmt.Fprintln(sum, size)
 		if m.Part > 0 {
@@ -302,24 +325,37 @@ func span(m *fiojson.Document) (from, to int64, ok bool) {
 	return from, to, from > 0
 }
 
-// atTheSameTime groups documents of processes that ran at the same time, the earliest first: their times overlap by
-// more than half of the shorter one. A document whose time is not known is a group of its own.
+// period is when something ran, in ms since 1970.
+type period struct {
+	from, to int64
+	known    bool
+}
+
+// atTheSameTime groups documents of processes that ran at the same time, the earliest first. A document whose time is
+// not known is a group of its own.
 func atTheSameTime(metas []*fiojson.Document) (groups [][]*fiojson.Document) {
+	periods := make([]period, len(metas))
+	for i, m := range metas {
+		periods[i].from, periods[i].to, periods[i].known = span(m)
+	}
+	return groupsOf(metas, periods)
+}
+
+// groupsOf groups what ran at the same time, the earliest first: periods overlap by more than half of the shorter one.
+func groupsOf[T any](of []T, periods []period) (groups [][]T) {
 	type group struct {
-		metas    []*fiojson.Document
-		from, to int64
-		known    bool
+		of []T
+		period
 	}
 	var all []*group
-	for _, m := range metas {
-		from, to, ok := span(m)
-		g := &group{[]*fiojson.Document{m}, from, to, ok}
+	for i := range of {
+		g := &group{[]T{of[i]}, periods[i]}
 		all = slices.DeleteFunc(all, func(o *group) bool {
 			overlap := min(g.to, o.to) - max(g.from, o.from)
 			if !g.known || !o.known || 2*overlap <= min(g.to-g.from, o.to-o.from) {
 				return false
 			}
-			g.metas = append(slices.Clone(o.metas), g.metas...)
+			g.of = append(slices.Clone(o.of), g.of...)
 			g.from, g.to = min(g.from, o.from), max(g.to, o.to)
 			return true
 		})
@@ -327,7 +363,7 @@ func atTheSameTime(metas []*fiojson.Document) (groups [][]*fiojson.Document) {
 	}
 	slices.SortStableFunc(all, func(a, b *group) int { return cmp.Compare(a.from, b.from) })
 	for _, g := range all {
-		groups = append(groups, g.metas)
+		groups = append(groups, g.of)
 	}
 	return groups
 }
@@ -360,18 +396,19 @@ func (in *Input) Split() []*Input {
 		}
 		out[of].Logs = append(out[of].Logs, l)
 	}
-	warnings := in.Warnings
+	var overwritten []*fiojson.Document
 	out = slices.DeleteFunc(out, func(i *Input) bool {
 		gone := len(i.Logs) == 0 && i.Metas[0].Part > 0
 		if gone {
-			warnings = append(warnings, fio.Printable(i.Root)+": not used: its logs are not here, or were overwritten")
+			overwritten = append(overwritten, i.Metas...)
 		}
 		return gone
 	})
 	if slices.ContainsFunc(out, func(i *Input) bool { return len(i.Logs) == 0 }) {
 		return []*Input{in}
 	}
-	out[0].Ignored, out[0].Warnings = in.Ignored, warnings
+	out[0].Ignored, out[0].Warnings, out[0].Missing = in.Ignored, in.Warnings, in.Missing
+	out[0].overwritten = overwritten
 	return out
 }
 

@@ -175,6 +175,9 @@ func (a *Account) Plus(b *Account, first bool) {
 	a.LogsRepaired += b.LogsRepaired
 	a.Repaired = append(a.Repaired, b.Repaired...)
 	a.JobsWithoutLog += b.JobsWithoutLog
+	a.HostsMissing = append(a.HostsMissing, b.HostsMissing...)
+	a.JobsFailed += b.JobsFailed
+	a.IOsFailed += b.IOsFailed
 	a.Records += b.Records
 	a.RecordsRepaired += b.RecordsRepaired
 	a.RecordsEqual += b.RecordsEqual

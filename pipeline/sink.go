@@ -386,7 +386,12 @@ type Account struct {
 	// Repaired are the paths of the repaired logs.
 	Repaired []string `json:"-"`
 	// JobsWithoutLog are the jobs of fio's JSON that have no log, and are in no quantum.
-	JobsWithoutLog  int     `json:"jobs_without_log,omitempty"`
+	JobsWithoutLog int `json:"jobs_without_log,omitempty"`
+	// HostsMissing took part in the run and have no log.
+	HostsMissing []string `json:"hosts_missing,omitempty"`
+	// JobsFailed ended with an error, and IOsFailed are in no log.
+	JobsFailed      int     `json:"jobs_failed,omitempty"`
+	IOsFailed       int64   `json:"ios_failed,omitempty"`
 	Records         int64   `json:"records"`
 	RecordsRepaired int64   `json:"records_repaired"`
 	RecordsEqual    int64   `json:"records_equal_stamp"`

@@ -353,6 +353,9 @@ func account(a *pipeline.Account) [][2]string {
 		placed = [][2]string{{"I/Os left out by --only, --from or --to", fio.Count(a.PickedAway)},
 			{"I/Os on this page (logged + restored - left out)", fio.Count(a.Placed)}}
 	}
+	if len(a.HostsMissing) > 0 {
+		placed = append(placed, [2]string{"Hosts without a log", strings.Join(a.HostsMissing, ", ")})
+	}
 	return slices.Concat([][2]string{
 		{"Logs", fmt.Sprintf("%d read, of them %d empty and %d repaired; %d skipped", a.Logs, a.LogsEmpty,
 			a.LogsRepaired, a.LogsSkipped)},

@@ -38,7 +38,7 @@ func (d *Diagnosis) Shown() []Finding {
 	more, out := 0, slices.Clone(d.Findings)
 	var besides []Finding
 	for i := range d.More {
-		if f := &d.More[i]; f.About == aboutNothing || f.About == aboutConcurrency {
+		if f := &d.More[i]; f.About == aboutNothing || f.About == aboutConcurrency || f.About == aboutMissing {
 			besides = append(besides, *f)
 		} else {
 			more++
@@ -126,6 +126,17 @@ func (w *Watch) diagnose(s *searched, notes []Note) *Diagnosis {
 		d.More = append(d.More, *f)
 	}
 	return d
+}
+
+// missing says which hosts of the run have no log.
+func (d *Diagnosis) missing(hosts []string) {
+	if n := len(hosts); n > 0 {
+		text := fmt.Sprintf("Host %s took part, and has no log: nothing here is about it.", hosts[0])
+		if n > 1 {
+			text = fmt.Sprintf("%d hosts took part, and have no log: %s; nothing here is about them.", n, fio.Some(hosts))
+		}
+		d.More = slices.Insert(d.More, 0, Finding{About: aboutMissing, Dimension: fio.ByHost, Who: hosts, Text: text})
+	}
 }
 
 func btoi(b bool) int {

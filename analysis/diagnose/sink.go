@@ -48,7 +48,7 @@ type Full struct {
 }
 
 // End sets Diagnosis.
-func (f *Full) End(ctx context.Context, _ *pipeline.Summary) error {
+func (f *Full) End(ctx context.Context, sum *pipeline.Summary) error {
 	s := f.search()
 	if f.Reread != nil {
 		second := &secondPass{board: f.board, hits: s.hits}
@@ -59,6 +59,7 @@ func (f *Full) End(ctx context.Context, _ *pipeline.Summary) error {
 		}
 	}
 	f.Diagnosis = f.diagnose(s, f.Notes)
+	f.Diagnosis.missing(sum.Account.HostsMissing)
 	return nil
 }
 

@@ -158,6 +158,7 @@ func narrow(s *pipeline.Pause, p *pipeline.Pauses) bool {
 	for i := range p.Longest {
 		o := &p.Longest[i]
 		if to := min(o.To, s.To); 2*(to-max(o.From, s.From)) >= s.To-s.From {
+			certain := max(s.Began.From, o.Began.From) // the last I/O of either direction that certainly completed
 			switch mine, other := delayed(s), delayed(o); {
 			case mine == other:
 				if o.From > s.From {
@@ -166,6 +167,7 @@ func narrow(s *pipeline.Pause, p *pipeline.Pauses) bool {
 			case other:
 				s.From, s.Began = o.From, o.Began
 			}
+			s.From, s.Began.From, s.Began.To = max(s.From, certain), max(s.Began.From, certain), max(s.Began.To, certain)
 			s.To, s.Longest = to, max(s.Longest, o.Longest)
 			return true
 		}

@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -21,7 +22,6 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
-	"fiolat/ingest/jobfile"
 	"fiolat/pipeline"
 )
 
@@ -62,8 +62,12 @@ type Row struct {
 	// are at least so wide: the run is too short to tell, or there is only fio's JSON, which has no times.
 	Limits        map[string]fio.Limits `json:"ci"`
 	LimitsAtLeast bool                  `json:"ci_at_least,omitempty"`
+	// Reported are the percentiles that fio's JSON has, if it has no histograms.
+	Reported []string `json:"-"`
 	// AtLeast names percentiles in fio's last bucket, which has no upper edge.
 	AtLeast []string `json:"at_least,omitempty"`
+	// Unmeasured is why fio measured no latency of some of the I/Os; then the row has none.
+	Unmeasured string `json:"unmeasured,omitempty"`
 	// LongestSync is the longest sync of the jobs, in ns.
 	LongestSync *float64 `json:"longest_sync,omitempty"`
 
@@ -280,82 +284,50 @@ type sums struct {
 	spans []stage
 	own   map[string]float64 // fio's percentiles, of a single job
 	err   error              // bins that could not be read again
+
+	unmeasured string // why some have no latency
 }
 
-// stage is the time in which a job ran.
+// stage is the time in which a job ran, in ms: since 1970, else from fio's own start.
 type stage struct {
-	start, runtime int64 // ms; start is 0 if unknown
-	delay          int64 // ms from fio's own start, of a job of the first group
-	group          int
-	of             *fiojson.Document // whose groups may have run beside each other: see atOnce
+	start, runtime int64
+	absolute       bool
+	began          int64 // from fio's own start
 }
 
 // count adds the I/Os of a job, and reports whether they, if any, have bins.
 func (s *sums) count(m *fiojson.Document, e *fiojson.Entry, d *fiojson.DirTotals, kind fio.Kind) bool {
 	t := &d.Kind[kind]
-	if t.N == 0 {
+	if t.N == 0 && (d.TotalIOs == 0 || kind != fio.Clat || len(m.Warnings) > 0) {
 		return true
 	}
-	s.bytes += float64(d.Bytes)
+	if s.bytes += float64(d.Bytes); t.N == 0 {
+		s.N += d.TotalIOs
+		s.unmeasured, _ = m.Unmeasured(e)
+		s.spans = append(s.spans, stage{e.StartMS, d.RuntimeMS, e.StartMS > 0, e.BeganMS})
+		return true
+	}
 	if s.own = nil; s.N == 0 {
 		s.own = t.Percentiles
 	}
 	s.err = cmp.Or(s.err, s.Add(m, t))
-	s.spans = append(s.spans, stage{e.StartMS, d.RuntimeMS, delay(m, e), e.GroupID, m})
+	s.spans = append(s.spans, stage{e.StartMS, d.RuntimeMS, e.StartMS > 0, e.BeganMS})
 	return t.Bins.Len() > 0
 }
 
-// delay returns how long after fio the I/Os of a job that waits for no other began, in ms.
-func delay(m *fiojson.Document, e *fiojson.Entry) (ms int64) {
-	for _, name := range []string{"startdelay", "ramp_time"} {
-		v, _ := m.Option(e, name)
-		if d, err := jobfile.ParseDuration(v); err == nil && d > 0 {
-			ms += d.Milliseconds()
-		}
-	}
-	return ms
-}
-
-// atOnce reports whether the groups of jobs cannot have run one after another (new_group): together they ran for longer
-// than fio did.
-func atOnce(m *fiojson.Document) bool {
-	longest, sum, elapsed := map[int]int64{}, int64(0), int64(0)
-	for i := range m.Entries {
-		e := &m.Entries[i]
-		sum += max(0, e.LongestMS-longest[e.GroupID])
-		longest[e.GroupID] = max(longest[e.GroupID], e.LongestMS)
-		elapsed = max(elapsed, 1000*e.Elapsed)
-	}
-	return elapsed > 0 && sum > elapsed
-}
-
-// seconds returns the time in which at least one of the jobs ran. If their starts are unknown, it assumes that groups
-// ran one after another unless they cannot have, and the jobs of a group together, but for startdelay and ramp_time.
+// seconds returns the time in which at least one of the jobs ran.
 func (s *sums) seconds() float64 {
-	known := !slices.ContainsFunc(s.spans, func(j stage) bool { return j.start == 0 })
-	groups, together := map[int][]stage{}, map[*fiojson.Document]bool{}
-	for _, j := range s.spans {
-		if _, ok := together[j.of]; !ok {
-			together[j.of] = known || atOnce(j.of)
+	jobs := slices.Clone(s.spans)
+	if slices.ContainsFunc(jobs, func(j stage) bool { return !j.absolute }) {
+		for i := range jobs {
+			jobs[i].start = jobs[i].began
 		}
-		if together[j.of] {
-			j.group = 0
-		}
-		if !known && j.group == 0 {
-			j.start = j.delay
-		} else if !known {
-			j.start = 0
-		}
-		groups[j.group] = append(groups[j.group], j)
 	}
-	sum := int64(0)
-	for _, jobs := range groups {
-		slices.SortFunc(jobs, func(a, b stage) int { return cmp.Compare(a.start, b.start) })
-		end := int64(0)
-		for _, j := range jobs {
-			sum += max(0, j.start+j.runtime-max(end, j.start))
-			end = max(end, j.start+j.runtime)
-		}
+	slices.SortFunc(jobs, func(a, b stage) int { return cmp.Compare(a.start, b.start) })
+	sum, end := int64(0), int64(0)
+	for _, j := range jobs {
+		sum += max(0, j.start+j.runtime-max(end, j.start))
+		end = max(end, j.start+j.runtime)
 	}
 	return float64(sum) / 1e3
 }
@@ -372,6 +344,10 @@ func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Docum
 		r.Bytes = known(s.bytes)
 	}
 	r.Percentiles, r.Limits = map[string]float64{}, map[string]fio.Limits{}
+	if r.Unmeasured = s.unmeasured; r.Unmeasured != "" { // those of the others would not be the row's
+		r.finish(metas, nil)
+		return append(rows, r)
+	}
 	if !s.NoBins {
 		stats := s.Hist.Stats(s.Geometry, percentiles, s.Limits)
 		stats.LimitsAtLeast = true
@@ -383,6 +359,7 @@ func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Docum
 				r.Percentiles[fio.Percentile(p)], r.FioPercentiles = v, true
 			}
 		}
+		r.Reported = slices.SortedFunc(maps.Keys(s.own), fio.Natural)
 	}
 	r.Min, r.Max, r.Mean = known(float64(s.Limits.Min)), known(float64(s.Limits.Max)), known(s.NS/r.Samples)
 	if s.Limits.Max == math.MaxInt64 { // not known

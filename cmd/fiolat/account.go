@@ -88,6 +88,8 @@ func accountLine(a *pipeline.Account) (line string, whole bool) {
 		return -j.Missing
 	})
 	add(float64(len(excess)), "%s", excess)
+	add(float64(a.JobsFailed), "%s failed", fio.Several(a.JobsFailed, "job"))
+	add(float64(a.IOsFailed), "%s failed", fio.Several(int(a.IOsFailed), "I/O"))
 	losses := []string{
 		describeIOs("missing", a.Missing-a.Restored-a.NotPlaced, a.Jobs, func(j *pipeline.JobAccount) float64 {
 			return j.Missing - j.Restored - j.NotPlaced
@@ -101,6 +103,9 @@ func accountLine(a *pipeline.Account) (line string, whole bool) {
 	if a.LinesSkipped > 0 {
 		losses = append(losses, fio.Several(int(a.LinesSkipped), "line")+" skipped")
 	}
+	if n := len(a.HostsMissing); n > 0 {
+		losses = append(losses, fio.Several(n, "host")+" missing ("+fio.Some(a.HostsMissing)+")")
+	}
 	losses = slices.DeleteFunc(losses, func(s string) bool { return s == "" })
 	parts = append(parts, losses...)
 	switch {
@@ -110,7 +115,7 @@ func accountLine(a *pipeline.Account) (line string, whole bool) {
 		parts = append(parts, "fio's totals known of some of the logs only")
 	case a.JobsWithoutLog > 0:
 		parts = append(parts, fio.Several(a.JobsWithoutLog, "job")+" without a log")
-	case len(losses)+len(excess) == 0:
+	case len(losses)+len(excess)+a.JobsFailed+int(a.IOsFailed) == 0:
 		parts = append(parts, "all accounted for")
 	}
 	return strings.Join(parts, ", "), len(losses) == 0

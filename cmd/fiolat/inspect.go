@@ -29,6 +29,8 @@ type inspectOptions struct {
 	logs   logOptions // of one kind
 	es     runsource.Elasticsearch
 	format string
+
+	runs []any // of --format json
 }
 
 func inspectCommand(u *ui.UI) *cli.Command {
@@ -64,9 +66,9 @@ func (o *inspectOptions) run(ctx context.Context, u *ui.UI) error {
 		}
 	}
 	if o.logs.Paths = logs; len(logs) == 0 {
-		return nil
+		return o.printRuns(u)
 	}
-	return o.ofLogs(ctx, u)
+	return errors.Join(o.ofLogs(ctx, u), o.printRuns(u))
 }
 
 func (o *inspectOptions) ofLogs(ctx context.Context, u *ui.UI) error {
@@ -101,7 +103,7 @@ func (o *inspectOptions) ofLogs(ctx context.Context, u *ui.UI) error {
 		plan, err := plan.Prepare(ctx, in, cfg)
 		var none *fio.NoLogsError
 		if errors.As(err, &none) {
-			err = errors.Join(printNone(u, o.format, in, warnings), err)
+			o.printNone(u, in, warnings)
 		}
 		if err != nil {
 			return err
@@ -113,11 +115,8 @@ func (o *inspectOptions) ofLogs(ctx context.Context, u *ui.UI) error {
 		}
 		skipped += summary.Account.LogsSkipped + int(summary.Account.LinesSkipped)
 		if o.format == "json" {
-			err = inspectJSON(u, in, plan, summary)
-		} else {
-			err = inspectTable(u, in, plan, summary)
-		}
-		if err != nil {
+			o.inspectJSON(in, plan, summary)
+		} else if err = inspectTable(u, in, plan, summary); err != nil {
 			return err
 		}
 	}
@@ -128,7 +127,7 @@ func (o *inspectOptions) ofLogs(ctx context.Context, u *ui.UI) error {
 	return nil
 }
 
-func inspectJSON(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summary) error {
+func (o *inspectOptions) inspectJSON(in *ingest.Input, plan *plan.Plan, s *pipeline.Summary) {
 	type dir struct {
 		Direction   string  `json:"direction"`
 		Records     int64   `json:"records"`
@@ -185,19 +184,30 @@ func inspectJSON(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summar
 		measured = append(measured, m.Explain()...)
 		totals = append(totals, kindsOf(m)...)
 	}
-	return ui.PrintJSON(u.Stdout, map[string]any{"measured": measured, "totals": totals, "root": in.Root,
+	o.runs = append(o.runs, map[string]any{"measured": measured, "totals": totals, "root": in.Root,
 		"run": plan.Run.ID, "start": startText(plan.Run), "start_how": plan.Run.StartHow, "logs": logs,
-		"use": logUses(in, plan.Run.Logs, plan.Warnings), "not_used": in.Ignored, "account": s.Account}, "  ")
+		"use": logUses(in, plan.Run.Logs, plan.Warnings), "not_used": in.Ignored, "account": s.Account})
+}
+
+// printRuns prints the JSON of what was inspected: of several runs a list.
+func (o *inspectOptions) printRuns(u *ui.UI) error {
+	switch len(o.runs) {
+	case 0:
+		return nil
+	case 1:
+		return ui.PrintJSON(u.Stdout, o.runs[0], "  ")
+	}
+	return ui.PrintJSON(u.Stdout, o.runs, "  ")
 }
 
 // printNone prints why no log of a run can be used.
-func printNone(u *ui.UI, format string, in *ingest.Input, warnings []string) error {
+func (o *inspectOptions) printNone(u *ui.UI, in *ingest.Input, warnings []string) {
 	uses := logUses(in, nil, warnings)
-	if format != "json" {
+	if o.format != "json" {
 		printUses(u.Stdout, uses)
-		return nil
+		return
 	}
-	return ui.PrintJSON(u.Stdout, map[string]any{"root": in.Root, "use": uses, "not_used": in.Ignored}, "  ")
+	o.runs = append(o.runs, map[string]any{"root": in.Root, "use": uses, "not_used": in.Ignored})
 }
 
 func startText(run *pipeline.Run) any {

@@ -43,11 +43,9 @@ func (o *inspectOptions) storedRuns(ctx context.Context, r *runsource.Reader, ar
 		if d.Run.Part != "" && merged[d.Run.ID] {
 			continue
 		}
-		show := storedTable
 		if o.format == "json" {
-			show = storedJSON
-		}
-		if err := show(r.UI, d); err != nil {
+			o.runs = append(o.runs, storedJSON(d))
+		} else if err := storedTable(r.UI, d); err != nil {
 			return err
 		}
 	}
@@ -78,7 +76,7 @@ func jobsOf(run *pipeline.Run) (out []jobDoc) {
 	return out
 }
 
-func storedJSON(u *ui.UI, r *esmodel.StoredRun) error {
+func storedJSON(r *esmodel.StoredRun) map[string]any {
 	type log struct {
 		Path       string  `json:"path"`
 		Size       int64   `json:"size"`
@@ -108,7 +106,7 @@ func storedJSON(u *ui.UI, r *esmodel.StoredRun) error {
 		totals = append(totals, kindsOf(m)...)
 	}
 	doc["logs"], doc["totals"] = logs, totals
-	return ui.PrintJSON(u.Stdout, doc, "  ")
+	return doc
 }
 
 func storedTable(u *ui.UI, r *esmodel.StoredRun) error {

@@ -22,6 +22,9 @@ type subcommand interface {
 // action returns the action of a command. All faults of a command line are one error.
 func action(u *ui.UI, o subcommand) cli.ActionFunc {
 	return func(c *cli.Context) error {
+		if !slices.ContainsFunc(c.Command.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), "fio-json") }) {
+			u.Reword = elsewhere.Replace
+		}
 		var bad fio.Faults
 		for _, f := range c.Command.Flags {
 			if g, ok := f.(*cli.GenericFlag); ok {
@@ -34,6 +37,10 @@ func action(u *ui.UI, o subcommand) cli.ActionFunc {
 		return o.run(c.Context, u)
 	}
 }
+
+// elsewhere rewords advice to pass --fio-json, for commands without it.
+var elsewhere = strings.NewReplacer("with --fio-json", "to `fiolat percentiles --fio-json`", "--fio-json", "`fiolat "+
+	"percentiles --fio-json`")
 
 // value is the value of a flag that is more than text or a number. It is parsed when the whole command line was read,
 // so that all faults are reported.

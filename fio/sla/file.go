@@ -2,6 +2,7 @@ package sla
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -13,7 +14,8 @@ import (
 // line "sla:", "- " and quotes) are left out. Errors name the file and the line.
 func ParseFile(r io.Reader, name string) (rules []fio.SLARule, err error) {
 	lines := bufio.NewScanner(r)
-	for n := 1; lines.Scan(); n++ {
+	n := 1
+	for ; lines.Scan(); n++ {
 		text := strings.TrimSpace(lines.Text())
 		if text == "" || text[0] == '#' || text == "sla:" {
 			continue
@@ -30,8 +32,10 @@ func ParseFile(r io.Reader, name string) (rules []fio.SLARule, err error) {
 		}
 		rules = append(rules, rule)
 	}
-	if err = lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if err = lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("%s:%d: a line of more than %d bytes is no rule", name, n, bufio.MaxScanTokenSize)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", name, n, err)
 	}
 	if len(rules) == 0 {
 		return nil, fmt.Errorf("%s: no rules found: want a line such as read p99 < 5ms", name)

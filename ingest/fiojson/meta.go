@@ -75,6 +75,9 @@ type Entry struct {
 	// those of the last one. Unlike is the number of their threads where there is no job file.
 	Sections []Section
 	Unlike   int
+	// Placed says that BeganMS is known: when the job's I/O began, in ms from fio's own start.
+	Placed  bool
+	BeganMS int64
 	// NoLog is set if other jobs have logs, and this one has none.
 	NoLog bool
 	Dirs  [fio.Directions]DirTotals
@@ -194,6 +197,19 @@ func (m *Document) CountedMS(e *Entry) int64 {
 	return m.TimestampMS
 }
 
+// Unmeasured returns why fio measured no completion latencies of a job's I/Os, in words, and whether an option says so.
+func (m *Document) Unmeasured(e *Entry) (why string, sure bool) {
+	for _, name := range []string{"gtod_reduce", "disable_clat", "disable_lat", "io_submit_mode"} {
+		if v, ok := m.Option(e, name); ok && v != "0" && v != "inline" {
+			return "as the job set " + name, true
+		}
+	}
+	if v, ok := m.Option(e, "ramp_time"); ok && v != "0" {
+		return "as if the job ended within its ramp_time", false
+	}
+	return "as with disable_clat, gtod_reduce or io_submit_mode=offload", false
+}
+
 // Geometry is that of the document's bins.
 func (m *Document) Geometry() fiohist.Geometry {
 	if Major(m.Version) == 2 {
@@ -278,7 +294,7 @@ func (m *Document) continues(before *Document) bool {
 	for i := range m.Entries {
 		e, b := &m.Entries[i], &before.Entries[i]
 		const seconds = 2 // Elapsed is rounded up
-		if e.JobName != b.JobName || e.Host != b.Host || !maps.Equal(e.Options, b.Options) ||
+		if e.JobName != b.JobName || e.Host != b.Host || !maps.Equal(e.Options, b.Options) && !m.later(before, e, b) ||
 			e.StartMS != b.StartMS && min(e.StartMS, b.StartMS) > 0 || min(e.Elapsed, b.Elapsed) > 0 &&
 			(e.Elapsed < b.Elapsed || 1000*(e.Elapsed-b.Elapsed+seconds) < m.TimestampMS-before.TimestampMS) {
 			return false
@@ -290,6 +306,17 @@ func (m *Document) continues(before *Document) bool {
 		}
 	}
 	return true
+}
+
+// later reports whether an entry was reported by the same fio as b before, although their options differ: fio's start
+// is the same by both, and its statuses are a second apart, which reports of fios that ran beside each other need not
+// be.
+func (m *Document) later(before *Document, e, b *Entry) bool {
+	const second = 1000
+	apart := m.TimestampMS - before.TimestampMS
+	return apart >= second*3/4 && b.Elapsed > 0 && maps.Equal(m.Global, before.Global) &&
+		e.RuntimeMS-b.RuntimeMS <= (apart+second)*max(1, (e.RuntimeMS+e.LongestMS/2)/max(e.LongestMS, 1)) &&
+		max(apart, second*(e.Elapsed-b.Elapsed))-min(apart, second*(e.Elapsed-b.Elapsed)) <= second
 }
 
 // contradictions drops totals that do not match their own bins. fio counts both at once; only in the report of a

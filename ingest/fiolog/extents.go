@@ -2,8 +2,11 @@ package fiolog
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
+
+	"fiolat/fio"
 )
 
 // Extent is the part of a log that one thread wrote. With per_job_logs=0 fio appends the whole log of each thread to
@@ -44,11 +47,13 @@ func (e *extentReader) Read(p []byte) (int, error) {
 }
 
 // Extents finds the extents of a log. It returns a single one for a log that cannot be read: reading it later returns
-// the error. A new one begins where time runs backwards, or reaches the next of the times given, in ms.
-func Extents(r io.Reader, begins ...int64) []Extent {
+// the error. A new one begins where time runs backwards, where the windows of h ms of one thread cannot lie (0:
+// unknown), or where stamps reach the next of the times given, in ms.
+func Extents(r io.Reader, h int64, begins ...int64) []Extent {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	all := []Extent{{N: 1}}
 	last, line := uint64(0), int64(0)
+	var windows [fio.Directions]bounds
 	for begin := true; ; {
 		text, err := lines.ReadSlice('\n')
 		if begin && len(text) > 0 {
@@ -57,12 +62,17 @@ func Extents(r io.Reader, begins ...int64) []Extent {
 			for digits > 0 && len(begins) > 0 && stamp > uint64(begins[0]) {
 				next, begins = last > 0, begins[1:]
 			}
-			if digits > 0 && stamp < last || next {
+			if next = next || digits > 0 && stamp < last; !next && h > 0 && digits > 0 && stamp < MaxTime {
+				next = !boundsOf(&windows, text[digits:]).allow(int64(stamp), h)
+			}
+			if next {
 				now := &all[len(all)-1]
 				all = append(all, Extent{N: now.N + 1, After: line, Offset: now.Offset + now.Size})
+				windows = [fio.Directions]bounds{}
 			}
 			if digits > 0 {
 				last = stamp
+				boundsOf(&windows, text[digits:]).add(int64(stamp), h, severalIOs(text))
 			}
 			line++
 		}
@@ -75,4 +85,40 @@ func Extents(r io.Reader, begins ...int64) []Extent {
 			return []Extent{{N: 1}}
 		}
 	}
+}
+
+// bounds are what the records of one direction of a thread say of the time B at which its first window opened, in ms:
+// record n is written at B + (n+1) h or later, and if it holds two or more I/Os it was open at the stamp before it.
+type bounds struct {
+	records, last int64
+	least         int64
+}
+
+func boundsOf(of *[fio.Directions]bounds, text []byte) *bounds {
+	_, text, _ = bytes.Cut(text, []byte{','})
+	d, _ := number(text[blanks(text):])
+	return &of[min(d, fio.Directions-1)]
+}
+
+// allow reports whether the next record can be of the same thread.
+func (b *bounds) allow(stamp, h int64) bool { return stamp-(b.records+1)*h >= b.least }
+
+func (b *bounds) add(stamp, h int64, several bool) {
+	if b.records > 0 && several {
+		b.least = max(b.least, b.last-(b.records+1)*h+1)
+	}
+	b.records, b.last = b.records+1, stamp
+}
+
+// severalIOs reports whether a record holds two I/Os or more.
+func severalIOs(text []byte) bool {
+	sum := uint64(0)
+	for column := 0; len(text) > 0 && sum < 2; column++ {
+		var field []byte
+		field, text, _ = bytes.Cut(text, []byte{','})
+		if n, _ := number(field[blanks(field):]); column > 2 {
+			sum += min(n, 2)
+		}
+	}
+	return sum >= 2
 }

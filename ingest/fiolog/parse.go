@@ -52,6 +52,15 @@ func unknownDirection(v uint64) *lineError {
 //
 // It reports the first fault in the line.
 func parseLine(line []byte, rec *Record, columns int, cut bool) (int, *lineError) {
+	n, over, bad := parseAny(line, rec, columns, cut)
+	if over != nil {
+		return 0, over
+	}
+	return n, bad
+}
+
+// parseAny is parseLine for a line in which counts may be beyond MaxCount: over is the fault of the first of them.
+func parseAny(line []byte, rec *Record, columns int, cut bool) (buckets int, over, bad *lineError) {
 	rec.Index, rec.Count, rec.IOs = rec.Index[:0], rec.Count[:0], 0
 	p := 0
 	field := 0 // from 0: stamp, direction, block size, buckets
@@ -69,33 +78,34 @@ func parseLine(line []byte, rec *Record, columns int, cut bool) (int, *lineError
 		more := p < len(line)
 		switch {
 		case n == 0 && cut && !more && field > 0:
-			return 0, cutShort(field-3, columns)
+			return 0, over, cutShort(field-3, columns)
 		case n == 0 || more && line[p] != ',':
-			return 0, notNumber(line, start, field, columns)
+			return 0, over, notNumber(line, start, field, columns)
 		case v == math.MaxUint64 && !isMaxUint64(line[start:start+n]):
-			return 0, faultf(skipIt, "column %d: %s is beyond 2^64", field+1, excerpt(line[start:start+n]))
+			return 0, over, faultf(skipIt, "column %d: %s is beyond 2^64", field+1, excerpt(line[start:start+n]))
 		}
 		switch {
 		case field == 0:
 			if v > MaxTime {
-				return 0, faultf(skipIt, "the stamp %d ms is beyond the year 2200", v)
+				return 0, over, faultf(skipIt, "the stamp %d ms is beyond the year 2200", v)
 			}
 			rec.Time = int64(v)
 		case field == 1:
 			if v >= fio.Directions {
 				if bad := pointers(line, cut); bad != nil {
-					return 0, bad
+					return 0, over, bad
 				}
-				return 0, unknownDirection(v)
+				return 0, over, unknownDirection(v)
 			}
 			rec.Dir = fio.Direction(v)
 		case field == 2 || v == 0 || field-3 >= MaxColumns:
-		case v > MaxCount:
-			return 0, wrapped(line, field-3, v)
 		default:
+			if v > MaxCount && over == nil {
+				over = wrapped(line, field-3, v)
+			}
 			rec.Index = append(rec.Index, uint16(field-3))
-			rec.Count = append(rec.Count, float64(v))
-			rec.IOs += v
+			rec.Count = append(rec.Count, float64(min(v, 1<<60)))
+			rec.IOs += min(v, MaxCount+1)
 		}
 		field++
 		if !more {
@@ -108,23 +118,23 @@ func parseLine(line []byte, rec *Record, columns int, cut bool) (int, *lineError
 		_, err := fiohist.GeometryOf(n)
 		switch bad := pointers(line, cut); {
 		case err == nil:
-			return n, nil
+			return n, over, nil
 		case bad != nil:
-			return 0, bad
+			return 0, over, bad
 		case cut:
-			return 0, cutShort(n, 0)
+			return 0, over, cutShort(n, 0)
 		}
-		return 0, faultf(notALog, "%v", err)
+		return 0, over, faultf(notALog, "%v", err)
 	}
 	switch {
 	case n == columns:
-		return n, nil
+		return n, over, nil
 	case n > columns:
-		return 0, faultf(skipIt, "%d buckets, want %d: two lines run into one?", n, columns)
+		return 0, over, faultf(skipIt, "%d buckets, want %d: two lines run into one?", n, columns)
 	case cut:
-		return 0, cutShort(n, columns)
+		return 0, over, cutShort(n, columns)
 	}
-	return 0, faultf(skipIt, "%d buckets, want %d: line cut short?", n, columns)
+	return 0, over, faultf(skipIt, "%d buckets, want %d: line cut short?", n, columns)
 }
 
 // number reads the digits at the start of b. It returns their value, or MaxUint64 if that is larger, and how many

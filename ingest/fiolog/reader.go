@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"fiolat/fio"
@@ -46,6 +47,10 @@ type ReaderOptions struct {
 	// Single, if not nil, says that the log is one of single I/Os (write_lat_log), to be counted on this grid, whose
 	// Unit is that of the log's latencies. A record is then the I/Os of one stamp and direction.
 	Single *fiohist.Geometry
+	// HalfSound says that the counts from the middle bucket on are no counts: they are left out.
+	HalfSound bool
+	// Oversized accepts counts beyond MaxCount; the caller must not take them for I/Os.
+	Oversized bool
 	// After is the number of lines of the file before the first that is read.
 	After int64
 }
@@ -249,6 +254,7 @@ func (r *Reader) next() (*Record, error) {
 				r.pos += n
 				r.line++
 				r.rec.Line = r.line
+				r.halve()
 				return &r.rec, nil
 			}
 		}
@@ -327,8 +333,14 @@ func (r *Reader) parse(line []byte) *lineError {
 			return bad
 		}
 	}
-	n, bad := parseLine(line, &r.rec, r.columns, r.cut)
-	if bad != nil {
+	n, over, bad := parseAny(line, &r.rec, r.columns, r.cut)
+	if over != nil && bad == nil && r.opt.HalfSound &&
+		!slices.ContainsFunc(r.rec.Count[:r.below(n/2)], func(n float64) bool { return n > MaxCount }) {
+		over = nil
+	}
+	if over != nil && (bad != nil || !r.opt.Oversized) {
+		return over
+	} else if bad != nil {
 		return bad
 	}
 	if r.columns == 0 {
@@ -339,7 +351,26 @@ func (r *Reader) parse(line []byte) *lineError {
 		r.setGeometry(g)
 	}
 	r.rec.Line = r.line
+	r.halve()
 	return nil
+}
+
+// below returns how many of the record's buckets are below one.
+func (r *Reader) below(bucket int) int {
+	n, _ := slices.BinarySearch(r.rec.Index, uint16(bucket))
+	return n
+}
+
+// halve leaves out the counts that are none, with HalfSound.
+func (r *Reader) halve() {
+	if !r.opt.HalfSound {
+		return
+	}
+	rec, n := &r.rec, r.below(r.columns/2)
+	rec.Index, rec.Count, rec.IOs = rec.Index[:n], rec.Count[:n], 0
+	for _, ios := range rec.Count {
+		rec.IOs += uint64(ios)
+	}
 }
 
 // errLongLine is fill's error for a line longer than MaxLine; the next call skips the rest of it.

@@ -70,7 +70,7 @@ func (run *Run) unlogged() []*fiojson.Document {
 	if run.Logs == nil {
 		return nil
 	}
-	return run.Logs.Inputs[0].Unlogged
+	return run.Logs.Inputs[0].WithoutLog()
 }
 
 // openStored is Open for a stored run.

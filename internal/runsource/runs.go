@@ -198,7 +198,12 @@ func (r *Reader) local(paths []string) (found []*Run, err error) {
 	if !r.Totals && (none == nil || ingest.IsNoLogs(none)) && logs.FindFailed(r.UI, inputs) && none != nil {
 		return nil, nil
 	}
-	if none != nil && !(r.Totals && ingest.IsNoLogs(none)) {
+	kind := logs.Config.Settings.Kind
+	var other *fio.NoLogsError // there are logs, and of another kind
+	if r.Totals && kind != fio.Clat && errors.As(none, &other) && !other.Other {
+		other = nil
+	}
+	if none != nil && !(r.Totals && ingest.IsNoLogs(none)) && other == nil {
 		return nil, none
 	}
 	for _, run := range runs {
@@ -215,6 +220,9 @@ func (r *Reader) local(paths []string) (found []*Run, err error) {
 	}
 	for _, w := range warnings {
 		r.UI.Warn(w)
+	}
+	if other != nil {
+		totals = slices.DeleteFunc(totals, func(t *ingest.Totals) bool { return !t.Measured(kind) })
 	}
 	if len(runs)+len(totals) == 0 {
 		return nil, none

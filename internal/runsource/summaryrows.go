@@ -73,6 +73,10 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 			if add(more); err == nil && !bins {
 				without++
 			}
+			r.warnPercentiles(t, more)
+			if i := slices.IndexFunc(more, func(row figures.Row) bool { return row.Unmeasured != "" }); i >= 0 {
+				r.UI.Warn(fmt.Sprintf("%s: no latencies: fio measured none, %s", fio.Printable(t.Root), more[i].Unmeasured))
+			}
 		}
 		if err != nil {
 			break
@@ -90,6 +94,26 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 		err = &fio.ParseError{File: strings.Join(arguments, ", "), Msg: "no I/O found"}
 	}
 	return rows, err
+}
+
+// warnPercentiles names wanted percentiles that fio's JSON of a run, which has no histograms, lacks (percentile_list).
+func (r *Reader) warnPercentiles(t *ingest.Totals, rows []figures.Row) {
+	for i := range rows {
+		has := rows[i].Reported
+		lacks := slices.DeleteFunc(slices.Clone(r.Percentiles), func(p float64) bool {
+			return slices.Contains(has, fio.Percentile(p))
+		})
+		if len(has) == 0 || len(lacks) == 0 {
+			continue
+		}
+		var names []string
+		for _, p := range lacks {
+			names = append(names, "p"+fio.Percentile(p))
+		}
+		r.UI.Warn(fmt.Sprintf("%s: fio's JSON has no %s, but percentiles %s", fio.Printable(t.Root), fio.List(names, "or"),
+			strings.Join(has, ", ")))
+		return
+	}
 }
 
 // ProcessSums is Process for a sink that can do without intervals. Of a run of which only the document is left, it

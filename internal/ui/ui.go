@@ -65,6 +65,8 @@ type UI struct {
 	// Verbose adds the numbers behind the account.
 	Verbose bool
 
+	Reword func(msg string) string // changes messages before they are printed; nil: none
+
 	stdout *output
 	mu     sync.Mutex // guards what follows and Stderr: workers report progress
 	bar    *progressbar.ProgressBar
@@ -166,6 +168,9 @@ func (u *UI) tell(level string, c Colour, msg string) {
 func (u *UI) say(level string, c Colour, msg string) {
 	if u.Quiet && (level == "info" || level == "note") {
 		return
+	}
+	if u.Reword != nil {
+		msg = u.Reword(msg)
 	}
 	if u.bar != nil {
 		u.bar.Clear() //nolint:errcheck // only a progress bar

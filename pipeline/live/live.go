@@ -308,6 +308,15 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 		info.Limits = le.before[d].Widen(fiohist.Limits{Min: t.Min, Max: t.Max, Known: t.N > 0})
 		info.KnownIdle = t.N == 0
 	}
+	if le.sum() == 0 && !reset { // a ramp is no run time, and fio counts from its end on
+		begin := now.at
+		if now.sum() > 0 {
+			begin -= now.runtime * msec
+		}
+		if v, _ := m.Option(log.Entry, "ramp_time"); v != "" && v != "0" && begin > l.run.Start+log.Start {
+			log.Start, from = begin-l.run.Start, max(from, begin)
+		}
+	}
 	var s stall
 	asked := le.at + (now.runtime-le.runtime)*msec
 	if gap && !reset && 2*(now.at-asked) > int64(l.step()) {

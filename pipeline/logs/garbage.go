@@ -78,3 +78,47 @@ func WarnGarbage(logs []*State, warn func(format string, args ...any)) {
 		}
 	}
 }
+
+// mayMend reports whether fio's JSON may show which counts of the log are garbage that fio --client left.
+func (l *State) mayMend() bool {
+	return l.Source.Name.Hist && l.Source.Name.Host != "" && l.Entry != nil && l.Meta.ClientServer &&
+		l.cfg.Settings.Repair == fio.RepairAuto
+}
+
+// middle is what a log has near its middle bucket. fio 3.6 to 3.16 log nothing from there on.
+type middle struct {
+	below float64 // I/Os in the buckets right below it
+	above bool    // some in it or above
+}
+
+// nearMiddle takes the counts of the next record.
+func (l *State) nearMiddle(c *fiohist.Sparse) {
+	const near = 16 // buckets of coarseness 0
+	half := l.g.Columns() / 2
+	from := (fiohist.Fio3.Columns()/2 - near) >> l.g.Coarseness
+	for i := len(c.Index) - 1; i >= 0 && int(c.Index[i]) >= from && l.g.Groups == fiohist.GroupsV3; i-- {
+		if l.middle.above = l.middle.above || int(c.Index[i]) >= half; !l.middle.above {
+			l.middle.below += c.Count[i]
+		}
+	}
+}
+
+// WarnMiddle warns of logs without fio's JSON whose I/Os end right below the middle bucket.
+func WarnMiddle(logs []*State, warn func(format string, args ...any)) {
+	const few = 5
+	var first *State
+	sum := 0.0
+	for _, l := range logs {
+		if l.middle.above {
+			return
+		}
+		if sum += l.middle.below; l.middle.below > 0 && first == nil {
+			first = l
+		}
+	}
+	if sum >= few {
+		warn("%s: %s right below 0.786 ms, and none above: fio 3.6 to 3.16 log no I/O that takes longer, so slower ones "+
+			"are missing; pass fio's JSON, or use another version of fio", fio.Printable(first.Source.Path),
+			fio.Several(sum, "I/O"))
+	}
+}

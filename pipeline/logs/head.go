@@ -150,8 +150,10 @@ func (l *State) Prepare(ctx context.Context) error {
 	}
 	err := readHead(l)
 	if l.Meta != nil && l.Source.Name.Hist && !l.Empty {
-		if why := badVersion(l.Meta.Version); why != "" {
-			return l.at(0, why, "use fio 3.17 or newer, or pass --skip-bad to leave it out")
+		if why := l.badVersion(); why != "" && !l.fast() {
+			err := l.at(0, why, "use fio 3.17 or newer, or pass --skip-bad to leave it out")
+			err.Useless = true
+			return err
 		}
 	}
 	zero := !slices.ContainsFunc(l.dirs[:], func(d direction) bool { return len(d.first0) > 0 })
@@ -252,13 +254,7 @@ func (l *State) neverWritten() error {
 	if measured > 0 || issued == 0 {
 		return nil
 	}
-	why, named := "as with disable_clat, gtod_reduce or io_submit_mode=offload", false
-	for _, name := range []string{"gtod_reduce", "disable_clat", "disable_lat", "io_submit_mode"} {
-		if v, ok := l.Option(name); ok && v != "0" && v != "inline" {
-			why, named = "as the job set "+name, true
-			break
-		}
-	}
+	why, named := l.Meta.Unmeasured(l.Entry)
 	if ramp, ok := l.Option("ramp_time"); ok && ramp != "0" && !named {
 		return nil // fio leaves what completes within the ramp out of clat
 	}
@@ -531,13 +527,27 @@ func (l *State) phase(dir fio.Direction) int64 {
 	return l.Entry.Dirs[fio.Write].RuntimeMS * msec
 }
 
-// badVersion returns why the logs of a fio version cannot be read at all; "" if they can.
-func badVersion(version string) string {
-	major, minor, ok := fiojson.ParseVersion(version)
+// badVersion returns what is wrong with all logs of the log's version of fio; "" if nothing is known.
+func (l *State) badVersion() string {
+	if l.Meta == nil {
+		return ""
+	}
+	major, minor, ok := fiojson.ParseVersion(l.Meta.Version)
 	if ok && major == 3 && minor >= 6 && minor <= 16 {
-		return fmt.Sprintf("%s wrote garbage from bucket 928 on (fio 3.6 to 3.16 do)", fio.Printable(version))
+		return fmt.Sprintf("%s wrote garbage from bucket 928 on (fio 3.6 to 3.16 do)", fio.Printable(l.Meta.Version))
 	}
 	return ""
+}
+
+// fast reports whether no I/O of the log's job reached the middle bucket by fio's JSON.
+func (l *State) fast() bool {
+	longest := int64(0)
+	if l.Entry != nil {
+		for d := range l.Entry.Dirs {
+			longest = max(longest, l.Entry.Dirs[d].Kind[fio.Clat].Max)
+		}
+	}
+	return longest > 0 && longest < fiohist.Fio3.Lower(fiohist.Fio3.Columns()/2) && l.Entry.Mixed.TotalIOs == 0
 }
 
 // OtherClock reports whether the log's stamps count neither from 1970 nor from its job's start: its options say so

@@ -35,6 +35,10 @@ type opened struct {
 	stream *source.Stream
 	raw    *countingReader
 	file   *source.File // nil: standard input
+
+	began      bool  // a record was read
+	latest     int64 // stamp so far, ms
+	limit, end int64 // see lastStamp
 }
 
 // repeat reports whether the log can be opened again: it is no pipe.
@@ -117,7 +121,8 @@ func openLog(l *State) (_ *opened, err error) {
 		block = max(block, minBlock)
 	}
 	src := io.Reader(o.stream)
-	opt := fiolog.ReaderOptions{Block: block, Columns: l.Geometry.Columns(), Single: l.single()}
+	opt := fiolog.ReaderOptions{Block: block, Columns: l.Geometry.Columns(), Single: l.single(),
+		HalfSound: l.Source.Name.Hist && l.badVersion() != "", Oversized: l.mayMend()}
 	if e := l.Source.Extent; e != nil {
 		src, opt.After = e.Read(o.stream), e.After
 	}
@@ -214,6 +219,7 @@ type State struct {
 	rejected bool // fio's JSON turned out to be another run's
 	doubtful bool // fio --client may have damaged it: its records do not tell what its windows held
 	slowest  slowest
+	middle   middle
 
 	tally
 }
@@ -299,7 +305,7 @@ func (l *State) read() (*fiolog.Record, error) {
 		return nil, io.EOF
 	}
 	for {
-		r, err := l.in.reader.Next()
+		r, err := l.record(l.in)
 		if bad, ok := errors.AsType[*fio.ParseError](err); ok && bad.Line > 0 && l.cfg.Settings.SkipBad {
 			if l.Lines++; len(l.Skipped) < namedSkips {
 				l.Skipped = append(l.Skipped, bad)
@@ -439,6 +445,11 @@ func (l *State) mend(d *direction) error {
 		r.counts.Drop(d.verdict.garbage)
 		r.ios = r.counts.Sum()
 	}
+	if i := slices.IndexFunc(r.counts.Count, func(n float64) bool { return n > fiolog.MaxCount }); i >= 0 {
+		return l.at(r.line, fmt.Sprintf("bucket %d holds %.0f I/Os: arbitrary memory instead of a count, and fio's JSON "+
+			"does not show what the record holds", r.counts.Index[i], r.counts.Count[i]),
+			"run another version of fio, or pass --repair no and --skip-bad to count and skip the line")
+	}
 	if !d.verdict.repair {
 		return nil
 	}
@@ -467,6 +478,9 @@ func (l *State) addUp(r *fiolog.Record, d *direction) {
 			l.Outside = l.at(r.Line, "latencies outside the range in fio's JSON",
 				"give the JSON of this very run with --fio-json")
 		}
+	}
+	if l.Source.Name.Hist && l.Meta == nil {
+		l.nearMiddle(c)
 	}
 	if l.Source.Name.Hist {
 		l.slowest.add(r, c, l.g, d.fullest())

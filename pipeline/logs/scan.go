@@ -66,7 +66,7 @@ func scanUntil(ctx context.Context, l *State, last int64) (*scan, error) {
 		if n%256 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		r, err := in.reader.Next()
+		r, err := l.record(in)
 		var bad *fio.ParseError
 		switch {
 		case errors.Is(err, io.EOF):

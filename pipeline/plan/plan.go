@@ -224,6 +224,9 @@ func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err err
 		Labels: cfg.Labels, Kind: cfg.Settings.Kind, Percentiles: cfg.Settings.Percentiles, Metas: in.Metas,
 		Settings: cfg.Settings, Unread: p.unread,
 	}
+	for _, h := range in.Missing {
+		p.Account.HostsMissing = append(p.Account.HostsMissing, h.Host)
+	}
 	for _, l := range p.logs {
 		p.Run.Logs = append(p.Run.Logs, l.Log)
 	}
@@ -371,7 +374,8 @@ func (p *Plan) readHeads(ctx context.Context) error {
 	}
 	if len(p.logs) == 0 {
 		return &fio.NoLogsError{ParseError: fio.ParseError{File: "input",
-			Msg: "nothing is left: skipped " + fio.Several(all, "log"), Hint: "see the warnings above"}}
+			Msg: "nothing is left: skipped " + fio.Several(all, "log"), Hint: "see the warnings above",
+			Useless: len(p.in.Metas) > 0}}
 	}
 	return nil
 }

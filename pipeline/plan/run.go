@@ -1,8 +1,11 @@
 package plan
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"math"
+	"slices"
 
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
@@ -199,10 +202,19 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 	if err := r.tails.Account(a, r.Run, r.logs, r.noLog, r.warn); err != nil {
 		return nil, err
 	}
+	for _, m := range r.metas() {
+		for i := range m.Entries {
+			if a.IOsFailed += m.Entries[i].Errors; m.Entries[i].Error != 0 && !m.Entries[i].NoLog {
+				a.JobsFailed++
+			}
+		}
+	}
+	r.warnEarly()
 	a.Placed, a.PickedAway = r.merge.Placed(), r.merge.PickedAway
 	r.merge.AddLosses(a.Lost)
 	logs.WarnHoles(r.logs, r.warn)
 	logs.WarnGarbage(r.logs, r.warn)
+	logs.WarnMiddle(r.logs, r.warn)
 	s := r.merge.Summary()
 	if err := a.Balance(); err != nil {
 		return nil, err
@@ -213,6 +225,33 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 	r.reportWarnings()
 	s.Account = *a
 	return s, r.sink.End(ctx, s)
+}
+
+// warnEarly names a host without fio's JSON whose logs end long before those of all others, which end together: its fio
+// may have been killed.
+func (r *rounds) warnEarly() {
+	ends, names := map[string]int64{}, map[string]bool{}
+	bare := map[string]bool{}
+	window := int64(0)
+	for _, l := range r.logs {
+		ends[l.Host] = max(ends[l.Host], l.Reached-l.Start)
+		names[l.Source.Name.Prefix] = true
+		bare[l.Host] = l.Meta == nil
+		window = max(window, int64(l.Interval))
+	}
+	const hosts = 3 // of two, nothing tells which is right
+	if len(ends) < hosts || len(names) > 1 {
+		return
+	}
+	order := slices.SortedFunc(maps.Keys(ends), func(a, b string) int {
+		return cmp.Or(cmp.Compare(ends[a], ends[b]), cmp.Compare(a, b))
+	})
+	first, next, last := ends[order[0]], ends[order[1]], ends[order[len(order)-1]]
+	if gap := next - first; bare[order[0]] && gap > 2*window && gap > next/10 && last-next < gap/2 {
+		r.warn("host %q: its logs end at %s, those of the %d others at %s or later, and its fio's JSON is not here: it may "+
+			"have been killed, and its later I/Os are missing", order[0], fio.Clock(first/1e6), len(order)-1,
+			fio.Clock(next/1e6))
+	}
 }
 
 // Report returns what is known of every log; call it after Process.

@@ -205,7 +205,11 @@ func TestSingleMissing(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			dir := files(t, map[string]string{tc.file: tc.log, "fio.json": tc.json})
+			in := map[string]string{tc.file: tc.log}
+			if tc.json != "" {
+				in["fio.json"] = tc.json
+			}
+			dir := files(t, in)
 			ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
 			if err != nil {
 				t.Fatal(err)

@@ -1,0 +1,186 @@
+package ingest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"fiolat/fio"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/jobfile"
+)
+
+// A fio that is killed writes no log, and leaves its JSON empty: all that is left of its host is a folder beside those
+// of the others.
+
+// MissingHost is a host that took part in a run and has no log.
+type MissingHost struct {
+	Host string
+	// Path is the folder or file that names the host, Why what is there instead of logs.
+	Path, Why string
+}
+
+// missing adds to a run the hosts that have a folder beside those of its hosts, and no log in it.
+func (d *discovery) missing(in *Input, root string, hosts []*Input) {
+	shapes := map[string]int{}
+	taken := map[string]bool{}
+	for _, host := range hosts {
+		name := firstElement(root, host.Root)
+		taken[name] = true
+		shapes[shape(name)]++
+	}
+	for _, e := range d.files.List(root) {
+		path := filepath.Join(root, e.Name())
+		if !e.IsDir() || taken[e.Name()] || d.hasLogs(path) || d.hasPackedLogs(path) {
+			continue
+		}
+		if why := d.left(path, hosts, shapes[shape(e.Name())] > 1); why != "" {
+			in.Missing = append(in.Missing, MissingHost{validUTF8(e.Name()), path, why})
+		}
+	}
+}
+
+// digits are what the names of a run's hosts differ in.
+var digits = regexp.MustCompile(`\d+`)
+
+func shape(name string) string { return digits.ReplaceAllString(name, "#") }
+
+// firstElement returns the name of the folder in root that path is in.
+func firstElement(root, path string) string {
+	rel, _ := filepath.Rel(root, path)
+	name, _, _ := strings.Cut(rel, string(filepath.Separator))
+	return name
+}
+
+// left says what a folder without logs holds of a host of the run that hosts are of; "" if nothing. alike means that it
+// is named as several of them are.
+func (d *discovery) left(dir string, hosts []*Input, alike bool) string {
+	names := map[string]bool{} // of the hosts' JSON
+	var metas []*fiojson.Document
+	for _, host := range hosts {
+		for _, m := range d.metasIn(host.Root) {
+			names[filepath.Base(m.Path)] = true
+			metas = append(metas, m)
+		}
+	}
+	job, json, files := false, "", 0
+	var own []*fiojson.Document
+	d.below(dir, maxBelow, func(path string, size int64) {
+		files++
+		base := filepath.Base(path)
+		isJSON := names[base] || filepath.Ext(base) == ".json"
+		if size == 0 && isJSON {
+			json = "its " + base + " is empty"
+			return
+		}
+		switch kind, err := d.sniff(path); {
+		case err != nil:
+		case kind == JobFile:
+			j, err := d.jobFile(path)
+			job = job || err == nil && writesAny(j, hosts)
+		case kind == JSONFile:
+			found, err := d.documents(path)
+			if own = append(own, found...); err != nil {
+				json = "its " + base + " is damaged"
+			}
+		case isJSON:
+			json = "its " + base + " has no JSON of fio"
+		}
+	})
+	switch {
+	case len(own) > 0 && slices.ContainsFunc(metas, func(m *fiojson.Document) bool {
+		return len(atTheSameTime([]*fiojson.Document{m, own[0]})) == 1
+	}):
+		var ios []string
+		for i := range own[0].Entries {
+			if of := counted(&own[0].Entries[i], d.opt.Kind); of != "" {
+				ios = append(ios, of)
+			}
+		}
+		return "it has no log, and by its JSON did " + cmp.Or(strings.Join(ios, ", "), "no I/O")
+	case len(own) > 0: // of another run
+		return ""
+	case job:
+		return "it has a job file with write_hist_log and no log, and " + cmp.Or(json, "no JSON of fio")
+	case json != "":
+		return "it has no log, and " + json
+	case alike && files == 0:
+		return "its folder is empty"
+	}
+	return ""
+}
+
+// below calls f for the files below a folder.
+func (d *discovery) below(dir string, most int, f func(path string, size int64)) {
+	for _, e := range d.files.List(dir) {
+		path := filepath.Join(dir, e.Name())
+		if most--; most < 0 {
+			return
+		}
+		if e.IsDir() {
+			d.below(path, most, f)
+		} else if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			f(path, info.Size())
+		}
+	}
+}
+
+// writesAny reports whether a job file writes logs of names that the hosts have, or any if they have only fio's JSON.
+func writesAny(j *jobfile.File, hosts []*Input) bool {
+	return slices.ContainsFunc(j.Sections, func(s *jobfile.Section) bool {
+		return slices.ContainsFunc(hosts, func(in *Input) bool {
+			return slices.ContainsFunc(in.Logs, func(l *Source) bool {
+				return l.JSON != nil && s.WritesLogs(l.Name.Hist) || l.JSON == nil && s.MayWrite(l.Name.Hist, l.Name.Prefix)
+			})
+		})
+	})
+}
+
+// nameMissing warns of hosts of the run without a log. In fio's JSON they may be among the hosts that [global] is
+// listed for (fio 3.39 and newer), and then have no entry.
+func (m *matcher) nameMissing() {
+	for _, meta := range m.in.Metas {
+		of := m.hostsOf(meta)
+		for _, host := range slices.Sorted(maps.Keys(meta.HostGlobal)) {
+			h := MissingHost{host, meta.Path, "fio's JSON has its options and no job of it"}
+			if of[host] == nil && !slices.Contains(m.in.Missing, h) {
+				m.in.Missing = append(m.in.Missing, h)
+			}
+		}
+	}
+	for _, h := range m.in.Missing {
+		m.warn("%s: host %q is missing: %s: its fio was killed or failed, or its files were not copied",
+			fio.Printable(h.Path), h.Host, fio.Printable(h.Why))
+	}
+}
+
+// failedBeside names folders beside those of runs that hold what is left of a fio that was killed: of the one run
+// there, it may have been a host.
+func (d *discovery) failedBeside(runs []*Input) {
+	beside := map[string][]*Input{}
+	var parents []string
+	for _, in := range runs {
+		up := filepath.Dir(in.Root)
+		if in.JSONOnly() || !d.isBelow(in.Root) {
+			continue
+		}
+		if beside[up] == nil {
+			parents = append(parents, up)
+		}
+		beside[up] = append(beside[up], in)
+	}
+	for _, up := range parents {
+		runs, found := beside[up], Input{}
+		if d.missing(&found, up, runs); len(runs) == 1 {
+			runs[0].Missing = append(runs[0].Missing, found.Missing...)
+			continue
+		}
+		for _, h := range found.Missing {
+			d.warnings = append(d.warnings, fmt.Sprintf("%s: a run that left no log: %s", fio.Printable(h.Path), h.Why))
+		}
+	}
+}
