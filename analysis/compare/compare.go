@@ -140,6 +140,8 @@ type Group struct {
 	Name string
 	Runs []*Series
 	Job  string // of all Runs
+	// ByName means that it is one of several of its workload, and to be compared with one of its name.
+	ByName bool
 }
 
 // Difference is a job option whose values differ; "" is unset.

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -131,6 +132,7 @@ func (o *compareOptions) run(ctx context.Context, u *ui.UI) (err error) {
 			return fio.Usagef("%s holds one run: name the baseline and at least one other run, or a group of "+
 				"repeats", fio.Printable(baseline[0].Name))
 		}
+		checkWorkloads(u, baseline)
 		g := &groupSpread{}
 		if g.Side, g.Rows, g.Notes, err = compare.Spread(baseline[0], o.logs.Config.Settings.Percentiles); err != nil {
 			return fio.Usagef("%v", err)
@@ -240,7 +242,11 @@ func checkApart(baseline, other *compare.Group) error {
 
 // addAll compares an argument with the baseline, both by job, and applies the rules.
 func (c *compareFound) addAll(baseline, other []*compare.Group, o *compareOptions, u *ui.UI) error {
-	var pairs [][2]*compare.Group
+	pairs := tests(baseline, other, u)
+	if len(pairs) > 0 {
+		return c.addPairs(pairs, o)
+	}
+	checkWorkloads(u, baseline, other)
 	job := func(g *compare.Group) func(*compare.Group) bool {
 		return func(o *compare.Group) bool { return o.Job == g.Job }
 	}
@@ -260,6 +266,11 @@ func (c *compareFound) addAll(baseline, other []*compare.Group, o *compareOption
 		return fio.Usagef("%s and %s have no job in common", fio.Printable(baseline[0].Name),
 			fio.Printable(other[0].Name))
 	}
+	return c.addPairs(pairs, o)
+}
+
+// addPairs compares pairs of groups, and applies the rules.
+func (c *compareFound) addPairs(pairs [][2]*compare.Group, o *compareOptions) error {
 	from := len(c.FailIf)
 	for _, p := range pairs {
 		if err := c.add(p[0], p[1], o, len(pairs)); err != nil {
@@ -269,10 +280,88 @@ func (c *compareFound) addAll(baseline, other []*compare.Group, o *compareOption
 	for _, rule := range o.failIf { // one that applies to nothing could never be broken
 		if !slices.ContainsFunc(c.FailIf[from:], func(f compare.Ruling) bool { return f.Rule == rule.Text }) {
 			return fio.Usagef("--fail-if %q: %s or %s has no I/O that this rule applies to", rule.Text,
-				fio.Printable(baseline[0].Name), fio.Printable(other[0].Name))
+				fio.Printable(pairs[0][0].Name), fio.Printable(pairs[0][1].Name))
 		}
 	}
 	return nil
+}
+
+// tests pairs the runs of two arguments that each hold several tests: by workload and, where a workload has several
+// runs with names that both have, by name. It returns none for repeats of one workload.
+func tests(baseline, other []*compare.Group, u *ui.UI) (pairs [][2]*compare.Group) {
+	if len(baseline) != 1 || len(other) != 1 || baseline[0].Job+other[0].Job != "" {
+		return nil
+	}
+	before, after := byTest(baseline[0], other[0]), byTest(other[0], baseline[0])
+	if len(before) < 2 && len(after) < 2 {
+		return nil
+	}
+	only := func(g, than *compare.Group) {
+		u.Warn(fmt.Sprintf("left out: %s: %s has no run of its workload and name", fio.Printable(g.Name),
+			fio.Printable(than.Name)))
+	}
+	of := func(g *compare.Group, groups []*compare.Group) *compare.Group {
+		if i := slices.IndexFunc(groups, func(o *compare.Group) bool { return testOf(o) == testOf(g) }); i >= 0 {
+			return groups[i]
+		}
+		return nil
+	}
+	for _, b := range before {
+		if a := of(b, after); a != nil {
+			pairs = append(pairs, [2]*compare.Group{b, a})
+		}
+	}
+	if len(pairs) == 0 {
+		return nil
+	}
+	for _, b := range before {
+		if of(b, after) == nil {
+			only(b, other[0])
+		}
+	}
+	for _, a := range after {
+		if of(a, before) == nil {
+			only(a, baseline[0])
+		}
+	}
+	return pairs
+}
+
+// test is what the runs of a group have in common.
+type test struct{ workload, name string }
+
+func testOf(g *compare.Group) test {
+	t := test{workload: g.Runs[0].Workload}
+	if g.ByName {
+		t.name = filepath.Base(g.Runs[0].Name)
+	}
+	return t
+}
+
+// byTest divides a group by workload, and runs of a workload by name if each name is once in both groups.
+func byTest(g, than *compare.Group) (out []*compare.Group) {
+	names := func(g *compare.Group, workload string) (names []string) {
+		for _, run := range g.Runs {
+			if run.Workload == workload {
+				names = append(names, filepath.Base(run.Name))
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	for _, run := range g.Runs {
+		own, theirs := names(g, run.Workload), names(than, run.Workload)
+		byName := len(own) > 1 && slices.Equal(own, theirs) && len(slices.Compact(theirs)) == len(own)
+		one := &compare.Group{Name: run.Name, Runs: []*compare.Series{run}, ByName: byName}
+		i := slices.IndexFunc(out, func(o *compare.Group) bool { return testOf(o) == testOf(one) })
+		if i < 0 {
+			out = append(out, one)
+			continue
+		}
+		out[i].Runs = append(out[i].Runs, run)
+		out[i].Name = fmt.Sprintf("%s, %s", g.Name, run.Workload)
+	}
+	return out
 }
 
 // add compares a group with the baseline, in one of several tables, and applies the rules.

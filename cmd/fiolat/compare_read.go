@@ -69,26 +69,34 @@ func (r *groupReader) group(ctx context.Context, argument string) ([]*compare.Gr
 				fio.Several(len(runs), "run"), fio.Printable(name)))
 		}
 	}
-	return groups, checkGroup(r.runs.UI, whole)
+	return groups, checkGroup(whole)
 }
 
-// checkGroup refuses a run that is in a group twice, and warns about runs of different workloads.
-func checkGroup(u *ui.UI, g *compare.Group) error {
-	var loads []string
+// checkGroup refuses a run that is in a group twice.
+func checkGroup(g *compare.Group) error {
 	for i, run := range g.Runs {
 		if slices.ContainsFunc(g.Runs[:i], func(s *compare.Series) bool { return s.ID == run.ID }) {
 			return fio.Usagef("%s is in %s twice, perhaps as a copy: leave one out",
 				fio.Printable(run.Name), fio.Printable(g.Name))
 		}
-		if run.Workload != "" && !slices.Contains(loads, run.Workload) {
-			loads = append(loads, run.Workload)
-		}
-	}
-	if len(loads) > 1 {
-		u.Warn(fio.Printable(g.Name) + " holds runs of different workloads, which are no repeats: " +
-			fio.Printable(strings.Join(loads, "; ")))
 	}
 	return nil
+}
+
+// checkWorkloads warns about groups with runs of different workloads.
+func checkWorkloads(u *ui.UI, sides ...[]*compare.Group) {
+	for _, groups := range sides {
+		var loads []string
+		for _, run := range groups[0].Runs {
+			if run.Workload != "" && !slices.Contains(loads, run.Workload) {
+				loads = append(loads, run.Workload)
+			}
+		}
+		if len(loads) > 1 {
+			u.Warn(fio.Printable(groups[0].Name) + " holds runs of different workloads, which are no repeats: " +
+				fio.Printable(strings.Join(loads, "; ")))
+		}
+	}
 }
 
 // since reads the complete runs with a label that have the same workload as run and began before it, from

@@ -104,9 +104,10 @@ func (o *reportOptions) compare(ctx context.Context, found [2][]*runsource.Run, 
 			if groups[i].Name = groups[i].Runs[0].Name; o.sides != nil {
 				groups[i].Name = o.sides[i].name
 			}
-			if err := checkGroup(u, &groups[i]); err != nil {
+			if err := checkGroup(&groups[i]); err != nil {
 				return nil, err
 			}
+			checkWorkloads(u, []*compare.Group{&groups[i]})
 		}
 		if err := checkApart(&groups[0], &groups[1]); err != nil {
 			return nil, err
