@@ -156,6 +156,7 @@ nightly: ## what is too long for check: fuzz, oracle, race and chaos whole, pack
 	FIOLAT_COMPARE_DRAWS=1000 FIOLAT_LIMITS_DRAWS=1000 go test -count=1 -timeout 1h ./analysis/compare ./fio/fiohist
 	FIOLAT_DIAGNOSE_DRAWS=100 FIOLAT_MATRIX_ALL=1 go test -count=1 -timeout 2h ./analysis/diagnose ./internal/matrix
 	FIOLAT_HISTORY_YEARS=20 go test -count=1 -timeout 2h -run '^TestGate$$' ./analysis/history
+	FIOLAT_MUTATIONS=1000 go test -count=1 -timeout 1h -run '^TestMutations$$' ./pipeline/plan
 	FIOLAT_SLA_RUNS=100 go test -count=1 -timeout 1h ./fio/sla
 	FIOLAT_TEST_SPARK=1 go test -count=1 -tags integration -run '^TestMergeSQL$$' ./cmd/fiolat
 	FIOLAT_VEGA_ALL=1 $(MAKE) --no-print-directory integration ES_SERVERS=9.5.3
