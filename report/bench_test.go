@@ -12,7 +12,6 @@ import (
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
-	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 	"fiolat/report"
 )
@@ -111,12 +110,11 @@ func (m *made) into(tb testing.TB, s pipeline.Sink, a pipeline.Account, each fun
 // TestPackedTwice: a page that its tables alone make too large is packed once, once coarser, and once with as few
 // columns as there can be. Each host's sums are its own, and those of all are those of every host.
 func TestPackedTwice(t *testing.T) {
-	testkit.NotRaced(t)
 	t.Parallel()
-	const hosts, quanta, ios = 300, 64, 3
+	const hosts, quanta, ios = 40, 16, 3
 	m := newMade(quanta, hosts, ios)
 	var b bytes.Buffer
-	s := report.NewKinds(&b, 1, report.Options{MaxBytes: 400_000})[0]
+	s := report.NewKinds(&b, 1, report.Options{MaxBytes: 50_000})[0]
 	m.into(t, s, pipeline.Account{}, nil)
 	c := read(t, b.Bytes())
 	if s.Packs() != 3 || c.Head.Columns != 1 {
