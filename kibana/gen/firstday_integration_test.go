@@ -14,7 +14,7 @@ import (
 // TestNoDataIsSeen draws every panel of a server without any index, and looks for the words "no data" in the pixels: a
 // text that is in the scene may still not be on the canvas. Legends and axes that need no data are complete.
 func TestNoDataIsSeen(t *testing.T) {
-	space := parse(write(t, "fio")).space
+	space := parse(t, write(t, "fio")).space
 	p := browse(t, nil)
 	for _, version := range vegaVersions {
 		for _, d := range space.Of(typeDashboard) {

@@ -203,7 +203,7 @@ func connect(t *testing.T) *stored {
 	if s.es == "" {
 		t.Fatal(`FIOLAT_TEST_ES is not set: eval "$(scripts/elasticsearch up)"`)
 	}
-	s.bundle = parse(bytes.ReplaceAll(write(t, "fio"), []byte("fio-"), []byte(s.prefix+"-")))
+	s.bundle = parse(t, bytes.ReplaceAll(write(t, "fio"), []byte("fio-"), []byte(s.prefix+"-")))
 	t.Cleanup(func() {
 		s.clear(t)
 		s.try(t, "DELETE", "/_index_template/"+s.prefix+"-*", nil)

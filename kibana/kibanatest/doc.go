@@ -1,5 +1,5 @@
 // Package kibanatest models what Kibana's client does with saved objects, so that tests see what a user would: it
-// opens dashboards, merges filters, controls and queries, follows links and drilldowns, builds the searches of Vega
+// opens dashboards, merges controls and queries, finds where links and drilldowns lead, builds the searches of Vega
 // and Lens panels, and assigns the replies.
 //
 // Each rule cites its source in elastic/kibana. Paths are those of 8.12; from 9.0 on "src/plugins" is

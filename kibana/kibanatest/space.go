@@ -118,18 +118,9 @@ func (s *Space) Controls(d *Object) (out []Control) {
 	return out
 }
 
-// CanChoose reports whether a field of this Elasticsearch type can have a control. Kibana requires aggregatable strings
-// or booleans (src/plugins/controls/public/options_list/embeddable/options_list_embeddable_factory.tsx). "flattened" is
-// no string to it (packages/kbn-field-types/src/kbn_field_types_factory.ts), and a field must have one name, whatever
-// keys documents have.
-func CanChoose(esType string) bool {
-	return slices.Contains([]string{"keyword", "version", "boolean"}, esType)
-}
-
 // State is what a user has set on a dashboard.
 type State struct {
 	Dashboard *Object
-	Pills     []M                 // filters, as Elasticsearch queries
 	Selected  map[string][]string // by the control's field
 	From, To  time.Time
 }
@@ -152,12 +143,11 @@ func (st State) Choose(field string, values ...string) State {
 	return st
 }
 
-// Filters returns the filters of every panel: pills and the selections of controls, joined by AND
+// Filters returns the filters of every panel: the selections of controls, joined by AND
 // (src/plugins/controls/public/options_list/embeddable/options_list_embeddable.tsx: buildPhrasesFilter; all
 // panels, whatever their data view: src/plugins/dashboard/public/dashboard_container/embeddable/integrations/
 // controls/sync_dashboard_control_group.ts).
 func (st State) Filters() (out []M) {
-	out = append(out, st.Pills...)
 	for _, field := range slices.Sorted(maps.Keys(st.Selected)) {
 		if values := st.Selected[field]; len(values) > 0 {
 			should := []any{}
@@ -250,14 +240,6 @@ func (s *Space) Charts(typ string) (out []*Object) {
 
 func (s *Space) find(r Reference) *Object { return s.Find(r.Type, r.ID) }
 
-// Chrome is the height in pixels of what Kibana shows above the panels of a dashboard with controls: the header and the
-// menu, 48 each, the search bar, and the controls.
-const Chrome = 208
-
-// Below returns how many pixels below the controls a row of the grid begins: rows of 20 pixels, 8 apart
-// (src/plugins/dashboard/public/dashboard_constants.ts: DASHBOARD_GRID_HEIGHT, DASHBOARD_MARGIN_SIZE).
-func Below(row float64) float64 { return 28 * row }
-
 // Links returns the links on top of a dashboard
 // (src/plugins/links/public/components/dashboard_link/dashboard_link_component.tsx).
 func (s *Space) Links(d *Object) (out []Way) {
@@ -269,20 +251,6 @@ func (s *Space) Links(d *Object) (out []Way) {
 		}
 	}
 	return out
-}
-
-// Follow returns the state of the destination as saved, with the clicked filters. With CurrentFilters, the pills and
-// the selections of controls come along as pills
-// (src/plugins/dashboard/public/dashboard_app/locator/get_dashboard_locator_params.ts: "preserve all the filters
-// (pinned, unpinned, and from controls)"; x-pack/plugins/dashboard_enhanced/public/services/drilldowns/
-// embeddable_to_dashboard_drilldown/embeddable_to_dashboard_drilldown.tsx adds those of the event).
-func (s *Space) Follow(st State, w Way, clicked ...M) State {
-	next := s.Open(w.To, st.From, st.To)
-	if w.CurrentFilters {
-		next.Pills = st.Filters()
-	}
-	next.Pills = append(next.Pills, clicked...)
-	return next
 }
 
 // Pattern returns the index pattern of a data view.
