@@ -242,6 +242,9 @@ func checkApart(baseline, other *compare.Group) error {
 
 // addAll compares an argument with the baseline, both by job, and applies the rules.
 func (c *compareFound) addAll(baseline, other []*compare.Group, o *compareOptions, u *ui.UI) error {
+	if err := checkApart(baseline[0], other[0]); err != nil {
+		return err
+	}
 	pairs := tests(baseline, other, u)
 	if len(pairs) > 0 {
 		return c.addPairs(pairs, o)
