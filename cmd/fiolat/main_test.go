@@ -338,24 +338,31 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestKnownBadVersions: logs of these versions are refused whatever they hold.
+// TestKnownBadVersions: logs of these versions lack slow I/Os, so that fio's JSON is read instead of them.
 func TestKnownBadVersions(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(real + "/gaps/fio.json")
+	text, err := os.ReadFile(real + "/slow/fio.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for version, want := range map[string]int{"fio-3.5": exitOK, "fio-3.6": exitInput, "fio-3.16": exitInput,
-		"fio-3.17": exitOK, "fio-3.6-12-gabcd": exitInput} {
+	log, err := os.ReadFile(real + "/slow/slow_clat_hist.1.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, bad := range map[string]bool{"fio-3.5": false, "fio-3.6": true, "fio-3.16": true, "fio-3.17": false,
+		"fio-3.6-12-gabcd": true} {
 		dir := t.TempDir()
 		if err := errors.Join(os.WriteFile(dir+"/fio.json", bytes.ReplaceAll(text, []byte("fio-3.33"), []byte(version)),
-			0o600),
-			os.WriteFile(dir+"/gaps_clat_hist.1.log", goodLog(t), 0o600)); err != nil {
+			0o600), os.WriteFile(dir+"/slow_clat_hist.1.log", log, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		code, _, stderr := fiolat(t, nil, "percentiles", dir)
-		if code != want || want == exitInput && !strings.Contains(stderr, "3.6 to 3.16") {
-			t.Errorf("%s: exit %d, want %d\n%s", version, code, want, stderr)
+		if code != exitOK || strings.Contains(stderr, "1 log not used") != bad ||
+			strings.Contains(stderr, "3.6 to 3.16") != bad {
+			t.Errorf("%s: exit %d\n%s", version, code, stderr)
+		}
+		if code, _, stderr = fiolat(t, nil, "percentiles", "--interval", "1s", dir); (code == exitUsage) != bad {
+			t.Errorf("%s, with --interval: exit %d\n%s", version, code, stderr)
 		}
 	}
 }

@@ -291,7 +291,8 @@ func (l *State) idle() string {
 	if l.Source.JSON != nil {
 		kind = l.cfg.Settings.Kind
 	}
-	switch measured, issued := l.counted(kind); {
+	measured, issued := l.counted(kind)
+	switch {
 	case measured > 0:
 		return ""
 	case l.Entry.Error != 0:
@@ -302,7 +303,8 @@ func (l *State) idle() string {
 	case l.Source.JSON != nil:
 		return fmt.Sprintf("of its %d I/Os fio measured no %v", issued, kind)
 	}
-	return ""
+	why, _ := l.Meta.Unmeasured(l.Entry)
+	return fmt.Sprintf("of its %d I/Os fio measured no latency, %s", issued, why)
 }
 
 // OnlyEmpty handles empty logs that no JSON explains. It warns of those beside logs with records: their jobs were
