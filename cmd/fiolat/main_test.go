@@ -356,12 +356,12 @@ func TestKnownBadVersions(t *testing.T) {
 			0o600), os.WriteFile(dir+"/slow_clat_hist.1.log", log, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		code, _, stderr := fiolat(t, nil, "percentiles", dir)
+		code, _, stderr := fiolat(t, nil, "percentiles", "--interval", "run", dir)
 		if code != exitOK || strings.Contains(stderr, "1 log not used") != bad ||
 			strings.Contains(stderr, "3.6 to 3.16") != bad {
 			t.Errorf("%s: exit %d\n%s", version, code, stderr)
 		}
-		if code, _, stderr = fiolat(t, nil, "percentiles", "--interval", "1s", dir); (code == exitUsage) != bad {
+		if code, _, stderr = fiolat(t, nil, "percentiles", "--interval", "1s", dir); (code == exitInput) != bad {
 			t.Errorf("%s, with --interval: exit %d\n%s", version, code, stderr)
 		}
 	}
