@@ -12,6 +12,7 @@ import (
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/jobfile"
+	"fiolat/internal/testkit"
 )
 
 // matched is a run's logs in words, a line each: label, host, job, entry with
@@ -594,21 +595,8 @@ func TestLogNames(t *testing.T) {
 	}
 }
 
-// folder writes files into a new folder.
-func folder(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
+// folder writes files into a new folder, and write one more.
+var folder, write = testkit.Files[string], testkit.Write[string]
 
 // TestMatchJobFilesByLogs: each of several job files is that of the logs that only it names.
 func TestMatchJobFilesByLogs(t *testing.T) {
@@ -704,18 +692,6 @@ func parseJobs(t *testing.T, text string) *jobfile.File {
 		t.Fatal(err)
 	}
 	return j
-}
-
-func write(t *testing.T, dir, name, text string) string {
-	t.Helper()
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // TestLate: how much later than shown a job behind a stonewall may have started.

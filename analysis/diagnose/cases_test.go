@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,16 +11,7 @@ import (
 
 // TestCases compares the sentences on runs of real and made-up devices whose faults are known.
 func TestCases(t *testing.T) {
-	dir := t.TempDir()
-	for name, data := range testkit.Packed(t, "testdata/cases.tar.zst") {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := testkit.Unpack(t, "testdata/cases.tar.zst")
 	for _, tc := range []struct {
 		name, fault string
 		want        []string

@@ -432,7 +432,7 @@ func TestInputFailsMidway(t *testing.T) {
 		{"a read error", io.MultiReader(bytes.NewReader(cut), failing{&fs.PathError{Op: "read", Path: "/dev/stdin",
 			Err: syscall.EIO}}), "input/output error"},
 		{"the writer of a pipe dies", bytes.NewReader(cut), "cut"},
-		{"gz that ends early", bytes.NewReader(gzipped(long)[:len(gzipped(long))-1000]), "unexpected end of gzip data"},
+		{"gz that ends early", bytes.NewReader(testkit.Gzipped(long)[:len(testkit.Gzipped(long))-1000]), "unexpected end of gzip data"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

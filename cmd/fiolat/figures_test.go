@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fiolat/internal/testkit"
 )
 
 // fioTotals are the I/Os and bytes per second of jobs, as fio's JSON has them, read without any code of ours.
@@ -308,13 +310,7 @@ func layoutFiles(t *testing.T, files map[string]string) (dir string) {
 		case "empty":
 			text = ""
 		}
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Write(t, dir, name, text)
 	}
 	return dir
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,7 +87,7 @@ func TestBadInput(t *testing.T) {
 		}), at: ".log:3:", want: []string{"a line of more than"}, rest: 1},
 		{name: "binary data", data: third(func(l []byte) []byte { return append([]byte{0, 1, 2, 0xff}, l...) }),
 			at: ".log:3:", want: []string{"binary"}, rest: 1},
-		{name: "a gz that ends early", file: "bad_clat_hist.1.log.gz", data: gzipped(good)[:len(gzipped(good))/2],
+		{name: "a gz that ends early", file: "bad_clat_hist.1.log.gz", data: testkit.Gzipped(good)[:len(testkit.Gzipped(good))/2],
 			at: ".log.gz", want: []string{"gzip"}, rest: -1},
 		{name: "log_compression", data: []byte("1, 94230894823, 0, 4096, 0\n2, 94230894899, 0, 4096, 0\n"),
 			at: ".log:1:", want: []string{"log_compression"}, rest: -1},
@@ -323,7 +322,7 @@ func TestFormats(t *testing.T) {
 	if code != exitOK || strings.Count(want, "\n") == 0 {
 		t.Fatalf("standard input: exit %d\n%s", code, stderr)
 	}
-	for name, data := range map[string][]byte{".log": good, ".log.gz": gzipped(good), ".log.zst": zst.Bytes()} {
+	for name, data := range map[string][]byte{".log": good, ".log.gz": testkit.Gzipped(good), ".log.zst": zst.Bytes()} {
 		file := filepath.Join(dir, "x_clat_hist.1"+name)
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
@@ -405,14 +404,6 @@ func TestLooksDamaged(t *testing.T) {
 	if n, said := repaired("--repair", "no"); n != 0 || strings.Contains(said, "may be damaged") {
 		t.Errorf("--repair no: %d logs repaired; said\n%s", n, said)
 	}
-}
-
-func gzipped(b []byte) []byte {
-	var z bytes.Buffer
-	w := gzip.NewWriter(&z)
-	w.Write(b)
-	w.Close()
-	return z.Bytes()
 }
 
 // TestMeasured: what inspect says of a run's engine and kinds of latency.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fiolat/internal/testkit"
 )
 
 // TestPacked: what is packed in a way that is not read is recognized by its content, whatever its name, and answered
@@ -34,7 +36,7 @@ func TestPacked(t *testing.T) {
 		data          []byte
 	}{
 		{"night.tar", "tar xf FILE", tarred.Bytes()},
-		{"night.tgz", "tar xf FILE", gzipped(tarred.Bytes())},
+		{"night.tgz", "tar xf FILE", testkit.Gzipped(tarred.Bytes())},
 		{"night.zip", "unzip FILE", zipped.Bytes()},
 		{"night", "unzip FILE", zipped.Bytes()},
 		{"empty.zip", "unzip FILE", []byte("PK\x05\x06" + strings.Repeat("\x00", 18))},

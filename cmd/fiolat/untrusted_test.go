@@ -78,7 +78,7 @@ func TestHostileNames(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), hostile)
 	write(broken, hostile+"_clat_hist.1.log", []byte(hostile+"\n"))
 	write(broken, hostile+"_clat_hist.2.log", []byte("1, 0, 4096, "+hostile+"\n"))
-	write(broken, hostile+"_clat_hist.3.log.gz", gzipped(good)[:300])
+	write(broken, hostile+"_clat_hist.3.log.gz", testkit.Gzipped(good)[:300])
 	write(broken, hostile+".json", []byte(`{"fio version": "fio-3.33", "jobs": [{"jobname": "`+inJSON+`", `+
 		`"read": {"clat_ns": {"N": 18446744073709551615}}}`+hostile))
 	bad := write(broken, hostile+".ndjson", []byte(hostile+"\n"))

@@ -3,7 +3,6 @@ package jobfile
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -92,13 +91,13 @@ func TestParseJobFile(t *testing.T) {
 func TestParseJobFileInclude(t *testing.T) {
 	testkit.NotRaced(t)
 	dir := t.TempDir()
-	write(t, dir, "common.inc", "bs=4k\ninclude more.inc\n")
-	write(t, dir, "more.inc", "numjobs=3\n")
-	write(t, dir, "loop.inc", "include loop.inc\n")
-	write(t, dir, "section.inc", "rw=read\n[x]\n")
-	write(t, dir, "many8.inc", strings.Repeat("bs=4k\n", 100))
+	testkit.Write(t, dir, "common.inc", "bs=4k\ninclude more.inc\n")
+	testkit.Write(t, dir, "more.inc", "numjobs=3\n")
+	testkit.Write(t, dir, "loop.inc", "include loop.inc\n")
+	testkit.Write(t, dir, "section.inc", "rw=read\n[x]\n")
+	testkit.Write(t, dir, "many8.inc", strings.Repeat("bs=4k\n", 100))
 	for i := range 8 {
-		write(t, dir, fmt.Sprintf("many%d.inc", i), strings.Repeat(fmt.Sprintf("include many%d.inc\n", i+1), 100))
+		testkit.Write(t, dir, fmt.Sprintf("many%d.inc", i), strings.Repeat(fmt.Sprintf("include many%d.inc\n", i+1), 100))
 	}
 	options := new(strings.Builder)
 	for i := range 5000 {
@@ -173,19 +172,6 @@ func TestParseJobFileErrors(t *testing.T) {
 			}
 		})
 	}
-}
-
-// write makes a file with its folders, and returns its path.
-func write(t *testing.T, dir, name, text string) string {
-	t.Helper()
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func TestParseDuration(t *testing.T) {

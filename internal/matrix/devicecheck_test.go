@@ -114,9 +114,7 @@ func TestDevices(t *testing.T) {
 		t.Skip("builds fiolat")
 	}
 	t.Parallel()
-	dir := t.TempDir()
-	fiolat := testkit.Program(t)
-	unpack(t, "testdata/devices.tar.zst", dir)
+	dir, fiolat := testkit.Unpack(t, "testdata/devices.tar.zst"), testkit.Program(t)
 	found, err := filepath.Glob(filepath.Join(dir, "*", "device.json"))
 	if err != nil || len(found) < 2*len(deviceCases()) {
 		t.Fatalf("%d runs of %d cases, %v", len(found), len(deviceCases()), err)

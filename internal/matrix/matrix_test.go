@@ -30,7 +30,9 @@ func TestMatrix(t *testing.T) {
 	}
 	runs := t.TempDir()
 	for _, archive := range archives {
-		unpack(t, archive, runs)
+		for name, data := range testkit.Packed(t, archive) {
+			testkit.Write(t, runs, name, data)
+		}
 	}
 	parallel := 2 * runtime.GOMAXPROCS(0) // for ingest waits for the disk
 	answers, err := check(t.Context(), testkit.Program(t), runs, "", parallel)
@@ -43,20 +45,6 @@ func TestMatrix(t *testing.T) {
 	testGaps(t, answers)
 	testPage(t, page(answers))
 	testOptions(t, answers)
-}
-
-// unpack writes the files of a .tar.zst below dir.
-func unpack(t *testing.T, archive, dir string) {
-	t.Helper()
-	for name, data := range testkit.Packed(t, archive) {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // testOptions: where an option led to a refusal or a warning, inspect names it.

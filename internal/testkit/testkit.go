@@ -4,10 +4,12 @@ package testkit
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -52,6 +54,41 @@ func SameFile(t *testing.T, file, text string, update bool) {
 	if string(have) != text {
 		t.Errorf("%s is not what the code makes: run `make docs`", file)
 	}
+}
+
+// Write writes a file below a folder, with the folders that it needs, and returns its path.
+func Write[Text string | []byte](tb testing.TB, dir, name string, text Text) string {
+	tb.Helper()
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// Files writes files into a new folder.
+func Files[Text string | []byte](tb testing.TB, content map[string]Text) (dir string) {
+	tb.Helper()
+	dir = tb.TempDir()
+	for name, text := range content {
+		Write(tb, dir, name, text)
+	}
+	return dir
+}
+
+// Unpack writes the files of an archive into a new folder.
+func Unpack(tb testing.TB, archive string) (dir string) {
+	tb.Helper()
+	return Files(tb, maps.Collect(Packed(tb, archive)))
+}
+
+// Gzipped compresses data.
+func Gzipped(data []byte) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(data) // a buffer takes all
+	_ = z.Close()
+	return b.Bytes()
 }
 
 // Program builds fiolat and returns its path.

@@ -14,6 +14,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 )
 
@@ -182,7 +183,7 @@ func TestOlderJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	warnings, c := warned(t, files(t, all))
+	warnings, c := warned(t, testkit.Files(t, all))
 	said := strings.Join(warnings, "\n")
 	if !strings.Contains(said, `fio's JSON is older: it counts 5580 ms of job "live"`) {
 		t.Errorf("warned %q", said)

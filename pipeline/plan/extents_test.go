@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fiolat/fio"
+	"fiolat/internal/testkit"
 )
 
 // TestAppendedLogs: logs that several threads appended to one file (per_job_logs=0) give the
@@ -59,7 +60,7 @@ func TestAppendedLogs(t *testing.T) {
 				}
 				name = strings.Replace(name, ".N", "", 1)
 				if text := all.Bytes(); tt.pack {
-					put(together, name+".gz", gzipped(t, text))
+					put(together, name+".gz", testkit.Gzipped(text))
 				} else {
 					put(together, name, text)
 				}

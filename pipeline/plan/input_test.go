@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
 	"fiolat/fio"
@@ -57,20 +56,11 @@ func folder(t testing.TB, logs ...[]byte) string {
 	for i, log := range logs {
 		content[fmt.Sprintf("x_clat_hist.%d.log", i+1)] = log
 	}
-	return files(t, content)
+	return testkit.Files(t, content)
 }
 
 // files writes files into a new folder.
-func files[Text string | []byte](t testing.TB, content map[string]Text) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range content {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
+var files = testkit.Files[string]
 
 // record returns the line of a record at coarseness 6 with the given counts by bucket.
 func record(ms int, d fio.Direction, counts map[int]int) string {
@@ -152,17 +142,6 @@ func TestWorkers(t *testing.T) {
 	})
 }
 
-func gzipped(t testing.TB, data []byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, err := z.Write(data)
-	if err = errors.Join(err, z.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 // TestPackedWorkers: logs packed in one piece or in several give what the plain ones
 // do, with any number of workers, whether they decompress a log of their own, decompress
 // for others, go on after its head, or begin it anew since that was too much to keep.
@@ -185,7 +164,7 @@ func TestPackedWorkers(t *testing.T) {
 	s := fio.Defaults()
 	s.Interval = 10 * time.Second
 	for name, pack := range map[string]func([]byte) []byte{"zstd frames": frames(1 << 20),
-		"a zstd frame": frames(1 << 30), "gzip": func(log []byte) []byte { return gzipped(t, log) }} {
+		"a zstd frame": frames(1 << 30), "gzip": func(log []byte) []byte { return testkit.Gzipped(log) }} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for n := 1; n <= len(logs); n++ {
@@ -250,7 +229,7 @@ func TestManyFiles(t *testing.T) {
 	var logs, packed [][]byte
 	for i := range 40 {
 		logs = append(logs, coarse(uint64(i), 100+i))
-		packed = append(packed, gzipped(t, logs[i]))
+		packed = append(packed, testkit.Gzipped(logs[i]))
 	}
 	want, err := process(t, Config{Settings: fio.Defaults()}, folder(t, logs...))
 	if err != nil {

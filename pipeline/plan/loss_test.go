@@ -580,7 +580,7 @@ func TestLossIsNoRow(t *testing.T) {
 	}
 	run := func(t *testing.T, from, to int) (rows map[int64]float64, c *pipelinetest.Collect) {
 		lines := bytes.SplitAfter(whole, []byte("\n"))
-		dir := files(t, map[string][]byte{
+		dir := testkit.Files(t, map[string][]byte{
 			name: bytes.Join(slices.Concat(lines[:from], lines[to:]), nil), "fio.json": json,
 		})
 		_, c = warned(t, dir)

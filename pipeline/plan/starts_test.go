@@ -12,6 +12,7 @@ import (
 	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
 )
@@ -27,7 +28,7 @@ func place(t *testing.T, names map[string]string) string {
 		}
 		content[name] = b
 	}
-	return files(t, content)
+	return testkit.Files(t, content)
 }
 
 // byHost is the offset in ms of the first quantum with I/O of each host.
@@ -241,20 +242,14 @@ func TestApart(t *testing.T) {
 			dir := t.TempDir()
 			for name, from := range c.files {
 				b, err := os.ReadFile(filepath.Join(real, from))
-				if err == nil && c.late > 0 && strings.Contains(name, "b/fio.json") {
+				if c.late > 0 && strings.Contains(name, "b/fio.json") {
 					at := fmt.Sprint(1795225617245 + c.late.Milliseconds())
 					b = []byte(strings.Replace(string(b), "1795225617245", at, 1))
-				}
-				path := filepath.Join(dir, name)
-				if err == nil {
-					err = os.MkdirAll(filepath.Dir(path), 0o700)
-				}
-				if err == nil {
-					err = os.WriteFile(path, b, 0o600)
 				}
 				if err != nil {
 					t.Fatal(err)
 				}
+				testkit.Write(t, dir, name, b)
 			}
 			s := fio.Defaults()
 			s.Start = c.start
