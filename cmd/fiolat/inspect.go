@@ -89,7 +89,7 @@ func (o *inspectOptions) ofLogs(ctx context.Context, u *ui.UI) error {
 		u.Say("info", "no %v logs; these are of %v (--kind %[2]v)", o.logs.Config.Settings.Kind, cfg.Settings.Kind)
 	}
 	skip := cfg.Settings.SkipBad
-	cfg.Settings.SkipBad = true // show the good logs beside the bad
+	cfg.Settings.SkipBad, cfg.LogsOnly = true, !skip // show the good logs beside the bad
 	skipped := 0
 	if len(runs) > 1 {
 		defer u.Hold()()

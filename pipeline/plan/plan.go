@@ -57,6 +57,8 @@ type Config struct {
 	// Fine makes the interval of a run of few whole seconds that of its logs, 100 ms at least, if Settings have none.
 	// Rules of an SLA and parts keep whole seconds.
 	Fine bool
+	// LogsOnly makes it an error if no log can be read, also if fio's JSON is beside them.
+	LogsOnly bool
 	// LeavesOnly leaves out all rows but those of the whole run.
 	LeavesOnly bool
 	// Pauses asks for LogDirection.Pauses.
@@ -375,7 +377,7 @@ func (p *Plan) readHeads(ctx context.Context) error {
 	if len(p.logs) == 0 {
 		return &fio.NoLogsError{ParseError: fio.ParseError{File: "input",
 			Msg: "nothing is left: skipped " + fio.Several(all, "log"), Hint: "see the warnings above",
-			Useless: len(p.in.Metas) > 0}}
+			Useless: len(p.in.Metas) > 0 && !p.cfg.LogsOnly}}
 	}
 	return nil
 }
