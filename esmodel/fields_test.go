@@ -294,3 +294,13 @@ type found struct {
 }
 
 func (found) IsDiagnosis() {}
+
+// TestSummaryFields: the page of fields names each figure that is stored.
+func TestSummaryFields(t *testing.T) {
+	i := slices.IndexFunc(esmodeltest.Fields, func(f esmodeltest.Field) bool { return f.Name == "summary.*" })
+	for _, f := range fio.Figures(fio.OfAnywhere) {
+		if f.Field != "" && !strings.Contains(esmodeltest.Fields[i].Meaning, "."+f.Field+"`") {
+			t.Errorf("the page does not name summary.*.%s", f.Field)
+		}
+	}
+}

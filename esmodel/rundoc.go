@@ -374,18 +374,15 @@ func tailsOf(sum *pipeline.Summary) map[string]*tailsField {
 }
 
 func (e *Encoder) summaryOf(r *pipeline.Row) map[string]any {
-	s := &r.Stats
-	m := map[string]any{"samples": number(s.Samples)}
-	if r.IOPSKnown {
-		m["iops"] = number(r.IOPS)
+	s, m := &r.Stats, map[string]any{}
+	values := r.Values(nil)
+	for _, f := range fio.Figures(fio.OfAnywhere) {
+		if v, known := f.Of(values); known && f.Field != "" {
+			m[f.Field] = number(v)
+		}
 	}
 	if s.Empty() {
-		m["samples"] = 0
 		return m
-	}
-	m["min"], m["max"], m["mean"] = number(s.Min), number(s.Max), number(s.Mean)
-	if s.StdDev >= 0 {
-		m["stddev"] = number(s.StdDev)
 	}
 	for i, v := range s.Percentiles {
 		m[e.names[i]] = number(v)

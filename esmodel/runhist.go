@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
 )
@@ -78,9 +79,14 @@ func NewRunHistogram(r *pipeline.Row, g fiohist.Geometry, noise map[string]float
 			w.Limits[PercentileName(p)] = Range{low, high}
 		}
 	}
-	limit("mean", "mean", stats.Mean)
+	values := stats.Values(nil)
 	if r.IOPSKnown {
-		limit("iops", "iops", r.IOPS)
+		values.IOPS = r.IOPS
+	}
+	for _, f := range fio.Figures(fio.OfComparison) {
+		if v, known := f.Of(&values); known {
+			limit(f.Field, f.Name, v)
+		}
 	}
 	return w
 }

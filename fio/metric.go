@@ -14,8 +14,7 @@ import (
 type Metric struct {
 	// Direction is one of MetricDirections; "" where none is given.
 	Direction string
-	// Name is p99 or another percentile, min, mean or max (ns), iops, mib (MiB/s), concurrency, samples or seconds, or
-	// histogram, which is all of it.
+	// Name is p99 or another percentile, or the name of a Figure.
 	Name string
 	// Percentile is the number in a name such as p99.9; 0 for other names.
 	Percentile float64
@@ -27,16 +26,16 @@ type Limits struct {
 	High *float64 `json:"upper"`
 }
 
-// rates are the names of figures that are not latencies.
-var rates = []string{"iops", "mib", "concurrency", "samples", "seconds"}
-
 // PercentileMetric returns the metric of a percentile.
 func PercentileMetric(direction string, p float64) Metric {
 	return Metric{direction, "p" + strconv.FormatFloat(p, 'f', -1, 64), p}
 }
 
 // Latency reports whether the figure is in ns.
-func (m Metric) Latency() bool { return !slices.Contains(rates, m.Name) }
+func (m Metric) Latency() bool { return m.Figure().Unit == Nanoseconds }
+
+// Figure returns what is declared of the metric.
+func (m Metric) Figure() Figure { return FigureOf(m.Name) }
 
 func (m Metric) String() string { return strings.TrimSpace(m.Direction + " " + m.Name) }
 
@@ -47,7 +46,7 @@ type Metrics struct {
 }
 
 // RunMetrics are the figures of a whole run.
-var RunMetrics = Metrics{Names: append([]string{"min", "mean", "max"}, rates...)}
+var RunMetrics = Metrics{Names: FigureNames(OfRun)}
 
 func (ms Metrics) directions() []string {
 	if ms.NoSyncs {

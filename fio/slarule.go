@@ -34,7 +34,7 @@ func (e *slaSyntaxError) Error() string {
 }
 
 // slaMetrics are those that an SLARule may be about.
-var slaMetrics = Metrics{Names: []string{"mean", "max", "iops"}}
+var slaMetrics = Metrics{Names: FigureNames(OfSLA)}
 
 var spacedUnit = regexp.MustCompile(`([0-9])\s+(ns|us|µs|ms|s|m|h)\b`) // 5 ms is 5ms
 

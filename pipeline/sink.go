@@ -294,6 +294,18 @@ func (r *Row) Concurrency() (n float64, known bool) {
 	return inFlight, r.Whole || outside <= s.Mean/10
 }
 
+// Values are what the row's figures come from, as far as the logs tell; percentiles are those of the run.
+func (r *Row) Values(percentiles []float64) *fio.Values {
+	v := r.Stats.Values(percentiles)
+	if r.IOPSKnown {
+		v.IOPS = r.IOPS
+	}
+	if n, known := r.Concurrency(); known {
+		v.Concurrency = n
+	}
+	return &v
+}
+
 // Partial reports whether the logs cover only a part of an interval of so many ns, such as the end of a run: what
 // completes in that is no measure of the whole.
 func (r *Row) Partial(interval int64) bool { return PartOf(r.Covered+r.Lost, interval) }

@@ -70,7 +70,7 @@ func WriteHistory(w io.Writer, all []history.Series, results []history.Result, g
 				continue
 			}
 			c := historyChart{ID: fmt.Sprintf("s%d-chart-%d", n+1, len(ps.Charts)+1), Title: r.Metric, Metric: r.Metric}
-			if r.Of().Name == history.Histogram {
+			if r.Of().Name == fio.Histogram {
 				c.Title += ": distance from the first level"
 			}
 			specs[c.ID] = historySpec(s, r, anchor)
@@ -142,10 +142,10 @@ func (p *historySeries) lead(several bool) string {
 
 // historyValue formats a value of a metric with its unit.
 func historyValue(m fio.Metric, v float64) string {
-	switch m.Name {
-	case "iops":
+	switch m.Figure().Unit {
+	case fio.PerSecond:
 		return page.Number(v) + "/s"
-	case history.Histogram:
+	case fio.Share:
 		return fmt.Sprintf("%.2f %%", 100*v)
 	}
 	return page.Latency(v)
@@ -215,9 +215,9 @@ func historySpec(s *history.Series, r *history.Result, anchor func(int) string) 
 		levels = append(levels, charts.M{"from": from, "to": float64(len(r.Runs)) + 0.5, "v": r.Changes[n-1].After})
 	}
 	labels := runLabels(s, r)
-	return charts.History{Data: charts.Rows("points", points), Rate: r.Of().Name == "iops",
+	return charts.History{Data: charts.Rows("points", points), Rate: r.Of().Figure().Unit == fio.PerSecond,
 		Changes: charts.Rows("changes", changes), Click: "datum.anchor", Runs: &charts.RunAxis{N: len(r.Runs),
-			Labels: labels, Share: r.Of().Name == history.Histogram, Levels: charts.Rows("levels", levels),
+			Labels: labels, Share: r.Of().Name == fio.Histogram, Levels: charts.Rows("levels", levels),
 			Notes: charts.Rows("notes", notes)}}.Spec()
 }
 

@@ -283,13 +283,15 @@ func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Resul
 func (r *Result) show() {
 	r.Rows = nil
 	for _, row := range r.all {
-		if row.Metric != "mean" { // follows the percentiles of its direction
+		if row.Metric != metrics.Names[0] { // follows the percentiles of its direction
 			continue
 		}
 		for _, p := range r.shown {
 			r.Rows = append(r.Rows, r.all[r.find(row.Direction, metricName(p))])
 		}
-		r.Rows = append(r.Rows, row, r.all[r.find(row.Direction, "iops")])
+		for _, name := range metrics.Names {
+			r.Rows = append(r.Rows, r.all[r.find(row.Direction, name)])
+		}
 	}
 }
 
@@ -335,7 +337,9 @@ func rowNames(dirs []int, percentiles []float64) (names [][2]string) {
 		for _, p := range percentiles {
 			names = append(names, [2]string{directions[d], metricName(p)})
 		}
-		names = append(names, [2]string{directions[d], "mean"}, [2]string{directions[d], "iops"})
+		for _, name := range metrics.Names {
+			names = append(names, [2]string{directions[d], name})
+		}
 	}
 	return names
 }

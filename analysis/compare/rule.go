@@ -21,7 +21,7 @@ type Rule struct {
 }
 
 // metrics are those that are compared.
-var metrics = fio.Metrics{Names: []string{"mean", "iops"}, NoSyncs: true}
+var metrics = fio.Metrics{Names: fio.FigureNames(fio.OfComparison), NoSyncs: true}
 
 // ParseRule reads "[DIRECTION] METRIC CHANGE%", such as "read p99 +10%" or
 // "iops -5%": DIRECTION is one of fio.RowDirections (default: each but all),

@@ -26,7 +26,7 @@ import (
 )
 
 // syncKind is the direction of the rows of fsync, fdatasync and sync_file_range.
-const syncKind = "sync"
+var syncKind = fio.Sync.String()
 
 // Row is the result of a whole run in one direction. Latencies are in ns; nil is unknown.
 type Row struct {
@@ -549,38 +549,27 @@ func does(s fiojson.Section, direction string) bool {
 	return !ok || fiojson.Workload{Option: s.Option, Sure: true}.Does(d)
 }
 
-// Value returns a metric of the row: samples, iops, mib (MiB/s), concurrency, min, mean, max, seconds, or a
-// percentile such as p99.
-func (r *Row) Value(metric string) (v float64, ok bool) {
-	var p *float64
-	switch metric {
-	case "samples":
-		p = &r.Samples
-	case "iops":
-		p = r.IOPS
-	case "mib":
-		if p = r.BytesPerSecond; p != nil {
-			p = known(*p / (1 << 20))
+// Values are what the row's figures come from.
+func (r *Row) Values() *fio.Values {
+	of := func(v *float64) float64 {
+		if v == nil {
+			return math.NaN()
 		}
-	case "concurrency":
-		p = r.Concurrency
-	case "min":
-		p = r.Min
-	case "mean":
-		p = r.Mean
-	case "max":
-		p = r.Max
-	case "seconds":
-		p = r.Seconds
-	default:
-		v, ok = r.Percentiles[strings.TrimPrefix(metric, "p")]
-		return v, ok
+		return *v
 	}
-	if p == nil {
-		return math.NaN(), false
-	}
-	return *p, true
+	return &fio.Values{Samples: r.Samples, Seconds: of(r.Seconds), IOPS: of(r.IOPS), Min: of(r.Min), Mean: of(r.Mean),
+		Max: of(r.Max), StdDev: math.NaN(), BytesPerSecond: of(r.BytesPerSecond), Concurrency: of(r.Concurrency),
+		Percentile: func(p float64) float64 {
+			v, ok := r.Percentiles[fio.Percentile(p)]
+			if !ok {
+				return math.NaN()
+			}
+			return v
+		}}
 }
+
+// Value returns a figure of the row by its name.
+func (r *Row) Value(metric string) (float64, bool) { return fio.FigureOf(metric).Of(r.Values()) }
 
 // Find returns the row of a direction among those of a group. If there is no sum of all, a single direction stands
 // for it.

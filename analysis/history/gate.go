@@ -72,7 +72,7 @@ func gate(s *Series, m fio.Metric, least float64) Result {
 		}
 		seen := slices.ContainsFunc(alarmed, func(earlier Change) bool {
 			d := math.Log(c.After / earlier.Before)
-			if m.Name == Histogram {
+			if m.Name == fio.Histogram {
 				d = c.After - earlier.Before
 			}
 			return math.Abs(d) < smallest
@@ -182,10 +182,10 @@ func (r *Result) position(old Reported) int {
 
 // sameDirection says whether two changes are both for the worse or both for the better. A histogram's has none.
 func sameDirection(a fio.Metric, x float64, b fio.Metric, y float64) bool {
-	if a.Name == Histogram || b.Name == Histogram {
+	if a.Name == fio.Histogram || b.Name == fio.Histogram {
 		return true
 	}
-	return (x > 0) == (y > 0) == ((a.Name == "iops") == (b.Name == "iops"))
+	return (x > 0) == (y > 0) == (a.Figure().Better == b.Figure().Better)
 }
 
 // Without returns the series without its last n runs.

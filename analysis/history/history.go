@@ -56,9 +56,9 @@ type Note struct {
 // Direction holds all I/Os of one direction of a run.
 type Direction struct {
 	Geometry fiohist.Geometry
-	// Hist is nil if there are only fio's own figures of a single job: Own, by metric.
+	// Hist is nil if there are only fio's own figures of a single job, Own.
 	Hist *fiohist.Hist
-	Own  map[string]float64
+	Own  *fio.Values
 	// Bounds are fio's smallest and largest latency.
 	Bounds fiohist.Limits
 	// IOPS is 0 if unknown.
@@ -67,15 +67,12 @@ type Direction struct {
 	Limits map[string][2]float64
 }
 
-// Histogram is the name of the metric that compares whole histograms.
-const Histogram = "histogram"
-
 // Defaults are the metrics used unless others are given.
 var Defaults = []fio.Metric{fio.PercentileMetric("", 50), fio.PercentileMetric("", 99), fio.PercentileMetric("", 99.9),
-	{Name: "iops"}, {Name: Histogram}}
+	{Name: "iops"}, {Name: fio.Histogram}}
 
 // Metrics are those in which changes are looked for. One without a direction stands for each.
-var Metrics = fio.Metrics{Names: []string{"mean", "iops", Histogram}, NoSyncs: true}
+var Metrics = fio.Metrics{Names: fio.FigureNames(fio.OfHistory), NoSyncs: true}
 
 // Series holds comparable runs in order.
 type Series struct {
@@ -163,7 +160,7 @@ type Change struct {
 
 // Levels returns the levels before and after a change: those of a histogram are its distances from the level before.
 func (r *Result) Levels(c *Change) (before, after float64) {
-	if r.of.Name == Histogram {
+	if r.of.Name == fio.Histogram {
 		return 0, c.Change
 	}
 	return c.Before, c.After
@@ -244,13 +241,13 @@ func newAnalysis(s *Series, m fio.Metric) *analysis {
 		}
 		if d := run.Directions[m.Direction]; d != nil {
 			d.value(m, &p)
-			if m.Name == Histogram && d.Hist != nil && !d.Hist.Empty() || p.Value != nil {
+			if m.Name == fio.Histogram && d.Hist != nil && !d.Hist.Empty() || p.Value != nil {
 				a.known = append(a.known, i)
 			}
 		}
 		a.Runs = append(a.Runs, p)
 	}
-	if m.Name == Histogram {
+	if m.Name == fio.Histogram {
 		a.levels = newShapes(s, m.Direction, a.known)
 	} else {
 		a.levels = newLogValues(a.Runs, a.known)
@@ -287,12 +284,12 @@ func level(points []Point, runs []int, m fio.Metric) float64 {
 	sum := 0.0
 	for _, i := range runs {
 		v := *points[i].Value
-		if m.Name != Histogram {
+		if m.Name != fio.Histogram {
 			v = math.Log(v)
 		}
 		sum += v / float64(len(runs))
 	}
-	if m.Name == Histogram {
+	if m.Name == fio.Histogram {
 		return sum
 	}
 	return math.Exp(sum)
@@ -301,18 +298,19 @@ func level(points []Point, runs []int, m fio.Metric) float64 {
 // value sets the value of a metric and its limits.
 func (d *Direction) value(m fio.Metric, p *Point) {
 	var v float64
+	figure := m.Figure()
 	switch {
-	case d.Hist == nil:
-		v, p.Own = d.Own[m.Name], m.Percentile > 0
-	case m.Name == Histogram || d.Hist.Empty():
+	case d.Own != nil:
+		v, _ = figure.Of(d.Own)
+		p.Own = m.Percentile > 0
+	case d.Hist == nil || d.Hist.Empty():
 		return
-	case m.Name == "iops":
-		v = d.IOPS
-	case m.Name == "mean":
-		v = d.Hist.Stats(d.Geometry, nil, d.Bounds).Mean
 	default:
-		s := d.Hist.Stats(d.Geometry, []float64{m.Percentile}, d.Bounds)
-		v, p.AtLeast = s.Percentiles[0], len(s.AtLeast) > 0
+		s := d.Hist.Stats(d.Geometry, figure.Needs, d.Bounds)
+		values := s.Values(figure.Needs)
+		values.IOPS = d.IOPS
+		v, _ = figure.Of(&values)
+		p.AtLeast = len(s.AtLeast) > 0
 	}
 	if !(v > 0) {
 		return
@@ -405,10 +403,10 @@ func FormatValue(m fio.Metric, v float64, unit string) string {
 		}
 		return strconv.FormatFloat(v, 'f', decimals, 64)
 	}
-	switch {
-	case m.Name == "iops":
+	switch m.Figure().Unit {
+	case fio.PerSecond:
 		return number(v) + "/s"
-	case m.Name == Histogram:
+	case fio.Share:
 		return fmt.Sprintf("%.2f %%", 100*v)
 	}
 	return number(v/fio.Divisors[unit]) + " " + unit

@@ -88,7 +88,7 @@ func (o *compareOptions) check(c *cli.Context, bad *fio.Faults) {
 	if o.by == fio.ByJob {
 		o.logs.Config.Settings.By = []string{fio.ByJob, fio.ByDirection}
 	}
-	o.shown = []string{"p50", "p99", iopsMetric}
+	o.shown = []string{"p50", "p99", "iops"}
 	if c.IsSet("percentiles") {
 		o.shown = nil
 	}
@@ -414,7 +414,7 @@ func (p *comparePrinter) all(c *compareFound) {
 		var latencies []*float64
 		shown := p.shown(result, len(c.FailIf) > 0)
 		for _, row := range shown {
-			if row.Metric != iopsMetric {
+			if fio.FigureOf(row.Metric).Unit == fio.Nanoseconds {
 				latencies = append(latencies, row.Baseline, row.Other)
 			}
 		}
@@ -434,7 +434,7 @@ func (p *comparePrinter) all(c *compareFound) {
 		p.side("group", g.Side)
 		var latencies []*float64
 		for _, row := range g.Rows {
-			if row.Metric != iopsMetric {
+			if fio.FigureOf(row.Metric).Unit == fio.Nanoseconds {
 				latencies = append(latencies, row.Value)
 			}
 		}
@@ -553,13 +553,11 @@ func (p *comparePrinter) choose(latencies []*float64) {
 	p.unit = all.Unit(p.o.unit)
 }
 
-const iopsMetric = "iops" // the only metric that is no latency
-
 func (p *comparePrinter) value(metric string, v *float64) string {
 	if v == nil {
 		return "-"
 	}
-	if metric == iopsMetric {
+	if fio.FigureOf(metric).Unit == fio.PerSecond {
 		return fio.Number(*v) + "/s"
 	}
 	return fio.LatencyIn(*v, p.unit)
@@ -576,7 +574,7 @@ func (p *comparePrinter) colour(c ui.Colour, text string) string {
 func (p *comparePrinter) cells(row compare.Row, of *compare.Result) []string {
 	words := of.Words(&row)
 	worse := map[compare.Verdict]ui.Colour{compare.Higher: ui.Bad, compare.Lower: ui.Good}
-	if row.Metric == iopsMetric {
+	if fio.FigureOf(row.Metric).Better == fio.Higher {
 		worse = map[compare.Verdict]ui.Colour{compare.Higher: ui.Good, compare.Lower: ui.Bad}
 	}
 	verdict := string(row.Verdict)

@@ -373,7 +373,7 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 				}
 			}
 			level := "-"
-			if n > 0 && r.Of().Name != history.Histogram {
+			if n > 0 && r.Of().Name != fio.Histogram {
 				level = o.value(r, math.Exp(sum/float64(n)))
 			}
 			row := []string{r.Metric, strconv.Itoa(n), level, strconv.Itoa(since)}

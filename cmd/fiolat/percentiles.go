@@ -128,17 +128,17 @@ func (o *printOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.logs.checkStored(&o.es, c.IsSet, bad, but...)
 }
 
+// wideMetrics are those that can be shown side by side.
+var wideMetrics = fio.Metrics{Names: fio.FigureNames(fio.OfInterval)}
+
 // readWide parses --wide and adds its percentile to those computed.
 func (o *percentilesOptions) readWide(wide string) error {
 	settings := &o.logs.Config.Settings
-	m, err := fio.ParseMetric(wide)
-	name := strings.TrimPrefix(m.String(), "all ")
+	m, err := wideMetrics.Parse(wide)
 	switch {
-	case wide != "stddev" && (err != nil || m.Percentile == 0 && !slices.Contains(render.Figures, m.Name)):
-		return fio.Usagef("--wide %q: want p99 or another percentile, or %s", wide, strings.Join(render.Figures, ", "))
-	case wide == "stddev":
-		name = wide
-	case m.Direction != fio.All:
+	case err != nil:
+		return fio.Usagef("--wide %q: want p99 or another percentile, or %s", wide, strings.Join(wideMetrics.Names, ", "))
+	case m.Direction != "" && m.Direction != fio.All:
 		return fio.Usagef("--wide %q: say --wide %s --only direction=%s", wide, m.Name, m.Direction)
 	}
 	switch {
@@ -149,7 +149,7 @@ func (o *percentilesOptions) readWide(wide string) error {
 	case len(o.logs.Kinds.List) > 1:
 		return fio.Usagef("--wide is for one --kind")
 	}
-	if o.render.Wide = name; m.Percentile > 0 && !slices.Contains(settings.Percentiles, m.Percentile) {
+	if o.render.Wide = m.Name; m.Percentile > 0 && !slices.Contains(settings.Percentiles, m.Percentile) {
 		settings.Percentiles = append(settings.Percentiles, m.Percentile)
 	}
 	return nil

@@ -159,7 +159,7 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 		switch {
 		case v == nil:
 			return "–"
-		case metric == "iops":
+		case fio.FigureOf(metric).Unit == fio.PerSecond:
 			return fio.Digits(*v, 5) + "/s"
 		}
 		return fio.Micro(fio.Latency(*v, 4))

@@ -8,6 +8,8 @@ import (
 	"sort"
 	"strings"
 	"sync"
+
+	"fiolat/fio"
 )
 
 const (
@@ -318,6 +320,27 @@ type Stats struct {
 	LimitsAtLeast bool
 	// AtLeast are the indices, ascending, of percentiles in the last bucket. Their values are lower bounds.
 	AtLeast []int
+}
+
+// Values are what figures come from that the histogram has: those of other sources are unknown. percentiles are those
+// that the statistics were asked for.
+func (s *Stats) Values(percentiles []float64) fio.Values {
+	nan := math.NaN()
+	v := fio.Values{Samples: s.Samples, Seconds: nan, IOPS: nan, BytesPerSecond: nan, Concurrency: nan, Min: nan,
+		Mean: nan, Max: nan, StdDev: nan, Percentile: func(p float64) float64 {
+			if i := slices.Index(percentiles, p); i >= 0 && !s.Empty() {
+				return s.Percentiles[i]
+			}
+			return nan
+		}}
+	if s.Empty() {
+		return v
+	}
+	v.Min, v.Mean, v.Max = s.Min, s.Mean, s.Max
+	if s.StdDev >= 0 {
+		v.StdDev = s.StdDev
+	}
+	return v
 }
 
 // NoLimit marks a confidence limit that does not exist: there are too few I/Os, or it

@@ -324,3 +324,10 @@ func TestCounts(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 }
+
+// TestFigures: the evaluator judges percentiles, and exactly these figures.
+func TestFigures(t *testing.T) {
+	if got := strings.Join(fio.FigureNames(fio.OfSLA), " "); got != "mean max iops" {
+		t.Errorf("rules may be about %s", got)
+	}
+}

@@ -292,15 +292,12 @@ func (run *Run) ofTotals(t *ingest.Totals) (*history.Run, error) {
 		Directions: map[string]*history.Direction{}}
 	for i := range rows {
 		r := &rows[i]
-		d := &history.Direction{Hist: r.Hist, Geometry: r.Geometry, Bounds: r.Bounds, Own: map[string]float64{}}
+		d := &history.Direction{Hist: r.Hist, Geometry: r.Geometry, Bounds: r.Bounds}
 		if r.IOPS != nil {
-			d.IOPS, d.Own["iops"] = *r.IOPS, *r.IOPS
+			d.IOPS = *r.IOPS
 		}
-		if r.Mean != nil {
-			d.Own["mean"] = *r.Mean
-		}
-		for p, v := range r.Percentiles {
-			d.Own["p"+p] = v
+		if r.Hist == nil {
+			d.Own = r.Values()
 		}
 		if r.Direction != fio.Sync.String() {
 			out.Directions[r.Direction] = d

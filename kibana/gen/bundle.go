@@ -44,6 +44,19 @@ func (b *bundle) board(id, label, title, from string) *dashboard {
 	return d
 }
 
+// storedPercentiles are the fields of fiolat's default percentiles.
+var storedPercentiles = []string{"p50", "p90", "p95", "p99", "p99_9"}
+
+// storedLatencies are the fields of other figures in ns.
+func storedLatencies() (fields []string) {
+	for _, f := range fio.Figures(fio.OfAnywhere) {
+		if f.Unit == fio.Nanoseconds && f.Field != "" {
+			fields = append(fields, f.Field)
+		}
+	}
+	return fields
+}
+
 func sideBySide(all ...chart) []chart { return all }
 
 // Bundle returns all objects for the indices of a prefix: the tag, data views, dashboards. Ids and titles begin with
@@ -54,10 +67,10 @@ func Bundle(prefix string) []Object {
 	index := func(kind string) string { return prefix + "-" + kind + "-*" }
 
 	durations, limits, summaries := map[string]fieldFormat{}, map[string]fieldFormat{}, map[string]fieldFormat{}
-	for _, f := range []string{"min", "max", "mean", "stddev"} {
+	for _, f := range storedLatencies() {
 		durations["latency."+f] = milliseconds
 	}
-	for _, p := range []string{"p50", "p90", "p95", "p99", "p99_9"} {
+	for _, p := range storedPercentiles {
 		for _, f := range []string{"latency." + p, "latency.ci." + p + ".lower", "latency.ci." + p + ".upper",
 			"sla.limit." + p} {
 			durations[f] = milliseconds
@@ -68,7 +81,7 @@ func Bundle(prefix string) []Object {
 		limits["latency.limits."+f] = milliseconds
 	}
 	for _, d := range fio.MetricDirections() {
-		for _, f := range []string{"min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p99_9"} {
+		for _, f := range append(storedLatencies(), storedPercentiles...) {
 			summaries["summary."+d+"."+f] = milliseconds
 		}
 	}

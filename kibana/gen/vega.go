@@ -660,10 +660,10 @@ func change(runs string) charts.Spec {
 	aggs := named(m{"started": m{"max": m{"field": "run.start"}}})
 	rows := ""
 	for _, d := range []string{"read", "write"} {
-		for _, f := range []string{"p50", "p99", "p99_9", "mean", "iops"} {
+		for _, f := range append([]string{"p50", "p99", "p99_9"}, fio.FigureNames(fio.OfComparison)...) {
 			aggs[d+"_"+f] = m{"max": m{"field": "summary." + d + "." + f}}
 			rows += fmt.Sprintf("{measure: '%s %s', more: %t, value: datum.r.%[4]s.value, base: datum.of.%[4]s.value},",
-				d, strings.ReplaceAll(f, "_", "."), f == "iops", d+"_"+f)
+				d, strings.ReplaceAll(f, "_", "."), fio.FigureOf(f).Better == fio.Higher, d+"_"+f)
 		}
 	}
 	of := func(size int, order string) m {

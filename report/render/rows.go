@@ -289,36 +289,14 @@ func ios(n float64) Cell {
 	return Cell{Number: math.Round(n)}
 }
 
-// Figures are the values of Options.Wide other than percentiles.
-var Figures = []string{"samples", "iops", "concurrency", "min", "mean", "max", "stddev"}
-
 // figure returns a figure of a row by name, NaN if unknown.
 func (r *Renderer) figure(row *pipeline.Row, name string) Cell {
-	s := &row.Stats
-	unknown := Cell{Number: math.NaN()}
-	switch name {
-	case "samples":
-		return Cell{Number: s.Samples}
-	case "iops":
-		if !row.IOPSKnown {
-			return unknown
-		}
-		return Cell{Number: row.IOPS}
-	case "concurrency":
-		if n, known := row.Concurrency(); known {
-			return Cell{Number: n}
-		}
-		return unknown
+	v, _ := fio.FigureOf(name).Of(row.Values(r.run.Percentiles))
+	cell := Cell{Number: v}
+	for _, i := range row.Stats.AtLeast {
+		cell.AtLeast = cell.AtLeast || "p"+fio.Percentile(r.run.Percentiles[i]) == name
 	}
-	if s.Empty() {
-		return unknown
-	}
-	for i, p := range r.run.Percentiles {
-		if "p"+fio.Percentile(p) == name {
-			return Cell{Number: s.Percentiles[i], AtLeast: slices.Contains(s.AtLeast, i)}
-		}
-	}
-	return Cell{Number: map[string]float64{"min": s.Min, "mean": s.Mean, "max": s.Max, "stddev": s.StdDev}[name]}
+	return cell
 }
 
 // wide prints a row for each time, with one figure in a column for each host, job and so on. It holds all rows until
@@ -359,7 +337,7 @@ func (r *wide) row(q *pipeline.Quantum, row *pipeline.Row) error {
 }
 
 func (r *wide) end(*pipeline.Summary) error {
-	latencies := !slices.Contains(Figures[:3], r.Wide)
+	latencies := fio.FigureOf(r.Wide).Unit == fio.Nanoseconds
 	if i := slices.Index(r.names, fio.All); i >= 0 {
 		r.names = slices.Delete(r.names, i, i+1)
 	}
