@@ -62,21 +62,6 @@ func TestPackaged(t *testing.T) {
 	}
 }
 
-// exitMeanings describes the exit codes for the documentation.
-var exitMeanings = []struct {
-	code    int
-	meaning string
-}{
-	{exitOK, "done"},
-	{exitIncomplete, "some documents were not stored, and a message says which and where they " +
-		"were spooled; or any other error"},
-	{exitUsage, "usage"},
-	{exitInput, "bad input"},
-	{exitSLA, "an SLA rule is broken, with `--fail-on-sla`"},
-	{exitCompare, "`compare --fail-if` or `history --fail-if-changed` fired"},
-	{exitInterrupted, "interrupted; what was stored stays, and the same command again finishes"},
-}
-
 // commandsPage returns docs/cli.md: all commands, and their usual flags, each once.
 func commandsPage(app *cli.App) string {
 	var b bytes.Buffer
@@ -92,7 +77,7 @@ error. --help has the usual flags of a command, which are listed here, --help-al
 | exit code | meaning |
 |---|---|
 `)
-	for _, e := range exitMeanings {
+	for _, e := range exits {
 		fmt.Fprintf(&b, "| %d | %s |\n", e.code, e.meaning)
 	}
 	var names []string
@@ -216,7 +201,7 @@ Fu, of fio 3.30), and fio's source from 3.30 to 3.42.
 func manPages(t *testing.T, app *cli.App) map[string]string {
 	t.Helper()
 	exits := ""
-	for _, e := range exitMeanings {
+	for _, e := range exits {
 		exits += fmt.Sprintf("**%d** %s\n\n", e.code, e.meaning)
 	}
 	whole := &cli.App{Name: app.Name, Usage: app.Usage, UsageText: app.Description, Flags: app.Flags,

@@ -15,16 +15,32 @@ import (
 	"fiolat/fio"
 )
 
-// Exit codes. Scripts rely on them: new ones may be added, but none changes its meaning.
+// Exit codes; exits has their meanings.
 const (
 	exitOK          = 0
-	exitIncomplete  = 1   // some documents were not stored, or any error not listed here
-	exitUsage       = 2   // wrong command line
-	exitInput       = 3   // bad input
-	exitSLA         = 4   // an SLA is broken, with --fail-on-sla
-	exitCompare     = 5   // compare --fail-if or history --fail-if-changed fired
-	exitInterrupted = 130 // ended by a signal; what was stored stays
+	exitIncomplete  = 1
+	exitUsage       = 2
+	exitInput       = 3
+	exitSLA         = 4
+	exitCompare     = 5
+	exitInterrupted = 130
 )
+
+// exits are the exit codes and their meanings, as docs/cli.md has them. Scripts rely on them: new ones may be added, but
+// none changes its meaning.
+var exits = []struct {
+	code    int
+	meaning string
+}{
+	{exitOK, "done"},
+	{exitIncomplete, "some documents were not stored, and a message says which and where they " +
+		"were spooled; or any other error"},
+	{exitUsage, "usage"},
+	{exitInput, "bad input"},
+	{exitSLA, "an SLA rule is broken, with `--fail-on-sla`"},
+	{exitCompare, "`compare --fail-if` or `history --fail-if-changed` fired"},
+	{exitInterrupted, "interrupted; what was stored stays, and the same command again finishes"},
+}
 
 // exitCode is the only place that maps errors to exit codes.
 func exitCode(err error) int {
