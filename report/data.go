@@ -37,6 +37,8 @@ type head struct {
 	Scopes []dims    `json:"scopes"`
 	Leaves []dims    `json:"leaves"`
 	SLA    []slaLine `json:"sla"`
+	// Hues are the colors of directions, as numbers of the palette.
+	Hues map[string]int `json:"hues"`
 	// IOs are those of all leaves: the spectrum has the percentiles of ladder(IOs).
 	IOs float64 `json:"ios"`
 	// Each of the heat map's rows has 2^Finer of the data's.
@@ -216,6 +218,9 @@ func (s *Sink) heatGrid() fiohist.Geometry {
 	return s.run.Geometry.Coarsen(max(4, s.run.Geometry.Coarseness))
 }
 
+// directionHues are colors that differ clearly, also for people who confuse red and green.
+var directionHues = [fio.Directions]int{fio.Read: 0, fio.Write: 3, fio.Trim: 4}
+
 // head describes the data that pack packs. Times of kinds count from the start of the main one.
 func (s *Sink) head() head {
 	offset := int64(0)
@@ -226,9 +231,13 @@ func (s *Sink) head() head {
 		First: float64(s.run.FirstQuantum+offset) / 1e6, End: float64(s.sum.End+offset) / 1e6,
 		Interval: float64(s.run.Interval) / 1e6, grid: s.grid(s.group), Cells: s.grid(s.group * s.cells),
 		Logs: len(s.run.Logs), Kind: s.run.Kind.String(), Part: s.part(),
+		Hues: map[string]int{},
 	}
 	if s.group > 1 {
 		h.Fine = new(s.grid(1))
+	}
+	for d, hue := range directionHues {
+		h.Hues[fio.Direction(d).String()] = hue
 	}
 	if s.runs != nil {
 		i := slices.Index(s.kinds, s)

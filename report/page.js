@@ -114,7 +114,7 @@ const look = i => ({color: palette()[i % most], dash: dashes[i % most]});
 
 // hue is the look of a direction, lighter or darker by a share of -1 to 1.
 function hue(direction, share = 0) {
-  const color = palette()[[0, 3, 4][values.direction.indexOf(direction)]], to = css(share < 0 ? '--paper' : '--ink');
+  const color = palette()[head.hues[direction] ?? 0], to = css(share < 0 ? '--paper' : '--ink');
   const blend = at => Math.round(parseInt(color.substr(at, 2), 16) * (1 - Math.abs(share)) + parseInt(to.substr(at, 2), 16) * Math.abs(share));
   return {color: '#' + [1, 3, 5].map(at => blend(at).toString(16).padStart(2, '0')).join(''), dash: dashes[0]};
 }
@@ -987,4 +987,4 @@ new ResizeObserver(() => {
     views[c].runAsync();
   }
 }).observe($('percentiles'));
-window.fiolat = {views, head, data, state, percentileOf, saved};
+window.fiolat = {views, head, data, state, bucketsOf, percentileOf, saved};

@@ -694,6 +694,35 @@ func TestPercentilesInChromium(t *testing.T) {
 	b.Clean()
 }
 
+// TestWholeRunInChromium: where the page computes what Go has put into it, for a part of the run, it would compute the
+// same of the whole run.
+func TestWholeRunInChromium(t *testing.T) {
+	t.Parallel()
+	for _, folder := range []string{"gaps", "cluster", "randrw"} {
+		b := opened(t, 1200, 900, "light", "../testdata/fio/"+folder)
+		differ := eval[[]string](b, `fiolat.data.scopes.flatMap((s, i) => {
+			const of = fiolat.bucketsOf(i), n = fiolat.head.percentiles.length, out = []
+			if (!of.length) return s.totalN[0] ? ['no buckets'] : []
+			const min = s.total[n], max = Math.abs(s.total[n + 1]), count = of.at(-1).upTo
+			const compare = (what, go, p) => {
+				const js = fiolat.percentileOf(of, +p, min, max)
+				if (Math.abs(js - go) > 1e-4 * Math.abs(go)) out.push([i, what, p, go, js].join(' '))
+			}
+			fiolat.head.percentiles.forEach((p, k) => compare('percentile', s.total[k], p))
+			const ladder = fiolat.head.ladder.filter(p => (1 - p / 100) * count >= 1 || p === 0)
+			if (ladder.length + 1 !== s.curve.length) out.push([i, 'ladder', ladder.length, s.curve.length].join(' '))
+			ladder.forEach((p, k) => compare('ladder', s.curve[k], p))
+			if (Math.abs(count - s.totalN[0]) > 1e-6 * count) out.push([i, 'I/Os', s.totalN[0], count].join(' '))
+			return out
+		})`)
+		if len(differ) > 0 {
+			t.Errorf("%s: of scope, what, percentile, Go, JavaScript: %d differ, as\n%s", folder, len(differ),
+				strings.Join(differ[:min(5, len(differ))], "\n"))
+		}
+		b.Clean()
+	}
+}
+
 // TestZoomInChromium drags over an eighth of 2400 quanta, which are drawn as 300 points or so: each quantum then has a
 // point, with the percentiles that fiolat prints of it, and so has the table.
 func TestZoomInChromium(t *testing.T) {
