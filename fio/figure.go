@@ -116,7 +116,7 @@ func FigureOf(name string) Figure {
 	}
 	p, _ := strconv.ParseFloat(strings.TrimPrefix(name, "p"), 64)
 	return Figure{Name: name, Unit: Nanoseconds, Better: Lower,
-		In: OfRun | OfSLA | OfComparison | OfHistory | OfInterval,
+		In:    OfRun | OfSLA | OfComparison | OfHistory | OfInterval,
 		Needs: []float64{p}, of: func(v *Values) float64 { return v.Percentile(p) }}
 }
 

@@ -212,12 +212,12 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	var out []*Input
 	var unused []*Source
 	if len(d.given.Logs) > 0 {
-		d.beside(&d.given, foldersOf(d.given.Logs))
+		d.jsonBeside(&d.given, foldersOf(d.given.Logs))
 		if other := d.finish(&d.given); len(d.given.Logs) > 0 {
-			d.above(&d.given)
+			d.jsonAbove(&d.given)
 			out = append(out, &d.given)
 		} else if unused = other; !opt.Any {
-			return nil, d.none(other[0].Path, other)
+			return nil, d.noLogsError(other[0].Path, other)
 		}
 	}
 	runs := d.runs()
@@ -228,11 +228,11 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	slices.SortStableFunc(runs, func(a, b *Input) int { return fio.Natural(a.Root, b.Root) })
 	for _, in := range runs {
 		in.Metas, in.JobFiles, in.metasGiven = named.Metas, named.JobFiles, named.metasGiven
-		d.beside(in, append([]string{in.Root}, foldersOf(in.Logs)...))
+		d.jsonBeside(in, append([]string{in.Root}, foldersOf(in.Logs)...))
 		if other := d.finish(in); len(in.Logs) > 0 {
 			d.siblings(in)
 			if slices.Contains(d.searched, in.Root) {
-				d.above(in)
+				d.jsonAbove(in)
 			}
 			out = append(out, in)
 		} else {
@@ -262,12 +262,12 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	}
 	for _, root := range d.searched {
 		if !d.hasLogs(root) && !slices.ContainsFunc(only, func(in *Input) bool { return under(in.Root, root) }) {
-			return nil, d.none(root, nil)
+			return nil, d.noLogsError(root, nil)
 		}
 	}
 	switch {
 	case len(out) == 0 && len(unused) > 0:
-		return nil, d.none(append(d.searched, unused[0].Path)[0], unused)
+		return nil, d.noLogsError(append(d.searched, unused[0].Path)[0], unused)
 	case len(out) == 0 && len(d.strange) > 0:
 		return nil, &fio.ParseError{File: d.strange[0], Msg: notFio, Hint: "pass logs (NAME_clat_hist.N.log) or " +
 			"folders with logs"}
@@ -289,8 +289,8 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	return out, nil
 }
 
-// none returns the error for a path without logs of the wanted kind; other are those of other kinds.
-func (d *discovery) none(path string, other []*Source) error {
+// noLogsError returns the error for a path without logs of the wanted kind; other are those of other kinds.
+func (d *discovery) noLogsError(path string, other []*Source) error {
 	if len(other) == 0 {
 		return d.noneBelow(path)
 	}
@@ -335,7 +335,7 @@ type once[T any] map[string]struct {
 	err   error
 }
 
-func (o once[T]) of(path string, read func() (T, error)) (T, error) {
+func (o once[T]) get(path string, read func() (T, error)) (T, error) {
 	if r, ok := o[path]; ok {
 		return r.value, r.err
 	}
@@ -830,9 +830,9 @@ func (in *Input) notUsed(where string, metas []*fiojson.Document) {
 	}
 }
 
-// above looks for fio's JSON in the folder above the one that was given, for a run without any. It takes one whose
+// jsonAbove looks for fio's JSON in the folder above the one that was given, for a run without any. It takes one whose
 // jobs wrote these very logs, and none in the folders beside theirs.
-func (d *discovery) above(in *Input) {
+func (d *discovery) jsonAbove(in *Input) {
 	folders := foldersOf(in.Logs)
 	if len(in.Metas) > 0 || len(folders) != 1 {
 		return
@@ -867,7 +867,7 @@ func (d *discovery) siblings(in *Input) {
 		return
 	}
 	up := filepath.Dir(folders[0])
-	metas, _ := d.apart.of(up, func() (metas []*fiojson.Document, _ error) {
+	metas, _ := d.apart.get(up, func() (metas []*fiojson.Document, _ error) {
 		for _, e := range d.files.List(up) {
 			if path := filepath.Join(up, e.Name()); e.IsDir() && !d.hasLogs(path) {
 				metas = append(metas, d.metasIn(path)...)
@@ -1034,9 +1034,9 @@ func bySource(a, b *Source) int {
 	)
 }
 
-// beside finds fio's JSON and job files in folders by their content, unless they were given, and the logs there that
-// were not.
-func (d *discovery) beside(in *Input, folders []string) {
+// jsonBeside finds fio's JSON and job files in folders by their content, unless they were given, and the logs there
+// that were not.
+func (d *discovery) jsonBeside(in *Input, folders []string) {
 	wantMeta, wantJob := len(in.Metas) == 0, len(in.JobFiles) == 0
 	var used []string
 	for _, l := range in.Logs {
@@ -1102,7 +1102,7 @@ func (d *discovery) documents(path string) ([]*fiojson.Document, error) {
 	if in, ok := d.opt.Stdin.(*jsonInput); ok && path == stdin {
 		return in.metas, nil
 	}
-	return d.metas.of(path, func() (metas []*fiojson.Document, err error) {
+	return d.metas.get(path, func() (metas []*fiojson.Document, err error) {
 		err = d.files.Read(path, func(r io.Reader) (err error) {
 			text := bufio.NewReader(r)
 			start, _ := text.Peek(headBytes)
@@ -1135,7 +1135,7 @@ func (d *discovery) jobFile(path string) (j *jobfile.File, err error) {
 // sniff finds out by its content what a file is. What is packed in a way that is not read is a *source.PackedError, and
 // remembered unless nobody asked for its folder.
 func (d *discovery) sniff(path string) (FileKind, error) {
-	return d.kinds.of(path, func() (kind FileKind, err error) {
+	return d.kinds.get(path, func() (kind FileKind, err error) {
 		defer func() {
 			if packed, is := errors.AsType[*source.PackedError](err); is && d.files.Beyond == 0 {
 				d.packed = append(d.packed, packed)

@@ -565,7 +565,7 @@ func (m *matcher) entries(s *set) {
 	if s.meta != nil && len(s.entries) == 0 {
 		m.unsure[s.meta] = true
 	}
-	m.stale(s)
+	m.dropStale(s)
 	byThread := s.byThread()
 	numbers := slices.Sorted(maps.Keys(byThread))
 	s.threads = max(s.threads, numbers[len(numbers)-1])
@@ -628,9 +628,9 @@ func (m *matcher) entries(s *set) {
 	m.incomplete(s)
 }
 
-// stale leaves out logs of an earlier run: they are numbered beyond the threads of fio's JSON, whose counts fit the
+// dropStale leaves out logs of an earlier run: they are numbered beyond the threads of fio's JSON, whose counts fit the
 // others.
-func (m *matcher) stale(s *set) {
+func (m *matcher) dropStale(s *set) {
 	threads := 0
 	for _, e := range s.entries {
 		if threads += numJobs(s.meta, e); e.Unlike > 0 {
@@ -958,7 +958,7 @@ func (m *matcher) withoutLogs(sets []*set) {
 		for i := range meta.Entries {
 			e := &meta.Entries[i]
 			ios := counted(e, name.Kind)
-			wrote, may := m.wrote(meta, e, name.Hist, option)
+			wrote, may := m.mayHaveWritten(meta, e, name.Hist, option)
 			exists := slices.ContainsFunc(m.in.siblings, func(o *Source) bool {
 				return o.Name.like(name) && writes(meta, e, o.Name) &&
 					(o.Host == "" || e.Host == "" || sameHost(o.Host, e.Host))
@@ -1053,10 +1053,11 @@ func counted(e *fiojson.Entry, kind fio.Kind) string {
 	return strings.Join(ios, " and ")
 }
 
-// wrote reports whether a job wrote logs: by the document, a log that is its, or a section of its name. may means that
-// it may have: versions of fio before 3.37 leave options without a value out of JSON, and other jobs have logs without
-// the option.
-func (m *matcher) wrote(meta *fiojson.Document, e *fiojson.Entry, hist bool, option string) (wrote, may bool) {
+// mayHaveWritten reports whether a job wrote logs: by the document, a log that is its, or a section of its name. maybe
+// means that it may have: versions of fio before 3.37 leave options without a value out of JSON, and other jobs have
+// logs without the option.
+func (m *matcher) mayHaveWritten(meta *fiojson.Document, e *fiojson.Entry, hist bool,
+	option string) (sure, maybe bool) {
 	if _, ok := meta.Option(e, option); ok {
 		return true, false
 	}
@@ -1073,10 +1074,10 @@ func (m *matcher) wrote(meta *fiojson.Document, e *fiojson.Entry, hist bool, opt
 		}
 		if l.Meta == meta && l.Entry != nil {
 			_, given := meta.Option(l.Entry, option)
-			may = may || !given
+			maybe = maybe || !given
 		}
 	}
-	return false, may && hist && meta.Milliseconds(e, "log_hist_msec") > 0
+	return false, maybe && hist && meta.Milliseconds(e, "log_hist_msec") > 0
 }
 
 // jobFileOf finds the set's job file: each log has a section that writes it, each section that writes logs has them,

@@ -722,7 +722,7 @@ func TestLate(t *testing.T) {
 		})
 	}
 	for _, jobs := range [][]job{{{guess: true, run: 1}, {stage: 1}}, {{name: "a"}, {waits: "a"}}} {
-		if got := (&set{}).late(jobs, 0); got != "much" {
+		if got := (&set{}).describeLateness(jobs, 0); got != "much" {
 			t.Errorf("behind a job of unknown length: %q", got)
 		}
 	}

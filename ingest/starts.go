@@ -73,9 +73,9 @@ func (m *matcher) starts(s *set) {
 		}
 	}
 	if s.job == nil {
-		m.unlike(s)
+		m.warnMixedGroup(s)
 	}
-	late := s.late(jobs, latest)
+	late := s.describeLateness(jobs, latest)
 	for _, l := range s.logs {
 		i, known := of[l]
 		switch {
@@ -93,7 +93,7 @@ func (m *matcher) starts(s *set) {
 				}
 			}
 		case s.meta != nil:
-			delay, ramp, how := m.lead(s.meta.Path, func(name string) (string, bool) {
+			delay, ramp, how := m.startDelay(s.meta.Path, func(name string) (string, bool) {
 				return s.meta.Option(nil, name)
 			})
 			l.Start = Start{Offset: delay + ramp, How: how + " of all jobs", Unknown: true}
@@ -137,9 +137,9 @@ func placeJobs(meta *fiojson.Document) {
 	}
 }
 
-// unlike warns of entries that stand for several sections (group_reporting) which may not have started together:
-// fio's JSON shows the options of the last one only, and how many seconds all took.
-func (m *matcher) unlike(s *set) {
+// warnMixedGroup warns of entries that stand for several sections (group_reporting) which may not have started
+// together: fio's JSON shows the options of the last one only, and how many seconds all took.
+func (m *matcher) warnMixedGroup(s *set) {
 	for i, e := range s.entries {
 		threads, several := s.stands(i)
 		if !several {
@@ -154,7 +154,7 @@ func (m *matcher) unlike(s *set) {
 		}
 		rest := time.Duration(min(e.Elapsed, int64(maxLead/time.Second)))*time.Second - longest(e)
 		common := func(name string) (string, bool) { return s.meta.Option(nil, name) }
-		delay, ramp, _ := m.lead(s.meta.Path, common)
+		delay, ramp, _ := m.startDelay(s.meta.Path, common)
 		if apart == "" && len(s.entries) == 1 && rest-delay-ramp > longestStart {
 			apart = fmt.Sprintf("fio took %d s, and none of them more than %v", e.Elapsed, longest(e))
 		}
@@ -166,10 +166,10 @@ func (m *matcher) unlike(s *set) {
 	}
 }
 
-// late returns in words by how much jobs behind a stonewall or a wait_for may have started later than computed from
+// describeLateness says by how much jobs behind a stonewall or a wait_for may have started later than computed from
 // the lengths of the jobs before them: fio looks for ended jobs ten times a second, takes a while to start the next,
 // and reports its total time in whole seconds, rounded up.
-func (s *set) late(jobs []job, latest time.Duration) string {
+func (s *set) describeLateness(jobs []job, latest time.Duration) string {
 	elapsed := s.elapsed()
 	if elapsed == 0 {
 		for _, j := range jobs {
@@ -200,8 +200,8 @@ func (s *set) elapsed() (all time.Duration) {
 // seconds.
 const longestStart = 1200 * time.Millisecond
 
-// lead returns startdelay and ramp_time, and in words which of them are set.
-func (m *matcher) lead(where string, option func(string) (string, bool)) (delay, ramp time.Duration, how string) {
+// startDelay returns startdelay and ramp_time, and in words which of them are set.
+func (m *matcher) startDelay(where string, option func(string) (string, bool)) (delay, ramp time.Duration, how string) {
 	one := func(name string) time.Duration {
 		v, ok := option(name)
 		if !ok {
@@ -252,7 +252,7 @@ func (m *matcher) sectionJobs(s *set) []job {
 	for _, section := range s.job.Sections {
 		where := fmt.Sprintf("%s:%d", s.job.Path, section.Line)
 		j := job{group: section.Group, stage: section.Stage, name: section.Name, waits: section.Options["wait_for"]}
-		j.delay, j.ramp, j.how = m.lead(where, func(name string) (string, bool) {
+		j.delay, j.ramp, j.how = m.startDelay(where, func(name string) (string, bool) {
 			v, ok := section.Options[name]
 			return v, ok
 		})
@@ -297,7 +297,7 @@ func (m *matcher) entryJob(s *set, e *fiojson.Entry) job {
 	option := func(name string) (string, bool) { return s.meta.Option(e, name) }
 	j := job{run: longest(e), group: e.GroupID, name: e.JobName}
 	j.waits, _ = option("wait_for")
-	j.delay, j.ramp, j.how = m.lead(fmt.Sprintf("%s: job %q", s.meta.Path, e.JobName), option)
+	j.delay, j.ramp, j.how = m.startDelay(fmt.Sprintf("%s: job %q", s.meta.Path, e.JobName), option)
 	v, ok := option("stonewall")
 	j.wall = ok && jobfile.On(v)
 	return j
@@ -340,9 +340,9 @@ func (s *set) stands(entry int) (n int, several bool) {
 	return n, n > 1 && v != strconv.Itoa(n)
 }
 
-// hidden reports whether an entry may stand for several sections. fio's JSON shows the options of the last one only,
-// so there may be unknown delays and ramps.
-func (s *set) hidden() bool {
+// hidesSections reports whether an entry may stand for several sections. fio's JSON shows the options of the last one
+// only, so there may be unknown delays and ramps.
+func (s *set) hidesSections() bool {
 	for i := range s.entries {
 		if _, several := s.stands(i); several {
 			return true
@@ -389,7 +389,7 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 			"the job file", fio.Printable(s.meta.Path), len(groups))
 		return "stonewall taken for granted"
 	}
-	hidden := s.hidden()
+	hidden := s.hidesSections()
 	fits := func(walls []bool) bool {
 		set(walls)
 		starts := time.Duration(count(walls))

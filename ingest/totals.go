@@ -136,7 +136,7 @@ func (d *discovery) sections(path string, metas []*fiojson.Document) {
 		if m.ClientServer || !slices.ContainsFunc(m.Entries, unlike) {
 			continue
 		}
-		files, _ := d.jobs.of(filepath.Dir(path), func() (files []*jobfile.File, _ error) {
+		files, _ := d.jobs.get(filepath.Dir(path), func() (files []*jobfile.File, _ error) {
 			for _, e := range d.files.List(filepath.Dir(path)) {
 				name := filepath.Join(filepath.Dir(path), e.Name())
 				if e.IsDir() || !d.files.MayBeFio(name, e) {

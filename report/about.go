@@ -30,7 +30,7 @@ func (s *Sink) about(d *pageData) error {
 		if err != nil {
 			return err
 		}
-		for _, text := range k.lead(syncs) {
+		for _, text := range k.headline(syncs) {
 			if s.compared == nil {
 				d.Lead = append(d.Lead, text)
 			} else if len(s.runs) == 2 {
@@ -65,8 +65,8 @@ func split(notes []note) (warnings, others []note) {
 	return warnings, others
 }
 
-// lead has a sentence for each direction: I/Os, duration, rate and latencies. Another one has the syncs, if any.
-func (s *Sink) lead(syncs *pipeline.Row) (out []string) {
+// headline has a sentence for each direction: I/Os, duration, rate and latencies. Another one has the syncs, if any.
+func (s *Sink) headline(syncs *pipeline.Row) (out []string) {
 	at := slices.Clone(s.run.Percentiles)
 	slices.Sort(at)
 	for d := range fio.Direction(fio.Directions) {

@@ -112,7 +112,7 @@ func WriteHistory(w io.Writer, all []history.Series, results []history.Result, g
 			}
 		}
 		slices.SortStableFunc(ps.Charts, func(a, b historyChart) int { return cmp.Compare(b.changed, a.changed) })
-		lead = append(lead, ps.lead(len(all) > 1))
+		lead = append(lead, ps.headline(len(all) > 1))
 		series = append(series, ps)
 	}
 	p := page.Page{Title: "History", Eyebrow: "fio latency", Generator: generator, Lead: lead, Specs: specs,
@@ -120,8 +120,8 @@ func WriteHistory(w io.Writer, all []history.Series, results []history.Result, g
 	return p.Write(w, historyHTML)
 }
 
-// lead says what changed most.
-func (p *historySeries) lead(several bool) string {
+// headline says what changed most.
+func (p *historySeries) headline(several bool) string {
 	text := fmt.Sprintf("No change in %s.", p.Span)
 	for _, c := range slices.Backward(p.Changes) { // the last one of the metric
 		if c.Metric != p.Charts[0].Metric {

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"fiolat/analysis/history"
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/internal/testkit"
 	"fiolat/report"
@@ -130,7 +131,7 @@ func find(t *testing.T, results []history.Result, metric string) *history.Result
 func inPlace(t *testing.T, fig *metricChart, r *history.Result) {
 	t.Helper()
 	scale := math.Log
-	if r.Of().Name == history.Histogram {
+	if r.Of().Name == fio.Histogram {
 		scale = func(v float64) float64 { return v }
 	}
 	if fig.Ticks < 2 || len(fig.Marks) != len(r.Runs) || len(fig.Changes) != len(r.Changes) {

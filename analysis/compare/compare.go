@@ -274,7 +274,7 @@ func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Resul
 			open = append(open, i)
 		}
 	}
-	r.Unlike = unlike([]*measured{a, b}, open, names, o.Margin)
+	r.Unlike = outlier([]*measured{a, b}, open, names, o.Margin)
 	r.remarks(a, b, o)
 	return r
 }

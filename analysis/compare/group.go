@@ -406,7 +406,7 @@ func Spread(g *Group, percentiles []float64) (side Side, out []Noise, notes []st
 	if len(m.figures) > 0 {
 		notes = append(notes, figuresOnly("", m.figures))
 	}
-	if u := unlike([]*measured{m}, known, names, Margin); u != nil {
+	if u := outlier([]*measured{m}, known, names, Margin); u != nil {
 		notes = append(notes, u.String())
 	}
 	if loud {

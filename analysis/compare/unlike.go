@@ -28,10 +28,10 @@ func (u *Unlike) String() string {
 		u.Group, u.Direction, u.Metric, Percent(&u.Change), NoiseText(&u.RunNoise), NoiseText(&u.Without))
 }
 
-// unlike returns the run whose value of one of the rows is the least likely one, given the others of its group and the
+// outlier returns the run whose value of one of the rows is the least likely one, given the others of its group and the
 // spread of all others (Student's t of a deleted residual, Bonferroni over runs and rows); nil if none is unlikely,
 // or if it differs by less than the margin. The run's group has 3 runs or more.
-func unlike(groups []*measured, rows []int, names [][2]string, margin float64) (found *Unlike) {
+func outlier(groups []*measured, rows []int, names [][2]string, margin float64) (found *Unlike) {
 	runs := 0
 	for _, m := range groups {
 		runs += len(m.log)

@@ -178,7 +178,7 @@ func tallied(direction string, dimension int, rows []pipeline.Row, index map[str
 		if r.TailPart == nil || r.Dims.Direction != direction || r.Scope != scope {
 			continue
 		}
-		if v, ok := index[by(&r.Dims)[dimension]]; ok {
+		if v, ok := index[dimKey(&r.Dims)[dimension]]; ok {
 			if out == nil {
 				out = make([]member, len(index))
 			}

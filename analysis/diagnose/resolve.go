@@ -40,7 +40,7 @@ func (w *Watch) search() *searched {
 	for i := range s.hits {
 		w.snap(&s.hits[i])
 	}
-	s.hits = together(s.hits)
+	s.hits = mergeDirections(s.hits)
 	return s
 }
 
@@ -217,8 +217,8 @@ func (h *hit) inside(t int) bool {
 	return slices.ContainsFunc(h.times, func(w window) bool { return w.from <= t && t < w.to })
 }
 
-// together makes one hit of those of the same members, or of all, at one time in several directions.
-func together(hits []hit) (out []hit) {
+// mergeDirections makes one hit of those of the same members, or of all, at one time in several directions.
+func mergeDirections(hits []hit) (out []hit) {
 	slices.SortStableFunc(hits, func(a, b hit) int {
 		return cmp.Compare(b.size/least[b.measure], a.size/least[a.measure])
 	})

@@ -96,12 +96,12 @@ func (p *Part) Events() []pipeline.Straggler { return nil }
 func leavesOf(to []leaf, q *pipeline.Quantum) []leaf {
 	for i := range q.Leaves {
 		l := &q.Leaves[i]
-		to = append(to, leaf{Direction: l.Dims.Direction, By: by(&l.Dims), Hist: l.Hist, Limits: l.Limits})
+		to = append(to, leaf{Direction: l.Dims.Direction, By: dimKey(&l.Dims), Hist: l.Hist, Limits: l.Limits})
 	}
 	return to
 }
 
-func by(d *fio.Dims) [3]string { return [3]string{d.Host, d.Job, d.Log} }
+func dimKey(d *fio.Dims) [3]string { return [3]string{d.Host, d.Job, d.Log} }
 
 // secondPass is a pipeline.Sink that adds up the I/Os of the members of hits, and of all others at that time.
 type secondPass struct {
@@ -229,7 +229,7 @@ func (w *Watch) times(direction string, stalls []Stall) *times {
 		}
 		for i := range stalls {
 			s := &stalls[i]
-			if !s.of(l) {
+			if !s.concerns(l) {
 				continue
 			}
 			for k := b.at(s.SinceMS * 1e6); k <= min(b.at(s.UntilMS*1e6), n-1); k++ {
@@ -243,8 +243,8 @@ func (w *Watch) times(direction string, stalls []Stall) *times {
 	return t
 }
 
-// of reports whether a log stood still.
-func (s *Stall) of(l *pipeline.Log) bool {
+// concerns reports whether a log stood still.
+func (s *Stall) concerns(l *pipeline.Log) bool {
 	return slices.Contains(s.Values, l.Dims().Of(s.Dimension)) &&
 		(len(s.Hosts) == 0 || slices.Contains(s.Hosts, l.Host))
 }

@@ -195,13 +195,13 @@ func (w *Watch) Stalls() (out []Stall) {
 				rest = append(rest, s)
 			}
 		}
-		out, all = append(out, w.together(same)), rest
+		out, all = append(out, w.mergeStalls(same)), rest
 	}
 	return out
 }
 
-// together makes one Stall of those of several logs at about the same time.
-func (w *Watch) together(same []logStall) Stall {
+// mergeStalls makes one Stall of those of several logs at about the same time.
+func (w *Watch) mergeStalls(same []logStall) Stall {
 	var from, to []float64
 	s := Stall{Stall: pipeline.Stall{Ended: !same[0].Open}}
 	longest, began := int64(0), same[0].Began
@@ -380,7 +380,7 @@ func (w *Watch) stallFinding(of []Stall, every int64) Finding {
 	for _, l := range w.run.Logs {
 		if !l.Empty && w.picked(l) && l.Start < s.UntilMS*1e6 && l.End > s.SinceMS*1e6 {
 			running++
-			stalled += float64(btoi(s.of(l)))
+			stalled += float64(btoi(s.concerns(l)))
 		}
 	}
 	f.Share = pointer(stalled / max(running, 1))

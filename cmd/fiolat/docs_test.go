@@ -200,13 +200,13 @@ Fu, of fio 3.30), and fio's source from 3.30 to 3.42.
 // manPages returns a man page for fiolat, and one for each command, by name.
 func manPages(t *testing.T, app *cli.App) map[string]string {
 	t.Helper()
-	exits := ""
+	codes := ""
 	for _, e := range exits {
-		exits += fmt.Sprintf("**%d** %s\n\n", e.code, e.meaning)
+		codes += fmt.Sprintf("**%d** %s\n\n", e.code, e.meaning)
 	}
 	whole := &cli.App{Name: app.Name, Usage: app.Usage, UsageText: app.Description, Flags: app.Flags,
 		Description: "Flags may stand before or after the paths. Standard output is data; progress, warnings and the " +
-			"account go to standard error.\n\n# EXIT STATUS\n\n" + exits}
+			"account go to standard error.\n\n# EXIT STATUS\n\n" + codes}
 	apps := []*cli.App{whole}
 	for _, c := range app.Commands {
 		whole.Commands = append(whole.Commands, &cli.Command{Name: "fiolat-" + c.Name, Usage: c.Usage})

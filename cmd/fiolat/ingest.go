@@ -188,7 +188,7 @@ func (o *ingestOptions) ingestKind(ctx context.Context, u *ui.UI, es *client.Cli
 	if o.logs.DryRun {
 		s.watchers = []pipeline.Sink{dry}
 	}
-	summary, err = plan.Process(ctx, s.to(w, delivery.SinkOptions{Prefix: o.es.Prefix}))
+	summary, err = plan.Process(ctx, s.chain(w, delivery.SinkOptions{Prefix: o.es.Prefix}))
 	if err = s.documents.Close(ctx, err); err == nil && file != nil && file.Last(nth) {
 		err = file.Publish()
 	}

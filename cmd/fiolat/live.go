@@ -420,7 +420,7 @@ func (s *liveSession) run(kind fio.Kind, first bool) (*liveRun, error) {
 		out.noise = new(compare.Series)
 	}
 	if kind != fio.Sync && cfg.Part == "" {
-		out.diagnosis = eventless{new(diagnose.Full)} // without Reread: a stream cannot be read twice
+		out.diagnosis = withoutEvents{new(diagnose.Full)} // without Reread: a stream cannot be read twice
 	}
 	ofSyncs := func(rule fio.SLARule) bool { return rule.Direction == fio.Sync.String() }
 	rules := slices.Clone(cfg.Settings.SLA)
@@ -444,12 +444,12 @@ func (s *liveSession) run(kind fio.Kind, first bool) (*liveRun, error) {
 	}
 	if s.o.rows != "" {
 		out.watchers = append(out.watchers,
-			&flushed{Renderer: render.New(render.Options{Format: "ndjson"}, bufio.NewWriter(s.u.Stdout))})
+			&lineFlusher{Renderer: render.New(render.Options{Format: "ndjson"}, bufio.NewWriter(s.u.Stdout))})
 	}
 	if s.export != nil {
 		out.watchers = append(out.watchers, s.export.Sink())
 	}
-	sink := out.to(w, delivery.SinkOptions{Prefix: prefix})
+	sink := out.chain(w, delivery.SinkOptions{Prefix: prefix})
 	if kind != fio.Sync {
 		sink = diagnose.NewLive(sink)
 	}
@@ -458,10 +458,10 @@ func (s *liveSession) run(kind fio.Kind, first bool) (*liveRun, error) {
 	return r, err
 }
 
-// eventless is a diagnosis whose stragglers were stored while the run went on.
-type eventless struct{ *diagnose.Full }
+// withoutEvents is a diagnosis whose stragglers were stored while the run went on.
+type withoutEvents struct{ *diagnose.Full }
 
-func (eventless) Events() []pipeline.Straggler { return nil }
+func (withoutEvents) Events() []pipeline.Straggler { return nil }
 
 // silent warns if no document has come for too long.
 func (s *liveSession) silent(ctx context.Context) error {
@@ -526,17 +526,17 @@ func (s *liveSession) finish(ctx context.Context, why error) error {
 	return errors.Join(errs...)
 }
 
-// flushed is a renderer that flushes after each quantum.
-type flushed struct{ *render.Renderer }
+// lineFlusher is a renderer that flushes after each quantum.
+type lineFlusher struct{ *render.Renderer }
 
-func (f *flushed) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+func (f *lineFlusher) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	if err := f.Renderer.Quantum(ctx, q); err != nil {
 		return err
 	}
 	return f.Flush()
 }
 
-func (f *flushed) Late(ctx context.Context, q *pipeline.Quantum) error { return f.Quantum(ctx, q) }
+func (f *lineFlusher) Late(ctx context.Context, q *pipeline.Quantum) error { return f.Quantum(ctx, q) }
 
 // alertSink raises alerts for breaches, recoveries and stragglers, but not for old ones, as when a
 // stream is read again.

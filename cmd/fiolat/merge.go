@@ -121,7 +121,7 @@ func (o *mergeOptions) merge(ctx context.Context, u *ui.UI, c *client.Client, ru
 	}
 	s := sinks{noise: new(compare.Series), diagnosis: diagnosisOf(u, "", again)}
 	summary, err := run.Process(ctx, o.replay,
-		s.to(w, delivery.SinkOptions{Prefix: o.es.Prefix, RowsOnly: true}))
+		s.chain(w, delivery.SinkOptions{Prefix: o.es.Prefix, RowsOnly: true}))
 	err = s.documents.Close(ctx, err)
 	if err = printOutcome(&o.es, u, o.dryRun, run.Run, summary, s.documents.Report(), err); err != nil {
 		return err

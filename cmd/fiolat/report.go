@@ -24,11 +24,11 @@ import (
 type reportOptions struct {
 	logs        logOptions // Paths may also name stored runs
 	es          runsource.Elasticsearch
-	percentiles []float64 // of --percentiles; nil: not given
-	kinds       bool      // --kind names several
-	sides       []side    // of two groups of runs
-	file        string    // for the page
-	notes       []runNote // beside those that are stored
+	percentiles []float64  // of --percentiles; nil: not given
+	kinds       bool       // --kind names several
+	sides       []groupArg // of two groups of runs
+	file        string     // for the page
+	notes       []runNote  // beside those that are stored
 	clock       *time.Location
 	picture     *report.Picture // nil: a page
 	yes         bool            // ask for no confirmation
@@ -52,15 +52,15 @@ func reportCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-// side is one of two groups of runs.
-type side struct {
+// groupArg is one of two groups of runs.
+type groupArg struct {
 	name    string
 	members []string
 }
 
 // group takes NAME=RUN,RUN,... as groups of runs.
 func (o *reportOptions) group() error {
-	var sides []side
+	var sides []groupArg
 	var paths []string
 	named := false
 	for _, argument := range o.logs.Paths {
@@ -69,7 +69,7 @@ func (o *reportOptions) group() error {
 			return err
 		}
 		named = named || name != argument
-		sides, paths = append(sides, side{name, members}), append(paths, members...)
+		sides, paths = append(sides, groupArg{name, members}), append(paths, members...)
 	}
 	if !named {
 		return nil
@@ -156,7 +156,7 @@ func (o *reportOptions) one(ctx context.Context, run *runsource.Run, u *ui.UI) e
 			out.diagnosis = full
 		}
 		var sum *pipeline.Summary
-		if sum, err = s.Process(ctx, out.to(nil, delivery.SinkOptions{})); err != nil {
+		if sum, err = s.Process(ctx, out.chain(nil, delivery.SinkOptions{})); err != nil {
 			return err
 		}
 		sums = append(sums, sum)

@@ -74,14 +74,14 @@ func (o *reportOptions) several(ctx context.Context, r *runsource.Reader, found 
 	return err
 }
 
-// reportSide is the sink of one of two runs.
-type reportSide struct {
+// runOnPage is the sink of one of two runs.
+type runOnPage struct {
 	runsource.Kept
 	full diagnose.Full
 }
 
 func (o *reportOptions) compare(ctx context.Context, found [2][]*runsource.Run, u *ui.UI) error {
-	var sides []*reportSide
+	var sides []*runOnPage
 	var at []int // the side of each run
 	for i, runs := range found {
 		at = append(at, slices.Repeat([]int{i}, len(runs))...)
@@ -125,7 +125,7 @@ func (o *reportOptions) compare(ctx context.Context, found [2][]*runsource.Run, 
 	defer file.Discard()
 	release := u.Hold() // an error prints what is held
 	for i, run := range slices.Concat(found[0], found[1]) {
-		s := &reportSide{Kept: runsource.Kept{Series: compare.Series{Name: run.Title}}}
+		s := &runOnPage{Kept: runsource.Kept{Series: compare.Series{Name: run.Title}}}
 		sides = append(sides, s)
 		if err := run.Process(ctx, pipeline.Tee{s, &s.full, file.Kind(i)}); err != nil {
 			return err

@@ -251,7 +251,7 @@ func (r *roller) rollUp(ctx context.Context, from *esmodel.StoredRun, to pipelin
 	}
 	s := sinks{noise: new(compare.Series), diagnosis: diagnosisOf(r.u, run.Run.Part, again)}
 	summary, err := run.Process(ctx, replay.Options{Workers: r.workers},
-		s.to(w, delivery.SinkOptions{Prefix: r.es.Prefix, RollUp: before}))
+		s.chain(w, delivery.SinkOptions{Prefix: r.es.Prefix, RollUp: before}))
 	err = s.documents.Close(ctx, err)
 	if err = printOutcome(&r.es, r.u, r.dryRun, run.Run, summary, s.documents.Report(), err); err != nil {
 		return fmt.Errorf("run %s is not rolled up: %w", fio.Printable(run.Run.ID), err)

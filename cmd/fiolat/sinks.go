@@ -28,8 +28,8 @@ type diagnosis interface {
 	Events() []pipeline.Straggler
 }
 
-// to returns the sinks as one. The documents go to w; with nil there are none.
-func (s *sinks) to(w delivery.Writer, o delivery.SinkOptions) pipeline.Sink {
+// chain returns the sinks as one. The documents go to w; with nil there are none.
+func (s *sinks) chain(w delivery.Writer, o delivery.SinkOptions) pipeline.Sink {
 	var all pipeline.Tee
 	if s.noise != nil {
 		o.Noise, all = s.noise, append(all, s.noise)

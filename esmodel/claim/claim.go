@@ -301,7 +301,7 @@ func (k *Claim) store(ctx context.Context, doc []byte, must bool) error {
 		seq, term, err := k.increase(ctx, at, doc, &next, must)
 		if err == nil {
 			k.whole = false
-			k.ours(now, next, seq, term)
+			k.recordWrite(now, next, seq, term)
 			return nil
 		}
 		if !errors.Is(err, errConflict) {
@@ -314,7 +314,7 @@ func (k *Claim) store(ctx context.Context, doc []byte, must bool) error {
 		if v.claim == nil || v.claim.ID != k.own.ID {
 			return k.lose(v)
 		}
-		k.ours(k.tried, *v.claim, v.seq, v.term) // not stored before the first attempt
+		k.recordWrite(k.tried, *v.claim, v.seq, v.term) // not stored before the first attempt
 		if fresh, _ := k.Fresh(); fresh && !must {
 			return nil
 		}
@@ -408,8 +408,8 @@ func (k *Claim) HoldAbove(ctx context.Context, version int64) error {
 	return k.Outrank(ctx, version)
 }
 
-// ours records that a write of the claim, begun at a time, was stored, and starts the renewals.
-func (k *Claim) ours(at time.Time, own esmodel.ClaimField, seq, term int64) {
+// recordWrite records that a write of the claim, begun at a time, was stored, and starts the renewals.
+func (k *Claim) recordWrite(at time.Time, own esmodel.ClaimField, seq, term int64) {
 	k.own, k.seq, k.term, k.tried = own, seq, term, time.Time{}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -481,7 +481,7 @@ func (k *Claim) acquire(ctx context.Context) error {
 	p := k.c.Retrier("watch the claim on run "+k.what.Run, k.c.MaxWait)
 	for {
 		if v.claim != nil && v.claim.ID == k.own.ID { // stored by a write whose reply was lost
-			k.ours(time.Now(), *v.claim, v.seq, v.term)
+			k.recordWrite(time.Now(), *v.claim, v.seq, v.term)
 			return k.renew(ctx)
 		}
 		switch {
@@ -552,7 +552,7 @@ func (k *Claim) seize(ctx context.Context, v runVersion) error {
 		return err
 	}
 	if err == nil {
-		k.ours(now, k.own, seq, term)
+		k.recordWrite(now, k.own, seq, term)
 	}
 	return err
 }

@@ -19,7 +19,7 @@ func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run, counted func
 		return &IncompleteError{Report: r, Err: w.down}
 	}
 	p := w.c.Retrier("make the merged run partial", w.cfg.MaxWait)
-	for err := w.unmerged(ctx); err != nil; err = w.unmerged(ctx) { // if there was nothing to send
+	for err := w.flushStale(ctx); err != nil; err = w.flushStale(ctx) { // if there was nothing to send
 		if err = p.Wait(ctx, err); err != nil {
 			return err
 		}

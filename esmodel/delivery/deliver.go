@@ -241,7 +241,7 @@ func (w *BulkWriter) Claim(ctx context.Context, run *pipeline.Run, body func(fou
 	w.named = run.Named
 	w.mu.Unlock()
 	k := claim.New(w.c, w.cfg.Prefix, run.ID, run.Part, run.Kind.String(), body)
-	w.unmerge(run.ID, run.Part, run.Kind.String())
+	w.markMergedStale(run.ID, run.Part, run.Kind.String())
 	if err := w.take(ctx, k); err != nil {
 		return nil, err
 	}
@@ -317,7 +317,7 @@ func (w *BulkWriter) hold(ctx context.Context) error {
 			return err
 		}
 	}
-	return w.unmerged(ctx)
+	return w.flushStale(ctx)
 }
 
 // Release stores the last document of the run and gives up the claim. If counted is set, the document has an

@@ -72,7 +72,7 @@ func (d *DirWriter) Open(_ context.Context, run *pipeline.Run) error {
 	d.root, d.tail = root, fileSuffix(run)+esmodel.FileExt
 	tempfile.Clear(root, func(name string) bool {
 		base, _, _ := strings.Cut(name, ".")
-		return strings.HasSuffix(name, esmodel.FileExt) && (d.ours(base) || strings.HasPrefix(name, d.prefix+"-"))
+		return strings.HasSuffix(name, esmodel.FileExt) && (d.isOurs(base) || strings.HasPrefix(name, d.prefix+"-"))
 	})
 	return nil
 }
@@ -85,8 +85,8 @@ func (d *DirWriter) base(index string) string {
 	return index
 }
 
-// ours reports whether base returns it.
-func (d *DirWriter) ours(base string) bool {
+// isOurs reports whether base returns it.
+func (d *DirWriter) isOurs(base string) bool {
 	if d.Format == NDJSON {
 		return slices.Contains(esmodel.Kinds, esmodel.Kind(base))
 	}
@@ -193,7 +193,7 @@ func (d *DirWriter) publish() error {
 	}
 	for _, name := range names(d.root) {
 		base, ok := strings.CutSuffix(name, d.tail)
-		if ok && d.ours(base) && d.files[base] == nil {
+		if ok && d.isOurs(base) && d.files[base] == nil {
 			if err := d.root.Remove(name); err != nil {
 				return d.fault(err)
 			}

@@ -134,7 +134,7 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 	sending, stop := context.WithTimeout(drain, client.DrainTime-time.Second)
 	defer stop()
 	err = errors.Join(err, w.Close(sending, false))
-	err = errors.Join(err, l.releaseClaims(drain))
+	err = errors.Join(err, l.abandon(drain))
 	l.report.Report = w.Report()
 	for index, n := range l.report.Indices {
 		n.Spooled, n.Lost = n.Spooled+n.Lost, 0
@@ -328,7 +328,7 @@ func (l *loader) claim(ctx context.Context) error {
 		}
 	}
 	for key := range l.generations {
-		l.w.unmerge(key.Run, key.Part, key.Kind)
+		l.w.markMergedStale(key.Run, key.Part, key.Kind)
 	}
 	return nil
 }
@@ -343,9 +343,9 @@ func (l *loader) add(ctx context.Context, index, id string, doc []byte) error {
 	return l.w.Add(ctx, index, []byte(id), doc)
 }
 
-// releaseClaims releases the claims that remain after an error. A run of which anything was sent, acknowledged or
+// abandon releases the claims that remain after an error. A run of which anything was sent, acknowledged or
 // not, is partial from now on.
-func (l *loader) releaseClaims(ctx context.Context) error {
+func (l *loader) abandon(ctx context.Context) error {
 	var errs []error
 	for _, k := range l.w.claimed() {
 		if held, _ := k.Fresh(); held {
@@ -459,7 +459,7 @@ func (l *loader) finish(ctx context.Context) error {
 		if r, ok := l.runs[k.ID]; ok {
 			err = l.run(ctx, k, r)
 		} else {
-			err = l.leave(ctx, k)
+			err = l.settleWithoutDoc(ctx, k)
 		}
 		if err != nil {
 			return err
@@ -531,9 +531,9 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 	return missing
 }
 
-// leave releases a run of which the files hold documents, but not its own. It stays complete only if it still
+// settleWithoutDoc releases a run whose own document is not in the files. It stays complete only if it still
 // is.
-func (l *loader) leave(ctx context.Context, k *claim.Claim) error {
+func (l *loader) settleWithoutDoc(ctx context.Context, k *claim.Claim) error {
 	if k.Found == nil {
 		return k.ReleaseRetrying(ctx, nil)
 	}

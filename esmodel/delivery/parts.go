@@ -8,8 +8,8 @@ import (
 	"fiolat/pipeline"
 )
 
-// unmerge notes that a part of a run is written, so that what was merged of it is no longer true.
-func (w *BulkWriter) unmerge(run, part, kind string) {
+// markMergedStale remembers to set the merged run to partial: one of its parts is being written again.
+func (w *BulkWriter) markMergedStale(run, part, kind string) {
 	whole := esmodel.RunKey{Run: run, Kind: kind}
 	if part == "" || w.claimOf(whole.ID()) != nil {
 		return
@@ -19,8 +19,8 @@ func (w *BulkWriter) unmerge(run, part, kind string) {
 	w.wholes = append(w.wholes, claim.New(w.c, w.cfg.Prefix, run, "", kind, esmodel.Unmerged))
 }
 
-// unmerged makes merged runs partial of which parts are written. A merge that is under way loses its claim.
-func (w *BulkWriter) unmerged(ctx context.Context) error {
+// flushStale sets the merged runs whose parts are being written to partial. A merge that is under way loses its claim.
+func (w *BulkWriter) flushStale(ctx context.Context) error {
 	w.mu.Lock()
 	wholes := w.wholes
 	w.mu.Unlock()

@@ -108,7 +108,7 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 			return esmodel.Keep(doc, found, run.Named)
 		})
 		if err == nil && s.o.RollUp != "" {
-			err = s.same(found)
+			err = s.checkUnchanged(found)
 		}
 		if name, labels, e := esmodel.NameAndLabels(found); e == nil {
 			*run = *run.Keep(name, labels)
@@ -125,8 +125,8 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 	return err
 }
 
-// same returns an error if the run was stored again since it was read.
-func (s *Sink) same(found []byte) error {
+// checkUnchanged returns an error if the run was stored again since it was read.
+func (s *Sink) checkUnchanged(found []byte) error {
 	m, err := esmodel.ReadDocHeader(found)
 	if err == nil && m.Run.Generation != s.o.RollUp {
 		s.back, s.phase = found, begun // to be restored
@@ -135,8 +135,8 @@ func (s *Sink) same(found []byte) error {
 	return err
 }
 
-// counted replaces the document of the run with that of the documents made, all of which are stored.
-func (s *Sink) counted(ctx context.Context, sum *pipeline.Summary) error {
+// storeCounted stores the document of the run again, with the number of documents made, all of which are stored.
+func (s *Sink) storeCounted(ctx context.Context, sum *pipeline.Summary) error {
 	doc, err := s.enc.AppendRun(nil, esmodel.StatusRunning, sum, s.documents(true))
 	if err != nil {
 		return err
@@ -257,7 +257,7 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	if s.remote != nil {
 		var counted func(context.Context) error
 		if s.o.RollUp != "" {
-			counted = func(ctx context.Context) error { return s.counted(ctx, sum) }
+			counted = func(ctx context.Context) error { return s.storeCounted(ctx, sum) }
 		}
 		if err = s.remote.Flush(ctx); err == nil && !s.run.Unread {
 			err = s.remote.Commit(ctx, s.run, counted)

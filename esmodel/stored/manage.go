@@ -308,16 +308,16 @@ func Annotate(ctx context.Context, c *client.Client, prefix string, n Note) (cre
 		return false, err
 	}
 	created = result == "created"
-	if err = there(ctx, c, prefix, n.Run); err != nil && created {
+	if err = notDeleted(ctx, c, prefix, n.Run); err != nil && created {
 		err = cmp.Or(indices.DeleteHits(ctx, c, "withdraw the note", []client.Hit{{Index: index, ID: id}}, true,
 			indices.Free, map[string]int64{}), err)
 	}
 	return created, err
 }
 
-// there returns an error if a run is deleted, or may be about to be. Who deletes it claims its documents before it
+// notDeleted returns an error if a run is deleted, or may be about to be. Who deletes it claims its documents before it
 // looks for others, so it finds what was visible before this call.
-func there(ctx context.Context, c *client.Client, prefix string, run *RunSummary) error {
+func notDeleted(ctx context.Context, c *client.Client, prefix string, run *RunSummary) error {
 	id := esmodel.RunDocID(run.Run.ID, run.Run.Part, run.Fio.Kind)
 	source, err := c.Source(ctx, esmodel.Index(prefix, esmodel.KindRun, 0), id)
 	if err != nil {
@@ -410,7 +410,7 @@ func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string, take
 	d := &deletion{c: c, prefix: prefix, run: runID, takeOver: takeOver, claims: claims{}, byQuery: out}
 	err := d.documents(ctx, deleted)
 	if err == nil {
-		err = d.left(ctx, deleted)
+		err = d.nothingLeft(ctx, deleted)
 	}
 	runs, e := d.end(ctx, err == nil)
 	for index, n := range deleted {
@@ -588,8 +588,8 @@ func (d *deletion) claim(ctx context.Context, keys map[esmodel.RunKey]bool) erro
 	})
 }
 
-// left fails if documents of the run remain, other than those claimed.
-func (d *deletion) left(ctx context.Context, deleted map[string]int64) error {
+// nothingLeft fails if documents of the run remain, other than those claimed.
+func (d *deletion) nothingLeft(ctx context.Context, deleted map[string]int64) error {
 	left, err := countRun(ctx, d.c, d.prefix, d.run, slices.Sorted(maps.Keys(deleted)))
 	delete(left, esmodel.KindRun)
 	if err == nil && len(left) > 0 {

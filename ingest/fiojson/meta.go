@@ -110,8 +110,8 @@ func (e *Entry) Name() string {
 	return e.JobName
 }
 
-// unlike sets Unlike if the jobs of an entry ran for longer together than those of its one section can have.
-func (m *Document) unlike(e *Entry) {
+// setUnlike sets Unlike if the jobs of an entry ran for longer together than those of its one section can have.
+func (m *Document) setUnlike(e *Entry) {
 	v, _ := m.Option(e, "numjobs")
 	n, _ := strconv.ParseInt(v, 10, 64)
 	const slack = 100 // ms that a thread may take to end
@@ -690,7 +690,7 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 		e.LongestMS = max(e.LongestMS, d.RuntimeMS)
 	}
 	m.verified(&e)
-	m.unlike(&e)
+	m.setUnlike(&e)
 	for _, msg := range errs {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %s", e.JobName, msg))
 	}

@@ -187,13 +187,13 @@ func (d *Dir) open(create bool) error {
 			return d.in(err)
 		}
 	}
-	if d.data, err = d.ours(dataName); err != nil {
+	if d.data, err = d.statOwn(dataName); err != nil {
 		return err
 	}
 	if err = d.takeLock(); err != nil {
 		return err
 	}
-	_, err = d.ours(smallName)
+	_, err = d.statOwn(smallName)
 	if d.small = err == nil; errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -202,9 +202,9 @@ func (d *Dir) open(create bool) error {
 
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
-// ours fails unless a file can only be one that the probe created: it is empty or begins with magic, and no other name
-// leads to it.
-func (d *Dir) ours(name string) (fs.FileInfo, error) {
+// statOwn fails unless a file can only be one that the probe created: it is empty or begins with magic, and no other
+// name leads to it.
+func (d *Dir) statOwn(name string) (fs.FileInfo, error) {
 	info, err := d.root.Lstat(name)
 	if err != nil {
 		return nil, d.in(err)
@@ -452,7 +452,7 @@ func Cleanup(path, name string) (foreign []string, err error) {
 		return nil, d.in(err)
 	}
 	for _, e := range entries {
-		if _, err := d.ours(e.Name()); err != nil || e.Name() != dataName && e.Name() != smallName {
+		if _, err := d.statOwn(e.Name()); err != nil || e.Name() != dataName && e.Name() != smallName {
 			foreign = append(foreign, e.Name())
 			continue
 		}

@@ -75,7 +75,7 @@ func (t *tail) threadsWithoutLog() (string, []*member) {
 }
 
 func (t *tail) unrepairable() (string, []*member) {
-	logs := t.which(func(m *member) bool { return m.d.verdict.unrepairableLine > 0 })
+	logs := t.membersWhere(func(m *member) bool { return m.d.verdict.unrepairableLine > 0 })
 	if len(logs) == 0 {
 		return "", nil
 	}
@@ -84,7 +84,7 @@ func (t *tail) unrepairable() (string, []*member) {
 }
 
 func (t *tail) passedWindow() (string, []*member) {
-	logs := t.which(func(m *member) bool { return m.d.win.lossLine > 0 })
+	logs := t.membersWhere(func(m *member) bool { return m.d.win.lossLine > 0 })
 	if len(logs) == 0 {
 		return "", nil
 	}
@@ -94,7 +94,7 @@ func (t *tail) passedWindow() (string, []*member) {
 
 // singleFirst: a first window holds the I/O that opened it and the one that closed it.
 func (t *tail) singleFirst() (string, []*member) {
-	logs := t.which(func(m *member) bool { return m.d.win.firstHasOneIO && !m.d.verdict.repair && m.windowed() })
+	logs := t.membersWhere(func(m *member) bool { return m.d.win.firstHasOneIO && !m.d.verdict.repair && m.windowed() })
 	if len(logs) == 0 {
 		return "", nil
 	}
@@ -104,7 +104,7 @@ func (t *tail) singleFirst() (string, []*member) {
 }
 
 func (t *tail) skippedLines() (string, []*member) {
-	logs := t.which(func(m *member) bool { return m.Lines > 0 })
+	logs := t.membersWhere(func(m *member) bool { return m.Lines > 0 })
 	if len(logs) == 0 || t.counts.Sum() <= t.fullest() {
 		return "", nil
 	}
@@ -112,20 +112,20 @@ func (t *tail) skippedLines() (string, []*member) {
 }
 
 func (t *tail) closedAll() (string, []*member) {
-	if !t.all(func(m *member) bool { return m.windowed() && m.d.seen && m.closes() <= m.d.last*msec }) {
+	if !t.allMembers(func(m *member) bool { return m.windowed() && m.d.seen && m.closeTime() <= m.d.last*msec }) {
 		return "", nil
 	}
 	return "its next window was over at the last stamp, so the next I/O would have been logged: its end is lost",
-		t.able()[:1]
+		t.hiders()[:1]
 }
 
 // longerThanWindow leaves out the I/Os that may have been in flight when the open windows began: the longest ones, as
 // many as the depths. All others began and ended within the windows (Little's law).
 func (t *tail) longerThanWindow() (string, []*member) {
-	if !t.all(func(m *member) bool { return m.windowed() && m.job.Depth() > 0 }) {
+	if !t.allMembers(func(m *member) bool { return m.windowed() && m.job.Depth() > 0 }) {
 		return "", nil
 	}
-	logs := t.able()
+	logs := t.hiders()
 	inFlight, room, widest := 0.0, 0.0, int64(0)
 	for _, m := range logs {
 		depth := float64(m.job.Depth())
@@ -133,8 +133,8 @@ func (t *tail) longerThanWindow() (string, []*member) {
 		if _, ramp := m.job.Set("ramp_time"); ramp && !m.d.seen {
 			inFlight += depth
 		}
-		room += depth * float64(m.open()+slack)
-		widest = max(widest, m.open()+slack)
+		room += depth * float64(m.openSince()+slack)
+		widest = max(widest, m.openSince()+slack)
 	}
 	took, longest := 0.0, int64(0)
 	for i := len(t.counts.Index) - 1; i >= 0; i-- {
@@ -160,7 +160,7 @@ func (t *tail) longerThanWindow() (string, []*member) {
 
 func (t *tail) tooManyForRate() (string, []*member) {
 	allowed := 0.0
-	if !t.all(func(m *member) bool {
+	if !t.allMembers(func(m *member) bool {
 		rate := m.job.RateIOPS(t.dir)
 		_, unsteady := m.job.Set("ramp_time", "verify", "rate_cycle")
 		if rate <= 0 || unsteady || !m.windowed() || !m.startKnown() || m.job.Depth() == 0 {
@@ -168,7 +168,7 @@ func (t *tail) tooManyForRate() (string, []*member) {
 		}
 		until := m.end
 		if m.d.seen {
-			until = min(until, m.closes()+m.shift)
+			until = min(until, m.closeTime()+m.shift)
 		} else if !t.pauses() { // its only window begins once it is behind its rate by no more than an I/O takes
 			until = min(until, m.start+t.explained(m)+m.length())
 		}
@@ -182,7 +182,7 @@ func (t *tail) tooManyForRate() (string, []*member) {
 		return "", nil
 	}
 	return fmt.Sprintf("rate_iops lets %.0f I/Os through until its last window ends, fio counted %d", allowed, counted),
-		t.able()
+		t.hiders()
 }
 
 // allowed returns how many I/Os the rate of a log's job lets through in so many ns, at most.
@@ -253,7 +253,7 @@ func (t *tail) headCounted() (string, *member) {
 			return fmt.Sprintf("records before its first are lost, and their I/Os are counted in its first two, which "+
 				"hold %.0f, where rate_iops lets %.0f through", d.firstTwoSum, most), m
 		}
-		if before := m.before(); full && !t.pauses() && t.silent(m, before) {
+		if before := m.firstWindowEnd(); full && !t.pauses() && t.silent(m, before) {
 			return fmt.Sprintf("the first window begins %d ms after the job, and the first two records hold %.0f I/Os",
 				before/msec, d.firstTwoSum), m
 		}
@@ -263,7 +263,7 @@ func (t *tail) headCounted() (string, *member) {
 
 func (t *tail) muchRestored() (string, *member) {
 	missing, records, likely := t.counts.Sum(), int64(0), 0.0
-	if missing == 0 || !t.all(func(m *member) bool {
+	if missing == 0 || !t.allMembers(func(m *member) bool {
 		fullest := m.d.fullest()
 		records = max(records, m.d.records)
 		likely += 2 * (fullest + float64(m.job.Depth()))
@@ -275,13 +275,13 @@ func (t *tail) muchRestored() (string, *member) {
 		return "", nil
 	}
 	return fmt.Sprintf("%.0f are restored after the last record, more than twice what the fullest record holds",
-		missing), t.able()[0]
+		missing), t.hiders()[0]
 }
 
 func (t *tail) silentBefore() (string, *member) {
-	if m := t.members[0]; t.unexpected() && m.d.seen && t.silent(m, m.before()) {
+	if m := t.members[0]; t.unexpected() && m.d.seen && t.silent(m, m.firstWindowEnd()) {
 		return fmt.Sprintf("%.0f are restored after the last record, and the first window begins only %d ms after the "+
-			"job", t.counts.Sum(), m.before()/msec), m
+			"job", t.counts.Sum(), m.firstWindowEnd()/msec), m
 	}
 	return "", nil
 }
@@ -293,7 +293,7 @@ func (t *tail) silentAfter() (string, *member) {
 	}
 	after := m.end - m.start - m.d.win.h
 	if m.d.seen {
-		after = m.end - max(m.closes(), m.d.last*msec) - m.shift
+		after = m.end - max(m.closeTime(), m.d.last*msec) - m.shift
 	}
 	if !t.silent(m, after) || !m.d.seen && after <= 2*t.explained(m) {
 		return "", nil
@@ -341,21 +341,21 @@ func (t *tail) explained(m *member) int64 {
 	return ns + 3*max(m.d.win.pause-ns, 0) + max(m.d.win.h/2, 500*msec)
 }
 
-// before returns the time from the start of the direction to its first window.
-func (m *member) before() int64 { return m.d.win.b + m.shift - m.start }
+// firstWindowEnd returns the time from the start of the direction to its first window.
+func (m *member) firstWindowEnd() int64 { return m.d.win.b + m.shift - m.start }
 
 // windowed reports whether the length of the log's windows is known, and none of its lines is missing.
 func (m *member) windowed() bool { return m.d.win.exact && m.Lines == 0 }
 
-// closes returns the latest that the boundary of the window that is open at the end can be, on the log's clock.
-func (m *member) closes() int64 { return m.d.win.passed(m.d.win.n) }
+// closeTime returns the latest that the boundary of the window that is open at the end can be, on the log's clock.
+func (m *member) closeTime() int64 { return m.d.win.passed(m.d.win.n) }
 
-// open returns for how long the window that is open at the end can have been open.
-func (m *member) open() int64 {
+// openSince returns for how long the window that is open at the end can have been open.
+func (m *member) openSince() int64 {
 	if !m.d.seen {
 		return min(m.d.win.h, m.end-m.start+slack)
 	}
-	until := m.closes()
+	until := m.closeTime()
 	if m.startKnown() {
 		until = min(until, m.end-m.shift+slack)
 	}
@@ -372,8 +372,8 @@ func (t *tail) fullest() (ios float64) {
 	return ios
 }
 
-// which returns the logs that f holds for.
-func (t *tail) which(f func(*member) bool) (out []*member) {
+// membersWhere returns the logs that f holds for.
+func (t *tail) membersWhere(f func(*member) bool) (out []*member) {
 	for _, m := range t.members {
 		if f(m) {
 			out = append(out, m)
@@ -382,14 +382,14 @@ func (t *tail) which(f func(*member) bool) (out []*member) {
 	return out
 }
 
-// able returns the logs whose jobs do I/O in the tail's direction.
-func (t *tail) able() []*member {
-	return t.which(func(m *member) bool { return m.d.seen || m.job.Does(t.dir) })
+// hiders returns the logs whose jobs do I/O in the tail's direction.
+func (t *tail) hiders() []*member {
+	return t.membersWhere(func(m *member) bool { return m.d.seen || m.job.Does(t.dir) })
 }
 
-// all reports whether f holds for all of these.
-func (t *tail) all(f func(*member) bool) bool {
-	logs := t.able()
+// allMembers reports whether f holds for all of these.
+func (t *tail) allMembers(f func(*member) bool) bool {
+	logs := t.hiders()
 	return len(logs) > 0 && !slices.ContainsFunc(logs, func(m *member) bool { return !f(m) })
 }
 

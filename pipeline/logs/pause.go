@@ -94,7 +94,7 @@ func (p *pauses) add(g fiohist.Geometry, r *stamped, h, boundary, prev int64) {
 	if r.skipped > 0 || catching && r.time-prev <= sameMoment {
 		return
 	}
-	if r.many() && !catching {
+	if r.holdsSeveral() && !catching {
 		one.after, one.ios, one.ns = boundary, r.ios-1, ns-g.Middle(one.top)
 	}
 	p.late.add(float64(r.time - one.after))

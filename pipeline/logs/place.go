@@ -42,8 +42,8 @@ type stamped struct {
 	until   int64          // all but its last I/O completed by then, if it is not 0
 }
 
-// many reports whether the record holds more than the I/O that closed its window.
-func (r *stamped) many() bool { return r.ios > 1 }
+// holdsSeveral reports whether the record holds more than the I/O that closed its window.
+func (r *stamped) holdsSeveral() bool { return r.ios > 1 }
 
 // windows models fio's windows of one direction of one log.
 //
@@ -104,7 +104,7 @@ func (w *windows) opening() (latest int64, sure bool) {
 	for n := range w.waits[:min(len(w.waits), headRecords)] {
 		r := &w.waits[n]
 		if b := r.time - int64(n+1)*w.h; b < latest {
-			latest, sure = b, n == 0 || r.many()
+			latest, sure = b, n == 0 || r.holdsSeveral()
 		}
 	}
 	return latest, sure
@@ -112,7 +112,7 @@ func (w *windows) opening() (latest int64, sure bool) {
 
 // openBefore returns the least B that the record allows, if it is record n and prev is the stamp before it.
 func (w *windows) openBefore(r *stamped, n, prev int64) int64 {
-	if n == 0 || !r.many() {
+	if n == 0 || !r.holdsSeveral() {
 		return farPast
 	}
 	return prev - (n+1)*w.h + msec
@@ -214,7 +214,7 @@ func (w *windows) place(r *stamped, emit func(portion)) {
 	boundary := w.passed(number)
 	switch {
 	case !w.exact || r.skipped > 0:
-	case boundary <= stamp && r.many():
+	case boundary <= stamp && r.holdsSeveral():
 		if w.lossLine == 0 {
 			w.lossLine = r.line
 		}
@@ -232,7 +232,7 @@ func (w *windows) place(r *stamped, emit func(portion)) {
 		w.full(r)
 	}
 	w.finish(emit)
-	if w.exact && r.skipped == 0 && r.many() && (r.time-w.passed(w.n) >= w.h || w.mayBeFull(r)) {
+	if w.exact && r.skipped == 0 && r.holdsSeveral() && (r.time-w.passed(w.n) >= w.h || w.mayBeFull(r)) {
 		w.hold(r)
 		return
 	}

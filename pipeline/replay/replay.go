@@ -81,7 +81,7 @@ func New(parts []*Stored, leaves Leaves) (*Replay, error) {
 	r := newReplay(parts, leaves)
 	if len(parts) > 1 || r.Run.Part != "" {
 		for _, p := range parts[1:] {
-			if err := fits(parts[0].Run, p.Run); err != nil {
+			if err := checkCompatible(parts[0].Run, p.Run); err != nil {
 				return nil, err
 			}
 		}
@@ -105,8 +105,8 @@ func newReplay(parts []*Stored, leaves Leaves) *Replay {
 	return &Replay{Run: parts[0].Run, parts: parts, leaves: leaves}
 }
 
-// fits returns an error if two parts cannot be added up.
-func fits(a, b *pipeline.Run) error {
+// checkCompatible returns an error if two parts cannot be added up.
+func checkCompatible(a, b *pipeline.Run) error {
 	x, y := a.Settings, b.Settings
 	differ := func(flag, fa, fb string) error {
 		return &fio.ParseError{
@@ -210,10 +210,10 @@ func union(parts []*Stored) *pipeline.Run {
 		maps.Copy(run.Settings.Offsets, p.Run.Settings.Offsets)
 		if t := p.Run.MetaSummary; t != nil {
 			all := run.MetaSummary
-			all.Versions, all.Workloads = both(all.Versions, t.Versions), both(all.Workloads, t.Workloads)
-			all.Measures = both(all.Measures, t.Measures)
+			all.Versions, all.Workloads = intersect(all.Versions, t.Versions), intersect(all.Workloads, t.Workloads)
+			all.Measures = intersect(all.Measures, t.Measures)
 			for k, v := range t.Options {
-				all.Options[k] = both(all.Options[k], v)
+				all.Options[k] = intersect(all.Options[k], v)
 			}
 		}
 		run.Parts = append(run.Parts, pipeline.Part{Name: p.Run.Part, Generation: p.Run.Generation})
@@ -270,7 +270,7 @@ func union(parts []*Stored) *pipeline.Run {
 	return &run
 }
 
-func both(a, b []string) []string {
+func intersect(a, b []string) []string {
 	c := slices.Concat(a, b)
 	slices.Sort(c)
 	return slices.Compact(c)
@@ -446,8 +446,8 @@ func (e *GoneError) Error() string { return e.err.Error() }
 // Unwrap returns it as an error of input.
 func (e *GoneError) Unwrap() error { return &e.err }
 
-// gone is the error for a part of which leaves were deleted.
-func (p *player) gone(part int) error {
+// partDeletedError is the error for a part of which leaves were deleted.
+func (p *player) partDeletedError(part int) error {
 	return &GoneError{fio.ParseError{File: p.name(part), Msg: fmt.Sprintf("%d leaves are stored of the %d that were "+
 		"made: their indices were deleted, by hand or by the lifecycle policy (setup --delete-after), "+
 		"or it is being ingested again",
@@ -530,7 +530,7 @@ func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
 			lost = append(lost, loss)
 		}
 		if p.seen[n] < part.Leaves {
-			return nil, p.gone(n)
+			return nil, p.partDeletedError(n)
 		}
 		if p.seen[n] != part.Leaves {
 			return nil, p.broken(n, "%d leaves are stored of the %d that were made", p.seen[n], part.Leaves)
