@@ -67,7 +67,7 @@ func (p *Curve) spec(s *curve.Series) charts.Spec {
 			if !ok {
 				continue
 			}
-			row := charts.M{"p": "p" + key, "x": q.IOPS, "v": v, "order": order, "bend": q.Bend,
+			row := charts.M{"p": "p" + key, "x": q.IOPS, "v": v, "order": order, "knee": q.Knee,
 				"text": fmt.Sprintf("%s: %s %s, p%s %s, %s", c.LoadOf(q), page.Number(q.IOPS),
 					"IOPS", key, page.Latency(v), fio.Several(q.Runs, "run"))}
 			if limits, ok := q.Limits[key]; ok {
@@ -106,8 +106,8 @@ func (p *Curve) table(ch *curveChart, s *curve.Series) {
 			mean = page.Latency(*q.Mean)
 		}
 		iops := page.Number(q.IOPS)
-		if q.Bend {
-			iops += " (bend)"
+		if q.Knee {
+			iops += " (knee)"
 		}
 		row = append(row, strconv.Itoa(q.Runs), page.Number(q.Samples), iops, bytes, flight, mean)
 		for _, pc := range p.Percentiles {

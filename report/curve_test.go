@@ -61,7 +61,7 @@ func checkCurveSpec(t *testing.T, p *Curve) {
 		}
 		for _, row := range rows {
 			q := &p.Curve.Points[s.Points[row["order"].(int)]]
-			if row["x"] != q.IOPS || row["v"] != q.Percentiles[row["p"].(string)[1:]] || row["bend"] != q.Bend {
+			if row["x"] != q.IOPS || row["v"] != q.Percentiles[row["p"].(string)[1:]] || row["knee"] != q.Knee {
 				t.Errorf("%v is drawn of %+v", row, q)
 			}
 		}

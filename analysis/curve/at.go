@@ -195,6 +195,11 @@ func (c *Curve) at(series *Series, rule *fio.Rule, s *spread) *At {
 	if high := highs[draws*975/1000]; !math.IsInf(high, 0) {
 		at.High = &high
 	}
+	if at.best == nil && at.High != nil { // every point breaks the rule, and so the one with the fewest IOPS
+		for _, p := range places {
+			*at.High = min(*at.High, p.iops)
+		}
+	}
 	return at
 }
 

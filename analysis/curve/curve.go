@@ -1,5 +1,5 @@
 // Package curve builds a curve of latency against load from the whole-run figures of a sweep: a point for each
-// setting, with confidence limits from the spread between repeats, the bend, and how many IOPS meet a rule.
+// setting, with confidence limits from the spread between repeats, the knee, and how many IOPS meet a rule.
 //
 //	[]figures.Row -> Make -> Curve
 //
@@ -41,8 +41,8 @@ type Point struct {
 	AtLeast []string `json:"at_least,omitempty"`
 	// FioPercentiles is set if fio computed some, as its JSON has no histograms.
 	FioPercentiles bool `json:"fio_percentiles,omitempty"`
-	// Bend marks the point of its series that has the most IOPS per mean latency.
-	Bend bool `json:"bend,omitempty"`
+	// Knee marks the point of its series that has the most IOPS per mean latency.
+	Knee bool `json:"knee,omitempty"`
 
 	rows []figures.Row
 }
@@ -53,9 +53,10 @@ type Series struct {
 	Options map[string]string `json:"options"`
 	// Points are indices of Curve.Points, in ascending order of load.
 	Points []int `json:"points"`
-	// Bend is the index of the point with the most IOPS per mean latency.
-	Bend int `json:"bend"`
-	At   *At `json:"at,omitempty"`
+	// Knee is the index of the point with the most IOPS per mean latency; nil if no point between the lightest and the
+	// heaviest load certainly has more than these.
+	Knee *int `json:"knee"`
+	At   *At  `json:"at,omitempty"`
 }
 
 // Name names the options in which the series differs from others.
@@ -149,7 +150,7 @@ func Make(rows []figures.Row, direction string, percentiles []float64, rule *fio
 			"setting 3 times")
 	}
 	for i := range c.Series {
-		c.bend(&c.Series[i])
+		c.knee(&c.Series[i], spread)
 		if rule == nil {
 			continue
 		}
@@ -304,20 +305,40 @@ func (p *Point) value(name string) (float64, bool) {
 	return math.Exp(sum / float64(len(p.rows))), true
 }
 
-// bend finds the point of a series with the most IOPS per mean latency. Beyond it latency grows faster than IOPS
+// leastKnee is by how much the IOPS per mean latency at a knee are above both ends where their error is not known, as
+// logarithm.
+var leastKnee = math.Log(1.1)
+
+// knee finds the point of a series with the most IOPS per mean latency. Beyond it latency grows faster than IOPS
 // (Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer communications", ICC
 // 1979).
-func (c *Curve) bend(s *Series) {
-	most := -1.0
-	for _, i := range s.Points {
+func (c *Curve) knee(s *Series, of *spread) {
+	power, variance := make([]float64, len(s.Points)), make([]float64, len(s.Points))
+	most := 0
+	for k, i := range s.Points {
 		p := &c.Points[i]
-		if p.Mean != nil && p.IOPS / *p.Mean > most {
-			most, s.Bend = p.IOPS / *p.Mean, i
+		if p.Mean == nil || p.IOPS <= 0 {
+			return
+		}
+		if power[k] = math.Log(p.IOPS / *p.Mean); power[k] > power[most] {
+			most = k
+		}
+		for _, name := range []string{"iops", "mean"} {
+			se, _ := of.error(p, name)
+			variance[k] += se * se
 		}
 	}
-	if most >= 0 {
-		c.Points[s.Bend].Bend = true
+	for _, end := range []int{0, len(s.Points) - 1} {
+		least := 1.96 * math.Sqrt(variance[most]+variance[end])
+		if math.IsNaN(least) {
+			least = leastKnee
+		}
+		if most == end || power[most]-power[end] < least {
+			return
+		}
 	}
+	s.Knee = &s.Points[most]
+	c.Points[*s.Knee].Knee = true
 }
 
 // DirectionOf returns the default direction of a curve: that of the rule, or all without one.

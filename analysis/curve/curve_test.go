@@ -144,7 +144,7 @@ func TestAt(t *testing.T) {
 		note       string
 	}{
 		{"between two", "read p99 < 150us", usual, []int{1, 2}, 1900, 3000, ""},
-		{"at the bend", "read p99 < 1ms", usual, []int{3, 4}, 3500, 3600, ""},
+		{"at the knee", "read p99 < 1ms", usual, []int{3, 4}, 3500, 3600, ""},
 		{"all keep it", "read p99 < 1s", usual, nil, 3595, 3605, "may be higher"},
 		{"none keeps it", "read p99 < 1us", usual, nil, 0, 0, "no point"},
 		{"beyond the peak", "read p99 < 1ms", []place{{1000, 1e5}, {2000, 5e5}, {1500, 2e6}}, []int{1, 2}, 1990,
@@ -281,5 +281,30 @@ func TestSeries(t *testing.T) {
 	}
 	if _, err := Make(rows, "write", nil, nil); err == nil || errors.Is(err, ErrOneSetting) {
 		t.Errorf("no writes: %v", err)
+	}
+}
+
+// TestKnee: a point is the knee only if it has certainly more IOPS per mean latency than the lightest and the heaviest.
+func TestKnee(t *testing.T) {
+	two, ms := 2, func(v float64) *float64 { v *= 1e6; return &v }
+	for _, tt := range []struct {
+		name  string
+		iops  []float64
+		means []float64 // ms
+		want  *int
+	}{
+		{"between", []float64{100, 190, 350, 400}, []float64{1, 1.05, 1.2, 4}, &two},
+		{"the lightest", []float64{1000, 1100, 1200}, []float64{1, 2, 4}, nil},
+		{"by 5 %", []float64{100, 105, 110}, []float64{1, 1, 4}, nil},
+		{"one point", []float64{100}, []float64{1}, nil},
+	} {
+		c, s := &Curve{}, &Series{}
+		for i, iops := range tt.iops {
+			c.Points, s.Points = append(c.Points, Point{IOPS: iops, Mean: ms(tt.means[i])}), append(s.Points, i)
+		}
+		c.knee(s, newSpread(nil))
+		if (s.Knee == nil) != (tt.want == nil) || s.Knee != nil && *s.Knee != *tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, s.Knee, tt.want)
+		}
 	}
 }

@@ -186,8 +186,8 @@ func (o *curveOptions) table(out *bufio.Writer, width int, c *curve.Curve, perce
 			return render.Cell{Text: map[bool]string{true: "fio's own"}[p.FioPercentiles]}
 		})
 	}
-	add("bend", false, true, func(p *curve.Point) render.Cell {
-		return render.Cell{Text: map[bool]string{true: "*"}[p.Bend]}
+	add("knee", false, true, func(p *curve.Point) render.Cell {
+		return render.Cell{Text: map[bool]string{true: "*"}[p.Knee]}
 	})
 	if err := render.Columns(out, o.format, o.unit, width, columns); err != nil || o.format == "csv" {
 		return err

@@ -31,7 +31,7 @@ type LoadCurve struct {
 	//	x          the load
 	//	order      of the points of a line
 	//	low, high  confidence limits of v; null where there are none
-	//	bend       whether the point has a ring
+	//	knee       whether the point has a ring
 	//	text       in words
 	X string
 	// Rule has a row for each horizontal line, with the fields v and text; nil for none.
@@ -71,7 +71,7 @@ func (c LoadCurve) Spec() Spec {
 						"order": M{"field": "order", "type": "quantitative"}},
 				},
 				{
-					Transform: []M{filter("datum.bend")},
+					Transform: []M{filter("datum.knee")},
 					Mark:      M{"type": "point", "size": 200, "strokeWidth": 2, "tooltip": nil},
 					Encoding:  M{"x": x, "y": y, "color": color},
 				},
