@@ -62,6 +62,7 @@ type Finding struct {
 	p50, rate, rateOthers *float64 // of all: beside p99
 	otherP50              *float64
 	harmless              bool // p99 of all is as good as without the members
+	halt                  bool // a stall that stands before what is slow
 }
 
 // Note is a note by a user on a run.
@@ -134,11 +135,17 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 	switch {
 	case h.measure == iops && h.group != nil:
 		seconds := float64(f.ToMS-f.FromMS) / 1e3
+		if h.times != nil {
+			seconds = 0
+			for _, t := range h.times {
+				seconds += float64(t.to-t.from) * float64(b.length()) / 1e9
+			}
+		}
 		n := own.Samples
 		if h.sums == nil {
 			for t := h.from; t < min(h.to, len(h.group.blocks)); t++ {
 				for _, v := range h.members {
-					if v < len(h.group.blocks[t]) {
+					if v < len(h.group.blocks[t]) && h.inside(t) {
 						n += float64(h.group.blocks[t][v].n)
 					}
 				}
@@ -159,6 +166,19 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 	}
 	if h.measure != iops && f.Own != nil && f.Others != nil {
 		factor = *f.Own / max(*f.Others, 1)
+	}
+	if h.rise != nil {
+		begin, end := math.Exp(h.rise[0]), math.Exp(h.rise[1])
+		switch {
+		case h.group != nil:
+			factor = end
+			f.Own = pointer(*f.Others * factor)
+		case h.measure == iops:
+			factor = end / begin
+			f.Own, f.Others = pointer(1e9/float64(b.length())/end), pointer(1e9/float64(b.length())/begin)
+		default:
+			f.Own, f.Others, factor = &end, &begin, end/begin
+		}
 	}
 	f.Factor = &factor
 	f.FactorLow, f.FactorHigh = pointer(factor*math.Exp(-h.wide)), pointer(factor*math.Exp(h.wide))
@@ -206,7 +226,7 @@ func (w *Watch) lasts(h *hit) (first, end int) {
 // snap moves edges that are close to those of the run there: blocks that are not whole tell little.
 func (w *Watch) snap(h *hit) {
 	first, end := w.lasts(h)
-	near := min((h.to-h.from)/5, 2)
+	near := min((h.to-h.from)/5, max(2, int(2e9/w.board.length())))
 	if h.times != nil {
 		return
 	}
@@ -230,7 +250,7 @@ func (w *Watch) typical(h *hit) (own, others *float64) {
 	var of []float64
 	for t := h.from; t < min(h.to, len(h.group.blocks)); t++ {
 		for _, v := range h.members {
-			if v < len(h.group.blocks[t]) {
+			if v < len(h.group.blocks[t]) && h.inside(t) {
 				of = append(of, h.group.blocks[t][v].value(h.measure))
 			}
 		}
@@ -288,6 +308,9 @@ func (f *Finding) say(h *hit, when, before string, several bool) string {
 	if plural {
 		is, has = " are ", " have "
 	}
+	if h.rise != nil {
+		return text.String() + f.sayRise(h, when, of, their)
+	}
 	own, others := latency(*f.Own), latency(*f.Others)
 	if f.Measure == measures[iops] {
 		own, others = number(*f.Own), number(*f.Others)
@@ -313,23 +336,55 @@ func (f *Finding) say(h *hit, when, before string, several bool) string {
 		case "p99":
 			fmt.Fprintf(&text, " have %s the p99%s: %s, %s %s", timesOf(*f.Factor), when, own, before, others)
 		default:
-			fmt.Fprintf(&text, " fall to %s IOPS%s, %s %s", own, when, before, others)
+			fmt.Fprintf(&text, " reach only %s IOPS%s, %s %s", own, when, before, others)
 			if f.p50 != nil && f.otherP50 != nil {
 				fmt.Fprintf(&text, "; p50 %s, %s %s", latency(*f.p50), before, latency(*f.otherP50))
 			}
 		}
 	}
 	if h.group != nil && f.P99 != nil && h.measure != iops {
-		if f.harmless {
-			fmt.Fprintf(&text, "; p99 of all %s, as without %s", latency(*f.P99), without)
-		} else {
-			fmt.Fprintf(&text, "; p99 of all %s, without %s %s", latency(*f.P99), without, latency(*f.P99Without))
+		then := " then"
+		if f.AllRun && h.times == nil {
+			then = ""
+		}
+		switch fmt.Fprintf(&text, "; p99 of all%s %s", then, latency(*f.P99)); {
+		case f.harmless:
+			fmt.Fprintf(&text, ", as without %s", without)
+		case h.measure != p99: // else what the others have was just said
+			fmt.Fprintf(&text, ", without %s %s", without, latency(*f.P99Without))
 		}
 	}
 	if len(h.also) > 0 {
 		fmt.Fprintf(&text, "; %ss too", fio.List(h.also, "and"))
 	}
 	return text.String() + "."
+}
+
+// sayRise is the rest of the sentence about what becomes slower bit by bit.
+func (f *Finding) sayRise(h *hit, when, of, their string) string {
+	when = strings.TrimPrefix(strings.TrimSuffix(when, " to the end"), ",")
+	if when = strings.Replace(when, "all run", "over the run", 1); strings.HasPrefix(when, " from ") {
+		when += " on"
+	}
+	var text string
+	switch {
+	case h.group != nil:
+		slow := " slow down"
+		if len(f.Who) == 1 {
+			slow = " slows down"
+		}
+		text = fmt.Sprintf("%s%s: %s%s from %.1f to %s %s peers'", slow, when, of, f.Measure, math.Exp(h.rise[0]),
+			timesOf(math.Exp(h.rise[1])), their)
+	case h.measure == iops:
+		text = fmt.Sprintf("All %ss slow down%s: from %s to %s IOPS", f.Direction, when, number(*f.Others), number(*f.Own))
+	default:
+		text = fmt.Sprintf("All %ss slow down%s: %s rises from %s to %s", f.Direction, when, f.Measure,
+			latency(*f.Others), latency(*f.Own))
+	}
+	if len(h.also) > 0 {
+		text += "; " + fio.List(h.also, "and") + "s too"
+	}
+	return text + "."
 }
 
 // when says at which time a finding is, with a space or comma before it, and how what it is compared with lies to it.

@@ -15,7 +15,7 @@ type judged struct {
 	text     string
 }
 
-func findingsOf(t *testing.T, r *simRun) (out []judged) {
+func findingsOf(t *testing.T, r *simRun) (out []judged, of []Finding) {
 	t.Helper()
 	full := &Full{Reread: func(ctx context.Context, sink pipeline.Sink) error { return r.pass(ctx, sink) }}
 	if err := r.pass(t.Context(), full); err != nil {
@@ -24,5 +24,5 @@ func findingsOf(t *testing.T, r *simRun) (out []judged) {
 	for _, f := range full.Diagnosis.Findings {
 		out = append(out, judged{f.Who, int(f.FromMS / 1000), int(f.ToMS / 1000), f.About == aboutPeriod, f.Text})
 	}
-	return out
+	return out, full.Diagnosis.Findings
 }

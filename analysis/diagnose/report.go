@@ -19,40 +19,42 @@ type Diagnosis struct {
 	Kind       string  `json:"kind"`
 	IntervalMS float64 `json:"interval_ms"`
 	Quanta     int     `json:"quanta"`
-	// Findings are at most three, the one with the most time lost first. More are the others, then that nothing stands
-	// out, and how many I/Os were in flight.
+	// Findings are at most MostShown: stalls of all or of halted and more first, then the one with the most time lost.
+	// More are the others, then that nothing stands out, and how many I/Os were in flight.
 	Findings []Finding `json:"findings"`
 	More     []Finding `json:"more"`
 	Stalls   []Stall   `json:"stalls"`
 }
 
 const (
-	// mostFindings is the number of findings that are shown.
-	mostFindings = 3
+	// MostShown is the number of findings that a page shows.
+	MostShown = 3
 	// maxListed limits the other lists in the document of a run.
 	maxListed = 100
 )
 
-// Shown are the findings, one that says how many more there are, and what is known besides.
-func (d *Diagnosis) Shown() []Finding {
-	more, out := 0, slices.Clone(d.Findings)
-	var besides []Finding
-	for i := range d.More {
-		if f := &d.More[i]; f.About == aboutNothing || f.About == aboutConcurrency || f.About == aboutMissing {
-			besides = append(besides, *f)
-		} else {
+// Shown are the first findings, at most so many, one that says how many more there are, and what is known besides.
+func (d *Diagnosis) Shown(most int) (out []Finding) {
+	more := 0
+	for _, f := range slices.Concat(d.Findings, d.More) {
+		switch besides := f.About == aboutNothing || f.About == aboutConcurrency || f.About == aboutMissing; {
+		case !besides && len(out) == most:
 			more++
+			continue
+		case besides && more > 0:
+			out, more = append(out, Finding{Text: fmt.Sprintf("%d more: see fiolat diagnose.", more)}), 0
 		}
+		out = append(out, f)
 	}
 	if more > 0 {
-		out = append(out, Finding{Text: fmt.Sprintf("%d more: see fiolat diagnose --format json.", more)})
+		out = append(out, Finding{Text: fmt.Sprintf("%d more: see fiolat diagnose.", more)})
 	}
-	return append(out, besides...)
+	return out
 }
 
-// Sentences are the texts of what is shown.
-func (d *Diagnosis) Sentences() (out []string) {
-	for _, f := range d.Shown() {
+// Sentences are the texts of what is shown of so many findings.
+func (d *Diagnosis) Sentences(most int) (out []string) {
+	for _, f := range d.Shown(most) {
 		out = append(out, f.Text)
 	}
 	return out
@@ -111,13 +113,8 @@ func (w *Watch) diagnose(s *searched, notes []Note) *Diagnosis {
 	for i := range all {
 		all[i].note(notes, w.run.Interval)
 	}
-	slices.SortStableFunc(all, func(a, b Finding) int {
-		if a.harmless != b.harmless {
-			return cmp.Compare(btoi(a.harmless), btoi(b.harmless))
-		}
-		return cmp.Compare(b.LostS, a.LostS)
-	})
-	d.Findings = append(d.Findings, all[:min(mostFindings, len(all))]...)
+	slices.SortStableFunc(all, inOrder)
+	d.Findings = append(d.Findings, all[:min(MostShown, len(all))]...)
 	d.More = append(d.More, all[len(d.Findings):]...)
 	if len(all) == 0 {
 		d.More = append(d.More, w.nothing(s))
@@ -139,6 +136,11 @@ func (d *Diagnosis) missing(hosts []string) {
 	}
 }
 
+// inOrder compares findings: stalls that stand before all else come first, then those with the most time lost.
+func inOrder(a, b Finding) int {
+	return cmp.Or(btoi(b.halt)-btoi(a.halt), cmp.Compare(b.LostS, a.LostS))
+}
+
 func btoi(b bool) int {
 	if b {
 		return 1
@@ -146,7 +148,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// nothing says that nothing stands out, and who is the slowest.
+// nothing says that nothing stands out; who does perhaps, or else who is the slowest.
 func (w *Watch) nothing(s *searched) Finding {
 	f := Finding{About: aboutNothing, Dimension: "run", Who: []string{}}
 	if w.board.quanta < leastBlocks {
@@ -158,27 +160,45 @@ func (w *Watch) nothing(s *searched) Finding {
 		f.Text = "There is nothing to diagnose: no I/O completed."
 		return f
 	}
-	f.Text = "Nothing stands out."
-	size := math.Inf(-1)
+	least, slowest, size := perhapsP, (*hit)(nil), math.Inf(-1)
 	for _, field := range s.fields {
-		for v, name := range field.names {
-			off := known0(field.off[p50][v])
-			if m := median(slices.Clone(off)); m > size {
+		if chance := field.perhapsP * float64(len(s.fields)); field.perhaps != nil && chance < least {
+			least = chance
+			h := *field.perhaps
+			w.snap(&h)
+			of := w.finding(&h, len(w.board.pooled))
+			f.Text = fmt.Sprintf("Nothing stands out for certain. Perhaps (by chance 1 in %.0f times): %s", 1/chance, of.Text)
+		}
+		for v := range field.names {
+			m := median(known0(field.off[p50][v]))
+			// a host rather than the slowest of its logs
+			if slowest != nil && slowest.direction == field.direction &&
+				field.parents[v][slowest.group.dimension] == slowest.who()[0] && 2*size > m {
+				continue
+			}
+			if m > size {
 				size = m
-				h := hit{window: window{0, w.board.blocks()}, group: field.group, members: []int{v}, size: m}
-				own, _ := w.typical(&h)
-				of := ""
-				if len(w.board.pooled) > 1 {
-					of = field.direction + " "
-				}
-				f.Text = fmt.Sprintf("Nothing stands out. Slowest: %[1]s %[2]s, %[3]sp50 %[4]s, %.1[5]f times the median %[1]s",
-					dimensions[field.dimension], name, of, latency(*own), math.Exp(m))
-				if m < math.Log(allRunP50) {
-					f.Text += fmt.Sprintf("; from %.2f times on it would have been named", allRunP50)
-				}
-				f.Text += "."
+				slowest = &hit{window: window{0, w.board.blocks()}, group: field.group, members: []int{v},
+					direction: field.direction, size: m}
 			}
 		}
+	}
+	switch {
+	case f.Text != "":
+	case slowest == nil:
+		f.Text = "Nothing stands out."
+	default:
+		own, _ := w.typical(slowest)
+		of := ""
+		if len(w.board.pooled) > 1 {
+			of = slowest.direction + " "
+		}
+		f.Text = fmt.Sprintf("Nothing stands out. Slowest: %[1]s %[2]s, %[3]sp50 %[4]s, %.1[5]f times the median %[1]s",
+			dimensions[slowest.group.dimension], slowest.who()[0], of, latency(*own), math.Exp(size))
+		if size < math.Log(allRunP50) {
+			f.Text += fmt.Sprintf("; from %.2f times on it would have been named", allRunP50)
+		}
+		f.Text += "."
 	}
 	return f
 }
@@ -244,9 +264,9 @@ func (w *Watch) load() *Finding {
 		}
 	}
 	slots := number(math.Round(most))
-	full, ios := fmt.Sprintf("All %s slots were full", slots), "I/Os were"
+	full, ios := fmt.Sprintf("The queue was full (%[1]s of %[1]s)", slots), "I/Os were"
 	if slots == "1" {
-		full, ios = "The only slot was full", "I/O was"
+		ios = "I/O was"
 	}
 	switch since := float64(n-from) / float64(n); {
 	case from == 0, from <= 2 && n >= leastBlocks:

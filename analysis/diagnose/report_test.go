@@ -24,7 +24,7 @@ func TestStored(t *testing.T) {
 func TestNothing(t *testing.T) {
 	w := Watch{run: &pipeline.Run{}, board: &board{quanta: 8, fold: 1, interval: second,
 		pooled: map[string][]*fiohist.Hist{"read": nil}}}
-	g := &group{names: []string{"h1"}, blocks: slices.Repeat([][]member{{{n: 50, p50: 10}}}, 8)}
+	g := &group{names: []string{"h1"}, parents: make([][3]string, 1), blocks: slices.Repeat([][]member{{{n: 50, p50: 10}}}, 8)}
 	for factor, named := range map[float64]bool{1.2: true, 1.4: false} {
 		off := slices.Repeat([]float64{math.Log(factor)}, 8)
 		got := w.nothing(&searched{fields: []*field{{group: g, off: [4][][]float64{{off}}}}}).Text
@@ -43,5 +43,29 @@ func TestExpected(t *testing.T) {
 	h := hit{window: window{3, 6}, group: g, members: []int{3}}
 	if got := h.expected(); math.Abs(got-100) > 1e-9 {
 		t.Errorf("%g I/Os in a block, want 100", got)
+	}
+}
+
+// TestInOrder: what is harmless for p99 of all is not for its own p50, and so stands where its lost time puts it.
+func TestInOrder(t *testing.T) {
+	all := []Finding{{Text: "slow for 5 s", LostS: 0.038}, {Text: "slow all run", LostS: 0.095, harmless: true},
+		{Text: "short stall", LostS: 0.01}, {Text: "stall of all", LostS: 0.02, halt: true}}
+	slices.SortStableFunc(all, inOrder)
+	for i, want := range []string{"stall of all", "slow all run", "slow for 5 s", "short stall"} {
+		if all[i].Text != want {
+			t.Errorf("%d: %s, want %s", i+1, all[i].Text, want)
+		}
+	}
+}
+
+// TestShown: how many findings there are besides those that are shown.
+func TestShown(t *testing.T) {
+	d := &Diagnosis{Findings: []Finding{{About: aboutSlow, Text: "a"}, {About: aboutStall, Text: "b"}},
+		More: []Finding{{About: aboutSlow, Text: "c"}, {About: aboutConcurrency, Text: "load"}}}
+	for most, want := range map[int]string{1: "a|2 more: see fiolat diagnose.|load", 2: "a|b|1 more: see fiolat diagnose.|load",
+		3: "a|b|c|load"} {
+		if got := strings.Join(d.Sentences(most), "|"); got != want {
+			t.Errorf("%d: %s, want %s", most, got, want)
+		}
 	}
 }

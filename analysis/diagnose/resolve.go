@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"fiolat/fio"
+	"fiolat/fio/fiohist"
 )
 
 // searched is what a search of a run found.
@@ -26,12 +27,12 @@ func (w *Watch) search() *searched {
 	w.board.ownIOs(s.stalls, window)
 	for _, direction := range slices.Sorted(maps.Keys(w.board.pooled)) {
 		t := w.times(direction, s.stalls)
-		found, fields := w.membersOf(direction, t)
+		found, fields := w.membersOf(direction, t, true)
 		s.fields = append(s.fields, fields...)
 		s.hits = append(s.hits, found...)
 		for _, c := range w.courses(direction, t) {
 			for _, h := range c.find() {
-				if h.direction = direction; !explained(&h, found, fields) {
+				if h.direction = direction; !explained(&h, found, fields) && !w.fluke(&h) {
 					s.hits = append(s.hits, h)
 				}
 			}
@@ -44,16 +45,37 @@ func (w *Watch) search() *searched {
 	return s
 }
 
+// fluke reports whether a p99 of a block or two is high by a few I/Os more than usual, where slow I/Os are about one in a
+// hundred at all times: p98 is then as ever.
+func (w *Watch) fluke(h *hit) bool {
+	if h.measure != p99 || h.every > 0 || h.to-h.from > 2 {
+		return false
+	}
+	var in, out fiohist.Hist
+	blocks := w.board.pooled[h.direction]
+	for t := h.outside.from; t < min(h.outside.to, len(blocks)); t++ {
+		if h.inside(t) {
+			in.AddHist(blocks[t])
+		} else {
+			out.AddHist(blocks[t])
+		}
+	}
+	p98 := func(of *fiohist.Hist) float64 {
+		return of.Stats(w.board.geometry, []float64{98}, fiohist.Limits{}).Percentiles[0]
+	}
+	return !in.Empty() && !out.Empty() && math.Log(p98(&in)/max(p98(&out), 1)) < least[p99]/2
+}
+
 // members returns the hits of members of all directions, and the fields in which they were searched.
 func (w *Watch) members() (out []hit, fields []*field) {
 	for _, direction := range slices.Sorted(maps.Keys(w.board.pooled)) {
-		found, of := w.membersOf(direction, w.times(direction, nil))
+		found, of := w.membersOf(direction, w.times(direction, nil), false)
 		out, fields = append(out, found...), append(fields, of...)
 	}
 	return out, fields
 }
 
-func (w *Watch) membersOf(direction string, t *times) (found []hit, fields []*field) {
+func (w *Watch) membersOf(direction string, t *times, periods bool) (found []hit, fields []*field) {
 	n := w.board.blocks()
 	for d := range dimensions {
 		for _, g := range w.board.groups {
@@ -63,7 +85,7 @@ func (w *Watch) membersOf(direction string, t *times) (found []hit, fields []*fi
 			whole, still := t.members(g, n)
 			f := newField(g, n, whole, still, t.setLoad)
 			fields = append(fields, f)
-			found = append(found, f.find()...)
+			found = append(found, f.find(periods)...)
 		}
 	}
 	return widest(found, fields), fields

@@ -29,6 +29,8 @@ const (
 	agreeing = 1.1
 	// memberAlpha and runAlpha are the probabilities that a search of members, or of all, finds something by chance.
 	memberAlpha, runAlpha = 0.003, 0.002
+	// perhapsP is the probability of what is not found for certain, but named if nothing is.
+	perhapsP = 0.1
 	// shortest is the shortest window in blocks of a member.
 	shortest = 3
 	// fewest is the least number of I/Os of which a percentile is known.
@@ -47,11 +49,12 @@ type hit struct {
 	direction  string
 	measure    int
 	size, wide float64
-	times      []window // of a period
-	every      float64  // blocks
-	outside    window   // all: what it is compared with, less the window
-	also       []string // other directions
-	sums       *sums    // members: set by a second pass
+	times      []window    // of a period
+	every      float64     // blocks
+	rise       *[2]float64 // if it becomes slower bit by bit: how far off it is at the begin and at the end
+	outside    window      // all: what it is compared with, less the window
+	also       []string    // other directions
+	sums       *sums       // members: set by a second pass
 }
 
 // field is how far each member of a group is from the median of its peers, by measure, member and block.
@@ -60,6 +63,9 @@ type field struct {
 	off   [4][][]float64 // NaN where unknown
 	scale [3]float64
 	taken [][]window // by member
+	// perhaps is what chance explains best with a probability of perhapsP, too much for a hit.
+	perhaps  *hit
+	perhapsP float64
 }
 
 // prefixes are running sums of a member: of what is known, clipped and in units of scale, and as it is.
@@ -99,7 +105,7 @@ func (p *prefixes) score(w window) float64 {
 // newField compares the members of g in n blocks. whole reports whether a member ran in all of a block, still whether
 // it stood still; setLoad that options set the load, so that I/Os per second tell nothing.
 func newField(g *group, n int, whole, still func(v, t int) bool, setLoad bool) *field {
-	f := &field{group: g, taken: make([][]window, len(g.names))}
+	f := &field{group: g, taken: make([][]window, len(g.names)), perhapsP: 1}
 	for q := range f.off {
 		f.off[q] = make([][]float64, len(g.names))
 		for v := range f.off[q] {
@@ -188,12 +194,23 @@ func othersMedian(sorted []float64, v float64) float64 {
 	return (at((n-1)/2) + at(n/2)) / 2
 }
 
-// find returns who stands out: first those that are slow all the time, then the windows that others do not have.
-func (f *field) find() (out []hit) {
+// find returns who stands out: first those that are slow in a period, and all the time, then the windows that others do
+// not have.
+func (f *field) find(periods bool) (out []hit) {
 	n := len(f.off[0][0])
 	slow := make([]*hit, len(f.names))
 	for v := range f.names {
+		if periods {
+			if h := f.periodic(v); h != nil {
+				f.taken[v] = append(f.taken[v], window{0, n})
+				out = append(out, *h)
+				continue
+			}
+		}
 		h, steady := f.always(v)
+		if h != nil {
+			f.drifts(h)
+		}
 		if slow[v] = h; h != nil && steady {
 			f.taken[v] = append(f.taken[v], h.window)
 			out = append(out, *h)
@@ -226,9 +243,13 @@ func (f *field) find() (out []hit) {
 			nulls[c.measure] = f.null(c, windows, len(out))
 			p = nulls[c.measure].p(c.score, len(f.names))
 		}
-		if p > alpha || !f.unlikeOthers(c.member, &h, n) {
+		if unlike := f.unlikeOthers(c.member, &h, n); p > alpha || !unlike {
+			if p *= float64(len(measures)); unlike && p < min(perhapsP, f.perhapsP) && f.unreached(&h) {
+				f.perhaps, f.perhapsP = &h, p
+			}
 			continue
 		}
+		f.drifts(&h)
 		out = append(out, h)
 		f.taken[c.member] = append(f.taken[c.member], h.window)
 		open = slices.DeleteFunc(open, func(o candidate) bool { return o.member == c.member })
@@ -240,6 +261,41 @@ func (f *field) find() (out []hit) {
 		}
 	}
 	return f.merge(out)
+}
+
+// periodic returns a hit of what a member does every so many blocks; nil if chance explains it.
+func (f *field) periodic(v int) *hit {
+	var series [][]float64
+	for q := range measures {
+		series = append(series, f.off[q][v])
+	}
+	p := periodOf(series)
+	if p == nil || p.chance*float64(len(f.names)) > periodAlpha {
+		return nil
+	}
+	h := hit{window: p.window, group: f.group, members: []int{v}, direction: f.direction, times: p.events,
+		every: p.every}
+	var sizes, wides [3]float64
+	for q, x := range series {
+		var in, rest []float64
+		for t, y := range x {
+			switch {
+			case math.IsNaN(y):
+			case h.inside(t):
+				in = append(in, y)
+			default:
+				rest = append(rest, y)
+			}
+		}
+		if len(in) > 0 && len(rest) > 0 {
+			sizes[q], wides[q] = median(in)-median(rest), z95*scaleOf(in)/math.Sqrt(float64(len(in)))
+		}
+	}
+	h.measure = mostTelling(sizes)
+	if h.size, h.wide = sizes[h.measure], wides[h.measure]; h.size < least[h.measure] {
+		return nil
+	}
+	return &h
 }
 
 // always returns a hit in all of the run if a member is slow by its medians over time, and whether it is so most of the
@@ -269,6 +325,49 @@ func (f *field) always(v int) (h *hit, steady bool) {
 		}
 	}
 	return h, steady
+}
+
+// drifts makes a hit of a member that lasts to the end one of what becomes slower bit by bit, if that fits better and
+// the member was not slow before.
+func (f *field) drifts(h *hit) {
+	if from, begin, end, ok := rises(f.off[h.measure][h.members[0]], h.window); ok && begin < least[h.measure] &&
+		end-begin >= least[h.measure] {
+		h.from, h.to, h.rise = from, len(f.off[0][0]), &[2]float64{begin, end}
+	}
+}
+
+// rises reports whether x, which is higher in w to its end, fits a line that rises from a block on better than a step:
+// where it begins, and the levels of begin and end.
+func rises(x []float64, w window) (from int, begin, end float64, ok bool) {
+	n := len(x)
+	if w.to < n-max(1, n/20) || n < 2*leastBlocks {
+		return 0, 0, 0, false
+	}
+	middle, most := median(known0(x)), 4*scaleOf(x)
+	value := func(t int) float64 { return middle + clip(x[t]-middle, most) }
+	squares := func(u func(t int) float64) (sum, at, slope float64) { // of a fit on u
+		var k, su, sx, suu, sux, sxx float64
+		for t := range x {
+			if v := value(t); !math.IsNaN(v) {
+				u := u(t)
+				k, su, sx, suu, sux, sxx = k+1, su+u, sx+v, suu+u*u, sux+u*v, sxx+v*v
+			}
+		}
+		if d := suu - su*su/k; d > 0 {
+			slope = (sux - su*sx/k) / d
+		}
+		at = (sx - slope*su) / k
+		return sxx - at*sx - slope*sux, at, slope
+	}
+	step, _, _ := squares(func(t int) float64 { return float64(btoi(w.from <= t && t < w.to)) })
+	best := math.Inf(1)
+	for at := 0; 2*at <= w.from+w.to; at += max(1, n/100) {
+		if sum, level, slope := squares(func(t int) float64 { return float64(max(t-at, 0)) }); sum < best && slope > 0 {
+			best, from, begin, end = sum, at, level, level+slope*float64(n-1-at)
+		}
+	}
+	const better = 0.8
+	return from, begin, end, best < better*step
 }
 
 // hit is that of a member in a window.
@@ -374,6 +473,33 @@ func (f *field) unlikeOthers(v int, h *hit, n int) bool {
 		!(length < long && len(elsewhere) >= 20 && tailP(elsewhere, h.size, float64(len(elsewhere))) > 0.02)
 }
 
+// unreached reports whether no other is ever as slow for as long: what all have at times, by clocks that differ, is none
+// of a member's own.
+func (f *field) unreached(h *hit) bool {
+	length := h.to - h.from
+	level := func(v, from int) float64 {
+		var of []float64
+		for t := from; t < min(from+length, len(f.blocks)); t++ {
+			if v < len(f.blocks[t]) {
+				of = append(of, f.blocks[t][v].value(h.measure))
+			}
+		}
+		if h.measure == iops {
+			return -meanOf(of)
+		}
+		return meanOf(known0(of))
+	}
+	own := level(h.members[0], h.from)
+	for v := range f.names {
+		for from := 0; from+length <= len(f.blocks) && v != h.members[0]; from++ {
+			if level(v, from) >= own {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // mostTelling returns the measure to name of those that are large enough: p50 unless p99 is more than twice as far off,
 // and I/Os per second only if latency is not.
 func mostTelling(sizes [3]float64) int {
@@ -427,8 +553,9 @@ func gumbel(scores []float64) *null {
 	return &null{at: mean - euler*scale, scale: scale}
 }
 
-// null draws members whose blocks of time are those of others, which are exchangeable if nobody stands out. The
-// candidate is not among them, nor what is taken.
+// null draws members whose blocks of time are those of others, which are exchangeable if nobody stands out. What is
+// taken is not among them, nor the candidate. Where few others are left, its blocks outside its window are, or all of
+// them where few blocks are outside.
 func (f *field) null(c candidate, windows []window, found int) *null {
 	n, q := len(f.off[0][0]), c.measure
 	var pool []int
@@ -442,16 +569,20 @@ func (f *field) null(c candidate, windows []window, found int) *null {
 		}
 		corr = append(corr, correlation(f.off[q][v]))
 	}
-	if len(pool) < 3 {
-		pool = append(pool, c.member)
+	few, all := len(pool) < 3, append(pool, c.member)
+	if few && (3*(c.to-c.from) > 2*n || len(pool) == 0) {
+		pool = all
 	}
 	block := blockOf(median(corr), 2, n/6)
 	rng := rand.New(rand.NewPCG(uint64(n), uint64(q)))
 	scores, off := make([]float64, nullDraws), make([]float64, n)
 	for i := range scores {
 		for from := 0; from < n; from += block {
-			v := pool[rng.IntN(len(pool))]
-			copy(off[from:min(from+block, n)], f.off[q][v][from:])
+			to, of := min(from+block, n), pool
+			if few && !c.overlaps(window{from, to}) {
+				of = all
+			}
+			copy(off[from:to], f.off[q][of[rng.IntN(len(of))]][from:])
 		}
 		p := newPrefixes(off, f.scale[q])
 		for _, w := range windows {
@@ -516,7 +647,7 @@ func tailP(others []float64, x, tries float64) float64 {
 func (f *field) merge(of []hit) (out []hit) {
 	slices.SortStableFunc(of, func(a, b hit) int { return cmp.Compare(b.size, a.size) })
 	for _, h := range of {
-		at := slices.IndexFunc(out, func(o hit) bool { return o.same(h.window) })
+		at := slices.IndexFunc(out, func(o hit) bool { return o.same(h.window) && o.alike(&h) })
 		if at < 0 {
 			out = append(out, h)
 			continue
@@ -527,6 +658,14 @@ func (f *field) merge(of []hit) (out []hit) {
 		}
 	}
 	return slices.DeleteFunc(out, func(h hit) bool { return 2*len(h.members) > len(f.names) })
+}
+
+// alike reports whether members can be told together: one is not twice as far off as the other, and what they do in a
+// period they do at once.
+func (h *hit) alike(o *hit) bool {
+	const apart = 2 // blocks
+	return h.size < 2*o.size && len(h.times) == len(o.times) &&
+		(h.times == nil || max(h.from-o.from, o.from-h.from) <= apart)
 }
 
 // same reports whether two windows are of one time.
@@ -567,7 +706,10 @@ func (c *course) find() (out []hit) {
 			}
 		}
 	}
-	windows := scan(n, 1)
+	windows, whole := scan(n, 1), [3][]float64{}
+	for q := range c.x {
+		whole[q] = slices.Clone(c.x[q])
+	}
 	for range 4 {
 		w, ok := c.furthest(windows)
 		if !ok || len(out) > 2 {
@@ -575,7 +717,13 @@ func (c *course) find() (out []hit) {
 		}
 		h := hit{window: w}
 		if c.size(&h, func(t int) bool { return w.from <= t && t < w.to }) {
-			out = append(out, h)
+			x := whole[h.measure]
+			if from, begin, end, ok := rises(x, w); ok && end-begin >= least[h.measure] {
+				h.window, h.rise, h.size = window{from, n}, &[2]float64{begin, end}, end-begin
+			}
+			if out = append(out, h); h.rise != nil {
+				break
+			}
 		}
 		for q := range c.x { // take it out
 			for t := range c.x[q] {
@@ -720,8 +868,12 @@ func apart(x []float64, windows []window, seed uint64) (w window, p float64, ok 
 		w = window{w.to, n}
 	case w.to == n && long < n:
 		w = window{0, w.from}
-	default:
+	case min(w.from, n-w.to) >= long: // a short time in which it was fast
 		p = 1
+	case n-w.to >= w.from: // fast after a slow begin: slow from then on
+		w = window{w.to, n}
+	default:
+		w = window{0, w.from}
 	}
 	if w.to-w.from <= 3 {
 		p = max(p, tailP(slices.Concat(x[:w.from], x[w.to:]), meanOf(x[w.from:w.to]), tries))

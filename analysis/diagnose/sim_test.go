@@ -125,6 +125,7 @@ type simFault struct {
 	quanta      int     // instead of to
 	every       int     // seconds
 	rest        float64 // I/Os per second that are left; 0: as the latency leaves
+	ramp        bool    // factor is reached at the end, evenly
 }
 
 var simFaults = []simFault{
@@ -197,7 +198,9 @@ func draw(seed uint64, dev *device, f *simFault, hosts, seconds int) *simRun {
 			on := faulty[i] && t >= r.from && t < r.to && (f.every == 0 || (t-r.from)%f.every == 0)
 			mean, factor := 1.0, 1.0
 			if on {
-				factor = f.factor
+				if factor = f.factor; f.ramp {
+					factor = 1 + (factor-1)*float64(t-r.from)/float64(r.to-r.from)
+				}
 				mean = factor * (1 + f.share*(f.slow-1))
 			}
 			ios := dev.ios * 0.5 / s.own / s.slow / mean // closed loop
@@ -237,6 +240,8 @@ func (r *simRun) pass(ctx context.Context, sink pipeline.Sink) error {
 // verdict is what a diagnosis says of a simulated run.
 type verdict struct {
 	right, first, others bool
+	at                   int  // the right finding
+	untrue               bool // its numbers are wrong
 	findings             int
 	words                []int
 	said                 []string
@@ -258,7 +263,9 @@ func (r *simRun) judge(f *simFault, found []judged) (v verdict) {
 		} else {
 			right = right && len(one.who) == 0
 		}
-		v.right = v.right || right
+		if right && !v.right {
+			v.right, v.at = true, i
+		}
 		v.first = v.first || right && i == 0
 		for _, h := range one.who {
 			v.others = v.others || f == nil || !slices.Contains(r.bad, h)
@@ -290,7 +297,8 @@ func simulated(t *testing.T, devices []device) {
 			for seed := range n {
 				number := uint64(seed*10000 + k*100 + d)
 				run := draw(number, &devices[d], f, hosts[(seed+d+k)%3], seconds)
-				v := run.judge(f, findingsOf(t, run))
+				found, _ := findingsOf(t, run)
+				v := run.judge(f, found)
 				runs++
 				r, fi, o, findings = r+btoi(v.right), fi+btoi(v.first), o+btoi(v.others), findings+v.findings
 				words = append(words, v.words...)
@@ -312,7 +320,8 @@ func simulated(t *testing.T, devices []device) {
 		said := 0
 		for seed := range 3 * n {
 			run := draw(uint64(900000+seed*100+d), &devices[d], nil, hosts[(seed+d)%3], seconds)
-			v := run.judge(nil, findingsOf(t, run))
+			found, _ := findingsOf(t, run)
+			v := run.judge(nil, found)
 			quiet++
 			anything, named = anything+btoi(v.findings > 0), named+btoi(v.others)
 			said += btoi(v.findings > 0)

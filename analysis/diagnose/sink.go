@@ -154,7 +154,7 @@ func (s *secondPass) Quantum(_ context.Context, q *pipeline.Quantum) error {
 			if known && slices.Contains(h.members, v) {
 				hist, of = &h.sums.own, &h.sums.limits[0]
 			}
-			if of.widen(l.Limits); h.from <= at && at < h.to {
+			if of.widen(l.Limits); h.inside(at) {
 				hist.AddHist(l.Hist)
 			}
 		}

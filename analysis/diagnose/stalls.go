@@ -22,6 +22,9 @@ const (
 	fewRecords = 3
 	// unlike is how many times as long as the longest usual pause and as the mean latency a stall is, at least.
 	unlike = 3
+	// farLongest and farLatency are how many times as long as the longest usual pause and as the mean latency a pause is
+	// that no noise explains.
+	farLongest, farLatency = 6, 20
 	// leastFirst is the shortest stall in ns with which a job begins, and unlikeFirst how many times as long as its
 	// mean latency that is, at least.
 	leastFirst, unlikeFirst = int64(2e9), 10
@@ -32,6 +35,11 @@ const (
 	inFlight = 0.9
 	// sameEdge is by how much in ns, and by which share of its length, a stall may begin or end apart from another.
 	sameEdge, sameShare = int64(2e8), 0.05
+	// within is by how many ms stalls of several hosts begin apart that one sentence tells, as their clocks differ; apartTurn
+	// that of leastTurn or more, as in restarts in turn.
+	within, apartTurn, leastTurn = int64(5000), int64(60_000), 3
+	// halted is the length of a stall in ms that stands before what is slow.
+	halted = int64(2000)
 )
 
 // Stall is a time in which hosts, jobs or logs completed nothing although they ran.
@@ -82,6 +90,9 @@ func stalls(p *pipeline.Pauses) (out []pipeline.Pause) {
 		mean = math.Max(1e6, math.Max(active/math.Max(p.IOs, 1), mean))
 		random := mean * (1 + variation*math.Log(math.Max(p.IOs, 1)/stallAlpha))
 		least := p.Explained + max(int64(random), unlike*int64(p.Latency), unlike*longest)
+		if far := p.Explained + farLongest*longest; longest > 0 && one.Certain > far+farLatency*int64(p.Latency) {
+			least = far // whatever the noise
+		}
 		if found = found || one.Certain >= leastStall && one.Certain > least; found {
 			out = append(out, *one)
 			continue
@@ -108,28 +119,61 @@ func (w *Watch) ofLog(l *pipeline.Log) (out []logStall) {
 		if p == nil || !w.run.Pick.Holds(l.Host, l.Job, w.run.Directions()[d]) {
 			continue
 		}
-	next:
 		for _, one := range stalls(p) {
-			s := one
-			for other := range l.Dirs {
-				if other == d {
-					continue
-				}
-				if !narrow(&s, l.Dirs[other].Pauses) {
-					continue next
-				}
+			if s, ok := w.stallOf(l, d, &one); ok {
+				out = w.clipped(out, s)
 			}
-			for _, hole := range l.Dirs[d].Holes {
-				if hole.From < s.To && hole.To > s.From {
-					continue next
-				}
-			}
-			out = w.clipped(out, logStall{pipeline.LogStall{Span: s.Span, Began: s.Began, Longest: s.Longest,
-				Open: s.Open, Factor: float64(one.To-one.From) / math.Max(p.Latency, 1e6)}, l})
 		}
 	}
 	return out
 }
+
+// stallOf makes a stall of a log of a pause of one of its directions, if no other completed anything meanwhile.
+func (w *Watch) stallOf(l *pipeline.Log, d int, one *pipeline.Pause) (out logStall, ok bool) {
+	s := *one
+	for other := range l.Dirs {
+		if other != d && !narrow(&s, l.Dirs[other].Pauses) {
+			return out, false
+		}
+	}
+	for _, hole := range l.Dirs[d].Holes {
+		if hole.From < s.To && hole.To > s.From {
+			return out, false
+		}
+	}
+	return logStall{pipeline.LogStall{Span: s.Span, Began: s.Began, Longest: s.Longest, Open: s.Open,
+		Factor: float64(one.To-one.From) / math.Max(l.Dirs[d].Pauses.Latency, 1e6)}, l}, true
+}
+
+// alongside returns the stalls of logs that alone prove none: I/Os were delayed over the time of another log's stall.
+func (w *Watch) alongside(of []logStall) (out []logStall) {
+	for _, l := range w.run.Logs {
+		for d := range l.Dirs {
+			p := l.Dirs[d].Pauses
+			if p == nil || !w.run.Pick.Holds(l.Host, l.Job, w.run.Directions()[d]) {
+				continue
+			}
+			for i := range p.Longest {
+				one := &p.Longest[i]
+				if one.Open || !delayed(one) || !slices.ContainsFunc(of, func(o logStall) bool {
+					return o.log != l && !o.Open && one.From-o.From <= o.tolerance() && o.From-one.From <= o.tolerance() &&
+						max(one.To-o.To, o.To-one.To) <= o.tolerance()
+				}) || slices.ContainsFunc(of, func(o logStall) bool {
+					return o.log == l && o.From < one.To && o.To > one.From
+				}) {
+					continue
+				}
+				if s, ok := w.stallOf(l, d, one); ok {
+					out = w.clipped(out, s)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// tolerance is by how much in ns another stall of the same cause may begin or end apart.
+func (s *logStall) tolerance() int64 { return sameEdge + int64(sameShare*float64(s.To-s.From)) }
 
 // clipped adds what is looked at of a stall to those of its log.
 func (w *Watch) clipped(out []logStall, s logStall) []logStall {
@@ -182,14 +226,14 @@ func (w *Watch) Stalls() (out []Stall) {
 	for _, l := range w.run.Logs {
 		all = append(all, w.ofLog(l)...)
 	}
+	all = append(all, w.alongside(all)...)
 	slices.SortStableFunc(all, func(a, b logStall) int { return cmp.Compare(a.From, b.From) })
 	for len(all) > 0 {
 		first := all[0]
 		var same, rest []logStall
 		for _, s := range all {
-			tolerance := sameEdge + int64(sameShare*float64(first.To-first.From))
-			if s.Open == first.Open && s.From-first.From <= tolerance &&
-				max(s.To-first.To, first.To-s.To) <= tolerance {
+			if s.Open == first.Open && s.From-first.From <= first.tolerance() &&
+				max(s.To-first.To, first.To-s.To) <= first.tolerance() {
 				same = append(same, s)
 			} else {
 				rest = append(rest, s)
@@ -307,34 +351,67 @@ func (b *board) ownIOs(stalls []Stall, window int64) {
 	}
 }
 
-// stallFindings returns a finding for each stall, and one for those of the same ones that follow each other evenly.
+// stallFindings returns a finding for each stall. Those of the same ones that follow each other evenly are one, and
+// those of others that are as long and begin within seconds.
 func (w *Watch) stallFindings(stalls []Stall) (out []Finding) {
-	done := make([]bool, len(stalls))
-	for i := range stalls {
-		if done[i] {
-			continue
-		}
-		var same []Stall
-		for k := i; k < len(stalls); k++ {
-			if o := &stalls[k]; o.Dimension == stalls[i].Dimension && slices.Equal(o.Values, stalls[i].Values) &&
-				slices.Equal(o.Hosts, stalls[i].Hosts) {
-				same = append(same, *o)
+	stalls = slices.Clone(stalls)
+	take := func(with func(o *Stall) bool) (of []Stall) {
+		for i := range stalls {
+			if with(&stalls[i]) {
+				of = append(of, stalls[i])
 			}
 		}
-		every := evenly(same)
-		if every == 0 {
-			out = append(out, w.stallFinding(stalls[i:i+1], 0))
-			continue
+		return of
+	}
+	drop := func(of []Stall) {
+		stalls = slices.DeleteFunc(stalls, func(s Stall) bool {
+			return slices.ContainsFunc(of, func(o Stall) bool { return s.same(&o) && s.SinceMS == o.SinceMS })
+		})
+	}
+	for _, s := range slices.Clone(stalls) {
+		same := take(s.same)
+		if every := evenly(same); every > 0 {
+			out = append(out, w.stallFinding(same, every))
+			drop(same)
 		}
-		out = append(out, w.stallFinding(same, every))
-		for k := i; k < len(stalls); k++ {
-			o := &stalls[k]
-			done[k] = done[k] || o.Dimension == stalls[i].Dimension && slices.Equal(o.Values, stalls[i].Values) &&
-				slices.Equal(o.Hosts, stalls[i].Hosts)
+	}
+	for len(stalls) > 0 {
+		of := take(inTurn(stalls[0], apartTurn))
+		if len(of) < leastTurn {
+			of = take(inTurn(stalls[0], within))
 		}
+		out = append(out, w.stallFinding(of, 0))
+		drop(of)
 	}
 	return out
 }
+
+// inTurn returns a function that tells, in order of time, the stalls that one sentence tells with first: of others, about
+// as long, and each begins at most gap ms after the one before.
+func inTurn(first Stall, gap int64) func(o *Stall) bool {
+	who, last := map[string]bool{}, first.SinceMS
+	return func(o *Stall) bool {
+		same := o.same(&first) && o.SinceMS == first.SinceMS
+		if !same && (o.Dimension != first.Dimension || !o.Ended || !first.Ended || len(o.Hosts)+len(first.Hosts) > 0 ||
+			o.SinceMS-last > gap || !alike(o.UntilMS-o.SinceMS, first.UntilMS-first.SinceMS) ||
+			slices.ContainsFunc(o.Values, func(v string) bool { return who[v] })) {
+			return false
+		}
+		for _, v := range o.Values {
+			who[v] = true
+		}
+		last = o.SinceMS
+		return true
+	}
+}
+
+// same reports whether both are stalls of the same hosts, jobs or logs.
+func (s *Stall) same(o *Stall) bool {
+	return s.Dimension == o.Dimension && slices.Equal(s.Values, o.Values) && slices.Equal(s.Hosts, o.Hosts)
+}
+
+// alike reports whether two stalls of so many ms last about as long.
+func alike(a, b int64) bool { return max(a-b, b-a) <= max(200, max(a, b)/10) }
 
 // evenly returns the time in ms after which stalls follow each other; 0 if there are less than four, or it differs by
 // more than a tenth, or half a second, but for a quarter of them.
@@ -359,19 +436,26 @@ func evenly(of []Stall) int64 {
 	return int64(math.Round(every))
 }
 
-// stallFinding describes a stall, or several of the same ones that follow each other every so many ms.
+// stallFinding describes a stall, or several: of the same ones that follow each other every so many ms, or of different
+// ones within seconds.
 func (w *Watch) stallFinding(of []Stall, every int64) Finding {
 	s, last := &of[0], &of[len(of)-1]
+	first, several := *s, every == 0 && len(of) > 1
+	if several { // of the different ones together
+		s = &first
+		s.Values = nil
+		for _, one := range of {
+			s.Values = append(s.Values, one.Values...)
+		}
+	}
 	f := Finding{About: aboutStall, Dimension: s.Dimension, Who: s.Values, FromMS: s.SinceMS, ToMS: last.UntilMS,
 		ToEnd: !last.Ended}
-	if s.all && s.Dimension != fio.ByJob && s.Dimension != fio.ByHost {
-		f.Dimension, f.Who = "run", []string{}
-	}
 	var slowest *float64
 	sum, stalled, running := 0.0, 0.0, 0.0
 	for i := range of {
 		one := &of[i]
 		sum += float64(one.UntilMS - one.SinceMS)
+		f.ToMS, f.halt = max(f.ToMS, one.UntilMS), f.halt || one.UntilMS-one.SinceMS >= halted
 		f.Times = append(f.Times, [2]int64{one.SinceMS, one.UntilMS})
 		if one.Longest != nil && (slowest == nil || *one.Longest > *slowest) {
 			slowest = one.Longest
@@ -383,8 +467,15 @@ func (w *Watch) stallFinding(of []Stall, every int64) Finding {
 			stalled += float64(btoi(s.concerns(l)))
 		}
 	}
+	s.all = s.all || several && stalled == running
+	if f.halt = f.halt || s.all; s.all && s.Dimension != fio.ByJob && s.Dimension != fio.ByHost {
+		f.Dimension, f.Who = "run", []string{}
+	}
+	mean := sum / float64(len(of))
 	f.Share = pointer(stalled / max(running, 1))
-	f.LostS = *f.Share * sum / 1e3
+	if f.LostS = *f.Share * sum / 1e3; several {
+		f.LostS = *f.Share * mean / 1e3
+	}
 	if f.Stalled = s.Hosts; s.Dimension == fio.ByHost {
 		f.Stalled = s.Values
 	}
@@ -392,12 +483,22 @@ func (w *Watch) stallFinding(of []Stall, every int64) Finding {
 	if len(s.BeganMS) == 2 {
 		since = tenths(s.BeganMS[0]) + "-" + tenths(s.BeganMS[1])
 	}
-	if every > 0 {
+	length := fmt.Sprintf("%.1f s", mean/1e3)
+	switch {
+	case every > 0:
 		f.About, f.PeriodMS = aboutPeriod, every
-		f.Text = fmt.Sprintf("%s stalled %d times for %s, every %s from %s: no I/O completed", subject, len(of),
-			seconds(int64(math.Round(sum/float64(len(of))/100)*100)), seconds((every+50)/100*100),
-			since)
-	} else {
+		f.Text = fmt.Sprintf("%s stalled %d times for %s, every %s from %s: no I/O completed", subject, len(of), length,
+			seconds((every+50)/100*100), since)
+	case several:
+		turn := " in turn"
+		for k := range of[1:] {
+			if of[k+1].SinceMS < of[k].UntilMS {
+				turn = ""
+			}
+		}
+		f.Text = fmt.Sprintf("%s stalled for %s%s between %s and %s: no I/O completed", subject, length, turn,
+			tenths(f.FromMS), tenths(f.ToMS))
+	default:
 		f.Times = nil
 		f.Text = fmt.Sprintf("%s stalled from %s to %s: no I/O completed", subject, since, tenths(s.UntilMS))
 		if !s.Ended {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -84,7 +85,7 @@ func (o *diagnoseOptions) print(u *ui.UI, d *diagnose.Diagnosis) error {
 	if o.format == "json" {
 		return ui.PrintJSON(u.Stdout, d, " ")
 	}
-	for _, text := range d.Sentences() {
+	for _, text := range d.Sentences(math.MaxInt) {
 		fmt.Fprintln(u.Stdout, fio.Printable(text))
 	}
 	return nil

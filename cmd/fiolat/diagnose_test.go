@@ -51,7 +51,7 @@ func TestDiagnoseNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	const words = "noted at -0:24: osd.12 down; noted at 0:09.500: link lost"
-	said := strings.Join(got.Sentences(), "\n")
+	said := strings.Join(got.Sentences(diagnose.MostShown), "\n")
 	page := filepath.Join(t.TempDir(), "page.html")
 	must(t, append([]string{"report", "-o", page, "r"}, es...)...)
 	html, err := os.ReadFile(page)

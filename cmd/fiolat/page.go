@@ -55,7 +55,7 @@ func (p *pageFile) marks() (out []report.Mark) {
 	if p.Diagnosis == nil {
 		return nil
 	}
-	for _, f := range p.Diagnosis.Diagnosis.Shown() {
+	for _, f := range p.Diagnosis.Diagnosis.Shown(diagnose.MostShown) {
 		m := report.Mark{Text: f.Text, Stalled: f.Stalled, Measure: f.Measure, Direction: f.Direction}
 		if m.From, m.To = f.FromMS, f.ToMS; f.AllRun {
 			m.From, m.To = 0, 0

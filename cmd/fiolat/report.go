@@ -174,8 +174,12 @@ func (o *reportOptions) one(ctx context.Context, run *runsource.Run, u *ui.UI) e
 	for i, s := range sums {
 		kindAccount(u, sources[i].Run, s, len(sums))
 	}
-	if found := full.Diagnosis.Sentences(); len(found) > 0 {
-		u.Say("info", "finding    %s", fio.Printable(found[0]))
+	if found := full.Diagnosis.Shown(1); len(found) > 0 {
+		text := found[0].Text
+		if len(found) > 1 && found[1].About == "" { // how many more there are
+			text += " " + found[1].Text
+		}
+		u.Say("info", "finding    %s", fio.Printable(text))
 	}
 	o.written(file, u)
 	return failOnSLA(o.logs.FailOnSLA, sums[0])

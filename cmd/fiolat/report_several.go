@@ -118,7 +118,8 @@ func (o *reportOptions) compare(ctx context.Context, found [2][]*runsource.Run, 
 		case o.sides != nil:
 			c.Groups = []string{groups[0].Name, groups[1].Name}
 		default:
-			c.Findings = [][]string{sides[0].full.Diagnosis.Sentences(), sides[1].full.Diagnosis.Sentences()}
+			c.Findings = [][]string{sides[0].full.Diagnosis.Sentences(diagnose.MostShown),
+				sides[1].full.Diagnosis.Sentences(diagnose.MostShown)}
 		}
 		return c, err
 	})

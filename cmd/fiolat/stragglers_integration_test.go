@@ -151,7 +151,7 @@ func TestSlowDisk(t *testing.T) {
 					right++
 				} else {
 					t.Logf("run %d: %s from %d to %d ms; %q", n, job, from.UnixMilli()-began, to.UnixMilli()-began,
-						got.Sentences())
+						got.Sentences(diagnose.MostShown))
 				}
 			}
 			t.Logf("the slow disk alone is named, with onset and end within a quantum, in %d of %d runs", right, runs)
@@ -193,7 +193,7 @@ func TestStoppedBindfs(t *testing.T) {
 			right++
 		}
 		if stall < 0 || len(found) > 1 { // on a machine with other work there are others
-			t.Logf("run %d: from %d to %d ms; %q", n, from.UnixMilli()-began, to.UnixMilli()-began, got.Sentences())
+			t.Logf("run %d: from %d to %d ms; %q", n, from.UnixMilli()-began, to.UnixMilli()-began, got.Sentences(diagnose.MostShown))
 		}
 	}
 	t.Logf("the stall is a finding, with onset and end within a quantum, in %d of %d runs", right, runs)
