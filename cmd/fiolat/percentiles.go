@@ -83,13 +83,13 @@ func runLike(ctx context.Context, u *ui.UI, args []string) error {
 			break
 		}
 		if program, ok := strings.CutPrefix(a, "--like="); ok {
-			return like.Run(ctx, program, args[i+1:], u.Stdout, u.Stderr)
+			return like.Run(ctx, program, args[i+1:], u.Stdout)
 		}
 		if a == "--like" {
 			if i+1 == len(args) {
 				return fio.Usagef("--like: want %s", strings.Join(like.Programs, " or "))
 			}
-			return like.Run(ctx, args[i+1], args[i+2:], u.Stdout, u.Stderr)
+			return like.Run(ctx, args[i+1], args[i+2:], u.Stdout)
 		}
 	}
 	return errNotLike
