@@ -354,64 +354,48 @@ func (m *matcher) unwritten(s *set, logs []*Log, match *matching) []*Log {
 	return logs
 }
 
-// matching is a maximum matching of logs with entries, each of which has room for some.
+// matching assigns logs to entries, each of which has room for some.
 type matching struct {
 	fit  [][]bool
 	room []int
 	of   []int // log -> entry
 }
 
-// newMatching returns a matching of all logs; nil if there is none.
+// newMatching gives each log the first entry that fits it and has room, beginning with the logs that fit fewest. It
+// returns nil if one log gets none.
 func newMatching(fit [][]bool, room []int) *matching {
-	m := &matching{fit, slices.Clone(room), slices.Repeat([]int{-1}, len(fit))}
+	m := &matching{fit, slices.Clone(room), make([]int, len(fit))}
+	choices, order := make([]int, len(fit)), make([]int, len(fit))
 	for i := range fit {
-		if !m.place(i, make([]bool, len(room))) {
+		order[i] = i
+		for _, fits := range fit[i] {
+			if fits {
+				choices[i]++
+			}
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return choices[a] - choices[b] })
+	for _, i := range order {
+		k := 0
+		for k < len(room) && (!fit[i][k] || m.room[k] == 0) {
+			k++
+		}
+		if k == len(room) {
 			return nil
 		}
+		m.room[k]--
+		m.of[i] = k
 	}
 	return m
 }
 
-// place gives a log an entry, and moves others for that (an augmenting path).
-func (m *matching) place(i int, tried []bool) bool {
-	for k, fits := range m.fit[i] {
-		if fits && !tried[k] && m.room[k] > 0 {
-			m.room[k]--
-			m.of[i] = k
-			return true
-		}
-	}
-	for k, fits := range m.fit[i] {
-		if !fits || tried[k] {
-			continue
-		}
-		tried[k] = true
-		for j, o := range m.of {
-			if o == k && m.place(j, tried) {
-				m.of[i] = k
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// other returns a log, and an entry that is not like its own and that it has in another matching of all; -1 if there is
-// none.
+// other returns a log, and an entry unlike its own that it fits, too: one with room, or one whose log can take its
+// place. It returns -1 if there is none.
 func (m *matching) other(alike func(a, b int) bool) (log, entry int) {
-	for i := range m.of {
+	for i, own := range m.of {
 		for k, fits := range m.fit[i] {
-			if !fits || alike(m.of[i], k) {
-				continue
-			}
-			again := matching{m.fit, slices.Clone(m.room), slices.Clone(m.of)}
-			again.room[again.of[i]]++
-			again.of[i] = -1
-			if again.room[k] > 0 || slices.ContainsFunc(m.numbers(k), func(j int) bool {
-				tried := make([]bool, len(m.room))
-				tried[k] = true
-				return again.place(j, tried)
-			}) {
+			if fits && !alike(own, k) && (m.room[k] > 0 ||
+				slices.ContainsFunc(m.numbers(k), func(j int) bool { return m.fit[j][own] })) {
 				return i, k
 			}
 		}

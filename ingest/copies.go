@@ -2,12 +2,13 @@ package ingest
 
 import (
 	"fmt"
+	"hash/maphash"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
@@ -18,83 +19,31 @@ import (
 // number or in another folder. Equal logs of several threads of one folder, or of several hosts, are all counted,
 // with a warning if no fio JSON has their totals.
 
-// copySuffix matches endings that people, logrotate and programs that copy files give to copies.
-var copySuffix = regexp.MustCompile(`^(.*?)\.?(bak\d*|old\d*|orig|backup|copy|prev|save|saved|tmp|part|partial|` +
-	`filepart|crdownload|txt|\d{1,3})$`)
+// copySuffix matches endings that logrotate, editors and programs that copy files give to a file of the name before.
+var copySuffix = regexp.MustCompile(`^(.+)\.(bak|old|orig|save|tmp|part|filepart|txt|\d{1,3})$`)
 
-// rsyncSuffix is what rsync appends to the name of a file, after a dot before it, until the copy is complete.
-var rsyncSuffix = regexp.MustCompile(`^(?:.*\.)?([A-Za-z0-9]{6})$`)
-
-// copyOf returns the ending of a log's name that makes it a copy, which is then part of its Host, and the name of the
-// log that it is a copy of.
-func copyOf(l *Source) (original, suffix string) {
-	base, hidden := strings.CutPrefix(uncompressed(l.Base), ".")
-	form := copySuffix
-	if hidden {
-		form = rsyncSuffix
-	}
-	if m := form.FindStringSubmatch(l.Name.Host); m != nil {
-		suffix = m[len(m)-1]
-	}
-	if suffix == "" && !hidden {
-		return "", ""
-	}
-	return strings.TrimSuffix(strings.TrimSuffix(base, suffix), "."), suffix
-}
-
-// dropCopies recognizes the names of copies, whose endings are not hosts: x.log.bak or .x.log.AbC123 is a copy of
-// x.log, and left out, if that is there; else it is x.log. A host in fio's JSON stays one.
+// dropCopies leaves out the older and incomplete copies of logs that are there, by their names: x.log.bak beside x.log,
+// or "x (1).log" of a browser. A host in fio's JSON is one, whatever its name.
 func (d *discovery) dropCopies(in *Input) {
 	names := map[string]bool{}
 	for _, l := range in.Logs {
 		names[filepath.Join(filepath.Dir(l.Path), uncompressed(l.Base))] = true
 	}
 	in.Logs = slices.DeleteFunc(in.Logs, func(l *Source) bool {
-		if name := downloaded(l.Base); name != l.Base {
-			return in.download(l, filepath.Join(filepath.Dir(l.Path), name))
-		}
-		host := l.Name.Host
-		original, suffix := copyOf(l)
-		if original == "" || numeric(host) && strings.Count(host, ".") == 3 || in.knowsHost(host) {
-			return false
+		base := uncompressed(l.Base)
+		original := downloaded(base)
+		if m := copySuffix.FindStringSubmatch(base); m != nil && !in.knowsHost(l.Name.Host) {
+			original = m[1]
 		}
 		path := filepath.Join(filepath.Dir(l.Path), original)
-		switch {
-		case names[path]:
-			why := fmt.Sprintf("%s: by its name an older or incomplete copy of %s; not used", fio.Printable(l.Path),
-				fio.Printable(path))
-			in.Warnings, in.Ignored = append(in.Warnings, why), append(in.Ignored, why)
-			return true
-		case suffix != "" && host == suffix:
-			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: %q looks like the suffix of a copy, not like a host "+
-				"name", fio.Printable(l.Path), host))
-			l.Host = strings.TrimPrefix(l.Host, host)
-			l.Name.Host = ""
-			if strings.HasPrefix(l.Base, ".") {
-				l.Name.Prefix = strings.TrimPrefix(l.Name.Prefix, ".")
-			}
+		if original == base || !names[path] {
+			return false
 		}
-		return false // a host's name may end so
+		why := fmt.Sprintf("%s: by its name an older or incomplete copy of %s; not used: if it is another log, rename it",
+			fio.Printable(l.Path), fio.Printable(path))
+		in.Warnings, in.Ignored = append(in.Warnings, why), append(in.Ignored, why)
+		return true
 	})
-}
-
-// download recognizes the second download of a log, and reports whether it is to be dropped.
-func (in *Input) download(l *Source, first string) (drop bool) {
-	there := slices.ContainsFunc(in.Logs, func(o *Source) bool { return o.Path == first })
-	why := fmt.Sprintf("%s: by its name a second download of %s", fio.Printable(l.Path), fio.Printable(first))
-	switch {
-	case !there:
-		why = fmt.Sprintf("%s: read as %s: its name looks changed by a browser", fio.Printable(l.Path),
-			fio.Printable(filepath.Base(first)))
-	case source.SameBytes(l.Path, first, false):
-		why += "; counted once"
-	default:
-		why += ", but the contents differ; not used: if it is of another run, give it a folder of its own"
-	}
-	if in.Warnings = append(in.Warnings, why); there {
-		in.Ignored = append(in.Ignored, why)
-	}
-	return there
 }
 
 // knowsHost reports whether fio's JSON has a host of that very name.
@@ -104,51 +53,16 @@ func (in *Input) knowsHost(host string) bool {
 	})
 }
 
-// dropBeginnings drops logs that are the beginning of another log of that thread: copies that are not complete. The
-// logs of two hosts may begin alike where devices are simulated, but not end within a line.
-func (in *Input) dropBeginnings() {
-	thread := func(l *Source) Name { return Name{Kind: l.Name.Kind, Hist: l.Name.Hist, Job: l.Name.Job} }
-	threads := map[Name][]*Source{}
-	for _, l := range in.Logs {
-		if l.Size > 0 && l.Path != stdin {
-			threads[thread(l)] = append(threads[thread(l)], l)
-		}
-	}
-	in.Logs = slices.DeleteFunc(in.Logs, func(l *Source) bool {
-		others := threads[thread(l)]
-		if l.Size == 0 || len(others) < 2 || l.Host != "" && in.knowsHost(l.Host) {
-			return false
-		}
-		whole := l.Host != "" && source.EndsInNewline(l.Path)
-		compared := 0
-		for _, o := range others {
-			if o.Size <= l.Size || whole && o.Host != "" && o.Host != l.Host {
-				continue
-			}
-			if compared++; compared > maxCompared {
-				break
-			}
-			if source.IsBeginning(l.Path, o.Path) {
-				why := fmt.Sprintf("%s: the beginning of %s, an incomplete copy; counted once", fio.Printable(l.Path),
-					fio.Printable(o.Path))
-				in.Warnings, in.Ignored = append(in.Warnings, why), append(in.Ignored, why)
-				return true
-			}
-		}
-		return false
-	})
-}
-
 // dropEqual drops repeated logs from all runs.
 func (d *discovery) dropEqual(runs []*Input) {
 	type seen struct {
 		l    *Source
 		in   *Input
 		info fs.FileInfo
+		head uint64 // hash of its first bytes; 0 if it was not needed
 	}
 	bySize := map[int64][]seen{}
 	for _, in := range runs {
-		in.dropBeginnings()
 		var kept []*Source
 		var twins []string
 		for _, l := range byLink(in.Logs) {
@@ -157,16 +71,28 @@ func (d *discovery) dropEqual(runs []*Input) {
 				kept = append(kept, l)
 				continue
 			}
-			drop := ""
-			for i, o := range bySize[info.Size()] {
+			drop, head, compared := "", uint64(0), 0
+			same := bySize[info.Size()]
+			if len(same) > 0 {
+				head = headHash(l.Path)
+			}
+			for i := range same {
+				o := &same[i]
 				if os.SameFile(info, o.info) {
 					drop = fmt.Sprintf("%s: the same file as %s; counted once", fio.Printable(l.Path),
 						fio.Printable(o.l.Path))
 					break
 				}
+				if o.head == 0 {
+					o.head = headHash(o.l.Path)
+				}
+				if o.head != head {
+					continue
+				}
+				compared++
 				apart := o.in == in && byChance(in, l, o.l) || o.in != in && o.in.accounts(o.l.Name) &&
 					in.accounts(l.Name)
-				if i >= maxCompared || !source.SameBytes(l.Path, o.l.Path, apart) {
+				if compared > maxCompared || !source.SameBytes(l.Path, o.l.Path, apart) {
 					continue
 				}
 				switch {
@@ -184,7 +110,7 @@ func (d *discovery) dropEqual(runs []*Input) {
 				in.Ignored = append(in.Ignored, drop)
 				continue
 			}
-			bySize[info.Size()] = append(bySize[info.Size()], seen{l, in, info})
+			bySize[info.Size()] = append(bySize[info.Size()], seen{l, in, info, head})
 			kept = append(kept, l)
 		}
 		if len(twins) > 0 {
@@ -195,6 +121,20 @@ func (d *discovery) dropEqual(runs []*Input) {
 		in.Logs = kept
 	}
 }
+
+// headHash returns a hash of a file's first 4 KiB, which is not 0.
+func headHash(path string) uint64 {
+	f, err := os.Open(path)
+	if err != nil {
+		return 1
+	}
+	defer f.Close()
+	var b [4 << 10]byte
+	n, _ := io.ReadFull(f, b[:])
+	return maphash.Bytes(headSeed, b[:n]) | 1
+}
+
+var headSeed = maphash.MakeSeed()
 
 // byChance reports whether two logs of one run may be equal by chance: those of two hosts, of two threads of a
 // folder, or of two jobs in fio's JSON.
@@ -228,5 +168,5 @@ func byLink(logs []*Source) []*Source {
 	return out
 }
 
-// maxCompared is the number of logs of its size that a log is compared with.
+// maxCompared is the number of logs of its size and beginning that a log is compared with.
 const maxCompared = 16

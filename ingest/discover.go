@@ -672,6 +672,9 @@ func (d *discovery) search(root, dir string) {
 			d.files.CannotRead(path, err)
 		case info.IsDir():
 			d.links = append(d.links, path)
+		case ok && strings.HasPrefix(e.Name(), "."):
+			d.warnings = append(d.warnings, fio.Printable(path)+": a hidden file, such as a copy that rsync has not "+
+				"finished; not used")
 		case ok && !info.Mode().IsRegular():
 			d.warnings = append(d.warnings, fio.Printable(path)+": not a regular file; pipes and devices are read "+
 				"only if named explicitly")

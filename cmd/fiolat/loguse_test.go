@@ -28,7 +28,6 @@ func TestLogUses(t *testing.T) {
 	}{
 		{"used", "x_clat_hist.1.log", record, "used", "", ""},
 		{"empty for want of an option", "x_clat_hist.1.log", "", "not used", "add the line", "log_hist_msec"},
-		{"renamed", "x_clat_hist.1.log.old", record, "used with a warning", "suffix of a copy", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -40,39 +40,6 @@ func SameBytes(a, b string, ends bool) bool {
 	return same(x, y)
 }
 
-// IsBeginning reports whether file a holds the first bytes of file b.
-func IsBeginning(a, b string) bool {
-	x, err := os.Open(a)
-	if err != nil {
-		return false
-	}
-	defer x.Close()
-	info, err := x.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	y, err := os.Open(b)
-	if err != nil {
-		return false
-	}
-	defer y.Close()
-	return same(x, io.LimitReader(y, info.Size()))
-}
-
-// EndsInNewline reports whether the last byte of a file is a newline; also true if it cannot be read.
-func EndsInNewline(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return true
-	}
-	defer f.Close()
-	last := make([]byte, 1)
-	if _, err = f.Seek(-1, io.SeekEnd); err == nil {
-		_, err = io.ReadFull(f, last)
-	}
-	return err != nil || last[0] == '\n'
-}
-
 // SameContent reports whether two files hold the same, decompressed. Files that cannot be read are not the same.
 func SameContent(a, b string, stdin io.Reader) bool {
 	x, err := Open(a, stdin)

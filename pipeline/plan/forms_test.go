@@ -29,7 +29,7 @@ func TestForms(t *testing.T) {
 		{name: "fio on Windows", paths: []string{"windows-crlf"},
 			want: map[string]float64{"read": 2491, "write": 2491}},
 		{name: "a copy that rsync has not finished", paths: []string{"partial-copies"},
-			warns: "older or incomplete copy", want: map[string]float64{"read": 2499, "write": 2499}},
+			warns: "a copy that rsync has not finished", want: map[string]float64{"read": 2499, "write": 2499}},
 		{name: "job names with a slash", paths: []string{"slash-names"}, want: map[string]float64{"read": 600,
 			"write": 601}},
 		{name: "JSON of a run that went on after errors", paths: []string{"json-only-error"},
