@@ -322,7 +322,7 @@ func reference(t *testing.T, program string, logs []string, ios []exactIO, last 
 		args, scale = []string{"--interval", "1000", "--percentiles", "95,99"}, 1
 	}
 	var out bytes.Buffer
-	if err := like.Run(t.Context(), program, append(args, logs...), &out, io.Discard); err != nil {
+	if err := like.Run(t.Context(), program, append(args, logs...), &out); err != nil {
 		return "| stops: " + err.Error() + " |"
 	}
 	said := map[int64][]float64{}
