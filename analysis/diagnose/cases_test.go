@@ -64,8 +64,8 @@ func TestCases(t *testing.T) {
 			"On average 0.604 of at most 1 I/O was in flight.",
 		}},
 		{"slow-host-named-by-its-logs", "127.0.0.7 is twice as slow, all run", []string{
-			"Host 127.0.0.7 is 2.0 times as slow as its peers, all run: read p50 21.2 ms, theirs 10.9 ms; p99 " +
-				"of all 36.6 ms, without it 33.5 ms; writes too.",
+			"Host 127.0.0.7 is 2.0 times as slow as its peers, all run: read p50 of job3 22.7 ms, theirs 11.1 " +
+				"ms; p99 of all 36.6 ms, without it 33.5 ms; writes too.",
 			"All reads have 1.5 times the p99 until 0:04: 50.2 ms, afterwards 34 ms; writes too.",
 			"On average 19.9 of at most 48 I/Os were in flight.",
 		}},

@@ -34,7 +34,8 @@ type Finding struct {
 	ToMS      int64    `json:"to_ms"`
 	ToEnd     bool     `json:"to_end"` // it lasts to the end of the direction
 	// Measure is what Own and Others are: p50, p99, or iops in I/Os per second. Factor is by how much Own is worse than
-	// Others, with its 95 % limits. Others are the peers at that time; of all members, the rest of the time.
+	// Others, with its 95 % limits. Others are the peers at that time; of all members, and of jobs without peers, the
+	// rest of the time.
 	Measure    string   `json:"measure,omitempty"`
 	Factor     *float64 `json:"factor"`
 	FactorLow  *float64 `json:"factor_low"`
@@ -90,16 +91,22 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 		f.Dimension, f.Who = dimensions[h.group.dimension], h.who()
 		if h.sums != nil {
 			own = h.sums.own.Stats(b.geometry, wanted, h.sums.limits[0].known())
-			rest = h.sums.rest.Stats(b.geometry, wanted, h.sums.limits[1].known())
+			rest = h.sums.rest.Stats(b.geometry, wanted, h.sums.limits[btoi(!h.alone)].known())
 			all := h.sums.own
 			all.AddHist(&h.sums.rest)
 			both := h.sums.limits[0]
 			both.widen(h.sums.limits[1].Limits)
 			both.unknown = h.sums.limits[0].unknown || h.sums.limits[1].unknown
-			if s := all.Stats(b.geometry, wanted, both.known()); !s.Empty() && !rest.Empty() {
+			if h.alone {
+				f.Share = pointer(own.Samples / max(h.sums.all, 1))
+			} else if s := all.Stats(b.geometry, wanted, both.known()); !s.Empty() && !rest.Empty() {
 				f.P99, f.P99Without = &s.Percentiles[1], &rest.Percentiles[1]
 				f.Share = pointer(own.Samples / s.Samples)
 				f.harmless = h.measure != iops && *f.P99 < 1.02**f.P99Without
+			}
+			if h.like != nil {
+				own = h.sums.alike[0].Stats(b.geometry, wanted, h.sums.limits[0].known())
+				rest = h.sums.alike[1].Stats(b.geometry, wanted, h.sums.limits[1].known())
 			}
 		}
 	} else {
@@ -133,6 +140,10 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 		}
 	}
 	switch {
+	case h.measure == iops && h.alone:
+		in, out := h.rates()
+		f.Own, f.Others = pointer(in*1e9/float64(b.length())), pointer(out*1e9/float64(b.length()))
+		factor = out / max(in, out/1000)
 	case h.measure == iops && h.group != nil:
 		seconds := float64(f.ToMS-f.FromMS) / 1e3
 		if h.times != nil {
@@ -237,7 +248,8 @@ func (w *Watch) snap(h *hit) {
 	if end-to.to <= max(near, 1) {
 		to.to = end
 	}
-	if h.group != nil || to.from > max(first, h.outside.from) || to.to < min(end, h.outside.to) { // not all of the run
+	peers := h.group != nil && !h.alone
+	if peers || to.from > max(first, h.outside.from) || to.to < min(end, h.outside.to) { // not all of the run
 		h.window = to
 	}
 }
@@ -266,7 +278,7 @@ func (h *hit) expected() (sum float64) {
 	for t, block := range h.group.blocks {
 		var peers []float64
 		for v := range block {
-			if !slices.Contains(h.members, v) {
+			if !slices.Contains(h.members, v) && h.like.compares(v) {
 				peers = append(peers, block[v].value(iops))
 			}
 		}
@@ -298,15 +310,18 @@ func (f *Finding) say(h *hit, when, before string, several bool) string {
 	plural, their, without := false, "its", "it"
 	if h.group != nil {
 		var subject string
-		subject, plural = named(f.Dimension, f.Who, h.group.names)
-		if plural {
+		if subject, plural = h.subject(f); plural {
 			their, without = "their", "them"
 		}
 		text.WriteString(subject)
 	}
-	is, has := " is ", " has "
+	is, has, reaches := " is ", " has ", " reaches only "
 	if plural {
-		is, has = " are ", " have "
+		is, has, reaches = " are ", " have ", " reach only "
+	}
+	whose := ""
+	if h.like != nil && len(h.like.jobs) > 0 {
+		whose = " of " + fio.List(h.like.jobs, "and")
 	}
 	if h.rise != nil {
 		return text.String() + f.sayRise(h, when, of, their)
@@ -316,12 +331,18 @@ func (f *Finding) say(h *hit, when, before string, several bool) string {
 		own, others = number(*f.Own), number(*f.Others)
 	}
 	switch {
+	case h.alone && f.Measure == "p50":
+		fmt.Fprintf(&text, "%s%s as slow%s: %sp50 %s, %s %s", is, timesOf(*f.Factor), when, of, own, before, others)
+	case h.alone && f.Measure == "p99":
+		fmt.Fprintf(&text, "%s%s the %sp99%s: %s, %s %s", has, timesOf(*f.Factor), of, when, own, before, others)
+	case h.alone:
+		fmt.Fprintf(&text, "%s%s %sIOPS%s, %s %s", reaches, own, of, when, before, others)
 	case h.group != nil && f.Measure == "p50":
-		fmt.Fprintf(&text, "%s%s as slow as %s peers%s: %sp50 %s, theirs %s", is, timesOf(*f.Factor), their, when, of,
-			own, others)
+		fmt.Fprintf(&text, "%s%s as slow as %s peers%s: %sp50%s %s, theirs %s", is, timesOf(*f.Factor), their, when,
+			of, whose, own, others)
 	case h.group != nil && f.Measure == "p99":
-		fmt.Fprintf(&text, "%s%s %s peers' %sp99%s: %s, theirs %s", has, timesOf(*f.Factor), their, of, when, own,
-			others)
+		fmt.Fprintf(&text, "%s%s %s peers' %sp99%s%s: %s, theirs %s", has, timesOf(*f.Factor), their, of, whose, when,
+			own, others)
 	case h.group != nil:
 		fmt.Fprintf(&text, "%sfewer %ss than %s peers suggest%s: %s IOPS, not %s", has, f.Direction, their, when,
 			own, others)

@@ -30,13 +30,19 @@ func (w *Watch) search() *searched {
 		found, fields := w.membersOf(direction, t, true)
 		s.fields = append(s.fields, fields...)
 		s.hits = append(s.hits, found...)
-		for _, c := range w.courses(direction, t) {
+		lone := w.lone(direction, t, found, fields)
+		for _, c := range w.courses(direction, t, func(k int) member { return w.board.sum(direction, k) }) {
 			for _, h := range c.find() {
-				if h.direction = direction; !explained(&h, found, fields) && !w.fluke(&h) {
+				if h.direction = direction; explained(&h, found, fields) || w.fluke(&h) {
+					continue
+				}
+				var told bool
+				if lone, told = w.explains(&h, lone); !told {
 					s.hits = append(s.hits, h)
 				}
 			}
 		}
+		s.hits = append(s.hits, lone...)
 	}
 	for i := range s.hits {
 		w.snap(&s.hits[i])
@@ -83,12 +89,20 @@ func (w *Watch) membersOf(direction string, t *times, periods bool) (found []hit
 				continue
 			}
 			whole, still := t.members(g, n)
-			f := newField(g, n, whole, still, t.setLoad)
+			f := newField(g, n, whole, still, t.setLoad, w.parts(g))
 			fields = append(fields, f)
 			found = append(found, f.find(periods)...)
 		}
 	}
-	return widest(found, fields), fields
+	found = widest(found, fields)
+	for i := range found {
+		for _, f := range fields {
+			if f.group == found[i].group {
+				w.like(&found[i], f)
+			}
+		}
+	}
+	return found, fields
 }
 
 // repeats reports whether an earlier group has the same data under other names, such as hosts with a single log each.
@@ -246,7 +260,8 @@ func mergeDirections(hits []hit) (out []hit) {
 	})
 	for _, h := range hits {
 		at := slices.IndexFunc(out, func(o hit) bool {
-			if o.direction == h.direction || (o.group == nil) != (h.group == nil) || (o.every > 0) != (h.every > 0) {
+			if o.direction == h.direction || (o.group == nil) != (h.group == nil) || o.alone != h.alone ||
+				(o.every > 0) != (h.every > 0) {
 				return false
 			}
 			if o.group != nil && (o.group.dimension != h.group.dimension || slices.ContainsFunc(h.who(),

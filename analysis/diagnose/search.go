@@ -55,14 +55,17 @@ type hit struct {
 	outside    window      // all: what it is compared with, less the window
 	also       []string    // other directions
 	sums       *sums       // members: set by a second pass
+	alone      bool        // members that have no peers: compared with themselves, outside
+	like       *like       // members: what is compared; nil: all
 }
 
 // field is how far each member of a group is from the median of its peers, by measure, member and block.
 type field struct {
 	*group
+	parts []part
 	off   [4][][]float64 // NaN where unknown
-	scale [3]float64
-	taken [][]window // by member
+	scale [3][]float64   // by member
+	taken [][]window     // by member
 	// perhaps is what chance explains best with a probability of perhapsP, too much for a hit.
 	perhaps  *hit
 	perhapsP float64
@@ -102,41 +105,29 @@ func (p *prefixes) score(w window) float64 {
 	return (p.clipped[w.to] - p.clipped[w.from]) / math.Sqrt(n)
 }
 
-// newField compares the members of g in n blocks. whole reports whether a member ran in all of a block, still whether
-// it stood still; setLoad that options set the load, so that I/Os per second tell nothing.
-func newField(g *group, n int, whole, still func(v, t int) bool, setLoad bool) *field {
-	f := &field{group: g, taken: make([][]window, len(g.names)), perhapsP: 1}
+// newField compares the members of g in n blocks, by parts. whole reports whether a member ran in all of a block, still
+// whether it stood still; setLoad that options set the load, so that I/Os per second tell nothing.
+func newField(g *group, n int, whole, still func(v, t int) bool, setLoad bool, parts []part) *field {
+	f := &field{group: g, parts: parts, taken: make([][]window, len(g.names)), perhapsP: 1}
 	for q := range f.off {
 		f.off[q] = make([][]float64, len(g.names))
 		for v := range f.off[q] {
 			f.off[q][v] = make([]float64, n)
 		}
 	}
-	known := make([]float64, 0, len(g.names))
+	sums, known := make([]float64, len(g.names)), make([]float64, len(g.names))
 	for q := range f.off {
 		for t := range n {
-			known = known[:0]
-			for v := range g.names {
-				x := math.NaN()
-				if t < len(g.blocks) && v < len(g.blocks[t]) {
-					x = g.blocks[t][v].value(q)
-				}
-				if q == iops && (setLoad || !whole(v, t)) || still(v, t) {
-					x = math.NaN()
-				}
-				if f.off[q][v][t] = x; !math.IsNaN(x) {
-					known = append(known, x)
-				}
+			clear(sums)
+			clear(known)
+			for i := range parts {
+				parts[i].offsets(q, t, func(v int) bool {
+					return q == iops && (setLoad || !whole(v, t)) || still(v, t)
+				}, sums, known)
 			}
-			slices.Sort(known)
 			for v := range g.names {
-				x := f.off[q][v][t]
-				if len(known) < 2 || 2*len(known) < len(g.names) || math.IsNaN(x) {
-					f.off[q][v][t] = math.NaN()
-				} else if x -= othersMedian(known, x); q == iops {
-					f.off[q][v][t] = -x
-				} else {
-					f.off[q][v][t] = x
+				if f.off[q][v][t] = sums[v] / known[v]; q == iops {
+					f.off[q][v][t] *= -1
 				}
 			}
 		}
@@ -147,8 +138,22 @@ func newField(g *group, n int, whole, still func(v, t int) bool, setLoad bool) *
 			f.off[iops][v][t] -= usual
 		}
 	}
-	for q := range measures {
-		f.scale[q] = scaleOf(slices.Concat(f.off[q]...))
+	for q := range measures { // of unlike peers some are noisier
+		f.scale[q] = make([]float64, len(g.names))
+		for c := range max(len(parts[0].peers), 1) {
+			var of [][]float64
+			for v := range g.names {
+				if f.class(v) == c {
+					of = append(of, f.off[q][v])
+				}
+			}
+			scale := scaleOf(slices.Concat(of...))
+			for v := range g.names {
+				if f.class(v) == c {
+					f.scale[q][v] = scale
+				}
+			}
+		}
 	}
 	return f
 }
@@ -396,7 +401,7 @@ type candidate struct {
 // candidates returns the best window of a member for each measure that is large enough and not taken.
 func (f *field) candidates(v int, windows []window) (out []candidate) {
 	for q := range measures {
-		p, c := newPrefixes(f.off[q][v], f.scale[q]), candidate{member: v, measure: q}
+		p, c := newPrefixes(f.off[q][v], f.scale[q][v]), candidate{member: v, measure: q}
 		for _, w := range windows {
 			if s := p.score(w); s > c.score && p.mean(w) >= least[q] && !f.takes(v, w) {
 				c.window, c.score = w, s
@@ -416,7 +421,7 @@ func (f *field) takes(v int, w window) bool {
 // judge refines the edges of a candidate, and reports whether it is large enough, also without its worst block.
 func (f *field) judge(c candidate, n int) (h hit, ok bool) {
 	q, v := c.measure, c.member
-	p := newPrefixes(f.off[q][v], f.scale[q])
+	p := newPrefixes(f.off[q][v], f.scale[q][v])
 	half := (p.clipped[c.to] - p.clipped[c.from]) / max(p.n[c.to]-p.n[c.from], 1) / 2
 	w := refine(c.window, n, shortest, func(w window) float64 {
 		if f.takes(v, w) {
@@ -453,7 +458,7 @@ func (f *field) unlikeOthers(v int, h *hit, n int) bool {
 	length := w.to - w.from
 	var others, elsewhere []float64 // what others have at that time, and what they have at any in as long a window
 	for u := range f.names {
-		for from := w.from % length; from+length <= n && u != v; from += length {
+		for from := w.from % length; from+length <= n && u != v && f.class(u) == f.class(v); from += length {
 			one := window{from, from + length}
 			m := f.mean(q, u, one)
 			if math.IsNaN(m) || f.takes(u, one) {
@@ -582,9 +587,12 @@ func (f *field) null(c candidate, windows []window, found int) *null {
 			if few && !c.overlaps(window{from, to}) {
 				of = all
 			}
-			copy(off[from:to], f.off[q][of[rng.IntN(len(of))]][from:])
+			v := of[rng.IntN(len(of))]
+			for t := from; t < to; t++ {
+				off[t] = f.off[q][v][t] / f.scale[q][v]
+			}
 		}
-		p := newPrefixes(off, f.scale[q])
+		p := newPrefixes(off, 1)
 		for _, w := range windows {
 			scores[i] = max(scores[i], p.score(w))
 		}
@@ -643,7 +651,7 @@ func tailP(others []float64, x, tries float64) float64 {
 	return min(1, tries*float64(k)/float64(len(sorted))*math.Pow(1+max(x-edge, 0)/sum, -float64(k)))
 }
 
-// merge makes one hit of those of one time, and leaves out those of more than half of the members.
+// merge makes one hit of those of one time, and leaves out those of more than half of their peers.
 func (f *field) merge(of []hit) (out []hit) {
 	slices.SortStableFunc(of, func(a, b hit) int { return cmp.Compare(b.size, a.size) })
 	for _, h := range of {
@@ -657,7 +665,17 @@ func (f *field) merge(of []hit) (out []hit) {
 			slices.Sort(o.members)
 		}
 	}
-	return slices.DeleteFunc(out, func(h hit) bool { return 2*len(h.members) > len(f.names) })
+	for i := range out { // of more than half of their peers it is not them who stand out
+		named := slices.Clone(out[i].members)
+		out[i].members = slices.DeleteFunc(out[i].members, func(v int) bool {
+			n := 0
+			for _, u := range named {
+				n += btoi(f.class(u) == f.class(v))
+			}
+			return 2*n > f.peers(v)
+		})
+	}
+	return slices.DeleteFunc(out, func(h hit) bool { return len(h.members) == 0 })
 }
 
 // alike reports whether members can be told together: one is not twice as far off as the other, and what they do in a
@@ -685,6 +703,7 @@ type course struct {
 	window
 	x     [3][]float64
 	means []float64
+	tries int // how many courses are searched, more than one
 }
 
 // find returns the windows that are apart from the rest of the course, the periodic ones first.
@@ -798,8 +817,8 @@ func (c *course) furthest(windows []window) (best window, ok bool) {
 			continue
 		}
 		w, chance, found := apart(x, windows, uint64(q))
-		if found && chance*float64(len(c.x)) < p {
-			p, ok = chance*float64(len(c.x)), true
+		if chance *= float64(len(c.x) * max(c.tries, 1)); found && chance < p {
+			p, ok = chance, true
 			middle := (levelOf(x, w, true) + levelOf(x, w, false)) / 2
 			most := 1.5*math.Abs(meanOf(x[w.from:w.to])-middle) + 0.05
 			best = refine(w, len(x), 1, func(w window) (sum float64) {

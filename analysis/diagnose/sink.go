@@ -21,6 +21,7 @@ type Watch struct {
 	board  *board
 	buffer []leaf
 	pools  pools
+	works  map[[3]string]string // by direction, host and job
 }
 
 // Begin implements pipeline.Sink.
@@ -111,10 +112,12 @@ type secondPass struct {
 	buffer []leaf
 }
 
-// sums are the I/Os of members, and of all others, in a window.
+// sums are the I/Os of members, and of all others, in a window; rest are those of lone members outside.
 type sums struct {
 	own, rest fiohist.Hist
 	limits    [2]limits
+	alike     [2]fiohist.Hist // of own and rest what is compared, if that is not all
+	all       float64         // how many I/Os of any member there are in the window of lone ones
 }
 
 // limits are the smallest and the largest latency of several leaves.
@@ -154,8 +157,25 @@ func (s *secondPass) Quantum(_ context.Context, q *pipeline.Quantum) error {
 			if known && slices.Contains(h.members, v) {
 				hist, of = &h.sums.own, &h.sums.limits[0]
 			}
-			if of.widen(l.Limits); h.inside(at) {
-				hist.AddHist(l.Hist)
+			in := h.inside(at)
+			if h.alone {
+				if in {
+					h.sums.all += l.Hist.Sum()
+				}
+				if !known || hist != &h.sums.own || at < h.outside.from || at >= h.outside.to {
+					continue
+				}
+				if !in {
+					hist, in = &h.sums.rest, true
+				}
+				of = &h.sums.limits[0]
+			}
+			if of.widen(l.Limits); !in {
+				continue
+			}
+			hist.AddHist(l.Hist)
+			if h.like != nil && h.like.logs[l.By[2]] {
+				h.sums.alike[btoi(hist == &h.sums.rest)].AddHist(l.Hist)
 			}
 		}
 	}
@@ -184,12 +204,19 @@ type times struct {
 	logs    []*pipeline.Log
 	whole   [][]bool // by log: it ran in all of the block, with all its records
 	stalled [][]bool // by log: it stood still in some of the block
-	setLoad bool     // options of all jobs set the load
+	loads   []bool   // by log: options of its job set the load
+	setLoad bool     // those of all jobs do
+}
+
+// add adds a log.
+func (t *times) add(l *pipeline.Log, whole, stalled []bool, setLoad bool) {
+	t.logs, t.whole, t.stalled = append(t.logs, l), append(t.whole, whole), append(t.stalled, stalled)
+	t.loads = append(t.loads, setLoad)
 }
 
 // times returns those of a direction. A log's direction ends with its last record.
 func (w *Watch) times(direction string, stalls []Stall) *times {
-	t := &times{setLoad: true}
+	t := &times{}
 	d, b, n := slices.Index(w.run.Directions(), direction), w.board, w.board.blocks()
 	var logs *group
 	for _, g := range b.groups {
@@ -236,10 +263,9 @@ func (w *Watch) times(direction string, stalls []Stall) *times {
 				whole[k], still[k] = false, true
 			}
 		}
-		t.logs, t.whole, t.stalled = append(t.logs, l), append(t.whole, whole), append(t.stalled, still)
-		t.setLoad = t.setLoad && setsLoad(l, d)
+		t.add(l, whole, still, setsLoad(l, d))
 	}
-	t.setLoad = t.setLoad && len(t.logs) > 0
+	t.setLoad = len(t.logs) > 0 && !slices.Contains(t.loads, false)
 	return t
 }
 
@@ -269,8 +295,9 @@ func (t *times) members(g *group, n int) (whole func(v, k int) bool, still func(
 	return func(v, k int) bool { return !bad[v][k] }, func(v, k int) bool { return stalled[v][k] }
 }
 
-// courses returns what all I/Os of a direction do, in each time in which the same jobs run.
-func (w *Watch) courses(direction string, t *times) (out []*course) {
+// courses returns what I/Os of a direction do, of which at has the sum in each block, in each time in which the same
+// jobs run. t are those of their logs.
+func (w *Watch) courses(direction string, t *times, at func(k int) member) (out []*course) {
 	b, n := w.board, w.board.blocks()
 	full, part, jobs := make([]int, n), make([]bool, n), make([]uint64, n)
 	quiet := make([]int, n)
@@ -304,8 +331,6 @@ func (w *Watch) courses(direction string, t *times) (out []*course) {
 			jobs[k] += uint64(j+1) * 0x9E3779B97F4A7C15
 		}
 	}
-	hists := make([]*fiohist.Hist, n)
-	copy(hists, b.pooled[direction])
 	if len(t.logs) == 0 {
 		for k := range n {
 			full[k], jobs[k] = 1, 1
@@ -322,13 +347,12 @@ func (w *Watch) courses(direction string, t *times) (out []*course) {
 			c := &course{window: window{from, to}}
 			for k := from; k < to; k++ {
 				x, middle := [3]float64{math.NaN(), math.NaN(), math.NaN()}, math.NaN()
-				s := hists[k].Stats(b.geometry, []float64{50, 99}, fiohist.Limits{})
-				if s.Samples >= fewest && quiet[k] == 0 {
-					x[p50], x[p99] = math.Log(max(s.Percentiles[0], 1)), math.Log(max(s.Percentiles[1], 1))
-					middle = math.Log(max(s.Mean, 1))
+				m := at(k)
+				if m.n >= fewest && quiet[k] == 0 {
+					x[p50], x[p99], middle = m.value(p50), m.value(p99), m.value(mean)
 				}
 				if !t.setLoad && !part[k] && full[k] > 0 && k >= begin {
-					x[iops] = -math.Log(max(s.Samples, 0.5) * float64(top) / float64(full[k]))
+					x[iops] = -m.value(iops) - math.Log(float64(top)/float64(full[k]))
 				}
 				for q := range x {
 					c.x[q] = append(c.x[q], x[q])
@@ -340,6 +364,18 @@ func (w *Watch) courses(direction string, t *times) (out []*course) {
 		from = to
 	}
 	return out
+}
+
+// sum is that of all I/Os of a direction in a block.
+func (b *board) sum(direction string, k int) member {
+	if k >= len(b.pooled[direction]) {
+		return member{}
+	}
+	s := b.pooled[direction][k].Stats(b.geometry, Percentiles, fiohist.Limits{})
+	if s.Empty() {
+		return member{}
+	}
+	return memberOf(fiohist.Tally{Samples: s.Samples, Mean: s.Mean, P50: s.Percentiles[0], P99: s.Percentiles[1]})
 }
 
 // leastBlocks is the shortest time in blocks in which something is looked for.
