@@ -466,7 +466,7 @@ func jobs(run *pipeline.Run) (out []jobField, err error) {
 	for _, m := range run.Metas {
 		for _, en := range m.Entries {
 			j := jobField{Name: en.JobName, Host: en.Host, Group: en.GroupID, RuntimeMS: en.RuntimeMS, Error: en.Error,
-				Options: en.Options, Global: global(m, en.Host), Sections: en.Sections, Unlike: en.Unlike,
+				Options: en.Options, Global: m.Globals(&en), Sections: en.Sections, Unlike: en.Unlike,
 				NoLog: en.NoLog}
 			if m.Mixed {
 				en.Mixed, en.Dirs[0] = en.Dirs[0], fiojson.DirTotals{}
@@ -489,14 +489,6 @@ func jobs(run *pipeline.Run) (out []jobField, err error) {
 		}
 	}
 	return out, nil
-}
-
-// global returns the options of [global] that hold for the jobs of a host.
-func global(m *fiojson.Document, host string) jobfile.Options {
-	out := jobfile.Options{}
-	maps.Copy(out, m.Global)
-	maps.Copy(out, m.HostGlobal[host])
-	return out
 }
 
 // directionsOf returns an entry's directions by name.

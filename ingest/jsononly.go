@@ -252,7 +252,7 @@ func (m *matcher) jsonEntries() {
 			delete(of, host)
 			for k, e := range s.entries {
 				l := &Log{Source: src, Meta: meta, Entry: e, Members: 1, Host: cmp.Or(host, src.Host),
-					Job: e.Name(), ends: m.ends}
+					Job: e.JobName, ends: m.ends}
 				s.logs, s.index[l] = append(s.logs, l), k
 			}
 			if warnings := m.warnings; len(s.logs) > 0 {

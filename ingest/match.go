@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -105,7 +104,7 @@ func Match(in *Input) ([]*Log, []string, error) {
 	sets := m.sets()
 	for _, set := range sets {
 		m.entries(set)
-		used[set.job] = true
+		used[set.jobFile] = true
 		m.starts(set)
 	}
 	m.withoutLogs(sets)
@@ -433,10 +432,11 @@ type set struct {
 	logs    []*Log
 	entries []*fiojson.Entry // of this host
 	threads int              // the largest log number known
-	job     *jobfile.File
-	entryOf []int        // thread -> entry; -1: none, or not known
-	index   map[*Log]int // index in entries
-	apart   bool         // nothing tells when its fio started beside another of its host
+	job     *jobfile.File    // with the options of fio's command line
+	jobFile *jobfile.File    // as it was read
+	entryOf []int            // thread -> entry; -1: none, or not known
+	index   map[*Log]int     // index in entries
+	apart   bool             // nothing tells when its fio started beside another of its host
 }
 
 // sets groups the logs by document and host, or by their job files' folders.
@@ -697,10 +697,16 @@ func (s *set) sections() {
 		}
 	}
 	for e, sections := range of {
+		last := sections[len(sections)-1] // whose values fio's JSON has
+		for name, v := range last.Options {
+			if own, ok := e.Options[name]; ok && jobfile.HasVariable(v) {
+				last.Options[name] = own
+			}
+		}
 		e.Unlike, e.Sections = 0, nil
 		for _, section := range sections {
 			if len(sections) > 1 {
-				e.Sections = append(e.Sections, fiojson.Section{Name: cmp.Or(section.Options["name"], section.Name),
+				e.Sections = append(e.Sections, fiojson.Section{Name: section.JobName(),
 					Options: section.Options})
 			}
 		}
@@ -1063,7 +1069,7 @@ func (m *matcher) mayHaveWritten(meta *fiojson.Document, e *fiojson.Entry, hist 
 	}
 	for _, j := range m.in.JobFiles {
 		for i := range j.Sections {
-			if s := j.Sections[i]; cmp.Or(s.Options["name"], s.Name) == e.JobName {
+			if s := j.Sections[i]; s.JobName() == e.JobName {
 				return s.WritesLogs(hist), false
 			}
 		}
@@ -1084,10 +1090,15 @@ func (m *matcher) mayHaveWritten(meta *fiojson.Document, e *fiojson.Entry, hist 
 // and the entries are those of the JSON.
 func (m *matcher) jobFileOf(s *set, byThread map[int][]*Log) {
 	var fit []*jobfile.File
+	var read *jobfile.File
 	log := s.logs[0].Source
 	beside := jobfile.Beside(m.in.JobFiles, filepath.Dir(log.Path))
 	fewest := math.MaxInt // logs without a file
-	for _, j := range beside {
+	for _, file := range beside {
+		j := file
+		if len(s.entries) > 0 {
+			j = file.With(s.meta.Globals(s.entries[0]))
+		}
 		missing, ok := s.fits(j, byThread, m.in.siblings)
 		if !ok || missing > fewest {
 			continue
@@ -1095,14 +1106,14 @@ func (m *matcher) jobFileOf(s *set, byThread map[int][]*Log) {
 		if missing < fewest {
 			fit, fewest = nil, missing
 		}
-		m.fit[j] = true
+		m.fit[file] = true
 		if !slices.ContainsFunc(fit, func(o *jobfile.File) bool { return reflect.DeepEqual(o.Sections, j.Sections) }) {
-			fit = append(fit, j)
+			fit, read = append(fit, j), file
 		}
 	}
 	switch {
 	case len(fit) == 1:
-		s.job = fit[0]
+		s.job, s.jobFile = fit[0], read
 	case len(fit) > 1:
 		m.warn("%s: both this job file and %s fit the logs; neither is used: pass the right one",
 			fio.Printable(fit[0].Path), fio.Printable(fit[1].Path))
@@ -1294,7 +1305,7 @@ func (m *matcher) jobName(l *Log) {
 	case l.Entry != nil && l.Members == 1:
 		l.Job = l.Entry.JobName
 	case l.Section != nil:
-		l.Job = cmp.Or(l.Section.Options["name"], l.Section.Name)
+		l.Job = l.Section.JobName()
 	case l.Entry == nil:
 		l.Job = n.Prefix
 	case slices.ContainsFunc(m.logs, func(o *Log) bool {
@@ -1303,7 +1314,7 @@ func (m *matcher) jobName(l *Log) {
 	}):
 		l.Job = n.Prefix
 	default:
-		l.Job = l.Entry.Name()
+		l.Job = l.Entry.JobName
 	}
 }
 

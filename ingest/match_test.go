@@ -98,12 +98,12 @@ a_clat_hist.7.log "" five five/1 2s stage 2 (stonewall in the job file)`},
 		// The group's options are those of its last section, and stonewall and new_group
 		// cannot be distinguished here: 2 + 3 s and 3 + 2 s make the same sum.
 		"groups": {dir: "fio-3.33-groups", without: "job.fio", want: `
-a_clat_hist.1.log "" 3 jobs one/3 0s fio's start
-a_clat_hist.2.log "" 3 jobs one/3 0s fio's start
-a_clat_hist.3.log "" 3 jobs one/3 0s fio's start
-a_clat_hist.4.log "" 3 jobs of group 1 three/3 2.002s stage 2 (stonewall guessed) + startdelay
-a_clat_hist.5.log "" 3 jobs of group 1 three/3 2.002s stage 2 (stonewall guessed) + startdelay
-a_clat_hist.6.log "" 3 jobs of group 1 three/3 2.002s stage 2 (stonewall guessed) + startdelay
+a_clat_hist.1.log "" one one/3 0s fio's start
+a_clat_hist.2.log "" one one/3 0s fio's start
+a_clat_hist.3.log "" one one/3 0s fio's start
+a_clat_hist.4.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay
+a_clat_hist.5.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay
+a_clat_hist.6.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay
 a_clat_hist.7.log "" five five/1 4.003s stage 3 (stonewall guessed)`, warn: "cannot tell which of the 3 groups of " +
 			"jobs began after a stonewall; pass the job file"},
 		"groups, no JSON": {dir: "fio-3.33-groups", without: "fio.json", want: `

@@ -145,7 +145,8 @@ func writesAny(j *jobfile.File, hosts []*Input) bool {
 func (m *matcher) nameMissing() {
 	for _, meta := range m.in.Metas {
 		of := m.hostsOf(meta)
-		for _, host := range slices.Sorted(maps.Keys(meta.HostGlobal)) {
+		for _, server := range slices.Sorted(maps.Keys(meta.HostGlobal)) {
+			host := server[:strings.LastIndexByte(server, ':')] // before its port
 			h := MissingHost{host, meta.Path, "fio's JSON has its options and no job of it"}
 			if of[host] == nil && !slices.Contains(m.in.Missing, h) {
 				m.in.Missing = append(m.in.Missing, h)

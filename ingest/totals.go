@@ -154,7 +154,12 @@ func (d *discovery) sections(path string, metas []*fiojson.Document) {
 		for i := range m.Entries {
 			s.entries = append(s.entries, &m.Entries[i])
 		}
-		fit := filtered(files, s.isOf)
+		var fit []*jobfile.File
+		for _, j := range files {
+			if j = j.With(m.Globals(s.entries[0])); s.isOf(j) {
+				fit = append(fit, j)
+			}
+		}
 		if len(fit) == 1 {
 			s.job = fit[0]
 			s.entryOf, _ = s.job.Entries()

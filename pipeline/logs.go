@@ -92,6 +92,8 @@ type LogDirection struct {
 	// The direction went on until Until, at a rate like that before, where the log lacks its last window.
 	IOs             float64
 	From, To, Until int64
+	// Restored is how many of IOs are from fio's JSON, where that counts several logs together.
+	Restored float64
 	// Bytes is the size of those I/Os; 0 if it is not known.
 	Bytes float64
 	// Holes are the times whose records the log lost, in ns from time zero.

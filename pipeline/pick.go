@@ -73,20 +73,44 @@ func holds(wanted []string, v string) bool { return len(wanted) == 0 || slices.C
 
 // Metas returns fio's JSON documents with only the jobs that are kept. Entries without a host are kept for any host.
 func (p *Pick) Metas(metas []*fiojson.Document) (out []*fiojson.Document) {
+	return p.metas(metas, func(e *fiojson.Entry) bool {
+		return holds(p.Jobs, e.JobName) || holds(p.Jobs, e.Jobs(func(fiojson.Section) bool { return true }))
+	})
+}
+
+func (p *Pick) metas(metas []*fiojson.Document, kept func(*fiojson.Entry) bool) (out []*fiojson.Document) {
 	if len(p.Hosts)+len(p.Jobs) == 0 {
 		return metas
 	}
 	for _, m := range metas {
-		kept := *m
-		kept.Entries = nil
+		part := *m
+		part.Entries = nil
 		for i := range m.Entries {
-			if e := &m.Entries[i]; (e.Host == "" || holds(p.Hosts, e.Host)) && holds(p.Jobs, e.JobName) {
-				kept.Entries = append(kept.Entries, *e)
+			e := m.Entries[i]
+			if e.Host != "" && !holds(p.Hosts, e.Host) {
+				continue
+			}
+			if kept(&e) {
+				part.Entries = append(part.Entries, e)
 			}
 		}
-		out = append(out, &kept)
+		out = append(out, &part)
 	}
 	return out
+}
+
+// cut reports whether a job of an entry with logs is kept, and removes the sections and syncs of others from it.
+func (p *Pick) cut(e *fiojson.Entry) bool {
+	if len(p.Jobs) == 0 || len(e.Sections) == 0 || e.NoLog {
+		return holds(p.Jobs, e.JobName)
+	}
+	if !holds(p.Jobs, e.Syncs()) {
+		e.Sync = fiojson.Totals{}
+	}
+	e.Sections = slices.DeleteFunc(slices.Clone(e.Sections), func(s fiojson.Section) bool {
+		return !holds(p.Jobs, s.Name)
+	})
+	return len(e.Sections) > 0
 }
 
 // Window is the selected time of a run: [From, To), in ns from Run.Start.
@@ -138,7 +162,11 @@ func (r *Run) Choose(p *Pick) error {
 			return err
 		}
 	}
-	r.Metas = p.Metas(r.Metas)
+	if r.Timeless() {
+		r.Metas = p.Metas(r.Metas)
+	} else {
+		r.Metas = p.metas(r.Metas, p.cut)
+	}
 	return nil
 }
 

@@ -204,7 +204,7 @@ func (r *Run) Workloads() []string {
 			switch {
 			case e.NoLog:
 			case e.Unlike > 0:
-				seen[e.Name()] = true
+				seen[e.JobName] = true
 			case len(e.Sections) == 0:
 				add(func(name string) (string, bool) { return m.Option(e, name) })
 			}

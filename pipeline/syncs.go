@@ -21,11 +21,11 @@ func (r *Run) Syncs() (*Row, error) {
 func (r *Run) SyncsByJob() (rows []Row, err error) {
 	for _, m := range r.Metas {
 		for i := range m.Entries {
-			dims := fio.Dims{Host: m.Entries[i].Host, Job: m.Entries[i].JobName, Direction: fio.Sync.String()}
+			dims := fio.Dims{Host: m.Entries[i].Host, Job: m.Entries[i].Syncs(), Direction: fio.Sync.String()}
 			if m.Entries[i].Sync.N == 0 || slices.ContainsFunc(rows, func(r Row) bool { return r.Dims == dims }) {
 				continue
 			}
-			row, err := r.syncsOf(func(e *fiojson.Entry) bool { return e.Host == dims.Host && e.JobName == dims.Job })
+			row, err := r.syncsOf(func(e *fiojson.Entry) bool { return e.Host == dims.Host && e.Syncs() == dims.Job })
 			if err != nil {
 				return nil, err
 			}

@@ -192,8 +192,7 @@ func mebibytes(perSecond float64) string {
 // optionsOf formats the options of a job that say most about its load, and returns the others.
 func optionsOf(m *fiojson.Document, e *fiojson.Entry) (load string, others map[string]string) {
 	others = map[string]string{}
-	maps.Copy(others, m.Global)
-	maps.Copy(others, m.HostGlobal[e.Host])
+	maps.Copy(others, m.Globals(e))
 	maps.Copy(others, e.Options)
 	maps.DeleteFunc(others, func(k, _ string) bool {
 		return strings.HasPrefix(k, "write_") || strings.HasPrefix(k, "log_") || k == "group_reporting"

@@ -265,16 +265,12 @@ func groupsOf(t *ingest.Totals, by []string) (groups []Group) {
 }
 
 func (g Group) holds(e *fiojson.Entry) bool {
-	return (g.Host == "" || g.Host == e.Host) && (g.Job == "" || g.Job == e.Name() || g.Job == jobsOf(e))
+	return (g.Host == "" || g.Host == e.Host) && (g.Job == "" || g.Job == e.JobName || g.Job == jobsOf(e))
 }
 
 // jobsOf returns the name of an entry's job or, if it stands for several, their names.
 func jobsOf(e *fiojson.Entry) string {
-	var names []string
-	for _, s := range e.Sections {
-		names = append(names, s.Name)
-	}
-	return cmp.Or(strings.Join(names, ","), e.Name())
+	return e.Jobs(func(fiojson.Section) bool { return true })
 }
 
 // sums adds up the I/Os of several jobs in one direction.
@@ -405,11 +401,22 @@ func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64, pick *p
 			groups = append(groups, g)
 		}
 	}
+	for _, g := range slices.Clone(groups) { // several jobs of a group may sync
+		for _, m := range metas {
+			for i := range m.Entries {
+				if e := &m.Entries[i]; g.Job != "" && e.Sync.N > 0 && (g.Host == "" || g.Host == e.Host) {
+					if g.Job = e.Syncs(); !slices.Contains(groups, g) {
+						groups = append(groups, g)
+					}
+				}
+			}
+		}
+	}
 	for _, g := range groups {
 		var s sums
 		for _, m := range metas {
 			for i := range m.Entries {
-				if e := &m.Entries[i]; g.holds(e) {
+				if e := &m.Entries[i]; (g.Host == "" || g.Host == e.Host) && (g.Job == "" || g.Job == e.Syncs()) {
 					syncs := fiojson.DirTotals{RuntimeMS: e.LongestMS}
 					syncs.Kind[fio.Sync] = e.Sync
 					s.count(m, e, &syncs, fio.Sync)
@@ -524,7 +531,7 @@ func Options(metas []*fiojson.Document, logs []*pipeline.Log, direction, host, j
 			switch of := job == "" || job == jobsOf(e); {
 			case len(e.Sections) > 0 || !of:
 			case e.Unlike == 0:
-				jobs.add(some, m.Global, m.HostGlobal[e.Host], e.Options)
+				jobs.add(some, m.Globals(e), e.Options)
 			case some: // and unknown, so that those of the other jobs are not the row's
 				return map[string]string{}
 			}

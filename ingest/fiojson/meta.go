@@ -30,8 +30,8 @@ type Document struct {
 	TimestampMS int64
 	// ClientServer says that the entries are client_stats of fio --client.
 	ClientServer bool
-	// Global are the options of [global]; with several hosts those of all of them, and HostGlobal each host's own
-	// (fio 3.39 and newer list them by host).
+	// Global are the options of [global] and of fio's command line; with several servers those of all of them, and
+	// HostGlobal each server's own, by host:port (fio 3.39 and newer list them so).
 	Global     jobfile.Options
 	HostGlobal map[string]jobfile.Options
 	// Entries are the jobs, without "All clients", which repeats them.
@@ -99,15 +99,24 @@ func (s Section) Option(name string) (string, bool) {
 	return v, ok
 }
 
-// Name is the job's name or, if fio's JSON does not say which jobs the entry stands for, how many there are.
-func (e *Entry) Name() string {
-	switch {
-	case e.Unlike > 0 && e.GroupID > 0:
-		return fmt.Sprintf("%s of group %d", fio.Several(e.Unlike, "job"), e.GroupID)
-	case e.Unlike > 0:
-		return fio.Several(e.Unlike, "job")
+// Jobs returns the name of the entry's job or, if it stands for several, the names of those that of holds for; of all,
+// if it holds for none.
+func (e *Entry) Jobs(of func(Section) bool) string {
+	var all, some []string
+	for _, s := range e.Sections {
+		if all = append(all, s.Name); of(s) {
+			some = append(some, s.Name)
+		}
 	}
-	return e.JobName
+	return cmp.Or(strings.Join(some, ","), strings.Join(all, ","), e.JobName)
+}
+
+// Syncs are the jobs of the entry that sync, as far as options tell.
+func (e *Entry) Syncs() string {
+	return e.Jobs(func(s Section) bool {
+		_, ok := Workload{Option: s.Option}.Set("fsync", "fdatasync", "sync_file_range")
+		return ok
+	})
 }
 
 // setUnlike sets Unlike if the jobs of an entry ran for longer together than those of its one section can have.
@@ -135,6 +144,12 @@ type DirTotals struct {
 	Prios []Prio
 }
 
+// Completed returns how many I/Os moved Bytes. TotalIOs are not these: they include those that failed, and lack those
+// that were in flight when a ramp ended.
+func (d *DirTotals) Completed() uint64 {
+	return cmp.Or(d.Kind[fio.Clat].N, d.Kind[fio.Lat].N, d.TotalIOs)
+}
+
 // Prio are the latencies of the I/Os of one priority.
 type Prio struct {
 	// Class and Level are prioclass and prio, Hint is priohint (fio 3.36 and newer).
@@ -158,24 +173,41 @@ type Totals struct {
 	Bins Bins
 }
 
-// Option returns the value of an option of entry e: its own, that of its host's [global], or that of [global].
+// Option returns the value of an option of entry e: its own, or that of Globals.
 func (m *Document) Option(e *Entry, name string) (string, bool) {
 	if e != nil {
 		if v, ok := e.Options[name]; ok {
 			return v, true
 		}
 	}
-	if m != nil {
-		if e != nil {
-			if v, ok := m.HostGlobal[e.Host][name]; ok {
-				return v, true
+	v, ok := m.Globals(e)[name]
+	return v, ok
+}
+
+// Globals returns the options of [global] and of fio's command line that hold for an entry: those of its server, if
+// fio lists them.
+func (m *Document) Globals(e *Entry) jobfile.Options {
+	switch {
+	case m == nil:
+		return nil
+	case e != nil:
+		if own, ok := m.HostGlobal[address(e.Host, strconv.Itoa(e.Port))]; ok {
+			return own
+		}
+		var of []jobfile.Options
+		for server, own := range m.HostGlobal {
+			if strings.HasPrefix(server, address(e.Host, "")) {
+				of = append(of, own)
 			}
 		}
-		v, ok := m.Global[name]
-		return v, ok
+		if len(of) == 1 {
+			return of[0]
+		}
 	}
-	return "", false
+	return m.Global
 }
+
+func address(host, port string) string { return host + ":" + port }
 
 // Milliseconds is an integer option in ms, e.g. log_hist_msec; 0 if it is not
 // there or not a number.
@@ -478,13 +510,13 @@ func (s *jsonScan) document(m *Document) error {
 // with one for each host, which begins with its name and port. A list of
 // {name, value} or of "name=value" is read as well.
 func (s *jsonScan) globals(m *Document) error {
-	return s.options(func(host string, o jobfile.Options) {
+	return s.options(func(of string, o jobfile.Options) {
 		m.Global = merged(m.Global, o)
-		if host != "" {
+		if of != "" {
 			if m.HostGlobal == nil {
 				m.HostGlobal = map[string]jobfile.Options{}
 			}
-			m.HostGlobal[host] = merged(m.HostGlobal[host], o)
+			m.HostGlobal[of] = merged(m.HostGlobal[of], o)
 		}
 	})
 }
@@ -498,31 +530,36 @@ func merged(a, b jobfile.Options) jobfile.Options {
 	return a
 }
 
-func (s *jsonScan) options(take func(host string, o jobfile.Options)) error {
+// options reads options, and passes them on with the server that they are of, if fio lists them by server.
+func (s *jsonScan) options(take func(of string, o jobfile.Options)) error {
 	c, err := s.peek()
 	if err != nil {
 		return err
 	}
 	one := func(listed bool) error {
-		o, host, port := jobfile.Options{}, "", false
+		o, host, port := jobfile.Options{}, "", ""
 		err := s.object(func(key string) error {
 			v, err := s.text()
 			switch {
 			case listed && key == "hostname" && host == "":
 				host = v // a second one is the net engine's option
-			case listed && key == "port" && host != "" && !port:
-				port = true
+			case listed && key == "port" && host != "" && port == "":
+				port = v
 			default:
-				o[key] = v
+				o[jobfile.Main(key)] = v
 			}
 			return errors.Join(err, s.hold(100+len(key)+len(v)))
 		})
 		if name, ok := o["name"]; ok && listed && len(o) == 2 {
 			if v, ok := o["value"]; ok {
-				o = jobfile.Options{name: v}
+				o = jobfile.Options{jobfile.Main(name): v}
 			}
 		}
-		take(host, o)
+		of := ""
+		if host != "" {
+			of = address(host, port)
+		}
+		take(of, o)
 		return err
 	}
 	switch c {
@@ -538,7 +575,7 @@ func (s *jsonScan) options(take func(host string, o jobfile.Options)) error {
 			case c == '"':
 				v, err := s.text()
 				name, value, _ := strings.Cut(v, "=")
-				take("", jobfile.Options{strings.TrimSpace(name): strings.TrimSpace(value)})
+				take("", jobfile.Options{jobfile.Main(strings.TrimSpace(name)): strings.TrimSpace(value)})
 				return errors.Join(err, s.hold(100+len(v)))
 			}
 			return s.skip()
@@ -612,7 +649,8 @@ func (m *Document) direction(e *Entry) (fio.Direction, bool) {
 func (m *Document) verified(e *Entry) {
 	if d, ok := m.direction(e); ok && d == fio.Write && m.verifies(e) {
 		both := e.Dirs[fio.Write].RuntimeMS + e.Dirs[fio.Read].RuntimeMS
-		e.LongestMS = max(e.LongestMS, min(both, e.RuntimeMS)) // less where they overlap, as with verify_backlog
+		// Less where they overlap, as with verify_backlog; fio 2 has no job_runtime.
+		e.LongestMS = max(e.LongestMS, min(both, cmp.Or(e.RuntimeMS, both)))
 	}
 }
 
@@ -624,9 +662,12 @@ func (m *Document) verifies(e *Entry) bool {
 func (s *jsonScan) entry(m *Document, client bool) error {
 	var e Entry
 	var errs []string
+	named := false
+	s.kbytes = false
 	err := s.object(func(key string) (err error) {
 		switch key {
 		case "jobname":
+			named = true
 			e.JobName, err = s.text()
 		case "hostname":
 			e.Host, err = s.text()
@@ -679,11 +720,11 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 	if err != nil {
 		return err
 	}
-	if client && m.isSum(&e) {
+	if client && m.isSum(&e) || !named && e.Options == nil && !e.Did() { // a job with stats=0
 		return nil
 	}
 	e.JobName = cmp.Or(e.JobName, jobfile.Unnamed)
-	m.complete(&e)
+	m.complete(&e, s.kbytes)
 	e.LongestMS = e.Mixed.RuntimeMS
 	m.unmix(&e)
 	for _, d := range e.Dirs {
@@ -710,6 +751,9 @@ func (s *jsonScan) direction(d *DirTotals, warn func(string)) error {
 			var n int64
 			n, err = s.integer()
 			d.Bytes = uint64(n)
+		case key == "io_kbytes":
+			s.kbytes = true
+			err = s.skip()
 		case key == "prios":
 			err = s.array(func() error { return s.prio(d, warn) })
 		case latency:
@@ -727,10 +771,10 @@ func (s *jsonScan) direction(d *DirTotals, warn func(string)) error {
 // notCounted is Totals.N until complete, where fio measured latencies and does not say how many.
 const notCounted = math.MaxUint64
 
-// complete fills in what a version of fio leaves out of an entry's totals.
-func (m *Document) complete(e *Entry) {
+// complete fills in what a version of fio leaves out of an entry's totals. kbytes says that they have io_kbytes.
+func (m *Document) complete(e *Entry, kbytes bool) {
 	for _, d := range []*DirTotals{&e.Dirs[fio.Read], &e.Dirs[fio.Write], &e.Dirs[fio.Trim], &e.Mixed} {
-		if Major(m.Version) == 2 { // in KiB
+		if Major(m.Version) == 2 && !kbytes { // in KiB up to fio 2.20
 			d.Bytes *= 1 << 10
 		}
 		for k := range d.Kind {

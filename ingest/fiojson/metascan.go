@@ -17,17 +17,18 @@ import (
 // Errors are *syntaxError (the next read begins at the byte that did not fit), errNested, io.EOF or
 // io.ErrUnexpectedEOF, or the reader's own, which is kept in err.
 type jsonScan struct {
-	r     io.Reader
-	in    []byte // in[at:] is read but not scanned
-	at    int
-	line  int64
-	end   error // the reader's error, which comes after in
-	err   error
-	buf   []byte // the text being read
-	stack []byte // closing brackets that skip expects
-	held  int    // approximate bytes kept of the document
-	bins  []Bin  // of the latency being read; reused
-	store binStore
+	r      io.Reader
+	in     []byte // in[at:] is read but not scanned
+	at     int
+	line   int64
+	end    error // the reader's error, which comes after in
+	err    error
+	buf    []byte // the text being read
+	stack  []byte // closing brackets that skip expects
+	held   int    // approximate bytes kept of the document
+	bins   []Bin  // of the latency being read; reused
+	kbytes bool   // the entry being read has io_kbytes
+	store  binStore
 	// inside means that a document has begun, opened that its first key is read already, as that of a nested one.
 	inside, opened bool
 }

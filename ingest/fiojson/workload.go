@@ -1,6 +1,7 @@
 package fiojson
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -90,11 +91,16 @@ func (w Workload) RateIOPS(dir fio.Direction) float64 {
 	return n
 }
 
-// Total returns how many I/Os the job does in a direction, if it ends by its size and by nothing else; else 0.
+// Total returns how many I/Os the job does in a direction by its size or number_ios, if nothing else but its runtime
+// ends it; else 0.
 func (w Workload) Total(dir fio.Direction) float64 {
-	_, otherwise := w.Set("runtime", "timeout", "time_based", "io_size", "io_limit", "number_ios", "bsrange", "bssplit",
-		"filesize", "nrfiles", "zonesize", "verify", "read_iolog", "kb_base")
-	if rw := strings.TrimPrefix(w.ReadWrite(), "rand"); !w.Sure || otherwise || rw != dir.String() {
+	_, otherwise := w.Set("time_based", "filesize", "nrfiles", "zonesize", "verify", "read_iolog", "kb_base")
+	each, fixed := w.BlockSize(dir)
+	rw := strings.TrimPrefix(w.ReadWrite(), "rand")
+	if rw == "" {
+		rw = fio.Read.String()
+	}
+	if !w.Sure || otherwise || !fixed || each == 0 || rw != dir.String() {
 		return 0
 	}
 	number := func(name, usual string) float64 {
@@ -104,7 +110,67 @@ func (w Workload) Total(dir fio.Direction) float64 {
 		n, _ := jobfile.Size(usual) // 0 if it is not one
 		return n
 	}
-	return math.Floor(number("size", "")/number("bs", "4k")) * number("loops", "1")
+	n := math.Floor(cmp.Or(number("io_size", ""), number("size", "")) / each)
+	if most := number("number_ios", ""); most > 0 && (n == 0 || most < n) {
+		n = most
+	}
+	return n * max(number("loops", "1"), 1)
+}
+
+// BlockSize returns the mean size of a direction's I/Os in bytes, 0 if it is unknown, and whether all have that size.
+func (w Workload) BlockSize(dir fio.Direction) (mean float64, fixed bool) {
+	if _, ok := w.Set("kb_base"); ok {
+		return 0, false
+	}
+	// own is the value of the direction: the last one also counts for those that are not given.
+	own := func(name string) (v string, ok bool) {
+		v, ok = w.Option(name)
+		parts := strings.Split(v, ",")
+		return strings.TrimSpace(parts[min(int(dir), len(parts)-1)]), ok
+	}
+	if split, ok := own("bssplit"); ok && split != "" {
+		return splitSize(split)
+	}
+	if sizes, ok := own("bsrange"); ok && sizes != "" {
+		low, high, _ := strings.Cut(sizes, "-")
+		a, ok := jobfile.Size(low)
+		b, also := jobfile.Size(cmp.Or(high, low))
+		if !ok || !also {
+			return 0, false
+		}
+		return (a + b) / 2, a == b
+	}
+	bs, _ := own("bs")
+	mean, ok := jobfile.Size(cmp.Or(bs, "4k"))
+	if !ok {
+		return 0, false
+	}
+	return mean, mean > 0
+}
+
+// splitSize returns the mean of a bssplit such as 4k/10:64k/50:32k. Sizes without a share have what the others leave.
+func splitSize(split string) (mean float64, fixed bool) {
+	given, without, open := 0.0, 0.0, 0.0
+	parts := strings.Split(split, ":")
+	for _, part := range parts {
+		text, share, _ := strings.Cut(part, "/")
+		size, ok := jobfile.Size(text)
+		if !ok {
+			return 0, false
+		}
+		if percent, err := strconv.ParseFloat(share, 64); err == nil {
+			mean, given = mean+size*percent, given+percent
+		} else {
+			without, open = without+size, open+1
+		}
+	}
+	if open > 0 && given < 100 {
+		mean, given = mean+without*(100-given)/open, 100
+	}
+	if given == 0 {
+		return 0, false
+	}
+	return mean / given, len(parts) == 1
 }
 
 // Poisson reports whether the I/Os come at random.
@@ -113,10 +179,20 @@ func (w Workload) Poisson() bool {
 	return v == "poisson"
 }
 
-// Paced reports whether the job does not do I/O as fast as it can.
-func (w Workload) Paced() bool {
-	_, ok := w.Set("rate", "rate_iops", "rate_min", "thinktime", "flow")
-	return ok
+// Pause returns how long the job lets a direction wait between I/Os, in ns: for its thinktime, its rate_iops, or of any
+// length for its rate.
+func (w Workload) Pause(dir fio.Direction) int64 {
+	pause := w.Think()
+	if rate := w.RateIOPS(dir); rate > 0 {
+		each := 1e9 / rate
+		if w.Poisson() {
+			each *= 5 // at random
+		}
+		pause = max(pause, int64(each))
+	} else if _, ok := w.Set("rate", "rate_iops"); ok {
+		pause = math.MaxInt64 / 100
+	}
+	return pause
 }
 
 // Think returns the job's thinktime in ns, in which it has no I/Os.

@@ -24,7 +24,30 @@ type File struct {
 	Sections []*Section
 	// Variables are the options whose values fio takes from its environment, as in rw=${RW}.
 	Variables []string
+
+	global map[string]bool // options of [global]
 }
+
+// With returns the file as fio runs it: defaults are the options that its command line and [global] set together, which
+// hold for all jobs, and have the values of variables.
+func (j *File) With(defaults Options) *File {
+	out := *j
+	out.Sections = nil
+	for _, s := range j.Sections {
+		c := *s
+		c.Options = maps.Clone(s.Options)
+		for name, v := range defaults {
+			if own, ok := c.Options[name]; name != "name" && (!ok && !j.global[name] || j.global[name] && HasVariable(own)) {
+				c.Options[name] = v
+			}
+		}
+		out.add(&c)
+	}
+	return &out
+}
+
+// HasVariable reports whether a value is known to fio only.
+func HasVariable(v string) bool { return strings.ContainsAny(v, "$`") }
 
 // Folders returns the folders of files.
 func Folders(files []*File) map[string]bool {
@@ -83,18 +106,26 @@ const Unnamed = "unnamed"
 const MaxThreads = 1 << 20
 
 // aliases maps other names of the options that matter here to their main ones, which fio's JSON has.
-var aliases = map[string]string{"wait_for_previous": "stonewall", "timeout": "runtime", "readwrite": "rw"}
+var aliases = map[string]string{"wait_for_previous": "stonewall", "timeout": "runtime", "readwrite": "rw",
+	"blocksize": "bs", "blocksize_range": "bsrange", "io_limit": "io_size"}
+
+// Main returns the main name of an option, which fio's JSON has.
+func Main(option string) string { return cmp.Or(aliases[option], option) }
 
 // Parse reads a job file. Included files are looked for as fio does it: in the working directory, then in the folder
 // of the file that includes them.
 func Parse(r io.Reader, path string) (*File, error) {
-	p := &jobParser{file: &File{Path: path}, global: Options{}}
+	p := &jobParser{file: &File{Path: path, global: map[string]bool{}}, global: Options{}}
 	if err := p.read(r, path, 0); err != nil {
 		return nil, err
 	}
 	p.finish()
-	if p.threads > MaxThreads {
-		return nil, &fio.ParseError{File: path, Msg: fmt.Sprintf("%d threads are more than fio starts", p.threads),
+	threads := 0
+	for _, s := range p.file.Sections {
+		threads += s.NumJobs
+	}
+	if threads > MaxThreads {
+		return nil, &fio.ParseError{File: path, Msg: fmt.Sprintf("%d threads are more than fio starts", threads),
 			Hint: "is this a fio job file?"}
 	}
 	if len(p.file.Sections) == 0 {
@@ -109,7 +140,6 @@ type jobParser struct {
 	global  Options // of the [global] sections so far
 	current Options // those of the open section
 	open    *Section
-	threads int
 	size    int
 }
 
@@ -201,12 +231,14 @@ func (p *jobParser) section(name string, line int64) {
 	}
 	p.open = &Section{Name: cmp.Or(name, Unnamed), Line: line, nameless: name == ""}
 	p.current = maps.Clone(p.global)
+	delete(p.current, "name") // fio names a job after its section
 	p.size += 100 * (1 + len(p.global))
 }
 
 func (p *jobParser) set(name, value string) {
-	if main, ok := aliases[name]; ok {
-		name = main
+	name = Main(name)
+	if p.open == nil {
+		p.file.global[name] = true
 	}
 	if option := name + "=" + value; strings.Contains(value, "${") && !slices.Contains(p.file.Variables, option) {
 		p.file.Variables = append(p.file.Variables, option)
@@ -217,20 +249,22 @@ func (p *jobParser) set(name, value string) {
 	p.current[name] = value
 }
 
-// finish completes the open section: its number of threads, group and stage.
+// finish completes the open section.
 func (p *jobParser) finish() {
-	s := p.open
-	if s == nil {
-		return
+	if s := p.open; s != nil {
+		p.open, s.Options = nil, p.current
+		p.file.add(s)
 	}
-	p.open = nil
-	s.Options = p.current
-	s.NumJobs = 1
+}
+
+// add adds a section, and sets its number of threads, group and stage.
+func (j *File) add(s *Section) {
+	s.NumJobs, s.Group, s.Stage = 1, 0, 0
 	if n, err := strconv.Atoi(s.Options["numjobs"]); err == nil && n > 1 {
 		s.NumJobs = min(n, MaxThreads+1)
 	}
-	if n := len(p.file.Sections); n > 0 {
-		last := p.file.Sections[n-1]
+	if n := len(j.Sections); n > 0 {
+		last := j.Sections[n-1]
 		s.Group, s.Stage = last.Group, last.Stage
 		if s.Flag("stonewall") {
 			s.Stage++
@@ -239,9 +273,11 @@ func (p *jobParser) finish() {
 			s.Group++
 		}
 	}
-	p.threads += s.NumJobs
-	p.file.Sections = append(p.file.Sections, s)
+	j.Sections = append(j.Sections, s)
 }
+
+// JobName is the name of the section's job.
+func (s *Section) JobName() string { return cmp.Or(s.Options["name"], s.Name) }
 
 // Flag reports whether the flag name is given and on.
 func (s *Section) Flag(name string) bool {
@@ -300,8 +336,8 @@ func (s *Section) LogPrefix(hist bool) (prefix string, known bool) {
 	if v == "" && s.nameless && s.Options["name"] == "" {
 		return "", true
 	}
-	v = cmp.Or(v, s.Options["name"], s.Name)
-	if strings.ContainsAny(v, "$`") {
+	v = cmp.Or(v, s.JobName())
+	if HasVariable(v) {
 		return "", false
 	}
 	return filepath.Base(v), true
@@ -350,12 +386,19 @@ func Is(text []byte) bool {
 
 // Size parses a number with fio's suffix for powers of 1024, such as 4k or 1m.
 func Size(v string) (float64, bool) {
-	v = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(strings.TrimSpace(v)), "b"), "i")
+	v = strings.ToLower(strings.TrimSpace(v))
+	if !strings.HasPrefix(v, "0x") { // in which b is a digit
+		v = strings.TrimSuffix(strings.TrimSuffix(v, "b"), "i")
+	}
 	unit := 1.0
 	if n := len(v) - 1; n > 0 {
 		if i := strings.IndexByte("kmgt", v[n]); i >= 0 {
 			unit, v = float64(int64(1)<<(10*(i+1))), v[:n]
 		}
+	}
+	if hex, ok := strings.CutPrefix(v, "0x"); ok {
+		n, err := strconv.ParseUint(hex, 16, 63)
+		return float64(n) * unit, err == nil
 	}
 	f, err := strconv.ParseFloat(v, 64)
 	return f * unit, err == nil && f >= 0

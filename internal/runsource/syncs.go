@@ -33,9 +33,9 @@ func syncWarnings(r *pipeline.Run) (sentences []string, err error) {
 			options, uncounted := m.SyncOptions(e)
 			name := func(options []string) string {
 				if len(options) == 0 {
-					return e.JobName
+					return e.Syncs()
 				}
-				return fmt.Sprintf("%s (%s)", e.JobName, strings.Join(options, ", "))
+				return fmt.Sprintf("%s (%s)", e.Syncs(), strings.Join(options, ", "))
 			}
 			add := func(to *[]string, name string) {
 				if !slices.Contains(*to, name) {

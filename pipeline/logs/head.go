@@ -92,10 +92,10 @@ func (l *State) windowLength() {
 	if h == 0 {
 		h, l.IntervalHow = l.option("log_hist_msec")
 	}
-	_, ramp := l.job.Set("ramp_time")
+	_, unsteady := l.job.Set("ramp_time", "flow", "rate_min")
 	for i := range l.dirs {
 		l.dirs[i].win.h, l.dirs[i].win.exact = h*msec, h > 0
-		if ramp || l.job.Paced() {
+		if unsteady {
 			l.dirs[i].win.soonest = never
 		}
 	}
@@ -456,7 +456,17 @@ func (l *State) bound(dir fio.Direction) {
 	if l.Entry != nil {
 		shortest = max(shortest, l.Entry.Dirs[dir].Kind[fio.Clat].Min)
 	}
+	if shortest < msec && 20*l.job.Pause(dir) > d.win.length() {
+		d.win.soonest = never // a first I/O in millisecond 0 opens no window, and the next one waits
+		return
+	}
 	d.win.soonest = start + shortest
+	if _, verify := l.job.Set("verify"); l.Entry != nil && l.Members == 1 && l.Entry.Error == 0 && l.Entry.Errors == 0 &&
+		!verify {
+		if t := &l.Entry.Dirs[dir]; t.RuntimeMS > 0 {
+			d.win.perNS = float64(t.Kind[fio.Clat].N) / float64(t.RuntimeMS*msec)
+		}
+	}
 	d.win.firsts = func() []pipeline.Span { return l.firsts(dir, start) }
 }
 

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -67,6 +68,7 @@ type windows struct {
 	// soonest is when the first I/O can complete; never if that is unknown, or if the job paces its I/Os, so that the
 	// latest B is as likely as any.
 	soonest int64
+	perNS   float64                // I/Os of the direction in a ns of its runtime; 0: unknown, or record 0 is on time
 	firsts  func() []pipeline.Span // when I/Os of record 0 completed that began with the job, ascending; nil: unknown
 	g       fiohist.Geometry
 
@@ -163,7 +165,7 @@ func (w *windows) fix() {
 	latest, sure := w.opening()
 	w.latest, w.least = max(w.begin, latest), farPast
 	w.b = w.latest
-	if !sure {
+	if !sure || w.cameLate() {
 		b := w.soonest
 		for n := 1; n < min(len(w.waits), headRecords); n++ {
 			b = max(b, w.openBefore(&w.waits[n], int64(n), w.waits[n-1].time))
@@ -172,6 +174,21 @@ func (w *windows) fix() {
 	}
 	w.prev, w.lastOnTime, w.known = w.b, w.b, true
 }
+
+// cameLate reports whether the only record came long after its window had ended: before the latest B is a silence, after
+// the I/Os were done that began with the job, in which more than a few would have completed. (If others follow, a window
+// later each, it is more likely that records before it are lost.)
+func (w *windows) cameLate() bool {
+	const few = 10
+	if len(w.waits) > 1 || w.soonest == never || w.firsts == nil || w.perNS == 0 || !w.waits[0].holdsSeveral() {
+		return false
+	}
+	firsts := w.firsts()
+	return len(firsts) > 0 && float64(w.latest-firsts[len(firsts)-1].To)*w.perNS > few
+}
+
+// length is that of a window in ns, the usual one where nothing tells.
+func (w *windows) length() int64 { return cmp.Or(w.h, usualLength) }
 
 // explained returns the first time from b on, up to the latest, at which an I/O that began with the job completed; b if
 // there is none.

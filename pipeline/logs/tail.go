@@ -3,6 +3,7 @@ package logs
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"fiolat/fio"
@@ -36,6 +37,7 @@ type member struct {
 	start, end, until, from, to int64
 	weight                      float64 // its share of the tail, beside the others'
 	rate                        float64 // I/Os per ns, relative to the others' if none is known
+	limit                       int64   // the option runtime in ns, if it ends the direction; else 0
 	sized                       bool    // the size of its job tells its share
 }
 
@@ -164,6 +166,7 @@ func (t *tail) locate() {
 		m.weight *= m.rate * float64(m.to-m.from)
 	}
 	left := t.bySize()
+	t.byBytes()
 	total := 0.0
 	for _, m := range t.members {
 		if !m.sized {
@@ -186,7 +189,7 @@ func (t *tail) locate() {
 // bySize sets the weights of logs of a group whose jobs ended by their size: how many I/Os these did is known. It
 // returns the weight that is left for the others.
 func (t *tail) bySize() (left float64) {
-	missing, sum, sized := t.counts.Sum(), 0.0, 0
+	missing, sum, sized, timed := t.counts.Sum(), 0.0, 0, false
 	if len(t.members) == 1 || missing == 0 || t.failed() {
 		return 1
 	}
@@ -195,8 +198,11 @@ func (t *tail) bySize() (left float64) {
 			sum += n - m.d.ios
 			sized++
 		}
+		_, runtime := m.job.Set("runtime")
+		timed = timed || runtime
 	}
-	if sum > missing || sized == len(t.members) && sum < missing {
+	all := sized == len(t.members)
+	if sum > missing || all && sum < missing || timed && !(all && sum == missing) {
 		return 1 // they did not
 	}
 	for _, m := range t.members {
@@ -207,12 +213,50 @@ func (t *tail) bySize() (left float64) {
 	return 1 - sum/missing
 }
 
+// byBytes scales the weights of logs of a group whose I/Os have two sizes: fio's bytes tell how many are of which.
+func (t *tail) byBytes() {
+	totals, missing := &t.entry.Dirs[t.dir], t.counts.Sum()
+	var sizes, logged, weights []float64
+	of := make([]int, len(t.members))
+	for i, m := range t.members {
+		if of[i] = -1; m.d.ios == 0 && !m.job.Does(t.dir) {
+			continue
+		}
+		size, fixed := m.job.BlockSize(t.dir)
+		if !fixed || !m.job.Sure || m.sized {
+			return
+		}
+		if of[i] = slices.Index(sizes, size); of[i] < 0 {
+			of[i] = len(sizes)
+			sizes, logged, weights = append(sizes, size), append(logged, 0), append(weights, 0)
+		}
+		logged[of[i]] += m.d.ios
+		weights[of[i]] += m.weight
+	}
+	n := float64(totals.Kind[fio.Clat].N)
+	if len(sizes) != 2 || missing == 0 || logged[0]+logged[1]+missing != n {
+		return
+	}
+	first := (n*sizes[1] - float64(totals.Bytes)) / (sizes[1] - sizes[0])
+	left := []float64{first - logged[0], n - first - logged[1]}
+	if first != math.Round(first) || min(left[0], left[1]) < 0 || left[0] > 0 && weights[0] == 0 ||
+		left[1] > 0 && weights[1] == 0 {
+		return // I/Os that were cut short, or failed
+	}
+	for i, m := range t.members {
+		if k := of[i]; k >= 0 && weights[k] > 0 {
+			m.weight *= left[k] / missing / weights[k]
+		}
+	}
+}
+
 // times sets when the direction began and ended: fio's JSON has its runtime. To verify, fio reads after the writes, and
 // job_runtime, which is the sum over the threads, has both.
 func (m *member) times(t *tail) {
 	m.start = m.Start + m.phase(t.dir)
 	runtime := t.entry.Dirs[t.dir].RuntimeMS
-	if _, verify := m.job.Set("verify"); verify {
+	_, verify := m.job.Set("verify")
+	if verify && !(t.dir == fio.Write && m.job.ReadsAfterWrites()) {
 		runtime = max(runtime, t.entry.LongestMS)
 		if len(t.members) == 1 {
 			runtime = max(runtime, t.entry.RuntimeMS)
@@ -221,10 +265,10 @@ func (m *member) times(t *tail) {
 	m.end = max(m.Start+runtime*msec, m.start)
 	m.until = m.end
 	// fio issues nothing after the option runtime. In a group, its JSON has that of the last section only.
-	option, _ := m.job.Set("runtime", "timeout")
+	option, _ := m.job.Set("runtime")
 	limit, err := jobfile.ParseDuration(option)
 	top := len(t.counts.Index) - 1
-	if _, verify := m.job.Set("verify"); verify || err != nil || limit <= 0 || top < 0 ||
+	if verify || err != nil || limit <= 0 || top < 0 ||
 		int(t.counts.Index[top]) == t.g.Last() || m.Members > 1 && m.Section == nil {
 		return
 	}
@@ -232,7 +276,8 @@ func (m *member) times(t *tail) {
 	if most := t.totals().Max; most > 0 {
 		longest = min(longest, most)
 	}
-	m.until = min(m.end, m.start+int64(limit)+longest+msec)
+	m.limit = int64(limit)
+	m.until = min(m.end, m.start+m.limit+longest+msec)
 }
 
 // WholeEnd returns when the entry of a source of fio's JSON ended, in ns on the run's clock.
@@ -290,7 +335,8 @@ func (t *tail) lossAt(coarser int) (pipeline.Loss, bool) {
 // ended is not known, unless all of them are alike or it is the last.)
 func (t *tail) restore() error {
 	latest := slices.MaxFunc(t.members, func(a, b *member) int { return cmp.Compare(a.from, b.from) }).from
-	for _, m := range t.members {
+	shares := t.shares()
+	for i, m := range t.members {
 		if t.lost.Sum() == 0 && (m.from == latest || m.job.Sure && m.Section == nil) {
 			m.Reached = max(m.Reached, m.end)
 			info := &m.DirInfo[t.dir]
@@ -302,8 +348,9 @@ func (t *tail) restore() error {
 		share := t.counts
 		if len(t.members) > 1 {
 			share = t.counts.Clone()
-			for b := range share.Count {
-				share.Count[b] *= m.weight
+			share.Count = shares[i]
+			t.cut(m, &share)
+			for b := range share.Index {
 				// On a finer geometry, the bucket in the middle: all are added up on t.g or a coarser one.
 				share.Index[b] = share.Index[b]<<t.coarser(m.State) + 1<<t.coarser(m.State)>>1
 			}
@@ -311,6 +358,9 @@ func (t *tail) restore() error {
 		m.reach(t.dir, m.to)
 		m.DirInfo[t.dir].HasIO = true
 		m.DirInfo[t.dir].IOs += share.Sum()
+		if len(t.members) > 1 {
+			m.DirInfo[t.dir].Restored += share.Sum()
+		}
 		if n := len(t.counts.Index) - 1; int(t.counts.Index[n]) == t.g.Last() {
 			m.lastBucket += share.Count[n]
 		}

@@ -416,7 +416,7 @@ func TestMissingLogs(t *testing.T) {
 			`has no log here: its 12,001 reads and 12,000 writes are missing`},
 		{"a thread of a group", "trim", "nothing", // as if it had been two
 			func(s string) string { return strings.Replace(s, `"job_runtime" : 6000`, `"job_runtime" : 12000`, 1) },
-			[]loss{{"2 jobs", "write", -1}, {"2 jobs", "trim", -1}},
+			[]loss{{"trim", "write", -1}, {"trim", "trim", -1}},
 			`job "trim" covers 2 threads, but logs of only 1 are here: the others' I/Os are missing`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
