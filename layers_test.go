@@ -36,7 +36,7 @@ var floors = []string{
 
 	"esmodel",
 	"esmodel/client",
-	"esmodel/claim esmodel/indices",
+	"esmodel/indices",
 	"esmodel/delivery esmodel/stored",
 	"internal/runsource kibana",
 

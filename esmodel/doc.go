@@ -3,8 +3,7 @@
 // nothing. The packages below it talk to Elasticsearch:
 //
 //	client    connections, credentials, trust, retries, bulk requests, searches
-//	indices   templates and mappings of a cluster; documents counted and deleted
-//	claim     which process may write the documents of a run
+//	indices   templates and mappings of a cluster; which process has a run; documents counted and deleted
 //	delivery  documents sent or written to files, with an account of each; files loaded
 //	stored    runs read back, listed, labelled, annotated and deleted
 //

@@ -179,20 +179,17 @@ func (e *Encoder) Index(kind Kind, q *pipeline.Quantum) string {
 	return name
 }
 
-// ID returns the _id of a document of the quantum: 128 bits of a SHA-256 over run, part, kind, scope,
-// direction, host, job, log and start in ns. Each string is preceded by its length, so that no two tuples give
-// the same input. The id is 22 characters of base64url, which Elasticsearch stores as 16 bytes. The generation
-// is not part of it: a new generation overwrites what it has in common with the old one, unless it was rolled
-// up from it. The result is valid until the next call.
+// ID returns the _id of a document of the quantum: 128 bits of a SHA-256 over run, part, generation, kind,
+// scope, direction, host, job, log and start in ns. Each string is preceded by its length, so that no two tuples give
+// the same input. The id is 22 characters of base64url, which Elasticsearch stores as 16 bytes. No generation
+// overwrites another. The result is valid until the next call.
 func (e *Encoder) ID(scope string, d fio.Dims, q *pipeline.Quantum) []byte {
-	k := append(e.key[:0], "fiolat document 1"...)
-	for _, s := range [...]string{e.run.ID, e.run.Part, e.kind, scope, d.Direction, d.Host, d.Job, d.Log} {
+	k := append(e.key[:0], "fiolat document 2"...)
+	for _, s := range [...]string{
+		e.run.ID, e.run.Part, e.run.Generation, e.kind, scope, d.Direction, d.Host, d.Job, d.Log,
+	} {
 		k = binary.AppendUvarint(k, uint64(len(s)))
 		k = append(k, s...)
-	}
-	if e.run.Fine.Interval > 0 { // must not overwrite the finer documents
-		k = binary.AppendUvarint(k, uint64(e.run.Interval))
-		k = append(k, byte(e.run.Geometry.Coarseness))
 	}
 	e.key = binary.BigEndian.AppendUint64(k, uint64(e.start(q)))
 	e.id = sha256.Sum256(e.key)

@@ -151,7 +151,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	}
 	sink := delivery.NewSink(w, delivery.SinkOptions{})
 	err = sink.Begin(t.Context(), run)
-	docs := s.Docs("*") // the run's own, claimed
+	docs := s.Docs("*") // the run's own, marked
 	for _, q := range quanta {
 		if err == nil {
 			err = sink.Quantum(t.Context(), q)

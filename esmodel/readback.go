@@ -19,21 +19,26 @@ import (
 	"fiolat/pipeline/replay"
 )
 
-// ClaimField is the claim in the document of a run.
-type ClaimField struct {
-	Owner
-	Renewed int64 `json:"renewed"`         // number of renewals
-	Fence   int64 `json:"fence,omitempty"` // version of the documents sent, where it was raised
-}
-
-// WithClaim returns a document with a claim added.
-func WithClaim(doc []byte, f *ClaimField) []byte {
+// WithOwner returns the document of a run with the mark of a process.
+func WithOwner(doc []byte, o *Owner) []byte {
 	doc = bytes.TrimSpace(doc)
 	out := append([]byte(nil), doc[:len(doc)-1]...)
 	if len(bytes.TrimSpace(out)) > 1 {
 		out = append(out, ',')
 	}
-	return append(append(append(out, `"claim":`...), MustJSON(f)...), '}')
+	return append(append(append(out, `"owner":`...), MustJSON(o)...), '}')
+}
+
+// WithoutOwner returns the document of a run without the mark of a process, and the mark; nil if it has none.
+func WithoutOwner(doc []byte) ([]byte, *Owner, error) {
+	m, err := ReadDocHeader(doc)
+	if err != nil || m.Owner == nil {
+		return doc, nil, err
+	}
+	var all map[string]json.RawMessage
+	err = json.Unmarshal(doc, &all)
+	delete(all, "owner")
+	return MustJSON(all), m.Owner, err
 }
 
 // WithStatus returns the document of a run with another status.
@@ -61,6 +66,15 @@ func WithRollUp(doc []byte, state RollUpState, status Status) []byte {
 	})
 	if err != nil {
 		return doc // there was no document, so there is nothing to roll up
+	}
+	return out
+}
+
+// WithoutGeneration returns the document of a run that belongs to no generation, because it is being deleted.
+func WithoutGeneration(doc []byte) []byte {
+	out, err := edit(doc, func(_, run map[string]json.RawMessage) { delete(run, "generation") })
+	if err != nil {
+		return doc
 	}
 	return out
 }
@@ -110,24 +124,24 @@ func mergedOf(source []byte) (Status, []pipeline.Part) {
 	return doc.Run.Status, doc.Parts
 }
 
-// Holds reports whether the document of a run or part says that it is complete in a generation, and nobody claims it.
+// Holds reports whether the document of a run or part says that it is complete in a generation, and that nobody is writing it.
 func Holds(found []byte, generation string) bool {
 	var doc struct {
 		Run struct {
 			Status     Status
 			Generation string
 		}
-		Claim *ClaimField
+		Owner *Owner
 	}
 	return json.Unmarshal(found, &doc) == nil && doc.Run.Status == StatusComplete &&
-		doc.Run.Generation == generation && doc.Claim == nil
+		doc.Run.Generation == generation && doc.Owner == nil
 }
 
 // DocHeader is the part of a document that says which run, part, generation and kind of latency it belongs to.
 type DocHeader struct {
 	Run   DocRun
 	Fio   struct{ Kind string }
-	Claim *ClaimField // in the document of a run
+	Owner *Owner // in the document of a run
 }
 
 // Key returns the run, part and kind of latency of the document.
@@ -147,17 +161,12 @@ func ReadDocHeader(source []byte) (m DocHeader, err error) {
 	return m, err
 }
 
-// Owner is the process that has claimed a run, as stored in the run's document.
+// Owner is the process that works on a run, as stored in the run's document.
 type Owner struct {
-	// ID is random and differs between claims.
+	// ID is random.
 	ID   string `json:"id"`
 	Host string `json:"host"`
 	PID  int    `json:"pid"`
-	// Boot identifies the kernel since its boot, and Namespace the PID namespace of PID; Started is the start
-	// of the process in kernel ticks. All are "" where the system does not provide them.
-	Boot      string `json:"boot,omitempty"`
-	Namespace string `json:"namespace,omitempty"`
-	Started   string `json:"started,omitempty"`
 }
 
 func (o *Owner) String() string {
@@ -168,8 +177,8 @@ func (o *Owner) String() string {
 type StoredRun struct {
 	replay.Stored
 	Status Status
-	// Claim is the process that works on the run, or died doing so; nil if there is none.
-	Claim   *Owner
+	// Owner is the process that works on the run, or died doing so; nil if there is none.
+	Owner   *Owner
 	Rolling RollUpState
 }
 
@@ -188,8 +197,8 @@ func (r *StoredRun) Incomplete() error {
 	if r.Rolling != "" {
 		why, hint = "its rollup is still running or was interrupted", "wait for it, or run fiolat rollup again"
 	}
-	if r.Claim != nil {
-		why = "claimed by " + r.Claim.String() + ": " + why
+	if r.Owner != nil {
+		why = r.Owner.String() + " began to write it: " + why
 	} else if r.Status == StatusPartial {
 		why, hint = "not all of its documents arrived", "run its ingest again, or fiolat load what was spooled"
 	}
@@ -231,11 +240,9 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		},
 	}
 	out := &StoredRun{Stored: replay.Stored{Run: run}, Status: doc.Run.Status, Rolling: doc.Rolling}
-	if doc.Claim != nil {
-		out.Claim = &doc.Claim.Owner
-	}
+	out.Owner = doc.Owner
 	if doc.Run.Status != StatusComplete && len(doc.Settings) == 0 {
-		// Only claimed, by a process that deletes or loads documents of the run.
+		// Only marked, by a process that deletes or loads documents of the run.
 		out.Status, out.Rolling = StatusPartial, ""
 		run.Kind, _ = fio.ParseKind(doc.Fio.Kind)
 		return out, nil

@@ -76,7 +76,7 @@ type runDoc struct {
 	SLA        *slaField                `json:"sla,omitempty"`
 	Diagnosis  pipeline.Diagnosis       `json:"diagnosis,omitempty"`
 	Account    *accountField            `json:"account,omitempty"`
-	Claim      *ClaimField              `json:"claim,omitempty"` // of the process that works on it
+	Owner      *Owner                   `json:"owner,omitempty"` // the process that writes it
 	RollUp     grainField               `json:"rollup,omitzero"` // what it was rolled up from
 	Rolling    RollUpState              `json:"rolling,omitempty"`
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // formatVersion must be raised whenever the documents made from the same input change.
-const formatVersion = 10
+const formatVersion = 11
 
 // generation builds a run.generation: the first 128 bits, in hexadecimal, of the SHA-256 of a text.
 // That begins with the line

@@ -23,7 +23,7 @@ func deleteCommand(u *ui.UI) *cli.Command {
 	o := &deleteOptions{}
 	return &cli.Command{
 		Name: "delete",
-		Flags: append(esFlags(&o.es), takeOverFlag(),
+		Flags: append(esFlags(&o.es),
 			&cli.BoolFlag{Name: "yes", Destination: &o.yes, Usage: "do not ask"}),
 		Action: action(u, o),
 	}
@@ -69,7 +69,7 @@ func (o *deleteOptions) run(ctx context.Context, u *ui.UI) error {
 		fio.Printable(id), there)) {
 		return errors.New("not deleted")
 	}
-	deleted, err := stored.DeleteRun(ctx, client, prefix, id, o.es.TakeOver)
+	deleted, err := stored.DeleteRun(ctx, client, prefix, id)
 	u.Say("info", "deleted of run %s, documents: %v", fio.Printable(id), deleted)
 	return err
 }

@@ -46,16 +46,10 @@ func esFlags(o *runsource.Elasticsearch) []cli.Flag {
 	}
 }
 
-// takeOverFlag is for commands that write or delete documents of a run.
-func takeOverFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "take-over", Category: catES, Usage: "take over a run at once that another fiolat has " +
-		"claimed; stop that one first (default: once it has ended, or a minute after its last sign of life)"}
-}
-
-// checkES completes what esFlags, outputFlag and takeOverFlag set.
+// checkES completes what esFlags and outputFlag set.
 func checkES(c *cli.Context, o *runsource.Elasticsearch, bad *fio.Faults) {
 	o.Given, o.MaxWaitGiven = c.IsSet("es"), c.IsSet("max-wait")
-	o.Spool, o.TakeOver = c.String("output"), c.Bool("take-over")
+	o.Spool = c.String("output")
 	o.Flags = func() []string { return esWords(c) }
 	o.Addresses = c.StringSlice("es")
 	for _, a := range o.Addresses {

@@ -39,7 +39,7 @@ func ingestCommand(u *ui.UI) *cli.Command {
 			outputFlag(), &cli.GenericFlag{Name: "format",
 				Value: oneOf(&o.format, "format", delivery.Bulk, delivery.NDJSON),
 				Usage: "`FORMAT` of files: bulk, for fiolat load; or ndjson, documents alone, a file for each kind"},
-			takeOverFlag(), yesFlag(&o.yes), verboseFlag(),
+			yesFlag(&o.yes), verboseFlag(),
 		),
 		Action: action(u, o),
 	}

@@ -34,6 +34,7 @@ var removed = map[string]string{
 	"inspect --percentiles":        "fiolat summary has the percentiles of a run",
 	"inspect --by":                 "fiolat summary groups by hosts and jobs",
 	"inspect --sla":                "fiolat percentiles judges SLA rules",
+	"--take-over":                  "it is gone: who begins last has the run",
 	"--dry-run":                    "only what sends documents or writes files has it",
 	"--sla-file":                   "pass --sla @FILE",
 	"completion":                   "packages complete commands and flags in a shell; CONTRIBUTING.md says how else",

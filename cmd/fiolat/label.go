@@ -23,7 +23,7 @@ func labelCommand(u *ui.UI) *cli.Command {
 	o := &labelOptions{}
 	return &cli.Command{
 		Name: "label",
-		Flags: append(esFlags(&o.es), takeOverFlag(),
+		Flags: append(esFlags(&o.es),
 			&cli.StringSliceFlag{Name: "remove", Destination: &o.remove,
 				Usage: "remove the label `KEY`"}),
 		Action: action(u, o),
@@ -53,7 +53,7 @@ func (o *labelOptions) run(ctx context.Context, u *ui.UI) error {
 		return err
 	}
 	defer client.Close()
-	changed, err := stored.Label(ctx, client, o.es.Prefix, run.Run.ID, o.labels, o.es.TakeOver)
+	changed, err := stored.Label(ctx, client, o.es.Prefix, run.Run.ID, o.labels)
 	if err != nil {
 		return err
 	}

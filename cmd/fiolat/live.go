@@ -61,7 +61,7 @@ func liveCommand(u *ui.UI) *cli.Command {
 					Usage: "wait for FILE to appear and to grow, until no process has it open for writing"},
 				&cli.StringFlag{Name: "host", Destination: &o.config.Host,
 					Usage: "`NAME` of the host where fio runs, if its output does not name one"},
-				outputFlag(), takeOverFlag(), yesFlag(&o.yes), verboseFlag(),
+				outputFlag(), yesFlag(&o.yes), verboseFlag(),
 			}),
 		Action: action(u, o),
 	}

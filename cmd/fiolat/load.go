@@ -21,7 +21,7 @@ func loadCommand(u *ui.UI) *cli.Command {
 	o := &loadOptions{}
 	return &cli.Command{
 		Name:   "load",
-		Flags:  append(esFlags(&o.es), takeOverFlag()),
+		Flags:  esFlags(&o.es),
 		Action: action(u, o),
 	}
 }
@@ -40,8 +40,7 @@ func (o *loadOptions) run(ctx context.Context, u *ui.UI) error {
 		return err
 	}
 	defer client.Close()
-	report, err := delivery.Load(ctx, client, o.paths, delivery.LoadOptions{Prefix: o.es.Prefix,
-		TakeOver: o.es.TakeOver})
+	report, err := delivery.Load(ctx, client, o.paths, delivery.LoadOptions{Prefix: o.es.Prefix})
 	for _, w := range report.Warnings {
 		u.Warn(w)
 	}

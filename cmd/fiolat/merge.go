@@ -35,7 +35,7 @@ func mergeCommand(u *ui.UI) *cli.Command {
 	o := &mergeOptions{replay: replay.Options{AcrossHosts: true}}
 	return &cli.Command{
 		Name: "merge",
-		Flags: append(esFlags(&o.es), takeOverFlag(), verboseFlag(),
+		Flags: append(esFlags(&o.es), verboseFlag(),
 			&cli.IntFlag{Name: "parts", Destination: &o.parts,
 				Usage: "merge only if there are `N` parts"},
 			&cli.BoolFlag{Name: "skip-incomplete", Destination: &o.skipIncomplete,
@@ -140,7 +140,7 @@ func mergeable(o *mergeOptions, runs []*esmodel.StoredRun) (parts []*esmodel.Sto
 			return nil, nil, cannot("fiolat delete it if its hosts are to be ingested apart",
 				"it was ingested as a whole: there is nothing to merge")
 		case r.Run.Part == "":
-		case r.Status == esmodel.StatusComplete && r.Claim == nil:
+		case r.Status == esmodel.StatusComplete && r.Owner == nil:
 			parts = append(parts, r)
 		case !o.skipIncomplete:
 			return nil, nil, fmt.Errorf("%w, or pass --skip-incomplete to merge the others", r.Incomplete())

@@ -409,8 +409,8 @@ func peek(r *http.Request) []byte {
 	return b
 }
 
-// A part that another fiolat has claimed is not merged, complete or not.
-func TestMergeClaimed(t *testing.T) {
+// A part that another fiolat is writing is not merged, complete or not.
+func TestMergeMarked(t *testing.T) {
 	t.Parallel()
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	run := partedRuns(t)["renamed"]
@@ -419,9 +419,7 @@ func TestMergeClaimed(t *testing.T) {
 	}
 	for _, d := range s.Docs("fio-run") {
 		if d.Fields["run.part"] == "left" {
-			doc := esmodel.WithClaim(d.Source, &esmodel.ClaimField{
-				Owner: esmodel.Owner{ID: "theirs", Host: "far.example", PID: 4711},
-			})
+			doc := esmodel.WithOwner(d.Source, &esmodel.Owner{ID: "theirs", Host: "far.example", PID: 4711})
 			body := fmt.Sprintf("{\"index\":{\"_index\":%q,\"_id\":%q}}\n%s\n", d.Index, d.ID, doc)
 			res, err := http.Post(s.URL+"/_bulk?refresh=true", "application/x-ndjson", strings.NewReader(body))
 			if err != nil {
@@ -430,7 +428,7 @@ func TestMergeClaimed(t *testing.T) {
 			res.Body.Close()
 		}
 	}
-	refused(t, exitInput, []string{`part "left"`, "claimed by fiolat on host far.example, process 4711"}, "merge",
+	refused(t, exitInput, []string{`part "left"`, "fiolat on host far.example, process 4711 began to write it"}, "merge",
 		"--es", s.URL, "R")
 	if n := len(documentsIn(t, s.URL, "fio-run", "R")); n != 2 {
 		t.Errorf("%d documents in fio-run, want those of the two parts", n)

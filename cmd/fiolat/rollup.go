@@ -38,7 +38,7 @@ func rollupCommand(u *ui.UI) *cli.Command {
 	o := &rollupOptions{}
 	return &cli.Command{
 		Name: "rollup",
-		Flags: append(esFlags(&o.es), takeOverFlag(), verboseFlag(),
+		Flags: append(esFlags(&o.es), verboseFlag(),
 			&cli.DurationFlag{Name: "interval", Destination: &o.interval,
 				Usage: "`DURATION` of the long intervals, a multiple of the runs' own"},
 			&cli.IntFlag{Name: "coarseness", Category: catRun, Value: -1, Destination: &o.to.Coarseness,
@@ -206,7 +206,7 @@ func (r *roller) kind(ctx context.Context, id string, kind fio.Kind, runs []*esm
 func (r *roller) part(ctx context.Context, run *esmodel.StoredRun) (worked bool, err error) {
 	prefix := r.es.Prefix
 	if run.Rolling == esmodel.RollUpCounted && !r.dryRun {
-		if err = stored.FinishRollUp(ctx, r.c, prefix, run, r.es.TakeOver); err != nil {
+		if err = stored.FinishRollUp(ctx, r.c, prefix, run); err != nil {
 			return false, err
 		}
 		worked = true

@@ -247,7 +247,7 @@ func TestRollupInterrupted(t *testing.T) {
 		must(t, "ingest", "--es", s.URL, "--start", "2026-10-31T23:59:50Z", "--run-id", id, "--run-name", "n",
 			"--interval", interval, real+"/randrw")
 	}
-	rollup := []string{"rollup", "--es", s.URL, "--interval", "4s", "--take-over", "R"}
+	rollup := []string{"rollup", "--es", s.URL, "--interval", "4s", "R"}
 	var left atomic.Int64 // bulk requests until none passes any more
 	left.Store(math.MaxInt64)
 	s.Inject(esmodeltest.Fault{Times: -1, Status: http.StatusForbidden, Match: func(r *http.Request) bool {

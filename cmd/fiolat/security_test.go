@@ -570,8 +570,6 @@ func TestNodeThatRefuses(t *testing.T) {
 		t.Errorf("%+v", runs)
 	}
 	s.Heal()
-	// The claim of the first is still there, and would be watched for a minute.
-	args = slices.Insert(args, 1, "--take-over")
 	if code, _, stderr := fiolat(t, nil, args...); code != exitOK {
 		t.Errorf("again: exit %d\n%s", code, stderr)
 	}

@@ -147,12 +147,9 @@ func (o *setupOptions) indices(ctx context.Context, u *ui.UI) error {
 	if err != nil {
 		return err
 	}
-	titled, claimed, err := stored.AddTitles(ctx, c, o.es.Prefix)
+	titled, err := stored.AddTitles(ctx, c, o.es.Prefix)
 	if len(titled) > 0 {
 		u.Say("info", "updated    run.title, documents: %v", titled)
-	}
-	for _, title := range claimed {
-		u.Warn(fmt.Sprintf("run %s has no run.title yet: another fiolat works on it; run setup again", title))
 	}
 	if errors.As(err, new(*client.ForbiddenError)) {
 		u.Warn(fmt.Sprintf("runs that an older fiolat has stored have no run.title: %v", err))

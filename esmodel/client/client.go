@@ -30,8 +30,6 @@ import (
 )
 
 const (
-	// DefaultRenew is the default of Config.Renew.
-	DefaultRenew = 10 * time.Second
 	// DefaultMaxWait is how long an operation is retried before giving up.
 	DefaultMaxWait = 5 * time.Minute
 	// ConnectWait is the MaxUnreached that commands use.
@@ -69,9 +67,7 @@ type Config struct {
 	Insecure bool
 	// Timeout is the limit for one request; 0 is defaultTimeout.
 	Timeout time.Duration
-	// Renew is the time between two renewals of a claim on a run (claim.Times), FlushBytes the size of a bulk request
-	// before compression. 0 is DefaultRenew and 4 MiB.
-	Renew      time.Duration
+	// FlushBytes is the size of a bulk request before compression; 0 is 4 MiB.
 	FlushBytes int
 	// MaxWait is how long an operation is retried after temporary errors; 0 is DefaultMaxWait, negative
 	// disables retries.
@@ -120,11 +116,10 @@ type Client struct {
 	es      *elastictransport.Client
 	tr      *http.Transport
 	where   string
-	timeout time.Duration
+	Timeout time.Duration // limit for one request
 	MaxWait time.Duration
 	onWait  func(Wait)
-	// Renew and FlushBytes are as in Config.
-	Renew      time.Duration
+	// FlushBytes is as in Config.
 	FlushBytes int
 	first      time.Duration // pause before the first retry
 	Local      bool          // all nodes are on this machine
@@ -146,21 +141,20 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		where:   cfg.String(),
-		timeout: cfg.Timeout,
+		Timeout: cfg.Timeout,
 		MaxWait: cfg.MaxWait,
 		onWait:  cfg.OnWait,
 		first:   cfg.Pause,
 	}
-	if cfg.Renew < 0 || cfg.FlushBytes < 0 {
-		return nil, fio.Usagef("elasticsearch: claims renewed each %v, requests of %d bytes: want numbers above 0",
-			cfg.Renew, cfg.FlushBytes)
+	if cfg.FlushBytes < 0 {
+		return nil, fio.Usagef("elasticsearch: requests of %d bytes: want a number above 0", cfg.FlushBytes)
 	}
-	c.Renew, c.FlushBytes = cmp.Or(cfg.Renew, DefaultRenew), cmp.Or(cfg.FlushBytes, defaultFlushBytes)
+	c.FlushBytes = cmp.Or(cfg.FlushBytes, defaultFlushBytes)
 	if c.first <= 0 {
 		c.first = 200 * time.Millisecond
 	}
-	if c.timeout <= 0 {
-		c.timeout = defaultTimeout
+	if c.Timeout <= 0 {
+		c.Timeout = defaultTimeout
 	}
 	c.MaxWait = cmp.Or(c.MaxWait, DefaultMaxWait)
 	if cfg.MaxUnreached < c.MaxWait {
@@ -381,7 +375,7 @@ func (c *Client) perform(
 	if now := time.Now(); c.begun.Load() == nil {
 		c.begun.CompareAndSwap(nil, &now)
 	}
-	one, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %v", c.timeout))
+	one, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("no answer within %v", c.Timeout))
 	defer cancel()
 	var node *url.URL // that the request went to
 	res, err := r.send(one, func(req *http.Request) (*http.Response, error) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 )
@@ -26,7 +25,6 @@ type BulkRequest struct {
 	Body     io.Reader
 	Encoding string // of the body; "" is none
 	Refresh  bool   // make documents visible to searches before the reply
-	Versions bool   // ask for the versions stored
 }
 
 // Bulk makes a bulk request about n documents, without retries, and appends the item of each to dst. It returns
@@ -39,9 +37,6 @@ func (c *Client) Bulk(
 	dst []BulkItem,
 ) ([]BulkItem, error) {
 	api := esapi.BulkRequest{FilterPath: bulkReply}
-	if r.Versions {
-		api.FilterPath = append(slices.Clip(bulkReply), "items.*._seq_no", "items.*._primary_term")
-	}
 	if r.Refresh {
 		api.Refresh = "true"
 	}
@@ -97,10 +92,9 @@ func allStored(reply []byte, n int, id func(i int) []byte) bool {
 
 // BulkItem is the result for one document.
 type BulkItem struct {
-	id        []byte
-	Status    int
-	Seq, Term int64 // of the version stored, if requested; else -1
-	cause     cause
+	id     []byte
+	Status int
+	cause  cause
 }
 
 // Err returns nil for a document that was stored or deleted, else a *TemporaryError, a *ForbiddenError or a
@@ -152,11 +146,7 @@ func parseReply(data []byte, dst []BulkItem) ([]BulkItem, error) {
 		if n != 1 || a.Status < 100 || a.Status > 599 {
 			return dst, fmt.Errorf("item %d of the reply cannot be read", i+1)
 		}
-		r := BulkItem{id: []byte(a.ID), Status: a.Status, Seq: -1, Term: -1, cause: readCause(a.Error)}
-		if a.Seq != nil && a.Term != nil {
-			r.Seq, r.Term = *a.Seq, *a.Term
-		}
-		dst = append(dst, r)
+		dst = append(dst, BulkItem{id: []byte(a.ID), Status: a.Status, cause: readCause(a.Error)})
 	}
 	return dst, nil
 }
@@ -164,7 +154,5 @@ func parseReply(data []byte, dst []BulkItem) ([]BulkItem, error) {
 type replyAction struct {
 	ID     string          `json:"_id"`
 	Status int             `json:"status"`
-	Seq    *int64          `json:"_seq_no"`
-	Term   *int64          `json:"_primary_term"`
 	Error  json.RawMessage `json:"error"`
 }

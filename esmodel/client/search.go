@@ -43,16 +43,14 @@ type SearchRequest struct {
 	PageSize int
 }
 
-// Found is a document found by a search, decoded as D. SeqNo and Term identify this state of it, and Version
-// orders its states, if requested.
+// Found is a document found by a search, decoded as D. SeqNo and Term identify this state of it, if requested.
 type Found[D any] struct {
-	Index   string          `json:"_index"`
-	ID      string          `json:"_id"`
-	SeqNo   int64           `json:"_seq_no"`
-	Term    int64           `json:"_primary_term"`
-	Version int64           `json:"_version"`
-	Sort    json.RawMessage `json:"sort"`
-	Source  D               `json:"_source,omitempty"`
+	Index  string          `json:"_index"`
+	ID     string          `json:"_id"`
+	SeqNo  int64           `json:"_seq_no"`
+	Term   int64           `json:"_primary_term"`
+	Sort   json.RawMessage `json:"sort"`
+	Source D               `json:"_source,omitempty"`
 }
 
 // Hit is a document found by a search, as it was stored.

@@ -2,7 +2,6 @@ package client
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -62,8 +61,7 @@ func newTransport(cfg Config) (*http.Transport, error) {
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
 		DialContext: dialer{
-			timeout:        ConnectWait / time.Duration(max(len(cfg.Addresses), 1)),
-			unacknowledged: cmp.Or(cfg.Renew, DefaultRenew) * 5 / 2,
+			timeout: ConnectWait / time.Duration(max(len(cfg.Addresses), 1)),
 		}.dial,
 		TLSClientConfig:       conf,
 		TLSHandshakeTimeout:   10 * time.Second,
@@ -76,13 +74,10 @@ func newTransport(cfg Config) (*http.Transport, error) {
 type dialer struct {
 	// timeout is that of one connection attempt: a share of ConnectWait, so that all nodes are tried in that time.
 	timeout time.Duration
-	// unacknowledged is how long the kernel keeps what the other side does not acknowledge. Together with the time
-	// for which a claim may go without a renewal (claim.Times) it is less than that after which others take it over.
-	unacknowledged time.Duration
 }
 
 func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	dial := net.Dialer{Timeout: d.timeout, KeepAlive: 30 * time.Second, Control: d.limitUnacknowledged}
+	dial := net.Dialer{Timeout: d.timeout, KeepAlive: 30 * time.Second}
 	conn, err := dial.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"fiolat/esmodel"
-	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
 	"fiolat/fio"
@@ -30,7 +29,7 @@ type Writer interface {
 	// Make adds the document that doc appends to its argument. If doc fails, Make adds none and returns the
 	// error. It blocks while the writer holds as much as it may.
 	Make(ctx context.Context, index string, id []byte, doc Appender) error
-	// Release stores the last document of the run, in place of the claimed one, and ends the claim. counted
+	// Release stores the last document of the run, in place of the marked one, and removes the mark. counted
 	// says whether it is in the account.
 	Release(ctx context.Context, index, id string, doc []byte, counted bool) error
 	// Close ends the writer. Documents without an outcome when ctx ends are spooled. If complete is set, what
@@ -42,10 +41,9 @@ type Writer interface {
 // remote is what a Writer that sends implements as well: its documents are visible, or may be lost, before the
 // run is complete.
 type remote interface {
-	// Claim claims the run and stores body of the document found, which it returns. Nothing is sent or deleted
-	// before that, or once the claim is lost. The error is a *claim.Error if another process has the run, and a
-	// *client.UnavailableError if that cannot be determined; then it is tried again before anything is sent.
-	Claim(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) (found []byte, err error)
+	// Mark marks the run as this process's and stores body of the document found, which it returns. After a
+	// *client.UnavailableError it is tried again before anything is sent.
+	Mark(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) (found []byte, err error)
 	// Push sends what is held, without waiting for it.
 	Push(ctx context.Context) error
 	// Flush waits until each document added so far has an outcome. Whether all were stored is in Report, not in
@@ -55,8 +53,10 @@ type remote interface {
 	// and fails with an *IncompleteError or an *indices.MismatchError. It comes after Flush. counted, if not
 	// nil, is called when all documents were found, before those of other generations are deleted.
 	Commit(ctx context.Context, run *pipeline.Run, counted func(context.Context) error) error
-	// Replace stores another document in place of a claimed one, and keeps the claim.
+	// Replace stores another document in place of a marked one, and keeps the mark.
 	Replace(ctx context.Context, id string, doc []byte) error
+	// Withdraw deletes what was sent of a run that another process has begun to write since. It comes after Close.
+	Withdraw(ctx context.Context, run *pipeline.Run) error
 	// Spool stores a document for "fiolat load", without sending it or adding it to the account; a no-op
 	// without a spool.
 	Spool(index, id string, doc []byte) error
@@ -98,8 +98,6 @@ type BulkConfig struct {
 	SpoolDir string
 	// Refresh makes documents visible to searches before they are acknowledged, for runs that are watched live.
 	Refresh bool
-	// TakeOver takes the claim on a run from its owner without waiting.
-	TakeOver bool
 	// NoTemplates leaves index templates alone: no check, no installation.
 	NoTemplates bool
 }
@@ -115,19 +113,19 @@ type BulkWriter struct {
 	c   *client.Client
 	cfg BulkConfig
 
-	adding  chan struct{} // lock; waiting for it respects a context
-	cur     *batch        // being filled; guarded by adding
-	over    []byte        // scratch of Make
-	closed  bool          // guarded by adding
-	sending *claim.Claim  // on what is added next; nil if it needs none; guarded by adding
-	free    chan *batch   // of InFlight to be sent and one to be filled
-	queue   chan *batch
-	ctx     context.Context // of the deliveries
-	cancel  context.CancelCauseFunc
-	wg      sync.WaitGroup
-	most    atomic.Int64 // bytes of a request
+	adding chan struct{} // lock; waiting for it respects a context
+	cur    *batch        // being filled; guarded by adding
+	over   []byte        // scratch of Make
+	closed bool          // guarded by adding
+	free   chan *batch   // of InFlight to be sent and one to be filled
+	queue  chan *batch
+	ctx    context.Context // of the deliveries
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup
+	most   atomic.Int64 // bytes of a request
 
 	preparing singleflight.Group // by index
+	marking   chan struct{}      // lock on the marks while they are set
 
 	mu      sync.Mutex // guards what follows
 	report  Report
@@ -141,8 +139,9 @@ type BulkWriter struct {
 	probe   time.Time     // when to try the server again
 	spool   *spoolFile
 	refused *spoolFile
-	claims  []*claim.Claim  // all must be held to send anything
-	wholes  []*claim.Claim  // on merged runs that must become partial before anything is sent; never held
+	marks   []*indices.Mark // to be set before anything is sent
+	wholes  []*indices.Mark // merged runs that must become partial before anything is sent
+	ready   bool            // both is done
 	named   bool            // the name of the run was given and replaces a stored one
 	checked map[string]bool // indices with the right mapping
 }
@@ -168,7 +167,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 	cfg.MaxWait = cmp.Or(cfg.MaxWait, c.MaxWait)
 	w := &BulkWriter{
 		c: c, cfg: cfg,
-		adding: make(chan struct{}, 1),
+		adding: make(chan struct{}, 1), marking: make(chan struct{}, 1),
 		free:   make(chan *batch, cfg.InFlight+1),
 		queue:  make(chan *batch),
 		report: Report{Indices: map[string]Counts{}},
@@ -293,7 +292,7 @@ func (w *BulkWriter) Make(ctx context.Context, index string, id []byte, doc Appe
 	if err != nil {
 		return err
 	}
-	size, err := w.cur.add(n, index, id, w.sending, doc)
+	size, err := w.cur.add(n, index, id, doc)
 	if err != nil {
 		return err
 	}
@@ -307,7 +306,7 @@ func (w *BulkWriter) Make(ctx context.Context, index string, id []byte, doc Appe
 			return err
 		}
 		w.cur.raw = slices.Grow(w.cur.raw, w.cfg.FlushBytes+overhang) // the next batch will be as full
-		if _, err = w.cur.add(n, index, id, w.sending, prebuilt(w.over)); err != nil {
+		if _, err = w.cur.add(n, index, id, prebuilt(w.over)); err != nil {
 			return err
 		}
 	}
@@ -410,8 +409,7 @@ func (w *BulkWriter) Flush(ctx context.Context) error {
 }
 
 // Close waits for all outcomes until ctx ends, spools documents without one, and ends the writer's goroutines.
-// If a claim was lost, it deletes what was sent under it and the new owner does not have. Its error is about that or
-// about the files of the spool. A second Close is a no-op.
+// Its error is about the files of the spool. A second Close is a no-op.
 func (w *BulkWriter) Close(ctx context.Context, complete bool) error {
 	// When ctx ends, the senders give up, which unblocks all that wait for one.
 	stop := context.AfterFunc(ctx, func() { w.cancel(errInterrupted) })
@@ -426,13 +424,9 @@ func (w *BulkWriter) Close(ctx context.Context, complete bool) error {
 	close(w.queue)
 	w.wg.Wait()
 	w.cancel(errClosed)
-	withdrawn := w.withdraw(ctx)
-	for _, k := range w.claimed() {
-		k.End()
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err := errors.Join(withdrawn, w.spool.close(), w.refused.close())
+	err := errors.Join(w.spool.close(), w.refused.close())
 	if failed := cmp.Or(w.spool.failed, w.refused.failed); failed != nil { // an interrupted command has another error
 		w.report.Warnings = append(w.report.Warnings, "not all of what Elasticsearch did not take is kept: "+
 			failed.Error())

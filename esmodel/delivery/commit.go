@@ -1,11 +1,15 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/indices"
+	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
@@ -18,21 +22,21 @@ func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run, counted func
 		w.probe = time.Now() // try the server at once, to store the run as partial
 		return &IncompleteError{Report: r, Err: w.down}
 	}
-	p := w.c.Retrier("make the merged run partial", w.cfg.MaxWait)
-	for err := w.flushStale(ctx); err != nil; err = w.flushStale(ctx) { // if there was nothing to send
-		if err = p.Wait(ctx, err); err != nil {
-			return err
-		}
+	g := indices.GenerationOf(run)
+	k := w.markOf(esmodel.RunDocID(g.Run, g.Part, g.Kind))
+	if err := w.retryBegin(ctx); err != nil { // if there was nothing to send
+		return err
 	}
 	if !w.cfg.NoTemplates { // an index may have been deleted and created anew since its first document
 		if _, _, err := indices.CheckMappings(ctx, w.c, w.cfg.Prefix, false); err != nil {
 			return err
 		}
 	}
-	g := indices.GenerationOf(run)
-	hold := w.claimOf(esmodel.RunDocID(g.Run, g.Part, g.Kind)).HoldAbove
-	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, g, w.made(run, r), r.names(), counted, hold)
+	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, g, w.made(run, r), r.names(), counted, k.Holds)
 	w.noteDeleted(deleted)
+	if errors.As(err, new(*indices.MismatchError)) { // because another process has the run now?
+		err = cmp.Or(k.Holds(ctx), err)
+	}
 	if err == nil && run.Part == "" {
 		err = w.sameParts(ctx, g.Run, g.Kind, run.Parts)
 	}
@@ -56,13 +60,47 @@ func (w *BulkWriter) made(run *pipeline.Run, r Report) map[esmodel.Kind]int64 {
 	return made
 }
 
-// Replace stores another document in place of a claimed one, and keeps the claim.
+// errSame says that the documents are also those of the process that has the run.
+var errSame = errors.New("the same documents")
+
+// Withdraw deletes the documents of a run that another process has begun to write since, unless they are the same.
+func (w *BulkWriter) Withdraw(ctx context.Context, run *pipeline.Run) error {
+	g, r := indices.GenerationOf(run), w.Report()
+	if r.Requests == 0 {
+		return nil
+	}
+	winner := func(ctx context.Context) error {
+		doc, err := w.c.Source(ctx, esmodel.Index(w.cfg.Prefix, esmodel.KindRun, 0),
+			esmodel.RunDocID(g.Run, g.Part, g.Kind))
+		m := esmodel.DocHeader{}
+		if err == nil && doc != nil {
+			m, err = esmodel.ReadDocHeader(doc)
+		}
+		if err == nil && m.Run.Generation == g.Generation {
+			err = errSame
+		}
+		return err
+	}
+	err := indices.Withdraw(ctx, w.c, w.cfg.Prefix, g, r.names(), winner)
+	if errors.Is(err, errSame) {
+		return nil
+	}
+	if err != nil {
+		err = fmt.Errorf("run %q: some of what was sent may be left beside the documents of the new owner, until "+
+			"the run is ingested again: %w", fio.Printable(g.Run), err)
+	}
+	return err
+}
+
+// Replace stores another document in place of a marked one, and keeps the mark.
 func (w *BulkWriter) Replace(ctx context.Context, id string, doc []byte) error {
-	k := w.claimOf(id)
+	k := w.markOf(id)
 	if k == nil {
 		return nil
 	}
-	return k.Replace(ctx, esmodel.Keep(doc, k.Before(), w.named))
+	return k.Retry(ctx, "change the document of", func() error {
+		return k.Replace(ctx, func(found []byte) []byte { return esmodel.Keep(doc, found, w.named) })
+	})
 }
 
 func (w *BulkWriter) noteDeleted(deleted map[string]int64) {

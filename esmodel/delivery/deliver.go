@@ -12,17 +12,16 @@ import (
 	"time"
 
 	"fiolat/esmodel"
-	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
-	"fiolat/fio"
 
 	"github.com/klauspost/compress/gzip"
 
 	"fiolat/pipeline"
 )
 
-const probeEvery = 3 // times Renew: between two probes of a server that is down
+// probesPerRequest is how often a server that is down is probed in the time that a request may take.
+const probesPerRequest = 3
 
 // batch is documents that are sent together, in the form of a bulk request.
 type batch struct {
@@ -37,14 +36,12 @@ type batch struct {
 type item struct {
 	at, doc, end int
 	id, idEnd    int
-	index        int32        // in BulkWriter.counts
-	claim        *claim.Claim // nil if it needs none
-	fence        int64        // with which it was sent last
+	index        int32 // in BulkWriter.counts
 }
 
 // add appends a document and returns its size in bytes. If doc fails, the batch is unchanged.
-func (b *batch) add(n int32, index string, id []byte, k *claim.Claim, doc Appender) (int, error) {
-	it := item{at: len(b.raw), id: len(b.ids), index: n, claim: k}
+func (b *batch) add(n int32, index string, id []byte, doc Appender) (int, error) {
+	it := item{at: len(b.raw), id: len(b.ids), index: n}
 	raw := append(b.raw, `{"index":{"_index":`...)
 	raw = esmodel.AppendString(raw, index)
 	raw = append(raw, `,"_id":`...)
@@ -64,7 +61,7 @@ func (b *batch) add(n int32, index string, id []byte, k *claim.Claim, doc Append
 }
 
 func (b *batch) put(n int32, index, id string, doc []byte) {
-	_, _ = b.add(n, index, []byte(id), nil, prebuilt(doc)) // prebuilt cannot fail
+	_, _ = b.add(n, index, []byte(id), prebuilt(doc)) // prebuilt cannot fail
 }
 
 // drop removes the last document and returns it. The result is valid until the next one is added.
@@ -169,7 +166,7 @@ func (w *BulkWriter) sendAllowed() (probing bool, err error) {
 	case time.Now().Before(w.probe):
 		return false, w.down
 	}
-	w.probe = time.Now().Add(probeEvery * w.c.Renew)
+	w.probe = time.Now().Add(w.c.Timeout / probesPerRequest)
 	return true, nil
 }
 
@@ -181,7 +178,7 @@ func (w *BulkWriter) setDown(err error) {
 	if w.down == nil || errors.As(err, new(*client.UnavailableError)) {
 		w.down = err
 	}
-	w.probe = time.Now().Add(probeEvery * w.c.Renew)
+	w.probe = time.Now().Add(w.c.Timeout / probesPerRequest)
 	if w.cfg.SpoolDir == "" && w.fatal == nil {
 		w.fatal = err
 	}
@@ -208,10 +205,7 @@ func (w *BulkWriter) setAside(b *batch, todo []int32) {
 	for n, i := range todo {
 		docs[n] = b.raw[b.items[i].at:b.items[i].end]
 	}
-	stored, err := 0, error(nil)
-	if !errors.As(w.fatal, new(*claim.Error)) { // else the new owner of the run replaces them
-		stored, err = w.spool.append(docs)
-	}
+	stored, err := w.spool.append(docs)
 	if err != nil && w.fatal == nil {
 		w.fatal = fmt.Errorf("documents that cannot be sent cannot be spooled: %w", err)
 	}
@@ -234,76 +228,72 @@ func (w *BulkWriter) Spool(index, id string, doc []byte) error {
 	return err
 }
 
-// Claim claims the run and returns its document as it was, nil if there was none or it is not known. body makes
-// of that the document to hold the claim.
-func (w *BulkWriter) Claim(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) ([]byte, error) {
+// Mark marks the run and returns its document as it was, nil if there was none or it is not known. body makes of
+// that the document to bear the mark.
+func (w *BulkWriter) Mark(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) ([]byte, error) {
+	key := esmodel.RunKey{Run: run.ID, Part: run.Part, Kind: run.Kind.String()}
+	k := indices.NewMark(w.c, w.cfg.Prefix, key, body)
 	w.mu.Lock()
-	w.named = run.Named
-	w.mu.Unlock()
-	k := claim.New(w.c, w.cfg.Prefix, run.ID, run.Part, run.Kind.String(), body)
-	w.markMergedStale(run.ID, run.Part, run.Kind.String())
-	if err := w.take(ctx, k); err != nil {
-		return nil, err
-	}
-	return k.Before(), nil
-}
-
-// take takes a claim that must be held to send anything.
-func (w *BulkWriter) take(ctx context.Context, k *claim.Claim) (err error) {
-	k.TakeOver, k.Refresh, k.OnLost = w.cfg.TakeOver, w.cfg.Refresh, w.fail
-	w.adding <- struct{}{}
-	w.sending = k
-	w.unlock()
-	w.mu.Lock()
-	w.claims = append(w.claims, k)
+	w.named, w.ready = run.Named, false
+	w.marks = append(w.marks, k)
 	down := w.down
 	w.mu.Unlock()
-	if down == nil {
-		err = k.Take(ctx)
-	} else if err = k.Hold(ctx); errors.As(err, new(*client.TemporaryError)) {
-		return down
+	w.markMergedStale(key)
+	if down != nil {
+		return nil, down
 	}
+	err := w.retryBegin(ctx)
 	if errors.As(err, new(*client.UnavailableError)) {
 		w.setDown(err)
 	}
-	return err
+	return k.Found, err
 }
 
-// withdraw deletes what was sent under claims that were lost, for some of it may have arrived after the new owner
-// had counted. Documents of the generation that the run has now stay: the new owner may count on them.
-func (w *BulkWriter) withdraw(ctx context.Context) error {
-	r := w.Report()
-	for _, k := range w.claimed() {
-		lost := k.Lost()
-		if lost == nil || r.Requests == 0 {
-			continue
-		}
-		doc, err := w.c.Source(ctx, esmodel.Index(w.cfg.Prefix, esmodel.KindRun, 0), k.ID)
-		m := esmodel.DocHeader{}
-		if err == nil && doc != nil {
-			m, err = esmodel.ReadDocHeader(doc)
-		}
+// retryBegin is begin, and retries temporary errors.
+func (w *BulkWriter) retryBegin(ctx context.Context) error {
+	p := w.c.Retrier("mark the run", w.cfg.MaxWait)
+	for {
+		err := w.begin(ctx)
 		if err == nil {
-			g := indices.Generation{Run: lost.Run, Part: lost.Part, Kind: lost.Kind, Generation: m.Run.Generation}
-			err = indices.Withdraw(ctx, w.c, w.cfg.Prefix, g, k.Fence(), r.names())
+			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("run %q: some of what was sent may be left beside the documents of the new owner, until "+
-				"the run is ingested again: %w", fio.Printable(lost.Run), err)
+		if err = p.Wait(ctx, err); err != nil {
+			return err
 		}
 	}
+}
+
+// begin sets the marks, once; the error may be temporary.
+func (w *BulkWriter) begin(ctx context.Context) error {
+	w.marking <- struct{}{}
+	defer func() { <-w.marking }()
+	w.mu.Lock()
+	ready := w.ready
+	w.mu.Unlock()
+	if ready {
+		return nil
+	}
+	for _, k := range w.marks {
+		if err := k.Set(ctx); err != nil {
+			return err
+		}
+	}
+	for _, k := range w.wholes {
+		if err := k.Unmark(ctx); err != nil {
+			return err
+		}
+	}
+	w.mu.Lock()
+	w.ready = true
+	w.mu.Unlock()
 	return nil
 }
 
-func (w *BulkWriter) claimed() []*claim.Claim {
+// markOf returns the mark on a document; nil if the writer has none.
+func (w *BulkWriter) markOf(id string) *indices.Mark {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.claims
-}
-
-// claimOf returns the claim on a document; nil if the writer has none.
-func (w *BulkWriter) claimOf(id string) *claim.Claim {
-	for _, k := range w.claimed() {
+	for _, k := range w.marks {
 		if k.ID == id {
 			return k
 		}
@@ -311,19 +301,10 @@ func (w *BulkWriter) claimOf(id string) *claim.Claim {
 	return nil
 }
 
-func (w *BulkWriter) hold(ctx context.Context) error {
-	for _, k := range w.claimed() {
-		if err := k.Hold(ctx); err != nil {
-			return err
-		}
-	}
-	return w.flushStale(ctx)
-}
-
-// Release stores the last document of the run and gives up the claim. If counted is set, the document has an
+// Release stores the last document of the run and removes the mark. If counted is set, the document has an
 // outcome in the account like any other, and nil does not mean that it is stored.
 func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, counted bool) error {
-	k := w.claimOf(id)
+	k := w.markOf(id)
 	if k == nil {
 		return nil
 	}
@@ -344,10 +325,11 @@ func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, 
 		var no *client.ForbiddenError
 		wrong := errors.As(err, &no) && no.Status == http.StatusUnauthorized
 		// What keeps other documents away, such as a wrong mapping, need not keep this one.
-		if !wrong && !errors.As(err, new(*claim.Error)) {
-			if err = k.Hold(ctx); err == nil {
-				doc = esmodel.Keep(doc, k.Before(), w.named) // a claim taken only now may have found labels
-				err = k.Release(ctx, doc, w.cfg.Refresh)
+		if !wrong {
+			if err = k.Set(ctx); err == nil {
+				err = k.Remove(ctx, w.cfg.Refresh, func(found []byte) []byte {
+					return esmodel.Keep(doc, found, w.named) // with labels that were set meanwhile
+				})
 			}
 		}
 		if err != nil && down == nil {
@@ -364,7 +346,7 @@ func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, 
 				w.acknowledge(n)
 			}
 			return nil
-		case errors.As(err, new(*claim.Error)), ctx.Err() != nil, !counted:
+		case errors.As(err, new(*indices.MarkError)), ctx.Err() != nil, !counted:
 			return err
 		case errors.As(err, &refused) && !refused.WholeRequest():
 			made()
@@ -382,18 +364,6 @@ func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, 
 		w.setAside(&b, b.all())
 		return err
 	}
-}
-
-// fresh returns nil if the claims were renewed recently.
-func (w *BulkWriter) fresh() error {
-	for _, k := range w.claimed() {
-		if fresh, err := k.Fresh(); err != nil {
-			return err
-		} else if !fresh {
-			return errStale
-		}
-	}
-	return nil
 }
 
 type sender struct {
@@ -415,18 +385,13 @@ func (w *BulkWriter) newSender() *sender {
 // errTooLarge says that the request must be split.
 var errTooLarge = errors.New("the request is too large")
 
-var errStale = errors.New("the claim could not be renewed in time")
-
 // attempt sends the items of todo once and records the outcome of each. It returns, in the memory of todo,
 // those to be sent again, and why. An empty result and a nil error mean that all have an outcome.
 func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, error) {
 	w := s.w
-	err := w.hold(ctx)
+	err := w.begin(ctx)
 	if err == nil {
 		err = w.prepare(ctx, b, todo)
-	}
-	if err == nil {
-		err = w.hold(ctx) // preparing may take as long as retries do
 	}
 	if err != nil {
 		return todo, err
@@ -465,13 +430,6 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	for n, i := range todo {
 		it := &b.items[i]
 		err := items[n].Err("send documents to " + w.indexOf(b, i))
-		if items[n].Status == http.StatusConflict && it.claim != nil {
-			if e := it.claim.Outrank(ctx, it.fence+1); e != nil {
-				err = e
-			} else {
-				err = &client.TemporaryError{Err: err}
-			}
-		}
 		switch {
 		case err == nil:
 			w.acknowledge(it.index)
@@ -491,34 +449,16 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	return left, again
 }
 
-// encode makes the request for todo. It adds the fence to the action lines only here, because it may be known
-// late, and what is spooled has none. Without compression the documents remain in the memory of the batch.
+// encode makes the request for todo. Without compression the documents remain in the memory of the batch.
 func (s *sender) encode(b *batch, todo []int32) (body *detachable, encoding string) {
 	s.parts = s.parts[:0]
-	var k *claim.Claim
-	var fence int64
-	var version []byte
 	from, to := 0, 0 // of raw, not yet in parts
 	for _, i := range todo {
-		it := &b.items[i]
-		if it.claim != k {
-			k, fence, version = it.claim, 0, nil
-			if k != nil {
-				fence = k.Fence()
-				version = fmt.Appendf(nil, `,"version":%d,"version_type":"external_gte"`, fence)
-			}
-		}
-		it.fence = fence
-		if it.at != to {
+		if it := &b.items[i]; it.at != to {
 			s.parts = append(s.parts, b.raw[from:to])
 			from = it.at
 		}
-		if version != nil {
-			brace := it.doc - len("}}\n")
-			s.parts = append(s.parts, b.raw[from:brace], version)
-			from = brace
-		}
-		to = it.end
+		to = b.items[i].end
 	}
 	s.parts = append(s.parts, b.raw[from:to])
 	if s.gz != nil {
@@ -530,7 +470,7 @@ func (s *sender) encode(b *batch, todo []int32) (body *detachable, encoding stri
 		_ = s.gz.Close()
 		s.parts, encoding = append(s.parts[:0], s.buf.Bytes()), "gzip"
 	}
-	body = &detachable{check: s.w.fresh, parts: s.parts}
+	body = &detachable{parts: s.parts}
 	for _, p := range s.parts {
 		body.size += len(p)
 	}
@@ -576,11 +516,8 @@ func (w *BulkWriter) indexOf(b *batch, i int32) string {
 }
 
 // detachable is a request body that can be detached from its memory, because the transport may go on reading it
-// after Bulk has returned, and that ends with an error when check returns one. Elasticsearch carries out no
-// request without its last byte, so that one is read apart: it leaves right after a check.
+// after Bulk has returned.
 type detachable struct {
-	check func() error
-
 	mu         sync.Mutex
 	parts      [][]byte
 	size, left int
@@ -591,9 +528,6 @@ type detachable struct {
 func (d *detachable) Len() int { return d.size }
 
 func (d *detachable) Read(p []byte) (n int, err error) {
-	if err = d.check(); err != nil {
-		return 0, err
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -602,7 +536,7 @@ func (d *detachable) Read(p []byte) (n int, err error) {
 	if d.left == 0 {
 		return 0, io.EOF
 	}
-	for most := min(len(p), max(d.left-1, 1)); n < most; {
+	for most := min(len(p), d.left); n < most; {
 		m := copy(p[n:most], d.parts[0])
 		if d.parts[0] = d.parts[0][m:]; len(d.parts[0]) == 0 {
 			d.parts = d.parts[1:]

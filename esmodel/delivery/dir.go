@@ -119,7 +119,7 @@ func (d *DirWriter) Make(ctx context.Context, index string, id []byte, doc Appen
 		b.raw = append(b.raw, '\n')
 		size = len(b.raw)
 	} else {
-		size, err = b.add(0, index, id, nil, doc)
+		size, err = b.add(0, index, id, doc)
 	}
 	if err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"fiolat/esmodel"
-	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/esmodel/indices"
@@ -119,7 +118,7 @@ func TestIntegrationTwoAtOnce(t *testing.T) {
 			}()
 		}
 		a, b := <-errs, <-errs
-		if err := cmp.Or(a, b); a != nil && b != nil || err != nil && !errors.As(err, new(*claim.Error)) {
+		if err := cmp.Or(a, b); a != nil && b != nil || err != nil && !errors.As(err, new(*indices.MarkError)) {
 			t.Errorf("%v, %v", a, b)
 		}
 		if n := len(storedDocs(t, c, prefix)); n != 49*4+50*5+1 {

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"fiolat/esmodel"
-	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
 	"fiolat/fio"
@@ -30,8 +29,6 @@ import (
 type LoadOptions struct {
 	// Prefix is the prefix of the indices; documents for others are a usage error.
 	Prefix string
-	// TakeOver takes the claims on runs from their owners without waiting.
-	TakeOver bool
 	// Bulk may set sizes; its SpoolDir is ignored.
 	Bulk BulkConfig
 }
@@ -70,7 +67,7 @@ func (e *tornError) Error() string {
 // Load sends the documents of files again: spooled ones, refused ones, those of an output directory. A
 // directory stands for the *.ndjson files in it.
 //
-// All files are read before anything is sent, and the runs that their documents belong to are claimed.
+// All files are read before anything is sent, and the runs that their documents belong to are marked.
 // Documents of runs are held in memory, a few KiB and the names of the logs each, until all others are
 // acknowledged. One with status complete is stored as partial if Elasticsearch does not hold as many documents
 // of its generation as it counts, because not all files were given. Otherwise the run's other generations are
@@ -96,7 +93,6 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 		c:           c,
 		w:           w,
 		prefix:      o.Prefix,
-		takeOver:    o.TakeOver,
 		read:        map[string]fs.FileInfo{},
 		runs:        map[string]runLine{},
 		generations: map[esmodel.RunKey]map[string]kindCounts{},
@@ -109,7 +105,7 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 		}
 	}
 	if err == nil {
-		err = l.claim(ctx)
+		err = l.mark(ctx)
 	}
 	l.report.Torn = nil // the second pass finds them again
 	for _, f := range files {
@@ -123,14 +119,9 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 	if err == nil {
 		err = l.finish(ctx)
 	}
-	if errors.As(err, new(*claim.Error)) { // what is under way must have arrived before it can be deleted
-		patient, stop := client.WithGracePeriod(ctx, client.DrainTime-time.Second)
-		err = errors.Join(err, w.Close(patient, false))
-		stop()
-	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.DrainTime)
 	defer cancel()
-	// Claims are held while a request may be under way; leave a second to release them.
+	// Leave a second to remove the marks.
 	sending, stop := context.WithTimeout(drain, client.DrainTime-time.Second)
 	defer stop()
 	err = errors.Join(err, w.Close(sending, false))
@@ -219,7 +210,6 @@ type loader struct {
 	c           *client.Client
 	w           *BulkWriter
 	prefix      string
-	takeOver    bool
 	report      LoadReport
 	read        map[string]fs.FileInfo                   // by name, as given
 	runs        map[string]runLine                       // by _id; the last one wins
@@ -284,8 +274,8 @@ func (l *loader) outdated(key esmodel.RunKey, found []byte) error {
 	return nil
 }
 
-// claim claims all runs of which the files hold documents, in order of their ids.
-func (l *loader) claim(ctx context.Context) error {
+// mark marks all runs of which the files hold documents, in order of their ids.
+func (l *loader) mark(ctx context.Context) error {
 	for id, r := range l.runs {
 		m, err := esmodel.ReadDocHeader(r.doc)
 		if err != nil || m.Run.ID == "" || m.Key().ID() != id {
@@ -309,54 +299,45 @@ func (l *loader) claim(ctx context.Context) error {
 		}
 	}
 	for _, key := range keys {
-		k := claim.New(l.c, l.prefix, key.Run, key.Part, key.Kind, func(found []byte) []byte {
+		k := indices.NewMark(l.c, l.prefix, key, func(found []byte) []byte {
 			if r, ok := l.runs[key.ID()]; ok && found == nil {
 				found = r.doc
 			}
 			return key.PartialDoc(found)
 		})
-		k.TakeOver, k.OnLost = l.takeOver, l.w.fail
-		l.w.mu.Lock()
-		l.w.claims = append(l.w.claims[:len(l.w.claims):len(l.w.claims)], k)
-		l.w.mu.Unlock()
-		err := k.Take(ctx)
-		if err == nil {
-			err = l.outdated(key, k.Found)
-		}
-		if err != nil {
-			return err
-		}
+		l.w.marks = append(l.w.marks, k)
 	}
-	for key := range l.generations {
-		l.w.markMergedStale(key.Run, key.Part, key.Kind)
+	for _, key := range keys {
+		l.w.markMergedStale(key)
 	}
-	return nil
+	return l.w.retryBegin(ctx)
 }
 
-// add sends a document under the claim on its run.
+// add sends a document.
 func (l *loader) add(ctx context.Context, index, id string, doc []byte) error {
-	m, err := esmodel.ReadDocHeader(doc)
-	if err != nil {
-		return err
-	}
-	l.w.sending = l.w.claimOf(m.Key().ID())
 	return l.w.Add(ctx, index, []byte(id), doc)
 }
 
-// abandon releases the claims that remain after an error. A run of which anything was sent, acknowledged or
-// not, is partial from now on.
+// abandon removes the marks that remain after an error. A run of which anything was sent, acknowledged or not, is
+// partial from now on.
 func (l *loader) abandon(ctx context.Context) error {
 	var errs []error
-	for _, k := range l.w.claimed() {
-		if held, _ := k.Fresh(); held {
+	for _, k := range l.w.marks {
+		if k.Taken() && !k.Removed() {
 			doc := k.Doc
 			if l.w.Report().Requests == 0 {
 				doc = k.Found
 			}
-			errs = append(errs, k.ReleaseRetrying(ctx, doc))
+			errs = append(errs, l.settle(ctx, k, doc))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (l *loader) settle(ctx context.Context, k *indices.Mark, doc []byte) error {
+	return k.Retry(ctx, "unmark", func() error {
+		return k.Remove(ctx, false, func([]byte) []byte { return doc })
+	})
 }
 
 // file reads a file and calls each with its documents, except those of runs, which it holds.
@@ -450,8 +431,8 @@ func (l *loader) finish(ctx context.Context) error {
 	if l.w.Report().Total().Incomplete() {
 		return nil // the caller reports it; documents of runs stay in their files
 	}
-	all := slices.Clone(l.w.claimed())
-	slices.SortStableFunc(all, func(a, b *claim.Claim) int { // a merged run wants its parts complete and unclaimed
+	all := slices.Clone(l.w.marks)
+	slices.SortStableFunc(all, func(a, b *indices.Mark) int { // a merged run wants its parts complete and unmarked
 		return cmp.Compare(len(l.partsIn(a)), len(l.partsIn(b)))
 	})
 	for _, k := range all {
@@ -468,8 +449,8 @@ func (l *loader) finish(ctx context.Context) error {
 	return indices.Refresh(ctx, l.c, l.prefix, l.w.Report().names())
 }
 
-// partsIn returns the parts of the merged run that a claim is on; nil if it is not on a merged run.
-func (l *loader) partsIn(k *claim.Claim) []pipeline.Part {
+// partsIn returns the parts of the merged run that a mark is on; nil if it is not on a merged run.
+func (l *loader) partsIn(k *indices.Mark) []pipeline.Part {
 	if r, ok := l.runs[k.ID]; ok {
 		return esmodel.PartsOf(r.doc)
 	}
@@ -477,7 +458,7 @@ func (l *loader) partsIn(k *claim.Claim) []pipeline.Part {
 }
 
 // run stores the document of a run, after correcting its status if necessary.
-func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
+func (l *loader) run(ctx context.Context, k *indices.Mark, r runLine) error {
 	doc, err := indices.ReadCounted(r.doc)
 	if err != nil {
 		return err
@@ -501,7 +482,7 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 				return err
 			}
 		}
-		deleted, err := indices.Commit(ctx, l.c, l.prefix, g, made, l.w.Report().names(), nil, k.HoldAbove)
+		deleted, err := indices.Commit(ctx, l.c, l.prefix, g, made, l.w.Report().names(), nil, k.Holds)
 		l.w.noteDeleted(deleted)
 		if err == nil {
 			err = l.w.sameParts(ctx, g.Run, g.Kind, esmodel.PartsOf(r.doc))
@@ -531,18 +512,18 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 	return missing
 }
 
-// settleWithoutDoc releases a run whose own document is not in the files. It stays complete only if it still
+// settleWithoutDoc unmarks a run of which the files hold documents, but not its own. It stays complete only if it still
 // is.
-func (l *loader) settleWithoutDoc(ctx context.Context, k *claim.Claim) error {
+func (l *loader) settleWithoutDoc(ctx context.Context, k *indices.Mark) error {
 	if k.Found == nil {
-		return k.ReleaseRetrying(ctx, nil)
+		return l.settle(ctx, k, nil)
 	}
 	doc, err := indices.ReadCounted(k.Found)
 	if err != nil {
 		return err
 	}
 	if doc.Run.Status != esmodel.StatusComplete {
-		return k.ReleaseRetrying(ctx, k.Found)
+		return l.settle(ctx, k, k.Found)
 	}
 	g, made := doc.Counted()
 	if err = indices.Refresh(ctx, l.c, l.prefix, l.w.Report().names()); err != nil {
@@ -556,9 +537,9 @@ func (l *loader) settleWithoutDoc(ctx context.Context, k *claim.Claim) error {
 		return err
 	}
 	if err == nil && whole {
-		return k.ReleaseRetrying(ctx, k.Found)
+		return l.settle(ctx, k, k.Found)
 	}
-	return k.ReleaseRetrying(ctx, k.Doc)
+	return l.settle(ctx, k, k.Doc)
 }
 
 var errNoRun = errors.New("its id does not match its run")

@@ -177,7 +177,7 @@ func loadInterrupted(t *testing.T, known bool) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s.Inject(esmodeltest.Fault{Times: -1, Reply: func(reply []byte) []byte {
-		if bytes.Count(reply, []byte(`"index"`)) > 1 { // not the claim's
+		if bytes.Count(reply, []byte(`"index"`)) > 1 { // not the mark's
 			cancel()
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -186,14 +186,14 @@ func loadInterrupted(t *testing.T, known bool) {
 	if _, err := Load(ctx, c, []string{dir}, LoadOptions{}); err == nil {
 		t.Fatal("not interrupted")
 	}
-	if got := runStatus(t, s); got != "partial" || claimIn(t, s) != nil {
-		t.Errorf("the run is %s, claimed by %v", got, claimIn(t, s))
+	if got := runStatus(t, s); got != "partial" || ownerIn(t, s) != nil {
+		t.Errorf("the run is %s, marked by %v", got, ownerIn(t, s))
 	}
 	if _, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := runStatus(t, s); got != "complete" || claimIn(t, s) != nil {
-		t.Errorf("in the end the run is %s, claimed by %v", got, claimIn(t, s))
+	if got := runStatus(t, s); got != "complete" || ownerIn(t, s) != nil {
+		t.Errorf("in the end the run is %s, marked by %v", got, ownerIn(t, s))
 	}
 }
 
@@ -262,7 +262,7 @@ func TestLoadRunNotTaken(t *testing.T) {
 				t.Errorf("%+v, %v", r, err)
 			}
 			s.Heal()
-			r, err = Load(t.Context(), c, []string{dir}, LoadOptions{TakeOver: true})
+			r, err = Load(t.Context(), c, []string{dir}, LoadOptions{})
 			if err != nil || len(r.Complete) != 1 {
 				t.Errorf("again: %+v, %v", r, err)
 			}
@@ -280,7 +280,7 @@ func TestLoadRefused(t *testing.T) {
 	s.Inject(
 		esmodeltest.Fault{
 			Times: 2,
-			Item: func(index, id string) (int, string, string) { // the claim, and the documents
+			Item: func(index, id string) (int, string, string) { // the mark, and the documents
 				if strings.Contains(index, "histogram") {
 					return 400, "x", "y"
 				}

@@ -1,18 +1,14 @@
 package delivery
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"fiolat/esmodel"
@@ -73,7 +69,7 @@ func TestMappingIsChecked(t *testing.T) {
 		},
 		"delete": func(t *testing.T, c *client.Client) error {
 			put(t, c, "fio-percentiles-2020.01")
-			_, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false)
+			_, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1")
 			return err
 		},
 		"load": func(t *testing.T, c *client.Client) error {
@@ -98,9 +94,9 @@ func TestMappingIsChecked(t *testing.T) {
 			if n := len(s.Docs("fio-percentiles-*")); n != 0 {
 				t.Errorf("%d documents were written", n)
 			}
-			for range s.Docs("fio-run") { // if there is one: it was claimed before this was known
-				if runStatus(t, s) != "partial" || claimIn(t, s) != nil {
-					t.Errorf("the run is %s, claimed by %v", runStatus(t, s), claimIn(t, s))
+			for range s.Docs("fio-run") { // if there is one: it was marked before this was known
+				if runStatus(t, s) != "partial" || ownerIn(t, s) != nil {
+					t.Errorf("the run is %s, marked by %v", runStatus(t, s), ownerIn(t, s))
 				}
 			}
 		})
@@ -215,116 +211,56 @@ func TestDeleteWithAClosedIndex(t *testing.T) {
 	ingested(t, c)
 	before := esmodeltest.Contents(s)
 	s.CloseIndex("fio-histogram-2026.08")
-	if _, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false); !errors.Is(err,
+	if _, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1"); !errors.Is(err,
 		indices.ErrClosedIndex) {
 		t.Errorf("%v", err)
 	}
 	esmodeltest.EqualContents(t, esmodeltest.Contents(s), before)
 }
 
-// Delete claims the run first; what an interrupted one has left is claimed as well.
-func TestDeleteClaims(t *testing.T) {
-	timeless(t, func(t *testing.T, s *esmodeltest.Server, c *client.Client) {
-		quanta := esmodeltest.Quanta(esmodeltest.Run(), 9)
-		sink, err := begin(t, c, BulkConfig{})
-		if err != nil {
-			t.Fatal(err)
+// A delete beside an ingest has the run, and the ingest says so; an interrupted one leaves the run partial.
+func TestDeleteBesideIngest(t *testing.T) {
+	s, c := standIn(t)
+	quanta := esmodeltest.Quanta(esmodeltest.Run(), 9)
+	sink, err := begin(t, c, BulkConfig{FlushBytes: 1})
+	if err == nil {
+		err = sink.Quantum(t.Context(), quanta[0])
+	}
+	if err == nil {
+		_, err = stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = finish(t.Context(), sink, esmodeltest.Run(), quanta[1:])
+	if !errors.As(err, new(*indices.MarkError)) || len(s.Docs("*")) != 0 {
+		t.Errorf("%v, %d documents", err, len(s.Docs("*")))
+	}
+	ingested(t, c)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stop")
+	n := 0
+	s.Inject(esmodeltest.Fault{Times: -1, Item: func(index, _ string) (int, string, string) {
+		if n++; n == 5 {
+			cancel(stop)
 		}
-		_, err = stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false)
-		wantClaimed(t, err, false)
-		if err := finish(t.Context(), sink, esmodeltest.Run(), quanta); err != nil {
-			t.Fatal(err)
-		}
-		esmodeltest.EqualContents(t, esmodeltest.Contents(s), undisturbed(t, 9))
-
-		ctx, cancel := context.WithCancelCause(t.Context())
-		stop := errors.New("stop")
-		n := 0
-		s.Inject(esmodeltest.Fault{Times: -1, Item: func(index, _ string) (int, string, string) {
-			if n++; n == 30 {
-				cancel(stop)
-			}
-			return 0, "", ""
-		}})
-		if _, err := stored.DeleteRun(ctx, c, esmodel.DefaultPrefix, "r/1", false); !errors.Is(err, stop) {
-			t.Fatal(err)
-		}
-		if runStatus(t, s) != "partial" || claimIn(t, s) != nil {
-			t.Errorf("half deleted it is %s, claimed by %v", runStatus(t, s), claimIn(t, s))
-		}
-		s.Heal()
-		if _, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false); err != nil ||
-			len(s.Docs("*")) != 0 {
-			t.Errorf("%v, %d documents are left", err, len(s.Docs("*")))
-		}
-	})
-}
-
-// A delete that is refused because a part of the run is claimed leaves the other parts as they were.
-func TestDeleteIsRefused(t *testing.T) {
-	parts := []string{"a", "b", "c", "d"}
-	slices.SortFunc(parts, func(a, b string) int {
-		return cmp.Compare(esmodel.RunDocID("r/1", a, "clat"), esmodel.RunDocID("r/1", b, "clat"))
-	})
-	last := parts[len(parts)-1]
-	for _, listed := range []bool{true, false} {
-		t.Run(map[bool]string{true: "claimed before", false: "claimed meanwhile"}[listed], func(t *testing.T) {
-			timeless(t, func(t *testing.T, s *esmodeltest.Server, c *client.Client) {
-				for _, part := range parts {
-					if err := ingestPart(t, c, part, "g"); err != nil {
-						t.Fatal(err)
-					}
-				}
-				before := esmodeltest.Contents(s)
-				w, err := NewBulkWriter(c, BulkConfig{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				owner := NewSink(w, SinkOptions{})
-				claims := func() {
-					run := esmodeltest.Run()
-					run.Part = last
-					if err := owner.Begin(t.Context(), run); err != nil {
-						t.Error(err)
-					}
-				}
-				var writes atomic.Int32
-				deleting := testClient(t, client.Config{Addresses: []string{s.URL}, Transport: &delayed{
-					RoundTripper: inProcess{s.Config.Handler},
-					match: func(r *http.Request) bool {
-						if bulkOf(r, "run") {
-							writes.Add(1)
-						}
-						return writes.Load() == 1 && !listed
-					},
-					act: claims,
-				}})
-				if listed {
-					claims()
-				}
-				_, err = stored.DeleteRun(t.Context(), deleting, esmodel.DefaultPrefix, "r/1", false)
-				wantClaimed(t, err, false)
-				if n := writes.Load(); listed && n > 0 {
-					t.Errorf("%d writes to documents of the run before it was refused", n)
-				}
-				after := esmodeltest.Contents(s)
-				id := "fio-run/" + esmodel.RunDocID("r/1", last, "clat")
-				if after[id] == before[id] {
-					t.Error("the last part is not claimed")
-				}
-				after[id] = before[id]
-				esmodeltest.EqualContents(t, after, before)
-				if err = owner.Close(t.Context(), errors.New("stop")); err == nil {
-					t.Error("no error")
-				}
-			})
-		})
+		return 0, "", ""
+	}})
+	if _, err := stored.DeleteRun(ctx, c, esmodel.DefaultPrefix, "r/1"); !errors.Is(err, stop) {
+		t.Fatal(err)
+	}
+	if runStatus(t, s) != "partial" || ownerIn(t, s) != nil {
+		t.Errorf("half deleted it is %s, marked by %v", runStatus(t, s), ownerIn(t, s))
+	}
+	s.Heal()
+	if _, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1"); err != nil || len(s.Docs("*")) != 0 {
+		t.Errorf("%v, %d documents are left", err, len(s.Docs("*")))
 	}
 }
 
 // A note that is written while its run is deleted, at whatever point, does not remain, and whoever writes it learns it.
 func TestAnnotateBesideDelete(t *testing.T) {
-	scans := func(r *http.Request) bool { // all indices, after the claims
+	scans := func(r *http.Request) bool { // all indices, after the marks
 		return strings.HasSuffix(r.URL.Path, "/_pit") && strings.Contains(r.URL.Path, "histogram")
 	}
 	for name, tt := range map[string]struct {
@@ -332,7 +268,7 @@ func TestAnnotateBesideDelete(t *testing.T) {
 		match  func(*http.Request) bool
 	}{
 		"the note comes late": {true, func(r *http.Request) bool { return r.Method == http.MethodPut }},
-		"the run is claimed":  {false, scans},
+		"the run is marked":   {false, scans},
 		"what is left is counted": {false, func(r *http.Request) bool {
 			return strings.HasSuffix(r.URL.Path, "/_count")
 		}},
@@ -357,7 +293,7 @@ func TestAnnotateBesideDelete(t *testing.T) {
 			held := testClient(t, client.Config{Addresses: []string{s.URL}, Transport: late})
 			remove := func(c *client.Client) func() {
 				return func() {
-					if _, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false); err != nil {
+					if _, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1"); err != nil {
 						t.Error(err)
 					}
 				}
@@ -387,49 +323,7 @@ func TestAnnotateBesideDelete(t *testing.T) {
 	}
 }
 
-// TestClaimsAreTakenInOrder: who needs the claims of several runs or parts takes them in the order of their ids, so
-// that no two wait for each other.
-func TestClaimsAreTakenInOrder(t *testing.T) {
-	for name, act := range map[string]func(c *client.Client, dir string) error{
-		"delete": func(c *client.Client, _ string) error {
-			_, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r", false)
-			return err
-		},
-		"load": func(c *client.Client, dir string) error {
-			_, err := Load(t.Context(), c, []string{dir}, LoadOptions{})
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, c := standIn(t)
-			dir := t.TempDir()
-			const parts = 12
-			for n := range parts {
-				if _, err := dirRun(t, dir, "r", fmt.Sprint("part", n), "g1", 2, nil); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if _, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			var ids []string
-			s.Inject(esmodeltest.Fault{Times: -1, Item: func(index, id string) (int, string, string) {
-				if index == "fio-run" && !slices.Contains(ids, id) {
-					ids = append(ids, id)
-				}
-				return 0, "", ""
-			}})
-			if err := act(c, dir); err != nil {
-				t.Fatal(err)
-			}
-			if len(ids) != parts || !slices.IsSorted(ids) {
-				t.Errorf("claimed in this order: %q", ids)
-			}
-		})
-	}
-}
-
-// Without a document of the run its other documents are claimed all the same.
+// Without a document of the run its other documents are deleted all the same.
 func TestDeleteOfOrphans(t *testing.T) {
 	s, c := standIn(t)
 	for _, part := range []string{"a", "b"} {
@@ -452,7 +346,7 @@ func TestDeleteOfOrphans(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	deleted, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false)
+	deleted, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1")
 	if err != nil || deleted[esmodel.KindRun] != 0 || deleted[esmodel.KindHistogram] == 0 || len(s.Docs("*")) != 0 {
 		t.Errorf("%v, %v; %d documents are left", deleted, err, len(s.Docs("*")))
 	}
@@ -565,8 +459,8 @@ func TestLoadIntoACompleteRun(t *testing.T) {
 			if fault != tt.wrong || !tt.wrong && err != nil || wrote == tt.wrong {
 				t.Errorf("%v; written: %v", err, wrote)
 			}
-			if runStatus(t, s) != "complete" || claimIn(t, s) != nil {
-				t.Errorf("the run is %s, claimed by %v", runStatus(t, s), claimIn(t, s))
+			if runStatus(t, s) != "complete" || ownerIn(t, s) != nil {
+				t.Errorf("the run is %s, marked by %v", runStatus(t, s), ownerIn(t, s))
 			}
 			if tt.wrong || tt.generation == "g1" {
 				esmodeltest.EqualContents(t, esmodeltest.Contents(s), before)
@@ -580,7 +474,7 @@ func TestDeleteWithoutWriting(t *testing.T) {
 	s, c := standIn(t)
 	ingested(t, c)
 	first := true
-	s.Inject(esmodeltest.Fault{Item: func(string, string) (int, string, string) { // once: the claim
+	s.Inject(esmodeltest.Fault{Item: func(string, string) (int, string, string) { // once: the mark
 		return 403, "security_exception", "unauthorized for user [d], this action is granted by the index privileges " +
 			"[create_index,index,write,all]"
 	}}, esmodeltest.Fault{Times: 1, Item: func(index, _ string) (int, string, string) {
@@ -589,7 +483,7 @@ func TestDeleteWithoutWriting(t *testing.T) {
 		}
 		return 0, "", ""
 	}})
-	deleted, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false)
+	deleted, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1")
 	if err != nil || deleted[esmodel.KindRun] != 1 || len(s.Docs("*")) != 0 {
 		t.Errorf("%v, %v; %d documents are left", deleted, err, len(s.Docs("*")))
 	}

@@ -65,8 +65,7 @@ func TestServerAwayIsSpooledAndLoaded(t *testing.T) {
 				t.Errorf("%+v", n)
 			}
 			s.Heal()
-			// The claim could not be released, and its process, this one, lives.
-			l, err := Load(t.Context(), c, []string{dir}, LoadOptions{TakeOver: true})
+			l, err := Load(t.Context(), c, []string{dir}, LoadOptions{})
 			if err != nil || len(l.Complete) != 1 {
 				t.Fatalf("%+v, %v", l, err)
 			}

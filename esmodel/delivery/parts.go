@@ -4,39 +4,24 @@ import (
 	"context"
 
 	"fiolat/esmodel"
-	"fiolat/esmodel/claim"
+	"fiolat/esmodel/indices"
 	"fiolat/pipeline"
 )
 
-// markMergedStale remembers to set the merged run to partial: one of its parts is being written again.
-func (w *BulkWriter) markMergedStale(run, part, kind string) {
-	whole := esmodel.RunKey{Run: run, Kind: kind}
-	if part == "" || w.claimOf(whole.ID()) != nil {
+// markMergedStale notes that a part of a run is written: the merged run becomes partial, and a merge that is under way loses
+// its mark.
+func (w *BulkWriter) markMergedStale(key esmodel.RunKey) {
+	whole := esmodel.RunKey{Run: key.Run, Kind: key.Kind}
+	if key.Part == "" || w.markOf(whole.ID()) != nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wholes = append(w.wholes, claim.New(w.c, w.cfg.Prefix, run, "", kind, esmodel.Unmerged))
-}
-
-// flushStale sets the merged runs whose parts are being written to partial. A merge that is under way loses its claim.
-func (w *BulkWriter) flushStale(ctx context.Context) error {
-	w.mu.Lock()
-	wholes := w.wholes
-	w.mu.Unlock()
-	for _, k := range wholes {
-		if err := k.Revoke(ctx); err != nil {
-			return err
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.wholes = w.wholes[min(len(wholes), len(w.wholes)):]
-	return nil
+	w.wholes = append(w.wholes, indices.NewMark(w.c, w.cfg.Prefix, whole, esmodel.Unmerged))
 }
 
 // sameParts returns an error if a part is no longer complete in the generation that was merged. A part that is
-// claimed after this makes the merged run partial itself; see unmerged.
+// begun after this makes the merged run partial itself; see markMergedStale.
 func (w *BulkWriter) sameParts(ctx context.Context, run, kind string, parts []pipeline.Part) error {
 	index := esmodel.Index(w.cfg.Prefix, esmodel.KindRun, 0)
 	for _, p := range parts {

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"fiolat/esmodel"
-	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/esmodel/indices"
 	"fiolat/fio"
 	"fiolat/pipeline"
 )
@@ -48,19 +48,19 @@ func parts(t *testing.T) (*esmodeltest.Server, *client.Client) {
 	return s, c
 }
 
-// wholeRun returns the status of the merged run, and whether it is claimed.
-func wholeRun(t *testing.T, s *esmodeltest.Server) (status string, claimed bool) {
+// wholeRun returns the status of the merged run, and whether it is marked.
+func wholeRun(t *testing.T, s *esmodeltest.Server) (status string, marked bool) {
 	t.Helper()
 	for _, d := range s.Docs("fio-run") {
 		if d.Fields["run.part"] == nil {
 			var doc struct {
 				Run   struct{ Status string }
-				Claim *esmodel.ClaimField
+				Owner *esmodel.Owner
 			}
 			if err := json.Unmarshal(d.Source, &doc); err != nil {
 				t.Fatal(err)
 			}
-			return doc.Run.Status, doc.Claim != nil
+			return doc.Run.Status, doc.Owner != nil
 		}
 	}
 	return "", false
@@ -98,8 +98,8 @@ func TestPartAfterMerge(t *testing.T) {
 			if err := write(t, late); err != nil {
 				t.Fatal(err)
 			}
-			if status, claimed := wholeRun(t, s); first != "partial" || status != "partial" || claimed {
-				t.Errorf("%q when the first leaves were sent, then %s, claimed: %v", first, status, claimed)
+			if status, marked := wholeRun(t, s); first != "partial" || status != "partial" || marked {
+				t.Errorf("%q when the first leaves were sent, then %s, marked: %v", first, status, marked)
 			}
 			err := mergeParts(t, c)
 			if status, _ := wholeRun(t, s); name != "ingested again" && (err != nil || status != "complete") {
@@ -112,7 +112,7 @@ func TestPartAfterMerge(t *testing.T) {
 // A part that is ingested again while its run is merged, at whatever point, leaves no complete run.
 func TestMergeBesideIngest(t *testing.T) {
 	for name, match := range map[string]func(*http.Request) bool{
-		"claims the run":  func(r *http.Request) bool { return bulkOf(r, "run") },
+		"marks the run":   func(r *http.Request) bool { return bulkOf(r, "run") },
 		"sends documents": func(r *http.Request) bool { return bulkOf(r, "percentiles") },
 		"counts":          func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/_count") },
 		"ends the run":    func(r *http.Request) bool { return r.ContentLength > 3000 && bulkOf(r, "run") },
@@ -127,11 +127,11 @@ func TestMergeBesideIngest(t *testing.T) {
 			}
 			err := mergeParts(t, testClient(t, client.Config{Addresses: []string{s.URL}, Transport: held}))
 			var fault *fio.ParseError
-			if !held.acted.Load() || !errors.As(err, &fault) && !errors.As(err, new(*claim.Error)) {
+			if !held.acted.Load() || !errors.As(err, &fault) && !errors.As(err, new(*indices.MarkError)) {
 				t.Errorf("merge: %v", err)
 			}
-			if status, claimed := wholeRun(t, s); status != "partial" || claimed {
-				t.Errorf("the run is %s, claimed: %v", status, claimed)
+			if status, marked := wholeRun(t, s); status != "partial" || marked {
+				t.Errorf("the run is %s, marked: %v", status, marked)
 			}
 		})
 	}
@@ -171,7 +171,7 @@ func TestLoadOfAMerge(t *testing.T) {
 		t.Fatal(merged, err)
 	}
 	_, err = Load(t.Context(), c, merged, LoadOptions{})
-	if status, claimed := wholeRun(t, s); err == nil || status != "partial" || claimed {
-		t.Errorf("%v; the run is %s, claimed: %v", err, status, claimed)
+	if status, marked := wholeRun(t, s); err == nil || status != "partial" || marked {
+		t.Errorf("%v; the run is %s, marked: %v", err, status, marked)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
+	"fiolat/esmodel/indices"
 	"fiolat/fio"
 	"fiolat/pipeline"
 )
@@ -100,7 +101,7 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 	}
 	if s.remote != nil {
 		var found []byte
-		found, err = s.remote.Claim(ctx, run, func(found []byte) []byte {
+		found, err = s.remote.Mark(ctx, run, func(found []byte) []byte {
 			if s.o.RollUp != "" {
 				s.back = esmodel.WithRollUp(found, esmodel.RollUpWriting, esmodel.StatusRunning)
 				return s.back
@@ -274,6 +275,8 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 		if err = s.last(ctx, status, sum); err == nil && s.w.Report().Total().Incomplete() {
 			err = &IncompleteError{Report: s.w.Report()}
 		}
+	} else if errors.As(err, new(*indices.MarkError)) {
+		// The document of the run is another's; see Close.
 	} else if s.back != nil {
 		s.partial(ctx)
 	} else {
@@ -324,7 +327,7 @@ func (s *Sink) last(ctx context.Context, status esmodel.Status, sum *pipeline.Su
 func (s *Sink) partial(ctx context.Context) {
 	if s.back != nil {
 		index, id := s.runAt()
-		_ = s.w.Release(ctx, index, id, s.back, false) // on failure the next attempt takes the claim over
+		_ = s.w.Release(ctx, index, id, s.back, false) // on failure the next attempt takes the run over
 		return
 	}
 	for _, docs := range []*esmodel.Documents{s.documents(false), nil} {
@@ -375,6 +378,9 @@ func (s *Sink) Close(ctx context.Context, err error) error {
 		s.partial(ctx)
 	}
 	e := s.w.Close(ctx, s.phase == complete)
+	if s.remote != nil && errors.As(err, new(*indices.MarkError)) {
+		e = errors.Join(e, s.remote.Withdraw(ctx, s.run))
+	}
 	s.report = s.w.Report()
 	if s.enc != nil {
 		s.report.Clamped = s.enc.Clamped

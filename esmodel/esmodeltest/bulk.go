@@ -42,9 +42,6 @@ func (s *Server) bulk(r *http.Request, body []byte, f *Fault) (int, any) {
 				status, typ, reason = s.store(op, a, source)
 			}
 			item := object{"_index": a.Index, "_id": a.ID, "status": status}
-			if status < 300 {
-				item["_seq_no"], item["_primary_term"] = s.seq, 1
-			}
 			if typ != "" {
 				errors = true
 				item["error"] = object{"type": typ, "reason": reason}
@@ -65,20 +62,15 @@ func (s *Server) bulk(r *http.Request, body []byte, f *Fault) (int, any) {
 
 // action is what an action line says.
 type action struct {
-	Index   string `json:"_index"`
-	ID      string `json:"_id"`
-	Seq     *int64 `json:"if_seq_no"`
-	Term    *int64 `json:"if_primary_term"`
-	Version int64  `json:"version"`
-	Type    string `json:"version_type"` // "" or external_gte
+	Index string `json:"_index"`
+	ID    string `json:"_id"`
+	Seq   *int64 `json:"if_seq_no"`
+	Term  *int64 `json:"if_primary_term"`
 }
 
 func (s *Server) store(op string, a action, source []byte) (status int, typ, reason string) {
 	name, id, seq, term := s.behind(a.Index), a.ID, a.Seq, a.Term
 	ix := s.indices[name]
-	if (a.Type != "") != (a.Version > 0) || a.Type != "" && (a.Type != "external_gte" || seq != nil) {
-		return 400, "action_request_validation_exception", "versions"
-	}
 	if s.closed[name] {
 		return 400, "index_closed_exception", "closed"
 	}
@@ -94,7 +86,6 @@ func (s *Server) store(op string, a action, source []byte) (status int, typ, rea
 			return 404, "", ""
 		}
 		delete(ix.docs, id)
-		ix.gone[id] = old.version + 1
 		s.seq++
 		return 200, "", ""
 	}
@@ -125,20 +116,13 @@ func (s *Server) store(op string, a action, source []byte) (status int, typ, rea
 	if err != nil {
 		return 400, "document_parsing_exception", err.Error()
 	}
-	d := &doc{writes: 1, version: ix.gone[id], source: json.RawMessage(bytes.Clone(source)), fields: fields}
+	d := &doc{writes: 1, source: json.RawMessage(bytes.Clone(source)), fields: fields}
 	status = 201
 	if old := ix.docs[id]; old != nil {
 		if op == "create" {
 			return 409, "version_conflict_engine_exception", "[" + id + "]: document already exists"
 		}
-		d.writes, d.version, status = old.writes+1, old.version, 200
-	}
-	if a.Version > 0 && a.Version < d.version {
-		return 409, "version_conflict_engine_exception", "[" + id + "]: version conflict, current version is higher"
-	}
-	d.version = max(d.version+1, 1)
-	if a.Version > 0 {
-		d.version = a.Version
+		d.writes, status = old.writes+1, 200
 	}
 	s.seq++
 	d.seq = s.seq

@@ -105,8 +105,7 @@ var Fields = []Field{
 	{"rollup.*", "-", "", onRun, "before a rollup: interval (`from_ms`) and coarseness (`from_coarseness`)"},
 	{"rolling", "keyword", "", onRun, "during a rollup: `writing` long intervals, or `counted`: short ones are " +
 		"being deleted"},
-	{"claim.*", "-", "", onRun, "the process that writes the run: `id`, `host`, `pid`, `boot`, `namespace`, " +
-		"`started`, `renewed` (how often), `fence`; docs/reliability.md"},
+	{"owner.*", "-", "", onRun, "the process that is writing the run, or was killed doing so: `id`, `host`, `pid`"},
 	{"fio.version", "keyword", "", onRun, "fio's versions"},
 	{"fio.measure", "keyword", "", onRun, "what slat and clat include with the run's engines: docs/engines.md"},
 	{"fio.workload", "keyword", "", onRun, "each different load: `rw=randread bs=4k iodepth=16`"},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -23,15 +22,14 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 		indices = p[0]
 	}
 	var q struct {
-		Query   any    `json:"query"`
-		Size    *int   `json:"size"`
-		ID      string `json:"id"`
-		Source  any    `json:"_source"`
-		Seq     bool   `json:"seq_no_primary_term"`
-		Version bool   `json:"version"`
-		Sort    []any  `json:"sort"`
-		After   []any  `json:"search_after"`
-		PIT     *struct {
+		Query  any    `json:"query"`
+		Size   *int   `json:"size"`
+		ID     string `json:"id"`
+		Source any    `json:"_source"`
+		Seq    bool   `json:"seq_no_primary_term"`
+		Sort   []any  `json:"sort"`
+		After  []any  `json:"search_after"`
+		PIT    *struct {
 			ID string `json:"id"`
 		} `json:"pit"`
 		Slice *struct{ ID, Max int } `json:"slice"`
@@ -102,9 +100,6 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 		if q.Seq {
 			h["_seq_no"], h["_primary_term"] = f.d.seq, 1
 		}
-		if q.Version {
-			h["_version"] = f.d.version
-		}
 		hits = append(hits, h)
 	}
 	if last == "_count" {
@@ -115,36 +110,6 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 		out["pit_id"] = q.PIT.ID
 	}
 	return 200, out
-}
-
-// deleteByQuery deletes what is found, of one run, kind and part: a request for more is refused.
-func (s *Server) deleteByQuery(r *http.Request, indices string, body []byte) (int, any) {
-	var q struct{ Query any }
-	if err := json.Unmarshal(body, &q); err != nil {
-		return 400, failure(400, "parse_exception", err.Error())
-	}
-	text := string(body)
-	if r.URL.Query().Has("conflicts") || !strings.Contains(text, `"run.id"`) || !strings.Contains(text, `"run.part"`) ||
-		!strings.Contains(text, `"fio.kind"`) {
-		return 500, failure(500, "not_what_is_wanted", r.URL.RawQuery+" "+text)
-	}
-	most, _ := strconv.Atoi(r.URL.Query().Get("max_docs"))
-	deleted := 0
-	for _, f := range s.visible(indices) {
-		ok, err := matches(q.Query, f)
-		if err != nil {
-			return 400, failure(400, "parsing_exception", err.Error())
-		}
-		if ok && deleted < most {
-			one := action{Index: f.index, ID: f.id, Seq: &f.d.seq, Term: new(int64(1))}
-			if status, typ, reason := s.store("delete", one, nil); status != 200 {
-				return status, failure(status, typ, reason)
-			}
-			s.refresh(f.index)
-			deleted++
-		}
-	}
-	return 200, object{"deleted": deleted}
 }
 
 var allShards = object{"total": 1, "successful": 1, "failed": 0}

@@ -32,8 +32,8 @@ import (
 
 // Options are the features of the cluster.
 type Options struct {
-	// Histogram is the histogram field type, Lifecycle is ILM, DeleteByQuery the API of that name.
-	Histogram, Lifecycle, DeleteByQuery bool
+	// Histogram is the histogram field type, Lifecycle is ILM.
+	Histogram, Lifecycle bool
 }
 
 // Server is the stand-in. Its URL is that of a node.
@@ -59,15 +59,13 @@ type index struct {
 	mappings map[string]any
 	docs     map[string]*doc
 	seen     map[string]*doc
-	gone     map[string]int64 // versions of deletions
 }
 
 type doc struct {
-	seq     int64
-	writes  int64
-	version int64
-	source  json.RawMessage
-	fields  map[string]any
+	seq    int64
+	writes int64
+	source json.RawMessage
+	fields map[string]any
 }
 
 // New starts a server that is closed when the test ends.
@@ -337,8 +335,6 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 		return s.bulk(r, body, f)
 	case last == "_count" || last == "_search" || last == "_pit":
 		return s.query(r, p, body)
-	case last == "_delete_by_query" && s.o.DeleteByQuery:
-		return s.deleteByQuery(r, p[0], body)
 	case p[0] == "" && r.Method == http.MethodGet:
 		return 200, object{"version": object{"number": "9.5.3"}}
 	case p[0] == "_ilm":
@@ -468,7 +464,7 @@ func (s *Server) document(r *http.Request, index, id string, body []byte) (int, 
 	case http.MethodGet:
 		if ix := s.indices[index]; ix != nil && ix.docs[id] != nil {
 			d := ix.docs[id]
-			return 200, object{"_index": index, "_id": id, "found": true, "_version": d.version, "_seq_no": d.seq,
+			return 200, object{"_index": index, "_id": id, "found": true, "_seq_no": d.seq,
 				"_primary_term": 1, "_source": d.source}
 		}
 		return 404, object{"_index": index, "_id": id, "found": false}
@@ -506,7 +502,7 @@ func (s *Server) Drop(index string) {
 // make creates an index with the mapping of the template that matches.
 func (s *Server) make(name string) *index {
 	mappings, _ := s.templateFor(name)["mappings"].(object)
-	ix := &index{docs: map[string]*doc{}, seen: map[string]*doc{}, gone: map[string]int64{}, mappings: object{}}
+	ix := &index{docs: map[string]*doc{}, seen: map[string]*doc{}, mappings: object{}}
 	maps.Copy(ix.mappings, mappings) // a copy, because fields may be added
 	s.indices[name] = ix
 	return ix

@@ -50,7 +50,7 @@ func (d *CountedDoc) Counted() (Generation, map[esmodel.Kind]int64) {
 }
 
 // MismatchError says that Elasticsearch holds a different number of documents of a run's generation than were
-// made and acknowledged: something that ignores claims has changed them, or other logs were ingested under the
+// made and acknowledged: another program has changed them, or other logs were ingested under the
 // same --run-id.
 type MismatchError struct {
 	Run         string
@@ -260,6 +260,17 @@ func (r *refreshed) Check() error {
 	return r.ShardsReply.Check()
 }
 
+// Withdraw deletes the documents of a generation that lost the run.
+func Withdraw(ctx context.Context, c *client.Client, prefix string, g Generation, touched []string, hold Holder) error {
+	if err := Refresh(ctx, c, prefix, touched); err != nil {
+		return err
+	}
+	own := func(m esmodel.DocHeader) bool {
+		return m.Key() == esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind} && m.Run.Generation == g.Generation
+	}
+	return DeleteFound(ctx, c, "withdraw what was sent", Names(prefix), g.Query(true), own, hold, map[string]int64{})
+}
+
 // Retire deletes the documents of the run's other generations, and counts them by index.
 func Retire(
 	ctx context.Context,
@@ -286,12 +297,12 @@ func (g Generation) Other(m esmodel.DocHeader) bool {
 		m.Run.Generation != g.Generation
 }
 
-// Holder returns nil if the claims on what is sent or deleted are held, and no document up to that version was
-// sent under a later claim. A temporary error is a *client.TemporaryError.
-type Holder func(ctx context.Context, version int64) error
+// Holder returns nil if documents may still be deleted. It is called when their versions are known: whoever begins to
+// write them later makes others.
+type Holder func(ctx context.Context) error
 
-// Free is the Holder of what needs no claim.
-func Free(context.Context, int64) error { return nil }
+// Free is the Holder of what needs no mark.
+func Free(context.Context) error { return nil }
 
 // DeleteFound deletes the documents that a query finds and for which meant returns true, and counts them by
 // index.
@@ -303,34 +314,10 @@ func DeleteFound(
 	hold Holder,
 	deleted map[string]int64,
 ) error {
-	return deleteFound(ctx, c, op, indices, query,
-		func(m esmodel.DocHeader, _ int64) bool { return meant(m) }, hold, deleted)
-}
-
-// Withdraw deletes the documents of a run's other generations that have that version: those that were sent under
-// a claim that was lost. touched are the indices that they may be in.
-func Withdraw(ctx context.Context, c *client.Client, prefix string, g Generation, version int64,
-	touched []string) error {
-	if err := Refresh(ctx, c, prefix, touched); err != nil {
-		return err
-	}
-	return deleteFound(ctx, c, "delete what was sent under a lost claim", Names(prefix), g.Query(false),
-		func(m esmodel.DocHeader, of int64) bool { return of == version && g.Other(m) }, Free, map[string]int64{})
-}
-
-// deleteFound is DeleteFound, and passes meant the version of the document as well.
-func deleteFound(
-	ctx context.Context, c *client.Client,
-	op, indices string,
-	query any,
-	meant func(m esmodel.DocHeader, version int64) bool,
-	hold Holder,
-	deleted map[string]int64,
-) error {
 	return c.Scan(ctx, client.ScanRequest{
 		Op: op, Indices: indices, Query: query,
-		Fields: map[string]any{"_source": []string{"run", "fio.kind"}, "seq_no_primary_term": true,
-			"version": true},
+		Fields: map[string]any{"_source": []string{"run.id", "run.part", "run.generation", "fio.kind"},
+			"seq_no_primary_term": true},
 		MayRepeat: true,
 	}, func(page []client.Hit) (err error) {
 		page = slices.DeleteFunc(page, func(h client.Hit) bool {
@@ -338,7 +325,7 @@ func deleteFound(
 			if e != nil && err == nil {
 				err = fmt.Errorf("%s/%s: %w", h.Index, h.ID, e)
 			}
-			return e != nil || !meant(m, h.Version)
+			return e != nil || !meant(m)
 		})
 		if err != nil {
 			return err
@@ -365,9 +352,7 @@ func DeleteHits(
 	p := c.Retrier(op, c.MaxWait)
 	for len(todo) > 0 {
 		var body []byte
-		var newest int64
 		for _, h := range todo {
-			newest = max(newest, h.Version)
 			body = append(body, `{"delete":{"_index":`...)
 			body = esmodel.AppendString(body, h.Index)
 			body = append(body, `,"_id":`...)
@@ -381,7 +366,7 @@ func DeleteHits(
 			body = append(body, "}}\n"...)
 		}
 		var items []client.BulkItem
-		err := hold(ctx, newest)
+		err := hold(ctx)
 		if err == nil {
 			r := client.BulkRequest{Op: op, Body: bytes.NewReader(body), Refresh: refresh}
 			items, err = c.Bulk(ctx, r, len(todo), func(i int) []byte { return []byte(todo[i].ID) }, nil)

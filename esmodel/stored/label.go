@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"fiolat/esmodel"
-	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
 )
@@ -23,31 +22,41 @@ type Labels struct {
 
 // Label changes the labels of a run in its documents in fio-run, of all parts and kinds of latency, and in its
 // events. It returns how many documents of each kind it has changed; repeated, it changes nothing. Documents of
-// quanta keep the labels of the ingest. The run is claimed meanwhile; if another process has claimed it, the
-// error is a *claim.Error.
-func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels, takeOver bool) (KindCounts, error) {
+// quanta keep the labels of the ingest; an ingest that is under way keeps those set meanwhile.
+func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels) (KindCounts, error) {
 	if err := esmodel.CheckLabels(l.Set); err != nil {
 		return nil, err
 	}
-	change := func(doc []byte) ([]byte, error) { return esmodel.Relabel(doc, l.Set, l.Remove) }
-	return edit(ctx, c, prefix, runID, takeOver, change, client.ScanRequest{
-		Op: "label the events of the run", Indices: esmodel.Indices(prefix, esmodel.KindEvent),
-		Query: client.Term("run.id", runID),
-	}, func(h client.Hit) (string, []byte, error) {
-		doc, err := change(h.Source)
-		if bytes.Equal(doc, h.Source) {
-			doc = nil
+	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
+		return nil, err
+	}
+	keys, err := keysOf(ctx, c, prefix, runID)
+	if err == nil && len(keys) == 0 {
+		err = esmodel.Fault(runID, "", "see fiolat runs", "it was deleted meanwhile")
+	}
+	out := KindCounts{}
+	for _, kind := range []esmodel.Kind{esmodel.KindEvent, esmodel.KindRun} {
+		if err == nil {
+			err = rewrite(ctx, c, prefix, client.ScanRequest{Op: "label the run",
+				Indices: esmodel.Indices(prefix, kind), Query: client.Term("run.id", runID),
+			}, func(h client.Hit) (string, []byte, error) {
+				doc, err := esmodel.Relabel(h.Source, l.Set, l.Remove)
+				if bytes.Equal(doc, h.Source) {
+					doc = nil
+				}
+				return "index", doc, err
+			}, out)
 		}
-		return "index", doc, err
-	})
+	}
+	return out, err
 }
 
 // AddTitles adds run.title to the documents of runs that an older fiolat has stored. It returns how many documents of
-// each kind it has changed. Each run is claimed meanwhile; those that others have claimed are left for the next call.
-func AddTitles(ctx context.Context, c *client.Client, prefix string) (all KindCounts, claimed []string, err error) {
-	all = KindCounts{}
-	if err = indices.Refresh(ctx, c, prefix, nil); err != nil {
-		return all, nil, err
+// each kind it has changed.
+func AddTitles(ctx context.Context, c *client.Client, prefix string) (KindCounts, error) {
+	all := KindCounts{}
+	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
+		return all, err
 	}
 	none := map[string]any{"bool": map[string]any{"must_not": map[string]any{"exists": map[string]any{
 		"field": "run.title"}}}}
@@ -56,96 +65,21 @@ func AddTitles(ctx context.Context, c *client.Client, prefix string) (all KindCo
 		if err != nil {
 			break
 		}
-		title := r.Run.Title
-		var n KindCounts
-		n, err = edit(ctx, c, prefix, r.Run.ID, false,
-			func(doc []byte) ([]byte, error) { return esmodel.WithTitle(doc, title) },
-			client.ScanRequest{
-				Op: "add the title of the run", Indices: indices.Names(prefix),
-				Query:  map[string]any{"bool": map[string]any{"filter": []any{client.Term("run.id", r.Run.ID), none}}},
-				Fields: map[string]any{"_source": false}, Size: 10 * client.PageSize,
-			},
-			func(client.Hit) (string, []byte, error) {
-				return "update", esmodel.MustJSON(map[string]any{"doc": map[string]any{"run": map[string]any{
-					"title": title}}, "detect_noop": false}), nil // where only the mapping had no title
-			})
-		if errors.As(err, new(*claim.Error)) {
-			claimed, err = append(claimed, title), nil
-		}
-		for kind := range n {
-			all[kind] += n[kind]
-		}
+		title := esmodel.MustJSON(map[string]any{"doc": map[string]any{"run": map[string]any{
+			"title": r.Run.Title}}, "detect_noop": false}) // where only the mapping had no title
+		err = rewrite(ctx, c, prefix, client.ScanRequest{
+			Op: "add the title of the run", Indices: indices.Names(prefix) + "," + esmodel.Indices(prefix, esmodel.KindRun),
+			Query:  map[string]any{"bool": map[string]any{"filter": []any{client.Term("run.id", r.Run.ID), none}}},
+			Fields: map[string]any{"_source": false}, Size: 10 * client.PageSize,
+		}, func(client.Hit) (string, []byte, error) { return "update", title, nil }, all)
 	}
-	return all, claimed, err
-}
-
-// edit changes the documents of a run, which it claims, in fio-run, and others by rewrite. It returns how many
-// documents of each kind it has changed.
-func edit(ctx context.Context, c *client.Client, prefix, runID string, takeOver bool,
-	change func(doc []byte) ([]byte, error), others client.ScanRequest,
-	line func(client.Hit) (verb string, line []byte, err error),
-) (KindCounts, error) {
-	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
-		return nil, err
-	}
-	keys, err := keysOf(ctx, c, prefix, runID)
-	if err != nil {
-		return nil, err
-	}
-	out, held := KindCounts{}, claims{}
-	defer func() {
-		for _, k := range held {
-			k.End()
-		}
-	}()
-	err = held.take(ctx, keys, func(key esmodel.RunKey) *claim.Claim {
-		k := claim.New(c, prefix, key.Run, key.Part, key.Kind, func(found []byte) []byte {
-			if found == nil {
-				return key.PartialDoc(nil)
-			}
-			return found
-		})
-		k.TakeOver, k.Refresh = takeOver, true
-		return k
-	})
-	gone := len(held) == 0
-	for _, k := range held {
-		gone = gone || k.Before() == nil
-	}
-	if err == nil && gone {
-		err = esmodel.Fault(runID, "", "see fiolat runs", "it was deleted meanwhile")
-	}
-	if err == nil {
-		err = rewrite(ctx, c, prefix, others, held.hold, line, out)
-	}
-	through := err == nil
-	if !through {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), client.DrainTime)
-		defer cancel()
-	}
-	for _, k := range held {
-		if ours, _ := k.Fresh(); !ours {
-			continue
-		}
-		doc := k.Before()
-		if through && doc != nil {
-			changed, e := change(doc)
-			if e == nil && !bytes.Equal(changed, doc) {
-				doc = changed
-				out[esmodel.KindRun]++
-			}
-			err = errors.Join(err, e)
-		}
-		err = errors.Join(err, k.ReleaseRetrying(ctx, doc))
-	}
-	return out, err
+	return all, err
 }
 
 // rewrite changes the documents that a search finds, each in the version that was read, and counts them by kind. line
 // returns the action of a document and the line after it; without one the document stays as it is. Documents that were
 // changed meanwhile are read again.
-func rewrite(ctx context.Context, c *client.Client, prefix string, r client.ScanRequest, hold indices.Holder,
+func rewrite(ctx context.Context, c *client.Client, prefix string, r client.ScanRequest,
 	line func(client.Hit) (verb string, line []byte, err error), changed KindCounts,
 ) error {
 	r.Fields = maps.Clone(r.Fields)
@@ -176,9 +110,6 @@ func rewrite(ctx context.Context, c *client.Client, prefix string, r client.Scan
 			}
 			if len(todo) == 0 {
 				return nil
-			}
-			if err := hold(ctx, 0); err != nil { // each is changed in the version that was read
-				return err
 			}
 			items, err := c.Bulk(ctx, client.BulkRequest{Op: r.Op, Body: bytes.NewReader(body), Refresh: true},
 				len(todo), func(i int) []byte { return []byte(todo[i].ID) }, nil)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/esmodeltest"
@@ -58,7 +57,7 @@ func TestLabel(t *testing.T) {
 	}
 	label := func(set map[string]string, remove ...string) string {
 		t.Helper()
-		changed, err := Label(t.Context(), c, "fio", "a", Labels{set, remove}, false)
+		changed, err := Label(t.Context(), c, "fio", "a", Labels{set, remove})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +77,7 @@ func TestLabel(t *testing.T) {
 	}
 	others := esmodeltest.DocumentsOf(s, "b")
 
-	s.Inject(esmodeltest.Fault{ // the first bulk request, which claims the run
+	s.Inject(esmodeltest.Fault{ // the first bulk request, which changes the run
 		Times:  1,
 		Match:  func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "_bulk") },
 		Status: http.StatusTooManyRequests,
@@ -124,7 +123,7 @@ func TestLabel(t *testing.T) {
 
 	var usage *fio.UsageError
 	noField := Labels{Set: map[string]string{"a..b": "1"}}
-	if _, err := Label(t.Context(), c, "fio", "a", noField, false); !errors.As(err, &usage) {
+	if _, err := Label(t.Context(), c, "fio", "a", noField); !errors.As(err, &usage) {
 		t.Errorf("a key that is no field: %v", err)
 	}
 }
@@ -132,7 +131,7 @@ func TestLabel(t *testing.T) {
 // TestLabelDeleted: a run that is deleted after it was found by its name is no run without changes.
 func TestLabelDeleted(t *testing.T) {
 	c := testClient(t, client.Config{Addresses: []string{esmodeltest.New(t, esmodeltest.Options{}).URL}})
-	_, err := Label(t.Context(), c, "fio", "a", Labels{Set: map[string]string{"a": "b"}}, false)
+	_, err := Label(t.Context(), c, "fio", "a", Labels{Set: map[string]string{"a": "b"}})
 	if err == nil || !strings.Contains(err.Error(), "deleted meanwhile") {
 		t.Error(err)
 	}
@@ -153,7 +152,7 @@ func TestLabelRefused(t *testing.T) {
 	s.Inject(esmodeltest.Fault{Match: isPIT, Status: http.StatusBadRequest, Type: "some_exception"})
 	var refused *client.RefusedError
 	one := Labels{Set: map[string]string{"a": "1"}}
-	if _, err := Label(t.Context(), c, "fio", run.ID, one, false); !errors.As(err, &refused) {
+	if _, err := Label(t.Context(), c, "fio", run.ID, one); !errors.As(err, &refused) {
 		t.Errorf("%v, want that it is refused", err)
 	}
 	if after := string(s.Docs("fio-run")[0].Source); after != before {
@@ -161,34 +160,8 @@ func TestLabelRefused(t *testing.T) {
 	}
 }
 
-// A run that another process is at work on is not labelled, and its claim stays.
-func TestLabelClaimed(t *testing.T) {
-	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
-	c := testClient(t, client.Config{Addresses: []string{s.URL}})
-	run := esmodeltest.Run()
-	if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Quanta(run, 2)); err != nil {
-		t.Fatal(err)
-	}
-	k := claim.New(c, "fio", run.ID, run.Part, run.Kind.String(), func(found []byte) []byte { return found })
-	if err := k.Take(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer k.End()
-	var claimed *claim.Error
-	one := Labels{Set: map[string]string{"a": "1"}}
-	if _, err := Label(t.Context(), c, "fio", run.ID, one, false); !errors.As(err, &claimed) {
-		t.Errorf("%v, want that it is claimed", err)
-	}
-	if err := k.ReleaseRetrying(t.Context(), k.Before()); err != nil {
-		t.Error(err)
-	}
-	if got := strings.Join(labelsOf(t, s, "fio-run"), "|"); strings.Contains(got, "a=1") {
-		t.Errorf("labels %s", got)
-	}
-}
-
-// TestAddTitles: the documents of runs of an older fiolat get the title that they would have now, those of a claimed
-// run when it is not claimed any more, and another ingest replaces them.
+// TestAddTitles: the documents of runs of an older fiolat get the title that they would have now, and another
+// ingest replaces them.
 func TestAddTitles(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	c := testClient(t, client.Config{Addresses: []string{s.URL}})
@@ -230,29 +203,18 @@ func TestAddTitles(t *testing.T) {
 	if err := indices.Refresh(t.Context(), c, "fio", nil); err != nil || len(titles()) != 1 {
 		t.Fatal(titles(), err)
 	}
-	k := claim.New(c, "fio", "given", "a", "clat", func(found []byte) []byte { return found })
-	if err := k.Take(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer k.End()
-	add := func() (string, []string) {
+	add := func() string {
 		t.Helper()
-		changed, claimed, err := AddTitles(t.Context(), c, "fio")
+		changed, err := AddTitles(t.Context(), c, "fio")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return changed.String(), claimed
+		return changed.String()
 	}
-	if n, claimed := add(); n == "none" || !slices.Equal(claimed, []string{"nightly given"}) {
-		t.Errorf("%s, %q claimed", n, claimed)
+	if n := add(); n == "none" || !maps.Equal(titles(), now) {
+		t.Errorf("%s, %v, want %v", n, titles(), now)
 	}
-	if err := k.ReleaseRetrying(t.Context(), k.Before()); err != nil {
-		t.Fatal(err)
-	}
-	if n, claimed := add(); n == "none" || claimed != nil || !maps.Equal(titles(), now) {
-		t.Errorf("%s, %q claimed, %v, want %v", n, claimed, titles(), now)
-	}
-	if n, _ := add(); n != "none" {
+	if n := add(); n != "none" {
 		t.Errorf("again: %s", n)
 	}
 	ingest(hash, "", 3)

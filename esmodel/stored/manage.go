@@ -15,7 +15,6 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"fiolat/esmodel"
-	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
 	"fiolat/fio"
@@ -315,8 +314,8 @@ func Annotate(ctx context.Context, c *client.Client, prefix string, n Note) (cre
 	return created, err
 }
 
-// notDeleted returns an error if a run is deleted, or may be about to be. Who deletes it claims its documents before it
-// looks for others, so it finds what was visible before this call.
+// notDeleted returns an error if a run is deleted, or may be about to be. Who deletes it marks it before it
+// looks for documents, so it finds what was visible before this call.
 func notDeleted(ctx context.Context, c *client.Client, prefix string, run *RunSummary) error {
 	id := esmodel.RunDocID(run.Run.ID, run.Run.Part, run.Fio.Kind)
 	source, err := c.Source(ctx, esmodel.Index(prefix, esmodel.KindRun, 0), id)
@@ -327,9 +326,8 @@ func notDeleted(ctx context.Context, c *client.Client, prefix string, run *RunSu
 		return esmodel.Fault(run.Run.ID, "", "see fiolat runs", "it was deleted meanwhile, and the note with it")
 	}
 	m, err := esmodel.ReadDocHeader(source)
-	if err == nil && m.Claim != nil && m.Run.Status == esmodel.StatusPartial && !claim.Exited(&m.Claim.Owner) {
-		err = esmodel.Fault(run.Run.ID, "", "try again when that has ended", "%v deletes or loads it: not noted",
-			&m.Claim.Owner)
+	if err == nil && m.Owner != nil && m.Run.Status == esmodel.StatusPartial {
+		err = esmodel.Fault(run.Run.ID, "", "try again when that has ended", "%v deletes or loads it: not noted", m.Owner)
 	}
 	return err
 }
@@ -394,246 +392,141 @@ func countRun(ctx context.Context, c *client.Client, prefix, runID string, touch
 	return out, nil
 }
 
-// DeleteRun deletes all documents of a run, including notes, and counts them by kind. It claims all parts and
-// kinds of the run and sets their documents to partial, and deletes these last, so that a half-deleted run does
-// not look complete; deleting it again, by its id, finishes the job. Without the privilege to write, it deletes
-// the documents of the run first instead of claiming them. If another process has claimed the run, the error is
-// a *claim.Error. A closed index is an error, because its documents could not be deleted.
-func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string, takeOver bool) (KindCounts, error) {
-	out, deleted := KindCounts{}, map[string]int64{}
+// DeleteRun deletes all documents of a run, including notes, and counts them by kind. The documents of the run itself
+// are marked and partial meanwhile, and deleted last, so that a half-deleted run does not look complete; deleting it
+// again, by its id, finishes the job. A closed index is an error, because its documents could not be deleted.
+func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string) (out KindCounts, err error) {
+	d := &deletion{c: c, prefix: prefix, run: runID, marks: map[esmodel.RunKey]*indices.Mark{},
+		deleted: map[string]int64{}}
+	out = KindCounts{}
+	defer func() {
+		if err == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.DrainTime)
+		defer cancel()
+		for _, k := range d.marks {
+			if k.Taken() {
+				_ = k.Remove(ctx, true, func([]byte) []byte { return k.Doc }) // err is the cause
+			}
+		}
+	}()
 	if _, _, err := indices.CheckMappings(ctx, c, prefix, true); err != nil {
 		return out, err
 	}
 	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
 		return out, err
 	}
-	d := &deletion{c: c, prefix: prefix, run: runID, takeOver: takeOver, claims: claims{}, byQuery: out}
-	err := d.documents(ctx, deleted)
+	keys, err := keysOf(ctx, c, prefix, runID)
 	if err == nil {
-		err = d.nothingLeft(ctx, deleted)
+		err = d.mark(ctx, keys...)
 	}
-	runs, e := d.end(ctx, err == nil)
-	for index, n := range deleted {
+	if err == nil && d.unmarked {
+		err = d.found(ctx, esmodel.Indices(prefix, esmodel.KindRun))
+	}
+	var left KindCounts
+	for tries := 0; err == nil; tries++ { // what was under way when the run was marked arrives later
+		if err = d.found(ctx, indices.Names(prefix)); err != nil {
+			break
+		}
+		left, err = countRun(ctx, c, prefix, runID, slices.Sorted(maps.Keys(d.deleted)))
+		delete(left, esmodel.KindRun)
+		if err == nil && len(left) > 0 && tries == 3 {
+			err = esmodel.Fault(runID, "", "delete it again",
+				"%v remain: another process is writing them, or an index matches other runs under this run.id", left)
+		}
+		if len(left) == 0 {
+			break
+		}
+	}
+	for index, n := range d.deleted {
 		kind, _ := esmodel.KindOf(prefix, index)
 		out[kind] += n
 	}
-	if runs > 0 {
-		out[esmodel.KindRun] = runs
+	for _, k := range d.marks {
+		if err != nil || !k.Taken() {
+			continue
+		}
+		err = k.Retry(ctx, "delete the document of", func() error {
+			return k.Remove(ctx, true, func([]byte) []byte { return nil })
+		})
+		if err == nil && k.Found != nil {
+			out[esmodel.KindRun]++
+		}
 	}
-	return out, cmp.Or(err, e)
+	return out, err
 }
 
-// keysOf returns the keys of a run's documents in fio-run, and whether another process had claimed each.
-func keysOf(ctx context.Context, c *client.Client, prefix, runID string) (map[esmodel.RunKey]bool, error) {
-	keys := map[esmodel.RunKey]bool{}
-	_, err := client.Search(ctx, c, client.SearchRequest{
+// deletion is the deletion of a run.
+type deletion struct {
+	c        *client.Client
+	prefix   string
+	run      string
+	marks    map[esmodel.RunKey]*indices.Mark
+	unmarked bool // who deletes may not write
+	deleted  map[string]int64
+}
+
+// mark marks documents of the run, so that whoever writes the documents that belong to them learns it.
+func (d *deletion) mark(ctx context.Context, keys ...esmodel.RunKey) error {
+	for _, key := range keys {
+		if d.marks[key] != nil || d.unmarked {
+			continue
+		}
+		k := indices.NewMark(d.c, d.prefix, key, func(found []byte) []byte {
+			return esmodel.WithoutGeneration(key.PartialDoc(found))
+		})
+		d.marks[key] = k
+		err := k.Retry(ctx, "mark", func() error { return k.Set(ctx) })
+		var no *client.ForbiddenError
+		if errors.As(err, &no) && no.Status == http.StatusForbidden {
+			d.unmarked, err = true, nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// found deletes what is found in indices. Each page is deleted in the versions that were found before the marks were
+// looked at: what another process writes when it has taken one over stays.
+func (d *deletion) found(ctx context.Context, of string) error {
+	page := map[esmodel.RunKey]bool{}
+	meant := func(m esmodel.DocHeader) bool {
+		if m.Fio.Kind != "" && m.Fio.Kind != esmodel.ProbeKind { // else it belongs to no document of a run
+			page[m.Key()] = true
+		}
+		return m.Run.ID == d.run
+	}
+	hold := func(ctx context.Context) error {
+		defer clear(page)
+		for key := range page {
+			err := d.mark(ctx, key)
+			if k := d.marks[key]; err == nil && !d.unmarked {
+				err = k.Holds(ctx)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return indices.DeleteFound(ctx, d.c, "delete documents of the run", of, client.Term("run.id", d.run), meant, hold,
+		d.deleted)
+}
+
+// keysOf returns the keys of a run's documents in fio-run.
+func keysOf(ctx context.Context, c *client.Client, prefix, runID string) (keys []esmodel.RunKey, err error) {
+	_, err = client.Search(ctx, c, client.SearchRequest{
 		Index: esmodel.Index(prefix, esmodel.KindRun, 0), Query: client.Term("run.id", runID),
-		Source: []string{"run", "fio.kind", "claim"},
+		Source: []string{"run", "fio.kind"},
 	}, func(h client.Hit) error {
 		m, err := esmodel.ReadDocHeader(h.Source)
 		if err == nil && m.Run.ID == runID && h.ID == m.Key().ID() {
-			keys[m.Key()] = m.Claim != nil
+			keys = append(keys, m.Key())
 		}
 		return err
 	})
 	return keys, err
-}
-
-// claims are claims on documents of a run in fio-run.
-type claims map[esmodel.RunKey]*claim.Claim
-
-// take makes and takes claims for documents, in order of their ids. Those that others had claimed come first: if a
-// claim is refused, it is before the other documents are touched.
-func (all claims) take(ctx context.Context, keys map[esmodel.RunKey]bool,
-	claimOf func(esmodel.RunKey) *claim.Claim) error {
-	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b esmodel.RunKey) int {
-		if keys[a] != keys[b] {
-			return map[bool]int{true: -1, false: 1}[keys[a]]
-		}
-		return cmp.Compare(a.ID(), b.ID())
-	}) {
-		all[key] = claimOf(key)
-		if err := all[key].Take(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// hold is an indices.Holder. The document of that version may be of any of the claims.
-func (all claims) hold(ctx context.Context, version int64) error {
-	var highest int64
-	for _, k := range all {
-		if err := k.Hold(ctx); err != nil {
-			return err
-		}
-		highest = max(highest, k.Fence())
-	}
-	if version <= highest {
-		return nil
-	}
-	for _, k := range all {
-		if err := k.Outrank(ctx, version); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// deletion is a DeleteRun in progress.
-type deletion struct {
-	c           *client.Client
-	prefix, run string
-	takeOver    bool
-	claims      claims
-	begun       bool // something may be deleted
-	byQuery     KindCounts
-}
-
-// intervals deletes the documents of intervals of what is claimed where the server has _delete_by_query, which it
-// does not where its module for that is missing. A document that was changed meanwhile ends it: those that are left are
-// deleted one by one.
-func (d *deletion) intervals(ctx context.Context) error {
-	const most = 100_000 // in a request, which has to end in time
-	for key := range d.claims {
-		filter := []any{client.Term("run.id", key.Run), client.Term("fio.kind", key.Kind)}
-		query := map[string]any{"filter": filter}
-		if key.Part == "" {
-			query["must_not"] = map[string]any{"exists": map[string]any{"field": "run.part"}}
-		} else {
-			query["filter"] = append(filter, client.Term("run.part", key.Part))
-		}
-		for _, kind := range []esmodel.Kind{esmodel.KindHistogram, esmodel.KindPercentiles} {
-			for more := true; more; {
-				if err := d.claims.hold(ctx, 0); err != nil {
-					return err
-				}
-				begun := d.begun
-				d.begun = true
-				var reply struct{ Deleted int64 }
-				err := d.c.Call(ctx, client.Request{
-					Op: "delete documents of the run",
-					API: esapi.DeleteByQueryRequest{Index: []string{esmodel.Indices(d.prefix, kind)}, Refresh: new(true),
-						MaxDocs: new(most), IgnoreUnavailable: new(true), AllowNoIndices: new(true)},
-					Body: esmodel.MustJSON(map[string]any{"query": map[string]any{"bool": query}}),
-				}, &reply)
-				var refused *client.RefusedError
-				if errors.As(err, &refused) || errors.As(err, new(*client.ForbiddenError)) {
-					d.begun = begun || refused != nil && refused.Status == http.StatusConflict
-					return nil
-				}
-				if err != nil {
-					return err
-				}
-				d.byQuery[kind] += reply.Deleted
-				more = reply.Deleted == most
-			}
-		}
-	}
-	return nil
-}
-
-// documents deletes all documents but those of the run itself. Each belongs to a document of the run, which is
-// claimed first, even if an interrupted attempt has deleted that one.
-func (d *deletion) documents(ctx context.Context, deleted map[string]int64) error {
-	query := client.Term("run.id", d.run)
-	more, err := keysOf(ctx, d.c, d.prefix, d.run)
-	if err == nil {
-		err = d.claim(ctx, more)
-	}
-	if err == nil {
-		err = d.intervals(ctx)
-	}
-	for err == nil {
-		clear(more)
-		err = indices.DeleteFound(
-			ctx,
-			d.c,
-			"delete documents of the run",
-			esmodel.AllIndices(d.prefix),
-			query,
-			func(m esmodel.DocHeader) bool {
-				if m.Run.ID != d.run {
-					return false
-				}
-				// Notes and the documents of probes belong to no document of a run.
-				if m.Fio.Kind != "" && m.Fio.Kind != esmodel.ProbeKind && d.claims[m.Key()] == nil {
-					more[m.Key()] = false
-					return false
-				}
-				return true
-			},
-			func(ctx context.Context, version int64) error {
-				bad := d.claims.hold(ctx, version)
-				d.begun = d.begun || bad == nil
-				return bad
-			},
-			deleted,
-		)
-		if len(more) == 0 {
-			break
-		}
-		if err == nil {
-			err = d.claim(ctx, more)
-		}
-	}
-	return err
-}
-
-func (d *deletion) claim(ctx context.Context, keys map[esmodel.RunKey]bool) error {
-	return d.claims.take(ctx, keys, func(key esmodel.RunKey) *claim.Claim {
-		k := claim.New(d.c, d.prefix, key.Run, key.Part, key.Kind, key.PartialDoc)
-		k.TakeOver, k.Deletes = d.takeOver, true
-		return k
-	})
-}
-
-// nothingLeft fails if documents of the run remain, other than those claimed.
-func (d *deletion) nothingLeft(ctx context.Context, deleted map[string]int64) error {
-	left, err := countRun(ctx, d.c, d.prefix, d.run, slices.Sorted(maps.Keys(deleted)))
-	delete(left, esmodel.KindRun)
-	if err == nil && len(left) > 0 {
-		err = esmodel.Fault(
-			d.run,
-			"",
-			"delete it again",
-			"%v remain: another process is writing them, or an index matches other runs under this run.id",
-			left,
-		)
-	}
-	return err
-}
-
-// end deletes the claimed documents and returns their number or, unless through is set, releases the claims.
-func (d *deletion) end(ctx context.Context, through bool) (n int64, err error) {
-	if !through {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), client.DrainTime)
-		defer cancel()
-	}
-	for _, k := range d.claims {
-		if k.Deleted {
-			if k.Found != nil {
-				n++
-			}
-		} else if held, _ := k.Fresh(); held {
-			doc := k.Doc
-			if !d.begun {
-				doc = k.Found // as it was
-			}
-			if through || k.Found == nil {
-				doc = nil
-			}
-			if e := k.ReleaseRetrying(ctx, doc); e != nil {
-				err = cmp.Or(err, e)
-			} else if through && k.Found != nil {
-				n++
-			}
-		}
-		k.End()
-	}
-	if through && err == nil {
-		err = indices.Refresh(ctx, d.c, d.prefix, []string{esmodel.Index(d.prefix, esmodel.KindRun, 0)})
-	}
-	return n, err
 }

@@ -1,44 +1,34 @@
 package stored
 
 import (
+	"cmp"
 	"context"
 
 	"fiolat/esmodel"
-	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
 )
 
 // FinishRollUp finishes the rollup of a run, or of a part of it, that was interrupted after all of its
 // documents had been counted: it deletes the finer documents and sets the status to complete.
-func FinishRollUp(ctx context.Context, c *client.Client, prefix string, run *esmodel.StoredRun, takeOver bool) error {
-	r := run.Run
-	k := claim.New(c, prefix, r.ID, r.Part, r.Kind.String(), func(found []byte) []byte { return found })
-	k.TakeOver = takeOver
-	defer k.End()
-	if err := k.Take(ctx); err != nil {
+func FinishRollUp(ctx context.Context, c *client.Client, prefix string, run *esmodel.StoredRun) error {
+	key := esmodel.RunKey{Run: run.Run.ID, Part: run.Run.Part, Kind: run.Run.Kind.String()}
+	k := indices.NewMark(c, prefix, key, func(found []byte) []byte { return found })
+	if err := k.Retry(ctx, "mark", func() error { return k.Set(ctx) }); err != nil {
 		return err
 	}
-	doc, err := finished(ctx, c, prefix, k)
-	if err != nil {
-		doc = k.Before()
+	doc := k.Found
+	counted, err := indices.ReadCounted(doc)
+	if err == nil {
+		generation, made := counted.Counted()
+		_, err = indices.Commit(ctx, c, prefix, generation, made, nil, nil, k.Holds)
+	}
+	if err == nil {
+		doc = esmodel.WithRollUp(doc, "", esmodel.StatusComplete)
 	}
 	ctx, cancel := client.WithGracePeriod(ctx, client.DrainTime)
 	defer cancel()
-	if e := k.ReleaseRetrying(ctx, doc); err == nil {
-		err = e
-	}
-	return err
-}
-
-// finished deletes the finer documents and returns the document of the complete run.
-func finished(ctx context.Context, c *client.Client, prefix string, k *claim.Claim) ([]byte, error) {
-	doc := k.Before()
-	counted, err := indices.ReadCounted(doc)
-	if err != nil {
-		return nil, err
-	}
-	generation, made := counted.Counted()
-	_, err = indices.Commit(ctx, c, prefix, generation, made, nil, nil, k.HoldAbove)
-	return esmodel.WithRollUp(doc, "", esmodel.StatusComplete), err
+	return cmp.Or(err, k.Retry(ctx, "unmark", func() error {
+		return k.Remove(ctx, true, func([]byte) []byte { return doc })
+	}))
 }

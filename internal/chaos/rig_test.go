@@ -430,7 +430,7 @@ func (c *trial) again(t *testing.T) {
 // runDoc is what the document of a run says.
 type runDoc struct {
 	Run   struct{ ID, Part, Status string }
-	Claim json.RawMessage
+	Owner json.RawMessage
 }
 
 // runs are the documents of runs and parts.
@@ -467,8 +467,8 @@ func (c *trial) status(t *testing.T) string {
 func (c *trial) unclaimed(t *testing.T) {
 	t.Helper()
 	for _, r := range c.runs(t) {
-		if len(r.Claim) > 0 {
-			t.Errorf("run %q, part %q is %s, and claimed: %s", r.Run.ID, r.Run.Part, r.Run.Status, r.Claim)
+		if len(r.Owner) > 0 {
+			t.Errorf("run %q, part %q is %s, and claimed: %s", r.Run.ID, r.Run.Part, r.Run.Status, r.Owner)
 		}
 	}
 }

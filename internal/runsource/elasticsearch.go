@@ -25,8 +25,7 @@ type Elasticsearch struct {
 	Prefix    string   // of the indices
 	// Spool is the directory for what could not be sent or was refused, and for all documents where there are no
 	// addresses.
-	Spool    string
-	TakeOver bool // take over a run that another fiolat has claimed
+	Spool string
 
 	User         string
 	PasswordFile string // else ELASTICSEARCH_PASSWORD, ES_PASSWORD; without a User neither is used
@@ -90,20 +89,17 @@ func namesUser(address string) bool {
 	return err == nil && u.User != nil
 }
 
-// setPace reads FIOLAT_ES_PACE, such as "renew=1s timeout=20s flush=131072", by which tests do in seconds what takes
-// minutes. All processes that write the same runs need the same.
+// setPace reads FIOLAT_ES_PACE, such as "timeout=20s flush=131072", by which tests do in seconds what takes minutes.
 func setPace(cfg *client.Config, text string) (err error) {
 	for _, word := range strings.Fields(text) {
 		key, v, _ := strings.Cut(word, "=")
 		switch key {
-		case "renew":
-			cfg.Renew, err = time.ParseDuration(v)
 		case "timeout":
 			cfg.Timeout, err = time.ParseDuration(v)
 		case "flush":
 			cfg.FlushBytes, err = strconv.Atoi(v)
 		default:
-			err = errors.New("want renew=, timeout= and flush=")
+			err = errors.New("want timeout= and flush=")
 		}
 		if err != nil {
 			return fio.Usagef("FIOLAT_ES_PACE: %q: %v", word, err)
