@@ -141,6 +141,7 @@ type BulkWriter struct {
 	refused *spoolFile
 	marks   []*indices.Mark // to be set before anything is sent
 	wholes  []*indices.Mark // merged runs that must become partial before anything is sent
+	merged  bool            // the run is merged from parts
 	ready   bool            // both is done
 	named   bool            // the name of the run was given and replaces a stored one
 	checked map[string]bool // indices with the right mapping

@@ -14,6 +14,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
+	"fiolat/fio"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -234,7 +235,7 @@ func (w *BulkWriter) Mark(ctx context.Context, run *pipeline.Run, body func(foun
 	key := esmodel.RunKey{Run: run.ID, Part: run.Part, Kind: run.Kind.String()}
 	k := indices.NewMark(w.c, w.cfg.Prefix, key, body)
 	w.mu.Lock()
-	w.named, w.ready = run.Named, false
+	w.named, w.merged, w.ready = run.Named, len(run.Parts) > 0, false
 	w.marks = append(w.marks, k)
 	down := w.down
 	w.mu.Unlock()
@@ -275,6 +276,19 @@ func (w *BulkWriter) begin(ctx context.Context) error {
 	}
 	for _, k := range w.marks {
 		if err := k.Set(ctx); err != nil {
+			return err
+		}
+	}
+	for _, k := range w.marks {
+		err := k.WholeOrParts(ctx, w.merged || len(esmodel.PartsOf(k.Doc)) > 0)
+		if errors.As(err, new(*fio.ParseError)) || err != nil && ctx.Err() != nil { // nothing was sent
+			late, cancel := client.WithGracePeriod(ctx, client.DrainTime)
+			for _, k := range w.marks {
+				err = errors.Join(err, k.Restore(late))
+			}
+			cancel()
+		}
+		if err != nil {
 			return err
 		}
 	}

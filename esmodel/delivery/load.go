@@ -515,8 +515,8 @@ func (l *loader) run(ctx context.Context, k *indices.Mark, r runLine) error {
 // settleWithoutDoc unmarks a run of which the files hold documents, but not its own. It stays complete only if it still
 // is.
 func (l *loader) settleWithoutDoc(ctx context.Context, k *indices.Mark) error {
-	if k.Found == nil {
-		return l.settle(ctx, k, nil)
+	if k.Found == nil { // what was loaded belongs to a run, though nobody knows whether it is all of it
+		return l.settle(ctx, k, k.Doc)
 	}
 	doc, err := indices.ReadCounted(k.Found)
 	if err != nil {

@@ -48,6 +48,53 @@ func parts(t *testing.T) (*esmodeltest.Server, *client.Client) {
 	return s, c
 }
 
+// A run is stored as a whole or in parts. What would store its I/Os twice is refused before anything is sent, and leaves
+// what is there as it was; so it is if it is loaded.
+func TestWholeBesideParts(t *testing.T) {
+	whole := func(t *testing.T, c *client.Client) error {
+		_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 4))
+		return err
+	}
+	part := func(t *testing.T, c *client.Client) error { return ingestPart(t, c, "a", "a") }
+	loadPart := func(t *testing.T, c *client.Client) error {
+		dir := t.TempDir()
+		if _, err := dirRun(t, dir, "r/1", "b", "b", 4, nil); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(t.Context(), c, []string{dir}, LoadOptions{})
+		return err
+	}
+	for name, tt := range map[string]struct {
+		first, second func(*testing.T, *client.Client) error
+		merged        bool
+		says          string
+	}{
+		"a part after a whole":        {whole, part, false, "the run is stored as a whole"},
+		"a loaded part after a whole": {whole, loadPart, false, "the run is stored as a whole"},
+		"a whole after a part":        {part, whole, false, "the run is stored in 1 part (a)"},
+		"a whole after a merge":       {part, whole, true, "the run is stored in 2 parts (a, b)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := standIn(t)
+			if tt.merged {
+				s, c = parts(t)
+				if err := mergeParts(t, c); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := tt.first(t, c); err != nil {
+				t.Fatal(err)
+			}
+			before := esmodeltest.Contents(s)
+			err := tt.second(t, c)
+			if !errors.As(err, new(*fio.ParseError)) || !strings.Contains(err.Error(), tt.says) ||
+				!strings.Contains(err.Error(), "--run-id") || !strings.Contains(err.Error(), "fiolat delete r/1") {
+				t.Errorf("%v", err)
+			}
+			esmodeltest.EqualContents(t, esmodeltest.Contents(s), before)
+		})
+	}
+}
+
 // wholeRun returns the status of the merged run, and whether it is marked.
 func wholeRun(t *testing.T, s *esmodeltest.Server) (status string, marked bool) {
 	t.Helper()

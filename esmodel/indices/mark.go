@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
@@ -27,6 +28,7 @@ import (
 type Mark struct {
 	c         *client.Client
 	index, ID string
+	key       esmodel.RunKey
 	what      MarkError // names the run
 	body      func(found []byte) []byte
 	own       esmodel.Owner
@@ -60,7 +62,7 @@ func (e *MarkError) Error() string {
 func NewMark(c *client.Client, prefix string, key esmodel.RunKey, body func(found []byte) []byte) *Mark {
 	var id [12]byte
 	rand.Read(id[:])
-	k := &Mark{c: c, index: esmodel.Index(prefix, esmodel.KindRun, 0), ID: key.ID(), body: body,
+	k := &Mark{c: c, index: esmodel.Index(prefix, esmodel.KindRun, 0), ID: key.ID(), key: key, body: body,
 		what: MarkError{Run: key.Run, Part: key.Part, Kind: key.Kind},
 		own:  esmodel.Owner{ID: hex.EncodeToString(id[:]), PID: os.Getpid()}}
 	k.own.Host, _ = os.Hostname() // best effort
@@ -78,10 +80,51 @@ func (k *Mark) Set(ctx context.Context) error {
 	if k.taken {
 		return nil
 	}
-	return k.change(ctx, false, func(v runVersion) ([]byte, error) {
+	return k.change(ctx, true, func(v runVersion) ([]byte, error) { // visible to WholeOrParts
 		k.Found = v.source
 		k.Doc = k.body(v.source)
 		return esmodel.WithOwner(k.Doc, &k.own), nil
+	})
+}
+
+// WholeOrParts returns an error if the mark is on a part of a run that is stored as a whole, or on a whole of which
+// parts are stored: each I/O would be stored twice. A merged run stands beside its parts. It comes after Set: of two
+// processes that begin at once, at least one sees the other's mark.
+func (k *Mark) WholeOrParts(ctx context.Context, merged bool) error {
+	remedy := "another --run-id, or first run: fiolat delete " + fio.Printable(k.key.Run)
+	if k.key.Part != "" {
+		whole, err := k.c.Source(ctx, k.index, esmodel.RunDocID(k.key.Run, "", k.key.Kind))
+		if err == nil && whole != nil && len(esmodel.PartsOf(whole)) == 0 {
+			err = esmodel.Fault(k.key.Run, k.key.Part, "pass "+remedy,
+				"the run is stored as a whole, and a part beside it would count each I/O twice: nothing was sent")
+		}
+		return err
+	}
+	if merged {
+		return nil
+	}
+	var parts []string
+	_, err := client.Search(ctx, k.c, client.SearchRequest{Index: k.index, Source: []string{"run", "fio.kind"},
+		Query: map[string]any{"bool": map[string]any{"filter": []any{client.Term("run.id", k.key.Run),
+			client.Term("fio.kind", k.key.Kind), map[string]any{"exists": map[string]any{"field": "run.part"}}}}},
+		Sort: []any{map[string]any{"run.part": "asc"}},
+	}, func(h client.Hit) error {
+		m, err := esmodel.ReadDocHeader(h.Source)
+		parts = append(parts, m.Run.Part)
+		return err
+	})
+	if err == nil && len(parts) > 0 {
+		err = esmodel.Fault(k.key.Run, "", "pass --part NAME or "+remedy,
+			"the run is stored in %s (%s), and a whole beside them would count each I/O twice: nothing was sent",
+			fio.Several(len(parts), "part"), fio.Printable(strings.Join(parts, ", ")))
+	}
+	return err
+}
+
+// Restore takes the mark away, and leaves the document as it was found.
+func (k *Mark) Restore(ctx context.Context) error {
+	return k.Retry(ctx, "unmark", func() error {
+		return k.Remove(ctx, true, func([]byte) []byte { return k.Found })
 	})
 }
 

@@ -137,7 +137,7 @@ func TestLabelDeleted(t *testing.T) {
 	}
 }
 
-// Labelling that an error ends gives the claim back, and leaves the run as it was.
+// Labelling that an error ends leaves the run as it was.
 func TestLabelRefused(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	c := testClient(t, client.Config{Addresses: []string{s.URL}})
