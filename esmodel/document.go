@@ -60,23 +60,17 @@ type Encoder struct {
 	Diagnosis pipeline.Diagnosis
 
 	// The histogram counted last: index and weight of each bucket that is not empty.
-	index   []uint16
-	exact   []float64
-	rounder fiohist.Rounder
-	kept    []uint16  // buckets whose weights are stored
-	milli   []float64 // these weights in thousandths of an I/O
+	index []uint16
+	exact []float64
+	kept  []uint16 // buckets whose counts are stored
+	milli []int64  // these counts, in thousandths of an I/O
 
-	// Of rounding: what is left over of each leaf, and what the leaves of each direction miss in the quantum that
-	// starts at the offset.
-	rests  map[fio.Dims]*fiohist.Remainder
-	misses map[string]fiohist.Misses
-	offset int64
+	rest map[fio.Dims]float64 // of each leaf, samples so far less the sum of _doc_count
 }
 
 // NewEncoder returns an Encoder for the documents of a run in the indices of a prefix.
 func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
-	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rests: map[fio.Dims]*fiohist.Remainder{},
-		misses: map[string]fiohist.Misses{}}
+	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rest: map[fio.Dims]float64{}}
 	b := append([]byte(nil), `"run":`...)
 	b = appendRunID(b, run, run.Title())
 	b = append(b, '}')
@@ -270,81 +264,59 @@ func appendSamples(dst []byte, samples float64) []byte {
 	return appendFloat(append(dst, `,"samples":`...), samples)
 }
 
-// Histogram appends the document of a leaf. The quanta of a leaf must come in order of time and each once,
-// because the rounding remainder of one is carried over to the next.
+// HasDocument reports whether a histogram gets a document, which takes half a thousandth of an I/O.
+func HasDocument(h *fiohist.Hist) bool { return h.Sum() >= 0.0005 }
+
+// Histogram appends the document of a leaf that HasDocument. The quanta of a leaf must come in order of time and each
+// once.
 //
-// latency.histogram holds whole counts, because Elasticsearch silently truncates fractions; buckets with a
-// count of 0 are left out. Summed over all documents of a leaf, the count of each bucket is its exact sum
-// rounded down or up, and summed over the documents of a quantum and direction, the counts below each bucket's
-// edge are within a few I/Os of the exact ones; see fiohist.Rounder. latency.buckets holds the weights, whose running
-// sum is rounded to a thousandth of an I/O.
+// Elasticsearch silently truncates fractions of the counts of latency.histogram, but percentiles do not depend on their
+// scale: they are thousandths of an I/O, and their running sum is the exact one rounded.
 func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf) ([]byte, error) {
-	before := e.rests[leaf.Dims]
-	if before == nil {
-		before = new(fiohist.Remainder)
-		e.rests[leaf.Dims] = before
-	}
-	if e.offset != q.Offset {
-		for _, m := range e.misses {
-			clear(m)
-		}
-		e.offset = q.Offset
-	}
-	misses := e.misses[leaf.Dims.Direction]
-	if misses == nil {
-		misses = make(fiohist.Misses, e.run.Geometry.Columns())
-		e.misses[leaf.Dims.Direction] = misses
-	}
-	sum, whole, err := e.count(leaf.Hist, before, misses)
+	samples, err := e.count(leaf.Hist)
 	if err != nil {
 		return dst, err
 	}
-	dst = appendSamples(e.head(dst, q, LeafScope, leaf.Dims, leaf.Logs), sum)
-	dst = e.docCount(dst, whole)
+	dst = appendSamples(e.head(dst, q, LeafScope, leaf.Dims, leaf.Logs), samples)
+	dst, e.rest[leaf.Dims] = e.docCount(dst, e.rest[leaf.Dims]+samples)
 	dst = append(dst, `,"latency":{`...)
 	dst = e.histogram(dst, leaf.Limits, leaf.Members)
 	return append(dst, '}', '}'), nil
 }
 
-// docCount appends _doc_count, unless it is 0.
-func (e *Encoder) docCount(dst []byte, whole int64) []byte {
-	if whole == 0 {
-		return dst
-	}
+// docCount appends the I/Os as _doc_count, for which Elasticsearch takes whole numbers from 1 to MaxDocCount, and
+// returns by how much they exceed it, for the leaf's next document.
+func (e *Encoder) docCount(dst []byte, ios float64) ([]byte, float64) {
+	whole := max(math.Round(ios), 1)
 	if whole > MaxDocCount {
-		whole = MaxDocCount
+		whole, ios = MaxDocCount, MaxDocCount
 		e.Clamped++
 	}
-	dst = append(dst, `,"_doc_count":`...)
-	return strconv.AppendInt(dst, whole, 10)
+	return strconv.AppendInt(append(dst, `,"_doc_count":`...), int64(whole), 10), ios - whole
 }
 
 // histogram appends the fields of latency that describe the histogram counted last.
 func (e *Encoder) histogram(dst []byte, limits fiohist.Limits, members []int) []byte {
 	dst = append(dst, `"histogram":{"values":[`...)
-	for k, i := range e.rounder.Index {
-		if e.rounder.Counts[k] > 0 {
-			dst = e.middle[i].append(dst)
-		}
+	for _, i := range e.kept {
+		dst = e.middle[i].append(dst)
 	}
 	dst = append(trim(dst), `],"counts":[`...)
-	for _, n := range e.rounder.Counts {
-		switch {
-		case n == 0:
-		case n < int64(len(e.number)):
+	for _, n := range e.milli {
+		if n < int64(len(e.number)) {
 			dst = e.number[n].append(dst)
-		default:
+		} else {
 			dst = append(strconv.AppendInt(dst, n, 10), ',')
 		}
 	}
-	var weights [octaves]float64
-	for k, i := range e.index {
-		weights[e.octave[i]] += e.exact[k]
+	var sums [octaves]int64
+	for k, i := range e.kept {
+		sums[e.octave[i]] += e.milli[k]
 	}
 	dst = append(trim(dst), `]},"octave":{`...)
 	first := true
-	for n, w := range weights {
-		if w == 0 {
+	for n, sum := range sums {
+		if sum == 0 {
 			continue
 		}
 		if !first {
@@ -352,7 +324,7 @@ func (e *Encoder) histogram(dst []byte, limits fiohist.Limits, members []int) []
 		}
 		first = false
 		dst = append(dst, '"', 'e', byte('0'+n/10), byte('0'+n%10), '"', ':')
-		dst = appendFloat(dst, w)
+		dst = appendFloat(dst, float64(sum)/1000)
 	}
 	dst = append(dst, '}')
 	if limits.Known {
@@ -370,16 +342,7 @@ func (e *Encoder) histogram(dst []byte, limits fiohist.Limits, members []int) []
 	dst = append(dst, `,"unit_ns":`...)
 	dst = strconv.AppendInt(dst, g.Unit, 10)
 	dst = append(dst, `,"logs":[`...)
-	dst = appendMembers(dst, members)
-	dst = append(trim(dst), `],"index":[`...)
-	for _, i := range e.kept {
-		dst = e.number[i].append(dst)
-	}
-	dst = append(trim(dst), `],"count":[`...)
-	for _, n := range e.milli {
-		dst = append(appendMilli(dst, n), ',')
-	}
-	return append(trim(dst), `]}`...)
+	return append(trim(appendMembers(dst, members)), `]}`...)
 }
 
 // appendMembers appends the logs of a leaf as the first and last index of each stretch of consecutive ones. The
@@ -405,22 +368,19 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row
 	if !(s.Samples >= -1 && s.Samples < math.MaxInt64/2) {
 		return dst, fmt.Errorf("%w: %v", errNotFinite, s.Samples)
 	}
-	empty := s.Empty()
-	samples := s.Samples
-	if empty {
-		samples = 0
-	}
+	samples := max(rounded(s.Samples, thousandth), 0)
+	empty := s.Empty() || samples == 0
 	dst = appendSamples(e.head(dst, q, row.Scope, row.Dims, row.Logs), samples)
 	if row.IOPSKnown {
 		dst = append(dst, `,"iops":`...)
-		dst = appendFloat(dst, row.IOPS)
+		dst = appendFloat(dst, rounded(row.IOPS, thousandth))
 	}
 	if row.Partial(e.run.Interval) {
 		dst = append(dst, `,"partial":true`...)
 	}
 	if n, known := row.Concurrency(); known {
 		dst = append(dst, `,"concurrency":`...)
-		dst = appendFloat(dst, n)
+		dst = appendFloat(dst, rounded(n, thousandth))
 	}
 	if len(row.SLA) > 0 {
 		dst = e.appendSLA(dst, row.SLA)
@@ -474,18 +434,18 @@ func (e *Encoder) appendAtLeast(dst []byte, s *fiohist.Stats) []byte {
 // stats appends the fields of latency for statistics that are not empty.
 func (e *Encoder) stats(dst []byte, s *fiohist.Stats) []byte {
 	dst = append(dst, `"min":`...)
-	dst = appendFloat(dst, s.Min)
+	dst = appendFloat(dst, rounded(s.Min, tenth))
 	dst = append(dst, `,"max":`...)
-	dst = appendFloat(dst, s.Max)
+	dst = appendFloat(dst, rounded(s.Max, tenth))
 	dst = append(dst, `,"mean":`...)
-	dst = appendFloat(dst, s.Mean)
+	dst = appendFloat(dst, rounded(s.Mean, tenth))
 	dst = append(dst, `,"stddev":`...)
-	dst = appendFloat(dst, s.StdDev)
+	dst = appendFloat(dst, rounded(s.StdDev, tenth))
 	for i, v := range s.Percentiles {
 		dst = append(dst, ',', '"')
 		dst = append(dst, e.names[i]...)
 		dst = append(dst, '"', ':')
-		dst = appendFloat(dst, v)
+		dst = appendFloat(dst, rounded(v, tenth))
 	}
 	dst = append(dst, `,"ci":{`...)
 	for i, name := range e.names {
@@ -508,39 +468,22 @@ func appendLimit(dst []byte, v float64) []byte {
 	if v == fiohist.NoLimit {
 		return append(dst, "null"...)
 	}
-	return appendFloat(dst, v)
+	return appendFloat(dst, rounded(v, tenth))
 }
 
-// count prepares what histogram appends, and returns the I/Os in h, exact and rounded. It updates the remainder
-// of the leaf; if that is nil, h is rounded on its own.
-func (e *Encoder) count(h *fiohist.Hist, leaf *fiohist.Remainder, quantum fiohist.Misses) (
-	sum float64, whole int64, err error,
-) {
+// count prepares what histogram appends, and returns the I/Os in h to a thousandth.
+func (e *Encoder) count(h *fiohist.Hist) (samples float64, err error) {
 	e.index, e.exact = h.Sparse(e.index[:0], e.exact[:0])
 	e.kept, e.milli = e.kept[:0], e.milli[:0]
-	top, before := 0, 0.0
+	sum, before := 0.0, int64(0)
 	for k, w := range e.exact {
-		sum += w
-		if n := math.Round(sum*1000) - before; n > 0 {
-			e.kept, e.milli = append(e.kept, e.index[k]), append(e.milli, n)
-			before += n
+		if sum += w; !(sum >= 0 && sum < math.MaxInt64/1000) {
+			return 0, fmt.Errorf("%w: %v", errNotFinite, h.Sum())
 		}
-		if w > e.exact[top] {
-			top = k
+		if all := int64(math.Round(sum * 1000)); all > before {
+			e.kept, e.milli = append(e.kept, e.index[k]), append(e.milli, all-before)
+			before = all
 		}
 	}
-	if len(e.kept) == 0 && sum > 0 { // it has to have one
-		e.kept, e.milli = append(e.kept, e.index[top]), append(e.milli, sum*1000)
-	}
-	if !(sum >= 0 && sum < math.MaxInt64/2) {
-		return sum, 0, fmt.Errorf("%w: %v", errNotFinite, sum)
-	}
-	if leaf == nil {
-		leaf = new(fiohist.Remainder)
-	}
-	e.rounder.Round(e.index, e.exact, leaf, quantum)
-	for _, n := range e.rounder.Counts {
-		whole += n
-	}
-	return sum, whole, nil
+	return float64(before) / 1000, nil
 }

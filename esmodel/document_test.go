@@ -20,47 +20,32 @@ import (
 	"fiolat/pipeline"
 )
 
-// slowHistogram is the document of a leaf by way of maps and encoding/json; left is what
-// rounding the documents of the leaf before it left over.
-func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf,
-	left *fiohist.Remainder, misses fiohist.Misses) map[string]any {
+// slowHistogram is the document of a leaf by way of maps and encoding/json; left is what _doc_count left over before.
+func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf, left *float64) map[string]any {
 	m := slowHead(run, q, "leaf", leaf.Dims, leaf.Logs)
-	var index []int
-	var exact, values, counts []float64
-	top, most := 0, 0.0
+	var values, counts []float64
 	octave := map[string]float64{}
-	sum, total := 0.0, int64(0)
-	var rounded fiohist.Rounder
-	weighted, weights := leaf.Hist.Sparse(nil, nil)
-	rounded.Round(weighted, weights, left, misses)
-	for k, bucket := range rounded.Index {
-		i, whole := int(bucket), rounded.Counts[k]
-		mid := run.Geometry.Middle(i)
-		if whole > 0 {
-			values, counts = append(values, mid), append(counts, float64(whole))
-			total += whole
-		}
-		w := leaf.Hist.Count(i)
-		if w == 0 {
+	sum := 0.0
+	for i := range run.Geometry.Columns() {
+		before := math.Round(1000 * sum)
+		sum += leaf.Hist.Count(i)
+		count := math.Round(1000*sum) - before
+		if count == 0 {
 			continue
 		}
-		before := math.Round(1000 * sum)
-		sum += w
-		if n := math.Round(1000*sum) - before; n > 0 {
-			index, exact = append(index, i), append(exact, n/1000)
-		}
-		if w > most {
-			most, top = w, i
-		}
-		n := 0
+		mid, n := run.Geometry.Middle(i), 0
+		values, counts = append(values, mid), append(counts, count)
 		if mid >= 1 {
 			n = int(math.Floor(math.Log2(mid)))
 		}
-		octave[fmt.Sprintf("e%02d", n)] += w
+		octave[fmt.Sprintf("e%02d", n)] += count
 	}
-	if index == nil && sum > 0 {
-		index, exact = []int{top}, []float64{sum}
+	for name := range octave {
+		octave[name] /= 1000
 	}
+	sum = thousandths(sum)
+	whole := max(math.Round(*left+sum), 1)
+	*left += sum - whole
 	list := func(f []float64) []float64 { return append([]float64{}, f...) }
 	logs := []int{}
 	for i, l := range leaf.Members {
@@ -79,19 +64,18 @@ func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf,
 			"coarseness": run.Geometry.Coarseness,
 			"unit_ns":    run.Geometry.Unit,
 			"logs":       logs,
-			"index":      append([]int{}, index...),
-			"count":      list(exact),
 		},
 	}
 	if leaf.Limits.Known {
 		latency["limits"] = map[string]any{"min": leaf.Limits.Min, "max": leaf.Limits.Max}
 	}
-	m["latency"], m["samples"] = latency, sum
-	if total > 0 {
-		m["_doc_count"] = min(total, math.MaxInt32)
-	}
+	m["latency"], m["samples"], m["_doc_count"] = latency, sum, whole
 	return m
 }
+
+// tenths and thousandths are what latencies and other numbers are in documents.
+func tenths(v float64) float64      { return math.Round(10*v) / 10 }
+func thousandths(v float64) float64 { return math.Round(1000*v) / 1000 }
 
 func slowHead(run *pipeline.Run, q *pipeline.Quantum, scope string, d fio.Dims, logs int) map[string]any {
 	id := map[string]any{"id": run.ID, "title": run.Title(), "generation": run.Generation}
@@ -138,7 +122,7 @@ func slowPercentiles(run *pipeline.Run, q *pipeline.Quantum, row *pipeline.Row) 
 	m := slowHead(run, q, row.Scope, row.Dims, row.Logs)
 	s := row.Stats
 	if row.IOPSKnown {
-		m["iops"] = row.IOPS
+		m["iops"] = thousandths(row.IOPS)
 	}
 	if ran := row.Covered + row.Lost; ran > 0 && float64(ran) < 0.99*float64(run.Interval) &&
 		run.Interval-ran > 1e6 {
@@ -146,7 +130,7 @@ func slowPercentiles(run *pipeline.Run, q *pipeline.Quantum, row *pipeline.Row) 
 	}
 	if row.IOPSKnown && !s.Empty() && (row.Whole || (s.Mean*s.Mean+s.StdDev*s.StdDev)/2 <=
 		0.1*s.Mean*float64(row.Covered)) {
-		m["concurrency"] = row.IOPS * s.Mean / 1e9
+		m["concurrency"] = thousandths(row.IOPS * s.Mean / 1e9)
 	}
 	if t := row.TailPart; t != nil {
 		p99, tail := map[string]any{}, map[string]any{"expected": t.Expected}
@@ -159,22 +143,23 @@ func slowPercentiles(run *pipeline.Run, q *pipeline.Quantum, row *pipeline.Row) 
 		tail["p99"] = p99
 		m["tail"] = tail
 	}
-	m["samples"] = s.Samples
+	m["samples"] = thousandths(s.Samples)
 	if s.Empty() {
 		m["samples"] = 0
 		return m
 	}
-	latency := map[string]any{"min": s.Min, "max": s.Max, "mean": s.Mean, "stddev": s.StdDev}
+	latency := map[string]any{"min": tenths(s.Min), "max": tenths(s.Max), "mean": tenths(s.Mean),
+		"stddev": tenths(s.StdDev)}
 	limit := func(v float64) any {
 		if v < 0 {
 			return nil
 		}
-		return v
+		return tenths(v)
 	}
 	ci := map[string]any{}
 	for i, p := range run.Percentiles {
 		name := "p" + strings.ReplaceAll(fmt.Sprint(p), ".", "_")
-		latency[name] = s.Percentiles[i]
+		latency[name] = tenths(s.Percentiles[i])
 		ci[name] = map[string]any{"lower": limit(s.Lower[i]), "upper": limit(s.Upper[i])}
 	}
 	latency["ci"] = ci
@@ -224,24 +209,20 @@ func TestEncodersEqualTheirSlowTwins(t *testing.T) {
 	run := esmodeltest.Run()
 	run.Part = "p"
 	e := NewEncoder("fio", run)
-	left := map[fio.Dims]*fiohist.Remainder{}
+	left := map[fio.Dims]*float64{}
 	for _, q := range esmodeltest.Quanta(run, 40) {
-		misses := map[string]fiohist.Misses{}
 		for i := range q.Leaves {
 			d := q.Leaves[i].Dims
 			if left[d] == nil {
-				left[d] = new(fiohist.Remainder)
-			}
-			if misses[d.Direction] == nil {
-				misses[d.Direction] = make(fiohist.Misses, run.Geometry.Columns())
+				left[d] = new(float64)
 			}
 			doc, err := e.Histogram(nil, q, &q.Leaves[i])
 			if err != nil {
 				t.Fatal(err)
 			}
-			sameDoc(t, doc, slowHistogram(run, q, &q.Leaves[i], left[d], misses[d.Direction]))
+			sameDoc(t, doc, slowHistogram(run, q, &q.Leaves[i], left[d]))
 			alone, _ := NewEncoder(DefaultPrefix, run).Histogram(nil, q, &q.Leaves[i])
-			sameDoc(t, alone, slowHistogram(run, q, &q.Leaves[i], new(fiohist.Remainder), nil))
+			sameDoc(t, alone, slowHistogram(run, q, &q.Leaves[i], new(float64)))
 		}
 		for i := range q.Rows {
 			doc, err := NewEncoder(DefaultPrefix, run).Percentiles(nil, q, &q.Rows[i])
@@ -270,13 +251,12 @@ func TestOctavesOfAllBuckets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sameDoc(t, doc, slowHistogram(run, q, leaf, new(fiohist.Remainder), nil))
+		sameDoc(t, doc, slowHistogram(run, q, leaf, new(float64)))
 	}
 }
 
-// For any weights, of a leaf's first document: whole counts, ascending values, every
-// running sum within half an I/O, and that of the buckets within half a thousandth.
-func TestWholeCountsKeepWithinHalfAnIO(t *testing.T) {
+// For any weights: ascending values, every running sum within half a thousandth, and the counts in sum the samples.
+func TestCountsKeepWithinHalfAThousandth(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	run := esmodeltest.Run()
 	for range 300 {
@@ -287,49 +267,69 @@ func TestWholeCountsKeepWithinHalfAnIO(t *testing.T) {
 			t.Fatal(err)
 		}
 		var d struct {
-			Samples float64 `json:"samples"`
+			Samples float64
 			Latency struct {
 				Histogram struct {
-					Values []float64 `json:"values"`
-					Counts []int64   `json:"counts"`
-				} `json:"histogram"`
-				Buckets struct {
-					Index []int     `json:"index"`
-					Count []float64 `json:"count"`
-				} `json:"buckets"`
-			} `json:"latency"`
+					Values []float64
+					Counts []int64
+				}
+			}
 		}
 		if err := json.Unmarshal(doc, &d); err != nil {
 			t.Fatal(err)
 		}
-		back := new(fiohist.Hist)
-		for n, i := range d.Latency.Buckets.Index {
-			back.Add(i, d.Latency.Buckets.Count[n])
-		}
-		sum, kept, whole, next := 0.0, 0.0, int64(0), 0
+		exact, sum, next := 0.0, int64(0), 0
 		for i := range run.Geometry.Columns() {
-			sum += h.Count(i)
-			if kept += back.Count(i); math.Abs(kept-sum) > 0.0005+1e-9 {
-				t.Fatalf("up to bucket %d read back %v, were %v", i, kept, sum)
-			}
+			exact += h.Count(i)
 			if v := d.Latency.Histogram.Values; next < len(v) && v[next] == run.Geometry.Middle(i) {
-				whole += d.Latency.Histogram.Counts[next]
+				sum += d.Latency.Histogram.Counts[next]
 				next++
 			}
-			if diff := math.Abs(sum - float64(whole)); diff > 0.5+1e-6 {
-				t.Fatalf("after bucket %d the running sum is %v, whole %d", i, sum, whole)
+			if math.Abs(1000*exact-float64(sum)) > 0.5+1e-6 {
+				t.Fatalf("up to bucket %d there are %v I/Os, stored %d thousandths", i, exact, sum)
 			}
 		}
-		if next != len(d.Latency.Histogram.Values) || d.Samples != h.Sum() {
-			t.Fatalf(
-				"%d of %d values used, total %d of %v (%v)",
-				next,
-				len(d.Latency.Histogram.Values),
-				whole,
-				d.Samples,
-				h.Sum(),
-			)
+		if next != len(d.Latency.Histogram.Values) || d.Samples != float64(sum)/1000 {
+			t.Fatalf("%d of %d values used, %d thousandths of %v", next, len(d.Latency.Histogram.Values), sum, d.Samples)
 		}
+	}
+}
+
+// The sum of _doc_count over the documents of a leaf is within 1 of its I/Os, once the least, 1, allows it.
+func TestDocCounts(t *testing.T) {
+	many := slices.Repeat([]float64{2.4}, 1000)
+	for _, tt := range []struct {
+		name    string
+		samples []float64
+		want    []int64
+		off     float64 // in sum
+	}{
+		{"fractions", []float64{2.4, 2.4, 2.4, 2.4, 2.4}, []int64{2, 3, 2, 3, 2}, 0},
+		{"few", []float64{0.3, 0.3, 0.3, 0.3}, []int64{1, 1, 1, 1}, 2.8},
+		{"few, then many", []float64{0.3, 0.3, 0.3, 0.3, 10}, []int64{1, 1, 1, 1, 7}, -0.2},
+		{"a thousand", many, nil, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e, all := NewEncoder(DefaultPrefix, esmodeltest.Run()), 0.0
+			for i, n := range tt.samples {
+				h := new(fiohist.Hist)
+				h.Add(7, n)
+				doc, err := e.Histogram(nil, &pipeline.Quantum{Offset: int64(i) * 1e9}, &pipeline.Leaf{Hist: h})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var d struct {
+					Count int64 `json:"_doc_count"`
+				}
+				if err = json.Unmarshal(doc, &d); err != nil || tt.want != nil && d.Count != tt.want[i] {
+					t.Errorf("document %d of %v I/Os counts %d, want %v, %v", i, n, d.Count, tt.want, err)
+				}
+				all += float64(d.Count) - n
+			}
+			if math.Abs(all-tt.off) > 1e-6 {
+				t.Errorf("all documents count %v I/Os too many, want %v", all, tt.off)
+			}
+		})
 	}
 }
 
@@ -345,50 +345,25 @@ func TestHistogramDocumentEdges(t *testing.T) {
 		name    string
 		h       *fiohist.Hist
 		want    string // a part of the document
-		absent  string
 		clamped int64
 		err     error
 	}{
-		{
-			"shares of an I/O",
-			hist(0.4, 0.4, 0.4),
-			`"samples":1.2000000000000002,"_doc_count":1,"latency":{"histogram":{"values":[1.5],"counts":[1]}`,
-			"",
-			0,
-			nil,
-		},
-		{"half an I/O", hist(0.5), `"latency":{"histogram":{"values":[],"counts":[]}`, "_doc_count", 0, nil},
-		{
-			"more than half",
-			hist(0.51),
-			`"_doc_count":1,"latency":{"histogram":{"values":[0.5],"counts":[1]}`,
-			"",
-			0,
-			nil,
-		},
-		{
-			"less than half",
-			hist(0.25, 0.125),
-			`"latency":{"histogram":{"values":[],"counts":[]},"octave":{"e00":0.375},"limits"`,
-			"_doc_count",
-			0,
-			nil,
-		},
-		{"exact buckets", hist(0.25, 0.125), `"index":[0,1],"count":[0.25,0.125]`, "", 0, nil},
-		{"as many as go", hist(math.MaxInt32), `"_doc_count":2147483647,`, "", 0, nil},
-		{
-			"too many for _doc_count",
-			hist(1 << 40),
-			`"_doc_count":2147483647,"latency":{"histogram":{"values":[0.5],"counts":[1099511627776]}`,
-			"",
-			1,
-			nil,
-		},
-		{"very small", hist(1e-9), `"index":[0],"count":[1`, "_doc_count", 0, nil},
-		{"infinite", hist(math.Inf(1)), "", "", 0, errNotFinite},
-		{"no number", hist(math.NaN()), "", "", 0, errNotFinite},
-		{"negative", hist(-1), "", "", 0, errNotFinite},
-		{"too many for a long", hist(math.MaxInt64), "", "", 0, errNotFinite},
+		{"shares of an I/O", hist(0.4, 0.4, 0.4), `"samples":1.2,"_doc_count":1,"latency":{"histogram":` +
+			`{"values":[0.5,1.5,2.5],"counts":[400,400,400]},"octave":{"e00":0.8,"e01":0.4},`, 0, nil},
+		{"little", hist(0.25, 0.125), `"_doc_count":1,"latency":{"histogram":{"values":[0.5,1.5],"counts":[250,125]}`,
+			0, nil},
+		{"thirds", hist(1./3, 1./3, 1./3), `"values":[0.5,1.5,2.5],"counts":[333,334,333]}`, 0, nil},
+		{"a bucket of too little", hist(0.0004, 2, 0.0004), `"values":[1.5,2.5],"counts":[2000,1]}`, 0, nil},
+		{"the least", hist(0.0005), `"samples":0.001,"_doc_count":1,"latency":{"histogram":{"values":[0.5],` +
+			`"counts":[1]}`, 0, nil},
+		{"as many as go", hist(math.MaxInt32), `"_doc_count":2147483647,`, 0, nil},
+		{"too many for _doc_count", hist(1 << 40), `"_doc_count":2147483647,"latency":{"histogram":{"values":[0.5],` +
+			`"counts":[1099511627776000]}`, 1, nil},
+		{"as many as a long takes", hist(9e15), `"counts":[9000000000000000000]`, 1, nil},
+		{"too many for a long", hist(9.3e15), "", 0, errNotFinite},
+		{"infinite", hist(math.Inf(1)), "", 0, errNotFinite},
+		{"no number", hist(math.NaN()), "", 0, errNotFinite},
+		{"negative", hist(-1), "", 0, errNotFinite},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -408,9 +383,8 @@ func TestHistogramDocumentEdges(t *testing.T) {
 				return
 			}
 			esmodeltest.Decode(t, doc)
-			if !bytes.Contains(doc, []byte(tt.want)) || tt.absent != "" && bytes.Contains(doc, []byte(tt.absent)) ||
-				e.Clamped != tt.clamped {
-				t.Errorf("%s\nwant %s in it, and no %q; clamped %d", doc, tt.want, tt.absent, e.Clamped)
+			if !bytes.Contains(doc, []byte(tt.want)) || e.Clamped != tt.clamped {
+				t.Errorf("%s\nwant %s in it; clamped %d", doc, tt.want, e.Clamped)
 			}
 		})
 	}

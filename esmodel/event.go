@@ -103,7 +103,7 @@ func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc
 		d.Event.Action = ActionBreach
 	}
 	if c.Last.Known {
-		d.SLA.Value = new(number(c.Last.Value))
+		d.SLA.Value = new(number(figure(c.Rule.Metric, c.Last.Value)))
 	}
 	if c.Last.Share >= 0 {
 		d.SLA.Share = new(number(c.Last.Share))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -64,18 +65,25 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestMilli(t *testing.T) {
-	for n, want := range map[float64]string{0: "0", 1: "0.001", 10: "0.01", 999: "0.999", 1000: "1", 100100: "100.1",
-		1234567: "1234.567", 0.25: "0.00025", 1 << 53: "9007199254740.992"} {
-		if got := string(appendMilli([]byte("0"), n)); got != "0"+want {
-			t.Errorf("%v became %s, want %s", n, got, want)
+func TestRounded(t *testing.T) {
+	for _, tt := range []struct {
+		v, parts float64
+		want     string
+	}{
+		{1234.56789, tenth, "1234.6"}, {1234.56789, thousandth, "1234.568"}, {0.05, tenth, "0.1"}, {0.0004, thousandth, "0"},
+		{3, thousandth, "3"}, {-0.0005, thousandth, "-0.001"}, {1e300, tenth, "1e+300"}, {1 << 52, tenth, "4503599627370496"},
+		{math.NaN(), tenth, "null"},
+	} {
+		if got := string(appendFloat([]byte("0"), rounded(tt.v, tt.parts))); got != "0"+tt.want {
+			t.Errorf("%v in parts of %v became %s, want %s", tt.v, tt.parts, got, tt.want)
 		}
 	}
 }
 
 func FuzzFloat(f *testing.F) {
 	for _, v := range []float64{0, math.Copysign(0, -1), 1, 0.1, 1e-7, 1e21, 1e20, 1 << 53, math.MaxFloat64,
-		math.SmallestNonzeroFloat64, -2.5, math.Inf(1), math.NaN()} {
+		math.SmallestNonzeroFloat64, -2.5, math.Inf(1), math.NaN(), 0.001, 0.01, 999.999, 100.1, 1234567.891,
+		math.Nextafter(0.1, 1), 9007199254740.991} {
 		f.Add(v)
 	}
 	f.Fuzz(func(t *testing.T, v float64) {
@@ -89,6 +97,9 @@ func FuzzFloat(f *testing.F) {
 		var got float64
 		if err := json.Unmarshal(b, &got); err != nil || got != v {
 			t.Fatalf("%v became %s, read back as %v: %v", v, b, got, err)
+		}
+		if a := math.Abs(v); v != 0 && a >= 1e-6 && a < 1e21 && string(b) != strconv.FormatFloat(v, 'f', -1, 64) {
+			t.Fatalf("%v became %s, which is not the shortest", v, b)
 		}
 	})
 }

@@ -177,7 +177,7 @@ func (p *ProbeEncoder) interval(
 	if hist == nil {
 		hist = new(fiohist.Hist)
 	}
-	sum, whole, err := p.enc.count(hist, nil, nil)
+	sum, err := p.enc.count(hist)
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func (p *ProbeEncoder) interval(
 		return nil
 	}
 	stats := hist.Stats(probe.Grid, p.enc.run.Percentiles, o.Limits)
-	b = p.enc.docCount(b, whole)
+	b, _ = p.enc.docCount(b, sum)
 	b = p.enc.appendAtLeast(b, &stats)
 	b = append(b, `,"latency":{`...)
 	b = p.enc.stats(b, &stats)

@@ -130,8 +130,8 @@ func TestProbeDocuments(t *testing.T) {
 	expect(
 		docs["interval create"],
 		"samples=3 _doc_count=3 probe.failed=3 probe.skipped=3 probe.under_way=1 error.code=[EIO,EROFS] "+
-			"latency.p50=100.75 latency.expected=100 latency.max=1.7045651456e+10 at_least=[p99] "+
-			"latency.histogram.counts=[2,1] probe.last.1m.mean=1.5 probe.last.1m.p95=3 probe.last.1m.samples=60 "+
+			"latency.p50=100.8 latency.expected=100 latency.max=1.7045651456e+10 at_least=[p99] "+
+			"latency.histogram.counts=[2000,1000] probe.last.1m.mean=1.5 probe.last.1m.p95=3 probe.last.1m.samples=60 "+
 			"probe.last.4h.samples=0 probe.last.4h.max=<nil>",
 	)
 	expect(docs["interval delete"], "samples=0 probe.skipped=4 latency=<nil>")

@@ -191,6 +191,20 @@ func Fault(runID, part, hint, format string, args ...any) error {
 	return &fio.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: hint}
 }
 
+// CheckFormat returns an error if the documents of a run, or of a part of it, are of another format than this fiolat's.
+// Before 11 their format was not stored.
+func CheckFormat(runID, part string, version int) error {
+	if version == pipeline.FormatVersion {
+		return nil
+	}
+	who := "an older"
+	if version > pipeline.FormatVersion {
+		who = "a newer"
+	}
+	return Fault(runID, part, "ingest it again, or fiolat delete it", "%s fiolat stored it, in a format that this one "+
+		"cannot read", who)
+}
+
 // Incomplete returns the error for a run that is not complete.
 func (r *StoredRun) Incomplete() error {
 	why, hint := "its ingest is still running or was killed", "wait for it, or run it again"
@@ -246,6 +260,9 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		out.Status, out.Rolling = StatusPartial, ""
 		run.Kind, _ = fio.ParseKind(doc.Fio.Kind)
 		return out, nil
+	}
+	if err := CheckFormat(run.ID, run.Part, doc.Run.Format); err != nil {
+		return nil, err
 	}
 	if known, err := fiohist.GeometryOf(run.Geometry.Columns()); err != nil || known != run.Geometry ||
 		run.Interval < 1 {
@@ -386,7 +403,8 @@ type DocRun struct {
 	ID         string `json:"id"`
 	Generation string `json:"generation"`
 	Part       string `json:"part"`
-	Status     Status `json:"status"` // in the document of a run
+	Status     Status `json:"status"`         // in the document of a run
+	Format     int    `json:"format_version"` // likewise
 }
 
 // LeafDoc holds the fields that are read from the document of a leaf.
@@ -403,11 +421,13 @@ type LeafDoc struct {
 	} `json:"fio"`
 	Samples float64 `json:"samples"`
 	Latency struct {
+		Histogram struct {
+			Values numberList[float64] `json:"values"`
+			Counts numberList[int]     `json:"counts"`
+		} `json:"histogram"`
 		Buckets struct {
 			gridField
-			Logs  []int               `json:"logs"`
-			Index numberList[int]     `json:"index"`
-			Count numberList[float64] `json:"count"`
+			Logs []int `json:"logs"`
 		} `json:"buckets"`
 	} `json:"latency"`
 }
@@ -428,32 +448,22 @@ func (b *LeafDecoder) Leaf(doc *LeafDoc) (out replay.Leaf, err error) {
 	if (fiohist.Geometry{Groups: k.Groups, Coarseness: k.Coarseness, Unit: k.UnitNS}) != run.Geometry {
 		return out, fmt.Errorf("its grid is %+v, the run's %+v", k.gridField, run.Geometry)
 	}
-	if len(k.Index) != len(k.Count) || len(k.Logs)%2 != 0 {
-		return out, fmt.Errorf("%d buckets have %d counts", len(k.Index), len(k.Count))
+	values, counts := doc.Latency.Histogram.Values, doc.Latency.Histogram.Counts
+	if len(values) != len(counts) || len(k.Logs)%2 != 0 {
+		return out, fmt.Errorf("%d buckets have %d counts", len(values), len(counts))
 	}
-	hist := fiohist.Sparse{Index: make([]uint16, 0, len(k.Index)), Count: make([]float64, 0, len(k.Index))}
-	sum, scale := 0.0, 1.0
-	for _, n := range k.Count {
-		sum += n
-	}
-	// Counts are rounded to thousandths, unless an older fiolat has stored them.
-	var wrong error
-	switch off := math.Abs(sum - doc.Samples); {
-	case off > 0.001+1e-9*sum:
-		wrong = fmt.Errorf("its buckets hold %v I/Os, samples says %v", sum, doc.Samples)
-	case off > 1e-10*sum && sum > 0:
-		scale = doc.Samples / sum
-	}
-	for i, n := range k.Index {
-		if n < 0 || n > run.Geometry.Last() || i > 0 && n <= k.Index[i-1] || !(k.Count[i] >= 0) {
-			return out, fmt.Errorf("bucket %d cannot hold %v", n, k.Count[i])
+	hist := fiohist.Sparse{Index: make([]uint16, 0, len(values)), Count: make([]float64, 0, len(values))}
+	middles, sum := run.Geometry.Middles(), 0
+	for n, v := range values {
+		i := run.Geometry.Index(int64(v))
+		if v != middles[i] || n > 0 && v <= values[n-1] || counts[n] < 1 {
+			return out, fmt.Errorf("a bucket of %v ns cannot hold %v I/Os", v, float64(counts[n])/1000)
 		}
-		if k.Count[i] > 0 {
-			hist.Add(uint16(n), scale*k.Count[i])
-		}
+		hist.Add(uint16(i), float64(counts[n])/1000)
+		sum += counts[n]
 	}
-	if wrong != nil {
-		return out, wrong
+	if math.Abs(float64(sum)-1000*doc.Samples) > 0.5+1e-12*float64(sum) {
+		return out, fmt.Errorf("its buckets hold %v I/Os, samples says %v", float64(sum)/1000, doc.Samples)
 	}
 	out.Hist = hist.Hist()
 	for i := 0; i < len(k.Logs); i += 2 {

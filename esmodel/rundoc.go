@@ -91,6 +91,7 @@ type runField struct {
 	Name       string   `json:"name,omitempty"`
 	Title      string   `json:"title"`
 	Generation string   `json:"generation"`
+	Format     int      `json:"format_version"`
 	Part       string   `json:"part,omitempty"`
 	Status     Status   `json:"status"`
 	Start      stamp    `json:"start"`
@@ -228,7 +229,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 		Timestamp: stamp(run.Start),
 		Run: runField{ID: run.ID, Name: run.Name, Title: run.Title(), Generation: run.Generation,
 			Part: run.Part, Status: status, Start: stamp(run.Start), StartHow: run.StartHow,
-			Labels: labelPairs(run.Labels)},
+			Labels: labelPairs(run.Labels), Format: pipeline.FormatVersion},
 		Labels: run.Labels,
 		Fio: fioField{Kind: e.kind, Version: summary.Versions, Workload: summary.Workloads, Job: jobNames(run),
 			Measure: summary.Measures, Options: summary.Options},
@@ -378,14 +379,14 @@ func (e *Encoder) summaryOf(r *pipeline.Row) map[string]any {
 	values := r.Values(nil)
 	for _, f := range fio.Figures(fio.OfAnywhere) {
 		if v, known := f.Of(values); known && f.Field != "" {
-			m[f.Field] = number(v)
+			m[f.Field] = number(figure(fio.Metric{Name: f.Name}, v))
 		}
 	}
 	if s.Empty() {
 		return m
 	}
 	for i, v := range s.Percentiles {
-		m[e.names[i]] = number(v)
+		m[e.names[i]] = number(rounded(v, tenth))
 	}
 	if names := e.atLeast(s); names != nil {
 		m["at_least"] = names

@@ -3,6 +3,7 @@ package esmodel
 import (
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/fio/sla"
 	"fiolat/pipeline"
 )
@@ -65,7 +66,7 @@ func outcomes(sum *pipeline.Summary) *slaField {
 			x.Share = new(number(o.Whole.Share))
 		}
 		if o.Worst.Known {
-			worst, at := number(o.Worst.Value), number(float64(o.WorstAt)/1e6)
+			worst, at := number(figure(o.Rule.Metric, o.Worst.Value)), number(float64(o.WorstAt)/1e6)
 			x.Worst, x.WorstMS = &worst, &at
 		}
 		f.Outcomes = append(f.Outcomes, x)
@@ -75,6 +76,14 @@ func outcomes(sum *pipeline.Summary) *slaField {
 		*l = slices.Compact(*l)
 	}
 	return f
+}
+
+// figure returns the value of a metric as documents have it.
+func figure(m fio.Metric, v float64) float64 {
+	if m.Latency() {
+		return rounded(v, tenth)
+	}
+	return rounded(v, thousandth)
 }
 
 // appendSLA appends the verdicts on a row.
@@ -104,7 +113,7 @@ func (e *Encoder) appendSLA(dst []byte, verdicts []sla.Verdict) []byte {
 		dst = AppendString(append(dst, `{"rule":`...), v.Rule.Text)
 		dst = append(append(append(dst, `,"status":"`...), v.Status...), '"')
 		if v.Known {
-			dst = appendFloat(append(dst, `,"value":`...), v.Value)
+			dst = appendFloat(append(dst, `,"value":`...), figure(v.Rule.Metric, v.Value))
 		}
 		dst = appendFloat(append(dst, `,"threshold":`...), v.Rule.Threshold)
 		if v.Share >= 0 {

@@ -81,7 +81,7 @@ func (s *Space) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	}
 	for i := range q.Leaves {
 		leaf := &q.Leaves[i]
-		if leaf.Hist.Sum() == 0 {
+		if !HasDocument(leaf.Hist) {
 			continue
 		}
 		s.Bytes += histBytes(leaf.Hist)

@@ -10,7 +10,7 @@ import (
 )
 
 // TemplateVersion is stored in the _meta of templates and indices; raise it with each change of mappings.
-const TemplateVersion = 9
+const TemplateVersion = 10
 
 // priority is above that of the templates that Elastic ships, and below what people tend to choose to override
 // others.

@@ -14,15 +14,16 @@ import (
 	"fiolat/ingest/fiojson"
 )
 
-// formatVersion must be raised whenever the documents made from the same input change.
-const formatVersion = 11
+// FormatVersion must be raised whenever the documents made from the same input change. Documents of another one are not
+// read back.
+const FormatVersion = 11
 
 // generation builds a run.generation: the first 128 bits, in hexadecimal, of the SHA-256 of a text.
 // That begins with the line
 //
 //	fiolat generation VERSION SOURCE
 //
-// where VERSION is formatVersion and SOURCE is logs, live, merge or rollup. A line follows for each thing that affects
+// where VERSION is FormatVersion and SOURCE is logs, live, merge or rollup. A line follows for each thing that affects
 // the documents: a name and its values, separated by spaces. Strings are quoted as in Go, times and latencies are in ns
 // unless the name says ms or s, lists have a line for each element, and maps are sorted by key. The names are part of
 // the format: they stay when a Go field is renamed.
@@ -35,7 +36,7 @@ type generation struct {
 
 func newGeneration(source string) *generation {
 	g := &generation{hash: sha256.New()}
-	g.add("fiolat generation").number(formatVersion)
+	g.add("fiolat generation").number(FormatVersion)
 	g.line = append(append(g.line, ' '), source...)
 	return g
 }

@@ -25,7 +25,7 @@ func textOf(s *fio.Settings, r *Run, m *fiojson.Document) string {
 }
 
 // TestGenerationText pins the text: it is what stored generations were made of. Another one needs another
-// formatVersion.
+// FormatVersion.
 func TestGenerationText(t *testing.T) {
 	t.Parallel()
 	s := fio.Settings{

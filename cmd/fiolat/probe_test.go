@@ -89,7 +89,7 @@ func checkProbeDocs(t *testing.T, docs []json.RawMessage, target string) {
 		case "interval":
 			s.intervals += d.Samples
 			for _, n := range d.Latency.Histogram.Counts {
-				s.histogram += n
+				s.histogram += n / 1000
 			}
 			if l := d.Latency; !(l.Min <= l.P50 && l.P50 <= l.Max && l.Min > 0) {
 				t.Errorf("statistics: %s", raw)

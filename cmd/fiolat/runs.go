@@ -162,6 +162,9 @@ func (o *runsOptions) run(ctx context.Context, u *ui.UI) error {
 			u.Warn("run " + fio.Printable(short[r[0].Run.ID]) + ": " + stored.MergeAgain)
 		}
 	}
+	if text := stored.WarnFormats(slices.Concat(rows...)); text != "" {
+		u.Warn(text)
+	}
 	rolledUp := slices.DeleteFunc(rows, func(r runKinds) bool { return r[0].RollUp.MS == 0 })
 	if n := len(rolledUp); n > 0 {
 		text += fmt.Sprintf(", %d of them rolled up", n)
@@ -278,6 +281,9 @@ func (r runKinds) cells(short map[string]string) []string {
 	status := string(first.Run.Status)
 	if first.FiguresOnly {
 		status = "figures only"
+	}
+	if first.OtherFormat() {
+		status = "other format"
 	}
 	var kinds []string
 	for _, k := range r {

@@ -3,15 +3,19 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
+	"fiolat/esmodel/esmodeltest"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
+	"fiolat/internal/testkit"
+	"fiolat/pipeline"
 	"fiolat/report/render"
 )
 
-const listedRuns = `[
+var listedRuns = strings.ReplaceAll(`[
  {"run":{"id":"0123456789abcdef0123456789abcdef","name":"tonight's run after the switch was replaced",
    "status":"complete","start":"2026-11-22T02:00:00.500Z","end":"2026-11-22T02:01:00.500Z"},
   "labels":{"series":"nightly","build":"19.2.1-4-gdeadbeef","cluster":"b7","osds":"240"},"host":{"name":["a","b"]},
@@ -25,7 +29,9 @@ const listedRuns = `[
   "host":{},"fio":{"kind":"clat"},"summary":{"all":{"iops":2,"p50":2000,"p99":2000,"p99_9":2000},
    "read":{"iops":10,"p50":1000,"p99":2000,"p99_9":4000}}},
  {"run":{"id":"nightly-6","part":"h1","status":"running","start":"2026-11-20T02:00:00Z"},"host":{"name":["h1"]},
-  "fio":{"kind":"clat"},"interval":{"ms":60000},"rollup":{"from_ms":500}}]`
+  "fio":{"kind":"clat"},"interval":{"ms":60000},"rollup":{"from_ms":500}}]`,
+	`"run":{`, fmt.Sprintf(`"run":{"format_version":%d,`,
+		pipeline.FormatVersion))
 
 // runLines lays the table of runs out without a terminal.
 func runLines(t *testing.T, rows []runKinds, short map[string]string, sizes map[string]stored.Size, o *runsOptions,
@@ -123,6 +129,60 @@ func TestOrder(t *testing.T) {
 		}
 		if s := strings.Join(got, " "); s != c.want {
 			t.Errorf("%q, down %v: %s, want %s", c.by, c.down, s, c.want)
+		}
+	}
+}
+
+// A run in the format of another version is named by runs and setup, refused by what reads it, and can be deleted.
+func TestRuns_OtherFormat(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	out := t.TempDir()
+	for _, id := range []string{"new", "old"} {
+		must(t, "ingest", "--es", s.URL, "--run-id", id, "../../testdata/fio/gaps")
+	}
+	must(t, "ingest", "--output", out, "--run-id", "old", "../../testdata/fio/gaps")
+	edit := func(source []byte) []byte {
+		return []byte(strings.Replace(string(source), fmt.Sprintf(`"format_version":%d,`, pipeline.FormatVersion), "", 1))
+	}
+	for _, d := range s.Docs("fio-run") {
+		if strings.Contains(string(d.Source), `"id":"old"`) {
+			if status, answer := testkit.Request(t, "PUT", s.URL+"/fio-run/_doc/"+d.ID+"?refresh=true",
+				edit(d.Source)); status != 200 {
+				t.Fatalf("%d %s", status, answer)
+			}
+		}
+	}
+	file := out + "/fio-run.old.ndjson"
+	source, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, edit(source), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const named, refused = "1 run stored by another version of fiolat", `run "old": an older fiolat stored it`
+	for _, tt := range []struct {
+		args []string
+		exit int
+		want string // on standard error
+	}{
+		{[]string{"runs", "--es", s.URL}, exitOK, named},
+		{[]string{"setup", "--es", s.URL}, exitOK, named},
+		{[]string{"summary", "--es", s.URL, "old"}, exitInput, refused},
+		{[]string{"percentiles", "--es", s.URL, "old"}, exitInput, refused},
+		{[]string{"rollup", "--es", s.URL, "--interval", "1m", "old"}, exitInput, refused},
+		{[]string{"percentiles", out}, exitInput, refused},
+		{[]string{"load", "--es", s.URL, out}, exitInput, refused},
+		{[]string{"percentiles", "--es", s.URL, "new"}, exitOK, ""},
+		{[]string{"delete", "--es", s.URL, "--yes", "old"}, exitOK, ""},
+		{[]string{"runs", "--es", s.URL}, exitOK, ""},
+	} {
+		code, stdout, stderr := fiolat(t, nil, tt.args...)
+		if code != tt.exit || !strings.Contains(stderr, tt.want) ||
+			tt.want == "" && strings.Contains(stderr, "version of fiolat") ||
+			tt.args[0] == "runs" && strings.Contains(stdout, "other format") != (tt.want != "") {
+			t.Errorf("%v: exit %d\n%s\n%s", tt.args, code, stdout, stderr)
 		}
 	}
 }

@@ -147,6 +147,13 @@ func (o *setupOptions) indices(ctx context.Context, u *ui.UI) error {
 	if err != nil {
 		return err
 	}
+	other, err := stored.OtherFormats(ctx, c, o.es.Prefix)
+	if err != nil {
+		return err
+	}
+	if text := stored.WarnFormats(other); text != "" {
+		u.Warn(text)
+	}
 	titled, err := stored.AddTitles(ctx, c, o.es.Prefix)
 	if len(titled) > 0 {
 		u.Say("info", "updated    run.title, documents: %v", titled)

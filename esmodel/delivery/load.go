@@ -248,6 +248,10 @@ func (l *loader) noteGeneration(index, _ string, doc []byte) error {
 	}
 	kind, _ := esmodel.KindOf(l.prefix, index)
 	of[m.Run.Generation][kind]++
+	// Before format 11 histograms had a second array, of fractions, and whole counts.
+	if kind == esmodel.KindHistogram && bytes.Contains(doc, []byte(`"index":[`)) {
+		return esmodel.CheckFormat(m.Run.ID, m.Run.Part, 0)
+	}
 	return nil
 }
 
@@ -281,6 +285,9 @@ func (l *loader) mark(ctx context.Context) error {
 		if err != nil || m.Run.ID == "" || m.Key().ID() != id {
 			return fmt.Errorf("run document %s was not written by fiolat: %w", fio.Printable(id),
 				errors.Join(errNoRun, err))
+		}
+		if err = esmodel.CheckFormat(m.Run.ID, m.Run.Part, m.Run.Format); err != nil {
+			return err
 		}
 		if l.generations[m.Key()] == nil {
 			l.generations[m.Key()] = map[string]kindCounts{}

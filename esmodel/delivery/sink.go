@@ -164,7 +164,7 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	index := s.enc.Index(esmodel.KindHistogram, q)
 	for i := range q.Leaves {
 		leaf := &q.Leaves[i]
-		if s.o.RowsOnly || leaf.Hist.Sum() == 0 {
+		if s.o.RowsOnly || !esmodel.HasDocument(leaf.Hist) {
 			continue
 		}
 		err := s.w.Make(ctx, index, s.enc.ID(esmodel.LeafScope, leaf.Dims, q), func(dst []byte) ([]byte, error) {

@@ -62,10 +62,10 @@ var Fields = []Field{
 		"probes `probe` (one operation), `interval` (one kind of operation) or `target`"},
 	{"samples", "double", "I/Os", []string{kindHistogram, kindPercentiles, kindProbe}, "I/Os; fractions come " +
 		"from I/Os shared between intervals"},
-	{"_doc_count", "-", "I/Os", hists, "`samples`, rounded, so that Elasticsearch counts I/Os; missing where it " +
-		"would be 0"},
-	{"latency.histogram", "histogram", "ns", hists, "whole I/Os (`counts`) by the middle of their bucket " +
-		"(`values`); remainders are carried over"},
+	{"_doc_count", "-", "I/Os", hists, "`samples`, rounded, at least 1, so that Elasticsearch counts I/Os; what is " +
+		"left over is carried to the leaf's next document"},
+	{"latency.histogram", "histogram", "ns", hists, "thousandths of an I/O (`counts`) by the middle of their bucket " +
+		"(`values`), in sum `samples`"},
 	{"latency.octave.*", "double", "I/Os", hists, "`eNN`: I/Os of 2^NN to 2^(NN+1) ns; sums make heat maps"},
 	{"latency.limits.min", "double", "ns", hists, "fio's smallest latency of the jobs"},
 	{"latency.limits.max", "double", "ns", hists, "fio's largest latency of the jobs"},
@@ -75,8 +75,6 @@ var Fields = []Field{
 		"bucket"},
 	{"latency.buckets.logs", "-", "", hists, "logs with I/O here: first and last of each range in `files` of " +
 		"`run`, from 0"},
-	{"latency.buckets.index", "-", "", hists, "buckets that are not empty"},
-	{"latency.buckets.count", "-", "I/Os", hists, "their weights to a thousandth of an I/O, in sum `samples`"},
 	{"latency.min", "double", "ns", stats, "shortest latency"},
 	{"latency.max", "double", "ns", stats, "longest latency"},
 	{"latency.mean", "double", "ns", stats, "mean latency"},
@@ -98,6 +96,7 @@ var Fields = []Field{
 		"may be higher"},
 	{"run.status", "keyword", "", onRun, "`running`; `complete`: exactly the documents of this generation are " +
 		"stored; `partial`: some may be missing"},
+	{"run.format_version", "long", "", onRun, "format of the run's documents; another one is not read back"},
 	{"run.start", "date", "", onRun, "time zero of the run"},
 	{"run.start_how", "keyword", "", onRun, "how `run.start` was found"},
 	{"run.end", "date", "", onRun, "end of the last interval"},

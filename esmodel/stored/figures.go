@@ -77,6 +77,9 @@ func readFigures(source []byte) (f Figures, err error) {
 	if f.RunSummary, err = readSummary(source); err == nil {
 		f.Start, err = time.Parse(time.RFC3339Nano, f.Run.Start)
 	}
+	if wrong := esmodel.CheckFormat(f.Run.ID, f.Run.Part, f.Run.Format); err == nil && wrong != nil {
+		return f, wrong
+	}
 	if err == nil {
 		f.Geometry, f.Histograms, err = esmodel.ReadRunHistograms(source)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +45,8 @@ type RunSummary struct {
 		Start  string         `json:"start"`
 		End    *string        `json:"end,omitempty"`
 		Quanta *int           `json:"quanta,omitempty"`
+		// Format is that of its documents; 0 where it was not stored yet.
+		Format int `json:"format_version"`
 	} `json:"run"`
 	Labels map[string]string `json:"labels,omitempty"`
 	Host   struct {
@@ -81,6 +84,39 @@ type RunSummary struct {
 // merged, the parts are left out.
 func ListRuns(ctx context.Context, c *client.Client, prefix string, f RunFilter) ([]RunSummary, error) {
 	return runs(ctx, c, prefix, f.query(), listed...)
+}
+
+// OtherFormats returns the runs that another fiolat has stored in a format that this one does not read.
+func OtherFormats(ctx context.Context, c *client.Client, prefix string) ([]RunSummary, error) {
+	return runs(ctx, c, prefix, map[string]any{"bool": map[string]any{
+		"filter":   map[string]any{"exists": map[string]any{"field": "run.start"}},
+		"must_not": client.Term("run.format_version", strconv.Itoa(pipeline.FormatVersion))}}, "run")
+}
+
+// WarnFormats returns a warning that names the runs in another format, "" if there are none.
+func WarnFormats(all []RunSummary) string {
+	const most = 20
+	var other []string
+	for _, r := range all {
+		if r.OtherFormat() {
+			other = append(other, fio.RunName(r.Run.ID, r.Run.Name))
+		}
+	}
+	other = slices.Compact(other)
+	n := len(other)
+	if n == 0 {
+		return ""
+	}
+	if n > most {
+		other = append(other[:most], fmt.Sprintf("%d more", n-most))
+	}
+	return fmt.Sprintf("%s stored by another version of fiolat: percentiles over them and other runs are wrong, because "+
+		"their counts have another unit; ingest again or delete %s", fio.Several(n, "run"), fio.List(other, "and"))
+}
+
+// OtherFormat reports whether the run is in a format that this fiolat does not read.
+func (r *RunSummary) OtherFormat() bool {
+	return r.Run.Start != "" && r.Run.Format != pipeline.FormatVersion
 }
 
 func readSummary(source []byte) (r RunSummary, err error) {

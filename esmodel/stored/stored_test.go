@@ -32,6 +32,7 @@ type recorder struct {
 	// Of records that are split between quanta, whose counts documents round, only what they add up to is kept.
 	split bool
 	upTo  []float64 // running sums of all leaves, and their samples
+	rates []float64 // samples and IOPS of all rows
 }
 
 func (r *recorder) Begin(ctx context.Context, run *pipeline.Run) error {
@@ -63,7 +64,8 @@ func (r *recorder) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	for _, row := range rows {
 		if r.split {
 			row.Hist = nil
-			row.Stats, row.IOPS = fiohist.Stats{Samples: math.Round(row.Stats.Samples)}, math.Round(row.IOPS)
+			r.rates = append(r.rates, row.Stats.Samples, row.IOPS)
+			row.Stats, row.IOPS = fiohist.Stats{}, 0
 		}
 		fmt.Fprintf(&b, "row %+v\n", row)
 	}
@@ -176,8 +178,13 @@ func sameQuanta(t *testing.T, got, want *recorder) {
 		}
 	}
 	for i, n := range want.upTo {
-		if math.Abs(got.upTo[i]-n) > 0.001+1e-9 || i%65 == 64 && math.Abs(got.upTo[i]-n) > 1e-9*n {
+		if math.Abs(got.upTo[i]-n) > 0.0005+1e-9*n {
 			t.Fatalf("%v I/Os in a leaf up to bucket %d, want %v", got.upTo[i], i%65*32, n)
+		}
+	}
+	for i, n := range want.rates {
+		if math.Abs(got.rates[i]-n) > 0.01+1e-9*n {
+			t.Fatalf("samples or IOPS of row %d are %v, want %v", i/2, got.rates[i], n)
 		}
 	}
 	if !same(got.sum, want.sum) && !got.split {
@@ -422,48 +429,60 @@ func TestStoredRefuses(t *testing.T) {
 		{
 			name:   "a bucket that is not",
 			second: "h2",
-			edit:   edit("fio-histogram-*.R.b.ndjson", `"index":[`, `"index":[1856,`),
-			want:   []string{"R.b.ndjson:2", "bucket"},
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"values":[40.5,`, `"values":[40.75,`),
+			want:   []string{"R.b.ndjson:2", "a bucket of 40.75 ns cannot hold"},
+		},
+		{
+			name:   "buckets in another order",
+			second: "h2",
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"values":[40.5,49.5,`, `"values":[49.5,40.5,`),
+			want:   []string{"R.b.ndjson:2", "a bucket of 40.5 ns cannot hold"},
+		},
+		{
+			name:   "a count too few",
+			second: "h2",
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"values":[40.5,`, `"values":[`),
+			want:   []string{"R.b.ndjson:2", "buckets have"},
 		},
 		{
 			name:   "negative",
 			second: "h2",
-			edit:   edit("fio-histogram-*.R.b.ndjson", `"count":[`, `"count":[-`),
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"counts":[`, `"counts":[-`),
 			want:   []string{"R.b.ndjson:2", "cannot hold"},
 		},
 		{
 			name:   "white space",
 			second: "h2",
-			edit:   edit("fio-histogram-*.R.b.ndjson", `"count":[`, `"count": [ `),
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"counts":[`, `"counts": [ `),
 		},
 		{
 			name:   "a count that is none",
 			second: "h2",
-			edit:   edit("fio-histogram-*.R.b.ndjson", `"count":[`, `"count":[null,`),
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"counts":[`, `"counts":[null,`),
 			want:   []string{"R.b.ndjson:2", `"null"`},
 		},
 		{
-			name:   "a fraction of a bucket",
+			name:   "a fraction of a count",
 			second: "h2",
-			edit:   edit("fio-histogram-*.R.b.ndjson", `"index":[`, `"index":[0.5,`),
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"counts":[`, `"counts":[0.5,`),
 			want:   []string{"R.b.ndjson:2", `"0.5"`},
 		},
 		{
 			name:   "a list in a list",
 			second: "h2",
-			edit:   edit("fio-histogram-*.R.b.ndjson", `"index":[`, `"index":[[1],`),
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"counts":[`, `"counts":[[1],`),
 			want:   []string{"R.b.ndjson:2", `"[1]"`},
 		},
 		{
 			name:   "no list",
 			second: "h2",
-			edit:   edit("fio-histogram-*.R.b.ndjson", `"index":[`, `"index":7,"was":[`),
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"counts":[`, `"counts":7,"was":[`),
 			want:   []string{"R.b.ndjson:2", "7 is not an array"},
 		},
 		{
 			name:   "I/Os changed",
 			second: "h2",
-			edit:   edit("fio-histogram-*.R.b.ndjson", `"count":[`, `"count":[1`),
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"counts":[`, `"counts":[1`),
 			want:   []string{"I/Os"},
 		},
 		{
@@ -487,8 +506,14 @@ func TestStoredRefuses(t *testing.T) {
 		{
 			name:   "an older fiolat",
 			second: "h2",
-			edit:   edit("fio-run.R.b.ndjson", `"end_ms"`, `"was"`),
-			want:   []string{"older fiolat"},
+			edit:   edit("fio-run.R.b.ndjson", `"format_version":11`, `"was":10`),
+			want:   []string{`part "b"`, "an older fiolat stored it", "delete"},
+		},
+		{
+			name:   "a newer fiolat",
+			second: "h2",
+			edit:   edit("fio-run.R.b.ndjson", `"format_version":11`, `"format_version":9999`),
+			want:   []string{`part "b"`, "a newer fiolat stored it"},
 		},
 	}
 	for _, tt := range tests {

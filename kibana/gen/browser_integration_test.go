@@ -422,12 +422,12 @@ type tally map[float64]float64
 func (of tally) add(source m) {
 	h := obj(source, "latency", "histogram")
 	for i, v := range list(h, "values") {
-		of[v.(float64)] += list(h, "counts")[i].(float64)
+		of[v.(float64)] += list(h, "counts")[i].(float64) / 1000
 	}
 }
 
-// between are the lowest and the highest latency that HDR of these digits may answer for a percentile: those an
-// I/O further down and up, each within the width of its bucket. Where few I/Os are, that is far.
+// between are the lowest and the highest latency that HDR of these digits may answer for a percentile: those a
+// thousandth of an I/O further down and up, each within the width of its bucket.
 func (of tally) between(percentile string, digits int) (low, high float64) {
 	p, err := strconv.ParseFloat(strings.TrimPrefix(percentile, "p"), 64)
 	if err != nil {
@@ -440,10 +440,10 @@ func (of tally) between(percentile string, digits int) (low, high float64) {
 	rank, seen := p/100*total, 0.0
 	for _, v := range slices.Sorted(maps.Keys(of)) {
 		seen += of[v]
-		if low == 0 && seen >= rank-1 {
+		if low == 0 && seen >= rank-0.001 {
 			low = v
 		}
-		if high = v; seen >= rank+1 {
+		if high = v; seen >= rank+0.001 {
 			break
 		}
 	}
@@ -654,9 +654,8 @@ func (p *page) sameLive(t *testing.T, direction string) {
 			if got, _ := strconv.ParseFloat(strings.ReplaceAll(count, ",", ""), 64); math.Abs(got-n) > 0.5 {
 				t.Errorf("%s at %v is of %s I/Os, want %v", name, at, words, n)
 			}
-			above, off := n*(1-share/100), math.Ceil(charts.RankMiss*math.Sqrt(float64(max(len(hosts[at]), 1))))
-			certain := fmt.Sprintf(" above ± %.0f", off)
-			if above < max(off, 10) {
+			certain := " above"
+			if n*(1-share/100) < 10 {
 				certain += ": too few"
 			}
 			of := fmt.Sprintf(" of %d host", len(hosts[at]))

@@ -29,7 +29,7 @@ type Percentiles struct {
 	Events *Data // see events in heatmap.go; nil for none
 	Limits *Data // rows with t, p and limit, if those of Data have no limit
 	// Merged says that the percentiles are of merged histograms and have no confidence limits. Tooltips then show the
-	// number of I/Os and of those above a percentile, and warn if these are too few: see RankMiss.
+	// number of I/Os and of those above a percentile, and warn if these are too few.
 	Merged bool
 	// Choice has a row with a name for each direction to choose from; nil for none. Transform and Found of Data then
 	// read the signal direction, which is First in the beginning.
@@ -40,24 +40,15 @@ type Percentiles struct {
 	Title string
 }
 
-// The rank of a percentile of whole counts is off by up to about RankMiss times the square root of the number of hosts
-// whose counts are added up over a quantum, each rounded for itself. There are too few I/Os above it if there are fewer
-// than that, or than fewAbove.
-const (
-	RankMiss = 3
-	fewAbove = 10
-)
+// fewAbove I/Os above a percentile are needed for a percentile of merged histograms.
+const fewAbove = 10
 
-// ofMerged returns an expression that says of how many I/Os a percentile is, and how certain its rank.
-func (c Percentiles) ofMerged() M {
-	off := fmt.Sprintf("ceil(%d * sqrt(max(datum.hosts, 1)))", RankMiss)
-	if c.Ratio {
-		off = "0" // of values, not of counts
-	}
+// ofMerged returns an expression that says of how many I/Os a percentile is, and whether too few are above it.
+func ofMerged() M {
 	return calculate("confidence", fmt.Sprintf("format(datum.n, ',') + (datum.hosts ? ' of ' + datum.hosts + "+
 		"(datum.hosts == 1 ? ' host' : ' hosts') : '') + (isNumber(toNumber(substring(datum.p, 1))) ? ', ' + "+
-		"format(%[1]s, ',.0f') + ' above' + (%[2]s ? ' ± ' + %[2]s : '') + (%[1]s < max(%[2]s, %[3]d) ? "+
-		"': too few' : '') : '')", "(datum.n * (1 - toNumber(substring(datum.p, 1)) / 100))", off, fewAbove))
+		"format(%[1]s, ',.0f') + ' above' + (%[1]s < %[2]d ? ': too few' : '') : '')",
+		"(datum.n * (1 - toNumber(substring(datum.p, 1)) / 100))", fewAbove))
 }
 
 // Spec is the chart's specification.
@@ -76,7 +67,7 @@ func (c Percentiles) Spec() Spec {
 		"(isValid(datum.upper) ? "+Latency("datum.upper")+" : 'unknown')")
 	ciTip := tip("confidence", "nominal", "95 % sampling limits")
 	if c.Merged {
-		ci = c.ofMerged()
+		ci = ofMerged()
 		ciTip = tip("confidence", "nominal", "I/Os")
 	}
 	value := tip("v", "quantitative", "ns")

@@ -42,6 +42,9 @@ func (d *documents) Begin(_ context.Context, run *pipeline.Run) error {
 
 func (d *documents) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	for i := range q.Leaves {
+		if !esmodel.HasDocument(q.Leaves[i].Hist) {
+			continue
+		}
 		doc, err := d.encoder.Histogram(d.doc[:0], q, &q.Leaves[i])
 		if err := d.write(doc, err); err != nil {
 			return err
