@@ -34,26 +34,21 @@ build: ## build ./fiolat, static, without a Markdown parser that it would only s
 	CGO_ENABLED=0 go build -trimpath -tags urfave_cli_no_docs -o fiolat ./cmd/fiolat
 
 .PHONY: test
-test: ## unit tests: no network, no fio, no Elasticsearch
-	$(GOTEST) ./...
-	go -C scripts/bench test ./...
+test: ## go vet and all unit tests, with few draws: no root, network, fio or Elasticsearch
+	$(GOTEST) -short -vet=all ./...
 
-.PHONY: quick
-quick: lint ## lint, and the unit tests of what has changed, without the matrix and simulations
-	go test -p 4 -short $$(go list ./... | grep -v -e /scripts/ -e /internal/matrix$$)
+# Where goroutines meet. Tests of what cmd/fiolat starts in other packages are in these.
+MEET := ./analysis/diagnose ./esmodel/... ./fio/fiohist ./ingest/fiolog ./ingest/source ./internal/alert \
+	./internal/metrics ./internal/probe ./internal/ui ./pipeline/...
 
 .PHONY: race
-race: ## unit tests with the race detector; what that would only slow down, without it; and without AVX2 its substitutes
+race: ## unit tests with the race detector where goroutines meet; and without AVX2 its substitutes
 	@# What the race detector found is printed last, where a log that was cut short still has it.
-	@reports=$$(mktemp -d); trap 'rm -rf "$$reports"' EXIT; set -x; \
-	GORACE="log_path=$$reports/race" $(GOTEST) -race ./... || { \
+	@reports=$$(mktemp -d); trap 'rm -rf "$$reports"' EXIT; set -x; export GORACE="log_path=$$reports/race"; \
+	{ $(GOTEST) -short -race $(MEET) && \
+		$(GOTEST) -short -race -run 'Live|Signal|Hangup|Interrupt' ./cmd/fiolat; } || { \
 		set +x; head -n 100 "$$reports"/race.* 2>/dev/null; exit 1; }
-	@# What calls NotRaced was skipped above.
-	files=$$(grep -rl --include='*_test.go' --exclude='*_integration_test.go' 'testkit.NotRaced(t)' .); \
-	tests=$$(awk '/^func Test/ { sub(/\(.*/, ""); name = $$2 } /NotRaced\(t\)/ { print name }' $$files); \
-	$(GOTEST) -run "^($$(paste -sd '|' <<<"$$tests"))$$" $$(xargs -n 1 dirname <<<"$$files" | sort -u)
-	go -C scripts/bench test ./...
-	GODEBUG=cpu.avx2=off $(GOTEST) -count=1 ./fio/fiohist ./ingest/fiolog
+	GODEBUG=cpu.avx2=off $(GOTEST) -short -count=1 ./fio/fiohist ./ingest/fiolog
 
 .PHONY: arm64
 arm64: ## tests of what reads logs, shares out and counts, built for arm64, under qemu-user
@@ -138,7 +133,7 @@ same: ## compare what fiolat prints and writes with what it did at commit OLD (m
 
 .PHONY: oracle
 oracle: ## compare analysis/like with fio's own programs on ORACLE_CASES (500) made-up inputs
-	python=$$(scripts/oracle-python); FIOLAT_TEST_PYTHON=$$python FIOLAT_ORACLE_CASES=$(ORACLE_CASES) \
+	python=$$(scripts/oracle-python); FIOLAT_TEST_PYTHON=$$python FIOLAT_TEST_SIZE=$(ORACLE_CASES) \
 		go test -count=1 -timeout 1h -tags oracle ./analysis/like
 
 .PHONY: otava
@@ -147,19 +142,19 @@ otava: ## ask Apache Otava for the change points of made-up histories, and write
 		go test -count=1 -v -timeout 1h -tags otava -run TestOtava ./analysis/history
 
 .PHONY: nightly
-nightly: ## what is too long for check: fuzz, oracle, race and chaos whole, packages, arm64, diagnose, Elasticsearch 9
+nightly: ## what is too long for check: fuzz, oracle, chaos, all draws and races, packages, arm64, Elasticsearch 9, R, Spark
+	scripts/ci-deps nightly
 	$(MAKE) --no-print-directory fuzz FUZZTIME=1m
 	$(MAKE) --no-print-directory oracle
-	FIOLAT_RACE_ALL=1 $(MAKE) --no-print-directory race
+	$(GOTEST) ./...
+	FIOLAT_TEST_SIZE=1 $(GOTEST) -race ./...
 	$(MAKE) --no-print-directory dist-check
 	$(MAKE) --no-print-directory arm64
-	FIOLAT_COMPARE_DRAWS=1000 FIOLAT_LIMITS_DRAWS=1000 go test -count=1 -timeout 1h ./analysis/compare ./fio/fiohist
-	FIOLAT_DIAGNOSE_DRAWS=100 FIOLAT_MATRIX_ALL=1 go test -count=1 -timeout 2h ./analysis/diagnose ./internal/matrix
-	FIOLAT_HISTORY_YEARS=20 go test -count=1 -timeout 2h -run '^TestGate$$' ./analysis/history
-	FIOLAT_MUTATIONS=1000 go test -count=1 -timeout 1h -run '^TestMutations$$' ./pipeline/plan
-	FIOLAT_SLA_RUNS=100 go test -count=1 -timeout 1h ./fio/sla
-	FIOLAT_TEST_SPARK=1 go test -count=1 -tags integration -run '^TestMergeSQL$$' ./cmd/fiolat
-	FIOLAT_VEGA_ALL=1 $(MAKE) --no-print-directory integration ES_SERVERS=9.5.3
+	FIOLAT_TEST_SIZE=1000 $(GOTEST) -count=1 ./analysis/compare ./fio/fiohist
+	FIOLAT_TEST_SIZE=100 $(GOTEST) -count=1 ./analysis/diagnose ./internal/matrix ./fio/sla
+	FIOLAT_TEST_SIZE=20 $(GOTEST) -count=1 -run '^TestGate$$' ./analysis/history
+	FIOLAT_MUTATIONS=1000 $(GOTEST) -count=1 -run '^TestMutations$$' ./pipeline/plan
+	FIOLAT_TEST_SIZE=1 $(MAKE) --no-print-directory integration ES_SERVERS=9.5.3
 	table=$$(mktemp); trap 'rm -f "$$table"' EXIT; \
 	FIOLAT_CHAOS_TABLE=$$table go test -count=1 -timeout 4h -v -tags integration ./internal/chaos
 
@@ -188,9 +183,10 @@ demo: ## show fiolat at work on sample logs, with ES_VERSION
 	scripts/demo $(ES_VERSION)
 
 .PHONY: check
-check: ci-deps verify ## what CI runs: verify, lint, race, integration, oracle, docs-check, and that the tree is as it was
+check: ci-deps verify ## what test leaves out: lint, race, integration, bench, docs-check, and that the tree is as it was
 	@before=$$(git status --porcelain); \
-	scripts/side-by-side integration race 'lint oracle ORACLE_CASES=15'; \
+	scripts/side-by-side integration 'race lint'; \
+	go -C scripts/bench test -short ./...; \
 	$(MAKE) --no-print-directory docs-check; \
 	if [ "$$before" != "$$(git status --porcelain)" ]; then git status --short; \
 		echo 'check: the run above changed files or left some: commit them or add them to .gitignore' >&2; exit 1; fi

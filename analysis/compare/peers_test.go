@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -14,23 +12,16 @@ import (
 	"fiolat/internal/testkit"
 )
 
-// nightly reports whether all made-up comparisons are wanted: `make nightly` sets FIOLAT_COMPARE_DRAWS, their number
-// of each kind, to 1000.
-func nightly() bool { return os.Getenv("FIOLAT_COMPARE_DRAWS") != "" }
-
 // draws is the number of made-up comparisons of each kind.
 func draws(t *testing.T) int {
 	t.Helper()
 	testkit.Simulation(t)
-	if n, err := strconv.Atoi(os.Getenv("FIOLAT_COMPARE_DRAWS")); err == nil {
-		return n
-	}
-	return 40
+	return testkit.Size(t, 40)
 }
 
-// slice returns the first n cases, which `make check` tries, or all for `make nightly`.
+// slice returns the first n cases, or all for `make nightly`.
 func slice[T any](cases []T, n int) []T {
-	if nightly() {
+	if testkit.All() {
 		return cases
 	}
 	return cases[:n]

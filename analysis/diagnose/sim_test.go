@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -19,19 +18,11 @@ import (
 
 const second = int64(1e9)
 
-// draws is how many runs are drawn of each kind: FIOLAT_DIAGNOSE_DRAWS, else few.
+// draws is how many runs are drawn of each kind.
 func draws(t *testing.T, few int) int {
 	t.Helper()
 	testkit.Simulation(t)
-	s := os.Getenv("FIOLAT_DIAGNOSE_DRAWS")
-	if s == "" {
-		return few
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 {
-		t.Fatalf("FIOLAT_DIAGNOSE_DRAWS=%q: want a number of runs", s)
-	}
-	return n
+	return testkit.Size(t, few)
 }
 
 // device is a made-up device: ns returns the latency of an I/O of a host, and second is called at the start of each.

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 
@@ -140,17 +138,13 @@ func ruleAlone(j job, first, last int) (red []int) {
 	return red
 }
 
-// TestGate simulates gates over years of nights, of which it takes FIOLAT_HISTORY_YEARS a row. With 20 it prints the
+// TestGate simulates gates over years of nights, of which it takes FIOLAT_TEST_SIZE a row. With 20 it prints the
 // rows of docs/data/gates.csv. It judges fiolat's gate where nights are correlated and single ones are bad.
 func TestGate(t *testing.T) {
 	testkit.NotRaced(t)
 	t.Parallel()
-	years, kinds := 5, tenKinds[5:6]
-	if text := os.Getenv("FIOLAT_HISTORY_YEARS"); text != "" {
-		var err error
-		if years, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
+	years, kinds := testkit.Size(t, 5), tenKinds[5:6]
+	if testkit.All() {
 		kinds = tenKinds
 	}
 	for _, who := range []struct {

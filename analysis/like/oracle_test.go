@@ -26,7 +26,7 @@ import (
 // These tests run the real programs, on random logs and command lines, and compare. They are not skipped but fail where
 // the programs or what they need is missing:
 //
-// FIOLAT_TEST_PYTHON=$(scripts/oracle-python) FIOLAT_ORACLE_CASES=500 go test -tags oracle -timeout 1h -v
+// FIOLAT_TEST_PYTHON=$(scripts/oracle-python) FIOLAT_TEST_SIZE=500 go test -tags oracle -timeout 1h -v
 // ./analysis/like
 //
 // FIOLAT_TEST_PYTHON is an interpreter with numpy and pandas (default python3), FIOLAT_TEST_FIO_HIST_DIR has fio's
@@ -374,7 +374,7 @@ func (m *maker) makeCase(program string) (args []string, about string) {
 
 func TestOracle(t *testing.T) {
 	o := newOracle(t)
-	cases, seed := envInt(t, "FIOLAT_ORACLE_CASES", 30), envInt(t, "FIOLAT_ORACLE_SEED", 1)
+	cases, seed := envInt(t, "FIOLAT_TEST_SIZE", 30), envInt(t, "FIOLAT_ORACLE_SEED", 1)
 	var mu sync.Mutex
 	ends := map[string]int{}
 	t.Run("cases", func(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fiolat/internal/testkit"
 )
 
 // engines read buckets/*.parquet and make the rows of merge.sql.
@@ -41,6 +43,7 @@ with open("rows.json", "w") as out:
 // The buckets that 200 hosts write, which start one after the other, added up by examples/merge.sql, give the rows of
 // percentiles of all their logs, to 1e-6, but where fio's own minimum or maximum cuts a percentile.
 func TestMergeSQL(t *testing.T) {
+	testkit.Nightly(t)
 	dir := t.TempDir()
 	query, err := os.ReadFile("../../examples/merge.sql")
 	if err == nil {
@@ -73,9 +76,7 @@ func TestMergeSQL(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			flag := "--analysis"
 			if engine == "spark" {
-				if flag = "--spark"; os.Getenv("FIOLAT_TEST_SPARK") == "" {
-					t.Skip("runs in make nightly, or with FIOLAT_TEST_SPARK=1")
-				}
+				flag = "--spark"
 			}
 			python, err := exec.Command("../../scripts/oracle-python", flag).Output()
 			if err != nil {

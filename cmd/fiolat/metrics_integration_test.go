@@ -25,6 +25,7 @@ import (
 // TestPrometheus has Prometheus scrape a live run and a probe, with native histograms and without, and compares what
 // it knows with fio's numbers. promtool finds no fault in what they show.
 func TestPrometheus(t *testing.T) {
+	testkit.Nightly(t)
 	dir := t.TempDir()
 	stream, err := os.ReadFile(real + "/live/fio-status.json")
 	if err != nil {

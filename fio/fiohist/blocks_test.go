@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
+
+	"fiolat/internal/testkit"
 )
 
 // bursty is a device with fast and slow I/Os, a share of them slow. Slow ones come in bursts; or, if memory is not 0,
@@ -66,12 +66,11 @@ func (d bursty) run(rng *rand.Rand, g Geometry) (*Hist, *Blocks) {
 }
 
 // TestBlocksCover counts how often the limits of whole runs enclose the true percentile of bursty devices.
-// FIOLAT_LIMITS_DRAWS is the number of runs of each; `make nightly` sets it to 1000.
 func TestBlocksCover(t *testing.T) {
 	t.Parallel()
-	runs, least := 40, 0.8
-	if n, err := strconv.Atoi(os.Getenv("FIOLAT_LIMITS_DRAWS")); err == nil {
-		runs, least = n, 0.9
+	runs, least := testkit.Size(t, 40), 0.8
+	if testkit.All() {
+		least = 0.9
 	}
 	wanted := []float64{50, 99, 99.9}
 	for _, tt := range []struct {

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/internal/testkit"
 )
 
 // device makes runs of random arrivals, in which a share of the I/Os is beyond the threshold, in bunches of a size.
@@ -63,13 +62,10 @@ func (d *device) broken(r *fio.SLARule, seconds, length float64) (broken, ok boo
 }
 
 // TestFamily counts the runs that are found to break "p99 < 5ms", by how far their p99 is from that. Latencies are
-// log-normal with a standard deviation of 0.5. FIOLAT_SLA_RUNS sets how many runs there are of each kind.
+// log-normal with a standard deviation of 0.5.
 func TestFamily(t *testing.T) {
 	t.Parallel()
-	runs := 3
-	if n, err := strconv.Atoi(os.Getenv("FIOLAT_SLA_RUNS")); err == nil {
-		runs = n
-	}
+	runs := testkit.Size(t, 3)
 	r := rule(t, "p99 < 5ms")
 	for _, bunch := range []int{1, 10} {
 		for _, iops := range []float64{20, 100, 500, 2000} {

@@ -47,6 +47,9 @@ type answer struct {
 // inputSets lists the ways to pass a folder to fiolat.
 var inputSets = []string{"json+job", "json", "job", "none"}
 
+// askEvery is how many questions there are for each that is asked.
+var askEvery = 1
+
 func check(ctx context.Context, fiolat, out, only string, parallel int) ([]*answer, error) {
 	dirs, err := filepath.Glob(filepath.Join(out, "*", "truth.json"))
 	if err != nil {
@@ -83,7 +86,9 @@ func check(ctx context.Context, fiolat, out, only string, parallel int) ([]*answ
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	for i, a := range answers {
-		a.number = i
+		if a.number = i; i%askEvery != 0 {
+			continue
+		}
 		group.Go(func() error { return a.ask(ctx, fiolat, filepath.Join(out, a.Folder)) })
 	}
 	failed := group.Wait()

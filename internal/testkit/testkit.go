@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -22,16 +23,40 @@ import (
 )
 
 // NotRaced skips a test that the race detector would only slow down: of one goroutine's arithmetic, or of whole
-// commands whose goroutines other tests start as well. `make race` runs it without the detector; it finds the call in
-// the text of the test.
+// commands whose goroutines other tests start as well. `make test` runs it without the detector.
 func NotRaced(t *testing.T) {
 	t.Helper()
-	if raceDetector && os.Getenv("FIOLAT_RACE_ALL") == "" {
-		t.Skip("not run with the race detector; FIOLAT_RACE_ALL=1 runs it")
+	if raceDetector {
+		Nightly(t)
 	}
 }
 
-// Simulation skips a test with -short, as `make quick` runs it: it draws many made-up inputs.
+// Nightly skips a test unless FIOLAT_TEST_SIZE is set, as `make nightly` does.
+func Nightly(t *testing.T) {
+	t.Helper()
+	if os.Getenv("FIOLAT_TEST_SIZE") == "" {
+		t.Skip("runs in make nightly, or with FIOLAT_TEST_SIZE=1")
+	}
+}
+
+// All reports whether tests take all of their cases: FIOLAT_TEST_SIZE is set, and the race detector is off.
+func All() bool { return os.Getenv("FIOLAT_TEST_SIZE") != "" && !raceDetector }
+
+// Size returns how many inputs a test makes up: FIOLAT_TEST_SIZE if All, else usual.
+func Size(tb testing.TB, usual int) int {
+	tb.Helper()
+	if !All() {
+		return usual
+	}
+	s := os.Getenv("FIOLAT_TEST_SIZE")
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		tb.Fatalf("FIOLAT_TEST_SIZE=%q: want a number above 0", s)
+	}
+	return n
+}
+
+// Simulation skips a test with -short, as `make test` runs it: it draws many made-up inputs.
 func Simulation(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -187,9 +187,9 @@ func (p *page) hover(t *testing.T, x, y float64) (shown map[string]any) {
 const pixel = 0.6
 
 // vegaVersions are those of Kibana from 8.12 on, as docs/kibana.md lists them; inPages is that of the HTML pages too.
-// `make nightly` sets FIOLAT_VEGA_ALL; the others draw the same scene.
+// `make nightly` tries all; the others draw the same scene.
 var vegaVersions = func() []string {
-	if os.Getenv("FIOLAT_VEGA_ALL") != "" {
+	if testkit.All() {
 		return []string{"5.24", inPages, "6.2", "6.4"}
 	}
 	return []string{inPages, "6.4"}

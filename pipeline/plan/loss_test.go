@@ -147,15 +147,12 @@ func remove(rng *rand.Rand, log []byte, how string) (left []byte, lost [fio.Dire
 
 // TestLostRecords takes records out of real logs. What no intact run explains must be
 // named as lost; most of the rest, as of the heads of steady jobs, must be noted. Always must logged, restored
-// and not placed be what fio counted. FIOLAT_LOSS_DRAWS sets the number of draws, FIOLAT_LOSS_SEED their seed,
+// and not placed be what fio counted. FIOLAT_LOSS_SEED is the seed of the draws,
 // FIOLAT_LOSS_RUNS a pattern of folders to draw from.
 func TestLostRecords(t *testing.T) {
 	testkit.NotRaced(t)
 	t.Parallel()
-	draws, seed := 150, uint64(1)
-	if s := os.Getenv("FIOLAT_LOSS_DRAWS"); s != "" {
-		fmt.Sscan(s, &draws)
-	}
+	draws, seed := testkit.Size(t, 150), uint64(1)
 	if s := os.Getenv("FIOLAT_LOSS_SEED"); s != "" {
 		fmt.Sscan(s, &seed)
 	}
