@@ -1095,13 +1095,13 @@ func TestGroupsInChromium(t *testing.T) {
 	const folder = "../testdata/fio/"
 	groups := []string{"before=" + folder + "randrw," + folder + "exact", "after=" + folder + "cluster," + folder +
 		"epoch"}
-	fiolat(t, append([]string{"report", "-o", file}, groups...)...)
+	fiolat(t, append([]string{"report", "--interval", "1s", "-o", file}, groups...)...)
 	b := openTab(t, 1280, 800, "light")
 	b.open(file)
 	b.choose(map[string]string{"direction": "all", "percentile": "3"})
 	rows := map[string][]row{}
 	for run, name := range map[string]string{"A1": "randrw", "A2": "exact", "B1": "cluster", "B2": "epoch"} {
-		rows[run] = percentiles(t, folder+name)[[4]string{3: "all"}]
+		rows[run] = percentiles(t, "--interval", "1s", folder+name)[[4]string{3: "all"}]
 	}
 	b.checkOverlaid("p99", rows)
 	colors := eval[map[string]string](b, `(() => { const v = fiolat.views.kinds, colors = v.signal('colors');
@@ -1610,7 +1610,7 @@ func TestMembersInChromium(t *testing.T) {
 		Note     bool
 		From, To float64
 	}](b, "fiolat.views.percentiles.data('marks')")
-	if n := eval[int](b, "document.querySelectorAll('#percentiles .mark path').length"); n != 3 || len(marks) != 3 {
+	if n := eval[int](b, "document.querySelectorAll('#percentiles .mark path').length"); n != 2 || len(marks) != 2 {
 		t.Errorf("%d marks drawn of %+v", n, marks)
 	}
 	for _, m := range marks {
@@ -1621,7 +1621,7 @@ func TestMembersInChromium(t *testing.T) {
 			continue
 		}
 		n, err := strconv.Atoi(m.Name)
-		if want := fmt.Sprintf("stalled from 0:%04.1f to 0:%04.1f", m.From/1e3, m.To/1e3); err != nil ||
+		if want := fmt.Sprintf("between 0:%04.1f and 0:%04.1f", m.From/1e3, m.To/1e3); err != nil ||
 			!strings.Contains(items[n-1], want) {
 			t.Errorf("%+v in %q, want %q", m, items, want)
 		}

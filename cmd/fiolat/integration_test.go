@@ -207,7 +207,8 @@ func decode(t *testing.T, source json.RawMessage) (d document) {
 // samePercentiles compares with percentiles --format ndjson, number for number.
 func samePercentiles(t *testing.T, docs map[string]json.RawMessage, dir, split string) {
 	t.Helper()
-	code, stdout, stderr := fiolat(t, nil, "percentiles", "--format", "ndjson", "--by", split, dir)
+	code, stdout, stderr := fiolat(t, nil, "percentiles", "--format", "ndjson", "--interval", "1s", "--by",
+		split, dir)
 	if code != exitOK {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}

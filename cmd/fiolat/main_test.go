@@ -220,7 +220,7 @@ func TestExitCodes(t *testing.T) {
 			"/gaps"}, exitUsage, "such as 10%"},
 		{"accuracy without auto", []string{"percentiles", "--accuracy", "5%", real + "/gaps"}, exitUsage,
 			"--interval auto"},
-		{"like: its own usage", []string{"percentiles", "--like", "fiologparser_hist"}, exitUsage, "no FILE given"},
+		{"like: its own usage", []string{"percentiles", "--like", "fiologparser_hist"}, exitUsage, "no log is named"},
 		{"like: unknown program", []string{"percentiles", "--like", "fio"}, exitUsage, "fiologparser_hist"},
 	}
 	for _, tt := range tests {

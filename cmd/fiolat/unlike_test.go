@@ -182,7 +182,7 @@ func TestJobCases(t *testing.T) {
 		{"syncs-of-the-wrong-job", byJob, map[string]string{"job": "oltp-log", "direction": "sync"},
 			map[string]float64{"ios": 100}},
 		{"ports-own-nojob", whole, nil, map[string]float64{"ios": 4191}},
-		{"head-thinktime", seconds, map[string]string{"offset_ms": "0", "direction": "read"},
+		{"head-thinktime", seconds, map[string]string{"offset_ms": "0", "direction": "all"},
 			map[string]float64{"samples": 4}},
 	} {
 		code, out, stderr := fiolat(t, nil, append(slices.Clone(tc.args), filepath.Join(root, tc.name))...)
