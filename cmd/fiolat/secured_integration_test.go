@@ -151,7 +151,7 @@ func TestSecuredRoles(t *testing.T) {
 		{"fiolat_ingest", "ingest", []string{"--output", out, randrw}, exitOK,
 			"106 made, 106 indexed (run "},
 		{"fiolat_ingest", "ingest", []string{"--output", out, "--interval", "3s", randrw}, exitOK,
-			"36 indexed; 70 of other generations deleted (run "},
+			"36 indexed; 105 of other generations deleted (run "},
 		{"fiolat_ingest", "ingest", []string{"--run-id", "P", "--part", "a", "--grid", "epoch", "--output", out,
 			randrw}, exitOK, " P)"},
 		{"fiolat_ingest", "merge", []string{"P"}, exitOK, " P)"},
