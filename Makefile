@@ -63,9 +63,10 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	done
 
 .PHONY: lint
-lint: ## golangci-lint over the code, shellcheck over the scripts
-	$(TOOL) golangci-lint run --allow-serial-runners ./...
-	cd scripts/bench && $(TOOL) golangci-lint run --allow-serial-runners ./...
+lint: ## staticcheck and others (tools/lint) over the code, shellcheck over the scripts
+	go -C tools build -o $(CURDIR)/tools/lint/lint ./lint
+	go vet -vettool=$(CURDIR)/tools/lint/lint -tags 'integration matrix oracle otava' ./...
+	go -C scripts/bench vet -vettool=$(CURDIR)/tools/lint/lint ./...
 	shellcheck .ci/run $$(grep -lsE -d skip '^#!.*bash' scripts/* examples/*)
 
 .PHONY: bench

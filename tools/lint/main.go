@@ -1,0 +1,254 @@
+// Command lint is what `go vet -vettool` runs for `make lint`: vet's own checks, and those of staticcheck, errcheck,
+// errorlint, bodyclose and ineffassign, each for a reason that is beside it below; and that lines and comments are as
+// CONTRIBUTING says. A finding that is wrong gets a comment `//nolint:NAME // why` in its line.
+package main
+
+import (
+	"go/ast"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gordonklaus/ineffassign/pkg/ineffassign"
+	"github.com/kisielk/errcheck/errcheck"
+	"github.com/polyfloyd/go-errorlint/errorlint"
+	"github.com/timakin/bodyclose/passes/bodyclose"
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/atomic"
+	"golang.org/x/tools/go/analysis/passes/bools"
+	"golang.org/x/tools/go/analysis/passes/buildtag"
+	"golang.org/x/tools/go/analysis/passes/copylock"
+	"golang.org/x/tools/go/analysis/passes/defers"
+	"golang.org/x/tools/go/analysis/passes/httpresponse"
+	"golang.org/x/tools/go/analysis/passes/loopclosure"
+	"golang.org/x/tools/go/analysis/passes/lostcancel"
+	"golang.org/x/tools/go/analysis/passes/nilfunc"
+	"golang.org/x/tools/go/analysis/passes/printf"
+	"golang.org/x/tools/go/analysis/passes/stdmethods"
+	"golang.org/x/tools/go/analysis/passes/structtag"
+	"golang.org/x/tools/go/analysis/passes/testinggoroutine"
+	"golang.org/x/tools/go/analysis/passes/unreachable"
+	"golang.org/x/tools/go/analysis/passes/unusedresult"
+	"golang.org/x/tools/go/analysis/unitchecker"
+	"honnef.co/go/tools/analysis/lint"
+	"honnef.co/go/tools/simple"
+	"honnef.co/go/tools/staticcheck"
+	"honnef.co/go/tools/stylecheck"
+	"honnef.co/go/tools/unused"
+)
+
+// skipped are checks of staticcheck that are not made: docs looks after comments, and others find what is meant.
+var skipped = map[string]bool{"ST1000": true, "ST1003": true, "ST1020": true, "ST1021": true, "ST1022": true,
+	"SA9003": true, "SA5012": true, "ST1023": true}
+
+func main() {
+	checks := []*analysis.Analyzer{
+		// What compiles and is a bug, as `go vet` finds it.
+		atomic.Analyzer, bools.Analyzer, buildtag.Analyzer, copylock.Analyzer, defers.Analyzer, httpresponse.Analyzer,
+		loopclosure.Analyzer, lostcancel.Analyzer, nilfunc.Analyzer, printf.Analyzer, stdmethods.Analyzer,
+		structtag.Analyzer, testinggoroutine.Analyzer, unreachable.Analyzer, unusedresult.Analyzer,
+		bodyclose.Analyzer,        // a response whose body stays open leaks a connection per bulk request
+		errors(errcheck.Analyzer), // an error that nobody looks at is a loss that nobody counts
+		errorlint.NewAnalyzer(),   // exit codes come from errors.As: a cause is wrapped with %w, not compared
+		ineffassign.Analyzer,      // a value that is never read is a check that was forgotten
+		dead, docs, width,
+	}
+	for _, list := range [][]*lint.Analyzer{staticcheck.Analyzers, simple.Analyzers, stylecheck.Analyzers} {
+		for _, a := range list {
+			if !skipped[a.Analyzer.Name] {
+				checks = append(checks, a.Analyzer)
+			}
+		}
+	}
+	for _, a := range checks {
+		named(a)
+	}
+	unitchecker.Main(checks...)
+}
+
+// named leaves out findings in lines with a comment that names the check.
+func named(a *analysis.Analyzer) {
+	run := a.Run
+	a.Run = func(pass *analysis.Pass) (any, error) {
+		allowed := map[token.Position]bool{}
+		for _, f := range pass.Files {
+			for _, group := range f.Comments {
+				for _, c := range group.List {
+					if strings.HasPrefix(c.Text, "//nolint:"+a.Name+" // ") {
+						allowed[line(pass.Fset, c.Pos())] = true
+					}
+				}
+			}
+		}
+		inner := *pass
+		inner.Report = func(d analysis.Diagnostic) {
+			if !allowed[line(pass.Fset, d.Pos)] {
+				pass.Report(d)
+			}
+		}
+		return run(&inner)
+	}
+}
+
+func line(fset *token.FileSet, at token.Pos) token.Position {
+	p := fset.Position(at)
+	return token.Position{Filename: p.Filename, Line: p.Line}
+}
+
+func isTest(name string) bool { return strings.HasSuffix(name, "_test.go") }
+
+// harmless are calls whose errors nobody needs: a deferred Close of what was read, or on the way out after another error
+// (what is written is closed in line); the Close of a response's body; and Fprint to a bufio.Writer, which keeps its
+// first error for the Flush that is checked, to a buffer, or to standard error, where nobody is left to tell.
+var harmless = regexp.MustCompile(`^\s*defer .+\.Close\(\)$|\.Body\.Close\(\)|\bfmt\.Fprint`)
+
+// errors narrows errcheck: not in tests, where such an error shows in what is compared, and not where it is harmless.
+func errors(a *analysis.Analyzer) *analysis.Analyzer {
+	run := a.Run
+	a.Run = func(pass *analysis.Pass) (any, error) {
+		inner := *pass
+		text := map[string][]string{}
+		inner.Report = func(d analysis.Diagnostic) {
+			p := pass.Fset.Position(d.Pos)
+			if isTest(p.Filename) {
+				return
+			}
+			if text[p.Filename] == nil {
+				data, err := os.ReadFile(p.Filename)
+				if err != nil {
+					panic(err)
+				}
+				text[p.Filename] = strings.Split(string(data), "\n")
+			}
+			if !harmless.MatchString(text[p.Filename][p.Line-1]) {
+				pass.Report(d)
+			}
+		}
+		return run(&inner)
+	}
+	return a
+}
+
+// dead finds what nothing uses. Where a package has tests, it looks at the package with them.
+var dead = &analysis.Analyzer{Name: "unused", Doc: "dead code misleads readers",
+	Requires: []*analysis.Analyzer{unused.Analyzer.Analyzer}, Run: func(pass *analysis.Pass) (any, error) {
+		tests := false
+		for _, f := range pass.Files {
+			tests = tests || isTest(pass.Fset.Position(f.Pos()).Filename)
+		}
+		if !tests && len(pass.Files) > 0 {
+			dir := filepath.Dir(pass.Fset.Position(pass.Files[0].Pos()).Filename)
+			if found, _ := filepath.Glob(filepath.Join(dir, "*_test.go")); len(found) > 0 {
+				return nil, nil
+			}
+		}
+		for _, o := range pass.ResultOf[unused.Analyzer.Analyzer].(unused.Result).Unused {
+			for _, f := range pass.Files {
+				if tf := pass.Fset.File(f.Pos()); tf.Name() == o.Position.Filename {
+					pass.Reportf(tf.LineStart(o.Position.Line), "%s %s is unused", o.Kind, o.Name)
+				}
+			}
+		}
+		return nil, nil
+	}}
+
+// docs finds exported names, and packages, without a comment that begins with their names.
+var docs = &analysis.Analyzer{Name: "docs", Doc: "every exported thing and every package says what it is",
+	Run: func(pass *analysis.Pass) (any, error) {
+		described := pass.Pkg.Name() == "main" || strings.HasSuffix(pass.Pkg.Name(), "_test")
+		for _, f := range pass.Files {
+			described = described || f.Doc != nil || isTest(pass.Fset.Position(f.Pos()).Filename)
+			if isTest(pass.Fset.Position(f.Pos()).Filename) {
+				continue
+			}
+			for _, d := range f.Decls {
+				switch d := d.(type) {
+				case *ast.FuncDecl:
+					if d.Recv == nil || ast.IsExported(receiver(d)) {
+						begins(pass, d.Name, d.Doc, d.Recv != nil)
+					}
+				case *ast.GenDecl:
+					for _, s := range d.Specs {
+						if s, ok := s.(*ast.TypeSpec); ok {
+							doc := s.Doc
+							if doc == nil {
+								doc = d.Doc
+							}
+							begins(pass, s.Name, doc, false)
+						}
+					}
+				}
+			}
+		}
+		if !described && len(pass.Files) > 0 {
+			pass.Reportf(pass.Files[0].Package, "no file has a package comment")
+		}
+		return nil, nil
+	}}
+
+// wellKnown are methods that need no comment.
+var wellKnown = regexp.MustCompile(`^(Error|Read|Write|String|Unwrap|ServeHTTP|Len|Less|Swap|Push|Pop|Set|Close|` +
+	`(Unm|M)arshal.*)$`)
+
+func begins(pass *analysis.Pass, name *ast.Ident, doc *ast.CommentGroup, method bool) {
+	if !name.IsExported() || method && wellKnown.MatchString(name.Name) {
+		return
+	}
+	text := doc.Text()
+	for _, article := range []string{"A ", "An ", "The "} {
+		text = strings.TrimPrefix(text, article)
+	}
+	if !strings.HasPrefix(text, name.Name) {
+		pass.Reportf(name.Pos(), "exported %s has no comment of the form %q", name.Name, name.Name+" ...")
+	}
+}
+
+func receiver(d *ast.FuncDecl) string {
+	t := d.Recv.List[0].Type
+	for {
+		switch x := t.(type) {
+		case *ast.StarExpr:
+			t = x.X
+		case *ast.IndexExpr:
+			t = x.X
+		case *ast.IndexListExpr:
+			t = x.X
+		case *ast.Ident:
+			return x.Name
+		default:
+			return ""
+		}
+	}
+}
+
+const (
+	maxWidth = 120
+	tabWidth = 4
+)
+
+// message matches a text that is in one piece so that it can be searched for.
+var message = regexp.MustCompile(`"[^"]{40,}"`)
+
+var width = &analysis.Analyzer{Name: "width", Doc: "a line of more than 120 columns is read by nobody",
+	Run: func(pass *analysis.Pass) (any, error) {
+		for _, f := range pass.Files {
+			tf := pass.Fset.File(f.Pos())
+			if ast.IsGenerated(f) {
+				continue
+			}
+			data, err := pass.ReadFile(tf.Name())
+			if err != nil {
+				return nil, err
+			}
+			for i, l := range strings.Split(string(data), "\n") {
+				n := utf8.RuneCountInString(l) + (tabWidth-1)*strings.Count(l, "\t")
+				if n > maxWidth && !message.MatchString(l) && i < tf.LineCount() {
+					pass.Reportf(tf.LineStart(i+1), "%d columns, want at most %d", n, maxWidth)
+				}
+			}
+		}
+		return nil, nil
+	}}
