@@ -735,6 +735,12 @@ func (s *set) byThread() map[int][]*Log {
 
 // assign gives logs their entries, and returns those for which it is not clear. ok is false if none can have one.
 func (m *matcher) assign(s *set, byThread map[int][]*Log, numbers []int) (left []*Log, ok bool) {
+	members := make([]int, len(s.entries))
+	for _, i := range s.entryOf {
+		if i >= 0 {
+			members[i]++
+		}
+	}
 	for _, n := range numbers {
 		logs, matched := byThread[n], false
 		if n == 0 && (len(s.entries) > 1 || len(logs) > 1) {
@@ -756,7 +762,7 @@ func (m *matcher) assign(s *set, byThread map[int][]*Log, numbers []int) (left [
 		case s.entryOf[n-1] >= 0:
 			i := s.entryOf[n-1]
 			logs[0].Entry, s.index[logs[0]] = s.entries[i], i
-			logs[0].Members = len(slices.DeleteFunc(slices.Clone(s.entryOf), func(o int) bool { return o != i }))
+			logs[0].Members = members[i]
 		}
 	}
 	return left, true

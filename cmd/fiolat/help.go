@@ -200,6 +200,10 @@ func describe(c *cli.Command) int {
 		}
 		return len(usual)
 	}
-	slices.SortStableFunc(c.Flags, func(a, b cli.Flag) int { return place(a) - place(b) })
+	at := make(map[cli.Flag]int, len(c.Flags))
+	for _, f := range c.Flags {
+		at[f] = place(f)
+	}
+	slices.SortStableFunc(c.Flags, func(a, b cli.Flag) int { return at[a] - at[b] })
 	return len(usual)
 }

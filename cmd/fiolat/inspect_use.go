@@ -34,16 +34,25 @@ var fioOptions = regexp.MustCompile(
 func logUses(in *ingest.Input, used []*pipeline.Log, warnings []string) (out []logUse) {
 	metas := map[string]string{} // path of the JSON, by that of the log
 	here := map[string]bool{}
+	naming := map[string][]int{} // warnings, by the files that they name
 	for _, l := range used {
 		here[l.Source.Path] = true
 		if l.Meta != nil {
-			metas[l.Source.Path] = fio.Printable(l.Meta.Path)
+			path := fio.Printable(l.Meta.Path)
+			metas[l.Source.Path], naming[path] = path, nil
 		}
 	}
 	for _, l := range in.Logs {
+		naming[fio.Printable(l.Path)] = nil
+	}
+	findNamed(warnings, naming)
+	for _, l := range in.Logs {
 		v := logUse{Path: l.Path, Use: "used"}
 		path := fio.Printable(l.Path)
-		for _, w := range warnings {
+		about := slices.Concat(naming[path], naming[metas[l.Path]])
+		slices.Sort(about)
+		for _, i := range slices.Compact(about) {
+			w := warnings[i]
 			if why, ok := strings.CutPrefix(w, "skipped: "+path+":"); ok && !here[l.Path] {
 				if why = strings.TrimSpace(why); why[0] >= '0' && why[0] <= '9' {
 					why = "line " + why
@@ -51,11 +60,9 @@ func logUses(in *ingest.Input, used []*pipeline.Log, warnings []string) (out []l
 				v.Why = []string{why}
 				break
 			}
-			if namesFile(w, path) || metas[l.Path] != "" && namesFile(w, metas[l.Path]) {
-				why, note := strings.CutPrefix(w, fio.NotePrefix)
-				if v.Why = append(v.Why, strings.TrimPrefix(why, path+": ")); !note {
-					v.Use = "used with a warning"
-				}
+			why, note := strings.CutPrefix(w, fio.NotePrefix)
+			if v.Why = append(v.Why, strings.TrimPrefix(why, path+": ")); !note {
+				v.Use = "used with a warning"
 			}
 		}
 		if !here[l.Path] {
@@ -75,17 +82,30 @@ func logUses(in *ingest.Input, used []*pipeline.Log, warnings []string) (out []l
 	return out
 }
 
-// namesFile reports whether text names the file path, and not one with a longer name.
-func namesFile(text, path string) bool {
-	for rest := text; ; {
-		_, after, ok := strings.Cut(rest, path)
-		if !ok {
-			return false
+// findNamed appends to each file of naming the indices of the texts that name it, and not one with a longer name.
+// It looks up what ends where a name can end, once for each length of a name, and so is linear in the texts.
+func findNamed(texts []string, naming map[string][]int) {
+	var lengths []int
+	for path := range naming {
+		lengths = append(lengths, len(path))
+	}
+	slices.Sort(lengths)
+	lengths = slices.Compact(lengths)
+	for i, text := range texts {
+		for end := 1; end <= len(text); end++ {
+			if end < len(text) && strings.IndexByte(":, ;", text[end]) < 0 {
+				continue
+			}
+			for _, n := range lengths {
+				if n == 0 || n > end {
+					continue
+				}
+				name := text[end-n : end]
+				if found, ok := naming[name]; ok && (len(found) == 0 || found[len(found)-1] != i) {
+					naming[name] = append(found, i)
+				}
+			}
 		}
-		if after == "" || strings.IndexByte(":, ;", after[0]) >= 0 {
-			return true
-		}
-		rest = after
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -60,5 +61,19 @@ func TestLogUses(t *testing.T) {
 				t.Errorf("%+v", other)
 			}
 		})
+	}
+}
+
+// TestFindNamed: a text names a file where the name ends, and not where a longer one begins.
+func TestFindNamed(t *testing.T) {
+	t.Parallel()
+	texts := []string{
+		"skipped: d/a.log: 17: cut short", "d/a.log.h1, d/b.log; d/b.log: twice", "all is well", "see d/b.log", "xd/a.log",
+	}
+	naming := map[string][]int{"d/a.log": nil, "d/b.log": nil, "d/a.log.h1": nil, "b.log": nil, "": nil}
+	findNamed(texts, naming)
+	want := map[string][]int{"d/a.log": {0, 4}, "d/b.log": {1, 3}, "d/a.log.h1": {1}, "b.log": {1, 3}, "": nil}
+	if !reflect.DeepEqual(naming, want) {
+		t.Errorf("%v, want %v", naming, want)
 	}
 }

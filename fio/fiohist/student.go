@@ -2,6 +2,7 @@ package fiohist
 
 import (
 	"math"
+	"sync"
 
 	"gonum.org/v1/gonum/mathext"
 )
@@ -19,8 +20,26 @@ func StudentTail(t float64, freedom int) float64 {
 // ManyDegrees is the degrees of freedom from which on the normal distribution is used.
 const ManyDegrees = 1000
 
-// StudentQuantile returns the t at which StudentTail is alpha, for alpha above 0 and up to 1.
+// StudentQuantile returns the t at which StudentTail is alpha, for alpha above 0 and up to 1. It keeps what it found:
+// few degrees of freedom are asked for, often.
 func StudentQuantile(alpha float64, freedom int) float64 {
+	key := studentKey{alpha, min(freedom, ManyDegrees)}
+	if t, ok := studentKnown.Load(key); ok {
+		return t.(float64)
+	}
+	t := studentQuantile(alpha, freedom)
+	studentKnown.Store(key, t)
+	return t
+}
+
+type studentKey struct {
+	alpha   float64
+	freedom int
+}
+
+var studentKnown sync.Map // of float64 by studentKey
+
+func studentQuantile(alpha float64, freedom int) float64 {
 	low, high := 0.0, 1.0
 	for StudentTail(high, freedom) > alpha && high < 1e9 {
 		high *= 2
