@@ -111,7 +111,8 @@ func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc
 	if doc, err = json.Marshal(d); err != nil {
 		return "", nil, fmt.Errorf("event: %w", err)
 	}
-	return hashIDAt(d.Timestamp, family, e.run.ID, e.run.Part, d.Run.Generation, e.kind, d.Event.Action, c.Rule.Text, c.Dims.Direction,
+	return hashIDAt(d.Timestamp, family, e.run.ID, e.run.Part, d.Run.Generation, e.kind, d.Event.Action, c.Rule.Text,
+		c.Dims.Direction,
 		c.Dims.Host), doc, nil
 }
 
@@ -151,7 +152,8 @@ func (e *Encoder) Straggler(s *pipeline.Straggler) (id string, doc []byte) {
 	if s.Ended {
 		d.Straggler.Status = "ended"
 	}
-	return hashIDAt(d.Timestamp, family, e.run.ID, e.run.Part, d.Run.Generation, e.kind, ActionStraggler, s.Dimension, s.Who,
+	return hashIDAt(d.Timestamp, family, e.run.ID, e.run.Part, d.Run.Generation, e.kind, ActionStraggler, s.Dimension,
+		s.Who,
 		s.Dims.Direction, s.Measure, d.Straggler.Status), MustJSON(d)
 }
 

@@ -70,8 +70,10 @@ func TestRounded(t *testing.T) {
 		v, parts float64
 		want     string
 	}{
-		{1234.56789, tenth, "1234.6"}, {1234.56789, thousandth, "1234.568"}, {0.05, tenth, "0.1"}, {0.0004, thousandth, "0"},
-		{3, thousandth, "3"}, {-0.0005, thousandth, "-0.001"}, {1e300, tenth, "1e+300"}, {1 << 52, tenth, "4503599627370496"},
+		{1234.56789, tenth, "1234.6"}, {1234.56789, thousandth, "1234.568"}, {0.05, tenth, "0.1"}, {0.0004,
+			thousandth, "0"},
+		{3, thousandth, "3"}, {-0.0005, thousandth, "-0.001"}, {1e300, tenth, "1e+300"}, {1 << 52, tenth,
+			"4503599627370496"},
 		{math.NaN(), tenth, "null"},
 	} {
 		if got := string(appendFloat([]byte("0"), rounded(tt.v, tt.parts))); got != "0"+tt.want {

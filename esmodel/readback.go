@@ -124,7 +124,8 @@ func mergedOf(source []byte) (Status, []pipeline.Part) {
 	return doc.Run.Status, doc.Parts
 }
 
-// Holds reports whether the document of a run or part says that it is complete in a generation, and that nobody is writing it.
+// Holds reports whether the document of a run or part says that it is complete in a generation, and that nobody is
+// writing it.
 func Holds(found []byte, generation string) bool {
 	var doc struct {
 		Run struct {

@@ -109,7 +109,8 @@ func (d *discovery) overlapping(runs []*Input) (groups [][]*Input) {
 	for _, in := range without {
 		var its []int
 		for i, group := range groups {
-			if len(group) > 1 && filepath.Dir(in.Root) == filepath.Dir(group[0].Root) && lowest(group) == filepath.Dir(in.Root) {
+			if len(group) > 1 && filepath.Dir(in.Root) == filepath.Dir(group[0].Root) &&
+				lowest(group) == filepath.Dir(in.Root) {
 				its = append(its, i)
 			}
 		}

@@ -282,7 +282,8 @@ func byCounts(l *Log, metas []*fiojson.Document) []*fiojson.Document {
 		if slices.ContainsFunc(d.Entries, func(e fiojson.Entry) bool {
 			part, _ := sums.fits(&e, l.Source.Name.Kind)
 			const late = 2 // times as long as any direction ran
-			return part && writes(d, &e, l.Source.Name) && (sums.last >= absoluteMS || sums.last <= late*e.LongestMS+lateMS)
+			return part && writes(d, &e, l.Source.Name) && (sums.last >= absoluteMS ||
+				sums.last <= late*e.LongestMS+lateMS)
 		}) {
 			fit = append(fit, d)
 		}

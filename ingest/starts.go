@@ -125,7 +125,8 @@ func placeJobs(meta *fiojson.Document) {
 		}
 		m.stages(s, jobs)
 		at, latest := schedule(jobs)
-		if elapsed := s.elapsed(); elapsed > 0 && latest > elapsed { // new_group: they cannot have waited for each other
+		// New_group: they cannot have waited for each other.
+		if elapsed := s.elapsed(); elapsed > 0 && latest > elapsed {
 			for i := range jobs {
 				jobs[i].stage = 0
 			}

@@ -18,8 +18,8 @@ type sized struct {
 	factorFixed, factorMean, other float64
 }
 
-// SetBytes sets the bytes of the logs' I/Os. Those of an entry of fio's JSON are as large as its bytes over its I/Os. In
-// a group an I/O has the one size of its section. Means of sections with several sizes are scaled to what the others
+// SetBytes sets the bytes of the logs' I/Os. Those of an entry of fio's JSON are as large as its bytes over its I/Os.
+// In a group an I/O has the one size of its section. Means of sections with several sizes are scaled to what the others
 // leave, and a section whose size is unknown has the rest; beside I/Os that are in no log, it stays unknown. entryOf
 // returns nil for a log whose entry turned out to belong to another run.
 func SetBytes(logs []*Log, entryOf func(*Log) *fiojson.Entry) {

@@ -192,7 +192,8 @@ func TestCells(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ hosts, quanta, want int }{{200, 300, 74}, {1000, 48, 23}} {
 		m := newMade(tt.quanta, tt.hosts, 1)
-		s, q := report.NewKinds(io.Discard, 1, report.Options{})[0], &pipeline.Quantum{Leaves: m.leaves(0), Rows: m.rows()}
+		s, q := report.NewKinds(io.Discard, 1, report.Options{})[0], &pipeline.Quantum{Leaves: m.leaves(0),
+			Rows: m.rows()}
 		err := s.Begin(t.Context(), m.run)
 		for ; q.Offset < int64(tt.quanta)*m.run.Interval && err == nil; q.Offset += m.run.Interval {
 			err = s.Quantum(t.Context(), q)
@@ -371,7 +372,8 @@ func TestAtLeast(t *testing.T) {
 	}
 }
 
-// TestLimitsOfSome: fio's smallest and largest latency of some logs clamp no sum with others, of which they are unknown.
+// TestLimitsOfSome: fio's smallest and largest latency of some logs clamp no sum with others, of which they are
+// unknown.
 func TestLimitsOfSome(t *testing.T) {
 	t.Parallel()
 	m := newMade(1, 2, 100)

@@ -112,7 +112,8 @@ func TestUnlikeGroups(t *testing.T) {
 		se   float64
 	}{
 		{"the small group varies", loud, quiet, math.Sqrt(0.02 / 1 / 2)},
-		{"the large group varies", []float64{0, 0}, []float64{0.1, -0.1, 0.1, -0.1}, math.Sqrt(0.04 / 4 * (1./2 + 1./4))},
+		{"the large group varies", []float64{0, 0}, []float64{0.1, -0.1, 0.1, -0.1},
+			math.Sqrt(0.04 / 4 * (1./2 + 1./4))},
 	} {
 		var sides [2]*measured
 		for i, logs := range [][]float64{tt.a, tt.b} {

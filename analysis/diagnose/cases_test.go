@@ -101,7 +101,8 @@ func TestCases(t *testing.T) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := diagnosePath(t, filepath.Join(dir, tc.name)).Diagnosis.Sentences(math.MaxInt); !slices.Equal(got, tc.want) {
+			got := diagnosePath(t, filepath.Join(dir, tc.name)).Diagnosis.Sentences(math.MaxInt)
+			if !slices.Equal(got, tc.want) {
 				t.Errorf("%s: got\n%s\nwant\n%s", tc.fault, strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 			}
 		})

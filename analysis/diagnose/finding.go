@@ -397,7 +397,8 @@ func (f *Finding) sayRise(h *hit, when, of, their string) string {
 		text = fmt.Sprintf("%s%s: %s%s from %.1f to %s %s peers'", slow, when, of, f.Measure, math.Exp(h.rise[0]),
 			timesOf(math.Exp(h.rise[1])), their)
 	case h.measure == iops:
-		text = fmt.Sprintf("All %ss slow down%s: from %s to %s IOPS", f.Direction, when, number(*f.Others), number(*f.Own))
+		text = fmt.Sprintf("All %ss slow down%s: from %s to %s IOPS", f.Direction, when, number(*f.Others),
+			number(*f.Own))
 	default:
 		text = fmt.Sprintf("All %ss slow down%s: %s rises from %s to %s", f.Direction, when, f.Measure,
 			latency(*f.Others), latency(*f.Own))

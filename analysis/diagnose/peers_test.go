@@ -92,7 +92,8 @@ func drawJobs(seed uint64, dev *device, f *jobFault, hosts int) *simRun {
 			s := &states[i]
 			dev.second(rng, s)
 			for _, j := range threeJobs {
-				on := f != nil && (f.host < 0 || i == bad) && (f.job == "" || f.job == j.name) && t >= f.from && t < f.to
+				on := f != nil && (f.host < 0 || i == bad) && (f.job == "" || f.job == j.name) && t >= f.from &&
+					t < f.to
 				mean, factor := 1.0, 1.0
 				if on {
 					factor = f.factor

@@ -24,7 +24,8 @@ func TestStored(t *testing.T) {
 func TestNothing(t *testing.T) {
 	w := Watch{run: &pipeline.Run{}, board: &board{quanta: 8, fold: 1, interval: second,
 		pooled: map[string][]*fiohist.Hist{"read": nil}}}
-	g := &group{names: []string{"h1"}, parents: make([][3]string, 1), blocks: slices.Repeat([][]member{{{n: 50, p50: 10}}}, 8)}
+	g := &group{names: []string{"h1"}, parents: make([][3]string, 1),
+		blocks: slices.Repeat([][]member{{{n: 50, p50: 10}}}, 8)}
 	for factor, named := range map[float64]bool{1.2: true, 1.4: false} {
 		off := slices.Repeat([]float64{math.Log(factor)}, 8)
 		got := w.nothing(&searched{fields: []*field{{group: g, off: [4][][]float64{{off}}}}}).Text
@@ -62,7 +63,8 @@ func TestInOrder(t *testing.T) {
 func TestShown(t *testing.T) {
 	d := &Diagnosis{Findings: []Finding{{About: aboutSlow, Text: "a"}, {About: aboutStall, Text: "b"}},
 		More: []Finding{{About: aboutSlow, Text: "c"}, {About: aboutConcurrency, Text: "load"}}}
-	for most, want := range map[int]string{1: "a|2 more: see fiolat diagnose.|load", 2: "a|b|1 more: see fiolat diagnose.|load",
+	for most, want := range map[int]string{1: "a|2 more: see fiolat diagnose.|load",
+		2: "a|b|1 more: see fiolat diagnose.|load",
 		3: "a|b|c|load"} {
 		if got := strings.Join(d.Sentences(most), "|"); got != want {
 			t.Errorf("%d: %s, want %s", most, got, want)

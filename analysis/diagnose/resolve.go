@@ -51,8 +51,8 @@ func (w *Watch) search() *searched {
 	return s
 }
 
-// fluke reports whether a p99 of a block or two is high by a few I/Os more than usual, where slow I/Os are about one in a
-// hundred at all times: p98 is then as ever.
+// fluke reports whether a p99 of a block or two is high by a few I/Os more than usual, where slow I/Os are about one in
+// a hundred at all times: p98 is then as ever.
 func (w *Watch) fluke(h *hit) bool {
 	if h.measure != p99 || h.every > 0 || h.to-h.from > 2 {
 		return false

@@ -478,8 +478,8 @@ func (f *field) unlikeOthers(v int, h *hit, n int) bool {
 		!(length < long && len(elsewhere) >= 20 && tailP(elsewhere, h.size, float64(len(elsewhere))) > 0.02)
 }
 
-// unreached reports whether no other is ever as slow for as long: what all have at times, by clocks that differ, is none
-// of a member's own.
+// unreached reports whether no other is ever as slow for as long: what all have at times, by clocks that differ, is
+// none of a member's own.
 func (f *field) unreached(h *hit) bool {
 	length := h.to - h.from
 	level := func(v, from int) float64 {

@@ -22,8 +22,8 @@ const (
 	fewRecords = 3
 	// unlike is how many times as long as the longest usual pause and as the mean latency a stall is, at least.
 	unlike = 3
-	// farLongest and farLatency are how many times as long as the longest usual pause and as the mean latency a pause is
-	// that no noise explains.
+	// farLongest and farLatency are how many times as long as the longest usual pause and as the mean latency a pause
+	// is that no noise explains.
 	farLongest, farLatency = 6, 20
 	// leastFirst is the shortest stall in ns with which a job begins, and unlikeFirst how many times as long as its
 	// mean latency that is, at least.
@@ -35,8 +35,8 @@ const (
 	inFlight = 0.9
 	// sameEdge is by how much in ns, and by which share of its length, a stall may begin or end apart from another.
 	sameEdge, sameShare = int64(2e8), 0.05
-	// within is by how many ms stalls of several hosts begin apart that one sentence tells, as their clocks differ; apartTurn
-	// that of leastTurn or more, as in restarts in turn.
+	// within is by how many ms stalls of several hosts begin apart that one sentence tells, as their clocks differ;
+	// apartTurn that of leastTurn or more, as in restarts in turn.
 	within, apartTurn, leastTurn = int64(5000), int64(60_000), 3
 	// halted is the length of a stall in ms that stands before what is slow.
 	halted = int64(2000)
@@ -156,7 +156,8 @@ func (w *Watch) alongside(of []logStall) (out []logStall) {
 			for i := range p.Longest {
 				one := &p.Longest[i]
 				if one.Open || !delayed(one) || !slices.ContainsFunc(of, func(o logStall) bool {
-					return o.log != l && !o.Open && one.From-o.From <= o.tolerance() && o.From-one.From <= o.tolerance() &&
+					return o.log != l && !o.Open && one.From-o.From <= o.tolerance() &&
+						o.From-one.From <= o.tolerance() &&
 						max(one.To-o.To, o.To-one.To) <= o.tolerance()
 				}) || slices.ContainsFunc(of, func(o logStall) bool {
 					return o.log == l && o.From < one.To && o.To > one.From
@@ -211,7 +212,8 @@ func narrow(s *pipeline.Pause, p *pipeline.Pauses) bool {
 			case other:
 				s.From, s.Began = o.From, o.Began
 			}
-			s.From, s.Began.From, s.Began.To = max(s.From, certain), max(s.Began.From, certain), max(s.Began.To, certain)
+			s.From, s.Began.From, s.Began.To = max(s.From, certain), max(s.Began.From, certain), max(s.Began.To,
+				certain)
 			s.To, s.Longest = to, max(s.Longest, o.Longest)
 			return true
 		}
@@ -386,8 +388,8 @@ func (w *Watch) stallFindings(stalls []Stall) (out []Finding) {
 	return out
 }
 
-// inTurn returns a function that tells, in order of time, the stalls that one sentence tells with first: of others, about
-// as long, and each begins at most gap ms after the one before.
+// inTurn returns a function that tells, in order of time, the stalls that one sentence tells with first: of others,
+// about as long, and each begins at most gap ms after the one before.
 func inTurn(first Stall, gap int64) func(o *Stall) bool {
 	who, last := map[string]bool{}, first.SinceMS
 	return func(o *Stall) bool {

@@ -226,7 +226,8 @@ func (h *parser) weighted(ctx context.Context, logs []*hlog) error {
 		queue = append(queue, place{logs[first], next[first]})
 		next[first]++
 	}
-	for start, end := 0.0, h.interval; len(queue) > 0 || len(window) > 0; start, end = start+h.interval, start+2*h.interval {
+	start, end := 0.0, h.interval
+	for ; len(queue) > 0 || len(window) > 0; start, end = start+h.interval, start+2*h.interval {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -79,7 +79,8 @@ func parse(program string, f *flag.FlagSet, args []string, out *bytes.Buffer) (f
 			f.PrintDefaults()
 			return nil, nil
 		case err != nil:
-			return nil, &UsageError{program + ": " + err.Error(), "see fiolat percentiles --like " + program + " --help"}
+			return nil, &UsageError{program + ": " + err.Error(),
+				"see fiolat percentiles --like " + program + " --help"}
 		}
 		rest := f.Args()
 		if taken := len(args) - len(rest); taken > 0 && args[taken-1] == "--" {

@@ -334,7 +334,8 @@ func (m *maker) makeCase(program string) (args []string, about string) {
 		} else if m.old && m.chance(0.3) {
 			job := fmt.Sprintf("; job\n[global]\nrw=randrw\ngroup_reporting\nlog_hist_msec=%d\n\n[a]\nbs = 4k\n", step)
 			if m.chance(0.3) {
-				job += pick(m, "  \n\n; no\n", "[b]\nbs=8k\n", "[b]\nlog_hist_msec="+strconv.Itoa(step)+"\n", "[b]\nlog_hist_msec\n")
+				job += pick(m, "  \n\n; no\n", "[b]\nbs=8k\n", "[b]\nlog_hist_msec="+strconv.Itoa(step)+"\n",
+					"[b]\nlog_hist_msec\n")
 			}
 			if err := os.WriteFile(filepath.Join(m.dir, "job.fio"), []byte(job), 0o600); err != nil {
 				panic(err)

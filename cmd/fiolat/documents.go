@@ -118,7 +118,8 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
 // refresh is for runs that are watched while they go on.
 func writerTo(o *runsource.Elasticsearch, client *client.Client, refresh bool) (delivery.Writer, error) {
 	if client != nil {
-		return delivery.NewBulkWriter(client, delivery.BulkConfig{Prefix: o.Prefix, SpoolDir: o.Spool, Refresh: refresh})
+		return delivery.NewBulkWriter(client, delivery.BulkConfig{Prefix: o.Prefix, SpoolDir: o.Spool,
+			Refresh: refresh})
 	}
 	return delivery.NewDirWriter(o.Spool, o.Prefix)
 }

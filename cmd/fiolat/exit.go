@@ -26,8 +26,8 @@ const (
 	exitInterrupted = 130
 )
 
-// exits are the exit codes and their meanings, as docs/cli.md has them. Scripts rely on them: new ones may be added, but
-// none changes its meaning.
+// exits are the exit codes and their meanings, as docs/cli.md has them. Scripts rely on them: new ones may be added,
+// but none changes its meaning.
 var exits = []struct {
 	code    int
 	meaning string

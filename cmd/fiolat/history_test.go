@@ -143,7 +143,8 @@ func TestHistory(t *testing.T) {
 			t.Errorf("%s from logs: %+v, want %+v", metric, c.Changes, want.Changes)
 		}
 		for i, r := range c.Runs {
-			if w := want.Runs[i]; r.Start != nil || math.Abs(*r.Value-*w.Value) > 0.001 || (r.Low == nil) != (w.Low == nil) ||
+			if w := want.Runs[i]; r.Start != nil || math.Abs(*r.Value-*w.Value) > 0.001 ||
+				(r.Low == nil) != (w.Low == nil) ||
 				r.Low != nil && (*r.Low != *w.Low || *r.High != *w.High) {
 				t.Errorf("%s from logs: run %d: %+v, want %+v", metric, i, r, w)
 			}

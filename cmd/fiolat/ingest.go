@@ -35,7 +35,8 @@ func ingestCommand(u *ui.UI) *cli.Command {
 	o := &ingestOptions{}
 	return &cli.Command{
 		Name: "ingest",
-		Flags: append(append(o.logs.flags(logFlags{by: "direction,host", kinds: true, stored: true}), esFlags(&o.es)...),
+		Flags: append(append(o.logs.flags(logFlags{by: "direction,host", kinds: true, stored: true}),
+			esFlags(&o.es)...),
 			outputFlag(), &cli.GenericFlag{Name: "format",
 				Value: oneOf(&o.format, "format", delivery.Bulk, delivery.NDJSON),
 				Usage: "`FORMAT` of files: bulk, for fiolat load; or ndjson, documents alone, a file for each kind"},

@@ -243,7 +243,8 @@ func samePercentiles(t *testing.T, docs map[string]json.RawMessage, dir, split s
 		if !ok {
 			t.Fatalf("no document for %s", line)
 		}
-		if math.Abs(d.Samples-r.Samples) > 0.0005001 || d.Logs.Count != r.Logs || d.Timestamp != r.Timestamp || d.Fio.Kind != r.Kind {
+		if math.Abs(d.Samples-r.Samples) > 0.0005001 || d.Logs.Count != r.Logs || d.Timestamp != r.Timestamp ||
+			d.Fio.Kind != r.Kind {
 			t.Fatalf("document %+v, row %s", d, line)
 		}
 		var latency map[string]any

@@ -68,7 +68,8 @@ func TestLogUses(t *testing.T) {
 func TestFindNamed(t *testing.T) {
 	t.Parallel()
 	texts := []string{
-		"skipped: d/a.log: 17: cut short", "d/a.log.h1, d/b.log; d/b.log: twice", "all is well", "see d/b.log", "xd/a.log",
+		"skipped: d/a.log: 17: cut short", "d/a.log.h1, d/b.log; d/b.log: twice", "all is well", "see d/b.log",
+		"xd/a.log",
 	}
 	naming := map[string][]int{"d/a.log": nil, "d/b.log": nil, "d/a.log.h1": nil, "b.log": nil, "": nil}
 	findNamed(texts, naming)

@@ -143,7 +143,8 @@ func TestRuns_OtherFormat(t *testing.T) {
 	}
 	must(t, "ingest", "--output", out, "--run-id", "old", "../../testdata/fio/gaps")
 	edit := func(source []byte) []byte {
-		return []byte(strings.Replace(string(source), fmt.Sprintf(`"format_version":%d,`, pipeline.FormatVersion), "", 1))
+		return []byte(strings.Replace(string(source), fmt.Sprintf(`"format_version":%d,`, pipeline.FormatVersion), "",
+			1))
 	}
 	for _, d := range s.Docs("fio-run") {
 		if strings.Contains(string(d.Source), `"id":"old"`) {

@@ -193,7 +193,8 @@ func TestStoppedBindfs(t *testing.T) {
 			right++
 		}
 		if stall < 0 || len(found) > 1 { // on a machine with other work there are others
-			t.Logf("run %d: from %d to %d ms; %q", n, from.UnixMilli()-began, to.UnixMilli()-began, got.Sentences(diagnose.MostShown))
+			t.Logf("run %d: from %d to %d ms; %q", n, from.UnixMilli()-began, to.UnixMilli()-began,
+				got.Sentences(diagnose.MostShown))
 		}
 	}
 	t.Logf("the stall is a finding, with onset and end within a quantum, in %d of %d runs", right, runs)

@@ -19,7 +19,8 @@ type jobTruth struct {
 	Near                             [2]float64 `json:"p99_near"` // the I/Os before and after the 99th percentile
 }
 
-// unlikeRuns lays out real runs of groups whose jobs differ, and returns their folders and truths, by job and direction.
+// unlikeRuns lays out real runs of groups whose jobs differ, and returns their folders and truths, by job and
+// direction.
 func unlikeRuns(t *testing.T) (dirs []string, truths []map[string]jobTruth) {
 	t.Helper()
 	files := map[string]string{}
@@ -41,8 +42,8 @@ func unlikeRuns(t *testing.T) (dirs []string, truths []map[string]jobTruth) {
 	return dirs, truths
 }
 
-// TestUnlikeJobs compares bytes, IOPS and latencies of each job of groups whose jobs differ, from logs and documents, and
-// the sums of all jobs from fio's JSON, with every single I/O.
+// TestUnlikeJobs compares bytes, IOPS and latencies of each job of groups whose jobs differ, from logs and documents,
+// and the sums of all jobs from fio's JSON, with every single I/O.
 func TestUnlikeJobs(t *testing.T) {
 	type row struct {
 		Job, Direction     string
@@ -129,11 +130,13 @@ func TestUnlikeRules(t *testing.T) {
 		default:
 			continue
 		}
-		code, out, stderr := fiolat(t, nil, "percentiles", "--interval", "run", "--only", "job="+job, "--sla", rule, dir)
+		code, out, stderr := fiolat(t, nil, "percentiles", "--interval", "run", "--only", "job="+job, "--sla", rule,
+			dir)
 		if want := job != "paced"; code != 0 || strings.Contains(stderr, "ok.") != want {
 			t.Errorf("%s: exit %d\n%s%s", dir, code, out, stderr)
 		}
-		if code, out, stderr := fiolat(t, nil, "compare", "--by", "job", dir, dir); code != 0 || !strings.Contains(out, job) {
+		if code, out, stderr := fiolat(t, nil, "compare", "--by", "job", dir, dir); code != 0 ||
+			!strings.Contains(out, job) {
 			t.Errorf("%s: exit %d\n%s%s", dir, code, out, stderr)
 		}
 		if code, out, stderr := fiolat(t, nil, "curve", "--by", "job", dir); code != 0 || !strings.Contains(out, mib) {
@@ -158,7 +161,8 @@ func TestJobCases(t *testing.T) {
 		row  map[string]string // values of columns that select a row
 		want map[string]float64
 	}{
-		{"tail-of-another-job", byJob, map[string]string{"job": "cache"}, map[string]float64{"p99_us": 3.009, "ios": 1998}},
+		{"tail-of-another-job", byJob, map[string]string{"job": "cache"}, map[string]float64{"p99_us": 3.009,
+			"ios": 1998}},
 		{"number-ios-group", seconds, map[string]string{"offset_ms": "0", "direction": "all"},
 			map[string]float64{"samples": 450}},
 		{"size-runtime-group-fio2", seconds, map[string]string{"offset_ms": "0", "direction": "all"},
@@ -221,16 +225,20 @@ func TestJobCases(t *testing.T) {
 			t.Errorf("%s: no row %v\n%s", tc.name, tc.row, out)
 		}
 	}
-	for name, unwanted := range map[string]string{"log-options-on-command-line": "pass the job file", "verify-fio2": "lost",
-		"stats-0": "pass the job file", "ports-own-nojob": "lost", "syncs-of-the-wrong-job": "syncs of oltp-data"} {
-		if _, _, stderr := fiolat(t, nil, "percentiles", filepath.Join(root, name)); strings.Contains(stderr, unwanted) {
+	for name, unwanted := range map[string]string{"log-options-on-command-line": "pass the job file",
+		"verify-fio2": "lost",
+		"stats-0":     "pass the job file", "ports-own-nojob": "lost", "syncs-of-the-wrong-job": "syncs of oltp-data"} {
+		if _, _, stderr := fiolat(t, nil, "percentiles", filepath.Join(root, name)); strings.Contains(stderr,
+			unwanted) {
 			t.Errorf("%s: %s", name, stderr)
 		}
 	}
-	if code, out, _ := fiolat(t, nil, "summary", "--only", "job=data", filepath.Join(root, "global-name-merges-jobs")); code != 0 {
+	if code, out, _ := fiolat(t, nil, "summary", "--only", "job=data", filepath.Join(root,
+		"global-name-merges-jobs")); code != 0 {
 		t.Errorf("job=data: exit %d\n%s", code, out)
 	}
-	if _, out, _ := fiolat(t, nil, "diagnose", filepath.Join(root, "jobs-of-three-sizes")); !strings.HasPrefix(out, "Nothing") {
+	if _, out, _ := fiolat(t, nil, "diagnose", filepath.Join(root, "jobs-of-three-sizes")); !strings.HasPrefix(out,
+		"Nothing") {
 		t.Error(out)
 	}
 }

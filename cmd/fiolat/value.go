@@ -22,7 +22,8 @@ type subcommand interface {
 // action returns the action of a command. All faults of a command line are one error.
 func action(u *ui.UI, o subcommand) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		if !slices.ContainsFunc(c.Command.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), "fio-json") }) {
+		if !slices.ContainsFunc(c.Command.Flags,
+			func(f cli.Flag) bool { return slices.Contains(f.Names(), "fio-json") }) {
 			u.Reword = elsewhere.Replace
 		}
 		var bad fio.Faults

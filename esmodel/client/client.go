@@ -300,7 +300,7 @@ func (r Request) send(ctx context.Context, t transport) (*esapi.Response, error)
 	if err != nil {
 		return nil, err
 	}
-	res, err := t(req)
+	res, err := t(req) //nolint:bodyclose // the caller closes esapi.Response
 	if err != nil {
 		return nil, err
 	}

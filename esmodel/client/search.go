@@ -113,8 +113,9 @@ func (c *Client) OpenScan(ctx context.Context, r ScanRequest) (p PIT, err error)
 	return p, c.Call(
 		ctx,
 		Request{
-			Op:  r.Op,
-			API: esapi.OpenPointInTimeRequest{Index: []string{r.Indices}, KeepAlive: keepAlive, IgnoreUnavailable: new(true)},
+			Op: r.Op,
+			API: esapi.OpenPointInTimeRequest{Index: []string{r.Indices}, KeepAlive: keepAlive,
+				IgnoreUnavailable: new(true)},
 		},
 		&p,
 	)

@@ -63,16 +63,6 @@ func begin(t *testing.T, c *client.Client, cfg BulkConfig) (*Sink, error) {
 	return s, s.Begin(t.Context(), esmodeltest.Run())
 }
 
-// finishes has the sink end the run, and compares what is there with an undisturbed ingest's.
-func finishes(t *testing.T, s *esmodeltest.Server, sink *Sink) {
-	t.Helper()
-	run := esmodeltest.Run()
-	if err := finish(t.Context(), sink, run, esmodeltest.Quanta(run, 9)); err != nil {
-		t.Fatal(err)
-	}
-	esmodeltest.EqualContents(t, esmodeltest.Contents(s), undisturbed(t, 9))
-}
-
 // finish sends quanta and ends the ingest.
 func finish(ctx context.Context, s *Sink, run *pipeline.Run, quanta []*pipeline.Quantum) error {
 	for _, q := range quanta {
@@ -191,7 +181,8 @@ func TestTwoAtOnce(t *testing.T) {
 // A request of the first that was held up on its way, and arrives when the second has ended, is withdrawn by it.
 func TestLateRequests(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
-	held := &delayed{RoundTripper: http.DefaultTransport, match: func(r *http.Request) bool { return bulkOf(r, "histogram") }}
+	held := &delayed{RoundTripper: http.DefaultTransport,
+		match: func(r *http.Request) bool { return bulkOf(r, "histogram") }}
 	slow := testClient(t, client.Config{Addresses: []string{s.URL}, Transport: held})
 	c := testClient(t, client.Config{Addresses: []string{s.URL}})
 	other, theirs := otherSettings()

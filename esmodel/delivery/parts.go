@@ -8,8 +8,8 @@ import (
 	"fiolat/pipeline"
 )
 
-// markMergedStale notes that a part of a run is written: the merged run becomes partial, and a merge that is under way loses
-// its mark.
+// markMergedStale notes that a part of a run is written: the merged run becomes partial, and a merge that is under way
+// loses its mark.
 func (w *BulkWriter) markMergedStale(key esmodel.RunKey) {
 	whole := esmodel.RunKey{Run: key.Run, Kind: key.Kind}
 	if key.Part == "" || w.markOf(whole.ID()) != nil {

@@ -48,8 +48,8 @@ func parts(t *testing.T) (*esmodeltest.Server, *client.Client) {
 	return s, c
 }
 
-// A run is stored as a whole or in parts. What would store its I/Os twice is refused before anything is sent, and leaves
-// what is there as it was; so it is if it is loaded.
+// A run is stored as a whole or in parts. What would store its I/Os twice is refused before anything is sent, and
+// leaves what is there as it was; so it is if it is loaded.
 func TestWholeBesideParts(t *testing.T) {
 	whole := func(t *testing.T, c *client.Client) error {
 		_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 4))

@@ -68,7 +68,8 @@ func AddTitles(ctx context.Context, c *client.Client, prefix string) (KindCounts
 		title := esmodel.MustJSON(map[string]any{"doc": map[string]any{"run": map[string]any{
 			"title": r.Run.Title}}, "detect_noop": false}) // where only the mapping had no title
 		err = rewrite(ctx, c, prefix, client.ScanRequest{
-			Op: "add the title of the run", Indices: indices.Names(prefix) + "," + esmodel.Indices(prefix, esmodel.KindRun),
+			Op: "add the title of the run", Indices: indices.Names(prefix) + "," + esmodel.Indices(prefix,
+				esmodel.KindRun),
 			Query:  map[string]any{"bool": map[string]any{"filter": []any{client.Term("run.id", r.Run.ID), none}}},
 			Fields: map[string]any{"_source": false}, Size: 10 * client.PageSize,
 		}, func(client.Hit) (string, []byte, error) { return "update", title, nil }, all)

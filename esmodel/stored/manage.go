@@ -363,7 +363,8 @@ func notDeleted(ctx context.Context, c *client.Client, prefix string, run *RunSu
 	}
 	m, err := esmodel.ReadDocHeader(source)
 	if err == nil && m.Owner != nil && m.Run.Status == esmodel.StatusPartial {
-		err = esmodel.Fault(run.Run.ID, "", "try again when that has ended", "%v deletes or loads it: not noted", m.Owner)
+		err = esmodel.Fault(run.Run.ID, "", "try again when that has ended", "%v deletes or loads it: not noted",
+			m.Owner)
 	}
 	return err
 }

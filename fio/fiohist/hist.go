@@ -471,8 +471,8 @@ func (r *Ranks) Read(h *Hist, g Geometry) {
 	r.slack = 0
 	if h != nil {
 		r.bucket, r.count = h.Sparse(r.bucket, r.count)
-		// A running sum and the rank in the total: half a thousandth of an I/O each. Of many, whose errors are independent,
-		// 7 standard deviations of their sum.
+		// A running sum and the rank in the total: half a thousandth of an I/O each. Of many, whose errors are
+		// independent, 7 standard deviations of their sum.
 		r.slack = min(0.001*h.rounded, 0.003*math.Sqrt(h.rounded))
 	}
 	r.upTo = slices.Grow(r.upTo[:0], len(r.count))[:len(r.count)]

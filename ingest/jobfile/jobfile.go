@@ -37,7 +37,8 @@ func (j *File) With(defaults Options) *File {
 		c := *s
 		c.Options = maps.Clone(s.Options)
 		for name, v := range defaults {
-			if own, ok := c.Options[name]; name != "name" && (!ok && !j.global[name] || j.global[name] && HasVariable(own)) {
+			if own, ok := c.Options[name]; name != "name" && (!ok && !j.global[name] || j.global[name] &&
+				HasVariable(own)) {
 				c.Options[name] = v
 			}
 		}

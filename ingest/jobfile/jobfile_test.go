@@ -97,7 +97,8 @@ func TestParseJobFileInclude(t *testing.T) {
 	testkit.Write(t, dir, "section.inc", "rw=read\n[x]\n")
 	testkit.Write(t, dir, "many8.inc", strings.Repeat("bs=4k\n", 100))
 	for i := range 8 {
-		testkit.Write(t, dir, fmt.Sprintf("many%d.inc", i), strings.Repeat(fmt.Sprintf("include many%d.inc\n", i+1), 100))
+		testkit.Write(t, dir, fmt.Sprintf("many%d.inc", i), strings.Repeat(fmt.Sprintf("include many%d.inc\n", i+1),
+			100))
 	}
 	options := new(strings.Builder)
 	for i := range 5000 {

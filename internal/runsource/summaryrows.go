@@ -55,7 +55,8 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 				r.Logs.leaveOut(r.UI, err)
 				err = nil
 			}
-			if err == nil && len(rows) == before && run.Logs != nil && len(run.Logs.Inputs[0].Metas) > 0 { // none has a latency
+			// None has a latency.
+			if err == nil && len(rows) == before && run.Logs != nil && len(run.Logs.Inputs[0].Metas) > 0 {
 				totals = run.Logs.Inputs[0].Totals()
 			}
 			for _, m := range run.unlogged() {
@@ -79,7 +80,8 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 			}
 			r.warnPercentiles(t, more)
 			if i := slices.IndexFunc(more, func(row figures.Row) bool { return row.Unmeasured != "" }); i >= 0 {
-				r.UI.Warn(fmt.Sprintf("%s: no latencies: fio measured none, %s", fio.Printable(t.Root), more[i].Unmeasured))
+				r.UI.Warn(fmt.Sprintf("%s: no latencies: fio measured none, %s", fio.Printable(t.Root),
+					more[i].Unmeasured))
 			}
 		}
 		if err != nil {

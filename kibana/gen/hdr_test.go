@@ -139,7 +139,8 @@ func TestHowExactHDRIs(t *testing.T) {
 		s := &mergedRun{t: t, half: math.Exp2(float64(coarseness)) / 128}
 		for _, folder := range folders {
 			for _, apart := range []time.Duration{0, 370 * time.Millisecond} {
-				settings := fio.Settings{Percentiles: []float64{50, 90, 95, 99, 99.9}, By: []string{"direction", "host"},
+				settings := fio.Settings{Percentiles: []float64{50, 90, 95, 99, 99.9},
+					By:    []string{"direction", "host"},
 					Align: "overlap", Grid: "run", RecordTime: "end", Repair: "auto", Restore: true, SkipBad: true,
 					Coarseness: coarseness}
 				if apart > 0 {

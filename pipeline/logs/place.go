@@ -175,9 +175,9 @@ func (w *windows) fix() {
 	w.prev, w.lastOnTime, w.known = w.b, w.b, true
 }
 
-// cameLate reports whether the only record came long after its window had ended: before the latest B is a silence, after
-// the I/Os were done that began with the job, in which more than a few would have completed. (If others follow, a window
-// later each, it is more likely that records before it are lost.)
+// cameLate reports whether the only record came long after its window had ended: before the latest B is a silence,
+// after the I/Os were done that began with the job, in which more than a few would have completed. (If others follow, a
+// window later each, it is more likely that records before it are lost.)
 func (w *windows) cameLate() bool {
 	const few = 10
 	if len(w.waits) > 1 || w.soonest == never || w.firsts == nil || w.perNS == 0 || !w.waits[0].holdsSeveral() {

@@ -37,7 +37,8 @@ func TestMutations(t *testing.T) {
 		first = v
 	}
 	var folders []map[string][]byte
-	for _, dir := range []string{real + "/cluster", real + "/epoch", real + "/gaps", real + "/slow", real + "/startdelay",
+	for _, dir := range []string{real + "/cluster", real + "/epoch", real + "/gaps", real + "/slow",
+		real + "/startdelay",
 		real + "/trim", real + "/randrw", "../../ingest/testdata/accounted/killed-host",
 		"../../ingest/testdata/accounted/client-garbage", "../../ingest/testdata/accounted/one-record",
 		"../../ingest/testdata/accounted/stamp"} {

@@ -14,8 +14,10 @@ func TestUnion(t *testing.T) {
 	t.Parallel()
 	const shift = int64(5e9)
 	part := func(host string, start int64) *Stored {
-		l := &pipeline.Log{Log: &ingest.Log{Source: &ingest.Source{Base: "x"}, Host: host}, Hash: host, Start: 1e9, End: 9e9}
-		l.Stalls = []pipeline.LogStall{{Span: pipeline.Span{From: 2e9, To: 3e9}, Began: pipeline.Span{From: 2e9, To: 2e9}}}
+		l := &pipeline.Log{Log: &ingest.Log{Source: &ingest.Source{Base: "x"}, Host: host}, Hash: host, Start: 1e9,
+			End: 9e9}
+		l.Stalls = []pipeline.LogStall{{Span: pipeline.Span{From: 2e9, To: 3e9}, Began: pipeline.Span{From: 2e9,
+			To: 2e9}}}
 		d := &l.Dirs[fio.Read]
 		d.From, d.To, d.Until, d.Holes = 1e9, 8e9, 9e9, []pipeline.Span{{From: 4e9, To: 5e9}}
 		return &Stored{Run: &pipeline.Run{ID: "r", Part: host, Start: start, FirstQuantum: 1, Logs: []*pipeline.Log{l},
