@@ -107,16 +107,16 @@ times: ## tests whose verdict depends on real times, for an idle machine: the pr
 	port=$$((10000 + $$$$ % 20000)); exports=$$(scripts/elasticsearch up --port $$port); \
 	trap "scripts/elasticsearch down --port $$port" EXIT; eval "$$exports"; \
 	go test -count=1 -v -tags integration -timeout 1h \
-		-run '^Test(LiveInTime|LiveStraggler|SlowDisk|StoppedBindfs|InFlight)$$' ./cmd/fiolat
+		-run '^TestServer(LiveInTime|LiveStraggler|SlowDisk|StoppedBindfs|InFlight)$$' ./cmd/fiolat
 
 .PHONY: screenshots
 screenshots: ## draw the report page and Kibana's panels in Chromium over real runs, into SCREENSHOTS (screenshots)
 	@mkdir -p $(SCREENSHOTS)
 	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration \
-		-run TestScreenshots ./report
+		-run TestChromiumScreenshots ./report
 	port=$$((10000 + $$$$ % 20000)); exports=$$(scripts/elasticsearch up --port $$port); \
 	trap "scripts/elasticsearch down --port $$port" EXIT; eval "$$exports"; \
-	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration -run 'TestPanels/vega_in' ./kibana/gen
+	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration -run 'TestServerPanels/vega_in' ./kibana/gen
 
 .PHONY: chaos
 chaos: ## break CHAOS_SERVERS, and fiolat, in the ways of docs/data/chaos.csv (CHAOS_RUN), and write its rows (hours)

@@ -53,7 +53,7 @@ const lookAtHistory = `[...document.querySelectorAll("figure")].map(f => {
 
 // In a real browser each mark is where its number is on the axis, a change point between its runs, and
 // a click opens the run's figures; nothing is loaded, by day and by night.
-func TestHistoryInChromium(t *testing.T) {
+func TestChromiumHistory(t *testing.T) {
 	s := history.Series{Name: `<script>alert("series")</script>`}
 	geometry := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
 	rng := rand.New(rand.NewPCG(1, 11))

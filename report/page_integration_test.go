@@ -192,9 +192,9 @@ func place(v float64, axis struct{ Domain, Range []float64 }, f func(float64) fl
 
 func linear(v float64) float64 { return v }
 
-// TestPageInChromium opens pages of real logs from their files, and compares all that
+// TestChromiumPage opens pages of real logs from their files, and compares all that
 // is drawn, said and listed, for each choice, with what fiolat prints.
-func TestPageInChromium(t *testing.T) {
+func TestChromiumPage(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{"randrw", "cluster", "gaps", "slow"} {
 		t.Run(folder, func(t *testing.T) {
@@ -445,7 +445,7 @@ func (b *tab) checkCounts(total row) {
 }
 
 // The bars are fio's own bins, of which its JSON has the sums, to the last I/O.
-func TestBarsAreFiosBins(t *testing.T) {
+func TestChromiumBarsAreFiosBins(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../testdata/fio/randrw/fio.json")
 	var doc struct {
@@ -478,8 +478,8 @@ func TestBarsAreFiosBins(t *testing.T) {
 	}
 }
 
-// TestCSV downloads what each chart shows, as a click does, and finds the numbers of the page's data in it.
-func TestCSV(t *testing.T) {
+// TestChromiumCSV downloads what each chart shows, as a click does, and finds the numbers of the page's data in it.
+func TestChromiumCSV(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "report.html")
@@ -527,8 +527,8 @@ func TestCSV(t *testing.T) {
 	b.Clean()
 }
 
-// TestPictures saves charts as SVG and PNG, as clicks do: as many as Chromium lets a page save.
-func TestPictures(t *testing.T) {
+// TestChromiumPictures saves charts as SVG and PNG, as clicks do: as many as Chromium lets a page save.
+func TestChromiumPictures(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "report.html")
@@ -565,8 +565,8 @@ func TestPictures(t *testing.T) {
 	b.Clean()
 }
 
-// TestClockInChromium: axes and tables follow the clock that is chosen, and no time is before the start.
-func TestClockInChromium(t *testing.T) {
+// TestChromiumClock: axes and tables follow the clock that is chosen, and no time is before the start.
+func TestChromiumClock(t *testing.T) {
 	t.Parallel()
 	b := opened(t, 1200, 900, "light", "--grid", "epoch", "--start", "2026-01-01T23:59:50.692Z",
 		"../testdata/fio/randrw/randrw_clat_hist.1.log")
@@ -599,9 +599,9 @@ func TestClockInChromium(t *testing.T) {
 	b.Clean()
 }
 
-// TestWindowInChromium: tiles, spectrum, distribution and the table of all scopes follow the window of time that is
+// TestChromiumWindow: tiles, spectrum, distribution and the table of all scopes follow the window of time that is
 // chosen, with the numbers that percentiles prints of it.
-func TestWindowInChromium(t *testing.T) {
+func TestChromiumWindow(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{"randrw", "cluster"} {
 		logs, file := "../testdata/fio/"+folder, filepath.Join(t.TempDir(), "report.html")
@@ -653,8 +653,8 @@ func TestWindowInChromium(t *testing.T) {
 	}
 }
 
-// TestPercentilesInChromium: the page's percentiles of a window are those of fio/fiohist, on the same histograms.
-func TestPercentilesInChromium(t *testing.T) {
+// TestChromiumPercentiles: the page's percentiles of a window are those of fio/fiohist, on the same histograms.
+func TestChromiumPercentiles(t *testing.T) {
 	t.Parallel()
 	b := opened(t, 1200, 900, "light", "../testdata/fio/gaps")
 	g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
@@ -694,9 +694,9 @@ func TestPercentilesInChromium(t *testing.T) {
 	b.Clean()
 }
 
-// TestWholeRunInChromium: where the page computes what Go has put into it, for a part of the run, it would compute the
+// TestChromiumWholeRun: where the page computes what Go has put into it, for a part of the run, it would compute the
 // same of the whole run.
-func TestWholeRunInChromium(t *testing.T) {
+func TestChromiumWholeRun(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{"gaps", "cluster", "randrw"} {
 		b := opened(t, 1200, 900, "light", "../testdata/fio/"+folder)
@@ -723,9 +723,9 @@ func TestWholeRunInChromium(t *testing.T) {
 	}
 }
 
-// TestZoomInChromium drags over an eighth of 2400 quanta, which are drawn as 300 points or so: each quantum then has a
+// TestChromiumZoom drags over an eighth of 2400 quanta, which are drawn as 300 points or so: each quantum then has a
 // point, with the percentiles that fiolat prints of it, and so has the table.
-func TestZoomInChromium(t *testing.T) {
+func TestChromiumZoom(t *testing.T) {
 	t.Parallel()
 	real, err := os.ReadFile("../testdata/fio/randrw/randrw_clat_hist.1.log")
 	if err != nil {
@@ -935,10 +935,10 @@ func (b *tab) checkKeyboard() {
 	}
 }
 
-// TestKindsInChromium opens a page of three kinds of latency: they lie side by side on
+// TestChromiumKinds opens a page of three kinds of latency: they lie side by side on
 // the same axes with the numbers that fiolat prints of each, and a choice makes all else
 // on the page that of one of them.
-func TestKindsInChromium(t *testing.T) {
+func TestChromiumKinds(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "report.html")
 	fiolat(t, "report", "--kind", "all", "-o", file, "../testdata/fio/latkinds")
@@ -1015,9 +1015,9 @@ func TestKindsInChromium(t *testing.T) {
 	b.Clean()
 }
 
-// TestTwoRunsInChromium opens a page of two runs: each percentile of both is in one chart with the numbers that fiolat
+// TestChromiumTwoRuns opens a page of two runs: each percentile of both is in one chart with the numbers that fiolat
 // prints of each, the curves of both whole runs are there, and the table says what compare does.
-func TestTwoRunsInChromium(t *testing.T) {
+func TestChromiumTwoRuns(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "report.html")
 	folders := []string{"../testdata/fio/randrw", "../testdata/fio/cluster"}
@@ -1087,9 +1087,9 @@ func TestTwoRunsInChromium(t *testing.T) {
 	b.Clean()
 }
 
-// TestGroupsInChromium opens a page of two groups: all runs are in the first chart, in a color a side, with the numbers
+// TestChromiumGroups opens a page of two groups: all runs are in the first chart, in a color a side, with the numbers
 // that fiolat prints of each, and the table says what compare does.
-func TestGroupsInChromium(t *testing.T) {
+func TestChromiumGroups(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "report.html")
 	const folder = "../testdata/fio/"
@@ -1123,7 +1123,7 @@ func TestGroupsInChromium(t *testing.T) {
 }
 
 // An engine that counts no slat has an empty log of it.
-func TestEmptyKindInChromium(t *testing.T) {
+func TestChromiumEmptyKind(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"fio.json", "latkinds_clat.1.log", "latkinds_lat.1.log", "latkinds_slat.1.log"} {
@@ -1228,9 +1228,9 @@ func (b *tab) checkSaid(kind, when string, want row) {
 	}
 }
 
-// TestHatch: what is hatched as "no I/O completed" in each chart over time is that time and no other, on the screens of
+// TestChromiumHatch: what is hatched as "no I/O completed" in each chart over time is that time and no other, on the screens of
 // a laptop and of a phone, and in the PNG that is saved.
-func TestHatch(t *testing.T) {
+func TestChromiumHatch(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for folder, charts := range map[string]int{"gaps": 3, "latkinds": 6} {
@@ -1317,7 +1317,7 @@ func differ(a, b *image.RGBA) (from, to float64) {
 }
 
 // Names that want to be markup or script are names and nothing else.
-func TestHostileNamesInChromium(t *testing.T) {
+func TestChromiumHostileNames(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "hostile.html")
 	if err := os.WriteFile(file, hostilePage(t), 0o600); err != nil {
@@ -1348,7 +1348,7 @@ func TestHostileNamesInChromium(t *testing.T) {
 
 // axe-core, the accessibility checker, finds nothing, with all tables open, in either
 // theme.
-func TestAccessibility(t *testing.T) {
+func TestChromiumAccessibility(t *testing.T) {
 	t.Parallel()
 	axe, err := pipelinetest.Unpacked("testdata/axe/axe.min.js.gz")
 	if err != nil {
@@ -1381,7 +1381,7 @@ func TestAccessibility(t *testing.T) {
 }
 
 // An SLA rule is a line at its limit, whichever direction is chosen.
-func TestSLAInChromium(t *testing.T) {
+func TestChromiumSLA(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "sla.html")
 	m := newMade(10, 1, 100)
@@ -1415,9 +1415,9 @@ func TestSLAInChromium(t *testing.T) {
 	b.Clean()
 }
 
-// TestViews looks at the page as it is on a phone, in print, in the dark, zoomed, and
+// TestChromiumViews looks at the page as it is on a phone, in print, in the dark, zoomed, and
 // compared by host.
-func TestViews(t *testing.T) {
+func TestChromiumViews(t *testing.T) {
 	t.Parallel()
 	b := opened(t, 390, 800, "dark", "../testdata/fio/cluster")
 	eval[any](b, `(document.querySelectorAll('details').forEach(d => { d.open = true; }), 1)`)
@@ -1485,9 +1485,9 @@ func TestViews(t *testing.T) {
 	b.Clean()
 }
 
-// TestInFlightInChromium: with the switch, the page shows what --align inflight gives, as far as it can tell: its I/Os
+// TestChromiumInFlight: with the switch, the page shows what --align inflight gives, as far as it can tell: its I/Os
 // complete evenly in a quantum.
-func TestInFlightInChromium(t *testing.T) {
+func TestChromiumInFlight(t *testing.T) {
 	t.Parallel()
 	logs, err := filepath.Abs("../testdata/fio/slow")
 	if err != nil {
@@ -1528,9 +1528,9 @@ func stalledHosts(t *testing.T) string {
 	return dir
 }
 
-// TestMembersInChromium: the map of 16 hosts is on the first screen, in natural order, and shows which completed
+// TestChromiumMembers: the map of 16 hosts is on the first screen, in natural order, and shows which completed
 // nothing and when, as percentiles prints it; a click chooses a host.
-func TestMembersInChromium(t *testing.T) {
+func TestChromiumMembers(t *testing.T) {
 	t.Parallel()
 	logs, file := stalledHosts(t), filepath.Join(t.TempDir(), "report.html")
 	fiolat(t, "report", "--note", "+15s osd.12 down", "-o", file, logs)

@@ -26,8 +26,8 @@ func (b *tab) picture(name string) {
 	}
 }
 
-// TestScreenshots takes the pictures of the docs; `make screenshots` says where to.
-func TestScreenshots(t *testing.T) {
+// TestChromiumScreenshots takes the pictures of the docs; `make screenshots` says where to.
+func TestChromiumScreenshots(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]string{"report-light": "clat", "report-kinds": "all"} {
 		folder := map[string]string{"clat": "randrw", "all": "latkinds"}[kind]
@@ -39,9 +39,9 @@ func TestScreenshots(t *testing.T) {
 	}
 }
 
-// TestThreePages opens the pages of a small run, of 100 hosts and of a sweep in the light, in the dark on a phone, and
+// TestChromiumThreePages opens the pages of a small run, of 100 hosts and of a sweep in the light, in the dark on a phone, and
 // prints them: nothing is wider than the screen, said to the console, or fetched from anywhere.
-func TestThreePages(t *testing.T) {
+func TestChromiumThreePages(t *testing.T) {
 	t.Parallel()
 	for name, source := range map[string]string{"small": "../testdata/fio/gaps", "hosts": manyHosts(t, 100),
 		"sweep": "../testdata/sweep"} {
@@ -62,9 +62,9 @@ func TestThreePages(t *testing.T) {
 	}
 }
 
-// TestFirstScreen: on a laptop and on a phone the sentences, the first finding, the verdicts on the SLA rules and the
+// TestChromiumFirstScreen: on a laptop and on a phone the sentences, the first finding, the verdicts on the SLA rules and the
 // chart, of two runs the one of both, are in this order on the first screen, and all choices below them.
-func TestFirstScreen(t *testing.T) {
+func TestChromiumFirstScreen(t *testing.T) {
 	t.Parallel()
 	for name, hosts := range map[string][]int{"1": {1}, "16": {16}, "100": {100}, "two runs": {1, 16}} {
 		order := "header|#first-finding|.verdict:has(strong)|#percentiles svg|#controls"

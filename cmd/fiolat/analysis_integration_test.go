@@ -29,7 +29,7 @@ print("same")
 
 // The code of docs/analysis.md runs on the files that the page makes, in the order of the page, and prints something
 // or draws its picture; so does examples/plot.py. Parquet holds what CSV does.
-func TestAnalysis(t *testing.T) {
+func TestServerAnalysis(t *testing.T) {
 	testkit.Nightly(t)
 	python, err := exec.Command("../../scripts/oracle-python", "--analysis").Output()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestStoredRates is TestRates from Elasticsearch.
-func TestStoredRates(t *testing.T) {
+// TestServerStoredRates is TestRates from Elasticsearch.
+func TestServerStoredRates(t *testing.T) {
 	es := server(t)
 	const prefix = "rates"
 	defer wipe(t, es, prefix)

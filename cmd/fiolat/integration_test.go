@@ -132,7 +132,7 @@ func ingestInto(t *testing.T, es, prefix string, args ...string) map[string]int 
 	return made
 }
 
-func TestElasticsearch(t *testing.T) {
+func TestEachServerReadBack(t *testing.T) {
 	es := server(t)
 	for _, folder := range folders {
 		t.Run(folder, func(t *testing.T) {
@@ -326,7 +326,7 @@ func sameHistograms(t *testing.T, es, prefix string, docs map[string]json.RawMes
 }
 
 // A page of a run in Elasticsearch is that of its logs.
-func TestReportOfRealElasticsearch(t *testing.T) {
+func TestServerReport(t *testing.T) {
 	es := server(t)
 	testReportStored(t, func(t *testing.T, logs []string) []string {
 		name := strings.ReplaceAll(logs[1], ",", "-") + "-" + filepath.Base(logs[2])

@@ -11,7 +11,7 @@ import (
 )
 
 // What fio prints as json+ is a run: its whole has the numbers of its logs, and from Elasticsearch those of the file.
-func TestJSONOnly(t *testing.T) {
+func TestServerJSONOnly(t *testing.T) {
 	es := server(t)
 	const prefix = "jsononly"
 	defer wipe(t, es, prefix)

@@ -242,12 +242,12 @@ func poll(t *testing.T, url, body string, answer any) bool {
 	return true
 }
 
-// TestLiveInTime: through fiolat live -- fio ... intervals can be found while fio runs (how
+// TestServerLiveInTime: through fiolat live -- fio ... intervals can be found while fio runs (how
 // soon after their end, `make times` judges), the sums are fio's, and they stay so when the logs are ingested
 // afterwards.
 //
 // As docs/live.md says, setup comes first.
-func TestLiveInTime(t *testing.T) {
+func TestServerLiveInTime(t *testing.T) {
 	beside(t)
 	retry(t, func(try int) bool { return liveInTime(t, try) })
 }
@@ -381,9 +381,9 @@ func liveInTime(t *testing.T, try int) bool {
 	return true
 }
 
-// TestLiveKilled: fio writes a file that fiolat live follows. Killed twice and started
+// TestServerLiveKilled: fio writes a file that fiolat live follows. Killed twice and started
 // again it leaves the documents of one that was not disturbed.
-func TestLiveKilled(t *testing.T) {
+func TestServerLiveKilled(t *testing.T) {
 	t.Parallel()
 	retry(t, func(try int) bool { return liveKilled(t, fmt.Sprint("killed", try)) })
 }
@@ -432,9 +432,9 @@ func liveKilled(t *testing.T, name string) bool {
 	return true
 }
 
-// TestLiveParts: two hosts follow their own fio into one run; both are killed and
+// TestServerLiveParts: two hosts follow their own fio into one run; both are killed and
 // started again.
-func TestLiveParts(t *testing.T) {
+func TestServerLiveParts(t *testing.T) {
 	t.Parallel()
 	retry(t, func(try int) bool { return liveParts(t, fmt.Sprint("parts", try)) })
 }
@@ -511,14 +511,14 @@ func (p *pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.events = append(p.events, event)
 }
 
-// TestLiveStall: a device that stalls is alerted by webhook and command, and when it is well
+// TestServerLiveStall: a device that stalls is alerted by webhook and command, and when it is well
 // again; each breach and recovery once, also by a webhook that fails twice first. What is
 // stored is what the same status documents give when they are read again, undisturbed;
 // an early alert may be withdrawn instead.
 //
 // On a busy machine fio itself may stall once more, or report so rarely that the stall does
 // not show. So what must have been alerted follows from fio's own documents.
-func TestLiveStall(t *testing.T) {
+func TestServerLiveStall(t *testing.T) {
 	t.Parallel()
 	es := server(t)
 	for _, fail := range []int{0, 2} {
@@ -654,8 +654,8 @@ func statusTimes(t *testing.T, file string) (times []time.Time) {
 	return times
 }
 
-// TestLiveExit: fio's exit code and signals are passed on.
-func TestLiveExit(t *testing.T) {
+// TestServerLiveExit: fio's exit code and signals are passed on.
+func TestServerLiveExit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	start(t, dir, "fiolat", "live", "--", "fio", "--name=x", "--ioengine=nosuch").ends(t, 1)

@@ -29,8 +29,8 @@ func withPrefix(t *testing.T, name string) (es, prefix string) {
 	return es, prefix
 }
 
-// TestManage lists, compares, notes on and deletes runs in the real Elasticsearch.
-func TestManage(t *testing.T) {
+// TestServerManage lists, compares, notes on and deletes runs in the real Elasticsearch.
+func TestServerManage(t *testing.T) {
 	es, prefix := withPrefix(t, "manage")
 	on := func(want int, args ...string) (stdout, stderr string) {
 		t.Helper()
@@ -289,7 +289,7 @@ func TestManage(t *testing.T) {
 
 // Groups of stored runs by their label are the groups of the same runs' logs, in the same table, and again when the
 // server is asked again.
-func TestCompareLabels(t *testing.T) {
+func TestServerCompareLabels(t *testing.T) {
 	es, prefix := withPrefix(t, "compare-labels")
 	groups := []string{"before=", "after="}
 	for n := range 6 {

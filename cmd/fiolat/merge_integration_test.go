@@ -9,7 +9,7 @@ import (
 )
 
 // What merge guarantees, of the real Elasticsearch.
-func TestElasticsearchMerge(t *testing.T) {
+func TestServerMerge(t *testing.T) {
 	es := server(t)
 	for name, run := range partedRuns(t) {
 		t.Run(name, func(t *testing.T) {
@@ -21,7 +21,7 @@ func TestElasticsearchMerge(t *testing.T) {
 }
 
 // The same of syncs, which fiolat live stores as a kind of their own.
-func TestElasticsearchMergeSyncs(t *testing.T) {
+func TestServerMergeSyncs(t *testing.T) {
 	es := server(t)
 	prefix := fmt.Sprintf("syncs-%d", os.Getpid())
 	t.Cleanup(func() { wipe(t, es, prefix) })

@@ -42,7 +42,7 @@ with open("rows.json", "w") as out:
 
 // The buckets that 200 hosts write, which start one after the other, added up by examples/merge.sql, give the rows of
 // percentiles of all their logs, to 1e-6, but where fio's own minimum or maximum cuts a percentile.
-func TestMergeSQL(t *testing.T) {
+func TestServerMergeSQL(t *testing.T) {
 	testkit.Nightly(t)
 	dir := t.TempDir()
 	query, err := os.ReadFile("../../examples/merge.sql")

@@ -22,9 +22,9 @@ import (
 	"fiolat/internal/testkit"
 )
 
-// TestPrometheus has Prometheus scrape a live run and a probe, with native histograms and without, and compares what
+// TestServerPrometheus has Prometheus scrape a live run and a probe, with native histograms and without, and compares what
 // it knows with fio's numbers. promtool finds no fault in what they show.
-func TestPrometheus(t *testing.T) {
+func TestServerPrometheus(t *testing.T) {
 	testkit.Nightly(t)
 	dir := t.TempDir()
 	stream, err := os.ReadFile(real + "/live/fio-status.json")

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestPagesOnServer runs the pages that have commands with the URL of an Elasticsearch, all of their commands in their
+// TestServerPages runs the pages that have commands with the URL of an Elasticsearch, all of their commands in their
 // order, under an index prefix for each page.
-func TestPagesOnServer(t *testing.T) {
+func TestServerPages(t *testing.T) {
 	t.Parallel()
 	es := server(t)
 	pages := 0
@@ -43,8 +43,8 @@ func TestPagesOnServer(t *testing.T) {
 	}
 }
 
-// TestQuickstartOnServer is TestQuickstartOn80Columns for the commands with the URL of an Elasticsearch.
-func TestQuickstartOnServer(t *testing.T) {
+// TestServerQuickstart is TestQuickstartOn80Columns for the commands with the URL of an Elasticsearch.
+func TestServerQuickstart(t *testing.T) {
 	t.Parallel()
 	w := newPageWorld(t)
 	w.es = server(t)

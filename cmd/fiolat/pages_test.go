@@ -20,7 +20,7 @@ import (
 // TestPages runs the commands of README.md and docs/*.md, page by page and in their order, in a directory with the
 // runs that the pages speak of. A command must end with exit code 0, or with the one that its comment gives
 // (`# exit 4`); what a page shows as its output must be its output. Commands with the URL of an Elasticsearch run in
-// TestPagesOnServer.
+// TestServerPages.
 //
 // A page is a shell block (sh or console), after an HTML comment if it, or some lines of it, cannot run:
 //

@@ -55,7 +55,7 @@ func loadSpool(t *testing.T, es string, code int, stderr string) int {
 
 // A probe into a real Elasticsearch: each document is there, and what the dashboard
 // asks for can be asked.
-func TestProbeIntoRealElasticsearch(t *testing.T) {
+func TestServerProbe(t *testing.T) {
 	es, dir := server(t), t.TempDir()
 	prefix := probePrefix(t, es)
 	code, _, stderr := fiolat(t, nil, append(quick, "--es", es, "--index-prefix", prefix, "--label",
@@ -95,7 +95,7 @@ func TestProbeIntoRealElasticsearch(t *testing.T) {
 // Of two directories one hangs, as its server stands still, until three lines have said so. The hang and the recovery
 // are sent, though the webhook fails at first, and lie among the events, where Kibana's annotations are from. Both
 // directories may have been slow before, and may be slow again.
-func TestProbeAlerts(t *testing.T) {
+func TestServerProbeAlerts(t *testing.T) {
 	es, dir := server(t), t.TempDir()
 	prefix := probePrefix(t, es)
 	server, hanging := bindfs(t)

@@ -136,9 +136,9 @@ type row struct {
 	Percentiles map[string]*float64
 }
 
-// TestQueries runs every request of docs/queries.md as it stands there, but for the
+// TestEachServerQueries runs every request of docs/queries.md as it stands there, but for the
 // prefix of the indices, and compares the answers with what percentiles prints.
-func TestQueries(t *testing.T) {
+func TestEachServerQueries(t *testing.T) {
 	es, prefix := withPrefix(t, "queries")
 	full := os.Getenv("FIOLAT_TEST_ES_URL") != ""
 	if full {

@@ -16,10 +16,10 @@ import (
 	"fiolat/internal/testlog"
 )
 
-// TestRollupOnServer rolls up what a real Elasticsearch has: it is what a fresh ingest makes, and compare finds no
+// TestServerRollup rolls up what a real Elasticsearch has: it is what a fresh ingest makes, and compare finds no
 // change from its logs, nor between both when their month was deleted. With FIOLAT_ROLLUP_HOSTS there are so many hosts
 // for 600 s, and it says what documents take, for which it merges segments: only on a server of your own.
-func TestRollupOnServer(t *testing.T) {
+func TestServerRollup(t *testing.T) {
 	es, prefix := withPrefix(t, "rollup")
 	hosts, seconds := 2, 40*time.Second
 	many, err := strconv.Atoi(os.Getenv("FIOLAT_ROLLUP_HOSTS"))

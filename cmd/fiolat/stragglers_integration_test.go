@@ -109,8 +109,8 @@ func within(ms, start int64, at time.Time) bool {
 	return off >= -1000 && off <= 1000
 }
 
-// TestSlowDisk: of six disks one becomes slow while fio runs, and fast again.
-func TestSlowDisk(t *testing.T) {
+// TestServerSlowDisk: of six disks one becomes slow while fio runs, and fast again.
+func TestServerSlowDisk(t *testing.T) {
 	beside(t)
 	for _, c := range []struct {
 		name, limit string
@@ -162,8 +162,8 @@ func TestSlowDisk(t *testing.T) {
 	}
 }
 
-// TestStoppedBindfs: a file system stands still for 1 to 10 s.
-func TestStoppedBindfs(t *testing.T) {
+// TestServerStoppedBindfs: a file system stands still for 1 to 10 s.
+func TestServerStoppedBindfs(t *testing.T) {
 	beside(t)
 	right, runs := 0, faultRuns()
 	for n := range runs {
@@ -203,7 +203,7 @@ func TestStoppedBindfs(t *testing.T) {
 	}
 }
 
-// replayFio writes a ./fio that prints what a real one printed in TestLiveStraggler on an idle machine, and its logs:
+// replayFio writes a ./fio that prints what a real one printed in TestServerLiveStraggler on an idle machine, and its logs:
 // on a busy machine fio 3.33 prints few reports. Timestamps begin ten minutes from now, as old breaches are not
 // alerted.
 func replayFio(t *testing.T, dir string) {
@@ -229,10 +229,10 @@ func replayFio(t *testing.T, dir string) {
 	}
 }
 
-// TestLiveStraggler: of six disks one becomes slow while fiolat live follows fio, or what fio wrote then. The alert of
+// TestServerLiveStraggler: of six disks one becomes slow while fiolat live follows fio, or what fio wrote then. The alert of
 // the broken rule names it, and so do an alert and an event of their own, and in the end the diagnosis of the run. What
 // is stored of the logs afterwards has the same diagnosis as the logs.
-func TestLiveStraggler(t *testing.T) {
+func TestServerLiveStraggler(t *testing.T) {
 	es := server(t)
 	const (
 		bad   = "disk2"
@@ -350,10 +350,10 @@ func TestLiveStraggler(t *testing.T) {
 	}
 }
 
-// TestInFlight: the queue of an asynchronous engine is always full, by the completion latency with fio's own submission
+// TestServerInFlight: the queue of an asynchronous engine is always full, by the completion latency with fio's own submission
 // latency, and where that is little, without: at any depth on a device with 200 reads a second, which the kernel makes
 // of any (as root, with blkio of cgroup v1).
-func TestInFlight(t *testing.T) {
+func TestServerInFlight(t *testing.T) {
 	beside(t)
 	timed := os.Getenv("FIOLAT_TEST_TIMES") != "" // other work makes fio wait between two I/Os
 	for _, slow := range []bool{false, true} {

@@ -76,7 +76,7 @@ func onTerminal(t *testing.T, columns uint16, cmd *exec.Cmd) string {
 }
 
 // TestQuickstartOn80Columns: what the commands of docs/quickstart.md show on a terminal of 80 columns fits in;
-// TestQuickstartOnServer does so with those that need an Elasticsearch.
+// TestServerQuickstart does so with those that need an Elasticsearch.
 func TestQuickstartOn80Columns(t *testing.T) {
 	testkit.NotRaced(t)
 	t.Parallel()

@@ -21,7 +21,7 @@ import (
 )
 
 // Deletes name the version that was seen: one that was overwritten since stays.
-func TestIntegrationDeletesSpareOverwritten(t *testing.T) {
+func TestEachServerDeletesSpareOverwritten(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		run := esmodeltest.Run()
 		quanta := esmodeltest.Quanta(run, 4)
@@ -71,7 +71,7 @@ func TestIntegrationDeletesSpareOverwritten(t *testing.T) {
 }
 
 // Names that people type are no reason for Elasticsearch to refuse anything.
-func TestIntegrationHostileNames(t *testing.T) {
+func TestEachServerHostileNames(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		run := esmodeltest.Run()
 		run.Name, run.Part = strings.Repeat("ü", 256), "p\x00\n\"\\"
@@ -101,7 +101,7 @@ func TestIntegrationHostileNames(t *testing.T) {
 
 // A first contact with everything at once: of two ingests of the same run one has it, and
 // the other says so.
-func TestIntegrationTwoAtOnce(t *testing.T) {
+func TestEachServerTwoAtOnce(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		errs := make(chan error, 2)
 		for range cap(errs) {
@@ -128,7 +128,7 @@ func TestIntegrationTwoAtOnce(t *testing.T) {
 }
 
 // An index set read-only in mid-run is waited for.
-func TestIntegrationReadOnly(t *testing.T) {
+func TestEachServerReadOnly(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		run := esmodeltest.Run()
 		quanta := esmodeltest.Quanta(run, 6)
@@ -162,7 +162,7 @@ func TestIntegrationReadOnly(t *testing.T) {
 }
 
 // The histogram type's own rules, and percentiles asked of it, on a full cluster.
-func TestIntegrationHistogramType(t *testing.T) {
+func TestEachServerHistogramType(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		has, err := indices.HasHistogram(t.Context(), c)
 		if err != nil {
@@ -214,7 +214,7 @@ func TestIntegrationHistogramType(t *testing.T) {
 }
 
 // A search in pages sees each document once and in order, however small its pages.
-func TestIntegrationSearch(t *testing.T) {
+func TestEachServerSearch(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		run := esmodeltest.Run()
 		if _, err := ingestRun(

@@ -123,7 +123,7 @@ func sameStored(t *testing.T, got, want map[string]json.RawMessage) {
 }
 
 // Setup makes what is missing, and then finds everything as it should be.
-func TestIntegrationSetup(t *testing.T) {
+func TestEachServerSetup(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		first, err := indices.Setup(t.Context(), c, indices.SetupOptions{Prefix: prefix})
 		if err != nil {
@@ -159,7 +159,7 @@ func TestIntegrationSetup(t *testing.T) {
 
 // A run that crosses a month: each document is there as it was made, mapped as the
 // table says, and nothing else.
-func TestIntegrationIngest(t *testing.T) {
+func TestEachServerIngest(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		run := esmodeltest.Run()
 		quanta := esmodeltest.Quanta(run, 30)
@@ -327,7 +327,7 @@ func checkAggregations(t *testing.T, c *client.Client, prefix string, quanta []*
 
 // A document that the mapping refuses is counted, named and kept; the run is
 // partial, and when the mapping takes it the file finishes the run.
-func TestIntegrationRefused(t *testing.T) {
+func TestEachServerRefused(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		if _, err := indices.Setup(t.Context(), c, indices.SetupOptions{Prefix: prefix}); err != nil {
 			t.Fatal(err)
@@ -403,7 +403,7 @@ func (b *badWriter) Make(ctx context.Context, index string, id []byte, doc Appen
 }
 
 // The same documents by way of a directory.
-func TestIntegrationLoadDirectory(t *testing.T) {
+func TestEachServerLoadDirectory(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		run := esmodeltest.Run()
 		quanta := esmodeltest.Quanta(run, 12)

@@ -18,7 +18,7 @@ import (
 
 // The server comes back, but not in time: all is spooled, the run says partial, and
 // one load makes of it what an undisturbed ingest would have been.
-func TestServerAwayIsSpooledAndLoaded(t *testing.T) {
+func TestOutageIsSpooledAndLoaded(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		begins int // quanta before it goes away; -1: it was never there
@@ -78,7 +78,7 @@ func TestServerAwayIsSpooledAndLoaded(t *testing.T) {
 
 // A live run goes on over an outage that is longer than our patience: what comes
 // while the server is away is spooled, what comes later is sent.
-func TestServerComesBackAfterGivingUp(t *testing.T) {
+func TestOutageEndsAfterGivingUp(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	var waits atomic.Int64
 	c := testClient(
@@ -126,7 +126,7 @@ func TestServerComesBackAfterGivingUp(t *testing.T) {
 }
 
 // Without a spool there is nowhere to go on to.
-func TestServerAwayWithoutSpool(t *testing.T) {
+func TestOutageWithoutSpool(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{})
 	s.Inject(esmodeltest.Fault{Times: -1, Status: 503, Type: "x", Reason: "y"})
 	c := testClient(t, client.Config{Addresses: []string{s.URL}, MaxWait: -1})

@@ -15,9 +15,9 @@ import (
 	"fiolat/fio"
 )
 
-// TestEnginesByFio: for the engines that run anywhere, fio's own JSON has samples of
+// TestFioEngines: for the engines that run anywhere, fio's own JSON has samples of
 // slat, clat and lat where the table says that it counts them.
-func TestEnginesByFio(t *testing.T) {
+func TestFioEngines(t *testing.T) {
 	dir := t.TempDir()
 	nbd := filepath.Join(dir, "nbd.sock")
 	server := exec.CommandContext(t.Context(), "nbdkit", "--foreground", "--unix", nbd, "memory", "16M")

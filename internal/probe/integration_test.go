@@ -71,7 +71,7 @@ func (r *recorder) await(ctx context.Context, what string) {
 
 // A FUSE file system whose server is stopped: the other target keeps its schedule,
 // the hung one gives growing samples, and responds again when the server goes on.
-func TestStoppedServer(t *testing.T) {
+func TestSystemStoppedServer(t *testing.T) {
 	below, mounted, other := t.TempDir(), t.TempDir(), t.TempDir()
 	server := bindfs(t, below, mounted)
 	var r recorder
@@ -130,7 +130,7 @@ func TestStoppedServer(t *testing.T) {
 }
 
 // A disk that others fill: creates fail and are counted, and when there is room again all goes on.
-func TestFullDisk(t *testing.T) {
+func TestSystemFullDisk(t *testing.T) {
 	dir := ramDisk(t, "size=4m")
 	d := openDir(t, dir)
 	filler, err := os.Create(filepath.Join(dir, "filler"))
@@ -152,7 +152,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 // The probe is not in the way of a read-only remount; from then on what writes fails, and what reads goes on.
-func TestReadOnly(t *testing.T) {
+func TestSystemReadOnly(t *testing.T) {
 	dir := ramDisk(t, "size=4m")
 	d := openDir(t, dir)
 	for _, small := range []bool{false, true} {
@@ -241,7 +241,7 @@ func (r *recorder) slowdownIn(t *testing.T, path string, op Operation, from, to 
 // Load on one of two file systems, ext4 on a loop device each, is switched on and off
 // again: the loaded phase of that one stands out, where the load is: in reads and
 // writes. All the rest is as usual.
-func TestLoadStandsOut(t *testing.T) {
+func TestSystemLoadStandsOut(t *testing.T) {
 	needTimes(t)
 	const phase = 8 * time.Second
 	loaded, quiet := loopDisk(t, ramDisk(t, "size=400m"), "loop"), loopDisk(t, ramDisk(t, "size=400m"), "loop")
@@ -296,7 +296,7 @@ func TestLoadStandsOut(t *testing.T) {
 // A parallel file system in small: names and small files are served by one process with one thread, which has each
 // change of a name on disk before the next, and the data file lies on a disk of its own. A storm of metadata by many
 // processes makes metadata slow and leaves data as it is; a load of bandwidth does the reverse.
-func TestMetadataStormAndBandwidth(t *testing.T) {
+func TestSystemMetadataStormAndBandwidth(t *testing.T) {
 	needTimes(t)
 	const phase = 7 * time.Second
 	disk, below, mds := loopDisk(t, ramDisk(t, "size=400m"), "loop"), loopDisk(t, t.TempDir(), "loop,dirsync"),

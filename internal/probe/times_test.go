@@ -63,7 +63,7 @@ func do(t *testing.T, d *Dir, op Operation) float64 {
 // operation, from the entry into its first call to the exit from its last. What lies
 // before and after, and the tracing, is about half a microsecond, which is a quarter
 // of a stat; a call that does nothing says how much, and that is taken off.
-func TestTimesAgreeWithTheKernel(t *testing.T) {
+func TestSystemTimesAgreeWithTheKernel(t *testing.T) {
 	needTimes(t)
 	const rounds, few = 400, 8 // the trace has whole microseconds
 	runtime.LockOSThread()

@@ -11,9 +11,9 @@ import (
 	"fiolat/kibana/kibanatest"
 )
 
-// TestNoDataIsSeen draws every panel of a server without any index, and looks for the words "no data" in the pixels: a
+// TestServerNoDataIsSeen draws every panel of a server without any index, and looks for the words "no data" in the pixels: a
 // text that is in the scene may still not be on the canvas. Legends and axes that need no data are complete.
-func TestNoDataIsSeen(t *testing.T) {
+func TestServerNoDataIsSeen(t *testing.T) {
 	space := parse(t, write(t, "fio")).space
 	p := browse(t, nil)
 	for _, version := range vegaVersions {
@@ -54,10 +54,10 @@ func TestNoDataIsSeen(t *testing.T) {
 	}
 }
 
-// TestFirstDay opens every panel before there is a run, and while one kind of documents or another is missing:
+// TestServerFirstDay opens every panel before there is a run, and while one kind of documents or another is missing:
 // charts draw "no data" in words, and tables have no results, without an error, whether there is an empty index or
 // none.
-func TestFirstDay(t *testing.T) {
+func TestServerFirstDay(t *testing.T) {
 	s := connect(t)
 	s.command(t, "setup", "--index-prefix", s.prefix)
 	s.to = time.Now()

@@ -148,9 +148,9 @@ func (p *page) sameMap(t *testing.T) {
 	}
 }
 
-// TestHungHosts sees three of sixteen hosts hang, in the size that the first screen of "One run" has for it: cells of
+// TestServerHungHosts sees three of sixteen hosts hang, in the size that the first screen of "One run" has for it: cells of
 // their own colour where, and when, nothing completed.
-func TestHungHosts(t *testing.T) {
+func TestServerHungHosts(t *testing.T) {
 	s := connect(t)
 	s.subject = "hung"
 	hung, dir := []string{"osd3", "osd7", "osd12"}, t.TempDir()
@@ -206,7 +206,7 @@ func TestHungHosts(t *testing.T) {
 
 // The searches by host of all panels, on 10,000 hosts, while Elasticsearch refuses any that
 // holds more than mostOfRequest. What HDR takes it does not count: see the table of memory.
-func TestTenThousandHosts(t *testing.T) {
+func TestServerTenThousandHosts(t *testing.T) {
 	const hosts = 10000
 	s := manyHosts(t, hosts)
 	limit := func(v any) {

@@ -54,9 +54,9 @@ func (s *stored) whole(t *testing.T, run, kind string, scope ...string) (rows []
 	return rows
 }
 
-// TestPanels takes every panel's searches out of the bundle and runs them over real
+// TestServerPanels takes every panel's searches out of the bundle and runs them over real
 // runs on a real Elasticsearch.
-func TestPanels(t *testing.T) {
+func TestServerPanels(t *testing.T) {
 	s := store(t)
 	t.Run("lens", func(t *testing.T) { testLens(t, s) })
 	t.Run("vega in a browser", func(t *testing.T) { testBrowser(t, s) })
