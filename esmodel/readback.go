@@ -96,11 +96,11 @@ func (k RunKey) PartialDoc(found []byte) []byte {
 // Unmerged returns the document of a merged run as partial, for when one of its parts changes; nil if found is not
 // that of a merged run.
 func Unmerged(found []byte) []byte {
-	status, parts := mergedOf(found)
+	m, err := ReadDocHeader(found)
 	switch {
-	case len(parts) == 0:
+	case err != nil || len(m.Parts) == 0:
 		return nil
-	case status == StatusPartial:
+	case m.Run.Status == StatusPartial:
 		return found
 	}
 	out, _ := WithStatus(found, StatusPartial) // it was decoded before
@@ -109,40 +109,28 @@ func Unmerged(found []byte) []byte {
 
 // PartsOf returns the parts that the document of a merged run names; nil for other documents.
 func PartsOf(doc []byte) []pipeline.Part {
-	_, parts := mergedOf(doc)
-	return parts
-}
-
-func mergedOf(source []byte) (Status, []pipeline.Part) {
-	var doc struct {
-		Run   struct{ Status Status }
-		Parts []pipeline.Part
+	m, err := ReadDocHeader(doc)
+	if err != nil {
+		return nil
 	}
-	if Decode(source, &doc) != nil {
-		return "", nil
-	}
-	return doc.Run.Status, doc.Parts
+	return m.Parts
 }
 
 // Holds reports whether the document of a run or part says that it is complete in a generation, and that nobody is
 // writing it.
 func Holds(found []byte, generation string) bool {
-	var doc struct {
-		Run struct {
-			Status     Status
-			Generation string
-		}
-		Owner *Owner
-	}
-	return json.Unmarshal(found, &doc) == nil && doc.Run.Status == StatusComplete &&
-		doc.Run.Generation == generation && doc.Owner == nil
+	m, err := ReadDocHeader(found)
+	return err == nil && m.Run.Status == StatusComplete && m.Run.Generation == generation && m.Owner == nil
 }
 
 // DocHeader is the part of a document that says which run, part, generation and kind of latency it belongs to.
 type DocHeader struct {
-	Run   DocRun
-	Fio   struct{ Kind string }
-	Owner *Owner // in the document of a run
+	Run DocRun
+	Fio struct{ Kind string }
+	// Owner and Account are in the document of a run.
+	Owner   *Owner
+	Account struct{ Documents Documents }
+	Parts   []pipeline.Part // in that of a merged run
 }
 
 // Key returns the run, part and kind of latency of the document.
@@ -151,12 +139,15 @@ func (m *DocHeader) Key() RunKey { return RunKey{m.Run.ID, m.Run.Part, m.Fio.Kin
 // RunKey identifies the document of a run.
 type RunKey struct{ Run, Part, Kind string }
 
+// KeyOf returns the key of a run's document.
+func KeyOf(run *pipeline.Run) RunKey { return RunKey{run.ID, run.Part, run.Kind.String()} }
+
 // ID returns the _id of the run's document.
 func (k RunKey) ID() string { return RunDocID(k.Run, k.Part, k.Kind) }
 
 // ReadDocHeader reads the DocHeader of a document from its source.
 func ReadDocHeader(source []byte) (m DocHeader, err error) {
-	if err = json.Unmarshal(source, &m); err != nil {
+	if err = Decode(source, &m); err != nil {
 		err = fmt.Errorf("a document cannot be read: %w", err)
 	}
 	return m, err

@@ -23,7 +23,7 @@ func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run, counted func
 		return &IncompleteError{Report: r, Err: w.down}
 	}
 	g := indices.GenerationOf(run)
-	k := w.markOf(esmodel.RunDocID(g.Run, g.Part, g.Kind))
+	k := w.markOf(g.ID())
 	if err := w.retryBegin(ctx); err != nil { // if there was nothing to send
 		return err
 	}
@@ -70,8 +70,7 @@ func (w *BulkWriter) Withdraw(ctx context.Context, run *pipeline.Run) error {
 		return nil
 	}
 	winner := func(ctx context.Context) error {
-		doc, err := w.c.Source(ctx, esmodel.Index(w.cfg.Prefix, esmodel.KindRun, 0),
-			esmodel.RunDocID(g.Run, g.Part, g.Kind))
+		doc, err := w.c.Source(ctx, esmodel.Index(w.cfg.Prefix, esmodel.KindRun, 0), g.ID())
 		m := esmodel.DocHeader{}
 		if err == nil && doc != nil {
 			m, err = esmodel.ReadDocHeader(doc)

@@ -232,7 +232,7 @@ func (w *BulkWriter) Spool(index, id string, doc []byte) error {
 // Mark marks the run and returns its document as it was, nil if there was none or it is not known. body makes of
 // that the document to bear the mark.
 func (w *BulkWriter) Mark(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) ([]byte, error) {
-	key := esmodel.RunKey{Run: run.ID, Part: run.Part, Kind: run.Kind.String()}
+	key := esmodel.KeyOf(run)
 	k := indices.NewMark(w.c, w.cfg.Prefix, key, body)
 	w.mu.Lock()
 	w.named, w.merged, w.ready = run.Named, len(run.Parts) > 0, false

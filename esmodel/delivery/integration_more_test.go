@@ -31,7 +31,7 @@ func TestEachServerDeletesSpareOverwritten(t *testing.T) {
 		before := len(storedDocs(t, c, prefix))
 		var first client.Hit
 		deleted := map[string]int64{}
-		g := indices.Generation{Run: run.ID, Kind: "clat", Generation: "another"}
+		g := indices.Generation{RunKey: esmodel.RunKey{Run: run.ID, Kind: "clat"}, Generation: "another"}
 		err := c.Scan(t.Context(), client.ScanRequest{
 			Op: "test", Indices: indices.Names(prefix), Query: g.Query(false), Size: 7,
 			Fields: map[string]any{"_source": false, "seq_no_primary_term": true},

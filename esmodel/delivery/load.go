@@ -258,12 +258,12 @@ func (l *loader) noteGeneration(index, _ string, doc []byte) error {
 // outdated returns an error if a run is complete in another generation than one of the files, of which they do not
 // hold all documents: it was ingested again after they were written.
 func (l *loader) outdated(key esmodel.RunKey, found []byte) error {
-	there, err := indices.ReadCounted(found)
+	there, err := esmodel.ReadDocHeader(found)
 	if err != nil || there.Run.Status != esmodel.StatusComplete {
 		return nil // there is none, or load may finish it
 	}
-	own, err := indices.ReadCounted(l.runs[key.ID()].doc)
-	_, made := own.Counted()
+	own, err := esmodel.ReadDocHeader(l.runs[key.ID()].doc)
+	_, made := indices.Counted(own)
 	for generation, has := range l.generations[key] {
 		whole := err == nil && own.Run.Generation == generation &&
 			has[esmodel.KindHistogram] == made[esmodel.KindHistogram] &&
@@ -466,14 +466,14 @@ func (l *loader) partsIn(k *indices.Mark) []pipeline.Part {
 
 // run stores the document of a run, after correcting its status if necessary.
 func (l *loader) run(ctx context.Context, k *indices.Mark, r runLine) error {
-	doc, err := indices.ReadCounted(r.doc)
+	doc, err := esmodel.ReadDocHeader(r.doc)
 	if err != nil {
 		return err
 	}
 	var missing error
 	if doc.Run.Status == esmodel.StatusComplete {
-		g, made := doc.Counted()
-		if l.generations[esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind}][g.Generation] == nil {
+		g, made := indices.Counted(doc)
+		if l.generations[g.RunKey][g.Generation] == nil {
 			others, err := indices.Count(ctx, l.c, indices.Names(l.prefix), g.Query(false))
 			if err == nil && others > 0 {
 				err = esmodel.Fault(
@@ -525,14 +525,14 @@ func (l *loader) settleWithoutDoc(ctx context.Context, k *indices.Mark) error {
 	if k.Found == nil { // what was loaded belongs to a run, though nobody knows whether it is all of it
 		return l.settle(ctx, k, k.Doc)
 	}
-	doc, err := indices.ReadCounted(k.Found)
+	doc, err := esmodel.ReadDocHeader(k.Found)
 	if err != nil {
 		return err
 	}
 	if doc.Run.Status != esmodel.StatusComplete {
 		return l.settle(ctx, k, k.Found)
 	}
-	g, made := doc.Counted()
+	g, made := indices.Counted(doc)
 	if err = indices.Refresh(ctx, l.c, l.prefix, l.w.Report().names()); err != nil {
 		return err
 	}

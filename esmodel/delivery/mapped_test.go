@@ -180,7 +180,7 @@ func TestOnlyWhatIsMeantIsDeleted(t *testing.T) {
 	}
 	theirs := esmodeltest.DocumentsOf(s, "other")
 	everything := map[string]any{"match_all": map[string]any{}}
-	g := indices.Generation{Run: "r/1", Kind: "clat", Generation: "new"}
+	g := indices.Generation{RunKey: esmodel.RunKey{Run: "r/1", Kind: "clat"}, Generation: "new"}
 	deleted := map[string]int64{}
 	if err := indices.DeleteFound(
 		t.Context(),

@@ -267,7 +267,7 @@ func TestFaultsWhileDeleting(t *testing.T) {
 	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 30)); err != nil {
 		t.Fatal(err)
 	}
-	g := indices.Generation{Run: run.ID, Kind: "clat", Generation: "other"}
+	g := indices.Generation{RunKey: esmodel.RunKey{Run: run.ID, Kind: "clat"}, Generation: "other"}
 	n := 0
 	s.Inject(
 		esmodeltest.Fault{LoseReply: true},
@@ -315,7 +315,7 @@ func TestSearchLostWhileDeleting(t *testing.T) {
 	there, pits := len(s.Docs("*")), len(s.Requests("_pit"))
 	s.Inject(esmodeltest.Fault{Match: nthSearch(2), Status: 404, Type: "search_context_missing_exception"})
 	deleted := map[string]int64{}
-	g := indices.Generation{Run: run.ID, Kind: "clat", Generation: "other"}
+	g := indices.Generation{RunKey: esmodel.RunKey{Run: run.ID, Kind: "clat"}, Generation: "other"}
 	if err := indices.Retire(t.Context(), c, "fio", g, indices.Free, deleted); err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package indices
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,33 +19,12 @@ import (
 	"fiolat/pipeline"
 )
 
-// CountedDoc is the part of a run's document with the number of the run's documents.
-type CountedDoc struct {
-	Run struct {
-		ID, Generation, Part string
-		Status               esmodel.Status
-	} `json:"run"`
-	Fio     struct{ Kind string }
-	Account struct {
-		Documents esmodel.Documents `json:"documents"`
-	} `json:"account"`
-}
-
-// ReadCounted reads a CountedDoc from the source of a run's document.
-func ReadCounted(source []byte) (d CountedDoc, err error) {
-	if err = json.Unmarshal(source, &d); err != nil {
-		err = fmt.Errorf("the document of a run cannot be read: %w", err)
+// Counted returns the generation of a run's document, and the number of its documents that should exist.
+func Counted(m esmodel.DocHeader) (Generation, map[esmodel.Kind]int64) {
+	return Generation{m.Key(), m.Run.Generation}, map[esmodel.Kind]int64{
+		esmodel.KindHistogram:   m.Account.Documents.Histogram,
+		esmodel.KindPercentiles: m.Account.Documents.Percentiles,
 	}
-	return d, err
-}
-
-// Counted returns the generation, and the number of its documents that should exist.
-func (d *CountedDoc) Counted() (Generation, map[esmodel.Kind]int64) {
-	return Generation{d.Run.ID, d.Run.Part, d.Fio.Kind, d.Run.Generation},
-		map[esmodel.Kind]int64{
-			esmodel.KindHistogram:   d.Account.Documents.Histogram,
-			esmodel.KindPercentiles: d.Account.Documents.Percentiles,
-		}
 }
 
 // MismatchError says that Elasticsearch holds a different number of documents of a run's generation than were
@@ -67,11 +45,14 @@ func (e *MismatchError) Error() string {
 }
 
 // Generation identifies the documents of one generation of a run, or of a part of it, of one kind of latency.
-type Generation struct{ Run, Part, Kind, Generation string }
+type Generation struct {
+	esmodel.RunKey
+	Generation string
+}
 
 // GenerationOf returns the generation that a run makes.
 func GenerationOf(run *pipeline.Run) Generation {
-	return Generation{run.ID, run.Part, run.Kind.String(), run.Generation}
+	return Generation{esmodel.KeyOf(run), run.Generation}
 }
 
 // generationKinds are the kinds whose documents belong to a generation.
@@ -266,7 +247,7 @@ func Withdraw(ctx context.Context, c *client.Client, prefix string, g Generation
 		return err
 	}
 	own := func(m esmodel.DocHeader) bool {
-		return m.Key() == esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind} && m.Run.Generation == g.Generation
+		return m.Key() == g.RunKey && m.Run.Generation == g.Generation
 	}
 	return DeleteFound(ctx, c, "withdraw what was sent", Names(prefix), g.Query(true), own, hold, map[string]int64{})
 }
@@ -293,8 +274,7 @@ func Retire(
 
 // Other reports whether a document is of another generation of the same run, part and kind.
 func (g Generation) Other(m esmodel.DocHeader) bool {
-	return m.Key() == esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind} && m.Run.Generation != "" &&
-		m.Run.Generation != g.Generation
+	return m.Key() == g.RunKey && m.Run.Generation != "" && m.Run.Generation != g.Generation
 }
 
 // Holder returns nil if documents may still be deleted. It is called when their versions are known: whoever begins to

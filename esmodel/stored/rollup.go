@@ -12,15 +12,15 @@ import (
 // FinishRollUp finishes the rollup of a run, or of a part of it, that was interrupted after all of its
 // documents had been counted: it deletes the finer documents and sets the status to complete.
 func FinishRollUp(ctx context.Context, c *client.Client, prefix string, run *esmodel.StoredRun) error {
-	key := esmodel.RunKey{Run: run.Run.ID, Part: run.Run.Part, Kind: run.Run.Kind.String()}
+	key := esmodel.KeyOf(run.Run)
 	k := indices.NewMark(c, prefix, key, func(found []byte) []byte { return found })
 	if err := k.Retry(ctx, "mark", func() error { return k.Set(ctx) }); err != nil {
 		return err
 	}
 	doc := k.Found
-	counted, err := indices.ReadCounted(doc)
+	header, err := esmodel.ReadDocHeader(doc)
 	if err == nil {
-		generation, made := counted.Counted()
+		generation, made := indices.Counted(header)
 		_, err = indices.Commit(ctx, c, prefix, generation, made, nil, nil, k.Holds)
 	}
 	if err == nil {
