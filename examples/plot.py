@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Draws percentiles, IOPS and a heat map of a run, from two files that fiolat writes:
 
-fiolat percentiles --format parquet -o rows.parquet RUN
-fiolat histogram --format parquet -o buckets.parquet RUN
+fiolat percentiles -o rows.parquet RUN
+fiolat histogram -o buckets.parquet RUN
 examples/plot.py rows.parquet buckets.parquet plot.png
 """
 import sys

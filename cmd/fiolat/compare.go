@@ -71,6 +71,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 				Usage: "`FORMAT`: table, markdown or json"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.unit, "unit", render.Units...)),
 				Usage: "`UNIT` of latencies, except in json: ns, us, ms, s or auto"},
+			fileFlag(),
 		),
 		Action: action(u, o),
 	}

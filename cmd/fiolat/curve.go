@@ -35,8 +35,7 @@ func curveCommand(u *ui.UI) *cli.Command {
 		Flags: append(slices.Concat(o.logs.flags(wholeRuns), pickFlags(&o.logs.Config.Pick, true), esFlags(&o.es)),
 			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "--at", curveRule),
 				Usage: "how many IOPS meet `RULE`, such as 'read p99 < 1ms'"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.file,
-				Usage: "`FILE` for a page"},
+			fileFlag(isPage),
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
 				Usage: "`FORMAT`: table, markdown, csv or json"},
 			unitFlag(&o.unit),
@@ -67,7 +66,7 @@ func curveRule(text string) (*fio.Rule, error) {
 
 func (o *curveOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.logs.oneKind(c, bad)
-	bad.Add(pageOnly("a curve", o.file))
+	o.file = drawnFile(c)
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)
 }

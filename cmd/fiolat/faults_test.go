@@ -65,7 +65,7 @@ func TestFileCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string]string{
 		"percentiles": "percentiles --format json -o out", "inspect": "inspect -o out", "report": "report -o out",
-		"history": "history -o out", "ingest": "ingest --run-id r --start 2026-09-01T00:00:00Z --output .",
+		"history": "history -o out.html", "ingest": "ingest --run-id r --start 2026-09-01T00:00:00Z --output .",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +73,7 @@ func TestFileCannotBeWritten(t *testing.T) {
 			cmd, _, stderr := program(t, nil)
 			cmd.Args = []string{"sh", "-c", `ulimit -f 1; exec "$0" ` + args + ` "$1"`, cmd.Path, logs + "/gaps"}
 			cmd.Path, cmd.Dir = "/bin/sh", t.TempDir()
-			there := map[string]bool{"out": true, "fio-run.r.ndjson": true}
+			there := map[string]bool{"out": true, "out.html": true, "fio-run.r.ndjson": true}
 			for file := range there {
 				if err := os.WriteFile(filepath.Join(cmd.Dir, file), []byte("old"), 0o600); err != nil {
 					t.Fatal(err)

@@ -21,7 +21,6 @@ import (
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/internal/runsource"
-	"fiolat/internal/tempfile"
 	"fiolat/internal/ui"
 	"fiolat/report"
 	"fiolat/report/render"
@@ -70,8 +69,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 					Usage: "`FILE` that remembers what was reported"},
 				&cli.BoolFlag{Name: "store", Destination: &o.store,
 					Usage: "store changes in Elasticsearch, and remember there what was reported"},
-				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.file,
-					Usage: "`FILE` for a page"},
+				fileFlag(isPage),
 				&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
 					Usage: "`FORMAT`: table, markdown, csv or json"},
 				&cli.GenericFlag{Name: "unit", Value: oneOf(&o.unit, "unit", "us", "ns", "ms"),
@@ -110,7 +108,7 @@ func (o *historyOptions) check(c *cli.Context, bad *fio.Faults) {
 	if len(o.metrics) == 0 {
 		o.metrics = history.Defaults
 	}
-	bad.Add(pageOnly("a history", o.file))
+	o.file = drawnFile(c)
 	o.alerts.check(c, "fail-if-changed", bad)
 	o.filter.check(bad)
 	checkES(c, &o.es, bad)
@@ -258,9 +256,9 @@ func (r *historyReader) writePage(ctx context.Context, all []history.Series, res
 			}
 		}
 	}
-	f, err := tempfile.CreateAt(r.file)
+	f, err := createFile(r.file)
 	if err != nil {
-		return fio.Usagef("--output %s: %v", fio.Printable(r.file), err)
+		return err
 	}
 	out := bufio.NewWriter(f)
 	if err = report.WriteHistory(out, all, results, "fiolat "+versionText()); err == nil {

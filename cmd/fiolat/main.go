@@ -147,13 +147,10 @@ fiolat ingest --es http://localhost:9200 runs/today`,
 		ExitErrHandler: func(*cli.Context, error) {}, // exit.go decides
 		OnUsageError:   usage,
 		Commands: []*cli.Command{
-			ingestCommand(u), liveCommand(u), printing(u, percentilesCommand(u)),
-			printing(u, histogramCommand(u)), printing(u, summaryCommand(u)),
-			printing(u, inspectCommand(u)), reportCommand(u), curveCommand(u),
-			mergeCommand(u), rollupCommand(u), setupCommand(u), loadCommand(u),
-			printing(u, runsCommand(u)), printing(u, compareCommand(u)), historyCommand(u),
-			printing(u, diagnoseCommand(u)), labelCommand(u), annotateCommand(u), deleteCommand(u),
-			probeCommand(u), versionCommand(u),
+			ingestCommand(u), liveCommand(u), percentilesCommand(u), histogramCommand(u), summaryCommand(u),
+			inspectCommand(u), reportCommand(u), curveCommand(u), mergeCommand(u), rollupCommand(u), setupCommand(u),
+			loadCommand(u), runsCommand(u), compareCommand(u), historyCommand(u), diagnoseCommand(u), labelCommand(u),
+			annotateCommand(u), deleteCommand(u), probeCommand(u), versionCommand(u),
 		},
 		Action: func(c *cli.Context) error {
 			switch {

@@ -1,15 +1,146 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
 
 	"fiolat/fio"
 	"fiolat/internal/tempfile"
+	"fiolat/internal/ui"
 )
+
+// What an ending stands for beside a word of --format.
+const (
+	isPage    = "page"
+	isPicture = "picture"
+)
+
+// endings are the endings of a file that --output names, and what it then holds. The others leave it to --format.
+var endings = map[string]string{".csv": "csv", ".json": "json", ".ndjson": "ndjson", ".jsonl": "ndjson",
+	".parquet": "parquet", ".md": "markdown", ".html": isPage, ".htm": isPage, ".png": isPicture, ".svg": isPicture}
+
+// ending returns the ending of a file's name, in lower case.
+func ending(path string) string {
+	return strings.ToLower(filepath.Ext(strings.TrimLeft(filepath.Base(path), ".")))
+}
+
+// fileFlag is --output of a command that writes one file: what it prints or, where the name ends so, what it draws.
+func fileFlag(draws ...string) *cli.GenericFlag {
+	usage := "write to `FILE` instead of standard output; its ending, such as .csv, is the format"
+	if len(draws) > 0 {
+		usage += ", or a page (.html) or picture (.png, .svg)"
+	}
+	return &cli.GenericFlag{Name: "output", Aliases: []string{"o"}, Usage: usage,
+		Value: &value{words: draws, parse: func(string) error { return nil }}}
+}
+
+// generic returns the value of a command's flag, nil if it has no such flag of this type.
+func generic(cmd *cli.Command, name string) *value {
+	for _, f := range cmd.Flags {
+		if g, ok := f.(*cli.GenericFlag); ok && g.Name == name {
+			return g.Value.(*value)
+		}
+	}
+	return nil
+}
+
+// printTo returns the file that a command prints to, "" for standard output. It sets --format to what the name of the
+// file says, and refuses one that the command cannot write.
+func printTo(c *cli.Context) (string, error) {
+	cmd := c.Command
+	file, format := generic(cmd, "output"), generic(cmd, "format")
+	if file == nil { // a directory, if any
+		if path := c.String("output"); endings[ending(path)] != "" {
+			return "", fio.Usagef("--output %s: fiolat %s writes a directory of documents; fiolat percentiles -o FILE "+
+				"writes rows, fiolat report -o FILE a page", fio.Printable(path), cmd.Name)
+		}
+		return "", nil
+	}
+	path, words := file.String(), file.words
+	if format != nil {
+		words = slices.Concat(words, format.words)
+	}
+	end := ending(path)
+	of := endings[end]
+	switch {
+	case end == "", end == ".txt" && format != nil && format.String() != "parquet": // the format is that of --format
+	case !slices.Contains(words, of):
+		return "", cannotWrite(cmd.Name, path, words)
+	case format != nil && format.given && format.String() != of && slices.Contains(format.words, of):
+		return "", fio.Usagef("--output %s: its ending says another format than --format %s: leave one out",
+			fio.Printable(path), format)
+	}
+	if path == "-" || format == nil || slices.Contains(file.words, of) { // or the command writes it
+		return "", nil
+	}
+	if of != "" {
+		format.texts = []string{of}
+	}
+	return path, nil
+}
+
+// drawnFile returns the file that a command draws, "" if --output is for what it prints.
+func drawnFile(c *cli.Context) string {
+	file := generic(c.Command, "output")
+	if path := file.String(); slices.Contains(file.words, endings[ending(path)]) {
+		return path
+	}
+	return ""
+}
+
+// cannotWrite returns the error for a name of a file that ends as nothing does that a command writes.
+func cannotWrite(command, path string, words []string) error {
+	var can []string
+	for _, end := range slices.Sorted(maps.Keys(endings)) {
+		if slices.Contains(words, endings[end]) && end != ".htm" && end != ".jsonl" {
+			can = append(can, end)
+		}
+	}
+	instead := ""
+	switch of := endings[ending(path)]; {
+	case of == isPage || of == isPicture:
+		instead = fmt.Sprintf("; fiolat report -o %s makes a %s, of two runs too", fio.Printable(path), of)
+	case of != "" && command == "report":
+		instead = fmt.Sprintf("; fiolat percentiles -o %s writes rows", fio.Printable(path))
+	}
+	return fio.Usagef("--output %s: fiolat %s writes %s, not %s%s", fio.Printable(path), command,
+		strings.Join(can, ", "), ending(path), instead)
+}
+
+// printInto runs a command with the file in place of standard output, unless it is "".
+func printInto(ctx context.Context, u *ui.UI, path string, run func(context.Context, *ui.UI) error) error {
+	if path == "" {
+		return run(ctx, u)
+	}
+	f, err := createFile(path)
+	if err != nil {
+		return err
+	}
+	stdout := u.Stdout
+	defer func() { u.Stdout = stdout }()
+	u.Stdout = f
+	err = run(ctx, u)
+	switch exitCode(err) {
+	case exitOK, exitSLA, exitCompare: // all was printed
+		if failed := f.Publish(); failed != nil {
+			return errors.Join(failed, f.Discard())
+		}
+		return err
+	}
+	return errors.Join(err, f.Discard())
+}
 
 // createFile makes a temporary file that will replace the one that --output names.
 func createFile(path string) (*tempfile.File, error) {
-	if path == "-" { // printing knows it
+	if path == "-" { // commands that print know it
 		return nil, fio.Usagef("--output -: pages and pictures are not printed; name a file, such as page.html")
 	}
 	if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {

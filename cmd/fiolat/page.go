@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
-	"strings"
 
 	"fiolat/analysis/diagnose"
 	"fiolat/fio"
@@ -40,17 +38,6 @@ func newPageFile(path string, dry bool, kinds int, drawn *report.Picture) *pageF
 	return p
 }
 
-// pictureEnding returns svg or png if a file is a picture by its name, and an error for other kinds of pictures.
-func pictureEnding(path string) (string, error) {
-	switch ending := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), ".")); ending {
-	case "svg", "png":
-		return ending, nil
-	case "pdf", "jpg", "jpeg", "gif", "webp", "eps", "tif", "tiff", "bmp":
-		return "", fio.Usagef("--output %s: pictures are .svg or .png", fio.Printable(path))
-	}
-	return "", nil
-}
-
 func (p *pageFile) marks() (out []report.Mark) {
 	if p.Diagnosis == nil {
 		return nil
@@ -76,15 +63,6 @@ func newRunsPage(path string, dry bool, names []string, sides []int, drawn *repo
 	p.kinds = report.NewRuns(p, names, sides, report.Options{Generator: "fiolat " + versionText(), Compared: compared,
 		Picture: drawn})
 	return p
-}
-
-// pageOnly returns an error if a file is a picture by its name, of what has a page only.
-func pageOnly(what, path string) error {
-	if ending, err := pictureEnding(path); ending != "" || err != nil {
-		return fio.Usagef("--output %s: %s has no picture: write its page, %s.html, where buttons save each chart as "+
-			"SVG or PNG", fio.Printable(path), what, fio.Printable(strings.TrimSuffix(path, filepath.Ext(path))))
-	}
-	return nil
 }
 
 // writeCurve writes the page of a curve into a file.

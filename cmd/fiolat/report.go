@@ -40,8 +40,7 @@ func reportCommand(u *ui.UI) *cli.Command {
 		Name: "report",
 		Flags: append(slices.Concat(o.logs.flags(logFlags{by: "direction,host,job", kinds: true}),
 			pickFlags(&o.logs.Config.Pick, false), esFlags(&o.es)),
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "report.html", Destination: &o.file,
-				Usage: "`FILE` for the page, or a picture: x.png or x.svg"},
+			pageFlag(),
 			&cli.GenericFlag{Name: "clock", Value: parsed(&o.clock, "", clockZone),
 				Usage: "times of day in a picture, in `ZONE` utc or local"},
 			&cli.GenericFlag{Name: "note", Value: &value{many: true, parse: o.addNote},
@@ -50,6 +49,14 @@ func reportCommand(u *ui.UI) *cli.Command {
 		),
 		Action: action(u, o),
 	}
+}
+
+// pageFlag is --output of a command that always draws.
+func pageFlag() cli.Flag {
+	f := fileFlag(isPage, isPicture)
+	f.Value = withDefault("report.html", f.Value.(*value))
+	f.Usage = "`FILE` for the page, or a picture: x.png or x.svg"
+	return f
 }
 
 // groupArg is one of two groups of runs.
@@ -93,12 +100,10 @@ func (o *reportOptions) check(c *cli.Context, bad *fio.Faults) {
 	if c.IsSet("percentiles") {
 		o.percentiles = o.logs.Config.Settings.Percentiles
 	}
-	ending, err := pictureEnding(o.file)
+	o.file = c.String("output")
 	switch {
-	case err != nil:
-		bad.Add(err)
-	case ending != "":
-		o.picture = &report.Picture{PNG: ending == "png", Clock: o.clock}
+	case endings[ending(o.file)] == isPicture:
+		o.picture = &report.Picture{PNG: ending(o.file) == ".png", Clock: o.clock}
 	case o.clock != nil:
 		bad.Add(fio.Usagef("--clock: is for a picture, --output in .svg or .png: a page has a choice of clocks"))
 	}
@@ -190,7 +195,7 @@ func (o *reportOptions) written(file *pageFile, u *ui.UI) {
 		u.Say("info", "dry run: %d bytes would be written", file.Size)
 	} else {
 		what := "page   "
-		if ending, _ := pictureEnding(file.Path); ending != "" {
+		if endings[ending(file.Path)] == isPicture {
 			what = "picture"
 		}
 		u.Say("info", "%s    %s", what, fio.Printable(file.Path))

@@ -40,7 +40,7 @@ func summaryCommand(u *ui.UI) *cli.Command {
 			&cli.GenericFlag{Name: "format",
 				Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json", "ndjson"),
 				Usage: "`FORMAT`: table, markdown, csv, json or ndjson"},
-			unitFlag(&o.unit),
+			unitFlag(&o.unit), fileFlag(),
 		),
 		Action: action(u, o),
 	}

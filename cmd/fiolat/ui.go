@@ -1,10 +1,6 @@
 package main
 
 import (
-	"errors"
-	"path/filepath"
-	"strings"
-
 	"github.com/urfave/cli/v2"
 
 	"fiolat/fio"
@@ -38,40 +34,6 @@ func helpFlags() []cli.Flag {
 func verboseFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"},
 		Usage: "print all numbers of the account, and the names of repaired logs"}
-}
-
-// printing adds --output to a command that prints on standard output.
-func printing(u *ui.UI, cmd *cli.Command) *cli.Command {
-	cmd.Flags = append(cmd.Flags, &cli.StringFlag{Name: "output", Aliases: []string{"o"},
-		Usage: "write to `FILE` instead of standard output"})
-	action := cmd.Action
-	cmd.Action = func(c *cli.Context) error {
-		path := c.String("output")
-		switch {
-		case path == "" || path == "-":
-			return action(c)
-		case strings.EqualFold(filepath.Ext(path), ".html"):
-			return fio.Usagef("--output %s: fiolat %s prints text; fiolat report -o %s makes a page, of two runs too",
-				fio.Printable(path), cmd.Name, fio.Printable(path))
-		}
-		f, err := createFile(path)
-		if err != nil {
-			return err
-		}
-		stdout := u.Stdout
-		defer func() { u.Stdout = stdout }()
-		u.Stdout = f
-		err = action(c)
-		switch exitCode(err) {
-		case exitOK, exitSLA, exitCompare: // all was printed
-			if failed := f.Publish(); failed != nil {
-				return errors.Join(failed, f.Discard())
-			}
-			return err
-		}
-		return errors.Join(err, f.Discard())
-	}
-	return cmd
 }
 
 // configure reads the flags of all commands.

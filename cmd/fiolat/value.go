@@ -27,6 +27,8 @@ func action(u *ui.UI, o subcommand) cli.ActionFunc {
 			u.Reword = elsewhere.Replace
 		}
 		var bad fio.Faults
+		file, err := printTo(c)
+		bad.Add(err)
 		for _, f := range c.Command.Flags {
 			if g, ok := f.(*cli.GenericFlag); ok {
 				g.Value.(*value).read(c.Command.Name+" --"+g.Name, &bad)
@@ -35,7 +37,7 @@ func action(u *ui.UI, o subcommand) cli.ActionFunc {
 		if o.check(c, &bad); len(bad) > 0 {
 			return bad.Err()
 		}
-		return o.run(c.Context, u)
+		return printInto(c.Context, u, file, o.run)
 	}
 }
 
@@ -55,6 +57,9 @@ type value struct {
 
 // Set keeps what the flag was given.
 func (v *value) Set(text string) error {
+	if text == "md" && slices.Contains(v.words, "markdown") {
+		text = "markdown"
+	}
 	if !v.many || !v.given {
 		v.texts = nil
 	}
