@@ -1228,8 +1228,8 @@ func (b *tab) checkSaid(kind, when string, want row) {
 	}
 }
 
-// TestChromiumHatch: what is hatched as "no I/O completed" in each chart over time is that time and no other, on the screens of
-// a laptop and of a phone, and in the PNG that is saved.
+// TestChromiumHatch: what is hatched as "no I/O completed" in each chart over time is that time and no other, on the
+// screens of a laptop and of a phone, and in the PNG that is saved.
 func TestChromiumHatch(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -39,8 +39,8 @@ func TestChromiumScreenshots(t *testing.T) {
 	}
 }
 
-// TestChromiumThreePages opens the pages of a small run, of 100 hosts and of a sweep in the light, in the dark on a phone, and
-// prints them: nothing is wider than the screen, said to the console, or fetched from anywhere.
+// TestChromiumThreePages opens the pages of a small run, of 100 hosts and of a sweep in the light, in the dark on a
+// phone, and prints them: nothing is wider than the screen, said to the console, or fetched from anywhere.
 func TestChromiumThreePages(t *testing.T) {
 	t.Parallel()
 	for name, source := range map[string]string{"small": "../testdata/fio/gaps", "hosts": manyHosts(t, 100),
@@ -62,8 +62,8 @@ func TestChromiumThreePages(t *testing.T) {
 	}
 }
 
-// TestChromiumFirstScreen: on a laptop and on a phone the sentences, the first finding, the verdicts on the SLA rules and the
-// chart, of two runs the one of both, are in this order on the first screen, and all choices below them.
+// TestChromiumFirstScreen: on a laptop and on a phone the sentences, the first finding, the verdicts on the SLA rules
+// and the chart, of two runs the one of both, are in this order on the first screen, and all choices below them.
 func TestChromiumFirstScreen(t *testing.T) {
 	t.Parallel()
 	for name, hosts := range map[string][]int{"1": {1}, "16": {16}, "100": {100}, "two runs": {1, 16}} {

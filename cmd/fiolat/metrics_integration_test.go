@@ -22,8 +22,8 @@ import (
 	"fiolat/internal/testkit"
 )
 
-// TestServerPrometheus has Prometheus scrape a live run and a probe, with native histograms and without, and compares what
-// it knows with fio's numbers. promtool finds no fault in what they show.
+// TestServerPrometheus has Prometheus scrape a live run and a probe, with native histograms and without, and compares
+// what it knows with fio's numbers. promtool finds no fault in what they show.
 func TestServerPrometheus(t *testing.T) {
 	testkit.Nightly(t)
 	dir := t.TempDir()

@@ -203,8 +203,8 @@ func TestServerStoppedBindfs(t *testing.T) {
 	}
 }
 
-// replayFio writes a ./fio that prints what a real one printed in TestServerLiveStraggler on an idle machine, and its logs:
-// on a busy machine fio 3.33 prints few reports. Timestamps begin ten minutes from now, as old breaches are not
+// replayFio writes a ./fio that prints what a real one printed in TestServerLiveStraggler on an idle machine, and its
+// logs: on a busy machine fio 3.33 prints few reports. Timestamps begin ten minutes from now, as old breaches are not
 // alerted.
 func replayFio(t *testing.T, dir string) {
 	t.Helper()
@@ -229,9 +229,9 @@ func replayFio(t *testing.T, dir string) {
 	}
 }
 
-// TestServerLiveStraggler: of six disks one becomes slow while fiolat live follows fio, or what fio wrote then. The alert of
-// the broken rule names it, and so do an alert and an event of their own, and in the end the diagnosis of the run. What
-// is stored of the logs afterwards has the same diagnosis as the logs.
+// TestServerLiveStraggler: of six disks one becomes slow while fiolat live follows fio, or what fio wrote then. The
+// alert of the broken rule names it, and so do an alert and an event of their own, and in the end the diagnosis of the
+// run. What is stored of the logs afterwards has the same diagnosis as the logs.
 func TestServerLiveStraggler(t *testing.T) {
 	es := server(t)
 	const (
@@ -350,9 +350,9 @@ func TestServerLiveStraggler(t *testing.T) {
 	}
 }
 
-// TestServerInFlight: the queue of an asynchronous engine is always full, by the completion latency with fio's own submission
-// latency, and where that is little, without: at any depth on a device with 200 reads a second, which the kernel makes
-// of any (as root, with blkio of cgroup v1).
+// TestServerInFlight: the queue of an asynchronous engine is always full, by the completion latency with fio's own
+// submission latency, and where that is little, without: at any depth on a device with 200 reads a second, which the
+// kernel makes of any (as root, with blkio of cgroup v1).
 func TestServerInFlight(t *testing.T) {
 	beside(t)
 	timed := os.Getenv("FIOLAT_TEST_TIMES") != "" // other work makes fio wait between two I/Os

@@ -11,8 +11,8 @@ import (
 	"fiolat/kibana/kibanatest"
 )
 
-// TestServerNoDataIsSeen draws every panel of a server without any index, and looks for the words "no data" in the pixels: a
-// text that is in the scene may still not be on the canvas. Legends and axes that need no data are complete.
+// TestServerNoDataIsSeen draws every panel of a server without any index, and looks for the words "no data" in the
+// pixels: a text that is in the scene may still not be on the canvas. Legends and axes that need no data are complete.
 func TestServerNoDataIsSeen(t *testing.T) {
 	space := parse(t, write(t, "fio")).space
 	p := browse(t, nil)

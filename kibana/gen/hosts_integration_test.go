@@ -148,8 +148,8 @@ func (p *page) sameMap(t *testing.T) {
 	}
 }
 
-// TestServerHungHosts sees three of sixteen hosts hang, in the size that the first screen of "One run" has for it: cells of
-// their own colour where, and when, nothing completed.
+// TestServerHungHosts sees three of sixteen hosts hang, in the size that the first screen of "One run" has for it:
+// cells of their own colour where, and when, nothing completed.
 func TestServerHungHosts(t *testing.T) {
 	s := connect(t)
 	s.subject = "hung"

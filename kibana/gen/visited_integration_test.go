@@ -16,9 +16,9 @@ import (
 	"fiolat/kibana/kibanatest"
 )
 
-// TestServerVisited counts the documents that each panel's searches read, by Elasticsearch's profile: of one run, and of 13
-// nights of which the last is in the time range or chosen, the same. Those are the documents of the scope and the kind
-// that the panel shows.
+// TestServerVisited counts the documents that each panel's searches read, by Elasticsearch's profile: of one run, and
+// of 13 nights of which the last is in the time range or chosen, the same. Those are the documents of the scope and the
+// kind that the panel shows.
 func TestServerVisited(t *testing.T) {
 	s := connect(t)
 	last := time.Date(2026, 6, 20, 2, 0, 0, 0, time.UTC)
