@@ -1,16 +1,19 @@
 package report
 
 import (
+	"cmp"
 	_ "embed" // the page's own part
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"fiolat/analysis/curve"
 	"fiolat/fio"
 	"fiolat/report/charts"
 	"fiolat/report/page"
+	"fiolat/report/picture"
 )
 
 //go:embed curve.html
@@ -21,6 +24,99 @@ type Curve struct {
 	Title, Generator string
 	Curve            *curve.Curve
 	Percentiles      []float64
+}
+
+// Draw draws the charts of the page, as PNG or else as SVG.
+func (p *Curve) Draw(w io.Writer, png bool) error {
+	c := p.Curve
+	out := picture.Picture{Title: p.Title, Subtitle: "Direction: " + c.Direction +
+		". Each point is a setting, named above it by " + strings.Join(c.Load, ", ") + "."}
+	if p.limits() {
+		out.Subtitle += " Bars are 95 % confidence intervals from the run-to-run variation."
+	}
+	most := 0.0
+	var seen []float64
+	for n, pc := range p.Percentiles {
+		color, dash := picture.Look(n)
+		out.Legend = append(out.Legend, picture.Key{Text: "p" + fio.Percentile(pc), Color: color, Dash: dash})
+	}
+	for i := range c.Series {
+		s := &c.Series[i]
+		panel := picture.Panel{Title: s.Name(), Height: 360}
+		add := func(m picture.Mark) { panel.Marks = append(panel.Marks, m) }
+		if s.At != nil && c.Bound > 0 {
+			add(picture.Rule{At: c.Bound, Text: page.Micro(s.At.Rule)})
+			seen = append(seen, c.Bound)
+			out.Notes = append(out.Notes, picture.Note{Text: page.Micro(c.Sentence(s.At))})
+		}
+		for n, pc := range p.Percentiles {
+			key := fio.Percentile(pc)
+			color, dash := picture.Look(n)
+			line, dots := picture.Line{Color: color, Dash: dash, Width: 1.7}, picture.Dots{Color: color}
+			for _, k := range s.Points {
+				q := &c.Points[k]
+				v, ok := q.Percentiles[key]
+				if !ok || v <= 0 {
+					continue
+				}
+				at := picture.Point{X: q.IOPS, Y: v}
+				line.Points, dots.Points = append(line.Points, at), append(dots.Points, at)
+				if q.Knee {
+					dots.Rings = append(dots.Rings, at)
+				}
+				most, seen = max(most, q.IOPS), append(seen, v)
+				if l, ok := q.Limits[key]; ok {
+					add(picture.Line{Points: []picture.Point{{X: q.IOPS, Y: *l.Low}, {X: q.IOPS, Y: *l.High}}, Color: color,
+						Width: 1.2})
+					seen = append(seen, *l.Low, *l.High)
+				}
+			}
+			add(line)
+			add(dots)
+		}
+		var loads picture.Texts
+		for _, k := range s.Points {
+			if q := &c.Points[k]; p.top(q) > 0 {
+				loads = append(loads, picture.Text{At: picture.Point{X: q.IOPS, Y: p.top(q)}, Words: p.loads(q)})
+			}
+		}
+		add(loads)
+		out.Panels = append(out.Panels, panel)
+	}
+	x, y := picture.FromZero(most, 8, page.Number), picture.Around(seen, page.Latency)
+	x.Title = "IOPS"
+	for i := range out.Panels {
+		out.Panels[i].X, out.Panels[i].Y = x, y
+	}
+	for _, note := range c.Notes {
+		out.Notes = append(out.Notes, picture.Note{Text: note})
+	}
+	return out.Write(w, png)
+}
+
+// limits reports whether there are any.
+func (p *Curve) limits() bool {
+	return slices.ContainsFunc(p.Curve.Points, func(q curve.Point) bool { return len(q.Limits) > 0 })
+}
+
+// top is the highest latency that is drawn of a point.
+func (p *Curve) top(q *curve.Point) (v float64) {
+	for _, pc := range p.Percentiles {
+		key := fio.Percentile(pc)
+		if v = max(v, q.Percentiles[key]); q.Limits[key].High != nil {
+			v = max(v, *q.Limits[key].High)
+		}
+	}
+	return v
+}
+
+// loads are the values of the options that set the load of a point.
+func (p *Curve) loads(q *curve.Point) string {
+	var values []string
+	for _, name := range p.Curve.Load {
+		values = append(values, cmp.Or(q.Options[name], "-"))
+	}
+	return strings.Join(values, ", ")
 }
 
 type curveChart struct {
@@ -46,7 +142,7 @@ func (p *Curve) Write(w io.Writer) error {
 	frame := page.Page{Title: p.Title, Eyebrow: "fio latency", Generator: p.Generator, Specs: specs,
 		Script: page.Charts, Main: map[string]any{"Charts": drawn, "Notes": p.Curve.Notes,
 			"Direction": p.Curve.Direction,
-			"Limits":    slices.ContainsFunc(p.Curve.Points, func(q curve.Point) bool { return len(q.Limits) > 0 })}}
+			"Limits":    p.limits(), "Load": strings.Join(p.Curve.Load, ", ")}}
 	return frame.Write(w, curveHTML)
 }
 
@@ -58,6 +154,11 @@ func (p *Curve) spec(s *curve.Series) charts.Spec {
 		chart.Rule = []charts.M{{"v": c.Bound, "text": page.Micro(s.At.Rule)}}
 	}
 	var points []charts.M
+	for _, i := range s.Points {
+		if v := p.top(&c.Points[i]); v > 0 {
+			chart.Loads = append(chart.Loads, charts.M{"x": c.Points[i].IOPS, "v": v, "text": p.loads(&c.Points[i])})
+		}
+	}
 	for _, pc := range p.Percentiles {
 		key := fio.Percentile(pc)
 		chart.Names = append(chart.Names, "p"+key)

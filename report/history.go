@@ -16,6 +16,7 @@ import (
 	"fiolat/fio"
 	"fiolat/report/charts"
 	"fiolat/report/page"
+	"fiolat/report/picture"
 )
 
 //go:embed history.html
@@ -118,6 +119,89 @@ func WriteHistory(w io.Writer, all []history.Series, results []history.Result, g
 	p := page.Page{Title: "History", Eyebrow: "fio latency", Generator: generator, Lead: lead, Specs: specs,
 		Script: page.Charts, Main: series}
 	return p.Write(w, historyHTML)
+}
+
+// DrawHistory draws the first chart of each series of the page, as PNG or else as SVG.
+func DrawHistory(w io.Writer, all []history.Series, results []history.Result, png bool) error {
+	out := picture.Picture{Title: "History", Subtitle: "Each point is a run. Bars are 95 % confidence intervals, lines the " +
+		"level of the runs."}
+	if len(all) == 1 {
+		out.Title += ": " + all[0].Name
+	}
+	for n := range all {
+		s := &all[n]
+		var most *history.Result
+		size := func(r *history.Result) float64 {
+			if n := len(r.Changes); n > 0 {
+				return math.Abs(math.Log1p(r.Changes[n-1].Change))
+			}
+			return 0
+		}
+		for k := range results {
+			if r := &results[k]; r.Series == s.Name && (most == nil || size(r) > size(most)) {
+				most = r
+			}
+		}
+		if most != nil {
+			panel := historyPanel(s, most)
+			if len(all) > 1 {
+				panel.Title = s.Name + ": " + panel.Title
+			}
+			out.Panels = append(out.Panels, panel)
+			for _, c := range most.Changes {
+				before, after := most.Levels(&c)
+				out.Notes = append(out.Notes, picture.Note{Text: fmt.Sprintf("%s changed by %s at run %s: from %s to %s",
+					most.Metric, percent(c.Change), numberedRun(s, c.Index), historyValue(most.Of(), before),
+					historyValue(most.Of(), after))})
+			}
+		}
+	}
+	return out.Write(w, png)
+}
+
+// historyPanel is the chart of a metric over the runs.
+func historyPanel(s *history.Series, r *history.Result) picture.Panel {
+	panel := picture.Panel{Title: r.Metric, Height: 300, X: picture.Axis{Min: 0.5, Max: float64(len(r.Runs)) + 0.5}}
+	labels := runLabels(s, r)
+	for _, i := range slices.Sorted(maps.Keys(labels)) {
+		panel.X.Ticks = append(panel.X.Ticks, picture.Tick{At: float64(i), Text: labels[i]})
+	}
+	color, _ := picture.Look(0)
+	var seen []float64
+	dots := picture.Dots{Color: color}
+	line := func(x, y, x2, y2, width float64) picture.Line {
+		return picture.Line{Points: []picture.Point{{X: x, Y: y}, {X: x2, Y: y2}}, Color: color, Width: width}
+	}
+	for i, p := range r.Runs {
+		at := float64(i + 1)
+		if p.Value != nil {
+			dots.Points, seen = append(dots.Points, picture.Point{X: at, Y: *p.Value}), append(seen, *p.Value)
+		}
+		if p.Low != nil && p.High != nil {
+			panel.Marks, seen = append(panel.Marks, line(at, *p.Low, at, *p.High, 1)), append(seen, *p.Low, *p.High)
+		}
+	}
+	panel.Marks = append(panel.Marks, dots)
+	share := r.Of().Name == fio.Histogram
+	text := func(v float64) string { return historyValue(r.Of(), v) }
+	if share {
+		panel.Title += ": distance from the first level"
+		panel.Y = picture.FromZero(slices.Max(append(seen, 0)), 4, text)
+	} else {
+		panel.Y = picture.Around(slices.DeleteFunc(seen, func(v float64) bool { return v <= 0 }), text)
+	}
+	from := 0.5
+	for _, c := range r.Changes {
+		at := float64(c.Index) + 0.5
+		panel.Marks = append(panel.Marks, line(from, c.Before, at, c.Before, 1.5), picture.Line{Color: picture.Stalled,
+			Points: []picture.Point{{X: at, Y: panel.Y.Min}, {X: at, Y: panel.Y.Max}}, Dash: []float64{4, 3}, Width: 2},
+			picture.Texts{{At: picture.Point{X: at, Y: panel.Y.Max}, Words: percent(c.Change)}})
+		from = at
+	}
+	if n := len(r.Changes); n > 0 {
+		panel.Marks = append(panel.Marks, line(from, r.Changes[n-1].After, panel.X.Max, r.Changes[n-1].After, 1.5))
+	}
+	return panel
 }
 
 // headline says what changed most.

@@ -166,6 +166,36 @@ func Make(rows []figures.Row, direction string, percentiles []float64, rule *fio
 	return c, nil
 }
 
+// Mixed reports whether the jobs of a run have several values of an option that sets the load.
+func Mixed(rows []figures.Row) bool {
+	return slices.ContainsFunc(rows, func(r figures.Row) bool {
+		return slices.ContainsFunc(loads, func(name string) bool { return strings.Contains(r.Options[name], ",") })
+	})
+}
+
+// Staged reports whether the jobs of each run ran one after the other, as far as their lengths tell.
+func Staged(runs, jobs []figures.Row) bool {
+	type run struct{ id, name, direction string }
+	sums, most := map[run]float64{}, map[run]float64{}
+	for i := range jobs {
+		if r := &jobs[i]; r.Seconds != nil {
+			sums[run{r.Run, r.Name, r.Direction}] += *r.Seconds
+		}
+	}
+	for i := range runs {
+		if r := &runs[i]; r.Seconds != nil {
+			key := run{r.Run, r.Name, r.Direction}
+			most[key] = *r.Seconds
+		}
+	}
+	for key, sum := range sums {
+		if whole, ok := most[key]; !ok || sum > 1.2*whole {
+			return false
+		}
+	}
+	return len(sums) > 0
+}
+
 // group makes one point of all runs with the same options.
 func (c *Curve) group(rows []figures.Row, differ []string) {
 	index := map[string]int{}

@@ -33,6 +33,32 @@ func rule(t *testing.T, text string) *fio.Rule {
 	return &r
 }
 
+// TestStaged: jobs of which each had its own time are the settings of a sweep.
+func TestStaged(t *testing.T) {
+	row := func(job, depth string, seconds float64) figures.Row {
+		return figures.Row{Run: "r", Direction: "read", Job: job, Seconds: &seconds,
+			Options: map[string]string{"iodepth": depth}}
+	}
+	jobs := []figures.Row{row("a", "1", 10), row("b", "2", 10), row("c", "4", 10)}
+	for _, tt := range []struct {
+		name          string
+		whole         figures.Row
+		mixed, staged bool
+	}{
+		{"one after the other", row("", "1,2,4", 30), true, true},
+		{"with short pauses between them", row("", "1,2,4", 33), true, true},
+		{"all at once", row("", "1,2,4", 10), true, false},
+		{"two at once", row("", "1,2,4", 20), true, false},
+		{"of the same depth", row("", "1", 30), false, true},
+		{"no times", figures.Row{Run: "r", Direction: "read", Options: map[string]string{"iodepth": "1,2"}}, true, false},
+	} {
+		whole := []figures.Row{tt.whole}
+		if mixed, staged := Mixed(whole), Staged(whole, jobs); mixed != tt.mixed || staged != tt.staged {
+			t.Errorf("%s: mixed %v, staged %v", tt.name, mixed, staged)
+		}
+	}
+}
+
 // TestLimitsCoverTheTruth makes up sweeps of devices of which the latency at every load is known, with noise between
 // runs, and counts how often the limits hold it. The device serves most requests a second with so many in flight, and
 // its p99 grows faster than its mean.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 
@@ -35,7 +36,7 @@ func curveCommand(u *ui.UI) *cli.Command {
 		Flags: append(slices.Concat(o.logs.flags(wholeRuns), pickFlags(&o.logs.Config.Pick, true), esFlags(&o.es)),
 			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "--at", curveRule),
 				Usage: "how many IOPS meet `RULE`, such as 'read p99 < 1ms'"},
-			fileFlag(isPage),
+			fileFlag(isPage, isPicture),
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
 				Usage: "`FORMAT`: table, markdown, csv or json"},
 			unitFlag(&o.unit),
@@ -85,19 +86,21 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 	r := runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u}
 	defer r.Close()
 	rows, err := r.SummaryRows(ctx, o.logs.Paths, metrics)
+	if err == nil && len(o.logs.Config.Settings.By) == 1 && curve.Mixed(rows) {
+		rows, err = o.byStage(ctx, &r, rows, metrics)
+	}
 	if err != nil {
 		return err
 	}
 	c, err := curve.Make(rows, o.direction(), percentiles, o.at)
 	if errors.Is(err, curve.ErrOneSetting) {
-		return fio.Usagef("%v: a curve needs two settings or more, such as a sweep of iodepth; fiolat summary "+
-			"prints their figures, fiolat compare by how much repeats differ", err)
+		return fio.Usagef("%v: a curve needs two settings or more, such as a sweep of iodepth; --by job makes points "+
+			"of the jobs of a run; fiolat summary prints their figures, fiolat compare by how much repeats differ", err)
 	} else if err != nil {
 		return fio.Usagef("fiolat curve: %v", err)
 	}
 	if o.file != "" {
-		page := report.Curve{Curve: c, Percentiles: percentiles}
-		if _, err = writeCurve(o.file, false, page); err != nil {
+		if _, err = writeCurve(o.file, false, report.Curve{Curve: c, Percentiles: percentiles}); err != nil {
 			return err
 		}
 	}
@@ -112,6 +115,25 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 		}
 	}
 	return errors.Join(err, out.Flush())
+}
+
+// byStage returns the rows of the jobs of runs whose jobs ran one after the other: such a run is a sweep, and each job
+// a setting. Otherwise it returns the rows of the runs.
+func (o *curveOptions) byStage(ctx context.Context, r *runsource.Reader, rows []figures.Row, metrics []fio.Metric) (
+	[]figures.Row, error) {
+	if slices.Contains(o.logs.Paths, "-") { // which cannot be read again
+		return rows, nil
+	}
+	whole := o.logs.Config.Settings.By
+	o.logs.Config.Settings.By = []string{fio.ByJob}
+	again := runsource.Reader{Logs: r.Logs, Elasticsearch: r.Elasticsearch, UI: ui.New(nil, io.Discard, io.Discard)}
+	defer again.Close()
+	jobs, err := again.SummaryRows(ctx, o.logs.Paths, metrics) // with the same warnings
+	if o.logs.Config.Settings.By = whole; err != nil || !curve.Staged(rows, jobs) {
+		return rows, nil
+	}
+	r.UI.Say("info", "jobs ran one after the other: each is a point, as with --by job")
+	return jobs, nil
 }
 
 // warnCurveSyncs warns that no point includes the syncs.
@@ -159,13 +181,20 @@ func (o *curveOptions) table(out *bufio.Writer, width int, c *curve.Curve, perce
 		return render.Cell{Number: *v / divisor}
 	}
 	limits := slices.ContainsFunc(c.Points, func(p curve.Point) bool { return len(p.Limits) > 0 })
+	// spread adds the limits of a figure: in CSV both, in tables how far the upper one lies above the value.
+	spread := func(name, key string, latency bool, of func(*curve.Point) float64) {
+		switch {
+		case !limits:
+		case o.format == "csv":
+			add(name+"_lower", latency, false, func(p *curve.Point) render.Cell { return render.Known(p.Limits[key].Low) })
+			add(name+"_upper", latency, false, func(p *curve.Point) render.Cell { return render.Known(p.Limits[key].High) })
+		default:
+			add("+-", false, true, func(p *curve.Point) render.Cell { return render.Cell{Text: curveMargin(p, key, of(p))} })
+		}
+	}
 	add("runs", false, false, func(p *curve.Point) render.Cell { return render.Cell{Number: float64(p.Runs)} })
 	add("iops", false, false, func(p *curve.Point) render.Cell { return render.Cell{Number: p.IOPS} })
-	if limits {
-		add("+-", false, true, func(p *curve.Point) render.Cell {
-			return render.Cell{Text: curveMargin(p, "iops", p.IOPS)}
-		})
-	}
+	spread("iops", "iops", false, func(p *curve.Point) float64 { return p.IOPS })
 	add("mib/s", false, false, func(p *curve.Point) render.Cell { return number(p.BytesPerSecond, 1<<20) })
 	add("in_flight", false, false, func(p *curve.Point) render.Cell { return number(p.Concurrency, 1) })
 	add("mean", true, false, func(p *curve.Point) render.Cell { return number(p.Mean, 1) })
@@ -174,11 +203,7 @@ func (o *curveOptions) table(out *bufio.Writer, width int, c *curve.Curve, perce
 		add("p"+key, true, false, func(p *curve.Point) render.Cell {
 			return render.Percentile(p.Percentiles, key, p.AtLeast)
 		})
-		if limits {
-			add("+-", false, true, func(p *curve.Point) render.Cell {
-				return render.Cell{Text: curveMargin(p, key, p.Percentiles[key])}
-			})
-		}
+		spread("p"+key, key, true, func(p *curve.Point) float64 { return p.Percentiles[key] })
 	}
 	if slices.ContainsFunc(c.Points, func(p curve.Point) bool { return p.FioPercentiles }) {
 		add("percentiles", false, true, func(p *curve.Point) render.Cell {

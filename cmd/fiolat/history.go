@@ -7,6 +7,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -69,7 +70,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 					Usage: "`FILE` that remembers what was reported"},
 				&cli.BoolFlag{Name: "store", Destination: &o.store,
 					Usage: "store changes in Elasticsearch, and remember there what was reported"},
-				fileFlag(isPage),
+				fileFlag(isPage, isPicture),
 				&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
 					Usage: "`FORMAT`: table, markdown, csv or json"},
 				&cli.GenericFlag{Name: "unit", Value: oneOf(&o.unit, "unit", "us", "ns", "ms"),
@@ -236,7 +237,7 @@ func (r *historyReader) change(s *history.Series, res *history.Result, c history
 	}
 }
 
-// writePage writes the page, with the notes on the runs.
+// writePage writes the page or the picture, with the notes on the runs.
 func (r *historyReader) writePage(ctx context.Context, all []history.Series, results []history.Result) error {
 	if r.source.Client != nil {
 		for part := range slices.Chunk(slices.Sorted(maps.Keys(r.seen)), 1000) {
@@ -261,7 +262,10 @@ func (r *historyReader) writePage(ctx context.Context, all []history.Series, res
 		return err
 	}
 	out := bufio.NewWriter(f)
-	if err = report.WriteHistory(out, all, results, "fiolat "+versionText()); err == nil {
+	err = drawInto(r.file, out, func(w io.Writer) error {
+		return report.WriteHistory(w, all, results, "fiolat "+versionText())
+	}, func(w io.Writer, png bool) error { return report.DrawHistory(w, all, results, png) })
+	if err == nil {
 		err = out.Flush()
 	}
 	if err != nil {
@@ -287,15 +291,27 @@ func (o *historyOptions) print(u *ui.UI, all []history.Series, results []history
 	return cmp.Or(err, out.Flush())
 }
 
-// csv prints a line per run and metric; latencies are in ns.
+// csvUnits are the units of the columns of CSV, for metrics that are latencies, rates and shares.
+var csvUnits = map[fio.Quantity]string{fio.Nanoseconds: "ns", fio.PerSecond: "per_second", fio.Share: "share"}
+
+// csv prints a line per run and metric. A value and its limits are in the columns of their unit.
 func (o *historyOptions) csv(out *bufio.Writer, results []history.Result) error {
 	w := csv.NewWriter(out)
-	_ = w.Write([]string{"series", "metric", "run", "start", "value", "lower", "upper", "change", "p"})
+	head, at := []string{"series", "metric", "run", "start"}, map[fio.Quantity]int{}
+	for i := range results {
+		if unit := results[i].Of().Figure().Unit; at[unit] == 0 {
+			at[unit] = len(head)
+			for _, name := range []string{"value", "lower", "upper"} {
+				head = append(head, name+"_"+csvUnits[unit])
+			}
+		}
+	}
+	_ = w.Write(append(head, "change", "p"))
 	number := func(v *float64) string {
 		if v == nil {
 			return ""
 		}
-		return strconv.FormatFloat(*v, 'g', -1, 64)
+		return strconv.FormatFloat(*v, 'f', -1, 64)
 	}
 	for _, r := range results {
 		for i, p := range r.Runs {
@@ -308,8 +324,10 @@ func (o *historyOptions) csv(out *bufio.Writer, results []history.Result) error 
 					change, chance = number(&c.Change), number(&c.P)
 				}
 			}
-			_ = w.Write([]string{render.CSVName(r.Series), r.Metric, render.CSVName(p.ID), start, number(p.Value),
-				number(p.Low), number(p.High), change, chance})
+			line := make([]string, len(head))
+			copy(line, []string{render.CSVName(r.Series), r.Metric, render.CSVName(p.ID), start})
+			copy(line[at[r.Of().Figure().Unit]:], []string{number(p.Value), number(p.Low), number(p.High)})
+			_ = w.Write(append(line, change, chance))
 		}
 	}
 	w.Flush()

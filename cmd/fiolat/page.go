@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 
 	"fiolat/analysis/diagnose"
 	"fiolat/fio"
@@ -65,16 +66,24 @@ func newRunsPage(path string, dry bool, names []string, sides []int, drawn *repo
 	return p
 }
 
-// writeCurve writes the page of a curve into a file.
+// writeCurve writes the page or the picture of a curve into a file.
 func writeCurve(path string, dry bool, page report.Curve) (*pageFile, error) {
 	page.Title, page.Generator = "Latency against load", "fiolat "+versionText()
 	p := &pageFile{Path: path, dry: dry}
 	defer p.Discard()
-	err := page.Write(p)
+	err := drawInto(path, p, page.Write, page.Draw)
 	if err == nil {
 		err = p.Publish()
 	}
 	return p, err
+}
+
+// drawInto writes the picture if a file is one by its name, and else the page.
+func drawInto(path string, w io.Writer, page func(io.Writer) error, picture func(w io.Writer, png bool) error) error {
+	if endings[ending(path)] == isPicture {
+		return picture(w, ending(path) == ".png")
+	}
+	return page(w)
 }
 
 // Kind returns the sink of the nth kind of latency.

@@ -230,9 +230,6 @@ func (o *reportOptions) curve(ctx context.Context, r *runsource.Reader) error {
 	if err != nil {
 		return err
 	}
-	if o.picture != nil {
-		return fio.Usagef("a curve has no picture: give a file that ends in .html")
-	}
 	file, err := writeCurve(o.file, o.logs.DryRun, report.Curve{Curve: c, Percentiles: percentiles})
 	if err != nil {
 		return err

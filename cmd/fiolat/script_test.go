@@ -63,6 +63,7 @@ func TestScripts(t *testing.T) {
 				os.Symlink(filepath.Join(logs, "../../pipeline/live/testdata/sync"), in("streams")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sweep"), in("sweep")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "depths"), in("depths")),
+				os.Symlink(filepath.Join(filepath.Dir(logs), "stages"), in("stages")),
 				os.Symlink(filepath.Join(logs, "gaps"), in("runs/yesterday")), os.Symlink(filepath.Join(logs, "slow"),
 					in("runs/today")),
 				os.WriteFile(in("logs/slow_clat_hist.1.log"), log, 0o600),

@@ -34,6 +34,8 @@ type LoadCurve struct {
 	//	knee       whether the point has a ring
 	//	text       in words
 	X string
+	// Loads has a row for each point: x and v of its highest percentile, and text, its load.
+	Loads []M
 	// Rule has a row for each horizontal line, with the fields v and text; nil for none.
 	Rule []M
 }
@@ -78,6 +80,12 @@ func (c LoadCurve) Spec() Spec {
 				{
 					Mark:     M{"type": "point", "filled": true, "size": 60, "opacity": 1},
 					Encoding: M{"x": x, "y": y, "color": color, "tooltip": tip("text", "nominal", "point")},
+				},
+				{
+					Data: Rows("loads", c.Loads).Source,
+					Mark: M{"type": "text", "dy": -12, "color": anyTheme},
+					Encoding: M{"x": x, "y": y, "text": M{"field": "text", "type": "nominal"},
+						"tooltip": M{"value": nil}},
 				},
 			}, append(level(c.Rule, y), room(y))...),
 		}

@@ -67,7 +67,14 @@ func (a *Axis) label(text func(float64) string) {
 		return
 	}
 	a.Ticks = nil
-	rough := (a.Max - a.Min) / 5
+	for _, v := range even(a.Min, a.Max, 5) {
+		add(v)
+	}
+}
+
+// even returns round values at even distances, about n of them.
+func even(from, to float64, n int) (at []float64) {
+	rough := (to - from) / float64(n)
 	step := math.Pow(10, math.Floor(math.Log10(rough)))
 	for _, m := range []float64{1, 2, 5, 10} {
 		if m*step >= rough {
@@ -75,9 +82,19 @@ func (a *Axis) label(text func(float64) string) {
 			break
 		}
 	}
-	for i := math.Ceil(a.Min / step); i*step <= a.Max; i++ {
-		add(i * step)
+	for i := math.Ceil(from / step); i*step <= to; i++ {
+		at = append(at, i*step)
 	}
+	return at
+}
+
+// FromZero is an axis from 0 to beyond a value.
+func FromZero(most float64, n int, text func(float64) string) Axis {
+	a := Axis{Max: 1.04 * max(most, 1e-9)}
+	for _, v := range even(0, a.Max, n) {
+		a.Ticks = append(a.Ticks, Tick{v, text(v)})
+	}
+	return a
 }
 
 // timeSteps are the distances of ticks over time, in ms.

@@ -1,7 +1,9 @@
 package picture
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 )
@@ -52,6 +54,21 @@ type Pin struct {
 
 // Pins are placed below each other where they are close.
 type Pins []Pin
+
+// Dots are points, with rings around some.
+type Dots struct {
+	Points, Rings []Point
+	Color         string
+}
+
+// Text is words above a point.
+type Text struct {
+	At    Point
+	Words string
+}
+
+// Texts are placed beside each other where they are close.
+type Texts []Text
 
 // frame is the area of a panel.
 type frame struct {
@@ -146,6 +163,32 @@ func (r Rule) draw(f *frame) {
 		baseline = at + 14
 	}
 	f.over(f.left+4, baseline, r.Text, tickSize, left, ink)
+}
+
+func (d Dots) draw(f *frame) {
+	for _, p := range d.Points {
+		f.disc(f.px(p.X), f.py(p.Y), 3.5, color(d.Color, 1))
+	}
+	for _, p := range d.Rings {
+		f.ring(f.px(p.X), f.py(p.Y), 7, 2, color(d.Color, 1))
+	}
+}
+
+func (texts Texts) draw(f *frame) {
+	var ends []Point // of those that are drawn, in pixels
+	texts = slices.Clone(texts)
+	slices.SortStableFunc(texts, func(a, b Text) int { return cmp.Compare(a.At.X, b.At.X) })
+	for _, t := range texts {
+		half := f.width(t.Words, tickSize) / 2
+		x, y := max(f.px(t.At.X), f.left+half+2), max(f.py(t.At.Y)-10, f.top+tickSize)
+		for _, end := range ends {
+			if math.Abs(y-end.Y) < tickSize+2 && x-half < end.X+4 {
+				x = end.X + 4 + half
+			}
+		}
+		f.over(x, y, t.Words, tickSize, middle, ink)
+		ends = append(ends, Point{x + half, y})
+	}
 }
 
 func (pins Pins) draw(f *frame) {

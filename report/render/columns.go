@@ -59,7 +59,7 @@ func (c *Column) Unit(wanted string) string {
 	return fio.Unit(known[len(known)/2])
 }
 
-// Columns prints a table in the format table, markdown or csv, with latencies in one of Units; in CSV auto is us. The
+// Columns prints a table in the format table, markdown or csv, which rounds latencies to the nanosecond, with latencies in one of Units; in CSV auto is us. The
 // format table is for a terminal of width columns; 0 is no limit.
 func Columns(out *bufio.Writer, format, unit string, width int, columns []Column) error {
 	if format == "csv" && unit == "auto" {
@@ -126,6 +126,12 @@ func (c *Column) text(row int, unit, format string) string {
 		return cell.Text
 	case math.IsNaN(cell.Number):
 		return dash
+	}
+	if format == "csv" {
+		if c.Latency {
+			return nanoseconds(cell, unit)
+		}
+		return cell.sign() + rounded(cell.Number, 6)
 	}
 	if c.Latency {
 		return cell.sign() + fio.LatencyIn(cell.Number, unit)
