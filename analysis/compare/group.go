@@ -189,6 +189,8 @@ type estimate struct {
 	// drift is how much a steady drift of the machine would make of center. The limits allow for it and for none.
 	drift float64
 	sd    float64 // standard deviation between runs, without drift
+	// steady is the estimate if the machine did not drift; nil if the runs were alternated.
+	steady *estimate
 }
 
 // estimates fills in the estimate of each row and how the rows are correlated. Where the runs of the two groups were
@@ -214,11 +216,16 @@ func (r *Result) estimates(a, b *measured, noise []RunNoise) {
 			if na > 1 && nb > 1 {
 				between = max(between, sa/(na-1)/na+sb/(nb-1)/nb)
 			}
-			if r.Steady && na > 1 && nb > 1 { // Welch's t-test
+			if (r.Steady || r.trend != nil) && na > 1 && nb > 1 { // Welch's t-test
 				va, vb := sa/(na-1)/na, sb/(nb-1)/nb
 				between, e.freedom = va+vb, max(1, int((va+vb)*(va+vb)/(va*va/(na-1)+vb*vb/(nb-1))))
 			}
 			if r.trend != nil {
+				steady := between
+				if within > between {
+					steady = within
+				}
+				e.steady = &estimate{center: e.center, se: math.Sqrt(steady), freedom: e.freedom}
 				slope, explained := r.trend.slope(a, b, i)
 				e.freedom, e.drift = freedom-1, slope*r.trend.apart
 				pooled = max(0, sa+sb-explained) / float64(e.freedom)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fiolat/fio"
+	"fiolat/fio/fiohist"
 )
 
 // Rule is a condition of --fail-if: the largest change that is allowed.
@@ -50,6 +51,8 @@ type Ruling struct {
 	Run    string `json:"run"`
 	Job    string `json:"job,omitempty"`
 	Failed bool   `json:"failed"`
+	// Undecided says why a rule that did not fail cannot be said to hold, either.
+	Undecided string `json:"undecided,omitempty"`
 	// Broken are the rows that break it, with their limits at GateConfidence.
 	Broken []Row `json:"broken,omitempty"`
 }
@@ -58,7 +61,8 @@ type Ruling struct {
 // row breaks a rule if its change is beyond the rule's limit and its confidence limits exclude no change. These are
 // joint limits at GateConfidence of all rows that the rules are about, whatever is shown. If a row has no limits, as in
 // runs that are too short, the change alone decides. A percentile in fio's last bucket breaks no rule, since its change
-// is unknown. A rule that matches no row has no Ruling. Judge fails if there are too few runs to measure the noise
+// is unknown. A rule is undecided if a row would break it had the machine not drifted, but the runs were not
+// alternated. A rule that matches no row has no Ruling. Judge fails if there are too few runs to measure the noise
 // between them and none is given.
 func (r *Result) Judge(rules []Rule, o Options) ([]Ruling, error) {
 	var family []int
@@ -94,22 +98,31 @@ func (r *Result) Judge(rules []Rule, o Options) ([]Ruling, error) {
 			continue
 		}
 		ruling := Ruling{Rule: rule.Text, Run: r.Other.Name, Job: r.Job}
+		var open []string
 		for _, i := range rows[n] {
-			row := &r.all[i]
-			if row.Change == nil {
-				continue
-			}
-			if up := !math.Signbit(rule.Limit); up && *row.Change > rule.Limit && (row.Low == nil || *row.Low > 0) ||
-				!up && *row.Change < rule.Limit && (row.High == nil || *row.High < 0) {
+			row, up := &r.all[i], !math.Signbit(rule.Limit)
+			switch {
+			case row.Change == nil || up && *row.Change <= rule.Limit || !up && *row.Change >= rule.Limit:
+			case row.Low == nil || up && *row.Low > 0 || !up && *row.High < 0:
 				row.Verdict, row.Advice = map[bool]Verdict{true: Higher, false: Lower}[up], ""
 				ruling.Broken = append(ruling.Broken, *row)
+			case r.estimate[i].steady.certain(up, alpha):
+				open = append(open, fmt.Sprintf("%s %s %s", row.Direction, row.Metric, Percent(row.Change)))
 			}
 		}
 		ruling.Failed = len(ruling.Broken) > 0
+		if !ruling.Failed && len(open) > 0 {
+			ruling.Undecided = strings.Join(open, ", ") + ", a change or a drift of the machine"
+		}
 		out = append(out, ruling)
 	}
 	r.show()
 	return out, nil
+}
+
+// certain reports whether the limits at the error probability alpha lie above no change, or below it.
+func (e *estimate) certain(above bool, alpha float64) bool {
+	return e != nil && e.center > 0 == above && math.Abs(e.center) > fiohist.StudentQuantile(alpha, e.freedom)*e.se
 }
 
 // unknownNoise is the error for a rule on a row whose noise between runs is neither measured nor given.

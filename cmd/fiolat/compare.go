@@ -26,6 +26,10 @@ import (
 // errFailIf is the error of compare if --fail-if fired.
 var errFailIf = errors.New("a change is beyond what --fail-if allows")
 
+// errUndecided is the error of compare if --fail-if can neither fire nor hold.
+var errUndecided = fio.Usagef("--fail-if is undecided: alternate the runs (ABAB), or pass --steady if the machine " +
+	"does not drift")
+
 type compareOptions struct {
 	logs     logOptions // how to read runs that are logs
 	es       runsource.Elasticsearch
@@ -166,7 +170,7 @@ func (r *groupReader) againstHistory(ctx context.Context, found *compareFound) e
 	return found.print(r.compareOptions, r.runs.UI)
 }
 
-// print prints what was found; the error is errFailIf if a rule fired.
+// print prints what was found; the error is errFailIf if a rule fired, else errUndecided if one is undecided.
 func (c *compareFound) print(o *compareOptions, u *ui.UI) (err error) {
 	out := bufio.NewWriter(u.Stdout)
 	if o.format == "json" {
@@ -184,8 +188,12 @@ func (c *compareFound) print(o *compareOptions, u *ui.UI) (err error) {
 			failed = append(failed, failedAlert(f))
 		}
 	}
-	if err == nil && len(failed) > 0 {
-		err = errors.Join(errFailIf, o.alerts.send(u, failed))
+	switch {
+	case err != nil:
+	case len(failed) > 0:
+		return errors.Join(errFailIf, o.alerts.send(u, failed))
+	case slices.ContainsFunc(c.FailIf, func(f compare.Ruling) bool { return f.Undecided != "" }):
+		return errUndecided
 	}
 	return err
 }
@@ -453,7 +461,10 @@ func (p *comparePrinter) all(c *compareFound) {
 			fmt.Fprintln(p.out)
 		}
 		verdict := "not triggered"
-		if f.Failed {
+		switch {
+		case f.Undecided != "":
+			verdict = p.colour(ui.Bad, "UNDECIDED") + ": " + f.Undecided
+		case f.Failed:
 			var rows []string
 			for _, b := range f.Broken {
 				rows = append(rows, fmt.Sprintf("%s %s %s", b.Direction, b.Metric, compare.Percent(b.Change)))
