@@ -180,7 +180,7 @@ func TestSecuredRoles(t *testing.T) {
 			`read the fields of other-run: user "fiolat_ingest" lacks the index privilege "read"`},
 		{"fiolat_ingest", "load", []string{"--index-prefix", "fio", files}, exitOK, "complete"},
 		{"fiolat_setup", "ingest", []string{"--output", out, randrw}, exitIncomplete,
-			`user "fiolat_setup" lacks the index privilege "read"`},
+			`user "fiolat_setup" lacks the index privilege "index"`},
 		{"fiolat_reader", "ingest", []string{"--output", out, randrw}, exitIncomplete,
 			`user "fiolat_reader" lacks the index privilege "index"`},
 		{"fiolat_delete", "ingest", []string{"--output", out, randrw}, exitIncomplete,
@@ -228,7 +228,8 @@ func TestSecuredRoles(t *testing.T) {
 		{"fiolat_ingest", "PUT", "/other-run", "", "create_index"},
 		{"fiolat_ingest", "GET", "/_cluster/health", "", "monitor"},
 		{"fiolat_setup", "DELETE", "/fio-run", "", "delete_index"},
-		{"fiolat_setup", "POST", "/fio-*/_search", "", "read"},
+		{"fiolat_setup", "POST", "/fio-*/_search", "", ""},
+		{"fiolat_setup", "PUT", "/" + one.Index + "/_doc/" + one.ID, "{}", "index"},
 	} {
 		err := call(t, s.client(t, ask.user), ask.method, ask.path, ask.body, nil)
 		var no *client.ForbiddenError

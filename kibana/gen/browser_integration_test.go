@@ -404,10 +404,11 @@ func (s *stored) octaves(t *testing.T, run string, at2 func(start time.Time, off
 		b := obj(src, "latency", "buckets")
 		g := fiohist.Geometry{Groups: int(b["groups"].(float64)), Coarseness: int(b["coarseness"].(float64)),
 			Unit: int64(b["unit_ns"].(float64))}
-		for i, n := range list(b, "index") {
-			octave := max(bits.Len64(uint64(g.Middle(int(n.(float64)))))-1, 0)
-			out[[2]float64{at2(start, obj(src, "interval")["offset_ms"].(float64)), float64(octave)}] += list(b,
-				"count")[i].(float64)
+		h := obj(src, "latency", "histogram")
+		for i, v := range list(h, "values") {
+			octave := max(bits.Len64(uint64(g.Middle(g.Index(int64(v.(float64))))))-1, 0)
+			out[[2]float64{at2(start, obj(src, "interval")["offset_ms"].(float64)), float64(octave)}] += list(h,
+				"counts")[i].(float64) / 1000
 		}
 	})
 	if len(out) == 0 {
@@ -426,9 +427,9 @@ func (of tally) add(source m) {
 	}
 }
 
-// between are the lowest and the highest latency that HDR of these digits may answer for a percentile: those a
-// thousandth of an I/O further down and up, each within the width of its bucket.
-func (of tally) between(percentile string, digits int) (low, high float64) {
+// between are the lowest and the highest value that HDR of these digits may answer for a percentile: those a count
+// further down and up, each within the width of its bucket.
+func (of tally) between(percentile string, digits int, count float64) (low, high float64) {
 	p, err := strconv.ParseFloat(strings.TrimPrefix(percentile, "p"), 64)
 	if err != nil {
 		panic(err)
@@ -440,10 +441,10 @@ func (of tally) between(percentile string, digits int) (low, high float64) {
 	rank, seen := p/100*total, 0.0
 	for _, v := range slices.Sorted(maps.Keys(of)) {
 		seen += of[v]
-		if low == 0 && seen >= rank-0.001 {
+		if low == 0 && seen >= rank-count {
 			low = v
 		}
-		if high = v; seen >= rank+0.001 {
+		if high = v; seen >= rank+count {
 			break
 		}
 	}
@@ -535,10 +536,10 @@ func (p *page) samePointsIn(t *testing.T, unit, name, word string, want []point)
 	for _, w := range want {
 		i := slices.IndexFunc(points, func(k mark) bool {
 			return math.Abs(k.X-x[w.t]) < pixel && math.Abs(k.Y-y[w.v]) < pixel && k.Tooltip[word] == w.what &&
-				math.Abs(k.number(unit)-w.v) <= 1e-6*w.v
+				near(k.number(unit), w.v)
 		})
 		if i < 0 {
-			t.Fatalf("no point at %+v: %v", w, points)
+			t.Fatalf("no point at %+v, x %v, y %v: %v", w, x[w.t], y[w.v], points)
 		}
 		// half of what is on the edge is clipped
 		if hovered == nil || hovered.X < 5 || points[i].X > 5 && points[i].Y < hovered.Y {
@@ -637,7 +638,7 @@ func (p *page) sameLive(t *testing.T, direction string) {
 	x := p.places(t, "x", slices.Collect(maps.Keys(ios)))
 	for at, n := range ios {
 		for _, name := range shownPercentiles {
-			low, high := want[at].between(name, liveDigits)
+			low, high := want[at].between(name, liveDigits, 0.001)
 			i := slices.IndexFunc(points, func(k mark) bool {
 				return math.Abs(k.X-x[at]) < pixel &&
 					k.Tooltip["percentile"] == name
@@ -701,7 +702,7 @@ func (p *page) sameSlowdown(t *testing.T) {
 			low := slices.Max(slices.Collect(maps.Keys(of)))
 			high := low
 			if name != "worst" {
-				low, high = of.between(name, liveDigits)
+				low, high = of.between(name, liveDigits, 1)
 			}
 			i := slices.IndexFunc(points, func(k mark) bool {
 				return math.Abs(k.X-x[at]) < pixel && k.Tooltip["percentile"] == name
@@ -745,7 +746,7 @@ func (p *page) sameHosts(t *testing.T, runs ...string) {
 	for _, k := range bars {
 		v := want[fmt.Sprint(k.Tooltip["host"], " ", k.Tooltip["direction"])]
 		x := p.places(t, "x", []float64{v})
-		if math.Abs(k.number("ns")-v) > 1e-6*v || math.Abs(k.X-x[v]) > pixel {
+		if !near(k.number("ns"), v) || math.Abs(k.X-x[v]) > pixel {
 			t.Errorf("%+v, want %v", k, v)
 		}
 	}
@@ -773,7 +774,7 @@ func (p *page) sameFigures(t *testing.T) {
 		}) {
 			n += r.Samples
 		}
-		low, high := want[direction].between(fmt.Sprint(k.Tooltip["percentile"]), figureDigits)
+		low, high := want[direction].between(fmt.Sprint(k.Tooltip["percentile"]), figureDigits, 0.001)
 		if v := k.number("ns"); math.Abs(k.number("I/Os")-n) > 1e-6*n || !(v >= low && v <= high) {
 			t.Errorf("%+v, want %v I/Os, %v to %v", k, n, low, high)
 		}
@@ -853,7 +854,7 @@ func (p *page) sameParts(t *testing.T, run string, have ...string) {
 			nBars++
 			k := find(bars, direction, kind)
 			if math.Abs(min(k.X, k.X2)-x[end[0]]) > pixel || math.Abs(max(k.X, k.X2)-x[end[1]]) > pixel ||
-				math.Abs(k.number("ns")-of[kind]) > 1e-6*of[kind] {
+				!near(k.number("ns"), of[kind]) {
 				t.Errorf("%s %s: %+v, want %v at %v", direction, kind, k, of[kind], x)
 			}
 		}
@@ -869,7 +870,7 @@ func (p *page) sameParts(t *testing.T, run string, have ...string) {
 		}
 		nTicks++
 		if k := find(ticks, direction, ""); math.Abs((k.X+k.X2)/2-x[of["lat"]]) > pixel ||
-			math.Abs(k.number("ns")-of["lat"]) > 1e-6*of["lat"] {
+			!near(k.number("ns"), of["lat"]) {
 			t.Errorf("%s lat: %+v, want %v at %v", direction, k, of["lat"], x)
 		}
 		if of["clat"] == 0 {
@@ -880,7 +881,7 @@ func (p *page) sameParts(t *testing.T, run string, have ...string) {
 		if of["slat"] == 0 {
 			begins = "no slat; lat − clat = "
 		}
-		if math.Abs(text.number("ns")-gap) > 1e-6*of["lat"] || !strings.HasPrefix(words, begins) ||
+		if !near(text.number("ns"), gap) || !strings.HasPrefix(words, begins) ||
 			!strings.HasSuffix(words,
 				strings.Replace(fmt.Sprintf("%+.2f%% of lat", 100*gap/of["lat"]), "-", "−", 1)) {
 			t.Errorf("%s: gap %v, want %v", direction, text.Tooltip, gap)
@@ -931,8 +932,8 @@ func (p *page) sameChange(t *testing.T) {
 			continue
 		}
 		v, base := want[key{name, measure}], want[key{order[0], measure}]
-		if v == 0 || base == 0 || math.Abs(k.number("value")-v) > 1e-6*v ||
-			math.Abs(k.number("baseline's")-base) > 1e-6*base || k.Tooltip["baseline"] != p.s.title(order[0]) {
+		if v == 0 || base == 0 || !near(k.number("value"), v) ||
+			!near(k.number("baseline's"), base) || k.Tooltip["baseline"] != p.s.title(order[0]) {
 			t.Errorf("%v; the value is %v, the baseline's %v", k.Tooltip, v, base)
 			continue
 		}

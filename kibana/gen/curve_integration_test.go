@@ -33,7 +33,7 @@ func (p *page) sameStands(t *testing.T, layer, word string, want map[[2]string]s
 		if !slices.ContainsFunc(marks, func(k mark) bool {
 			return math.Abs(k.X-x[w.x]) < pixel && math.Abs(k.Y-y[w.v]) < pixel && k.Tooltip["percentile"] == name[1] &&
 				strings.Contains(fmt.Sprint(k.Tooltip[word]), name[0]) && math.Abs(k.number("ns")-w.v) <= 1e-4*w.v &&
-				math.Abs(k.number("x")-w.x) <= 1e-6*w.x
+				near(k.number("x"), w.x)
 		}) {
 			t.Errorf("no mark of %v at %+v: %v", name, w, marks)
 		}

@@ -118,7 +118,7 @@ func (p *page) sameMap(t *testing.T) {
 			}
 			if math.Abs(k.number("I/Os")-n) > 1e-6*n+1e-3 ||
 				k.number("intervals without a completion") != float64(none) ||
-				p99 > 0 && math.Abs(k.number("ns")-p99) > 1e-6*p99 ||
+				p99 > 0 && !near(k.number("ns"), p99) ||
 				(k.Tooltip["p99"] == "nothing completed") != (n == 0) {
 				t.Fatalf("layer %d: %v, want %v I/Os, p99 %v, %d idle", layer, k.Tooltip, n, p99, none)
 			}

@@ -172,7 +172,8 @@ func key(run, kind string) string {
 	return run + " " + kind
 }
 
-// logs are the arguments that read a run, close in time to the others, in intervals of its own or this one.
+// logs are the arguments that read a run, close in time to the others, in intervals of a second (made-up runs: two) or
+// of this length.
 func (s *stored) logs(run, kind string, interval ...string) []string {
 	if madeUp[run] > 0 {
 		return []string{"--interval", append(interval, "2s")[0], "--kind", kind,
@@ -180,12 +181,9 @@ func (s *stored) logs(run, kind string, interval ...string) []string {
 				"many": "2026-11-21T02:09:20Z"}[run],
 			filepath.Join(s.madeUp, run)}
 	}
-	args := []string{"--kind", kind, run}
+	args := []string{"--interval", append(interval, "1s")[0], "--kind", kind, run}
 	if run == "kinds" {
 		args = append([]string{"--start", "2026-11-21T02:08:30Z"}, args...)
-	}
-	if interval != nil {
-		args = append([]string{"--interval", interval[0]}, args...)
 	}
 	return args
 }

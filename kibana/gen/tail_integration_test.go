@@ -71,7 +71,7 @@ func (p *page) sameTail(t *testing.T, direction string, width float64, at func(r
 					math.Abs(max(k.X, k.X2)-x[at+width]) < pixel && math.Abs(min(k.Y, k.Y2)-y) < pixel
 			})
 			if i < 0 || math.Abs(cells[i].number("times its share")-cell.lift) > 6e-3*cell.lift ||
-				math.Abs(cells[i].number("I/Os")-cell.n) > 1e-6*cell.n {
+				math.Abs(cells[i].number("I/Os")-cell.n) > 1e-6*cell.n+1e-3 {
 				t.Fatalf("no cell of %s at %v with %+v: %v", host, at, cell, cells)
 			}
 			if (cells[i].Tooltip["p99 without it"] == "not known") != (cell.without == 0) {
