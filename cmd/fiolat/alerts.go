@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"fiolat/esmodel"
 	"fiolat/fio"
 	"fiolat/internal/alert"
 	"fiolat/internal/ui"
@@ -55,21 +58,60 @@ func reportLost(u *ui.UI, d *alert.Dispatcher, wait time.Duration) error {
 }
 
 // send delivers alerts and waits for that.
-func (o *alertOptions) send(u *ui.UI, alerts []alert.Event) error {
-	if len(alerts) == 0 {
+func (o *alertOptions) send(u *ui.UI, all alerts) error {
+	if len(all) == 0 {
 		return nil
 	}
 	d, err := startAlerts(o.Config, u)
 	if err != nil || d == nil {
 		return err
 	}
-	for _, a := range alerts {
-		d.Raise(a)
-	}
+	all.raise(d)
 	return reportLost(u, d, alertWait)
 }
 
-// alertOf returns the alert of an event. doc is its document, a JSON object with at least one field.
-func alertOf(id, text string, doc []byte) alert.Event {
-	return alert.Event{ID: id, Text: text, Body: append(fmt.Appendf(nil, `{"id":%q,`, id), doc[1:]...)}
+// finding is an event to tell of. Its document is a JSON object with at least one field.
+type finding struct {
+	id, text string
+	doc      []byte
+}
+
+// alerts are events by their cause, in the order in which these came. Those of one cause are one alert.
+type alerts []cause
+
+type cause struct {
+	name   string
+	events []finding
+}
+
+func (a *alerts) add(name string, event finding) {
+	i := slices.IndexFunc(*a, func(c cause) bool { return c.name == name })
+	if i < 0 {
+		i = len(*a)
+		*a = append(*a, cause{name: name})
+	}
+	(*a)[i].events = append((*a)[i].events, event)
+}
+
+func (a alerts) raise(d *alert.Dispatcher) {
+	for _, c := range a {
+		d.Raise(alertOf(c.events...))
+	}
+}
+
+// alertOf returns the alert of events with one cause: the document of the first, its id, the others as "also", and in
+// "text", which chats show, all of them in words.
+func alertOf(events ...finding) alert.Event {
+	var texts []string
+	var also []json.RawMessage
+	for _, e := range events {
+		texts, also = append(texts, e.text), append(also, e.doc)
+	}
+	first := events[0]
+	text := strings.Join(texts, "\n")
+	body := fmt.Appendf(nil, `{"id":%s,"text":%s,`, esmodel.MustJSON(first.id), esmodel.MustJSON(text))
+	if len(also) > 1 {
+		body = fmt.Appendf(body, `"also":%s,`, esmodel.MustJSON(also[1:]))
+	}
+	return alert.Event{ID: first.id, Text: strings.Join(texts, "; "), Body: append(body, first.doc[1:]...)}
 }

@@ -17,7 +17,6 @@ import (
 	"fiolat/analysis/compare"
 	"fiolat/esmodel"
 	"fiolat/fio"
-	"fiolat/internal/alert"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/report/render"
@@ -71,8 +70,8 @@ func compareCommand(u *ui.UI) *cli.Command {
 				Usage: "`WHAT`: run, or job for a table for each job"},
 			&cli.BoolFlag{Name: "all", Destination: &o.all,
 				Usage: "all rows in tables, not only those of the rules, p50, p99 and IOPS"},
-			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "json"),
-				Usage: "`FORMAT`: table, markdown or json"},
+			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "json", formatJUnit),
+				Usage: "`FORMAT`: table, markdown, json, or junit: a test case for each rule of --fail-if"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.unit, "unit", render.Units...)),
 				Usage: "`UNIT` of latencies, except in json: ns, us, ms, s or auto"},
 			fileFlag(),
@@ -88,6 +87,9 @@ func (o *compareOptions) check(c *cli.Context, bad *fio.Faults) {
 	}
 	if o.by == fio.ByJob && (len(o.runs) == 1 || o.baseline != "") {
 		bad.Add(fio.Usagef("--by job compares two runs: name the baseline and another run, without --baseline"))
+	}
+	if o.format == formatJUnit && len(o.failIf) == 0 {
+		bad.Add(fio.Usagef("--format junit: a test case for each rule: pass --fail-if"))
 	}
 	o.logs.Config.Settings.By = []string{fio.ByDirection}
 	if o.by == fio.ByJob {
@@ -173,19 +175,30 @@ func (r *groupReader) againstHistory(ctx context.Context, found *compareFound) e
 // print prints what was found; the error is errFailIf if a rule fired, else errUndecided if one is undecided.
 func (c *compareFound) print(o *compareOptions, u *ui.UI) (err error) {
 	out := bufio.NewWriter(u.Stdout)
-	if o.format == "json" {
+	switch o.format {
+	case "json":
 		err = ui.PrintJSON(out, c, " ")
-	} else {
+	case formatJUnit:
+		suite := &junitSuite{Name: "fiolat compare"}
+		for _, f := range c.FailIf {
+			why := f.Undecided
+			if f.Failed {
+				why = "FAILED: " + brokenRows(f, ", ")
+			}
+			suite.add(judged(f), "fail if "+f.Rule, why, f.Undecided != "")
+		}
+		err = suite.write(out)
+	default:
 		p := comparePrinter{out: out, markdown: o.format == "markdown", o: o, u: u}
 		p.all(c)
 	}
 	if ferr := out.Flush(); err == nil {
 		err = ferr
 	}
-	var failed []alert.Event
+	var failed alerts
 	for _, f := range c.FailIf {
 		if f.Failed {
-			failed = append(failed, failedAlert(f))
+			failed.add(judged(f), failedAlert(f))
 		}
 	}
 	switch {
@@ -206,18 +219,24 @@ func judged(f compare.Ruling) string {
 	return fio.Printable(f.Run)
 }
 
-// failedAlert returns the alert of a change beyond --fail-if.
-func failedAlert(f compare.Ruling) alert.Event {
-	text := fmt.Sprintf("%s: fail if %s", judged(f), f.Rule)
+// brokenRows names the rows that break a rule, and by how much.
+func brokenRows(f compare.Ruling, between string) string {
+	var rows []string
 	for _, b := range f.Broken {
-		text += fmt.Sprintf("; %s %s %s", b.Direction, b.Metric, compare.Percent(b.Change))
+		rows = append(rows, fmt.Sprintf("%s %s %s", b.Direction, b.Metric, compare.Percent(b.Change)))
 	}
+	return strings.Join(rows, between)
+}
+
+// failedAlert returns the alert of a change beyond --fail-if.
+func failedAlert(f compare.Ruling) finding {
+	text := fmt.Sprintf("%s: fail if %s; %s", judged(f), f.Rule, brokenRows(f, "; "))
 	doc := esmodel.MustJSON(struct {
 		Message string `json:"message"`
 		compare.Ruling
 	}{text, f})
 	sum := sha256.Sum256(doc)
-	return alertOf(hex.EncodeToString(sum[:8]), text, doc)
+	return finding{hex.EncodeToString(sum[:8]), text, doc}
 }
 
 // compareFound is what compare found, as --format json prints it.
@@ -465,11 +484,7 @@ func (p *comparePrinter) all(c *compareFound) {
 		case f.Undecided != "":
 			verdict = p.colour(ui.Bad, "UNDECIDED") + ": " + f.Undecided
 		case f.Failed:
-			var rows []string
-			for _, b := range f.Broken {
-				rows = append(rows, fmt.Sprintf("%s %s %s", b.Direction, b.Metric, compare.Percent(b.Change)))
-			}
-			verdict = p.colour(ui.Bad, "FAILED") + ": " + strings.Join(rows, ", ")
+			verdict = p.colour(ui.Bad, "FAILED") + ": " + brokenRows(f, ", ")
 		}
 		fmt.Fprintf(p.out, "fail if %s: %s: %s\n", f.Rule, p.name(judged(f)), verdict)
 	}

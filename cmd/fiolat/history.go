@@ -71,8 +71,9 @@ func historyCommand(u *ui.UI) *cli.Command {
 				&cli.BoolFlag{Name: "store", Destination: &o.store,
 					Usage: "store changes in Elasticsearch, and remember there what was reported"},
 				fileFlag(isPage, isPicture),
-				&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
-					Usage: "`FORMAT`: table, markdown, csv or json"},
+				&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json",
+					formatJUnit), Usage: "`FORMAT`: table, markdown, csv, json, or junit: a test case for each metric of " +
+					"--fail-if-changed"},
 				&cli.GenericFlag{Name: "unit", Value: oneOf(&o.unit, "unit", "us", "ns", "ms"),
 					Usage: "`UNIT` of latencies in tables: ns, us or ms"},
 			}),
@@ -96,6 +97,9 @@ func (o *historyOptions) check(c *cli.Context, bad *fio.Faults) {
 		if c.IsSet(name) && c.Int(name) < 1 {
 			bad.Add(fio.Usagef("--%s %d: want a number of runs", name, c.Int(name)))
 		}
+	}
+	if o.format == formatJUnit && o.failIfChanged == 0 {
+		bad.Add(fio.Usagef("--format junit: a test case for each metric that is judged: pass --fail-if-changed"))
 	}
 	if o.state != "" && o.failIfChanged == 0 {
 		bad.Add(fio.Usagef("--state is for --fail-if-changed"))
@@ -277,6 +281,7 @@ func (r *historyReader) writePage(ctx context.Context, all []history.Series, res
 func (o *historyOptions) print(u *ui.UI, all []history.Series, results []history.Result) (err error) {
 	out := bufio.NewWriter(u.Stdout)
 	switch o.format {
+	case formatJUnit: // judge prints it
 	case "json":
 		for i := range results {
 			if err = ui.PrintJSON(out, &results[i], ""); err != nil {

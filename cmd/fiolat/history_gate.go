@@ -9,13 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"fiolat/analysis/history"
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
-	"fiolat/internal/alert"
 	"fiolat/internal/tempfile"
 	"fiolat/internal/ui"
 )
@@ -114,7 +114,8 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 		return err
 	}
 	var remember []stored.Change
-	var news []alert.Event
+	var news alerts
+	suite := &junitSuite{Name: "fiolat history"}
 	for i := range all {
 		s := &all[i]
 		if n := len(s.Runs); n <= history.Settled {
@@ -136,6 +137,7 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 		for k := range results {
 			res := &results[k]
 			added, moved := res.News(known)
+			var why []string
 			for _, c := range res.Changes {
 				change := r.change(s, res, c)
 				isNew, isMoved := slices.Contains(added, c), slices.Contains(moved, c)
@@ -143,9 +145,10 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 				case isNew:
 					text := fio.Printable(s.Name) + ": " + change.Text
 					u.Finding("changed: " + text)
+					why = append(why, change.Text)
 					_, id, doc := esmodel.ChangeEvent(r.es.Prefix, esmodel.ActionChangeReported, change.Run,
 						change.Of, text)
-					news = append(news, alertOf(id, text, doc))
+					news.add(s.Name, finding{id, text, doc})
 				case isMoved:
 					u.Finding("corrected: " + fio.Printable(s.Name) + ": " + change.Text)
 				}
@@ -156,6 +159,7 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 					remember = append(remember, change)
 				}
 			}
+			suite.add(fio.Printable(s.Name), res.Metric, strings.Join(why, "; "), len(s.Runs) <= history.Settled)
 		}
 	}
 	switch {
@@ -163,6 +167,9 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 		err = told.write(r.state)
 	case r.store:
 		err = stored.StoreReported(ctx, r.source.Client, r.es.Prefix, remember)
+	}
+	if err == nil && r.format == formatJUnit {
+		err = suite.write(u.Stdout)
 	}
 	if err == nil && len(news) > 0 {
 		err = errors.Join(errChanged, r.alerts.send(u, news))

@@ -557,6 +557,7 @@ func (a *alertSink) Begin(_ context.Context, run *pipeline.Run) error {
 
 func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	age := time.Since(time.Unix(0, a.run.Start+q.Offset+a.run.Interval))
+	var news alerts
 	for i := range q.Changes {
 		if q.Changes[i].Alerted || a.tooOld(age) {
 			continue
@@ -565,14 +566,15 @@ func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		if err != nil {
 			return err
 		}
-		a.to.Raise(alertOf(id, q.Changes[i].String(), doc))
+		news.add(fmt.Sprint("breach ", q.Changes[i].Breach), finding{id, q.Changes[i].String(), doc})
 	}
 	for i := range q.Stragglers {
 		if s := &q.Stragglers[i]; !a.tooOld(age) {
 			id, doc := a.enc.Straggler(s)
-			a.to.Raise(alertOf(id, s.Text, doc))
+			news.add("stragglers", finding{id, s.Text, doc})
 		}
 	}
+	news.raise(a.to)
 	return nil
 }
 

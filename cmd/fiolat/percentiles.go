@@ -41,8 +41,9 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			slices.Concat(o.logs.flags(logFlags{kinds: true}), pickFlags(&o.logs.Config.Pick, false),
 				esFlags(&o.es)),
 			&cli.GenericFlag{Name: "format",
-				Value: oneOf(&o.render.Format, "format", "table", "markdown", "csv", "json", "ndjson", "parquet"),
-				Usage: "`FORMAT`: table, markdown, csv, json, ndjson or parquet"},
+				Value: oneOf(&o.render.Format, "format", "table", "markdown", "csv", "json", "ndjson", "parquet",
+					formatJUnit),
+				Usage: "`FORMAT`: table, markdown, csv, json, ndjson, parquet, or junit: a test case for each rule of --sla"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.render.Unit, "unit", render.Units...)),
 				Usage: "`UNIT` of latencies, except in json: ns, us, ms, s or auto"},
 			&cli.GenericFlag{Name: "clock", Value: parsed(&o.render.Clock, "", clockZone),
@@ -103,6 +104,9 @@ func (o *percentilesOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.printOptions.check(c, bad)
 	if o.render.Clock != nil && !o.render.Table() {
 		bad.Add(fio.Usagef("--clock is for tables; --format %s has both times", o.render.Format))
+	}
+	if o.render.Format == formatJUnit && len(o.logs.Config.Settings.SLA) == 0 {
+		bad.Add(fio.Usagef("--format junit: a test case for each rule: pass --sla"))
 	}
 	if o.wide != "" {
 		bad.Add(o.readWide(o.wide))
@@ -173,7 +177,8 @@ func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 	o.logs.Config.NoID = o.render.Table() || o.render.Wide != ""
 	o.logs.Config.Allow = runsource.ConfirmQuanta(u, o.yes)
 	r := runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u, Percentiles: o.percentiles,
-		By: slices.Clip(append([]string{}, o.logs.Config.Settings.By...))}
+		Several: "docs/analysis.md has the SQL for rows of several runs",
+		By:      slices.Clip(append([]string{}, o.logs.Config.Settings.By...))}
 	defer r.Close()
 	run, err := r.One(ctx, why, o.logs.Paths...)
 	if err != nil {
@@ -194,6 +199,9 @@ func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 	renderer.Kinds = len(sources)
 	for i, source := range sources {
 		var sink pipeline.Sink = renderer
+		if o.render.Format == formatJUnit {
+			sink = pipeline.Discard{}
+		}
 		if o.whole {
 			if i > 0 {
 				rules = nil
@@ -207,6 +215,9 @@ func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 		sums = append(sums, s)
 	}
 	u.ProgressDone()
+	if err == nil && o.render.Format == formatJUnit {
+		err = junitSLA(sources[0].Run, sums[0]).write(out)
+	}
 	if ferr := out.Flush(); err == nil && ferr != nil {
 		return ferr
 	}

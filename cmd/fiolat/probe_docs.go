@@ -105,7 +105,7 @@ func (d *probeDocs) report(r *probe.Report) {
 	}
 	d.put(probeItem{report: r})
 	if _, id, doc, ok := d.enc.Event(r); ok && d.alerts != nil {
-		d.alerts.Raise(alertOf(id, fio.Printable(r.Target.Path)+": "+r.Change.Text, doc))
+		d.alerts.Raise(alertOf(finding{id, fio.Printable(r.Target.Path) + ": " + r.Change.Text, doc}))
 	}
 }
 

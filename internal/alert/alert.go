@@ -18,10 +18,12 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/cenkalti/backoff/v5"
 )
@@ -219,9 +221,8 @@ func (d *Dispatcher) post(ctx context.Context, client *http.Client, e Event) err
 		return err
 	}
 	defer res.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // allows the connection to be reused
-	// Not the server's reason phrase, which may repeat the URL and the secret in it.
-	status := fmt.Errorf("%d %s", res.StatusCode, http.StatusText(res.StatusCode))
+	answer, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // all of it allows the connection to be reused
+	status := fmt.Errorf("%d %s%s", res.StatusCode, http.StatusText(res.StatusCode), d.shown(answer))
 	switch c := res.StatusCode; {
 	case c/100 == 2:
 		return nil
@@ -229,6 +230,41 @@ func (d *Dispatcher) post(ctx context.Context, client *http.Client, e Event) err
 		return status
 	}
 	return permanentError{status}
+}
+
+// mostAnswer is how much of an answer's body is shown, in bytes.
+const mostAnswer = 200
+
+// shown returns the beginning of the body of an answer for a message, on one line and without what may be secret: an
+// answer may repeat the URL.
+func (d *Dispatcher) shown(body []byte) string {
+	text := strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, strings.ToValidUTF8(string(body), "?"))), " ")
+	secrets := []string{string(d.cfg.Secret)}
+	if u, err := url.Parse(d.cfg.Webhook); err == nil {
+		password, _ := u.User.Password()
+		secrets = append(secrets, d.cfg.Webhook, u.RequestURI(), u.Path, u.RawQuery, password)
+		secrets = append(secrets, strings.FieldsFunc(u.RequestURI()+"/"+u.Path, func(r rune) bool {
+			return strings.ContainsRune("/?&=", r)
+		})...)
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	for _, secret := range secrets {
+		if len(secret) > 3 {
+			text = strings.ReplaceAll(text, secret, "...")
+		}
+	}
+	if len(text) > mostAnswer {
+		text = strings.ToValidUTF8(text[:mostAnswer], "") + "..."
+	}
+	if text != "" {
+		text = ": " + text
+	}
+	return text
 }
 
 // Sign returns the value of SignatureHeader for a body.

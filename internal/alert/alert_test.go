@@ -19,7 +19,8 @@ import (
 // hook is a webhook that refuses the first requests, and remembers what it took.
 type hook struct {
 	sync.Mutex
-	refuse   []int // statuses to answer first
+	refuse   []int  // statuses to answer first
+	answer   string // body of these
 	attempts int
 	bodies   []string
 	headers  []http.Header
@@ -31,6 +32,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.attempts++
 	if len(h.refuse) > 0 {
 		w.WriteHeader(h.refuse[0])
+		_, _ = io.WriteString(w, h.answer)
 		h.refuse = h.refuse[1:]
 		return
 	}
@@ -99,6 +101,34 @@ func TestWebhook(t *testing.T) {
 				t.Errorf("order: %q", h.bodies)
 			}
 		})
+	}
+}
+
+// TestAnswer: the message has what the webhook answers, without what may be secret.
+func TestAnswer(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, answer, want string }{
+		{"none", "", "404 Not Found"},
+		{"words", "no_service\n", "404 Not Found: no_service"},
+		{"the path", "no hook /services/T0KEN", "404 Not Found: no hook ..."},
+		{"a part of the path", "token T0KEN is unknown", "404 Not Found: token ... is unknown"},
+		{"the query", "bad key=s3cret", "404 Not Found: bad ..."},
+		{"a value of the query", "bad s3cret", "404 Not Found: bad ..."},
+		{"the key of the signature", "not signed with hmac-key", "404 Not Found: not signed with ..."},
+		{"escapes", "a\x1b[31mb\r\n\u202ec\xff", "404 Not Found: a [31mb c?"},
+		{"a page", strings.Repeat("word ", 1000), "404 Not Found: " + strings.Repeat("word ", 40) + "..."},
+	} {
+		s := httptest.NewServer(&hook{refuse: []int{404}, answer: tt.answer})
+		d, err := New(Config{Webhook: s.URL + "/services/T0KEN?key=s3cret", Secret: []byte("hmac-key")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Raise(event(1))
+		_, lost := d.Close(t.Context())
+		s.Close()
+		if len(lost) != 1 || lost[0].Err.Error() != tt.want {
+			t.Errorf("%s: %v, want %q", tt.name, lost, tt.want)
+		}
 	}
 }
 

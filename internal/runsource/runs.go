@@ -60,6 +60,7 @@ type Reader struct {
 	Percentiles   []float64 // of stored runs; nil: those that they have
 	By            []string  // of stored runs; nil: as they were stored
 	Totals        bool      // find runs that left only fio's JSON, too
+	Several       string    // advice where there are several runs for One
 	WarnSyncs     bool      // warn about jobs that sync, if no output shows the syncs
 
 	Client *client.Client // nil until Connect
@@ -122,6 +123,9 @@ func (r *Reader) One(ctx context.Context, why string, arguments ...string) (*Run
 	hosts := ""
 	if len(inputs) == len(found) && ingest.MayBeHosts(inputs) {
 		hosts = ", or pass --hosts-by folder if they are the hosts of one run"
+	}
+	if r.Several != "" && hosts == "" {
+		hosts = "; " + r.Several
 	}
 	return nil, fio.Usagef("found %d runs, but %s: %s %s%s", len(found), why, how, strings.Join(names, ", "), hosts)
 }

@@ -19,6 +19,8 @@ type Column struct {
 	Latency, Text bool
 	// Right aligns text to the right, like numbers.
 	Right bool
+	// Full says that CSV rounds latencies to the nanosecond and other numbers to a millionth, not to four digits.
+	Full  bool
 	Cells []Cell
 }
 
@@ -59,7 +61,7 @@ func (c *Column) Unit(wanted string) string {
 	return fio.Unit(known[len(known)/2])
 }
 
-// Columns prints a table in the format table, markdown or csv, which rounds latencies to the nanosecond, with latencies in one of Units; in CSV auto is us. The
+// Columns prints a table in the format table, markdown or csv, with latencies in one of Units; in CSV auto is us. The
 // format table is for a terminal of width columns; 0 is no limit.
 func Columns(out *bufio.Writer, format, unit string, width int, columns []Column) error {
 	if format == "csv" && unit == "auto" {
@@ -127,7 +129,7 @@ func (c *Column) text(row int, unit, format string) string {
 	case math.IsNaN(cell.Number):
 		return dash
 	}
-	if format == "csv" {
+	if format == "csv" && c.Full {
 		if c.Latency {
 			return nanoseconds(cell, unit)
 		}
