@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -85,6 +86,9 @@ func (o *compareOptions) check(c *cli.Context, bad *fio.Faults) {
 	if o.runs = o.logs.Paths; len(o.runs) == 0 || len(o.runs) == 1 && c.IsSet("fail-if") && o.baseline == "" {
 		bad.Add(fio.Usagef("fiolat compare: name the baseline and at least one other run"))
 	}
+	if o.baseline == "" {
+		bad.Add(twoGlobs(o.runs))
+	}
 	if o.by == fio.ByJob && (len(o.runs) == 1 || o.baseline != "") {
 		bad.Add(fio.Usagef("--by job compares two runs: name the baseline and another run, without --baseline"))
 	}
@@ -107,6 +111,28 @@ func (o *compareOptions) check(c *cli.Context, bad *fio.Faults) {
 		}
 	}
 	checkES(c, &o.es, bad)
+}
+
+// digits are what names of repeats differ in.
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// twoGlobs returns an error if runs are those of two groups, as a shell makes them of two patterns: each would be
+// compared with the first.
+func twoGlobs(runs []string) error {
+	count := map[string]int{}
+	var patterns []string
+	for _, run := range runs {
+		pattern := digits.ReplaceAllString(filepath.Clean(run), "*")
+		if count[pattern]++; count[pattern] == 1 {
+			patterns = append(patterns, pattern)
+		}
+	}
+	if len(patterns) != 2 || count[patterns[0]] < 2 || count[patterns[1]] < 2 {
+		return nil
+	}
+	return fio.Usagef("fiolat compare: these are %d and %d runs of two groups; name the groups and quote the patterns: "+
+		"fiolat compare %s %s", count[patterns[0]], count[patterns[1]], quoted("before="+patterns[0]),
+		quoted("after="+patterns[1]))
 }
 
 // run prints how runs differ from the first; the error is errFailIf if a rule fired. Of a single group

@@ -153,7 +153,7 @@ Repeating it changes nothing.`},
 	{"runs", "[NAME|PREFIX|KEY=VALUE...]", "list the runs in Elasticsearch, the latest first",
 		"label option since until last sort size format output unit es",
 		`
-fiolat runs --es URL nightly cluster=b7     # by the beginning of the name, and a label
+fiolat runs --es URL nightly cluster=b7     # by the beginning of a word of the name, and a label
 fiolat runs --es URL --since 7d --sort '-read p99'
 fiolat runs --es URL --size --until 90d`},
 	{"label", "RUN [KEY=VALUE...]", "change the labels of a run", "remove es",

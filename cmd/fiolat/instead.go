@@ -65,92 +65,178 @@ var removed = map[string]string{
 
 // commandGuesses are names that other programs give to what fiolat does, and what does it.
 var commandGuesses = [][2]string{
-	{"plot graph chart draw view open png svg", "fiolat PATH makes a page with charts of a run, and fiolat report -o " +
-		"x.png PATH a picture"},
-	{"show print table stats", "fiolat PATH makes a page of a run, and fiolat percentiles PATH prints a table"},
+	{"plot graph chart draw view open png svg heatmap timeline histograms visualize", "fiolat PATH makes a page with charts " +
+		"of a run, a heat map among them, and fiolat report -o x.png PATH a picture"},
+	{"show print table stats pctl pct quantiles latency lat clat p99 parse read analyze analyse", "fiolat PATH makes a page " +
+		"of a run, and fiolat percentiles PATH prints a table"},
 	{"html page web", "fiolat report -o page.html PATH makes a page of a run"},
-	{"csv json parquet convert", "fiolat percentiles --format csv PATH prints rows; it has json, ndjson and parquet, too"},
-	{"sla check verify assert", "fiolat PATH --sla 'read p99 < 5ms' has the verdict; with --fail-on-sla a broken rule " +
-		"is exit code 4"},
-	{"gate ci regression", "fiolat compare --fail-if 'read p99 +10%' BEFORE AFTER exits with 5; for a series of nights " +
-		"it is fiolat history --fail-if-changed"},
-	{"export dump save", "fiolat ingest -o DIR PATH writes documents, fiolat percentiles --format csv -o FILE PATH " +
-		"rows, and fiolat setup --export DIR templates and dashboards"},
-	{"demo example tutorial", "in fiolat's source are logs to try it with: fiolat testdata/fio/randrw"},
-	{"diff cmp", "fiolat compare BEFORE AFTER says whether runs differ"},
-	{"import index upload send push", "fiolat ingest --es URL PATH sends the documents of a run; fiolat load sends " +
-		"those that were written to files"},
-	{"list ls search find", "fiolat runs lists the runs in Elasticsearch"},
-	{"rm remove", "fiolat delete RUN deletes a run from Elasticsearch"},
-	{"watch tail follow monitor top run exec fio", "fiolat live -- fio job.fio shows percentiles while fio runs"},
-	{"serve server dashboard dashboards kibana grafana init", "fiolat setup --kibana URL installs dashboards, and " +
-		"fiolat live --metrics :9400 serves Prometheus"},
-	{"validate lint doctor info fix repair", "fiolat inspect PATH says what each log is, and what is wrong with it; " +
-		"logs are repaired as they are read"},
-	{"trend trends changes", "fiolat history finds changes over the runs of a series"},
-	{"hosts outliers stragglers why", "fiolat diagnose PATH names slow hosts, stalls and changes"},
-	{"tag", "fiolat label RUN KEY=VALUE changes the labels of a run"},
+	{"csv json parquet convert md markdown", "fiolat percentiles --format csv PATH prints rows, and -o x.csv " +
+		"writes them; json, ndjson, parquet and md work, too"},
+	{"sla slo check verify assert judge budget", "fiolat PATH --sla 'read p99 < 5ms' has the verdict; with --fail-on-sla a " +
+		"broken rule is exit code 4"},
+	{"gate ci regression regress junit", "fiolat compare --fail-if 'read p99 +10%' BEFORE AFTER exits with 5; for a series " +
+		"of nights it is fiolat history --fail-if-changed"},
+	{"export dump save archive backup", "fiolat ingest -o DIR PATH writes documents, fiolat percentiles -o x.csv PATH rows, " +
+		"and fiolat setup --export DIR templates and dashboards"},
+	{"demo example examples tutorial quickstart", "fiolat's source has logs to try it with, fiolat testdata/fio/randrw, and " +
+		"jobs in examples/"},
+	{"docs doc man manual guide faq", "fiolat COMMAND --help has examples and flags; the pages are in docs/ of fiolat's source"},
+	{"config configure settings env", "there is no configuration file: pass flags, or set ELASTICSEARCH_URL and the other " +
+		"variables that fiolat ingest --help-all names"},
+	{"diff cmp benchstat ab baseline", "fiolat compare BEFORE AFTER says whether runs differ; compare --baseline " +
+		"label:KEY=VALUE takes stored runs"},
+	{"sweep knee saturation depth qd scaling", "fiolat curve SWEEP prints latency against load, and where the knee is"},
+	{"import index upload send push es elastic elasticsearch store", "fiolat ingest --es URL PATH sends the documents of a " +
+		"run, after fiolat setup --es URL; fiolat load sends those that were written to files"},
+	{"list ls search find query", "fiolat runs lists the runs in Elasticsearch"},
+	{"rm remove drop", "fiolat delete RUN deletes a run from Elasticsearch"},
+	{"purge prune clean cleanup expire retention gc", "fiolat delete RUN deletes a run, fiolat setup --delete-after 365d old " +
+		"indices; fiolat rollup makes old runs smaller"},
+	{"downsample compact shrink thin aggregate", "fiolat rollup --older-than 30d --interval 1m makes stored runs smaller"},
+	{"combine join sum add", "fiolat PATH PATH... adds up the logs of hosts of one run; fiolat merge RUN the parts of a " +
+		"stored one"},
+	{"watch tail follow monitor top run exec fio start serve-metrics", "fiolat live -- fio job.fio shows percentiles while fio " +
+		"runs"},
+	{"alert alerts notify webhook slack", "fiolat live --sla RULE --alert-webhook URL -- fio job.fio sends alerts; history " +
+		"and compare have --alert-webhook, too"},
+	{"serve server dashboard dashboards kibana grafana init install prometheus metrics", "fiolat setup --es URL " +
+		"installs index templates, fiolat setup --kibana URL dashboards, and fiolat live --metrics :9400 serves Prometheus"},
+	{"validate lint doctor info fix repair logs ls-logs test", "fiolat inspect PATH says what each log is, and what is wrong " +
+		"with it; logs are repaired as they are read"},
+	{"trend trends changes changepoint changepoints nightly", "fiolat history finds changes over the runs of a series"},
+	{"hosts outliers outlier stragglers straggler why stalls stall anomalies explain-tail slow slowest tails", "fiolat diagnose " +
+		"PATH names slow hosts, stalls and changes"},
+	{"tag tags rename name", "fiolat label RUN KEY=VALUE changes the labels of a run; a name is given by ingest --run-name"},
+	{"note notes event events comment mark", "fiolat annotate --at +90s RUN TEXT notes what happened"},
+	{"dist distribution buckets hist bins cdf", "fiolat histogram PATH prints the buckets"},
+	{"iops bw bandwidth throughput totals total overview", "fiolat summary PATH prints IOPS, MiB/s and percentiles of whole " +
+		"runs"},
+	{"update upgrade self-update", "install the new package, or go install ./cmd/fiolat in its source"},
+	{"resend retry spool flush", "fiolat load DIR sends documents that were written to files"},
+	{"ping latency-probe canary health healthcheck status", "fiolat probe DIR probes a file system; fiolat runs says whether " +
+		"Elasticsearch answers"},
 }
 
-// flagGuesses are the same for flags.
+// flagGuesses are the same for flags. Of several for a name, the first counts whose flag the command has.
 var flagGuesses = [][2]string{
-	{"--quantum --bucket --resolution --step --window --i", "pass --interval, such as --interval 1s"},
+	{"--quantum --bucket --resolution --step --window --i --bin --every", "pass --interval, such as --interval 1s"},
 	{"--open --browser", "the page is a file: open it in a browser"},
 	{"--fix", "logs are repaired as they are read, and the files stay as they are; --repair no reads them as they are"},
-	{"--sla", "fiolat PATH --sla RULE has the verdict"},
-	{"--csv --json --ndjson --markdown --parquet", "fiolat percentiles --format csv PATH prints rows"},
-	{"--html", "pass -o page.html to fiolat report"},
-	{"--png --svg --plot", "fiolat report -o x.png PATH makes a picture"},
+	{"--skip --ramp --ramp-time --warmup --skip-first --discard", "pass --from, such as --from 0:30; ramp_time of fio leaves it " +
+		"out of the logs"},
+	{"--skip --ignore-errors --lenient --keep-going", "pass --skip-bad to leave out what cannot be read"},
+	{"--sla --slo", "fiolat PATH --sla RULE has the verdict"},
+	{"--csv --json --ndjson --parquet", "fiolat percentiles --format csv PATH prints rows"},
+	{"--md --markdown", "pass --format markdown"},
+	{"--junit --xml", "pass --format junit"},
+	{"--md --markdown --junit --xml", "percentiles, compare and history have --format markdown and junit"},
+	{"--html --page", "pass -o page.html to fiolat report"},
+	{"--png --svg --plot --picture", "fiolat report -o x.png PATH makes a picture"},
+	{"--dark --light --theme", "the page is dark or light as the system is, and has a button for it"},
 	{"--direction --rw --read --write --reads --writes", "pass --only direction=read"},
 	{"--host --hosts --node", "pass --only host=NAME"},
 	{"--job --jobs", "pass --only job=NAME"},
+	{"--filter --grep --select", "pass --only, such as --only direction=read; "},
+	{"--filter --grep --select", "pass --where, such as --where 'read p99 < 5ms'"},
 	{"--group --group-by --per", "pass --by, such as --by host"},
-	{"--output-format --f --type", "pass --format, such as --format csv"},
-	{"--out --file --output-dir --out-dir", "pass --output (-o)"},
+	{"--output-format --f --type --fmt", "pass --format, such as --format csv"},
+	{"--out --file --output-dir --out-dir --dest --save", "pass --output (-o)"},
 	{"--name --title", "pass --run-name"},
+	{"--name", "a run is named as an argument"},
+	{"--id --run", "pass --run-id"},
+	{"--id --run --run-id", "a run is named as an argument"},
 	{"--tag --tags", "pass --label KEY=VALUE"},
-	{"--since --begin", "pass --from, such as --from 3:00"},
-	{"--until --end", "pass --to, such as --to 4:00"},
-	{"--url --elasticsearch --server", "pass --es URL"},
+	{"--since --begin --start-time", "pass --from, such as --from 3:00"},
+	{"--until --end --end-time", "pass --to, such as --to 4:00"},
+	{"--url --elasticsearch --server --es-url", "pass --es URL"},
 	{"--user --username", "pass --es-user; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD"},
-	{"--password", "every user of this host can read arguments: pass --es-password-file or set ELASTICSEARCH_PASSWORD"},
+	{"--password --es-password", "every user of this host can read arguments: pass --es-password-file or set " +
+		"ELASTICSEARCH_PASSWORD"},
+	{"--api-key --token", "every user of this host can read arguments: pass --es-api-key-file or set ELASTICSEARCH_API_KEY"},
+	{"--insecure --k --no-verify", "certificates are checked: pass --es-ca-cert FILE"},
 	{"--index", "pass --index-prefix"},
 	{"--threads --parallel --j", "pass --workers"},
 	{"--force --no-confirm --y", "pass --yes"},
-	{"--debug", "pass --verbose (-v)"},
+	{"--force --overwrite --replace --append --clobber", "it is so by default: files are replaced, and an ingest of the same " +
+		"logs replaces the run"},
+	{"--debug --v --vv", "pass --verbose (-v)"},
+	{"--debug --v --vv --verbose", "there is nothing more to print; --log-format json has messages for programs"},
 	{"--tz --timezone --utc --localtime", "pass --clock utc or --clock local"},
-	{"--threshold --limit", "pass --sla, such as --sla 'read p99 < 5ms'"},
+	{"--limit --top --n --max --count --head", "pass --last N"},
+	{"--top --limit", "pass --sort -METRIC, the largest first, such as --sort '-read p99'"},
+	{"--threshold --limit --fail --fail-on", "pass --fail-if, such as --fail-if 'read p99 +10%'"},
+	{"--threshold --limit", "pass --min-change, such as --min-change 10%"},
+	{"--threshold --limit", "pass --where, such as --where 'read p99 < 5ms'"},
+	{"--threshold --limit", "pass --at, such as --at 'read p99 < 5ms'"},
+	{"--threshold --limit --fail --fail-on", "pass --sla, such as --sla 'read p99 < 5ms'"},
+	{"--threshold --limit --top", "fiolat diagnose PATH names what is slow, and how certain that is"},
+	{"--webhook --slack --alert --notify --teams", "pass --alert-webhook URL"},
+	{"--alpha --confidence --significance --pvalue", "limits are at 95 %, those of --fail-if at 99 %; a change within --margin " +
+		"is called same"},
+	{"--retention --keep --ttl --days", "fiolat setup --delete-after 365d deletes old indices"},
 	{"--status-interval", "it is an option of fio: fiolat live -- fio --status-interval=1 job.fio"},
 }
 
-// guessed returns what does the work of a name, "" if nobody was expected to use it.
-func guessed(guesses [][2]string, name string) string {
-	for _, g := range guesses {
+// guesses returns what does the work of a name; none if nobody was expected to use it.
+func guesses(of [][2]string, name string) (out []string) {
+	for _, g := range of {
 		if slices.Contains(strings.Fields(g[0]), name) {
-			return g[1]
+			out = append(out, g[1])
 		}
 	}
-	return ""
+	return out
 }
 
 // flagInstead returns what to use in place of an unknown flag of a command, "" if that is not known.
-func flagInstead(cmd *cli.Command, name string) string {
+func flagInstead(app *cli.App, cmd *cli.Command, name string) string {
 	flag := "--" + name
 	if of := cmp.Or(removed[cmd.Name+" "+flag], removed[flag]); of != "" {
 		return of
 	}
-	takes := valueFlags(cmd)
-	if m, err := fio.ParseMetric(name); err == nil && m.Percentile > 0 && takes["percentiles"] {
+	if m, err := fio.ParseMetric(name); err == nil && m.Percentile > 0 && has(cmd, "percentiles", "") {
 		return "pass --percentiles (-p), such as -p " + fio.Percentile(m.Percentile)
 	}
-	of := guessed(flagGuesses, flag)
-	if pass := passFlag.FindStringSubmatch(of); pass != nil && cmd.Name != "fiolat" {
-		if _, has := takes[pass[1]]; !has {
-			return ""
+	all := guesses(flagGuesses, flag)
+	for _, of := range all {
+		if pass := passFlag.FindStringSubmatch(of); pass == nil || cmd.Name == "fiolat" || has(cmd, pass[1], pass[2]) {
+			return of
 		}
 	}
-	return of
+	if len(all) > 0 {
+		pass := passFlag.FindStringSubmatch(all[0])
+		return strings.TrimPrefix(haveFlag(app, pass[1], pass[2])+": "+all[0], ": ")
+	}
+	if len(name) > 1 || name == "v" {
+		return haveFlag(app, name, "")
+	}
+	return ""
 }
 
-// passFlag matches the flag that a guess leads to.
-var passFlag = regexp.MustCompile(`^pass --([a-z-]+)`)
+// has reports whether a command has a flag, and takes the word with it if it is a format.
+func has(cmd *cli.Command, flag, word string) bool {
+	_, ok := valueFlags(cmd)[flag]
+	if of := generic(cmd, flag); ok && flag == "format" && of != nil && slices.Contains(formats, word) {
+		return slices.Contains(of.words, word)
+	}
+	return ok
+}
+
+// formats are the words of --format that only some commands take.
+var formats = []string{"markdown", formatJUnit}
+
+// haveFlag names the commands that have a flag, "" for none and for nearly all.
+func haveFlag(app *cli.App, flag, word string) string {
+	var names []string
+	for _, p := range pages {
+		if c := app.Command(p.name); c != nil && has(c, flag, word) {
+			names = append(names, p.name)
+		}
+	}
+	if len(names) == 0 || len(names) > 10 {
+		return ""
+	}
+	return "fiolat " + fio.List(names, "and") + map[bool]string{true: " has --", false: " have --"}[len(names) == 1] + flag
+}
+
+// passFlag matches the flag that a guess leads to, and the word after it.
+var passFlag = regexp.MustCompile(`^pass --([a-z-]+)(?: ([a-z]+))?`)

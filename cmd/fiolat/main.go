@@ -126,7 +126,7 @@ func valueFlags(cmd *cli.Command) map[string]bool {
 
 // newApp returns the command line. It uses no globals of the library that parsing writes to.
 func newApp(u *ui.UI) *cli.App {
-	usage := func(c *cli.Context, err error, _ bool) error { return usageError(suggestFlag(c.Command, err)) }
+	usage := func(c *cli.Context, err error, _ bool) error { return usageError(suggestFlag(c.App, c.Command, err)) }
 	app := &cli.App{
 		Name:  "fiolat",
 		Usage: "align and merge fio's latency histograms, and compute percentiles over time",
@@ -193,7 +193,7 @@ func printVersion(u *ui.UI) error {
 }
 
 // suggestFlag rewrites the library's error about an unknown flag, with the nearest flag if one is near.
-func suggestFlag(cmd *cli.Command, err error) error {
+func suggestFlag(app *cli.App, cmd *cli.Command, err error) error {
 	if err == nil || cmd == nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func suggestFlag(cmd *cli.Command, err error) error {
 			return fmt.Errorf("no such flag: %s%s; did you mean --format %s?", dashes, name, name)
 		}
 	}
-	if instead := flagInstead(cmd, name); instead != "" {
+	if instead := flagInstead(app, cmd, name); instead != "" {
 		return fmt.Errorf("no such flag: %s%s; %s", dashes, name, instead)
 	}
 	meant, best := "", 3
@@ -231,7 +231,7 @@ func suggestFlag(cmd *cli.Command, err error) error {
 
 // noCommand returns the error for an unknown command, with the nearest command if one is near.
 func noCommand(app *cli.App, name string) error {
-	if instead := cmp.Or(removed[name], guessed(commandGuesses, name)); instead != "" {
+	if instead := cmp.Or(removed[name], strings.Join(guesses(commandGuesses, name), "")); instead != "" {
 		return fio.Usagef("no such command: %q; %s", name, instead)
 	}
 	hint := "see fiolat --help"

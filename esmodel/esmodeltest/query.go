@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -225,7 +226,7 @@ func matches(query any, f found) (bool, error) {
 				}
 			}
 			return false, nil
-		case "term", "terms", "range", "prefix":
+		case "term", "terms", "range", "prefix", "regexp":
 			for name, want := range m {
 				return matchField(typ, f, name, want)
 			}
@@ -294,6 +295,9 @@ func matchField(typ string, f found, name string, want any) (bool, error) {
 		return slices.Contains(have, fmt.Sprint(want)), nil
 	case "prefix":
 		return slices.ContainsFunc(have, func(v string) bool { return strings.HasPrefix(v, fmt.Sprint(want)) }), nil
+	case "regexp":
+		of, err := regexp.Compile("^(?:" + fmt.Sprint(want) + ")$")
+		return err == nil && slices.ContainsFunc(have, of.MatchString), err
 	case "terms":
 		list, _ := want.([]any)
 		for _, w := range list {

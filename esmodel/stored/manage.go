@@ -26,13 +26,19 @@ import (
 type RunFilter struct {
 	// Labels and Options (fio's job options) must have these values.
 	Labels, Options map[string]string
-	// Named are beginnings of a run's id, name or title, one of which it must have, and labels KEY=VALUE, which it must
+	// Named are beginnings of a run's id, or of a word of its name or title, one of which it must have, and labels KEY=VALUE, which it must
 	// have all.
 	Named []string
 	// Since and Until bound the run's start, [Since, Until): a time in RFC 3339, or Elasticsearch's date math
 	// such as now-7d; "" is no bound.
 	Since, Until string
 }
+
+// longestWord is how long a text is in bytes that is looked for within names: Elasticsearch limits regular expressions.
+const longestWord = 100
+
+// special is what a regular expression may give a meaning.
+var special = regexp.MustCompile(`[!-/:-@\[-` + "`" + `{-~ ]`)
 
 // RunSummary describes a run, or a part of one, in a list of runs.
 type RunSummary struct {
@@ -150,6 +156,11 @@ func (f RunFilter) filters() []any {
 			map[string]any{"prefix": map[string]any{"run.id": text}},
 			map[string]any{"prefix": map[string]any{"run.name": text}},
 			map[string]any{"prefix": map[string]any{"run.title": text}},
+		}
+		if len(text) <= longestWord {
+			word := "(.*[^a-zA-Z0-9])?" + special.ReplaceAllString(text, `\$0`) + ".*"
+			begins = append(begins, map[string]any{"regexp": map[string]any{"run.name": word}},
+				map[string]any{"regexp": map[string]any{"run.title": word}})
 		}
 		if k, v, ok := strings.Cut(text, "="); ok && k != "" {
 			filter = append(filter, anyOf(append(begins, client.Term("labels."+k, v))))
