@@ -16,12 +16,9 @@ type helpPage struct {
 	text string
 }
 
-// What arguments are.
-const (
-	logsAre = `PATH is a log, a directory, a glob, or - for standard input.`
-	runsAre = logsAre + ` DIR is a directory of documents (ingest -o). ` + runIs
-	runIs   = `RUN is a run in Elasticsearch: its name, or six characters or more of its run.id.`
-)
+// argumentsAre is what the arguments of all commands are.
+const argumentsAre = `PATH is a log, a directory, a glob, or - for standard input; DIR a directory of documents (ingest -o);
+RUN a run in Elasticsearch: its name, or six characters or more of its run.id.`
 
 // pages are the helps of all commands, in the order of fiolat --help.
 var pages = []helpPage{
@@ -36,7 +33,7 @@ fiolat report -o both.html before=b1,b2,b3 after=a1,a2,a3
 fiolat report -o curve.html depths          # the runs of a sweep
 fiolat report -o today.png runs/today       # a picture
 
-The page is one file that loads nothing. ` + runsAre},
+The page is one file that loads nothing.`},
 	{"percentiles", "PATH...|DIR|RUN", "print percentiles over time",
 		"by only format output sla fail-on-sla interval percentiles kind from to wide unit clock es",
 		`
@@ -46,8 +43,8 @@ fiolat percentiles --from 3:00 --to 4:00 runs/today
 fiolat percentiles --by host --wide p99 runs/today
 fiolat percentiles --by host,direction --format csv -o today.csv runs/today
 
-Tables show reads and writes apart unless --by says otherwise. ` + runsAre +
-			` --like PROGRAM (fio-histo-log-pctiles or fiologparser_hist) takes the flags of that program and prints
+Tables show reads and writes apart unless --by says otherwise.
+--like PROGRAM (fio-histo-log-pctiles or fiologparser_hist) takes the flags of that program and prints
 what it prints.`},
 	{"summary", "PATH|DIR|RUN...", "print figures of whole runs",
 		"by only where sort format output percentiles kind from to unit es skip-bad",
@@ -57,20 +54,20 @@ fiolat summary --where 'read p99 < 50ms' --sort -iops runs
 fiolat summary --by host --format csv runs/today
 
 A row for each run below a directory, and direction, with the job options in which the runs differ. Runs of which there
-is only fio's JSON (json+) count. ` + runsAre},
+is only fio's JSON (json+) count.`},
 	{"inspect", "PATH...|DIR...|RUN...", "show what each log is, and what is wrong with it",
 		"kind format output skip-bad es verbose",
 		`
 fiolat inspect runs/today
 
-Logs that cannot be read are named, and the exit code is 3. ` + runsAre},
+Logs that cannot be read are named, and the exit code is 3.`},
 	{"diagnose", "PATH...|DIR|RUN", "find slow hosts, stalls and changes",
 		"only interval kind from to format output es",
 		`
 fiolat diagnose runs/today
 fiolat diagnose --format json runs/today | jq .findings
 
-Of a stored run only what its --by splits is compared. ` + runsAre},
+Of a stored run only what its --by splits is compared.`},
 	{"compare", "BASELINE RUN...", "compare runs with a baseline",
 		"by only fail-if baseline run-noise margin steady all alert-webhook format output percentiles kind unit es",
 		`
@@ -79,7 +76,7 @@ fiolat compare --fail-if 'read p99 +10%' before=b1,b2,b3 after=a1,a2,a3
 fiolat compare --es URL old=label:build=19.1 new=label:build=19.2
 fiolat compare runs/before                  # how much repeats differ
 
-NAME=RUN,RUN,... and NAME=label:KEY=VALUE are groups of repeats: 3 or more, better 5. ` + runsAre},
+NAME=RUN,RUN,... and NAME=label:KEY=VALUE are groups of repeats: 3 or more, better 5.`},
 	{"history", "[PATH|DIR|RUN...]", "find changes over the runs of a series",
 		"label option since until last metric fail-if-changed min-change state store alert-webhook format output unit " +
 			"es",
@@ -88,20 +85,20 @@ fiolat history --es URL --label series=nightly
 fiolat history --es URL --label series=nightly --store --fail-if-changed 3
 fiolat history --metric 'read p99' -o history.html runs/*
 
-Runs of the same workload are a series. ` + runsAre},
+Runs of the same workload are a series.`},
 	{"curve", "PATH|DIR|RUN...", "print latency against load, from the runs of a sweep",
 		"at only format output percentiles kind unit es",
 		`
 fiolat curve depths
 fiolat curve --at 'read p99 < 1ms' -o curve.html depths      # how many IOPS meet that
 
-Runs with the same job options make a point: repeat each 3 times. ` + runsAre},
+Runs with the same job options make a point: repeat each 3 times.`},
 	{"histogram", "PATH...|DIR|RUN", "print histograms over time",
 		"by only format output interval kind from to unit no-total es",
 		`
 fiolat histogram --interval 10s --by direction -o buckets.csv runs/today
 
-A row for each bucket that is not empty. ` + runsAre},
+A row for each bucket that is not empty.`},
 	{"live", "[FILE|-] | -- fio ARGS...", "show percentiles and alerts while fio runs",
 		"by format output sla fail-on-sla interval percentiles kind label run-id part follow alert-webhook metrics es",
 		`
@@ -118,7 +115,7 @@ fiolat ingest --es http://localhost:9200 runs/today
 fiolat ingest --es URL --label series=nightly --run-name 'osd 12 down' runs/today
 fiolat ingest -o today.docs runs/today
 
-A tree with several runs is ingested as several runs. ` + logsAre},
+A tree with several runs is ingested as several runs.`},
 	{"load", "FILE|DIR...", "send documents that were written to files", "es",
 		`
 fiolat load --es http://localhost:9200 fiolat-out
@@ -131,7 +128,7 @@ arrived.`},
 fiolat ingest --es URL --run-id R --part $(hostname) logs     # on each host
 fiolat merge --es URL --parts 40 R                            # then, once
 
-The result is what an ingest of all logs at once would have written, but for the rounding of stored counts. ` + runIs},
+The result is what an ingest of all logs at once would have written, but for the rounding of stored counts.`},
 	{"rollup", "[RUN...]", "reduce the resolution of stored runs",
 		"interval coarseness older-than label dry-run es verbose",
 		`
@@ -139,8 +136,7 @@ fiolat rollup --es URL --older-than 30d --interval 1m
 fiolat rollup --es URL --interval 10s --coarseness 3 nightly-4711
 
 The run is then as an ingest with that interval would have made it, but for the rounding of stored counts. There is no
-way back but to ingest it again. ` +
-			runIs},
+way back but to ingest it again.`},
 	{"setup", "", "install index templates, and dashboards in Kibana",
 		"kibana space alert-rules remove delete-after export es",
 		`
@@ -160,17 +156,17 @@ fiolat runs --es URL --size --until 90d`},
 		`
 fiolat label --es URL nightly build=19.1 series=nightly
 
-Documents of intervals keep the labels of the ingest. ` + runIs},
+Documents of intervals keep the labels of the ingest.`},
 	{"annotate", "RUN TEXT", "note on a run what happened", "at es",
 		`
 fiolat annotate --es URL --at +90s nightly 'osd.12 down'
 
-Notes outlive another ingest of the run, and go with fiolat delete. ` + runIs},
+Notes outlive another ingest of the run, and go with fiolat delete.`},
 	{"delete", "RUN", "delete a run from Elasticsearch", "yes es",
 		`
 fiolat delete --es URL nightly
 
-Deletes histograms, percentiles, notes and all. The same command finishes an interrupted deletion. ` + runIs},
+Deletes histograms, percentiles, notes and all. The same command finishes an interrupted deletion.`},
 	{"probe", "DIR...", "probe file systems, and say how much slower than usual they are",
 		"interval duration size status cleanup alert-webhook alert-command metrics label output es",
 		`

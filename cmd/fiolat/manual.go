@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ func programHelp(app *cli.App, width int) string {
 		}
 	}
 	p.table("COMMANDS:", rows)
+	p.text(argumentsAre)
 	p.text("fiolat COMMAND --help, or fiolat help COMMAND, says more of a command.")
 	return strings.TrimPrefix(p.String(), "\n")
 }
@@ -78,6 +80,9 @@ func flagHelp(f cli.Flag) [2]string {
 		return [2]string{"--" + f.Names()[0]}
 	}
 	word, usage := placeholder(d.GetUsage())
+	if g, ok := f.(*cli.GenericFlag); ok && slices.Contains(g.Value.(*value).words, word) {
+		word = strings.Join(g.Value.(*value).words, "|")
+	}
 	var names []string
 	for _, name := range f.Names() {
 		names = append(names, strings.Repeat("-", min(2, len(name)))+name)
@@ -176,8 +181,8 @@ func wrapped(words []string, width int) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// placeholder returns the backquoted word of a flag's usage, and the usage without backquotes, as the library does. A
-// word before a list of its values is left out there.
+// placeholder returns the backquoted word of a flag's usage, and the usage without backquotes. There a word before a
+// list of its values is left out, and one that begins a sentence is in lower case.
 func placeholder(usage string) (word, text string) {
 	before, rest, ok := strings.Cut(usage, "`")
 	word, after, ok2 := strings.Cut(rest, "`")
@@ -187,5 +192,9 @@ func placeholder(usage string) (word, text string) {
 	if list, isList := strings.CutPrefix(after, ": "); isList && before == "" {
 		return word, list
 	}
-	return word, before + word + after
+	text = word
+	if before == "" && word != "URL" && word != "ID" && !strings.Contains(word, "=") {
+		text = cmp.Or(map[string]string{"DIR": "directory", "MS": "milliseconds", "P%": word}[word], strings.ToLower(word))
+	}
+	return word, before + text + after
 }

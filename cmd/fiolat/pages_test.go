@@ -203,7 +203,8 @@ func newPageWorld(t *testing.T) *pageWorld {
 		"runs/a1": "exact", "runs/a2": "trim", "runs/a3": "epoch",
 		"host1/logs": "gaps", "host2/logs": "slow",
 		"sweep/iodepth-1": "gaps", "sweep/iodepth-8": "randrw", "sweep/iodepth-64": "slow",
-		"depths":     "../sweep",
+		"depths":         "../sweep",
+		"testdata/sweep": "../sweep", "analysis/diagnose/testdata/disks": "../../analysis/diagnose/testdata/disks",
 		"bin/fiolat": self,
 	} {
 		if !filepath.IsAbs(target) {

@@ -19,7 +19,7 @@ func (b *bundle) fillCurve(d *dashboard) {
 			"geometric mean of its runs (rw, bs, iodepth, numjobs, ioengine, direct, rate_iops, hosts and jobs "+
 			"alike), a dot is a run; lines join settings that differ in iodepth, numjobs, rate_iops, hosts or jobs "+
 			"only. Click a dot to open the run. "+
-			"`fiolat curve` has limits, and how many IOPS meet a promise.",
+			"`fiolat curve` has limits, and how many IOPS meet an SLO.",
 		loadCurve(b.runs.pattern))), b.aRun()}}
 }
 
