@@ -167,6 +167,8 @@ func TestJobCases(t *testing.T) {
 			map[string]float64{"samples": 450}},
 		{"size-runtime-group-fio2", seconds, map[string]string{"offset_ms": "0", "direction": "all"},
 			map[string]float64{"samples": 447}},
+		{"number-ios-mixed", byJob, map[string]string{"job": "cache", "direction": "write"}, map[string]float64{"ios": 90}},
+		{"number-ios-mixed", byJob, map[string]string{"job": "disk", "direction": "write"}, map[string]float64{"ios": 17}},
 		{"bssplit-in-group", byJob, map[string]string{"job": "oltp"}, map[string]float64{"mib/s": 0.40}},
 		{"bssplit-in-group", byJob, map[string]string{"job": "scan"}, map[string]float64{"mib/s": 6.23}},
 		{"blocksize-range-alias", byJob, map[string]string{"job": "range"}, map[string]float64{"mib/s": 0.42}},

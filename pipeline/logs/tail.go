@@ -167,10 +167,16 @@ func (t *tail) locate() {
 	}
 	left := t.bySize()
 	t.byBytes()
-	total := 0.0
+	// What those that ended by their size did not do is the others', first of all that of logs without a record.
+	total, rest, unlogged := 0.0, 0.0, 0.0
 	for _, m := range t.members {
-		if !m.sized {
-			total += m.weight
+		if m.sized {
+			continue
+		}
+		total += m.weight
+		rest++
+		if t.unlogged(m) {
+			unlogged++
 		}
 	}
 	for _, m := range t.members {
@@ -180,11 +186,16 @@ func (t *tail) locate() {
 		case m.sized:
 		case total > 0:
 			m.weight *= left / total
-		case left > 0: // nothing says where
-			m.from, m.to, m.weight = m.start, max(m.end, m.start+msec), left/float64(len(t.members))
+		case left > 0 && t.unlogged(m):
+			m.weight = left / unlogged
+		case left > 0 && unlogged == 0: // nothing says where
+			m.from, m.to, m.weight = m.start, max(m.end, m.start+msec), left/rest
 		}
 	}
 }
+
+// unlogged reports whether a job can do I/O in the direction, and its log has no record of it.
+func (t *tail) unlogged(m *member) bool { return !m.d.seen && m.job.Does(t.dir) }
 
 // bySize sets the weights of logs of a group whose jobs ended by their size: how many I/Os these did is known. It
 // returns the weight that is left for the others.
