@@ -297,10 +297,15 @@ func (r *Result) show() {
 
 // common returns the finest geometry to which the buckets of all runs can be added up.
 func common(groups ...*Group) (g fiohist.Geometry, err error) {
-	first := groups[0].Runs[0]
-	g = first.geometry
+	var first *Series
 	for _, group := range groups {
 		for _, s := range group.Runs {
+			switch {
+			case s.rows != nil:
+				continue
+			case first == nil:
+				first, g = s, s.geometry
+			}
 			if g, err = g.Common(s.geometry); err != nil {
 				return g, fmt.Errorf("%s and %s: %w", first.Name, s.Name, err)
 			}
@@ -527,7 +532,8 @@ func figuresOnly(what string, runs []string) string {
 }
 
 func (s *Series) has(d int) bool {
-	return slices.ContainsFunc(s.steps, func(q quantum) bool { return len(q.hists[d].Index) > 0 })
+	return s.rows[directions[d]] != nil ||
+		slices.ContainsFunc(s.steps, func(q quantum) bool { return len(q.hists[d].Index) > 0 })
 }
 
 // sample is a series prepared for resampling: the non-empty buckets of each direction are numbered without gaps.
@@ -577,6 +583,10 @@ func (c *compact) number(g fiohist.Geometry, occur []bool, all []uint16) []uint1
 
 func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64) *sample {
 	out := &sample{series: s, percentiles: percentiles, dirs: make([]compact, len(dirs))}
+	if s.rows != nil {
+		out.ofRows(dirs)
+		return out
+	}
 	occur := make([][]bool, len(dirs))
 	for d := range occur {
 		occur[d] = make([]bool, g.Columns())
@@ -604,6 +614,27 @@ func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64)
 	out.compute(once, [][]float64{out.value}, out.buffers(), out.atLeast)
 	out.block = out.blockLength()
 	return out
+}
+
+// ofRows sets the values of a run without histograms.
+func (s *sample) ofRows(dirs []int) {
+	s.block, s.atLeast = 1, make([]bool, len(dirs)*s.metrics())
+	for _, d := range dirs {
+		r := s.series.rows[directions[d]]
+		if r == nil {
+			r = new(figures.Row)
+		}
+		values := make([]*float64, s.metrics())
+		for k, p := range s.percentiles {
+			if v, ok := r.Percentiles[fio.Percentile(p)]; ok {
+				values[k] = &v
+			}
+		}
+		values[len(s.percentiles)], values[len(s.percentiles)+1] = r.Mean, r.IOPS
+		for _, v := range values {
+			s.value = append(s.value, *cmp.Or(v, new(math.NaN())))
+		}
+	}
 }
 
 // single returns the index in dirs of the first single direction. If there are several, they follow their sum.

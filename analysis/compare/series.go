@@ -11,6 +11,7 @@ import (
 	"fiolat/analysis/figures"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/ingest"
 	"fiolat/pipeline"
 )
 
@@ -35,6 +36,8 @@ type Series struct {
 	Options      map[string]string
 	// FiguresOnly says that only the sums of the run are left, as one quantum.
 	FiguresOnly bool
+	// rows are the figures of a run without histograms, by direction; it has no steps.
+	rows map[string]*figures.Row
 
 	geometry fiohist.Geometry
 	// start is when the run began, in ns since 1970, valid if startKnown.
@@ -86,6 +89,31 @@ func sparseOf(h *fiohist.Hist) fiohist.Sparse {
 }
 
 var _ pipeline.Sink = (*Series)(nil)
+
+// OfTotals returns the series of a run of which there is only fio's JSON, or of each of its jobs: the figures of the
+// whole run, with fio's own percentiles where it has no histograms.
+func OfTotals(t *ingest.Totals, kind fio.Kind, by []string, percentiles []float64, pick *pipeline.Pick) (*Jobs, error) {
+	wanted := slices.Concat(percentiles, family)
+	rows, _, err := figures.FromTotals(t, kind, by, wanted, pick)
+	if err = cmp.Or(t.Failure(), err); err != nil {
+		return nil, err
+	}
+	run := &pipeline.Run{Metas: t.Metas, Kind: kind, Percentiles: wanted}
+	out := &Jobs{Name: t.Root, Whole: !slices.Contains(by, fio.ByJob)}
+	for i := range rows {
+		r := &rows[i]
+		k := slices.IndexFunc(out.Series, func(s *Series) bool { return s.Job == r.Job })
+		if k < 0 {
+			k = len(out.Series)
+			start := t.Start()
+			out.Series = append(out.Series, &Series{Name: t.Root, Job: r.Job, ID: t.ID, rows: map[string]*figures.Row{},
+				Workload: strings.Join(run.Workloads(), ", "), Options: figures.Options(t.Metas, nil, fio.All, "", r.Job),
+				start: start.UnixNano(), startKnown: !start.IsZero(), timeless: true})
+		}
+		out.Series[k].rows[r.Direction] = r
+	}
+	return out, nil
+}
 
 // Began reports whether the run began after a time, or its start is unknown.
 func (s *Series) Began(after time.Time) bool { return !s.startKnown || s.start > after.UnixNano() }

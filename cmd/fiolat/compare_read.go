@@ -12,6 +12,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
+	"fiolat/ingest"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )
@@ -161,8 +162,23 @@ func (r *groupReader) since(ctx context.Context, name string, run *compare.Serie
 // read reads the runs that a member of a group names.
 func (r *groupReader) read(ctx context.Context, name string) (runs []*compare.Jobs, err error) {
 	for run, err := range r.runs.Find(ctx, name) {
+		if !r.runs.Totals && ingest.IsNoLogs(err) { // fio's JSON may have figures without histograms
+			r.runs.Totals = true
+			defer func() { r.runs.Totals = false }()
+			return r.read(ctx, name)
+		}
 		if err != nil {
 			return nil, err
+		}
+		if run.Totals != nil {
+			config := &r.runs.Logs.Config
+			jobs, err := compare.OfTotals(run.Totals, config.Settings.Kind, config.Settings.By, config.Settings.Percentiles,
+				&config.Pick)
+			if err != nil {
+				return nil, err
+			}
+			runs = append(runs, jobs)
+			continue
 		}
 		jobs := &compare.Jobs{Name: run.Title, Whole: r.by != fio.ByJob}
 		only, err := run.ProcessSums(ctx, jobs)

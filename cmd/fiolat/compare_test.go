@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -328,5 +329,34 @@ func TestCompareWithHistory(t *testing.T) {
 	if _, _, stderr := fiolat(t, nil, "compare", "g="+filepath.Join(fio, "exact")+","+filepath.Join(fio,
 		"randrw")); !strings.Contains(stderr, "g holds runs of different workloads") {
 		t.Errorf("a group of unlike runs: %s", stderr)
+	}
+}
+
+// TestComparePlainJSON compares runs of which there is only fio's JSON without histograms.
+func TestComparePlainJSON(t *testing.T) {
+	plain := func(iops, p99 int) string {
+		return fmt.Sprintf(`{"fio version":"fio-3.33","timestamp_ms":1790000000000,"jobs":[{"jobname":"a","job_runtime":10000,`+
+			`"job options":{"rw":"randread"},"read":{"io_bytes":%d,"iops":%d,"runtime":10000,"total_ios":%d,"clat_ns":`+
+			`{"min":100,"max":9000,"mean":500,"stddev":9,"N":%d,"percentile":{"50.000000":400,"99.000000":%d}}}}]}`,
+			40960*iops, iops, 10*iops, 10*iops, p99)
+	}
+	dir := layoutFiles(t, map[string]string{"before.json": plain(200, 2000), "after.json": plain(180, 3000),
+		"repeats/1.json": plain(201, 2010), "repeats/2.json": plain(199, 1990), "repeats/3.json": plain(200, 2001)})
+	before, after := filepath.Join(dir, "before.json"), filepath.Join(dir, "after.json")
+	code, out, stderr := fiolat(t, nil, "compare", before, after)
+	for _, want := range []string{`read +p50 .* \+0\.00 %`, `read +p99 +2\.000 +3\.000 +\+50\.00 % +-`,
+		`read +iops +200\.0/s +180\.0/s +-10\.00 %`} {
+		if !regexp.MustCompile(want).MatchString(out) || code != 0 {
+			t.Errorf("exit %d, want %s\n%s%s", code, want, out, stderr)
+		}
+	}
+	logs := "../../testdata/fio/randrw"
+	if code, out, stderr = fiolat(t, nil, "compare", before, logs); code != 0 || !strings.Contains(out, "figures only") {
+		t.Errorf("with logs: exit %d\n%s%s", code, out, stderr)
+	}
+	code, out, stderr = fiolat(t, nil, "compare", "--fail-if", "read p99 +20%", "r="+filepath.Join(dir, "repeats/1.json")+
+		","+filepath.Join(dir, "repeats/2.json")+","+filepath.Join(dir, "repeats/3.json"), after)
+	if code == 0 {
+		t.Errorf("a rule without enough runs is judged\n%s%s", out, stderr)
 	}
 }
