@@ -150,7 +150,6 @@ type logShape struct {
 	jitter   float64
 	gaps     float64
 	twins    float64 // records with equal timestamps
-	modest   bool    // no stamp for which fio-histo-log-pctiles would fill all memory with rows
 }
 
 // log writes a log of one thread.
@@ -211,10 +210,7 @@ func (m *maker) log(name string, s logShape, defect string) {
 			case "word":
 				fields[i] = pick(m, "x", "1.5", "", "0x1", "1e")
 			case "far":
-				stamp += s.interval * m.Int64N(100)
-				if m.chance(0.5) && !s.modest {
-					stamp = 8_000_000_000_000_000
-				}
+				stamp += s.interval * m.Int64N(100) // not beyond the year 2200, which is refused
 			case "no end":
 				if n == records-1 {
 					end = ""
@@ -254,7 +250,6 @@ func (m *maker) makeCase(program string) (args []string, about string) {
 		jitter: pick(m, 0, 0.3, 1),
 		gaps:   pick(m, 0, 0, 0, 0.1, 0.3),
 		twins:  pick(m, 0, 0, 0, 0.1),
-		modest: program == pctilesName,
 	}
 	if program == pctilesName && slices.Contains(s.pattern, 2) && m.chance(0.8) {
 		s.pattern = []int{1, 0}

@@ -14,6 +14,7 @@ import (
 // pctiles is a run of fio-histo-log-pctiles.
 type pctiles struct {
 	quantum, histMsec int64
+	histMsecGiven     bool
 	wanted            []float64
 	divisor           float64
 	buckets, perGroup int
@@ -35,6 +36,7 @@ func runPctiles(ctx context.Context, args []string, out *bytes.Buffer) error {
 	if err != nil || files == nil {
 		return err
 	}
+	f.Visit(func(given *flag.Flag) { c.histMsecGiven = c.histMsecGiven || given.Name == "log-hist-msec" })
 	if c.wanted, err = numbers(pctilesName, *list); err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func runPctiles(ctx context.Context, args []string, out *bytes.Buffer) error {
 	}
 	fmt.Fprintf(out, "percentiles = %s\nbuckets per group = %d\nbuckets per interval = %d \n", strings.Join(texts, ","),
 		1<<*bits, c.buckets)
-	if c.histMsec != 0 {
+	if c.histMsecGiven {
 		fmt.Fprintf(out, "log_hist_msec = %d\n", c.histMsec)
 	}
 	fmt.Fprintf(out, "output unit = %s\n", *unit)
@@ -116,7 +118,7 @@ func (c *pctiles) check(l *hlog) (start, end int64, err error) {
 	l.records = kept
 	if first := kept[0].Time; first >= 1_000_000 { // it takes that for a stamp since 1970
 		switch {
-		case c.histMsec != 0:
+		case c.histMsecGiven:
 			start = first - c.histMsec
 		case len(kept) > 1:
 			start = first - (kept[1].Time - first)
