@@ -5,8 +5,8 @@ import "slices"
 // Sparse is a histogram as two parallel lists: the non-empty buckets, ascending, and their counts. Counts are
 // fractions once a record has been split.
 type Sparse struct {
-	Index []uint16
-	Count []float64
+	Index []uint16  `json:"index"`
+	Count []float64 `json:"count"`
 }
 
 // Reset empties c and keeps its memory.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"fiolat/fio/fiohist"
 )
 
 // Status is what a target keeps for the next probe, and for --status.
@@ -15,20 +17,15 @@ type Status struct {
 	// Now describes the target in words.
 	Now string `json:"text"`
 	// Usual are the non-empty buckets of all samples that ended, by operation.
-	Usual map[string]buckets `json:"usual"`
-}
-
-type buckets struct {
-	Index []int     `json:"index"`
-	Count []float64 `json:"count"`
+	Usual map[string]fiohist.Sparse `json:"usual"`
 }
 
 // marshal returns the current Status as JSON. The caller holds the lock.
 func (t *Target) marshal(now time.Time) []byte {
-	s := Status{now.UTC(), (3*t.cfg.Interval + 2*t.cfg.Every).Milliseconds(), t.text, map[string]buckets{}}
+	s := Status{now.UTC(), (3*t.cfg.Interval + 2*t.cfg.Every).Milliseconds(), t.text, map[string]fiohist.Sparse{}}
 	for op, series := range t.series {
-		var b buckets
-		series.all.Each(func(i int, n float64) { b.Index, b.Count = append(b.Index, i), append(b.Count, n) })
+		var b fiohist.Sparse
+		b.Set(&series.all)
 		s.Usual[Operation(op).String()] = b
 	}
 	b, err := json.Marshal(s)
@@ -47,8 +44,8 @@ func (t *Target) restore(kept []byte) {
 	for op, series := range t.series {
 		b := s.Usual[Operation(op).String()]
 		for k, i := range b.Index[:min(len(b.Index), len(b.Count))] {
-			if n := b.Count[k]; i >= 0 && i < Grid.Columns() && n > 0 && n < 1<<40 {
-				series.all.Add(i, float64(int64(n)))
+			if n := b.Count[k]; int(i) < Grid.Columns() && n > 0 && n < 1<<40 {
+				series.all.Add(int(i), float64(int64(n)))
 				series.count += int64(n)
 			}
 		}
