@@ -195,19 +195,11 @@ type contest struct {
 	input         string // file that the loser reads from its standard input, slowly
 }
 
-// lives is how long a claim lives without a renewal.
-func (r *rig) lives() time.Duration {
-	if r.pace == "" {
-		return time.Minute
-	}
-	return 6 * time.Second
-}
-
-// ways are those in which a process becomes unable to renew its claim.
+// ways are those in which a process is kept from its run.
 var ways = []string{"lost", "held", "stopped", "replies held", "stopped, and held"}
 
 // lost has a command lose its run at random moments: the network between it and the server fails, or it is stopped,
-// for longer than its claim lives. Whatever becomes of what it has sent, each run and part that says complete in the
+// and another command begins. Whatever becomes of what it has sent, each run and part that says complete in the
 // end has exactly the documents that undisturbed commands leave, and the loser does not say that it did its work.
 func lost(times int, of losers) func(*testing.T, *trial) {
 	return func(t *testing.T, c *trial) {
@@ -252,7 +244,7 @@ func (c *trial) loses(t *testing.T, k contest, way string, random *rand.Rand) bo
 	}
 	w := newWire(t, c.es.url)
 	began := time.Now()
-	// Many blocks come before the claim; most faults strike later.
+	// Many blocks come before the mark; most faults strike later.
 	at := 1 + max(random.IntN(blocks), random.IntN(blocks))
 	var a *program
 	started, struck := make(chan bool), make(chan []func())
@@ -275,10 +267,9 @@ func (c *trial) loses(t *testing.T, k contest, way string, random *rand.Rand) bo
 	case heal = <-struck:
 	case <-a.ended:
 	}
-	then := time.Now()
 	b := c.start(t, c.bin, k.winner...)
 	if random.IntN(2) == 0 { // while the winner is at work, perhaps
-		time.Sleep(c.lives() + time.Second + time.Duration(random.Int64N(int64(3*time.Second))))
+		time.Sleep(time.Second + time.Duration(random.Int64N(int64(3*time.Second))))
 	} else {
 		<-b.ended
 		time.Sleep(time.Duration(random.Int64N(int64(2 * time.Second))))
@@ -309,7 +300,6 @@ func (c *trial) loses(t *testing.T, k contest, way string, random *rand.Rand) bo
 			m, _ := c.leaves(t, k, append(clip(k.before), k.winner)...)
 			bad += fmt.Sprintf("%s is complete, and its %d documents are of no undisturbed command (%s)\n", run,
 				len(o.docs), o.unlike(m[run]))
-		case b.at.Sub(then) < c.lives(): // there was no claim any more: the loser had done its work, or none
 		case a.code == 0 && b.code == 0 && a.at.After(b.at) && winners && !is(run, o, k.winner, k.loser):
 			bad += fmt.Sprintf("the loser says exit 0, and %s is the winner's\n", run)
 		}
