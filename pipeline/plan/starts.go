@@ -65,7 +65,12 @@ func (p *Plan) findStarts(ctx context.Context) error {
 	if known {
 		p.Run.StartKnown, p.Run.StartHow = true, p.logs[slices.Index(starts, zero)].StartHow
 		if given != unknown {
-			zero, p.Run.StartHow = given, "--start"
+			if err := p.startFits(given, starts); err != nil {
+				return err
+			}
+			if given < zero || !slices.ContainsFunc(p.logs, tellsTime) {
+				zero, p.Run.StartHow = given, "--start"
+			}
 		}
 		p.Run.Start = zero
 	} else {
@@ -89,6 +94,33 @@ func (p *Plan) findStarts(ctx context.Context) error {
 			"from the logs")
 	}
 	return nil
+}
+
+// startFits returns an error if --start is not within an hour of the first start of a log that tells its time, or after
+// it where all do.
+func (p *Plan) startFits(given int64, starts []int64) error {
+	first, all := -1, true
+	for i, l := range p.logs {
+		if !tellsTime(l) {
+			all = false
+		} else if first < 0 || starts[i] < starts[first] {
+			first = i
+		}
+	}
+	if first < 0 {
+		return nil
+	}
+	off := time.Duration(starts[first] - given)
+	if off.Abs() <= time.Hour && (off >= 0 || !all) {
+		return nil
+	}
+	which := "after"
+	if off < 0 {
+		which = "before"
+	}
+	return fio.Usagef("--start %s: %s starts at %s by its %s, %v %s that; leave --start out, or pass --offset if a host's "+
+		"clock is wrong", p.cfg.Settings.Start, fio.Printable(p.logs[first].Source.Path),
+		time.Unix(0, starts[first]).UTC().Format(time.RFC3339Nano), p.logs[first].StartHow, off.Abs(), which)
 }
 
 // readClocks returns what each log, its job and --offset say of its start.
@@ -409,7 +441,7 @@ func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
 		if err != nil && l.Source.Path != "-" {
 			return 0, err
 		}
-		if err != nil || l.Absolute || !info.Mode().IsRegular() {
+		if err != nil || tellsTime(l) || !info.Mode().IsRegular() {
 			continue
 		}
 		last, err := l.LastStamp(ctx)

@@ -68,10 +68,30 @@ func TestStarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if first := byHost(c); first["b"] != 0 || first["a"] > -2900 || first["a"] < -3100 {
-			t.Errorf("first I/O at %v ms, want b at 0 and a 3 s before", first)
+		if first := byHost(c); first["a"] != 0 || first["b"] != 3000 {
+			t.Errorf("first I/O at %v ms, want a at 0 and b 3 s later", first)
 		}
 	})
+	for name, tt := range map[string]struct {
+		start, want string
+		logs        map[string]string
+	}{
+		"long before what absolute stamps say": {"2026-11-21T00:46:17Z", "1h0m0.155s after that", mixed},
+		"long after it":                        {"2026-11-21T02:46:18Z", "1h0m0.845s before that", mixed},
+		"within a run that tells it": {"2026-11-21T01:46:18Z", "845ms before that",
+			map[string]string{"epoch_clat_hist.1.log.a": "epoch/epoch_clat_hist.1.log"}},
+	} {
+		t.Run("--start "+name, func(t *testing.T) {
+			t.Parallel()
+			s := s
+			s.Start = tt.start
+			_, err := process(t, Config{Settings: s}, place(t, tt.logs))
+			if err == nil || !strings.Contains(err.Error(), "starts at 2026-11-21T01:46:17.155Z by its absolute stamps, "+
+				tt.want) {
+				t.Errorf("error %v, want one that says %s", err, tt.want)
+			}
+		})
+	}
 	t.Run("--offset comes on top", func(t *testing.T) {
 		t.Parallel()
 		s := s
