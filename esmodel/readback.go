@@ -70,6 +70,46 @@ func WithRollUp(doc []byte, state RollUpState, status Status) []byte {
 	return out
 }
 
+// WithFiner returns the document of a run that is rolled up with what finer, its document before, has found: diagnosis,
+// verdicts, end, summary, and limits by the noise within the run. The field rollup says of which intervals that is.
+func WithFiner(doc, finer []byte) []byte {
+	type whole map[string]map[string]json.RawMessage
+	var before struct {
+		Run     struct{ End json.RawMessage }
+		Summary json.RawMessage
+		Whole   whole
+	}
+	if Decode(finer, &before) != nil || before.Summary == nil {
+		return doc
+	}
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(finer, &fields) // it was decoded
+	out, err := edit(doc, func(m, run map[string]json.RawMessage) {
+		run["end"] = before.Run.End
+		for _, name := range []string{"summary", "tail", "sla", "diagnosis"} {
+			if m[name] = fields[name]; m[name] == nil {
+				delete(m, name)
+			}
+		}
+		var now whole
+		if m["whole"] == nil { // it is not complete
+			now = before.Whole
+		} else if json.Unmarshal(m["whole"], &now) != nil {
+			return
+		}
+		for direction, h := range now {
+			if limits := before.Whole[direction]["limits"]; limits != nil {
+				h["limits"] = limits
+			}
+		}
+		m["whole"] = MustJSON(now)
+	})
+	if err != nil {
+		return doc
+	}
+	return out
+}
+
 // WithoutGeneration returns the document of a run that belongs to no generation, because it is being deleted.
 func WithoutGeneration(doc []byte) []byte {
 	out, err := edit(doc, func(_, run map[string]json.RawMessage) { delete(run, "generation") })
@@ -170,8 +210,9 @@ type StoredRun struct {
 	replay.Stored
 	Status Status
 	// Owner is the process that works on the run, or died doing so; nil if there is none.
-	Owner   *Owner
-	Rolling RollUpState
+	Owner     *Owner
+	Rolling   RollUpState
+	Diagnosis json.RawMessage // as it was stored; nil if there is none
 }
 
 // Fault returns the *fio.ParseError for a fault of a stored run.
@@ -215,9 +256,7 @@ func (r *StoredRun) Incomplete() error {
 func ReadRun(source []byte) (*StoredRun, error) {
 	var doc struct {
 		runDoc
-		Diagnosis struct {
-			Stalls []pipeline.Stall `json:"stalls"`
-		} `json:"diagnosis"`
+		Diagnosis json.RawMessage `json:"diagnosis"`
 	}
 	if err := Decode(source, &doc); err != nil {
 		return nil, fmt.Errorf("the document of a run cannot be read: %w", err)
@@ -245,8 +284,8 @@ func ReadRun(source []byte) (*StoredRun, error) {
 			Unit:       doc.Latency.Buckets.UnitNS,
 		},
 	}
-	out := &StoredRun{Stored: replay.Stored{Run: run}, Status: doc.Run.Status, Rolling: doc.Rolling}
-	out.Owner = doc.Owner
+	out := &StoredRun{Stored: replay.Stored{Run: run}, Status: doc.Run.Status, Owner: doc.Owner,
+		Rolling: doc.Rolling, Diagnosis: doc.Diagnosis}
 	if doc.Run.Status != StatusComplete && len(doc.Settings) == 0 {
 		// Only marked, by a process that deletes or loads documents of the run.
 		out.Status, out.Rolling = StatusPartial, ""
@@ -314,8 +353,14 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		}
 		run.Logs = append(run.Logs, l)
 	}
-	for i := range doc.Diagnosis.Stalls {
-		run.Stalled(&doc.Diagnosis.Stalls[i])
+	var found struct{ Stalls []pipeline.Stall }
+	if len(doc.Diagnosis) > 0 {
+		if err := Decode(doc.Diagnosis, &found); err != nil {
+			return nil, Fault(run.ID, run.Part, "ingest it again", "its diagnosis cannot be read: %v", err)
+		}
+	}
+	for i := range found.Stalls {
+		run.Stalled(&found.Stalls[i])
 	}
 	jobs, err := readJobs(&doc.runDoc)
 	if err != nil {

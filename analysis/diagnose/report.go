@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
+	"fiolat/pipeline"
 )
 
 // Diagnosis is the result for a run.
@@ -86,6 +88,38 @@ func (d *Diagnosis) Stored() *Stored {
 	s.More, s.Omitted = limited(s.More, s.Omitted)
 	s.Stalls, s.Omitted = limited(s.Stalls, s.Omitted)
 	return s
+}
+
+// ReadStored decodes what a document has of a diagnosis.
+func ReadStored(text []byte) (*Stored, error) {
+	s := &Stored{}
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, fmt.Errorf("the diagnosis of a run cannot be read: %w", err)
+	}
+	return s, nil
+}
+
+// diagnosis returns s as the Diagnosis of a run that was rolled up since, with notes.
+func (s *Stored) diagnosis(run *pipeline.Run, notes []Note) *Diagnosis {
+	end := run.FirstQuantum
+	for _, l := range run.Logs {
+		end = max(end, l.End)
+	}
+	fine := run.Fine.Interval
+	d := &Diagnosis{Run: run.ID, Kind: run.Kind.String(), IntervalMS: float64(fine) / 1e6,
+		Quanta: int((end - run.FirstQuantum + fine - 1) / fine), Findings: append([]Finding{}, s.Findings...),
+		More: append([]Finding{}, s.More...), Stalls: append([]Stall{}, s.Stalls...)}
+	for _, list := range [][]Finding{d.Findings, d.More} {
+		for i := range list {
+			f := &list[i]
+			f.note(notes, fine)
+			f.AllRun = f.About == aboutSlow && f.FromMS <= 0 && f.ToEnd
+			if f.About == aboutStall && f.Dimension == fio.ByHost {
+				f.Stalled = f.Who
+			}
+		}
+	}
+	return d
 }
 
 // limited returns the start of a list, and adds to omitted the number of the others.

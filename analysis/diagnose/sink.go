@@ -44,12 +44,26 @@ type Full struct {
 	Reread func(context.Context, pipeline.Sink) error
 	// Notes are the notes on the run, the earliest first.
 	Notes []Note
+	// Kept, unless nil, is the diagnosis of a run that was rolled up, by its finer intervals.
+	Kept *Stored
 	// Diagnosis is set by End.
 	Diagnosis *Diagnosis
 }
 
+// Quantum implements pipeline.Sink.
+func (f *Full) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+	if f.Kept != nil {
+		return nil
+	}
+	return f.Watch.Quantum(ctx, q)
+}
+
 // End sets Diagnosis.
 func (f *Full) End(ctx context.Context, sum *pipeline.Summary) error {
+	if f.Kept != nil {
+		f.Diagnosis = f.Kept.diagnosis(f.run, f.Notes)
+		return nil
+	}
 	s := f.search()
 	if f.Reread != nil {
 		second := &secondPass{board: f.board, hits: s.hits}

@@ -177,7 +177,7 @@ func TestManageUsage(t *testing.T) {
 		{[]string{"annotate", "--at", "90", "r", "text"}, "offset from the run"},
 		{[]string{"annotate", "--at", "+1x", "r", "text"}, "duration"},
 		{[]string{"annotate", "--at", "+1s", "r", " "}, "what happened"},
-		{[]string{"delete"}, "name one run"},
+		{[]string{"delete"}, "name runs"},
 		{[]string{"delete", "r"}, "--yes"},
 		{[]string{"delete", "--yes", "r"}, "no Elasticsearch"},
 	} {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/internal/runsource"
@@ -14,25 +16,23 @@ import (
 )
 
 type deleteOptions struct {
-	es   runsource.Elasticsearch
-	name string // of the run: its run.id or its name
-	yes  bool   // ask for no confirmation
+	es     runsource.Elasticsearch
+	chosen chosenRuns
+	yes    bool // ask for no confirmation
 }
 
 func deleteCommand(u *ui.UI) *cli.Command {
 	o := &deleteOptions{}
 	return &cli.Command{
 		Name: "delete",
-		Flags: append(esFlags(&o.es),
+		Flags: append(esFlags(&o.es), o.chosen.olderThanFlag(), o.chosen.labelFlag(),
 			&cli.BoolFlag{Name: "yes", Destination: &o.yes, Usage: "do not ask"}),
 		Action: action(u, o),
 	}
 }
 
 func (o *deleteOptions) check(c *cli.Context, bad *fio.Faults) {
-	if o.name = c.Args().First(); c.NArg() != 1 {
-		bad.Add(fio.Usagef("fiolat delete: name one run"))
-	}
+	o.chosen.check(c, bad)
 	if !o.yes && !ui.IsTerminal(c.App.Reader) {
 		bad.Add(fio.Usagef("fiolat delete: standard input is not a terminal, so there is no one to confirm; pass " +
 			"--yes"))
@@ -40,36 +40,74 @@ func (o *deleteOptions) check(c *cli.Context, bad *fio.Faults) {
 	checkES(c, &o.es, bad)
 }
 
-// run deletes a run.
+// run deletes runs, one after the other. A failure does not stop the others.
 func (o *deleteOptions) run(ctx context.Context, u *ui.UI) error {
+	c, err := o.es.Connect(u)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	doomed, err := o.find(ctx, c)
+	if err != nil {
+		return err
+	}
+	if len(doomed) == 0 {
+		u.Say("info", "there is no such run")
+		return nil
+	}
+	if !o.yes {
+		for _, d := range doomed {
+			fmt.Fprintf(u.Stderr, "%s, documents: %v\n", d.line, d.there)
+		}
+		if !ui.Confirm(u.Stdin, u.Stderr, fmt.Sprintf("delete %s? [y/N] ", fio.Several(len(doomed), "run"))) {
+			return errors.New("not deleted")
+		}
+	}
+	var failed []error
+	for _, d := range doomed {
+		deleted, err := stored.DeleteRun(ctx, c, o.es.Prefix, d.id)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		u.Say("info", "deleted of run %s, documents: %v", fio.Printable(d.id), deleted)
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// doomed is a run to delete.
+type doomed struct {
+	id, line string
+	there    stored.KindCounts
+}
+
+// find returns the runs to delete, each once.
+func (o *deleteOptions) find(ctx context.Context, c *client.Client) (all []doomed, err error) {
 	prefix := o.es.Prefix
-	client, err := o.es.Connect(u)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	// An interrupted delete may have left documents of a run without the run's own.
-	// Only the id finds them.
-	id := o.name
-	there, err := stored.CountRun(ctx, client, prefix, id)
-	if err != nil {
-		return err
-	}
-	if len(there) == 0 {
-		run, none := stored.FindRun(ctx, client, prefix, id)
-		if none != nil {
-			return none
+	// An interrupted delete may have left documents of a run without the run's own. Only the id finds them.
+	names := o.chosen.names
+	o.chosen.names = nil
+	for _, name := range names {
+		there, err := stored.CountRun(ctx, c, prefix, name)
+		if err != nil {
+			return nil, err
 		}
-		id = run.Run.ID
-		if there, err = stored.CountRun(ctx, client, prefix, id); err != nil {
-			return err
+		if len(there) > 0 && there[esmodel.KindRun] == 0 {
+			all = append(all, doomed{name, "run " + fio.Printable(name), there})
+			continue
 		}
+		o.chosen.names = append(o.chosen.names, name)
 	}
-	if !o.yes && !ui.Confirm(u.Stdin, u.Stderr, fmt.Sprintf("delete run %s, documents: %v? [y/N] ",
-		fio.Printable(id), there)) {
-		return errors.New("not deleted")
+	if len(o.chosen.names) == 0 && len(names) > 0 {
+		return all, nil
 	}
-	deleted, err := stored.DeleteRun(ctx, client, prefix, id)
-	u.Say("info", "deleted of run %s, documents: %v", fio.Printable(id), deleted)
-	return err
+	runs, err := o.chosen.find(ctx, c, prefix)
+	for i := range runs {
+		d := doomed{id: runs[i].Run.ID, line: runLine(&runs[i])}
+		if d.there, err = stored.CountRun(ctx, c, prefix, d.id); err != nil {
+			break
+		}
+		all = append(all, d)
+	}
+	return all, err
 }

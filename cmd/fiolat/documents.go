@@ -19,7 +19,7 @@ import (
 func printOutcome(o *runsource.Elasticsearch, u *ui.UI, dryRun bool, run *pipeline.Run, summary *pipeline.Summary,
 	report delivery.Report, err error) error {
 	for _, warning := range report.Warnings {
-		u.Warn(warning)
+		u.WarnOnce(warning) // of the cluster rather than of the run
 	}
 	var incomplete *delivery.IncompleteError
 	errors.As(err, &incomplete)

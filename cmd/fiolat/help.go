@@ -130,13 +130,14 @@ fiolat merge --es URL --parts 40 R                            # then, once
 
 The result is what an ingest of all logs at once would have written, but for the rounding of stored counts.`},
 	{"rollup", "[RUN...]", "reduce the resolution of stored runs",
-		"interval coarseness older-than label dry-run es verbose",
+		"interval coarseness older-than label dry-run yes es verbose",
 		`
 fiolat rollup --es URL --older-than 30d --interval 1m
 fiolat rollup --es URL --interval 10s --coarseness 3 nightly-4711
 
-The run is then as an ingest with that interval would have made it, but for the rounding of stored counts. There is no
-way back but to ingest it again.`},
+The intervals are then as an ingest with that interval would have made them, but for the rounding of stored counts. The
+run keeps what the short ones have shown: findings, SLA verdicts, length and summary. There is no way back but to ingest
+it again.`},
 	{"setup", "", "install index templates, and dashboards in Kibana",
 		"kibana space alert-rules remove delete-after export es",
 		`
@@ -162,9 +163,10 @@ Documents of intervals keep the labels of the ingest.`},
 fiolat annotate --es URL --at +90s nightly 'osd.12 down'
 
 Notes outlive another ingest of the run, and go with fiolat delete.`},
-	{"delete", "RUN", "delete a run from Elasticsearch", "yes es",
+	{"delete", "[RUN...]", "delete runs from Elasticsearch", "older-than label yes es",
 		`
-fiolat delete --es URL nightly
+fiolat delete --es URL nightly-4711 nightly-4712
+fiolat delete --es URL --label series=test --older-than 90d
 
 Deletes histograms, percentiles, notes and all. The same command finishes an interrupted deletion.`},
 	{"probe", "DIR...", "probe file systems, and say how much slower than usual they are",

@@ -27,6 +27,7 @@ type mergeOptions struct {
 	parts          int  // that must be there; 0: as many as there are
 	skipIncomplete bool // leave out parts that are not complete
 	replay         replay.Options
+	finer          *esmodel.StoredRun // what was merged before its parts were rolled up; nil: they were not
 	failOnSLA      bool
 	dryRun         bool
 }
@@ -119,9 +120,14 @@ func (o *mergeOptions) merge(ctx context.Context, u *ui.UI, c *client.Client, ru
 		_, failed := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: o.replay.Workers}, sink)
 		return failed
 	}
-	s := sinks{noise: new(compare.Series), diagnosis: diagnosisOf(u, "", again)}
+	var s sinks
+	if o.finer == nil {
+		s.noise, s.diagnosis = new(compare.Series), diagnosisOf(u, "", again)
+	} else if s.diagnosis, err = keptDiagnosis(o.finer); err != nil {
+		return err
+	}
 	summary, err := run.Process(ctx, o.replay,
-		s.chain(w, delivery.SinkOptions{Prefix: o.es.Prefix, RowsOnly: true}))
+		s.chain(w, delivery.SinkOptions{Prefix: o.es.Prefix, RowsOnly: true, Finer: o.finer != nil}))
 	err = s.documents.Close(ctx, err)
 	if err = printOutcome(&o.es, u, o.dryRun, run.Run, summary, s.documents.Report(), err); err != nil {
 		return err

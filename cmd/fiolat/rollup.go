@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"fiolat/analysis/compare"
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
@@ -23,15 +22,13 @@ import (
 )
 
 type rollupOptions struct {
-	es        runsource.Elasticsearch
-	names     []string         // by id, name, or the beginning of an id; none: those that filter lets through
-	filter    stored.RunFilter // of runs that are not named
-	label     cli.StringSlice
-	olderThan string
-	interval  time.Duration
-	to        pipeline.Grain // a Coarseness below 0 is that of each run
-	workers   int
-	dryRun    bool
+	es       runsource.Elasticsearch
+	chosen   chosenRuns
+	interval time.Duration
+	to       pipeline.Grain // a Coarseness below 0 is that of each run
+	workers  int
+	dryRun   bool
+	ask      bool // before anything is replaced
 }
 
 func rollupCommand(u *ui.UI) *cli.Command {
@@ -43,21 +40,20 @@ func rollupCommand(u *ui.UI) *cli.Command {
 				Usage: "`DURATION` of the long intervals, a multiple of the runs' own"},
 			&cli.IntFlag{Name: "coarseness", Category: catRun, Value: -1, Destination: &o.to.Coarseness,
 				Usage: "add up 2^`N` neighbouring buckets, 0 to 6, to save space (default: as stored)"},
-			&cli.StringFlag{Name: "older-than", Destination: &o.olderThan,
-				Usage: "runs that started before that `AGE`, such as 12h, 30d, 8w"},
-			&cli.StringSliceFlag{Name: "label", Destination: &o.label,
-				Usage: "only runs with the label `KEY=VALUE`"},
+			o.chosen.olderThanFlag(), o.chosen.labelFlag(),
 			&cli.IntFlag{Name: "workers", Category: catInput, Destination: &o.workers,
 				Usage: "number of intervals to add up at a time (default: one per processor)"},
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun,
 				Usage: "write nothing, print what would be written"},
+			&cli.BoolFlag{Name: "yes", Usage: "do not ask on a terminal"},
 		),
 		Action: action(u, o),
 	}
 }
 
 func (o *rollupOptions) check(c *cli.Context, bad *fio.Faults) {
-	o.names, o.to.Interval = c.Args().Slice(), int64(o.interval)
+	o.to.Interval = int64(o.interval)
+	o.ask = !c.Bool("yes") && !o.dryRun && ui.IsTerminal(c.App.Reader)
 	if !c.IsSet("interval") && !c.IsSet("coarseness") {
 		bad.Add(fio.Usagef("fiolat rollup: pass --interval, --coarseness, or both"))
 	} else if c.IsSet("interval") && o.interval < time.Millisecond {
@@ -69,21 +65,7 @@ func (o *rollupOptions) check(c *cli.Context, bad *fio.Faults) {
 	if o.workers < 0 {
 		bad.Add(fio.Usagef("--workers %d: want 1 or more", o.workers))
 	}
-	switch chosen := c.IsSet("older-than") || c.IsSet("label"); {
-	case chosen && len(o.names) > 0:
-		bad.Add(fio.Usagef("name runs, or choose them by --older-than and --label, not both"))
-	case !chosen && len(o.names) == 0:
-		bad.Add(fio.Usagef("fiolat rollup: name runs, or choose them by --older-than or --label"))
-	}
-	if o.olderThan != "" {
-		if !age.MatchString(o.olderThan) {
-			bad.Add(fio.Usagef("--older-than %q: want an age such as 12h, 30d or 8w", o.olderThan))
-		}
-		o.filter.Until = "now-" + o.olderThan
-	}
-	var err error
-	o.filter.Labels, err = pairs("--label", o.label.Value())
-	bad.Add(err)
+	o.chosen.check(c, bad)
 	checkES(c, &o.es, bad)
 }
 
@@ -94,9 +76,22 @@ func (o *rollupOptions) run(ctx context.Context, u *ui.UI) error {
 		return err
 	}
 	defer c.Close()
-	ids, err := o.ids(ctx, c)
+	runs, err := o.chosen.find(ctx, c, o.es.Prefix)
 	if err != nil {
 		return err
+	}
+	var ids []string
+	for _, run := range runs {
+		ids = append(ids, run.Run.ID)
+	}
+	if o.ask && len(ids) > 0 {
+		for _, run := range runs {
+			fmt.Fprintln(u.Stderr, runLine(&run))
+		}
+		if !ui.Confirm(u.Stdin, u.Stderr, fmt.Sprintf("roll up %s to %s? Only the logs bring the finer ones back. [y/N] ",
+			fio.Several(len(ids), "run"), o.grain())) {
+			return errors.New("not rolled up")
+		}
 	}
 	r := roller{rollupOptions: o, c: c, u: u}
 	var failed []error
@@ -120,26 +115,15 @@ func (o *rollupOptions) run(ctx context.Context, u *ui.UI) error {
 	return errors.Join(failed...)
 }
 
-// ids returns the ids of the runs to roll up.
-func (o *rollupOptions) ids(ctx context.Context, c *client.Client) (ids []string, err error) {
-	prefix := o.es.Prefix
-	var found []stored.RunSummary
-	if len(o.names) == 0 {
-		found, err = stored.ListRuns(ctx, c, prefix, o.filter)
+// grain names what runs are rolled up to.
+func (o *rollupOptions) grain() string {
+	switch {
+	case o.to.Interval == 0:
+		return fmt.Sprintf("coarseness %d", o.to.Coarseness)
+	case o.to.Coarseness < 0:
+		return fmt.Sprintf("intervals of %v", o.interval)
 	}
-	for _, name := range o.names {
-		run, bad := stored.FindRun(ctx, c, prefix, name)
-		if bad != nil {
-			return nil, bad
-		}
-		found = append(found, *run)
-	}
-	for _, r := range found {
-		if !slices.Contains(ids, r.Run.ID) {
-			ids = append(ids, r.Run.ID)
-		}
-	}
-	return ids, err
+	return fmt.Sprintf("intervals of %v at coarseness %d", o.interval, o.to.Coarseness)
 }
 
 type roller struct {
@@ -195,8 +179,8 @@ func (r *roller) kind(ctx context.Context, id string, kind fio.Kind, runs []*esm
 		if merged.Status == esmodel.StatusComplete && slices.Contains(parts, part) {
 			continue
 		}
-		again := mergeOptions{es: r.es, name: id, kind: kind, skipIncomplete: true, replay: replay.Options{
-			AcrossHosts: true, Workers: r.workers, Percentiles: merged.Run.Percentiles}}
+		again := mergeOptions{es: r.es, name: id, kind: kind, skipIncomplete: true, finer: merged,
+			replay: replay.Options{AcrossHosts: true, Workers: r.workers, Percentiles: merged.Run.Percentiles}}
 		return true, again.run(ctx, r.u)
 	}
 	return worked, nil
@@ -225,8 +209,9 @@ func (r *roller) part(ctx context.Context, run *esmodel.StoredRun) (worked bool,
 	if run.Run.Part != "" {
 		name += ", part " + fio.Printable(run.Run.Part)
 	}
-	r.u.Say("info", "run %s, %v: intervals of %v at coarseness %d become %v at coarseness %d", name, run.Run.Kind,
-		time.Duration(run.Run.Interval), run.Run.Geometry.Coarseness, time.Duration(to.Interval), to.Coarseness)
+	r.u.Say("info", "run %s, %v: intervals of %v at coarseness %d become %v at coarseness %d; diagnosis, SLA verdicts, "+
+		"length and summary stay", name, run.Run.Kind, time.Duration(run.Run.Interval), run.Run.Geometry.Coarseness,
+		time.Duration(to.Interval), to.Coarseness)
 	return true, r.rollUp(ctx, run, to)
 }
 
@@ -245,11 +230,11 @@ func (r *roller) rollUp(ctx context.Context, from *esmodel.StoredRun, to pipelin
 			return err
 		}
 	}
-	again := func(ctx context.Context, sink pipeline.Sink) error {
-		_, err := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: r.workers}, sink)
+	kept, err := keptDiagnosis(from)
+	if err != nil {
 		return err
 	}
-	s := sinks{noise: new(compare.Series), diagnosis: diagnosisOf(r.u, run.Run.Part, again)}
+	s := sinks{diagnosis: kept}
 	summary, err := run.Process(ctx, replay.Options{Workers: r.workers},
 		s.chain(w, delivery.SinkOptions{Prefix: r.es.Prefix, RollUp: before}))
 	err = s.documents.Close(ctx, err)

@@ -16,12 +16,39 @@ import (
 	"fiolat/internal/testkit"
 )
 
-// rollUpDocs are all documents of a run but its notes, by what they are of, without what names it.
+// keptByRollup are the fields of the document of a run that a rollup leaves as they were; limits aside.
+var keptByRollup = []string{"diagnosis", "sla", "summary", "tail"}
+
+// found returns what a rollup leaves as it was in the document of a run.
+func found(t *testing.T, es, prefix, run string) map[string]any {
+	t.Helper()
+	own := ownDocument(t, es, prefix, run)
+	out := map[string]any{"end": object(own, "run")["end"]}
+	for _, field := range keptByRollup {
+		out[field] = own[field]
+	}
+	for direction, of := range object(own, "whole") {
+		out["limits of "+direction] = of.(map[string]any)["limits"]
+	}
+	for _, doc := range documentsIn(t, es, prefix+"-event-*", run) {
+		if object(doc, "event")["action"] == "straggler" {
+			delete(doc, "run")
+			delete(doc, "interval")
+			out[fmt.Sprint(doc)] = true
+		}
+	}
+	return out
+}
+
+// rollUpDocs are all documents of a run but its notes, by what they are of, without what names it and what is found.
 func rollUpDocs(t *testing.T, es, prefix, run string) map[string]map[string]any {
 	t.Helper()
 	out := map[string]map[string]any{}
 	for _, kind := range []string{"-percentiles-*", "-histogram-*", "-event-*"} {
 		for _, doc := range documentsIn(t, es, prefix+kind, run) {
+			if object(doc, "event")["action"] == "straggler" {
+				continue
+			}
 			delete(doc, "run")
 			// Whole numbers of I/Os: where half of one was rounded up, another last digit rounds it down.
 			delete(object(doc, "latency"), "histogram")
@@ -43,9 +70,14 @@ func rollUpDocs(t *testing.T, es, prefix, run string) map[string]map[string]any 
 	own := ownDocument(t, es, prefix, run)
 	delete(own, "rollup")
 	delete(object(own, "run"), "title") // has the id
-	for _, n := range []string{"settings", "diagnosis"} {
-		object(own, n)["coarseness"] = nil
+	delete(object(own, "run"), "end")
+	for _, field := range keptByRollup {
+		delete(own, field)
 	}
+	for _, of := range object(own, "whole") {
+		delete(of.(map[string]any), "limits")
+	}
+	object(own, "settings")["coarseness"] = nil
 	out["run"] = own
 	return out
 }
@@ -147,15 +179,22 @@ func TestRollup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ingest := func(id string, interval []string) {
-				args := slices.Concat([]string{"ingest", "--es", s.URL, "--index-prefix", name, "--yes", "--start",
-					"2026-10-31T23:59:50Z", "--run-id", id, "--run-name", "n", "--interval"}, interval, tt.both)
+				args := slices.Concat([]string{"ingest", "--es", s.URL, "--index-prefix", name, "--yes",
+					"--run-id", id, "--run-name", "n", "--interval"}, interval, tt.both)
+				if !strings.HasSuffix(folder, "/epoch") {
+					args = append(args, "--start", "2026-10-31T23:59:50Z")
+				}
 				must(t, append(args, folder)...)
 			}
 			ingest("R", tt.fine)
 			ingest("W", tt.long)
+			finer := found(t, s.URL, name, "R")
 			rollup := append([]string{"rollup", "--es", s.URL, "--index-prefix", name, "R", "--interval"}, tt.long...)
 			must(t, rollup...)
 			nearDocs(t, rollUpDocs(t, s.URL, name, "R"), rollUpDocs(t, s.URL, name, "W"))
+			if d := near("", found(t, s.URL, name, "R"), finer); d != "" {
+				t.Errorf("not what it was before: %s", d)
+			}
 			before := documentsIn(t, s.URL, name+"-*", "R")
 			must(t, rollup...)
 			if !reflect.DeepEqual(documentsIn(t, s.URL, name+"-*", "R"), before) {
@@ -175,6 +214,14 @@ func TestRolledUp(t *testing.T) {
 	for _, id := range []string{"before", "after"} {
 		must(t, "ingest", "--es", s.URL, "--start", "2026-10-31T23:59:50Z", "--run-id", id, "--label", "when="+id, logs)
 	}
+	diagnosed := func() string {
+		code, stdout, stderr := fiolat(t, nil, "diagnose", "--es", s.URL, "after")
+		if code != exitOK {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+		return stdout
+	}
+	finer := diagnosed()
 	must(t, "rollup", "--es", s.URL, "--interval", "2s", "--coarseness", "3", "--label", "when=after")
 	c := compareJSON(t, exitOK, "--es", s.URL, "--run-noise", "0%", "--margin", "25%", "before", "after")
 	checked := 0
@@ -207,6 +254,10 @@ func TestRolledUp(t *testing.T) {
 		if !strings.Contains(stderr, tt.said) {
 			t.Errorf("%s says %s, want %s", tt.command, stderr, tt.said)
 		}
+	}
+	must(t, "rollup", "--es", s.URL, "--interval", "30s", "after")
+	if coarser := diagnosed(); coarser != finer || strings.Contains(finer, "Too short") {
+		t.Errorf("the diagnosis was\n%sand is\n%s", finer, coarser)
 	}
 	must(t, "ingest", "--es", s.URL, "--run-id", "JSON", real+"/exact/fio.json") // one interval of 12.003 s
 	must(t, "rollup", "--es", s.URL, "--interval", "1m", "JSON")

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel"
+	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/internal/runsource"
@@ -97,6 +98,76 @@ func (f *runFilter) check(bad *fio.Faults) {
 	bad.Add(err)
 	f.Options, err = pairs("--option", f.options.Value())
 	bad.Add(err)
+}
+
+// chosenRuns are the runs that a command changes.
+type chosenRuns struct {
+	names     []string // by id, name, or the beginning of an id; none: those of olderThan and label
+	olderThan string
+	label     cli.StringSlice
+	filter    stored.RunFilter
+}
+
+func (o *chosenRuns) olderThanFlag() cli.Flag {
+	return &cli.StringFlag{Name: "older-than", Destination: &o.olderThan, Usage: "runs that started before that `AGE`, " +
+		"such as 12h, 30d, 8w, and ended more than an hour ago"}
+}
+
+func (o *chosenRuns) labelFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "label", Destination: &o.label, Usage: "only runs with the label `KEY=VALUE`"}
+}
+
+func (o *chosenRuns) check(c *cli.Context, bad *fio.Faults) {
+	o.names = c.Args().Slice()
+	switch chosen := c.IsSet("older-than") || c.IsSet("label"); {
+	case chosen && len(o.names) > 0:
+		bad.Add(fio.Usagef("name runs, or choose them by --older-than and --label, not both"))
+	case !chosen && len(o.names) == 0:
+		bad.Add(fio.Usagef("fiolat %s: name runs, or choose them by --older-than or --label", c.Command.Name))
+	}
+	if c.IsSet("older-than") {
+		if !age.MatchString(o.olderThan) {
+			bad.Add(fio.Usagef("--older-than %q: want an age such as 12h, 30d or 8w", o.olderThan))
+		}
+		o.filter.Until = "now-" + o.olderThan
+	}
+	var err error
+	o.filter.Labels, err = pairs("--label", o.label.Value())
+	bad.Add(err)
+}
+
+// find returns the runs, each once.
+func (o *chosenRuns) find(ctx context.Context, c *client.Client, prefix string) (runs []stored.RunSummary, err error) {
+	var found []stored.RunSummary
+	for _, name := range o.names {
+		run, err := stored.FindRun(ctx, c, prefix, name)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, *run)
+	}
+	if len(o.names) == 0 {
+		if found, err = stored.ListRuns(ctx, c, prefix, o.filter); err != nil {
+			return nil, err
+		}
+	}
+	seen, fresh := map[string]bool{}, map[string]bool{}
+	for _, r := range found { // of some part or kind of latency
+		ended, err := time.Parse(time.RFC3339Nano, *cmp.Or(r.Run.End, &r.Run.Start))
+		fresh[r.Run.ID] = fresh[r.Run.ID] || o.olderThan != "" && (err != nil || time.Since(ended) < time.Hour)
+	}
+	for _, r := range found {
+		if !seen[r.Run.ID] && !fresh[r.Run.ID] {
+			runs = append(runs, r)
+		}
+		seen[r.Run.ID] = true
+	}
+	return runs, nil
+}
+
+// runLine describes a run in a list before a question.
+func runLine(r *stored.RunSummary) string {
+	return strings.Join(runKinds{*r}.cells(map[string]string{r.Run.ID: r.Run.ID})[:4], "  ")
 }
 
 var age = regexp.MustCompile(`^[0-9]{1,6}[smhdw]$`)

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -200,4 +201,14 @@ func TestRunsByWord(t *testing.T) {
 			t.Errorf("%s: exit %d, found: want %v\n%s%s", text, code, found, stdout, stderr)
 		}
 	}
+}
+
+// Before anything is stored, the list of runs says what to do.
+func TestNoIndexYet(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	s.Inject(esmodeltest.Fault{Times: -1, Status: http.StatusNotFound, Type: "index_not_found_exception",
+		Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, "none-run,") }})
+	refused(t, exitInput, []string{"index none-run: it does not exist", "fiolat setup"}, "runs", "--es", s.URL,
+		"--index-prefix", "none")
 }

@@ -5,6 +5,7 @@ import (
 
 	"fiolat/analysis/compare"
 	"fiolat/analysis/diagnose"
+	"fiolat/esmodel"
 	"fiolat/esmodel/delivery"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -69,4 +70,13 @@ func diagnosisOf(u *ui.UI, part string, again func(context.Context, pipeline.Sin
 		}
 	}
 	return full
+}
+
+// keptDiagnosis returns the diagnosis that a run, or a part, had before it was rolled up; nil if it has none.
+func keptDiagnosis(run *esmodel.StoredRun) (diagnosis, error) {
+	if run.Run.Part != "" || len(run.Diagnosis) == 0 {
+		return nil, nil
+	}
+	kept, err := diagnose.ReadStored(run.Diagnosis)
+	return &diagnose.Full{Kept: kept}, err
 }

@@ -38,6 +38,9 @@ type SinkOptions struct {
 	// document of the run remains that of the stored generation until all others have been counted, so that an
 	// interrupted rollup can be repeated.
 	RollUp string
+	// Finer keeps what the stored document of the run says by finer intervals, as a RollUp does: see
+	// esmodel.WithFiner.
+	Finer bool
 }
 
 // Sink makes documents of a run and passes them to a writer. It is a pipeline.Sink. When the pipeline has
@@ -59,6 +62,7 @@ type Sink struct {
 	enc    *esmodel.Encoder
 	phase  phase
 	back   []byte // the document of the run to store on failure; nil: a partial one
+	finer  []byte // the document of the run found at the start, for SinkOptions.Finer
 	report Report
 }
 
@@ -95,7 +99,7 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 	if err := s.w.Open(ctx, run); err != nil {
 		return err
 	}
-	doc, err := s.enc.AppendRun(nil, esmodel.StatusRunning, nil, nil)
+	doc, err := s.runDoc(esmodel.StatusRunning, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -106,8 +110,14 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 				s.back = esmodel.WithRollUp(found, esmodel.RollUpWriting, esmodel.StatusRunning)
 				return s.back
 			}
+			if s.o.Finer {
+				doc = esmodel.WithFiner(doc, found)
+			}
 			return esmodel.Keep(doc, found, run.Named)
 		})
+		if s.o.Finer || s.o.RollUp != "" {
+			s.finer = found
+		}
 		if err == nil && s.o.RollUp != "" {
 			err = s.checkUnchanged(found)
 		}
@@ -138,7 +148,7 @@ func (s *Sink) checkUnchanged(found []byte) error {
 
 // storeCounted stores the document of the run again, with the number of documents made, all of which are stored.
 func (s *Sink) storeCounted(ctx context.Context, sum *pipeline.Summary) error {
-	doc, err := s.enc.AppendRun(nil, esmodel.StatusRunning, sum, s.documents(true))
+	doc, err := s.runDoc(esmodel.StatusRunning, sum, s.documents(true))
 	if err != nil {
 		return err
 	}
@@ -148,6 +158,15 @@ func (s *Sink) storeCounted(ctx context.Context, sum *pipeline.Summary) error {
 		s.back = doc
 	}
 	return err
+}
+
+// runDoc makes the document of the run.
+func (s *Sink) runDoc(status esmodel.Status, sum *pipeline.Summary, docs *esmodel.Documents) ([]byte, error) {
+	doc, err := s.enc.AppendRun(nil, status, sum, docs)
+	if err == nil && s.finer != nil {
+		doc = esmodel.WithFiner(doc, s.finer)
+	}
+	return doc, err
 }
 
 func (s *Sink) runAt() (index, id string) {
@@ -282,9 +301,9 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	} else {
 		var incomplete *IncompleteError
 		missing := errors.As(err, &incomplete)
-		whole, e := s.enc.AppendRun(nil, esmodel.StatusComplete, sum, s.documents(true))
+		whole, e := s.runDoc(esmodel.StatusComplete, sum, s.documents(true))
 		if e == nil && s.run.Unread {
-			whole, e = s.enc.AppendRun(nil, esmodel.StatusPartial, sum, s.documents(true))
+			whole, e = s.runDoc(esmodel.StatusPartial, sum, s.documents(true))
 		}
 		if e == nil {
 			e = s.last(ctx, esmodel.StatusPartial, sum)
@@ -306,7 +325,7 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 }
 
 func (s *Sink) last(ctx context.Context, status esmodel.Status, sum *pipeline.Summary) error {
-	doc, err := s.enc.AppendRun(nil, status, sum, s.documents(status == esmodel.StatusComplete))
+	doc, err := s.runDoc(status, sum, s.documents(status == esmodel.StatusComplete))
 	if err != nil {
 		return err
 	}
@@ -331,7 +350,7 @@ func (s *Sink) partial(ctx context.Context) {
 		return
 	}
 	for _, docs := range []*esmodel.Documents{s.documents(false), nil} {
-		doc, err := s.enc.AppendRun(nil, esmodel.StatusPartial, nil, docs)
+		doc, err := s.runDoc(esmodel.StatusPartial, nil, docs)
 		if err == nil {
 			index, id := s.runAt()
 			err = s.w.Release(ctx, index, id, doc, false)

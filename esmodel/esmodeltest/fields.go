@@ -101,7 +101,8 @@ var Fields = []Field{
 	{"run.start_how", "keyword", "", onRun, "how `run.start` was found"},
 	{"run.end", "date", "", onRun, "end of the last interval"},
 	{"run.quanta", "long", "", onRun, "number of intervals"},
-	{"rollup.*", "-", "", onRun, "before a rollup: interval (`from_ms`) and coarseness (`from_coarseness`)"},
+	{"rollup.*", "-", "", onRun, "before a rollup: interval (`from_ms`) and coarseness (`from_coarseness`), by which diagnosis, verdicts, end, " +
+		"summary, tail and limits remain"},
 	{"rolling", "keyword", "", onRun, "during a rollup: `writing` long intervals, or `counted`: short ones are " +
 		"being deleted"},
 	{"owner.*", "-", "", onRun, "the process that is writing the run, or was killed doing so: `id`, `host`, `pid`"},

@@ -254,6 +254,10 @@ func MarkGone(ctx context.Context, c *client.Client, prefix string, all []RunSum
 	if errors.As(err, new(*indices.MappingError)) {
 		return nil // of another template: who knows what is in it
 	}
+	if no := (*client.RefusedError)(nil); errors.As(err, &no) && no.Type == "index_not_found_exception" {
+		return &fio.ParseError{File: "index " + esmodel.Index(prefix, esmodel.KindRun, 0), Msg: "it does not exist",
+			Hint: "run fiolat setup, or fiolat ingest"}
+	}
 	for i := range all {
 		r := &all[i]
 		start, bad := time.Parse(time.RFC3339Nano, r.Run.Start)

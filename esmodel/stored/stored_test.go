@@ -225,15 +225,21 @@ func TestStoredDirIsTheRun(t *testing.T) {
 				}
 			}
 			split := t.TempDir()
-			fresh := ingestReal(t, dirWriter(t, split), []string{logs}, realConfig(""))
+			config := realConfig("")
+			if folder == "epoch" { // its stamps tell the start
+				config.Settings.Start = ""
+			}
+			fresh := ingestReal(t, dirWriter(t, split), []string{logs}, config)
 			stored, err := OpenDir(split, "", fio.Clat)
 			if err != nil {
 				t.Fatal(err)
 			}
 			sameQuanta(t, recorded(t, stored, replay.Options{Workers: 1}), fresh)
 			sameQuanta(t, recorded(t, stored, replay.Options{Workers: 5}), fresh)
-			whole := realConfig("")
-			whole.Settings.Interval, whole.Settings.Start = time.Hour, "2026-09-01T00:00:00Z"
+			whole := config
+			if whole.Settings.Interval = time.Hour; folder != "epoch" {
+				whole.Settings.Start = "2026-09-01T00:00:00Z"
+			}
 			fresh = ingestReal(t, dirWriter(t, dir), []string{logs}, whole)
 			if stored, err = OpenDir(dir, "", fio.Clat); err != nil {
 				t.Fatal(err)

@@ -200,9 +200,23 @@ func (run *Run) Figures(ctx context.Context) (*stored.Figures, error) {
 	return nil, err
 }
 
-// Diagnosis returns a sink that diagnoses the run of a source, with its notes.
+// Diagnosis returns a sink that diagnoses the run of a source, with its notes. A whole run that was rolled up has the
+// diagnosis of its finer intervals.
 func (run *Run) Diagnosis(ctx context.Context, source Source) (*diagnose.Full, error) {
 	full := &diagnose.Full{Reread: source.Reread}
+	if cfg := &run.reader.Logs.Config; source.Run.Fine.Interval > 0 && cfg.Pick.Empty() {
+		docs, err := run.Documents(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range docs {
+			if d.Run.Part == "" && d.Run.Kind == source.Run.Kind && len(d.Diagnosis) > 0 {
+				if full.Kept, err = diagnose.ReadStored(d.Diagnosis); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
 	if run.ID == "" || run.dir != "" {
 		return full, nil
 	}

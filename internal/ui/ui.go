@@ -72,6 +72,7 @@ type UI struct {
 	bar    *progressbar.ProgressBar
 	// painted is how many lines of Paint are on the terminal.
 	painted int
+	warned  map[string]bool // by WarnOnce
 	held    []similarWarnings
 	holding int // how many times Hold is in force
 }
@@ -80,6 +81,20 @@ type UI struct {
 func New(stdin io.Reader, stdout, stderr io.Writer) *UI {
 	out := &output{w: stdout}
 	return &UI{Stdin: stdin, Stdout: out, Stderr: stderr, stdout: out}
+}
+
+// WarnOnce prints a warning unless the command has printed it before.
+func (u *UI) WarnOnce(text string) {
+	u.mu.Lock()
+	again := u.warned[text]
+	if u.warned == nil {
+		u.warned = map[string]bool{}
+	}
+	u.warned[text] = true
+	u.mu.Unlock()
+	if !again {
+		u.Warn(text)
+	}
 }
 
 // Failed returns the first error of standard output.
