@@ -55,6 +55,12 @@ type Stall struct {
 	Factor float64 `json:"factor"`
 }
 
+// Concerns reports whether a log stood still.
+func (s *Stall) Concerns(l *Log) bool {
+	return slices.Contains(s.Values, l.Dims().Of(s.Dimension)) &&
+		(len(s.Hosts) == 0 || slices.Contains(s.Hosts, l.Host))
+}
+
 // LogStall is a Stall of one log.
 type LogStall struct {
 	Span            // in ns from time zero
@@ -68,9 +74,7 @@ type LogStall struct {
 func (r *Run) Stalled(s *Stall) {
 	in := Span{s.SinceMS * 1e6, s.UntilMS * 1e6}
 	for _, l := range r.Logs {
-		value := l.Dims().Of(s.Dimension)
-		if l.Empty || !slices.Contains(s.Values, value) || l.Start >= in.To || l.End <= in.From ||
-			len(s.Hosts) > 0 && !slices.Contains(s.Hosts, l.Host) {
+		if l.Empty || l.Start >= in.To || l.End <= in.From || !s.Concerns(l) {
 			continue
 		}
 		one := LogStall{Span: in, Began: Span{in.From, in.From}, Factor: s.Factor, Open: !s.Ended}

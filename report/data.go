@@ -42,8 +42,9 @@ type head struct {
 	// IOs are those of all leaves: the spectrum has the percentiles of ladder(IOs).
 	IOs float64 `json:"ios"`
 	// Each of the heat map's rows has 2^Finer of the data's.
-	Finer int    `json:"finer"`
-	Marks []Mark `json:"marks,omitempty"`
+	Finer  int     `json:"finer"`
+	Marks  []Mark  `json:"marks,omitempty"`
+	Stalls []stall `json:"stalls,omitempty"`
 	// Measure and Direction are those of the first finding, or of what differs most between runs; "" if there is none.
 	Measure   string `json:"measure,omitempty"`
 	Direction string `json:"direction,omitempty"`

@@ -99,6 +99,9 @@ func (s *Sink) write(w io.Writer) (numbers int, err error) {
 	if s.o.Marks != nil {
 		s.marks(&d)
 	}
+	if s.o.Stalls != nil {
+		d.Head.Stalls = s.stalls()
+	}
 	if c := s.compared; c != nil {
 		d.Lead, d.Head.Measure, d.Head.Direction = []string{c.Lead}, c.Measure, c.Direction
 	}
@@ -133,13 +136,46 @@ func (s *Sink) marks(d *pageData) {
 		}
 		n := len(*of)
 		m.Text = page.Micro(m.Text)
-		if m.Name = strconv.Itoa(n + 1); m.Note {
+		switch {
+		case m.Note:
 			m.Name = picture.Letter(n)
+		case !m.Besides:
+			m.Name = strconv.Itoa(n + 1)
 		}
 		if *of = append(*of, m); m.Note || m.From != m.To {
 			d.Head.Marks = append(d.Head.Marks, m)
 		}
 	}
+}
+
+// stall is a time in ms from the run's start in which hosts, or jobs, completed nothing.
+type stall struct {
+	Dimension string   `json:"dimension"`
+	Values    []string `json:"values"`
+	From      int64    `json:"from"`
+	To        int64    `json:"to"`
+}
+
+// stalls are the times in which all running logs of a host, or job, stood still.
+func (s *Sink) stalls() (out []stall) {
+	stalls := s.o.Stalls()
+	for i := range stalls {
+		one := &stalls[i]
+		for _, dimension := range []string{fio.ByHost, fio.ByJob} {
+			still := map[string]bool{}
+			for _, l := range s.run.Logs {
+				if !l.Empty && l.Start < one.UntilMS*1e6 && l.End > one.SinceMS*1e6 {
+					was, seen := still[l.Dims().Of(dimension)]
+					still[l.Dims().Of(dimension)] = (was || !seen) && one.Concerns(l)
+				}
+			}
+			maps.DeleteFunc(still, func(_ string, all bool) bool { return !all })
+			if len(still) > 0 && s.by[dimension] {
+				out = append(out, stall{dimension, slices.Sorted(maps.Keys(still)), one.SinceMS, one.UntilMS})
+			}
+		}
+	}
+	return out
 }
 
 // addOthers adds the notes and tables of the other kinds, or runs, to the page.

@@ -54,7 +54,7 @@ function length(ms) {
   return ms % 3600000 === 0 ? ms / 3600000 + ' h' : ms % 60000 === 0 ? ms / 60000 + ' min' : digits(ms / 1000, 8) + ' s';
 }
 const from = k => head.first + k * head.column;
-const to = k => Math.min(from(k + 1), Math.max(head.end, from(k) + head.interval));
+const to = k => Math.min(from(k + 1), head.end > from(k) ? head.end : from(k) + head.interval); // the last may be shorter
 const span = k => stamp(from(k)) + ' to ' + stamp(to(k));
 const at = (grid, ms) => Math.min(grid.columns - 1, Math.max(0, Math.floor((ms - head.first) / grid.column)));
 const columnAt = ms => at(head, ms);
@@ -228,7 +228,8 @@ function steer(vg, chart) {
     scale('color').interpolate = 'lab';
     const cells = vg.marks.find(m => m.type === 'rect').encode.update;
     cells.x2.offset = 0.7; // no seams between cells
-    cells.y.offset = chart === 'heat' ? 0.7 : 1;
+    cells.y.offset = chart === 'heat' ? 0.7 : heights.map < 4 * members ? 0 : 1; // a line between rows takes too much of thin ones
+    if (!cells.y.offset) cells.y2.offset = 0.7;
     vg.signals.push({name: 'labels', value: []});
     if (chart === 'heat') for (const [i, dash] of [[1, 0], [5, 3]].entries()) {
       vg.data.push({name: 'over' + i});
@@ -299,7 +300,7 @@ function steer(vg, chart) {
 }
 
 const members = mapped ? values[mapped].length : 0, mapHeight = members > 16 ? Math.max(160, 2 * members) : members * (members > 8 ? 11 : 14);
-const heights = {percentiles: mapped ? Math.max(160, 250 - mapHeight) : 300, ...(mapped ? {map: mapHeight + 24} : {}), rate: 100, heat: 300, spectrum: 330, cdf: 260, counts: 260};
+const heights = {percentiles: mapped ? 220 : 300, ...(mapped ? {map: mapHeight + 24} : {}), rate: 100, heat: 300, spectrum: 330, cdf: 260, counts: 260};
 
 function draw(chart) {
   const vg = steer(compile({...specs[chart], height: heights[chart]}, {line: {interpolate: 'step-after'}, area: {interpolate: 'step-after'}}), chart);
@@ -625,9 +626,9 @@ function fillMap() {
       if (idle[k]) cells.push({t: from(k), t2: to(k), i: s.n[k] ? i + 0.5 : i, i2: i + 1, c: -1});
     }
   });
-  if (mapped === 'host') for (const m of head.marks || []) for (const name of m.stalled || []) {
-    const i = values.host.indexOf(name); // to the millisecond, where cells are of quanta
-    if (i >= 0) cells.push({t: m.from, t2: m.to, i, i2: i + 1, c: -1, mark: m.name});
+  for (const stall of head.stalls || []) if (stall.dimension === mapped) for (const name of stall.values) {
+    const i = values[mapped].indexOf(name); // to the millisecond, where cells are of quanta
+    if (i >= 0) cells.push({t: stall.from, t2: stall.to, i, i2: i + 1, c: -1, exact: true});
   }
   const every = Math.ceil(11 * rows.length / mapHeight), format = isRate ? count : latency;
   $('map-least').textContent = seen.length ? isRate ? '0' : format(lo) : '';

@@ -126,7 +126,10 @@ func covers(parts []shown) string {
 func (p *shown) from(k int) float64 { return p.head.First + float64(k)*p.head.Column }
 
 func (p *shown) to(k int) float64 {
-	return min(p.from(k+1), max(p.head.End, p.from(k)+p.head.Interval))
+	if p.head.End > p.from(k) {
+		return min(p.from(k+1), p.head.End) // the last may be shorter
+	}
+	return min(p.from(k+1), p.from(k)+p.head.Interval)
 }
 
 // times is the axis of all parts.

@@ -50,8 +50,13 @@ type pageHead struct {
 	Interval           float64
 	Columns, Quanta    int
 	Fine               *struct{ Columns, Quanta int }
-	Cells              struct{ Columns, Quanta int }
-	Scopes, Leaves     []struct{ Host, Job, Log, Direction string }
+	Stalls             []struct {
+		Dimension string
+		Values    []string
+		From, To  int64
+	}
+	Cells          struct{ Columns, Quanta int }
+	Scopes, Leaves []struct{ Host, Job, Log, Direction string }
 }
 
 type numbers struct {
@@ -575,5 +580,26 @@ func TestJobOptions(t *testing.T) {
 	}
 	if !strings.Contains(page, "directory</th><td>differs (16 values)</td>") {
 		t.Error("fio's options have all values of directory")
+	}
+}
+
+// TestStallsOfMap: each stall is on the map of hosts with its own times, if all logs of the host that ran stood still.
+func TestStallsOfMap(t *testing.T) {
+	m := newMade(10, 3, 1)
+	for _, l := range m.run.Logs {
+		l.End, l.LogName = 10e9, "clat_hist.1.log"
+	}
+	second := *m.run.Logs[2] // of another job, which goes on
+	second.Job = "other"
+	m.run.Logs = append(m.run.Logs, &second)
+	page := m.page(t, report.Options{Stalls: func() []pipeline.Stall {
+		return []pipeline.Stall{
+			{Dimension: "host", Values: []string{"node000"}, SinceMS: 1200, UntilMS: 4300},
+			{Dimension: "job", Values: []string{"job"}, Hosts: []string{"node001", "node002"}, SinceMS: 5100, UntilMS: 6200},
+		}
+	}}, nil)
+	got, want := fmt.Sprint(read(t, page).Head.Stalls), "[{host [node000] 1200 4300} {host [node001] 5100 6200}]"
+	if got != want {
+		t.Errorf("stalls of the map: %s, want %s", got, want)
 	}
 }

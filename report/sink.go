@@ -45,6 +45,8 @@ type Options struct {
 	// Marks, if not nil, returns what stands out and what was noted. It is called after all kinds have ended, and again
 	// each time the page must shrink.
 	Marks func() []Mark
+	// Stalls, if not nil, returns the stalls that the map shows. It is called as Marks is.
+	Stalls func() []pipeline.Stall
 	// Compared, if not nil, returns how the runs of a page differ. It is called once, after the last has ended.
 	Compared func() (*Comparison, error)
 	// MaxColumns, MaxBytes and MaxHeld are smaller in tests; 0 means maxColumns, maxBytes and maxHeld.
@@ -65,8 +67,8 @@ type Mark struct {
 	// From and To are its time in ms from the run's start; both 0 if a finding is about the whole run.
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
-	// Stalled are the hosts that completed nothing in that time.
-	Stalled []string `json:"stalled,omitempty"`
+	// Besides is true of a sentence that is no finding, and so has no name.
+	Besides bool `json:"-"`
 }
 
 // Comparison says how runs differ, in sentences and number by number.

@@ -54,8 +54,6 @@ type Finding struct {
 	Times    [][2]int64 `json:"times,omitempty"`
 	PeriodMS int64      `json:"period_ms,omitempty"`
 	Text     string     `json:"text"`
-	// Stalled are the hosts that completed nothing in that time.
-	Stalled []string `json:"-"`
 
 	// AllRun is set if it lasts from the begin of the run to its end.
 	AllRun bool `json:"-"`

@@ -39,7 +39,7 @@ const (
 func (d *Diagnosis) Shown(most int) (out []Finding) {
 	more := 0
 	for _, f := range slices.Concat(d.Findings, d.More) {
-		switch besides := f.About == aboutNothing || f.About == aboutConcurrency || f.About == aboutMissing; {
+		switch besides := f.Besides(); {
 		case !besides && len(out) == most:
 			more++
 			continue
@@ -52,6 +52,12 @@ func (d *Diagnosis) Shown(most int) (out []Finding) {
 		out = append(out, Finding{Text: fmt.Sprintf("%d more: see fiolat diagnose.", more)})
 	}
 	return out
+}
+
+// Besides reports whether it is no finding: it says that nothing stands out, how many more there are, or what is known
+// besides.
+func (f *Finding) Besides() bool {
+	return f.About == "" || f.About == aboutNothing || f.About == aboutConcurrency || f.About == aboutMissing
 }
 
 // Sentences are the texts of what is shown of so many findings.
@@ -114,9 +120,6 @@ func (s *Stored) diagnosis(run *pipeline.Run, notes []Note) *Diagnosis {
 			f := &list[i]
 			f.note(notes, fine)
 			f.AllRun = f.About == aboutSlow && f.FromMS <= 0 && f.ToEnd
-			if f.About == aboutStall && f.Dimension == fio.ByHost {
-				f.Stalled = f.Who
-			}
 		}
 	}
 	return d

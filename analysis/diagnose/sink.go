@@ -270,7 +270,7 @@ func (w *Watch) times(direction string, stalls []Stall) *times {
 		}
 		for i := range stalls {
 			s := &stalls[i]
-			if !s.concerns(l) {
+			if !s.Concerns(l) {
 				continue
 			}
 			for k := b.at(s.SinceMS * 1e6); k <= min(b.at(s.UntilMS*1e6), n-1); k++ {
@@ -281,12 +281,6 @@ func (w *Watch) times(direction string, stalls []Stall) *times {
 	}
 	t.setLoad = len(t.logs) > 0 && !slices.Contains(t.loads, false)
 	return t
-}
-
-// concerns reports whether a log stood still.
-func (s *Stall) concerns(l *pipeline.Log) bool {
-	return slices.Contains(s.Values, l.Dims().Of(s.Dimension)) &&
-		(len(s.Hosts) == 0 || slices.Contains(s.Hosts, l.Host))
 }
 
 // members returns for each member of a group whether all its logs ran in all of a block, and removes from the group's

@@ -466,7 +466,7 @@ func (w *Watch) stallFinding(of []Stall, every int64) Finding {
 	for _, l := range w.run.Logs {
 		if !l.Empty && w.picked(l) && l.Start < s.UntilMS*1e6 && l.End > s.SinceMS*1e6 {
 			running++
-			stalled += float64(btoi(s.concerns(l)))
+			stalled += float64(btoi(s.Concerns(l)))
 		}
 	}
 	s.all = s.all || several && stalled == running
@@ -477,9 +477,6 @@ func (w *Watch) stallFinding(of []Stall, every int64) Finding {
 	f.Share = pointer(stalled / max(running, 1))
 	if f.LostS = *f.Share * sum / 1e3; several {
 		f.LostS = *f.Share * mean / 1e3
-	}
-	if f.Stalled = s.Hosts; s.Dimension == fio.ByHost {
-		f.Stalled = s.Values
 	}
 	subject, since := w.stalledNames(s), tenths(s.SinceMS)
 	if len(s.BeganMS) == 2 {

@@ -35,7 +35,7 @@ type pageFile struct {
 func newPageFile(path string, dry bool, kinds int, drawn *report.Picture) *pageFile {
 	p := &pageFile{Path: path, dry: dry}
 	p.kinds = report.NewKinds(p, kinds, report.Options{Generator: "fiolat " + versionText(), Marks: p.marks,
-		Picture: drawn})
+		Stalls: p.stalls, Picture: drawn})
 	return p
 }
 
@@ -44,7 +44,7 @@ func (p *pageFile) marks() (out []report.Mark) {
 		return nil
 	}
 	for _, f := range p.Diagnosis.Diagnosis.Shown(diagnose.MostShown) {
-		m := report.Mark{Text: f.Text, Stalled: f.Stalled, Measure: f.Measure, Direction: f.Direction}
+		m := report.Mark{Text: f.Text, Besides: f.Besides(), Measure: f.Measure, Direction: f.Direction}
 		if m.From, m.To = f.FromMS, f.ToMS; f.AllRun {
 			m.From, m.To = 0, 0
 		}
@@ -53,6 +53,15 @@ func (p *pageFile) marks() (out []report.Mark) {
 	for _, n := range p.Diagnosis.Notes {
 		out = append(out, report.Mark{Text: fio.Clock(n.AtMS) + " " + n.Text, From: n.AtMS, To: n.AtMS,
 			Note: true})
+	}
+	return out
+}
+
+func (p *pageFile) stalls() (out []pipeline.Stall) {
+	if p.Diagnosis != nil {
+		for _, s := range p.Diagnosis.Diagnosis.Stalls {
+			out = append(out, s.Stall)
+		}
 	}
 	return out
 }
