@@ -81,10 +81,9 @@ func WriteHistory(w io.Writer, all []history.Series, results []history.Result, g
 			ps.Charts = append(ps.Charts, c)
 			for i := range r.Changes {
 				c := &r.Changes[i]
-				before, after := r.Levels(c)
+				before, after := r.Levels(c, historyValue)
 				ps.Changes = append(ps.Changes, historyChange{anchor(c.Index), numberedRun(s, c.Index),
-					moment(s.Runs[c.Index].Start), r.Metric, historyValue(r.Of(), before),
-					historyValue(r.Of(), after), percent(c.Change),
+					moment(s.Runs[c.Index].Start), r.Metric, before, after, percent(c.Change),
 					percent(c.Low) + " to " + percent(c.High)})
 			}
 			for _, o := range r.Outliers {
@@ -149,10 +148,8 @@ func DrawHistory(w io.Writer, all []history.Series, results []history.Result, pn
 			}
 			out.Panels = append(out.Panels, panel)
 			for _, c := range most.Changes {
-				before, after := most.Levels(&c)
-				out.Notes = append(out.Notes, picture.Note{Text: fmt.Sprintf("%s changed by %s at run %s: from %s to %s",
-					most.Metric, percent(c.Change), numberedRun(s, c.Index), historyValue(most.Of(), before),
-					historyValue(most.Of(), after))})
+				out.Notes = append(out.Notes, picture.Note{Text: fmt.Sprintf("%s changed by %s at run %s: %s",
+					most.Metric, percent(c.Change), numberedRun(s, c.Index), most.Sentence(&c, historyValue))})
 			}
 		}
 	}

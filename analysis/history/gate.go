@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -16,7 +17,10 @@ const (
 	// A run is compared with the runs from window to gap before it, but at least the first ones.
 	window, gap = 90, 14
 	// A run counts in spreads, as at most clip. The cumulative sums leave out slack each, and are an alarm above limit.
-	slack, limit, clip = 1, 9, 3
+	slack, limit, clip = 1, 8.5, 3
+	// The spread is that of the last runs where it is wider times as large as before, and grows by the correlation of
+	// neighbours above related.
+	lastRuns, wider, related = 20, 1.5, 0.4
 	// narrowest is the least spread, of logarithms.
 	narrowest = 0.01
 	// So many runs in a row that are each further than farSpreads and farShare off are an alarm, too.
@@ -96,9 +100,16 @@ func (a *analysis) alarms(smallest float64) (out []alarm) {
 	up, down := alarm{sign: 1}, alarm{sign: -1}
 	sums := map[*alarm]float64{}
 	row := map[*alarm]int{} // runs that are far off, without one between them that is not
+	var all []float64
 	for i := Settled; i < len(a.known); i++ {
-		d, spread := a.levels.off(max(0, i-window), max(i-gap+1, Settled), i)
-		spread = max(spread, narrowest)
+		d, spread, before := a.levels.off(max(0, i-window), max(i-gap+1, Settled), i)
+		all = append(all, d)
+		r := correlation(before, clip*spread)
+		last := all[max(0, len(all)-lastRuns-1):]
+		if now := stepSpread(last) / math.Sqrt(1-r); now > wider*spread && len(last) > lastRuns/2 {
+			spread = now
+		}
+		spread = max(spread*(1+max(r-related, 0)), narrowest)
 		for _, side := range []*alarm{&up, &down} {
 			z := side.sign * d / spread
 			if sums[side] == 0 {
@@ -123,6 +134,25 @@ func (a *analysis) alarms(smallest float64) (out []alarm) {
 		}
 	}
 	return out
+}
+
+// correlation is that of neighbours, from 0 to 0.9, corrected for their number; what is further off than most counts as
+// most.
+func correlation(x []float64, most float64) float64 {
+	z := make([]float64, len(x))
+	for i, v := range x {
+		z[i] = max(min(v, most), -most)
+	}
+	middle, squares := mean(z)
+	products := 0.0
+	for i := range len(z) - 1 {
+		products += (z[i] - middle) * (z[i+1] - middle)
+	}
+	if !(squares > 0) {
+		return 0
+	}
+	r := products / squares
+	return min(max(r+(1+4*r)/float64(len(z)), 0), 0.9)
 }
 
 // start returns the change point nearest to the start of an alarm, or that start if none is near.
@@ -169,6 +199,16 @@ func (r *Result) News(reported []Reported) (news, moved []Change) {
 		}
 	}
 	return news, moved
+}
+
+// Add adds changes at runs where the result has none.
+func (r *Result) Add(changes []Change) {
+	for _, c := range changes {
+		if !slices.ContainsFunc(r.Changes, func(o Change) bool { return o.Index == c.Index }) {
+			r.Changes = append(r.Changes, c)
+		}
+	}
+	slices.SortFunc(r.Changes, func(a, b Change) int { return cmp.Compare(a.Index, b.Index) })
 }
 
 // position returns the index of the run of a reported change, or where it would be, or -1 if that is unknown.

@@ -58,6 +58,15 @@ func TestNews(t *testing.T) {
 	}
 }
 
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	r := Result{Changes: []Change{{Index: 5}, {Index: 24}}}
+	r.Add([]Change{{Index: 5}, {Index: 22}})
+	if at := indices(r.Changes); !slices.Equal(at, []int{5, 22, 24}) {
+		t.Errorf("changes at %v", at)
+	}
+}
+
 func indices(changes []Change) (at []int) {
 	for _, c := range changes {
 		at = append(at, c.Index)

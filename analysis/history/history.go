@@ -158,12 +158,21 @@ type Change struct {
 	P float64 `json:"p"`
 }
 
-// Levels returns the levels before and after a change: those of a histogram are its distances from the level before.
-func (r *Result) Levels(c *Change) (before, after float64) {
+// Levels returns the levels before and after a change as text makes them; "-" for a histogram, which has none.
+func (r *Result) Levels(c *Change, text func(m fio.Metric, v float64) string) (before, after string) {
 	if r.of.Name == fio.Histogram {
-		return 0, c.Change
+		return "-", "-"
 	}
-	return c.Before, c.After
+	return text(r.of, c.Before), text(r.of, c.After)
+}
+
+// Sentence says what a change is: from which level to which, or what it is of a histogram.
+func (r *Result) Sentence(c *Change, text func(m fio.Metric, v float64) string) string {
+	if r.of.Name == fio.Histogram {
+		return "by so much the latency of an I/O has changed on average"
+	}
+	before, after := r.Levels(c, text)
+	return before + " to " + after
 }
 
 // Range lies between two limits.
@@ -324,8 +333,9 @@ func (d *Direction) value(m fio.Metric, p *Point) {
 // levels holds the runs that have a value of a metric, numbered without gaps.
 type levels interface {
 	distance(i, j int) float64
-	// off returns how far run i is from the level of the runs [a, b), and the spread of these, both of logarithms.
-	off(a, b, i int) (d, spread float64)
+	// off returns how far run i is from the level of the runs [a, b), their spread, and how far each of them is, all of
+	// logarithms.
+	off(a, b, i int) (d, spread float64, own []float64)
 	// step returns the step from the runs [a, m) to the runs [m, b).
 	step(a, m, b int) step
 	// alpha returns the p-value below which a step is a change.
@@ -362,30 +372,36 @@ type logValues struct {
 
 func newLogValues(points []Point, known []int) *logValues {
 	l := &logValues{spread: leastSpread}
-	var steps []float64
-	for n, i := range known {
+	for _, i := range known {
 		l.x = append(l.x, math.Log(*points[i].Value))
-		if n > 0 {
-			steps = append(steps, math.Abs(l.x[n]-l.x[n-1]))
-		}
 	}
-	if len(steps) > 0 {
-		slices.Sort(steps)
-		// The median absolute difference of two normal variables is 0.954 standard deviations.
-		l.spread = max(l.spread, steps[len(steps)/2]/0.954)
-	}
+	l.spread = max(l.spread, stepSpread(l.x))
 	return l
+}
+
+// stepSpread is a robust standard deviation, from the differences of neighbours, which a change of the level leaves as
+// they are; 0 if there are none.
+func stepSpread(x []float64) float64 {
+	var steps []float64
+	for n := range len(x) - 1 {
+		steps = append(steps, math.Abs(x[n+1]-x[n]))
+	}
+	if len(steps) == 0 {
+		return 0
+	}
+	slices.Sort(steps)
+	return steps[len(steps)/2] / 0.954 // the median absolute difference of two normal variables
 }
 
 func (l *logValues) distance(i, j int) float64 { return math.Abs(l.x[i] - l.x[j]) }
 
-func (l *logValues) off(a, b, i int) (d, spread float64) {
+func (l *logValues) off(a, b, i int) (d, spread float64, own []float64) {
 	level := median(l.x[a:b])
 	var distances []float64
 	for _, v := range l.x[a:b] {
-		distances = append(distances, math.Abs(v-level))
+		own, distances = append(own, v-level), append(distances, math.Abs(v-level))
 	}
-	return l.x[i] - level, median(distances) / madSigma
+	return l.x[i] - level, median(distances) / madSigma, own
 }
 
 func (l *logValues) step(a, m, b int) step { return newStep(l.x[a:m], l.x[m:b], l.spread) }

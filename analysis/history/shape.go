@@ -90,14 +90,17 @@ func without(mean, f []float64, n int) []float64 {
 }
 
 // off takes the distances of the runs [a, b) from their mean to be the absolute values of a normal variable.
-func (s *shapes) off(a, b, i int) (d, spread float64) {
+func (s *shapes) off(a, b, i int) (d, spread float64, own []float64) {
 	level := s.mean(a, b)
 	var distances []float64
 	for _, f := range s.f[a:b] {
 		distances = append(distances, area(f, without(level, f, b-a)))
 	}
 	usual := median(distances)
-	return area(s.f[i], level) - usual, usual / madSigma
+	for _, d := range distances {
+		own = append(own, d-usual)
+	}
+	return area(s.f[i], level) - usual, usual / madSigma, own
 }
 
 // step compares how much nearer each run is to the mean of the runs before than to that of the runs after. The run

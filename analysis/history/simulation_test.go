@@ -30,7 +30,7 @@ func bad(_ int, rng *rand.Rand) float64 {
 	return 0
 }
 
-var tenKinds = []nights{
+var kindsOfNights = []nights{
 	{name: "independent"},
 	{name: "correlated by 0.3", rho: 0.3},
 	{name: "correlated by 0.5", rho: 0.5},
@@ -49,6 +49,26 @@ var tenKinds = []nights{
 		return 0.05 * rng.NormFloat64() / math.Sqrt(x*x+y*y+z*z)
 	}},
 	{name: "a spread of 0.3 %", spread: 0.003},
+	{name: "a spread of 2 %", spread: 0.02},
+	{name: "a spread of 2 or 8 % by month", spread: 0.001, more: func(n int, rng *rand.Rand) float64 {
+		return rng.NormFloat64() * []float64{0.02, 0.02, 0.02, 0.08}[n/30%4]
+	}},
+	{name: "CI-like: correlated by 0.4, heavy tails, 1 of 20 is up to 30 % slower", rho: 0.4, spread: 0.03,
+		more: func(_ int, rng *rand.Rand) float64 {
+			x, y, z := rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()
+			v := 0.05 * rng.NormFloat64() / math.Sqrt(x*x+y*y+z*z)
+			if rng.IntN(20) == 0 {
+				v += 0.3 * rng.Float64()
+			}
+			return v
+		}},
+	{name: "four bad weeks of 10 to 20 % a year", more: func(n int, _ *rand.Rand) float64 {
+		week := rand.New(rand.NewPCG(uint64(n/90), 11))
+		if from, nights := 20+week.IntN(60), 5+week.IntN(3); n%90 < from || n%90 >= from+nights {
+			return 0
+		}
+		return 0.1 + 0.1*week.Float64()
+	}},
 }
 
 // job is a number of metrics of such nights, of which the first changes by a share at a night. The metrics are
@@ -92,10 +112,20 @@ type watch func(j job, first, last int) []int
 // remembering is --fail-if-changed with --store or --state.
 func remembering(j job, first, last int) (red []int) {
 	all, reported := j.series(last), make([][]Reported, j.metrics)
-	for n := first; n <= last; n++ {
+	of, earliest := fio.Metric{Direction: "read", Name: "iops"}, make([]int, j.metrics)
+	for k, s := range all { // later runs change no alarm
+		earliest[k] = last
+		if alarms := newAnalysis(s, of).alarms(math.Log1p(0.05)); len(alarms) > 0 {
+			earliest[k] = alarms[0].at
+		}
+	}
+	for n := max(first, slices.Min(earliest)+1); n <= last; n++ {
 		fired := false
 		for k, s := range all {
-			r := gate(s.Without(last-n), fio.Metric{Direction: "read", Name: "iops"}, 0.05)
+			if n <= earliest[k] {
+				continue
+			}
+			r := gate(s.Without(last-n), of, 0.05)
 			news, moved := r.News(reported[k])
 			for _, c := range slices.Concat(news, moved) {
 				reported[k] = append(reported[k], NewReported(&r, c))
@@ -106,6 +136,32 @@ func remembering(j job, first, last int) (red []int) {
 			red = append(red, n)
 		}
 	}
+	return red
+}
+
+// textbook is a CUSUM of Page with the usual slack of half a standard deviation and limit of 5, after the first 15
+// nights, of which it takes mean and spread anew after each alarm.
+func textbook(j job, first, last int) (red []int) {
+	for _, s := range j.series(last) {
+		var x []float64
+		from, up, down := 0, 0.0, 0.0
+		for n, r := range s.Runs {
+			x = append(x, math.Log(r.Directions["read"].IOPS))
+			if n-from < Settled {
+				continue
+			}
+			level, squares := mean(x[from : from+Settled])
+			z := (x[n] - level) / math.Sqrt(squares/(Settled-1))
+			up, down = max(0, up+z-0.5), max(0, down-z-0.5)
+			if up > 5 || down > 5 {
+				from, up, down = n+1, 0, 0
+				if n >= first {
+					red = append(red, n+1)
+				}
+			}
+		}
+	}
+	slices.Sort(red)
 	return red
 }
 
@@ -143,14 +199,14 @@ func ruleAlone(j job, first, last int) (red []int) {
 func TestGate(t *testing.T) {
 	testkit.NotRaced(t)
 	t.Parallel()
-	years, kinds := testkit.Size(t, 5), tenKinds[5:6]
+	years, kinds := testkit.Size(t, 5), kindsOfNights[5:6]
 	if testkit.All() {
-		kinds = tenKinds
+		kinds = kindsOfNights
 	}
 	for _, who := range []struct {
 		name  string
 		watch watch
-	}{{"fiolat", remembering}, {"the rule alone", ruleAlone}} {
+	}{{"fiolat", remembering}, {"a CUSUM", textbook}, {"the rule alone", ruleAlone}} {
 		for _, kind := range kinds {
 			quiet := func(metrics int) float64 {
 				return float64(total(years, func(seed uint64) int {
@@ -163,7 +219,7 @@ func TestGate(t *testing.T) {
 				line += fmt.Sprintf("%.2f", quiet(10))
 			}
 			within := map[int]int{}
-			for _, change := range []float64{0.1, 0.2} {
+			for _, change := range []float64{0.05, 0.1, 0.2} {
 				for _, nights := range []int{3, 7, 21} {
 					within[nights] = total(years, func(seed uint64) int {
 						red := who.watch(job{kind, seed, 1, 90, change}, 88, 90+nights)

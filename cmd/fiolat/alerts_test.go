@@ -1,15 +1,20 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+
+	"fiolat/internal/testkit"
 )
 
-// TestGateAlerts: what makes compare and history exit with 5 is sent to the webhook, once, and nothing else is.
+// TestGateAlerts: what makes compare and history exit with 5 is sent to the webhook, once, and corrections are.
 func TestGateAlerts(t *testing.T) {
 	t.Parallel()
 	received := make(chan string, 10)
@@ -22,7 +27,8 @@ func TestGateAlerts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	history := []string{"history", "--metric", "read p50", "--state", filepath.Join(t.TempDir(), "state")}
+	state := filepath.Join(t.TempDir(), "state")
+	history := []string{"history", "--metric", "read p50", "--state", state}
 	compare := []string{"compare", "--run-noise", "0%", "--fail-if", "read p50 +10%"}
 	for _, tt := range []struct {
 		name string
@@ -42,10 +48,25 @@ func TestGateAlerts(t *testing.T) {
 		{"changes of several metrics, which are one alert", append([]string{"history", "--fail-if-changed", "3"}, dirs...),
 			exitCompare, `"text":"[^"]*p50 \+[^"]*\\n[^"]*histogram \+[^"]*","also":\[{"@timestamp"`},
 		{"the same change again", append(append(history, "--fail-if-changed", "3"), dirs...), exitOK, ""},
+		{"corrected", append(append(history, "--fail-if-changed", "3"), dirs...), exitOK,
+			`"action":"change-reported".*"message":"corrected: .*read p50 \+`},
 		{"without a gate", append([]string{"history"}, dirs...), exitUsage, ""},
 		{"no URL", []string{"compare", "--fail-if", "p99 +1%", "--alert-webhook", "example.org", dirs[0], dirs[1]},
 			exitUsage, ""},
 	} {
+		if tt.name == "corrected" { // as if the night before had been reported
+			tell, err := os.ReadFile(state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, table, _ := fiolat(t, nil, append([]string{"history", "--metric", "read p50", "--format", "json"}, dirs...)...)
+			var told struct{ Runs []struct{ ID string } }
+			if err := json.Unmarshal([]byte(table), &told); err != nil {
+				t.Fatal(err)
+			}
+			testkit.Write(t, filepath.Dir(state), "state",
+				strings.ReplaceAll(string(tell), told.Runs[16].ID, told.Runs[15].ID))
+		}
 		args := append([]string{tt.args[0], "--alert-webhook", hook.URL}, tt.args[1:]...)
 		code, _, stderr := fiolat(t, nil, args...)
 		got := ""

@@ -160,7 +160,15 @@ func (o *historyOptions) run(ctx context.Context, u *ui.UI) error {
 		if s.Unordered && len(s.Runs) > 1 {
 			u.Warn(fio.Printable(s.Name) + ": when some of its runs began is not known: they are in the order given")
 		}
-		results = append(results, history.Analyse(s, o.metrics)...)
+		own := history.Analyse(s, o.metrics)
+		if o.failIfChanged > 0 {
+			gated := history.Gate(s, o.metrics, o.minChange)
+			for k := range gated { // the table has what the gate tells
+				own[k].Add(gated[k].Changes)
+			}
+			r.gated = append(r.gated, gated)
+		}
+		results = append(results, own...)
 	}
 	for _, m := range o.metrics {
 		if m.Direction != "" && !slices.ContainsFunc(results, func(r history.Result) bool { return r.Of() == m }) {
@@ -201,9 +209,8 @@ func (o *historyOptions) series(name string) string {
 
 func (o *historyOptions) sentence(r *history.Result, c history.Change) string {
 	p := &r.Runs[c.Index]
-	before, after := r.Levels(&c)
-	return fmt.Sprintf("%s %s from run %d (%s) on: %s to %s", r.Metric, share(c.Change), c.Index+1,
-		runName(p.Name, p.ID, p.Start), o.value(r, before), o.value(r, after))
+	return fmt.Sprintf("%s %s from run %d (%s) on: %s", r.Metric, share(c.Change), c.Index+1,
+		runName(p.Name, p.ID, p.Start), r.Sentence(&c, o.value))
 }
 
 func (r *historyReader) storeChanges(ctx context.Context, all []history.Series, results []history.Result) error {
@@ -370,16 +377,16 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 				continue
 			}
 			for _, c := range r.Changes {
-				before, after := r.Levels(&c)
+				before, after := r.Levels(&c, o.value)
 				changes = append(changes, []string{strconv.Itoa(c.Number), startOf(&r.Runs[c.Index]),
 					fio.Printable(cmp.Or(r.Runs[c.Index].Name, c.Run)), r.Metric,
-					o.value(r, before), o.value(r, after), share(c.Change),
+					before, after, share(c.Change),
 					share(c.Low) + " to " + share(c.High), chance(c.P)})
 			}
 			for _, c := range r.Outliers {
 				p := &r.Runs[c.Index]
 				outliers = append(outliers, []string{strconv.Itoa(c.Number), startOf(p),
-					fio.Printable(cmp.Or(p.Name, p.ID)), r.Metric, o.value(r, c.Value), o.value(r, c.Level),
+					fio.Printable(cmp.Or(p.Name, p.ID)), r.Metric, o.value(r.Of(), c.Value), o.value(r.Of(), c.Level),
 					share(c.Change)})
 			}
 			since, n := 1, 0
@@ -395,7 +402,7 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 			}
 			level := "-"
 			if n > 0 && r.Of().Name != fio.Histogram {
-				level = o.value(r, math.Exp(sum/float64(n)))
+				level = o.value(r.Of(), math.Exp(sum/float64(n)))
 			}
 			row := []string{r.Metric, strconv.Itoa(n), level, strconv.Itoa(since)}
 			if noted {
@@ -454,8 +461,8 @@ func startOf(p *history.Point) string {
 	return p.Start.Format(time.RFC3339)
 }
 
-func (o *historyOptions) value(r *history.Result, v float64) string {
-	return history.FormatValue(r.Of(), v, o.unit)
+func (o *historyOptions) value(m fio.Metric, v float64) string {
+	return history.FormatValue(m, v, o.unit)
 }
 
 func share(v float64) string { return fmt.Sprintf("%+.1f %%", 100*v) }

@@ -114,7 +114,8 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 		return err
 	}
 	var remember []stored.Change
-	var news alerts
+	var tell alerts
+	fired := false
 	suite := &junitSuite{Name: "fiolat history"}
 	for i := range all {
 		s := &all[i]
@@ -133,7 +134,7 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 			}
 		}
 		told[s.Name] = known
-		results := history.Gate(s, r.metrics, r.minChange)
+		results := r.gated[i]
 		for k := range results {
 			res := &results[k]
 			added, moved := res.News(known)
@@ -141,18 +142,18 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 			for _, c := range res.Changes {
 				change := r.change(s, res, c)
 				isNew, isMoved := slices.Contains(added, c), slices.Contains(moved, c)
-				switch {
-				case isNew:
+				if isNew || isMoved {
 					text := fio.Printable(s.Name) + ": " + change.Text
-					u.Finding("changed: " + text)
-					why = append(why, change.Text)
+					if isMoved {
+						text = "corrected: " + text
+						u.Finding(text)
+					} else {
+						u.Finding("changed: " + text)
+						why, fired = append(why, change.Text), true
+					}
 					_, id, doc := esmodel.ChangeEvent(r.es.Prefix, esmodel.ActionChangeReported, change.Run,
 						change.Of, text)
-					news.add(s.Name, finding{id, text, doc})
-				case isMoved:
-					u.Finding("corrected: " + fio.Printable(s.Name) + ": " + change.Text)
-				}
-				if isNew || isMoved {
+					tell.add(s.Name, finding{id, text, doc})
 					told[s.Name] = append(told[s.Name], history.NewReported(res, c))
 				}
 				if isNew || isMoved || !ok {
@@ -171,10 +172,13 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 	if err == nil && r.format == formatJUnit {
 		err = suite.write(u.Stdout)
 	}
-	if err == nil && len(news) > 0 {
-		err = errors.Join(errChanged, r.alerts.send(u, news))
+	if err != nil {
+		return err
 	}
-	return err
+	if fired {
+		err = errChanged
+	}
+	return errors.Join(err, r.alerts.send(u, tell))
 }
 
 // runName returns the name or id of a run and the day of its start, if known.

@@ -16,8 +16,9 @@ type historyReader struct {
 	*historyOptions
 	source runsource.Reader
 	runs   []history.Run
-	seen   map[string]string // names by id
-	failed []error           // of runs that are not among them
+	seen   map[string]string  // names by id
+	failed []error            // of runs that are not among them
+	gated  [][]history.Result // what --fail-if-changed judges, by series
 }
 
 func newHistoryReader(o *historyOptions, u *ui.UI) *historyReader {
