@@ -123,7 +123,7 @@ func TestOtavaGate(t *testing.T) {
 		}
 		return red
 	}
-	for _, kind := range tenKinds {
+	for _, kind := range kindsOfNights {
 		n := 0
 		for _, red := range ask(quiet, 5, 370, func(seed uint64) job {
 			return job{kind, seed, 1, math.MaxInt, 0}
