@@ -65,55 +65,84 @@ var removed = map[string]string{
 
 // commandGuesses are names that other programs give to what fiolat does, and what does it.
 var commandGuesses = [][2]string{
-	{"plot graph chart draw view open png svg heatmap timeline histograms visualize", "fiolat PATH makes a page with charts " +
+	{"screenshot sketch heat box violin visualise render pic image pdf ui gui browse spectrum timeseries series " +
+		"plot graph chart draw view open png svg heatmap timeline histograms visualize", "fiolat PATH makes a " +
+		"page with charts " +
 		"of a run, a heat map among them, and fiolat report -o x.png PATH a picture"},
-	{"show print table stats pctl pct quantiles latency lat clat p99 parse read analyze analyse", "fiolat PATH makes a page " +
+	{"pcts p50 p95 p999 digest quantile quantiles median jitter text rows show print table stats pctl pct " +
+		"quantiles latency lat clat p99 parse read analyze analyse", "fiolat PATH makes a page " +
 		"of a run, and fiolat percentiles PATH prints a table"},
 	{"html page web", "fiolat report -o page.html PATH makes a page of a run"},
 	{"csv json parquet convert md markdown", "fiolat percentiles --format csv PATH prints rows, and -o x.csv " +
 		"writes them; json, ndjson, parquet and md work, too"},
-	{"sla slo check verify assert judge budget", "fiolat PATH --sla 'read p99 < 5ms' has the verdict; with --fail-on-sla a " +
+	{"meets passfail pass threshold slos target objective limits sla slo check verify assert judge " +
+		"budget", "fiolat PATH --sla 'read p99 < 5ms' has the verdict; with --fail-on-sla a " +
 		"broken rule is exit code 4"},
-	{"gate ci regression regress junit", "fiolat compare --fail-if 'read p99 +10%' BEFORE AFTER exits with 5; for a series " +
+	{"alarm-on bisect gate ci regression regress junit", "fiolat compare --fail-if 'read p99 +10%' BEFORE AFTER " +
+		"exits with 5; for a series " +
 		"of nights it is fiolat history --fail-if-changed"},
-	{"export dump save archive backup", "fiolat ingest -o DIR PATH writes documents, fiolat percentiles -o x.csv PATH rows, " +
+	{"copy clone export dump save archive backup", "fiolat ingest -o DIR PATH writes documents, fiolat " +
+		"percentiles -o x.csv PATH rows, " +
 		"and fiolat setup --export DIR templates and dashboards"},
-	{"demo example examples tutorial quickstart", "fiolat's source has logs to try it with, fiolat testdata/fio/randrw, and " +
+	{"demo example examples tutorial quickstart", "fiolat's source has logs to try it with, fiolat " +
+		"testdata/fio/randrw, and " +
 		"jobs in examples/"},
-	{"docs doc man manual guide faq", "fiolat COMMAND --help has examples and flags; the pages are in docs/ of fiolat's source"},
-	{"config configure settings env", "there is no configuration file: pass flags, or set ELASTICSEARCH_URL and the other " +
+	{"docs doc man manual guide faq", "fiolat COMMAND --help has examples and flags; the pages are in docs/ of " +
+		"fiolat's source"},
+	{"config configure settings env", "there is no configuration file: pass flags, or set ELASTICSEARCH_URL and " +
+		"the other " +
 		"variables that fiolat ingest --help-all names"},
-	{"diff cmp benchstat ab baseline", "fiolat compare BEFORE AFTER says whether runs differ; compare --baseline " +
+	{"better worse improve improvement drift vs versus benchcmp significance ttest abtest before-after delta " +
+		"diff cmp benchstat ab baseline", "fiolat compare BEFORE AFTER says whether runs differ; compare " +
+		"--baseline " +
 		"label:KEY=VALUE takes stored runs"},
-	{"sweep knee saturation depth qd scaling", "fiolat curve SWEEP prints latency against load, and where the knee is"},
-	{"import index upload send push es elastic elasticsearch store", "fiolat ingest --es URL PATH sends the documents of a " +
+	{"qdepth depths littles littleslaw scale ramp saturate capacity maxiops max-iops sweep knee saturation " +
+		"depth qd scaling", "fiolat curve SWEEP prints latency against load, and where the knee is"},
+	{"ship shipper sendto feed ingestion publish post bulk reindex record import index upload send push es " +
+		"elastic elasticsearch store", "fiolat ingest --es URL PATH sends the documents of a " +
 		"run, after fiolat setup --es URL; fiolat load sends those that were written to files"},
-	{"list ls search find query", "fiolat runs lists the runs in Elasticsearch"},
+	{"browse-runs list ls search find query", "fiolat runs lists the runs in Elasticsearch"},
 	{"rm remove drop", "fiolat delete RUN deletes a run from Elasticsearch"},
-	{"purge prune clean cleanup expire retention gc", "fiolat delete RUN deletes a run, fiolat setup --delete-after 365d old " +
+	{"tidy trash vacuum forget erase purge prune clean cleanup expire retention gc", "fiolat delete RUN deletes " +
+		"a run, fiolat setup --delete-after 365d old " +
 		"indices; fiolat rollup makes old runs smaller"},
-	{"downsample compact shrink thin aggregate", "fiolat rollup --older-than 30d --interval 1m makes stored runs smaller"},
-	{"combine join sum add", "fiolat PATH PATH... adds up the logs of hosts of one run; fiolat merge RUN the parts of a " +
+	{"squash squeeze compress reduce resample downsample compact shrink thin aggregate", "fiolat rollup " +
+		"--older-than 30d --interval 1m makes stored runs smaller"},
+	{"concat cat group combine join sum add", "fiolat PATH PATH... adds up the logs of hosts of one run; fiolat " +
+		"merge RUN the parts of a " +
 		"stored one"},
-	{"watch tail follow monitor top run exec fio start serve-metrics", "fiolat live -- fio job.fio shows percentiles while fio " +
+	{"watchdog realtime progress capture attach stream listen stop watch tail follow monitor top run exec fio " +
+		"start serve-metrics", "fiolat live -- fio job.fio shows percentiles while fio " +
 		"runs"},
-	{"alert alerts notify webhook slack", "fiolat live --sla RULE --alert-webhook URL -- fio job.fio sends alerts; history " +
+	{"alarm email mail page-me alert alerts notify webhook slack", "fiolat live --sla RULE --alert-webhook URL " +
+		"-- fio job.fio sends alerts; history " +
 		"and compare have --alert-webhook, too"},
-	{"serve server dashboard dashboards kibana grafana init install prometheus metrics", "fiolat setup --es URL " +
-		"installs index templates, fiolat setup --kibana URL dashboards, and fiolat live --metrics :9400 serves Prometheus"},
-	{"validate lint doctor info fix repair logs ls-logs test", "fiolat inspect PATH says what each log is, and what is wrong " +
+	{"mapping mappings dash vega promql template templates ilm policy bootstrap kbn space spaces exporter lens " +
+		"serve server dashboard dashboards kibana grafana init install prometheus metrics", "fiolat setup --es URL " +
+		"installs index templates, fiolat setup --kibana URL dashboards, and fiolat live --metrics :9400 serves " +
+		"Prometheus"},
+	{"sanity what debug trace verify-logs recover validate lint doctor info fix repair logs ls-logs " +
+		"test", "fiolat inspect PATH says what each log is, and what is wrong " +
 		"with it; logs are repaired as they are read"},
-	{"trend trends changes changepoint changepoints nightly", "fiolat history finds changes over the runs of a series"},
-	{"hosts outliers outlier stragglers straggler why stalls stall anomalies explain-tail slow slowest tails", "fiolat diagnose " +
+	{"since night nights series-of regressions trend trends changes changepoint changepoints nightly", "fiolat " +
+		"history finds changes over the runs of a series"},
+	{"who culprit blame spike spikes hiccup hiccups host anomaly detect root cause rca hangs hang gaps hotspots " +
+		"hotspot worst rank hosts outliers outlier stragglers straggler why stalls stall anomalies explain-tail " +
+		"slow slowest tails", "fiolat diagnose " +
 		"PATH names slow hosts, stalls and changes"},
-	{"tag tags rename name", "fiolat label RUN KEY=VALUE changes the labels of a run; a name is given by ingest --run-name"},
+	{"edit mv set tag tags rename name", "fiolat label RUN KEY=VALUE changes the labels of a run; a name is " +
+		"given by ingest --run-name"},
 	{"note notes event events comment mark", "fiolat annotate --at +90s RUN TEXT notes what happened"},
-	{"dist distribution buckets hist bins cdf", "fiolat histogram PATH prints the buckets"},
-	{"iops bw bandwidth throughput totals total overview", "fiolat summary PATH prints IOPS, MiB/s and percentiles of whole " +
+	{"ccdf pdf-of dist distribution buckets hist bins cdf", "fiolat histogram PATH prints the buckets"},
+	{"iostat summarize summarise agg iops bw bandwidth throughput totals total overview", "fiolat summary PATH " +
+		"prints IOPS, MiB/s and percentiles of whole " +
 		"runs"},
+	{"cut slice trim window filter grep exclude only crop", "most commands take --only direction=read, --from " +
+		"3:00 and --to 4:00"},
 	{"update upgrade self-update", "install the new package, or go install ./cmd/fiolat in its source"},
-	{"resend retry spool flush", "fiolat load DIR sends documents that were written to files"},
-	{"ping latency-probe canary health healthcheck status", "fiolat probe DIR probes a file system; fiolat runs says whether " +
+	{"restore resume sync resend retry spool flush", "fiolat load DIR sends documents that were written to files"},
+	{"selftest bench ping latency-probe canary health healthcheck status", "fiolat probe DIR probes a file " +
+		"system; fiolat runs says whether " +
 		"Elasticsearch answers"},
 }
 
@@ -121,8 +150,10 @@ var commandGuesses = [][2]string{
 var flagGuesses = [][2]string{
 	{"--quantum --bucket --resolution --step --window --i --bin --every", "pass --interval, such as --interval 1s"},
 	{"--open --browser", "the page is a file: open it in a browser"},
-	{"--fix", "logs are repaired as they are read, and the files stay as they are; --repair no reads them as they are"},
-	{"--skip --ramp --ramp-time --warmup --skip-first --discard", "pass --from, such as --from 0:30; ramp_time of fio leaves it " +
+	{"--fix", "logs are repaired as they are read, and the files stay as they are; --repair no reads them as " +
+		"they are"},
+	{"--skip --ramp --ramp-time --warmup --skip-first --discard", "pass --from, such as --from 0:30; ramp_time " +
+		"of fio leaves it " +
 		"out of the logs"},
 	{"--skip --ignore-errors --lenient --keep-going", "pass --skip-bad to leave out what cannot be read"},
 	{"--sla --slo", "fiolat PATH --sla RULE has the verdict"},
@@ -152,17 +183,19 @@ var flagGuesses = [][2]string{
 	{"--user --username", "pass --es-user; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD"},
 	{"--password --es-password", "every user of this host can read arguments: pass --es-password-file or set " +
 		"ELASTICSEARCH_PASSWORD"},
-	{"--api-key --token", "every user of this host can read arguments: pass --es-api-key-file or set ELASTICSEARCH_API_KEY"},
+	{"--api-key --token", "every user of this host can read arguments: pass --es-api-key-file or set " +
+		"ELASTICSEARCH_API_KEY"},
 	{"--insecure --k --no-verify", "certificates are checked: pass --es-ca-cert FILE"},
 	{"--index", "pass --index-prefix"},
 	{"--threads --parallel --j", "pass --workers"},
 	{"--force --no-confirm --y", "pass --yes"},
-	{"--force --overwrite --replace --append --clobber", "it is so by default: files are replaced, and an ingest of the same " +
+	{"--force --overwrite --replace --append --clobber", "it is so by default: files are replaced, and an " +
+		"ingest of the same " +
 		"logs replaces the run"},
 	{"--debug --v --vv", "pass --verbose (-v)"},
 	{"--debug --v --vv --verbose", "there is nothing more to print; --log-format json has messages for programs"},
 	{"--tz --timezone --utc --localtime", "pass --clock utc or --clock local"},
-	{"--limit --top --n --max --count --head", "pass --last N"},
+	{"--limit --top --n --count --head", "pass --last N"},
 	{"--top --limit", "pass --sort -METRIC, the largest first, such as --sort '-read p99'"},
 	{"--threshold --limit --fail --fail-on", "pass --fail-if, such as --fail-if 'read p99 +10%'"},
 	{"--threshold --limit", "pass --min-change, such as --min-change 10%"},
@@ -171,10 +204,56 @@ var flagGuesses = [][2]string{
 	{"--threshold --limit --fail --fail-on", "pass --sla, such as --sla 'read p99 < 5ms'"},
 	{"--threshold --limit --top", "fiolat diagnose PATH names what is slow, and how certain that is"},
 	{"--webhook --slack --alert --notify --teams", "pass --alert-webhook URL"},
-	{"--alpha --confidence --significance --pvalue", "limits are at 95 %, those of --fail-if at 99 %; a change within --margin " +
+	{"--alpha --confidence --significance --pvalue", "limits are at 95 %, those of --fail-if at 99 %; a change " +
+		"within --margin " +
 		"is called same"},
 	{"--retention --keep --ttl --days", "fiolat setup --delete-after 365d deletes old indices"},
+	{"--median --quantiles --pct --pctl --quantile", "pass --percentiles (-p), such as -p 50,99.9"},
+	{"--mean --avg --max --min --stats --stddev", "percentiles and summary print it; --wide mean lies beside " +
+		"each other"},
+	{"--seconds --time --dt", "pass --interval, such as --interval 10s"},
+	{"--time-unit --us --ms --ns --latency-unit", "pass --unit, such as --unit ms"},
+	{"--reads-only --only-reads --writes-only --only-writes --exclude", "pass --only direction=read"},
+	{"--per-host --by-host --split --breakdown", "pass --by, such as --by host"},
+	{"--total --sum --merge --aggregate", "the total is always included"},
+	{"--precision --digits --header --no-header --sep --delimiter --tsv", "tables are for people; pass -o x.csv " +
+		"or x.json, which " +
+		"have all digits and a header"},
+	{"--output-file --write --to-file", "pass --output (-o)"},
+	{"--xlsx --pdf --text --table --summary", "-o x.csv, .json, .md, .html, .png and .svg are what is written"},
+	{"--offline --no-js --standalone --inline --self-contained", "the page is one file that loads nothing"},
+	{"--ci --limits --intervals", "confidence intervals are always computed; --format json has all"},
+	{"--before --after --old --new --base --a --b", "name both as arguments: fiolat compare BEFORE AFTER"},
+	{"--order --desc --asc --sort-by --orderby", "pass --sort, such as --sort '-read p99', the largest first"},
+	{"--tolerance --noise --epsilon", "pass --margin 5%, or --run-noise 5% for how much repeats differ"},
+	{"--baseline-run --compare --reference --paired --repeat", "name the runs: fiolat compare before=b1,b2,b3 " +
+		"after=a1,a2,a3"},
+	{"--columns --fields --cols", "pass --percentiles (-p), or choose columns of -o x.csv"},
+	{"--start-at --skip-until --offset-start", "pass --from, such as --from 0:30"},
+	{"--batch --bulk-size --flush-bytes --retry --retries --retry-on", "sizes are chosen and failures retried; " +
+		"pass --max-wait to " +
+		"say for how long"},
+	{"--no-ilm --pipeline --template --shards", "fiolat setup installs the index templates and the lifecycle"},
+	{"--refresh --poll", "fiolat live shows each status document; fio's --status-interval says how often"},
 	{"--status-interval", "it is an option of fio: fiolat live -- fio --status-interval=1 job.fio"},
+}
+
+// guessedCommand returns what does the work of a command that is none: by its name, a part of it, or a name nearly the
+// same.
+func guessedCommand(name string) string {
+	for _, n := range append([]string{name}, strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' })...) {
+		if of := guesses(commandGuesses, strings.ToLower(n)); len(of) > 0 {
+			return of[0]
+		}
+	}
+	for _, g := range commandGuesses {
+		for known := range strings.FieldsSeq(g[0]) {
+			if len(known) > 4 && distance(name, known) == 1 {
+				return g[1]
+			}
+		}
+	}
+	return ""
 }
 
 // guesses returns what does the work of a name; none if nobody was expected to use it.
@@ -235,7 +314,8 @@ func haveFlag(app *cli.App, flag, word string) string {
 	if len(names) == 0 || len(names) > 10 {
 		return ""
 	}
-	return "fiolat " + fio.List(names, "and") + map[bool]string{true: " has --", false: " have --"}[len(names) == 1] + flag
+	return "fiolat " + fio.List(names, "and") + map[bool]string{true: " has --", false: " have " +
+		"--"}[len(names) == 1] + flag
 }
 
 // passFlag matches the flag that a guess leads to, and the word after it.

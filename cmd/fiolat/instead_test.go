@@ -117,6 +117,12 @@ func TestGuesses(t *testing.T) {
 		{"summary --md run", "pass --format markdown"},
 		{"diagnose --md run", "percentiles, compare and history have --format markdown"},
 		{"compare --sla p99<1ms run other", "fiolat PATH --sla RULE"},
+		{"slo-check run", "fiolat PATH --sla"},
+		{"visualise run", "makes a page with charts"},
+		{"visualisee run", "makes a page with charts"},
+		{"zzz", "see fiolat --help"},
+		{"percentiles --format html run", "fiolat report -o x.html PATH makes a page"},
+		{"percentiles --max run", "percentiles and summary print it"},
 		{"compare b-1 b-2 b-3 a-1 a-2 a-3", "fiolat compare 'before=b-*' 'after=a-*'"},
 		{"compare x/1 x/2 y/1 y/2", "these are 2 and 2 runs of two groups"},
 	} {

@@ -6,7 +6,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -231,8 +230,11 @@ func suggestFlag(app *cli.App, cmd *cli.Command, err error) error {
 
 // noCommand returns the error for an unknown command, with the nearest command if one is near.
 func noCommand(app *cli.App, name string) error {
-	if instead := cmp.Or(removed[name], strings.Join(guesses(commandGuesses, name), "")); instead != "" {
+	if instead := removed[name]; instead != "" {
 		return fio.Usagef("no such command: %q; %s", name, instead)
+	}
+	if instead := guesses(commandGuesses, name); len(instead) > 0 {
+		return fio.Usagef("no such command: %q; %s", name, instead[0])
 	}
 	hint := "see fiolat --help"
 	best := 3 // this many edits or more are not a typo
@@ -244,6 +246,9 @@ func noCommand(app *cli.App, name string) error {
 		if !c.Hidden && d < best {
 			best, hint = d, fmt.Sprintf("did you mean fiolat %s?", c.Name)
 		}
+	}
+	if instead := guessedCommand(name); best > 1 && instead != "" {
+		return fio.Usagef("no such command: %q; %s", name, instead)
 	}
 	if best == 3 {
 		return fio.Usagef("no such command or file: %q; %s", name, hint)

@@ -85,7 +85,11 @@ func (v *value) read(flag string, bad *fio.Faults) {
 func oneOf[T ~string](to *T, name string, words ...string) *value {
 	return &value{texts: words[:1], words: words, parse: func(text string) error {
 		if !slices.Contains(words, text) {
-			return fio.Usagef("--%s %q: want one of %s", name, text, strings.Join(words, ", "))
+			page := ""
+			if of := endings["."+text]; name == "format" && (of == isPage || of == isPicture) {
+				page = "; fiolat report -o x." + text + " PATH makes a " + of
+			}
+			return fio.Usagef("--%s %q: want one of %s%s", name, text, strings.Join(words, ", "), page)
 		}
 		*to = T(text)
 		return nil
