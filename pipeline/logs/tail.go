@@ -60,9 +60,6 @@ func (t *tail) subtract() (misfit string, _ error) {
 	for b, n := range left {
 		switch {
 		case n < 0:
-			if older := t.older(); older != "" {
-				return older, nil
-			}
 			return fmt.Sprintf("%s: fio's JSON and the logs do not belong together: of job %q's %vs around %.0f ns "+
 				"the logs hold %.0f, fio counted %d; nothing was restored",
 				fio.Printable(t.meta.Path), t.entry.JobName, t.dir, t.g.Middle(b), float64(bins[b])-n, bins[b]), nil
@@ -71,16 +68,6 @@ func (t *tail) subtract() (misfit string, _ error) {
 		}
 	}
 	return "", nil
-}
-
-// older returns that fio's JSON was written before the job ended; "" if it was not.
-func (t *tail) older() string {
-	for _, m := range t.members {
-		if older := m.olderJSON(); older != nil {
-			return older.Error()
-		}
-	}
-	return ""
 }
 
 // olderJSON returns that the log goes on after the time that fio's JSON counts; nil if it does not.
