@@ -20,7 +20,6 @@ var proofs = []func(*tail) (why string, logs []*member){
 	(*tail).closedAll,
 	(*tail).longerThanWindow,
 	(*tail).tooManyForRate,
-	(*tail).idleBefore,
 }
 
 // Each note returns what is unlikely about the I/Os that are restored, and of which log; "" if nothing is.
@@ -193,44 +192,6 @@ func (t *tail) allowed(m *member, ns int64) float64 {
 		most += 5*math.Sqrt(n) + 5
 	}
 	return most
-}
-
-// idleBefore: if the first I/O of the log began as late as its windows say, the depth was idle until then.
-func (t *tail) idleBefore() (string, []*member) {
-	m := t.members[0]
-	depth := float64(m.job.Depth())
-	if _, ramp := m.job.Set("ramp_time"); len(t.members) > 1 || ramp || t.failed() || depth == 0 || !m.d.seen ||
-		!m.windowed() || !m.startKnown() {
-		return "", nil
-	}
-	for d := range t.entry.Dirs {
-		if d != int(t.dir) && t.entry.Dirs[d].Kind[fio.Clat].N > 0 {
-			return "", nil
-		}
-	}
-	totals := &t.entry.Dirs[t.dir].Kind[fio.Clat]
-	gap := float64(m.d.win.least + m.shift - m.start)
-	idle := depth*float64(m.end-m.start+slack) - totals.Mean*float64(totals.N)
-	bins, err := t.counted()
-	if gap <= 0 || err != nil {
-		return "", nil
-	}
-	need, slots := depth*gap, depth
-	for b := len(bins) - 1; b >= 0 && slots > 0; b-- { // of the longest I/Os, one in each slot began before
-		n := min(float64(bins[b]), slots)
-		longest := t.g.Upper(b)
-		if b == t.g.Last() {
-			longest = max(longest, totals.Max)
-		}
-		need -= n * min(float64(longest), gap)
-		slots -= n
-	}
-	if need <= 1.05*idle+depth*float64(slack) {
-		return "", nil
-	}
-	m.d.headless = true
-	return fmt.Sprintf("its first window begins %d ms after the job, but the job was not idle for so long: its head "+
-		"is lost", int64(gap)/msec), t.members
 }
 
 // headCounted: over fio --client h(n) + h(n-1) is all that completed until then, so the first two records also hold

@@ -75,7 +75,6 @@ type windows struct {
 	known         bool
 	b             int64 // first completion, ns on the log's clock
 	latest        int64 // the latest that b may be
-	least         int64 // the least that records of two or more I/Os allow b to be
 	n             int64 // index of the next record
 	prev          int64 // previous stamp; b before the first
 	waits         []stamped
@@ -163,7 +162,7 @@ func (w *windows) fix() {
 		w.h = usualLength
 	}
 	latest, sure := w.opening()
-	w.latest, w.least = max(w.begin, latest), farPast
+	w.latest = max(w.begin, latest)
 	w.b = w.latest
 	if !sure || w.cameLate() {
 		b := w.soonest
@@ -354,7 +353,6 @@ func (w *windows) put(r *stamped, emit func(portion)) {
 	if r.until > 0 {
 		closed = r.until
 	}
-	w.least = max(w.least, w.openBefore(r, w.n, prev))
 	if w.watch {
 		until := closed
 		if !w.exact && boundary > prev {
