@@ -53,7 +53,7 @@ race: ## unit tests with the race detector where goroutines meet; and without AV
 .PHONY: arm64
 arm64: ## tests of what reads logs, shares out and counts, built for arm64, under qemu-user
 	GOARCH=arm64 $(GOTEST) -exec "$$(command -v qemu-aarch64-static || command -v qemu-aarch64)" \
-		./fio/fiohist ./ingest/... ./pipeline/logs ./pipeline/quanta
+		./fio/fiohist ./ingest/... ./pipeline/logs ./pipeline/intervals
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)

@@ -11,10 +11,10 @@ import (
 	"fiolat/pipeline/plan"
 )
 
-// printer is a sink that prints p99 of all I/Os in each quantum.
+// printer is a sink that prints p99 of all I/Os in each interval.
 type printer struct{ pipeline.Discard }
 
-func (printer) Quantum(_ context.Context, q *pipeline.Quantum) error {
+func (printer) Interval(_ context.Context, q *pipeline.Interval) error {
 	for _, row := range q.Rows {
 		if row.Scope == fio.RunScope {
 			fmt.Println(time.Duration(q.Offset), time.Duration(row.Stats.Percentiles[0]))

@@ -23,7 +23,7 @@ var floors = []string{
 	"ingest",
 
 	"pipeline",
-	"pipeline/quanta internal/metrics",
+	"pipeline/intervals internal/metrics",
 	"pipeline/live pipeline/logs pipeline/replay",
 	"pipeline/plan",
 

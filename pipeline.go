@@ -10,7 +10,7 @@ import (
 
 // Pipeline passes the runs whose logs are in paths (files, folders or globs) to sink, one after the other.
 // config.Settings begin as fio.Defaults. Input that cannot be read is a *fio.ParseError, no logs are a
-// *fio.NoLogsError; a run of which there is only fio's JSON (json+) is one quantum.
+// *fio.NoLogsError; a run of which there is only fio's JSON (json+) is one interval.
 func Pipeline(ctx context.Context, config plan.Config, sink pipeline.Sink, paths ...string) error {
 	inputs, err := ingest.Discover(paths, ingest.DiscoverOptions{Kind: config.Settings.Kind, Stdin: config.Stdin,
 		SkipBad: config.Settings.SkipBad})

@@ -43,10 +43,8 @@ func TestZeroValues(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		s := fio.Defaults()
-		s.Start = "2026-01-31T12:00:00Z"
 		sink := delivery.NewSink(w, o)
-		return sink.Close(t.Context(), fiolat.Pipeline(t.Context(), plan.Config{Settings: s}, sink, logs))
+		return sink.Close(t.Context(), fiolat.Pipeline(t.Context(), plan.Config{Settings: fio.Defaults()}, sink, logs))
 	}
 	of := map[string][]struct {
 		name string

@@ -35,7 +35,7 @@ func TestSyntheticSource(t *testing.T) {
 	run := esmodeltest.Run()
 	run.Logs = run.Logs[:1]
 	doc, err := NewEncoder("fio", run).AppendRun(nil, StatusComplete,
-		esmodeltest.Summary(run, esmodeltest.Quanta(run, 3)), &Documents{Made: 3, Indexed: 3})
+		esmodeltest.Summary(run, esmodeltest.Intervals(run, 3)), &Documents{Made: 3, Indexed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

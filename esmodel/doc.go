@@ -1,4 +1,4 @@
-// Package esmodel defines the Elasticsearch documents of fiolat: how runs, quanta, probe results and events are
+// Package esmodel defines the Elasticsearch documents of fiolat: how runs, intervals, probe results and events are
 // encoded with stable ids and read back, their fields, the index templates, and the names of indices. It sends
 // nothing. The packages below it talk to Elasticsearch:
 //

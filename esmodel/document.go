@@ -38,8 +38,8 @@ type Encoder struct {
 	prefix string
 	run    *pipeline.Run
 	common string // run, labels and the start of interval
-	moment int64  // offset of the quantum that front belongs to
-	front  []byte // common beginning of the documents of a quantum
+	moment int64  // offset of the interval that front belongs to
+	front  []byte // common beginning of the documents of an interval
 	kind   string
 	names  []string // p50, p99_9: parallel to run.Percentiles
 	middle []word   // of each bucket
@@ -154,11 +154,11 @@ func PercentileName(p float64) string {
 	return "p" + strings.ReplaceAll(strconv.FormatFloat(p, 'f', -1, 64), ".", "_")
 }
 
-// start returns the start of a quantum in ns since 1970.
-func (e *Encoder) start(q *pipeline.Quantum) int64 { return e.run.Start + q.Offset }
+// start returns the start of an interval in ns since 1970.
+func (e *Encoder) start(q *pipeline.Interval) int64 { return e.run.Start + q.Offset }
 
-// Index returns the index of the quantum's documents of a kind. The names of a month are cached.
-func (e *Encoder) Index(kind Kind, q *pipeline.Quantum) string {
+// Index returns the index of the interval's documents of a kind. The names of a month are cached.
+func (e *Encoder) Index(kind Kind, q *pipeline.Interval) string {
 	at := e.start(q)
 	m := &e.month
 	if m.names == nil || at < m.from || at >= m.to {
@@ -173,11 +173,11 @@ func (e *Encoder) Index(kind Kind, q *pipeline.Quantum) string {
 	return name
 }
 
-// ID returns the _id of a document of the quantum: 128 bits of a SHA-256 over run, part, generation, kind,
+// ID returns the _id of a document of the interval: 128 bits of a SHA-256 over run, part, generation, kind,
 // scope, direction, host, job, log and start in ns. Each string is preceded by its length, so that no two tuples give
 // the same input. The id is 22 characters of base64url, which Elasticsearch stores as 16 bytes. No generation
 // overwrites another. The result is valid until the next call.
-func (e *Encoder) ID(scope string, d fio.Dims, q *pipeline.Quantum) []byte {
+func (e *Encoder) ID(scope string, d fio.Dims, q *pipeline.Interval) []byte {
 	k := append(e.key[:0], "fiolat document 2"...)
 	for _, s := range [...]string{
 		e.run.ID, e.run.Part, e.run.Generation, e.kind, scope, d.Direction, d.Host, d.Job, d.Log,
@@ -223,8 +223,8 @@ func hashID(key []byte) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// head appends a document of a quantum up to logs.count.
-func (e *Encoder) head(dst []byte, q *pipeline.Quantum, scope string, d fio.Dims, logs int) []byte {
+// head appends a document of an interval up to logs.count.
+func (e *Encoder) head(dst []byte, q *pipeline.Interval, scope string, d fio.Dims, logs int) []byte {
 	if len(e.front) == 0 || e.moment != q.Offset {
 		e.moment = q.Offset
 		e.front = append(e.front[:0], `{"@timestamp":`...)
@@ -267,12 +267,12 @@ func appendSamples(dst []byte, samples float64) []byte {
 // HasDocument reports whether a histogram gets a document, which takes half a thousandth of an I/O.
 func HasDocument(h *fiohist.Hist) bool { return h.Sum() >= 0.0005 }
 
-// Histogram appends the document of a leaf that HasDocument. The quanta of a leaf must come in order of time and each
-// once.
+// Histogram appends the document of a leaf that HasDocument. The intervals of a leaf must come in order of time and
+// each once.
 //
 // Elasticsearch silently truncates fractions of the counts of latency.histogram, but percentiles do not depend on their
 // scale: they are thousandths of an I/O, and their running sum is the exact one rounded.
-func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf) ([]byte, error) {
+func (e *Encoder) Histogram(dst []byte, q *pipeline.Interval, leaf *pipeline.Leaf) ([]byte, error) {
 	samples, err := e.count(leaf.Hist)
 	if err != nil {
 		return dst, err
@@ -363,7 +363,7 @@ func appendMembers(dst []byte, m []int) []byte {
 func trim(dst []byte) []byte { return bytes.TrimSuffix(dst, []byte{','}) }
 
 // Percentiles appends the document of a row. Without I/O it has no latency.
-func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row) ([]byte, error) {
+func (e *Encoder) Percentiles(dst []byte, q *pipeline.Interval, row *pipeline.Row) ([]byte, error) {
 	s := &row.Stats
 	if !(s.Samples >= -1 && s.Samples < math.MaxInt64/2) {
 		return dst, fmt.Errorf("%w: %v", errNotFinite, s.Samples)
@@ -399,7 +399,7 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row
 
 // Tail appends a document of a row with nothing but its TailPart, which must not be nil. The rest is in the
 // documents of a part.
-func (e *Encoder) Tail(dst []byte, q *pipeline.Quantum, row *pipeline.Row) []byte {
+func (e *Encoder) Tail(dst []byte, q *pipeline.Interval, row *pipeline.Row) []byte {
 	return append(appendTail(e.head(dst, q, row.Scope, row.Dims, row.Logs), row.TailPart), '}')
 }
 

@@ -21,7 +21,7 @@ import (
 )
 
 // slowHistogram is the document of a leaf by way of maps and encoding/json; left is what _doc_count left over before.
-func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf, left *float64) map[string]any {
+func slowHistogram(run *pipeline.Run, q *pipeline.Interval, leaf *pipeline.Leaf, left *float64) map[string]any {
 	m := slowHead(run, q, "leaf", leaf.Dims, leaf.Logs)
 	var values, counts []float64
 	octave := map[string]float64{}
@@ -77,7 +77,7 @@ func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf, 
 func tenths(v float64) float64      { return math.Round(10*v) / 10 }
 func thousandths(v float64) float64 { return math.Round(1000*v) / 1000 }
 
-func slowHead(run *pipeline.Run, q *pipeline.Quantum, scope string, d fio.Dims, logs int) map[string]any {
+func slowHead(run *pipeline.Run, q *pipeline.Interval, scope string, d fio.Dims, logs int) map[string]any {
 	id := map[string]any{"id": run.ID, "title": run.Title(), "generation": run.Generation}
 	var pairs []any
 	for _, k := range slices.Sorted(maps.Keys(run.Labels)) {
@@ -118,7 +118,7 @@ func slowHead(run *pipeline.Run, q *pipeline.Quantum, scope string, d fio.Dims, 
 	return m
 }
 
-func slowPercentiles(run *pipeline.Run, q *pipeline.Quantum, row *pipeline.Row) map[string]any {
+func slowPercentiles(run *pipeline.Run, q *pipeline.Interval, row *pipeline.Row) map[string]any {
 	m := slowHead(run, q, row.Scope, row.Dims, row.Logs)
 	s := row.Stats
 	if row.IOPSKnown {
@@ -210,7 +210,7 @@ func TestEncodersEqualTheirSlowTwins(t *testing.T) {
 	run.Part = "p"
 	e := NewEncoder("fio", run)
 	left := map[fio.Dims]*float64{}
-	for _, q := range esmodeltest.Quanta(run, 40) {
+	for _, q := range esmodeltest.Intervals(run, 40) {
 		for i := range q.Leaves {
 			d := q.Leaves[i].Dims
 			if left[d] == nil {
@@ -246,7 +246,7 @@ func TestOctavesOfAllBuckets(t *testing.T) {
 			h.Add(i, float64(i)+0.25)
 		}
 		leaf := &pipeline.Leaf{Dims: fio.Dims{Direction: "trim"}, Hist: h}
-		q := new(pipeline.Quantum)
+		q := new(pipeline.Interval)
 		doc, err := NewEncoder(DefaultPrefix, run).Histogram(nil, q, leaf)
 		if err != nil {
 			t.Fatal(err)
@@ -262,7 +262,7 @@ func TestCountsKeepWithinHalfAThousandth(t *testing.T) {
 	for range 300 {
 		h := esmodeltest.Hist(r, 1+r.IntN(300))
 		leaf := &pipeline.Leaf{Dims: fio.Dims{Direction: "read"}, Hist: h}
-		doc, err := NewEncoder(DefaultPrefix, run).Histogram(nil, new(pipeline.Quantum), leaf)
+		doc, err := NewEncoder(DefaultPrefix, run).Histogram(nil, new(pipeline.Interval), leaf)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +314,7 @@ func TestDocCounts(t *testing.T) {
 			for i, n := range tt.samples {
 				h := new(fiohist.Hist)
 				h.Add(7, n)
-				doc, err := e.Histogram(nil, &pipeline.Quantum{Offset: int64(i) * 1e9}, &pipeline.Leaf{Hist: h})
+				doc, err := e.Histogram(nil, &pipeline.Interval{Offset: int64(i) * 1e9}, &pipeline.Leaf{Hist: h})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -370,7 +370,7 @@ func TestHistogramDocumentEdges(t *testing.T) {
 			e := NewEncoder("fio", esmodeltest.Run())
 			doc, err := e.Histogram(
 				nil,
-				new(pipeline.Quantum),
+				new(pipeline.Interval),
 				&pipeline.Leaf{Hist: tt.h, Limits: fiohist.Limits{Known: true}},
 			)
 			if !errors.Is(err, tt.err) {
@@ -431,7 +431,7 @@ func TestPercentileDocumentEdges(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			doc, err := NewEncoder(DefaultPrefix, run).Percentiles(nil, new(pipeline.Quantum), &tt.row)
+			doc, err := NewEncoder(DefaultPrefix, run).Percentiles(nil, new(pipeline.Interval), &tt.row)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -447,7 +447,7 @@ func TestPercentileDocumentEdges(t *testing.T) {
 		})
 	}
 	row := pipeline.Row{Stats: fiohist.Stats{Samples: math.NaN()}}
-	_, err := NewEncoder(DefaultPrefix, run).Percentiles(nil, new(pipeline.Quantum), &row)
+	_, err := NewEncoder(DefaultPrefix, run).Percentiles(nil, new(pipeline.Interval), &row)
 	if !errors.Is(err, errNotFinite) {
 		t.Errorf("NaN: %v", err)
 	}
@@ -460,10 +460,10 @@ func TestPercentileDocumentEdges(t *testing.T) {
 // what is stored.
 func TestIDs(t *testing.T) {
 	run := esmodeltest.Run()
-	q := &pipeline.Quantum{Offset: 1e9}
+	q := &pipeline.Interval{Offset: 1e9}
 	base := fio.Dims{Host: "a", Job: "b", Log: "c", Direction: "read"}
 	seen := map[string]string{}
-	note := func(what string, run *pipeline.Run, scope string, d fio.Dims, q *pipeline.Quantum) string {
+	note := func(what string, run *pipeline.Run, scope string, d fio.Dims, q *pipeline.Interval) string {
 		key := NewEncoder("x", run).ID(scope, d, q)
 		if before, twice := seen[string(key)]; twice {
 			t.Errorf("%s and %s have the same id", before, what)
@@ -479,7 +479,7 @@ func TestIDs(t *testing.T) {
 	note("log", run, "leaf", fio.Dims{Host: "a", Job: "", Log: "bc", Direction: "read"}, q)
 	note("direction", run, "leaf", fio.Dims{Host: "a", Job: "b", Log: "c", Direction: "write"}, q)
 	note("scope", run, "run", base, q)
-	note("start", run, "leaf", base, &pipeline.Quantum{Offset: 1e9 + 1})
+	note("start", run, "leaf", base, &pipeline.Interval{Offset: 1e9 + 1})
 	generation := *run
 	generation.Generation = "another"
 	note("generation", &generation, "leaf", base, q)
@@ -494,7 +494,7 @@ func TestIDs(t *testing.T) {
 	note("run", &other, "leaf", base, q)
 	later := *run
 	later.Start = run.Start + 1e9
-	if id := NewEncoder("y", &later).ID("leaf", base, new(pipeline.Quantum)); seen[string(id)] != "base" {
+	if id := NewEncoder("y", &later).ID("leaf", base, new(pipeline.Interval)); seen[string(id)] != "base" {
 		t.Error("prefix, or how the start is split are part of the identity")
 	}
 	if a, b := RunDocID("a", "b", "clat"), RunDocID(
@@ -515,7 +515,7 @@ func TestIndexNames(t *testing.T) {
 		want   string
 	}{{0, "my.fio-histogram-2026.08"}, {2e9 - 1, "my.fio-histogram-2026.08"}, {2e9, "my.fio-histogram-2026.09"}, {0,
 		"my.fio-histogram-2026.08"}, {-esmodeltest.At, "my.fio-histogram-1970.01"}} {
-		if got := e.Index(KindHistogram, &pipeline.Quantum{Offset: tt.offset}); got != tt.want {
+		if got := e.Index(KindHistogram, &pipeline.Interval{Offset: tt.offset}); got != tt.want {
 			t.Errorf("%d: %s, want %s", tt.offset, got, tt.want)
 		}
 	}
@@ -548,7 +548,7 @@ func BenchmarkEncode(b *testing.B) {
 		IOPSKnown: true,
 		IOPS:      123.5,
 	}
-	q := new(pipeline.Quantum)
+	q := new(pipeline.Interval)
 	e := NewEncoder("fio", run)
 	b.Run("kind=histogram", func(b *testing.B) {
 		b.ReportAllocs()

@@ -92,10 +92,10 @@ type eventProbe struct {
 	State  probe.State `json:"state"`
 }
 
-// Event returns the document of a breach or a recovery, and its id. The event starts with the first quantum
-// that broke the rule, or met it again, and ends with the quantum q in which that became certain. Events of a
+// Event returns the document of a breach or a recovery, and its id. The event starts with the first interval
+// that broke the rule, or met it again, and ends with the interval q in which that became certain. Events of a
 // live run have no generation.
-func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc []byte, err error) {
+func (e *Encoder) Event(q *pipeline.Interval, c *pipeline.Change) (id string, doc []byte, err error) {
 	d, family := e.event(ActionRecovery, c.Scope, c.Dims, c.Start, e.start(q)+e.run.Interval-e.run.Start)
 	d.SLA = &eventSLA{Rule: c.Rule.Text, Status: c.Last.Status, Threshold: number(c.Rule.Threshold)}
 	d.Message = c.String()
@@ -143,7 +143,7 @@ func (e *Encoder) event(action, scope string, dims fio.Dims, start, end int64) (
 }
 
 // Straggler returns the document of the begin or end of a straggler, and its id. As with Event, it starts with
-// the first quantum concerned, and events of a live run have no generation.
+// the first interval concerned, and events of a live run have no generation.
 func (e *Encoder) Straggler(s *pipeline.Straggler) (id string, doc []byte) {
 	d, family := e.event(ActionStraggler, s.Scope, s.Dims, s.Start, s.End)
 	d.Message = s.Text

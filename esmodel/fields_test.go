@@ -96,8 +96,8 @@ func TestFieldsAreMapped(t *testing.T) {
 func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	run := esmodeltest.Run()
 	run.Part, run.Parts = "p", []pipeline.Part{{Name: "a", Generation: "g"}}
-	quanta := esmodeltest.Quanta(run, 5)
-	for _, q := range quanta {
+	intervals := esmodeltest.Intervals(run, 5)
+	for _, q := range intervals {
 		for i := range q.Leaves {
 			q.Leaves[i].Dims.Job, q.Leaves[i].Dims.Log = "j", "l"
 		}
@@ -122,14 +122,14 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 		Window:  1e9,
 		Share:   0.5,
 	}
-	for i := range quanta[0].Rows {
-		quanta[0].Rows[i].SLA = []sla.Verdict{
+	for i := range intervals[0].Rows {
+		intervals[0].Rows[i].SLA = []sla.Verdict{
 			broken,
 			{Rule: &rules[1], Status: sla.OK, Share: -1},
 			{Rule: &rules[2], Status: sla.Unknown, Share: 0.9},
 		}
 	}
-	quanta[0].Changes = []pipeline.Change{
+	intervals[0].Changes = []pipeline.Change{
 		{
 			Scope:  "direction",
 			Dims:   fio.Dims{Direction: "read", Host: "h"},
@@ -152,13 +152,13 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	sink := delivery.NewSink(w, delivery.SinkOptions{})
 	err = sink.Begin(t.Context(), run)
 	docs := s.Docs("*") // the run's own, marked
-	for _, q := range quanta {
+	for _, q := range intervals {
 		if err == nil {
-			err = sink.Quantum(t.Context(), q)
+			err = sink.Interval(t.Context(), q)
 		}
 	}
 	if err == nil {
-		sum := esmodeltest.Summary(run, quanta)
+		sum := esmodeltest.Summary(run, intervals)
 		sum.Account.JobsWithoutLog, sum.Account.JobsFailed, sum.Account.IOsFailed = 1, 1, 1
 		sum.Account.HostsMissing = []string{"h9"}
 		sum.Account.Warnings, sum.Account.Exact = []string{
@@ -208,7 +208,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	enc := esmodel.NewEncoder("fio", run) // the sink gives a part no diagnosis
 	enc.Diagnosis = found{[]string{"nothing"}}
 	run.Fine.Interval = 1e9
-	doc, err := enc.AppendRun(nil, esmodel.StatusComplete, esmodeltest.Summary(run, quanta), nil)
+	doc, err := enc.AppendRun(nil, esmodel.StatusComplete, esmodeltest.Summary(run, intervals), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

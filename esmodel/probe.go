@@ -89,7 +89,7 @@ func appendExpected(b []byte, ns float64) []byte {
 
 // begin returns a document up to its probe object, which stays open.
 func (p *ProbeEncoder) begin(at time.Time, scope, target, op string) (index, id string, b []byte) {
-	q := pipeline.Quantum{Offset: at.UnixNano() - p.enc.run.Start}
+	q := pipeline.Interval{Offset: at.UnixNano() - p.enc.run.Start}
 	index = p.enc.Index(KindProbe, &q)
 	id = string(p.enc.ID(scope, fio.Dims{Direction: op, Host: p.host, Job: target}, &q))
 	b = append(b, `{"@timestamp":`...)

@@ -97,7 +97,7 @@ type runField struct {
 	Start      stamp    `json:"start"`
 	StartHow   string   `json:"start_how,omitempty"`
 	End        *stamp   `json:"end,omitempty"`
-	Quanta     *int     `json:"quanta,omitempty"`
+	Intervals  *int     `json:"quanta,omitempty"`
 	Labels     []string `json:"labels,omitempty"`
 }
 
@@ -233,7 +233,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 		Labels: run.Labels,
 		Fio: fioField{Kind: e.kind, Version: summary.Versions, Workload: summary.Workloads, Job: jobNames(run),
 			Measure: summary.Measures, Options: summary.Options},
-		Interval: intervalField{number(float64(run.Interval) / 1e6), number(float64(run.FirstQuantum) / 1e6)},
+		Interval: intervalField{number(float64(run.Interval) / 1e6), number(float64(run.FirstInterval) / 1e6)},
 		Logs:     countField{len(run.Logs)},
 		Latency:  bucketsField{gridField{run.Geometry.Groups, run.Geometry.Coarseness, run.Geometry.Unit}},
 		Settings: settings(run),
@@ -266,7 +266,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 	}
 	if sum != nil {
 		end := stamp(run.Start + sum.End)
-		doc.Run.End, doc.Run.Quanta = &end, &sum.Quanta
+		doc.Run.End, doc.Run.Intervals = &end, &sum.Intervals
 		rows := summaryRows(sum)
 		syncs, err := run.Syncs()
 		if err != nil {

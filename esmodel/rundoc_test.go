@@ -18,16 +18,16 @@ import (
 // typed into names breaks it.
 func TestRunDocument(t *testing.T) {
 	run := esmodeltest.Run()
-	quanta := esmodeltest.Quanta(run, 3)
+	intervals := esmodeltest.Intervals(run, 3)
 	e := NewEncoder("fio", run)
-	doc, err := e.AppendRun(nil, StatusComplete, esmodeltest.Summary(run, quanta), &Documents{Made: 3, Indexed: 3})
+	doc, err := e.AppendRun(nil, StatusComplete, esmodeltest.Summary(run, intervals), &Documents{Made: 3, Indexed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	again, _ := NewEncoder("other", run).AppendRun(
 		nil,
 		StatusComplete,
-		esmodeltest.Summary(run, quanta),
+		esmodeltest.Summary(run, intervals),
 		&Documents{Made: 3, Indexed: 3},
 	)
 	if !bytes.Equal(doc, again) {

@@ -37,7 +37,7 @@ type Range struct {
 }
 
 // NewRunHistogram returns the histogram of a row of the whole run, on the run's grid. noise is that of its direction;
-// percentiles have the limits of the row's Blocks instead, if it has them. For the row of a quantum it returns nil.
+// percentiles have the limits of the row's Blocks instead, if it has them. For the row of an interval it returns nil.
 func NewRunHistogram(r *pipeline.Row, g fiohist.Geometry, noise map[string]float64) *RunHistogram {
 	if r.Hist == nil {
 		return nil

@@ -31,7 +31,7 @@ var spacePoints = []spacePoint{
 // Bytes that documents take.
 const (
 	documentBytes     = 290 // a histogram without its buckets
-	sharedBucketBytes = 6.8 // a bucket with a fractional weight, as when two quanta share a record
+	sharedBucketBytes = 6.8 // a bucket with a fractional weight, as when two intervals share a record
 	wholeBucketBytes  = 4   // a bucket with a whole weight
 	fieldBucketBytes  = 9   // a bucket in latency.histogram, from half an I/O on
 	percentilesBytes  = 230
@@ -54,7 +54,7 @@ type Space struct {
 
 	interval int64 // after a rollup
 	shift    int
-	at       int64 // number of the rolled-up quantum of leaves and rows
+	at       int64 // number of the rolled-up interval of leaves and rows
 	leaves   map[fio.Dims]*fiohist.Hist
 	rows     map[spaceRow]bool
 }
@@ -73,8 +73,8 @@ func (s *Space) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-// Quantum adds the documents of a quantum.
-func (s *Space) Quantum(_ context.Context, q *pipeline.Quantum) error {
+// Interval adds the documents of an interval.
+func (s *Space) Interval(_ context.Context, q *pipeline.Interval) error {
 	if at := q.Offset / s.interval; at != s.at {
 		s.flush()
 		s.at = at
@@ -103,7 +103,7 @@ func (s *Space) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-// End adds the last rolled-up quantum.
+// End adds the last rolled-up interval.
 func (s *Space) End(context.Context, *pipeline.Summary) error {
 	s.flush()
 	return nil

@@ -34,9 +34,9 @@ func TestSpacePoints(t *testing.T) {
 	}
 }
 
-// Two minutes of quanta of 10 s: six of them make one of a minute, in which buckets fall together.
+// Two minutes of intervals of 10 s: six of them make one of a minute, in which buckets fall together.
 func TestSpace(t *testing.T) {
-	quanta := func(part string, coarseness int, interval time.Duration) *Space {
+	intervals := func(part string, coarseness int, interval time.Duration) *Space {
 		s := new(Space)
 		run := &pipeline.Run{Part: part, Interval: int64(interval)}
 		run.Geometry.Coarseness = coarseness
@@ -48,10 +48,10 @@ func TestSpace(t *testing.T) {
 			h.Add(8, 3)
 			h.Add(9, 0.25)
 			read := fio.Dims{Host: "a", Direction: "read"}
-			q := &pipeline.Quantum{Offset: int64(at), Leaves: []pipeline.Leaf{{Dims: read, Hist: h},
+			q := &pipeline.Interval{Offset: int64(at), Leaves: []pipeline.Leaf{{Dims: read, Hist: h},
 				{Dims: fio.Dims{Host: "a", Direction: "write"}, Hist: new(fiohist.Hist)}},
 				Rows: []pipeline.Row{{Scope: "host+direction", Dims: read}, {Scope: "run"}}}
-			if err := s.Quantum(t.Context(), q); err != nil {
+			if err := s.Interval(t.Context(), q); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -60,7 +60,7 @@ func TestSpace(t *testing.T) {
 		}
 		return s
 	}
-	s := quanta("", 0, 10*time.Second)
+	s := intervals("", 0, 10*time.Second)
 	if want := float64(12.0 * (documentBytes + wholeBucketBytes + fieldBucketBytes + sharedBucketBytes +
 		2*percentilesBytes)); s.Bytes != want {
 		t.Errorf("%v bytes, want %v", s.Bytes, want)
@@ -69,7 +69,7 @@ func TestSpace(t *testing.T) {
 		2*percentilesBytes)); s.RolledUp != want {
 		t.Errorf("rolled up %v bytes, want %v", s.RolledUp, want)
 	}
-	if got := quanta("p", 0, 10*time.Second); math.Abs(got.Bytes-s.Bytes+12*percentilesBytes) > 1e-6 {
+	if got := intervals("p", 0, 10*time.Second); math.Abs(got.Bytes-s.Bytes+12*percentilesBytes) > 1e-6 {
 		t.Errorf("a part takes %v bytes, all %v: want those across hosts less", got.Bytes, s.Bytes)
 	}
 	for _, tt := range []struct {
@@ -83,7 +83,7 @@ func TestSpace(t *testing.T) {
 		{3, time.Minute, "MB in Elasticsearch"},
 		{0, 7 * time.Second, "MB in Elasticsearch"}, // does not add up to a minute
 	} {
-		if got := quanta("", tt.coarseness, tt.interval).String(); !strings.HasSuffix(got, tt.want) {
+		if got := intervals("", tt.coarseness, tt.interval).String(); !strings.HasSuffix(got, tt.want) {
 			t.Errorf("%v: %s", tt, got)
 		}
 	}

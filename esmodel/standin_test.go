@@ -17,7 +17,7 @@ func TestStandInTakesAllDocuments(t *testing.T) {
 		c,
 		delivery.BulkConfig{Prefix: "fio"},
 		run,
-		esmodeltest.Quanta(run, 20),
+		esmodeltest.Intervals(run, 20),
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func Grouped(n float64) string {
 // Percentile formats the number of a percentile, such as 99.9.
 func Percentile(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
 
-// Several formats a number of things: 1 run, 1,234 runs, 2 quanta, 2 breaches.
+// Several formats a number of things: 1 run, 1,234 runs, 2 intervals, 2 breaches.
 func Several[N int | float64](n N, thing string) string {
 	stem, latin := strings.CutSuffix(thing, "um")
 	switch {

@@ -274,7 +274,7 @@ func LiveGeneration(run *Run) string {
 	return g.named(run)
 }
 
-// RolledUpGeneration returns the generation of a run whose quanta were added up into longer ones.
+// RolledUpGeneration returns the generation of a run whose intervals were added up into longer ones.
 func RolledUpGeneration(fine string, to Grain) string {
 	g := newGeneration("rollup")
 	g.add("of").string(fine)

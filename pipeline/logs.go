@@ -33,7 +33,7 @@ type Log struct {
 	// Both are known only after Process.
 	End  int64
 	Dirs [fio.Directions]LogDirection
-	// Stalls are those that are stored with a run, since its quanta cannot tell them.
+	// Stalls are those that are stored with a run, since its intervals cannot tell them.
 	Stalls []LogStall
 }
 
@@ -92,8 +92,8 @@ func (r *Run) Stalled(s *Stall) {
 type LogDirection struct {
 	// HasIO is set if it had I/O, KnownIdle if fio's JSON counted none.
 	HasIO, KnownIdle bool
-	// IOs is how many of its I/Os are in quanta. The log holds them for the time from From to To in ns from time zero.
-	// The direction went on until Until, at a rate like that before, where the log lacks its last window.
+	// IOs is how many of its I/Os are in intervals. The log holds them for the time from From to To in ns from time
+	// zero. The direction went on until Until, at a rate like that before, where the log lacks its last window.
 	IOs             float64
 	From, To, Until int64
 	// Restored is how many of IOs are from fio's JSON, where that counts several logs together.

@@ -205,8 +205,8 @@ func (r *Run) title() string {
 // leastEven is the shortest divisor that EvenInterval uses: stamps resolve a millisecond.
 const leastEven = int64(10 * time.Millisecond)
 
-// EvenInterval returns the longest divisor of interval, in ns, for which the edges of the window are edges of quanta on
-// the run's own grid. It returns interval itself if that divisor is below leastEven.
+// EvenInterval returns the longest divisor of interval, in ns, for which the edges of the window are edges of intervals
+// on the run's own grid. It returns interval itself if that divisor is below leastEven.
 func (r *Run) EvenInterval(interval int64) int64 {
 	even := interval
 	for _, at := range []int64{r.Window.From, r.Window.To} {
@@ -226,7 +226,7 @@ func (r *Run) EvenInterval(interval int64) int64 {
 	return even
 }
 
-// NothingLeft returns the error for a window without any quantum of the run, which ends at end.
+// NothingLeft returns the error for a window without any interval of the run, which ends at end.
 func (r *Run) NothingLeft(end int64) error {
 	if r.Pick.To == nil || r.Window.From > 0 {
 		return fio.Usagef("--from %s: %s ends %v after its start", r.Pick.From.Text, r.title(), time.Duration(end))

@@ -13,19 +13,19 @@ import (
 	"fiolat/ingest/fiojson"
 )
 
-// Sink receives the results of one run. The pipeline calls it from one goroutine: Begin once, then Quantum, Late and
+// Sink receives the results of one run. The pipeline calls it from one goroutine: Begin once, then Interval, Late and
 // Early, then End once if there was no error. The arguments belong to the pipeline again when a call returns.
 type Sink interface {
 	Begin(ctx context.Context, run *Run) error
-	// Quantum takes the next quantum. The first one is at Run.FirstQuantum; each other one directly
+	// Interval takes the next interval. The first one is at Run.FirstInterval; each other one directly
 	// follows the one before, even if no log ran in it.
-	Quantum(ctx context.Context, q *Quantum) error
-	// Late takes rows of a quantum that was passed before: those of scope values whose first I/O
+	Interval(ctx context.Context, q *Interval) error
+	// Late takes rows of an interval that was passed before: those of scope values whose first I/O
 	// comes only now. They are without I/O, and there are neither leaves nor changes. Each row comes
-	// once, before the first quantum with I/O.
-	Late(ctx context.Context, q *Quantum) error
-	// Early takes changes, all of them Early, that are known before the quantum is. It has neither leaves nor rows.
-	Early(ctx context.Context, q *Quantum) error
+	// once, before the first interval with I/O.
+	Late(ctx context.Context, q *Interval) error
+	// Early takes changes, all of them Early, that are known before the interval is. It has neither leaves nor rows.
+	Early(ctx context.Context, q *Interval) error
 	End(ctx context.Context, s *Summary) error
 }
 
@@ -35,19 +35,19 @@ type Discard struct{}
 // Begin ignores the run.
 func (Discard) Begin(context.Context, *Run) error { return nil }
 
-// Quantum ignores the quantum.
-func (Discard) Quantum(context.Context, *Quantum) error { return nil }
+// Interval ignores the interval.
+func (Discard) Interval(context.Context, *Interval) error { return nil }
 
 // Late ignores the rows.
-func (Discard) Late(context.Context, *Quantum) error { return nil }
+func (Discard) Late(context.Context, *Interval) error { return nil }
 
 // Early ignores the changes.
-func (Discard) Early(context.Context, *Quantum) error { return nil }
+func (Discard) Early(context.Context, *Interval) error { return nil }
 
 // End ignores the summary.
 func (Discard) End(context.Context, *Summary) error { return nil }
 
-// Run is what is known of a run before its first quantum.
+// Run is what is known of a run before its first interval.
 type Run struct {
 	// ID is --run-id, else a hash of the logs' sizes and first 64 KiB.
 	ID string
@@ -63,10 +63,10 @@ type Run struct {
 	Start      int64
 	StartKnown bool
 	StartHow   string
-	// FirstQuantum is the offset in ns from Start of the first quantum. It is not 0 where --start
+	// FirstInterval is the offset in ns from Start of the first interval. It is not 0 where --start
 	// or Pick moves it, or on a grid from 1970.
-	FirstQuantum int64
-	// Interval is the length of a quantum in ns.
+	FirstInterval int64
+	// Interval is the length of an interval in ns.
 	Interval int64
 	// Geometry is that of the histograms in which all logs are added up.
 	Geometry fiohist.Geometry
@@ -157,7 +157,7 @@ func (r *Run) Measures() (out []string) {
 	return out
 }
 
-// Timeless reports whether there is only fio's JSON, without logs: all of the run is one quantum.
+// Timeless reports whether there is only fio's JSON, without logs: all of the run is one interval.
 func (r *Run) Timeless() bool {
 	return len(r.Logs) > 0 && !slices.ContainsFunc(r.Logs, func(l *Log) bool { return l.LogName != "" || !l.Empty })
 }
@@ -167,7 +167,7 @@ func NoTimes(what, hint string) error {
 	return fio.Usagef("%s has no logs, only fio's JSON, which has no times of I/Os: %s", fio.Printable(what), hint)
 }
 
-// UsualInterval returns the length of a quantum in ns if none is given: the longest log_hist_msec in whole seconds.
+// UsualInterval returns the length of an interval in ns if none is given: the longest log_hist_msec in whole seconds.
 func (r *Run) UsualInterval() int64 {
 	longest := time.Duration(0)
 	for _, l := range r.Logs {
@@ -222,7 +222,7 @@ type MetaSummary struct {
 	Options                       map[string][]string
 }
 
-// Grain is the resolution of the quanta and histograms of a run.
+// Grain is the resolution of the intervals and histograms of a run.
 type Grain struct {
 	Interval   int64 // ns
 	Coarseness int
@@ -239,14 +239,14 @@ type Leaf struct {
 	// Dims are the dimensions of --by, and always the direction.
 	Dims fio.Dims
 	Hist *fiohist.Hist
-	// Logs is the number of logs with I/O in the quantum; Members are their indices in Run.Logs, ascending.
+	// Logs is the number of logs with I/O in the interval; Members are their indices in Run.Logs, ascending.
 	Logs    int
 	Members []int
 	// Limits are the smallest and largest latency of the JSON entries covered.
 	Limits fiohist.Limits
 }
 
-// Row is the statistics of one scope value in one quantum.
+// Row is the statistics of one scope value in one interval.
 type Row struct {
 	// Scope is run, or the dimensions joined by "+" in the order host, job, log,
 	// direction.
@@ -254,13 +254,13 @@ type Row struct {
 	Dims  fio.Dims
 	Stats fiohist.Stats
 	Logs  int
-	// IOPS is completions per second of the part of the quantum that the logs cover. IOPSKnown is false if they cover
+	// IOPS is completions per second of the part of the interval that the logs cover. IOPSKnown is false if they cover
 	// none of it, or if one of them lost records.
 	IOPS      float64
 	IOPSKnown bool
 	// Covered is that part in ns. It excludes Lost, the time whose records a log lost.
 	Covered, Lost int64
-	// Uneven is set if one of the logs covers only a part of the quantum, as at its start or end.
+	// Uneven is set if one of the logs covers only a part of the interval, as at its start or end.
 	Uneven bool
 	// Whole is set if no I/O began before the time that the row is about: in the sums of a run, and if I/Os count where
 	// they were in flight.
@@ -270,9 +270,9 @@ type Row struct {
 	// TailPart compares a host, job or log with all of them at TailPercentile. It is nil in other scopes, if there is
 	// only one, without I/O, and in a part of a run.
 	TailPart *fiohist.Part
-	// Hist is the histogram of the I/Os, nil without any. In a row of a quantum it is valid until the sink returns.
+	// Hist is the histogram of the I/Os, nil without any. In a row of an interval it is valid until the sink returns.
 	// Limits are fio's smallest and largest latency of them, and Blocks says how evenly they are spread over the
-	// quanta, in a row of Summary.Total only. The limits of the percentiles in Stats allow for Blocks there.
+	// intervals, in a row of Summary.Total only. The limits of the percentiles in Stats allow for Blocks there.
 	Hist   *fiohist.Hist
 	Limits fiohist.Limits
 	Blocks *fiohist.Blocks
@@ -282,9 +282,9 @@ type Row struct {
 const TailPercentile = 99
 
 // Concurrency returns the mean number of I/Os in flight, and whether it is known. By Little's law (Operations Research
-// 9 (1961), 383-387) it is the sum of the latencies that complete in the quantum, divided by the time that the logs
-// cover. It is unknown if nothing completes, and if more than a tenth of that sum is of the time before the quantum: an
-// I/O of latency l that completes evenly in a time T is outside it for l^2/2T on average.
+// 9 (1961), 383-387) it is the sum of the latencies that complete in the interval, divided by the time that the logs
+// cover. It is unknown if nothing completes, and if more than a tenth of that sum is of the time before the interval:
+// an I/O of latency l that completes evenly in a time T is outside it for l^2/2T on average.
 func (r *Row) Concurrency() (n float64, known bool) {
 	s, inFlight := &r.Stats, r.IOPS*r.Stats.Mean/1e9
 	if !r.IOPSKnown || s.Empty() {
@@ -315,8 +315,8 @@ func PartOf(ran, interval int64) bool {
 	return ran > 0 && interval-ran > max(interval/100, int64(time.Millisecond))
 }
 
-// Quantum is one interval of the time grid: [Offset, Offset + Run.Interval) from the run's start.
-type Quantum struct {
+// Interval is one interval of the time grid: [Offset, Offset + Run.Interval) from the run's start.
+type Interval struct {
 	// Offset is the start in ns, counted from Run.Start.
 	Offset int64
 	// Leaves are those with I/O; Rows are all scope values that have had I/O so far, even if they
@@ -333,8 +333,8 @@ type Quantum struct {
 	Stragglers []Straggler
 }
 
-// Idle reports whether no log ran in the quantum, or none has had I/O yet.
-func (q *Quantum) Idle() bool {
+// Idle reports whether no log ran in the interval, or none has had I/O yet.
+func (q *Interval) Idle() bool {
 	ran := func(r Row) bool { return r.Scope == fio.RunScope && r.Covered > 0 }
 	return len(q.Leaves) == 0 && !slices.ContainsFunc(q.Rows, ran)
 }
@@ -349,7 +349,7 @@ type Change struct {
 	Early bool
 	// Alerted is set if the breach was Early before.
 	Alerted bool
-	// TailCause describes what causes the tail of a breach; "" if nothing stands out in the quantum.
+	// TailCause describes what causes the tail of a breach; "" if nothing stands out in the interval.
 	TailCause string
 }
 
@@ -359,7 +359,7 @@ type Outcome struct {
 	Dims  fio.Dims
 	Rule  *fio.SLARule
 	*sla.Watch
-	// Interval is the length in ns of the quanta that Watch counts.
+	// Interval is the length in ns of the intervals that Watch counts.
 	Interval int64
 	// Whole is the verdict on the whole run as one.
 	Whole sla.Verdict
@@ -367,13 +367,13 @@ type Outcome struct {
 
 // Summary is what is known at the end of a run.
 type Summary struct {
-	// End is the end of the last quantum, in ns from Run.Start.
-	Quanta  int
-	End     int64
-	Account Account
-	// Total are the rows of the whole run: one per scope value, as in a quantum.
+	// End is the end of the last interval, in ns from Run.Start.
+	Intervals int
+	End       int64
+	Account   Account
+	// Total are the rows of the whole run: one per scope value, as in an interval.
 	Total []Row
-	// Ran are those of Quantum, of the whole run.
+	// Ran are those of Interval, of the whole run.
 	Ran []Row
 	// SLA are the outcomes of all rules, by scope and then in the order of the rules.
 	SLA []Outcome
@@ -397,7 +397,7 @@ type Account struct {
 	LogsRepaired int `json:"logs_repaired"`
 	// Repaired are the paths of the repaired logs.
 	Repaired []string `json:"-"`
-	// JobsWithoutLog are the jobs of fio's JSON that have no log, and are in no quantum.
+	// JobsWithoutLog are the jobs of fio's JSON that have no log, and are in no interval.
 	JobsWithoutLog int `json:"jobs_without_log,omitempty"`
 	// HostsMissing took part in the run and have no log.
 	HostsMissing []string `json:"hosts_missing,omitempty"`
@@ -417,7 +417,7 @@ type Account struct {
 	Excess   float64 `json:"ios_excess"`
 	Restored float64 `json:"ios_restored"`
 	// NotPlaced are missing I/Os whose records the logs lost. When they completed is unknown: they
-	// are in no quantum, but in the rows of the whole run.
+	// are in no interval, but in the rows of the whole run.
 	NotPlaced  float64 `json:"ios_not_placed"`
 	LastBucket float64 `json:"ios_in_last_bucket"`
 	Placed     float64 `json:"ios_placed"`

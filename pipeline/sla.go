@@ -42,7 +42,7 @@ func (c *Change) String() string {
 }
 
 // Watch is a Sink that judges by rules what it passes on to another sink. It adds the verdicts to the rows, breaches
-// and recoveries to the quanta, and the outcomes to the summary.
+// and recoveries to the intervals, and the outcomes to the summary.
 //
 // A rule is judged on the I/Os of all hosts together or, in a part of a run (--part), on those of each host.
 type Watch struct {
@@ -52,7 +52,7 @@ type Watch struct {
 	run      *Run
 	scopes   map[fio.Dims]*watched
 	hosts    map[string]map[string]bool // by host, or "": the directions that have had I/O
-	done     int64                      // offset of the last quantum judged
+	done     int64                      // offset of the last interval judged
 }
 
 // watched is the state of one scope.
@@ -62,7 +62,7 @@ type watched struct {
 	judge       *sla.Judge
 	watches     []*sla.Watch
 	silentUntil []int64      // by rule: time until which silence has broken it, ns from the run's start; 0: it has not
-	now         fiohist.Hist // of the quantum
+	now         fiohist.Hist // of the interval
 	total       fiohist.Hist
 	limits      fiohist.Limits
 	open        bool // some I/Os have no limits
@@ -76,7 +76,7 @@ func WithRules(rules []fio.SLARule, next Sink) Sink {
 	return NewWatch(rules, 1, next)
 }
 
-// NewWatch returns a Watch that passes on to next. patience is how many quanta in a row make a breach
+// NewWatch returns a Watch that passes on to next. patience is how many intervals in a row make a breach
 // of a rule that does not set it.
 func NewWatch(rules []fio.SLARule, patience int, next Sink) *Watch {
 	return &Watch{next: next, rules: rules, patience: patience}
@@ -84,7 +84,7 @@ func NewWatch(rules []fio.SLARule, patience int, next Sink) *Watch {
 
 // Begin starts watching and passes the run on.
 func (w *Watch) Begin(ctx context.Context, run *Run) error {
-	w.run, w.scopes, w.hosts, w.done = run, map[fio.Dims]*watched{}, map[string]map[string]bool{}, run.FirstQuantum-1
+	w.run, w.scopes, w.hosts, w.done = run, map[fio.Dims]*watched{}, map[string]map[string]bool{}, run.FirstInterval-1
 	if run.Part == "" {
 		w.watch("")
 	}
@@ -123,14 +123,14 @@ func (w *Watch) watch(host string) {
 	}
 }
 
-// Late passes the rows on. They do not change what was known of their quantum when it was judged.
-func (w *Watch) Late(ctx context.Context, q *Quantum) error { return w.next.Late(ctx, q) }
+// Late passes the rows on. They do not change what was known of their interval when it was judged.
+func (w *Watch) Late(ctx context.Context, q *Interval) error { return w.next.Late(ctx, q) }
 
 // Early passes the changes on.
-func (w *Watch) Early(ctx context.Context, q *Quantum) error { return w.next.Early(ctx, q) }
+func (w *Watch) Early(ctx context.Context, q *Interval) error { return w.next.Early(ctx, q) }
 
-// Quantum judges the quantum and passes it on.
-func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
+// Interval judges the interval and passes it on.
+func (w *Watch) Interval(ctx context.Context, q *Interval) error {
 	w.done = q.Offset
 	w.add(q.Leaves)
 	running := map[string]*Row{} // by host: its row of all directions, else of one of them
@@ -142,7 +142,7 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 	}
 	for _, d := range w.sorted() {
 		s := w.scopes[d]
-		sq := sla.Quantum{Start: q.Offset, Length: w.run.Interval, Hist: &s.now}
+		sq := sla.Interval{Start: q.Offset, Length: w.run.Interval, Hist: &s.now}
 		if !s.open {
 			sq.Limits = s.limits
 		}
@@ -184,14 +184,14 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 		s.total.AddHist(&s.now)
 		s.now = fiohist.Hist{}
 	}
-	return w.next.Quantum(ctx, q)
+	return w.next.Interval(ctx, q)
 }
 
 // minTailFactor is the least factor by which TailPercentile must be lower without a host, job or log that is named.
 const minTailFactor = 1.3
 
-// tailCause returns which host, job or log causes the tail of a quantum, as text to append; "" if none does.
-func tailCause(q *Quantum, d fio.Dims) string {
+// tailCause returns which host, job or log causes the tail of an interval, as text to append; "" if none does.
+func tailCause(q *Interval, d fio.Dims) string {
 	most, text := minTailFactor, ""
 	see := func(r *Row) {
 		if p := r.TailPart; p == nil || r.Dims.Direction != d.Direction || p.Without <= 0 || p.All < most*p.Without {
@@ -266,19 +266,20 @@ func (w *Watch) sorted() []fio.Dims {
 }
 
 // Silent judges that nothing has been heard since `from`, until `at`, both in ns from the run's start: see Live.Silent.
-// A breach gets the quantum with which it will begin when the quanta come, or an earlier one if that is too far ahead.
+// A breach gets the interval with which it will begin when the intervals come, or an earlier one if that is too far
+// ahead.
 func (w *Watch) Silent(ctx context.Context, from, at int64) error {
 	interval := w.run.Interval
 	first := w.done + (from-w.done+interval-1)/interval*interval
 	for _, d := range w.sorted() {
 		s := w.scopes[d]
-		q := Quantum{Offset: first}
+		q := Interval{Offset: first}
 		for i, v := range s.judge.Silent(at-from, interval) {
 			start := first + v.Window - interval
 			if v.Status != sla.Broken || at < start && start-at <= (at-from)/3 {
 				continue
 			}
-			for start > at { // do not delay the alert by a long quantum
+			for start > at { // do not delay the alert by a long interval
 				start -= interval
 			}
 			if c, breach := s.watches[i].Preview(v, start, start+interval); breach {
@@ -302,7 +303,7 @@ func (w *Watch) Silent(ctx context.Context, from, at int64) error {
 func (w *Watch) End(ctx context.Context, sum *Summary) error {
 	for _, d := range w.sorted() {
 		s := w.scopes[d]
-		q := sla.Quantum{Start: w.run.FirstQuantum, Length: sum.End - w.run.FirstQuantum, Hist: &s.total}
+		q := sla.Interval{Start: w.run.FirstInterval, Length: sum.End - w.run.FirstInterval, Hist: &s.total}
 		if !s.open {
 			q.Limits = s.limits
 		}

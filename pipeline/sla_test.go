@@ -20,7 +20,7 @@ type watchedRun struct {
 	sum      *Summary
 }
 
-func (w *watchedRun) Quantum(_ context.Context, q *Quantum) error {
+func (w *watchedRun) Interval(_ context.Context, q *Interval) error {
 	for _, r := range q.Rows {
 		for _, v := range r.SLA {
 			w.verdicts = append(w.verdicts, fmt.Sprintf("%d %s %s%s: %s", q.Offset/1e9, r.Scope, r.Dims.Host,
@@ -49,7 +49,7 @@ func seconds(t *testing.T, part string, rules []string, latencies ...[2]int64) *
 		t.Fatal(err)
 	}
 	for i, ms := range latencies {
-		q := &Quantum{Offset: int64(i) * 1e9}
+		q := &Interval{Offset: int64(i) * 1e9}
 		for k, host := range []string{"a", "b"} {
 			row := Row{Scope: "host+direction", Dims: fio.Dims{Host: host, Direction: "read"}}
 			row.Covered, row.IOPSKnown = 1e9, true
@@ -63,7 +63,7 @@ func seconds(t *testing.T, part string, rules []string, latencies ...[2]int64) *
 		all := Row{Scope: "direction", Dims: fio.Dims{Direction: "read"}}
 		all.Covered, all.IOPSKnown = 1e9, true
 		q.Rows = append(q.Rows, all)
-		if err := w.Quantum(t.Context(), q); err != nil {
+		if err := w.Interval(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -175,7 +175,7 @@ func TestWhoMakesTheTail(t *testing.T) {
 		"a job": {[]Row{row("job+direction", fio.Dims{Job: "j"}, 0.9, 12e6, 8e6)},
 			"; job j has 90 % of the I/Os above p99 and 5 % of all, and without it p99 is 8ms"},
 	} {
-		if got := tailCause(&Quantum{Rows: tc.rows}, read); got != tc.want {
+		if got := tailCause(&Interval{Rows: tc.rows}, read); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
@@ -212,9 +212,9 @@ func TestVerdictsInRows(t *testing.T) {
 		for k := range rows {
 			rows[k].Covered, rows[k].IOPSKnown, rows[k].Uneven = 1e9, true, q.uneven
 		}
-		quantum := &Quantum{Offset: int64(i) * 1e9, Rows: rows,
+		interval := &Interval{Offset: int64(i) * 1e9, Rows: rows,
 			Leaves: []Leaf{{Dims: fio.Dims{Direction: q.direction}, Hist: h}}}
-		if err := w.Quantum(t.Context(), quantum); err != nil {
+		if err := w.Interval(t.Context(), interval); err != nil {
 			t.Fatal(err)
 		}
 		var got []string

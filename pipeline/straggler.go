@@ -10,7 +10,7 @@ type Straggler struct {
 	Dims      fio.Dims
 	// Ended is set if it ceases to.
 	Ended bool
-	// Start is the first quantum in which it stands out, or no longer does, and End the end of the quantum in which
+	// Start is the first interval in which it stands out, or no longer does, and End the end of the interval in which
 	// that became certain, in ns from the run's start. End is 0 if the whole run was examined at once.
 	Start, End int64
 	// Measure is what Own and its peers' Others are: p50 or p99 in ns, or iops. Factor is by how much Own is worse.

@@ -10,18 +10,18 @@ func (t Tee) Begin(ctx context.Context, run *Run) error {
 	return t.each(func(s Sink) error { return s.Begin(ctx, run) })
 }
 
-// Quantum passes on a quantum.
-func (t Tee) Quantum(ctx context.Context, q *Quantum) error {
-	return t.each(func(s Sink) error { return s.Quantum(ctx, q) })
+// Interval passes on an interval.
+func (t Tee) Interval(ctx context.Context, q *Interval) error {
+	return t.each(func(s Sink) error { return s.Interval(ctx, q) })
 }
 
 // Late passes on late rows.
-func (t Tee) Late(ctx context.Context, q *Quantum) error {
+func (t Tee) Late(ctx context.Context, q *Interval) error {
 	return t.each(func(s Sink) error { return s.Late(ctx, q) })
 }
 
 // Early passes on early changes.
-func (t Tee) Early(ctx context.Context, q *Quantum) error {
+func (t Tee) Early(ctx context.Context, q *Interval) error {
 	return t.each(func(s Sink) error { return s.Early(ctx, q) })
 }
 

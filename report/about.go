@@ -79,7 +79,7 @@ func (s *Sink) headline(syncs *pipeline.Row) (out []string) {
 			continue
 		}
 		text := fmt.Sprintf("%s %ss in %s", fio.Grouped(st.Samples), d,
-			fio.Duration(float64(s.sum.End-s.run.FirstQuantum)))
+			fio.Duration(float64(s.sum.End-s.run.FirstInterval)))
 		if perSecond > 0 {
 			text += ", " + page.Number(fio.Round(perSecond, 4)) + " per second"
 		}

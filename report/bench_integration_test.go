@@ -32,8 +32,8 @@ func BenchmarkReport(b *testing.B) {
 		b.Fatal(err)
 	}
 	var small float64
-	for _, size := range []struct{ quanta, hosts int }{{600, 3}, {3600, 100}} {
-		b.Run(fmt.Sprintf("quanta=%d/hosts=%d", size.quanta, size.hosts), func(b *testing.B) {
+	for _, size := range []struct{ intervals, hosts int }{{600, 3}, {3600, 100}} {
+		b.Run(fmt.Sprintf("quanta=%d/hosts=%d", size.intervals, size.hosts), func(b *testing.B) {
 			dir := b.TempDir()
 			logs, docs, file := filepath.Join(dir, "logs"), filepath.Join(dir, "docs"), filepath.Join(dir,
 				"report.html")
@@ -42,7 +42,7 @@ func BenchmarkReport(b *testing.B) {
 			}
 			for h := range size.hosts {
 				name := filepath.Join(logs, fmt.Sprintf("job_clat_hist.1.log.node%03d.zst", h))
-				if err := compress(name, template.Stream(uint64(h), time.Second, size.quanta)); err != nil {
+				if err := compress(name, template.Stream(uint64(h), time.Second, size.intervals)); err != nil {
 					b.Fatal(err)
 				}
 			}

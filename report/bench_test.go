@@ -16,18 +16,18 @@ import (
 	"fiolat/report"
 )
 
-// made is a run of made-up quanta, by host and direction: what the pipeline would
+// made is a run of made-up intervals, by host and direction: what the pipeline would
 // pass on, without the pipeline.
 type made struct {
-	run    *pipeline.Run
-	quanta int
-	hosts  []string
-	dirs   []string
-	ios    int // of a leaf in a quantum
+	run       *pipeline.Run
+	intervals int
+	hosts     []string
+	dirs      []string
+	ios       int // of a leaf in an interval
 }
 
-func newMade(quanta, hosts, ios int) *made {
-	m := &made{quanta: quanta, dirs: []string{"read", "write"}, ios: ios, run: &pipeline.Run{
+func newMade(intervals, hosts, ios int) *made {
+	m := &made{intervals: intervals, dirs: []string{"read", "write"}, ios: ios, run: &pipeline.Run{
 		ID: "made", Start: 1_700_000_000e9, StartKnown: true, Interval: 1e9, Kind: fio.Clat,
 		Percentiles: []float64{50, 90, 95, 99, 99.9},
 		Geometry:    fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1},
@@ -41,7 +41,7 @@ func newMade(quanta, hosts, ios int) *made {
 	return m
 }
 
-// leaves are those of quantum n, the same in each call.
+// leaves are those of interval n, the same in each call.
 func (m *made) leaves(n int) (out []pipeline.Leaf) {
 	g := m.run.Geometry
 	for h, host := range m.hosts {
@@ -58,7 +58,7 @@ func (m *made) leaves(n int) (out []pipeline.Leaf) {
 	return out
 }
 
-// rows are the scope values of a quantum: only what the page reads of them.
+// rows are the scope values of an interval: only what the page reads of them.
 func (m *made) rows() (out []pipeline.Row) {
 	row := func(scope, host, dir string, leaves int) {
 		n := float64(leaves * m.ios)
@@ -91,10 +91,10 @@ func (m *made) page(tb testing.TB, o report.Options, each func(n int)) []byte {
 func (m *made) into(tb testing.TB, s pipeline.Sink, a pipeline.Account, each func(n int)) {
 	tb.Helper()
 	ctx, rows := context.Background(), m.rows()
-	sum := &pipeline.Summary{Quanta: m.quanta, End: int64(m.quanta) * m.run.Interval, Total: rows, Account: a}
+	sum := &pipeline.Summary{Intervals: m.intervals, End: int64(m.intervals) * m.run.Interval, Total: rows, Account: a}
 	err := s.Begin(ctx, m.run)
-	for n := 0; n < m.quanta && err == nil; n++ {
-		err = s.Quantum(ctx, &pipeline.Quantum{Offset: int64(n) * m.run.Interval, Leaves: m.leaves(n), Rows: rows})
+	for n := 0; n < m.intervals && err == nil; n++ {
+		err = s.Interval(ctx, &pipeline.Interval{Offset: int64(n) * m.run.Interval, Leaves: m.leaves(n), Rows: rows})
 		if each != nil {
 			each(n)
 		}
@@ -111,8 +111,8 @@ func (m *made) into(tb testing.TB, s pipeline.Sink, a pipeline.Account, each fun
 // columns as there can be. Each host's sums are its own, and those of all are those of every host.
 func TestPackedTwice(t *testing.T) {
 	t.Parallel()
-	const hosts, quanta, ios = 40, 16, 3
-	m := newMade(quanta, hosts, ios)
+	const hosts, intervals, ios = 40, 16, 3
+	m := newMade(intervals, hosts, ios)
 	var b bytes.Buffer
 	s := report.NewKinds(&b, 1, report.Options{MaxBytes: 50_000})[0]
 	m.into(t, s, pipeline.Account{}, nil)
@@ -128,8 +128,8 @@ func TestPackedTwice(t *testing.T) {
 		if sc.Direction == fio.All {
 			leaves *= len(m.dirs)
 		}
-		if n := c.Scopes[i].TotalN[0]; n != float64(leaves*quanta*ios) {
-			t.Errorf("%+v has %v I/Os, want %d", sc, n, leaves*quanta*ios)
+		if n := c.Scopes[i].TotalN[0]; n != float64(leaves*intervals*ios) {
+			t.Errorf("%+v has %v I/Os, want %d", sc, n, leaves*intervals*ios)
 		}
 	}
 }
@@ -137,9 +137,9 @@ func TestPackedTwice(t *testing.T) {
 // BenchmarkPage makes the page of an hour of 100 hosts, and of a small run, and says
 // how large it is and what the heap holds at most.
 func BenchmarkPage(b *testing.B) {
-	for _, size := range []struct{ quanta, hosts int }{{600, 3}, {3600, 100}} {
-		b.Run(fmt.Sprintf("quanta=%d/hosts=%d", size.quanta, size.hosts), func(b *testing.B) {
-			m := newMade(size.quanta, size.hosts, 500)
+	for _, size := range []struct{ intervals, hosts int }{{600, 3}, {3600, 100}} {
+		b.Run(fmt.Sprintf("quanta=%d/hosts=%d", size.intervals, size.hosts), func(b *testing.B) {
+			m := newMade(size.intervals, size.hosts, 500)
 			var heap uint64
 			bytes := 0
 			for b.Loop() {

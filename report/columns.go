@@ -124,20 +124,20 @@ func (l *leaf) halve(from, to *columns, sum *fiohist.Hist) {
 
 // coverage is what a scope value has in a column beside its I/Os.
 type coverage struct {
-	quanta  int32
-	logs    int32   // minimum over the quanta of the logs with I/O
-	idle    int32   // quanta in which logs were running and nothing completed
-	covered float64 // seconds in which a log was running
+	intervals int32
+	logs      int32   // minimum over the intervals of the logs with I/O
+	idle      int32   // intervals in which logs were running and nothing completed
+	covered   float64 // seconds in which a log was running
 }
 
 func (s *coverage) add(o coverage) {
-	if o.quanta == 0 {
+	if o.intervals == 0 {
 		return
 	}
-	if s.quanta == 0 || o.logs < s.logs {
+	if s.intervals == 0 || o.logs < s.logs {
 		s.logs = o.logs
 	}
-	s.quanta += o.quanta
+	s.intervals += o.intervals
 	s.idle += o.idle
 	s.covered += o.covered
 }

@@ -20,7 +20,7 @@ type head struct {
 	Percentiles []string `json:"percentiles"`
 	// Start is in ms since 1970, null if unknown. All other times are in ms since Start.
 	Start *float64 `json:"start"`
-	// The first column begins at First, the last ends at End. Interval is the length of a quantum.
+	// The first column begins at First, the last ends at End. Interval is the length of an interval.
 	First    float64 `json:"first"`
 	End      float64 `json:"end"`
 	Interval float64 `json:"interval"`
@@ -52,17 +52,17 @@ type head struct {
 	Kinds []head `json:"kinds,omitempty"`
 }
 
-// grid has Columns of Column ms each, with so many quanta.
+// grid has Columns of Column ms each, with so many intervals.
 type grid struct {
-	Column  float64 `json:"column"`
-	Columns int     `json:"columns"`
-	Quanta  int64   `json:"quanta"`
+	Column    float64 `json:"column"`
+	Columns   int     `json:"columns"`
+	Intervals int64   `json:"quanta"`
 }
 
 // grid returns the columns of so many of those that are held.
 func (s *Sink) grid(group int) grid {
-	quanta := s.step * int64(group)
-	return grid{float64(s.run.Interval*quanta) / 1e6, (s.col + group - 1) / group, quanta}
+	intervals := s.step * int64(group)
+	return grid{float64(s.run.Interval*intervals) / 1e6, (s.col + group - 1) / group, intervals}
 }
 
 // slaLine is a rule that charts of latencies draw as a line: Measure must not be above Limit ns.
@@ -97,7 +97,7 @@ type statistics struct {
 	Logs    []int32  `json:"logs,omitempty"`
 	// Partial maps the columns that the logs cover only in part to the seconds covered.
 	Partial map[int]float64 `json:"partial,omitempty"`
-	// Idle maps columns to the quanta in them in which logs were running and nothing completed.
+	// Idle maps columns to the intervals in them in which logs were running and nothing completed.
 	Idle map[int]int32 `json:"idle,omitempty"`
 	// InFlight is missing if no latency is a tenth of a column or longer.
 	InFlight *statistics `json:"inflight,omitempty"`
@@ -229,7 +229,7 @@ func (s *Sink) head() head {
 		offset = s.run.Start - s.main().run.Start
 	}
 	h := head{
-		First: float64(s.run.FirstQuantum+offset) / 1e6, End: float64(s.sum.End+offset) / 1e6,
+		First: float64(s.run.FirstInterval+offset) / 1e6, End: float64(s.sum.End+offset) / 1e6,
 		Interval: float64(s.run.Interval) / 1e6, grid: s.grid(s.group), Cells: s.grid(s.group * s.cells),
 		Logs: len(s.run.Logs), Kind: s.run.Kind.String(), Part: s.part(),
 		Hues: map[string]int{},
@@ -494,11 +494,11 @@ func (s *Sink) slow(l *leaf) (slow bool) {
 // inflight.
 func (s *Sink) addInFlight(columns []fiohist.Hist, k int, completed *fiohist.Hist) {
 	column := s.run.Interval * s.step * int64(s.group)
-	edge := func(k int) int64 { return s.run.FirstQuantum + int64(k)*column }
+	edge := func(k int) int64 { return s.run.FirstInterval + int64(k)*column }
 	from, to := edge(k), min(edge(k+1), max(s.sum.End, edge(k)+1))
 	completed.Each(func(i int, n float64) {
 		latency := s.run.Geometry.Middle(i)
-		first := max(0, int((from-int64(latency)-s.run.FirstQuantum)/column))
+		first := max(0, int((from-int64(latency)-s.run.FirstInterval)/column))
 		for before := 0.0; first <= k; first++ { // what is before the first column goes into that
 			upTo := 1.0
 			if first < k {
@@ -522,7 +522,7 @@ func (s coverage) rate(st *fiohist.Stats) float64 {
 
 // partial reports whether logs were running, but not for more than a hundredth of the column and at least 1 ms.
 func (s coverage) partial(interval int64) bool {
-	ns := float64(s.quanta) * float64(interval)
+	ns := float64(s.intervals) * float64(interval)
 	return s.covered > 0 && 1e9*s.covered < ns-max(ns/100, 1e6)
 }
 

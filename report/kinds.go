@@ -148,7 +148,7 @@ func (p *shared) share() (n int) {
 
 // smaller makes a page smaller by what is missed least, and reports whether it could.
 func (p *shared) smaller() bool {
-	keep := slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.quanta <= ownQuanta || s.by[fio.ByHost] })
+	keep := slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.intervals <= ownIntervals || s.by[fio.ByHost] })
 	switch {
 	case !p.whole:
 		p.whole = true

@@ -268,7 +268,7 @@ func (s *Sink) facts(sum *pipeline.Summary) [][2]string {
 				started = at(k.run.Start)
 			}
 			f = append(f, [2]string{"Run " + k.part(), fmt.Sprintf("%s, started %s, %s long, %s", s.runs[i], started,
-				fio.Duration(float64(k.sum.End-k.run.FirstQuantum)), k.run.ID)})
+				fio.Duration(float64(k.sum.End-k.run.FirstInterval)), k.run.ID)})
 		}
 		return f
 	}
@@ -282,7 +282,7 @@ func (s *Sink) facts(sum *pipeline.Summary) [][2]string {
 	if run.StartKnown {
 		f[0][1] = at(run.Start) + " (" + how(run.StartHow) + ")"
 	}
-	f = append(f, [2]string{"Length", fio.Duration(float64(sum.End - run.FirstQuantum))},
+	f = append(f, [2]string{"Length", fio.Duration(float64(sum.End - run.FirstInterval))},
 		[2]string{"Logs", strconv.Itoa(logs)})
 	versions := map[string]bool{}
 	for _, m := range run.Metas {
@@ -527,7 +527,7 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 	return []block{all, changes}
 }
 
-// since formats the time in ns from the run's start at which a quantum begins to have I/Os.
+// since formats the time in ns from the run's start at which an interval begins to have I/Os.
 func since(ns int64) string { return time.Duration(max(ns, 0)).String() }
 
 func measured(v *sla.Verdict) string {

@@ -575,7 +575,7 @@ func TestChromiumClock(t *testing.T) {
 		{"start", "0:00", "0:00.308", "0:10"},
 		{"local", "2026-01-01 23:59:50", "2026-01-01 23:59:51", ""},
 	} {
-		if tc.clock == "utc" { // where the first quantum begins before the run
+		if tc.clock == "utc" { // where the first interval begins before the run
 			if got := eval[string](b, "fiolat.state.clock"); got != tc.clock {
 				t.Errorf("the clock is %q at first", got)
 			}
@@ -723,8 +723,8 @@ func TestChromiumWholeRun(t *testing.T) {
 	}
 }
 
-// TestChromiumZoom drags over an eighth of 2400 quanta, which are drawn as 300 points or so: each quantum then has a
-// point, with the percentiles that fiolat prints of it, and so has the table.
+// TestChromiumZoom drags over an eighth of 2400 intervals, which are drawn as 300 points or so: each interval then has
+// a point, with the percentiles that fiolat prints of it, and so has the table.
 func TestChromiumZoom(t *testing.T) {
 	t.Parallel()
 	real, err := os.ReadFile("../testdata/fio/randrw/randrw_clat_hist.1.log")
@@ -759,10 +759,10 @@ func TestChromiumZoom(t *testing.T) {
 		b.choose(map[string]string{"direction": direction})
 		want, d := rows[[4]string{3: direction}], b.drawn("percentiles")
 		b.checkMarks(d)
-		from, to, seen, quanta := d.X.Domain[0], d.X.Domain[1], map[string]int{}, 0
+		from, to, seen, intervals := d.X.Domain[0], d.X.Domain[1], map[string]int{}, 0
 		for _, r := range want {
 			if r.OffsetMS >= from && r.OffsetMS < to {
-				quanta++
+				intervals++
 			}
 		}
 		for _, p := range d.Points {
@@ -777,10 +777,10 @@ func TestChromiumZoom(t *testing.T) {
 				t.Errorf("%s, %s from %v ms: %v drawn, %v printed from %v", direction, p.P, p.T, *p.V, v, r.OffsetMS)
 			}
 		}
-		if quanta < 290 || quanta > 310 || seen["p99"] != quanta || seen["p50"] != quanta {
-			t.Errorf("%s, %v to %v ms: %d quanta, so many points: %v", direction, from, to, quanta, seen)
+		if intervals < 290 || intervals > 310 || seen["p99"] != intervals || seen["p50"] != intervals {
+			t.Errorf("%s, %v to %v ms: %d quanta, so many points: %v", direction, from, to, intervals, seen)
 		}
-		t.Logf("%s, %.0f to %.0f ms: %d quanta, %d points", direction, from, to, quanta, seen["p99"])
+		t.Logf("%s, %.0f to %.0f ms: %d quanta, %d points", direction, from, to, intervals, seen["p99"])
 	}
 	eval[any](b, `(document.querySelector('[data-zoom=all]').click(), 1)`)
 	if n := len(b.drawn("percentiles").Points); n > 6*610 {
@@ -1487,7 +1487,7 @@ func TestChromiumViews(t *testing.T) {
 }
 
 // TestChromiumInFlight: with the switch, the page shows what --align inflight gives, as far as it can tell: its I/Os
-// complete evenly in a quantum.
+// complete evenly in an interval.
 func TestChromiumInFlight(t *testing.T) {
 	t.Parallel()
 	logs, err := filepath.Abs("../testdata/fio/slow")
@@ -1503,7 +1503,7 @@ func TestChromiumInFlight(t *testing.T) {
 			at[p.T] = *p.V
 		}
 	}
-	for _, r := range want[:18] { // what waits at the end of the run completes late in its last quantum
+	for _, r := range want[:18] { // what waits at the end of the run completes late in its last interval
 		if got := at[r.OffsetMS]; math.Abs(got/r.Percentiles["50"]-1) > 0.01 {
 			t.Errorf("at %v ms: p50 in flight %v, want %v", r.OffsetMS, got, r.Percentiles["50"])
 		}

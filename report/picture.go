@@ -111,8 +111,8 @@ func covers(parts []shown) string {
 	for i := range parts {
 		p := &parts[i]
 		text := fio.Duration(p.head.Column * 1e6)
-		if p.head.Quanta > 1 {
-			text += fmt.Sprintf(" (%d intervals)", p.head.Quanta)
+		if p.head.Intervals > 1 {
+			text += fmt.Sprintf(" (%d intervals)", p.head.Intervals)
 		}
 		if !slices.Contains(said, text) {
 			said = append(said, text)

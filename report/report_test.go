@@ -48,14 +48,21 @@ type pageHead struct {
 	Percentiles        []string
 	First, Column, End float64
 	Interval           float64
-	Columns, Quanta    int
-	Fine               *struct{ Columns, Quanta int }
-	Stalls             []struct {
+	Columns            int
+	Intervals          int `json:"quanta"`
+	Fine               *struct {
+		Columns   int
+		Intervals int `json:"quanta"`
+	}
+	Stalls []struct {
 		Dimension string
 		Values    []string
 		From, To  int64
 	}
-	Cells          struct{ Columns, Quanta int }
+	Cells struct {
+		Columns   int
+		Intervals int `json:"quanta"`
+	}
 	Scopes, Leaves []struct{ Host, Job, Log, Direction string }
 }
 
@@ -108,13 +115,13 @@ func read(t testing.TB, page []byte) (c content) {
 }
 
 // What a point says is true of all I/Os in the time that it covers: the slow twin
-// adds the quanta of each column up in one go and asks the sum.
+// adds the intervals of each column up in one go and asks the sum.
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name             string
-		quanta, columns  int // at most
-		wantQ, wantCount int
+		name               string
+		intervals, columns int // at most
+		wantQ, wantCount   int
 	}{
 		{"as they are", 10, 16, 1, 10},
 		{"as many as fit", 16, 16, 1, 16},
@@ -125,17 +132,17 @@ func TestColumns(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			m := newMade(tt.quanta, 2, 200)
+			m := newMade(tt.intervals, 2, 200)
 			c := read(t, m.page(t, report.Options{MaxColumns: tt.columns}, nil))
-			if c.Head.Quanta != tt.wantQ || c.Head.Columns != tt.wantCount {
-				t.Fatalf("%d columns of %d quanta, want %d of %d", c.Head.Columns, c.Head.Quanta, tt.wantCount,
+			if c.Head.Intervals != tt.wantQ || c.Head.Columns != tt.wantCount {
+				t.Fatalf("%d columns of %d quanta, want %d of %d", c.Head.Columns, c.Head.Intervals, tt.wantCount,
 					tt.wantQ)
 			}
 			for i, sc := range c.Head.Scopes {
 				got := c.Scopes[i]
 				for k := range c.Head.Columns {
 					var sum fiohist.Hist
-					last := min((k+1)*tt.wantQ, tt.quanta)
+					last := min((k+1)*tt.wantQ, tt.intervals)
 					for n := k * tt.wantQ; n < last; n++ {
 						for _, l := range m.leaves(n) {
 							if (sc.Host == "" || sc.Host == l.Dims.Host) && (sc.Direction == fio.All ||
@@ -182,7 +189,7 @@ func TestColumns(t *testing.T) {
 							sum += row[k]
 						}
 					}
-					if want := float64(200 * (min((k+1)*tt.wantQ, tt.quanta) - k*tt.wantQ)); sum != want {
+					if want := float64(200 * (min((k+1)*tt.wantQ, tt.intervals) - k*tt.wantQ)); sum != want {
 						t.Fatalf("heat map of leaf %d, column %d: %v I/Os, want %v", i, k, sum, want)
 					}
 				}
@@ -195,13 +202,13 @@ func TestColumns(t *testing.T) {
 // held than a run of a few hundred has at least.
 func TestCells(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ hosts, quanta, want int }{{200, 300, 74}, {1000, 48, 23}} {
-		m := newMade(tt.quanta, tt.hosts, 1)
-		s, q := report.NewKinds(io.Discard, 1, report.Options{})[0], &pipeline.Quantum{Leaves: m.leaves(0),
+	for _, tt := range []struct{ hosts, intervals, want int }{{200, 300, 74}, {1000, 48, 23}} {
+		m := newMade(tt.intervals, tt.hosts, 1)
+		s, q := report.NewKinds(io.Discard, 1, report.Options{})[0], &pipeline.Interval{Leaves: m.leaves(0),
 			Rows: m.rows()}
 		err := s.Begin(t.Context(), m.run)
-		for ; q.Offset < int64(tt.quanta)*m.run.Interval && err == nil; q.Offset += m.run.Interval {
-			err = s.Quantum(t.Context(), q)
+		for ; q.Offset < int64(tt.intervals)*m.run.Interval && err == nil; q.Offset += m.run.Interval {
+			err = s.Interval(t.Context(), q)
 		}
 		if err != nil || s.Columns() != tt.want {
 			t.Errorf("%d hosts: %d columns, want %d; %v", tt.hosts, s.Columns(), tt.want, err)
@@ -228,7 +235,8 @@ func TestHeld(t *testing.T) {
 	s, ctx := report.NewKinds(io.Discard, 1, report.Options{MaxHeld: 1})[0], context.Background()
 	err := s.Begin(ctx, m.run)
 	for n := 0; n < 3 && err == nil; n++ {
-		err = s.Quantum(ctx, &pipeline.Quantum{Offset: int64(n) * m.run.Interval, Leaves: m.leaves(n), Rows: m.rows()})
+		err = s.Interval(ctx, &pipeline.Interval{Offset: int64(n) * m.run.Interval, Leaves: m.leaves(n),
+			Rows: m.rows()})
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no place for a file: error %v", err)
@@ -250,8 +258,8 @@ func TestMaxBytes(t *testing.T) {
 		t.Errorf("a page of %d bytes becomes one of %d, though it is not too large", len(page), len(exact))
 	}
 	c := read(t, page)
-	if c.Head.Columns >= whole.Head.Columns || c.Head.Columns*c.Head.Quanta != 64 {
-		t.Errorf("%d columns of %d quanta, of 64 quanta", c.Head.Columns, c.Head.Quanta)
+	if c.Head.Columns >= whole.Head.Columns || c.Head.Columns*c.Head.Intervals != 64 {
+		t.Errorf("%d columns of %d quanta, of 64 quanta", c.Head.Columns, c.Head.Intervals)
 	}
 	for i := range c.Scopes {
 		if fmt.Sprint(c.Scopes[i].Total, c.Scopes[i].Curve) != fmt.Sprint(whole.Scopes[i].Total,
@@ -267,8 +275,8 @@ func TestMaxBytes(t *testing.T) {
 	s := report.NewKinds(&b, 1, report.Options{MaxBytes: 100})[0]
 	ctx := context.Background()
 	s.Begin(ctx, m.run)
-	s.Quantum(ctx, &pipeline.Quantum{Leaves: m.leaves(0), Rows: m.rows()})
-	if err := s.End(ctx, &pipeline.Summary{Quanta: 1, End: 1e9}); err == nil || !strings.Contains(err.Error(),
+	s.Interval(ctx, &pipeline.Interval{Leaves: m.leaves(0), Rows: m.rows()})
+	if err := s.End(ctx, &pipeline.Summary{Intervals: 1, End: 1e9}); err == nil || !strings.Contains(err.Error(),
 		"--by") || b.Len() > 0 {
 		t.Errorf("a page that cannot be small enough: error %v, %d bytes written", err, b.Len())
 	}
@@ -284,7 +292,7 @@ func TestOwnBytes(t *testing.T) {
 	}
 }
 
-// A quantum without I/O is a gap, in a column of many it shows in the fewest logs,
+// An interval without I/O is a gap, in a column of many it shows in the fewest logs,
 // and rows that come late change nothing but how long a log ran.
 func TestGaps(t *testing.T) {
 	t.Parallel()
@@ -294,18 +302,18 @@ func TestGaps(t *testing.T) {
 	ctx := context.Background()
 	s.Begin(ctx, m.run)
 	for n := range 8 {
-		q := &pipeline.Quantum{Offset: int64(n) * 1e9}
+		q := &pipeline.Interval{Offset: int64(n) * 1e9}
 		switch n {
 		case 1, 4, 5: // silent, but running
 			q.Rows = []pipeline.Row{{Scope: "run", Dims: fio.Dims{Direction: fio.All}, IOPSKnown: true}}
 		default:
 			q.Leaves, q.Rows = m.leaves(n), m.rows()
 		}
-		if err := s.Quantum(ctx, q); err != nil {
+		if err := s.Interval(ctx, q); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.End(ctx, &pipeline.Summary{Quanta: 8, End: 8e9}); err != nil {
+	if err := s.End(ctx, &pipeline.Summary{Intervals: 8, End: 8e9}); err != nil {
 		t.Fatal(err)
 	}
 	run := read(t, b.Bytes()).Scopes[0]
@@ -331,17 +339,17 @@ func TestPartial(t *testing.T) {
 	s, ctx := report.NewKinds(&b, 1, report.Options{})[0], context.Background()
 	s.Begin(ctx, m.run)
 	for n := range 3 {
-		q := &pipeline.Quantum{Offset: int64(n) * 1e9, Leaves: m.leaves(n), Rows: m.rows()}
+		q := &pipeline.Interval{Offset: int64(n) * 1e9, Leaves: m.leaves(n), Rows: m.rows()}
 		if n == 2 {
 			for i := range q.Rows {
 				q.Rows[i].IOPS /= 0.3
 			}
 		}
-		if err := s.Quantum(ctx, q); err != nil {
+		if err := s.Interval(ctx, q); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.End(ctx, &pipeline.Summary{Quanta: 3, End: 2.3e9}); err != nil {
+	if err := s.End(ctx, &pipeline.Summary{Intervals: 3, End: 2.3e9}); err != nil {
 		t.Fatal(err)
 	}
 	for i, scope := range read(t, b.Bytes()).Scopes {
@@ -362,10 +370,11 @@ func TestAtLeast(t *testing.T) {
 	s := report.NewKinds(&b, 1, report.Options{})[0]
 	ctx := context.Background()
 	s.Begin(ctx, m.run)
-	s.Quantum(ctx, &pipeline.Quantum{Leaves: []pipeline.Leaf{{Dims: fio.Dims{Direction: "read"}, Hist: hist, Logs: 1}},
-		Rows: []pipeline.Row{{Scope: "run", Dims: fio.Dims{Direction: fio.All}, IOPS: 100, IOPSKnown: true,
-			Stats: fiohist.Stats{Samples: 100}}}})
-	if err := s.End(ctx, &pipeline.Summary{Quanta: 1, End: 1e9}); err != nil {
+	s.Interval(ctx,
+		&pipeline.Interval{Leaves: []pipeline.Leaf{{Dims: fio.Dims{Direction: "read"}, Hist: hist, Logs: 1}},
+			Rows: []pipeline.Row{{Scope: "run", Dims: fio.Dims{Direction: fio.All}, IOPS: 100, IOPSKnown: true,
+				Stats: fiohist.Stats{Samples: 100}}}})
+	if err := s.End(ctx, &pipeline.Summary{Intervals: 1, End: 1e9}); err != nil {
 		t.Fatal(err)
 	}
 	run := read(t, b.Bytes()).Scopes[0]
@@ -388,8 +397,8 @@ func TestLimitsOfSome(t *testing.T) {
 	for i := range leaves[:2] { // of the first host
 		leaves[i].Limits = fiohist.Limits{Known: true, Min: 79000, Max: 81000}
 	}
-	err := errors.Join(s.Begin(ctx, m.run), s.Quantum(ctx, &pipeline.Quantum{Leaves: leaves, Rows: m.rows()}),
-		s.End(ctx, &pipeline.Summary{Quanta: 1, End: 1e9, Total: m.rows()}))
+	err := errors.Join(s.Begin(ctx, m.run), s.Interval(ctx, &pipeline.Interval{Leaves: leaves, Rows: m.rows()}),
+		s.End(ctx, &pipeline.Summary{Intervals: 1, End: 1e9, Total: m.rows()}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -504,7 +513,7 @@ func TestInFlight(t *testing.T) {
 		s, ctx := report.NewKinds(&b, 1, report.Options{})[0], t.Context()
 		s.Begin(ctx, m.run)
 		for n := range 4 {
-			q := &pipeline.Quantum{Offset: int64(n) * 1e9, Rows: m.rows()}
+			q := &pipeline.Interval{Offset: int64(n) * 1e9, Rows: m.rows()}
 			h := new(fiohist.Hist)
 			switch n {
 			case 0:
@@ -515,11 +524,11 @@ func TestInFlight(t *testing.T) {
 			if !h.Empty() {
 				q.Leaves = []pipeline.Leaf{{Dims: fio.Dims{Direction: "read"}, Hist: h}}
 			}
-			if err := s.Quantum(ctx, q); err != nil {
+			if err := s.Interval(ctx, q); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := s.End(ctx, &pipeline.Summary{Quanta: 4, End: 4e9}); err != nil {
+		if err := s.End(ctx, &pipeline.Summary{Intervals: 4, End: 4e9}); err != nil {
 			t.Fatal(err)
 		}
 		got := "none"
@@ -595,7 +604,8 @@ func TestStallsOfMap(t *testing.T) {
 	page := m.page(t, report.Options{Stalls: func() []pipeline.Stall {
 		return []pipeline.Stall{
 			{Dimension: "host", Values: []string{"node000"}, SinceMS: 1200, UntilMS: 4300},
-			{Dimension: "job", Values: []string{"job"}, Hosts: []string{"node001", "node002"}, SinceMS: 5100, UntilMS: 6200},
+			{Dimension: "job", Values: []string{"job"}, Hosts: []string{"node001", "node002"}, SinceMS: 5100,
+				UntilMS: 6200},
 		}
 	}}, nil)
 	got, want := fmt.Sprint(read(t, page).Head.Stalls), "[{host [node000] 1200 4300} {host [node001] 5100 6200}]"

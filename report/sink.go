@@ -29,11 +29,11 @@ const (
 	maxChanges = 200
 	// maxBytes is the maximum size of a page. Only tables with a row for each host may make it larger.
 	maxBytes = 10_000_000
-	// ownBytes is the size that is aimed at for the page of one host, without its libraries. Up to ownQuanta quanta are
-	// kept nevertheless, and ownColumns columns in any case.
-	ownBytes   = 130_000
-	ownQuanta  = 3000
-	ownColumns = 200
+	// ownBytes is the size that is aimed at for the page of one host, without its libraries. Up to ownIntervals
+	// intervals are kept nevertheless, and ownColumns columns in any case.
+	ownBytes     = 130_000
+	ownIntervals = 3000
+	ownColumns   = 200
 	// maxHeld is how many bytes of finished columns stay in memory; the others are in a temporary file.
 	maxHeld = 64 << 20
 )
@@ -90,10 +90,10 @@ type Sink struct {
 	run          *pipeline.Run
 	sum          *pipeline.Summary // nil until End
 	by           map[string]bool   // true for dimensions with more than one value
-	step         int64             // quanta in a column
+	step         int64             // intervals in a column
 	col          int               // index of the current column; after End, the number of columns
 	columns      columns           // the finished ones
-	quanta       int64             // seen so far
+	intervals    int64             // seen so far
 	leaves       []*leaf
 	scopes       []*scope
 	leafAt       map[fio.Dims]*leaf
@@ -103,7 +103,7 @@ type Sink struct {
 	changed      int               // number of all changes
 }
 
-// change is a breach of a rule or a recovery, at the start of its quantum.
+// change is a breach of a rule or a recovery, at the start of its interval.
 type change struct {
 	pipeline.Change
 	at int64
@@ -194,12 +194,12 @@ func (s *Sink) reduce(d fio.Dims) dims {
 	return out
 }
 
-// Quantum adds one quantum.
-func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
-	if int(s.quanta/s.step) > s.col {
+// Interval adds one interval.
+func (s *Sink) Interval(ctx context.Context, q *pipeline.Interval) error {
+	if int(s.intervals/s.step) > s.col {
 		s.finish()
 	}
-	s.quanta++
+	s.intervals++
 	for i := range q.Leaves {
 		s.add(&q.Leaves[i])
 	}
@@ -211,9 +211,9 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	return s.Late(ctx, q)
 }
 
-// Late adds the rows of a quantum.
-func (s *Sink) Late(_ context.Context, q *pipeline.Quantum) error {
-	n := (q.Offset - s.run.FirstQuantum) / s.run.Interval
+// Late adds the rows of an interval.
+func (s *Sink) Late(_ context.Context, q *pipeline.Interval) error {
+	n := (q.Offset - s.run.FirstInterval) / s.run.Interval
 	for i := range q.Rows {
 		r := &q.Rows[i]
 		d := s.reduce(r.Dims)
@@ -226,8 +226,9 @@ func (s *Sink) Late(_ context.Context, q *pipeline.Quantum) error {
 			s.scopeAt[d] = sc
 			s.scopes = append(s.scopes, sc)
 		}
-		// I/Os and their rate yield the covered time. Rows of stored runs have no other: without I/O it is the quantum.
-		st := coverage{quanta: 1, logs: int32(r.Logs)}
+		// I/Os and their rate yield the covered time. Rows of stored runs have no other: without I/O it is the
+		// interval.
+		st := coverage{intervals: 1, logs: int32(r.Logs)}
 		switch {
 		case r.IOPS > 0:
 			st.covered = r.Stats.Samples / r.IOPS

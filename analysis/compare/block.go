@@ -2,7 +2,7 @@ package compare
 
 import "math"
 
-// blockLength returns the optimal block length, in quanta, for a circular block bootstrap of the series z (Politis
+// blockLength returns the optimal block length, in intervals, for a circular block bootstrap of the series z (Politis
 // and White, "Automatic Block-Length Selection for the Dependent Bootstrap", Econometric Reviews 23 (2004), with the
 // correction by Patton, Politis and White, ibid. 28 (2009)). It is 1 without autocorrelation, and at most min(3 sqrt
 // n, n / 3), rounded up.

@@ -29,7 +29,7 @@ const (
 	groupResamples = 200
 	// seed makes the resamples reproducible.
 	seed = 0xf10
-	// fewest is the least number of quanta with I/O from which a run's noise is estimated.
+	// fewest is the least number of intervals with I/O from which a run's noise is estimated.
 	fewest = 10
 	// fewestBlocks is the least number of blocks in a run. It limits the block length.
 	fewestBlocks = 5
@@ -88,9 +88,9 @@ type Row struct {
 type Side struct {
 	Name string `json:"name"`
 	Runs int    `json:"runs"`
-	// Quanta is the number of intervals of all runs, each IntervalMS long; 0 if they were deleted. In long runs an
-	// interval is several quanta.
-	Quanta     int     `json:"quanta"`
+	// Intervals is the number of intervals of all runs, each IntervalMS long; 0 if they were deleted. In long runs
+	// each is several intervals of the logs added up.
+	Intervals  int     `json:"quanta"`
 	IntervalMS float64 `json:"interval_ms"`
 	// Block is the block length of the bootstrap in intervals.
 	Block int `json:"block"`
@@ -204,10 +204,10 @@ type Options struct {
 // values. All limits are those of the logarithm of a ratio: estimate -+ c times its standard error.
 //
 // The standard error comes from the variance between the runs of a group, pooled over both groups, or not pooled if
-// that is larger. It is not below that of the noise within the runs, which a circular block bootstrap over quanta
+// that is larger. It is not below that of the noise within the runs, which a circular block bootstrap over intervals
 // estimates (Politis and Romano, "A circular block-resampling procedure for stationary data", 1992; after Künsch,
 // "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17, 1989): each run is
-// resampled many times in blocks of neighbouring quanta, the same ones for all directions, and its metrics are
+// resampled many times in blocks of neighbouring intervals, the same ones for all directions, and its metrics are
 // computed from the sum of the resampled histograms. blockLength chooses the length of the blocks. With single runs
 // there is only this noise, and Options.RunNoise.
 //
@@ -533,7 +533,7 @@ func figuresOnly(what string, runs []string) string {
 
 func (s *Series) has(d int) bool {
 	return s.rows[directions[d]] != nil ||
-		slices.ContainsFunc(s.steps, func(q quantum) bool { return len(q.hists[d].Index) > 0 })
+		slices.ContainsFunc(s.steps, func(q interval) bool { return len(q.hists[d].Index) > 0 })
 }
 
 // sample is a series prepared for resampling: the non-empty buckets of each direction are numbered without gaps.
@@ -551,7 +551,7 @@ type compact struct {
 	direction            int              // in directions
 	lower, upper, middle []float64        // ns, by bucket number
 	last                 int              // number of fio's last bucket; -1 if it is empty
-	quanta               []fiohist.Sparse // with bucket numbers as indices; nil for the sum of all
+	intervals            []fiohist.Sparse // with bucket numbers as indices; nil for the sum of all
 	inAll                []uint16         // by bucket number: its number in the sum of all
 }
 
@@ -573,7 +573,7 @@ func (c *compact) number(g fiohist.Geometry, occur []bool, all []uint16) []uint1
 			c.inAll = append(c.inAll, all[i])
 		}
 	}
-	for _, q := range c.quanta {
+	for _, q := range c.intervals {
 		for k, i := range q.Index {
 			q.Index[k] = number[i]
 		}
@@ -597,7 +597,7 @@ func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64)
 			for _, bucket := range h.Index {
 				occur[0][bucket], occur[d][bucket] = true, true
 			}
-			out.dirs[d].quanta = append(out.dirs[d].quanta, h)
+			out.dirs[d].intervals = append(out.dirs[d].intervals, h)
 		}
 	}
 	var all []uint16 // bucket numbers of the first direction
@@ -642,7 +642,7 @@ func (s *sample) single() int { return min(len(s.dirs)-1, 1) }
 
 func (s *sample) metrics() int { return len(s.percentiles) + 2 }
 
-// tooFewReason says why there are too few quanta to estimate the noise; "" if there are enough.
+// tooFewReason says why there are too few intervals to estimate the noise; "" if there are enough.
 func (s *sample) tooFewReason() string {
 	if s.series.timeless {
 		return s.series.Name + " has only fio's JSON, without times to estimate its noise from"
@@ -661,7 +661,7 @@ func (s *sample) tooFewReason() string {
 	return ""
 }
 
-// vec8 holds one number for each of several resamples that are computed together, so that the buckets of a quantum
+// vec8 holds one number for each of several resamples that are computed together, so that the buckets of an interval
 // are read only once for all of them.
 type vec8 [8]float64
 
@@ -672,7 +672,7 @@ func (s *sample) buffers() (counts [][]vec8) {
 	return counts
 }
 
-// compute writes the values of up to len(vec8) resamples, in which each quantum occurs as often as its weight. If
+// compute writes the values of up to len(vec8) resamples, in which each interval occurs as often as its weight. If
 // atLeast is not nil, it receives the flags of the first resample.
 func (s *sample) compute(weights []vec8, values [][]float64, counts [][]vec8, atLeast []bool) {
 	clear(counts[0])
@@ -681,7 +681,7 @@ func (s *sample) compute(weights []vec8, values [][]float64, counts [][]vec8, at
 		c, to := &s.dirs[d], counts[d]
 		clear(to)
 		for q := range weights {
-			h, w := &c.quanta[q], &weights[q]
+			h, w := &c.intervals[q], &weights[q]
 			for i, n := range h.Count {
 				l := &to[h.Index[i]] // unrolled: a loop is slower
 				l[0] += n * w[0]
@@ -754,7 +754,7 @@ func (c *compact) percentile(counts []vec8, l int, n, p float64) (bucket int, va
 
 // blockLength returns the block length for the sample: the longest that a metric of the family needs, but at most a
 // fifth of the sample. The degrees of freedom, which follow from the number of blocks, make up for that limit. The
-// autocorrelation that matters is that of each quantum's contribution to the value, to first order: for IOPS its
+// autocorrelation that matters is that of each interval's contribution to the value, to first order: for IOPS its
 // completions less those expected, for the mean the sum of its latencies less the mean, for a percentile its I/Os
 // above that less the expected share.
 func (s *sample) blockLength() int {
@@ -777,8 +777,8 @@ func (s *sample) blockLength() int {
 					add[b] = each(c, b)
 				}
 				for q := range z {
-					for k, b := range c.quanta[q].Index {
-						z[q] += c.quanta[q].Count[k] * add[b]
+					for k, b := range c.intervals[q].Index {
+						z[q] += c.intervals[q].Count[k] * add[b]
 					}
 				}
 			}
@@ -805,7 +805,7 @@ func (s *sample) blockLength() int {
 	return max(1, int(min(math.Ceil(longest-1e-9), float64(len(s.series.steps)/fewestBlocks))))
 }
 
-// resample computes the values of bootstrap resamples of the run, drawn in blocks of quanta from the run taken as a
+// resample computes the values of bootstrap resamples of the run, drawn in blocks of intervals from the run taken as a
 // ring. The stream selects the random numbers of this run. Each resample has its own generator, so the result does
 // not depend on the number of workers.
 func (s *sample) resample(stream uint64, times int) [][]float64 {

@@ -21,13 +21,13 @@ var fio3 = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
 // slowly around their means (a first-order autoregressive process), with two humps
 // (a cache) and a tail.
 type steady struct {
-	seed     uint64
-	quanta   int
-	rate     float64 // reads a second; a third as many writes
-	memory   float64 // correlation of neighbouring seconds, 0 to 1
-	drift    float64 // standard deviation of the logarithm of a second's latency
-	latency  float64 // factor
-	interval time.Duration
+	seed      uint64
+	intervals int
+	rate      float64 // reads a second; a third as many writes
+	memory    float64 // correlation of neighbouring seconds, 0 to 1
+	drift     float64 // standard deviation of the logarithm of a second's latency
+	latency   float64 // factor
+	interval  time.Duration
 }
 
 func (c steady) series(t testing.TB, name string) *Series {
@@ -44,9 +44,9 @@ func (c steady) series(t testing.TB, name string) *Series {
 		return c.memory*x + math.Sqrt(1-c.memory*c.memory)*rng.NormFloat64()
 	}
 	slow, busy := rng.NormFloat64(), rng.NormFloat64()
-	for i := range c.quanta {
+	for i := range c.intervals {
 		slow, busy = step(slow), step(busy)
-		q := &pipeline.Quantum{Offset: int64(i) * int64(c.interval)}
+		q := &pipeline.Interval{Offset: int64(i) * int64(c.interval)}
 		all := 0.0
 		for _, dir := range []string{"read", "write"} {
 			n := c.rate * math.Exp(0.05*busy)
@@ -67,7 +67,7 @@ func (c steady) series(t testing.TB, name string) *Series {
 		}
 		q.Rows = []pipeline.Row{{Scope: "run", Stats: fiohist.Stats{Samples: all}, IOPS: all / c.interval.Seconds(),
 			IOPSKnown: true, Covered: int64(c.interval)}}
-		if err := s.Quantum(t.Context(), q); err != nil {
+		if err := s.Interval(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -129,22 +129,22 @@ func TestSteadyRuns(t *testing.T) {
 	t.Parallel()
 	pairs := draws(t)
 	for _, tt := range slice([]struct {
-		quanta int
-		memory float64
+		intervals int
+		memory    float64
 	}{{40, 0.5}, {240, 0}, {240, 0.7}}, 1) {
-		t.Run(fmt.Sprintf("%d of memory %g", tt.quanta, tt.memory), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d of memory %g", tt.intervals, tt.memory), func(t *testing.T) {
 			t.Parallel()
 			const times = 200 // fewer resamples than Compare makes, to be done sooner
-			quanta, memory := tt.quanta, tt.memory
+			intervals, memory := tt.intervals, tt.memory
 			var same, slower found
 			for n := range pairs {
-				p := rand.New(rand.NewPCG(uint64(n), 1)).Perm(quanta / 20)
+				p := rand.New(rand.NewPCG(uint64(n), 1)).Perm(intervals / 20)
 				first := func(i int) bool { return p[i/20] < len(p)/2 } // blocks of 20 seconds
 				if n%2 == 0 {
-					first = func(i int) bool { return i < quanta/2 } // before and after
+					first = func(i int) bool { return i < intervals/2 } // before and after
 				}
 				second := func(i int) bool { return !first(i) }
-				run := steady{seed: uint64(n), quanta: quanta, rate: 120, memory: memory, drift: 0.05, latency: 1}
+				run := steady{seed: uint64(n), intervals: intervals, rate: 120, memory: memory, drift: 0.05, latency: 1}
 				s := run.series(t, "a")
 				same.add(one(t, pick(s, "a", first), pick(s, "b", second), times))
 				run.seed, run.latency = run.seed+1000, 1.1
@@ -155,7 +155,7 @@ func TestSteadyRuns(t *testing.T) {
 			if same.any > pairs/10 {
 				t.Errorf("%d of %d halves of a steady run are called different: %v", same.any, pairs, same.by)
 			}
-			if n := min(slower.any, slower.by["read p50"], slower.by["write p50"]); n < pairs*9/10 && quanta > 100 {
+			if n := min(slower.any, slower.by["read p50"], slower.by["write p50"]); n < pairs*9/10 && intervals > 100 {
 				t.Errorf("a tenth slower: found in only %d of %d: %v", n, pairs, slower.by)
 			}
 		})
@@ -165,7 +165,7 @@ func TestSteadyRuns(t *testing.T) {
 // The values are those of fiohist, to rounding.
 func TestValues(t *testing.T) {
 	t.Parallel()
-	s := steady{seed: 1, quanta: 30, rate: 500, latency: 1, drift: 0.3}.series(t, "a")
+	s := steady{seed: 1, intervals: 30, rate: 500, latency: 1, drift: 0.3}.series(t, "a")
 	r := one(t, s, s, 0)
 	for d, name := range directions {
 		var h fiohist.Hist
@@ -323,13 +323,13 @@ func TestRules(t *testing.T) {
 func TestSeries(t *testing.T) {
 	t.Parallel()
 	s := new(Series)
-	run := &pipeline.Run{ID: "r", Geometry: fio3, Interval: 1e9, FirstQuantum: -250e6}
+	run := &pipeline.Run{ID: "r", Geometry: fio3, Interval: 1e9, FirstInterval: -250e6}
 	if err := s.Begin(t.Context(), run); err != nil || s.Name != "r" {
 		t.Fatal(s.Name, err)
 	}
 	ios, covered := 0.0, 0.0
 	feed := func(n int64, leaves int) {
-		q := &pipeline.Quantum{Offset: run.FirstQuantum + n*run.Interval}
+		q := &pipeline.Interval{Offset: run.FirstInterval + n*run.Interval}
 		row := pipeline.Row{Scope: "run", IOPSKnown: true}
 		for i := range leaves {
 			var h fiohist.Hist
@@ -341,7 +341,7 @@ func TestSeries(t *testing.T) {
 		ios += row.Stats.Samples
 		covered += 0.5
 		q.Rows = []pipeline.Row{row, {Scope: "host", Dims: fio.Dims{Host: "h"}, IOPSKnown: true, Covered: 1e9}}
-		if err := s.Quantum(t.Context(), q); err != nil {
+		if err := s.Interval(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -352,12 +352,13 @@ func TestSeries(t *testing.T) {
 		case n%100 != 50:
 			feed(n, 1+int(n%5))
 		default: // nothing ran
-			if err := s.Quantum(t.Context(), &pipeline.Quantum{Offset: run.FirstQuantum + n*run.Interval}); err != nil {
+			empty := &pipeline.Interval{Offset: run.FirstInterval + n*run.Interval}
+			if err := s.Interval(t.Context(), empty); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if n%100 == 0 && n > 0 { // a row of a host for a quantum that has been
-			if err := s.Late(t.Context(), &pipeline.Quantum{Offset: run.FirstQuantum,
+		if n%100 == 0 && n > 0 { // a row of a host for an interval that has been
+			if err := s.Late(t.Context(), &pipeline.Interval{Offset: run.FirstInterval,
 				Rows: []pipeline.Row{{Scope: "run", IOPSKnown: true}}}); err != nil {
 				t.Fatal(err)
 			}
@@ -376,8 +377,8 @@ func TestSeries(t *testing.T) {
 }
 
 func BenchmarkCompare(b *testing.B) {
-	x := steady{seed: 1, quanta: 600, rate: 2000, memory: 0.5, drift: 0.05, latency: 1}.series(b, "a")
-	y := steady{seed: 2, quanta: 600, rate: 2000, memory: 0.5, drift: 0.05, latency: 1}.series(b, "b")
+	x := steady{seed: 1, intervals: 600, rate: 2000, memory: 0.5, drift: 0.05, latency: 1}.series(b, "a")
+	y := steady{seed: 2, intervals: 600, rate: 2000, memory: 0.5, drift: 0.05, latency: 1}.series(b, "b")
 	b.ReportAllocs()
 	for b.Loop() {
 		one(b, x, y, 0)
@@ -385,7 +386,7 @@ func BenchmarkCompare(b *testing.B) {
 }
 
 func BenchmarkNoise(b *testing.B) {
-	x := steady{seed: 1, quanta: 600, rate: 2000, memory: 0.5, drift: 0.05, latency: 1}.series(b, "a")
+	x := steady{seed: 1, intervals: 600, rate: 2000, memory: 0.5, drift: 0.05, latency: 1}.series(b, "a")
 	b.ReportAllocs()
 	for b.Loop() {
 		x.Noise(wanted)

@@ -9,7 +9,7 @@ import (
 	"fiolat/fio/fiohist"
 )
 
-// measured holds the values of a group's runs, without their quanta. Two-dimensional fields are indexed [run][row]
+// measured holds the values of a group's runs, without their intervals. Two-dimensional fields are indexed [run][row]
 // unless they say otherwise.
 type measured struct {
 	side    Side
@@ -68,7 +68,7 @@ func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []floa
 		if run.FiguresOnly {
 			m.figures = append(m.figures, run.Name)
 		} else {
-			m.side.Quanta += len(run.steps)
+			m.side.Intervals += len(run.steps)
 			m.side.IntervalMS = max(m.side.IntervalMS, float64(run.interval*run.fold)/1e6)
 			m.side.Block = max(m.side.Block, s.block)
 		}

@@ -241,7 +241,7 @@ func TestOrderOfRuns(t *testing.T) {
 	t.Parallel()
 	var groups [2]Group
 	for i := range 6 {
-		s := steady{seed: uint64(i), quanta: 30, rate: 50, latency: 1}.series(t, "run")
+		s := steady{seed: uint64(i), intervals: 30, rate: 50, latency: 1}.series(t, "run")
 		s.ID = fmt.Sprint(i)
 		groups[i%2].Runs = append(groups[i%2].Runs, s)
 	}

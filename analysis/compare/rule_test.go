@@ -13,7 +13,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestUndecided: a rule that only a drift of the machine explains away neither fires nor holds, and fires with --steady.
+// TestUndecided: a rule that only a drift of the machine explains away neither fires nor holds, and fires with
+// --steady.
 func TestUndecided(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -15,26 +15,26 @@ import (
 	"fiolat/pipeline"
 )
 
-// maxQuanta is the most quanta that a Series keeps, which bounds time and memory. When there are more, neighbours are
-// added up in pairs.
-const maxQuanta = 512
+// maxIntervals is the most intervals that a Series keeps, which bounds time and memory. When there are more, neighbours
+// are added up in pairs.
+const maxIntervals = 512
 
 // directions are those compared: first the sum of all, then each.
 var directions = fio.RowDirections()
 
-// Series collects a run for Compare: the histogram of every quantum by direction. It is a pipeline.Sink. The leaves
+// Series collects a run for Compare: the histogram of every interval by direction. It is a pipeline.Sink. The leaves
 // may be split in any way.
 type Series struct {
 	pipeline.Discard
 	// Name identifies the run in results.
 	Name string
-	// Job restricts the series to that job, and to the quanta in which it ran.
+	// Job restricts the series to that job, and to the intervals in which it ran.
 	Job string
 	// ID is the run's id, Workload a description of its jobs, if known. Options are the values of those job options
 	// that change how a request is served, of several jobs joined.
 	ID, Workload string
 	Options      map[string]string
-	// FiguresOnly says that only the sums of the run are left, as one quantum.
+	// FiguresOnly says that only the sums of the run are left, as one interval.
 	FiguresOnly bool
 	// rows are the figures of a run without histograms, by direction; it has no steps.
 	rows map[string]*figures.Row
@@ -44,25 +44,25 @@ type Series struct {
 	start      int64
 	startKnown bool
 	interval   int64
-	fold       int64 // quanta of the run in one element of steps
-	seen       int64 // quanta of the run so far
+	fold       int64 // intervals of the run in one element of steps
+	seen       int64 // intervals of the run so far
 	timeless   bool  // pipeline.Run.Timeless
 	undirected bool  // the run has no rows by direction: all are taken to run at the same time
-	steps      []quantum
+	steps      []interval
 
-	sums [1 + fio.Directions]fiohist.Hist // of a quantum; these and room are reused
+	sums [1 + fio.Directions]fiohist.Hist // of an interval; these and room are reused
 	room fiohist.Sparse
 }
 
-// quantum is one step of a series.
-type quantum struct {
+// interval is one step of a series.
+type interval struct {
 	// hists are parallel to directions. The first, for the sum, stays empty.
 	hists [1 + fio.Directions]fiohist.Sparse
 	// covered is parallel to directions: for how many seconds jobs with the direction ran.
 	covered [1 + fio.Directions]float64
 }
 
-func (q *quantum) empty() bool {
+func (q *interval) empty() bool {
 	return !slices.ContainsFunc(q.hists[:], func(h fiohist.Sparse) bool { return len(h.Index) > 0 })
 }
 
@@ -147,18 +147,18 @@ func (s *Series) perDirection(rows []pipeline.Row, figure func(*pipeline.Row) fl
 	return out
 }
 
-// Quantum adds a quantum.
-func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
+// Interval adds an interval.
+func (s *Series) Interval(_ context.Context, q *pipeline.Interval) error {
 	covered := s.perDirection(q.Rows, func(r *pipeline.Row) float64 { return float64(r.Covered) / 1e9 })
 	mine := func(l pipeline.Leaf) bool { return s.Job == "" || l.Dims.Job == s.Job }
 	if s.Job != "" && covered[0] == 0 && !slices.ContainsFunc(q.Leaves, mine) {
 		return nil
 	}
 	if int(s.seen/s.fold) == len(s.steps) {
-		if len(s.steps) == maxQuanta {
+		if len(s.steps) == maxIntervals {
 			s.halve()
 		}
-		s.steps = append(s.steps, quantum{})
+		s.steps = append(s.steps, interval{})
 	}
 	to := &s.steps[s.seen/s.fold]
 	s.seen++
@@ -202,7 +202,7 @@ func (s *Series) End(_ context.Context, sum *pipeline.Summary) error {
 func (s *Series) halve() {
 	for i := range s.steps[:len(s.steps)/2] {
 		a, b := &s.steps[2*i], &s.steps[2*i+1]
-		var sum quantum
+		var sum interval
 		for d := range sum.hists {
 			sum.covered[d] = a.covered[d] + b.covered[d]
 			var h fiohist.Hist
@@ -218,7 +218,7 @@ func (s *Series) halve() {
 
 // Noise returns the uncertainty of the run's own values from the noise within the run, not between runs. By direction
 // and metric it is a factor, 1 or more, by which the value may be too small or too large with 95 % confidence. Values
-// without a known uncertainty are missing, such as those of runs with too few quanta.
+// without a known uncertainty are missing, such as those of runs with too few intervals.
 func (s *Series) Noise(percentiles []float64) map[string]map[string]float64 {
 	group := &Group{Runs: []*Series{s}}
 	wanted := slices.Clone(family)
@@ -278,10 +278,10 @@ func (j *Jobs) Begin(ctx context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-// Quantum implements pipeline.Sink.
-func (j *Jobs) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+// Interval implements pipeline.Sink.
+func (j *Jobs) Interval(ctx context.Context, q *pipeline.Interval) error {
 	for _, s := range j.Series {
-		if err := s.Quantum(ctx, q); err != nil {
+		if err := s.Interval(ctx, q); err != nil {
 			return err
 		}
 	}

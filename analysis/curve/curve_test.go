@@ -50,7 +50,8 @@ func TestStaged(t *testing.T) {
 		{"all at once", row("", "1,2,4", 10), true, false},
 		{"two at once", row("", "1,2,4", 20), true, false},
 		{"of the same depth", row("", "1", 30), false, true},
-		{"no times", figures.Row{Run: "r", Direction: "read", Options: map[string]string{"iodepth": "1,2"}}, true, false},
+		{"no times", figures.Row{Run: "r", Direction: "read", Options: map[string]string{"iodepth": "1,2"}}, true,
+			false},
 	} {
 		whole := []figures.Row{tt.whole}
 		if mixed, staged := Mixed(whole), Staged(whole, jobs); mixed != tt.mixed || staged != tt.staged {

@@ -23,7 +23,7 @@ const (
 	maxMembers = 1 << 21
 )
 
-// leaf is the histogram of one log, or of several logs with the same host and job, in one quantum and direction.
+// leaf is the histogram of one log, or of several logs with the same host and job, in one interval and direction.
 type leaf struct {
 	Direction string
 	// By are the values of dimensions; "" if unknown.
@@ -34,15 +34,15 @@ type leaf struct {
 
 // board keeps a few numbers of each host, job and log over time, and the histograms of all of them.
 type board struct {
-	geometry fiohist.Geometry
-	first    int64 // start of the first quantum
-	interval int64
-	fold     int // quanta in a block
-	quanta   int
-	groups   []*group
-	pooled   map[string][]*fiohist.Hist // by direction, then block; nil without I/O
-	scratch  []*fiohist.Hist
-	ranks    fiohist.Ranks
+	geometry  fiohist.Geometry
+	first     int64 // start of the first interval
+	interval  int64
+	fold      int // intervals in a block
+	intervals int
+	groups    []*group
+	pooled    map[string][]*fiohist.Hist // by direction, then block; nil without I/O
+	scratch   []*fiohist.Hist
+	ranks     fiohist.Ranks
 }
 
 // group holds all members of one dimension in one direction.
@@ -58,17 +58,17 @@ type group struct {
 // member is a host, job or log in a block: its I/Os, and the natural logarithms of its mean and percentiles in ns.
 type member struct{ n, mean, p50, p99 float32 }
 
-// newBoard returns a board for quanta of interval ns from first on.
+// newBoard returns a board for intervals of that many ns from first on.
 func newBoard(geometry fiohist.Geometry, first, interval int64) *board {
 	return &board{geometry: geometry, first: first, interval: interval, fold: 1, pooled: map[string][]*fiohist.Hist{}}
 }
 
-// add adds the leaves of the quantum that starts at offset, with their pools, and rows that may have tallies of the
-// members. Quanta come in ascending order, with gaps.
+// add adds the leaves of the interval that starts at offset, with their pools, and rows that may have tallies of the
+// members. Intervals come in ascending order, with gaps.
 func (b *board) add(offset int64, leaves []leaf, pooled []pool, rows []pipeline.Row) {
 	n := int((offset - b.first) / b.interval)
-	b.quanta = n + 1
-	for b.quanta > maxBlocks*b.fold || b.size() > maxMembers {
+	b.intervals = n + 1
+	for b.intervals > maxBlocks*b.fold || b.size() > maxMembers {
 		b.halve()
 	}
 	at := n / b.fold
@@ -95,7 +95,7 @@ type pool struct {
 	hist      *fiohist.Hist
 }
 
-// pools are the pools of a quantum. Their memory is reused for the next one.
+// pools are the pools of an interval. Their memory is reused for the next one.
 type pools []pool
 
 // collect returns the pools of leaves, sorted by direction.
@@ -204,7 +204,7 @@ func (b *board) group(direction string, dimension int) *group {
 	return g
 }
 
-// value is a host, job or log with I/O in a quantum and direction.
+// value is a host, job or log with I/O in an interval and direction.
 type value struct {
 	by     [3]string // of its first leaf
 	hist   *fiohist.Hist
@@ -306,7 +306,7 @@ func (b *board) halve() {
 	}
 }
 
-// forget drops the earliest quantum. It needs a fold of 1.
+// forget drops the earliest interval. It needs a fold of 1.
 func (b *board) forget() {
 	for _, g := range b.groups {
 		g.blocks = g.blocks[min(1, len(g.blocks)):]
@@ -315,14 +315,14 @@ func (b *board) forget() {
 		b.pooled[direction] = blocks[min(1, len(blocks)):]
 	}
 	b.first += b.interval
-	b.quanta--
+	b.intervals--
 }
 
 // length is that of a block in ns.
 func (b *board) length() int64 { return b.interval * int64(b.fold) }
 
 // blocks is their number.
-func (b *board) blocks() int { return (b.quanta + b.fold - 1) / b.fold }
+func (b *board) blocks() int { return (b.intervals + b.fold - 1) / b.fold }
 
 // at returns the block of a time in ns from the run's start.
 func (b *board) at(ns int64) int {

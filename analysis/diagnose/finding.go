@@ -78,7 +78,7 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 	b := w.board
 	at := func(t int) int64 { return (b.first + int64(t)*b.length()) / 1e6 }
 	first, last := w.lasts(h)
-	end := min(at(last), (b.first+int64(b.quanta)*b.interval)/1e6)
+	end := min(at(last), (b.first+int64(b.intervals)*b.interval)/1e6)
 	f := Finding{About: aboutSlow, Dimension: "run", Who: []string{}, Direction: h.direction,
 		Measure: measures[h.measure],
 		FromMS:  at(h.from), ToMS: min(at(h.to), end), ToEnd: h.to >= last}
@@ -478,7 +478,7 @@ func seconds(ms int64) string { return number(float64(ms)/1e3) + " s" }
 
 func latency(ns float64) string { return fio.Latency(ns, 3) }
 
-// note adds notes from shortly before a finding, or from its first quantum of interval ns.
+// note adds notes from shortly before a finding, or from its first interval, of that many ns.
 func (f *Finding) note(notes []Note, interval int64) {
 	if f.FromMS == 0 {
 		return

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// lookback is the number of latest quanta of a live run that are compared.
+	// lookback is the number of latest intervals of a live run that are compared.
 	lookback = 240
-	// leastHistory is the number of quanta before which nobody is named.
+	// leastHistory is the number of intervals before which nobody is named.
 	leastHistory = 20
 )
 
-// Live searches the latest quanta of a run that is in progress. It adds the hosts, jobs and logs that begin or cease to
-// stand out to the quanta that it passes on to the next sink. One begins when the window in which it stands out
-// reaches into the last quanta, as many as the shortest window has, and ends when it no longer does and these quanta
-// are less than half as far off.
+// Live searches the latest intervals of a run that is in progress. It adds the hosts, jobs and logs that begin or cease
+// to stand out to the intervals that it passes on to the next sink. One begins when the window in which it stands out
+// reaches into the last intervals, as many as the shortest window has, and ends when it no longer does and these
+// intervals are less than half as far off.
 type Live struct {
 	next    pipeline.Sink
 	run     *pipeline.Run
@@ -49,34 +49,34 @@ func (l *Live) Begin(ctx context.Context, run *pipeline.Run) error {
 	return l.next.Begin(ctx, run)
 }
 
-// Quantum adds who begins or ceases to stand out and passes the quantum on. A part of a run does not have all peers,
+// Interval adds who begins or ceases to stand out and passes the interval on. A part of a run does not have all peers,
 // so nobody is named in it.
-func (l *Live) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+func (l *Live) Interval(ctx context.Context, q *pipeline.Interval) error {
 	if l.run.Part == "" {
-		if err := l.watch.Quantum(ctx, q); err != nil {
+		if err := l.watch.Interval(ctx, q); err != nil {
 			return err
 		}
-		for b := l.watch.board; b.quanta > lookback || b.size() > maxMembers/2; {
+		for b := l.watch.board; b.intervals > lookback || b.size() > maxMembers/2; {
 			b.forget()
 		}
 		q.Stragglers = l.look(q.Offset + l.run.Interval)
 	}
-	return l.next.Quantum(ctx, q)
+	return l.next.Interval(ctx, q)
 }
 
 // Late passes on rows.
-func (l *Live) Late(ctx context.Context, q *pipeline.Quantum) error { return l.next.Late(ctx, q) }
+func (l *Live) Late(ctx context.Context, q *pipeline.Interval) error { return l.next.Late(ctx, q) }
 
 // Early passes on changes.
-func (l *Live) Early(ctx context.Context, q *pipeline.Quantum) error { return l.next.Early(ctx, q) }
+func (l *Live) Early(ctx context.Context, q *pipeline.Interval) error { return l.next.Early(ctx, q) }
 
 // End passes on the summary.
 func (l *Live) End(ctx context.Context, s *pipeline.Summary) error { return l.next.End(ctx, s) }
 
-// look returns who begins or ceases to stand out by the end of a quantum, at now.
+// look returns who begins or ceases to stand out by the end of an interval, at now.
 func (l *Live) look(now int64) (out []pipeline.Straggler) {
 	b := l.watch.board
-	if b.quanta < leastHistory {
+	if b.intervals < leastHistory {
 		return nil
 	}
 	var found []standing
@@ -117,7 +117,7 @@ func (l *Live) look(now int64) (out []pipeline.Straggler) {
 	return out
 }
 
-// goesOn reports whether a member is still at least half as far off in the last quanta.
+// goesOn reports whether a member is still at least half as far off in the last intervals.
 func (s *standing) goesOn(fields []*field) bool {
 	for _, f := range fields {
 		if f.group == s.group {
@@ -131,8 +131,8 @@ func (s *standing) goesOn(fields []*field) bool {
 // same reports whether both are the same host, job or log in the same direction.
 func (s *standing) same(o *standing) bool { return s.group == o.group && s.member == o.member }
 
-// except removes a member that has ended to stand out from the quanta in which it did. Otherwise they would hide that
-// it begins again.
+// except removes a member that has ended to stand out from the intervals in which it did. Otherwise they would hide
+// that it begins again.
 func (b *board) except(s *standing) {
 	for t, block := range s.group.blocks {
 		if from := b.first + int64(t)*b.interval; from >= s.since && from < s.until && s.member < len(block) {
@@ -146,7 +146,7 @@ func (s *standing) event(ended bool, certain int64) pipeline.Straggler {
 }
 
 // event returns the begin or the end of a finding about a member, in ns from the run's start. certain is the end of
-// the quantum in which it was detected; 0 if the whole run was searched at once.
+// the interval in which it was detected; 0 if the whole run was searched at once.
 func (f *Finding) event(who string, since, until int64, ended bool, certain int64) pipeline.Straggler {
 	out := pipeline.Straggler{Dimension: f.Dimension, Who: who, Ended: ended, Start: since, End: certain,
 		Scope: fio.Scope([]string{f.Dimension, fio.ByDirection}), Measure: f.Measure, Factor: *f.Factor, Own: *f.Own,

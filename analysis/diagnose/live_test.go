@@ -12,7 +12,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// said keeps what Live says, with the quantum that it was said at.
+// said keeps what Live says, with the interval that it was said at.
 type said struct {
 	pipeline.Sink
 	stragglers []pipeline.Straggler
@@ -21,15 +21,15 @@ type said struct {
 
 func (s *said) Begin(context.Context, *pipeline.Run) error { return nil }
 
-func (s *said) Quantum(_ context.Context, q *pipeline.Quantum) error {
+func (s *said) Interval(_ context.Context, q *pipeline.Interval) error {
 	for _, one := range q.Stragglers {
 		s.stragglers, s.at = append(s.stragglers, one), append(s.at, q.Offset/second)
 	}
 	return nil
 }
 
-// follow passes the quanta of 20 hosts to a Live, as they come once a second. One host is slow twice, for 20 s from 30
-// and from 90 s on, or none is.
+// follow passes the intervals of 20 hosts to a Live, as they come once a second. One host is slow twice, for 20 s from
+// 30 and from 90 s on, or none is.
 func follow(t *testing.T, seed uint64, n int, slow bool) (out said, bad string) {
 	t.Helper()
 	dev := simDevices[seed%2*2]
@@ -38,10 +38,10 @@ func follow(t *testing.T, seed uint64, n int, slow bool) (out said, bad string) 
 		f := simFault{to: 1, factor: 2}
 		faulty := draw(seed, &dev, &f, 20, n)
 		bad = faulty.bad[0]
-		for i, q := range faulty.quanta {
+		for i, q := range faulty.intervals {
 			if i >= 30 && i < 50 || i >= 90 && i < 110 {
 				at := slices.Index(faulty.hosts, bad)
-				run.quanta[i].Leaves[at] = q.Leaves[at]
+				run.intervals[i].Leaves[at] = q.Leaves[at]
 			}
 		}
 	}
@@ -52,10 +52,10 @@ func follow(t *testing.T, seed uint64, n int, slow bool) (out said, bad string) 
 		if err := live.Begin(t.Context(), run.run); err != nil {
 			t.Fatal(err)
 		}
-		for _, q := range run.quanta {
+		for _, q := range run.intervals {
 			time.Sleep(time.Second)
 			q.Offset = int64(time.Since(begin)) - second
-			if err := live.Quantum(t.Context(), q); err != nil {
+			if err := live.Interval(t.Context(), q); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -63,7 +63,7 @@ func follow(t *testing.T, seed uint64, n int, slow bool) (out said, bad string) 
 	return out, bad
 }
 
-// TestLive: the slow host is named twice, and its ends, within a quantum, and said within six.
+// TestLive: the slow host is named twice, and its ends, within an interval, and said within six.
 func TestLive(t *testing.T) {
 	n, right := draws(t, 2), 0
 	for seed := range n {
@@ -108,9 +108,9 @@ func TestLiveForgets(t *testing.T) {
 	run := draw(1, &simDevices[0], nil, 2, 3)
 	b := newBoard(run.run.Geometry, 0, second)
 	for i := range 3 * int64(lookback) {
-		leaves := leavesOf(nil, run.quanta[i%3])
+		leaves := leavesOf(nil, run.intervals[i%3])
 		b.add(i*second, leaves, new(pools).collect(leaves), nil)
-		for b.quanta > lookback {
+		for b.intervals > lookback {
 			b.forget()
 		}
 	}
@@ -126,7 +126,7 @@ func TestLiveForgets(t *testing.T) {
 	}
 }
 
-// BenchmarkLive is one quantum of a run of many hosts, after as many quanta as are looked back.
+// BenchmarkLive is one interval of a run of many hosts, after as many intervals as are looked back.
 func BenchmarkLive(b *testing.B) {
 	for _, hosts := range []int{20, 100} {
 		b.Run(fmt.Sprintf("%d hosts", hosts), func(b *testing.B) {
@@ -137,9 +137,9 @@ func BenchmarkLive(b *testing.B) {
 				b.Fatal(err)
 			}
 			step := func() {
-				q := *run.quanta[n%32]
+				q := *run.intervals[n%32]
 				q.Offset = n * second
-				if err := live.Quantum(b.Context(), &q); err != nil {
+				if err := live.Interval(b.Context(), &q); err != nil {
 					b.Fatal(err)
 				}
 				n++

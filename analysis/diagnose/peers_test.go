@@ -87,7 +87,7 @@ func drawJobs(seed uint64, dev *device, f *jobFault, hosts int) *simRun {
 		}
 	}
 	for t := range length {
-		q := &pipeline.Quantum{Offset: int64(t) * second}
+		q := &pipeline.Interval{Offset: int64(t) * second}
 		for i := range states {
 			s := &states[i]
 			dev.second(rng, s)
@@ -112,7 +112,7 @@ func drawJobs(seed uint64, dev *device, f *jobFault, hosts int) *simRun {
 					Log: r.hosts[i] + "." + j.name, Direction: "read"}, Hist: h})
 			}
 		}
-		r.quanta = append(r.quanta, q)
+		r.intervals = append(r.intervals, q)
 	}
 	return r
 }

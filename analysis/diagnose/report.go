@@ -20,7 +20,7 @@ type Diagnosis struct {
 	Run        string  `json:"run"`
 	Kind       string  `json:"kind"`
 	IntervalMS float64 `json:"interval_ms"`
-	Quanta     int     `json:"quanta"`
+	Intervals  int     `json:"quanta"`
 	// Findings are at most MostShown: stalls of all or of halted and more first, then the one with the most time lost.
 	// More are the others, then that nothing stands out, and how many I/Os were in flight.
 	Findings []Finding `json:"findings"`
@@ -107,13 +107,13 @@ func ReadStored(text []byte) (*Stored, error) {
 
 // diagnosis returns s as the Diagnosis of a run that was rolled up since, with notes.
 func (s *Stored) diagnosis(run *pipeline.Run, notes []Note) *Diagnosis {
-	end := run.FirstQuantum
+	end := run.FirstInterval
 	for _, l := range run.Logs {
 		end = max(end, l.End)
 	}
 	fine := run.Fine.Interval
 	d := &Diagnosis{Run: run.ID, Kind: run.Kind.String(), IntervalMS: float64(fine) / 1e6,
-		Quanta: int((end - run.FirstQuantum + fine - 1) / fine), Findings: append([]Finding{}, s.Findings...),
+		Intervals: int((end - run.FirstInterval + fine - 1) / fine), Findings: append([]Finding{}, s.Findings...),
 		More: append([]Finding{}, s.More...), Stalls: append([]Stall{}, s.Stalls...)}
 	for _, list := range [][]Finding{d.Findings, d.More} {
 		for i := range list {
@@ -134,7 +134,7 @@ func limited[T any](list []T, omitted int) ([]T, int) {
 // diagnose makes findings of what a search found.
 func (w *Watch) diagnose(s *searched, notes []Note) *Diagnosis {
 	d := &Diagnosis{Run: w.run.ID, Kind: w.run.Kind.String(), IntervalMS: float64(w.run.Interval) / 1e6,
-		Quanta: w.board.quanta, Findings: []Finding{}, More: []Finding{}, Stalls: append([]Stall{}, s.stalls...)}
+		Intervals: w.board.intervals, Findings: []Finding{}, More: []Finding{}, Stalls: append([]Stall{}, s.stalls...)}
 	if w.run.Timeless() {
 		d.More = []Finding{{About: aboutNothing, Dimension: "run", Who: []string{}, Text: "There is only fio's JSON, " +
 			"which has no times of I/Os: without logs there is no diagnosis."}}
@@ -188,9 +188,9 @@ func btoi(b bool) int {
 // nothing says that nothing stands out; who does perhaps, or else who is the slowest.
 func (w *Watch) nothing(s *searched) Finding {
 	f := Finding{About: aboutNothing, Dimension: "run", Who: []string{}}
-	if w.board.quanta < leastBlocks {
+	if w.board.intervals < leastBlocks {
 		f.Text = fmt.Sprintf("Too short for a diagnosis: %s of %s, and at least %d are needed; see --interval.",
-			fio.Several(w.board.quanta, "interval"), seconds(w.run.Interval/1e6), leastBlocks)
+			fio.Several(w.board.intervals, "interval"), seconds(w.run.Interval/1e6), leastBlocks)
 		return f
 	}
 	if len(w.board.pooled) == 0 {

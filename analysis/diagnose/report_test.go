@@ -22,7 +22,7 @@ func TestStored(t *testing.T) {
 
 // TestNothing: who is beyond the limit, but not surely, is not said to be named from there on.
 func TestNothing(t *testing.T) {
-	w := Watch{run: &pipeline.Run{}, board: &board{quanta: 8, fold: 1, interval: second,
+	w := Watch{run: &pipeline.Run{}, board: &board{intervals: 8, fold: 1, interval: second,
 		pooled: map[string][]*fiohist.Hist{"read": nil}}}
 	g := &group{names: []string{"h1"}, parents: make([][3]string, 1),
 		blocks: slices.Repeat([][]member{{{n: 50, p50: 10}}}, 8)}

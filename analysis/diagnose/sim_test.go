@@ -113,7 +113,7 @@ type simFault struct {
 	from, to    float64 // of the run, each drawn in a tenth before
 	factor      float64 // of all I/Os
 	share, slow float64 // of some I/Os, and their factor
-	quanta      int     // instead of to
+	intervals   int     // instead of to
 	every       int     // seconds
 	rest        float64 // I/Os per second that are left; 0: as the latency leaves
 	ramp        bool    // factor is reached at the end, evenly
@@ -128,7 +128,7 @@ var simFaults = []simFault{
 	{name: "host x3 for a while", from: 0.3, to: 0.7, factor: 3},
 	{name: "host x1.6 for a while", from: 0.3, to: 0.8, factor: 1.6},
 	{name: "host's tail for a while", from: 0.4, to: 0.8, factor: 1, share: 0.05, slow: 20},
-	{name: "host x5 for 5 s", from: 0.6, quanta: 5, factor: 5},
+	{name: "host x5 for 5 s", from: 0.6, intervals: 5, factor: 5},
 	{name: "host slow at first", to: 0.4, factor: 2},
 	{name: "host throttled", from: 0.3, to: 0.7, factor: 4, rest: 0.25},
 	{name: "third x2 for a while", hosts: 0.3, from: 0.3, to: 0.7, factor: 2},
@@ -137,18 +137,18 @@ var simFaults = []simFault{
 	{name: "all x2 in the last tenth", hosts: 1, from: 0.95, to: 1, factor: 2},
 	{name: "all slow at first", hosts: 1, to: 0.25, factor: 2},
 	{name: "all's tail to the end", hosts: 1, from: 0.5, to: 1, factor: 1, share: 0.03, slow: 15},
-	{name: "all x4 for 2 s", hosts: 1, from: 0.7, quanta: 2, factor: 4},
+	{name: "all x4 for 2 s", hosts: 1, from: 0.7, intervals: 2, factor: 4},
 	{name: "all x3 every 10 s", hosts: 1, to: 1, factor: 3, every: 10},
 	{name: "all x3 every 7 s", hosts: 1, from: 0.2, to: 1, factor: 3, every: 7},
 }
 
 // simRun is a run of some hosts with a fault, as a pipeline.Sink sees it.
 type simRun struct {
-	hosts    []string
-	bad      []string // nil: all
-	from, to int
-	run      *pipeline.Run
-	quanta   []*pipeline.Quantum
+	hosts     []string
+	bad       []string // nil: all
+	from, to  int
+	run       *pipeline.Run
+	intervals []*pipeline.Interval
 }
 
 func draw(seed uint64, dev *device, f *simFault, hosts, seconds int) *simRun {
@@ -177,12 +177,12 @@ func draw(seed uint64, dev *device, f *simFault, hosts, seconds int) *simRun {
 			return int(math.Round(at * float64(seconds)))
 		}
 		r.from, r.to = jitter(f.from), jitter(f.to)
-		if f.quanta > 0 {
-			r.to = r.from + f.quanta
+		if f.intervals > 0 {
+			r.to = r.from + f.intervals
 		}
 	}
 	for t := range seconds {
-		q := &pipeline.Quantum{Offset: int64(t) * second}
+		q := &pipeline.Interval{Offset: int64(t) * second}
 		for i := range states {
 			s := &states[i]
 			dev.second(rng, s)
@@ -210,7 +210,7 @@ func draw(seed uint64, dev *device, f *simFault, hosts, seconds int) *simRun {
 			q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: fio.Dims{Host: r.hosts[i], Job: "job",
 				Log: r.hosts[i] + ".log", Direction: "read"}, Hist: h})
 		}
-		r.quanta = append(r.quanta, q)
+		r.intervals = append(r.intervals, q)
 	}
 	return r
 }
@@ -220,12 +220,12 @@ func (r *simRun) pass(ctx context.Context, sink pipeline.Sink) error {
 	if err := sink.Begin(ctx, r.run); err != nil {
 		return err
 	}
-	for _, q := range r.quanta {
-		if err := sink.Quantum(ctx, q); err != nil {
+	for _, q := range r.intervals {
+		if err := sink.Interval(ctx, q); err != nil {
 			return err
 		}
 	}
-	return sink.End(ctx, &pipeline.Summary{Quanta: len(r.quanta), End: int64(len(r.quanta)) * second})
+	return sink.End(ctx, &pipeline.Summary{Intervals: len(r.intervals), End: int64(len(r.intervals)) * second})
 }
 
 // verdict is what a diagnosis says of a simulated run.

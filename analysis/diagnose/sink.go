@@ -26,12 +26,12 @@ type Watch struct {
 
 // Begin implements pipeline.Sink.
 func (w *Watch) Begin(_ context.Context, run *pipeline.Run) error {
-	w.run, w.board = run, newBoard(run.Geometry, run.FirstQuantum, run.Interval)
+	w.run, w.board = run, newBoard(run.Geometry, run.FirstInterval, run.Interval)
 	return nil
 }
 
-// Quantum implements pipeline.Sink.
-func (w *Watch) Quantum(_ context.Context, q *pipeline.Quantum) error {
+// Interval implements pipeline.Sink.
+func (w *Watch) Interval(_ context.Context, q *pipeline.Interval) error {
 	w.buffer = leavesOf(w.buffer[:0], q)
 	w.board.add(q.Offset, w.buffer, w.pools.collect(w.buffer), q.Rows)
 	return nil
@@ -50,12 +50,12 @@ type Full struct {
 	Diagnosis *Diagnosis
 }
 
-// Quantum implements pipeline.Sink.
-func (f *Full) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+// Interval implements pipeline.Sink.
+func (f *Full) Interval(ctx context.Context, q *pipeline.Interval) error {
 	if f.Kept != nil {
 		return nil
 	}
-	return f.Watch.Quantum(ctx, q)
+	return f.Watch.Interval(ctx, q)
 }
 
 // End sets Diagnosis.
@@ -108,7 +108,7 @@ func (p *Part) Document() pipeline.Diagnosis {
 // Events returns none.
 func (p *Part) Events() []pipeline.Straggler { return nil }
 
-func leavesOf(to []leaf, q *pipeline.Quantum) []leaf {
+func leavesOf(to []leaf, q *pipeline.Interval) []leaf {
 	for i := range q.Leaves {
 		l := &q.Leaves[i]
 		to = append(to, leaf{Direction: l.Dims.Direction, By: dimKey(&l.Dims), Hist: l.Hist, Limits: l.Limits})
@@ -149,8 +149,8 @@ func (l *limits) known() fiohist.Limits {
 	return l.Limits
 }
 
-// Quantum implements pipeline.Sink.
-func (s *secondPass) Quantum(_ context.Context, q *pipeline.Quantum) error {
+// Interval implements pipeline.Sink.
+func (s *secondPass) Interval(_ context.Context, q *pipeline.Interval) error {
 	s.buffer = leavesOf(s.buffer[:0], q)
 	at := int((q.Offset-s.board.first)/s.board.interval) / s.board.fold
 	for i := range s.hits {

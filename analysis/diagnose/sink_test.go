@@ -53,7 +53,7 @@ func pass(t *testing.T, paths []string, workers int, keep func(*ingest.Log) bool
 	return sum
 }
 
-// rows keeps those of each quantum, by its time.
+// rows keeps those of each interval, by its time.
 type rows struct {
 	pipeline.Discard
 	run *pipeline.Run
@@ -65,15 +65,15 @@ func (r *rows) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-func (r *rows) Quantum(_ context.Context, q *pipeline.Quantum) error {
+func (r *rows) Interval(_ context.Context, q *pipeline.Interval) error {
 	at := r.run.Start + q.Offset
 	r.at[at] = append(r.at[at], slices.Clone(q.Rows)...)
 	return nil
 }
 
-func (r *rows) Late(ctx context.Context, q *pipeline.Quantum) error { return r.Quantum(ctx, q) }
+func (r *rows) Late(ctx context.Context, q *pipeline.Interval) error { return r.Interval(ctx, q) }
 
-// TestTail compares what documents say of each quantum of each host, job and log, with the runs that have all logs but
+// TestTail compares what documents say of each interval of each host, job and log, with the runs that have all logs but
 // theirs.
 func TestTail(t *testing.T) {
 	folders, _ := filepath.Glob("../../testdata/fio/*")
@@ -115,7 +115,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// p99Of is that of a direction, or of all, in the rows of a quantum; nil without I/O.
+// p99Of is that of a direction, or of all, in the rows of an interval; nil without I/O.
 func p99Of(of []pipeline.Row, direction string) *float64 {
 	for i := range of {
 		if r := &of[i]; (r.Scope == "run" || r.Scope == "direction") && r.Dims.Direction == direction &&

@@ -57,12 +57,12 @@ func nth(v []float64, k int) float64 {
 	return v[k]
 }
 
-// window is a half-open interval of quanta, or of blocks of quanta.
+// window is a half-open range of intervals, or of blocks of intervals.
 type window struct{ from, to int }
 
 func (w window) overlaps(o window) bool { return w.from < o.to && o.from < w.to }
 
-// scan returns the windows of n quanta that are tested: lengths from least on in steps of a quarter, and for each
+// scan returns the windows of n intervals that are tested: lengths from least on in steps of a quarter, and for each
 // length the starts in steps of a sixth of it. refine then improves the edges of the best one.
 func scan(n, least int) (out []window) {
 	for length := least; ; length = min(max(length+1, length*5/4), n) {
@@ -82,7 +82,7 @@ func scan(n, least int) (out []window) {
 	}
 }
 
-// refine moves the edges of w by one to eight quanta at a time as long as the score grows.
+// refine moves the edges of w by one to eight intervals at a time as long as the score grows.
 func refine(w window, n, least int, score func(window) float64) window {
 	best := score(w)
 	for range 2 * n {

@@ -46,7 +46,7 @@ var unseenFaults = []simFault{
 	{name: "host's tail to the end", from: 0.45, to: 1, factor: 1, share: 0.02, slow: 30},
 	{name: "host's tail for a while", from: 0.3, to: 0.6, factor: 1, share: 0.06, slow: 12},
 	{name: "host throttled to the end", from: 0.5, to: 1, factor: 3, rest: 0.3},
-	{name: "host x8 for 4 s", from: 0.5, quanta: 4, factor: 8},
+	{name: "host x8 for 4 s", from: 0.5, intervals: 4, factor: 8},
 	{name: "host x3 at first", to: 0.3, factor: 3},
 	{name: "host x4 every 11 s", to: 1, factor: 4, every: 11},
 	{name: "host drifts to x3", to: 1, factor: 3, ramp: true},
@@ -54,7 +54,7 @@ var unseenFaults = []simFault{
 	{name: "all x2.5 for a while", hosts: 1, from: 0.3, to: 0.5, factor: 2.5},
 	{name: "all x3 at first", hosts: 1, to: 0.15, factor: 3},
 	{name: "all's tail for a while", hosts: 1, from: 0.5, to: 0.8, factor: 1, share: 0.05, slow: 10},
-	{name: "all x6 for 3 s", hosts: 1, from: 0.4, quanta: 3, factor: 6},
+	{name: "all x6 for 3 s", hosts: 1, from: 0.4, intervals: 3, factor: 6},
 	{name: "all x2.5 every 13 s", hosts: 1, to: 1, factor: 2.5, every: 13},
 	{name: "all drift to x2.5", hosts: 1, to: 1, factor: 2.5, ramp: true},
 }
@@ -69,7 +69,7 @@ func (r *simRun) trueNumbers(f *Finding) bool {
 		return true
 	}
 	var own, others fiohist.Hist
-	for t, q := range r.quanta {
+	for t, q := range r.intervals {
 		in := t >= r.from && t < r.to
 		for i := range q.Leaves {
 			bad := r.bad == nil || slices.Contains(r.bad, q.Leaves[i].Dims.Host)

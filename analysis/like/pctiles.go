@@ -13,11 +13,11 @@ import (
 
 // pctiles is a run of fio-histo-log-pctiles.
 type pctiles struct {
-	quantum, histMsec int64
-	histMsecGiven     bool
-	wanted            []float64
-	divisor           float64
-	buckets, perGroup int
+	interval, histMsec int64
+	histMsecGiven      bool
+	wanted             []float64
+	divisor            float64
+	buckets, perGroup  int
 }
 
 const lookahead = 3 // records in which it searches for the next one of the same direction, which ends this one
@@ -25,7 +25,7 @@ const lookahead = 3 // records in which it searches for the next one of the same
 func runPctiles(ctx context.Context, args []string, out *bytes.Buffer) error {
 	c := &pctiles{divisor: 1}
 	f := flag.NewFlagSet(pctilesName, flag.ContinueOnError)
-	f.Int64Var(&c.quantum, "time-quantum", 1, "interval of a row in `SECONDS`")
+	f.Int64Var(&c.interval, "time-quantum", 1, "interval of a row in `SECONDS`")
 	f.Int64Var(&c.histMsec, "log-hist-msec", 0, "log_hist_msec of the job in `MS`, to find the start of absolute stamps")
 	groups := f.Int("bucket-groups", 29, "`N` groups of buckets")
 	bits := f.Int("bucket-bits", 6, "each group has 2^`N` buckets")
@@ -40,7 +40,8 @@ func runPctiles(ctx context.Context, args []string, out *bytes.Buffer) error {
 	if c.wanted, err = numbers(pctilesName, *list); err != nil {
 		return err
 	}
-	if *version != 3 || *groups != 29 || *bits < 0 || *bits > 6 || c.quantum < 1 || *unit != "usec" && *unit != "msec" {
+	if *version != 3 || *groups != 29 || *bits < 0 || *bits > 6 || c.interval < 1 || *unit != "usec" &&
+		*unit != "msec" {
 		return &UsageError{pctilesName + ": want logs of fio 3 (29 groups of 1 to 64 buckets), --time-quantum above 0, " +
 			"--output-unit usec or msec", "read other logs without --like"}
 	}
@@ -49,7 +50,7 @@ func runPctiles(ctx context.Context, args []string, out *bytes.Buffer) error {
 		c.divisor = 1000
 	}
 	fmt.Fprintf(out, "fio version = %d\nbucket groups = %d\nbucket bits = %d\ntime quantum = %d sec\n", *version, *groups,
-		*bits, c.quantum)
+		*bits, c.interval)
 	var texts []string
 	for _, p := range c.wanted {
 		texts = append(texts, repr(p))
@@ -81,13 +82,13 @@ func runPctiles(ctx context.Context, args []string, out *bytes.Buffer) error {
 		fmt.Fprintf(out, "all threads running as of unix epoch time %d = %s\n", start/1000,
 			time.UnixMilli(start).Format(time.ANSIC))
 	}
-	rows := floorDiv(end/1000-start/1000+c.quantum, c.quantum)
+	rows := floorDiv(end/1000-start/1000+c.interval, c.interval)
 	var threads [][]share
 	for i, l := range logs {
 		if slices.Index(logs, l) < i {
 			continue // the program keys logs by name, so duplicates count once
 		}
-		t, err := c.align(l, start, (start/1000+rows*c.quantum)*1000, rows)
+		t, err := c.align(l, start, (start/1000+rows*c.interval)*1000, rows)
 		if err != nil {
 			return err
 		}
@@ -140,7 +141,7 @@ type share struct {
 // align distributes a log's records over the rows. As in the program, a record lasts from its own stamp to that of the
 // next record of its direction, which is one interval late.
 func (c *pctiles) align(l *hlog, start, endMs, rows int64) (out []share, err error) {
-	step := c.quantum * 1000
+	step := c.interval * 1000
 	for k, r := range l.records {
 		from, to := r.Time, endMs
 		for ahead := 1; k+ahead < len(l.records); ahead++ {
@@ -202,7 +203,7 @@ func (c *pctiles) print(ctx context.Context, out *bytes.Buffer, threads [][]shar
 		for _, n := range total {
 			samples += n
 		}
-		fmt.Fprintf(out, "%8d, %8s, ", row*c.quantum*1000, integer(samples))
+		fmt.Fprintf(out, "%8d, %8s, ", row*c.interval*1000, integer(samples))
 		if samples == 0 {
 			out.WriteString(strings.Repeat(", ", len(c.wanted)) + "\n")
 			continue

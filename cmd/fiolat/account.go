@@ -36,7 +36,7 @@ func account(u *ui.UI, kind string, s *pipeline.Summary, documents any, text str
 		level = "warning"
 	}
 	if u.JSON {
-		v := map[string]any{"level": level, "msg": "account", "account": a, "quanta": s.Quanta}
+		v := map[string]any{"level": level, "msg": "account", "account": a, "quanta": s.Intervals}
 		if documents != nil {
 			v["documents"] = documents
 		}
@@ -185,7 +185,7 @@ func details(u *ui.UI, s *pipeline.Summary) {
 	}
 	u.Say("info", "records    %d read, %s skipped, %d repaired, %d with equal timestamps", a.Records,
 		fio.Several(int(a.LinesSkipped), "line"), a.RecordsRepaired, a.RecordsEqual)
-	where := fmt.Sprintf("%s in %s", fio.Count(a.Placed), fio.Several(int(s.Quanta), "interval"))
+	where := fmt.Sprintf("%s in %s", fio.Count(a.Placed), fio.Several(int(s.Intervals), "interval"))
 	if a.PickedAway > 0 {
 		where += fmt.Sprintf(" + %s left out by --only, --from or --to", fio.Count(a.PickedAway))
 	}

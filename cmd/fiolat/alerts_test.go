@@ -59,7 +59,8 @@ func TestGateAlerts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, table, _ := fiolat(t, nil, append([]string{"history", "--metric", "read p50", "--format", "json"}, dirs...)...)
+			_, table, _ := fiolat(t, nil, append([]string{"history", "--metric", "read p50", "--format", "json"},
+				dirs...)...)
 			var told struct{ Runs []struct{ ID string } }
 			if err := json.Unmarshal([]byte(table), &told); err != nil {
 				t.Fatal(err)

@@ -71,7 +71,8 @@ func compareCommand(u *ui.UI) *cli.Command {
 				Usage: "`WHAT`: run, or job for a table for each job"},
 			&cli.BoolFlag{Name: "all", Destination: &o.all,
 				Usage: "all rows in tables, not only those of the rules, p50, p99 and IOPS"},
-			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "json", formatJUnit),
+			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "json",
+				formatJUnit),
 				Usage: "`FORMAT`: table, markdown, json, or junit: a test case for each rule of --fail-if"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.unit, "unit", render.Units...)),
 				Usage: "`UNIT` of latencies, except in json: ns, us, ms, s or auto"},
@@ -578,10 +579,10 @@ func (p *comparePrinter) side(is string, of compare.Side) {
 	if of.Runs > 1 {
 		text += fmt.Sprintf("%d runs, ", of.Runs)
 	}
-	if of.Quanta == 0 {
+	if of.Intervals == 0 {
 		text += "figures only"
 	} else {
-		text += fmt.Sprintf("%s of %g s", fio.Several(of.Quanta, "interval"), of.IntervalMS/1e3)
+		text += fmt.Sprintf("%s of %g s", fio.Several(of.Intervals, "interval"), of.IntervalMS/1e3)
 	}
 	if of.Block > 1 {
 		text += fmt.Sprintf(", block length %d", of.Block)

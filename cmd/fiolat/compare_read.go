@@ -172,7 +172,8 @@ func (r *groupReader) read(ctx context.Context, name string) (runs []*compare.Jo
 		}
 		if run.Totals != nil {
 			config := &r.runs.Logs.Config
-			jobs, err := compare.OfTotals(run.Totals, config.Settings.Kind, config.Settings.By, config.Settings.Percentiles,
+			jobs, err := compare.OfTotals(run.Totals, config.Settings.Kind, config.Settings.By,
+				config.Settings.Percentiles,
 				&config.Pick)
 			if err != nil {
 				return nil, err

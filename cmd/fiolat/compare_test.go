@@ -35,7 +35,7 @@ type compared struct {
 	Comparisons []struct {
 		Baseline, Other struct {
 			Name       string
-			Quanta     int
+			Intervals  int `json:"quanta"`
 			Runs       int
 			IntervalMS float64 `json:"interval_ms"`
 		}
@@ -335,8 +335,9 @@ func TestCompareWithHistory(t *testing.T) {
 // TestComparePlainJSON compares runs of which there is only fio's JSON without histograms.
 func TestComparePlainJSON(t *testing.T) {
 	plain := func(iops, p99 int) string {
-		return fmt.Sprintf(`{"fio version":"fio-3.33","timestamp_ms":1790000000000,"jobs":[{"jobname":"a","job_runtime":10000,`+
-			`"job options":{"rw":"randread"},"read":{"io_bytes":%d,"iops":%d,"runtime":10000,"total_ios":%d,"clat_ns":`+
+		return fmt.Sprintf(`{"fio version":"fio-3.33","timestamp_ms":1790000000000,"jobs":[{"jobname":"a",`+
+			`"job_runtime":10000,"job options":{"rw":"randread"},"read":{"io_bytes":%d,"iops":%d,"runtime":10000,`+
+			`"total_ios":%d,"clat_ns":`+
 			`{"min":100,"max":9000,"mean":500,"stddev":9,"N":%d,"percentile":{"50.000000":400,"99.000000":%d}}}}]}`,
 			40960*iops, iops, 10*iops, 10*iops, p99)
 	}
@@ -354,7 +355,8 @@ func TestComparePlainJSON(t *testing.T) {
 	if code, out, stderr = fiolat(t, nil, "compare", before, logs); code != 0 || !strings.Contains(out, "figures only") {
 		t.Errorf("with logs: exit %d\n%s%s", code, out, stderr)
 	}
-	code, out, stderr = fiolat(t, nil, "compare", "--fail-if", "read p99 +20%", "r="+filepath.Join(dir, "repeats/1.json")+
+	code, out, stderr = fiolat(t, nil, "compare", "--fail-if", "read p99 +20%", "r="+filepath.Join(dir,
+		"repeats/1.json")+
 		","+filepath.Join(dir, "repeats/2.json")+","+filepath.Join(dir, "repeats/3.json"), after)
 	if code == 0 {
 		t.Errorf("a rule without enough runs is judged\n%s%s", out, stderr)

@@ -186,10 +186,13 @@ func (o *curveOptions) table(out *bufio.Writer, width int, c *curve.Curve, perce
 		switch {
 		case !limits:
 		case o.format == "csv":
-			add(name+"_lower", latency, false, func(p *curve.Point) render.Cell { return render.Known(p.Limits[key].Low) })
-			add(name+"_upper", latency, false, func(p *curve.Point) render.Cell { return render.Known(p.Limits[key].High) })
+			add(name+"_lower", latency, false,
+				func(p *curve.Point) render.Cell { return render.Known(p.Limits[key].Low) })
+			add(name+"_upper", latency, false,
+				func(p *curve.Point) render.Cell { return render.Known(p.Limits[key].High) })
 		default:
-			add("+-", false, true, func(p *curve.Point) render.Cell { return render.Cell{Text: curveMargin(p, key, of(p))} })
+			add("+-", false, true,
+				func(p *curve.Point) render.Cell { return render.Cell{Text: curveMargin(p, key, of(p))} })
 		}
 	}
 	add("runs", false, false, func(p *curve.Point) render.Cell { return render.Cell{Number: float64(p.Runs)} })

@@ -255,7 +255,7 @@ func readRules(text string) ([]fio.SLARule, error) {
 	return sla.ParseFile(f, fio.Printable(name))
 }
 
-// wholeRun is the --interval of a single quantum as long as the run.
+// wholeRun is the --interval that is as long as the run.
 const wholeRun = "run"
 
 // readInterval reads --interval and --accuracy. At most one result is not 0.

@@ -17,7 +17,8 @@ type helpPage struct {
 }
 
 // argumentsAre is what the arguments of all commands are.
-const argumentsAre = `PATH is a log, a directory, a glob, or - for standard input; DIR a directory of documents (ingest -o);
+const argumentsAre = "PATH is a log, a directory, a glob, or - for standard input; DIR a directory of documents (ingest " +
+	`-o);
 RUN a run in Elasticsearch: its name, or six characters or more of its run.id.`
 
 // pages are the helps of all commands, in the order of fiolat --help.

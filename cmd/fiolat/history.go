@@ -54,7 +54,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 	o := &historyOptions{}
 	return &cli.Command{
 		Name: "history",
-		// Flags that identify or describe one run, that write, or that choose figures of a quantum do not apply.
+		// Flags that identify or describe one run, that write, or that choose figures of an interval do not apply.
 		Flags: slices.Concat(o.logs.flags(logFlags{without: []string{"by", "fio-json", "dry-run", "run-id", "run-name",
 			"label", "part", "sla", "fail-on-sla", "percentiles"}}), esFlags(&o.es), o.filter.flags(),
 			o.alerts.flags(), []cli.Flag{

@@ -182,7 +182,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// A run that an older fiolat stored has no histogram of the whole run: it is read from its quanta.
+// A run that an older fiolat stored has no histogram of the whole run: it is read from its intervals.
 func TestHistory_OlderDocuments(t *testing.T) {
 	t.Parallel()
 	docs := filepath.Join(t.TempDir(), "docs")

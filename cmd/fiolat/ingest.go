@@ -70,7 +70,7 @@ func (o *ingestOptions) run(ctx context.Context, u *ui.UI) error {
 	cfg := o.logs.Pipeline(u)
 	cfg.Pauses = true
 	cfg.NeedStart = true
-	cfg.Allow = runsource.ConfirmQuanta(u, o.yes || o.logs.DryRun)
+	cfg.Allow = runsource.ConfirmIntervals(u, o.yes || o.logs.DryRun)
 	if err == nil || ingest.IsNoLogs(err) {
 		o.logs.FindFailed(u, runsource.Inputs(runs))
 	}

@@ -241,7 +241,8 @@ var flagGuesses = [][2]string{
 // guessedCommand returns what does the work of a command that is none: by its name, a part of it, or a name nearly the
 // same.
 func guessedCommand(name string) string {
-	for _, n := range append([]string{name}, strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' })...) {
+	for _, n := range append([]string{name}, strings.FieldsFunc(name,
+		func(r rune) bool { return r == '-' || r == '_' })...) {
 		if of := guesses(commandGuesses, strings.ToLower(n)); len(of) > 0 {
 			return of[0]
 		}

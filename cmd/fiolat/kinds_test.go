@@ -61,7 +61,7 @@ func TestIngestKinds(t *testing.T) {
 	}
 }
 
-// What is printed of several kinds is what is printed of each, and their quanta are
+// What is printed of several kinds is what is printed of each, and their intervals are
 // those of the kind whose logs have the longest interval.
 func TestPercentilesKinds(t *testing.T) {
 	t.Parallel()

@@ -25,8 +25,8 @@ import (
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
+	"fiolat/pipeline/intervals"
 	"fiolat/pipeline/live"
-	"fiolat/pipeline/quanta"
 	"fiolat/report/render"
 )
 
@@ -171,7 +171,7 @@ type liveRun struct {
 func (o *liveOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	u.OnUnread(nil) // end as after other errors
 	s := &liveSession{u: u, o: o, cfg: o.config, kinds: o.kinds, auto: o.logs.Config.Accuracy}
-	s.cfg.Warn, s.cfg.Allow = u.Warn, runsource.ConfirmQuanta(u, o.yes)
+	s.cfg.Warn, s.cfg.Allow = u.Warn, runsource.ConfirmIntervals(u, o.yes)
 	if s.alerts, err = startAlerts(o.alerts.Config, u); err != nil {
 		return err
 	}
@@ -376,7 +376,7 @@ func (s *liveSession) begin(ctx context.Context) error {
 // choose chooses the interval from the documents held.
 func (s *liveSession) choose(ctx context.Context) error {
 	cfg := s.cfg
-	chooser, err := quanta.NewChooser(&cfg.Settings, s.auto)
+	chooser, err := intervals.NewChooser(&cfg.Settings, s.auto)
 	if err != nil {
 		return err
 	}
@@ -526,17 +526,19 @@ func (s *liveSession) finish(ctx context.Context, why error) error {
 	return errors.Join(errs...)
 }
 
-// lineFlusher is a renderer that flushes after each quantum.
+// lineFlusher is a renderer that flushes after each interval.
 type lineFlusher struct{ *render.Renderer }
 
-func (f *lineFlusher) Quantum(ctx context.Context, q *pipeline.Quantum) error {
-	if err := f.Renderer.Quantum(ctx, q); err != nil {
+func (f *lineFlusher) Interval(ctx context.Context, q *pipeline.Interval) error {
+	if err := f.Renderer.Interval(ctx, q); err != nil {
 		return err
 	}
 	return f.Flush()
 }
 
-func (f *lineFlusher) Late(ctx context.Context, q *pipeline.Quantum) error { return f.Quantum(ctx, q) }
+func (f *lineFlusher) Late(ctx context.Context, q *pipeline.Interval) error {
+	return f.Interval(ctx, q)
+}
 
 // alertSink raises alerts for breaches, recoveries and stragglers, but not for old ones, as when a
 // stream is read again.
@@ -555,7 +557,7 @@ func (a *alertSink) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
+func (a *alertSink) Interval(_ context.Context, q *pipeline.Interval) error {
 	age := time.Since(time.Unix(0, a.run.Start+q.Offset+a.run.Interval))
 	var news alerts
 	for i := range q.Changes {
@@ -589,4 +591,4 @@ func (a *alertSink) tooOld(age time.Duration) bool {
 	return true
 }
 
-func (a *alertSink) Early(ctx context.Context, q *pipeline.Quantum) error { return a.Quantum(ctx, q) }
+func (a *alertSink) Early(ctx context.Context, q *pipeline.Interval) error { return a.Interval(ctx, q) }

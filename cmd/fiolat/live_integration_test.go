@@ -343,7 +343,7 @@ func liveInTime(t *testing.T, try int) bool {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
 	placed := samples(t, es, prefix, "clat")
-	for _, doc := range documents(t, es, prefix+"-run") { // records that a busy fio did not write are in no quantum
+	for _, doc := range documents(t, es, prefix+"-run") { // records that a busy fio did not write are in no interval
 		var run struct {
 			Account struct {
 				Lost []struct {

@@ -165,7 +165,7 @@ func startFio(u *ui.UI, args []string) (*liveSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Quanta end at whole seconds, and fio takes 0.2 s or more to start the timer of its
+	// Intervals end at whole seconds, and fio takes 0.2 s or more to start the timer of its
 	// documents. Started now, it prints them soon after the ends, not just before them.
 	time.Sleep((startAt - time.Duration(time.Now().Nanosecond()) + time.Second) % time.Second)
 	if err = cmd.Start(); err != nil {

@@ -53,8 +53,8 @@ func (v *liveView) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-// Early shows changes that are known before their quantum.
-func (v *liveView) Early(_ context.Context, q *pipeline.Quantum) error {
+// Early shows changes that are known before their interval.
+func (v *liveView) Early(_ context.Context, q *pipeline.Interval) error {
 	for i := range q.Changes {
 		if q.Changes[i].Alerted {
 			continue
@@ -68,7 +68,7 @@ func (v *liveView) Early(_ context.Context, q *pipeline.Quantum) error {
 }
 
 // Late draws directions whose first I/O came late as empty so far. Lines already printed stay as they are.
-func (v *liveView) Late(_ context.Context, q *pipeline.Quantum) error {
+func (v *liveView) Late(_ context.Context, q *pipeline.Interval) error {
 	for i := range q.Rows {
 		if row := &q.Rows[i]; v.shown(row) && row.Covered > 0 {
 			v.draw(row)
@@ -94,7 +94,7 @@ func (v *liveView) draw(row *pipeline.Row) {
 	v.past[d] = v.past[d][max(len(v.past[d])-sparkWidth, 0):]
 }
 
-func (v *liveView) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+func (v *liveView) Interval(ctx context.Context, q *pipeline.Interval) error {
 	if err := v.Early(ctx, q); err != nil {
 		return err
 	}
@@ -152,9 +152,11 @@ func (s *syncView) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-func (s *syncView) Early(ctx context.Context, q *pipeline.Quantum) error { return s.view.Early(ctx, q) }
+func (s *syncView) Early(ctx context.Context, q *pipeline.Interval) error {
+	return s.view.Early(ctx, q)
+}
 
-func (s *syncView) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+func (s *syncView) Interval(ctx context.Context, q *pipeline.Interval) error {
 	if err := s.Early(ctx, q); err != nil {
 		return err
 	}
@@ -197,7 +199,7 @@ func (v *liveView) numbers(row *pipeline.Row) string {
 }
 
 // state returns the rules that are not met, with their verdicts.
-func (v *liveView) state(q *pipeline.Quantum) string {
+func (v *liveView) state(q *pipeline.Interval) string {
 	if len(v.run.Settings.SLA) == 0 {
 		return ""
 	}

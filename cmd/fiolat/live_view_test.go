@@ -26,12 +26,12 @@ func TestViewLate(t *testing.T) {
 	whole := pipeline.Row{Scope: "run", Covered: 1e9}
 	for _, err := range []error{
 		v.Begin(t.Context(), run),
-		v.Quantum(t.Context(), &pipeline.Quantum{Rows: []pipeline.Row{whole, row("read", 9)}}),
-		v.Quantum(t.Context(), &pipeline.Quantum{Offset: 1e9, Rows: []pipeline.Row{{Scope: "run"}}}), // nothing ran
-		v.Late(t.Context(), &pipeline.Quantum{Rows: []pipeline.Row{row("write", 0)}}),
-		v.Late(t.Context(), &pipeline.Quantum{Offset: 1e9, Rows: []pipeline.Row{{Scope: "direction",
+		v.Interval(t.Context(), &pipeline.Interval{Rows: []pipeline.Row{whole, row("read", 9)}}),
+		v.Interval(t.Context(), &pipeline.Interval{Offset: 1e9, Rows: []pipeline.Row{{Scope: "run"}}}), // nothing ran
+		v.Late(t.Context(), &pipeline.Interval{Rows: []pipeline.Row{row("write", 0)}}),
+		v.Late(t.Context(), &pipeline.Interval{Offset: 1e9, Rows: []pipeline.Row{{Scope: "direction",
 			Dims: fio.Dims{Direction: "write"}}}}),
-		v.Quantum(t.Context(), &pipeline.Quantum{Offset: 2e9,
+		v.Interval(t.Context(), &pipeline.Interval{Offset: 2e9,
 			Rows: []pipeline.Row{whole, row("read", 9), row("write", 9)}}),
 	} {
 		if err != nil {

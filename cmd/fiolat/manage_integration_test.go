@@ -200,7 +200,8 @@ func TestServerManage(t *testing.T) {
 	if n := len(notes()); n != 2 || !found {
 		t.Errorf("%d notes, want 2: %s", n, notes())
 	}
-	// Labels of a run and its notes change, and those of its quanta with another ingest, which keeps them and the name.
+	// Labels of a run and its notes change, and those of its intervals with another ingest, which keeps them and the
+	// name.
 	labels := func(pattern, run string) (out map[string]int) {
 		out = map[string]int{}
 		for _, source := range documents(t, es, prefix+pattern) {

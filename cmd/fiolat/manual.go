@@ -194,7 +194,8 @@ func placeholder(usage string) (word, text string) {
 	}
 	text = word
 	if before == "" && word != "URL" && word != "ID" && !strings.Contains(word, "=") {
-		text = cmp.Or(map[string]string{"DIR": "directory", "MS": "milliseconds", "P%": word}[word], strings.ToLower(word))
+		text = cmp.Or(map[string]string{"DIR": "directory", "MS": "milliseconds", "P%": word}[word],
+			strings.ToLower(word))
 	}
 	return word, before + text + after
 }

@@ -25,7 +25,8 @@ const (
 
 // endings are the endings of a file that --output names, and what it then holds. The others leave it to --format.
 var endings = map[string]string{".csv": "csv", ".json": "json", ".ndjson": "ndjson", ".jsonl": "ndjson",
-	".parquet": "parquet", ".md": "markdown", ".xml": formatJUnit, ".html": isPage, ".htm": isPage, ".png": isPicture, ".svg": isPicture}
+	".parquet": "parquet", ".md": "markdown", ".xml": formatJUnit, ".html": isPage, ".htm": isPage,
+	".png": isPicture, ".svg": isPicture}
 
 // ending returns the ending of a file's name, in lower case.
 func ending(path string) string {

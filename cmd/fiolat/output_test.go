@@ -83,7 +83,8 @@ func TestOutputEndings(t *testing.T) {
 				defer os.Remove(tt.file)
 			}
 			if tt.begins == "" {
-				if left, _ := os.ReadDir("."); code != exitUsage || !strings.Contains(stderr, tt.says) || len(left) > 0 {
+				if left, _ := os.ReadDir("."); code != exitUsage || !strings.Contains(stderr, tt.says) ||
+					len(left) > 0 {
 					t.Errorf("exit %d, want %d and %q; files: %v\n%s", code, exitUsage, tt.says, left, stderr)
 				}
 				return

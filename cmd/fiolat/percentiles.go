@@ -175,7 +175,7 @@ func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 		o.logs.Config.WholeRun, o.logs.Config.Settings.SLA = true, nil
 	}
 	o.logs.Config.NoID = o.render.Table() || o.render.Wide != ""
-	o.logs.Config.Allow = runsource.ConfirmQuanta(u, o.yes)
+	o.logs.Config.Allow = runsource.ConfirmIntervals(u, o.yes)
 	r := runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u, Percentiles: o.percentiles,
 		Several: "docs/analysis.md has the SQL for rows of several runs",
 		By:      slices.Clip(append([]string{}, o.logs.Config.Settings.By...))}

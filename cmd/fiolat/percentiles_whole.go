@@ -10,7 +10,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// wholeRow passes a run on as if all of it were one quantum.
+// wholeRow passes a run on as if all of it were one interval.
 type wholeRow struct {
 	pipeline.Discard
 	Next pipeline.Sink
@@ -25,8 +25,8 @@ func (o *wholeRow) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-// Quantum adds up the leaves that rules are judged on.
-func (o *wholeRow) Quantum(_ context.Context, q *pipeline.Quantum) error {
+// Interval adds up the leaves that rules are judged on.
+func (o *wholeRow) Interval(_ context.Context, q *pipeline.Interval) error {
 	if len(o.SLA) == 0 {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (o *wholeRow) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-// End passes the one quantum on.
+// End passes the one interval on.
 func (o *wholeRow) End(ctx context.Context, s *pipeline.Summary) error {
 	run := *o.run
 	run.Settings.SLA = o.SLA
@@ -57,20 +57,20 @@ func (o *wholeRow) End(ctx context.Context, s *pipeline.Summary) error {
 		end = max(end, l.End)
 	}
 	if !run.Pick.Empty() {
-		run.FirstQuantum, end = run.Window.Clip(run.FirstQuantum, end)
+		run.FirstInterval, end = run.Window.Clip(run.FirstInterval, end)
 	}
-	if end <= run.FirstQuantum {
+	if end <= run.FirstInterval {
 		end = s.End
 	}
-	run.Interval = end - run.FirstQuantum
-	q := pipeline.Quantum{Offset: run.FirstQuantum, Rows: s.Total, Ran: s.Ran, Whole: true}
+	run.Interval = end - run.FirstInterval
+	q := pipeline.Interval{Offset: run.FirstInterval, Rows: s.Total, Ran: s.Ran, Whole: true}
 	for _, direction := range slices.Sorted(maps.Keys(o.of)) {
 		q.Leaves = append(q.Leaves, *o.of[direction])
 	}
 	if err := o.Next.Begin(ctx, &run); err != nil {
 		return err
 	}
-	if err := o.Next.Quantum(ctx, &q); err != nil {
+	if err := o.Next.Interval(ctx, &q); err != nil {
 		return err
 	}
 	return o.Next.End(ctx, s)

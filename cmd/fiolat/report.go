@@ -111,7 +111,7 @@ func (o *reportOptions) check(c *cli.Context, bad *fio.Faults) {
 
 // run writes the page of one run, of two that are compared, or the curve of a sweep.
 func (o *reportOptions) run(ctx context.Context, u *ui.UI) error {
-	o.logs.Config.Pauses, o.logs.Config.Allow = true, runsource.ConfirmQuanta(u, o.yes || o.logs.DryRun)
+	o.logs.Config.Pauses, o.logs.Config.Allow = true, runsource.ConfirmIntervals(u, o.yes || o.logs.DryRun)
 	r := &runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u, Percentiles: o.percentiles}
 	defer r.Close()
 	if o.sides != nil {
@@ -168,7 +168,7 @@ func (o *reportOptions) one(ctx context.Context, run *runsource.Run, u *ui.UI) e
 	}
 	u.ProgressDone()
 	for _, n := range full.Notes {
-		if at := n.AtMS * 1e6; at < sources[0].Run.FirstQuantum || at > sums[0].End {
+		if at := n.AtMS * 1e6; at < sources[0].Run.FirstInterval || at > sums[0].End {
 			u.Warn("not within the run, so in no chart: the note of " + fio.Clock(n.AtMS) + ", " +
 				fio.Printable(n.Text))
 		}

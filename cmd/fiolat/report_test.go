@@ -40,7 +40,7 @@ func testReportStored(t *testing.T, store func(t *testing.T, logs []string) []st
 		t.Run(tt.folder+"/"+tt.kinds, func(t *testing.T) {
 			dir := t.TempDir()
 			logs, stored := filepath.Join(dir, "logs.html"), filepath.Join(dir, "stored.html")
-			// Whole counts, which documents do not round, are of one quantum.
+			// Whole counts, which documents do not round, are of one interval.
 			args := []string{"--kind", tt.kinds, "--interval", "1h", real + "/" + tt.folder}
 			if code, _, stderr := fiolat(t, nil, append([]string{"report", "-o", logs, "--by", "host,direction"},
 				args...)...); code != exitOK {

@@ -109,8 +109,9 @@ type chosenRuns struct {
 }
 
 func (o *chosenRuns) olderThanFlag() cli.Flag {
-	return &cli.StringFlag{Name: "older-than", Destination: &o.olderThan, Usage: "runs that started before that `AGE`, " +
-		"such as 12h, 30d, 8w, and ended more than an hour ago"}
+	return &cli.StringFlag{Name: "older-than", Destination: &o.olderThan,
+		Usage: "runs that started before that `AGE`, " +
+			"such as 12h, 30d, 8w, and ended more than an hour ago"}
 }
 
 func (o *chosenRuns) labelFlag() cli.Flag {
@@ -365,7 +366,7 @@ func (r runKinds) cells(short map[string]string) []string {
 		strings.Join(kinds, ","), length, strconv.Itoa(len(first.Host.Name))}
 }
 
-// interval formats the interval of the quanta, and in brackets the one before a rollup.
+// interval formats the length of the intervals, and in brackets the one before a rollup.
 func (r runKinds) interval() string {
 	if before := r[0].RollUp.MS; before > 0 {
 		return ms(r[0].Interval.MS) + " (" + ms(before) + ")"

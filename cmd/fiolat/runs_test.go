@@ -194,7 +194,8 @@ func TestRunsByWord(t *testing.T) {
 	t.Parallel()
 	s := esmodeltest.New(t, esmodeltest.Options{})
 	succeed(t, "ingest", "--es", s.URL, "--run-name", "before (disk swap) é", real+"/gaps")
-	for text, found := range map[string]bool{"before": true, "swap": true, "(disk": true, "disk swap": true, "wap": false,
+	for text, found := range map[string]bool{"before": true, "swap": true, "(disk": true, "disk swap": true,
+		"wap": false,
 		"sw*": false, ".": false, "é": true, strings.Repeat("swap", 100): false} {
 		code, stdout, stderr := fiolat(t, nil, "runs", "--es", s.URL, text)
 		if code != exitOK || strings.Contains(stdout, "disk swap") != found {

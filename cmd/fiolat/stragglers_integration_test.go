@@ -103,7 +103,7 @@ func diagnosed(t *testing.T, args ...string) (d diagnose.Diagnosis, start int64)
 	return d, row.Timestamp.UnixMilli() - row.OffsetMS
 }
 
-// within says that a time in ms of the run is at most one quantum from a moment.
+// within says that a time in ms of the run is at most one interval from a moment.
 func within(ms, start int64, at time.Time) bool {
 	off := start + ms - at.UnixMilli()
 	return off >= -1000 && off <= 1000

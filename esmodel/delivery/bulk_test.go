@@ -20,10 +20,10 @@ import (
 )
 
 // undisturbed is what an ingest leaves behind if nothing goes wrong.
-func undisturbed(t *testing.T, quanta int) map[string]string {
+func undisturbed(t *testing.T, intervals int) map[string]string {
 	s, c := standIn(t)
 	run := esmodeltest.Run()
-	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, quanta)); err != nil {
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, intervals)); err != nil {
 		t.Fatal(err)
 	}
 	return esmodeltest.Contents(s)
@@ -80,7 +80,7 @@ func TestFaultsThatPass(t *testing.T) {
 			s, c := standIn(t)
 			t.Cleanup(s.CloseClientConnections)
 			run := esmodeltest.Run()
-			quanta := esmodeltest.Quanta(run, 20)
+			intervals := esmodeltest.Intervals(run, 20)
 			w, err := NewBulkWriter(c, BulkConfig{FlushBytes: 64 << 10, GzipLevel: 1})
 			if err != nil {
 				t.Fatal(err)
@@ -90,12 +90,12 @@ func TestFaultsThatPass(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.Inject(tt.fault)
-			for _, q := range quanta {
-				if err := sink.Quantum(t.Context(), q); err != nil {
+			for _, q := range intervals {
+				if err := sink.Interval(t.Context(), q); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := sink.Close(t.Context(), sink.End(t.Context(), esmodeltest.Summary(run, quanta))); err != nil {
+			if err := sink.Close(t.Context(), sink.End(t.Context(), esmodeltest.Summary(run, intervals))); err != nil {
 				t.Fatal(err)
 			}
 			esmodeltest.EqualContents(t, esmodeltest.Contents(s), want)
@@ -294,12 +294,12 @@ func TestForbiddenIsNotTriedAgain(t *testing.T) {
 			s.Inject(tt.fault)
 			before := len(s.Requests("_bulk"))
 			var no *client.ForbiddenError
-			quanta := esmodeltest.Quanta(run, 3)
+			intervals := esmodeltest.Intervals(run, 3)
 			err = nil
-			for _, q := range quanta {
-				err = errors.Join(err, sink.Quantum(t.Context(), q))
+			for _, q := range intervals {
+				err = errors.Join(err, sink.Interval(t.Context(), q))
 			}
-			err = sink.Close(t.Context(), errors.Join(err, sink.End(t.Context(), esmodeltest.Summary(run, quanta))))
+			err = sink.Close(t.Context(), errors.Join(err, sink.End(t.Context(), esmodeltest.Summary(run, intervals))))
 			if !errors.As(err, &no) || no.User != tt.want.User || no.Privilege != tt.want.Privilege ||
 				no.Level != tt.want.Level ||
 				no.Status != tt.want.Status {
@@ -322,7 +322,7 @@ func TestForbiddenIsNotTriedAgain(t *testing.T) {
 func TestRefusedIsCountedNamedAndKept(t *testing.T) {
 	s, c := standIn(t)
 	run := esmodeltest.Run()
-	quanta := esmodeltest.Quanta(run, 10)
+	intervals := esmodeltest.Intervals(run, 10)
 	dir := t.TempDir()
 	w, err := NewBulkWriter(c, BulkConfig{SpoolDir: dir})
 	if err != nil {
@@ -339,12 +339,12 @@ func TestRefusedIsCountedNamedAndKept(t *testing.T) {
 		}
 		return 0, "", ""
 	}})
-	for _, q := range quanta {
-		if err := sink.Quantum(t.Context(), q); err != nil {
+	for _, q := range intervals {
+		if err := sink.Interval(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err = sink.Close(t.Context(), sink.End(t.Context(), esmodeltest.Summary(run, quanta)))
+	err = sink.Close(t.Context(), sink.End(t.Context(), esmodeltest.Summary(run, intervals)))
 	var incomplete *IncompleteError
 	if !errors.As(err, &incomplete) || strings.ContainsAny(err.Error(), "\x1b") ||
 		!strings.Contains(err.Error(), "4 refused") {
@@ -364,7 +364,7 @@ func TestRefusedIsCountedNamedAndKept(t *testing.T) {
 	}
 	// Running again finishes the job, and takes away what was kept.
 	want := undisturbed(t, 10)
-	if _, err := ingestRun(t.Context(), c, BulkConfig{SpoolDir: dir}, run, quanta); err != nil {
+	if _, err := ingestRun(t.Context(), c, BulkConfig{SpoolDir: dir}, run, intervals); err != nil {
 		t.Fatal(err)
 	}
 	esmodeltest.EqualContents(t, esmodeltest.Contents(s), want)

@@ -24,15 +24,15 @@ func dirRun(t *testing.T, dir string, id, part, gen string, n int, fail error) (
 		t.Fatal(err)
 	}
 	s := NewSink(w, SinkOptions{})
-	quanta := esmodeltest.Quanta(run, n)
+	intervals := esmodeltest.Intervals(run, n)
 	if fail != nil {
 		err := s.Begin(t.Context(), run)
-		for _, q := range quanta {
-			err = errors.Join(err, s.Quantum(t.Context(), q))
+		for _, q := range intervals {
+			err = errors.Join(err, s.Interval(t.Context(), q))
 		}
 		return s, s.Close(t.Context(), errors.Join(err, fail))
 	}
-	return s, s.Close(t.Context(), drive(t.Context(), s, run, quanta))
+	return s, s.Close(t.Context(), drive(t.Context(), s, run, intervals))
 }
 
 func TestDirectory(t *testing.T) {
@@ -159,7 +159,7 @@ func TestStaleFilesGo(t *testing.T) {
 	living := NewSink(w, SinkOptions{})
 	run := esmodeltest.Run()
 	run.ID = "r"
-	if err := errors.Join(living.Begin(t.Context(), run), living.Quantum(t.Context(), esmodeltest.Quanta(run,
+	if err := errors.Join(living.Begin(t.Context(), run), living.Interval(t.Context(), esmodeltest.Intervals(run,
 		2)[0])); err != nil {
 		t.Fatal(err)
 	}
@@ -228,13 +228,13 @@ func TestCountWriter(t *testing.T) {
 	run := esmodeltest.Run()
 	w := NewCountWriter()
 	s := NewSink(w, SinkOptions{})
-	quanta := esmodeltest.Quanta(run, 5)
-	if err := s.Close(t.Context(), drive(t.Context(), s, run, quanta)); err != nil {
+	intervals := esmodeltest.Intervals(run, 5)
+	if err := s.Close(t.Context(), drive(t.Context(), s, run, intervals)); err != nil {
 		t.Fatal(err)
 	}
 	srv := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	c := testClient(t, client.Config{Addresses: []string{srv.URL}})
-	real, err := ingestRun(t.Context(), c, BulkConfig{}, run, quanta)
+	real, err := ingestRun(t.Context(), c, BulkConfig{}, run, intervals)
 	if err != nil {
 		t.Fatal(err)
 	}

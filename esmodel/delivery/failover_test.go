@@ -31,7 +31,7 @@ func TestFailover(t *testing.T) {
 		c,
 		BulkConfig{FlushBytes: 16 << 10},
 		run,
-		esmodeltest.Quanta(run, 20),
+		esmodeltest.Intervals(run, 20),
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -11,16 +11,16 @@ import (
 )
 
 // drive does what the pipeline does with a sink.
-func drive(ctx context.Context, s *Sink, run *pipeline.Run, quanta []*pipeline.Quantum) error {
+func drive(ctx context.Context, s *Sink, run *pipeline.Run, intervals []*pipeline.Interval) error {
 	if err := s.Begin(ctx, run); err != nil {
 		return err
 	}
-	for _, q := range quanta {
-		if err := s.Quantum(ctx, q); err != nil {
+	for _, q := range intervals {
+		if err := s.Interval(ctx, q); err != nil {
 			return err
 		}
 	}
-	return s.End(ctx, esmodeltest.Summary(run, quanta))
+	return s.End(ctx, esmodeltest.Summary(run, intervals))
 }
 
 // ingestRun runs a whole ingest into a server.
@@ -29,14 +29,14 @@ func ingestRun(
 	c *client.Client,
 	cfg BulkConfig,
 	run *pipeline.Run,
-	quanta []*pipeline.Quantum,
+	intervals []*pipeline.Interval,
 ) (*Sink, error) {
 	w, err := NewBulkWriter(c, cfg)
 	if err != nil {
 		return nil, err
 	}
 	s := NewSink(w, SinkOptions{Prefix: cfg.Prefix})
-	return s, s.Close(ctx, drive(ctx, s, run, quanta))
+	return s, s.Close(ctx, drive(ctx, s, run, intervals))
 }
 
 var (
@@ -58,11 +58,11 @@ func wantCounts(t *testing.T, r Report, want Counts) {
 	}
 }
 
-// ingested has the run of esmodeltest.Run and nine quanta of it ingested.
+// ingested has the run of esmodeltest.Run and nine intervals of it ingested.
 func ingested(t *testing.T, c *client.Client) {
 	t.Helper()
 	run := esmodeltest.Run()
-	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 9)); err != nil {
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 9)); err != nil {
 		t.Fatal(err)
 	}
 }

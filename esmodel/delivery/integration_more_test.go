@@ -24,8 +24,8 @@ import (
 func TestEachServerDeletesSpareOverwritten(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		run := esmodeltest.Run()
-		quanta := esmodeltest.Quanta(run, 4)
-		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, quanta); err != nil {
+		intervals := esmodeltest.Intervals(run, 4)
+		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, intervals); err != nil {
 			t.Fatal(err)
 		}
 		before := len(storedDocs(t, c, prefix))
@@ -86,14 +86,14 @@ func TestEachServerHostileNames(t *testing.T) {
 			entry.Options[k] = strings.Repeat("ö", 4000)
 		}
 		run.Logs[0].Host, run.Logs[0].Job = strings.Repeat("h", 40000), "\u2028<script>"
-		quanta := esmodeltest.Quanta(run, 3)
-		for _, q := range quanta {
+		intervals := esmodeltest.Intervals(run, 3)
+		for _, q := range intervals {
 			for i := range q.Leaves {
 				q.Leaves[i].Dims.Host += strings.Repeat("ä", 10000) + "\x00"
 				q.Leaves[i].Dims.Log = "a/b\\c\".log"
 			}
 		}
-		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, quanta); err != nil {
+		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, intervals); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -112,7 +112,7 @@ func TestEachServerTwoAtOnce(t *testing.T) {
 					c,
 					BulkConfig{Prefix: prefix, FlushBytes: 32 << 10},
 					run,
-					esmodeltest.Quanta(run, 50),
+					esmodeltest.Intervals(run, 50),
 				)
 				errs <- err
 			}()
@@ -131,8 +131,8 @@ func TestEachServerTwoAtOnce(t *testing.T) {
 func TestEachServerReadOnly(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		run := esmodeltest.Run()
-		quanta := esmodeltest.Quanta(run, 6)
-		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, quanta); err != nil {
+		intervals := esmodeltest.Intervals(run, 6)
+		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, intervals); err != nil {
 			t.Fatal(err)
 		}
 		before := storedDocs(t, c, prefix)
@@ -153,7 +153,7 @@ func TestEachServerReadOnly(t *testing.T) {
 		}
 		block(true)
 		time.AfterFunc(2*time.Second, func() { block(false) })
-		s, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, quanta)
+		s, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, intervals)
 		if err != nil || s.Report().Retried == 0 {
 			t.Fatalf("%v, %d retried", err, s.Report().Retried)
 		}
@@ -176,8 +176,8 @@ func TestEachServerHistogramType(t *testing.T) {
 			return
 		}
 		run := esmodeltest.Run()
-		quanta := esmodeltest.Quanta(run, 10)
-		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, quanta); err != nil {
+		intervals := esmodeltest.Intervals(run, 10)
+		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, intervals); err != nil {
 			t.Fatal(err)
 		}
 		var reply struct {
@@ -197,7 +197,7 @@ func TestEachServerHistogramType(t *testing.T) {
 			t.Fatal(err)
 		}
 		var all []float64
-		for _, q := range quanta {
+		for _, q := range intervals {
 			for _, l := range q.Leaves {
 				l.Hist.Each(func(i int, w float64) {
 					for range int(w + 0.5) {
@@ -222,7 +222,7 @@ func TestEachServerSearch(t *testing.T) {
 			c,
 			BulkConfig{Prefix: prefix},
 			run,
-			esmodeltest.Quanta(run, 7),
+			esmodeltest.Intervals(run, 7),
 		); err != nil {
 			t.Fatal(err)
 		}

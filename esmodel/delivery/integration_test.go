@@ -162,13 +162,13 @@ func TestEachServerSetup(t *testing.T) {
 func TestEachServerIngest(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		run := esmodeltest.Run()
-		quanta := esmodeltest.Quanta(run, 30)
+		intervals := esmodeltest.Intervals(run, 30)
 		sink, err := ingestRun(
 			t.Context(),
 			c,
 			BulkConfig{Prefix: prefix, FlushBytes: 64 << 10, GzipLevel: 1},
 			run,
-			quanta,
+			intervals,
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -181,7 +181,7 @@ func TestEachServerIngest(t *testing.T) {
 			t.Errorf("%d documents stored, want %d, or not complete", len(before), leaves+rows+1)
 		}
 		e := esmodel.NewEncoder(prefix, run)
-		for _, q := range quanta {
+		for _, q := range intervals {
 			for i := range q.Leaves {
 				doc, _ := e.Histogram(nil, q, &q.Leaves[i])
 				key := e.Index(esmodel.KindHistogram, q) + "/" + string(e.ID(esmodel.LeafScope, q.Leaves[i].Dims, q))
@@ -199,17 +199,17 @@ func TestEachServerIngest(t *testing.T) {
 		}
 
 		t.Run("again", func(t *testing.T) {
-			if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, quanta); err != nil {
+			if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, intervals); err != nil {
 				t.Fatal(err)
 			}
 			sameStored(t, storedDocs(t, c, prefix), before)
 		})
 		t.Run("mapping", func(t *testing.T) { checkMapped(t, c, prefix) })
-		t.Run("aggregations", func(t *testing.T) { checkAggregations(t, c, prefix, quanta) })
+		t.Run("aggregations", func(t *testing.T) { checkAggregations(t, c, prefix, intervals) })
 		t.Run("another generation", func(t *testing.T) {
 			other := esmodeltest.Run()
 			other.Generation, other.Interval = "g2", 2e9
-			next := esmodeltest.Quanta(other, 7)
+			next := esmodeltest.Intervals(other, 7)
 			s, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, other, next)
 			if err != nil {
 				t.Fatal(err)
@@ -264,10 +264,10 @@ func checkMapped(t *testing.T, c *client.Client, prefix string) {
 }
 
 // checkAggregations: _doc_count makes terms count I/Os, octaves add up to the
-// samples, and the sums are those of the quanta.
-func checkAggregations(t *testing.T, c *client.Client, prefix string, quanta []*pipeline.Quantum) {
+// samples, and the sums are those of the intervals.
+func checkAggregations(t *testing.T, c *client.Client, prefix string, intervals []*pipeline.Interval) {
 	samples := map[string]float64{}
-	for _, q := range quanta {
+	for _, q := range intervals {
 		for _, l := range q.Leaves {
 			samples[l.Dims.Host] += l.Hist.Sum()
 		}
@@ -333,7 +333,7 @@ func TestEachServerRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		run := esmodeltest.Run()
-		quanta := esmodeltest.Quanta(run, 8)
+		intervals := esmodeltest.Intervals(run, 8)
 		dir := t.TempDir()
 		w, err := NewBulkWriter(c, BulkConfig{Prefix: prefix, SpoolDir: dir})
 		if err != nil {
@@ -341,7 +341,7 @@ func TestEachServerRefused(t *testing.T) {
 		}
 		bad := &badWriter{BulkWriter: w}
 		s := NewSink(bad, SinkOptions{Prefix: prefix})
-		err = s.Close(t.Context(), drive(t.Context(), s, run, quanta))
+		err = s.Close(t.Context(), drive(t.Context(), s, run, intervals))
 		var incomplete *IncompleteError
 		if !errors.As(err, &incomplete) {
 			t.Fatalf("error %v", err)
@@ -406,14 +406,14 @@ func (b *badWriter) Make(ctx context.Context, index string, id []byte, doc Appen
 func TestEachServerLoadDirectory(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		run := esmodeltest.Run()
-		quanta := esmodeltest.Quanta(run, 12)
+		intervals := esmodeltest.Intervals(run, 12)
 		dir := filepath.Join(t.TempDir(), "out")
 		w, err := NewDirWriter(dir, prefix)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := NewSink(w, SinkOptions{Prefix: prefix})
-		if err := s.Close(t.Context(), drive(t.Context(), s, run, quanta)); err != nil {
+		if err := s.Close(t.Context(), drive(t.Context(), s, run, intervals)); err != nil {
 			t.Fatal(err)
 		}
 		l, err := Load(t.Context(), c, []string{dir}, LoadOptions{Prefix: prefix})
@@ -421,7 +421,7 @@ func TestEachServerLoadDirectory(t *testing.T) {
 			t.Fatalf("%+v, %v", l, err)
 		}
 		loaded := storedDocs(t, c, prefix)
-		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, quanta); err != nil {
+		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, intervals); err != nil {
 			t.Fatal(err)
 		}
 		sameStored(t, loaded, storedDocs(t, c, prefix))

@@ -53,18 +53,18 @@ func TestMappingIsChecked(t *testing.T) {
 		"ingest, index there": func(t *testing.T, c *client.Client) error {
 			put(t, c, "fio-percentiles-2020.01")
 			_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(),
-				esmodeltest.Quanta(esmodeltest.Run(), 3))
+				esmodeltest.Intervals(esmodeltest.Run(), 3))
 			return err
 		},
 		"ingest, index not there": func(t *testing.T, c *client.Client) error {
 			_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(),
-				esmodeltest.Quanta(esmodeltest.Run(), 3))
+				esmodeltest.Intervals(esmodeltest.Run(), 3))
 			return err
 		},
 		"ingest, index of a month not there": func(t *testing.T, c *client.Client) error {
 			otherTemplate(t, c, "fio-percentiles-2026.08") // in place of the one for all months
 			_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(),
-				esmodeltest.Quanta(esmodeltest.Run(), 3))
+				esmodeltest.Intervals(esmodeltest.Run(), 3))
 			return err
 		},
 		"delete": func(t *testing.T, c *client.Client) error {
@@ -129,7 +129,7 @@ func TestAlias(t *testing.T) {
 			}
 			for range 2 { // the second replaces the documents of the first
 				_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(),
-					esmodeltest.Quanta(esmodeltest.Run(), 3))
+					esmodeltest.Intervals(esmodeltest.Run(), 3))
 				if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%v", err)
 				}
@@ -159,7 +159,7 @@ func TestMappingIsCheckedAtTheEnd(t *testing.T) {
 	}}
 	run := esmodeltest.Run()
 	_, err := ingestRun(t.Context(), testClient(t, client.Config{Addresses: []string{s.URL}, Transport: late}),
-		BulkConfig{}, run, esmodeltest.Quanta(run, 9))
+		BulkConfig{}, run, esmodeltest.Intervals(run, 9))
 	if !late.acted.Load() || !errors.As(err, new(*indices.MappingError)) || runStatus(t, s) != "partial" {
 		t.Errorf("%v; the run is %s", err, runStatus(t, s))
 	}
@@ -174,7 +174,7 @@ func TestOnlyWhatIsMeantIsDeleted(t *testing.T) {
 	for _, run := range []string{"r/1", "other"} {
 		r := esmodeltest.Run()
 		r.ID = run
-		if _, err := ingestRun(t.Context(), c, BulkConfig{}, r, esmodeltest.Quanta(r, 3)); err != nil {
+		if _, err := ingestRun(t.Context(), c, BulkConfig{}, r, esmodeltest.Intervals(r, 3)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -221,10 +221,10 @@ func TestDeleteWithAClosedIndex(t *testing.T) {
 // A delete beside an ingest has the run, and the ingest says so; an interrupted one leaves the run partial.
 func TestDeleteBesideIngest(t *testing.T) {
 	s, c := standIn(t)
-	quanta := esmodeltest.Quanta(esmodeltest.Run(), 9)
+	intervals := esmodeltest.Intervals(esmodeltest.Run(), 9)
 	sink, err := begin(t, c, BulkConfig{FlushBytes: 1})
 	if err == nil {
-		err = sink.Quantum(t.Context(), quanta[0])
+		err = sink.Interval(t.Context(), intervals[0])
 	}
 	if err == nil {
 		_, err = stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1")
@@ -232,7 +232,7 @@ func TestDeleteBesideIngest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = finish(t.Context(), sink, esmodeltest.Run(), quanta[1:])
+	err = finish(t.Context(), sink, esmodeltest.Run(), intervals[1:])
 	if !errors.As(err, new(*indices.MarkError)) || len(s.Docs("*")) != 0 {
 		t.Errorf("%v, %d documents", err, len(s.Docs("*")))
 	}
@@ -329,7 +329,7 @@ func TestDeleteOfOrphans(t *testing.T) {
 	for _, part := range []string{"a", "b"} {
 		run := esmodeltest.Run()
 		run.Part = part
-		if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 3)); err != nil {
+		if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 3)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -63,14 +63,14 @@ func begin(t *testing.T, c *client.Client, cfg BulkConfig) (*Sink, error) {
 	return s, s.Begin(t.Context(), esmodeltest.Run())
 }
 
-// finish sends quanta and ends the ingest.
-func finish(ctx context.Context, s *Sink, run *pipeline.Run, quanta []*pipeline.Quantum) error {
-	for _, q := range quanta {
-		if err := s.Quantum(ctx, q); err != nil {
+// finish sends intervals and ends the ingest.
+func finish(ctx context.Context, s *Sink, run *pipeline.Run, intervals []*pipeline.Interval) error {
+	for _, q := range intervals {
+		if err := s.Interval(ctx, q); err != nil {
 			return s.Close(ctx, err)
 		}
 	}
-	return s.Close(ctx, s.End(ctx, esmodeltest.Summary(run, quanta)))
+	return s.Close(ctx, s.End(ctx, esmodeltest.Summary(run, intervals)))
 }
 
 // ownerIn is the mark on the document of the only run, nil without one.
@@ -114,33 +114,33 @@ func bulkOf(r *http.Request, kind string) bool {
 	return err == nil && strings.Contains(string(body), `"_index":"fio-`+kind)
 }
 
-// otherSettings is the run of esmodeltest with other settings: its nine quanta are six longer ones.
-func otherSettings() (*pipeline.Run, []*pipeline.Quantum) {
+// otherSettings is the run of esmodeltest with other settings: its nine intervals are six longer ones.
+func otherSettings() (*pipeline.Run, []*pipeline.Interval) {
 	run := esmodeltest.Run()
 	run.Generation = "other"
-	return run, esmodeltest.Quanta(run, 6)
+	return run, esmodeltest.Intervals(run, 6)
 }
 
 // Two processes ingest one run at once. Whoever began last has it, whatever the other one sends and whenever; the other
 // one says so, and what it sent is gone. With the same settings both are right.
 func TestTwoAtOnce(t *testing.T) {
 	for _, same := range []bool{true, false} {
-		for _, sent := range []int{0, 1, 4, 9} { // quanta of the first before the second
+		for _, sent := range []int{0, 1, 4, 9} { // intervals of the first before the second
 			for _, late := range []bool{true, false} { // the first is the last to end
 				t.Run(fmt.Sprintf("same=%v,sent=%d,late=%v", same, sent, late), func(t *testing.T) {
 					s, c := standIn(t)
 					run := esmodeltest.Run()
-					quanta := esmodeltest.Quanta(run, 9)
+					intervals := esmodeltest.Intervals(run, 9)
 					first, err := begin(t, c, BulkConfig{FlushBytes: 1})
 					for i := 0; err == nil && i < sent; i++ {
-						err = first.Quantum(t.Context(), quanta[i])
+						err = first.Interval(t.Context(), intervals[i])
 					}
 					if err != nil {
 						t.Fatal(err)
 					}
 					other, theirs := otherSettings()
 					if same {
-						other, theirs = esmodeltest.Run(), quanta
+						other, theirs = esmodeltest.Run(), intervals
 					}
 					w, err := NewBulkWriter(c, BulkConfig{})
 					if err != nil {
@@ -152,7 +152,7 @@ func TestTwoAtOnce(t *testing.T) {
 					}
 					end := []func() error{
 						func() error { return finish(t.Context(), second, other, theirs) },
-						func() error { return finish(t.Context(), first, run, quanta[sent:]) },
+						func() error { return finish(t.Context(), first, run, intervals[sent:]) },
 					}
 					var errs [2]error
 					for i := range end {
@@ -192,7 +192,7 @@ func TestLateRequests(t *testing.T) {
 		}
 	}
 	run := esmodeltest.Run()
-	_, err := ingestRun(t.Context(), slow, BulkConfig{}, run, esmodeltest.Quanta(run, 9))
+	_, err := ingestRun(t.Context(), slow, BulkConfig{}, run, esmodeltest.Intervals(run, 9))
 	if !held.acted.Load() || !errors.As(err, new(*indices.MarkError)) {
 		t.Errorf("%v", err)
 	}
@@ -216,7 +216,8 @@ func TestMarkLosesReplies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := finish(t.Context(), sink, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 9)); err != nil {
+		run := esmodeltest.Run()
+		if err := finish(t.Context(), sink, run, esmodeltest.Intervals(run, 9)); err != nil {
 			t.Fatal(err)
 		}
 		if lost < 3 {
@@ -238,7 +239,7 @@ func TestMarkIsInterrupted(t *testing.T) {
 		}
 		return reply
 	}})
-	if _, err := ingestRun(ctx, c, BulkConfig{SpoolDir: t.TempDir()}, run, esmodeltest.Quanta(run, 9)); err == nil {
+	if _, err := ingestRun(ctx, c, BulkConfig{SpoolDir: t.TempDir()}, run, esmodeltest.Intervals(run, 9)); err == nil {
 		t.Fatal("not interrupted")
 	}
 	if docs := s.Docs("*"); len(docs) != 0 {
@@ -263,7 +264,7 @@ func TestMarkIsRemoved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			timeless(t, func(t *testing.T, s *esmodeltest.Server, c *client.Client) {
-				run, quanta := esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 9)
+				run, intervals := esmodeltest.Run(), esmodeltest.Intervals(esmodeltest.Run(), 9)
 				sink, err := begin(t, c, BulkConfig{SpoolDir: t.TempDir()})
 				if err != nil {
 					t.Fatal(err)
@@ -274,7 +275,7 @@ func TestMarkIsRemoved(t *testing.T) {
 				if tt.err != nil {
 					err = sink.Close(t.Context(), tt.err)
 				} else {
-					err = finish(t.Context(), sink, run, quanta)
+					err = finish(t.Context(), sink, run, intervals)
 				}
 				if err == nil || runStatus(t, s) != "partial" || ownerIn(t, s) != nil {
 					t.Fatalf("%v: %s, marked by %v", err, runStatus(t, s), ownerIn(t, s))
@@ -282,7 +283,7 @@ func TestMarkIsRemoved(t *testing.T) {
 				s.Heal()
 				began := time.Now()
 				if sink, err = begin(t, c, BulkConfig{}); err == nil {
-					err = finish(t.Context(), sink, run, quanta)
+					err = finish(t.Context(), sink, run, intervals)
 				}
 				if err != nil || time.Since(began) > time.Second {
 					t.Errorf("again: %v after %v", err, time.Since(began))
@@ -297,7 +298,7 @@ func TestMarkIsRemoved(t *testing.T) {
 func TestRollUpOfAChangedRun(t *testing.T) {
 	s, c := standIn(t)
 	run := esmodeltest.Run()
-	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 9)); err != nil {
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 9)); err != nil {
 		t.Fatal(err)
 	}
 	before := esmodeltest.Contents(s)

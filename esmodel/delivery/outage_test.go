@@ -21,7 +21,7 @@ import (
 func TestOutageIsSpooledAndLoaded(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		begins int // quanta before it goes away; -1: it was never there
+		begins int // intervals before it goes away; -1: it was never there
 	}{{"from the start", -1}, {"at once", 0}, {"in the middle", 10}, {"before the end", 20}} {
 		t.Run(tt.name, func(t *testing.T) {
 			esmodeltest.NoLeak(t)
@@ -30,7 +30,7 @@ func TestOutageIsSpooledAndLoaded(t *testing.T) {
 			c := testClient(t, client.Config{Addresses: []string{s.URL}, MaxWait: 300 * time.Millisecond})
 			dir := filepath.Join(t.TempDir(), "out")
 			run := esmodeltest.Run()
-			quanta := esmodeltest.Quanta(run, 20)
+			intervals := esmodeltest.Intervals(run, 20)
 			w, err := NewBulkWriter(c, BulkConfig{FlushBytes: 32 << 10, SpoolDir: dir})
 			if err != nil {
 				t.Fatal(err)
@@ -43,16 +43,16 @@ func TestOutageIsSpooledAndLoaded(t *testing.T) {
 			if err := sink.Begin(t.Context(), run); err != nil {
 				t.Fatal(err)
 			}
-			for i, q := range quanta {
+			for i, q := range intervals {
 				if i == tt.begins {
 					s.Inject(away)
 				}
-				if err := sink.Quantum(t.Context(), q); err != nil {
+				if err := sink.Interval(t.Context(), q); err != nil {
 					t.Fatal(err)
 				}
 			}
 			s.Inject(away)
-			err = sink.Close(t.Context(), sink.End(t.Context(), esmodeltest.Summary(run, quanta)))
+			err = sink.Close(t.Context(), sink.End(t.Context(), esmodeltest.Summary(run, intervals)))
 			var incomplete *IncompleteError
 			var unavailable *client.UnavailableError
 			if !errors.As(err, &incomplete) || !errors.As(err, &unavailable) {
@@ -172,20 +172,20 @@ func TestInterruptDrains(t *testing.T) {
 				s.Inject(esmodeltest.Fault{Times: -1, Reset: true})
 			}
 			stop := errors.New("interrupted by the user")
-			quanta := esmodeltest.Quanta(run, 2000)
-			for i, q := range quanta {
-				if i == 3 { // it may wait for the server from some quantum on
+			intervals := esmodeltest.Intervals(run, 2000)
+			for i, q := range intervals {
+				if i == 3 { // it may wait for the server from some interval on
 					time.AfterFunc(300*time.Millisecond, func() { cancel(stop) })
 				}
-				if i == len(quanta)/2 {
+				if i == len(intervals)/2 {
 					cancel(stop)
 				}
-				if err = sink.Quantum(ctx, q); err != nil {
+				if err = sink.Interval(ctx, q); err != nil {
 					break
 				}
 			}
 			if err == nil {
-				err = sink.End(ctx, esmodeltest.Summary(run, quanta))
+				err = sink.End(ctx, esmodeltest.Summary(run, intervals))
 			}
 			if err = sink.Close(ctx, err); !errors.Is(err, stop) { // the client itself has an hour
 				t.Error(err)
@@ -289,7 +289,7 @@ func TestRequestsRefused(t *testing.T) {
 					t.Context(),
 					sink,
 					esmodeltest.Run(),
-					esmodeltest.Quanta(esmodeltest.Run(), 9),
+					esmodeltest.Intervals(esmodeltest.Run(), 9),
 				); !errors.As(err, &incomplete) {
 					t.Fatal(err)
 				}

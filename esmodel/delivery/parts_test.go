@@ -20,7 +20,7 @@ import (
 func ingestPart(t *testing.T, c *client.Client, part, generation string) error {
 	run := esmodeltest.Run()
 	run.Part, run.Generation = part, generation
-	_, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 4))
+	_, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 4))
 	return err
 }
 
@@ -33,7 +33,7 @@ func mergeParts(t *testing.T, c *client.Client) error {
 	run := esmodeltest.Run()
 	run.Generation, run.Parts = "merged", []pipeline.Part{{Name: "a", Generation: "a"}, {Name: "b", Generation: "b"}}
 	sink := NewSink(w, SinkOptions{RowsOnly: true})
-	return sink.Close(t.Context(), drive(t.Context(), sink, run, esmodeltest.Quanta(run, 4)))
+	return sink.Close(t.Context(), drive(t.Context(), sink, run, esmodeltest.Intervals(run, 4)))
 }
 
 // parts returns a server with the parts a and b of the run.
@@ -52,7 +52,8 @@ func parts(t *testing.T) (*esmodeltest.Server, *client.Client) {
 // leaves what is there as it was; so it is if it is loaded.
 func TestWholeBesideParts(t *testing.T) {
 	whole := func(t *testing.T, c *client.Client) error {
-		_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 4))
+		_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Intervals(esmodeltest.Run(),
+			4))
 		return err
 	}
 	part := func(t *testing.T, c *client.Client) error { return ingestPart(t, c, "a", "a") }
@@ -200,7 +201,7 @@ func TestLoadOfAMerge(t *testing.T) {
 	run := esmodeltest.Run()
 	run.Generation, run.Parts = "merged", []pipeline.Part{{Name: "a", Generation: "a"}, {Name: "b", Generation: "b"}}
 	sink := NewSink(out, SinkOptions{RowsOnly: true})
-	if err = sink.Close(t.Context(), drive(t.Context(), sink, run, esmodeltest.Quanta(run, 4))); err != nil {
+	if err = sink.Close(t.Context(), drive(t.Context(), sink, run, esmodeltest.Intervals(run, 4))); err != nil {
 		t.Fatal(err)
 	}
 	s, c := standIn(t)

@@ -105,7 +105,7 @@ func TestBlockedIndexLeavesThePartialRun(t *testing.T) {
 		c,
 		BulkConfig{SpoolDir: dir, FlushBytes: 32 << 10},
 		run,
-		esmodeltest.Quanta(run, 20),
+		esmodeltest.Intervals(run, 20),
 	)
 	var incomplete *IncompleteError
 	if !errors.As(err, &incomplete) || runStatus(t, s) != "partial" {
@@ -139,8 +139,8 @@ func TestInterruptedRunIsPartialWhileRequestsHang(t *testing.T) {
 			Match: func(r *http.Request) bool { return r.ContentLength > 20<<10 },
 		},
 	)
-	for _, q := range esmodeltest.Quanta(run, 20)[:10] {
-		if err := sink.Quantum(t.Context(), q); err != nil {
+	for _, q := range esmodeltest.Intervals(run, 20)[:10] {
+		if err := sink.Interval(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -239,7 +239,7 @@ func TestSpoolOfTheLivingStays(t *testing.T) {
 	if err := w.Spool("fio-event-2026.08", "a", []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ingestRun(t.Context(), c, BulkConfig{SpoolDir: dir}, run, esmodeltest.Quanta(run, 3)); err != nil {
+	if _, err := ingestRun(t.Context(), c, BulkConfig{SpoolDir: dir}, run, esmodeltest.Intervals(run, 3)); err != nil {
 		t.Fatal(err)
 	}
 	live := w.Report().SpoolFile

@@ -121,12 +121,12 @@ func TestRepliesThatMislead(t *testing.T) {
 			t.Parallel()
 			s, c := standIn(t)
 			run := esmodeltest.Run()
-			if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 9)); err != nil {
+			if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 9)); err != nil {
 				t.Fatal(err)
 			}
 			want := esmodeltest.Contents(s)
 			run.Generation, run.Interval = "g2", 4e9
-			if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 6)); err != nil {
+			if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 6)); err != nil {
 				t.Fatal(err)
 			}
 			times := 2

@@ -30,24 +30,24 @@ import (
 //
 //	go test -tags integration -run '^$' -bench Scale -benchtime 1x ./esmodel
 //
-// Each is a run of hosts with a read and a write leaf in each quantum, in ten parts
+// Each is a run of hosts with a read and a write leaf in each interval, in ten parts
 // that are ingested at the same time and then merged. The histograms are those of
 // real logs, and between two of them as --align overlap leaves them: with fractions,
 // no two alike.
 func BenchmarkScale(b *testing.B) {
 	points := []struct {
-		hosts, quanta, coarseness, seconds int
+		hosts, intervals, coarseness, seconds int
 	}{
 		{100, 60, 0, 1}, {100, 60, 3, 1}, {100, 60, 6, 1}, {100, 60, 0, 10}, // what a document takes
-		{1000, 6, 0, 1}, {2000, 3, 0, 1}, // what a quantum takes
+		{1000, 6, 0, 1}, {2000, 3, 0, 1}, // what an interval takes
 	}
 	for _, p := range points {
 		b.Run(
-			fmt.Sprintf("hosts=%d/quanta=%d/coarseness=%d/interval=%ds", p.hosts, p.quanta, p.coarseness, p.seconds),
+			fmt.Sprintf("hosts=%d/quanta=%d/coarseness=%d/interval=%ds", p.hosts, p.intervals, p.coarseness, p.seconds),
 			func(b *testing.B) {
 				base := scaleHists(b, p.coarseness, p.seconds)
 				for b.Loop() {
-					scalePoint(b, base, p.hosts, p.quanta, p.seconds)
+					scalePoint(b, base, p.hosts, p.intervals, p.seconds)
 				}
 			},
 		)
@@ -60,7 +60,7 @@ type leafHists struct {
 	all []*fiohist.Hist
 }
 
-func (l *leafHists) Quantum(_ context.Context, q *pipeline.Quantum) error {
+func (l *leafHists) Interval(_ context.Context, q *pipeline.Interval) error {
 	for _, leaf := range q.Leaves {
 		h := new(fiohist.Hist)
 		h.AddHist(leaf.Hist)
@@ -103,7 +103,7 @@ func scaleHists(b testing.TB, coarseness, seconds int) scaleBase {
 	return scaleBase{plan.Run, l.all}
 }
 
-func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
+func scalePoint(b *testing.B, base scaleBase, hosts, intervals, seconds int) {
 	c := testClient(b, client.Config{Addresses: []string{os.Getenv("FIOLAT_TEST_ES")}})
 	prefix := fmt.Sprintf("scale%x", rand.Uint64())
 	defer wipe(c, prefix)
@@ -116,7 +116,7 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 	var all sync.WaitGroup
 	for part := range parts {
 		all.Go(func() {
-			if err := scalePart(b.Context(), c, prefix, base, part, hosts/parts, quanta, seconds); err != nil {
+			if err := scalePart(b.Context(), c, prefix, base, part, hosts/parts, intervals, seconds); err != nil {
 				b.Error(err)
 			}
 		})
@@ -124,11 +124,11 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 	all.Wait()
 	took := time.Since(start).Seconds()
 	cpu("ingest")
-	leaves := float64(hosts * quanta * 2)
-	b.ReportMetric((leaves+float64(hosts*quanta*3))/took, "docs_indexed/s")
+	leaves := float64(hosts * intervals * 2)
+	b.ReportMetric((leaves+float64(hosts*intervals*3))/took, "docs_indexed/s")
 	b.ReportMetric(indexBytes(b, c, esmodel.Indices(prefix, esmodel.KindHistogram))/leaves, "B/histogram_doc")
 	b.ReportMetric(
-		indexBytes(b, c, esmodel.Indices(prefix, esmodel.KindPercentiles))/float64(hosts*quanta*3),
+		indexBytes(b, c, esmodel.Indices(prefix, esmodel.KindPercentiles))/float64(hosts*intervals*3),
 		"B/percentiles_doc",
 	)
 	b.ReportMetric(indexBytes(b, c, esmodel.Index(prefix, esmodel.KindRun, 0))/float64(hosts), "B/run_doc/host")
@@ -163,7 +163,7 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 	stop()
 	cpu("merge")
 	b.ReportMetric(leaves/took, "leaves_merged/s")
-	b.ReportMetric(float64(quanta)/took, "quanta_merged/s")
+	b.ReportMetric(float64(intervals)/took, "quanta_merged/s")
 	b.ReportMetric(float64(*peak)/1e6, "MB_merge")
 }
 
@@ -173,14 +173,14 @@ func scalePart(
 	c *client.Client,
 	prefix string,
 	base scaleBase,
-	part, hosts, quanta, seconds int,
+	part, hosts, intervals, seconds int,
 ) error {
 	run := *base.run
 	run.ID, run.Part, run.Generation = "S", fmt.Sprintf("part%d", part), "g"
 	run.Settings.By = []string{"host", "direction"}
 	run.Start = time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC).UnixNano()
-	run.FirstQuantum, run.Metas, run.Logs = 0, nil, nil
-	end := int64(quanta) * run.Interval
+	run.FirstInterval, run.Metas, run.Logs = 0, nil, nil
+	end := int64(intervals) * run.Interval
 	for i := range hosts {
 		l := &pipeline.Log{
 			Log: &ingest.Log{
@@ -200,10 +200,10 @@ func scalePart(
 	}
 	sink := NewSink(w, SinkOptions{Prefix: prefix})
 	r := rand.New(rand.NewPCG(1, uint64(part)))
-	sum := &pipeline.Summary{Quanta: quanta, End: end}
+	sum := &pipeline.Summary{Intervals: intervals, End: end}
 	err = sink.Begin(ctx, &run)
-	for n := 0; n < quanta && err == nil; n++ {
-		q := &pipeline.Quantum{Offset: int64(n) * run.Interval}
+	for n := 0; n < intervals && err == nil; n++ {
+		q := &pipeline.Interval{Offset: int64(n) * run.Interval}
 		for i, l := range run.Logs {
 			both := new(fiohist.Hist)
 			for dir := range fio.Write + 1 {
@@ -242,7 +242,7 @@ func scalePart(
 			)
 			sum.Account.Placed += both.Sum()
 		}
-		err = sink.Quantum(ctx, q)
+		err = sink.Interval(ctx, q)
 	}
 	if err == nil {
 		err = sink.End(ctx, sum)

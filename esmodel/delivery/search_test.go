@@ -62,7 +62,7 @@ func TestSearch(t *testing.T) {
 	t.Parallel()
 	s, c := standIn(t)
 	run := esmodeltest.Run()
-	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 7)); err != nil {
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 7)); err != nil {
 		t.Fatal(err)
 	}
 	all := search(t, c, searchQuery("fio", 0))
@@ -200,14 +200,14 @@ func TestSearchSeesOneState(t *testing.T) {
 	t.Parallel()
 	_, c := standIn(t)
 	run := esmodeltest.Run()
-	quanta := esmodeltest.Quanta(run, 7)
-	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, quanta); err != nil {
+	intervals := esmodeltest.Intervals(run, 7)
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, intervals); err != nil {
 		t.Fatal(err)
 	}
 	n, err := client.Search(t.Context(), c, searchQuery("fio", 2), func(h client.Hit) error {
 		again := *run
 		again.Generation = fmt.Sprint("of ", h.ID)
-		_, err := ingestRun(t.Context(), c, BulkConfig{}, &again, quanta[:3])
+		_, err := ingestRun(t.Context(), c, BulkConfig{}, &again, intervals[:3])
 		return err
 	})
 	if err != nil || n != 35 {

@@ -177,9 +177,9 @@ func (s *Sink) runAt() (index, id string) {
 	), esmodel.RunDocID(s.run.ID, s.run.Part, s.run.Kind.String())
 }
 
-// Quantum adds the documents of a quantum: a histogram of each leaf that is not empty, percentiles of each row,
+// Interval adds the documents of an interval: a histogram of each leaf that is not empty, percentiles of each row,
 // and events.
-func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+func (s *Sink) Interval(ctx context.Context, q *pipeline.Interval) error {
 	index := s.enc.Index(esmodel.KindHistogram, q)
 	for i := range q.Leaves {
 		leaf := &q.Leaves[i]
@@ -228,7 +228,7 @@ func (s *Sink) stragglers(ctx context.Context, of []pipeline.Straggler) error {
 }
 
 // Late adds the documents of rows.
-func (s *Sink) Late(ctx context.Context, q *pipeline.Quantum) error {
+func (s *Sink) Late(ctx context.Context, q *pipeline.Interval) error {
 	index := s.enc.Index(esmodel.KindPercentiles, q)
 	for i := range q.Rows {
 		row := &q.Rows[i]

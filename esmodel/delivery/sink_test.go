@@ -33,7 +33,7 @@ func runStatus(t *testing.T, s *esmodeltest.Server) string {
 func TestStatusOfARun(t *testing.T) {
 	s, c := standIn(t)
 	run := esmodeltest.Run()
-	quanta := esmodeltest.Quanta(run, 3)
+	intervals := esmodeltest.Intervals(run, 3)
 	w, err := NewBulkWriter(c, BulkConfig{})
 	if err != nil {
 		t.Fatal(err)
@@ -45,12 +45,12 @@ func TestStatusOfARun(t *testing.T) {
 	if got := runStatus(t, s); got != "running" || len(s.Docs("*")) != 1 {
 		t.Errorf("after Begin: %s, %d documents", got, len(s.Docs("*")))
 	}
-	for _, q := range quanta {
-		if err := sink.Quantum(t.Context(), q); err != nil {
+	for _, q := range intervals {
+		if err := sink.Interval(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := sink.End(t.Context(), esmodeltest.Summary(run, quanta)); err != nil {
+	if err := sink.End(t.Context(), esmodeltest.Summary(run, intervals)); err != nil {
 		t.Fatal(err)
 	}
 	if got := runStatus(t, s); got != "complete" {
@@ -64,7 +64,7 @@ func TestStatusOfARun(t *testing.T) {
 	w, _ = NewBulkWriter(c, BulkConfig{})
 	sink = NewSink(w, SinkOptions{})
 	bad := errors.New("bad input")
-	err = errors.Join(sink.Begin(t.Context(), run), sink.Quantum(t.Context(), quanta[0]), bad)
+	err = errors.Join(sink.Begin(t.Context(), run), sink.Interval(t.Context(), intervals[0]), bad)
 	if err := sink.Close(t.Context(), err); !errors.Is(err, bad) {
 		t.Errorf("error %v", err)
 	}
@@ -82,7 +82,7 @@ func TestGenerations(t *testing.T) {
 		t.Helper()
 		run := esmodeltest.Run()
 		run.ID, run.Part, run.Generation, run.Interval = id, part, gen, int64(interval)
-		sink, err := ingestRun(ctx, c, BulkConfig{}, run, esmodeltest.Quanta(run, n))
+		sink, err := ingestRun(ctx, c, BulkConfig{}, run, esmodeltest.Intervals(run, n))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestGenerations(t *testing.T) {
 func TestIncompleteGenerationDeletesNothing(t *testing.T) {
 	s, c := standIn(t)
 	run := esmodeltest.Run()
-	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 9)); err != nil {
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 9)); err != nil {
 		t.Fatal(err)
 	}
 	before := slices.Sorted(maps.Keys(esmodeltest.Contents(s)))
@@ -149,7 +149,7 @@ func TestIncompleteGenerationDeletesNothing(t *testing.T) {
 		}
 		return 0, "", ""
 	}})
-	_, err := ingestRun(t.Context(), c, BulkConfig{}, other, esmodeltest.Quanta(other, 9))
+	_, err := ingestRun(t.Context(), c, BulkConfig{}, other, esmodeltest.Intervals(other, 9))
 	var incomplete *IncompleteError
 	if !errors.As(err, &incomplete) {
 		t.Fatal(err)
@@ -170,15 +170,15 @@ func TestIncompleteGenerationDeletesNothing(t *testing.T) {
 func TestMismatchIsFound(t *testing.T) {
 	s, c := standIn(t)
 	run := esmodeltest.Run()
-	quanta := esmodeltest.Quanta(run, 9)
+	intervals := esmodeltest.Intervals(run, 9)
 	w, err := NewBulkWriter(c, BulkConfig{FlushBytes: 8 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sink := NewSink(w, SinkOptions{})
 	err = sink.Begin(t.Context(), run)
-	for _, q := range quanta {
-		err = errors.Join(err, sink.Quantum(t.Context(), q))
+	for _, q := range intervals {
+		err = errors.Join(err, sink.Interval(t.Context(), q))
 	}
 	if err = errors.Join(err, w.Flush(t.Context())); err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestMismatchIsFound(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	err = sink.Close(t.Context(), sink.End(t.Context(), esmodeltest.Summary(run, quanta)))
+	err = sink.Close(t.Context(), sink.End(t.Context(), esmodeltest.Summary(run, intervals)))
 	var mismatch *indices.MismatchError
 	if !errors.As(err, &mismatch) || mismatch.Found != mismatch.Made-1 || mismatch.Kind != esmodel.KindHistogram ||
 		!strings.Contains(err.Error(), "another program deleted or replaced them; run again") {
@@ -201,10 +201,10 @@ func TestMismatchIsFound(t *testing.T) {
 	if got := runStatus(t, s); got != "partial" {
 		t.Errorf("status %s", got)
 	}
-	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, quanta); err != nil {
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, intervals); err != nil {
 		t.Fatal(err)
 	}
-	_, err = ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 5))
+	_, err = ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 5))
 	if !errors.As(err, &mismatch) || mismatch.Found <= mismatch.Made ||
 		!strings.Contains(err.Error(), "other logs were ingested under the same --run-id") {
 		t.Errorf("error %v", err)
@@ -238,7 +238,7 @@ func TestBeginRefuses(t *testing.T) {
 	}
 }
 
-func TestPushQuantum(t *testing.T) {
+func TestPushInterval(t *testing.T) {
 	s, c := standIn(t)
 	run := esmodeltest.Run()
 	w, err := NewBulkWriter(c, BulkConfig{})
@@ -246,8 +246,8 @@ func TestPushQuantum(t *testing.T) {
 		t.Fatal(err)
 	}
 	sink := NewSink(w, SinkOptions{})
-	q := esmodeltest.Quanta(run, 2)[0]
-	err = errors.Join(sink.Begin(t.Context(), run), sink.Quantum(t.Context(), q), sink.Push(t.Context()))
+	q := esmodeltest.Intervals(run, 2)[0]
+	err = errors.Join(sink.Begin(t.Context(), run), sink.Interval(t.Context(), q), sink.Push(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +264,7 @@ func TestPushQuantum(t *testing.T) {
 func TestFaultsWhileDeleting(t *testing.T) {
 	s, c := standIn(t)
 	run := esmodeltest.Run()
-	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 30)); err != nil {
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 30)); err != nil {
 		t.Fatal(err)
 	}
 	g := indices.Generation{RunKey: esmodel.RunKey{Run: run.ID, Kind: "clat"}, Generation: "other"}
@@ -291,7 +291,7 @@ func TestFaultsWhileDeleting(t *testing.T) {
 		t.Errorf("%d documents left", left)
 	}
 	// Not without a user who may.
-	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 3)); err != nil {
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 3)); err != nil {
 		t.Fatal(err)
 	}
 	s.Inject(esmodeltest.Fault{Item: func(string, string) (int, string, string) {
@@ -309,7 +309,7 @@ func TestFaultsWhileDeleting(t *testing.T) {
 func TestSearchLostWhileDeleting(t *testing.T) {
 	s, c := standIn(t)
 	run := esmodeltest.Run()
-	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 220)); err != nil {
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 220)); err != nil {
 		t.Fatal(err)
 	}
 	there, pits := len(s.Docs("*")), len(s.Requests("_pit"))
@@ -341,11 +341,11 @@ func TestRefreshWithoutPrivilege(t *testing.T) {
 		},
 	)
 	run := esmodeltest.Run()
-	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 9)); err != nil {
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 9)); err != nil {
 		t.Fatal(err)
 	}
 	run.Generation, run.Interval = "g2", 4e9
-	sink, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 3))
+	sink, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 3))
 	if err != nil || sink.Report().Total().Deleted == 0 {
 		t.Fatalf("%v, %+v", err, sink.Report().Total())
 	}
@@ -357,9 +357,9 @@ func TestRefreshWithoutPrivilege(t *testing.T) {
 func TestClampedIsWarnedOf(t *testing.T) {
 	_, c := standIn(t)
 	run := esmodeltest.Run()
-	quanta := esmodeltest.Quanta(run, 2)
-	quanta[0].Leaves[0].Hist.Add(5, 1<<33)
-	sink, err := ingestRun(t.Context(), c, BulkConfig{}, run, quanta)
+	intervals := esmodeltest.Intervals(run, 2)
+	intervals[0].Leaves[0].Hist.Add(5, 1<<33)
+	sink, err := ingestRun(t.Context(), c, BulkConfig{}, run, intervals)
 	if r := sink.Report(); err != nil || r.Clamped != 1 || len(r.Warnings) != 1 {
 		t.Errorf("%v, %+v", err, r)
 	}

@@ -26,7 +26,7 @@ type Field struct {
 
 var (
 	everywhere = []string{kindRun, kindHistogram, kindPercentiles, kindProbe, kindEvent}
-	quanta     = []string{kindHistogram, kindPercentiles}
+	intervals  = []string{kindHistogram, kindPercentiles}
 	onPct      = []string{kindPercentiles}
 	onRun      = []string{kindRun}
 	onProbe    = []string{kindProbe}
@@ -51,8 +51,8 @@ var Fields = []Field{
 	{"host.name", "keyword", "", everywhere, "host, if known and split by; in `run` all hosts"},
 	{"fio.kind", "keyword", "", everywhere, "`clat`, `slat`, `lat`, `sync` or `probe`"},
 	{"fio.job", "keyword", "", everywhere, "job, if split by; in `run` all jobs"},
-	{"fio.log", "keyword", "", quanta, "log, if split by"},
-	{"fio.direction", "keyword", "", append([]string{kindEvent}, quanta...), "`read`, `write`, `trim`, `all` or " +
+	{"fio.log", "keyword", "", intervals, "log, if split by"},
+	{"fio.direction", "keyword", "", append([]string{kindEvent}, intervals...), "`read`, `write`, `trim`, `all` or " +
 		"`sync`"},
 	{"interval.ms", "double", "ms", everywhere, "length of an interval"},
 	{"interval.offset_ms", "double", "ms", everywhere, "its start, counted from the run's"},

@@ -183,13 +183,13 @@ func Hist(r *rand.Rand, n int) *fiohist.Hist {
 	return h
 }
 
-// Quanta returns n quanta for a run of Run: leaves by host and direction, rows of some scopes. The last one is
+// Intervals returns n intervals for a run of Run: leaves by host and direction, rows of some scopes. The last one is
 // empty.
-func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
+func Intervals(run *pipeline.Run, n int) []*pipeline.Interval {
 	r := rand.New(rand.NewPCG(1, 2))
-	var out []*pipeline.Quantum
+	var out []*pipeline.Interval
 	for i := range n {
-		q := &pipeline.Quantum{Offset: int64(i) * run.Interval}
+		q := &pipeline.Interval{Offset: int64(i) * run.Interval}
 		total := new(fiohist.Hist)
 		for _, host := range []string{"alpha", "beta"} {
 			for _, dir := range []string{"read", "write"} {
@@ -245,15 +245,15 @@ var tails = []*fiohist.Part{
 	nil,
 }
 
-// Summary returns what a pipeline would report for these quanta.
-func Summary(run *pipeline.Run, quanta []*pipeline.Quantum) *pipeline.Summary {
+// Summary returns what a pipeline would report for these intervals.
+func Summary(run *pipeline.Run, intervals []*pipeline.Interval) *pipeline.Summary {
 	s := &pipeline.Summary{
-		Quanta:  len(quanta),
-		End:     int64(len(quanta)) * run.Interval,
-		Account: pipeline.Account{Logs: 2, Logged: 12.5},
+		Intervals: len(intervals),
+		End:       int64(len(intervals)) * run.Interval,
+		Account:   pipeline.Account{Logs: 2, Logged: 12.5},
 	}
-	if len(quanta) > 0 {
-		s.Total = quanta[0].Rows
+	if len(intervals) > 0 {
+		s.Total = intervals[0].Rows
 	}
 	return s
 }

@@ -22,7 +22,7 @@ type Labels struct {
 
 // Label changes the labels of a run in its documents in fio-run, of all parts and kinds of latency, and in its
 // events. It returns how many documents of each kind it has changed; repeated, it changes nothing. Documents of
-// quanta keep the labels of the ingest; an ingest that is under way keeps those set meanwhile.
+// intervals keep the labels of the ingest; an ingest that is under way keeps those set meanwhile.
 func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels) (KindCounts, error) {
 	if err := esmodel.CheckLabels(l.Set); err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func labelsOf(t *testing.T, s *esmodeltest.Server, pattern string) []string {
 }
 
 // TestLabel: labels of a run change in its documents and its events, through refusals that pass, and no others do. A
-// repeated ingest keeps labels and the name, and then its quanta have them.
+// repeated ingest keeps labels and the name, and then its intervals have them.
 func TestLabel(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	c := testClient(t, client.Config{Addresses: []string{s.URL}})
@@ -51,7 +51,7 @@ func TestLabel(t *testing.T) {
 		t.Helper()
 		run := esmodeltest.Run()
 		run.ID, run.Name, run.Named, run.Labels = id, name, name != "folder", labels
-		if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Quanta(run, 4)); err != nil {
+		if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Intervals(run, 4)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -142,7 +142,7 @@ func TestLabelRefused(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	c := testClient(t, client.Config{Addresses: []string{s.URL}})
 	run := esmodeltest.Run()
-	if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Quanta(run, 2)); err != nil {
+	if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Intervals(run, 2)); err != nil {
 		t.Fatal(err)
 	}
 	before := string(s.Docs("fio-run")[0].Source)
@@ -165,11 +165,11 @@ func TestLabelRefused(t *testing.T) {
 func TestAddTitles(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	c := testClient(t, client.Config{Addresses: []string{s.URL}})
-	ingest := func(id, part string, quanta int) {
+	ingest := func(id, part string, intervals int) {
 		t.Helper()
 		run := esmodeltest.Run()
 		run.ID, run.Name, run.Part, run.StartKnown = id, "nightly", part, true
-		all := esmodeltest.Quanta(run, quanta)
+		all := esmodeltest.Intervals(run, intervals)
 		if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, all); err != nil {
 			t.Fatal(err)
 		}

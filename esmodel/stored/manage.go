@@ -26,8 +26,8 @@ import (
 type RunFilter struct {
 	// Labels and Options (fio's job options) must have these values.
 	Labels, Options map[string]string
-	// Named are beginnings of a run's id, or of a word of its name or title, one of which it must have, and labels KEY=VALUE, which it must
-	// have all.
+	// Named are beginnings of a run's id, or of a word of its name or title, one of which it must have, and labels
+	// KEY=VALUE, which it must have all.
 	Named []string
 	// Since and Until bound the run's start, [Since, Until): a time in RFC 3339, or Elasticsearch's date math
 	// such as now-7d; "" is no bound.
@@ -43,14 +43,14 @@ var special = regexp.MustCompile(`[!-/:-@\[-` + "`" + `{-~ ]`)
 // RunSummary describes a run, or a part of one, in a list of runs.
 type RunSummary struct {
 	Run struct {
-		ID     string         `json:"id"`
-		Name   string         `json:"name,omitempty"`
-		Title  string         `json:"title"`
-		Part   string         `json:"part,omitempty"`
-		Status esmodel.Status `json:"status"`
-		Start  string         `json:"start"`
-		End    *string        `json:"end,omitempty"`
-		Quanta *int           `json:"quanta,omitempty"`
+		ID        string         `json:"id"`
+		Name      string         `json:"name,omitempty"`
+		Title     string         `json:"title"`
+		Part      string         `json:"part,omitempty"`
+		Status    esmodel.Status `json:"status"`
+		Start     string         `json:"start"`
+		End       *string        `json:"end,omitempty"`
+		Intervals *int           `json:"quanta,omitempty"`
 		// Format is that of its documents; 0 where it was not stored yet.
 		Format int `json:"format_version"`
 	} `json:"run"`

@@ -25,7 +25,7 @@ func TestFindRun(t *testing.T) {
 	} {
 		run := esmodeltest.Run()
 		run.ID, run.Name = r.id, r.name
-		if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Quanta(run, 1)); err != nil {
+		if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Intervals(run, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestDeleteAndIngest(t *testing.T) {
 		t.Helper()
 		run := esmodeltest.Run()
 		run.ID, run.Part = id, part
-		if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Quanta(run, 40)); err != nil {
+		if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Intervals(run, 40)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestManageRuns(t *testing.T) {
 	} {
 		run := esmodeltest.Run()
 		run.ID, run.Name, run.Part, run.Labels = r.id, r.name, r.part, map[string]string{"env": r.env}
-		if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Quanta(run, 4)); err != nil {
+		if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Intervals(run, 4)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -214,7 +214,7 @@ func TestCountOfAllShards(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	c := testClient(t, client.Config{Addresses: []string{s.URL}, MaxWait: 100 * time.Millisecond})
 	run := esmodeltest.Run()
-	if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Quanta(run, 4)); err != nil {
+	if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Intervals(run, 4)); err != nil {
 		t.Fatal(err)
 	}
 	want, err := CountRun(t.Context(), c, "fio", run.ID)

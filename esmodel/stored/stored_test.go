@@ -27,9 +27,9 @@ import (
 type recorder struct {
 	pipeline.Sink // takes it as well
 	run           *pipeline.Run
-	quanta        []string
+	intervals     []string
 	sum           string
-	// Of records that are split between quanta, whose counts documents round, only what they add up to is kept.
+	// Of records that are split between intervals, whose counts documents round, only what they add up to is kept.
 	split bool
 	upTo  []float64 // running sums of all leaves, and their samples
 	rates []float64 // samples and IOPS of all rows
@@ -40,7 +40,7 @@ func (r *recorder) Begin(ctx context.Context, run *pipeline.Run) error {
 	return r.Sink.Begin(ctx, run)
 }
 
-func (r *recorder) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+func (r *recorder) Interval(ctx context.Context, q *pipeline.Interval) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "at %d\n", q.Offset)
 	for _, l := range q.Leaves {
@@ -69,8 +69,8 @@ func (r *recorder) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 		}
 		fmt.Fprintf(&b, "row %+v\n", row)
 	}
-	r.quanta = append(r.quanta, b.String())
-	return r.Sink.Quantum(ctx, q)
+	r.intervals = append(r.intervals, b.String())
+	return r.Sink.Interval(ctx, q)
 }
 
 func (r *recorder) End(ctx context.Context, s *pipeline.Summary) error {
@@ -161,13 +161,13 @@ func same(a, b string) bool {
 	return number.ReplaceAllStringFunc(a, round) == number.ReplaceAllStringFunc(b, round)
 }
 
-func sameQuanta(t *testing.T, got, want *recorder) {
+func sameIntervals(t *testing.T, got, want *recorder) {
 	t.Helper()
-	if len(got.quanta) != len(want.quanta) {
-		t.Fatalf("%d quanta, want %d", len(got.quanta), len(want.quanta))
+	if len(got.intervals) != len(want.intervals) {
+		t.Fatalf("%d quanta, want %d", len(got.intervals), len(want.intervals))
 	}
-	for i := range got.quanta {
-		a, b := strings.Split(got.quanta[i], "\n"), strings.Split(want.quanta[i], "\n")
+	for i := range got.intervals {
+		a, b := strings.Split(got.intervals[i], "\n"), strings.Split(want.intervals[i], "\n")
 		for k := range min(len(a), len(b)) {
 			if !same(a[k], b[k]) {
 				t.Fatalf("quantum %d:\n%s\nwant\n%s", i, a[k], b[k])
@@ -193,8 +193,8 @@ func sameQuanta(t *testing.T, got, want *recorder) {
 }
 
 // A run read back is passed to a sink to the last bit as its logs were, and stored again its document is the same
-// bytes, where counts are whole: in one quantum. Where records are split between quanta, its counts are those of the
-// logs.
+// bytes, where counts are whole: in one interval. Where records are split between intervals, its counts are those of
+// the logs.
 func TestStoredDirIsTheRun(t *testing.T) {
 	t.Parallel()
 	folders := []string{
@@ -234,8 +234,8 @@ func TestStoredDirIsTheRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sameQuanta(t, recorded(t, stored, replay.Options{Workers: 1}), fresh)
-			sameQuanta(t, recorded(t, stored, replay.Options{Workers: 5}), fresh)
+			sameIntervals(t, recorded(t, stored, replay.Options{Workers: 1}), fresh)
+			sameIntervals(t, recorded(t, stored, replay.Options{Workers: 5}), fresh)
 			whole := config
 			if whole.Settings.Interval = time.Hour; folder != "epoch" {
 				whole.Settings.Start = "2026-09-01T00:00:00Z"
@@ -244,7 +244,7 @@ func TestStoredDirIsTheRun(t *testing.T) {
 			if stored, err = OpenDir(dir, "", fio.Clat); err != nil {
 				t.Fatal(err)
 			}
-			sameQuanta(t, recorded(t, stored, replay.Options{}, true), fresh)
+			sameIntervals(t, recorded(t, stored, replay.Options{}, true), fresh)
 			sink := delivery.NewSink(dirWriter(t, again), delivery.SinkOptions{})
 			_, err = stored.Process(t.Context(), replay.Options{}, sink)
 			if err = sink.Close(t.Context(), err); err != nil {
@@ -302,15 +302,15 @@ func TestStoredPartsAreTheWhole(t *testing.T) {
 	}
 	got := recorded(t, stored, replay.Options{})
 	got.sum, want.sum = "", "" // warnings name the logs of each part
-	sameQuanta(t, got, want)
+	sameIntervals(t, got, want)
 	if !reflect.DeepEqual(got.run.Parts, stored.Run.Parts) || len(got.run.Parts) != 2 || got.run.Part != "" ||
 		got.run.Generation == want.run.Generation {
 		t.Errorf("parts %v, generation %s", got.run.Parts, got.run.Generation)
 	}
 	across := recorded(t, stored, replay.Options{AcrossHosts: true})
-	for i, q := range across.quanta {
+	for i, q := range across.intervals {
 		var rest []string
-		for _, line := range strings.Split(want.quanta[i], "\n") {
+		for _, line := range strings.Split(want.intervals[i], "\n") {
 			if strings.HasPrefix(line, "leaf") || !strings.Contains(line, "{Host:127") ||
 				strings.Contains(line, "Scope:host ") || strings.Contains(line, "Scope:host+direction ") {
 				rest = append(rest, line)

@@ -18,15 +18,16 @@ const (
 	fewestBursts = 3
 )
 
-// Blocks holds how evenly the I/Os of a run are spread over its quanta: the variance of the number of I/Os above some
-// latencies, in blocks of 1, 2, 4, ... quanta. Slow I/Os come in bursts, so the limits of a percentile are wider than
-// those of independent I/Os. The zero value is empty. Its memory grows with the logarithm of the run's length.
+// Blocks holds how evenly the I/Os of a run are spread over its intervals: the variance of the number of I/Os above
+// some latencies, in blocks of 1, 2, 4, ... intervals. Slow I/Os come in bursts, so the limits of a percentile are
+// wider than those of independent I/Os. The zero value is empty. Its memory grows with the logarithm of the run's
+// length.
 type Blocks struct {
 	total  counts
 	levels []level
 }
 
-// level holds sums over the blocks of 2^k quanta.
+// level holds sums over the blocks of 2^k intervals.
 type level struct {
 	blocks  int
 	n       float64        // I/Os
@@ -49,7 +50,7 @@ func (c *counts) add(o *counts) {
 	}
 }
 
-// Add adds the next quantum, a histogram with geometry g, or nil. Quanta without I/O do not count.
+// Add adds the next interval, a histogram with geometry g, or nil. Intervals without I/O do not count.
 func (b *Blocks) Add(h *Hist, g Geometry) {
 	if h == nil {
 		return
@@ -137,7 +138,7 @@ func (b *Blocks) factor(edge int) (factor, inflation float64, short bool) {
 	return max(z95, StudentQuantile(0.05, freedom)*math.Sqrt(inflation)), inflation, short
 }
 
-// Widen replaces the limits of percentiles by those that hold for a run whose I/Os are spread over quanta like those
+// Widen replaces the limits of percentiles by those that hold for a run whose I/Os are spread over intervals like those
 // of b; s are the Stats of r for these percentiles. A latency is within the limits if the number of I/Os above it is
 // what bursts like those above this latency allow for. It sets LimitsAtLeast.
 func (r *Ranks) Widen(s *Stats, wanted []float64, b *Blocks) {

@@ -127,14 +127,14 @@ func TestBlocksCover(t *testing.T) {
 }
 
 // TestWiden wants the limits of independent I/Os where they are even, wider ones with a slow second in ten, and a run
-// of few quanta called short.
+// of few intervals called short.
 func TestWiden(t *testing.T) {
 	t.Parallel()
 	g := Geometry{GroupsV3, 0, 1}
 	for _, tt := range []struct {
-		name                string
-		quanta, slow, every int
-		wide, short         bool
+		name                   string
+		intervals, slow, every int
+		wide, short            bool
 	}{
 		{"even", 100, 5, 1, false, false},
 		{"every tenth second", 100, 50, 10, true, false},
@@ -144,7 +144,7 @@ func TestWiden(t *testing.T) {
 	} {
 		var h Hist
 		var b Blocks
-		for q := range tt.quanta {
+		for q := range tt.intervals {
 			var one Hist
 			for i := range 200 {
 				ns := int64(100_000 + 1000*i)

@@ -16,10 +16,10 @@ type device struct {
 	iops, slow float64
 	bunch      int
 	rng        *rand.Rand
-	left       int // of a bunch that goes on in the next quantum
+	left       int // of a bunch that goes on in the next interval
 }
 
-func (d *device) quantum(length float64, threshold int64) *fiohist.Hist {
+func (d *device) interval(length float64, threshold int64) *fiohist.Hist {
 	h := new(fiohist.Hist)
 	for range poisson(d.rng, d.iops*length) {
 		if d.left == 0 && d.rng.Float64() < d.slow/float64(d.bunch) {
@@ -53,12 +53,12 @@ func (d *device) broken(r *fio.SLARule, seconds, length float64) (broken, ok boo
 	ns := int64(length * 1e9)
 	var all fiohist.Hist
 	for q := range int64(seconds / length) {
-		h := d.quantum(length, int64(r.Threshold))
+		h := d.interval(length, int64(r.Threshold))
 		all.AddHist(h)
-		v := j.Judge(&Quantum{Start: q * ns, Length: ns, Hist: h, Running: true})[0]
+		v := j.Judge(&Interval{Start: q * ns, Length: ns, Hist: h, Running: true})[0]
 		broken, ok = broken || v.Status == Broken, ok || v.Status == OK
 	}
-	return broken || j.Whole(&Quantum{Hist: &all})[0].Status == Broken, ok
+	return broken || j.Whole(&Interval{Hist: &all})[0].Status == Broken, ok
 }
 
 // TestFamily counts the runs that are found to break "p99 < 5ms", by how far their p99 is from that. Latencies are

@@ -20,7 +20,7 @@ const (
 	Broken  Status = "broken"
 )
 
-// Verdict is the verdict on a rule in one quantum.
+// Verdict is the verdict on a rule in one interval.
 type Verdict struct {
 	Rule   *fio.SLARule
 	Status Status
@@ -31,43 +31,43 @@ type Verdict struct {
 	// Stalled means that nothing completed while the job ran. Value is then the time
 	// since the last completion, a lower bound of the latency.
 	Stalled bool
-	// Partial is that of the quantum.
+	// Partial is that of the interval.
 	Partial bool
-	// Window is the length in ns of the window that was evaluated, at least a quantum.
+	// Window is the length in ns of the window that was evaluated, at least an interval.
 	Window int64
-	// Share is the fraction of the quantum's I/Os within the threshold, 0 to 1, with
+	// Share is the fraction of the interval's I/Os within the threshold, 0 to 1, with
 	// linear interpolation inside a bucket; -1 without I/O, and for iops.
 	Share float64
 }
 
-// Quantum is one quantum of a scope.
-type Quantum struct {
+// Interval is what one scope did in one interval.
+type Interval struct {
 	Start, Length int64 // ns
 	Hist          *fiohist.Hist
 	Limits        fiohist.Limits // of the scope, as in fiohist.Stats
-	// Running is true if jobs of the scope ran during the quantum. IOPS is the number of
-	// completions per second of that time. With Partial, they ran in a part of the quantum only: too short to judge a
+	// Running is true if jobs of the scope ran during the interval. IOPS is the number of
+	// completions per second of that time. With Partial, they ran in a part of the interval only: too short to judge a
 	// rate by.
 	Running, Partial bool
 	IOPS             float64
 }
 
-// Judge evaluates the rules of one scope. It keeps the histograms of as many quanta as
+// Judge evaluates the rules of one scope. It keeps the histograms of as many intervals as
 // the longest Over covers.
 type Judge struct {
 	rules   []*fio.SLARule
 	g       fiohist.Geometry
 	share   float64 // of the error probability of the run that each rule has
-	past    []past  // oldest first, including the current quantum
-	last    int64   // end of the last quantum with a completion, or the start of the first
+	past    []past  // oldest first, including the current interval
+	last    int64   // end of the last interval with a completion, or the start of the first
 	started bool
-	judged  int       // quanta so far
-	intact  []int     // by rule: quanta since it was last broken, to which windows are limited
-	bunches []bunches // by rule, of all quanta in which it was not broken
-	rate    float64   // completions per ns: moving average in which the last quantum with I/O has the weight 1/2
+	judged  int       // intervals so far
+	intact  []int     // by rule: intervals since it was last broken, to which windows are limited
+	bunches []bunches // by rule, of all intervals in which it was not broken
+	rate    float64   // completions per ns: moving average in which the last interval with I/O has the weight 1/2
 }
 
-// past is a quantum that was judged.
+// past is an interval that was judged.
 type past struct {
 	fiohist.Sparse
 	length int64
@@ -81,7 +81,7 @@ func NewJudge(g fiohist.Geometry, rules []*fio.SLARule, ofRun int) *Judge {
 }
 
 // A run that keeps its rules is found to break one of them with the probability falseBreach at most, however many
-// quanta and windows are looked at. An interval that does not keep a rule is ok with falseOK at most.
+// intervals and windows are looked at. An interval that does not keep a rule is ok with falseOK at most.
 const (
 	falseBreach = 0.01
 	falseOK     = 0.025
@@ -91,15 +91,15 @@ const (
 // use up the whole: the sum of 1/(n+1)(n+2) is 1.
 func spent(n int) float64 { return 1 / (float64(n+1) * float64(n+2)) }
 
-// falseBreach returns the probability with which the current quantum may be broken by chance.
+// falseBreach returns the probability with which the current interval may be broken by chance.
 func (j *Judge) falseBreach() float64 { return falseBreach * j.share * spent(j.judged) }
 
 // stalled reports whether so many ns without completion are no pause in random arrivals: at half of the recent rate,
 // they have the probability exp(-rate x ns / 2).
 func (j *Judge) stalled(ns float64) bool { return math.Exp(-j.rate*ns/2) <= j.falseBreach() }
 
-// Judge evaluates the next quantum and returns a verdict for each rule, in order.
-func (j *Judge) Judge(q *Quantum) []Verdict {
+// Judge evaluates the next interval and returns a verdict for each rule, in order.
+func (j *Judge) Judge(q *Interval) []Verdict {
 	if !j.started {
 		j.started, j.last = true, q.Start
 	}
@@ -129,7 +129,7 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 	}
 	j.judged++
 	if samples > 0 {
-		// A stall rarely starts at the edge of a quantum: the few I/Os of the quantum in
+		// A stall rarely starts at the edge of an interval: the few I/Os of the interval in
 		// which it starts are not the usual rate.
 		rate := samples / float64(q.Length)
 		if j.rate > 0 {
@@ -141,7 +141,7 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 }
 
 // verdict returns the verdict on a rate; of a latency only the share.
-func (j *Judge) verdict(r *fio.SLARule, q *Quantum) Verdict {
+func (j *Judge) verdict(r *fio.SLARule, q *Interval) Verdict {
 	v := Verdict{Rule: r, Status: Unknown, Partial: q.Partial, Window: q.Length, Share: Share(r, j.g, q.Hist)}
 	if r.Latency() {
 		return v
@@ -157,9 +157,9 @@ func (j *Judge) verdict(r *fio.SLARule, q *Quantum) Verdict {
 	return v
 }
 
-// Whole returns the verdict on each rule, in order, for the sum of all quanta: one more test, after those of the
-// quanta.
-func (j *Judge) Whole(q *Quantum) []Verdict {
+// Whole returns the verdict on each rule, in order, for the sum of all intervals: one more test, after those of the
+// intervals.
+func (j *Judge) Whole(q *Interval) []Verdict {
 	out := make([]Verdict, 0, len(j.rules))
 	for i, r := range j.rules {
 		v := j.verdict(r, q)
@@ -175,7 +175,7 @@ func (j *Judge) Whole(q *Quantum) []Verdict {
 
 // Silent returns the verdict on each rule, in order, if no data has arrived for silence
 // ns: broken if a latency of that length breaks the rule and enough completions are
-// missing, otherwise unknown. Window is the time, in multiples of the quantum length,
+// missing, otherwise unknown. Window is the time, in multiples of the interval length,
 // after which an empty window breaks the rule.
 func (j *Judge) Silent(silence, length int64) []Verdict {
 	out := make([]Verdict, 0, len(j.rules))
@@ -193,8 +193,8 @@ func (j *Judge) Silent(silence, length int64) []Verdict {
 	return out
 }
 
-// remember adds the quantum to the past and drops what no window reaches.
-func (j *Judge) remember(q *Quantum) {
+// remember adds the interval to the past and drops what no window reaches.
+func (j *Judge) remember(q *Interval) {
 	s := past{length: q.Length, before: slices.Clone(j.bunches)}
 	s.Set(q.Hist)
 	j.past = append(j.past, s)
@@ -211,8 +211,8 @@ func (j *Judge) remember(q *Quantum) {
 }
 
 // widen doubles the window backwards until the verdict is certain or the window reaches the rule's maximum. It does not
-// reach back over a broken quantum. Without a certain verdict the value is that of the quantum.
-func (j *Judge) widen(rule int, q *Quantum, v *Verdict) {
+// reach back over a broken interval. Without a certain verdict the value is that of the interval.
+func (j *Judge) widen(rule int, q *Interval, v *Verdict) {
 	r := j.rules[rule]
 	most, length := 0, int64(0)
 	for i := len(j.past) - 1; i >= max(len(j.past)-j.intact[rule]-1, 0); i-- {
@@ -221,7 +221,7 @@ func (j *Judge) widen(rule int, q *Quantum, v *Verdict) {
 		}
 		most++
 	}
-	with := j.bunches[rule] // with those of this quantum
+	with := j.bunches[rule] // with those of this interval
 	if r.Percentile > 0 {
 		with.add(violations(r, j.g, q.Hist, q.Limits))
 	}
@@ -240,7 +240,7 @@ func (j *Judge) widen(rule int, q *Quantum, v *Verdict) {
 		}
 		status, value := e.judge(r, &sum)
 		if status == OK && taken > 1 && !r.Met(v.Value) {
-			status = Unknown // a longer window only hides what the quantum shows
+			status = Unknown // a longer window only hides what the interval shows
 		}
 		if status != Unknown || !v.Known {
 			v.Status, v.Value, v.Known, v.Window = status, value, true, length
@@ -359,38 +359,38 @@ func violations(r *fio.SLARule, g fiohist.Geometry, h *fiohist.Hist, limits fioh
 	return least, most, n
 }
 
-// bunches are sums over quanta, from which follows the size of the bunches in which I/Os violate a rule. Slow I/Os come
-// together, and a bunch of them tells no more than a single one.
+// bunches are sums over intervals, from which follows the size of the bunches in which I/Os violate a rule. Slow I/Os
+// come together, and a bunch of them tells no more than a single one.
 type bunches struct {
 	violations, ios float64
-	quanta          int
-	squares         float64 // of the violations of a quantum, each divided by its I/Os
+	intervals       int
+	squares         float64 // of the violations of an interval, each divided by its I/Os
 }
 
 const (
 	// usualBunch is the size of bunches that is assumed at first for a breach, with the weight of so many violations
-	// and quanta.
+	// and intervals.
 	usualBunch, usualWeight = 10, 10
-	// ownBunches is the number of quanta from which on a window tells the size itself.
+	// ownBunches is the number of intervals from which on a window tells the size itself.
 	ownBunches = 8
 )
 
 func (b *bunches) add(violations, _, ios float64) {
-	b.violations, b.ios, b.quanta = b.violations+violations, b.ios+ios, b.quanta+1
+	b.violations, b.ios, b.intervals = b.violations+violations, b.ios+ios, b.intervals+1
 	b.squares += violations * violations / ios
 }
 
 func (b bunches) without(o bunches) bunches {
-	return bunches{b.violations - o.violations, b.ios - o.ios, b.quanta - o.quanta, b.squares - o.squares}
+	return bunches{b.violations - o.violations, b.ios - o.ios, b.intervals - o.intervals, b.squares - o.squares}
 }
 
-// size returns Pearson's chi-squared of the violations of all quanta divided by its degrees of freedom, the usual
+// size returns Pearson's chi-squared of the violations of all intervals divided by its degrees of freedom, the usual
 // factor of overdispersion (McCullagh and Nelder, Generalized Linear Models, 1989, section 4.5), drawn towards
 // the usual size where there are few.
 func (b bunches) size(usual float64) float64 {
 	sum, weight := usual*usualWeight, float64(usualWeight)
-	if b.quanta > 1 && b.violations > 0 {
-		mean, freedom := b.violations/b.ios, float64(b.quanta-1)
+	if b.intervals > 1 && b.violations > 0 {
+		mean, freedom := b.violations/b.ios, float64(b.intervals-1)
 		known := min(b.violations, freedom)
 		sum += known * (b.squares - b.violations*mean) / mean / freedom
 		weight += known

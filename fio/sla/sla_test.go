@@ -136,49 +136,49 @@ func hist(n float64, latencies ...int64) *fiohist.Hist {
 
 const second = int64(time.Second)
 
-// TestJudge: verdicts on quanta of a second, in which n I/Os took 1 ms and some of
+// TestJudge: verdicts on intervals of a second, in which n I/Os took 1 ms and some of
 // them 100 ms.
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	type quantum struct{ fast, slow, iops float64 }
+	type interval struct{ fast, slow, iops float64 }
 	for _, tc := range []struct {
 		name, rule string
-		quanta     []quantum
+		intervals  []interval
 		want       string // status and window in s of each
 	}{
-		{"many I/Os", "p99 < 10ms", []quantum{{10000, 1, 0}, {10000, 500, 0}}, "ok 1, broken 1"},
-		{"straddles, and no longer over two", "p99 < 10ms", []quantum{{10000, 0, 0}, {1000, 10, 0}}, "ok 1, ok 2"},
-		{"too few for ever", "p99 < 10ms", []quantum{{10, 0, 0}, {10, 0, 0}}, "unknown 1, unknown 1"},
-		{"few, but enough together", "p90 < 10ms", []quantum{{30, 0, 0}, {30, 0, 0}, {30, 0, 0}, {30, 0, 0}},
+		{"many I/Os", "p99 < 10ms", []interval{{10000, 1, 0}, {10000, 500, 0}}, "ok 1, broken 1"},
+		{"straddles, and no longer over two", "p99 < 10ms", []interval{{10000, 0, 0}, {1000, 10, 0}}, "ok 1, ok 2"},
+		{"too few for ever", "p99 < 10ms", []interval{{10, 0, 0}, {10, 0, 0}}, "unknown 1, unknown 1"},
+		{"few, but enough together", "p90 < 10ms", []interval{{30, 0, 0}, {30, 0, 0}, {30, 0, 0}, {30, 0, 0}},
 			"unknown 1, ok 2, ok 2, ok 2"},
-		{"no wider than the rule lets it", "p90 < 10ms over 1s", []quantum{{30, 0, 0}, {30, 0, 0}},
+		{"no wider than the rule lets it", "p90 < 10ms over 1s", []interval{{30, 0, 0}, {30, 0, 0}},
 			"unknown 1, unknown 1"},
-		{"iops", "iops >= 100", []quantum{{50, 0, 99}, {100, 0, 100}, {0, 0, 0}}, "broken 1, ok 1, broken 1"},
-		{"a stall", "p99 < 500ms", []quantum{{1000, 0, 1000}, {0, 0, 0}, {1000, 0, 1000}}, "ok 1, broken 1, ok 1"},
-		{"a stall shorter than the promise", "p99 < 1500ms", []quantum{{1000, 0, 0}, {0, 0, 0}, {0, 0, 0}},
+		{"iops", "iops >= 100", []interval{{50, 0, 99}, {100, 0, 100}, {0, 0, 0}}, "broken 1, ok 1, broken 1"},
+		{"a stall", "p99 < 500ms", []interval{{1000, 0, 1000}, {0, 0, 0}, {1000, 0, 1000}}, "ok 1, broken 1, ok 1"},
+		{"a stall shorter than the promise", "p99 < 1500ms", []interval{{1000, 0, 0}, {0, 0, 0}, {0, 0, 0}},
 			"ok 1, unknown 1, broken 1"},
 		{"a stall that begins in a quantum", "p99 < 500ms over 1s",
-			[]quantum{{1000, 0, 0}, {2, 0, 0}, {0, 0, 0}}, "ok 1, unknown 1, broken 1"},
-		{"one I/O a second is no stall", "p99 < 500ms over 1s", []quantum{{1, 0, 0}, {0, 0, 0}, {1, 0, 0}},
+			[]interval{{1000, 0, 0}, {2, 0, 0}, {0, 0, 0}}, "ok 1, unknown 1, broken 1"},
+		{"one I/O a second is no stall", "p99 < 500ms over 1s", []interval{{1, 0, 0}, {0, 0, 0}, {1, 0, 0}},
 			"unknown 1, unknown 1, unknown 1"},
-		{"mean", "mean < 2ms", []quantum{{1000, 1, 0}, {1000, 100, 0}, {3, 1, 0}}, "ok 1, broken 1, unknown 1"},
-		{"no window reaches back over an incident", "p90 < 10ms", []quantum{{30, 0, 0}, {1000, 1000, 0}, {30, 0, 0},
+		{"mean", "mean < 2ms", []interval{{1000, 1, 0}, {1000, 100, 0}, {3, 1, 0}}, "ok 1, broken 1, unknown 1"},
+		{"no window reaches back over an incident", "p90 < 10ms", []interval{{30, 0, 0}, {1000, 1000, 0}, {30, 0, 0},
 			{30, 0, 0}, {30, 0, 0}}, "unknown 1, broken 1, unknown 1, ok 2, ok 2"},
-		{"a longer window does not hide a quantum", "p99 < 10ms", []quantum{{100000, 0, 0}, {1000, 15, 0}},
+		{"a longer window does not hide a quantum", "p99 < 10ms", []interval{{100000, 0, 0}, {1000, 15, 0}},
 			"ok 1, unknown 1"},
-		{"max", "max < 50ms", []quantum{{1000, 0, 0}, {1000, 1, 0}}, "ok 1, broken 1"},
-		{"at least", "p50 > 10us", []quantum{{1000, 0, 0}}, "ok 1"},
-		{"a stall is not too fast", "p50 > 10s", []quantum{{1000, 0, 0}, {0, 0, 0}}, "broken 1, unknown 1"},
+		{"max", "max < 50ms", []interval{{1000, 0, 0}, {1000, 1, 0}}, "ok 1, broken 1"},
+		{"at least", "p50 > 10us", []interval{{1000, 0, 0}}, "ok 1"},
+		{"a stall is not too fast", "p50 > 10s", []interval{{1000, 0, 0}, {0, 0, 0}}, "broken 1, unknown 1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			j := NewJudge(grid, []*fio.SLARule{rule(t, tc.rule)}, 1)
 			var got []string
-			for i, q := range tc.quanta {
+			for i, q := range tc.intervals {
 				h := new(fiohist.Hist)
 				h.Add(grid.Index(1e6), q.fast)
 				h.Add(grid.Index(100e6), q.slow)
-				v := j.Judge(&Quantum{Start: int64(i) * second, Length: second, Hist: h, Running: true,
+				v := j.Judge(&Interval{Start: int64(i) * second, Length: second, Hist: h, Running: true,
 					IOPS: q.iops})[0]
 				got = append(got, fmt.Sprintf("%s %d", v.Status, v.Window/second))
 			}
@@ -196,7 +196,7 @@ func TestShare(t *testing.T) {
 	g := grid
 	edge := time.Duration(g.Upper(g.Index(5e6))) // where the answer needs no interpolation
 	j := NewJudge(g, []*fio.SLARule{rule(t, "p95 < "+edge.String())}, 1)
-	v := j.Judge(&Quantum{Length: second, Hist: func() *fiohist.Hist {
+	v := j.Judge(&Interval{Length: second, Hist: func() *fiohist.Hist {
 		h := hist(95, 1e6)
 		h.AddHist(hist(5, 50e6))
 		return h
@@ -204,14 +204,14 @@ func TestShare(t *testing.T) {
 	if v.Share != 0.95 {
 		t.Errorf("share %v, want 0.95", v.Share)
 	}
-	last := j.Judge(&Quantum{Length: second, Hist: hist(1, 60e9), Running: true})[0]
+	last := j.Judge(&Interval{Length: second, Hist: hist(1, 60e9), Running: true})[0]
 	if last.Share != 0 {
 		t.Errorf("share of what lies in the last bucket: %v, want 0", last.Share)
 	}
 }
 
 // TestVerdictsAreTrue: of steady I/O, whose percentile is known, verdicts that claim to know are wrong in no more than
-// 5 of 100 quanta if they say ok, and in none if they say broken, however near the threshold is.
+// 5 of 100 intervals if they say ok, and in none if they say broken, however near the threshold is.
 func TestVerdictsAreTrue(t *testing.T) {
 	testkit.NotRaced(t)
 	t.Parallel()
@@ -227,7 +227,7 @@ func TestVerdictsAreTrue(t *testing.T) {
 			for range 2000 {
 				h.Add(grid.Index(int64(rng.ExpFloat64()*1e6)), 1)
 			}
-			v := j.Judge(&Quantum{Start: int64(q) * second, Length: second, Hist: h, Running: true})[0]
+			v := j.Judge(&Interval{Start: int64(q) * second, Length: second, Hist: h, Running: true})[0]
 			claims[v.Status]++
 		}
 		if factor < 1 && claims[OK] > 20 || factor > 1 && claims[Broken] > 0 || factor == 0.9 && claims[Broken] < 20 ||
@@ -242,7 +242,7 @@ func TestJudgeForgets(t *testing.T) {
 	t.Parallel()
 	j := NewJudge(grid, []*fio.SLARule{rule(t, "p99 < 1ms over 3s"), rule(t, "p50 < 1ms over 7s")}, 1)
 	for i := range 100 {
-		j.Judge(&Quantum{Start: int64(i) * second, Length: second, Hist: hist(1, 1e6), Running: true})
+		j.Judge(&Interval{Start: int64(i) * second, Length: second, Hist: hist(1, 1e6), Running: true})
 		if len(j.past) > 7 {
 			t.Fatalf("%d quanta remembered", len(j.past))
 		}
@@ -259,7 +259,7 @@ func TestWatch(t *testing.T) {
 		patience   int
 		interval   int64  // ns
 		verdicts   string // o, b, u, and s for a stall
-		want       string // index of the quantum in which each change was reported, and where it began
+		want       string // index of the interval in which each change was reported, and where it began
 		broken     bool
 	}{
 		{"one noisy interval", "p99 < 1ms", 2, second, "oobooo", "", false},
@@ -302,7 +302,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestCounts: a partial quantum is never the worst, one without a value is not counted, and a pause counts once.
+// TestCounts: a partial interval is never the worst, one without a value is not counted, and a pause counts once.
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	r := rule(t, "p99 < 1ms")

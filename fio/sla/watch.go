@@ -6,14 +6,14 @@ import "fiolat/fio"
 type Change struct {
 	Rule   *fio.SLARule
 	Breach bool // else a recovery
-	// Start and End delimit the first of the quanta that led to the change, in ns.
+	// Start and End delimit the first of the intervals that led to the change, in ns.
 	Start, End int64
-	// First is the verdict on that quantum, Last the most recent one.
+	// First is the verdict on that interval, Last the most recent one.
 	First, Last Verdict
 }
 
 // Watch follows the verdicts on one rule in one scope. A breach takes a number of
-// consecutive broken quanta, a recovery as many that are ok. Unknown quanta neither
+// consecutive broken intervals, a recovery as many that are ok. Unknown intervals neither
 // count nor interrupt. Each breach and each recovery is reported once.
 type Watch struct {
 	need    int
@@ -22,12 +22,12 @@ type Watch struct {
 	streak  int // consecutive verdicts against the current state
 	pending Change
 
-	// Counts of quanta by status. Those that have no value are in none, such as those after the end of the jobs.
+	// Counts of intervals by status. Those that have no value are in none, such as those after the end of the jobs.
 	OK, Unknown, Broken int
-	// Missed counts the unknown quanta whose own latency violates the rule.
+	// Missed counts the unknown intervals whose own latency violates the rule.
 	Missed   int
 	Breaches int
-	// Worst is the worst value of a quantum that is not partial, and WorstAt the start of that quantum.
+	// Worst is the worst value of an interval that is not partial, and WorstAt the start of that interval.
 	Worst   Verdict
 	WorstAt int64
 	// Stalls counts the pauses that broke the rule. LongestFrom and LongestTo are the start and end of the longest.
@@ -36,9 +36,9 @@ type Watch struct {
 	stallFrom              int64 // start of the last one
 }
 
-// NewWatch returns a Watch for a rule, judged in quanta of so many ns. Patience is the number of
-// consecutive quanta for a breach or recovery if the rule does not say; a stall is then reported at once.
-// The intervals of SLARule.For are usual ns long, so that the rule means the same for quanta of any length.
+// NewWatch returns a Watch for a rule, judged in intervals of so many ns. Patience is the number of
+// consecutive intervals for a breach or recovery if the rule does not say; a stall is then reported at once.
+// The intervals of SLARule.For are usual ns long, so that the rule means the same for intervals of any length.
 func NewWatch(r *fio.SLARule, patience int, interval, usual int64) *Watch {
 	w := &Watch{need: max(patience, 1), given: r.For > 0 || r.Lasting > 0}
 	if lasting := int64(r.For)*usual + int64(r.Lasting); lasting > 0 {
@@ -47,7 +47,7 @@ func NewWatch(r *fio.SLARule, patience int, interval, usual int64) *Watch {
 	return w
 }
 
-// Observe adds the verdict on the next quantum and returns the change it causes, if any.
+// Observe adds the verdict on the next interval and returns the change it causes, if any.
 func (w *Watch) Observe(v Verdict, start, end int64) (c Change, changed bool) {
 	w.count(v, start, end)
 	against := OK
@@ -78,9 +78,9 @@ func (w *Watch) Observe(v Verdict, start, end int64) (c Change, changed bool) {
 	return w.pending, true
 }
 
-// Preview returns the breach that a verdict on the quantum from start to end would cause if
+// Preview returns the breach that a verdict on the interval from start to end would cause if
 // it came next, and leaves the Watch as it is. There is none during a breach, or if the
-// rule demands several quanta.
+// rule demands several intervals.
 func (w *Watch) Preview(v Verdict, start, end int64) (c Change, breach bool) {
 	if w.broken || w.need > 1 && w.given {
 		return c, false

@@ -27,7 +27,7 @@ func either[T any](r *rig, full, short T) T {
 }
 
 // every injects the same fault into every other request that carries documents of
-// quanta, some times.
+// intervals, some times.
 func every(times int, b fault) func(int) fault {
 	return func(n int) fault {
 		if n >= 2 && n%2 == 0 && n/2 <= times {

@@ -227,7 +227,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, data, 0o644)
 }
 
-// A row is a row of the output of percentiles: a quantum of a scope.
+// A row is a row of the output of percentiles: an interval of a scope.
 type row struct {
 	Offset    float64 `json:"offset_ms"`
 	Scope     string  `json:"scope"`
@@ -396,10 +396,10 @@ func (t *groundTruth) judge(rows []row, withJSON bool) (sums, times string) {
 // jitter is the maximum error, in ms, of the recorded start of a job on a busy machine.
 const jitter = 200
 
-// judgeTimes compares fiolat's cumulative I/Os of a direction at the end of each quantum with the logs' records:
+// judgeTimes compares fiolat's cumulative I/Os of a direction at the end of each interval with the logs' records:
 // records with earlier timestamps have completed, and of the later ones only part of the next record of each log.
 func (t *groundTruth) judgeTimes(rows []row) string {
-	const quantum = 500
+	const interval = 500
 	n, _ := t.totals()
 	for _, d := range directions {
 		records := t.Records[d]
@@ -413,7 +413,7 @@ func (t *groundTruth) judgeTimes(rows []row) string {
 			}
 			sum += r.Samples
 			var lowest, highest int64
-			end := int64(r.Offset) + quantum
+			end := int64(r.Offset) + interval
 			for _, p := range records {
 				if p[0] <= end-jitter {
 					lowest += p[1]

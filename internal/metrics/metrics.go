@@ -256,7 +256,7 @@ func (s *exported) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-func (s *exported) Quantum(_ context.Context, q *pipeline.Quantum) error {
+func (s *exported) Interval(_ context.Context, q *pipeline.Interval) error {
 	run, kind := fio.Printable(s.run.ID), s.run.Kind.String()
 	for i := range q.Leaves {
 		leaf := &q.Leaves[i]

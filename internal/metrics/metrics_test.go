@@ -46,7 +46,7 @@ func TestExporter(t *testing.T) {
 		return sla.Verdict{Rule: &fio.SLARule{Rule: fio.Rule{Text: text}}, Status: s}
 	}
 	for i := range int64(2) { // a share of an I/O in each is whole in both
-		if err = s.Quantum(t.Context(), &pipeline.Quantum{Offset: i * run.Interval,
+		if err = s.Interval(t.Context(), &pipeline.Interval{Offset: i * run.Interval,
 			Leaves: []pipeline.Leaf{{Dims: fio.Dims{Direction: "read"}, Hist: &h}},
 			Rows: []pipeline.Row{
 				{Scope: fio.DirectionScope, Dims: fio.Dims{Direction: "read"}, Stats: h.Stats(run.Geometry,

@@ -115,7 +115,7 @@ func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 }
 
 // Prepare reads the heads of a run's logs, kind by kind. All kinds get the run.id of the
-// first, and the longest interval of any, so that their quanta match. Close the plans when
+// first, and the longest interval of any, so that their intervals match. Close the plans when
 // done, also those that come with an error.
 func (r *KindRun) Prepare(ctx context.Context, cfg plan.Config) (plans []*plan.Plan, err error) {
 	said := map[string]bool{}

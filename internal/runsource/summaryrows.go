@@ -123,7 +123,7 @@ func (r *Reader) warnPercentiles(t *ingest.Totals, rows []figures.Row) {
 }
 
 // ProcessSums is Process for a sink that can do without intervals. Of a run of which only the document is left, it
-// begins the sink again, with one quantum that holds the sums of each direction, and reports true. Where more is asked
+// begins the sink again, with one interval that holds the sums of each direction, and reports true. Where more is asked
 // for, the run is an error.
 func (run *Run) ProcessSums(ctx context.Context, sink pipeline.Sink) (figuresOnly bool, err error) {
 	if err = run.Process(ctx, sink); errors.As(err, new(*replay.GoneError)) {
@@ -153,7 +153,7 @@ func (run *Run) sums(ctx context.Context, sink pipeline.Sink, gone error) error 
 	})
 	of := *docs[at].Run
 	of.Percentiles, of.Settings.By = run.reader.Percentiles, settings.By
-	q := pipeline.Quantum{Whole: true}
+	q := pipeline.Interval{Whole: true}
 	for _, d := range fio.MetricDirections() {
 		w := f.Histograms[d]
 		if w == nil || d != fio.All && !pick.HoldsDirection(d) || d == fio.All && len(pick.Directions) > 0 {
@@ -177,7 +177,7 @@ func (run *Run) sums(ctx context.Context, sink pipeline.Sink, gone error) error 
 		WarnStoredSyncs(run.reader.UI, f)
 	}
 	if err = sink.Begin(ctx, &of); err == nil {
-		err = sink.Quantum(ctx, &q)
+		err = sink.Interval(ctx, &q)
 	}
 	if err == nil {
 		err = sink.End(ctx, &pipeline.Summary{Total: q.Rows})

@@ -227,7 +227,7 @@ func testBrowser(t *testing.T, s *stored) {
 				_ float64) float64 {
 				return float64(start.Truncate(s.interval()).UnixMilli())
 			}),
-				max(float64(s.interval().Milliseconds()), s.quantum()))
+				max(float64(s.interval().Milliseconds()), s.step()))
 			if rules := p.marks(t, "layer_1_marks"); len(rules) != s.inRange() {
 				t.Errorf("%d events are marked, want the %d of all runs", len(rules), s.inRange())
 			}
@@ -235,7 +235,7 @@ func testBrowser(t *testing.T, s *stored) {
 		"run-heatmap": func(t *testing.T, draw func(string)) {
 			draw(s.subject)
 			p.sameCells(t, p.s.octaves(t, p.s.subject, func(_ time.Time, offset float64) float64 { return offset }),
-				s.quantum())
+				s.step())
 		},
 		"run-map":    func(t *testing.T, draw func(string)) { draw(s.subject); p.sameMap(t) },
 		"live-read":  func(t *testing.T, draw func(string)) { draw(s.subject); p.sameLive(t, "read") },
@@ -247,7 +247,7 @@ func testBrowser(t *testing.T, s *stored) {
 		"host-heatmap": func(t *testing.T, draw func(string)) {
 			draw(s.subject)
 			p.sameCells(t, p.s.octaves(t, p.s.subject, func(_ time.Time, offset float64) float64 { return offset },
-				s.firstHost(s.subject)), s.quantum())
+				s.firstHost(s.subject)), s.step())
 			p.sameEvents(t, "layer_1_marks")
 		},
 		"host-figures": func(t *testing.T, draw func(string)) { draw(s.subject); p.sameFigures(t) },
@@ -320,7 +320,7 @@ func testBrowser(t *testing.T, s *stored) {
 		for _, o := range s.bundle.space.Charts(typeVisualization) {
 			id := o.ID
 			if s.from, s.to = from, to; version == inPages && strings.HasPrefix(id, "live-") {
-				s.from = s.runs["cluster"][0].Timestamp.Add(-2 * time.Second) // time buckets shorter than the quanta
+				s.from = s.runs["cluster"][0].Timestamp.Add(-2 * time.Second) // time buckets shorter than the intervals
 				s.to = s.from.Add(16 * time.Second)
 			}
 			t.Run("Vega "+version+" "+id, func(t *testing.T) {
@@ -554,7 +554,7 @@ func (p *page) samePointsIn(t *testing.T, unit, name, word string, want []point)
 func (p *page) samePercentiles(t *testing.T, direction string) {
 	t.Helper()
 	p.sameRows(t, direction == "read" && p.s.subject == "cluster",
-		func(r quantum) bool {
+		func(r interval) bool {
 			return r.Direction == direction && (r.Scope == "direction" || r.Scope == "run" && direction == fio.All)
 		})
 }
@@ -567,7 +567,7 @@ func (p *page) choose(t *testing.T, direction string) {
 
 func (p *page) sameHost(t *testing.T, direction string) {
 	t.Helper()
-	p.sameRows(t, false, func(r quantum) bool { // the limit is for all hosts together
+	p.sameRows(t, false, func(r interval) bool { // the limit is for all hosts together
 		return r.Scope == "host+direction" && r.Direction == direction && r.host() == p.s.firstHost(p.s.subject)
 	})
 }
@@ -596,10 +596,10 @@ func (s *stored) inRange() (n int) {
 	return n
 }
 
-// quantum is the length of the subject's quanta, ms.
-func (s *stored) quantum() float64 {
+// step is the length of the subject's intervals, ms.
+func (s *stored) step() float64 {
 	rows := s.runs[s.subject]
-	i := slices.IndexFunc(rows, func(r quantum) bool { return r.OffsetMS > rows[0].OffsetMS })
+	i := slices.IndexFunc(rows, func(r interval) bool { return r.OffsetMS > rows[0].OffsetMS })
 	return rows[i].OffsetMS - rows[0].OffsetMS
 }
 
@@ -626,7 +626,7 @@ func (p *page) sameLive(t *testing.T, direction string) {
 			}
 		}
 	})
-	for _, r := range p.s.rows(p.s.subject, func(r quantum) bool {
+	for _, r := range p.s.rows(p.s.subject, func(r interval) bool {
 		return r.Scope == "direction" && r.Direction == direction && r.Samples > 0
 	}) {
 		ios[float64(r.Timestamp.Truncate(step).UnixMilli())] += r.Samples
@@ -722,7 +722,7 @@ func (p *page) sameHosts(t *testing.T, runs ...string) {
 	t.Helper()
 	want := map[string]float64{}
 	for _, run := range runs {
-		for _, r := range p.s.rows(run, func(r quantum) bool {
+		for _, r := range p.s.rows(run, func(r interval) bool {
 			return r.Scope == "host+direction" && r.Percentiles["99"] != nil && !r.Timestamp.Before(p.s.from) &&
 				r.Timestamp.Before(p.s.to)
 		}) {
@@ -769,7 +769,7 @@ func (p *page) sameFigures(t *testing.T) {
 	for _, k := range words {
 		direction := fmt.Sprint(k.Tooltip["direction"])
 		n := 0.0
-		for _, r := range p.s.rows(p.s.subject, func(r quantum) bool {
+		for _, r := range p.s.rows(p.s.subject, func(r interval) bool {
 			return r.Scope == "host+direction" && r.Direction == direction && r.host() == host
 		}) {
 			n += r.Samples
@@ -781,7 +781,7 @@ func (p *page) sameFigures(t *testing.T) {
 	}
 }
 
-func (p *page) sameRows(t *testing.T, limited bool, of func(r quantum) bool) {
+func (p *page) sameRows(t *testing.T, limited bool, of func(r interval) bool) {
 	t.Helper()
 	var want []point
 	for _, r := range p.s.rows(p.s.subject, of) {
@@ -810,7 +810,7 @@ func (p *page) sameKinds(t *testing.T, direction string) {
 	t.Helper()
 	var want []point
 	for _, kind := range kindsOf(p.s.subject) {
-		for _, r := range p.s.rows(key(p.s.subject, kind), func(r quantum) bool {
+		for _, r := range p.s.rows(key(p.s.subject, kind), func(r interval) bool {
 			return r.Scope == "direction" && r.Direction == direction
 		}) {
 			for _, name := range []string{"50", "99"} {
@@ -897,7 +897,7 @@ func (p *page) sameOverlay(t *testing.T, direction string, percentile ...string)
 	of := append(percentile, "99")[0]
 	var want []point
 	for _, name := range realRuns {
-		for _, r := range p.s.rows(name, func(r quantum) bool {
+		for _, r := range p.s.rows(name, func(r interval) bool {
 			return r.Scope == "direction" &&
 				r.Direction == direction
 		}) {

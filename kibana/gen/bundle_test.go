@@ -384,7 +384,7 @@ var large = kibanatest.Size{
 	Values: map[string]int{"host.name": 10000, "run.id": 500, "run.name": 500, "run.title": 500,
 		"fio.job": 20, "fio.direction": 3,
 		"fio.kind": 3, "probe.target": 50, "probe.operation": 8},
-	Shards: 12, Quantum: time.Second, Lowest: 100, Highest: 10e9,
+	Shards: 12, Interval: time.Second, Lowest: 100, Highest: 10e9,
 }
 
 // The most that HDR may take, in bytes and structures.

@@ -28,7 +28,7 @@ type merged struct {
 	exact fiohist.Hist
 }
 
-// mergedRun is a sink that compares each quantum, and the whole run, with what HDR answers over the run's histogram
+// mergedRun is a sink that compares each interval, and the whole run, with what HDR answers over the run's histogram
 // documents: of each host and of all together, by direction.
 type mergedRun struct {
 	pipeline.Discard
@@ -46,7 +46,7 @@ func (s *mergedRun) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-func (s *mergedRun) Quantum(_ context.Context, q *pipeline.Quantum) error {
+func (s *mergedRun) Interval(_ context.Context, q *pipeline.Interval) error {
 	now := map[fio.Dims]*merged{}
 	for i := range q.Leaves {
 		leaf := &q.Leaves[i]

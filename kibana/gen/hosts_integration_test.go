@@ -26,7 +26,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// manyHosts stores the percentile documents of a run of 10,000 hosts, two quanta of 1 s:
+// manyHosts stores the percentile documents of a run of 10,000 hosts, two intervals of 1 s:
 // host n's p99 is n+1 ms in the first and half of that in the second.
 func manyHosts(t *testing.T, hosts int) *stored {
 	t.Helper()
@@ -52,7 +52,7 @@ func manyHosts(t *testing.T, hosts int) *stored {
 	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: s.prefix})
 	err = sink.Begin(t.Context(), run)
 	for q := int64(0); q < 2 && err == nil; q++ {
-		quantum := &pipeline.Quantum{Offset: q * 1e9}
+		interval := &pipeline.Interval{Offset: q * 1e9}
 		for n := range hosts {
 			p99 := float64(n+1) * 1e6 / float64(q+1)
 			stats := fiohist.Stats{Samples: 1000, Min: 1e5, Max: 2 * p99, Mean: p99 / 2, StdDev: 1e5,
@@ -63,16 +63,16 @@ func manyHosts(t *testing.T, hosts int) *stored {
 				if d == fio.All {
 					scope = fio.HostScope
 				}
-				quantum.Rows = append(quantum.Rows, pipeline.Row{Scope: scope,
+				interval.Rows = append(interval.Rows, pipeline.Row{Scope: scope,
 					Dims: fio.Dims{Host: fmt.Sprintf("node%05d", n), Direction: d}, Stats: stats, Logs: 1,
 					TailPart: &fiohist.Part{Share: float64(n) / float64(hosts), Expected: 1 / float64(hosts), All: 1e6,
 						Without: 1e6}, IOPS: 1000, IOPSKnown: true})
 			}
 		}
-		err = sink.Quantum(t.Context(), quantum)
+		err = sink.Interval(t.Context(), interval)
 	}
 	if err == nil {
-		err = sink.End(t.Context(), &pipeline.Summary{Quanta: 2, End: 2e9})
+		err = sink.End(t.Context(), &pipeline.Summary{Intervals: 2, End: 2e9})
 	}
 	if err = sink.Close(t.Context(), err); err != nil {
 		t.Fatal(err)
@@ -80,11 +80,11 @@ func manyHosts(t *testing.T, hosts int) *stored {
 	return s
 }
 
-// sameMap finds in each cell the worst p99, the I/Os and the idle quanta of its host and time, and in all cells all of
-// them; hosts are in natural order.
+// sameMap finds in each cell the worst p99, the I/Os and the idle intervals of its host and time, and in all cells all
+// of them; hosts are in natural order.
 func (p *page) sameMap(t *testing.T) {
 	t.Helper()
-	rows := p.s.rows(p.s.subject, func(r quantum) bool { return r.Scope == fio.HostScope })
+	rows := p.s.rows(p.s.subject, func(r interval) bool { return r.Scope == fio.HostScope })
 	var hosts []string
 	for _, r := range rows {
 		if !slices.Contains(hosts, r.host()) {
@@ -172,7 +172,7 @@ func TestServerHungHosts(t *testing.T) {
 		logs...)...)
 	out, _ := s.command(t, append([]string{"percentiles", "--format", "ndjson"}, logs...)...)
 	for line := range strings.Lines(string(out)) {
-		s.runs["hung"] = append(s.runs["hung"], parseQuantum(t, line))
+		s.runs["hung"] = append(s.runs["hung"], parseInterval(t, line))
 	}
 	s.from, s.to = s.runs["hung"][0].Timestamp, s.runs["hung"][0].Timestamp.Add(time.Hour)
 	p := browse(t, s)

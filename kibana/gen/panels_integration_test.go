@@ -24,7 +24,7 @@ func near(got any, want float64) bool {
 func bucketStart(at time.Time) int64 { return at.Truncate(bucketOf).UnixMilli() }
 
 // worst is the largest of a percentile among rows; NaN without one.
-func worst(rows []quantum, p string) float64 {
+func worst(rows []interval, p string) float64 {
 	w := math.NaN()
 	for _, r := range rows {
 		if v := r.Percentiles[p]; v != nil && !(w >= *v) {
@@ -34,12 +34,12 @@ func worst(rows []quantum, p string) float64 {
 	return w
 }
 
-func (s *stored) rows(run string, keep func(r quantum) bool) []quantum {
-	return slices.DeleteFunc(slices.Clone(s.runs[run]), func(r quantum) bool { return !keep(r) })
+func (s *stored) rows(run string, keep func(r interval) bool) []interval {
+	return slices.DeleteFunc(slices.Clone(s.runs[run]), func(r interval) bool { return !keep(r) })
 }
 
-// whole are the directions of a whole run, or what else a scope has: one quantum that holds all of it.
-func (s *stored) whole(t *testing.T, run, kind string, scope ...string) (rows []quantum) {
+// whole are the directions of a whole run, or what else a scope has: one interval that holds all of it.
+func (s *stored) whole(t *testing.T, run, kind string, scope ...string) (rows []interval) {
 	t.Helper()
 	if run == "syncs" {
 		return nil
@@ -47,7 +47,7 @@ func (s *stored) whole(t *testing.T, run, kind string, scope ...string) (rows []
 	out, _ := s.command(t, append([]string{"percentiles", "--format", "ndjson", "--by", "direction"},
 		s.logs(run, kind, "1h")...)...)
 	for line := range strings.Lines(string(out)) {
-		if r := parseQuantum(t, line); r.Scope == append(scope, "direction")[0] && r.Mean != nil {
+		if r := parseInterval(t, line); r.Scope == append(scope, "direction")[0] && r.Mean != nil {
 			rows = append(rows, r)
 		}
 	}
@@ -67,7 +67,7 @@ func TestServerPanels(t *testing.T) {
 
 // The search of each Lens chart returns our own numbers.
 func testLens(t *testing.T, s *stored) {
-	sum := func(rows []quantum) (n float64) {
+	sum := func(rows []interval) (n float64) {
 		for _, r := range rows {
 			n += r.Samples
 		}
@@ -109,7 +109,7 @@ func testLens(t *testing.T, s *stored) {
 			}
 			of := map[string]float64{} // the worst of each host
 			for _, kind := range kindsOf(name) {
-				for _, r := range s.rows(key(name, kind), func(r quantum) bool {
+				for _, r := range s.rows(key(name, kind), func(r interval) bool {
 					return r.Scope == "host+direction" && r.Direction == direction && r.Percentiles["99"] != nil
 				}) {
 					of[r.host()] = max(of[r.host()], *r.Percentiles["99"])
@@ -118,7 +118,7 @@ func testLens(t *testing.T, s *stored) {
 			order := slices.Sorted(maps.Values(of))
 			for id, row := range got {
 				f := strings.Split(id, "|")
-				rows := s.rows(key(name, f[2]), func(r quantum) bool {
+				rows := s.rows(key(name, f[2]), func(r interval) bool {
 					return r.Scope == "host+direction" && r.host() == f[1] && r.Direction == direction
 				})
 				if !near(row["ios"], sum(rows)) || !near(row["p99"], worst(rows, "99")) ||
@@ -134,8 +134,8 @@ func testLens(t *testing.T, s *stored) {
 			if len(got) != hosts*2 {
 				t.Fatalf("%s: %d rows, want %d hosts x 1 job x 2 directions", name, len(got), hosts)
 			}
-			byKey := map[string][]quantum{}
-			for _, r := range s.rows(name, func(r quantum) bool {
+			byKey := map[string][]interval{}
+			for _, r := range s.rows(name, func(r interval) bool {
 				return r.Scope == "host+job+direction" &&
 					r.Max != nil
 			}) {
@@ -163,7 +163,7 @@ func testLens(t *testing.T, s *stored) {
 		"live-iops": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
 			for _, name := range realRuns {
 				want := map[string]float64{}
-				for _, r := range s.rows(name, func(r quantum) bool {
+				for _, r := range s.rows(name, func(r interval) bool {
 					return r.Scope == "direction" &&
 						r.Samples > 0
 				}) {
@@ -193,7 +193,7 @@ func testLens(t *testing.T, s *stored) {
 					got[id] = row
 				}
 				row := got["run-"+name]
-				placed := sum(s.rows(name, func(r quantum) bool { return r.Scope == "run" }))
+				placed := sum(s.rows(name, func(r interval) bool { return r.Scope == "run" }))
 				if madeUp[name] == 0 && row["totals"] != math.Round(placed) ||
 					row["logged"].(float64)+row["restored"].(float64) != math.Round(placed) ||
 					row["status"] != "complete" {

@@ -28,8 +28,8 @@ type stored struct {
 	prefix  string
 	fiolat  string
 	bundle  *parsed
-	runs    map[string][]quantum // by key: what `percentiles --format ndjson` says
-	from    time.Time            // of all of them
+	runs    map[string][]interval // by key: what `percentiles --format ndjson` says
+	from    time.Time             // of all of them
 	to      time.Time
 	events  []manualEvent
 	subject string // the run that charts of one run are compared with
@@ -44,8 +44,8 @@ type manualEvent struct {
 	offset    float64 // ms
 }
 
-// quantum is a line of percentiles --format ndjson.
-type quantum struct {
+// interval is a line of percentiles --format ndjson.
+type interval struct {
 	OffsetMS               float64 `json:"offset_ms"`
 	Timestamp              time.Time
 	Scope, Direction, Kind string
@@ -61,7 +61,7 @@ type quantum struct {
 	}
 }
 
-func (r quantum) host() string { return deref(r.Host) }
+func (r interval) host() string { return deref(r.Host) }
 
 func deref(s *string) string {
 	if s == nil {
@@ -194,7 +194,7 @@ const split = "direction,host,job"
 func connect(t *testing.T) *stored {
 	t.Helper()
 	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: fmt.Sprintf("kb%d", time.Now().UnixNano()),
-		runs: map[string][]quantum{}, fiolat: testkit.Program(t)}
+		runs: map[string][]interval{}, fiolat: testkit.Program(t)}
 	if url := os.Getenv("FIOLAT_TEST_ES_URL"); url != "" {
 		s.es, s.full = url, true
 	}
@@ -234,7 +234,7 @@ func store(t *testing.T) *stored {
 			out, _ := s.command(t, append([]string{"percentiles", "--format", "ndjson", "--by", split}, s.logs(name,
 				kind)...)...)
 			for line := range bytes.Lines(out) {
-				r := parseQuantum(t, string(line))
+				r := parseInterval(t, string(line))
 				s.runs[key(name, kind)] = append(s.runs[key(name, kind)], r)
 				if s.from.IsZero() || r.Timestamp.Before(s.from) {
 					s.from = r.Timestamp
@@ -504,7 +504,7 @@ func (s *stored) drawn(t *testing.T, st kibanatest.State, o *kibanatest.Object) 
 	return p.Spec
 }
 
-func parseQuantum(t *testing.T, line string) (r quantum) {
+func parseInterval(t *testing.T, line string) (r interval) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(line), &r); err != nil {
 		t.Fatalf("%v in %s", err, line)

@@ -32,7 +32,7 @@ func (s *stored) synced(t *testing.T) (undo func()) {
 	out, _ := s.command(t, "live", "--index-prefix", s.prefix, "--interval", "1s", "--by", split, "--run-id",
 		"run-syncs", "--sla", "sync p99 < 5ms", "--format", "ndjson", file)
 	for line := range bytes.Lines(out) {
-		r := parseQuantum(t, string(line))
+		r := parseInterval(t, string(line))
 		r.OffsetMS = second(r.OffsetMS) // its grid is not that of the run's start
 		s.runs["syncs"] = append(s.runs["syncs"], r)
 	}
@@ -67,18 +67,18 @@ func testSyncs(t *testing.T, s *stored) {
 		"live-heatmap": func() {
 			p.sameCells(t, s.octaves(t, s.subject, func(start time.Time, _ float64) float64 {
 				return float64(start.Truncate(s.interval()).UnixMilli())
-			}), s.quantum())
+			}), s.step())
 		},
 		"run-percentiles": func() {
 			p.choose(t, "write")
 			p.samePercentiles(t, "write")
 			p.choose(t, "sync")
-			p.sameRows(t, true, func(r quantum) bool { return r.Scope == "run" && r.Direction == "sync" })
+			p.sameRows(t, true, func(r interval) bool { return r.Scope == "run" && r.Direction == "sync" })
 		},
 		"run-findings": func() { p.sameFindings(t) }, // as live stored them
 		"run-heatmap": func() {
 			p.sameCells(t, s.octaves(t, s.subject, func(_ time.Time, offset float64) float64 { return second(offset) }),
-				s.quantum())
+				s.step())
 		},
 	} {
 		st, o := s.open(t, id)

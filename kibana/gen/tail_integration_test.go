@@ -19,8 +19,8 @@ import (
 // lifted are I/Os of a host, with their lift.
 type lifted struct{ n, lift, without float64 }
 
-// add adds a quantum's.
-func (l *lifted) add(r quantum) {
+// add adds an interval's.
+func (l *lifted) add(r interval) {
 	l.lift = (l.lift*l.n + *r.Tail.Lift*r.Samples) / (l.n + r.Samples)
 	l.n += r.Samples
 	if r.Tail.P99.Without != nil {
@@ -29,10 +29,10 @@ func (l *lifted) add(r quantum) {
 }
 
 // lifts are those of a run's hosts by time, of the twenty with the highest lift over all of the time, in this order.
-func (s *stored) lifts(run, direction string, at func(r quantum) float64) (cells map[string]map[float64]*lifted,
+func (s *stored) lifts(run, direction string, at func(r interval) float64) (cells map[string]map[float64]*lifted,
 	hosts []string) {
 	cells, whole := map[string]map[float64]*lifted{}, map[string]*lifted{}
-	for _, r := range s.rows(run, func(r quantum) bool {
+	for _, r := range s.rows(run, func(r interval) bool {
 		return r.Scope == "host+direction" && r.Direction == direction && r.Tail != nil && r.Tail.Lift != nil &&
 			!r.Timestamp.Before(s.from) && r.Timestamp.Before(s.to)
 	}) {
@@ -53,7 +53,7 @@ func (s *stored) lifts(run, direction string, at func(r quantum) float64) (cells
 }
 
 // sameTail finds a cell of each host and time, with its lift, and no other.
-func (p *page) sameTail(t *testing.T, direction string, width float64, at func(r quantum) float64) {
+func (p *page) sameTail(t *testing.T, direction string, width float64, at func(r interval) float64) {
 	t.Helper()
 	want, hosts := p.s.lifts(p.s.subject, direction, at)
 	if got := evaluate[[]string](t, p, "view.scale('y').domain()"); !slices.Equal(got, hosts) {
@@ -209,13 +209,13 @@ func (p *page) tailPanels() map[string]func(t *testing.T, draw func(run string))
 			draw(p.s.subject)
 			from, to := p.s.from, p.s.to
 			p.s.from, p.s.to = p.s.runs[p.s.subject][0].Timestamp, to.AddDate(1, 0, 0) // all of it
-			p.sameTail(t, d, p.s.quantum(), func(r quantum) float64 { return r.OffsetMS })
+			p.sameTail(t, d, p.s.step(), func(r interval) float64 { return r.OffsetMS })
 			p.s.from, p.s.to = from, to
 		}
 		out["live-tail-"+d] = func(t *testing.T, draw func(string)) {
 			draw(p.s.subject)
 			step := p.s.interval()
-			p.sameTail(t, d, max(float64(step.Milliseconds()), p.s.quantum()), func(r quantum) float64 {
+			p.sameTail(t, d, max(float64(step.Milliseconds()), p.s.step()), func(r interval) float64 {
 				return float64(r.Timestamp.Truncate(step).UnixMilli())
 			})
 		}
@@ -228,6 +228,6 @@ func (s *stored) alone(panel, run string) bool {
 	if !strings.Contains(panel, "-tail-") {
 		return false
 	}
-	_, hosts := s.lifts(run, "read", func(quantum) float64 { return 0 })
+	_, hosts := s.lifts(run, "read", func(interval) float64 { return 0 })
 	return len(hosts) == 0
 }

@@ -127,7 +127,7 @@ func foldOctaves(path string) []m {
 // little as a fifth (EsQueryParser._roundInterval), so there can be five times as many.
 const maxBars = 50
 
-// overTimeRange returns aggs by time over the dashboard's time range. ms of each bucket is its longest quantum.
+// overTimeRange returns aggs by time over the dashboard's time range. ms of each bucket is its longest interval.
 func overTimeRange(aggs m) m {
 	return m{
 		"date_histogram": m{"field": timeField, "interval": m{"%autointerval%": maxBars}, "min_doc_count": 0,
@@ -137,7 +137,7 @@ func overTimeRange(aggs m) m {
 }
 
 // timeRows makes a row for each time bucket at a path: t is its start, step its length. An empty bucket stays as a
-// gap, unless it lies within the quantum of an earlier one.
+// gap, unless it lies within the interval of an earlier one.
 func timeRows(path string) []m {
 	return append(listRows(path, "b"),
 		calculate("t", "datum.b.key"),
@@ -310,7 +310,7 @@ func eventRows(t string) []m {
 
 // steps are the possible lengths, in seconds, of intervals of the time since a run's start. The length of the run is
 // unknown when a panel makes its request, so it asks for all lengths, each but the last over at most most intervals.
-// It draws the finest that covers the run and is no shorter than a quantum, if possible a multiple of it.
+// It draws the finest that covers the run and is no shorter than an interval, if possible a multiple of it.
 type steps struct {
 	lengths []int
 	most    int

@@ -7,11 +7,11 @@ import (
 
 // Size describes the data of a cluster, as far as the memory of a search depends on it.
 type Size struct {
-	Values  map[string]int // number of distinct values of a field
-	Shards  int            // months that a search without a time range touches
-	Quantum time.Duration
-	Lowest  float64 // range of the values of percentiles aggregations
-	Highest float64
+	Values   map[string]int // number of distinct values of a field
+	Shards   int            // months that a search without a time range touches
+	Interval time.Duration
+	Lowest   float64 // range of the values of percentiles aggregations
+	Highest  float64
 }
 
 // HDR returns how many HdrHistogram structures a search holds at once on all shards together, and their bytes.
@@ -82,7 +82,7 @@ func (z Size) timeBuckets(h M) int {
 		return math.MaxInt16 // without a limit
 	}
 	for d := time.Second; d < 20*365*24*time.Hour; d += d/200 + time.Second {
-		length := max(Length(RoundInterval(time.Duration(float64(d)/n))), z.Quantum)
+		length := max(Length(RoundInterval(time.Duration(float64(d)/n))), z.Interval)
 		most = max(most, int(math.Ceil(float64(d)/float64(length))))
 	}
 	return most

@@ -14,7 +14,7 @@ import (
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/pipeline"
-	"fiolat/pipeline/quanta"
+	"fiolat/pipeline/intervals"
 )
 
 const msec = int64(1e6) // ns
@@ -32,18 +32,18 @@ type Config struct {
 	Host string
 	// Of is the run whose jobs are followed already, if the kind is fio.Sync: ID, name and start are taken from it.
 	Of *pipeline.Run
-	// Patience is how many quanta in a row make a breach of a rule that does not set it.
+	// Patience is how many intervals in a row make a breach of a rule that does not set it.
 	Patience int
 	// Choice explains the interval, for the account.
 	Choice *pipeline.Choice
 	Warn   func(msg string)
 	// Allow is as in plan.Config.
-	Allow func(quanta, usual int64) error
+	Allow func(intervals, usual int64) error
 }
 
-// Live makes quanta of the documents that fio prints with --status-interval --output-format=json+, as
+// Live makes intervals of the documents that fio prints with --status-interval --output-format=json+, as
 // they come. Their bins are cumulative: what completed between two of them is the difference, in each
-// bucket exactly, and is distributed over the quanta in between in proportion to time. A quantum,
+// bucket exactly, and is distributed over the intervals in between in proportion to time. An interval,
 // even an empty one, is passed on once every job has been heard of past its end.
 //
 // fio asks each job for its numbers, and prints nothing until all have answered, which a job that waits for an I/O does
@@ -51,13 +51,13 @@ type Config struct {
 // before that time if it is about as much as expected until then, so that the seconds of the stall are empty, as they
 // were. Silent reports a stall without waiting for that document.
 //
-// Only the bins of the latest document are kept, so reading the same documents again makes the same quanta again.
+// Only the bins of the latest document are kept, so reading the same documents again makes the same intervals again.
 type Live struct {
 	cfg     Config
 	sink    pipeline.Sink
 	run     *pipeline.Run // nil before the first document
-	grid    quanta.Grid
-	merge   *quanta.Merger
+	grid    intervals.Grid
+	merge   *intervals.Merger
 	account pipeline.Account
 	entries map[key]*entry
 	logs    []*entry // in the order in which they are added up
@@ -76,8 +76,8 @@ type key struct {
 
 // entry is what is known of one.
 type entry struct {
-	log       quanta.Member
-	align     *quanta.Aligner
+	log       intervals.Member
+	align     *intervals.Aligner
 	end       int64 // end of its last I/O, ns on the run's clock
 	records   int64
 	ios       [fio.Directions]float64
@@ -130,7 +130,7 @@ const overdue = 7
 
 // Silent is called when no document has come for so long since the latest one. It reports whether fio is overdue. What
 // fio waits for then takes at least as long as it is late, and rules that this breaks are reported once, without
-// waiting for the document that will show it. The quanta are left to that document.
+// waiting for the document that will show it. The intervals are left to that document.
 func (l *Live) Silent(ctx context.Context, since time.Duration) (bool, error) {
 	step := l.step()
 	if step == 0 || 4*since < overdue*step {
@@ -199,7 +199,7 @@ func (l *Live) meet(m *fiojson.Document, e *fiojson.Entry, k key, at int64) *ent
 	if k.nth > 0 {
 		name = fmt.Sprintf("%s.%d", name, k.nth+1)
 	}
-	le := &entry{counters: counters{at: at - e.LongestMS*msec}, log: quanta.Member{
+	le := &entry{counters: counters{at: at - e.LongestMS*msec}, log: intervals.Member{
 		Log: &pipeline.Log{Log: &ingest.Log{
 			Source: &ingest.Source{Path: m.Path, Base: m.Path, Name: ingest.Name{Prefix: e.JobName, Hist: true,
 				Host: e.Host}, Host: k.host},
@@ -219,13 +219,13 @@ func (l *Live) join(m *fiojson.Document) {
 	for _, le := range l.entries {
 		if le.align == nil {
 			le.log.Start = le.at - l.run.Start
-			le.log.Open = quanta.Open{First: l.merge.Done}
-			le.align = quanta.NewAligner(&l.grid, false, fiohist.Fio3, l.run.Geometry, &le.log.Open)
+			le.log.Open = intervals.Open{First: l.merge.Done}
+			le.align = intervals.NewAligner(&l.grid, false, fiohist.Fio3, l.run.Geometry, &le.log.Open)
 		}
 	}
 	slices.SortStableFunc(l.logs, func(a, b *entry) int { return a.log.Compare(b.log.Log) })
 	l.run.Logs = l.run.Logs[:0:0]
-	members := make([]*quanta.Member, len(l.logs))
+	members := make([]*intervals.Member, len(l.logs))
 	for i, le := range l.logs {
 		l.run.Logs = append(l.run.Logs, le.log.Log)
 		members[i] = &le.log
@@ -233,7 +233,7 @@ func (l *Live) join(m *fiojson.Document) {
 	l.merge.Join(members)
 }
 
-// begin determines what must be known before the first quantum.
+// begin determines what must be known before the first interval.
 func (l *Live) begin(m *fiojson.Document) {
 	start := int64(math.MaxInt64)
 	for _, le := range l.entries {
@@ -258,10 +258,10 @@ func (l *Live) begin(m *fiojson.Document) {
 		run.ID, run.Name, run.Start, run.StartHow = of.ID, of.Name, of.Start, of.StartHow
 	}
 	run.Generation = pipeline.LiveGeneration(run)
-	l.run, l.grid = run, quanta.NewGrid(run)
+	l.run, l.grid = run, intervals.NewGrid(run)
 	l.grid.First = l.grid.Index(start - run.Start)
-	run.FirstQuantum = l.grid.Start(l.grid.First)
-	l.merge = quanta.New(run, &l.grid, nil, l.sink, 1)
+	run.FirstInterval = l.grid.Start(l.grid.First)
+	l.merge = intervals.New(run, &l.grid, nil, l.sink, 1)
 }
 
 // keepTime notes the distance to the last document. It reports whether that is a gap: more than one and a half steps.
@@ -322,7 +322,7 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 	if gap && !reset && 2*(now.at-asked) > int64(l.step()) {
 		s = le.stalled(&now, asked, now.at-asked)
 	}
-	// What comes too late for its quanta goes into the first that is still open.
+	// What comes too late for its intervals goes into the first that is still open.
 	if err := l.place(m, le, &now, max(from, l.run.Start+l.grid.Start(l.merge.Done)), s); err != nil {
 		return err
 	}
@@ -382,9 +382,9 @@ func (l *Live) place(m *fiojson.Document, le *entry, now *counters, from int64, 
 			before, after = s.split(&c)
 			until = s.asked
 		}
-		err := le.align.Add(quanta.Piece{Start: from - start, End: until - start}, before, d)
+		err := le.align.Add(intervals.Piece{Start: from - start, End: until - start}, before, d)
 		if err == nil {
-			err = le.align.Add(quanta.Piece{Start: to - msec - start, End: to - start}, after, d)
+			err = le.align.Add(intervals.Piece{Start: to - msec - start, End: to - start}, after, d)
 		}
 		if err != nil {
 			return &fio.ParseError{File: m.Path, Msg: err.Error()}
@@ -398,7 +398,8 @@ func (l *Live) place(m *fiojson.Document, le *entry, now *counters, from int64, 
 // document before. After that, what they have more is counted.
 const damagedDocuments = 3
 
-// emit passes on the quanta that all entries have passed. An entry not heard of for ten steps no longer holds them up.
+// emit passes on the intervals that all entries have passed. An entry not heard of for ten steps no longer holds them
+// up.
 func (l *Live) emit(ctx context.Context) error {
 	mark := l.heard
 	for _, le := range l.entries {
@@ -468,18 +469,18 @@ func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
 	return s, l.sink.End(ctx, s)
 }
 
-// minLive is how many quanta a run that is followed live may have without asking: a new fio may
+// minLive is how many intervals a run that is followed live may have without asking: a new fio may
 // append to the stream of one that ended a while before.
 const minLive = 3600
 
-// allow calls quanta.CheckQuanta before I/Os are distributed over the quanta up to a time, in ns since 1970. What has
-// been passed on counts as part of the run's length.
+// allow calls intervals.CheckIntervals before I/Os are distributed over the intervals up to a time, in ns since 1970.
+// What has been passed on counts as part of the run's length.
 func (l *Live) allow(at int64) error {
-	return quanta.CheckQuanta(&l.cfg.Allow, l.grid.Index(at-l.run.Start)+1-l.grid.First, func() int64 {
+	return intervals.CheckIntervals(&l.cfg.Allow, l.grid.Index(at-l.run.Start)+1-l.grid.First, func() int64 {
 		longest := int64(0)
 		for _, le := range l.entries {
 			longest = max(longest, le.log.Entry.LongestMS*msec)
 		}
-		return max(longest/l.grid.Interval+1, l.merge.Done-l.grid.First, minLive/quanta.MaxQuantaFactor)
+		return max(longest/l.grid.Interval+1, l.merge.Done-l.grid.First, minLive/intervals.MaxIntervalsFactor)
 	})
 }

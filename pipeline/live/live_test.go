@@ -165,7 +165,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestLiveLeavesAtOnce: a quantum is passed on with the first document past its end,
+// TestLiveLeavesAtOnce: an interval is passed on with the first document past its end,
 // also an empty one, and reading the stream again makes the same rows.
 func TestLiveLeavesAtOnce(t *testing.T) {
 	t.Parallel()
@@ -305,7 +305,7 @@ func TestLiveRestartLimits(t *testing.T) {
 	s.By = nil
 	stream := doc(2500, 2500, 900e6, 999e6, 950e6) + doc(3500, 500, 90e3, 110e3, 100e3)
 	_, c := follow(t, Config{Settings: s}, []byte(stream))
-	for i, median := range []float64{952e6, 952e6, 952e6, 100e3} { // the third quantum is open when fio is restarted
+	for i, median := range []float64{952e6, 952e6, 952e6, 100e3} { // the third interval is open when fio is restarted
 		if got := c.Rows[i].Stats.Percentiles[0]; math.Abs(got/median-1) > 0.01 {
 			t.Errorf("second %d: p50 of %v ns, want about %v", i, got, median)
 		}
@@ -515,8 +515,8 @@ func TestLiveAllow(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			asked := false
-			cfg := Config{Settings: liveSettings(), Allow: func(quanta, _ int64) error {
-				asked = quanta > days/60000
+			cfg := Config{Settings: liveSettings(), Allow: func(intervals, _ int64) error {
+				asked = intervals > days/60000
 				return no
 			}}
 			cfg.Settings.Interval = time.Minute

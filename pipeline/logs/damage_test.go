@@ -12,7 +12,7 @@ import (
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
-	"fiolat/pipeline/quanta"
+	"fiolat/pipeline/intervals"
 )
 
 // shapes are loads over time: I/Os in record n.
@@ -77,7 +77,7 @@ func judged(records []fiohist.Sparse, truth []fiohist.Sparse, host string, json,
 // logOf makes a log of the records; totals and bins are fio's.
 func logOf(records []fiohist.Sparse, truth []fiohist.Sparse, host string, json, bins bool) *State {
 	source := &ingest.Source{Path: "x_clat_hist.1.log." + host, Name: ingest.Name{Hist: true, Host: host}}
-	l := &State{Member: quanta.Member{Log: &pipeline.Log{Log: &ingest.Log{Source: source}}}, g: fiohist.Fio3}
+	l := &State{Member: intervals.Member{Log: &pipeline.Log{Log: &ingest.Log{Source: source}}}, g: fiohist.Fio3}
 	s := new(scan)
 	for i := range records {
 		s.feed(&fiolog.Record{Time: int64(1000 * i), Index: records[i].Index, Count: records[i].Count})
@@ -262,7 +262,7 @@ func TestJudgeTogether(t *testing.T) {
 			rng := rand.New(rand.NewPCG(3, 3))
 			var logs []*State
 			for range tt.logs {
-				l := &State{Member: quanta.Member{Log: &pipeline.Log{Log: &ingest.Log{Source: &ingest.Source{
+				l := &State{Member: intervals.Member{Log: &pipeline.Log{Log: &ingest.Log{Source: &ingest.Source{
 					Path: "x_clat_hist.1.log",
 					Name: ingest.Name{Hist: true, Host: tt.host}}}}}, g: fiohist.Fio3}
 				records := tt.form(load(rng, tt.shape, tt.records, true))

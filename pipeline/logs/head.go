@@ -17,13 +17,13 @@ import (
 	"fiolat/pipeline"
 )
 
-// maxHead bounds the records of a log that are read before the first quantum.
+// maxHead bounds the records of a log that are read before the first interval.
 const maxHead = 1024
 
 // recordRoom is the memory that a record takes besides its buckets, counted in buckets.
 const recordRoom = 16
 
-// readHead opens a log and reads as much of it as must be known before the first quantum: its geometry, whether its
+// readHead opens a log and reads as much of it as must be known before the first interval: its geometry, whether its
 // stamps are absolute and, for each direction seen, where its windows lie and whether it looks damaged.
 func readHead(l *State) error {
 	in, err := openLog(l)
@@ -142,7 +142,7 @@ func (l *State) allZero() error {
 	return err
 }
 
-// Prepare reads what must be known of the log before the first quantum. That is its head or, if bad lines are to be
+// Prepare reads what must be known of the log before the first interval. That is its head or, if bad lines are to be
 // skipped, all of it: an error of the log as a whole must be found before its first records are counted.
 func (l *State) Prepare(ctx context.Context) error {
 	if l.Bad != nil {
@@ -174,7 +174,7 @@ func (l *State) startOver() {
 	}
 }
 
-// readFirst reads the first I/O of a log of single I/Os. Nothing else must be known of it before the first quantum.
+// readFirst reads the first I/O of a log of single I/Os. Nothing else must be known of it before the first interval.
 func (l *State) readFirst() error {
 	l.g, l.IntervalHow = *l.single(), "single I/Os"
 	r, err := l.read()

@@ -13,7 +13,7 @@ import (
 	"fiolat/ingest"
 	"fiolat/ingest/source"
 	"fiolat/internal/testlog"
-	"fiolat/pipeline/quanta"
+	"fiolat/pipeline/intervals"
 )
 
 // openedLogs are the states of two made-up logs in two directions, of real records, whose heads are read.
@@ -69,7 +69,7 @@ func TestRecordsWait(t *testing.T) {
 		return log
 	}
 	logs := openedLogs(t, Config{Settings: fio.Settings{SkipBad: true}}, 1, 400, withBad)
-	g := quanta.Grid{Interval: int64(time.Second)}
+	g := intervals.Grid{Interval: int64(time.Second)}
 	for _, l := range logs {
 		l.Begin(0)
 		l.StartAt(0, 0)

@@ -1,4 +1,4 @@
-// Package logs reads the logs of a run one by one. It opens a log, reads what must be known before the first quantum,
+// Package logs reads the logs of a run one by one. It opens a log, reads what must be known before the first interval,
 // decides whether fio --client damaged it, determines when its I/Os completed, and compares it with fio's totals.
 package logs
 
@@ -20,7 +20,7 @@ import (
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/source"
 	"fiolat/pipeline"
-	"fiolat/pipeline/quanta"
+	"fiolat/pipeline/intervals"
 )
 
 // hashed is how many bytes of each log's start go into run.id.
@@ -201,7 +201,7 @@ type Config struct {
 
 // State is a log that is being read. One worker at a time owns it.
 type State struct {
-	quanta.Member
+	intervals.Member
 	cfg *Config
 	job fiojson.Workload
 	g   fiohist.Geometry // the log's own, or what fio's JSON says it would have been
@@ -210,7 +210,7 @@ type State struct {
 
 	dirs    [fio.Directions]direction
 	shift   int64 // ns from the log's clock to the run's
-	align   *quanta.Aligner
+	align   *intervals.Aligner
 	began   int64 // when its job started, ns on the log's clock; farPast if unknown
 	now     int64 // the latest line's stamp, ns on the log's clock
 	Reached int64 // end of the last I/O placed, ns on the run's clock
@@ -431,7 +431,7 @@ func (l *State) begins(r *fiolog.Record) {
 	d := &l.dirs[r.Dir]
 	d.seen, d.first = true, r.Time
 	if w := &d.win; !d.inHead && w.soonest != never && len(r.Index) > 0 {
-		// Quanta from 32 windows before are not held back for a direction that has not begun.
+		// Intervals from 32 windows before are not held back for a direction that has not begun.
 		d.first0 = slices.Clone(r.Index)
 		l.bound(r.Dir)
 		w.soonest = max(w.soonest, r.Time*msec-headRecords*l.length())
@@ -523,7 +523,7 @@ func (l *State) fixWindows(i fio.Direction) error {
 func (l *State) emit(d fio.Direction, line int64, place func(func(portion))) error {
 	var failed error
 	place(func(p portion) {
-		piece := quanta.Piece{Start: p.start + l.shift, End: p.end + l.shift}
+		piece := intervals.Piece{Start: p.start + l.shift, End: p.end + l.shift}
 		if p.closing > 0 {
 			piece.Closing, piece.Share = p.closing+l.shift, 1/p.counts.Sum()
 		}
@@ -656,9 +656,10 @@ func backwards(l *State, r *fiolog.Record, last int64) error {
 }
 
 // Ready gives the log its aligner and what fio's JSON counted in its directions. It is called once the grid is known.
-func (l *State) Ready(g *quanta.Grid, common fiohist.Geometry) {
-	l.Open = quanta.Open{First: g.First}
-	l.align = quanta.NewAligner(g, l.cfg.Settings.Align == fio.AlignInflight && l.single() == nil, l.g, common, &l.Open)
+func (l *State) Ready(g *intervals.Grid, common fiohist.Geometry) {
+	l.Open = intervals.Open{First: g.First}
+	l.align = intervals.NewAligner(g, l.cfg.Settings.Align == fio.AlignInflight && l.single() == nil, l.g, common,
+		&l.Open)
 	if l.Entry == nil {
 		return
 	}
@@ -751,7 +752,7 @@ func New(l *ingest.Log, cfg *Config, pipe bool) *State {
 	if l.Meta != nil {
 		job.Version = l.Meta.Version
 	}
-	return &State{Member: quanta.Member{Log: &pipeline.Log{Log: l, Hash: l.Source.Hash}}, cfg: cfg, job: job,
+	return &State{Member: intervals.Member{Log: &pipeline.Log{Log: l, Hash: l.Source.Hash}}, cfg: cfg, job: job,
 		input: input{Pipe: pipe}}
 }
 

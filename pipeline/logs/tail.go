@@ -11,7 +11,7 @@ import (
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/jobfile"
 	"fiolat/pipeline"
-	"fiolat/pipeline/quanta"
+	"fiolat/pipeline/intervals"
 )
 
 // tail is what fio counted in one direction of one entry of its JSON and no log holds: fio never writes the last,
@@ -329,7 +329,7 @@ func (t *tail) lossAt(coarser int) (pipeline.Loss, bool) {
 	return out, out.IOs > 0
 }
 
-// restore adds the tail to the quanta of the entry's logs, which go on until their jobs end. (When a job of a group
+// restore adds the tail to the intervals of the entry's logs, which go on until their jobs end. (When a job of a group
 // ended is not known, unless all of them are alike or it is the last.)
 func (t *tail) restore() error {
 	latest := slices.MaxFunc(t.members, func(a, b *member) int { return cmp.Compare(a.from, b.from) }).from
@@ -362,7 +362,7 @@ func (t *tail) restore() error {
 		if n := len(t.counts.Index) - 1; int(t.counts.Index[n]) == t.g.Last() {
 			m.lastBucket += share.Count[n]
 		}
-		if err := m.align.Add(quanta.Piece{Start: m.from, End: m.to}, &share, t.dir); err != nil {
+		if err := m.align.Add(intervals.Piece{Start: m.from, End: m.to}, &share, t.dir); err != nil {
 			return m.at(0, "the tail cannot be restored: "+err.Error(), "pass --no-restore")
 		}
 		m.Open.Finish()

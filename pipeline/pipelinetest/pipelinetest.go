@@ -32,10 +32,10 @@ type Collect struct {
 // Begin keeps the run.
 func (c *Collect) Begin(_ context.Context, run *pipeline.Run) error { c.Run = run; return nil }
 
-// Quantum keeps its rows without histograms, its leaves and changes.
-func (c *Collect) Quantum(_ context.Context, q *pipeline.Quantum) error {
+// Interval keeps its rows without histograms, its leaves and changes.
+func (c *Collect) Interval(_ context.Context, q *pipeline.Interval) error {
 	for _, r := range q.Rows {
-		r.Hist = nil // the next quantum reuses it
+		r.Hist = nil // the next interval reuses it
 		c.Rows = append(c.Rows, r)
 		c.Offsets = append(c.Offsets, q.Offset)
 	}
@@ -45,10 +45,10 @@ func (c *Collect) Quantum(_ context.Context, q *pipeline.Quantum) error {
 }
 
 // Late keeps the rows.
-func (c *Collect) Late(ctx context.Context, q *pipeline.Quantum) error { return c.Quantum(ctx, q) }
+func (c *Collect) Late(ctx context.Context, q *pipeline.Interval) error { return c.Interval(ctx, q) }
 
 // Early keeps the changes.
-func (c *Collect) Early(ctx context.Context, q *pipeline.Quantum) error { return c.Quantum(ctx, q) }
+func (c *Collect) Early(ctx context.Context, q *pipeline.Interval) error { return c.Interval(ctx, q) }
 
 // End keeps the summary.
 func (c *Collect) End(_ context.Context, s *pipeline.Summary) error { c.Sum = s; return nil }

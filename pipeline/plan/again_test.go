@@ -18,7 +18,7 @@ type weights struct {
 	scopes []string
 }
 
-func (w *weights) Quantum(_ context.Context, q *pipeline.Quantum) error {
+func (w *weights) Interval(_ context.Context, q *pipeline.Interval) error {
 	w.counts = append(w.counts, float64(q.Offset))
 	for i := range q.Leaves {
 		q.Leaves[i].Hist.Each(func(bucket int, n float64) { w.counts = append(w.counts, float64(bucket), n) })
@@ -31,7 +31,7 @@ func (w *weights) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-// TestAgain: a run that is read once more has the same leaves in the same quanta, and no other rows than its own.
+// TestAgain: a run that is read once more has the same leaves in the same intervals, and no other rows than its own.
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	s := fio.Defaults()

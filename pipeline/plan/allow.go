@@ -4,15 +4,16 @@ import (
 	"path/filepath"
 
 	"fiolat/ingest/fiojson"
-	"fiolat/pipeline/quanta"
+	"fiolat/pipeline/intervals"
 )
 
-// allow calls quanta.CheckQuanta before the quanta up to `to` are passed on.
+// allow calls intervals.CheckIntervals before the intervals up to `to` are passed on.
 func (r *rounds) allow(to int64) error {
 	for _, l := range r.logs {
 		to = max(to, r.grid.Index(l.Start)+1)
 	}
-	return quanta.CheckQuanta(&r.cfg.Allow, to-r.grid.First, func() int64 { return r.length()/r.grid.Interval + 1 })
+	return intervals.CheckIntervals(&r.cfg.Allow, to-r.grid.First,
+		func() int64 { return r.length()/r.grid.Interval + 1 })
 }
 
 // length returns the length, in ns, of the longest part of the run whose logs go by one clock: from

@@ -17,12 +17,12 @@ func TestAllow(t *testing.T) {
 	t.Parallel()
 	no := errors.New("no")
 	for _, tt := range []struct {
-		name   string
-		second string // name of the second log; the first is of host a
-		offset time.Duration
-		answer error
-		asked  bool
-		quanta int64
+		name      string
+		second    string // name of the second log; the first is of host a
+		offset    time.Duration
+		answer    error
+		asked     bool
+		intervals int64
 	}{
 		{"together", "x_clat_hist.1.log.b", 0, no, false, 0},
 		{"nine times as late", "x_clat_hist.1.log.b", 180 * time.Second, no, false, 0},
@@ -39,8 +39,8 @@ func TestAllow(t *testing.T) {
 				}
 			}
 			asked := int64(0)
-			cfg := Config{Settings: fio.Defaults(), Allow: func(quanta, usual int64) error {
-				if asked = quanta; usual < 15 || usual > 22 {
+			cfg := Config{Settings: fio.Defaults(), Allow: func(intervals, usual int64) error {
+				if asked = intervals; usual < 15 || usual > 22 {
 					t.Errorf("%d quanta are usual, want about 20", usual)
 				}
 				return tt.answer
@@ -51,8 +51,8 @@ func TestAllow(t *testing.T) {
 			switch {
 			case (asked > 0) != tt.asked:
 				t.Errorf("asked for %d quanta", asked)
-			case tt.asked && (asked < tt.quanta || asked > tt.quanta+22):
-				t.Errorf("asked for %d quanta, want about %d", asked, tt.quanta)
+			case tt.asked && (asked < tt.intervals || asked > tt.intervals+22):
+				t.Errorf("asked for %d quanta, want about %d", asked, tt.intervals)
 			case tt.asked && tt.answer != nil && (!errors.Is(err, no) || got != nil && got.Run != nil):
 				t.Errorf("error %v after a no, and the sink was given %v", err, got)
 			case (!tt.asked || tt.answer == nil) && err != nil:
@@ -85,8 +85,8 @@ func TestAllowDayApart(t *testing.T) {
 				}
 			}
 			asked := int64(0)
-			cfg := Config{Settings: fio.Defaults(), Allow: func(quanta, _ int64) error {
-				asked = quanta
+			cfg := Config{Settings: fio.Defaults(), Allow: func(intervals, _ int64) error {
+				asked = intervals
 				return no
 			}}
 			cfg.Settings.Interval, cfg.Settings.Repair = time.Second, "no"

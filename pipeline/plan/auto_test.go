@@ -16,8 +16,8 @@ import (
 	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 	"fiolat/pipeline"
+	"fiolat/pipeline/intervals"
 	"fiolat/pipeline/pipelinetest"
-	"fiolat/pipeline/quanta"
 )
 
 // realLatencies are the latencies of all reads of a real fio run, sorted.
@@ -114,8 +114,8 @@ func TestAutoInterval(t *testing.T) {
 					t.Errorf("%s: the interval is %v, chosen was %v", name, time.Duration(c.Run.Interval),
 						choice.Interval)
 				}
-				step := slices.Index(quanta.Ladder, choice.Interval)
-				if !choice.Met && step != len(quanta.Ladder)-1 {
+				step := slices.Index(intervals.Ladder, choice.Interval)
+				if !choice.Met && step != len(intervals.Ladder)-1 {
 					t.Errorf("%s: not met, and %v is not the longest", name, choice.Interval)
 				}
 				if choice.Met {
@@ -132,7 +132,7 @@ func TestAutoInterval(t *testing.T) {
 					}
 				}
 				// What was folded from seconds is what the pipeline makes of every interval.
-				for _, shorter := range quanta.Ladder[:step] {
+				for _, shorter := range intervals.Ladder[:step] {
 					_, rows := at(t, log, shorter, 0, tt.p)
 					if n := len(rows[fio.All]); float64(known(rows[fio.All], tt.accuracy)) >= 0.9*float64(n) {
 						t.Errorf("%s: known in %d of %d intervals of %v, yet %v was chosen", name,

@@ -8,12 +8,12 @@ import (
 	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/pipeline"
-	"fiolat/pipeline/quanta"
+	"fiolat/pipeline/intervals"
 )
 
 // chooseInterval reads the logs once to choose the interval.
 func chooseInterval(ctx context.Context, in *ingest.Input, config Config) (*pipeline.Choice, error) {
-	c, err := quanta.NewChooser(&config.Settings, config.Accuracy)
+	c, err := intervals.NewChooser(&config.Settings, config.Accuracy)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 // printer is a Sink that prints the percentiles of the whole run.
 type printer struct{ pipeline.Discard }
 
-func (printer) Quantum(_ context.Context, q *pipeline.Quantum) error {
+func (printer) Interval(_ context.Context, q *pipeline.Interval) error {
 	for _, row := range q.Rows {
 		if row.Scope == "run" {
 			fmt.Printf("%v: %.0f I/Os, p99 %v\n", time.Duration(q.Offset), row.Stats.Samples,

@@ -93,7 +93,7 @@ func TestFioRestore(t *testing.T) {
 	}
 }
 
-// firstIO is the offset in ms of the first quantum with I/O of the log whose name
+// firstIO is the offset in ms of the first interval with I/O of the log whose name
 // starts with prefix.
 func firstIO(t *testing.T, c *pipelinetest.Collect, prefix string) int64 {
 	t.Helper()

@@ -197,10 +197,10 @@ func TestPackedWorkers(t *testing.T) {
 	}
 }
 
-// TestFewQuantaHeld: of many logs only what is added up next lies in histograms, however far
+// TestFewIntervalsHeld: of many logs only what is added up next lies in histograms, however far
 // a direction that may still begin has them read ahead. Skipped lines count as if they were
 // placed at once.
-func TestFewQuantaHeld(t *testing.T) {
+func TestFewIntervalsHeld(t *testing.T) {
 	testkit.NotRaced(t)
 	t.Parallel()
 	log := made(t, 1, 400)
@@ -244,16 +244,16 @@ func TestManyFiles(t *testing.T) {
 	}
 }
 
-// stage is a Sink that does something when the first quantum comes.
+// stage is a Sink that does something when the first interval comes.
 type stage struct {
 	pipelinetest.Collect
 	first func()
 	once  sync.Once
 }
 
-func (s *stage) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+func (s *stage) Interval(ctx context.Context, q *pipeline.Interval) error {
 	s.once.Do(s.first)
-	return s.Collect.Quantum(ctx, q)
+	return s.Collect.Interval(ctx, q)
 }
 
 // TestFileChanges: a file that does not stay what it was is named, whatever happens
@@ -385,7 +385,7 @@ func feedPipes(paths []string, logs [][]byte) error {
 }
 
 // TestRareDirection: a direction with a record now and then, whose windows nobody
-// told, does not hold up all quanta of the others.
+// told, does not hold up all intervals of the others.
 func TestRareDirection(t *testing.T) {
 	testkit.NotRaced(t)
 	t.Parallel()
@@ -413,7 +413,7 @@ func TestRareDirection(t *testing.T) {
 	}
 	defer p.Close()
 	most := int64(0) // seconds between what was read and what came out
-	sink := &seen{see: func(q *pipeline.Quantum) {
+	sink := &seen{see: func(q *pipeline.Interval) {
 		most = max(most,
 			20_000*read.Load()/int64(len(log))-q.Offset/(1000*msec))
 	}}
@@ -428,19 +428,19 @@ func TestRareDirection(t *testing.T) {
 	}
 }
 
-// seen is a Sink that sees every quantum.
+// seen is a Sink that sees every interval.
 type seen struct {
 	pipelinetest.Collect
-	see func(*pipeline.Quantum)
+	see func(*pipeline.Interval)
 }
 
-func (w *seen) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+func (w *seen) Interval(ctx context.Context, q *pipeline.Interval) error {
 	w.see(q)
-	return w.Collect.Quantum(ctx, q)
+	return w.Collect.Interval(ctx, q)
 }
 
 // TestLaterContradictions: what the head of a log said and a later line contradicts
-// is an error that names the line, never a wrong number, although quanta have left.
+// is an error that names the line, never a wrong number, although intervals have left.
 func TestLaterContradictions(t *testing.T) {
 	t.Parallel()
 	record := func(n, stamp int64, counts ...uint64) []byte {

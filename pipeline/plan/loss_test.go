@@ -366,7 +366,7 @@ func TestGarbage(t *testing.T) {
 }
 
 // TestMissingLogs: of a job, or of threads of a group, whose log is absent, fio's totals stay
-// in the account by job and direction, in no quantum, and in the summary of the run.
+// in the account by job and direction, in no interval, and in the summary of the run.
 func TestMissingLogs(t *testing.T) {
 	t.Parallel()
 	type loss struct {
@@ -561,7 +561,7 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// TestLossIsNoRow: what a log lost is in no quantum. Of a log of 6,000 I/Os a second all that
+// TestLossIsNoRow: what a log lost is in no interval. Of a log of 6,000 I/Os a second all that
 // is missing was put into its last second, 41,314 I/Os a second of them, and into ten seconds
 // behind the last record of one that was cut.
 func TestLossIsNoRow(t *testing.T) {

@@ -56,7 +56,7 @@ type oracleRow struct {
 }
 
 // TestOracle compares every number with those of an independent program, for any
-// number of workers and whether or not quanta leave early.
+// number of workers and whether or not intervals leave early.
 func TestOracle(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/oracle/*.ndjson.gz")

@@ -16,7 +16,7 @@ import (
 	"fiolat/pipeline/pipelinetest"
 )
 
-// leafAt is a leaf with the start of its quantum.
+// leafAt is a leaf with the start of its interval.
 type leafAt struct {
 	offset int64
 	dims   fio.Dims
@@ -29,13 +29,13 @@ type keepLeaves struct {
 	leaves []leafAt
 }
 
-func (k *keepLeaves) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+func (k *keepLeaves) Interval(ctx context.Context, q *pipeline.Interval) error {
 	for i := range q.Leaves {
 		copied := new(fiohist.Hist)
 		copied.AddHist(q.Leaves[i].Hist)
 		k.leaves = append(k.leaves, leafAt{q.Offset, q.Leaves[i].Dims, copied})
 	}
-	return k.Collect.Quantum(ctx, q)
+	return k.Collect.Interval(ctx, q)
 }
 
 // pickSlowly adds up what is picked of the leaves of a whole run, bucket by bucket.
@@ -143,7 +143,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestPickWhole: with Whole the edges of what is picked are those of quanta, so that I/Os are shared out once.
+// TestPickWhole: with Whole the edges of what is picked are those of intervals, so that I/Os are shared out once.
 func TestPickWhole(t *testing.T) {
 	t.Parallel()
 	s := fio.Defaults()

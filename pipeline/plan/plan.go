@@ -1,11 +1,11 @@
 // Package plan reads a run's logs and passes the results to a Sink.
 //
 // All logs advance together in rounds: a pool of workers reads each log up to a common time and adds its records to
-// that log's own open quanta. Then one goroutine adds up the quanta that every log has passed and passes them to the
-// Sink, while the workers are already in the next round. Memory is bounded by the open logs and the quanta in flight.
-// The output does not depend on the number of workers.
+// that log's own open intervals. Then one goroutine adds up the intervals that every log has passed and passes them to
+// the Sink, while the workers are already in the next round. Memory is bounded by the open logs and the intervals in
+// flight. The output does not depend on the number of workers.
 //
-// Only Plan.start starts goroutines here. quanta.Merger adds up in parallel, and fiolog parses a log
+// Only Plan.start starts goroutines here. intervals.Merger adds up in parallel, and fiolog parses a log
 // ahead if cores would be idle.
 package plan
 
@@ -30,8 +30,8 @@ import (
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/source"
 	"fiolat/pipeline"
+	"fiolat/pipeline/intervals"
 	"fiolat/pipeline/logs"
-	"fiolat/pipeline/quanta"
 )
 
 const msec = int64(1e6) // ns
@@ -46,13 +46,13 @@ type Config struct {
 	RunName string
 	Part    string // also the host of logs that name none
 	Labels  map[string]string
-	// Accuracy, if not 0, makes Prepare choose the interval for it (--interval auto): see quanta.Chooser.
+	// Accuracy, if not 0, makes Prepare choose the interval for it (--interval auto): see intervals.Chooser.
 	// The logs are then read twice.
 	Accuracy float64
 	// Pick is the part of the run that is looked at.
 	Pick pipeline.Pick
-	// WholeRun is set if single quanta are of no interest. Without an interval in Settings they may
-	// then be so short that the edges of Pick are edges of quanta.
+	// WholeRun is set if single intervals are of no interest. Without a length in Settings they may
+	// then be so short that the edges of Pick are edges of intervals.
 	WholeRun bool
 	// Fine makes the interval of a run of few whole seconds that of its logs, 100 ms at least, if Settings have none.
 	// Rules of an SLA and parts keep whole seconds.
@@ -67,8 +67,8 @@ type Config struct {
 	NeedStart bool
 	// Workers is the number of logs read at a time; default: one per processor.
 	Workers int
-	// Hold is how many bytes of finished quanta may be held before the first of them are passed on. The default is 16
-	// MiB with fio's JSON, as logs that contradict it cause a warning until then and an error afterwards; 2 MiB
+	// Hold is how many bytes of finished intervals may be held before the first of them are passed on. The default is
+	// 16 MiB with fio's JSON, as logs that contradict it cause a warning until then and an error afterwards; 2 MiB
 	// without; 64 MiB if logs need large decompressors (ingest.Input.LargeWindows). -1 holds none.
 	Hold int
 	// OpenFiles is how many files are kept open; default 256.
@@ -77,9 +77,9 @@ type Config struct {
 	Stdin io.Reader
 	// Progress is called with the bytes read, from several goroutines; bytes read twice count once.
 	Progress func(bytes int64)
-	// Allow, if not nil, is called at most once, before the run gets more than ten times as many quanta as its own
+	// Allow, if not nil, is called at most once, before the run gets more than ten times as many intervals as its own
 	// length gives (usual). If it returns an error, so does Process.
-	Allow func(quanta, usual int64) error
+	Allow func(intervals, usual int64) error
 	// Warn is called with each warning, from one goroutine at a time.
 	Warn func(msg string)
 
@@ -105,7 +105,7 @@ type Plan struct {
 	in       *ingest.Input
 	cfg      *Config
 	logs     []*logs.State
-	grid     quanta.Grid
+	grid     intervals.Grid
 	tails    logs.Tails
 	noLog    []ingest.NoLog
 	unread   bool
@@ -114,7 +114,7 @@ type Plan struct {
 // Sources are the logs that the run was planned from.
 func (p *Plan) Sources() []*ingest.Source { return p.in.Logs }
 
-// Prepare reads the heads of the run's logs and decides all that must be known before the first quantum. If input
+// Prepare reads the heads of the run's logs and decides all that must be known before the first interval. If input
 // cannot be read, the error names every such log; with SkipBad there is a warning instead. Close the Plan when done.
 func Prepare(ctx context.Context, in *ingest.Input, config Config) (*Plan, error) {
 	ignored := slices.Clip(in.Ignored)
@@ -443,8 +443,8 @@ func (p *Plan) findGeometry() error {
 }
 
 const (
-	// fewQuanta is the number of whole seconds, or multiples of them, below which a run has few.
-	fewQuanta = 60
+	// fewIntervals is the number of whole seconds, or multiples of them, below which a run has few.
+	fewIntervals = 60
 	// leastFine is the shortest interval in ns that Config.Fine chooses.
 	leastFine = 100 * msec
 )
@@ -462,7 +462,7 @@ func (p *Plan) usualInterval(ctx context.Context) int64 {
 	case !p.cfg.Fine || p.cfg.Part != "" || len(p.cfg.Settings.SLA) > 0 || own == 0 || fine == usual:
 		return usual
 	}
-	end := p.begin() + (fewQuanta-1)*usual
+	end := p.begin() + (fewIntervals-1)*usual
 	var long atomic.Bool
 	_, err := p.eachLog(ctx, func(l *logs.State) error {
 		if !long.Load() && !l.EndsBy(ctx, end) {
@@ -485,7 +485,7 @@ func (p *Plan) begin() int64 {
 	return start
 }
 
-// makeGrid sets the interval, and where quantum 0 starts.
+// makeGrid sets the interval, and where interval 0 starts.
 func (p *Plan) makeGrid(interval int64) error {
 	start := p.begin()
 	if p.in.JSONOnly() {
@@ -503,13 +503,13 @@ func (p *Plan) makeGrid(interval int64) error {
 			"guess)")
 	}
 	p.Run.Interval = interval
-	p.grid = quanta.NewGrid(p.Run)
+	p.grid = intervals.NewGrid(p.Run)
 	p.grid.First = p.grid.Index(start)
-	p.Run.FirstQuantum = p.grid.Start(p.grid.First)
+	p.Run.FirstInterval = p.grid.Start(p.grid.First)
 	return nil
 }
 
-// Regrid changes the interval of a Plan that has not been processed yet: quanta of a run's kinds of latency can be
+// Regrid changes the interval of a Plan that has not been processed yet: intervals of a run's kinds of latency can be
 // compared only if they are of the same length.
 func (p *Plan) Regrid(interval time.Duration, chosen *pipeline.Choice) error {
 	p.cfg.Settings.Interval, p.Account.Interval = interval, chosen

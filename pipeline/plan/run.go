@@ -10,18 +10,18 @@ import (
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 	"fiolat/pipeline"
+	"fiolat/pipeline/intervals"
 	"fiolat/pipeline/logs"
-	"fiolat/pipeline/quanta"
 )
 
 // histBytes is roughly the memory of an open histogram of a real log: eleven pages of 64 buckets.
 const histBytes = 6 << 10
 
-// manyLogs is the number of logs from which on quanta that wait for other logs are packed, whatever Hold allows.
+// manyLogs is the number of logs from which on intervals that wait for other logs are packed, whatever Hold allows.
 const manyLogs = 128
 
 // Process reads the logs to their ends and passes everything to the sink. On an error the sink may have been given some
-// quanta, but no End; if End itself failed, the summary is returned with its error.
+// intervals, but no End; if End itself failed, the summary is returned with its error.
 //
 // In each round the workers (see start) own the logs, one worker a log, while this goroutine and as many helpers add up
 // what the round before has finished. Data changes hands only between rounds, when no worker runs. So no locks are
@@ -29,11 +29,11 @@ const manyLogs = 128
 func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
 	sink = pipeline.WithRules(p.cfg.Settings.SLA, sink)
 	defer p.reportWarnings()
-	members := make([]*quanta.Member, len(p.logs))
+	members := make([]*intervals.Member, len(p.logs))
 	for i, l := range p.logs {
 		members[i] = &l.Member
 	}
-	r := &rounds{Plan: p, sink: sink, merge: quanta.New(p.Run, &p.grid, members, sink, p.cfg.Workers)}
+	r := &rounds{Plan: p, sink: sink, merge: intervals.New(p.Run, &p.grid, members, sink, p.cfg.Workers)}
 	if p.cfg.LeavesOnly {
 		r.merge.DropScopes()
 	}
@@ -43,7 +43,7 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 		l.Wait = quota == 0 || len(p.logs) >= manyLogs
 		l.Open.Pack = l.Wait
 	}
-	var ready quanta.Batch
+	var ready intervals.Batch
 	for target := p.grid.Start(p.grid.First + 1); ; {
 		var going []*logs.State
 		for _, l := range p.logs {
@@ -71,7 +71,7 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 			return nil, err
 		}
 		mark := r.mark()
-		if ready = r.take(mark, ended); ready.Quanta != nil {
+		if ready = r.take(mark, ended); ready.Intervals != nil {
 			if err := r.allow(ready.To); err != nil {
 				return nil, err
 			}
@@ -79,7 +79,7 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 		if ended {
 			break
 		}
-		// The slowest log must advance by at least one quantum; the others go on while their quota lasts.
+		// The slowest log must advance by at least one interval; the others go on while their quota lasts.
 		target = p.grid.Start(p.grid.Index(max(mark, target)) + 1)
 	}
 	if err := r.merge.Emit(ctx, ready); err != nil {
@@ -92,7 +92,7 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 type rounds struct {
 	*Plan
 	sink  pipeline.Sink
-	merge *quanta.Merger
+	merge *intervals.Merger
 }
 
 // endRound takes over the results of a round. It rejects fio's JSON where a log contradicts it, and
@@ -156,8 +156,8 @@ func (r *rounds) mark() int64 {
 	return mark
 }
 
-// take removes the finished quanta from the logs: all at the end; before, only if more is held than allowed.
-func (r *rounds) take(mark int64, ended bool) quanta.Batch {
+// take removes the finished intervals from the logs: all at the end; before, only if more is held than allowed.
+func (r *rounds) take(mark int64, ended bool) intervals.Batch {
 	held := 0
 	for _, l := range r.logs {
 		held += l.Open.Held
@@ -174,7 +174,7 @@ func (r *rounds) take(mark int64, ended bool) quanta.Batch {
 		to = max(to, r.grid.Index(mark))
 	}
 	if to == r.merge.Done && !ended {
-		return quanta.Batch{}
+		return intervals.Batch{}
 	}
 	return r.merge.Cut(to)
 }
@@ -219,7 +219,7 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 	if err := a.Balance(); err != nil {
 		return nil, err
 	}
-	if s.Quanta == 0 && r.cfg.Pick.Timed() {
+	if s.Intervals == 0 && r.cfg.Pick.Timed() {
 		return nil, r.Run.NothingLeft(r.merge.Grid.Start(r.merge.Done))
 	}
 	r.reportWarnings()

@@ -141,7 +141,7 @@ func TestSingleOdd(t *testing.T) {
 	for _, tc := range []struct {
 		name, log, options string
 		kind               fio.Kind
-		want               string // I/Os by quantum, or the error
+		want               string // I/Os by interval, or the error
 	}{
 		{"steady", "0, 5, 0, 4096\n999, 6, 0, 4096\n1000, 9, 0, 4096\n", "", fio.Lat, "2 1"},
 		{"absolute", "1790000000500, 5, 0, 4096\n1790000001400, 6, 0, 4096\n1790000001500, 9, 0, 4096\n", "",

@@ -31,7 +31,7 @@ func place(t *testing.T, names map[string]string) string {
 	return testkit.Files(t, content)
 }
 
-// byHost is the offset in ms of the first quantum with I/O of each host.
+// byHost is the offset in ms of the first interval with I/O of each host.
 func byHost(c *pipelinetest.Collect) map[string]int64 {
 	first := map[string]int64{}
 	for i, r := range c.Rows {

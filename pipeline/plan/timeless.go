@@ -9,7 +9,7 @@ import (
 )
 
 // timeless returns an error for settings that need the times of I/Os. Of a run of which there is only fio's JSON, the
-// whole run is one quantum.
+// whole run is one interval.
 func timeless(in *ingest.Input, cfg *Config) error {
 	if flag := cfg.timed(); flag != "" {
 		return pipeline.NoTimes(flag+": "+in.Root, "leave out what needs times: the whole run is one interval")

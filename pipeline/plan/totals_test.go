@@ -57,7 +57,7 @@ func complete(t *testing.T, p *Plan) {
 	}
 }
 
-// sameBins checks that bucket by bucket what is in the quanta, logged or restored, makes fio's bins.
+// sameBins checks that bucket by bucket what is in the intervals, logged or restored, makes fio's bins.
 func sameBins(t *testing.T, c *pipelinetest.Collect) {
 	t.Helper()
 	got, want := map[fio.Dims]*fiohist.Hist{}, map[fio.Dims][]uint64{}

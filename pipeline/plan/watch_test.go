@@ -12,7 +12,7 @@ import (
 )
 
 // TestWatchReal: through the whole pipeline the verdicts are those on the rows, with
-// one worker and with many, and where quanta leave early.
+// one worker and with many, and where intervals leave early.
 func TestWatchReal(t *testing.T) {
 	t.Parallel()
 	var first []string

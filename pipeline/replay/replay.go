@@ -15,13 +15,13 @@ import (
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/pipeline"
-	"fiolat/pipeline/quanta"
+	"fiolat/pipeline/intervals"
 )
 
 // Stored is a run, or one part of it, as it was stored, without its leaves. The Run's Logs have End and Dirs.
 type Stored struct {
 	Run *pipeline.Run
-	// End is the end of the last quantum, in ns from Run.Start.
+	// End is the end of the last interval, in ns from Run.Start.
 	End     int64
 	Account pipeline.Account
 	// Leaves is how many leaves were stored.
@@ -32,7 +32,7 @@ type Stored struct {
 type Leaf struct {
 	// Part is the index of the Stored that it belongs to.
 	Part int
-	// Start is the start of its quantum in ns since 1970.
+	// Start is the start of its interval in ns since 1970.
 	Start int64
 	Dims  fio.Dims
 	Hist  *fiohist.Hist
@@ -69,7 +69,7 @@ type Options struct {
 	AcrossHosts bool
 	// LeavesOnly leaves out all rows but those of the whole run.
 	LeavesOnly bool
-	// Workers is how many quanta are added up at a time; default: one per processor.
+	// Workers is how many intervals are added up at a time; default: one per processor.
 	Workers int
 }
 
@@ -218,12 +218,12 @@ func union(parts []*Stored) *pipeline.Run {
 		}
 		run.Parts = append(run.Parts, pipeline.Part{Name: p.Run.Part, Generation: p.Run.Generation})
 	}
-	run.FirstQuantum = math.MaxInt64
+	run.FirstInterval = math.MaxInt64
 	// The JSON of fio --client covers all hosts, and every part may have it, with the logs of its own hosts.
 	same := map[string][]*fiojson.Entry{}
 	for _, p := range parts {
 		shift := p.Run.Start - run.Start
-		run.FirstQuantum = min(run.FirstQuantum, p.Run.FirstQuantum+shift)
+		run.FirstInterval = min(run.FirstInterval, p.Run.FirstInterval+shift)
 		for _, l := range p.Run.Logs {
 			moved := *l
 			moved.Start += shift
@@ -300,7 +300,7 @@ func (r *Replay) sortLogs() {
 }
 
 // Process passes the run to the sink, in the same calls as if its logs were read again. It holds the leaves of as many
-// quanta as there are workers. On an error the sink may have been given some quanta, but no End.
+// intervals as there are workers. On an error the sink may have been given some intervals, but no End.
 func (r *Replay) Process(ctx context.Context, o Options, sink pipeline.Sink) (*pipeline.Summary, error) {
 	sink = pipeline.WithRules(r.Run.Settings.SLA, sink)
 	p, err := r.player(o, sink)
@@ -353,13 +353,13 @@ type player struct {
 	*Replay
 	o     Options
 	sink  pipeline.Sink
-	merge *quanta.Merger
+	merge *intervals.Merger
 	by    []string // the dimensions that the leaves are stored by
 	leaf  map[fio.Dims]int
 	seen  []int64 // number of leaves by part
-	end   int64   // index of the quantum after the last
-	fine  quanta.Grid
-	open  []*quanta.Stored
+	end   int64   // index of the interval after the last
+	fine  intervals.Grid
+	open  []*intervals.Stored
 }
 
 func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
@@ -389,17 +389,17 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 			return nil, err
 		}
 	}
-	g := quanta.NewGrid(&run)
-	g.First = g.Index(run.FirstQuantum)
-	logs := make([]*quanta.Member, len(run.Logs))
+	g := intervals.NewGrid(&run)
+	g.First = g.Index(run.FirstInterval)
+	logs := make([]*intervals.Member, len(run.Logs))
 	for i, l := range run.Logs {
-		logs[i] = &quanta.Member{Log: l, EndSoFar: l.End, DirInfo: l.Dirs}
+		logs[i] = &intervals.Member{Log: l, EndSoFar: l.End, DirInfo: l.Dirs}
 		logs[i].Publish()
 	}
 	fine := run
 	fine.Interval = r.parts[0].Run.Interval
-	p := &player{Replay: r, o: o, sink: sink, by: by, fine: quanta.NewGrid(&fine),
-		merge: quanta.New(&run, &g, logs, sink, o.Workers), seen: make([]int64, len(r.parts)), end: g.First}
+	p := &player{Replay: r, o: o, sink: sink, by: by, fine: intervals.NewGrid(&fine),
+		merge: intervals.New(&run, &g, logs, sink, o.Workers), seen: make([]int64, len(r.parts)), end: g.First}
 	if o.AcrossHosts {
 		p.merge.DropHosts()
 	}
@@ -410,8 +410,8 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 	for _, part := range r.parts {
 		p.end = max(p.end, g.Last(part.Run.Start+part.End-run.Start)+1)
 	}
-	if p.end-g.First > quanta.MaxSpan {
-		return nil, &fio.ParseError{File: fmt.Sprintf("run %q", run.ID), Msg: quanta.ErrSpan.Error()}
+	if p.end-g.First > intervals.MaxSpan {
+		return nil, &fio.ParseError{File: fmt.Sprintf("run %q", run.ID), Msg: intervals.ErrSpan.Error()}
 	}
 	return p, nil
 }
@@ -485,7 +485,7 @@ func (p *player) add(ctx context.Context, leaf Leaf) error {
 		return fmt.Errorf("internal error: a leaf at %d ns came late", at)
 	}
 	if q-next >= int64(p.o.Workers) {
-		// All later leaves are of q or after: the quanta before it are complete.
+		// All later leaves are of q or after: the intervals before it are complete.
 		if err := p.flush(ctx, q); err != nil {
 			return err
 		}
@@ -508,7 +508,7 @@ func (p *player) add(ctx context.Context, leaf Leaf) error {
 	return nil
 }
 
-// flush adds up the quanta before q, several at a time, and passes them to the sink.
+// flush adds up the intervals before q, several at a time, and passes them to the sink.
 func (p *player) flush(ctx context.Context, q int64) error {
 	for p.merge.Done < q {
 		n := int(min(int64(p.o.Workers), q-p.merge.Done))
@@ -536,7 +536,7 @@ func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
 			return nil, p.broken(n, "%d leaves are stored of the %d that were made", p.seen[n], part.Leaves)
 		}
 	}
-	placed := m.Placed() // in quanta; from here on the totals also hold what is lost
+	placed := m.Placed() // in intervals; from here on the totals also hold what is lost
 	in, out := 0.0, placed+m.PickedAway
 	m.AddLosses(lost)
 	s := m.Summary()
@@ -550,7 +550,7 @@ func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
 	if math.Abs(in-out) > 0.0005*leaves+1e-9*in {
 		return nil, p.broken(0, "its parts say that they hold %.3f I/Os, their leaves hold %.3f", in, out)
 	}
-	if s.Account.Placed, s.Account.PickedAway = in-m.PickedAway, m.PickedAway; s.Quanta == 0 && p.o.Pick.Timed() {
+	if s.Account.Placed, s.Account.PickedAway = in-m.PickedAway, m.PickedAway; s.Intervals == 0 && p.o.Pick.Timed() {
 		return nil, m.Run.NothingLeft(m.Grid.Start(m.Done))
 	}
 	if len(p.parts) == 1 && p.fine.Interval == m.Run.Interval {

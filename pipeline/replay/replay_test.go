@@ -20,7 +20,7 @@ func TestUnion(t *testing.T) {
 			To: 2e9}}}
 		d := &l.Dirs[fio.Read]
 		d.From, d.To, d.Until, d.Holes = 1e9, 8e9, 9e9, []pipeline.Span{{From: 4e9, To: 5e9}}
-		return &Stored{Run: &pipeline.Run{ID: "r", Part: host, Start: start, FirstQuantum: 1, Logs: []*pipeline.Log{l},
+		return &Stored{Run: &pipeline.Run{ID: "r", Part: host, Start: start, FirstInterval: 1, Logs: []*pipeline.Log{l},
 			Settings: fio.Settings{Grid: fio.GridEpoch}}}
 	}
 	late, early := part("a", 100e9+shift), part("b", 100e9)
@@ -28,7 +28,7 @@ func TestUnion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Run.Start != early.Run.Start || r.Run.FirstQuantum != 1 || len(r.Run.Logs) != 2 {
+	if r.Run.Start != early.Run.Start || r.Run.FirstInterval != 1 || len(r.Run.Logs) != 2 {
 		t.Errorf("%+v", r.Run)
 	}
 	spans := func(l *pipeline.Log, by int64) (out []int64) {

@@ -7,7 +7,7 @@ import (
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
-	"fiolat/pipeline/quanta"
+	"fiolat/pipeline/intervals"
 )
 
 // RollUp changes a run without parts, or one part, to what its logs give with that interval, in ns,
@@ -28,8 +28,8 @@ func (r *Replay) RollUp(to pipeline.Grain) error {
 		run.Fine = pipeline.Grain{Interval: run.Interval, Coarseness: old.Coarseness}
 	}
 	run.Interval, run.Settings.Interval = to.Interval, time.Duration(to.Interval)
-	g := quanta.NewGrid(&run)
-	run.FirstQuantum = g.Start(g.Index(run.FirstQuantum))
+	g := intervals.NewGrid(&run)
+	run.FirstInterval = g.Start(g.Index(run.FirstInterval))
 	run.Generation = pipeline.RolledUpGeneration(run.Generation, to)
 	r.Run = &run
 	if r.shift > 0 {

@@ -37,7 +37,7 @@ func (r *csvBuckets) begin() error {
 		"lower_" + r.Unit, "upper_" + r.Unit, "count", "run", "run_name", "interval_ms"})
 }
 
-func (r *csvBuckets) row(q *pipeline.Quantum, row *pipeline.Row) (err error) {
+func (r *csvBuckets) row(q *pipeline.Interval, row *pipeline.Row) (err error) {
 	head := r.dims(q, row)
 	eachBucket(r.run.Geometry, row.Hist, func(lower, upper, count float64) {
 		if err == nil {
@@ -54,7 +54,7 @@ func (r *csvBuckets) end(*pipeline.Summary) error {
 }
 
 // bucketsJSON prints a row as a line with all its buckets.
-func (r *Renderer) bucketsJSON(q *pipeline.Quantum, row *pipeline.Row) error {
+func (r *Renderer) bucketsJSON(q *pipeline.Interval, row *pipeline.Row) error {
 	b := r.appendRun(r.appendDims(r.buf[:0], q, row))
 	b = number(append(b, `,"samples":`...), row.Stats.Samples)
 	b = append(b, `,"buckets":[`...)

@@ -55,7 +55,7 @@ func (r *parquetRows) begin() error {
 	return nil
 }
 
-func (r *parquetRows) write(q *pipeline.Quantum, row *pipeline.Row, cells ...any) error {
+func (r *parquetRows) write(q *pipeline.Interval, row *pipeline.Row, cells ...any) error {
 	var at any
 	if r.run.StartKnown {
 		at = (r.run.Start + q.Offset) / 1e6
@@ -67,7 +67,7 @@ func (r *parquetRows) write(q *pipeline.Quantum, row *pipeline.Row, cells ...any
 	return r.f.End()
 }
 
-func (r *parquetRows) row(q *pipeline.Quantum, of *pipeline.Row) (err error) {
+func (r *parquetRows) row(q *pipeline.Interval, of *pipeline.Row) (err error) {
 	if r.buckets {
 		eachBucket(r.run.Geometry, of.Hist, func(lower, upper, count float64) {
 			if err == nil {

@@ -33,16 +33,16 @@ type Renderer struct {
 // format prints the rows of a kind of latency, and what is before and after them.
 type format interface {
 	begin() error
-	row(q *pipeline.Quantum, r *pipeline.Row) error
+	row(q *pipeline.Interval, r *pipeline.Row) error
 	end(s *pipeline.Summary) error
 }
 
 // lines is a format of rows alone.
-type lines func(q *pipeline.Quantum, r *pipeline.Row) error
+type lines func(q *pipeline.Interval, r *pipeline.Row) error
 
-func (lines) begin() error                                     { return nil }
-func (f lines) row(q *pipeline.Quantum, r *pipeline.Row) error { return f(q, r) }
-func (lines) end(*pipeline.Summary) error                      { return nil }
+func (lines) begin() error                                      { return nil }
+func (f lines) row(q *pipeline.Interval, r *pipeline.Row) error { return f(q, r) }
+func (lines) end(*pipeline.Summary) error                       { return nil }
 
 // Options say how rows are printed.
 type Options struct {
@@ -59,7 +59,7 @@ type Options struct {
 	// Width is that of the terminal for a table, in columns; 0 is no limit.
 	Width int
 	// Clock is the zone of the wall-clock time that tables show instead of the time since the run's start; nil is the
-	// latter, except for quanta that are counted from 1970.
+	// latter, except for intervals that are counted from 1970.
 	Clock *time.Location
 }
 
@@ -76,7 +76,7 @@ func New(o Options, out *bufio.Writer) *Renderer {
 	case o.Wide != "":
 		r.format = &wide{Renderer: r, cells: map[string]map[int64]Cell{}, partial: map[int64][]string{}}
 	case o.Format == "ndjson":
-		r.format = lines(func(q *pipeline.Quantum, row *pipeline.Row) error {
+		r.format = lines(func(q *pipeline.Interval, row *pipeline.Row) error {
 			r.buf = append(r.appendJSON(r.buf[:0], q, row), '\n')
 			_, err := r.out.Write(r.buf)
 			return err
@@ -104,8 +104,8 @@ func (r *Renderer) Begin(_ context.Context, run *pipeline.Run) error {
 	return r.begin()
 }
 
-// Quantum prints the rows of a quantum.
-func (r *Renderer) Quantum(_ context.Context, q *pipeline.Quantum) error {
+// Interval prints the rows of an interval.
+func (r *Renderer) Interval(_ context.Context, q *pipeline.Interval) error {
 	finest := finest(r.run.Settings.By)
 	for i := range q.Rows {
 		if r.NoTotal && q.Rows[i].Scope != finest {
@@ -119,7 +119,7 @@ func (r *Renderer) Quantum(_ context.Context, q *pipeline.Quantum) error {
 }
 
 // Late prints the rows.
-func (r *Renderer) Late(ctx context.Context, q *pipeline.Quantum) error { return r.Quantum(ctx, q) }
+func (r *Renderer) Late(ctx context.Context, q *pipeline.Interval) error { return r.Interval(ctx, q) }
 
 // Flush flushes the output buffer.
 func (r *Renderer) Flush() error { return r.out.Flush() }
@@ -127,7 +127,7 @@ func (r *Renderer) Flush() error { return r.out.Flush() }
 // End prints what follows the rows.
 func (r *Renderer) End(_ context.Context, s *pipeline.Summary) error { return r.end(s) }
 
-// timestamp formats the wall-clock start of a quantum, "" if unknown.
+// timestamp formats the wall-clock start of an interval, "" if unknown.
 func (r *Renderer) timestamp(offset int64) string {
 	if !r.run.StartKnown {
 		return ""
@@ -141,7 +141,7 @@ func (r *Renderer) clock() (*time.Location, error) {
 		return nil, fio.Usagef("--clock: when the run started is not known; say it with --start")
 	}
 	if r.Clock == nil && r.run.Settings.Grid == fio.GridEpoch && r.run.StartKnown {
-		return time.UTC, nil // the first quantum begins before the run
+		return time.UTC, nil // the first interval begins before the run
 	}
 	return r.Clock, nil
 }
@@ -155,7 +155,7 @@ func timeColumn(zone *time.Location) Column {
 	return Column{Name: name, Text: true, Right: true}
 }
 
-// time formats the start of a quantum for a table.
+// time formats the start of an interval for a table.
 func (r *Renderer) time(offset int64, zone *time.Location) Cell {
 	if zone == nil {
 		return Cell{Text: time.Duration(offset).String()}
@@ -186,7 +186,7 @@ func appendText(b []byte, name, v string) []byte {
 }
 
 // appendDims appends an object, without its end, that says which row it is.
-func (r *Renderer) appendDims(b []byte, q *pipeline.Quantum, row *pipeline.Row) []byte {
+func (r *Renderer) appendDims(b []byte, q *pipeline.Interval, row *pipeline.Row) []byte {
 	b = append(b, `{"offset_ms":`...)
 	b = number(b, float64(q.Offset)/1e6)
 	b = appendText(b, "timestamp", r.timestamp(q.Offset))
@@ -205,7 +205,7 @@ func (r *Renderer) appendRun(b []byte) []byte {
 }
 
 // appendJSON appends the row as documented NDJSON: latencies in ns, null where a value is unknown.
-func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) []byte {
+func (r *Renderer) appendJSON(b []byte, q *pipeline.Interval, row *pipeline.Row) []byte {
 	s := &row.Stats
 	value := func(name string, v float64) {
 		b = append(b, name...)
@@ -365,7 +365,7 @@ func (r *document) begin() error {
 	return err
 }
 
-func (r *document) row(q *pipeline.Quantum, row *pipeline.Row) error {
+func (r *document) row(q *pipeline.Interval, row *pipeline.Row) error {
 	if r.rows++; r.rows > 1 {
 		r.out.WriteByte(',') //nolint:errcheck // bufio keeps the error for the next write
 	}

@@ -91,7 +91,7 @@ func (r *csvRows) begin() error {
 	return r.w.Write(r.head)
 }
 
-func (r *csvRows) row(q *pipeline.Quantum, row *pipeline.Row) error {
+func (r *csvRows) row(q *pipeline.Interval, row *pipeline.Row) error {
 	iops, concurrency := "", ""
 	if row.IOPSKnown {
 		iops = rounded(row.IOPS, 3)
@@ -120,7 +120,7 @@ func (r *csvRows) end(*pipeline.Summary) error {
 }
 
 // dims returns the cells of CSV that say which row it is.
-func (r *Renderer) dims(q *pipeline.Quantum, row *pipeline.Row) []string {
+func (r *Renderer) dims(q *pipeline.Interval, row *pipeline.Row) []string {
 	return []string{string(number(nil, float64(q.Offset)/1e6)), r.timestamp(q.Offset), row.Scope, row.Dims.Direction,
 		CSVName(row.Dims.Host), CSVName(row.Dims.Job), CSVName(row.Dims.Log), r.run.Kind.String()}
 }
@@ -249,7 +249,7 @@ func (r *table) flush() {
 	}
 }
 
-func (r *table) row(q *pipeline.Quantum, row *pipeline.Row) error {
+func (r *table) row(q *pipeline.Interval, row *pipeline.Row) error {
 	if n := len(r.rows); n >= block && r.rows[n-1].offset != q.Offset {
 		r.flush()
 	}
@@ -311,7 +311,7 @@ type wide struct {
 
 func (r *wide) begin() error { return nil }
 
-func (r *wide) row(q *pipeline.Quantum, row *pipeline.Row) error {
+func (r *wide) row(q *pipeline.Interval, row *pipeline.Row) error {
 	by := r.run.Settings.By
 	name := fio.All
 	if row.Scope == finest(by) {

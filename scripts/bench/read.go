@@ -104,8 +104,8 @@ func cat(files []string) []string {
 	return append([]string{"sh", "-c", `cat "$@" > /dev/null`, "sh"}, files...)
 }
 
-// quanta checks that fiolat's table has a row for each quantum of the set. There may be one more, because the logs end
-// some ms after a whole number of quanta.
+// quanta checks that fiolat's table has a row for each interval of the set. There may be one more, because the logs end
+// some ms after a whole number of intervals.
 func quanta(stdout string) error {
 	n, err := lines(stdout)
 	if rows := n - 1; err == nil && rows != setRecords/interval && rows != setRecords/interval+1 {

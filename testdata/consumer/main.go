@@ -40,7 +40,7 @@ func (d *documents) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-func (d *documents) Quantum(_ context.Context, q *pipeline.Quantum) error {
+func (d *documents) Interval(_ context.Context, q *pipeline.Interval) error {
 	for i := range q.Leaves {
 		if !esmodel.HasDocument(q.Leaves[i].Hist) {
 			continue

@@ -12,20 +12,20 @@ import (
 
 // Ingest runs a whole ingest into a server.
 func Ingest(ctx context.Context, c *client.Client, cfg delivery.BulkConfig, run *pipeline.Run,
-	quanta []*pipeline.Quantum) (*delivery.Sink, error) {
+	intervals []*pipeline.Interval) (*delivery.Sink, error) {
 	w, err := delivery.NewBulkWriter(c, cfg)
 	if err != nil {
 		return nil, err
 	}
 	s := delivery.NewSink(w, delivery.SinkOptions{Prefix: cfg.Prefix})
 	err = s.Begin(ctx, run)
-	for _, q := range quanta {
+	for _, q := range intervals {
 		if err == nil {
-			err = s.Quantum(ctx, q)
+			err = s.Interval(ctx, q)
 		}
 	}
 	if err == nil {
-		err = s.End(ctx, esmodeltest.Summary(run, quanta))
+		err = s.End(ctx, esmodeltest.Summary(run, intervals))
 	}
 	return s, s.Close(ctx, err)
 }

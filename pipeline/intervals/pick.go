@@ -1,4 +1,4 @@
-package quanta
+package intervals
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"fiolat/fio/fiohist"
 )
 
-// pick finds the range of quanta that overlap the run's Pick.
+// pick finds the range of intervals that overlap the run's Pick.
 func (m *Merger) pick() {
 	m.picks, m.first, m.end = !m.Run.Pick.Empty(), m.Grid.First, math.MaxInt64
 	if !m.picks {
@@ -18,10 +18,10 @@ func (m *Merger) pick() {
 	if to := m.Run.Window.To; to < math.MaxInt64 {
 		m.end = m.Grid.Last(to) + 1
 	}
-	m.Run.FirstQuantum = m.Grid.Start(m.first)
+	m.Run.FirstInterval = m.Grid.Start(m.first)
 }
 
-// span returns the part of quantum q that is looked at.
+// span returns the part of interval q that is looked at.
 func (m *Merger) span(q int64) (start, end int64) {
 	start, end = m.Grid.Start(q), m.Grid.Start(q+1)
 	if m.picks {
@@ -30,8 +30,8 @@ func (m *Merger) span(q int64) (start, end int64) {
 	return start, end
 }
 
-// Keep returns what the Pick leaves of a histogram of quantum q, nil if nothing, and adds the rest to PickedAway. If
-// the window cuts the quantum, the I/Os are shared out as if they had completed evenly in it.
+// Keep returns what the Pick leaves of a histogram of interval q, nil if nothing, and adds the rest to PickedAway. If
+// the window cuts the interval, the I/Os are shared out as if they had completed evenly in it.
 func (m *Merger) Keep(q int64, h *fiohist.Hist, host, job, direction string) *fiohist.Hist {
 	share := 0.0
 	if m.Run.Pick.Holds(host, job, direction) {
@@ -51,11 +51,11 @@ func (m *Merger) Keep(q int64, h *fiohist.Hist, host, job, direction string) *fi
 	return kept
 }
 
-// choose reduces the quanta of a batch to what is picked.
+// choose reduces the intervals of a batch to what is picked.
 func (m *Merger) choose(b Batch) {
 	names := m.Run.Directions()
 	for _, l := range m.logs {
-		for i, hists := range b.Quanta[l] {
+		for i, hists := range b.Intervals[l] {
 			if hists == nil {
 				continue
 			}

@@ -1,4 +1,4 @@
-package quanta
+package intervals
 
 import (
 	"context"
@@ -9,27 +9,28 @@ import (
 	"fiolat/pipeline"
 )
 
-// chunk is how many quanta are added up at a time: few enough to be in the processor's caches when the sink reads them.
+// chunk is how many intervals are added up at a time: few enough to be in the processor's caches when the sink reads
+// them.
 const chunk = 8
 
-// maxSums is roughly how many histograms may be in use for that: with thousands of hosts fewer quanta
+// maxSums is roughly how many histograms may be in use for that: with thousands of hosts fewer intervals
 // are added up at a time.
 const maxSums = 1 << 13
 
-// Batch is a range of quanta that every log has passed.
+// Batch is a range of intervals that every log has passed.
 type Batch struct {
 	from, To  int64
-	Quanta    map[*Member][]*Hists // from `from` on; may be shorter than the batch
+	Intervals map[*Member][]*Hists // from `from` on; may be shorter than the batch
 	active    []*scope             // those with I/O so far
-	newScopes []*scope             // of them, those that earlier quanta had no row for
+	newScopes []*scope             // of them, those that earlier intervals had no row for
 }
 
-// Cut removes the quanta before to from the logs and returns them.
+// Cut removes the intervals before to from the logs and returns them.
 func (m *Merger) Cut(to int64) Batch {
 	b := Batch{from: m.Done, To: to}
-	b.Quanta = make(map[*Member][]*Hists, len(m.logs))
+	b.Intervals = make(map[*Member][]*Hists, len(m.logs))
 	for _, l := range m.logs {
-		b.Quanta[l] = l.Open.Take(b.To)
+		b.Intervals[l] = l.Open.Take(b.To)
 	}
 	m.Done = b.To
 	m.limit()
@@ -47,10 +48,10 @@ func (m *Merger) Cut(to int64) Batch {
 	return b
 }
 
-// Emit adds up the quanta of the batch, several at a time, and passes them to the
+// Emit adds up the intervals of the batch, several at a time, and passes them to the
 // sink in order.
 func (m *Merger) Emit(ctx context.Context, b Batch) error {
-	if b.Quanta == nil {
+	if b.Intervals == nil {
 		return nil
 	}
 	if err := m.Begin(ctx); err != nil {
@@ -68,8 +69,8 @@ func (m *Merger) Emit(ctx context.Context, b Batch) error {
 		n := int(min(atOnce, to-from))
 		err := m.addUp(ctx, n, b.active, func(i int, mem *sums) *merged {
 			q := from + int64(i)
-			return m.quantum(q, mem, func(l *Member) *Hists {
-				if at := b.Quanta[l]; q-b.from < int64(len(at)) {
+			return m.interval(q, mem, func(l *Member) *Hists {
+				if at := b.Intervals[l]; q-b.from < int64(len(at)) {
 					return at[q-b.from]
 				}
 				return nil
@@ -96,13 +97,13 @@ func (m *Merger) Begin(ctx context.Context) error {
 
 // Reuse returns the memory of an emitted batch to its logs.
 func (b *Batch) Reuse() {
-	for l, hists := range b.Quanta {
+	for l, hists := range b.Intervals {
 		l.Open.used = hists
 	}
 }
 
-// backfill passes on the empty rows of scopes whose first I/O came after some quanta had left: every
-// scope value has a row in every quantum.
+// backfill passes on the empty rows of scopes whose first I/O came after some intervals had left: every
+// scope value has a row in every interval.
 func (m *Merger) backfill(ctx context.Context, b Batch) error {
 	if len(b.newScopes) == 0 {
 		return nil
@@ -112,23 +113,23 @@ func (m *Merger) backfill(ctx context.Context, b Batch) error {
 		from = min(from, sc.rows)
 	}
 	for q := from; q < min(b.from, m.end); q++ {
-		quantum := pipeline.Quantum{Offset: m.Grid.Start(q)}
+		interval := pipeline.Interval{Offset: m.Grid.Start(q)}
 		start, end := m.span(q)
 		for _, sc := range b.newScopes {
 			if sc.rows <= q {
 				row := m.row(sc, new(fiohist.Ranks))
 				sc.cover(&row, start, end)
-				quantum.Rows = append(quantum.Rows, row)
+				interval.Rows = append(interval.Rows, row)
 			}
 		}
-		if err := m.sink.Late(ctx, &quantum); err != nil {
+		if err := m.sink.Late(ctx, &interval); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Stored is a quantum whose leaves come from storage.
+// Stored is an interval whose leaves come from storage.
 type Stored struct {
 	leaves []*fiohist.Hist // by leaf
 	byLog  []Hists         // by log: which of them have I/O
@@ -143,7 +144,7 @@ func (m *Merger) Index() map[fio.Dims]int {
 	return index
 }
 
-// NewStored returns a quantum without I/O.
+// NewStored returns an interval without I/O.
 func (m *Merger) NewStored() *Stored {
 	return &Stored{make([]*fiohist.Hist, len(m.leafSpecs)), make([]Hists, len(m.logs))}
 }
@@ -170,7 +171,7 @@ func (m *Merger) DropHosts() {
 // DropScopes leaves out all scopes but that of the whole run.
 func (m *Merger) DropScopes() { m.scopes = m.scopes[:min(1, len(m.scopes))] }
 
-// EmitStored adds up the next n quanta and passes them to the sink. stored may be shorter: the rest has no I/O.
+// EmitStored adds up the next n intervals and passes them to the sink. stored may be shorter: the rest has no I/O.
 func (m *Merger) EmitStored(ctx context.Context, n int, stored []*Stored) error {
 	if m.active == nil {
 		m.limit()

@@ -1,4 +1,4 @@
-package quanta
+package intervals
 
 import (
 	"testing"

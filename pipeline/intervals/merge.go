@@ -1,4 +1,4 @@
-package quanta
+package intervals
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ type Member struct {
 	DirInfo [fio.Directions]pipeline.LogDirection
 	// EndSoFar is the end of the log as of the last round, in ns on the run's clock: math.MaxInt64 while it goes on.
 	EndSoFar int64
-	Open     Open // its quanta that not all logs have passed
+	Open     Open // its intervals that not all logs have passed
 
 	index     int                      // in Run.Logs
 	published [fio.Directions]struct { // as of the last round, while the log is read on
@@ -71,16 +71,16 @@ func (s *leafSpec) limits() (limits fiohist.Limits, open bool) {
 	return limits, open
 }
 
-// scope is one scope value, which has a row in each quantum.
+// scope is one scope value, which has a row in each interval.
 type scope struct {
 	name   string
 	dims   fio.Dims
 	leaves []int     // ascending: by host first
 	logs   []*Member // distinct
 	bounds
-	rows     int64 // the quanta before this one have had their row
+	rows     int64 // the intervals before this one have had their row
 	total    *fiohist.Hist
-	blocks   *fiohist.Blocks // of the quanta of a direction, or of all directions; nil in other scopes
+	blocks   *fiohist.Blocks // of the intervals of a direction, or of all directions; nil in other scopes
 	unplaced bool            // total has I/Os of a job without logs, which ran at an unknown time
 	same     *scope          // an earlier scope value with the same I/Os, as that of a host with one job; or nil
 	at       int             // index among the active scopes
@@ -95,7 +95,7 @@ type peers struct {
 	unknown []int // leaves that belong to none of them
 }
 
-// Merger adds up the quanta of all logs by leaf and by scope, and passes them to a sink.
+// Merger adds up the intervals of all logs by leaf and by scope, and passes them to a sink.
 type Merger struct {
 	Run       *pipeline.Run
 	Grid      *Grid
@@ -104,20 +104,20 @@ type Merger struct {
 	logs      []*Member
 	leafSpecs []leafSpec
 	scopes    []*scope
-	ran       []*scope // by direction, for pipeline.Quantum.Ran
+	ran       []*scope // by direction, for pipeline.Interval.Ran
 	peers     []*peers
 	active    []*scope // of a stored run: those with I/O
-	sums      []sums   // memory of the quanta that are added up in parallel
+	sums      []sums   // memory of the intervals that are added up in parallel
 	Begun     bool
-	Done      int64 // quanta before this one have been taken from the logs
-	count     int   // quanta passed to the sink
-	// Quanta from first on and before end overlap the run's Pick. What is not of it is PickedAway.
+	Done      int64 // intervals before this one have been taken from the logs
+	count     int   // intervals passed to the sink
+	// Intervals from first on and before end overlap the run's Pick. What is not of it is PickedAway.
 	first, end int64
 	picks      bool
 	PickedAway float64
 }
 
-// New returns a merger of a run whose first quantum is the grid's.
+// New returns a merger of a run whose first interval is the grid's.
 func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers int) *Merger {
 	m := &Merger{Run: run, Grid: g, sink: sink, workers: workers, Done: g.First}
 	m.pick()
@@ -341,13 +341,14 @@ func (m *Merger) limit() {
 	}
 }
 
-// merged is one quantum added up.
+// merged is one interval added up.
 type merged struct {
-	pipeline.Quantum
+	pipeline.Interval
 	hists []*fiohist.Hist // by scope, for the totals
 }
 
-// sums holds the histograms that a quantum is added up in. The next quantum reuses them while they are in the caches.
+// sums holds the histograms that an interval is added up in. The next interval reuses them while they are in the
+// caches.
 type sums struct {
 	all   []*fiohist.Hist
 	used  int
@@ -355,7 +356,7 @@ type sums struct {
 	tails []tail // of peers.all, by scope.at
 }
 
-// tail is the tail of a scope in the current quantum, once it is read.
+// tail is the tail of a scope in the current interval, once it is read.
 type tail struct {
 	fiohist.Tail
 	read bool
@@ -371,9 +372,9 @@ func (s *sums) next() *fiohist.Hist {
 	return h
 }
 
-// addUp adds up n quanta in parallel, also into their scopes' totals, and passes them to the sink
-// in order. quantum adds up the i-th of them in mem.
-func (m *Merger) addUp(ctx context.Context, n int, active []*scope, quantum func(i int, mem *sums) *merged) error {
+// addUp adds up n intervals in parallel, also into their scopes' totals, and passes them to the sink
+// in order. interval adds up the i-th of them in mem.
+func (m *Merger) addUp(ctx context.Context, n int, active []*scope, interval func(i int, mem *sums) *merged) error {
 	for len(m.sums) < n {
 		m.sums = append(m.sums, sums{})
 	}
@@ -387,7 +388,7 @@ func (m *Merger) addUp(ctx context.Context, n int, active []*scope, quantum func
 		g.Go(func() error {
 			mem := &m.sums[i]
 			mem.used = 0
-			out[i] = quantum(i, mem)
+			out[i] = interval(i, mem)
 			return nil
 		})
 	}
@@ -416,7 +417,7 @@ func (m *Merger) addUp(ctx context.Context, n int, active []*scope, quantum func
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := m.sink.Quantum(ctx, &q.Quantum); err != nil {
+		if err := m.sink.Interval(ctx, &q.Interval); err != nil {
 			return err
 		}
 	}
@@ -424,9 +425,9 @@ func (m *Merger) addUp(ctx context.Context, n int, active []*scope, quantum func
 	return nil
 }
 
-// quantum adds up quantum q from the logs' histograms. The order of the additions is fixed: logs
+// interval adds up interval q from the logs' histograms. The order of the additions is fixed: logs
 // within a host, then hosts.
-func (m *Merger) quantum(q int64, mem *sums, histsOf func(*Member) *Hists,
+func (m *Merger) interval(q int64, mem *sums, histsOf func(*Member) *Hists,
 	active []*scope) *merged {
 	leaves := make([]*fiohist.Hist, len(m.leafSpecs))
 	for i := range m.leafSpecs {
@@ -467,7 +468,7 @@ func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (le
 
 func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*Member) *Hists,
 	active []*scope) *merged {
-	out := &merged{Quantum: pipeline.Quantum{Offset: m.Grid.Start(q)}}
+	out := &merged{Interval: pipeline.Interval{Offset: m.Grid.Start(q)}}
 	if len(m.Run.Settings.SLA) > 0 {
 		out.Ran = m.directionsRan(m.span(q))
 	}
@@ -511,7 +512,7 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 	return out
 }
 
-// directionsRan returns the rows of pipeline.Quantum.Ran for [start, end), in ns.
+// directionsRan returns the rows of pipeline.Interval.Ran for [start, end), in ns.
 func (m *Merger) directionsRan(start, end int64) (rows []pipeline.Row) {
 	for _, sc := range m.ran {
 		row := pipeline.Row{Scope: sc.name, Dims: sc.dims}
@@ -539,7 +540,7 @@ func (m *Merger) tail(mem *sums, sc *scope, hists []*fiohist.Hist) *fiohist.Part
 	return t.Part(&mem.ranks, sc.others.known())
 }
 
-// Placed returns the number of I/Os in all quanta so far.
+// Placed returns the number of I/Os in all intervals so far.
 func (m *Merger) Placed() (n float64) {
 	for _, sc := range m.scopes {
 		if sc.name == fio.RunScope {
@@ -586,10 +587,10 @@ func (m *Merger) AddLosses(lost []pipeline.Loss) {
 	}
 }
 
-// Summary returns the rows of all quanta together, and of what was lost. It drops holes if fio's
+// Summary returns the rows of all intervals together, and of what was lost. It drops holes if fio's
 // totals tell how many I/Os they held.
 func (m *Merger) Summary() *pipeline.Summary {
-	s := &pipeline.Summary{Quanta: m.count, End: m.Grid.Start(min(m.Done, m.end))}
+	s := &pipeline.Summary{Intervals: m.count, End: m.Grid.Start(min(m.Done, m.end))}
 	until := s.End
 	for _, sc := range m.scopes {
 		for _, l := range sc.logs {

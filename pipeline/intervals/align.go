@@ -1,7 +1,7 @@
-// Package quanta puts I/Os on a common time grid. It distributes the I/Os of each log over the quanta, adds the quanta
-// of all logs up by leaf and by scope in a fixed order (logs within a host, then hosts, each sorted), and passes them
-// to a Sink. It also finds the shortest interval at which a percentile is known well enough.
-package quanta
+// Package intervals puts I/Os on a common time grid. It distributes the I/Os of each log over the intervals, adds the
+// intervals of all logs up by leaf and by scope in a fixed order (logs within a host, then hosts, each sorted), and
+// passes them to a Sink. It also finds the shortest interval at which a percentile is known well enough.
+package intervals
 
 import (
 	"errors"
@@ -16,18 +16,18 @@ const msec = int64(1e6) // ns
 
 // Grid is the common time grid, in ns from the run's time zero.
 type Grid struct {
-	base     int64 // start of quantum 0: 0 on the run's own grid, 0 or less on that from 1970
+	base     int64 // start of interval 0: 0 on the run's own grid, 0 or less on that from 1970
 	Interval int64
-	First    int64 // the quantum in which the run starts; nothing lies before it
+	First    int64 // the interval in which the run starts; nothing lies before it
 }
 
-// Index returns the quantum that holds the time x: quanta are [start, end).
+// Index returns the interval that holds the time x: intervals are [start, end).
 func (g *Grid) Index(x int64) int64 { return floorDiv(x-g.base, g.Interval) }
 
-// Last returns the last quantum that (.., end] reaches into.
+// Last returns the last interval that (.., end] reaches into.
 func (g *Grid) Last(end int64) int64 { return floorDiv(end-1-g.base, g.Interval) }
 
-// Start returns where quantum q starts.
+// Start returns where interval q starts.
 func (g *Grid) Start(q int64) int64 { return g.base + q*g.Interval }
 
 // NewGrid returns the grid of a run by its start, interval and settings. Its First is 0.
@@ -47,33 +47,33 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// MaxSpan is how many quanta a run may span: more means clocks that are years apart. maxRecord is how many one record
-// may cover: a stamp that is years off must not fill the memory before it is noticed.
+// MaxSpan is how many intervals a run may span: more means clocks that are years apart. maxRecord is how many one
+// record may cover: a stamp that is years off must not fill the memory before it is noticed.
 const (
 	MaxSpan   = 50_000_000
 	maxRecord = 1_000_000
 )
 
-// Hists is one quantum of one log: a histogram per direction, nil without I/O.
+// Hists is one interval of one log: a histogram per direction, nil without I/O.
 type Hists [fio.Directions]*fiohist.Hist
 
-// Open are the open quanta of one log.
+// Open are the open intervals of one log.
 type Open struct {
 	First int64 // index of at[0]
 	at    []*Hists
 	Held  int // histograms held, for the memory bound
 	spare []*fiohist.Hist
 	used  []*Hists // what Take returned, for reuse
-	// Pack makes Open pack a quantum once the next but one is begun: with many logs, most memory is
-	// in quanta that wait for other logs.
+	// Pack makes Open pack an interval once the next but one is begun: with many logs, most memory is
+	// in intervals that wait for other logs.
 	Pack   bool
-	packed [fio.Directions]int64 // quanta before this one are packed
+	packed [fio.Directions]int64 // intervals before this one are packed
 }
 
-// maxSpare is how many empty histograms are kept where quanta are packed.
+// maxSpare is how many empty histograms are kept where intervals are packed.
 const maxSpare = 8
 
-// hist returns the histogram to add to, or an error if the quantum is closed or beyond MaxSpan.
+// hist returns the histogram to add to, or an error if the interval is closed or beyond MaxSpan.
 func (c *Open) hist(q int64, d fio.Direction) (*fiohist.Hist, error) {
 	i := q - c.First
 	if i < 0 {
@@ -111,7 +111,7 @@ func (c *Open) packBefore(q int64, d fio.Direction) {
 	c.packed[d] = max(c.packed[d], q)
 }
 
-// Finish packs all quanta, and drops what is kept for more of them, if Pack is set: no record comes any more.
+// Finish packs all intervals, and drops what is kept for more of them, if Pack is set: no record comes any more.
 func (c *Open) Finish() {
 	if !c.Pack {
 		return
@@ -123,7 +123,7 @@ func (c *Open) Finish() {
 	c.spare, c.used = nil, nil
 }
 
-// Take removes and returns the quanta before end; nil stands for one without I/O.
+// Take removes and returns the intervals before end; nil stands for one without I/O.
 func (c *Open) Take(end int64) []*Hists {
 	n := min(max(end-c.First, 0), int64(len(c.at)))
 	out := c.at[:n:n]
@@ -141,7 +141,7 @@ func (c *Open) Take(end int64) []*Hists {
 	return out
 }
 
-// End returns the quantum after the last open one.
+// End returns the interval after the last open one.
 func (c *Open) End() int64 { return c.First + int64(len(c.at)) }
 
 // free returns an empty histogram, a used one if possible. That is reset only here, by the worker that needs it.
@@ -172,16 +172,16 @@ var (
 		"32 windows")
 	errRecord = fmt.Errorf("it covers more than %d intervals: is its stamp right? use a longer --interval if it is",
 		maxRecord)
-	// ErrSpan says that a run would have too many quanta.
+	// ErrSpan says that a run would have too many intervals.
 	ErrSpan = fmt.Errorf("more than %d intervals from the run's start: do the hosts' clocks differ? see --offset, "+
 		"or use a longer --interval", MaxSpan)
 )
 
 // negligible is a share of an I/O that is left out: it is the rounding of a
-// boundary, not I/O, and must not make a log count as present in a quantum.
+// boundary, not I/O, and must not make a log count as present in an interval.
 const negligible = 1e-12
 
-// Aligner distributes the I/Os of one log over the quanta.
+// Aligner distributes the I/Os of one log over the intervals.
 type Aligner struct {
 	grid     *Grid
 	inflight bool
@@ -228,7 +228,7 @@ func (p *Piece) before(x int64, l float64) float64 {
 	return share
 }
 
-// Add distributes I/Os over the quanta. With overlap, each quantum gets the share that completed in it.
+// Add distributes I/Os over the intervals. With overlap, each interval gets the share that completed in it.
 func (a *Aligner) Add(p Piece, c *fiohist.Sparse, d fio.Direction) error {
 	if len(c.Count) == 0 {
 		return nil
@@ -274,7 +274,7 @@ func (a *Aligner) addInflight(p Piece, c *fiohist.Sparse, d fio.Direction) error
 		}
 		from := max(a.grid.Index(p.Start-int64(latency)-1), a.grid.First)
 		to := max(a.grid.Last(p.end()), a.grid.First)
-		before := 0.0 // what is before the first quantum goes into that
+		before := 0.0 // what is before the first interval goes into that
 		for q := from; q <= to; q++ {
 			upTo := 1.0
 			if q < to {

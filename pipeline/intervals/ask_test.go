@@ -1,13 +1,13 @@
-package quanta
+package intervals
 
 import "testing"
 
 // TestAsk: a second's run whose hosts started five seconds apart is nothing to ask about.
 func TestAsk(t *testing.T) {
 	for _, c := range []struct {
-		name          string
-		quanta, usual int64
-		asked         bool
+		name             string
+		intervals, usual int64
+		asked            bool
 	}{
 		{"as long as usual", 20, 20, false},
 		{"a short run, hosts seconds apart", 11, 1, false},
@@ -18,7 +18,7 @@ func TestAsk(t *testing.T) {
 		asked := 0
 		allow := func(int64, int64) error { asked++; return nil }
 		for range 2 {
-			if err := CheckQuanta(&allow, c.quanta, func() int64 { return c.usual }); err != nil {
+			if err := CheckIntervals(&allow, c.intervals, func() int64 { return c.usual }); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,4 +1,4 @@
-package quanta
+package intervals
 
 import (
 	"context"
@@ -23,8 +23,8 @@ var Ladder = []time.Duration{
 const enough = 0.9
 
 // Chooser is a Sink that finds the shortest interval of the Ladder at which, in nine of ten intervals, the 95 %
-// confidence limits of a percentile are within the accuracy of it. It takes quanta of one second and adds them to the
-// open interval of each step. So one pass tries all steps, in the memory of a few histograms a step.
+// confidence limits of a percentile are within the accuracy of it. It takes intervals of one second and adds them to
+// the open interval of each step. So one pass tries all steps, in the memory of a few histograms a step.
 //
 // What counts is the sum over all directions and, if ByDirection is set, each direction: the worst decides. Hosts and
 // jobs are not considered, as one with few I/Os would make every interval long. Intervals without I/O do not count, nor
@@ -40,7 +40,7 @@ type Chooser struct {
 	run    *pipeline.Run
 	origin int64 // added to offsets: what the grid counts from
 	from   int64 // where the run begins
-	end    int64 // end of the last quantum
+	end    int64 // end of the last interval
 	steps  []step
 }
 
@@ -75,9 +75,9 @@ func (t tallied) share() float64 { return float64(t.known) / float64(t.all) }
 
 func (t tallied) String() string { return fmt.Sprintf("%d of %d", t.known, t.all) }
 
-// Begin takes the run, whose quanta must be of one second.
+// Begin takes the run, whose intervals must be of one second.
 func (c *Chooser) Begin(_ context.Context, run *pipeline.Run) error {
-	c.run, c.from, c.steps = run, run.FirstQuantum, nil
+	c.run, c.from, c.steps = run, run.FirstInterval, nil
 	if run.Settings.Grid == fio.GridEpoch {
 		c.origin = run.Start
 	}
@@ -93,8 +93,8 @@ func (c *Chooser) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-// Quantum adds a quantum to the open intervals.
-func (c *Chooser) Quantum(_ context.Context, q *pipeline.Quantum) error {
+// Interval adds an interval to the open one of each step.
+func (c *Chooser) Interval(_ context.Context, q *pipeline.Interval) error {
 	if len(q.Leaves) == 0 {
 		return nil
 	}
