@@ -38,23 +38,32 @@ func Sizes(ctx context.Context, c *client.Client, prefix string) (map[string]Siz
 	return divide(bytes, of), err
 }
 
-// storeBytes returns the bytes of the primary shards of each index.
+// live is the part of an index's bytes that is not of deleted documents, which Elasticsearch keeps until it merges.
+func live(bytes, count, deleted int64) int64 {
+	if deleted == 0 {
+		return bytes
+	}
+	return int64(float64(bytes) * float64(count) / float64(count+deleted))
+}
+
+// storeBytes returns the bytes of the primary shards of each index, without those of deleted documents.
 func storeBytes(ctx context.Context, c *client.Client, indices string) (map[string]int64, error) {
 	var reply struct {
 		Indices map[string]struct {
 			Primaries struct {
+				Docs  struct{ Count, Deleted int64 }
 				Store struct {
 					Bytes int64 `json:"size_in_bytes"`
-				} `json:"store"`
+				}
 			} `json:"primaries"`
 		} `json:"indices"`
 	}
 	// IndicesStatsRequest has no parameters for missing indices.
 	err := c.Call(ctx, client.Request{Op: "read the sizes of indices", Method: http.MethodGet,
-		Path: "/" + indices + "/_stats/store?ignore_unavailable=true&allow_no_indices=true"}, &reply)
+		Path: "/" + indices + "/_stats/docs,store?ignore_unavailable=true&allow_no_indices=true"}, &reply)
 	out := map[string]int64{}
 	for name, i := range reply.Indices {
-		out[name] = i.Primaries.Store.Bytes
+		out[name] = live(i.Primaries.Store.Bytes, i.Primaries.Docs.Count, i.Primaries.Docs.Deleted)
 	}
 	return out, err
 }
