@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -154,15 +153,7 @@ func (o *setupOptions) indices(ctx context.Context, u *ui.UI) error {
 	if text := stored.WarnFormats(other); text != "" {
 		u.Warn(text)
 	}
-	titled, err := stored.AddTitles(ctx, c, o.es.Prefix)
-	if len(titled) > 0 {
-		u.Say("info", "updated    run.title, documents: %v", titled)
-	}
-	if errors.As(err, new(*client.ForbiddenError)) {
-		u.Warn(fmt.Sprintf("runs that an older fiolat has stored have no run.title: %v", err))
-		return nil
-	}
-	return err
+	return nil
 }
 
 // directory reports whether --export names a directory.

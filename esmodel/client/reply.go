@@ -128,7 +128,6 @@ func parseReply(data []byte, dst []BulkItem) ([]BulkItem, error) {
 			Index  *replyAction `json:"index"`
 			Create *replyAction `json:"create"`
 			Delete *replyAction `json:"delete"`
-			Update *replyAction `json:"update"`
 		} `json:"items"`
 	}
 	if err := json.Unmarshal(data, &reply); err != nil {
@@ -137,7 +136,7 @@ func parseReply(data []byte, dst []BulkItem) ([]BulkItem, error) {
 	for i, it := range reply.Items {
 		var a *replyAction
 		n := 0
-		for _, b := range []*replyAction{it.Index, it.Create, it.Delete, it.Update} {
+		for _, b := range []*replyAction{it.Index, it.Create, it.Delete} {
 			if b != nil {
 				a = b
 				n++

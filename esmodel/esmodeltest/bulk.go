@@ -89,17 +89,6 @@ func (s *Server) store(op string, a action, source []byte) (status int, typ, rea
 		s.seq++
 		return 200, "", ""
 	}
-	if op == "update" {
-		old := ix.get(id)
-		if old == nil {
-			return 404, "document_missing_exception", "[" + id + "]: document missing"
-		}
-		merged, err := update(old.source, source)
-		if err != nil {
-			return 400, "x_content_parse_exception", err.Error()
-		}
-		op, source = "index", merged
-	}
 	if op != "index" && op != "create" {
 		return 400, "illegal_argument_exception", "unknown action " + op
 	}
@@ -128,36 +117,6 @@ func (s *Server) store(op string, a action, source []byte) (status int, typ, rea
 	d.seq = s.seq
 	ix.docs[id] = d
 	return status, "", ""
-}
-
-// update returns a document with a change in it, {"doc": ...}, of which objects are merged.
-func update(source, change []byte) ([]byte, error) {
-	var old, more map[string]any
-	dec := json.NewDecoder(bytes.NewReader(source))
-	dec.UseNumber()
-	if err := dec.Decode(&old); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(change, &more); err != nil {
-		return nil, err
-	}
-	doc, ok := more["doc"].(map[string]any)
-	if delete(more, "detect_noop"); !ok || len(more) != 1 {
-		return nil, fmt.Errorf("no doc, or more than that")
-	}
-	merge(old, doc)
-	return json.Marshal(old)
-}
-
-func merge(old, more map[string]any) {
-	for name, v := range more {
-		a, ok := old[name].(map[string]any)
-		if b, both := v.(map[string]any); ok && both {
-			merge(a, b)
-		} else {
-			old[name] = v
-		}
-	}
 }
 
 // get returns a document, nil if it or the index does not exist.

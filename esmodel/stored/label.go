@@ -39,49 +39,23 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 		if err == nil {
 			err = rewrite(ctx, c, prefix, client.ScanRequest{Op: "label the run",
 				Indices: esmodel.Indices(prefix, kind), Query: client.Term("run.id", runID),
-			}, func(h client.Hit) (string, []byte, error) {
+			}, func(h client.Hit) ([]byte, error) {
 				doc, err := esmodel.Relabel(h.Source, l.Set, l.Remove)
 				if bytes.Equal(doc, h.Source) {
 					doc = nil
 				}
-				return "index", doc, err
+				return doc, err
 			}, out)
 		}
 	}
 	return out, err
 }
 
-// AddTitles adds run.title to the documents of runs that an older fiolat has stored. It returns how many documents of
-// each kind it has changed.
-func AddTitles(ctx context.Context, c *client.Client, prefix string) (KindCounts, error) {
-	all := KindCounts{}
-	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
-		return all, err
-	}
-	none := map[string]any{"bool": map[string]any{"must_not": map[string]any{"exists": map[string]any{
-		"field": "run.title"}}}}
-	found, err := runs(ctx, c, prefix, none, "run", "parts")
-	for _, r := range found {
-		if err != nil {
-			break
-		}
-		title := esmodel.MustJSON(map[string]any{"doc": map[string]any{"run": map[string]any{
-			"title": r.Run.Title}}, "detect_noop": false}) // where only the mapping had no title
-		err = rewrite(ctx, c, prefix, client.ScanRequest{
-			Op: "add the title of the run", Indices: indices.Names(prefix) + "," + esmodel.Indices(prefix,
-				esmodel.KindRun),
-			Query:  map[string]any{"bool": map[string]any{"filter": []any{client.Term("run.id", r.Run.ID), none}}},
-			Fields: map[string]any{"_source": false}, Size: 10 * client.PageSize,
-		}, func(client.Hit) (string, []byte, error) { return "update", title, nil }, all)
-	}
-	return all, err
-}
-
 // rewrite changes the documents that a search finds, each in the version that was read, and counts them by kind. line
-// returns the action of a document and the line after it; without one the document stays as it is. Documents that were
+// returns the new document; without one it stays as it is. Documents that were
 // changed meanwhile are read again.
 func rewrite(ctx context.Context, c *client.Client, prefix string, r client.ScanRequest,
-	line func(client.Hit) (verb string, line []byte, err error), changed KindCounts,
+	line func(client.Hit) ([]byte, error), changed KindCounts,
 ) error {
 	r.Fields = maps.Clone(r.Fields)
 	if r.Fields == nil {
@@ -95,7 +69,7 @@ func rewrite(ctx context.Context, c *client.Client, prefix string, r client.Scan
 			var body []byte
 			var todo []client.Hit
 			for _, h := range page {
-				verb, text, bad := line(h)
+				text, bad := line(h)
 				if bad != nil {
 					return fmt.Errorf("%s/%s: %w", h.Index, h.ID, bad)
 				}
@@ -103,7 +77,7 @@ func rewrite(ctx context.Context, c *client.Client, prefix string, r client.Scan
 					continue
 				}
 				todo = append(todo, h)
-				body = esmodel.AppendString(append(append(append(body, `{"`...), verb...), `":{"_index":`...), h.Index)
+				body = esmodel.AppendString(append(body, `{"index":{"_index":`...), h.Index)
 				body = esmodel.AppendString(append(body, `,"_id":`...), h.ID)
 				body = strconv.AppendInt(append(body, `,"if_seq_no":`...), h.SeqNo, 10)
 				body = strconv.AppendInt(append(body, `,"if_primary_term":`...), h.Term, 10)

@@ -1,12 +1,10 @@
 package stored
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +12,6 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/esmodeltest"
-	"fiolat/esmodel/indices"
 	"fiolat/fio"
 )
 
@@ -158,66 +155,6 @@ func TestLabelRefused(t *testing.T) {
 	if after := string(s.Docs("fio-run")[0].Source); after != before {
 		t.Errorf("the document of the run is\n%s, was\n%s", after, before)
 	}
-}
-
-// TestAddTitles: the documents of runs of an older fiolat get the title that they would have now, and another
-// ingest replaces them.
-func TestAddTitles(t *testing.T) {
-	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
-	c := testClient(t, client.Config{Addresses: []string{s.URL}})
-	ingest := func(id, part string, intervals int) {
-		t.Helper()
-		run := esmodeltest.Run()
-		run.ID, run.Name, run.Part, run.StartKnown = id, "nightly", part, true
-		all := esmodeltest.Intervals(run, intervals)
-		if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, all); err != nil {
-			t.Fatal(err)
-		}
-	}
-	hash := strings.Repeat("4afac3ee", 4)
-	ingest(hash, "", 3)
-	ingest("given", "a", 3)
-	titles := func() map[string]int {
-		out := map[string]int{}
-		for _, d := range s.Docs("fio-*") {
-			var doc struct{ Run struct{ Title string } }
-			if err := json.Unmarshal(d.Source, &doc); err != nil {
-				t.Fatal(err)
-			}
-			out[doc.Run.Title]++
-		}
-		return out
-	}
-	now := titles()
-	if now["2026-08-31 23:59 nightly 4afac3"] == 0 || now["nightly given"] == 0 || len(now) != 2 {
-		t.Fatal(now)
-	}
-	for _, d := range s.Docs("fio-*") {
-		old := regexp.MustCompile(`"title":"[^"]*",?`).ReplaceAll(d.Source, nil)
-		old = bytes.Replace(old, []byte(",}"), []byte("}"), 1)
-		if err := c.Call(t.Context(), client.Request{Method: http.MethodPut,
-			Path: client.Path(d.Index) + "/_doc" + client.Path(d.ID), Body: old}, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := indices.Refresh(t.Context(), c, "fio", nil); err != nil || len(titles()) != 1 {
-		t.Fatal(titles(), err)
-	}
-	add := func() string {
-		t.Helper()
-		changed, err := AddTitles(t.Context(), c, "fio")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return changed.String()
-	}
-	if n := add(); n == "none" || !maps.Equal(titles(), now) {
-		t.Errorf("%s, %v, want %v", n, titles(), now)
-	}
-	if n := add(); n != "none" {
-		t.Errorf("again: %s", n)
-	}
-	ingest(hash, "", 3)
 }
 
 func TestShorten(t *testing.T) {
