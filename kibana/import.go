@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -155,23 +154,21 @@ func (k *conn) status(ctx context.Context) error {
 	if err := k.call(ctx, apiCall{method: http.MethodGet, path: "/api/status", noSpace: true}, &status); err != nil {
 		return err
 	}
-	n := version.FindStringSubmatch(status.Version.Number)
-	if n == nil { // Kibana hides the version without a login
+	n := version.FindString(status.Version.Number)
+	if n == "" { // Kibana hides the version without a login
 		if status.Status.Overall.Level == "" {
 			return &ImportError{Msg: fmt.Sprintf("the reply of %s is not Kibana's", k),
 				Hint: "is that the address of Kibana, and not of a proxy or of Elasticsearch?"}
 		}
 		return nil
 	}
-	major, _ := strconv.Atoi(n[1])
-	minor, _ := strconv.Atoi(n[2])
-	switch {
-	case major < 8 || major == 8 && minor < 12:
-		return &ImportError{Msg: fmt.Sprintf("Kibana at %s is version %s; 8.12 or newer is required", k,
-			k.safe(status.Version.Number)), Hint: "update Kibana"}
-	case major > 9:
-		k.warnings = append(k.warnings, fmt.Sprintf("version %s is newer than the supported 8.12 to 9.x: "+
-			"check that all panels work", k.safe(status.Version.Number)))
+	switch old, newer := fio.SupportedElastic(n); {
+	case old:
+		return &ImportError{Msg: fmt.Sprintf("Kibana at %s is version %s; %s or newer is required", k,
+			k.safe(status.Version.Number), fio.OldestElastic), Hint: "update Kibana"}
+	case newer:
+		k.warnings = append(k.warnings, fmt.Sprintf("version %s is newer than the supported %s: check that all panels "+
+			"work", k.safe(status.Version.Number), fio.ElasticVersions))
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 // Package client talks to Elasticsearch: connections, credentials and trust, retries, bulk requests, searches,
 // and errors that say what to do.
 //
-// It supports Elasticsearch 8.19 and 9.5 and what is compatible with them. It does not follow redirects, and
+// It supports the versions of Elasticsearch that fio.ElasticVersions names. It does not follow redirects, and
 // rejects servers that do not identify themselves as Elasticsearch. A document counts as stored only when
 // Elasticsearch has acknowledged that very document.
 package client
