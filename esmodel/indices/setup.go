@@ -80,7 +80,7 @@ func checkVersion(ctx context.Context, c *client.Client, r *SetupReport) error {
 	}
 	err := c.Call(ctx, client.Request{Op: "read the version", API: esapi.InfoRequest{}}, &reply)
 	var no *client.ForbiddenError
-	if errors.As(err, &no) || reply.Version.Flavor == "serverless" {
+	if errors.As(err, &no) && no.Status == http.StatusForbidden || reply.Version.Flavor == "serverless" {
 		return nil
 	}
 	switch old, newer := fio.SupportedElastic(reply.Version.Number); {
