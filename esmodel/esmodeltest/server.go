@@ -34,7 +34,6 @@ import (
 type Options struct {
 	// Histogram is the histogram field type, Lifecycle is ILM.
 	Histogram, Lifecycle bool
-	Version              string // default: 9.5.3
 }
 
 // Server is the stand-in. Its URL is that of a node.
@@ -337,7 +336,7 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 	case last == "_count" || last == "_search" || last == "_pit":
 		return s.query(r, p, body)
 	case p[0] == "" && r.Method == http.MethodGet:
-		return 200, object{"version": object{"number": cmp.Or(s.o.Version, "9.5.3")}}
+		return 200, object{"version": object{"number": "9.5.3"}}
 	case p[0] == "_ilm":
 		return s.lifecycle(r, last, body)
 	case p[0] == "_index_template":

@@ -21,7 +21,6 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-	"fiolat/fio"
 )
 
 // errNoTemplates says that the index templates are missing and may not be created.
@@ -69,31 +68,6 @@ func (r *SetupReport) warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
-// checkVersion returns an error about a server that is too old. Who lacks the cluster privilege monitor is not told its
-// version, and Serverless has none.
-func checkVersion(ctx context.Context, c *client.Client, r *SetupReport) error {
-	var reply struct {
-		Version struct {
-			Number string
-			Flavor string `json:"build_flavor"`
-		}
-	}
-	err := c.Call(ctx, client.Request{Op: "read the version", API: esapi.InfoRequest{}}, &reply)
-	var no *client.ForbiddenError
-	if errors.As(err, &no) && no.Status == http.StatusForbidden || reply.Version.Flavor == "serverless" {
-		return nil
-	}
-	switch old, newer := fio.SupportedElastic(reply.Version.Number); {
-	case err == nil && old:
-		return fmt.Errorf("the server is Elasticsearch %s; %s or newer is required", fio.Printable(reply.Version.Number),
-			fio.OldestElastic)
-	case newer:
-		r.warn("Elasticsearch %s is newer than the supported %s", fio.Printable(reply.Version.Number),
-			fio.ElasticVersions)
-	}
-	return err
-}
-
 // Setup installs the index templates and, where the cluster has lifecycle management, the policy, and creates
 // an empty index of each kind that has none. It changes nothing that is up to date, so it can be repeated.
 // That another template takes the place of one of these is an *OverrideError.
@@ -115,10 +89,7 @@ func setup(
 		return nil, err
 	}
 	r := new(SetupReport)
-	err := checkVersion(ctx, c, r)
-	if err != nil {
-		return r, err
-	}
+	var err error
 	if r.Histogram, err = HasHistogram(ctx, c); err != nil {
 		return r, err
 	}

@@ -21,23 +21,6 @@ func actions(r *SetupReport) string {
 	return strings.Join(out, ", ")
 }
 
-func TestSetupVersions(t *testing.T) {
-	for version, want := range map[string]string{
-		"8.11.4": "the server is Elasticsearch 8.11.4; 8.12 or newer is required", "8.12.0": "",
-		"10.0.0": "Elasticsearch 10.0.0 is newer than the supported 8.12 to 9.x",
-	} {
-		s := esmodeltest.New(t, esmodeltest.Options{Histogram: true, Version: version})
-		r, err := Setup(t.Context(), testClient(t, client.Config{Addresses: []string{s.URL}}), SetupOptions{})
-		said := strings.Join(r.Warnings, "; ")
-		if err != nil {
-			said = err.Error()
-		}
-		if said != want || (err != nil) != (version == "8.11.4") {
-			t.Errorf("%s: %q, want %q", version, said, want)
-		}
-	}
-}
-
 func TestSetup(t *testing.T) {
 	for _, o := range []esmodeltest.Options{{}, {Histogram: true}, {Histogram: true, Lifecycle: true}} {
 		s := esmodeltest.New(t, o)
