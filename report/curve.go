@@ -67,8 +67,7 @@ func (p *Curve) Draw(w io.Writer, png bool) error {
 				most, seen = max(most, q.IOPS), append(seen, v)
 				if l, ok := q.Limits[key]; ok {
 					add(picture.Line{Points: []picture.Point{{X: q.IOPS, Y: *l.Low}, {X: q.IOPS, Y: *l.High}},
-						Color: color,
-						Width: 1.2})
+						Color: color, Width: 1.2})
 					seen = append(seen, *l.Low, *l.High)
 				}
 			}

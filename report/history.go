@@ -70,14 +70,9 @@ func WriteHistory(w io.Writer, all []history.Series, results []history.Result, g
 			if r.Series != s.Name {
 				continue
 			}
-			c := historyChart{ID: fmt.Sprintf("s%d-chart-%d", n+1, len(ps.Charts)+1), Title: r.Metric, Metric: r.Metric}
-			if r.Of().Name == fio.Histogram {
-				c.Title += ": distance from the first level"
-			}
+			c := historyChart{ID: fmt.Sprintf("s%d-chart-%d", n+1, len(ps.Charts)+1), Title: chartTitle(r),
+				Metric: r.Metric, changed: changed(r)}
 			specs[c.ID] = historySpec(s, r, anchor)
-			if n := len(r.Changes); n > 0 {
-				c.changed = math.Abs(math.Log1p(r.Changes[n-1].Change))
-			}
 			ps.Charts = append(ps.Charts, c)
 			for i := range r.Changes {
 				c := &r.Changes[i]
@@ -130,14 +125,8 @@ func DrawHistory(w io.Writer, all []history.Series, results []history.Result, pn
 	for n := range all {
 		s := &all[n]
 		var most *history.Result
-		size := func(r *history.Result) float64 {
-			if n := len(r.Changes); n > 0 {
-				return math.Abs(math.Log1p(r.Changes[n-1].Change))
-			}
-			return 0
-		}
 		for k := range results {
-			if r := &results[k]; r.Series == s.Name && (most == nil || size(r) > size(most)) {
+			if r := &results[k]; r.Series == s.Name && (most == nil || changed(r) > changed(most)) {
 				most = r
 			}
 		}
@@ -156,9 +145,26 @@ func DrawHistory(w io.Writer, all []history.Series, results []history.Result, pn
 	return out.Write(w, png)
 }
 
+// changed is how much the last change of a metric is, as a logarithm; the chart with the largest is the first.
+func changed(r *history.Result) float64 {
+	if n := len(r.Changes); n > 0 {
+		return math.Abs(math.Log1p(r.Changes[n-1].Change))
+	}
+	return 0
+}
+
+// chartTitle is the title of a metric's chart.
+func chartTitle(r *history.Result) string {
+	if r.Of().Name == fio.Histogram {
+		return r.Metric + ": distance from the first level"
+	}
+	return r.Metric
+}
+
 // historyPanel is the chart of a metric over the runs.
 func historyPanel(s *history.Series, r *history.Result) picture.Panel {
-	panel := picture.Panel{Title: r.Metric, Height: 300, X: picture.Axis{Min: 0.5, Max: float64(len(r.Runs)) + 0.5}}
+	panel := picture.Panel{Title: chartTitle(r), Height: 300,
+		X: picture.Axis{Min: 0.5, Max: float64(len(r.Runs)) + 0.5}}
 	labels := runLabels(s, r)
 	for _, i := range slices.Sorted(maps.Keys(labels)) {
 		panel.X.Ticks = append(panel.X.Ticks, picture.Tick{At: float64(i), Text: labels[i]})
@@ -179,10 +185,8 @@ func historyPanel(s *history.Series, r *history.Result) picture.Panel {
 		}
 	}
 	panel.Marks = append(panel.Marks, dots)
-	share := r.Of().Name == fio.Histogram
 	text := func(v float64) string { return historyValue(r.Of(), v) }
-	if share {
-		panel.Title += ": distance from the first level"
+	if r.Of().Name == fio.Histogram {
 		panel.Y = picture.FromZero(slices.Max(append(seen, 0)), 4, text)
 	} else {
 		panel.Y = picture.Around(slices.DeleteFunc(seen, func(v float64) bool { return v <= 0 }), text)
