@@ -66,95 +66,90 @@ var removed = map[string]string{
 // commandGuesses are names that other programs give to what fiolat does, and what does it.
 var commandGuesses = [][2]string{
 	{"screenshot sketch heat box violin visualise render pic image pdf ui gui browse spectrum timeseries series " +
-		"plot graph chart draw view open png svg heatmap timeline histograms visualize", "fiolat PATH makes a " +
-		"page with charts " +
-		"of a run, a heat map among them, and fiolat report -o x.png PATH a picture"},
+		"plot graph chart draw view open png svg heatmap timeline histograms visualize",
+		"fiolat PATH makes a page with charts of a run, a heat map among them, and fiolat report -o x.png PATH a " +
+			"picture"},
 	{"pcts p50 p95 p999 digest quantile quantiles median jitter text rows show print table stats pctl pct " +
-		"quantiles latency lat clat p99 parse read analyze analyse", "fiolat PATH makes a page " +
-		"of a run, and fiolat percentiles PATH prints a table"},
+		"quantiles latency lat clat p99 parse read analyze analyse",
+		"fiolat PATH makes a page of a run, and fiolat percentiles PATH prints a table"},
 	{"html page web", "fiolat report -o page.html PATH makes a page of a run"},
-	{"csv json parquet convert md markdown", "fiolat percentiles --format csv PATH prints rows, and -o x.csv " +
-		"writes them; json, ndjson, parquet and md work, too"},
-	{"meets passfail pass threshold slos target objective limits sla slo check verify assert judge " +
-		"budget", "fiolat PATH --sla 'read p99 < 5ms' has the verdict; with --fail-on-sla a " +
-		"broken rule is exit code 4"},
-	{"alarm-on bisect gate ci regression regress junit", "fiolat compare --fail-if 'read p99 +10%' BEFORE AFTER " +
-		"exits with 5; for a series " +
-		"of nights it is fiolat history --fail-if-changed"},
-	{"copy clone export dump save archive backup", "fiolat ingest -o DIR PATH writes documents, fiolat " +
-		"percentiles -o x.csv PATH rows, " +
-		"and fiolat setup --export DIR templates and dashboards"},
-	{"demo example examples tutorial quickstart", "fiolat's source has logs to try it with, fiolat " +
-		"testdata/fio/randrw, and " +
-		"jobs in examples/"},
-	{"docs doc man manual guide faq", "fiolat COMMAND --help has examples and flags; the pages are in docs/ of " +
-		"fiolat's source"},
-	{"config configure settings env", "there is no configuration file: pass flags, or set ELASTICSEARCH_URL and " +
-		"the other " +
-		"variables that fiolat ingest --help-all names"},
-	{"better worse improve improvement drift vs versus benchcmp significance ttest abtest before-after delta " +
-		"diff cmp benchstat ab baseline", "fiolat compare BEFORE AFTER says whether runs differ; compare " +
-		"--baseline " +
-		"label:KEY=VALUE takes stored runs"},
-	{"qdepth depths littles littleslaw scale ramp saturate capacity maxiops max-iops sweep knee saturation " +
-		"depth qd scaling", "fiolat curve SWEEP prints latency against load, and where the knee is"},
+	{"csv json parquet convert md markdown",
+		"fiolat percentiles --format csv PATH prints rows, and -o x.csv writes them; json, ndjson, parquet and md " +
+			"work, too"},
+	{"meets passfail pass threshold slos target objective limits sla slo check verify assert judge budget",
+		"fiolat PATH --sla 'read p99 < 5ms' has the verdict; with --fail-on-sla a broken rule is exit code 4"},
+	{"alarm-on bisect gate ci regression regress junit",
+		"fiolat compare --fail-if 'read p99 +10%' BEFORE AFTER exits with 5; for a series of nights it is fiolat " +
+			"history --fail-if-changed"},
+	{"copy clone export dump save archive backup",
+		"fiolat ingest -o DIR PATH writes documents, fiolat percentiles -o x.csv PATH rows, and fiolat setup " +
+			"--export DIR templates and dashboards"},
+	{"demo example examples tutorial quickstart",
+		"fiolat's source has logs to try it with, fiolat testdata/fio/randrw, and jobs in examples/"},
+	{"docs doc man manual guide faq",
+		"fiolat COMMAND --help has examples and flags; the pages are in docs/ of fiolat's source"},
+	{"config configure settings env",
+		"there is no configuration file: pass flags, or set ELASTICSEARCH_URL and the other variables that fiolat " +
+			"ingest --help-all names"},
+	{"better worse improve improvement drift vs versus benchcmp significance ttest abtest before-after delta diff " +
+		"cmp benchstat ab baseline",
+		"fiolat compare BEFORE AFTER says whether runs differ; compare --baseline label:KEY=VALUE takes stored " +
+			"runs"},
+	{"qdepth depths littles littleslaw scale ramp saturate capacity maxiops max-iops sweep knee saturation depth " +
+		"qd scaling",
+		"fiolat curve SWEEP prints latency against load, and where the knee is"},
 	{"ship shipper sendto feed ingestion publish post bulk reindex record import index upload send push es " +
-		"elastic elasticsearch store", "fiolat ingest --es URL PATH sends the documents of a " +
-		"run, after fiolat setup --es URL; fiolat load sends those that were written to files"},
+		"elastic elasticsearch store",
+		"fiolat ingest --es URL PATH sends the documents of a run, after fiolat setup --es URL; fiolat load sends " +
+			"those that were written to files"},
 	{"browse-runs list ls search find query", "fiolat runs lists the runs in Elasticsearch"},
 	{"rm remove drop", "fiolat delete RUN deletes a run from Elasticsearch"},
-	{"tidy trash vacuum forget erase purge prune clean cleanup expire retention gc", "fiolat delete RUN deletes " +
-		"a run, fiolat setup --delete-after 365d old " +
-		"indices; fiolat rollup makes old runs smaller"},
-	{"squash squeeze compress reduce resample downsample compact shrink thin aggregate", "fiolat rollup " +
-		"--older-than 30d --interval 1m makes stored runs smaller"},
-	{"concat cat group combine join sum add", "fiolat PATH PATH... adds up the logs of hosts of one run; fiolat " +
-		"merge RUN the parts of a " +
-		"stored one"},
+	{"tidy trash vacuum forget erase purge prune clean cleanup expire retention gc",
+		"fiolat delete RUN deletes a run, fiolat setup --delete-after 365d old indices; fiolat rollup makes old " +
+			"runs smaller"},
+	{"squash squeeze compress reduce resample downsample compact shrink thin aggregate",
+		"fiolat rollup --older-than 30d --interval 1m makes stored runs smaller"},
+	{"concat cat group combine join sum add",
+		"fiolat PATH PATH... adds up the logs of hosts of one run; fiolat merge RUN the parts of a stored one"},
 	{"watchdog realtime progress capture attach stream listen stop watch tail follow monitor top run exec fio " +
-		"start serve-metrics", "fiolat live -- fio job.fio shows percentiles while fio " +
-		"runs"},
-	{"alarm email mail page-me alert alerts notify webhook slack", "fiolat live --sla RULE --alert-webhook URL " +
-		"-- fio job.fio sends alerts; history " +
-		"and compare have --alert-webhook, too"},
+		"start serve-metrics",
+		"fiolat live -- fio job.fio shows percentiles while fio runs"},
+	{"alarm email mail page-me alert alerts notify webhook slack",
+		"fiolat live --sla RULE --alert-webhook URL -- fio job.fio sends alerts; history and compare have " +
+			"--alert-webhook, too"},
 	{"mapping mappings dash vega promql template templates ilm policy bootstrap kbn space spaces exporter lens " +
-		"serve server dashboard dashboards kibana grafana init install prometheus metrics", "fiolat setup --es URL " +
-		"installs index templates, fiolat setup --kibana URL dashboards, and fiolat live --metrics :9400 serves " +
-		"Prometheus"},
-	{"sanity what debug trace verify-logs recover validate lint doctor info fix repair logs ls-logs " +
-		"test", "fiolat inspect PATH says what each log is, and what is wrong " +
-		"with it; logs are repaired as they are read"},
-	{"since night nights series-of regressions trend trends changes changepoint changepoints nightly", "fiolat " +
-		"history finds changes over the runs of a series"},
+		"serve server dashboard dashboards kibana grafana init install prometheus metrics",
+		"fiolat setup --es URL installs index templates, fiolat setup --kibana URL dashboards, and fiolat live " +
+			"--metrics :9400 serves Prometheus"},
+	{"sanity what debug trace verify-logs recover validate lint doctor info fix repair logs ls-logs test",
+		"fiolat inspect PATH says what each log is, and what is wrong with it; logs are repaired as they are read"},
+	{"since night nights series-of regressions trend trends changes changepoint changepoints nightly",
+		"fiolat history finds changes over the runs of a series"},
 	{"who culprit blame spike spikes hiccup hiccups host anomaly detect root cause rca hangs hang gaps hotspots " +
 		"hotspot worst rank hosts outliers outlier stragglers straggler why stalls stall anomalies explain-tail " +
-		"slow slowest tails", "fiolat diagnose " +
-		"PATH names slow hosts, stalls and changes"},
-	{"edit mv set tag tags rename name", "fiolat label RUN KEY=VALUE changes the labels of a run; a name is " +
-		"given by ingest --run-name"},
+		"slow slowest tails",
+		"fiolat diagnose PATH names slow hosts, stalls and changes"},
+	{"edit mv set tag tags rename name",
+		"fiolat label RUN KEY=VALUE changes the labels of a run; a name is given by ingest --run-name"},
 	{"note notes event events comment mark", "fiolat annotate --at +90s RUN TEXT notes what happened"},
 	{"ccdf pdf-of dist distribution buckets hist bins cdf", "fiolat histogram PATH prints the buckets"},
-	{"iostat summarize summarise agg iops bw bandwidth throughput totals total overview", "fiolat summary PATH " +
-		"prints IOPS, MiB/s and percentiles of whole " +
-		"runs"},
-	{"cut slice trim window filter grep exclude only crop", "most commands take --only direction=read, --from " +
-		"3:00 and --to 4:00"},
+	{"iostat summarize summarise agg iops bw bandwidth throughput totals total overview",
+		"fiolat summary PATH prints IOPS, MiB/s and percentiles of whole runs"},
+	{"cut slice trim window filter grep exclude only crop",
+		"most commands take --only direction=read, --from 3:00 and --to 4:00"},
 	{"update upgrade self-update", "install the new package, or go install ./cmd/fiolat in its source"},
 	{"restore resume sync resend retry spool flush", "fiolat load DIR sends documents that were written to files"},
-	{"selftest bench ping latency-probe canary health healthcheck status", "fiolat probe DIR probes a file " +
-		"system; fiolat runs says whether " +
-		"Elasticsearch answers"},
+	{"selftest bench ping latency-probe canary health healthcheck status",
+		"fiolat probe DIR probes a file system; fiolat runs says whether Elasticsearch answers"},
 }
 
 // flagGuesses are the same for flags. Of several for a name, the first counts whose flag the command has.
 var flagGuesses = [][2]string{
 	{"--quantum --bucket --resolution --step --window --i --bin --every", "pass --interval, such as --interval 1s"},
 	{"--open --browser", "the page is a file: open it in a browser"},
-	{"--fix", "logs are repaired as they are read, and the files stay as they are; --repair no reads them as " +
-		"they are"},
-	{"--skip --ramp --ramp-time --warmup --skip-first --discard", "pass --from, such as --from 0:30; ramp_time " +
-		"of fio leaves it " +
-		"out of the logs"},
+	{"--fix", "logs are repaired as they are read, and the files stay as they are; --repair no reads them as they are"},
+	{"--skip --ramp --ramp-time --warmup --skip-first --discard",
+		"pass --from, such as --from 0:30; ramp_time of fio leaves it out of the logs"},
 	{"--skip --ignore-errors --lenient --keep-going", "pass --skip-bad to leave out what cannot be read"},
 	{"--sla --slo", "fiolat PATH --sla RULE has the verdict"},
 	{"--csv --json --ndjson --parquet", "fiolat percentiles --format csv PATH prints rows"},
@@ -164,34 +159,34 @@ var flagGuesses = [][2]string{
 	{"--html --page", "pass -o page.html to fiolat report"},
 	{"--png --svg --plot --picture", "fiolat report -o x.png PATH makes a picture"},
 	{"--dark --light --theme", "the page is dark or light as the system is, and has a button for it"},
-	{"--direction --rw --read --write --reads --writes", "pass --only direction=read"},
+	{"--direction --rw --read --write --reads --writes --reads-only --only-reads --writes-only --only-writes " +
+		"--exclude",
+		"pass --only direction=read"},
 	{"--host --hosts --node", "pass --only host=NAME"},
 	{"--job --jobs", "pass --only job=NAME"},
-	{"--filter --grep --select", "pass --only, such as --only direction=read; "},
+	{"--filter --grep --select", "pass --only, such as --only direction=read"},
 	{"--filter --grep --select", "pass --where, such as --where 'read p99 < 5ms'"},
-	{"--group --group-by --per", "pass --by, such as --by host"},
+	{"--group --group-by --per --per-host --by-host --split --breakdown", "pass --by, such as --by host"},
 	{"--output-format --f --type --fmt", "pass --format, such as --format csv"},
-	{"--out --file --output-dir --out-dir --dest --save", "pass --output (-o)"},
+	{"--out --file --output-dir --out-dir --output-file --to-file --write --dest --save", "pass --output (-o)"},
 	{"--name --title", "pass --run-name"},
-	{"--name", "a run is named as an argument"},
 	{"--id --run", "pass --run-id"},
-	{"--id --run --run-id", "a run is named as an argument"},
+	{"--name --id --run --run-id", "a run is named as an argument"},
 	{"--tag --tags", "pass --label KEY=VALUE"},
 	{"--since --begin --start-time", "pass --from, such as --from 3:00"},
 	{"--until --end --end-time", "pass --to, such as --to 4:00"},
 	{"--url --elasticsearch --server --es-url", "pass --es URL"},
 	{"--user --username", "pass --es-user; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD"},
-	{"--password --es-password", "every user of this host can read arguments: pass --es-password-file or set " +
-		"ELASTICSEARCH_PASSWORD"},
-	{"--api-key --token", "every user of this host can read arguments: pass --es-api-key-file or set " +
-		"ELASTICSEARCH_API_KEY"},
+	{"--password --es-password",
+		"every user of this host can read arguments: pass --es-password-file or set ELASTICSEARCH_PASSWORD"},
+	{"--api-key --token",
+		"every user of this host can read arguments: pass --es-api-key-file or set ELASTICSEARCH_API_KEY"},
 	{"--insecure --k --no-verify", "certificates are checked: pass --es-ca-cert FILE"},
 	{"--index", "pass --index-prefix"},
 	{"--threads --parallel --j", "pass --workers"},
 	{"--force --no-confirm --y", "pass --yes"},
-	{"--force --overwrite --replace --append --clobber", "it is so by default: files are replaced, and an " +
-		"ingest of the same " +
-		"logs replaces the run"},
+	{"--force --overwrite --replace --append --clobber",
+		"it is so by default: files are replaced, and an ingest of the same logs replaces the run"},
 	{"--debug --v --vv", "pass --verbose (-v)"},
 	{"--debug --v --vv --verbose", "there is nothing more to print; --log-format json has messages for programs"},
 	{"--tz --timezone --utc --localtime", "pass --clock utc or --clock local"},
@@ -204,35 +199,29 @@ var flagGuesses = [][2]string{
 	{"--threshold --limit --fail --fail-on", "pass --sla, such as --sla 'read p99 < 5ms'"},
 	{"--threshold --limit --top", "fiolat diagnose PATH names what is slow, and how certain that is"},
 	{"--webhook --slack --alert --notify --teams", "pass --alert-webhook URL"},
-	{"--alpha --confidence --significance --pvalue", "limits are at 95 %, those of --fail-if at 99 %; a change " +
-		"within --margin " +
-		"is called same"},
+	{"--alpha --confidence --significance --pvalue",
+		"limits are at 95 %, those of --fail-if at 99 %; a change within --margin is called same"},
 	{"--retention --keep --ttl --days", "fiolat setup --delete-after 365d deletes old indices"},
 	{"--median --quantiles --pct --pctl --quantile", "pass --percentiles (-p), such as -p 50,99.9"},
-	{"--mean --avg --max --min --stats --stddev", "percentiles and summary print it; --wide mean lies beside " +
-		"each other"},
+	{"--mean --avg --max --min --stats --stddev",
+		"percentiles and summary print it; --wide mean lies beside each other"},
 	{"--seconds --time --dt", "pass --interval, such as --interval 10s"},
 	{"--time-unit --us --ms --ns --latency-unit", "pass --unit, such as --unit ms"},
-	{"--reads-only --only-reads --writes-only --only-writes --exclude", "pass --only direction=read"},
-	{"--per-host --by-host --split --breakdown", "pass --by, such as --by host"},
 	{"--total --sum --merge --aggregate", "the total is always included"},
-	{"--precision --digits --header --no-header --sep --delimiter --tsv", "tables are for people; pass -o x.csv " +
-		"or x.json, which " +
-		"have all digits and a header"},
-	{"--output-file --write --to-file", "pass --output (-o)"},
+	{"--precision --digits --header --no-header --sep --delimiter --tsv",
+		"tables are for people; pass -o x.csv or x.json, which have all digits and a header"},
 	{"--xlsx --pdf --text --table --summary", "-o x.csv, .json, .md, .html, .png and .svg are what is written"},
 	{"--offline --no-js --standalone --inline --self-contained", "the page is one file that loads nothing"},
 	{"--ci --limits --intervals", "confidence intervals are always computed; --format json has all"},
 	{"--before --after --old --new --base --a --b", "name both as arguments: fiolat compare BEFORE AFTER"},
 	{"--order --desc --asc --sort-by --orderby", "pass --sort, such as --sort '-read p99', the largest first"},
 	{"--tolerance --noise --epsilon", "pass --margin 5%, or --run-noise 5% for how much repeats differ"},
-	{"--baseline-run --compare --reference --paired --repeat", "name the runs: fiolat compare before=b1,b2,b3 " +
-		"after=a1,a2,a3"},
+	{"--baseline-run --compare --reference --paired --repeat",
+		"name the runs: fiolat compare before=b1,b2,b3 after=a1,a2,a3"},
 	{"--columns --fields --cols", "pass --percentiles (-p), or choose columns of -o x.csv"},
 	{"--start-at --skip-until --offset-start", "pass --from, such as --from 0:30"},
-	{"--batch --bulk-size --flush-bytes --retry --retries --retry-on", "sizes are chosen and failures retried; " +
-		"pass --max-wait to " +
-		"say for how long"},
+	{"--batch --bulk-size --flush-bytes --retry --retries --retry-on",
+		"sizes are chosen and failures retried; pass --max-wait to say for how long"},
 	{"--no-ilm --pipeline --template --shards", "fiolat setup installs the index templates and the lifecycle"},
 	{"--refresh --poll", "fiolat live shows each status document; fio's --status-interval says how often"},
 	{"--status-interval", "it is an option of fio: fiolat live -- fio --status-interval=1 job.fio"},
@@ -315,8 +304,11 @@ func haveFlag(app *cli.App, flag, word string) string {
 	if len(names) == 0 || len(names) > 10 {
 		return ""
 	}
-	return "fiolat " + fio.List(names, "and") + map[bool]string{true: " has --", false: " have " +
-		"--"}[len(names) == 1] + flag
+	verb := " have --"
+	if len(names) == 1 {
+		verb = " has --"
+	}
+	return "fiolat " + fio.List(names, "and") + verb + flag
 }
 
 // passFlag matches the flag that a guess leads to, and the word after it.
