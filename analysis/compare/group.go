@@ -222,7 +222,7 @@ func (r *Result) estimates(a, b *measured, noise []RunNoise) {
 			}
 			if r.trend != nil {
 				steady := between
-				if within > between {
+				if within > between { // not max: it may be NaN
 					steady = within
 				}
 				e.steady = &estimate{center: e.center, se: math.Sqrt(steady), freedom: e.freedom}

@@ -171,10 +171,8 @@ func (r *groupReader) read(ctx context.Context, name string) (runs []*compare.Jo
 			return nil, err
 		}
 		if run.Totals != nil {
-			config := &r.runs.Logs.Config
-			jobs, err := compare.OfTotals(run.Totals, config.Settings.Kind, config.Settings.By,
-				config.Settings.Percentiles,
-				&config.Pick)
+			s, pick := &r.runs.Logs.Config.Settings, &r.runs.Logs.Config.Pick
+			jobs, err := compare.OfTotals(run.Totals, s.Kind, s.By, s.Percentiles, pick)
 			if err != nil {
 				return nil, err
 			}

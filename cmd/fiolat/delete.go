@@ -85,9 +85,9 @@ type doomed struct {
 func (o *deleteOptions) find(ctx context.Context, c *client.Client) (all []doomed, err error) {
 	prefix := o.es.Prefix
 	// An interrupted delete may have left documents of a run without the run's own. Only the id finds them.
-	names := o.chosen.names
-	o.chosen.names = nil
-	for _, name := range names {
+	chosen := o.chosen
+	chosen.names = nil
+	for _, name := range o.chosen.names {
 		there, err := stored.CountRun(ctx, c, prefix, name)
 		if err != nil {
 			return nil, err
@@ -96,12 +96,12 @@ func (o *deleteOptions) find(ctx context.Context, c *client.Client) (all []doome
 			all = append(all, doomed{name, "run " + fio.Printable(name), there})
 			continue
 		}
-		o.chosen.names = append(o.chosen.names, name)
+		chosen.names = append(chosen.names, name)
 	}
-	if len(o.chosen.names) == 0 && len(names) > 0 {
+	if len(all) > 0 && len(chosen.names) == 0 { // find would take that for a choice by age and label
 		return all, nil
 	}
-	runs, err := o.chosen.find(ctx, c, prefix)
+	runs, err := chosen.find(ctx, c, prefix)
 	for i := range runs {
 		d := doomed{id: runs[i].Run.ID, line: runLine(&runs[i])}
 		if d.there, err = stored.CountRun(ctx, c, prefix, d.id); err != nil {

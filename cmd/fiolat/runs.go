@@ -110,8 +110,7 @@ type chosenRuns struct {
 
 func (o *chosenRuns) olderThanFlag() cli.Flag {
 	return &cli.StringFlag{Name: "older-than", Destination: &o.olderThan,
-		Usage: "runs that started before that `AGE`, " +
-			"such as 12h, 30d, 8w, and ended more than an hour ago"}
+		Usage: "runs that started before that `AGE`, such as 12h, 30d, 8w, and ended more than an hour ago"}
 }
 
 func (o *chosenRuns) labelFlag() cli.Flag {

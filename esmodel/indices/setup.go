@@ -1,5 +1,5 @@
 // Package indices manages the indices of a cluster: it installs templates, checks mappings, and counts,
-// refreshes and deletes documents. It detects the features of a cluster by asking for them, not by its
+// refreshes and deletes documents. It detects the features of a cluster by asking for them, never by its
 // version.
 package indices
 

@@ -52,8 +52,7 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 }
 
 // rewrite changes the documents that a search finds, each in the version that was read, and counts them by kind. line
-// returns the new document; without one it stays as it is. Documents that were
-// changed meanwhile are read again.
+// returns the new document; without one it stays as it is. Documents that were changed meanwhile are read again.
 func rewrite(ctx context.Context, c *client.Client, prefix string, r client.ScanRequest,
 	line func(client.Hit) ([]byte, error), changed KindCounts,
 ) error {

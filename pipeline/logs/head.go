@@ -461,9 +461,8 @@ func (l *State) bound(dir fio.Direction) {
 		return
 	}
 	d.win.soonest = start + shortest
-	if _, verify := l.job.Set("verify"); l.Entry != nil && l.Members == 1 && l.Entry.Error == 0 &&
-		l.Entry.Errors == 0 &&
-		!verify {
+	if _, verify := l.job.Set("verify"); !verify && l.Entry != nil && l.Members == 1 && l.Entry.Error == 0 &&
+		l.Entry.Errors == 0 {
 		if t := &l.Entry.Dirs[dir]; t.RuntimeMS > 0 {
 			d.win.perNS = float64(t.Kind[fio.Clat].N) / float64(t.RuntimeMS*msec)
 		}
