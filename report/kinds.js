@@ -45,7 +45,7 @@ kindSelect.onchange = () => {
 $('controls').prepend(make('label', {id: 'c-kind'}, ofRuns ? 'Run ' : 'Kind ', kindSelect));
 if (ofRuns) {
   $('c-percentile').firstChild.textContent = 'Percentile ';
-  $('legend-kinds').append(...[...kinds].map(([k, {head}]) => make('li', null, swatch(look(head.side)), make('span', {id: 'h-kind-' + k}))));
+  $('legend-kinds').append(...[...kinds.keys()].map(k => make('li', null, make('span', {id: 'h-kind-' + k}))));
 }
 for (const k of kinds.keys()) {
   if (!ofRuns) {
@@ -79,6 +79,11 @@ function fillKinds() {
     .signal('names', of.flatMap(m => [m.key, m.key + ' partial'])).signal('colors', of.flatMap(m => [m.color, m.color + '66'])).signal('dashed', of.flatMap(m => [m.dash, m.dash]));
   if (ofRuns) {
     fillChart('kinds', drawn.flat(), lines.flat());
+    for (const [i, kind] of [...kinds.keys()].entries()) { // the looks that are drawn
+      const li = $('h-kind-' + kind).parentNode;
+      li.querySelectorAll('svg').forEach(s => s.remove());
+      li.prepend(...lines[i].map(swatch));
+    }
     $('h-kinds').textContent = `${measures[+state.percentile].name} of each run since its start`;
   } else {
     [...kinds.keys()].forEach((kind, i) => fillChart(chart(kind), drawn[i], lines[i]).data('partials', as(kind, () => partials(data.scopes[chosen()]))).data('gaps', as(kind, () => gaps(data.scopes[chosen()]))));
