@@ -334,9 +334,13 @@ func (o *Outcome) Status() sla.Status {
 	return sla.Unknown
 }
 
+// Word is the verdict on the run as a reader is told it.
+func (o *Outcome) Word() string {
+	return map[sla.Status]string{sla.Broken: "BROKEN", sla.OK: "ok", sla.Unknown: "not certain"}[o.Status()]
+}
+
 // String describes the outcome: the whole run, its intervals, and the longest pause or else the worst interval.
 func (o *Outcome) String() string {
-	words := map[sla.Status]string{sla.Broken: "BROKEN", sla.OK: "ok", sla.Unknown: "not certain"}
 	threshold := o.Rule.Threshold
 	limit, beyond := rate(threshold), "below"
 	if o.Rule.Latency() {
@@ -357,7 +361,7 @@ func (o *Outcome) String() string {
 	if o.Dims.Host != "" {
 		b.WriteString(fio.Printable(o.Dims.Host) + ": ")
 	}
-	b.WriteString(strings.Replace(o.Rule.Text, fio.Duration(threshold), limit, 1) + ": " + words[o.Status()] + ".")
+	b.WriteString(strings.Replace(o.Rule.Text, fio.Duration(threshold), limit, 1) + ": " + o.Word() + ".")
 	if o.Whole.Known {
 		b.WriteString(" Whole run: " + value(o.Whole.Value))
 		if o.Whole.Share >= 0 {

@@ -32,7 +32,7 @@ var (
 // pageData is the data of page.html.
 type pageData struct {
 	Lead      []string    // above page.html
-	Verdict   []string    // on each SLA rule
+	Verdict   []verdict   // on each SLA rule
 	Facts     [][2]string // names and values
 	Part      string      // the main kind or run, see Sink.part
 	Compared  *Comparison
@@ -91,7 +91,7 @@ func (s *Sink) write(w io.Writer) (numbers int, err error) {
 		},
 	}
 	d := pageData{
-		Verdict: verdict(sum), Facts: s.facts(sum), Part: s.part(), Compared: s.compared,
+		Verdict: verdictsOfAll(sum), Facts: s.facts(sum), Part: s.part(), Compared: s.compared,
 		Account: account(&sum.Account),
 		Notes:   s.notes(sum), SLA: s.verdicts(sum), Origin: s.origin(), Head: s.head(),
 		Timeless: !slices.ContainsFunc(s.kinds, func(k *Sink) bool { return !k.run.Timeless() }),
@@ -482,11 +482,18 @@ func (s *Sink) runTotals(sc *scope) (total *fiohist.Hist, st fiohist.Stats, perS
 	return total, st, all.rate(&st)
 }
 
-// verdict says which SLA rules of all hosts were kept.
-func verdict(sum *pipeline.Summary) (out []string) {
+// verdict is one on an SLA rule: its status, the word for it, and the sentences without that word.
+type verdict struct {
+	Status     sla.Status
+	Word, Text string
+}
+
+// verdictsOfAll says which SLA rules of all hosts were kept.
+func verdictsOfAll(sum *pipeline.Summary) (out []verdict) {
 	for _, o := range sum.SLA {
 		if o.Dims.Host == "" {
-			out = append(out, page.Micro(o.String()))
+			text := strings.Replace(o.String(), ": "+o.Word()+".", ".", 1)
+			out = append(out, verdict{o.Status(), o.Word(), page.Micro(text)})
 		}
 	}
 	return out

@@ -269,8 +269,7 @@ function steer(vg, chart) {
   if (chart === 'percentiles') {
     vg.data.push({name: 'marks'}, {name: 'rules'});
     const rule = {y: {scale: 'y', field: 'limit'}}, ofRule = {aria: false, interactive: false, clip: true, from: {data: 'rules'}};
-    vg.marks.push({type: 'rule', name: 'sla', ...ofRule, encode: {update: {...rule, x: {value: 0}, x2: {signal: 'width'}, stroke: {scale: 'color', field: 'p'}, strokeDash: {value: [10, 4]}, strokeWidth: {value: 1.5}}}},
-      {type: 'text', ...ofRule, encode: {update: {...rule, x: {value: 4}, text: {field: 'text'}, dy: {signal: "scale('y', datum.limit) < 16 ? 12 : -4"}, fontSize: {value: 11}, fill: {signal: 'ink'}}}});
+    vg.marks.push({type: 'rule', name: 'sla', ...ofRule, encode: {update: {...rule, x: {value: 0}, x2: {signal: 'width'}, stroke: {scale: 'color', field: 'p'}, strokeDash: {value: ruleDash}, strokeWidth: {value: 1.5}}}});
     const at = {x: {scale: 'x', field: 't'}}, top = {...at, y: {field: 'y'}}, own = {aria: false, interactive: false, clip: true, from: {data: 'marks'}};
     vg.marks.push({type: 'rect', ...own, encode: {update: {...at, x2: {scale: 'x', field: 't2'}, y: {value: 0}, y2: {signal: 'height'}, fill: {value: STALLED}, opacity: {value: 0.08}}}},
       {type: 'rule', ...own, encode: {update: {...at, y: {value: 0}, y2: {signal: 'height'}, stroke: {signal: 'ink'}, strokeDash: {value: [3, 3]}, opacity: {value: 0.6}}}},
@@ -382,7 +381,7 @@ function placeMarks() {
 // ---- filling
 
 let windowed = false; // the tables are of a window
-const drawnIn = new Map(); // the lines by view
+const drawnIn = new Map(), ruleDash = [10, 4]; // the lines by view, and how SLA rules are dashed
 const looks = (view, of) => drawnIn.set(view, of) && view.signal('names', of.map(l => l.key)).signal('colors', of.map(l => l.color)).signal('dashed', of.map(l => l.dash));
 
 function fill() {
@@ -439,10 +438,10 @@ function wholeLines(scope) {
   return parts().map((o, i) => o.name ? wholeLine(o.name, o.scope, i, hue(o.name)) : wholeLine(scopeName(state), o.scope, i));
 }
 
-// rulesShown are the SLA rules on what is drawn, whichever direction is chosen.
+// rulesShown are the SLA rules on what is drawn, whichever direction is chosen, as lines of the legend.
 const rulesShown = () => (head.sla || []).flatMap(rule => {
   const line = lines.find(l => !l.hidden && l.measure.name === rule.measure && [l.part, 'all'].includes(l.part && rule.direction));
-  return line ? [{p: line.key, limit: rule.limit, text: rule.text}] : [];
+  return line ? [{p: line.key, limit: rule.limit, name: rule.text, color: line.color, dash: ruleDash}] : [];
 });
 
 // curve is a spectrum: x is 1/(1-p).
@@ -676,7 +675,7 @@ function legend() {
     input.onchange = () => { input.checked ? state.hidden.delete(name) : state.hidden.add(name); fill(); remember(); };
     return make('label', null, input, ...of[0].part ? [make('span', {textContent: name})] : [],
       ...of.flatMap(l => [swatch(l), make('span', {textContent: l.part || name}), make('output', {className: 'value'})]));
-  }));
+  }), ...rulesShown().map(r => make('span', {className: 'rule'}, swatch(r), make('span', {textContent: 'SLA: ' + r.name}))));
   if (focused !== undefined) [...box.querySelectorAll('input')].find(i => i.dataset.series === focused)?.focus();
   $('legend-spectrum').replaceChildren(...spectra.map(l => make('li', null, swatch(l), make('span', {textContent: l.name}), make('output', {className: 'value'}))));
 }
@@ -698,7 +697,7 @@ function covers() {
   if (state.counted === 'inflight') text += ' An I/O counts while it waits, so a stall shows as the latency of what waits.';
   else if (!state.compare) text += ' Bands are 95 % sampling limits of independent I/Os.';
   if (state.compare && values[state.compare].length > most) text += ` Of ${values[state.compare].length} ${plural[state.compare]} the ${most} with the highest ${measures[+state.percentile].name} are shown.`;
-  const rules = rulesShown().map(r => r.text);
+  const rules = rulesShown().map(r => r.name);
   if (scopeOf() && scopeOf().partial) text += ' Faded: the logs cover a part of it only.';
   if (rules.length) text += ` SLA rules, drawn as lines of long dashes: ${rules.join('; ')}.`;
   if (zoom) text += ` Shown: ${stamp(Math.round(zoom[0]))} to ${stamp(Math.round(zoom[1]))}, ${shownColumns} points.`;
@@ -868,7 +867,7 @@ function caption(c) {
   const ramp = c === 'heat' ? 'ramp' : c === 'map' && 'map';
   const kind = headingOf(c).querySelector('strong'); // then numbers
   return {title: kind ? 'Percentiles over time: ' + kind.textContent : headingOf(c).textContent, subtitle: document.querySelector('h1').textContent + (c === 'map' ? '' : ': ' + scopeName(state)),
-    lines: c === 'counts' ? [] : drawnIn.get(views[c]), ramp: ramp && [$(ramp + '-least').textContent, $(ramp + '-most').textContent]};
+    lines: c === 'counts' ? [] : [...drawnIn.get(views[c]) || [], ...c === 'percentiles' ? rulesShown() : []], ramp: ramp && [$(ramp + '-least').textContent, $(ramp + '-most').textContent]};
 }
 
 // sortable lets the table of the whole run be sorted by each of its columns.

@@ -1355,8 +1355,9 @@ func TestChromiumAccessibility(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages := [][]string{{"../testdata/fio/cluster"}, {"--kind", "all", "../testdata/fio/latkinds"},
-		{"../testdata/fio/gaps", "../testdata/fio/cluster"}, {"../testdata/depths"}}
+	pages := [][]string{{"--sla", "read p99 < 1us", "--sla", "p50 < 9s", "../testdata/fio/cluster"},
+		{"--kind", "all", "../testdata/fio/latkinds"}, {"../testdata/fio/gaps", "../testdata/fio/cluster"},
+		{"../testdata/depths"}}
 	dir := t.TempDir()
 	for i := range 2 * len(pages) {
 		scheme, args := []string{"light", "dark"}[i%2], pages[i/2]
@@ -1381,7 +1382,7 @@ func TestChromiumAccessibility(t *testing.T) {
 	}
 }
 
-// An SLA rule is a line at its limit, whichever direction is chosen.
+// An SLA rule is a line at its limit, whichever direction is chosen, and is named in the legend only.
 func TestChromiumSLA(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "sla.html")
@@ -1399,13 +1400,20 @@ func TestChromiumSLA(t *testing.T) {
 			Marks []struct{ Y, Limit float64 }
 			Y     float64
 			Text  string
+			Keys  []string
+			Over  int // texts over the lines
 		}](b, `(() => {
 			const view = fiolat.views.percentiles, `+inView+`;
 			return {marks: marks('rule').flat().filter(m => m.datum?.limit).map(m => ({y: m.y, limit: m.datum.limit})),
-				y: view.scale('y')(5e6), text: document.querySelector('#covers').textContent};
+				y: view.scale('y')(5e6), text: document.querySelector('#covers').textContent,
+				keys: [...document.querySelectorAll('#legend .rule:has(line[stroke-dasharray="10 4"])')].
+					map(k => k.textContent),
+				over: marks('text').flat().filter(m => m.datum?.limit).length};
 		})()`)
-		if len(got.Marks) != 1 || !strings.Contains(got.Text, "read p99 < 5ms") {
-			t.Errorf("%s: %d lines of the SLA rule; %q", direction, len(got.Marks), got.Text)
+		if len(got.Marks) != 1 || !strings.Contains(got.Text, "read p99 < 5ms") || got.Over > 0 ||
+			!slices.Equal(got.Keys, []string{"SLA: read p99 < 5ms"}) {
+			t.Errorf("%s: %d lines of the SLA rule, %d names over the lines, %q in the legend; %q", direction, len(got.Marks),
+				got.Over, got.Keys, got.Text)
 		}
 		for _, m := range got.Marks {
 			if m.Limit != 5e6 || math.Abs(m.Y-got.Y) > 0.5 || m.Y < 0 || m.Y > 330 {
@@ -1414,6 +1422,20 @@ func TestChromiumSLA(t *testing.T) {
 		}
 	}
 	b.Clean()
+}
+
+// A verdict on an SLA rule begins with the word for it, in red or green.
+func TestChromiumSLAVerdicts(t *testing.T) {
+	t.Parallel()
+	for scheme, want := range map[string][]string{"light": {"SLA ok: rgb(23, 105, 47)", "SLA BROKEN: rgb(179, 38, 30)"},
+		"dark": {"SLA ok: rgb(95, 211, 138)", "SLA BROKEN: rgb(255, 143, 133)"}} {
+		b := opened(t, 1200, 900, scheme, "--sla", "read p99 < 1us", "--sla", "p50 < 9s", "../testdata/fio/cluster")
+		if got := eval[[]string](b, `[...document.querySelectorAll('.verdict strong')].map(s => s.textContent + ' ' +
+			getComputedStyle(s).color)`); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", scheme, got, want)
+		}
+		b.Clean()
+	}
 }
 
 // TestChromiumViews looks at the page as it is on a phone, in print, in the dark, zoomed, and
