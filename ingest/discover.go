@@ -134,7 +134,7 @@ type DiscoverOptions struct {
 	// HostsBy is HostsAuto, which "" stands for, HostsByFolder or HostsByName.
 	HostsBy string
 	// LogsOnly leaves out runs of which there is only fio's JSON, and LeaveFailed those of them that failed;
-	// DiscoverTotals finds both.
+	// DiscoverJSONRuns finds both.
 	LogsOnly, LeaveFailed bool
 	// SkipBad leaves out what cannot be read, and names it in Input.Unread; else that is an error.
 	SkipBad bool

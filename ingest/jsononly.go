@@ -31,13 +31,13 @@ func (d *discovery) hasPackedLogs(root string) bool {
 	})
 }
 
-// withoutLogs finds the runs with only fio's JSON, as DiscoverTotals does, below folders without any log and, if there
+// withoutLogs finds the runs with only fio's JSON, as DiscoverJSONRuns does, below folders without any log and, if there
 // are no logs at all, in the files given. Folders that would be hosts if they had logs are.
 func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 	if d.opt.LogsOnly || len(d.opt.FioJSON) > 0 {
 		return nil, nil
 	}
-	var totals []*Totals
+	var totals []*JSONRun
 	var warnings []string
 	for _, root := range d.searched {
 		if !d.hasLogs(root) && !d.hasPackedLogs(root) {
@@ -46,7 +46,7 @@ func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 	}
 	if len(given.Logs)+len(d.logs) == 0 {
 		for _, m := range given.Metas {
-			totals = append(totals, &Totals{Root: m.Name(), Metas: []*fiojson.Document{m}})
+			totals = append(totals, &JSONRun{Root: m.Name(), Metas: []*fiojson.Document{m}})
 		}
 	}
 	if len(d.damaged) > 0 && !d.opt.SkipBad { // it may be that of a host
@@ -88,7 +88,7 @@ func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 }
 
 // withHosts makes one run of those that hostFolders takes for its hosts, and returns all as inputs, too.
-func (d *discovery) withHosts(runs []*Totals) (out []*Totals, inputs []*Input) {
+func (d *discovery) withHosts(runs []*JSONRun) (out []*JSONRun, inputs []*Input) {
 	for _, t := range runs {
 		in := &Input{Root: t.Root}
 		for _, m := range t.Metas {
@@ -111,7 +111,7 @@ func (d *discovery) withHosts(runs []*Totals) (out []*Totals, inputs []*Input) {
 		if d.opt.HostsBy != HostsByName {
 			in.hostsOfFiles()
 		}
-		out = append(out, d.newTotals(in.Root, in.Metas))
+		out = append(out, d.newJSONRun(in.Root, in.Metas))
 	}
 	return out, inputs
 }
@@ -140,7 +140,7 @@ func (in *Input) hostsOfFiles() {
 // WithoutLogs returns the run as one of which there is only fio's JSON, with why as a warning; nil if that has no
 // histograms of that kind.
 func (in *Input) WithoutLogs(kind fio.Kind, why string) *Input {
-	t := newDiscovery(DiscoverOptions{}).newTotals(in.Root, in.Metas)
+	t := newDiscovery(DiscoverOptions{}).newJSONRun(in.Root, in.Metas)
 	if len(in.Metas) == 0 || t.lacks(kind) != nil {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (in *Input) mix() {
 }
 
 // timeless says what a run without logs lacks, and where its logs are if it wrote any.
-func (t *Totals) timeless() string {
+func (t *JSONRun) timeless() string {
 	text := fio.Printable(t.Root) + ": there is only fio's JSON, which has no times of I/Os: the whole run is one " +
 		"interval"
 	if wrote := wroteLogs(t.Metas); wrote != "" {
@@ -181,7 +181,7 @@ func (t *Totals) timeless() string {
 }
 
 // mixed reports whether fio's JSON has only the histograms of all directions together.
-func (t *Totals) mixed(kind fio.Kind) bool {
+func (t *JSONRun) mixed(kind fio.Kind) bool {
 	some := false
 	for _, m := range t.Metas {
 		for i := range m.Entries {
@@ -196,7 +196,7 @@ func (t *Totals) mixed(kind fio.Kind) bool {
 }
 
 // lacks returns why no histogram of a kind of latency can be made of the run; nil if it can.
-func (t *Totals) lacks(kind fio.Kind) error {
+func (t *JSONRun) lacks(kind fio.Kind) error {
 	measured, mixed := false, false
 	for _, m := range t.Metas {
 		for i := range m.Entries {

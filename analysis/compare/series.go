@@ -90,11 +90,11 @@ func sparseOf(h *fiohist.Hist) fiohist.Sparse {
 
 var _ pipeline.Sink = (*Series)(nil)
 
-// OfTotals returns the series of a run of which there is only fio's JSON, or of each of its jobs: the figures of the
+// OfJSON returns the series of a run of which there is only fio's JSON, or of each of its jobs: the figures of the
 // whole run, with fio's own percentiles where it has no histograms.
-func OfTotals(t *ingest.Totals, kind fio.Kind, by []string, percentiles []float64, pick *pipeline.Pick) (*Jobs, error) {
+func OfJSON(t *ingest.JSONRun, kind fio.Kind, by []string, percentiles []float64, pick *pipeline.Pick) (*Jobs, error) {
 	wanted := slices.Concat(percentiles, family)
-	rows, _, err := figures.FromTotals(t, kind, by, wanted, pick)
+	rows, _, err := figures.FromJSON(t, kind, by, wanted, pick)
 	if err = cmp.Or(t.Failure(), err); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,7 @@
 // latencies and the options of the jobs. They are the same from logs, from documents, and from fio's JSON alone.
 //
 //	pipeline -> Collector -> Row
-//	ingest.Totals -> FromTotals -> Row    if there is only fio's JSON
+//	ingest.JSONRun -> FromJSON -> Row    if there is only fio's JSON
 //
 // A row holds only what its own entries of fio's JSON and its own logs count, over the time in which jobs with its
 // direction ran. Rows of syncs come from fio's JSON alone, have the direction "sync", and are not part of any sum.
@@ -71,7 +71,7 @@ type Row struct {
 	// LongestSync is the longest sync of the jobs, in ns.
 	LongestSync *float64 `json:"longest_sync,omitempty"`
 
-	// Hist are the I/Os of a row of FromTotals, with fio's smallest and largest latency; nil without histograms.
+	// Hist are the I/Os of a row of FromJSON, with fio's smallest and largest latency; nil without histograms.
 	Hist     *fiohist.Hist    `json:"-"`
 	Geometry fiohist.Geometry `json:"-"`
 	Bounds   fiohist.Limits   `json:"-"`
@@ -146,7 +146,7 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 	rows = append(rows, more...)
 	if without := logged(c.run.Metas, false); len(without) > 0 && !c.run.Pick.Timed() &&
 		!slices.Contains(c.By, fio.ByLog) {
-		more, _, err := FromTotals(&ingest.Totals{Root: c.Name, ID: c.run.ID, Metas: without}, c.run.Kind,
+		more, _, err := FromJSON(&ingest.JSONRun{Root: c.Name, ID: c.run.ID, Metas: without}, c.run.Kind,
 			append(by, fio.ByJob), c.run.Percentiles, &c.run.Pick)
 		if err != nil {
 			return err
@@ -202,12 +202,12 @@ func bytesPerIO(r *Row, run *pipeline.Run) (float64, bool) {
 	return bytes / ios, ios > 0
 }
 
-// FromTotals makes the rows of a run of which there is only fio's JSON, split by host and job according to by. pick
+// FromJSON makes the rows of a run of which there is only fio's JSON, split by host and job according to by. pick
 // must not restrict the time. bins reports whether all of the JSON has histograms (json+), without which there are no
 // percentiles.
-func FromTotals(totals *ingest.Totals, kind fio.Kind, by []string, percentiles []float64, pick *pipeline.Pick) (
+func FromJSON(totals *ingest.JSONRun, kind fio.Kind, by []string, percentiles []float64, pick *pipeline.Pick) (
 	rows []Row, bins bool, err error) {
-	t := &ingest.Totals{Root: totals.Root, ID: totals.ID, Metas: pick.Metas(totals.Metas)}
+	t := &ingest.JSONRun{Root: totals.Root, ID: totals.ID, Metas: pick.Metas(totals.Metas)}
 	bins = true
 	for _, g := range groupsOf(t, by) {
 		all := sums{}
@@ -246,7 +246,7 @@ func FromTotals(totals *ingest.Totals, kind fio.Kind, by []string, percentiles [
 	return append(rows, more...), bins, err
 }
 
-func groupsOf(t *ingest.Totals, by []string) (groups []Group) {
+func groupsOf(t *ingest.JSONRun, by []string) (groups []Group) {
 	for _, m := range t.Metas {
 		for i := range m.Entries {
 			g := Group{Run: t.ID, Name: t.Root}

@@ -65,11 +65,11 @@ func TestRows(t *testing.T) {
 			dir := filepath.Join(real, name)
 			percentiles := []float64{50, 99}
 			fromLogs := collected(t, dir, percentiles)
-			totals, _, err := ingest.DiscoverTotals([]string{dir}, nil, ingest.DiscoverOptions{})
+			totals, _, err := ingest.DiscoverJSONRuns([]string{dir}, nil, ingest.DiscoverOptions{})
 			if err != nil || len(totals) != 1 {
 				t.Fatalf("%d runs, %v, want 1", len(totals), err)
 			}
-			fromJSON, bins, err := FromTotals(totals[0], fio.Clat, []string{"direction"}, percentiles,
+			fromJSON, bins, err := FromJSON(totals[0], fio.Clat, []string{"direction"}, percentiles,
 				new(pipeline.Pick))
 			if err != nil {
 				t.Fatal(err)
@@ -131,18 +131,18 @@ func TestFio2(t *testing.T) {
 		t.Fatal(err)
 	}
 	percentiles := []float64{50, 90}
-	totals, _, err := ingest.DiscoverTotals([]string{path}, nil, ingest.DiscoverOptions{})
+	totals, _, err := ingest.DiscoverJSONRuns([]string{path}, nil, ingest.DiscoverOptions{})
 	if err != nil || len(totals) != 1 {
 		t.Fatalf("%d runs, %v, want 1", len(totals), err)
 	}
-	rows, _, err := FromTotals(totals[0], fio.Clat, []string{"direction"}, percentiles, new(pipeline.Pick))
+	rows, _, err := FromJSON(totals[0], fio.Clat, []string{"direction"}, percentiles, new(pipeline.Pick))
 	if err != nil {
 		t.Fatal(err)
 	}
 	alike(t, rows, collected(t, path, percentiles))
 }
 
-// alike compares the rows that FromTotals makes of fio's JSON with those of a run that has no more.
+// alike compares the rows that FromJSON makes of fio's JSON with those of a run that has no more.
 func alike(t *testing.T, fromJSON, run []Row) {
 	t.Helper()
 	if len(run) != len(fromJSON) {
@@ -204,7 +204,7 @@ func TestSeconds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows, _, err := FromTotals(ingest.NewTotals(m), fio.Clat, nil, nil, new(pipeline.Pick))
+			rows, _, err := FromJSON(ingest.NewJSONRun(m), fio.Clat, nil, nil, new(pipeline.Pick))
 			if err != nil || len(rows) != 1 || *rows[0].Seconds != c.want {
 				t.Errorf("%+v, %v, want %v s", rows, err, c.want)
 			}

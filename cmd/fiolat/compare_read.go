@@ -172,7 +172,7 @@ func (r *groupReader) read(ctx context.Context, name string) (runs []*compare.Jo
 		}
 		if run.Totals != nil {
 			s, pick := &r.runs.Logs.Config.Settings, &r.runs.Logs.Config.Pick
-			jobs, err := compare.OfTotals(run.Totals, s.Kind, s.By, s.Percentiles, pick)
+			jobs, err := compare.OfJSON(run.Totals, s.Kind, s.By, s.Percentiles, pick)
 			if err != nil {
 				return nil, err
 			}

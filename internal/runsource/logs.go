@@ -36,7 +36,7 @@ func (o *Logs) FindFailed(u *ui.UI, runs []*ingest.Input) bool {
 		return false
 	}
 	// What cannot be read is reported elsewhere.
-	totals, _, _ := ingest.DiscoverTotals(o.Paths, runs, ingest.DiscoverOptions{SkipBad: true,
+	totals, _, _ := ingest.DiscoverJSONRuns(o.Paths, runs, ingest.DiscoverOptions{SkipBad: true,
 		HostsBy: o.HostsBy, Stdin: u.Stdin})
 	found := false
 	logs := slices.ContainsFunc(runs, func(in *ingest.Input) bool { return !in.JSONOnly() })
@@ -51,7 +51,7 @@ func (o *Logs) FindFailed(u *ui.UI, runs []*ingest.Input) bool {
 }
 
 // besideLogs reports whether a run is in a folder with logs: it is then another step of their run, such as a layout.
-func besideLogs(t *ingest.Totals, runs []*ingest.Input) bool {
+func besideLogs(t *ingest.JSONRun, runs []*ingest.Input) bool {
 	dir := filepath.Dir(t.Metas[0].Path)
 	return slices.ContainsFunc(runs, func(in *ingest.Input) bool {
 		return slices.ContainsFunc(in.Logs, func(l *ingest.Source) bool { return filepath.Dir(l.Path) == dir })
@@ -59,7 +59,7 @@ func besideLogs(t *ingest.Totals, runs []*ingest.Input) bool {
 }
 
 // failed is FindFailed for one run.
-func (o *Logs) failed(u *ui.UI, t *ingest.Totals, runs []*ingest.Input) bool {
+func (o *Logs) failed(u *ui.UI, t *ingest.JSONRun, runs []*ingest.Input) bool {
 	err := t.Failure()
 	if err == nil || o.Failed == nil || besideLogs(t, runs) {
 		return false

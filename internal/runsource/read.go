@@ -281,23 +281,23 @@ func (run *Run) History(ctx context.Context) (*history.Run, error) {
 }
 
 // useless returns what fio's JSON has beside logs that cannot be used, by the error of reading them, and says so.
-func (run *Run) useless(err error) []*ingest.Totals {
+func (run *Run) useless(err error) []*ingest.JSONRun {
 	var why *fio.ParseError
 	if !errors.As(err, &why) || !why.Useless || run.Logs == nil || len(run.Logs.Inputs[0].Metas) == 0 {
 		return nil
 	}
 	run.reader.UI.Warn(fmt.Sprintf("%s: its logs are not used: %s: %s", fio.Printable(run.Title),
 		fio.Printable(why.File), why.Msg))
-	return run.Logs.Inputs[0].Totals()
+	return run.Logs.Inputs[0].JSONRuns()
 }
 
 // ofTotals is History for fio's JSON alone. Of a run that failed it returns nil.
-func (run *Run) ofTotals(t *ingest.Totals) (*history.Run, error) {
+func (run *Run) ofTotals(t *ingest.JSONRun) (*history.Run, error) {
 	settings := &run.reader.Logs.Config.Settings
 	if t.Failure() != nil { // it is among Logs.Failed
 		return nil, nil
 	}
-	rows, bins, err := figures.FromTotals(t, settings.Kind, settings.By, settings.Percentiles, new(pipeline.Pick))
+	rows, bins, err := figures.FromJSON(t, settings.Kind, settings.By, settings.Percentiles, new(pipeline.Pick))
 	if err != nil {
 		return nil, err
 	}

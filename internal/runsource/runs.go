@@ -70,7 +70,7 @@ type Reader struct {
 type Run struct {
 	Title  string // what messages call it
 	Logs   *KindRun
-	Totals *ingest.Totals
+	Totals *ingest.JSONRun
 	ID     string // of a stored run
 
 	reader  *Reader
@@ -217,7 +217,7 @@ func (r *Reader) local(paths []string) (found []*Run, err error) {
 		return found, nil
 	}
 	skipBad := logs.Config.Settings.SkipBad
-	totals, warnings, err := ingest.DiscoverTotals(paths, inputs, ingest.DiscoverOptions{Stdin: r.UI.Stdin,
+	totals, warnings, err := ingest.DiscoverJSONRuns(paths, inputs, ingest.DiscoverOptions{Stdin: r.UI.Stdin,
 		HostsBy: logs.HostsBy, SkipBad: skipBad})
 	if err != nil {
 		return nil, err
@@ -226,7 +226,7 @@ func (r *Reader) local(paths []string) (found []*Run, err error) {
 		r.UI.Warn(w)
 	}
 	if other != nil {
-		totals = slices.DeleteFunc(totals, func(t *ingest.Totals) bool { return !t.Measured(kind) })
+		totals = slices.DeleteFunc(totals, func(t *ingest.JSONRun) bool { return !t.Measured(kind) })
 	}
 	if len(runs)+len(totals) == 0 {
 		return nil, none

@@ -34,7 +34,7 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 	add := func(more []figures.Row) { rows = append(rows, more...) }
 	without, timeless := 0, 0
 	var err error
-	var totals []*ingest.Totals
+	var totals []*ingest.JSONRun
 	for run, bad := range r.Find(ctx, arguments...) {
 		totals = nil
 		switch {
@@ -57,10 +57,10 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 			}
 			// None has a latency.
 			if err == nil && len(rows) == before && run.Logs != nil && len(run.Logs.Inputs[0].Metas) > 0 {
-				totals = run.Logs.Inputs[0].Totals()
+				totals = run.Logs.Inputs[0].JSONRuns()
 			}
 			for _, m := range run.unlogged() {
-				totals = append(totals, ingest.NewTotals(m))
+				totals = append(totals, ingest.NewJSONRun(m))
 			}
 		case r.Logs.Config.Pick.Timed():
 			timeless++
@@ -73,7 +73,7 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 			}
 			var more []figures.Row
 			var bins bool
-			more, bins, err = figures.FromTotals(t, settings.Kind, settings.By, settings.Percentiles,
+			more, bins, err = figures.FromJSON(t, settings.Kind, settings.By, settings.Percentiles,
 				&r.Logs.Config.Pick)
 			if add(more); err == nil && !bins {
 				without++
@@ -103,7 +103,7 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 }
 
 // warnPercentiles names wanted percentiles that fio's JSON of a run, which has no histograms, lacks (percentile_list).
-func (r *Reader) warnPercentiles(t *ingest.Totals, rows []figures.Row) {
+func (r *Reader) warnPercentiles(t *ingest.JSONRun, rows []figures.Row) {
 	for i := range rows {
 		has := rows[i].Reported
 		lacks := slices.DeleteFunc(slices.Clone(r.Percentiles), func(p float64) bool {

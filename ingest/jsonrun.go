@@ -18,8 +18,8 @@ import (
 	"fiolat/ingest/jobfile"
 )
 
-// Totals is a run with fio's JSON and without logs.
-type Totals struct {
+// JSONRun is a run with fio's JSON and without logs.
+type JSONRun struct {
 	// Root is the folder of the run, or its file if the folder holds other runs, too.
 	Root string
 	// ID is a hash of the files' sizes and first 64 KiB.
@@ -29,7 +29,7 @@ type Totals struct {
 }
 
 // Start returns when the first job began, as far as fio's JSON tells; else the zero time.
-func (t *Totals) Start() (start time.Time) {
+func (t *JSONRun) Start() (start time.Time) {
 	for _, m := range t.Metas {
 		if from, _, ok := span(m); ok && (start.IsZero() || time.UnixMilli(from).Before(start)) {
 			start = time.UnixMilli(from).UTC()
@@ -41,11 +41,11 @@ func (t *Totals) Start() (start time.Time) {
 // idBytes is how much of the start of each file makes the id of a run without logs.
 const idBytes = 64 << 10
 
-// DiscoverTotals finds runs with fio's JSON and without logs, in the files named and below the folders named.
+// DiscoverJSONRuns finds runs with fio's JSON and without logs, in the files named and below the folders named.
 // Documents of one folder whose times overlap by more than half of the shorter one are one run, and so are folders of
 // several hosts (see hostFolders). Files that a run of
 // logs uses are left out. Warnings name the JSON that is damaged, and with SkipBad what could not be read.
-func DiscoverTotals(paths []string, logs []*Input, opt DiscoverOptions) (runs []*Totals, warnings []string, err error) {
+func DiscoverJSONRuns(paths []string, logs []*Input, opt DiscoverOptions) (runs []*JSONRun, warnings []string, err error) {
 	d := newDiscovery(opt)
 	for _, in := range logs {
 		for _, m := range in.Metas {
@@ -58,7 +58,7 @@ func DiscoverTotals(paths []string, logs []*Input, opt DiscoverOptions) (runs []
 		} else if m != nil && !slices.ContainsFunc(logs, func(in *Input) bool {
 			return slices.ContainsFunc(in.Metas, m.Same)
 		}) {
-			runs = append(runs, d.newTotals(m.Name(), []*fiojson.Document{m}))
+			runs = append(runs, d.newJSONRun(m.Name(), []*fiojson.Document{m}))
 			continue
 		}
 		info, bad := d.files.Stat(path)
@@ -71,7 +71,7 @@ func DiscoverTotals(paths []string, logs []*Input, opt DiscoverOptions) (runs []
 		}
 		if _, json := opt.Stdin.(*jsonInput); json && path == stdin || bad == nil && info.Mode().IsRegular() {
 			for _, m := range d.totals(path, &warnings) {
-				runs = append(runs, d.newTotals(m.Name(), []*fiojson.Document{m}))
+				runs = append(runs, d.newJSONRun(m.Name(), []*fiojson.Document{m}))
 			}
 		}
 	}
@@ -185,7 +185,7 @@ func (s *set) isOf(j *jobfile.File) bool {
 }
 
 // totalsBelow returns the runs of a folder, and of those below it, that have only JSON.
-func (d *discovery) totalsBelow(dir string, warnings *[]string) []*Totals {
+func (d *discovery) totalsBelow(dir string, warnings *[]string) []*JSONRun {
 	runs := d.totalsIn(dir, warnings)
 	for _, e := range d.files.List(dir) {
 		if e.IsDir() {
@@ -196,7 +196,7 @@ func (d *discovery) totalsBelow(dir string, warnings *[]string) []*Totals {
 }
 
 // totalsIn returns the runs of a folder that have only JSON.
-func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*Totals) {
+func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*JSONRun) {
 	var metas []*fiojson.Document
 	for _, e := range d.files.List(dir) {
 		path := filepath.Join(dir, e.Name())
@@ -211,7 +211,7 @@ func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*Totals) {
 		if len(together) > 1 {
 			root = nameOf(dir, metas)
 		}
-		runs = append(runs, d.newTotals(root, metas))
+		runs = append(runs, d.newJSONRun(root, metas))
 	}
 	return runs
 }
@@ -229,7 +229,7 @@ func nameOf(dir string, metas []*fiojson.Document) string {
 }
 
 // Failure returns what went wrong with the run as a whole: fio ended with an error, or did no I/O; else nil.
-func (t *Totals) Failure() error {
+func (t *JSONRun) Failure() error {
 	code := 0
 	for _, m := range t.Metas {
 		for i := range m.Entries {
@@ -247,7 +247,7 @@ func (t *Totals) Failure() error {
 }
 
 // Measured reports whether fio's JSON has latencies of that kind.
-func (t *Totals) Measured(kind fio.Kind) bool {
+func (t *JSONRun) Measured(kind fio.Kind) bool {
 	return slices.ContainsFunc(t.Metas, func(m *fiojson.Document) bool {
 		return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool {
 			return e.Mixed.Kind[kind].N > 0 ||
@@ -257,27 +257,27 @@ func (t *Totals) Measured(kind fio.Kind) bool {
 }
 
 // did reports whether the run did any I/O.
-func (t *Totals) did() bool {
+func (t *JSONRun) did() bool {
 	return slices.ContainsFunc(t.Metas, func(m *fiojson.Document) bool {
 		return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return e.Did() })
 	})
 }
 
-// NewTotals returns the run of one document.
-func NewTotals(m *fiojson.Document) *Totals {
-	return newDiscovery(DiscoverOptions{}).newTotals(m.Name(), []*fiojson.Document{m})
+// NewJSONRun returns the run of one document.
+func NewJSONRun(m *fiojson.Document) *JSONRun {
+	return newDiscovery(DiscoverOptions{}).newJSONRun(m.Name(), []*fiojson.Document{m})
 }
 
-// Totals returns the runs of fio's JSON beside the logs, as if there were no logs.
-func (in *Input) Totals() (runs []*Totals) {
+// JSONRuns returns the runs of fio's JSON beside the logs, as if there were no logs.
+func (in *Input) JSONRuns() (runs []*JSONRun) {
 	d := newDiscovery(DiscoverOptions{})
 	for _, metas := range atTheSameTime(distinct(in.Metas)) {
-		runs = append(runs, d.newTotals(nameOf(in.Root, metas), metas))
+		runs = append(runs, d.newJSONRun(nameOf(in.Root, metas), metas))
 	}
 	return runs
 }
 
-func (d *discovery) newTotals(root string, metas []*fiojson.Document) *Totals {
+func (d *discovery) newJSONRun(root string, metas []*fiojson.Document) *JSONRun {
 	sum := sha256.New()
 	for _, m := range metas {
 		placeJobs(m)
@@ -288,7 +288,7 @@ func (d *discovery) newTotals(root string, metas []*fiojson.Document) *Totals {
 		}
 		sum.Write(start)
 	}
-	return &Totals{Root: root, ID: hex.EncodeToString(sum.Sum(nil)[:16]), Metas: metas}
+	return &JSONRun{Root: root, ID: hex.EncodeToString(sum.Sum(nil)[:16]), Metas: metas}
 }
 
 // start returns the first bytes of a file, as far as it can be read: it could be before, and its size.
