@@ -116,7 +116,7 @@ func (p *ProbeEncoder) begin(at time.Time, scope, target, op string) (index, id 
 	return index, id, b
 }
 
-// Report calls each with the documents of an interval: that of the target, and that of each operation with
+// Report calls each with the documents of an interval: the target's, and one of each operation with
 // samples, failures or skips.
 func (p *ProbeEncoder) Report(r *probe.Report, each func(index, id string, doc []byte)) error {
 	at := r.End.Add(-r.Length)

@@ -173,7 +173,7 @@ type jobField struct {
 	RuntimeMS int64             `json:"runtime_ms"`
 	Error     int               `json:"error"`
 	Options   map[string]string `json:"options,omitempty"`
-	// Global are those of [global] and of the job's host; absent in documents of an older fiolat.
+	// Global are the options of [global] and of the job's host; absent in documents of an older fiolat.
 	Global jobfile.Options `json:"global,omitempty"`
 	// Directions are fio's totals, "mixed" those of all directions together.
 	Directions map[string]totalsField `json:"directions,omitempty"`

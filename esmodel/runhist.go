@@ -36,7 +36,7 @@ type Range struct {
 	High float64 `json:"high"`
 }
 
-// NewRunHistogram returns the histogram of a row of the whole run, on the run's grid. noise is that of its direction;
+// NewRunHistogram returns the histogram of a row of the whole run, on the run's grid. noise is its direction's noise;
 // percentiles have the limits of the row's Blocks instead, if it has them. For the row of an interval it returns nil.
 func NewRunHistogram(r *pipeline.Row, g fiohist.Geometry, noise map[string]float64) *RunHistogram {
 	if r.Hist == nil {

@@ -74,7 +74,7 @@ type Name struct {
 type Input struct {
 	// Root is the folder of the run, or the first file's.
 	Root string
-	// ID is that of a run without logs.
+	// ID is the id of a run without logs.
 	ID       string
 	Logs     []*Source
 	Metas    []*fiojson.Document
@@ -289,7 +289,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	return out, nil
 }
 
-// noLogsError returns the error for a path without logs of the wanted kind; other are those of other kinds.
+// noLogsError returns the error for a path without logs of the wanted kind; other are the logs of other kinds.
 func (d *discovery) noLogsError(path string, other []*Source) error {
 	if len(other) == 0 {
 		return d.noneBelow(path)

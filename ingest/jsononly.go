@@ -31,8 +31,8 @@ func (d *discovery) hasPackedLogs(root string) bool {
 	})
 }
 
-// withoutLogs finds the runs with only fio's JSON, as DiscoverJSONRuns does, below folders without any log and, if there
-// are no logs at all, in the files given. Folders that would be hosts if they had logs are.
+// withoutLogs finds the runs with only fio's JSON, as DiscoverJSONRuns does, below folders without any log and, if
+// there are no logs at all, in the files given. Folders that would be hosts if they had logs are.
 func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 	if d.opt.LogsOnly || len(d.opt.FioJSON) > 0 {
 		return nil, nil

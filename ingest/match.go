@@ -66,7 +66,7 @@ type Start struct {
 }
 
 // Option returns the value of a job option of the log's: from the job file, else from fio's JSON, where flags without
-// a value are missing and a group's are those of its last section.
+// a value are missing and a group's are its last section's.
 func (l *Log) Option(name string) (string, bool) {
 	if l.Section != nil {
 		v, ok := l.Section.Options[name]

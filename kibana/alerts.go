@@ -62,7 +62,7 @@ func alertRules(prefix, space string) []alertRule {
 }
 
 // AlertRules creates the alert rules for the events of a prefix. It returns how many it created and how many existed.
-// Existing rules stay unchanged, as users add connectors to them. Errors are those of Import.
+// Existing rules stay unchanged, as users add connectors to them. Errors are as of Import.
 func AlertRules(ctx context.Context, c Config, prefix string) (made, there int, err error) {
 	k, err := c.connect(ctx)
 	if err != nil {

@@ -32,7 +32,7 @@ func shippedObjects(prefix string) map[savedObject]bool {
 }
 
 // Remove removes from a space what Import and AlertRules of this and earlier versions put there. Copies that users
-// saved under another name stay. It returns the number of objects and of rules removed. Errors are those of Import.
+// saved under another name stay. It returns the number of objects and of rules removed. Errors are as of Import.
 func Remove(ctx context.Context, c Config, prefix string) (objects, rules int, err error) {
 	k, err := c.connect(ctx)
 	if err != nil {

@@ -41,7 +41,7 @@ type Log struct {
 type Stall struct {
 	Dimension string   `json:"dimension"` // host, job or log
 	Values    []string `json:"values"`
-	// Hosts are those of the logs, if other hosts have logs of the same name that did not stall.
+	// Hosts are the hosts of the logs, if other hosts have logs of the same name that did not stall.
 	Hosts   []string `json:"hosts,omitempty"`
 	SinceMS int64    `json:"since_ms"`
 	// BeganMS is the time in which it began, its start and end, if that is not known to 0.2 s.
@@ -102,7 +102,7 @@ type LogDirection struct {
 	Bytes float64
 	// Holes are the times whose records the log lost, in ns from time zero.
 	Holes []Span
-	// Limits are those of the log's JSON entry.
+	// Limits are the least and the largest latency in the log's JSON entry.
 	Limits fiohist.Limits
 	// Pauses are known only where they were asked for.
 	Pauses *Pauses

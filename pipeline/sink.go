@@ -68,7 +68,7 @@ type Run struct {
 	FirstInterval int64
 	// Interval is the length of an interval in ns.
 	Interval int64
-	// Geometry is that of the histograms in which all logs are added up.
+	// Geometry is the geometry of the histograms in which all logs are added up.
 	Geometry fiohist.Geometry
 	Kind     fio.Kind
 	// Percentiles are those requested, in the order given, without duplicates.
@@ -294,7 +294,7 @@ func (r *Row) Concurrency() (n float64, known bool) {
 	return inFlight, r.Whole || outside <= s.Mean/10
 }
 
-// Values are what the row's figures come from, as far as the logs tell; percentiles are those of the run.
+// Values are what the row's figures come from, as far as the logs tell; percentiles are the run's.
 func (r *Row) Values(percentiles []float64) *fio.Values {
 	v := r.Stats.Values(percentiles)
 	if r.IOPSKnown {
@@ -373,7 +373,7 @@ type Summary struct {
 	Account   Account
 	// Total are the rows of the whole run: one per scope value, as in an interval.
 	Total []Row
-	// Ran are those of Interval, of the whole run.
+	// Ran is as in Interval, for the whole run.
 	Ran []Row
 	// SLA are the outcomes of all rules, by scope and then in the order of the rules.
 	SLA []Outcome

@@ -39,13 +39,13 @@ type head struct {
 	SLA    []slaLine `json:"sla"`
 	// Hues are the colors of directions, as numbers of the palette.
 	Hues map[string]int `json:"hues"`
-	// IOs are those of all leaves: the spectrum has the percentiles of ladder(IOs).
+	// IOs are the I/Os of all leaves: the spectrum has the percentiles of ladder(IOs).
 	IOs float64 `json:"ios"`
 	// Each of the heat map's rows has 2^Finer of the data's.
 	Finer  int     `json:"finer"`
 	Marks  []Mark  `json:"marks,omitempty"`
 	Stalls []stall `json:"stalls,omitempty"`
-	// Measure and Direction are those of the first finding, or of what differs most between runs; "" if there is none.
+	// Measure and Direction are the first finding's, or of what differs most between runs; "" if there is none.
 	Measure   string `json:"measure,omitempty"`
 	Direction string `json:"direction,omitempty"`
 	// Kinds are the heads of the other kinds or runs.
@@ -319,7 +319,7 @@ type numbersOf struct {
 	Head   *head       `json:"head,omitempty"`
 	Scopes []scopeData `json:"scopes"`
 	Leaves []leafData  `json:"leaves"`
-	// Edges are those of the heat map's rows. Buckets are the logs' buckets, and Rows those of the leaves' rows, from
+	// Edges are the edges of the heat map's rows. Buckets are the logs' buckets, and Rows the leaves' rows, from
 	// the first with I/Os to the last.
 	Edges   []int64      `json:"edges"`
 	Buckets bucketRange  `json:"buckets"`

@@ -124,7 +124,7 @@ func (s *Sink) write(w io.Writer) (numbers int, err error) {
 	return len(d.Packed), p.Write(w, pageHTML)
 }
 
-// marks adds findings and notes. Findings count from 1, notes from a; the page's chart has those with a time.
+// marks adds findings and notes. Findings count from 1, notes from a; the page's chart shows the ones with a time.
 func (s *Sink) marks(d *pageData) {
 	for _, m := range s.o.Marks() {
 		of := &d.Findings

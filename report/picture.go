@@ -216,7 +216,7 @@ func heights(line []picture.Point) (out []float64) {
 	return out
 }
 
-// look is that of a line over time: dashes only if there are few points.
+// look is how a line over time is drawn: dashes only if there are few points.
 func (p *shown) look(n int) (string, []float64) {
 	color, dash := picture.Look(n)
 	if p.head.Columns > 150 {

@@ -201,7 +201,7 @@ type Options struct {
 
 // Compare compares other with a baseline: percentiles, mean and IOPS of each direction that has I/O in one of them,
 // and of the sum of all directions if there are several. The value of a group is the geometric mean of its runs'
-// values. All limits are those of the logarithm of a ratio: estimate -+ c times its standard error.
+// values. All limits are of the logarithm of a ratio: estimate -+ c times its standard error.
 //
 // The standard error comes from the variance between the runs of a group, pooled over both groups, or not pooled if
 // that is larger. It is not below that of the noise within the runs, which a circular block bootstrap over intervals
@@ -735,7 +735,8 @@ func (s *sample) compute(weights []vec8, values [][]float64, counts [][]vec8, at
 	}
 }
 
-// percentile is that of fiohist, on numbered buckets of which eight resamples are counted side by side.
+// percentile is a percentile as fiohist computes it, on numbered buckets of which eight resamples are counted side by
+// side.
 func (c *compact) percentile(counts []vec8, l int, n, p float64) (bucket int, value float64) {
 	want, sum := n*p/100, 0.0
 	least := fiohist.Least(want, n)
@@ -754,7 +755,7 @@ func (c *compact) percentile(counts []vec8, l int, n, p float64) (bucket int, va
 
 // blockLength returns the block length for the sample: the longest that a metric of the family needs, but at most a
 // fifth of the sample. The degrees of freedom, which follow from the number of blocks, make up for that limit. The
-// autocorrelation that matters is that of each interval's contribution to the value, to first order: for IOPS its
+// autocorrelation that matters is of each interval's contribution to the value, to first order: for IOPS its
 // completions less those expected, for the mean the sum of its latencies less the mean, for a percentile its I/Os
 // above that less the expected share.
 func (s *sample) blockLength() int {

@@ -21,7 +21,7 @@ type measured struct {
 	tooFew  string      // why the noise within a run is unknown, or ""
 	names   []string    // of the runs
 	figures []string    // of those that are Series.FiguresOnly
-	// starts are those of the runs, in ns since 1970, valid if startsKnown.
+	// starts are when the runs began, in ns since 1970, valid if startsKnown.
 	starts      []int64
 	startsKnown bool
 	// freedom is the smallest degrees of freedom of within over the runs. Overlapping blocks have 1.5 times as many
@@ -194,7 +194,7 @@ type estimate struct {
 }
 
 // estimates fills in the estimate of each row and how the rows are correlated. Where the runs of the two groups were
-// not alternated, the variance is that of a regression on group and order of starts.
+// not alternated, the variance comes from a regression on group and order of starts.
 func (r *Result) estimates(a, b *measured, noise []RunNoise) {
 	na, nb := float64(len(a.log)), float64(len(b.log))
 	freedom := len(a.log) + len(b.log) - 2

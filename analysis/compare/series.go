@@ -218,7 +218,7 @@ func (s *Series) halve() {
 
 // Noise returns the uncertainty of the run's own values from the noise within the run, not between runs. By direction
 // and metric it is a factor, 1 or more, by which the value may be too small or too large with 95 % confidence. Values
-// without a known uncertainty are missing, such as those of runs with too few intervals.
+// without a known uncertainty are missing, such as rows of runs with too few intervals.
 func (s *Series) Noise(percentiles []float64) map[string]map[string]float64 {
 	group := &Group{Runs: []*Series{s}}
 	wanted := slices.Clone(family)

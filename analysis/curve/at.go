@@ -52,7 +52,7 @@ func squares(residuals []float64) (sum float64) {
 	return sum
 }
 
-// leastVariance stands for less, such as that of rates that were limited.
+// leastVariance stands for less, such as the variance of limited rates.
 const leastVariance = 1e-12
 
 // own returns the variance of one run of a point from its own runs, and its degrees of freedom; 0 if there are none.

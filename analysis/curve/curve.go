@@ -23,10 +23,10 @@ import (
 
 // Point is the result of the runs of one setting. Values are geometric means over the runs; latencies are in ns.
 type Point struct {
-	// Options are those in which runs differ.
+	// Options are the job options in which runs differ.
 	Options map[string]string `json:"options"`
 	Runs    int               `json:"runs"`
-	// Names are those of the runs, with host, job and log if split by them.
+	// Names are the runs' names, with host, job and log if split by them.
 	Names []string `json:"names"`
 	// Samples is the number of I/Os of all runs.
 	Samples        float64            `json:"samples"`
@@ -49,7 +49,7 @@ type Point struct {
 
 // Series is one line of the curve: points that differ in the load only.
 type Series struct {
-	// Options are those in which series differ.
+	// Options are the job options in which series differ.
 	Options map[string]string `json:"options"`
 	// Points are indices of Curve.Points, in ascending order of load.
 	Points []int `json:"points"`
@@ -65,7 +65,7 @@ func (s *Series) Name() string { return label(s.Options) }
 // At is the largest number of IOPS that meets a rule.
 type At struct {
 	Rule string `json:"rule"`
-	// Options are those of the series.
+	// Options are the series' job options.
 	Options map[string]string `json:"options,omitempty"`
 	// IOPS is nil if no point meets the rule, or if no setting was repeated.
 	IOPS *float64 `json:"iops"`

@@ -318,7 +318,7 @@ func (b *board) forget() {
 	b.intervals--
 }
 
-// length is that of a block in ns.
+// length is a block's length in ns.
 func (b *board) length() int64 { return b.interval * int64(b.fold) }
 
 // blocks is their number.

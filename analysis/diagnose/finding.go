@@ -42,7 +42,7 @@ type Finding struct {
 	FactorHigh *float64 `json:"factor_high"`
 	Own        *float64 `json:"own"`
 	Others     *float64 `json:"others"`
-	// P99 is that of all I/Os of the direction in that time, P99Without that of all but the members'.
+	// P99 is that of all I/Os of the direction in that time, P99Without the p99 of all but the members'.
 	P99        *float64 `json:"p99"`
 	P99Without *float64 `json:"p99_without"`
 	// Share is the members' share of the I/Os of the direction in that time, from 0 to 1.
@@ -50,7 +50,7 @@ type Finding struct {
 	// LostS is the time lost in seconds: Share times the share of their time that is more than the others' times how
 	// long it lasts.
 	LostS float64 `json:"lost_s"`
-	// Times are those of a period, PeriodMS its length.
+	// Times are when a period's bursts begin, PeriodMS is its length.
 	Times    [][2]int64 `json:"times,omitempty"`
 	PeriodMS int64      `json:"period_ms,omitempty"`
 	Text     string     `json:"text"`
@@ -232,7 +232,7 @@ func (w *Watch) lasts(h *hit) (first, end int) {
 	return max(first, 0), end
 }
 
-// snap moves edges that are close to those of the run there: blocks that are not whole tell little.
+// snap moves edges that are close to the run's edges there: blocks that are not whole tell little.
 func (w *Watch) snap(h *hit) {
 	first, end := w.lasts(h)
 	near := min((h.to-h.from)/5, max(2, int(2e9/w.board.length())))

@@ -174,7 +174,7 @@ func (p *part) offsets(q, t int, unknown func(v int) bool, off, n []float64) {
 	}
 }
 
-// class is that of a member's peers. Hosts that are compared work by work are all peers.
+// class is the class of a member's peers. Hosts that are compared work by work are all peers.
 func (f *field) class(v int) int {
 	if len(f.parts) > 1 {
 		return 0

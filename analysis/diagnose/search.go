@@ -44,7 +44,7 @@ type hit struct {
 	window
 	group   *group // nil: all
 	members []int  // ascending
-	// direction and measure are those in which they stand out most, size by how much, and wide the half width of its
+	// direction and measure are where they stand out most, size by how much, and wide the half width of its
 	// 95 % limits.
 	direction  string
 	measure    int
@@ -91,7 +91,7 @@ func newPrefixes(off []float64, scale float64) (p prefixes) {
 
 func clip(x, most float64) float64 { return min(max(x, -most), most) }
 
-// mean is that of w; NaN if nothing is known.
+// mean is the mean deviation in w; NaN if nothing is known.
 func (p *prefixes) mean(w window) float64 {
 	return (p.plain[w.to] - p.plain[w.from]) / (p.n[w.to] - p.n[w.from])
 }
@@ -375,7 +375,7 @@ func rises(x []float64, w window) (from int, begin, end float64, ok bool) {
 	return from, begin, end, best < better*step
 }
 
-// hit is that of a member in a window.
+// hit is how far a member stands out in a window.
 func (f *field) hit(v, q int, w window) hit {
 	h := hit{window: w, group: f.group, members: []int{v}, direction: f.direction, measure: q,
 		size: f.mean(q, v, w)}
@@ -519,7 +519,7 @@ func mostTelling(sizes [3]float64) int {
 	return p50
 }
 
-// mean is that of a member in a window; NaN if nothing is known.
+// mean is a member's mean deviation in a window; NaN if nothing is known.
 func (f *field) mean(q, v int, w window) float64 { return meanOf(f.off[q][v][w.from:w.to]) }
 
 // agrees reports whether the mean of a member is above its peers', too.
@@ -558,7 +558,7 @@ func gumbel(scores []float64) *null {
 	return &null{at: mean - euler*scale, scale: scale}
 }
 
-// null draws members whose blocks of time are those of others, which are exchangeable if nobody stands out. What is
+// null draws members whose blocks of time are taken from others, which are exchangeable if nobody stands out. What is
 // taken is not among them, nor the candidate. Where few others are left, its blocks outside its window are, or all of
 // them where few blocks are outside.
 func (f *field) null(c candidate, windows []window, found int) *null {
@@ -602,7 +602,7 @@ func (f *field) null(c candidate, windows []window, found int) *null {
 	return d
 }
 
-// correlation is that of neighbours, from 0 to 0.9.
+// correlation is the correlation of neighbouring blocks, from 0 to 0.9.
 func correlation(v []float64) float64 {
 	middle, most := median(known0(v)), 4*scaleOf(v)
 	squares, n, products, pairs := 0.0, 0.0, 0.0, 0.0

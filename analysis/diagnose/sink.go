@@ -374,7 +374,7 @@ func (w *Watch) courses(direction string, t *times, at func(k int) member) (out 
 	return out
 }
 
-// sum is that of all I/Os of a direction in a block.
+// sum is the sum of all I/Os of a direction in a block.
 func (b *board) sum(direction string, k int) member {
 	if k >= len(b.pooled[direction]) {
 		return member{}

@@ -195,7 +195,7 @@ func (w *Watch) clipped(out []logStall, s logStall) []logStall {
 func delayed(p *pipeline.Pause) bool { return float64(p.Longest) >= inFlight*float64(p.Certain) }
 
 // narrow reports whether another direction of a log may have completed nothing either, and narrows s to that time.
-// The begin is that of a direction with a delayed I/O, which tells it better.
+// The begin is taken from a direction with a delayed I/O, which tells it better.
 func narrow(s *pipeline.Pause, p *pipeline.Pauses) bool {
 	if p == nil || p.First > s.To || p.Last < s.From {
 		return true

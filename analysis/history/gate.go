@@ -18,7 +18,7 @@ const (
 	window, gap = 90, 14
 	// A run counts in spreads, as at most clip. The cumulative sums leave out slack each, and are an alarm above limit.
 	slack, limit, clip = 1, 8.5, 3
-	// The spread is that of the last runs where it is wider times as large as before, and grows by the correlation of
+	// The spread is the last runs' spread where it is wider times as large as before, and grows by the correlation of
 	// neighbours above related.
 	lastRuns, wider, related = 20, 1.5, 0.4
 	// narrowest is the least spread, of logarithms.
@@ -136,8 +136,8 @@ func (a *analysis) alarms(smallest float64) (out []alarm) {
 	return out
 }
 
-// correlation is that of neighbours, from 0 to 0.9, corrected for their number; what is further off than most counts as
-// most.
+// correlation is the correlation of neighbouring runs, from 0 to 0.9, corrected for their number; what is further off
+// than most counts as most.
 func correlation(x []float64, most float64) float64 {
 	z := make([]float64, len(x))
 	for i, v := range x {

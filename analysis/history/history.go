@@ -71,7 +71,7 @@ type Direction struct {
 var Defaults = []fio.Metric{fio.PercentileMetric("", 50), fio.PercentileMetric("", 99), fio.PercentileMetric("", 99.9),
 	{Name: "iops"}, {Name: fio.Histogram}}
 
-// Metrics are those in which changes are looked for. One without a direction stands for each.
+// Metrics are what changes are looked for in. One without a direction stands for each.
 var Metrics = fio.Metrics{Names: fio.FigureNames(fio.OfHistory), NoSyncs: true}
 
 // Series holds comparable runs in order.
@@ -137,7 +137,7 @@ type Point struct {
 	AtLeast bool `json:"at_least,omitempty"`
 	// Own says that fio computed a percentile, as its JSON has no histogram.
 	Own bool `json:"fio_percentile,omitempty"`
-	// RolledUp is that of the run.
+	// RolledUp says that the run was rolled up.
 	RolledUp bool `json:"rolled_up,omitempty"`
 }
 
@@ -410,7 +410,7 @@ func (l *logValues) alpha() float64 { return valueAlpha }
 
 func (l *logValues) fill([]Point, []int, []int) {}
 
-// FormatValue formats a value of a metric with its unit. unit is that of latencies: ns, us or ms.
+// FormatValue formats a value of a metric with its unit. unit is the unit of latencies: ns, us or ms.
 func FormatValue(m fio.Metric, v float64, unit string) string {
 	number := func(v float64) string {
 		decimals := 0

@@ -22,7 +22,7 @@ type Outlier struct {
 	Run    string `json:"run"`
 	Index  int    `json:"index"`
 	Number int    `json:"number"`
-	// Value is that of the run, Level the median of its level, Change Value / Level - 1.
+	// Value is the run's value, Level the median of its level, Change Value / Level - 1.
 	Value  float64 `json:"value"`
 	Level  float64 `json:"level"`
 	Change float64 `json:"change"`

@@ -204,5 +204,5 @@ func details(u *ui.UI, s *pipeline.Summary) {
 	}
 }
 
-// colours are those of verdicts on a rule; others have none.
+// colours are the colours of verdicts on a rule; other lines have none.
 var colours = map[sla.Status]ui.Colour{sla.Broken: ui.Bad, sla.OK: ui.Good}

@@ -23,7 +23,7 @@ import (
 // reportedChanges are the change points that were reported, by series. Series without any are listed, too.
 type reportedChanges map[string][]history.Reported
 
-// stateVersion is that of the format of the file.
+// stateVersion is the version of the file's format.
 const stateVersion = 1
 
 type stateFile struct {

@@ -32,7 +32,7 @@ var fioOptions = regexp.MustCompile(
 
 // logUses returns the use of each log that was found, in order; used are the logs of the run.
 func logUses(in *ingest.Input, used []*pipeline.Log, warnings []string) (out []logUse) {
-	metas := map[string]string{} // path of the JSON, by that of the log
+	metas := map[string]string{} // path of the JSON, by path of the log
 	here := map[string]bool{}
 	naming := map[string][]int{} // warnings, by the files that they name
 	for _, l := range used {

@@ -72,7 +72,7 @@ func printTo(c *cli.Context) (string, error) {
 	end := ending(path)
 	of := endings[end]
 	switch {
-	case end == "", end == ".txt" && format != nil && format.String() != "parquet": // the format is that of --format
+	case end == "", end == ".txt" && format != nil && format.String() != "parquet": // the format is what --format says
 	case !slices.Contains(words, of):
 		return "", cannotWrite(cmd.Name, path, words)
 	case format != nil && format.given && format.String() != of && slices.Contains(format.words, of):

@@ -25,7 +25,7 @@ type rollupOptions struct {
 	es       runsource.Elasticsearch
 	chosen   chosenRuns
 	interval time.Duration
-	to       pipeline.Grain // a Coarseness below 0 is that of each run
+	to       pipeline.Grain // a Coarseness below 0 is each run's own
 	workers  int
 	dryRun   bool
 	ask      bool // before anything is replaced

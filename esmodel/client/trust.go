@@ -72,7 +72,7 @@ func newTransport(cfg Config) (*http.Transport, error) {
 }
 
 type dialer struct {
-	// timeout is that of one connection attempt: a share of ConnectWait, so that all nodes are tried in that time.
+	// timeout is the time for one connection attempt: a share of ConnectWait, so that all nodes are tried in that time.
 	timeout time.Duration
 }
 

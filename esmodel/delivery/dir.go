@@ -17,9 +17,9 @@ import (
 	"fiolat/pipeline"
 )
 
-// Formats are those of a DirWriter. Files of Bulk are ready for _bulk and for "fiolat load": INDEX.RUN[.PART].ndjson,
-// an action line before each document. Those of NDJSON are for other programs, a file for each kind of document:
-// KIND.RUN[.PART].ndjson.
+// Formats are the file formats of a DirWriter. Files of Bulk are ready for _bulk and for "fiolat load":
+// INDEX.RUN[.PART].ndjson, an action line before each document. Those of NDJSON are for other programs, a file for each
+// kind of document: KIND.RUN[.PART].ndjson.
 const (
 	Bulk   = "bulk"
 	NDJSON = "ndjson"

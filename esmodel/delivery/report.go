@@ -15,7 +15,7 @@ type Counts struct {
 	Made int64 `json:"made"`
 	// Indexed are those that Elasticsearch acknowledged one by one.
 	Indexed int64 `json:"indexed"`
-	// Written are those in published files of a directory.
+	// Written are the documents in published files of a directory.
 	Written int64 `json:"written"`
 	// Refused are those that Elasticsearch refused permanently; they are kept in the refused file, if the
 	// writer has one.

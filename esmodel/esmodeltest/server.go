@@ -36,7 +36,7 @@ type Options struct {
 	Histogram, Lifecycle bool
 }
 
-// Server is the stand-in. Its URL is that of a node.
+// Server is the stand-in. Its URL stands for a node's.
 type Server struct {
 	*httptest.Server
 	o Options

@@ -51,7 +51,7 @@ type RunSummary struct {
 		Start     string         `json:"start"`
 		End       *string        `json:"end,omitempty"`
 		Intervals *int           `json:"quanta,omitempty"`
-		// Format is that of its documents; 0 where it was not stored yet.
+		// Format is the format of its documents; 0 where it was not stored yet.
 		Format int `json:"format_version"`
 	} `json:"run"`
 	Labels map[string]string `json:"labels,omitempty"`

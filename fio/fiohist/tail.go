@@ -50,7 +50,7 @@ type Part struct {
 	Tally        Tally
 }
 
-// Part compares part, whose I/Os are in the histogram, with the rest of it. limits are those of the rest. It
+// Part compares part, whose I/Os are in the histogram, with the rest of it. limits are the limits of the rest. It
 // returns nil if part is Empty.
 func (t *Tail) Part(part *Ranks, limits Limits) *Part {
 	if part.Empty() {

@@ -31,7 +31,7 @@ type Verdict struct {
 	// Stalled means that nothing completed while the job ran. Value is then the time
 	// since the last completion, a lower bound of the latency.
 	Stalled bool
-	// Partial is that of the interval.
+	// Partial says that the interval is partial.
 	Partial bool
 	// Window is the length in ns of the window that was evaluated, at least an interval.
 	Window int64
@@ -211,7 +211,7 @@ func (j *Judge) remember(q *Interval) {
 }
 
 // widen doubles the window backwards until the verdict is certain or the window reaches the rule's maximum. It does not
-// reach back over a broken interval. Without a certain verdict the value is that of the interval.
+// reach back over a broken interval. Without a certain verdict the value is the interval's.
 func (j *Judge) widen(rule int, q *Interval, v *Verdict) {
 	r := j.rules[rule]
 	most, length := 0, int64(0)
@@ -221,7 +221,7 @@ func (j *Judge) widen(rule int, q *Interval, v *Verdict) {
 		}
 		most++
 	}
-	with := j.bunches[rule] // with those of this interval
+	with := j.bunches[rule] // with this interval's bunches
 	if r.Percentile > 0 {
 		with.add(violations(r, j.g, q.Hist, q.Limits))
 	}

@@ -71,8 +71,8 @@ type Entry struct {
 	Errors int64
 	// Options are the job's own; those of [global] are in Document.
 	Options jobfile.Options
-	// Sections are those of the job file that the entry stands for, if there are several (group_reporting): Options are
-	// those of the last one. Unlike is the number of their threads where there is no job file.
+	// Sections are the sections of the job file that the entry stands for, if there are several (group_reporting):
+	// Options are those of the last one. Unlike is the number of their threads where there is no job file.
 	Sections []Section
 	Unlike   int
 	// Placed says that BeganMS is known: when the job's I/O began, in ms from fio's own start.
@@ -242,7 +242,7 @@ func (m *Document) Unmeasured(e *Entry) (why string, sure bool) {
 	return "as with disable_clat, gtod_reduce or io_submit_mode=offload", false
 }
 
-// Geometry is that of the document's bins.
+// Geometry is the geometry of the document's bins.
 func (m *Document) Geometry() fiohist.Geometry {
 	if Major(m.Version) == 2 {
 		return fiohist.Fio2

@@ -63,7 +63,7 @@ type Sum struct {
 	NS     float64 // the sum of their latencies
 	Hist   fiohist.Hist
 	Limits fiohist.Limits
-	// Geometry is that of the first job's histogram.
+	// Geometry is the geometry of the first job's histogram.
 	Geometry fiohist.Geometry
 	// NoBins means that some totals had no histogram, so that there are no percentiles.
 	NoBins bool

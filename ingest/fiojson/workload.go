@@ -14,7 +14,7 @@ import (
 type Workload struct {
 	// Option returns the value of an option, and whether it is given.
 	Option func(name string) (string, bool)
-	// Sure is set if the options are the job's own: in fio's JSON a group has those of its last section.
+	// Sure is set if the options are the job's own: in fio's JSON a group has the options of its last section.
 	Sure bool
 	// Version is fio's, "" if it is not known.
 	Version string

@@ -45,7 +45,7 @@ type ReaderOptions struct {
 	// before this one. If it is 0, or fits no geometry, the first good line decides.
 	Columns int
 	// Single, if not nil, says that the log is one of single I/Os (write_lat_log), to be counted on this grid, whose
-	// Unit is that of the log's latencies. A record is then the I/Os of one stamp and direction.
+	// Unit is the unit of the log's latencies. A record is then the I/Os of one stamp and direction.
 	Single *fiohist.Geometry
 	// HalfSound says that the counts from the middle bucket on are no counts: they are left out.
 	HalfSound bool

@@ -2,8 +2,8 @@ package fiolog
 
 import "strconv"
 
-// blockSize is the third column that AppendRecord writes. In fio's logs it is that of the I/O that closed the window;
-// readers ignore it.
+// blockSize is the third column that AppendRecord writes. In fio's logs it is the block size of the I/O that closed the
+// window; readers ignore it.
 const blockSize = "4096"
 
 // AppendRecord appends to dst the line that fio writes for rec with that many buckets: `time, direction, block size,

@@ -72,7 +72,7 @@ func (s *Files) Open(path string, as *File) (*File, error) {
 // Regular reports whether the file can be opened and read again.
 func (f *File) Regular() bool { return f.info.Mode().IsRegular() }
 
-// Size is that of a regular file in bytes, else 0.
+// Size is the size of a regular file in bytes, else 0.
 func (f *File) Size() int64 {
 	if !f.Regular() {
 		return 0

@@ -120,7 +120,7 @@ func (e *Exporter) write() error {
 	return nil
 }
 
-// Close ends the server. The file stays; the error is that of its latest write.
+// Close ends the server. The file stays; the error is the one of its latest write.
 func (e *Exporter) Close() error {
 	if e == nil {
 		return nil

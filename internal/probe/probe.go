@@ -1,5 +1,5 @@
 // Package probe measures the slowdown of a file system as users perceive it: small operations at a fixed pace, each
-// timed separately and compared with its usual time. The method is that of Kunkel and others, "Tracking
+// timed separately and compared with its usual time. The method is from Kunkel and others, "Tracking
 // User-Perceived I/O Slowdown via Probing" (2019).
 //
 //	probe.go      operations, samples, settings; Run for all targets

@@ -48,7 +48,7 @@ type IO struct {
 type Windows struct {
 	// H is log_hist_msec.
 	H time.Duration
-	// Geometry is that of the log.
+	// Geometry is the log's geometry.
 	Geometry fiohist.Geometry
 	// Epoch is added to the stamps: with log_unix_epoch, the job's start in ms.
 	Epoch int64
@@ -132,7 +132,7 @@ type Config struct {
 	// Latency makes up a latency for a completion at a time; default LogNormal
 	// with median 100 us.
 	Latency func(r *rand.Rand, at time.Duration) time.Duration
-	// Geometry is that of the log, default fio 3 at coarseness 0.
+	// Geometry is the log's geometry, default fio 3 at coarseness 0.
 	Geometry fiohist.Geometry
 	// Epoch is added to the stamps.
 	Epoch int64

@@ -82,7 +82,7 @@ type scope struct {
 	total    *fiohist.Hist
 	blocks   *fiohist.Blocks // of the intervals of a direction, or of all directions; nil in other scopes
 	unplaced bool            // total has I/Os of a job without logs, which ran at an unknown time
-	same     *scope          // an earlier scope value with the same I/Os, as that of a host with one job; or nil
+	same     *scope          // an earlier scope value with the same I/Os, as a host with one job has; or nil
 	at       int             // index among the active scopes
 	peers    *peers          // those that it is compared with; or nil
 	others   bounds          // bounds of the I/Os of the other peers
@@ -522,8 +522,8 @@ func (m *Merger) directionsRan(start, end int64) (rows []pipeline.Row) {
 	return rows
 }
 
-// tail compares a scope, whose histogram was read last, with its peers. hists are those of the scopes up to it: all
-// that cover others come first.
+// tail compares a scope, whose histogram was read last, with its peers. hists are the histograms of the scopes up to
+// it: all that cover others come first.
 func (m *Merger) tail(mem *sums, sc *scope, hists []*fiohist.Hist) *fiohist.Part {
 	if sc.peers == nil || mem.ranks.Empty() {
 		return nil

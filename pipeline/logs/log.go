@@ -672,7 +672,8 @@ func (l *State) Ready(g *intervals.Grid, common fiohist.Geometry) {
 	}
 }
 
-// StartAt puts the log on the run's clock: start is that of its job, shift is what is added to its stamps, both in ns.
+// StartAt puts the log on the run's clock: start is when its job began, shift is what is added to its stamps, both in
+// ns.
 func (l *State) StartAt(start, shift int64) {
 	l.Start, l.shift, l.Reached = start, shift, start
 	for d := range l.DirInfo {

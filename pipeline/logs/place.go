@@ -186,7 +186,7 @@ func (w *windows) cameLate() bool {
 	return len(firsts) > 0 && float64(w.latest-firsts[len(firsts)-1].To)*w.perNS > few
 }
 
-// length is that of a window in ns, the usual one where nothing tells.
+// length is a window's length in ns, the usual one where nothing tells.
 func (w *windows) length() int64 { return cmp.Or(w.h, usualLength) }
 
 // explained returns the first time from b on, up to the latest, at which an I/O that began with the job completed; b if

@@ -262,7 +262,7 @@ func (m *member) times(t *tail) {
 	}
 	m.end = max(m.Start+runtime*msec, m.start)
 	m.until = m.end
-	// fio issues nothing after the option runtime. In a group, its JSON has that of the last section only.
+	// fio issues nothing after the option runtime. In a group, its JSON has the last section's option only.
 	option, _ := m.job.Set("runtime")
 	limit, err := jobfile.ParseDuration(option)
 	top := len(t.counts.Index) - 1
@@ -370,7 +370,7 @@ func (t *tail) restore() error {
 	return nil
 }
 
-// Tails are those of all entries and directions of a run.
+// Tails are the tails of all entries and directions of a run.
 type Tails []*tail
 
 // Resolve restores all tails of one JSON document, and returns warnings of what is lost. If one does not fit, it

@@ -53,7 +53,7 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 		}
 		wait := p.start(ctx, going, func(l *logs.State) error { return l.Advance(target, quota) })
 		emitErr := r.merge.Emit(ctx, ready)
-		// An error of the input is more useful than that of a sink that was cancelled.
+		// An error of the input is more useful than the error of a sink that was cancelled.
 		for _, err := range wait() {
 			if err != nil {
 				return nil, err

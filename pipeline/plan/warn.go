@@ -51,7 +51,7 @@ func causeOf(warning string) string {
 }
 
 // byCause merges warnings that differ in names and numbers only into the first of them, with how many more there are
-// and the names in the first few of these that are not in the first. The order is that of the first ones.
+// and the names in the first few of these that are not in the first. The order is by their first appearance.
 func byCause(warnings []string) (out []string) {
 	if len(warnings) < 2 {
 		return warnings

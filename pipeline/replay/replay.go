@@ -48,7 +48,7 @@ type Leaves func(ctx context.Context, each func(Leaf) error) error
 type Replay struct {
 	// Run is what the parts make up together.
 	Run *pipeline.Run
-	// Warnings are to be added to those of the parts.
+	// Warnings are to be added to the parts' warnings.
 	Warnings []string
 	parts    []*Stored
 	leaves   Leaves
@@ -58,7 +58,7 @@ type Replay struct {
 
 // Options select what to make of a stored run. The zero value is everything.
 type Options struct {
-	// Percentiles are those wanted; nil stands for those of the run.
+	// Percentiles are the ones wanted; nil stands for the run's.
 	Percentiles []float64
 	// By are the dimensions wanted, out of those of the run; nil stands for all of them.
 	By []string

@@ -36,7 +36,7 @@ var (
 // Look returns the color and the dashes of the nth line of a chart.
 func Look(n int) (string, []float64) { return lineColors[n%len(lineColors)], dashes[n%len(dashes)] }
 
-// color parses #rrggbb; "" is that of text.
+// color parses #rrggbb; "" is the colour of text.
 func color(hex string, opacity float64) stdcolor.NRGBA {
 	if hex == "" {
 		hex = ink

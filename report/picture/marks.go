@@ -11,7 +11,7 @@ import (
 // Point is a place in a panel. NaN as Y ends a line.
 type Point struct{ X, Y float64 }
 
-// Box is an area of a panel; an infinite edge is that of the panel.
+// Box is an area of a panel; an infinite edge is the panel's edge.
 type Box struct{ X, X2, Y, Y2 float64 }
 
 // Across is an area over all of a panel's height.
@@ -23,7 +23,7 @@ type Mark interface{ draw(f *frame) }
 // Line joins points.
 type Line struct {
 	Points []Point
-	Color  string // "" is that of text
+	Color  string // "" is the colour of text
 	Dash   []float64
 	Width  float64
 }
@@ -31,7 +31,7 @@ type Line struct {
 // Area fills boxes.
 type Area struct {
 	Boxes   []Box
-	Color   string // "" is that of the paper
+	Color   string // "" is the colour of the paper
 	Opacity float64
 }
 

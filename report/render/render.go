@@ -56,7 +56,7 @@ type Options struct {
 	// Wide is a percentile or one of Figures, printed with a row for each time and a column for each host, job and so
 	// on. It is for tables and csv; "" is none.
 	Wide string
-	// Width is that of the terminal for a table, in columns; 0 is no limit.
+	// Width is the terminal's for a table, in columns; 0 is no limit.
 	Width int
 	// Clock is the zone of the wall-clock time that tables show instead of the time since the run's start; nil is the
 	// latter, except for intervals that are counted from 1970.

@@ -67,7 +67,7 @@ type result struct {
 	cpu     time.Duration // median, user and system
 	memory  float64       // median of the peaks, in MB of 2^20 bytes
 	highest float64       // of the peaks
-	ratio   float64       // of wall time to that of the first contender, median over the rounds
+	ratio   float64       // of wall time to the first contender's, median over the rounds
 	wanted  string
 	met     bool
 	note    string // shown instead of times, if there are none

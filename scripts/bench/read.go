@@ -17,7 +17,7 @@ import (
 	"fiolat/ingest/source"
 )
 
-// interval is that of the percentiles, in seconds.
+// interval is the interval of the percentiles, in seconds.
 const interval = 10
 
 // percentiles compares fiolat with fio's programs and with only reading the logs.

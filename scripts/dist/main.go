@@ -128,7 +128,7 @@ func (r *release) output(env []string, name string, args ...string) (string, err
 	return strings.TrimSpace(string(b)), nil
 }
 
-// compile builds fiolat for an architecture; "" is that of this machine.
+// compile builds fiolat for an architecture; "" is the architecture of this machine.
 func (r *release) compile(arch, to string) error {
 	env := []string{"CGO_ENABLED=0", "GOOS=linux", "GOFLAGS=", "GOAMD64=v1"}
 	if arch != "" {
@@ -269,7 +269,7 @@ func (r *release) notices(arch, binary string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := map[string][]string{} // by module, of all directories from those of its packages up to its own
+	found := map[string][]string{} // by module, of all directories from its packages' up to its own
 	for _, line := range strings.Split(list, "\n") {
 		module, dirs, _ := strings.Cut(line, "\t")
 		root, dir, ok := strings.Cut(dirs, "\t")
