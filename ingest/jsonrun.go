@@ -45,7 +45,8 @@ const idBytes = 64 << 10
 // Documents of one folder whose times overlap by more than half of the shorter one are one run, and so are folders of
 // several hosts (see hostFolders). Files that a run of
 // logs uses are left out. Warnings name the JSON that is damaged, and with SkipBad what could not be read.
-func DiscoverJSONRuns(paths []string, logs []*Input, opt DiscoverOptions) (runs []*JSONRun, warnings []string, err error) {
+func DiscoverJSONRuns(paths []string, logs []*Input,
+	opt DiscoverOptions) (runs []*JSONRun, warnings []string, err error) {
 	d := newDiscovery(opt)
 	for _, in := range logs {
 		for _, m := range in.Metas {
