@@ -38,8 +38,8 @@ test: ## go vet and all unit tests, with few draws: no root, network, fio or Ela
 	$(GOTEST) -short -vet=all ./...
 
 # Where goroutines meet. Tests of what cmd/fiolat starts in other packages are in these.
-MEET := ./analysis/diagnose ./esmodel/... ./fio/fiohist ./ingest/fiolog ./ingest/source ./internal/alert \
-	./internal/metrics ./internal/probe ./internal/ui ./pipeline/...
+MEET := ./esmodel/... ./ingest/fiolog ./ingest/source ./internal/alert ./internal/metrics ./internal/probe \
+	./internal/ui ./pipeline/...
 
 .PHONY: race
 race: ## unit tests with the race detector where goroutines meet; and without AVX2 its substitutes

@@ -15,6 +15,7 @@ import (
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/esmodel/indices"
 	"fiolat/fio"
+	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 )
 
@@ -307,6 +308,7 @@ func TestFaultsWhileDeleting(t *testing.T) {
 
 // A server that is restarted in the middle of a deletion has lost the search for what is to be deleted.
 func TestSearchLostWhileDeleting(t *testing.T) {
+	testkit.NotRaced(t)
 	s, c := standIn(t)
 	run := esmodeltest.Run()
 	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 220)); err != nil {

@@ -536,6 +536,7 @@ func TestReader_Counts(t *testing.T) {
 // TestScanLine_Mutations puts every byte at every place of a line, and every three of
 // those that matter: what the fast ways take, the careful way takes just so.
 func TestScanLine_Mutations(t *testing.T) {
+	testkit.NotRaced(t)
 	lengths := "1000, 2, 4096" // of 100 columns; zeros around counts of up to seven digits
 	for i := range 100 {
 		lengths += ", " + "1203456789"[:max(i%11-3, 0)*(i/11%2)]

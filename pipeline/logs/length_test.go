@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
 )
 
 // TestLengths: whatever the device does, the window length that fio was given is among those that the stamps allow, and
 // where these leave little open it is the roundest of them. 0 to 2 stalls, paced and fast, in one direction.
 func TestLengths(t *testing.T) {
+	testkit.NotRaced(t)
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	narrow, right := 0, 0
