@@ -3,7 +3,6 @@ package ingest
 import (
 	"fmt"
 	"hash/maphash"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -59,7 +58,7 @@ func (d *discovery) dropEqual(runs []*Input) {
 		l    *Source
 		in   *Input
 		info fs.FileInfo
-		head uint64 // hash of its first bytes; 0 if it was not needed
+		ends uint64 // hash of its first and last bytes; 0 if it was not needed
 	}
 	bySize := map[int64][]seen{}
 	for _, in := range runs {
@@ -71,10 +70,10 @@ func (d *discovery) dropEqual(runs []*Input) {
 				kept = append(kept, l)
 				continue
 			}
-			drop, head, compared := "", uint64(0), 0
+			drop, ends, compared := "", uint64(0), 0
 			same := bySize[info.Size()]
 			if len(same) > 0 {
-				head = headHash(l.Path)
+				ends = endsHash(l.Path, info.Size())
 			}
 			for i := range same {
 				o := &same[i]
@@ -83,10 +82,10 @@ func (d *discovery) dropEqual(runs []*Input) {
 						fio.Printable(o.l.Path))
 					break
 				}
-				if o.head == 0 {
-					o.head = headHash(o.l.Path)
+				if o.ends == 0 {
+					o.ends = endsHash(o.l.Path, info.Size())
 				}
-				if o.head != head {
+				if o.ends != ends {
 					continue
 				}
 				compared++
@@ -110,7 +109,7 @@ func (d *discovery) dropEqual(runs []*Input) {
 				in.Ignored = append(in.Ignored, drop)
 				continue
 			}
-			bySize[info.Size()] = append(bySize[info.Size()], seen{l, in, info, head})
+			bySize[info.Size()] = append(bySize[info.Size()], seen{l, in, info, ends})
 			kept = append(kept, l)
 		}
 		if len(twins) > 0 {
@@ -122,19 +121,21 @@ func (d *discovery) dropEqual(runs []*Input) {
 	}
 }
 
-// headHash returns a hash of a file's first 4 KiB, which is not 0.
-func headHash(path string) uint64 {
+// endsHash returns a hash of a file's first and last 2 KiB, which is not 0. Two logs of one job may begin with the same
+// record.
+func endsHash(path string, size int64) uint64 {
 	f, err := os.Open(path)
 	if err != nil {
 		return 1
 	}
 	defer f.Close()
 	var b [4 << 10]byte
-	n, _ := io.ReadFull(f, b[:])
-	return maphash.Bytes(headSeed, b[:n]) | 1
+	n, _ := f.ReadAt(b[:len(b)/2], 0)
+	m, _ := f.ReadAt(b[n:], max(int64(n), size-int64(len(b)/2)))
+	return maphash.Bytes(endsSeed, b[:n+m]) | 1
 }
 
-var headSeed = maphash.MakeSeed()
+var endsSeed = maphash.MakeSeed()
 
 // byChance reports whether two logs of one run may be equal by chance: those of two hosts, of two threads of a
 // folder, or of two jobs in fio's JSON.
@@ -168,5 +169,5 @@ func byLink(logs []*Source) []*Source {
 	return out
 }
 
-// maxCompared is the number of logs of its size and beginning that a log is compared with.
+// maxCompared is the number of logs of its size and ends that a log is compared with.
 const maxCompared = 16
