@@ -26,7 +26,7 @@ type Lag struct {
 	Sums   []float64 // I/Os of the first records
 	idle   bool      // a record that would be empty once repaired: the log is healthy
 
-	*lagRecords // nil before the first record, and after a fall
+	*lagRecords // nil before the first record, and after a fall or Forget
 }
 
 // lagRecords holds the records that Lag compares with the next one.
@@ -55,10 +55,7 @@ func (l *Lag) Add(c *fiohist.Sparse) fiohist.Sparse {
 			l.Fell = l.Fell || n < 0
 		}
 		if l.Fell {
-			l.Raw[0].Reset()
-			l.Raw[1].Reset()
-			lagMemory.Put(l.lagRecords)
-			l.lagRecords = nil
+			l.Forget()
 			return fiohist.Sparse{}
 		}
 		for _, n := range l.Raw[1].Count {
@@ -90,6 +87,16 @@ func (l *Lag) Add(c *fiohist.Sparse) fiohist.Sparse {
 	l.Raw[0], l.Raw[1] = l.Raw[1], l.Raw[0]
 	l.Raw[0].Copy(c)
 	return *d
+}
+
+// Forget drops the records. Add must not be called again.
+func (l *Lag) Forget() {
+	if l.lagRecords != nil {
+		l.Raw[0].Reset()
+		l.Raw[1].Reset()
+		lagMemory.Put(l.lagRecords)
+		l.lagRecords = nil
+	}
 }
 
 // evidenceRecords is how many records of a direction Chance and Sums cover.

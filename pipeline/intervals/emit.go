@@ -168,9 +168,6 @@ func (m *Merger) DropHosts() {
 	})
 }
 
-// DropScopes leaves out all scopes but that of the whole run.
-func (m *Merger) DropScopes() { m.scopes = m.scopes[:min(1, len(m.scopes))] }
-
 // EmitStored adds up the next n intervals and passes them to the sink. stored may be shorter: the rest has no I/O.
 func (m *Merger) EmitStored(ctx context.Context, n int, stored []*Stored) error {
 	if m.active == nil {

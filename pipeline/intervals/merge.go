@@ -97,29 +97,32 @@ type peers struct {
 
 // Merger adds up the intervals of all logs by leaf and by scope, and passes them to a sink.
 type Merger struct {
-	Run       *pipeline.Run
-	Grid      *Grid
-	sink      pipeline.Sink
-	workers   int
-	logs      []*Member
-	leafSpecs []leafSpec
-	scopes    []*scope
-	ran       []*scope // by direction, for pipeline.Interval.Ran
-	peers     []*peers
-	active    []*scope // of a stored run: those with I/O
-	sums      []sums   // memory of the intervals that are added up in parallel
-	Begun     bool
-	Done      int64 // intervals before this one have been taken from the logs
-	count     int   // intervals passed to the sink
+	Run     *pipeline.Run
+	Grid    *Grid
+	sink    pipeline.Sink
+	workers int
+	// leavesOnly leaves out all scopes but that of the whole run.
+	leavesOnly bool
+	logs       []*Member
+	leafSpecs  []leafSpec
+	scopes     []*scope
+	ran        []*scope // by direction, for pipeline.Interval.Ran
+	peers      []*peers
+	active     []*scope // of a stored run: those with I/O
+	sums       []sums   // memory of the intervals that are added up in parallel
+	Begun      bool
+	Done       int64 // intervals before this one have been taken from the logs
+	count      int   // intervals passed to the sink
 	// Intervals from first on and before end overlap the run's Pick. What is not of it is PickedAway.
 	first, end int64
 	picks      bool
 	PickedAway float64
 }
 
-// New returns a merger of a run whose first interval is the grid's.
-func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers int) *Merger {
-	m := &Merger{Run: run, Grid: g, sink: sink, workers: workers, Done: g.First}
+// New returns a merger of a run whose first interval is the grid's. With leavesOnly it leaves out all scopes but that of
+// the whole run.
+func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers int, leavesOnly bool) *Merger {
+	m := &Merger{Run: run, Grid: g, sink: sink, workers: workers, Done: g.First, leavesOnly: leavesOnly}
 	m.pick()
 	m.setLogs(logs)
 	first := map[string]*scope{} // by leaves
@@ -175,7 +178,11 @@ func (m *Merger) setLogs(logs []*Member) {
 		return cmp.Or(cmp.Compare(a.dims.Host, b.dims.Host), cmp.Compare(a.dims.Job, b.dims.Job),
 			cmp.Compare(a.dims.Log, b.dims.Log), cmp.Compare(a.dir, b.dir))
 	})
-	for mask := range 1 << len(fio.Dimensions()) {
+	masks := 1 << len(fio.Dimensions())
+	if m.leavesOnly {
+		masks = 1
+	}
+	for mask := range masks {
 		m.addScopes(mask, by)
 	}
 	m.findPeers()
@@ -288,11 +295,9 @@ func (m *Merger) addScopes(mask int, by []string) {
 	name := fio.Scope(names)
 	from := len(m.scopes)
 	index := map[fio.Dims]*scope{}
-	type pair struct {
-		sc *scope
-		l  *Member
-	}
-	known := map[pair]bool{}
+	// Without the direction, a log is in one scope only, but may be in several of its leaves.
+	known := make([]bool, len(m.logs))
+	split := slices.Contains(names, fio.ByDirection)
 	for i, s := range m.leafSpecs {
 		dims := fio.Dims{Direction: m.Run.TotalDirection()}
 		named := true
@@ -315,8 +320,8 @@ func (m *Merger) addScopes(mask int, by []string) {
 		}
 		sc.leaves = append(sc.leaves, i)
 		for _, l := range s.logs {
-			if !known[pair{sc, l}] {
-				known[pair{sc, l}] = true
+			if split || !known[l.index] {
+				known[l.index] = true
 				sc.logs = append(sc.logs, l)
 			}
 		}
@@ -762,16 +767,16 @@ func (sc *scope) lastWindows() float64 {
 			}
 		}
 	}
+	byFrom := slices.SortedFunc(slices.Values(all), func(a, b direction) int { return cmp.Compare(a.From, b.From) })
+	for i := range byFrom[:max(len(byFrom)-1, 0)] { // the latest end of those up to it
+		byFrom[i+1].To = max(byFrom[i+1].To, byFrom[i].To)
+	}
 	logged, ios := 0.0, 0.0
 	covered, longer := make([]pipeline.Span, len(all)), make([]pipeline.Span, len(all))
 	for i, d := range all {
-		latest := d.To // of those that ran when the log's last window began
-		for _, o := range all {
-			if o.From < d.To {
-				latest = max(latest, o.To)
-			}
-		}
-		until := min(d.until, latest)
+		// Of those that ran when the log's last window began, itself among them.
+		ran, _ := slices.BinarySearchFunc(byFrom, d.To, func(o direction, to int64) int { return cmp.Compare(o.From, to) })
+		until := min(d.until, byFrom[ran-1].To)
 		covered[i], longer[i] = d.Span, pipeline.Span{From: d.From, To: until}
 		logged, ios = logged+d.ios, ios+d.ios*float64(until-d.From)/float64(d.To-d.From)
 	}

@@ -261,7 +261,7 @@ func (l *Live) begin(m *fiojson.Document) {
 	l.run, l.grid = run, intervals.NewGrid(run)
 	l.grid.First = l.grid.Index(start - run.Start)
 	run.FirstInterval = l.grid.Start(l.grid.First)
-	l.merge = intervals.New(run, &l.grid, nil, l.sink, 1)
+	l.merge = intervals.New(run, &l.grid, nil, l.sink, 1, false)
 }
 
 // keepTime notes the distance to the last document. It reports whether that is a gap: more than one and a half steps.

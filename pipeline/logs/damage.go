@@ -232,6 +232,9 @@ func (g *counted) repair(warn func(string)) {
 // and after of no meaning, if a falling bucket proves a log healthy, or none has a third record.
 func compareTotals(logs []*State, d int, entry *fiojson.Entry) (before, after bool, garbage map[*State][]uint16,
 	ok bool) {
+	if slices.ContainsFunc(logs, func(l *State) bool { return l.scan == nil }) {
+		return true, false, nil, false
+	}
 	totals := &entry.Dirs[d].Kind[fio.Clat]
 	g := logs[0].g
 	for _, l := range logs {
@@ -244,9 +247,6 @@ func compareTotals(logs []*State, d int, entry *fiojson.Entry) (before, after bo
 	fell := false
 	for _, l := range logs {
 		s := l.scan
-		if s == nil {
-			return true, false, nil, false
-		}
 		dir, coarser := &s.dirs[d], g.Coarseness-l.g.Coarseness
 		ok = ok || dir.lag.Suspect()
 		dir.sums.Each(func(b int, n float64) { raw.Add(b>>coarser, n) })

@@ -68,6 +68,9 @@ func readHead(l *State) error {
 		in.raw.tell(l.cfg.Progress)
 	}
 	l.beyondHead = !ended
+	for d := range l.dirs {
+		l.dirs[d].lag.Forget()
+	}
 	if ended || !l.keepHead {
 		if err = l.Close(); err != nil {
 			return err

@@ -563,6 +563,7 @@ func (l *State) finish() error {
 		d.record.counts = fiohist.Sparse{}
 		d.win.first, d.win.rest, d.win.last = fiohist.Sparse{}, fiohist.Sparse{}, fiohist.Sparse{}
 	}
+	l.head = fiolog.Queue{}
 	l.Open.Finish()
 	if records, ios := l.sums(); records > 0 && ios == 0 {
 		return l.allZero()

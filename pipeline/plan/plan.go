@@ -261,8 +261,9 @@ func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err err
 }
 
 // Reread reads the logs once more, on the same grid, for a sink that needs only leaves: the run has no ID, and rows as
-// with Config.LeavesOnly. It does not warn.
+// with Config.LeavesOnly. It does not warn. The sink of Process may call it in End; there is no Report afterwards.
 func (p *Plan) Reread(ctx context.Context, sink pipeline.Sink, progress func(bytes int64)) error {
+	p.logs, p.tails = nil, nil // with many logs they take most memory
 	config := *p.cfg
 	config.NoID, config.LeavesOnly, config.Accuracy = true, true, 0
 	config.Settings = p.Run.Settings

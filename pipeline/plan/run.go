@@ -33,10 +33,8 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 	for i, l := range p.logs {
 		members[i] = &l.Member
 	}
-	r := &rounds{Plan: p, sink: sink, merge: intervals.New(p.Run, &p.grid, members, sink, p.cfg.Workers)}
-	if p.cfg.LeavesOnly {
-		r.merge.DropScopes()
-	}
+	r := &rounds{Plan: p, sink: sink,
+		merge: intervals.New(p.Run, &p.grid, members, sink, p.cfg.Workers, p.cfg.LeavesOnly)}
 	// Half of Hold is for what is being read, half for what is being added up.
 	quota := max(p.cfg.Hold/2, 0) / histBytes / max(len(p.logs), 1)
 	for _, l := range p.logs {

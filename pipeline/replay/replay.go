@@ -399,12 +399,10 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 	fine := run
 	fine.Interval = r.parts[0].Run.Interval
 	p := &player{Replay: r, o: o, sink: sink, by: by, fine: intervals.NewGrid(&fine),
-		merge: intervals.New(&run, &g, logs, sink, o.Workers), seen: make([]int64, len(r.parts)), end: g.First}
+		merge: intervals.New(&run, &g, logs, sink, o.Workers, o.LeavesOnly), seen: make([]int64, len(r.parts)),
+		end: g.First}
 	if o.AcrossHosts {
 		p.merge.DropHosts()
-	}
-	if o.LeavesOnly {
-		p.merge.DropScopes()
 	}
 	p.leaf = p.merge.Index()
 	for _, part := range r.parts {
