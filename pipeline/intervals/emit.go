@@ -65,9 +65,18 @@ func (m *Merger) Emit(ctx context.Context, b Batch) error {
 	}
 	atOnce := int64(min(max(maxSums/max(len(b.active), 1), m.workers), chunk))
 	to := min(b.To, m.end)
-	for from := max(b.from, m.first); from < to; from += atOnce {
-		n := int(min(atOnce, to-from))
-		err := m.addUp(ctx, n, b.active, func(i int, mem *sums) *merged {
+	busy := m.busy(b)
+	for from := max(b.from, m.first); from < to; {
+		n := min(atOnce, to-from)
+		if still := nextBusy(busy, from-b.from) + b.from; still-from > n {
+			still = min(still, to)
+			if err := m.repeat(ctx, from, still, b.active); err != nil {
+				return err
+			}
+			from = still
+			continue
+		}
+		err := m.addUp(ctx, int(n), b.active, func(i int, mem *sums) *merged {
 			q := from + int64(i)
 			return m.interval(q, mem, func(l *Member) *Hists {
 				if at := b.Intervals[l]; q-b.from < int64(len(at)) {
@@ -79,10 +88,67 @@ func (m *Merger) Emit(ctx context.Context, b Batch) error {
 		if err != nil {
 			return err
 		}
+		from += n
 	}
 	for _, sc := range b.active {
 		sc.rows = b.To
 	}
+	return nil
+}
+
+// busy returns which intervals of the batch have rows of their own: those with I/O, and those in which something
+// begins or ends. All others between two of them are alike.
+func (m *Merger) busy(b Batch) []bool {
+	busy := make([]bool, b.To-b.from)
+	start, end := m.Grid.Start(b.from), m.Grid.Start(b.To)
+	edge := func(at int64) {
+		if start <= at && at < end {
+			busy[m.Grid.Index(at)-b.from] = true
+		}
+	}
+	for _, l := range m.logs {
+		for i, hists := range b.Intervals[l] {
+			busy[i] = busy[i] || hists != nil
+		}
+		for d := range l.DirInfo {
+			spans := append([]pipeline.Span{l.published[d].span, {To: l.lostUntil[d]}}, l.DirInfo[d].Holes...)
+			for _, s := range spans {
+				edge(s.From)
+				edge(s.To)
+			}
+		}
+	}
+	if m.picks {
+		edge(m.Run.Window.From)
+		edge(m.Run.Window.To)
+	}
+	return busy
+}
+
+// nextBusy returns the first index from at on that is busy, or their number.
+func nextBusy(busy []bool, at int64) int64 {
+	if i := slices.Index(busy[at:], true); i >= 0 {
+		return at + int64(i)
+	}
+	return int64(len(busy))
+}
+
+// repeat passes on intervals that are alike and have no I/O.
+func (m *Merger) repeat(ctx context.Context, from, to int64, active []*scope) error {
+	m.prepare(1, active)
+	m.sums[0].used = 0
+	one := m.interval(from, &m.sums[0], func(*Member) *Hists { return nil }, active)
+	var q pipeline.Interval
+	for at := from; at < to; at++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		q = pipeline.Interval{Offset: m.Grid.Start(at), Rows: append(q.Rows[:0], one.Rows...), Ran: one.Ran}
+		if err := m.sink.Interval(ctx, &q); err != nil {
+			return err
+		}
+	}
+	m.count += int(to - from)
 	return nil
 }
 

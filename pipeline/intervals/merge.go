@@ -377,15 +377,20 @@ func (s *sums) next() *fiohist.Hist {
 	return h
 }
 
-// addUp adds up n intervals in parallel, also into their scopes' totals, and passes them to the sink
-// in order. interval adds up the i-th of them in mem.
-func (m *Merger) addUp(ctx context.Context, n int, active []*scope, interval func(i int, mem *sums) *merged) error {
+// prepare makes memory for n intervals, and numbers the scopes.
+func (m *Merger) prepare(n int, active []*scope) {
 	for len(m.sums) < n {
 		m.sums = append(m.sums, sums{})
 	}
 	for k, sc := range active {
 		sc.at = k
 	}
+}
+
+// addUp adds up n intervals in parallel, also into their scopes' totals, and passes them to the sink
+// in order. interval adds up the i-th of them in mem.
+func (m *Merger) addUp(ctx context.Context, n int, active []*scope, interval func(i int, mem *sums) *merged) error {
+	m.prepare(n, active)
 	out := make([]*merged, n)
 	var g errgroup.Group
 	g.SetLimit(m.workers)

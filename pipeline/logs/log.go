@@ -37,6 +37,7 @@ type opened struct {
 	file   *source.File // nil: standard input
 
 	began      bool  // a record was read
+	first      int64 // stamp, ms
 	latest     int64 // stamp so far, ms
 	limit, end int64 // see lastStamp
 }
@@ -247,6 +248,8 @@ type tally struct {
 	Lines      int64             // skipped
 	Skipped    []*fio.ParseError // the first of them, for warnings
 	Outside    *fio.ParseError   // the first record that cannot belong to fio's JSON
+	pause      int64             // the longest doubtful one, in ms, before line afterPause
+	afterPause int64
 }
 
 // direction is one direction of a log.

@@ -6,11 +6,19 @@ import (
 	"math"
 	"time"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiolog"
 )
 
-// longestPause is the longest time between two lines of a log, in ms, that is believed: a million seconds.
-const longestPause = 1e9
+// longestPause is the longest time between two lines of a log, in ms, that is believed: a million seconds. Of one that
+// is longer than doubtfulPause, and most of the log, WarnPauses warns.
+const (
+	longestPause  = 1e9
+	doubtfulPause = 3_600_000
+)
+
+// unlimited is a limit of stamps that says nothing.
+const unlimited = math.MaxInt64
 
 // record reads the next record, and refuses one whose stamp cannot be true.
 func (l *State) record(in *opened) (*fiolog.Record, error) {
@@ -19,7 +27,7 @@ func (l *State) record(in *opened) (*fiolog.Record, error) {
 		return r, err
 	}
 	if !in.began {
-		in.began = true
+		in.began, in.first = true, r.Time
 		in.limit, in.end = l.lastStamp(r.Time)
 	} else if r.Time-in.latest > longestPause {
 		return nil, l.at(r.Line, fmt.Sprintf("stamp %d ms: no line for %v before it", r.Time,
@@ -28,6 +36,9 @@ func (l *State) record(in *opened) (*fiolog.Record, error) {
 	if r.Time > in.limit && l.Fits() {
 		return nil, l.at(r.Line, fmt.Sprintf("stamp %d ms: by fio's JSON, which fits the log, the job ended by %d ms",
 			r.Time, in.end), wrongStamp)
+	}
+	if pause := r.Time - in.latest; pause > max(l.pause, doubtfulPause, 9*(in.latest-in.first)) && in.limit == unlimited {
+		l.pause, l.afterPause = pause, r.Line
 	}
 	in.latest = max(in.latest, r.Time)
 	return r, nil
@@ -39,7 +50,6 @@ const wrongStamp = "wrong stamp? copy the log again, or pass --skip-bad to count
 // ms on the log's clock, whose first stamp is first. The last completion is noted before the job's runtime is: the
 // longest latency and a window are for what fio's versions count differently.
 func (l *State) lastStamp(first int64) (limit, end int64) {
-	const unlimited = math.MaxInt64
 	if l.Entry == nil || l.Meta.Cut || l.Source.JSON != nil {
 		return unlimited, 0
 	}
@@ -65,4 +75,14 @@ func (l *State) lastStamp(first int64) (limit, end int64) {
 		start = first
 	}
 	return start + runtime + slack, start + runtime
+}
+
+// WarnPauses warns of logs with hardly more than one long pause, which a wrong stamp makes, too.
+func WarnPauses(logs []*State, warn func(format string, args ...any)) {
+	for _, l := range logs {
+		if l.pause > 0 {
+			warn("%s:%d: no line for %v before it: is its stamp right? fio's JSON would tell", fio.Printable(l.Source.Path),
+				l.afterPause, (time.Duration(l.pause) * time.Millisecond).Round(time.Minute))
+		}
+	}
 }

@@ -213,6 +213,7 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 	logs.WarnHoles(r.logs, r.warn)
 	logs.WarnGarbage(r.logs, r.warn)
 	logs.WarnMiddle(r.logs, r.warn)
+	logs.WarnPauses(r.logs, r.warn)
 	s := r.merge.Summary()
 	if err := a.Balance(); err != nil {
 		return nil, err

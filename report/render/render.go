@@ -106,6 +106,13 @@ func (r *Renderer) Begin(_ context.Context, run *pipeline.Run) error {
 
 // Interval prints the rows of an interval.
 func (r *Renderer) Interval(_ context.Context, q *pipeline.Interval) error {
+	if t, ok := r.format.(*table); ok && t.skip(q) {
+		return nil
+	}
+	return r.print(q)
+}
+
+func (r *Renderer) print(q *pipeline.Interval) error {
 	finest := finest(r.run.Settings.By)
 	for i := range q.Rows {
 		if r.NoTotal && q.Rows[i].Scope != finest {
@@ -119,7 +126,7 @@ func (r *Renderer) Interval(_ context.Context, q *pipeline.Interval) error {
 }
 
 // Late prints the rows.
-func (r *Renderer) Late(ctx context.Context, q *pipeline.Interval) error { return r.Interval(ctx, q) }
+func (r *Renderer) Late(_ context.Context, q *pipeline.Interval) error { return r.print(q) }
 
 // Flush flushes the output buffer.
 func (r *Renderer) Flush() error { return r.out.Flush() }

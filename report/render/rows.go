@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"encoding/csv"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -157,6 +158,7 @@ type table struct {
 	by      []string // dimensions that have a column
 	fit     fitted
 	zone    *time.Location
+	still   int // intervals without I/O since the last one with some
 }
 
 func (r *table) begin() (err error) {
@@ -166,7 +168,7 @@ func (r *table) begin() (err error) {
 	if r.Kinds > 1 {
 		r.heading(r.run.Kind.String())
 	}
-	r.columns = nil
+	r.columns, r.still = nil, 0
 	return nil
 }
 
@@ -249,6 +251,27 @@ func (r *table) flush() {
 	}
 }
 
+// skip reports whether the rows of an interval are left out, because more than a block of intervals before it had no
+// I/O either. A line says how many they are.
+func (r *table) skip(q *pipeline.Interval) bool {
+	if r.markdown() {
+		return false
+	}
+	if r.still++; len(q.Leaves) > 0 {
+		r.sayStill(r.still - 1)
+		r.still = 0
+	}
+	return r.still > block
+}
+
+// sayStill says how many of n intervals without I/O were left out.
+func (r *table) sayStill(n int) {
+	if n > block {
+		r.flush()
+		fmt.Fprintf(r.out, "... %s without I/O\n", fio.Several(n-block, "more interval"))
+	}
+}
+
 func (r *table) row(q *pipeline.Interval, row *pipeline.Row) error {
 	if n := len(r.rows); n >= block && r.rows[n-1].offset != q.Offset {
 		r.flush()
@@ -274,6 +297,7 @@ func (r *table) row(q *pipeline.Interval, row *pipeline.Row) error {
 }
 
 func (r *table) end(*pipeline.Summary) error {
+	r.sayStill(r.still)
 	if len(r.rows) > 0 || r.columns == nil {
 		r.flush()
 	}
