@@ -59,7 +59,7 @@ func WriteHistory(w io.Writer, all []history.Series, results []history.Result, g
 		s := &all[n]
 		ps := historySeries{Name: s.Name, Unordered: s.Unordered, Span: fio.Several(len(s.Runs), "run")}
 		if !s.Unordered && len(s.Runs) > 0 {
-			ps.Span += fmt.Sprintf(", %s to %s", day(s.Runs[0].Start), day(s.Runs[len(s.Runs)-1].Start))
+			ps.Span += fmt.Sprintf(", %s to %s", dayOf(s, 0), dayOf(s, len(s.Runs)-1))
 		}
 		anchor := func(i int) string { return fmt.Sprintf("s%d-run-%d", n+1, i+1) }
 		for i := range s.Runs {
@@ -238,6 +238,17 @@ func historyValue(m fio.Metric, v float64) string {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
+// dayOf is the day of a run, with the time if another run began on that day.
+func dayOf(s *history.Series, i int) string {
+	start := s.Runs[i].Start
+	for k := range s.Runs {
+		if k != i && day(s.Runs[k].Start) == day(start) {
+			return start.UTC().Format("2006-01-02 15:04")
+		}
+	}
+	return day(start)
+}
+
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return "start unknown"
@@ -311,8 +322,8 @@ func runLabels(s *history.Series, r *history.Result) map[int]string {
 	labels := map[int]string{}
 	for _, i := range []int{0, len(r.Runs) / 2, len(r.Runs) - 1} {
 		labels[i+1] = "run " + strconv.Itoa(i+1)
-		if start := r.Runs[i].Start; start != nil && !s.Unordered {
-			labels[i+1] = day(*start)
+		if r.Runs[i].Start != nil && !s.Unordered {
+			labels[i+1] = dayOf(s, i)
 		}
 	}
 	return labels

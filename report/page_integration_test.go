@@ -1448,6 +1448,10 @@ func TestChromiumViews(t *testing.T) {
 	if wide := eval[[2]float64](b, "[document.documentElement.scrollWidth, innerWidth]"); wide[0] > wide[1] {
 		t.Errorf("on a phone of %v pixels the page is %v wide", wide[1], wide[0])
 	}
+	if rows := eval[[]float64](b, `[...new Set([...document.querySelectorAll('#legend label')].map(l =>
+		Math.round(l.getBoundingClientRect().top)))]`); len(rows) != 2 {
+		t.Errorf("on a phone the legend has rows at %v", rows)
+	}
 	if dark := eval[string](b, "document.documentElement.dataset.theme"); dark != "dark" {
 		t.Errorf("theme %q in the dark", dark)
 	}

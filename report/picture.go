@@ -235,7 +235,8 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 	note := func(m *Mark) { out.Notes = append(out.Notes, picture.Note{Name: m.Name, Text: m.Text}) }
 	caption := ""
 	if len(marks.Findings) > 0 {
-		first := marks.Findings[0] // also if it has no time, and so no pin
+		first := marks.Findings[0]                                            // also if it has no time, and so no pin
+		first.Text = strings.Replace(first.Text, "; see --interval.", ".", 1) // whoever sees a picture has no flags
 		if caption = first.Name; first.From == first.To {
 			first.Name = ""
 		}
@@ -329,6 +330,13 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 	if p.compared != nil {
 		for _, text := range p.compared.Sentences {
 			out.Notes = append(out.Notes, picture.Note{Text: text})
+		}
+	}
+	for _, s := range p.kinds {
+		for _, n := range s.notes(s.sum) {
+			if text := (picture.Note{Text: "Warning: " + n.Text}); n.Warning && !slices.Contains(out.Notes, text) {
+				out.Notes = append(out.Notes, text)
+			}
 		}
 	}
 }

@@ -111,6 +111,23 @@ func drawSVG(t *testing.T, args ...string) *drawn {
 	return &d
 }
 
+// A picture stands alone: it has the warnings, and no flags to pass.
+func TestPictureNotes(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ run, want, not string }{
+		"too short": {"kinds", "Too short for a diagnosis: 7 intervals of 1 s, and at least 8 are needed.", "--interval"},
+		"warning":   {"garbled", "Warning: ", "repaired"},
+	} {
+		var all []string
+		for _, text := range drawSVG(t, real+"/"+tt.run).Texts {
+			all = append(all, text.Text)
+		}
+		if text := strings.Join(all, "\n"); !strings.Contains(text, tt.want) || strings.Contains(text, tt.not) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
 func latencyText(text string) (float64, bool) {
 	number, unit, _ := strings.Cut(text, " ")
 	v, err := strconv.ParseFloat(number, 64)
