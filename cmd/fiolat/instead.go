@@ -65,7 +65,7 @@ var removed = map[string]string{
 
 // commandGuesses are names that other programs give to what fiolat does, and what does it.
 var commandGuesses = [][2]string{
-	{"screenshot sketch heat box violin visualise render pic image pdf ui gui browse spectrum timeseries series " +
+	{"screenshot sketch heat box violin visualise render pic image pdf ui gui browse spectrum timeseries " +
 		"plot graph chart draw view open png svg heatmap timeline histograms visualize",
 		"fiolat PATH makes a page with charts of a run, a heat map among them, and fiolat report -o x.png PATH a " +
 			"picture"},
@@ -112,6 +112,7 @@ var commandGuesses = [][2]string{
 	{"concat cat group combine join sum add",
 		"fiolat PATH PATH... adds up the logs of hosts of one run; fiolat merge RUN the parts of a stored one"},
 	{"watchdog realtime progress capture attach stream listen stop watch tail follow monitor top run exec fio " +
+		"bench benchmark workload stress " +
 		"start serve-metrics",
 		"fiolat live -- fio job.fio shows percentiles while fio runs"},
 	{"alarm email mail page-me alert alerts notify webhook slack",
@@ -121,15 +122,33 @@ var commandGuesses = [][2]string{
 		"serve server dashboard dashboards kibana grafana init install prometheus metrics",
 		"fiolat setup --es URL installs index templates, fiolat setup --kibana URL dashboards, and fiolat live " +
 			"--metrics :9400 serves Prometheus"},
-	{"sanity what debug trace verify-logs recover validate lint doctor info fix repair logs ls-logs test",
+	{"sanity what debug trace verify-logs recover validate lint doctor info fix repair log logs ls-logs test",
 		"fiolat inspect PATH says what each log is, and what is wrong with it; logs are repaired as they are read"},
-	{"since night nights series-of regressions trend trends changes changepoint changepoints nightly",
+	{"schedule cron crontab timer daemon agent service job-queue",
+		"let cron or CI run fiolat: docs/nightly.md has the script"},
+	{"login logout auth credentials credential key keys secret secrets user users token",
+		"pass --es-user and --es-password-file, or set ELASTICSEARCH_USERNAME and ELASTICSEARCH_PASSWORD, or " +
+			"ELASTICSEARCH_API_KEY"},
+	{"remote remotes context contexts cluster connect connection", "pass --es URL, or set ELASTICSEARCH_URL"},
+	{"cache lock unlock reset stash commit rebase checkout branch apply create undo revert migrate",
+		"nothing is kept but results in Elasticsearch, and what fiolat ingest -o DIR writes"},
+	{"job jobs thread threads node nodes entries per-host per-job by-host by-job",
+		"fiolat summary --by job PATH has a row for each; host and log work, too"},
+	{"result results max min mean average avg stddev std", "fiolat summary PATH prints the figures of whole runs"},
+	{"get describe inspect-run snapshot snapshots catalog history-list",
+		"fiolat runs lists the runs in Elasticsearch, and fiolat summary RUN or fiolat inspect RUN describes one"},
+	{"pull fetch download retrieve", "fiolat percentiles, report and the others take a RUN of Elasticsearch by name"},
+	{"about", "fiolat version"},
+	{"help-all", "fiolat COMMAND --help-all has all flags of a command"},
+	{"autocomplete complete bash zsh fish completions", removed["completion"]},
+	{"head first last time times", "fiolat percentiles --from 0:30 --to 1:00 PATH prints a part of a run"},
+	{"series since night nights series-of regressions trend trends changes changepoint changepoints nightly",
 		"fiolat history finds changes over the runs of a series"},
 	{"who culprit blame spike spikes hiccup hiccups host anomaly detect root cause rca hangs hang gaps hotspots " +
 		"hotspot worst rank hosts outliers outlier stragglers straggler why stalls stall anomalies explain-tail " +
 		"slow slowest tails",
 		"fiolat diagnose PATH names slow hosts, stalls and changes"},
-	{"edit mv set tag tags rename name",
+	{"edit mv set tag tags rename name relabel",
 		"fiolat label RUN KEY=VALUE changes the labels of a run; a name is given by ingest --run-name"},
 	{"note notes event events comment mark", "fiolat annotate --at +90s RUN TEXT notes what happened"},
 	{"ccdf pdf-of dist distribution buckets hist bins cdf", "fiolat histogram PATH prints the buckets"},
@@ -139,13 +158,13 @@ var commandGuesses = [][2]string{
 		"most commands take --only direction=read, --from 3:00 and --to 4:00"},
 	{"update upgrade self-update", "install the new package, or go install ./cmd/fiolat in its source"},
 	{"restore resume sync resend retry spool flush", "fiolat load DIR sends documents that were written to files"},
-	{"selftest bench ping latency-probe canary health healthcheck status",
+	{"selftest ping latency-probe canary health healthcheck status",
 		"fiolat probe DIR probes a file system; fiolat runs says whether Elasticsearch answers"},
 }
 
 // flagGuesses are the same for flags. Of several for a name, the first counts whose flag the command has.
 var flagGuesses = [][2]string{
-	{"--quantum --bucket --resolution --step --window --i --bin --every", "pass --interval, such as --interval 1s"},
+	{"--quantum --bucket --resolution --step --window --i --bin --every --period --granularity --sampling", "pass --interval, such as --interval 1s"},
 	{"--open --browser", "the page is a file: open it in a browser"},
 	{"--fix", "logs are repaired as they are read, and the files stay as they are; --repair no reads them as they are"},
 	{"--skip --ramp --ramp-time --warmup --skip-first --discard",
@@ -159,16 +178,30 @@ var flagGuesses = [][2]string{
 	{"--html --page", "pass -o page.html to fiolat report"},
 	{"--png --svg --plot --picture", "fiolat report -o x.png PATH makes a picture"},
 	{"--dark --light --theme", "the page is dark or light as the system is, and has a button for it"},
-	{"--direction --rw --read --write --reads --writes --reads-only --only-reads --writes-only --only-writes " +
-		"--exclude",
+	{"--direction --rw --read --write --reads --writes --reads-only --read-only --only-reads --writes-only " +
+		"--write-only --only-writes --exclude",
 		"pass --only direction=read"},
 	{"--host --hosts --node", "pass --only host=NAME"},
-	{"--job --jobs", "pass --only job=NAME"},
-	{"--filter --grep --select", "pass --only, such as --only direction=read"},
+	{"--job --jobs --job-name", "pass --only job=NAME"},
+	{"--filter --grep --select --where --selector --field-selector", "pass --only, such as --only direction=read"},
 	{"--filter --grep --select", "pass --where, such as --where 'read p99 < 5ms'"},
-	{"--group --group-by --per --per-host --by-host --split --breakdown", "pass --by, such as --by host"},
+	{"--selector --l --field-selector --filter", "pass --label KEY=VALUE"},
+	{"--group --group-by --per --per-host --per-job --by-host --by-job --split --breakdown", "pass --by, such as --by host"},
+	{"--f", "pass --follow"},
+	{"--force --no-confirm --y --f", "pass --yes"},
 	{"--output-format --f --type --fmt", "pass --format, such as --format csv"},
-	{"--out --file --output-dir --out-dir --output-file --to-file --write --dest --save", "pass --output (-o)"},
+	{"--out --output-dir --out-dir --output-file --to-file --write --dest --save", "pass --output (-o)"},
+	{"--file --input --in --path --dir --directory --source --log --logs --files",
+		"logs and directories are arguments, without a flag"},
+	{"--recursive --r --recurse", "directories are searched with all below them"},
+	{"--color --colour --no-color --no-colour --raw --raw-output --pretty --compact --compact-output --human " +
+		"--human-readable --plain --ascii --style",
+		"tables have neither colors nor escapes; pass -o x.csv or x.json for programs"},
+	{"--silent --no-progress --no-warnings", "pass --quiet (-q)"},
+	{"--export", "pass --output (-o): the ending of its name is the format"},
+	{"--all --all-runs --a", "all are listed, if --last does not limit them"},
+	{"--runtime --duration --length", "pass --to, such as --to 4:00"},
+	{"--percentile-list", "pass --percentiles (-p), such as -p 50,99.9"},
 	{"--name --title", "pass --run-name"},
 	{"--id --run", "pass --run-id"},
 	{"--name --id --run --run-id", "a run is named as an argument"},
@@ -181,35 +214,39 @@ var flagGuesses = [][2]string{
 		"every user of this host can read arguments: pass --es-password-file or set ELASTICSEARCH_PASSWORD"},
 	{"--api-key --token",
 		"every user of this host can read arguments: pass --es-api-key-file or set ELASTICSEARCH_API_KEY"},
-	{"--insecure --k --no-verify", "certificates are checked: pass --es-ca-cert FILE"},
+	{"--insecure --k --no-verify --no-check-certificate --skip-tls-verify", "pass --es-insecure, or --es-ca-cert FILE"},
+	{"--cacert --ca --ca-file --cert --certificate --certificate-authority --tls-ca", "pass --es-ca-cert FILE"},
+	{"--fingerprint --ca-fingerprint", "pass --es-fingerprint HEX"},
 	{"--index", "pass --index-prefix"},
 	{"--threads --parallel --j", "pass --workers"},
-	{"--force --no-confirm --y", "pass --yes"},
 	{"--force --overwrite --replace --append --clobber",
 		"it is so by default: files are replaced, and an ingest of the same logs replaces the run"},
 	{"--debug --v --vv", "pass --verbose (-v)"},
 	{"--debug --v --vv --verbose", "there is nothing more to print; --log-format json has messages for programs"},
 	{"--tz --timezone --utc --localtime", "pass --clock utc or --clock local"},
-	{"--limit --top --n --count --head", "pass --last N"},
+	{"--n --simulate --plan --whatif --test-run", "pass --dry-run"},
+	{"--limit --top --n --count --head --tail --max-count", "pass --last N"},
 	{"--top --limit", "pass --sort -METRIC, the largest first, such as --sort '-read p99'"},
-	{"--threshold --limit --fail --fail-on", "pass --fail-if, such as --fail-if 'read p99 +10%'"},
+	{"--threshold --limit --fail --fail-on --fail-on-regression --max-regression --regression --exit-code --assert", "pass --fail-if, such as --fail-if 'read p99 +10%'"},
 	{"--threshold --limit", "pass --min-change, such as --min-change 10%"},
 	{"--threshold --limit", "pass --where, such as --where 'read p99 < 5ms'"},
 	{"--threshold --limit", "pass --at, such as --at 'read p99 < 5ms'"},
 	{"--threshold --limit --fail --fail-on", "pass --sla, such as --sla 'read p99 < 5ms'"},
 	{"--threshold --limit --top", "fiolat diagnose PATH names what is slow, and how certain that is"},
 	{"--webhook --slack --alert --notify --teams", "pass --alert-webhook URL"},
-	{"--alpha --confidence --significance --pvalue",
+	{"--alpha --confidence --significance --pvalue --delta-test --test --ttest --utest",
 		"limits are at 95 %, those of --fail-if at 99 %; a change within --margin is called same"},
 	{"--retention --keep --ttl --days", "fiolat setup --delete-after 365d deletes old indices"},
 	{"--median --quantiles --pct --pctl --quantile", "pass --percentiles (-p), such as -p 50,99.9"},
 	{"--mean --avg --max --min --stats --stddev",
 		"percentiles and summary print it; --wide mean lies beside each other"},
+	{"--w --wide-output --full", "pass --format, such as --format json, which has all there is"},
 	{"--seconds --time --dt", "pass --interval, such as --interval 10s"},
-	{"--time-unit --us --ms --ns --latency-unit", "pass --unit, such as --unit ms"},
+	{"--time-unit --us --ms --ns --microseconds --milliseconds --nanoseconds --usec --msec --nsec --latency-unit", "pass --unit, such as --unit ms"},
 	{"--total --sum --merge --aggregate", "the total is always included"},
 	{"--precision --digits --header --no-header --sep --delimiter --tsv",
 		"tables are for people; pass -o x.csv or x.json, which have all digits and a header"},
+	{"--template --css --stylesheet", "there is one page; pass -o x.csv or x.json to percentiles to draw your own"},
 	{"--xlsx --pdf --text --table --summary", "-o x.csv, .json, .md, .html, .png and .svg are what is written"},
 	{"--offline --no-js --standalone --inline --self-contained", "the page is one file that loads nothing"},
 	{"--ci --limits --intervals", "confidence intervals are always computed; --format json has all"},
@@ -218,11 +255,12 @@ var flagGuesses = [][2]string{
 	{"--tolerance --noise --epsilon", "pass --margin 5%, or --run-noise 5% for how much repeats differ"},
 	{"--baseline-run --compare --reference --paired --repeat",
 		"name the runs: fiolat compare before=b1,b2,b3 after=a1,a2,a3"},
-	{"--columns --fields --cols", "pass --percentiles (-p), or choose columns of -o x.csv"},
+	{"--name-only --names --short --brief --stat", "pass --format, such as --format json, and jq takes what you need"},
+	{"--columns --fields --cols --col --column --metric", "pass --percentiles (-p), or choose columns of -o x.csv"},
 	{"--start-at --skip-until --offset-start", "pass --from, such as --from 0:30"},
 	{"--batch --bulk-size --flush-bytes --retry --retries --retry-on",
 		"sizes are chosen and failures retried; pass --max-wait to say for how long"},
-	{"--no-ilm --pipeline --template --shards", "fiolat setup installs the index templates and the lifecycle"},
+	{"--no-ilm --pipeline --shards --replicas", "fiolat setup installs the index templates and the lifecycle"},
 	{"--refresh --poll", "fiolat live shows each status document; fio's --status-interval says how often"},
 	{"--status-interval", "it is an option of fio: fiolat live -- fio --status-interval=1 job.fio"},
 }
@@ -246,14 +284,27 @@ func guessedCommand(name string) string {
 	return ""
 }
 
+var undashed = strings.NewReplacer("-", "", "_", "")
+
 // guesses returns what does the work of a name; none if nobody was expected to use it.
 func guesses(of [][2]string, name string) (out []string) {
+	is := func(known string) bool { return undashed.Replace(known) == undashed.Replace(name) }
 	for _, g := range of {
-		if slices.Contains(strings.Fields(g[0]), name) {
+		if slices.ContainsFunc(strings.Fields(g[0]), is) {
 			out = append(out, g[1])
 		}
 	}
 	return out
+}
+
+// flagByPart returns the same for an unknown flag of which a part is known, as the first one of --per-disk.
+func flagByPart(app *cli.App, cmd *cli.Command, name string) string {
+	for _, part := range strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' }) {
+		if part != "max" && part != "min" && len(guesses(flagGuesses, "--"+part)) > 0 {
+			return flagInstead(app, cmd, part)
+		}
+	}
+	return ""
 }
 
 // flagInstead returns what to use in place of an unknown flag of a command, "" if that is not known.
@@ -266,6 +317,9 @@ func flagInstead(app *cli.App, cmd *cli.Command, name string) string {
 		return "pass --percentiles (-p), such as -p " + fio.Percentile(m.Percentile)
 	}
 	all := guesses(flagGuesses, flag)
+	if len(name) == 1 && len(all) == 0 {
+		all = guesses(flagGuesses, strings.ToLower(flag))
+	}
 	for _, of := range all {
 		if pass := passFlag.FindStringSubmatch(of); pass == nil || cmd.Name == "fiolat" || has(cmd, pass[1], pass[2]) {
 			return of

@@ -72,6 +72,8 @@ func printTo(c *cli.Context) (string, error) {
 	end := ending(path)
 	of := endings[end]
 	switch {
+	case format != nil && slices.Contains(format.words, path):
+		return "", fio.Usagef("--output %[1]s: it takes the name of a file: pass --format %[1]s, or -o ./%[1]s", path)
 	case end == "", end == ".txt" && format != nil && format.String() != "parquet": // the format is what --format says
 	case !slices.Contains(words, of):
 		return "", cannotWrite(cmd.Name, path, words)
