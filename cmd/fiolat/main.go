@@ -87,6 +87,10 @@ func runCommand(ctx context.Context, u *ui.UI, args []string) error {
 	if len(args) > 1 && args[1] == "help" { // help ingest is ingest --help
 		args = append(slices.Concat(args[:1], args[2:]), "--help")
 	}
+	if len(args) > 1 && pageOf(args[1]) >= 0 {
+		app := newApp(u, args[1])
+		return app.RunContext(ctx, permute(app, args))
+	}
 	app := newApp(u)
 	return app.RunContext(ctx, permute(app, reportOf(app, args)))
 }
@@ -123,9 +127,12 @@ func valueFlags(cmd *cli.Command) map[string]bool {
 	return takesValue
 }
 
-// newApp returns the command line. It uses no globals of the library that parsing writes to.
-func newApp(u *ui.UI) *cli.App {
-	usage := func(c *cli.Context, err error, _ bool) error { return usageError(suggestFlag(c.App, c.Command, err)) }
+// newApp returns the command line, with all commands or those named. It uses no globals of the library that parsing
+// writes to.
+func newApp(u *ui.UI, names ...string) *cli.App {
+	usage := func(c *cli.Context, err error, _ bool) error {
+		return usageError(suggestFlag(newApp(u), c.Command, err))
+	}
 	app := &cli.App{
 		Name:  "fiolat",
 		Usage: "align and merge fio's latency histograms, and compute percentiles over time",
@@ -145,12 +152,6 @@ fiolat ingest --es http://localhost:9200 runs/today`,
 		ErrWriter:      u.Stderr,
 		ExitErrHandler: func(*cli.Context, error) {}, // exit.go decides
 		OnUsageError:   usage,
-		Commands: []*cli.Command{
-			ingestCommand(u), liveCommand(u), percentilesCommand(u), histogramCommand(u), summaryCommand(u),
-			inspectCommand(u), reportCommand(u), curveCommand(u), mergeCommand(u), rollupCommand(u), setupCommand(u),
-			loadCommand(u), runsCommand(u), compareCommand(u), historyCommand(u), diagnoseCommand(u), labelCommand(u),
-			annotateCommand(u), deleteCommand(u), probeCommand(u), versionCommand(u),
-		},
 		Action: func(c *cli.Context) error {
 			switch {
 			case c.Bool("version"):
@@ -162,7 +163,12 @@ fiolat ingest --es http://localhost:9200 runs/today`,
 			return err
 		},
 	}
-	for _, c := range app.Commands {
+	for _, p := range pages {
+		if len(names) > 0 && !slices.Contains(names, p.name) {
+			continue
+		}
+		c := commands()[p.name](u)
+		app.Commands = append(app.Commands, c)
 		c.OnUsageError, c.HideHelp = usage, true
 		c.Flags = append(append(c.Flags, logFormatFlag(u), quietFlag()), helpFlags()...)
 		usual := describe(c)
@@ -182,8 +188,18 @@ fiolat ingest --es http://localhost:9200 runs/today`,
 			return action(ctx)
 		}
 	}
-	slices.SortFunc(app.Commands, func(a, b *cli.Command) int { return pageOf(a.Name) - pageOf(b.Name) })
 	return app
+}
+
+// commands returns what builds each command.
+func commands() map[string]func(*ui.UI) *cli.Command {
+	return map[string]func(*ui.UI) *cli.Command{
+		"annotate": annotateCommand, "compare": compareCommand, "curve": curveCommand, "delete": deleteCommand,
+		"diagnose": diagnoseCommand, "histogram": histogramCommand, "history": historyCommand, "ingest": ingestCommand,
+		"inspect": inspectCommand, "label": labelCommand, "live": liveCommand, "load": loadCommand, "merge": mergeCommand,
+		"percentiles": percentilesCommand, "probe": probeCommand, "report": reportCommand, "rollup": rollupCommand,
+		"runs": runsCommand, "setup": setupCommand, "summary": summaryCommand, "version": versionCommand,
+	}
 }
 
 func printVersion(u *ui.UI) error {
