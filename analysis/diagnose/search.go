@@ -248,9 +248,13 @@ func (f *field) find(periods bool) (out []hit) {
 			nulls[c.measure] = f.null(c, windows, len(out))
 			p = nulls[c.measure].p(c.score, len(f.names))
 		}
-		if unlike := f.unlikeOthers(c.member, &h, n); p > alpha || !unlike {
-			if p *= float64(len(measures)); unlike && p < min(perhapsP, f.perhapsP) && f.unreached(&h) {
-				f.perhaps, f.perhapsP = &h, p
+		perhaps := p * float64(len(measures))
+		if possible := p <= alpha || perhaps < min(perhapsP, f.perhapsP); !possible || !f.unlikeOthers(c.member, &h, n) {
+			continue
+		}
+		if p > alpha {
+			if f.unreached(&h) {
+				f.perhaps, f.perhapsP = &h, perhaps
 			}
 			continue
 		}
