@@ -36,6 +36,7 @@ var parts = []part{
 	{"compressed", "the same, compressed, and decompressing alone", compressed},
 	{"parser", "parsing on one core, in memory", parser},
 	{"memory", "peak memory of logs that are made while they are read", memory},
+	{"growth", "processor time of many short logs, and of many hosts", growth},
 	{"index", "documents into Elasticsearch", index},
 	{"merge", "merge, and the ingest of what it merges", merge},
 	{"diagnosis", "ingest with and without a diagnosis", diagnosis},
