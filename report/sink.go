@@ -73,8 +73,8 @@ type Mark struct {
 
 // Comparison says how runs differ, in sentences and number by number.
 type Comparison struct {
-	Lead      string // what differs most
-	Measure   string // of that: a percentile such as p99, or another metric
+	Lead      []string // what differs most, and the options that differ
+	Measure   string   // of that: a percentile such as p99, or another metric
 	Direction string
 	Groups    []string // names of groups of runs; nil for two runs
 	Sentences []string

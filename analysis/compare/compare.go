@@ -98,7 +98,8 @@ type Side struct {
 
 // Result is the comparison of a group of runs with a baseline.
 type Result struct {
-	// Job is the job that is compared; "" is the whole run.
+	// Host or Job is the part that is compared; without both it is the whole run.
+	Host     string `json:"host,omitempty"`
 	Job      string `json:"job,omitempty"`
 	Baseline Side   `json:"baseline"`
 	Other    Side   `json:"other"`
@@ -117,6 +118,7 @@ type Result struct {
 	all        []Row      // Rows, and the rows of the family that are not shown
 	shown      []float64  // the percentiles of Rows
 	tables     int        // Options.Tables
+	margin     float64    // Options.Margin
 	estimate   []estimate // parallel to all
 	sampler    errorSampler
 	enoughRuns bool   // there are enough runs to estimate the noise between them
@@ -139,7 +141,7 @@ func metricName(p float64) string { return fio.PercentileMetric("", p).Name }
 type Group struct {
 	Name string
 	Runs []*Series
-	Job  string // of all Runs
+	Of   fio.Dims // the host or job that all Runs are of
 	// ByName means that it is one of several of its workload, and to be compared with one of its name.
 	ByName bool
 }
@@ -238,13 +240,13 @@ func Compare(baseline, other *Group, o Options) (*Result, error) {
 	times = cmp.Or(times, resamples)
 	a, b := measure(baseline, g, dirs, computed, 0, times), measure(other, g, dirs, computed, 1, times)
 	r := judge(a, b, rowNames(dirs, computed), shown, o)
-	r.Job, r.Differs = other.Job, differs(baseline, other)
+	r.Host, r.Job, r.Differs = other.Of.Host, other.Of.Job, differs(baseline, other)
 	return r, nil
 }
 
 func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Result {
 	na, nb := len(a.log), len(b.log)
-	r := &Result{Baseline: a.side, Other: b.side, tables: o.Tables}
+	r := &Result{Baseline: a.side, Other: b.side, tables: o.Tables, margin: o.Margin}
 	r.enoughRuns = min(na, nb) >= fewRuns || max(na, nb) >= BaselineRuns
 	for i, name := range names {
 		row := Row{Direction: name[0], Metric: name[1], Verdict: Inconclusive, Confidence: Confidence}

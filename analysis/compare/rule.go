@@ -49,6 +49,7 @@ func ParseRule(text string) (Rule, error) {
 type Ruling struct {
 	Rule   string `json:"rule"`
 	Run    string `json:"run"`
+	Host   string `json:"host,omitempty"`
 	Job    string `json:"job,omitempty"`
 	Failed bool   `json:"failed"`
 	// Undecided says why a rule that did not fail cannot be said to hold, either.
@@ -97,7 +98,7 @@ func (r *Result) Judge(rules []Rule, o Options) ([]Ruling, error) {
 		if len(rows[n]) == 0 {
 			continue
 		}
-		ruling := Ruling{Rule: rule.Text, Run: r.Other.Name, Job: r.Job}
+		ruling := Ruling{Rule: rule.Text, Run: r.Other.Name, Host: r.Host, Job: r.Job}
 		var open []string
 		for _, i := range rows[n] {
 			row, up := &r.all[i], !math.Signbit(rule.Limit)

@@ -28,8 +28,8 @@ type Series struct {
 	pipeline.Discard
 	// Name identifies the run in results.
 	Name string
-	// Job restricts the series to that job, and to the intervals in which it ran.
-	Job string
+	// Of restricts the series to a host or a job, and to the intervals in which it ran.
+	Of fio.Dims
 	// ID is the run's id, Workload a description of its jobs, if known. Options are the values of those job options
 	// that change how a request is served, of several jobs joined.
 	ID, Workload string
@@ -90,25 +90,27 @@ func sparseOf(h *fiohist.Hist) fiohist.Sparse {
 
 var _ pipeline.Sink = (*Series)(nil)
 
-// OfJSON returns the series of a run of which there is only fio's JSON, or of each of its jobs: the figures of the
-// whole run, with fio's own percentiles where it has no histograms.
-func OfJSON(t *ingest.JSONRun, kind fio.Kind, by []string, percentiles []float64, pick *pipeline.Pick) (*Jobs, error) {
+// OfJSON returns the series of a run of which there is only fio's JSON, or of each of its hosts or jobs: the figures
+// of the whole run, with fio's own percentiles where it has no histograms.
+func OfJSON(t *ingest.JSONRun, kind fio.Kind, by []string, percentiles []float64, pick *pipeline.Pick) (*Parts, error) {
 	wanted := slices.Concat(percentiles, family)
 	rows, _, err := figures.FromJSON(t, kind, by, wanted, pick)
 	if err = cmp.Or(t.Failure(), err); err != nil {
 		return nil, err
 	}
 	run := &pipeline.Run{Metas: t.Metas, Kind: kind, Percentiles: wanted}
-	out := &Jobs{Name: t.Root, Whole: !slices.Contains(by, fio.ByJob)}
+	out := &Parts{Name: t.Root}
 	for i := range rows {
 		r := &rows[i]
-		k := slices.IndexFunc(out.Series, func(s *Series) bool { return s.Job == r.Job })
+		of := fio.Dims{Host: r.Host, Job: r.Job}
+		k := slices.IndexFunc(out.Series, func(s *Series) bool { return s.Of == of })
 		if k < 0 {
 			k = len(out.Series)
 			start := t.Start()
-			out.Series = append(out.Series, &Series{Name: t.Root, Job: r.Job, ID: t.ID, rows: map[string]*figures.Row{},
-				Workload: strings.Join(run.Workloads(), ", "), Options: figures.Options(t.Metas, nil, fio.All, "", r.Job),
-				start: start.UnixNano(), startKnown: !start.IsZero(), timeless: true})
+			out.Series = append(out.Series, &Series{Name: t.Root, Of: of, ID: t.ID, rows: map[string]*figures.Row{},
+				Workload: strings.Join(run.Workloads(), ", "),
+				Options:  figures.Options(t.Metas, nil, fio.All, r.Host, r.Job),
+				start:    start.UnixNano(), startKnown: !start.IsZero(), timeless: true})
 		}
 		out.Series[k].rows[r.Direction] = r
 	}
@@ -122,7 +124,7 @@ func (s *Series) Began(after time.Time) bool { return !s.startKnown || s.start >
 func (s *Series) Begin(_ context.Context, run *pipeline.Run) error {
 	s.geometry, s.interval, s.fold = run.Geometry, run.Interval, 1
 	s.ID, s.Workload = run.ID, strings.Join(run.Workloads(), ", ")
-	s.Options = figures.Options(run.Metas, run.Logs, fio.All, "", s.Job)
+	s.Options = figures.Options(run.Metas, run.Logs, fio.All, s.Of.Host, s.Of.Job)
 	s.timeless = run.Timeless()
 	s.undirected = !slices.Contains(run.Settings.By, fio.ByDirection)
 	s.start, s.startKnown = run.Start, run.StartKnown
@@ -135,7 +137,8 @@ func (s *Series) perDirection(rows []pipeline.Row, figure func(*pipeline.Row) fl
 	out [1 + fio.Directions]float64) {
 	for i := range rows {
 		r := &rows[i]
-		if r.Dims.Host == "" && r.Dims.Log == "" && r.Dims.Job == s.Job && r.IOPSKnown {
+		of := r.Dims
+		if of.Direction = ""; of == s.Of && r.IOPSKnown {
 			out[max(0, slices.Index(directions, r.Dims.Direction))] = figure(r)
 		}
 	}
@@ -150,8 +153,10 @@ func (s *Series) perDirection(rows []pipeline.Row, figure func(*pipeline.Row) fl
 // Interval adds an interval.
 func (s *Series) Interval(_ context.Context, q *pipeline.Interval) error {
 	covered := s.perDirection(q.Rows, func(r *pipeline.Row) float64 { return float64(r.Covered) / 1e9 })
-	mine := func(l pipeline.Leaf) bool { return s.Job == "" || l.Dims.Job == s.Job }
-	if s.Job != "" && covered[0] == 0 && !slices.ContainsFunc(q.Leaves, mine) {
+	mine := func(l pipeline.Leaf) bool {
+		return (s.Of.Host == "" || l.Dims.Host == s.Of.Host) && (s.Of.Job == "" || l.Dims.Job == s.Of.Job)
+	}
+	if s.Of != (fio.Dims{}) && covered[0] == 0 && !slices.ContainsFunc(q.Leaves, mine) {
 		return nil
 	}
 	if int(s.seen/s.fold) == len(s.steps) {
@@ -249,38 +254,45 @@ func (s *Series) Noise(percentiles []float64) map[string]map[string]float64 {
 	return out
 }
 
-// Jobs is a pipeline.Sink that makes a Series of each job of a run, or one of the whole.
-type Jobs struct {
+// Parts is a pipeline.Sink that makes a Series of each host or job of a run, or one of the whole.
+type Parts struct {
 	pipeline.Discard
 	Name   string // of the run
-	Whole  bool
+	By     string // fio.ByHost or fio.ByJob; anything else is the whole
 	Series []*Series
 }
 
 // Begin implements pipeline.Sink. It forgets another run.
-func (j *Jobs) Begin(ctx context.Context, run *pipeline.Run) error {
-	var jobs []string
-	if j.Series = nil; j.Whole {
-		jobs = []string{""}
+func (p *Parts) Begin(ctx context.Context, run *pipeline.Run) error {
+	var parts []fio.Dims
+	if p.Series = nil; p.By != fio.ByHost && p.By != fio.ByJob {
+		parts = []fio.Dims{{}}
 	}
 	for _, l := range run.Logs {
-		if !j.Whole && l.Job != "" && !slices.Contains(jobs, l.Job) {
-			jobs = append(jobs, l.Job)
+		var of fio.Dims
+		switch p.By {
+		case fio.ByHost:
+			of.Host = l.Host
+		case fio.ByJob:
+			of.Job = l.Job
+		}
+		if of != (fio.Dims{}) && !slices.Contains(parts, of) {
+			parts = append(parts, of)
 		}
 	}
-	for _, job := range jobs {
-		s := &Series{Name: j.Name, Job: job}
+	for _, of := range parts {
+		s := &Series{Name: p.Name, Of: of}
 		if err := s.Begin(ctx, run); err != nil {
 			return err
 		}
-		j.Series = append(j.Series, s)
+		p.Series = append(p.Series, s)
 	}
 	return nil
 }
 
 // Interval implements pipeline.Sink.
-func (j *Jobs) Interval(ctx context.Context, q *pipeline.Interval) error {
-	for _, s := range j.Series {
+func (p *Parts) Interval(ctx context.Context, q *pipeline.Interval) error {
+	for _, s := range p.Series {
 		if err := s.Interval(ctx, q); err != nil {
 			return err
 		}
@@ -289,8 +301,8 @@ func (j *Jobs) Interval(ctx context.Context, q *pipeline.Interval) error {
 }
 
 // End implements pipeline.Sink.
-func (j *Jobs) End(ctx context.Context, sum *pipeline.Summary) error {
-	for _, s := range j.Series {
+func (p *Parts) End(ctx context.Context, sum *pipeline.Summary) error {
+	for _, s := range p.Series {
 		if err := s.End(ctx, sum); err != nil {
 			return err
 		}

@@ -2,6 +2,9 @@ package compare
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 
 	"fiolat/fio"
 )
@@ -32,6 +35,61 @@ func (r *Result) Words(row *Row) Words {
 		w.Verdict += ", if the machine was steady"
 	}
 	return w
+}
+
+// Largest returns the row that differs most in several comparisons, and its comparison: the largest change that is
+// certain, or else the largest inconclusive one beyond the margin; nil without either. The sum of all directions comes
+// last.
+func Largest(results []*Result) (of *Result, largest *Row) {
+	most := [3]float64{}
+	for _, r := range results {
+		for i := range r.Rows {
+			row := &r.Rows[i]
+			if row.Change == nil || row.Verdict == Same ||
+				row.Verdict == Inconclusive && math.Abs(*row.Change) <= r.margin {
+				continue
+			}
+			rank := [3]float64{0, math.Abs(math.Log1p(*row.Change)), 0}
+			if row.Verdict != Inconclusive {
+				rank[0] = 1
+			}
+			if row.Direction != fio.All {
+				rank[2] = 1
+			}
+			if slices.Compare(rank[:], most[:]) > 0 {
+				of, largest, most = r, row, rank
+			}
+		}
+	}
+	return of, largest
+}
+
+// Sentence tells a change: from what to what, its limits, and why it is inconclusive.
+func (r *Result) Sentence(row *Row, value func(metric string, v *float64) string) string {
+	w := r.Words(row)
+	why := w.Limits
+	switch note, _, _ := strings.Cut(r.Note, "\n"); {
+	case row.Verdict != Inconclusive:
+	case row.Low != nil:
+		why += ", " + w.Verdict
+	case note != "":
+		why = w.Verdict + ": " + note
+	default:
+		why = w.Verdict
+	}
+	return fmt.Sprintf("%s %s from %s to %s, %s (%s)", row.Direction, row.Metric, value(row.Metric, row.Baseline),
+		value(row.Metric, row.Other), w.Change, why)
+}
+
+// Value formats a value of a metric; "-" if it is unknown.
+func Value(metric string, v *float64) string {
+	switch {
+	case v == nil:
+		return "-"
+	case fio.FigureOf(metric).Unit == fio.PerSecond:
+		return fio.Digits(*v, 5) + "/s"
+	}
+	return fio.Latency(*v, 4)
 }
 
 // Percent writes ratios above factorFrom as a factor. Above mostFactor or below 1/mostFactor it gives only that

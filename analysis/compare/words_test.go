@@ -15,3 +15,31 @@ func TestPercent(t *testing.T) {
 		t.Errorf("unknown: %q", got)
 	}
 }
+
+// The largest certain change comes before a larger inconclusive one, and one of these before nothing.
+func TestLargest(t *testing.T) {
+	t.Parallel()
+	row := func(direction, metric string, change float64, v Verdict) Row {
+		return Row{Direction: direction, Metric: metric, Change: &change, Verdict: v}
+	}
+	for _, tt := range []struct {
+		name string
+		rows []Row
+		want string
+	}{
+		{"certain first", []Row{row("read", "p50", 49, Inconclusive), row("read", "p99", 0.1, Higher)}, "read p99"},
+		{"the larger, up or down", []Row{row("read", "p50", 0.5, Higher), row("read", "iops", -0.4, Lower)}, "read iops"},
+		{"inconclusive alone", []Row{row("read", "p50", 49, Inconclusive), row("read", "p99", 0.02, Same)}, "read p50"},
+		{"within the margin", []Row{row("read", "p50", 0.04, Inconclusive), row("read", "p99", 0.02, Same)}, ""},
+		{"a direction before the sum", []Row{row("all", "p50", 1, Higher), row("write", "p50", 1, Higher)}, "write p50"},
+		{"unknown", []Row{{Direction: "read", Metric: "p99", Verdict: Inconclusive, AtLeast: true}}, ""},
+	} {
+		got := ""
+		if _, row := Largest([]*Result{{Rows: tt.rows, margin: 0.05}}); row != nil {
+			got = row.Direction + " " + row.Metric
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -39,7 +39,7 @@ type compareOptions struct {
 	runNoise []compare.RunNoise
 	margin   float64
 	steady   bool
-	by       string   // run or job
+	by       string   // run, host or job
 	shown    []string // metrics in tables without rules; nil for all
 	all      bool
 	alerts   alertOptions
@@ -67,8 +67,8 @@ func compareCommand(u *ui.UI) *cli.Command {
 				Usage: "a change within `P%` is called same"},
 			&cli.BoolFlag{Name: "steady", Destination: &o.steady,
 				Usage: "take the machine as steady: for groups that were not alternated, as before and after an update"},
-			&cli.GenericFlag{Name: "by", Value: oneOf(&o.by, "by", fio.RunScope, fio.ByJob),
-				Usage: "`WHAT`: run, or job for a table for each job"},
+			&cli.GenericFlag{Name: "by", Value: oneOf(&o.by, "by", fio.RunScope, fio.ByHost, fio.ByJob),
+				Usage: "`WHAT`: run, or a table for each host or job"},
 			&cli.BoolFlag{Name: "all", Destination: &o.all,
 				Usage: "all rows in tables, not only those of the rules, p50, p99 and IOPS"},
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "json",
@@ -90,15 +90,15 @@ func (o *compareOptions) check(c *cli.Context, bad *fio.Faults) {
 	if o.baseline == "" {
 		bad.Add(twoGlobs(o.runs))
 	}
-	if o.by == fio.ByJob && (len(o.runs) == 1 || o.baseline != "") {
-		bad.Add(fio.Usagef("--by job compares two runs: name the baseline and another run, without --baseline"))
+	if o.by != fio.RunScope && (len(o.runs) == 1 || o.baseline != "") {
+		bad.Add(fio.Usagef("--by %s compares two runs: name the baseline and another run, without --baseline", o.by))
 	}
 	if o.format == formatJUnit && len(o.failIf) == 0 {
 		bad.Add(fio.Usagef("--format junit: a test case for each rule: pass --fail-if"))
 	}
 	o.logs.Config.Settings.By = []string{fio.ByDirection}
-	if o.by == fio.ByJob {
-		o.logs.Config.Settings.By = []string{fio.ByJob, fio.ByDirection}
+	if o.by != fio.RunScope {
+		o.logs.Config.Settings.By = []string{o.by, fio.ByDirection}
 	}
 	o.shown = []string{"p50", "p99", "iops"}
 	if c.IsSet("percentiles") {
@@ -238,12 +238,23 @@ func (c *compareFound) print(o *compareOptions, u *ui.UI) (err error) {
 	return err
 }
 
-// judged names the run, or the job of it, that a rule is about.
+// judged names the run, or the host or job of it, that a rule is about.
 func judged(f compare.Ruling) string {
-	if f.Job != "" {
-		return fio.Printable(f.Run) + ", job " + fio.Printable(f.Job)
+	if of := part(f.Host, f.Job); of != "" {
+		return fio.Printable(f.Run) + ", " + fio.Printable(of)
 	}
 	return fio.Printable(f.Run)
+}
+
+// part names a host or a job, "" without both.
+func part(host, job string) string {
+	switch {
+	case host != "":
+		return "host " + host
+	case job != "":
+		return "job " + job
+	}
+	return ""
 }
 
 // brokenRows names the rows that break a rule, and by how much.
@@ -270,9 +281,21 @@ func failedAlert(f compare.Ruling) finding {
 type compareFound struct {
 	Confidence     float64           `json:"confidence"`
 	Comparisons    []*compare.Result `json:"comparisons"`
-	Group          *groupSpread      `json:"group,omitempty"` // of a single argument
+	Most           []mostChanged     `json:"changed_most,omitempty"` // of each other run, with --by
+	Group          *groupSpread      `json:"group,omitempty"`        // of a single argument
 	GateConfidence float64           `json:"gate_confidence,omitempty"`
 	FailIf         []compare.Ruling  `json:"fail_if,omitempty"`
+}
+
+// mostChanged is the host or job that differs most from the baseline's.
+type mostChanged struct {
+	Run       string `json:"run"`
+	Host      string `json:"host,omitempty"`
+	Job       string `json:"job,omitempty"`
+	Direction string `json:"direction"`
+	Metric    string `json:"metric"`
+	Certain   bool   `json:"certain"`
+	Text      string `json:"text"`
 }
 
 // groupSpread says how much the runs of one group differ.
@@ -295,7 +318,7 @@ func checkApart(baseline, other *compare.Group) error {
 	return nil
 }
 
-// addAll compares an argument with the baseline, both by job, and applies the rules.
+// addAll compares an argument with the baseline, each host or job with itself, and applies the rules.
 func (c *compareFound) addAll(baseline, other []*compare.Group, o *compareOptions, u *ui.UI) error {
 	if err := checkApart(baseline[0], other[0]); err != nil {
 		return err
@@ -305,34 +328,43 @@ func (c *compareFound) addAll(baseline, other []*compare.Group, o *compareOption
 		return c.addPairs(pairs, o)
 	}
 	checkWorkloads(u, baseline, other)
-	job := func(g *compare.Group) func(*compare.Group) bool {
-		return func(o *compare.Group) bool { return o.Job == g.Job }
+	same := func(g *compare.Group) func(*compare.Group) bool {
+		return func(o *compare.Group) bool { return o.Of == g.Of }
+	}
+	only := func(g *compare.Group) {
+		u.Warn(fmt.Sprintf("left out: %s %q is only in %s", o.by, g.Of.Of(o.by), fio.Printable(g.Name)))
 	}
 	for _, b := range baseline {
-		if i := slices.IndexFunc(other, job(b)); i >= 0 {
+		if i := slices.IndexFunc(other, same(b)); i >= 0 {
 			pairs = append(pairs, [2]*compare.Group{b, other[i]})
 		} else {
-			u.Warn(fmt.Sprintf("left out: job %q is only in %s", b.Job, fio.Printable(b.Name)))
+			only(b)
 		}
 	}
 	for _, g := range other {
-		if !slices.ContainsFunc(baseline, job(g)) {
-			u.Warn(fmt.Sprintf("left out: job %q is only in %s", g.Job, fio.Printable(g.Name)))
+		if !slices.ContainsFunc(baseline, same(g)) {
+			only(g)
 		}
 	}
 	if len(pairs) == 0 {
-		return fio.Usagef("%s and %s have no job in common", fio.Printable(baseline[0].Name),
-			fio.Printable(other[0].Name))
+		return fio.Usagef("%s and %s have no %s in common", fio.Printable(baseline[0].Name),
+			fio.Printable(other[0].Name), o.by)
 	}
 	return c.addPairs(pairs, o)
 }
 
 // addPairs compares pairs of groups, and applies the rules.
 func (c *compareFound) addPairs(pairs [][2]*compare.Group, o *compareOptions) error {
-	from := len(c.FailIf)
+	from, first := len(c.FailIf), len(c.Comparisons)
 	for _, p := range pairs {
 		if err := c.add(p[0], p[1], o, len(pairs)); err != nil {
 			return err
+		}
+	}
+	if o.by != fio.RunScope {
+		if r, row := compare.Largest(c.Comparisons[first:]); row != nil {
+			c.Most = append(c.Most, mostChanged{r.Other.Name, r.Host, r.Job, row.Direction, row.Metric,
+				row.Verdict != compare.Inconclusive, r.Sentence(row, compare.Value)})
 		}
 	}
 	for _, rule := range o.failIf { // one that applies to nothing could never be broken
@@ -347,7 +379,7 @@ func (c *compareFound) addPairs(pairs [][2]*compare.Group, o *compareOptions) er
 // tests pairs the runs of two arguments that each hold several tests: by workload and, where a workload has several
 // runs with names that both have, by name. It returns none for repeats of one workload.
 func tests(baseline, other []*compare.Group, u *ui.UI) (pairs [][2]*compare.Group) {
-	if len(baseline) != 1 || len(other) != 1 || baseline[0].Job+other[0].Job != "" {
+	if len(baseline) != 1 || len(other) != 1 || baseline[0].Of != (fio.Dims{}) {
 		return nil
 	}
 	before, after := byTest(baseline[0], other[0]), byTest(other[0], baseline[0])
@@ -455,12 +487,22 @@ type comparePrinter struct {
 }
 
 func (p *comparePrinter) all(c *compareFound) {
+	for n, m := range c.Most {
+		certain := ""
+		if !m.Certain {
+			certain = ", not for certain"
+		}
+		p.line(fmt.Sprintf("changed most in %s%s: %s: %s", m.Run, certain, part(m.Host, m.Job), m.Text))
+		if n == len(c.Most)-1 && !p.markdown {
+			fmt.Fprintln(p.out)
+		}
+	}
 	for n, result := range c.Comparisons {
 		if n > 0 {
 			fmt.Fprintln(p.out)
 		}
-		if result.Job != "" {
-			p.line("job: " + result.Job)
+		if of := part(result.Host, result.Job); of != "" {
+			p.line(strings.Replace(of, " ", ": ", 1))
 		}
 		p.line(result.Caveat)
 		p.side("baseline", result.Baseline)

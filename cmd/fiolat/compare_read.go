@@ -35,13 +35,13 @@ func groupMembers(argument string) (name string, members []string, err error) {
 }
 
 // group reads the runs of an argument: those of a path or a stored run, of label:KEY=VALUE, or of
-// NAME= and a list of these. With --by job there is a group for each job.
+// NAME= and a list of these. With --by there is a group for each host or job.
 func (r *groupReader) group(ctx context.Context, argument string) ([]*compare.Group, error) {
 	name, members, err := groupMembers(argument)
 	if err != nil {
 		return nil, err
 	}
-	var runs []*compare.Jobs
+	var runs []*compare.Parts
 	for _, member := range members {
 		more, err := r.read(ctx, member)
 		if err != nil {
@@ -54,19 +54,19 @@ func (r *groupReader) group(ctx context.Context, argument string) ([]*compare.Gr
 	for _, run := range runs {
 		whole.Runs = append(whole.Runs, run.Series[:min(1, len(run.Series))]...)
 		for _, s := range run.Series {
-			i := slices.IndexFunc(groups, func(g *compare.Group) bool { return g.Job == s.Job })
+			i := slices.IndexFunc(groups, func(g *compare.Group) bool { return g.Of == s.Of })
 			if i < 0 {
-				i, groups = len(groups), append(groups, &compare.Group{Name: name, Job: s.Job})
+				i, groups = len(groups), append(groups, &compare.Group{Name: name, Of: s.Of})
 			}
 			groups[i].Runs = append(groups[i].Runs, s)
 		}
 	}
 	if len(groups) == 0 {
-		return nil, fio.Usagef("--by job: the jobs of %s are not known", fio.Printable(name))
+		return nil, fio.Usagef("--by %s: the %ss of %s are not known", r.by, r.by, fio.Printable(name))
 	}
 	for _, g := range groups {
 		if len(g.Runs) < len(runs) {
-			r.runs.UI.Warn(fmt.Sprintf("job %q is in only %d of the %s of %s", g.Job, len(g.Runs),
+			r.runs.UI.Warn(fmt.Sprintf("%s %q is in only %d of the %s of %s", r.by, g.Of.Of(r.by), len(g.Runs),
 				fio.Several(len(runs), "run"), fio.Printable(name)))
 		}
 	}
@@ -160,7 +160,7 @@ func (r *groupReader) since(ctx context.Context, name string, run *compare.Serie
 }
 
 // read reads the runs that a member of a group names.
-func (r *groupReader) read(ctx context.Context, name string) (runs []*compare.Jobs, err error) {
+func (r *groupReader) read(ctx context.Context, name string) (runs []*compare.Parts, err error) {
 	for run, err := range r.runs.Find(ctx, name) {
 		if !r.runs.Totals && ingest.IsNoLogs(err) { // fio's JSON may have figures without histograms
 			r.runs.Totals = true
@@ -172,22 +172,22 @@ func (r *groupReader) read(ctx context.Context, name string) (runs []*compare.Jo
 		}
 		if run.Totals != nil {
 			s, pick := &r.runs.Logs.Config.Settings, &r.runs.Logs.Config.Pick
-			jobs, err := compare.OfJSON(run.Totals, s.Kind, s.By, s.Percentiles, pick)
+			parts, err := compare.OfJSON(run.Totals, s.Kind, s.By, s.Percentiles, pick)
 			if err != nil {
 				return nil, err
 			}
-			runs = append(runs, jobs)
+			runs = append(runs, parts)
 			continue
 		}
-		jobs := &compare.Jobs{Name: run.Title, Whole: r.by != fio.ByJob}
-		only, err := run.ProcessSums(ctx, jobs)
+		parts := &compare.Parts{Name: run.Title, By: r.by}
+		only, err := run.ProcessSums(ctx, parts)
 		if err != nil {
 			return nil, err
 		}
-		for _, s := range jobs.Series {
+		for _, s := range parts.Series {
 			s.FiguresOnly = only
 		}
-		runs = append(runs, jobs)
+		runs = append(runs, parts)
 	}
 	if len(runs) == 1 {
 		for _, s := range runs[0].Series {

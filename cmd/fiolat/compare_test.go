@@ -3,10 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -360,5 +362,53 @@ func TestComparePlainJSON(t *testing.T) {
 		","+filepath.Join(dir, "repeats/2.json")+","+filepath.Join(dir, "repeats/3.json"), after)
 	if code == 0 {
 		t.Errorf("a rule without enough runs is judged\n%s%s", out, stderr)
+	}
+}
+
+// TestCompareByHost: the host that changed is named first, with the others' tables after it, and a host of one run
+// alone is left out by name.
+func TestCompareByHost(t *testing.T) {
+	testkit.NotRaced(t)
+	t.Parallel()
+	run := func(seed uint64, medians map[string]time.Duration) string {
+		dir := t.TempDir()
+		for i, host := range slices.Sorted(maps.Keys(medians)) {
+			if err := os.Rename(madeRun(t, seed+uint64(i), medians[host]), filepath.Join(dir, host)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	const usual = 100 * time.Microsecond
+	before := run(10, map[string]time.Duration{"h1": usual, "h2": usual, "h3": usual})
+	after := run(20, map[string]time.Duration{"h1": usual, "h2": usual + usual/2, "h4": usual})
+	args := []string{"compare", "--by", "host", "--hosts-by", "folder"}
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		code   int
+		out    string
+		stderr string
+	}{
+		{"the host that changed", []string{before, after}, exitOK,
+			`^changed most in \S+: host h2: (read|write) p[\d.]+ from .* to .*, \+\d\d\.\d\d % .*\n\nhost: h1\n(.*\n)*` +
+				`host: h2\n`,
+			`left out: host "h3" is only in (.*\n)*.*left out: host "h4" is only in `},
+		{"a rule", []string{"--run-noise", "0%", "--fail-if", "p50 +20%", before, after}, exitCompare,
+			`, host h2: FAILED: read p50 `, ""},
+		{"the same", []string{before, before}, exitOK, `^host: h1\n`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			code, out, stderr := fiolat(t, nil, append(slices.Clone(args), tt.args...)...)
+			if code != tt.code || !regexp.MustCompile(tt.out).MatchString(out) ||
+				!regexp.MustCompile(tt.stderr).MatchString(stderr) {
+				t.Errorf("exit %d, want %d\n%s%s", code, tt.code, out, stderr)
+			}
+		})
+	}
+	_, out, _ := fiolat(t, nil, append(args, "--format", "json", before, after)...)
+	if !regexp.MustCompile(`"host": "h2",\s+"direction": "\w+",\s+"metric": "[\w.]+",\s+"certain": true`).
+		MatchString(out) {
+		t.Error(out)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -157,17 +156,24 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 	}
 	out := &report.Comparison{Head: []string{"direction", "metric", "change", "A", "B", "95 % limits", "verdict"}}
 	value := func(metric string, v *float64) string {
-		switch {
-		case v == nil:
+		if v == nil {
 			return "–"
-		case fio.FigureOf(metric).Unit == fio.PerSecond:
-			return fio.Digits(*v, 5) + "/s"
 		}
-		return fio.Micro(fio.Latency(*v, 4))
+		return fio.Micro(compare.Value(metric, v))
 	}
 	said := map[string]map[compare.Verdict][]string{}
-	out.Lead = "No metric is certainly higher or lower in B than in A."
-	most := 0.0
+	out.Lead = []string{"No metric is certainly higher or lower in B than in A."}
+	if _, row := compare.Largest([]*compare.Result{result}); row != nil {
+		how := "differs"
+		if row.Verdict == compare.Inconclusive {
+			how = "perhaps differs"
+		}
+		out.Measure, out.Direction = row.Metric, row.Direction
+		out.Lead[0] = fmt.Sprintf("B %s from A most in %s.", how, result.Sentence(row, value))
+	}
+	if text := differs(result.Differs); text != "" {
+		out.Lead = append(out.Lead, text)
+	}
 	var directions []string
 	sum := func(row compare.Row) bool { return row.Direction == fio.All }
 	rows := slices.Clone(result.Rows)
@@ -186,11 +192,6 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 		text := row.Metric
 		if row.Verdict == compare.Higher || row.Verdict == compare.Lower {
 			text += " " + words.Change + " (" + words.Limits + ")"
-			if of := math.Abs(math.Log1p(*row.Change)); of > most {
-				most, out.Measure, out.Direction = of, row.Metric, row.Direction
-				out.Lead = fmt.Sprintf("B differs from A most in %s %s: from %s to %s, %s (%s).", row.Direction, row.Metric,
-					value(row.Metric, row.Baseline), value(row.Metric, row.Other), words.Change, words.Limits)
-			}
 		}
 		said[row.Direction][row.Verdict] = append(said[row.Direction][row.Verdict], text)
 	}
