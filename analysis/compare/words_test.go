@@ -28,10 +28,10 @@ func TestLargest(t *testing.T) {
 		want string
 	}{
 		{"certain first", []Row{row("read", "p50", 49, Inconclusive), row("read", "p99", 0.1, Higher)}, "read p99"},
-		{"the larger, up or down", []Row{row("read", "p50", 0.5, Higher), row("read", "iops", -0.4, Lower)}, "read iops"},
+		{"up or down", []Row{row("read", "p50", 0.5, Higher), row("read", "iops", -0.4, Lower)}, "read iops"},
 		{"inconclusive alone", []Row{row("read", "p50", 49, Inconclusive), row("read", "p99", 0.02, Same)}, "read p50"},
 		{"within the margin", []Row{row("read", "p50", 0.04, Inconclusive), row("read", "p99", 0.02, Same)}, ""},
-		{"a direction before the sum", []Row{row("all", "p50", 1, Higher), row("write", "p50", 1, Higher)}, "write p50"},
+		{"the sum last", []Row{row("all", "p50", 1, Higher), row("write", "p50", 1, Higher)}, "write p50"},
 		{"unknown", []Row{{Direction: "read", Metric: "p99", Verdict: Inconclusive, AtLeast: true}}, ""},
 	} {
 		got := ""
