@@ -249,7 +249,8 @@ func (f *field) find(periods bool) (out []hit) {
 			p = nulls[c.measure].p(c.score, len(f.names))
 		}
 		perhaps := p * float64(len(measures))
-		if possible := p <= alpha || perhaps < min(perhapsP, f.perhapsP); !possible || !f.unlikeOthers(c.member, &h, n) {
+		possible := p <= alpha || perhaps < min(perhapsP, f.perhapsP)
+		if !possible || !f.unlikeOthers(c.member, &h, n) {
 			continue
 		}
 		if p > alpha {

@@ -196,9 +196,10 @@ func commands() map[string]func(*ui.UI) *cli.Command {
 	return map[string]func(*ui.UI) *cli.Command{
 		"annotate": annotateCommand, "compare": compareCommand, "curve": curveCommand, "delete": deleteCommand,
 		"diagnose": diagnoseCommand, "histogram": histogramCommand, "history": historyCommand, "ingest": ingestCommand,
-		"inspect": inspectCommand, "label": labelCommand, "live": liveCommand, "load": loadCommand, "merge": mergeCommand,
-		"percentiles": percentilesCommand, "probe": probeCommand, "report": reportCommand, "rollup": rollupCommand,
-		"runs": runsCommand, "setup": setupCommand, "summary": summaryCommand, "version": versionCommand,
+		"inspect": inspectCommand, "label": labelCommand, "live": liveCommand, "load": loadCommand,
+		"merge": mergeCommand, "percentiles": percentilesCommand, "probe": probeCommand, "report": reportCommand,
+		"rollup": rollupCommand, "runs": runsCommand, "setup": setupCommand, "summary": summaryCommand,
+		"version": versionCommand,
 	}
 }
 

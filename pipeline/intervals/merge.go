@@ -119,8 +119,8 @@ type Merger struct {
 	PickedAway float64
 }
 
-// New returns a merger of a run whose first interval is the grid's. With leavesOnly it leaves out all scopes but that of
-// the whole run.
+// New returns a merger of a run whose first interval is the grid's. With leavesOnly it leaves out all scopes but that
+// of the whole run.
 func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers int, leavesOnly bool) *Merger {
 	m := &Merger{Run: run, Grid: g, sink: sink, workers: workers, Done: g.First, leavesOnly: leavesOnly}
 	m.pick()
@@ -772,7 +772,8 @@ func (sc *scope) lastWindows() float64 {
 			}
 		}
 	}
-	byFrom := slices.SortedFunc(slices.Values(all), func(a, b direction) int { return cmp.Compare(a.From, b.From) })
+	byFrom := slices.Clone(all)
+	slices.SortFunc(byFrom, func(a, b direction) int { return cmp.Compare(a.From, b.From) })
 	for i := range byFrom[:max(len(byFrom)-1, 0)] { // the latest end of those up to it
 		byFrom[i+1].To = max(byFrom[i+1].To, byFrom[i].To)
 	}
@@ -780,7 +781,9 @@ func (sc *scope) lastWindows() float64 {
 	covered, longer := make([]pipeline.Span, len(all)), make([]pipeline.Span, len(all))
 	for i, d := range all {
 		// Of those that ran when the log's last window began, itself among them.
-		ran, _ := slices.BinarySearchFunc(byFrom, d.To, func(o direction, to int64) int { return cmp.Compare(o.From, to) })
+		ran, _ := slices.BinarySearchFunc(byFrom, d.To, func(o direction, to int64) int {
+			return cmp.Compare(o.From, to)
+		})
 		until := min(d.until, byFrom[ran-1].To)
 		covered[i], longer[i] = d.Span, pipeline.Span{From: d.From, To: until}
 		logged, ios = logged+d.ios, ios+d.ios*float64(until-d.From)/float64(d.To-d.From)

@@ -66,8 +66,8 @@ func memory(ctx context.Context, b *bench) ([]result, error) {
 		}
 		many = append(many, results...)
 	}
-	plain, bins, restored := manyJobs(b, 1600, false, "percentiles"), manyJobs(b, 1600, true, "percentiles", "--no-restore"),
-		manyJobs(b, 1600, true, "percentiles")
+	plain, bins := manyJobs(b, 1600, false, "percentiles"), manyJobs(b, 1600, true, "percentiles", "--no-restore")
+	restored := manyJobs(b, 1600, true, "percentiles")
 	bins.want = func(r result, of []result) (string, bool) {
 		return "at most 1.1 times the memory of the one before", r.memory <= 1.1*of[0].memory
 	}
@@ -119,8 +119,8 @@ func manyJobs(b *bench, jobs int, bins bool, command ...string) contender {
 		format = "json+ of 183 MB"
 	}
 	dir := filepath.Join(b.dir, fmt.Sprintf("jobs-%d-%v", jobs, bins))
-	c := contender{name: fmt.Sprintf("fiolat %s, %d logs and their %s", strings.Join(command, " "), jobs, format), runs: 1,
-		args: append(append([]string{b.fiolat}, command...), dir)}
+	c := contender{name: fmt.Sprintf("fiolat %s, %d logs and their %s", strings.Join(command, " "), jobs, format),
+		runs: 1, args: append(append([]string{b.fiolat}, command...), dir)}
 	c.before = func(ctx context.Context) error {
 		if _, err := os.Stat(dir); err == nil {
 			return nil
