@@ -231,20 +231,27 @@ func nameOf(dir string, metas []*fiojson.Document) string {
 
 // Failure returns what went wrong with the run as a whole: fio ended with an error, or did no I/O; else nil.
 func (t *JSONRun) Failure() error {
+	if msg := t.failure(); msg != "" {
+		return &fio.ParseError{File: t.Root, Msg: msg, Hint: "see what fio printed; --skip-bad leaves the run out"}
+	}
+	return nil
+}
+
+// failure says that fio failed, or did no I/O; "" otherwise.
+func (t *JSONRun) failure() string {
 	code := 0
 	for _, m := range t.Metas {
 		for i := range m.Entries {
 			code = cmp.Or(code, m.Entries[i].Error)
 		}
 	}
-	msg := "fio did no I/O"
 	switch {
 	case code != 0:
-		msg = fmt.Sprintf("fio ended with error %d (%v)", code, syscall.Errno(code))
+		return fmt.Sprintf("fio ended with error %d (%v)", code, syscall.Errno(code))
 	case t.did():
-		return nil
+		return ""
 	}
-	return &fio.ParseError{File: t.Root, Msg: msg, Hint: "see what fio printed; --skip-bad leaves the run out"}
+	return "fio did no I/O"
 }
 
 // Measured reports whether fio's JSON has latencies of that kind.

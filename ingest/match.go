@@ -926,6 +926,7 @@ func (m *matcher) incomplete(s *set) {
 			missing += ", and its totals are not used"
 			if without[e] == nil {
 				c := *e
+				c.Part = true
 				for d := range c.Dirs {
 					c.Dirs[d].Kind = fiojson.ByKind{}
 				}

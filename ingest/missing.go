@@ -102,6 +102,8 @@ func (d *discovery) left(dir string, hosts []*Input, alike bool) string {
 			}
 		}
 		return "it has no log, and by its JSON did " + cmp.Or(strings.Join(ios, ", "), "no I/O")
+	case len(own) > 0 && slices.ContainsFunc(metas, func(m *fiojson.Document) bool { return failedDuring(own[0], m) }):
+		return "it has no log: " + (&JSONRun{Metas: own[:1]}).failure()
 	case len(own) > 0: // of another run
 		return ""
 	case job:
@@ -112,6 +114,14 @@ func (d *discovery) left(dir string, hosts []*Input, alike bool) string {
 		return "its folder is empty"
 	}
 	return ""
+}
+
+// failedDuring reports whether a fio ended without I/O while another one ran, or a minute apart from it.
+func failedDuring(failed, other *fiojson.Document) bool {
+	const apart = 60_000 // ms
+	from, to, known := span(other)
+	at := failed.TimestampMS
+	return known && !(&JSONRun{Metas: []*fiojson.Document{failed}}).did() && from-apart <= at && at <= to+apart
 }
 
 // below calls f for the files below a folder.

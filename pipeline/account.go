@@ -83,6 +83,9 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 			j.Restored, j.NotPlaced = tail(e, fio.Direction(d))
 			j.Counted = e.Dirs[d].Kind[run.Kind].N
 			unmeasured := j.Counted == 0 && e.Dirs[d].TotalIOs > 0
+			if unmeasured && e.Part {
+				continue
+			}
 			if j.Counted == 0 && (j.Logged == 0 || unmeasured && !counts[e] || e.Mixed.TotalIOs > 0) {
 				continue // nothing to compare with
 			}

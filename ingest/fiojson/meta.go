@@ -80,7 +80,9 @@ type Entry struct {
 	BeganMS int64
 	// NoLog is set if other jobs have logs, and this one has none.
 	NoLog bool
-	Dirs  [fio.Directions]DirTotals
+	// Part is set if only some of its threads have a log here: its counts are left out.
+	Part bool
+	Dirs [fio.Directions]DirTotals
 	// Mixed are the totals of all directions together, if fio reports no others (unified_rw_reporting=mixed).
 	Mixed DirTotals
 	// Sync are the latencies of fsync, fdatasync and sync_file_range, which fio never logs and counts in no direction.

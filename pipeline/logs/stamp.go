@@ -37,7 +37,8 @@ func (l *State) record(in *opened) (*fiolog.Record, error) {
 		return nil, l.at(r.Line, fmt.Sprintf("stamp %d ms: by fio's JSON, which fits the log, the job ended by %d ms",
 			r.Time, in.end), wrongStamp)
 	}
-	if pause := r.Time - in.latest; pause > max(l.pause, doubtfulPause, 9*(in.latest-in.first)) && in.limit == unlimited {
+	pause := r.Time - in.latest
+	if in.limit == unlimited && pause > max(l.pause, doubtfulPause, 9*(in.latest-in.first)) {
 		l.pause, l.afterPause = pause, r.Line
 	}
 	in.latest = max(in.latest, r.Time)
