@@ -65,7 +65,11 @@ var errSame = errors.New("the same documents")
 
 // Withdraw deletes the documents of a run that another process has begun to write since, unless they are the same.
 func (w *BulkWriter) Withdraw(ctx context.Context, run *pipeline.Run) error {
-	g, r := indices.GenerationOf(run), w.Report()
+	return w.withdraw(ctx, indices.GenerationOf(run))
+}
+
+func (w *BulkWriter) withdraw(ctx context.Context, g indices.Generation) error {
+	r := w.Report()
 	if r.Requests == 0 {
 		return nil
 	}

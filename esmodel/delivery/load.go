@@ -326,7 +326,7 @@ func (l *loader) add(ctx context.Context, index, id string, doc []byte) error {
 }
 
 // abandon removes the marks that remain after an error. A run of which anything was sent, acknowledged or not, is
-// partial from now on.
+// partial from now on; if another process has it by now, what was sent is deleted.
 func (l *loader) abandon(ctx context.Context) error {
 	var errs []error
 	for _, k := range l.w.marks {
@@ -335,7 +335,24 @@ func (l *loader) abandon(ctx context.Context) error {
 			if l.w.Report().Requests == 0 {
 				doc = k.Found
 			}
-			errs = append(errs, l.settle(ctx, k, doc))
+			err := l.settle(ctx, k, doc)
+			if errs = append(errs, err); errors.As(err, new(*indices.MarkError)) {
+				errs = append(errs, l.withdraw(ctx, k))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// withdraw deletes what was sent of the run that a mark was on.
+func (l *loader) withdraw(ctx context.Context, k *indices.Mark) error {
+	var errs []error
+	for key, generations := range l.generations {
+		if key.ID() != k.ID {
+			continue
+		}
+		for _, g := range slices.Sorted(maps.Keys(generations)) {
+			errs = append(errs, l.w.withdraw(ctx, indices.Generation{RunKey: key, Generation: g}))
 		}
 	}
 	return errors.Join(errs...)

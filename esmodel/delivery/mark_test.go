@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -178,29 +179,67 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// A request of the first that was held up on its way, and arrives when the second has ended, is withdrawn by it.
+// A request of the first that was held up on its way, and arrives when the second has ended, is withdrawn by it, even if
+// it fails for another reason.
 func TestLateRequests(t *testing.T) {
-	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
-	held := &delayed{RoundTripper: http.DefaultTransport,
-		match: func(r *http.Request) bool { return bulkOf(r, "histogram") }}
-	slow := testClient(t, client.Config{Addresses: []string{s.URL}, Transport: held})
-	c := testClient(t, client.Config{Addresses: []string{s.URL}})
-	other, theirs := otherSettings()
-	held.act = func() {
-		if _, err := ingestRun(t.Context(), c, BulkConfig{}, other, theirs); err != nil {
-			t.Error(err)
-		}
-	}
-	run := esmodeltest.Run()
-	_, err := ingestRun(t.Context(), slow, BulkConfig{}, run, esmodeltest.Intervals(run, 9))
-	if !held.acted.Load() || !errors.As(err, new(*indices.MarkError)) {
-		t.Errorf("%v", err)
-	}
-	alone, c2 := standIn(t)
-	if _, err := ingestRun(t.Context(), c2, BulkConfig{}, other, theirs); err != nil {
+	dir := t.TempDir()
+	if _, err := dirRun(t, dir, esmodeltest.Run().ID, "", "loaded", 9, nil); err != nil {
 		t.Fatal(err)
 	}
-	esmodeltest.EqualContents(t, esmodeltest.Contents(s), esmodeltest.Contents(alone))
+	broken := errors.New("broken")
+	for _, test := range []struct {
+		name string
+		send func(ctx context.Context, c *client.Client, run *pipeline.Run) error
+	}{
+		{"ingest", func(ctx context.Context, c *client.Client, run *pipeline.Run) error {
+			_, err := ingestRun(ctx, c, BulkConfig{}, run, esmodeltest.Intervals(run, 9))
+			return err
+		}},
+		{"ingest that fails", func(ctx context.Context, c *client.Client, run *pipeline.Run) error {
+			w, err := NewBulkWriter(c, BulkConfig{})
+			if err != nil {
+				return err
+			}
+			sink := NewSink(w, SinkOptions{})
+			err = sink.Begin(ctx, run)
+			for _, q := range esmodeltest.Intervals(run, 9) {
+				if err == nil {
+					err = sink.Interval(ctx, q)
+				}
+			}
+			if err = sink.Close(ctx, cmp.Or(err, broken)); !errors.Is(err, broken) {
+				t.Error(err)
+			}
+			return err
+		}},
+		{"load", func(ctx context.Context, c *client.Client, _ *pipeline.Run) error {
+			_, err := Load(ctx, c, []string{dir}, LoadOptions{})
+			return err
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+			held := &delayed{RoundTripper: http.DefaultTransport,
+				match: func(r *http.Request) bool { return bulkOf(r, "histogram") }}
+			slow := testClient(t, client.Config{Addresses: []string{s.URL}, Transport: held})
+			c := testClient(t, client.Config{Addresses: []string{s.URL}})
+			other, theirs := otherSettings()
+			held.act = func() {
+				if _, err := ingestRun(t.Context(), c, BulkConfig{}, other, theirs); err != nil {
+					t.Error(err)
+				}
+			}
+			err := test.send(t.Context(), slow, esmodeltest.Run())
+			if !held.acted.Load() || !errors.As(err, new(*indices.MarkError)) {
+				t.Errorf("%v", err)
+			}
+			alone, c2 := standIn(t)
+			if _, err := ingestRun(t.Context(), c2, BulkConfig{}, other, theirs); err != nil {
+				t.Fatal(err)
+			}
+			esmodeltest.EqualContents(t, esmodeltest.Contents(s), esmodeltest.Contents(alone))
+		})
+	}
 }
 
 func TestMarkLosesReplies(t *testing.T) {

@@ -297,7 +297,7 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	} else if errors.As(err, new(*indices.MarkError)) {
 		// The document of the run is another's; see Close.
 	} else if s.back != nil {
-		s.partial(ctx)
+		err = lostTo(s.partial(ctx), err)
 	} else {
 		var incomplete *IncompleteError
 		missing := errors.As(err, &incomplete)
@@ -310,6 +310,8 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 		}
 		if !missing && !errors.Is(err, e) {
 			err = errors.Join(err, e)
+		} else {
+			err = lostTo(e, err)
 		}
 		if missing {
 			// Loading the spool finishes the run with this document, which must be the last one of the run in
@@ -342,23 +344,31 @@ func (s *Sink) last(ctx context.Context, status esmodel.Status, sum *pipeline.Su
 }
 
 // partial stores the document of the run as partial, without adding it to the account, and in a smaller form if
-// the full one is refused.
-func (s *Sink) partial(ctx context.Context) {
+// the full one is refused. On failure the next attempt takes the run over.
+func (s *Sink) partial(ctx context.Context) (err error) {
+	index, id := s.runAt()
 	if s.back != nil {
-		index, id := s.runAt()
-		_ = s.w.Release(ctx, index, id, s.back, false) // on failure the next attempt takes the run over
-		return
+		return s.w.Release(ctx, index, id, s.back, false)
 	}
 	for _, docs := range []*esmodel.Documents{s.documents(false), nil} {
-		doc, err := s.runDoc(esmodel.StatusPartial, nil, docs)
+		var doc []byte
+		doc, err = s.runDoc(esmodel.StatusPartial, nil, docs)
 		if err == nil {
-			index, id := s.runAt()
 			err = s.w.Release(ctx, index, id, doc, false)
 		}
 		if !errors.As(err, new(*client.RefusedError)) {
-			return
+			break
 		}
 	}
+	return err
+}
+
+// lostTo adds to err that the document of the run could not be stored because another process has the run.
+func lostTo(stored, err error) error {
+	if errors.As(stored, new(*indices.MarkError)) && !errors.As(err, new(*indices.MarkError)) {
+		return errors.Join(err, stored)
+	}
+	return err
 }
 
 // documents returns the account for the document of the run, which counts itself as indexed. whole says that
@@ -394,7 +404,7 @@ func (s *Sink) Close(ctx context.Context, err error) error {
 		if s.remote != nil {
 			_ = s.remote.Flush(sending) // err is the cause
 		}
-		s.partial(ctx)
+		err = lostTo(s.partial(ctx), err)
 	}
 	e := s.w.Close(ctx, s.phase == complete)
 	if s.remote != nil && errors.As(err, new(*indices.MarkError)) {
