@@ -285,6 +285,10 @@ func latency(v string) (fio.Kind, error) {
 			return k, nil
 		}
 	}
+	if v == "sync" {
+		return 0, fio.Usagef("--kind sync: fio logs no histogram of fsync and fdatasync; fiolat summary shows what its " +
+			"JSON tells of them")
+	}
 	return 0, fio.Usagef("--kind %q: want clat, slat or lat", v)
 }
 

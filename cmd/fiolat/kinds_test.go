@@ -144,6 +144,7 @@ func TestKindsFlag(t *testing.T) {
 			"-: its name does not say whether it logs clat or slat"},
 		{"no such kind", []string{"percentiles", "--kind", "clat,blat", three}, exitUsage,
 			`--kind "blat": want clat, slat or lat`},
+		{"syncs", []string{"percentiles", "--kind", "sync", three}, exitUsage, "fiolat summary shows"},
 		{"where one is wanted", []string{"inspect", "--kind", "all", three}, exitUsage, "takes one kind"},
 		{"stored", []string{"report", "-o", page, docs}, exitOK, "slat: 1 log"},
 		{"one of those stored", []string{"report", "-o", page, "--kind", "lat", docs}, exitOK, "1 log, 6,400 I/Os"},

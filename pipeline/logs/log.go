@@ -655,8 +655,8 @@ func (l *State) at(line int64, msg, hint string) *fio.ParseError {
 
 func backwards(l *State, r *fiolog.Record, last int64) error {
 	return l.at(r.Line, fmt.Sprintf("time runs backwards, from %d to %d ms (%v)", last, r.Time, r.Dir),
-		"several jobs wrote into one log (per_job_logs=0) or fio reset its statistics (latency_target): re-run "+
-			"without that option, or pass --skip-bad")
+		"several jobs wrote into one log (per_job_logs=0), logs of several runs were appended, or fio reset its "+
+			"statistics (latency_target): split the log or re-run without that option, or pass --skip-bad")
 }
 
 // Ready gives the log its aligner and what fio's JSON counted in its directions. It is called once the grid is known.

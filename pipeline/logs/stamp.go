@@ -34,8 +34,8 @@ func (l *State) record(in *opened) (*fiolog.Record, error) {
 			(time.Duration(r.Time-in.latest)*time.Millisecond).Round(time.Hour)), wrongStamp)
 	}
 	if r.Time > in.limit && l.Fits() {
-		return nil, l.at(r.Line, fmt.Sprintf("stamp %d ms: by fio's JSON, which fits the log, the job ended by %d ms",
-			r.Time, in.end), wrongStamp)
+		return nil, l.at(r.Line, fmt.Sprintf("stamp %d ms: by fio's JSON, which fits the log, the job ended by "+
+			"%d ms", r.Time, in.end), wrongStamp)
 	}
 	pause := r.Time - in.latest
 	if in.limit == unlimited && pause > max(l.pause, doubtfulPause, 9*(in.latest-in.first)) {
