@@ -179,8 +179,8 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// A request of the first that was held up on its way, and arrives when the second has ended, is withdrawn by it, even if
-// it fails for another reason.
+// A request of the first that was held up on its way, and arrives when the second has ended, is withdrawn by it, even
+// if it fails for another reason.
 func TestLateRequests(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := dirRun(t, dir, esmodeltest.Run().ID, "", "loaded", 9, nil); err != nil {

@@ -338,7 +338,7 @@ func (s *Sink) last(ctx context.Context, status esmodel.Status, sum *pipeline.Su
 	}
 	after := s.w.Report().Total()
 	if after.Refused > before.Refused {
-		s.partial(ctx)
+		return lostTo(s.partial(ctx), nil)
 	}
 	return nil
 }
