@@ -27,6 +27,9 @@ const (
 	ActionTroubleEnded = "probe-recovery"
 )
 
+// Lasting are the actions of events that belong to no generation, and outlast an ingest.
+var Lasting = []string{ActionNote, ActionChangePoint, ActionChangeReported}
+
 // eventDoc is the document of an event. Which optional fields it has depends on the action.
 type eventDoc struct {
 	Timestamp stamp             `json:"@timestamp"`

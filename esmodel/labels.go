@@ -11,8 +11,8 @@ import (
 // labelled is the part of a document with the name and the labels of its run.
 type labelled struct {
 	Run struct {
-		ID, Name, Part string
-		Start          stamp
+		ID, Name, Title, Part string
+		Start                 stamp
 	} `json:"run"`
 	Parts  []pipeline.Part   `json:"parts"`
 	Labels map[string]string `json:"labels"`
@@ -37,9 +37,15 @@ func Title(doc []byte) (string, error) {
 	return d.title(), err
 }
 
-// WithTitle returns the document of a run with a run.title.
-func WithTitle(doc []byte, title string) ([]byte, error) {
-	return edit(doc, func(_, run map[string]json.RawMessage) { run["title"] = MustJSON(title) })
+// Rename gives a document of a run, or a note on it, another name and title. It returns doc if it has both.
+func Rename(doc []byte, name, title string) ([]byte, error) {
+	d, err := readLabelled(doc)
+	if err != nil || d.Run.Name == name && d.Run.Title == title {
+		return doc, err
+	}
+	return edit(doc, func(_, run map[string]json.RawMessage) {
+		run["name"], run["title"] = MustJSON(name), MustJSON(title)
+	})
 }
 
 // NameAndLabels returns the name and the labels in the document of a run, "" and nil if it has none.
@@ -88,10 +94,7 @@ func Keep(doc, found []byte, named bool) []byte {
 	}
 	if name != "" && name != own.Run.Name && (own.Run.Name == "" || !named) {
 		own.Run.Name = name
-		out, err := edit(doc, func(_, run map[string]json.RawMessage) {
-			run["name"], run["title"] = MustJSON(name), MustJSON(own.title())
-		})
-		if err == nil {
+		if out, err := Rename(doc, name, own.title()); err == nil {
 			doc = out
 		}
 	}

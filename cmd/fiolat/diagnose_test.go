@@ -38,9 +38,11 @@ func TestFindingColors(t *testing.T) {
 // TestDiagnoseNotes: what was noted shortly before a finding stands beside it, and what was noted later does not.
 func TestDiagnoseNotes(t *testing.T) {
 	t.Parallel()
-	es := []string{"--es", esmodeltest.New(t, esmodeltest.Options{Histogram: true}).URL}
-	must(t, append([]string{"ingest", "--run-id", "r", "--start", "2026-01-01T00:00:00Z",
-		"../../analysis/diagnose/testdata/three-stopped"}, es...)...)
+	server := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	es := []string{"--es", server.URL}
+	ingest := append([]string{"ingest", "--run-id", "r", "--start", "2026-01-01T00:00:00Z",
+		"../../analysis/diagnose/testdata/three-stopped"}, es...)
+	must(t, ingest...)
 	for at, text := range map[string]string{"-24s": "osd.12 down", "+9500ms": "link lost", "+12s": "link back",
 		"-56s": "long before"} {
 		must(t, append([]string{"annotate", "--at=" + at, "r", text}, es...)...)
@@ -57,5 +59,19 @@ func TestDiagnoseNotes(t *testing.T) {
 	html, err := os.ReadFile(page)
 	if !strings.Contains(said, words) || err != nil || !strings.Contains(string(html), words) {
 		t.Errorf("no words %q, or not on the page (%v):\n%s", words, err, said)
+	}
+
+	// An ingest under another name gives it to the notes, too.
+	must(t, append(ingest, "--run-name", "rack 7")...)
+	notes := 0
+	for _, doc := range server.Docs("fio-event-*") {
+		if text := string(doc.Source); strings.Contains(text, `"note"`) {
+			if notes++; !strings.Contains(text, `"name":"rack 7"`) || !strings.Contains(text, "00:00 rack 7 ") {
+				t.Errorf("an old name in %s", text)
+			}
+		}
+	}
+	if notes != 4 {
+		t.Errorf("%d notes, want 4", notes)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/indices"
+	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/internal/runsource"
@@ -200,6 +201,9 @@ func (o *ingestOptions) ingestKind(ctx context.Context, u *ui.UI, es *client.Cli
 	}
 	if nth == 0 && err == nil {
 		err = runsource.WarnSyncs(u, plan.Run)
+	}
+	if nth == 0 && err == nil && es != nil && plan.Run.Named && plan.Run.Part == "" {
+		err = stored.Rename(ctx, es, o.es.Prefix, plan.Run)
 	}
 	return summary, report.Files, err
 }

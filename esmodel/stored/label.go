@@ -12,6 +12,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
+	"fiolat/pipeline"
 )
 
 // Labels are changes to the labels of a run: those of Set are added or replaced, those of Remove are removed.
@@ -49,6 +50,22 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 		}
 	}
 	return out, err
+}
+
+// Rename gives the notes on a run, and the changes that began with it, its name and title. They outlast an ingest, which
+// may give the run others.
+func Rename(ctx context.Context, c *client.Client, prefix string, run *pipeline.Run) error {
+	return rewrite(ctx, c, prefix, client.ScanRequest{Op: "rename notes on the run",
+		Indices: esmodel.Indices(prefix, esmodel.KindEvent),
+		Query: map[string]any{"bool": map[string]any{"filter": []any{client.Term("run.id", run.ID),
+			map[string]any{"terms": map[string]any{"event.action": esmodel.Lasting}}}}},
+	}, func(h client.Hit) ([]byte, error) {
+		doc, err := esmodel.Rename(h.Source, run.Name, run.Title())
+		if bytes.Equal(doc, h.Source) {
+			doc = nil
+		}
+		return doc, err
+	}, KindCounts{})
 }
 
 // rewrite changes the documents that a search finds, each in the version that was read, and counts them by kind. line
