@@ -463,12 +463,12 @@ func (c *trial) status(t *testing.T) string {
 	return status
 }
 
-// unclaimed fails if a run is claimed.
-func (c *trial) unclaimed(t *testing.T) {
+// unmarked fails if a run still has the mark of a process.
+func (c *trial) unmarked(t *testing.T) {
 	t.Helper()
 	for _, r := range c.runs(t) {
 		if len(r.Owner) > 0 {
-			t.Errorf("run %q, part %q is %s, and claimed: %s", r.Run.ID, r.Run.Part, r.Run.Status, r.Owner)
+			t.Errorf("run %q, part %q is %s, and marked: %s", r.Run.ID, r.Run.Part, r.Run.Status, r.Owner)
 		}
 	}
 }
@@ -509,7 +509,7 @@ func (c *trial) checkOf(t *testing.T, want map[string]string) {
 	if got := c.status(t); got != "complete" {
 		t.Errorf("in the end the run says %q", got)
 	}
-	c.unclaimed(t)
+	c.unmarked(t)
 	found, foreign, lost := c.compare(t, want)
 	if foreign+lost > 0 {
 		t.Errorf(

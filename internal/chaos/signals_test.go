@@ -25,7 +25,7 @@ func unignore(t *testing.T) {
 }
 
 // signals ends a command at random moments of the time that it takes, five times by each
-// signal. Whoever can release the claim has; the run says complete only if it has all
+// signal. Whoever can remove its mark has; the run says complete only if it has all
 // documents, those of want or those of before; and the same command again leaves exactly
 // those of want. Nil is for what was before, or for nothing.
 func (c *trial) signals(t *testing.T, start func(i int) *program, before, want func(i int) map[string]string) {
@@ -50,7 +50,7 @@ func (c *trial) signals(t *testing.T, start func(i int) *program, before, want f
 			t.Errorf("%v: exit %d\n%s", s, p.code, p.said())
 			fallthrough
 		default:
-			c.unclaimed(t)
+			c.unmarked(t)
 		}
 		c.honestly(t, before(i), want(i))
 		start(i).wait(t, 0)
