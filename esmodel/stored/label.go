@@ -52,8 +52,8 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 	return out, err
 }
 
-// Rename gives the notes on a run, and the changes that began with it, its name and title. They outlast an ingest, which
-// may give the run others.
+// Rename gives the notes on a run, and the changes that began with it, its name and title. They outlast an ingest,
+// which may give the run others.
 func Rename(ctx context.Context, c *client.Client, prefix string, run *pipeline.Run) error {
 	return rewrite(ctx, c, prefix, client.ScanRequest{Op: "rename notes on the run",
 		Indices: esmodel.Indices(prefix, esmodel.KindEvent),
