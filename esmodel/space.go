@@ -3,7 +3,6 @@ package esmodel
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"fiolat/fio"
@@ -22,19 +21,18 @@ type spacePoint struct {
 
 // spacePoints are the results of BenchmarkScale, on a server without the histogram field type.
 var spacePoints = []spacePoint{
-	{0, 1856, "1 s", 240, 1841, 256},
-	{0, 1856, "10 s", 329, 2537, 257},
-	{3, 232, "1 s", 46, 630, 219},
-	{6, 29, "1 s", 8, 367, 207},
+	{0, 1856, "1 s", 240, 1272, 216},
+	{0, 1856, "10 s", 329, 1627, 216},
+	{3, 232, "1 s", 46, 435, 180},
+	{6, 29, "1 s", 8, 263, 167},
 }
 
 // Bytes that documents take.
 const (
-	documentBytes     = 290 // a histogram without its buckets
-	sharedBucketBytes = 6.8 // a bucket with a fractional weight, as when two intervals share a record
-	wholeBucketBytes  = 4   // a bucket with a whole weight
-	fieldBucketBytes  = 9   // a bucket in latency.histogram, from half an I/O on
-	percentilesBytes  = 230
+	documentBytes    = 230 // a histogram without its buckets
+	bucketBytes      = 4.4
+	fieldBucketBytes = 15 // a bucket in the doc values of latency.histogram
+	percentilesBytes = 200
 )
 
 // The rollup that the estimate compares with.
@@ -120,16 +118,7 @@ func (s *Space) flush() {
 
 func histBytes(h *fiohist.Hist) float64 {
 	bytes := float64(documentBytes)
-	h.Each(func(_ int, w float64) {
-		if w == math.Trunc(w) {
-			bytes += wholeBucketBytes
-		} else {
-			bytes += sharedBucketBytes
-		}
-		if w >= 0.5 {
-			bytes += fieldBucketBytes
-		}
-	})
+	h.Each(func(int, float64) { bytes += bucketBytes + fieldBucketBytes })
 	return bytes
 }
 
