@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"fiolat/esmodel"
@@ -60,15 +61,21 @@ func (w *BulkWriter) made(run *pipeline.Run, r Report) map[esmodel.Kind]int64 {
 	return made
 }
 
-// errSame says that the documents are also those of the process that has the run.
-var errSame = errors.New("the same documents")
+// Reasons not to withdraw documents: they are also those of the process that has the run, or that is not complete, and
+// they cannot be made again.
+var (
+	errSame = errors.New("the same documents")
+	errKept = errors.New("not complete")
+)
 
-// Withdraw deletes the documents of a run that another process has begun to write since, unless they are the same.
+// Withdraw deletes the documents of a run that another process has begun to write since, unless they are the same. If
+// fio wrote to this process alone, they stay while the other is not complete, which deletes them then.
 func (w *BulkWriter) Withdraw(ctx context.Context, run *pipeline.Run) error {
-	return w.withdraw(ctx, indices.GenerationOf(run))
+	return w.withdraw(ctx, indices.GenerationOf(run), run.Live ||
+		slices.ContainsFunc(run.Logs, func(l *pipeline.Log) bool { return l.Source.Path == "-" }))
 }
 
-func (w *BulkWriter) withdraw(ctx context.Context, g indices.Generation) error {
+func (w *BulkWriter) withdraw(ctx context.Context, g indices.Generation, once bool) error {
 	r := w.Report()
 	if r.Requests == 0 {
 		return nil
@@ -82,11 +89,18 @@ func (w *BulkWriter) withdraw(ctx context.Context, g indices.Generation) error {
 		if err == nil && m.Run.Generation == g.Generation {
 			err = errSame
 		}
+		if err == nil && once && m.Run.Status != esmodel.StatusComplete {
+			err = errKept
+		}
 		return err
 	}
 	err := indices.Withdraw(ctx, w.c, w.cfg.Prefix, g, r.names(), winner)
-	if errors.Is(err, errSame) {
+	switch {
+	case errors.Is(err, errSame):
 		return nil
+	case errors.Is(err, errKept):
+		return esmodel.Fault(g.Run, g.Part, "ingest fio's logs or JSON with another --run-id, or measure again",
+			"what was sent cannot be read again, and stays until the other process is complete")
 	}
 	if err != nil {
 		err = fmt.Errorf("run %q: some of what was sent may be left beside the documents of the new owner, until "+

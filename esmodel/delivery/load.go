@@ -352,7 +352,7 @@ func (l *loader) withdraw(ctx context.Context, k *indices.Mark) error {
 			continue
 		}
 		for _, g := range slices.Sorted(maps.Keys(generations)) {
-			errs = append(errs, l.w.withdraw(ctx, indices.Generation{RunKey: key, Generation: g}))
+			errs = append(errs, l.w.withdraw(ctx, indices.Generation{RunKey: key, Generation: g}, false))
 		}
 	}
 	return errors.Join(errs...)

@@ -179,6 +179,52 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
+// What cannot be read again stays while the process that has the run is not complete, and not beside a complete one.
+func TestReadOnceStays(t *testing.T) {
+	for _, late := range []bool{false, true} { // it ends after the other
+		s, c := standIn(t)
+		w, err := NewBulkWriter(c, BulkConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, other, theirs := esmodeltest.Run(), (*pipeline.Run)(nil), []*pipeline.Interval(nil)
+		run.Live = true
+		first := NewSink(w, SinkOptions{})
+		if err = first.Begin(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+		other, theirs = otherSettings()
+		w, err = NewBulkWriter(c, BulkConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := NewSink(w, SinkOptions{})
+		if err = second.Begin(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		own := func() int { return len(s.Docs("fio-histogram-*")) }
+		if late {
+			err = finish(t.Context(), second, other, theirs)
+		}
+		before := own()
+		lost := finish(t.Context(), first, run, esmodeltest.Intervals(run, 9))
+		if kept := own() > before; kept == late || strings.Contains(fmt.Sprint(lost), "another --run-id") != kept ||
+			!errors.As(lost, new(*indices.MarkError)) {
+			t.Errorf("late=%v: %d documents, then %d: %v", late, before, own(), lost)
+		}
+		if !late {
+			err = finish(t.Context(), second, other, theirs)
+		}
+		alone, c2 := standIn(t)
+		if _, bad := ingestRun(t.Context(), c2, BulkConfig{}, other, theirs); err != nil || bad != nil {
+			t.Fatal(err, bad)
+		}
+		if want := len(alone.Docs("fio-histogram-*")); own() != want {
+			t.Errorf("late=%v: %d documents remain, want %d", late, own(), want)
+		}
+	}
+}
+
 // A request of the first that was held up on its way, and arrives when the second has ended, is withdrawn by it, even
 // if it fails for another reason.
 func TestLateRequests(t *testing.T) {
