@@ -40,13 +40,7 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 		if err == nil {
 			err = rewrite(ctx, c, prefix, client.ScanRequest{Op: "label the run",
 				Indices: esmodel.Indices(prefix, kind), Query: client.Term("run.id", runID),
-			}, func(h client.Hit) ([]byte, error) {
-				doc, err := esmodel.Relabel(h.Source, l.Set, l.Remove)
-				if bytes.Equal(doc, h.Source) {
-					doc = nil
-				}
-				return doc, err
-			}, out)
+			}, func(doc []byte) ([]byte, error) { return esmodel.Relabel(doc, l.Set, l.Remove) }, out)
 		}
 	}
 	return out, err
@@ -59,25 +53,19 @@ func Rename(ctx context.Context, c *client.Client, prefix string, run *pipeline.
 		Indices: esmodel.Indices(prefix, esmodel.KindEvent),
 		Query: map[string]any{"bool": map[string]any{"filter": []any{client.Term("run.id", run.ID),
 			map[string]any{"terms": map[string]any{"event.action": esmodel.Lasting}}}}},
-	}, func(h client.Hit) ([]byte, error) {
-		doc, err := esmodel.Rename(h.Source, run.Name, run.Title())
-		if bytes.Equal(doc, h.Source) {
-			doc = nil
-		}
-		return doc, err
-	}, KindCounts{})
+	}, func(doc []byte) ([]byte, error) { return esmodel.Rename(doc, run.Name, run.Title()) }, KindCounts{})
 }
 
-// rewrite changes the documents that a search finds, each in the version that was read, and counts them by kind. line
-// returns the new document; without one it stays as it is. Documents that were changed meanwhile are read again.
+// rewrite changes the documents that a search finds, each in the version that was read, and counts them by kind. change
+// returns the new document, or the same. Documents that were changed meanwhile are read again.
 func rewrite(ctx context.Context, c *client.Client, prefix string, r client.ScanRequest,
-	line func(client.Hit) ([]byte, error), changed KindCounts,
+	change func(doc []byte) ([]byte, error), changed KindCounts,
 ) error {
 	r.Fields = maps.Clone(r.Fields)
 	if r.Fields == nil {
 		r.Fields = map[string]any{}
 	}
-	r.Fields["seq_no_primary_term"], r.MayRepeat = true, true // line leaves those that are changed
+	r.Fields["seq_no_primary_term"], r.MayRepeat = true, true // change leaves those that are changed
 	p := c.Retrier(r.Op, c.MaxWait)
 	for {
 		again := false
@@ -85,11 +73,11 @@ func rewrite(ctx context.Context, c *client.Client, prefix string, r client.Scan
 			var body []byte
 			var todo []client.Hit
 			for _, h := range page {
-				text, bad := line(h)
+				text, bad := change(h.Source)
 				if bad != nil {
 					return fmt.Errorf("%s/%s: %w", h.Index, h.ID, bad)
 				}
-				if text == nil {
+				if bytes.Equal(text, h.Source) {
 					continue
 				}
 				todo = append(todo, h)
