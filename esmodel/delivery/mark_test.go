@@ -187,13 +187,13 @@ func TestReadOnceStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run, other, theirs := esmodeltest.Run(), (*pipeline.Run)(nil), []*pipeline.Interval(nil)
+		run := esmodeltest.Run()
 		run.Live = true
 		first := NewSink(w, SinkOptions{})
 		if err = first.Begin(t.Context(), run); err != nil {
 			t.Fatal(err)
 		}
-		other, theirs = otherSettings()
+		other, theirs := otherSettings()
 		w, err = NewBulkWriter(c, BulkConfig{})
 		if err != nil {
 			t.Fatal(err)

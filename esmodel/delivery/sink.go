@@ -308,16 +308,14 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 		if e == nil {
 			e = s.last(ctx, esmodel.StatusPartial, sum)
 		}
-		if !missing && !errors.Is(err, e) {
-			err = errors.Join(err, e)
-		} else {
-			err = lostTo(e, err)
-		}
-		if missing {
+		switch {
+		case missing:
 			// Loading the spool finishes the run with this document, which must be the last one of the run in
 			// it.
 			index, id := s.runAt()
-			err = errors.Join(err, s.remote.Spool(index, id, whole))
+			err = errors.Join(lostTo(e, err), s.remote.Spool(index, id, whole))
+		case !errors.Is(err, e):
+			err = errors.Join(err, e)
 		}
 	}
 	if s.phase = complete; err != nil {
