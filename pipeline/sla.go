@@ -339,8 +339,12 @@ func (o *Outcome) Word() string {
 	return map[sla.Status]string{sla.Broken: "BROKEN", sla.OK: "ok", sla.Unknown: "not certain"}[o.Status()]
 }
 
-// String describes the outcome: the whole run, its intervals, and the longest pause or else the worst interval.
-func (o *Outcome) String() string {
+// String describes the outcome: the verdict, the whole run, its intervals, and the longest pause or else the worst
+// interval.
+func (o *Outcome) String() string { return o.Tell(": " + o.Word()) }
+
+// Tell is String with another text for the verdict, which follows the rule.
+func (o *Outcome) Tell(verdict string) string {
 	threshold := o.Rule.Threshold
 	limit, beyond := rate(threshold), "below"
 	if o.Rule.Latency() {
@@ -361,7 +365,7 @@ func (o *Outcome) String() string {
 	if o.Dims.Host != "" {
 		b.WriteString(fio.Printable(o.Dims.Host) + ": ")
 	}
-	b.WriteString(strings.Replace(o.Rule.Text, fio.Duration(threshold), limit, 1) + ": " + o.Word() + ".")
+	b.WriteString(strings.Replace(o.Rule.Text, fio.Duration(threshold), limit, 1) + verdict + ".")
 	if o.Whole.Known {
 		b.WriteString(" Whole run: " + value(o.Whole.Value))
 		if o.Whole.Share >= 0 {

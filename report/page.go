@@ -492,8 +492,7 @@ type verdict struct {
 func verdictsOfAll(sum *pipeline.Summary) (out []verdict) {
 	for _, o := range sum.SLA {
 		if o.Dims.Host == "" {
-			text := strings.Replace(o.String(), ": "+o.Word()+".", ".", 1)
-			out = append(out, verdict{o.Status(), o.Word(), page.Micro(text)})
+			out = append(out, verdict{o.Status(), o.Word(), page.Micro(o.Tell(""))})
 		}
 	}
 	return out
