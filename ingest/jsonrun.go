@@ -43,8 +43,8 @@ const idBytes = 64 << 10
 
 // DiscoverJSONRuns finds runs with fio's JSON and without logs, in the files named and below the folders named.
 // Documents of one folder whose times overlap by more than half of the shorter one are one run, and so are folders of
-// several hosts (see hostFolders). Files that a run of
-// logs uses are left out. Warnings name the JSON that is damaged, and with SkipBad what could not be read.
+// several hosts (see hostFolders). Files that a run of logs uses are left out. Warnings name the JSON that is damaged,
+// and with SkipBad what could not be read.
 func DiscoverJSONRuns(paths []string, logs []*Input,
 	opt DiscoverOptions) (runs []*JSONRun, warnings []string, err error) {
 	d := newDiscovery(opt)

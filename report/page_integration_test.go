@@ -1412,8 +1412,8 @@ func TestChromiumSLA(t *testing.T) {
 		})()`)
 		if len(got.Marks) != 1 || !strings.Contains(got.Text, "read p99 < 5ms") || got.Over > 0 ||
 			!slices.Equal(got.Keys, []string{"SLA: read p99 < 5ms"}) {
-			t.Errorf("%s: %d lines of the SLA rule, %d names over the lines, %q in the legend; %q", direction, len(got.Marks),
-				got.Over, got.Keys, got.Text)
+			t.Errorf("%s: %d lines of the SLA rule, %d names over the lines, %q in the legend; %q", direction,
+				len(got.Marks), got.Over, got.Keys, got.Text)
 		}
 		for _, m := range got.Marks {
 			if m.Limit != 5e6 || math.Abs(m.Y-got.Y) > 0.5 || m.Y < 0 || m.Y > 330 {

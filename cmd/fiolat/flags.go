@@ -286,8 +286,8 @@ func latency(v string) (fio.Kind, error) {
 		}
 	}
 	if v == "sync" {
-		return 0, fio.Usagef("--kind sync: fio logs no histogram of fsync and fdatasync; fiolat summary shows what its " +
-			"JSON tells of them")
+		return 0, fio.Usagef("--kind sync: fio logs no histogram of fsync and fdatasync; fiolat summary shows " +
+			"what its JSON tells of them")
 	}
 	return 0, fio.Usagef("--kind %q: want clat, slat or lat", v)
 }

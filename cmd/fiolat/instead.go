@@ -112,8 +112,7 @@ var commandGuesses = [][2]string{
 	{"concat cat group combine join sum add",
 		"fiolat PATH PATH... adds up the logs of hosts of one run; fiolat merge RUN the parts of a stored one"},
 	{"watchdog realtime progress capture attach stream listen stop watch tail follow monitor top run exec fio " +
-		"bench benchmark workload stress " +
-		"start serve-metrics",
+		"bench benchmark workload stress start serve-metrics",
 		"fiolat live -- fio job.fio shows percentiles while fio runs"},
 	{"alarm email mail page-me alert alerts notify webhook slack",
 		"fiolat live --sla RULE --alert-webhook URL -- fio job.fio sends alerts; history and compare have " +
@@ -164,7 +163,8 @@ var commandGuesses = [][2]string{
 
 // flagGuesses are the same for flags. Of several for a name, the first counts whose flag the command has.
 var flagGuesses = [][2]string{
-	{"--quantum --bucket --resolution --step --window --i --bin --every --period --granularity --sampling", "pass --interval, such as --interval 1s"},
+	{"--quantum --bucket --resolution --step --window --i --bin --every --period --granularity --sampling",
+		"pass --interval, such as --interval 1s"},
 	{"--open --browser", "the page is a file: open it in a browser"},
 	{"--fix", "logs are repaired as they are read, and the files stay as they are; --repair no reads them as they are"},
 	{"--skip --ramp --ramp-time --warmup --skip-first --discard",
@@ -186,7 +186,8 @@ var flagGuesses = [][2]string{
 	{"--filter --grep --select --where --selector --field-selector", "pass --only, such as --only direction=read"},
 	{"--filter --grep --select", "pass --where, such as --where 'read p99 < 5ms'"},
 	{"--selector --l --field-selector --filter", "pass --label KEY=VALUE"},
-	{"--group --group-by --per --per-host --per-job --by-host --by-job --split --breakdown", "pass --by, such as --by host"},
+	{"--group --group-by --per --per-host --per-job --by-host --by-job --split --breakdown",
+		"pass --by, such as --by host"},
 	{"--f", "pass --follow"},
 	{"--force --no-confirm --y --f", "pass --yes"},
 	{"--output-format --f --type --fmt", "pass --format, such as --format csv"},
@@ -227,7 +228,8 @@ var flagGuesses = [][2]string{
 	{"--n --simulate --plan --whatif --test-run", "pass --dry-run"},
 	{"--limit --top --n --count --head --tail --max-count", "pass --last N"},
 	{"--top --limit", "pass --sort -METRIC, the largest first, such as --sort '-read p99'"},
-	{"--threshold --limit --fail --fail-on --fail-on-regression --max-regression --regression --exit-code --assert", "pass --fail-if, such as --fail-if 'read p99 +10%'"},
+	{"--threshold --limit --fail --fail-on --fail-on-regression --max-regression --regression --exit-code --assert",
+		"pass --fail-if, such as --fail-if 'read p99 +10%'"},
 	{"--threshold --limit", "pass --min-change, such as --min-change 10%"},
 	{"--threshold --limit", "pass --where, such as --where 'read p99 < 5ms'"},
 	{"--threshold --limit", "pass --at, such as --at 'read p99 < 5ms'"},
@@ -242,7 +244,8 @@ var flagGuesses = [][2]string{
 		"percentiles and summary print it; --wide mean lies beside each other"},
 	{"--w --wide-output --full", "pass --format, such as --format json, which has all there is"},
 	{"--seconds --time --dt", "pass --interval, such as --interval 10s"},
-	{"--time-unit --us --ms --ns --microseconds --milliseconds --nanoseconds --usec --msec --nsec --latency-unit", "pass --unit, such as --unit ms"},
+	{"--time-unit --us --ms --ns --microseconds --milliseconds --nanoseconds --usec --msec --nsec --latency-unit",
+		"pass --unit, such as --unit ms"},
 	{"--total --sum --merge --aggregate", "the total is always included"},
 	{"--precision --digits --header --no-header --sep --delimiter --tsv",
 		"tables are for people; pass -o x.csv or x.json, which have all digits and a header"},

@@ -238,10 +238,10 @@ func suggestFlag(app *cli.App, cmd *cli.Command, err error) error {
 			}
 		}
 	}
-	if instead := flagByPart(app, cmd, name); meant == "" && instead != "" {
-		return fmt.Errorf("no such flag: %s%s; %s", dashes, name, instead)
-	}
 	if meant == "" {
+		if instead := flagByPart(app, cmd, name); instead != "" {
+			return fmt.Errorf("no such flag: %s%s; %s", dashes, name, instead)
+		}
 		command := strings.TrimSuffix("fiolat "+cmd.Name, " fiolat")
 		return fmt.Errorf("no such flag: %s%s; see %s --help", dashes, name, command)
 	}

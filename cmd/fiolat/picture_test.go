@@ -115,8 +115,9 @@ func drawSVG(t *testing.T, args ...string) *drawn {
 func TestPictureNotes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ run, want, not string }{
-		"too short": {"kinds", "Too short for a diagnosis: 7 intervals of 1 s, and at least 8 are needed.", "--interval"},
-		"warning":   {"garbled", "Warning: ", "repaired"},
+		"too short": {"kinds", "Too short for a diagnosis: 7 intervals of 1 s, and at least 8 are needed.",
+			"--interval"},
+		"warning": {"garbled", "Warning: ", "repaired"},
 	} {
 		var all []string
 		for _, text := range drawSVG(t, real+"/"+tt.run).Texts {

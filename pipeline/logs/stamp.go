@@ -82,8 +82,9 @@ func (l *State) lastStamp(first int64) (limit, end int64) {
 func WarnPauses(logs []*State, warn func(format string, args ...any)) {
 	for _, l := range logs {
 		if l.pause > 0 {
-			warn("%s:%d: no line for %v before it: is its stamp right? fio's JSON would tell", fio.Printable(l.Source.Path),
-				l.afterPause, (time.Duration(l.pause) * time.Millisecond).Round(time.Minute))
+			warn("%s:%d: no line for %v before it: is its stamp right? fio's JSON would tell",
+				fio.Printable(l.Source.Path), l.afterPause,
+				(time.Duration(l.pause) * time.Millisecond).Round(time.Minute))
 		}
 	}
 }
