@@ -62,7 +62,7 @@ func kindOfHead(text []byte, path string) (kind FileKind, sure bool, err error) 
 		return JSONFile, true, nil
 	case histLine.Match(text):
 		return LogFile, true, nil
-	case len(text) < headBytes:
+	case len(text) < headBytes || bareJobs.Match(text):
 		kind, err = whole(text, path)
 		return kind, true, err
 	}
@@ -78,9 +78,15 @@ func whole(text []byte, path string) (FileKind, error) {
 		return JobFile, nil
 	case inString(text):
 		return OtherFile, errInString(path)
+	case bareJobs.Match(text):
+		return OtherFile, &fio.ParseError{File: path, Msg: "jobs of fio's JSON without the document that they are in",
+			Hint: "pass fio's whole output"}
 	}
 	return OtherFile, nil
 }
+
+// bareJobs begins a job of fio's JSON, or a list of them, as `jq .jobs` takes them out.
+var bareJobs = regexp.MustCompile(`^\s*\[?\s*\{\s*"jobname"\s*:\s*"[^"]*"\s*,\s*"(?:groupid|hostname)"\s*:`)
 
 // inString reports whether a text has fio's JSON inside a string of other JSON.
 func inString(text []byte) bool { return bytes.Contains(text, []byte(`{\n  \"fio version\"`)) }

@@ -240,7 +240,7 @@ func noLogs(file, msg, hint string) error {
 func (m *matcher) jsonEntries() {
 	for _, src := range m.in.Logs {
 		meta := src.JSON
-		m.warnings = append(m.warnings, prefixed(meta.Name(), meta.Warnings)...)
+		m.notes(meta)
 		if meta.Cut {
 			m.warn("%s: breaks off: all counts are of its last whole document, and not of the end of the run",
 				fio.Printable(meta.Name()))

@@ -120,7 +120,7 @@ func (d *discovery) totals(path string, warnings *[]string) (metas []*fiojson.Do
 	}
 	d.sections(path, metas)
 	for _, m := range metas {
-		*warnings = append(*warnings, prefixed(m.Name(), m.Warnings)...)
+		*warnings = append(*warnings, slices.Concat(prefixed(m.Name(), m.Warnings), m.Notes)...)
 		if m.Documents > 1 {
 			*warnings = append(*warnings, fmt.Sprintf("%s: has %d status documents, of which the last counts here: `fiolat "+
 				"live - < %[1]s` shows them all", fio.Printable(m.Name()), m.Documents))

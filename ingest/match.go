@@ -98,7 +98,7 @@ func Match(in *Input) ([]*Log, []string, error) {
 	m.documents()
 	m.unlogged()
 	for _, meta := range in.Metas {
-		m.warnings = append(m.warnings, prefixed(meta.Name(), meta.Warnings)...)
+		m.notes(meta)
 	}
 	used := map[*jobfile.File]bool{}
 	sets := m.sets()
@@ -189,6 +189,15 @@ type matcher struct {
 
 func (m *matcher) warn(format string, args ...any) {
 	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
+}
+
+// notes passes on what reading a document found, unless discovery has said so.
+func (m *matcher) notes(meta *fiojson.Document) {
+	for _, text := range slices.Concat(prefixed(meta.Name(), meta.Warnings), meta.Notes) {
+		if !slices.Contains(m.warnings, text) {
+			m.warnings = append(m.warnings, text)
+		}
+	}
 }
 
 // documents gives each log its JSON document. One document serves all logs. Of several it is the one in the log's

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +47,8 @@ type Document struct {
 	Mixed bool
 	// Warnings name impossible numbers, which are not used.
 	Warnings []string
+	// Notes are whole texts for the user that name the file.
+	Notes []string
 }
 
 // Entry is one element of jobs or client_stats: a job, or with group_reporting
@@ -292,6 +295,11 @@ func ParseAll(r io.Reader, path string) (runs []*Document, err error) {
 		return nil, err
 	}
 	runs[len(runs)-1].Cut = cut
+	for at := 0; at < len(runs); {
+		of := runs[at].fios()
+		runs = slices.Replace(runs, at, at+1, of...)
+		at += len(of)
+	}
 	for i, m := range runs {
 		if len(runs) > 1 {
 			m.Part = i + 1
@@ -461,12 +469,16 @@ func Each(r io.Reader, path string, each func(*Document) error, lost func(error)
 
 const versionKey = "fio version"
 
+// jobsOnly begins what is left of fio's JSON where jobs of several runs were put together, keys in fio's order or sorted.
+var jobsOnly = regexp.MustCompile(`"(?:jobs|client_stats)"\s*:\s*\[\s*\{\s*"(?:jobname"\s*:\s*"|ctx"\s*:\s*\d)`)
+
 // Is reports by its first bytes whether a file is fio's JSON.
 func Is(prefix []byte) bool {
 	const key = `"` + versionKey + `"`
 	at := bytes.Index(prefix, []byte(key))
 	return at > 0 && bytes.IndexByte(prefix[:at], '{') >= 0 &&
-		bytes.HasPrefix(bytes.TrimLeft(prefix[at+len(key):], " \t\r\n"), []byte(":"))
+		bytes.HasPrefix(bytes.TrimLeft(prefix[at+len(key):], " \t\r\n"), []byte(":")) ||
+		bytes.Contains(prefix, []byte(`"jobname"`)) && jobsOnly.Match(prefix)
 }
 
 // document reads a fio document from its brace, where find stops, or, after errNested, from its first key on.
@@ -665,7 +677,7 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 	var e Entry
 	var errs []string
 	named := false
-	s.kbytes = false
+	s.kbytes, s.micro = false, false
 	err := s.object(func(key string) (err error) {
 		switch key {
 		case "jobname":
@@ -726,6 +738,9 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 		return nil
 	}
 	e.JobName = cmp.Or(e.JobName, jobfile.Unnamed)
+	if s.micro {
+		m.Version = cmp.Or(m.Version, "fio-2") // left out where jobs of several runs were put together
+	}
 	m.complete(&e, s.kbytes)
 	e.LongestMS = e.Mixed.RuntimeMS
 	m.unmix(&e)
@@ -760,6 +775,7 @@ func (s *jsonScan) direction(d *DirTotals, warn func(string)) error {
 			err = s.array(func() error { return s.prio(d, warn) })
 		case latency:
 			var t Totals
+			s.micro = s.micro || !fio3
 			if t, err = s.totals(fio3, func(msg string) { warn(key + ": " + msg) }); err == nil {
 				d.Kind[kind] = t
 			}

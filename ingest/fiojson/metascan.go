@@ -28,6 +28,7 @@ type jsonScan struct {
 	held   int    // approximate bytes kept of the document
 	bins   []Bin  // of the latency being read; reused
 	kbytes bool   // the entry being read has io_kbytes
+	micro  bool   // and latencies in microseconds, as in fio 2
 	store  binStore
 	// inside means that a document has begun, opened that its first key is read already, as that of a nested one.
 	inside, opened bool

@@ -70,7 +70,8 @@ func repeats(all []Entry, n int) bool {
 		moved := at > n && at+n == len(all) // the last report may come at any time after the one before
 		for i := at; i < at+n; i++ {
 			before, e := &all[i-n], &all[i]
-			if before.JobName != e.JobName || before.GroupID != e.GroupID || e.LongestMS < before.LongestMS {
+			if before.JobName != e.JobName || before.GroupID != e.GroupID || e.LongestMS < before.LongestMS ||
+				e.StartMS != before.StartMS && min(e.StartMS, before.StartMS) > 0 {
 				return false
 			}
 			moved = moved || e.LongestMS-before.LongestMS >= apart
