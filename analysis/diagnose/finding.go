@@ -50,7 +50,7 @@ type Finding struct {
 	// LostS is the time lost in seconds: Share times the share of their time that is more than the others' times how
 	// long it lasts.
 	LostS float64 `json:"lost_s"`
-	// Times are when a period's bursts begin, PeriodMS is its length.
+	// Times are when the bursts of a period, or of another direction, are; PeriodMS is the period's length.
 	Times    [][2]int64 `json:"times,omitempty"`
 	PeriodMS int64      `json:"period_ms,omitempty"`
 	Text     string     `json:"text"`
@@ -208,13 +208,16 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 		f.Times = append(f.Times, one)
 	}
 	if h.times != nil {
-		f.About, f.PeriodMS, length = aboutPeriod, int64(math.Round(h.every*float64(b.length())/1e6)), 0
+		length = 0
 		for _, t := range f.Times {
 			length += float64(t[1] - t[0])
 		}
 	}
+	if h.every > 0 {
+		f.About, f.PeriodMS = aboutPeriod, int64(math.Round(h.every*float64(b.length())/1e6))
+	}
 	f.LostS = share * lost * length / 1e3
-	f.AllRun = h.from <= first && f.ToEnd
+	f.AllRun = h.from <= first && f.ToEnd && h.beside == ""
 	when, before := f.when(h, h.from <= first)
 	f.Text = f.say(h, when, before, directions > 1)
 	return f
@@ -247,7 +250,7 @@ func (w *Watch) snap(h *hit) {
 		to.to = end
 	}
 	peers := h.group != nil && !h.alone
-	if peers || to.from > max(first, h.outside.from) || to.to < min(end, h.outside.to) { // not all of the run
+	if peers || h.rise != nil || to.from > max(first, h.outside.from) || to.to < min(end, h.outside.to) { // not all of the run
 		h.window = to
 	}
 }
@@ -381,9 +384,9 @@ func (f *Finding) say(h *hit, when, before string, several bool) string {
 
 // sayRise is the rest of the sentence about what becomes slower bit by bit.
 func (f *Finding) sayRise(h *hit, when, of, their string) string {
-	when = strings.TrimPrefix(strings.TrimSuffix(when, " to the end"), ",")
-	if when = strings.Replace(when, "all run", "over the run", 1); strings.HasPrefix(when, " from ") {
-		when += " on"
+	when = strings.TrimPrefix(strings.Replace(when, "all run", "over the run", 1), ",")
+	if start, ok := strings.CutSuffix(when, " to the end"); ok {
+		when = start + " on"
 	}
 	var text string
 	switch {
@@ -411,6 +414,8 @@ func (f *Finding) sayRise(h *hit, when, of, their string) string {
 func (f *Finding) when(h *hit, begins bool) (when, before string) {
 	from, to := fio.Clock(f.FromMS), fio.Clock(f.ToMS)
 	switch {
+	case h.beside != "":
+		return " while " + h.beside + "s burst", "otherwise"
 	case h.times != nil:
 		return fmt.Sprintf(" every %s from %s to %s", seconds(f.PeriodMS), from, to), "otherwise"
 	case begins && f.ToEnd:

@@ -32,7 +32,7 @@ func (w *Watch) search() *searched {
 		s.hits = append(s.hits, found...)
 		lone := w.lone(direction, t, found, fields)
 		for _, c := range w.courses(direction, t, func(k int) member { return w.board.sum(direction, k) }) {
-			for _, h := range c.find() {
+			for _, h := range append(w.besides(c, direction), c.find()...) {
 				if h.direction = direction; explained(&h, found, fields) || w.fluke(&h) {
 					continue
 				}
@@ -51,10 +51,27 @@ func (w *Watch) search() *searched {
 	return s
 }
 
+// besides returns the hits of a course of a direction that go with the bursts of another.
+func (w *Watch) besides(c *course, direction string) (out []hit) {
+	for _, other := range slices.Sorted(maps.Keys(w.board.pooled)) {
+		n := make([]float64, c.to-c.from)
+		for k := range n {
+			n[k] = float64(w.board.sum(other, c.from+k).n)
+		}
+		if other == direction {
+			continue
+		}
+		if h := c.besides(other, n); h != nil {
+			out = append(out, *h)
+		}
+	}
+	return out
+}
+
 // fluke reports whether a p99 of a block or two is high by a few I/Os more than usual, where slow I/Os are about one in
 // a hundred at all times: p98 is then as ever.
 func (w *Watch) fluke(h *hit) bool {
-	if h.measure != p99 || h.every > 0 || h.to-h.from > 2 {
+	if h.measure != p99 || h.times != nil || h.to-h.from > 2 {
 		return false
 	}
 	var in, out fiohist.Hist
@@ -261,7 +278,7 @@ func mergeDirections(hits []hit) (out []hit) {
 	for _, h := range hits {
 		at := slices.IndexFunc(out, func(o hit) bool {
 			if o.direction == h.direction || (o.group == nil) != (h.group == nil) || o.alone != h.alone ||
-				(o.every > 0) != (h.every > 0) {
+				(o.every > 0) != (h.every > 0) || o.beside != h.beside {
 				return false
 			}
 			if o.group != nil && (o.group.dimension != h.group.dimension || slices.ContainsFunc(h.who(),

@@ -52,6 +52,7 @@ type hit struct {
 	times      []window    // of a period
 	every      float64     // blocks
 	rise       *[2]float64 // if it becomes slower bit by bit: how far off it is at the begin and at the end
+	beside     string      // the direction whose bursts, in times, it goes with
 	outside    window      // all: what it is compared with, less the window
 	also       []string    // other directions
 	sums       *sums       // members: set by a second pass
@@ -765,6 +766,53 @@ func (c *course) find() (out []hit) {
 		}
 	}
 	return out
+}
+
+// besides returns the hit that is slow in the bursts of another direction, and only then; n are its I/Os by block. What
+// they explain is taken out of the course.
+func (c *course) besides(direction string, n []float64) *hit {
+	h := &hit{window: c.window, beside: direction, outside: c.window}
+	most := slices.Sorted(slices.Values(n))[len(n)*19/20]
+	busy, idle, calm := make([]bool, len(n)), 0, 0
+	for t := range n {
+		busy[t] = 2*n[t] > most
+		idle, calm = idle+btoi(4*n[t] < most), calm+btoi(!busy[t])
+	}
+	h.times = bursts(busy)
+	if len(h.times) < 2 || 2*idle < calm || !c.size(h, func(t int) bool { return busy[t] }) {
+		return nil
+	}
+	levels := func(x []float64) (in, rest float64, of [2][]float64) {
+		for t, v := range x {
+			if !math.IsNaN(v) {
+				of[btoi(busy[t])] = append(of[btoi(busy[t])], v)
+			}
+		}
+		return median(slices.Clone(of[1])), median(slices.Clone(of[0])), of
+	}
+	in, rest, of := levels(c.x[h.measure])
+	wrong := 0
+	for k, side := range of {
+		for _, v := range side {
+			wrong += btoi((2*v < in+rest) == (k == 1))
+		}
+	}
+	const few, seldom = 4, 5
+	known := len(of[0]) + len(of[1])
+	if known < 2*leastBlocks || min(len(of[0]), len(of[1])) < few || seldom*wrong > known {
+		return nil
+	}
+	for _, x := range c.x {
+		if in, rest, _ := levels(x); !math.IsNaN(in - rest) {
+			for t := range x {
+				x[t] -= (in - rest) * float64(btoi(busy[t]))
+			}
+		}
+	}
+	for i, w := range h.times {
+		h.times[i] = window{w.from + c.from, w.to + c.from}
+	}
+	return h
 }
 
 // size sets the measure in which a hit is largest, and by how much; it reports whether that is enough.
