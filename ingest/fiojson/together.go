@@ -39,8 +39,9 @@ func (m *Document) fios() []*Document {
 		run := out[len(out)-1]
 		run.Entries = append(run.Entries, m.Entries[i])
 	}
-	out[0].Warnings, out[0].Notes = m.Warnings, []string{fmt.Sprintf("%s: %d runs were put together in one document, as %s: "+
-		"they are %[1]s#1 to #%[2]d", fio.Printable(m.Path), len(out), proof)}
+	out[0].Warnings = m.Warnings
+	out[0].Notes = []string{fmt.Sprintf("%s: %d runs were put together in one document, as %s: they are %[1]s#1 to #%[2]d",
+		fio.Printable(m.Path), len(out), proof)}
 	return out
 }
 

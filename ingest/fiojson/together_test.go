@@ -66,8 +66,8 @@ func TestPutTogether(t *testing.T) {
 				k, v, _ := strings.Cut(rest, "=")
 				options = fmt.Sprintf(`"job options": {%q: %q}, `, k, v)
 			}
-			jobs = append(jobs, fmt.Sprintf(`{"jobname": %q, "groupid": %d, "elapsed": %d, "job_start": %d, %s"job_runtime": %d, `+
-				`"read": {"total_ios": %d, "runtime": %d}}`, name, group, elapsed, at, options, ms, 10-i, ms))
+			jobs = append(jobs, fmt.Sprintf(`{"jobname": %q, "groupid": %d, "elapsed": %d, "job_start": %d, `+
+				`%s"job_runtime": %d, "read": {"total_ios": %d, "runtime": %d}}`, name, group, elapsed, at, options, ms, 10-i, ms))
 		}
 		text := fmt.Sprintf(`{"fio version": "fio-3.33", "timestamp_ms": 1000000010000, %q: [%s]}`, list,
 			strings.Join(jobs, ",\n"))
