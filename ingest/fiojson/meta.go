@@ -469,7 +469,7 @@ func Each(r io.Reader, path string, each func(*Document) error, lost func(error)
 
 const versionKey = "fio version"
 
-// jobsOnly begins what is left of fio's JSON where jobs of several runs were put together, keys in fio's order or sorted.
+// jobsOnly begins what is left of fio's JSON where jobs of several runs were put together; keys may be sorted.
 var jobsOnly = regexp.MustCompile(`"(?:jobs|client_stats)"\s*:\s*\[\s*\{\s*"(?:jobname"\s*:\s*"|ctx"\s*:\s*\d)`)
 
 // Is reports by its first bytes whether a file is fio's JSON.

@@ -29,7 +29,7 @@ func TestPutTogether(t *testing.T) {
 		{"group of one job", []string{"a/0/5/0+1000 bs=4k", "b/0/5/0+1000 group_reporting=0"}, []int{2}, ""},
 		{"delayed", []string{"a/0/9/1000000000000+1000 bs=4k", "a/0/9/1000000005000+1000 startdelay=5"}, []int{2}, ""},
 		{"old fio without options", []string{"a/0/0/0+1000", "a/0/0/0+1000"}, []int{2}, ""},
-		{"at the same time", []string{"a/0/2/1000000000000+1000 bs=4k", "a/0/2/1000000000100+1000 bs=8k"}, []int{2}, ""},
+		{"at the same time", []string{"a/0/2/1000000000000+900 bs=4k", "a/0/2/1000000000100+900 bs=8k"}, []int{2}, ""},
 
 		{"elapsed", []string{"a/0/2/0+1000 bs=4k", "b/0/4/0+1000 bs=4k"}, []int{1, 1}, "elapsed is 2 and 4"},
 		{"elapsed falls", []string{"a/0/3/0+1000", "b/0/2/0+1000"}, []int{1, 1}, "elapsed is 3 and 2"},
@@ -59,7 +59,8 @@ func TestPutTogether(t *testing.T) {
 			head, rest, _ := strings.Cut(j, " ")
 			parts := strings.Split(head, "/")
 			name = parts[0]
-			if _, err := fmt.Sscanf(strings.Join(parts[1:], " "), "%d %d %d+%d", &group, &elapsed, &at, &ms); err != nil {
+			_, err := fmt.Sscanf(strings.Join(parts[1:], " "), "%d %d %d+%d", &group, &elapsed, &at, &ms)
+			if err != nil {
 				t.Fatal(err)
 			}
 			if rest != "" {
@@ -67,7 +68,8 @@ func TestPutTogether(t *testing.T) {
 				options = fmt.Sprintf(`"job options": {%q: %q}, `, k, v)
 			}
 			jobs = append(jobs, fmt.Sprintf(`{"jobname": %q, "groupid": %d, "elapsed": %d, "job_start": %d, `+
-				`%s"job_runtime": %d, "read": {"total_ios": %d, "runtime": %d}}`, name, group, elapsed, at, options, ms, 10-i, ms))
+				`%s"job_runtime": %d, "read": {"total_ios": %d, "runtime": %d}}`,
+				name, group, elapsed, at, options, ms, 10-i, ms))
 		}
 		text := fmt.Sprintf(`{"fio version": "fio-3.33", "timestamp_ms": 1000000010000, %q: [%s]}`, list,
 			strings.Join(jobs, ",\n"))
