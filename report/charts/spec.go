@@ -5,10 +5,19 @@ import (
 	"fmt"
 )
 
-// JS holds vega.min.js, vega-lite.min.js, vega-interpreter.min.js, VERSIONS and LICENSES in the folder js.
-//
-//go:embed js
-var JS embed.FS
+var (
+	// JS holds vega.min.js, vega-lite.min.js and vega-interpreter.min.js in the folder js. A program that does not
+	// use it does not contain it.
+	//
+	//go:embed js/*.js
+	JS embed.FS
+	// Versions lists the files of JS, and Licenses has their licences.
+	//
+	//go:embed js/VERSIONS
+	Versions string
+	//go:embed js/LICENSES
+	Licenses string
+)
 
 // schema is the Vega-Lite version of the specifications.
 const schema = "https://vega.github.io/schema/vega-lite/v5.json"

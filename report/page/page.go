@@ -16,7 +16,6 @@ import (
 	"math"
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -38,6 +37,13 @@ var (
 	//
 	//go:embed charts.min.js
 	Charts string
+	// The libraries as one packed script, after a line with the hash of the script. Packing takes longer than all else
+	// of an ingest of a short run.
+	//
+	//go:embed libraries.txt
+	libraries string
+
+	librariesHash, packedLibraries, _ = strings.Cut(libraries, "\n")
 )
 
 // Page is the frame of a page.
@@ -55,16 +61,13 @@ type Page struct {
 
 // Write writes the page. own defines the template "main", and may use the frame's template "noscript".
 func (p *Page) Write(w io.Writer, own string) error {
-	libs, err := libraries()
-	if err != nil {
-		return err
-	}
 	program, err := Pack(func(z io.Writer) error { _, err := io.WriteString(z, p.Script); return err })
 	if err != nil {
 		return err
 	}
 	specs, err := Pack(func(z io.Writer) error {
-		return json.NewEncoder(z).Encode(map[string]any{"specs": p.Specs, "licences": libs.licences})
+		return json.NewEncoder(z).Encode(map[string]any{"specs": p.Specs,
+			"licences": charts.Versions + "\n" + charts.Licenses + "\n"})
 	})
 	if err != nil {
 		return err
@@ -77,9 +80,9 @@ func (p *Page) Write(w io.Writer, own string) error {
 		Specs, Program, Libraries template.HTML // packed
 	}{
 		Page: p, Style: template.CSS(pageCSS), Loader: template.JS(loadJS), // our own files
-		Specs: specs, Program: program, Libraries: libs.packed,
+		Specs: specs, Program: program, Libraries: template.HTML(packedLibraries),
 		// Nothing may be loaded or sent, only these scripts run, and none may evaluate text.
-		CSP: "default-src 'none'; script-src " + hash(loadJS) + " " + libs.hash + " " + hash(p.Script) +
+		CSP: "default-src 'none'; script-src " + hash(loadJS) + " " + librariesHash + " " + hash(p.Script) +
 			"; style-src " + hash(pageCSS) + "; base-uri 'none'; form-action 'none'",
 	}
 	t := template.Must(template.Must(template.New("page").Parse(frameHTML)).Parse(own))
@@ -89,33 +92,8 @@ func (p *Page) Write(w io.Writer, own string) error {
 	return nil
 }
 
-// packedLibraries are the libraries as one script, and their versions and licences.
-type packedLibraries struct {
-	packed         template.HTML
-	hash, licences string
-}
-
-var libraries = sync.OnceValues(func() (l packedLibraries, err error) {
-	read := func(names ...string) (text string) {
-		for _, name := range names {
-			b, e := charts.JS.ReadFile("js/" + name)
-			text, err = text+string(b)+"\n", errors.Join(err, e)
-		}
-		return text
-	}
-	l.licences = read("VERSIONS", "LICENSES")
-	script := read("vega.min.js", "vega-lite.min.js", "vega-interpreter.min.js")
-	l.hash = hash(script)
-	packed, e := Pack(func(z io.Writer) error { _, err := io.WriteString(z, script); return err })
-	l.packed = packed
-	return l, errors.Join(err, e)
-})
-
 // Libraries is the size of the libraries in a page.
-func Libraries() int {
-	l, _ := libraries() // an error is Write's
-	return len(l.packed)
-}
+func Libraries() int { return len(packedLibraries) }
 
 // Pack returns what write writes in the form that unpack of load.js reads: gzip as Ascii85, with v for <, so that it
 // ends no script.

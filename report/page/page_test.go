@@ -2,6 +2,7 @@ package page
 
 import (
 	"flag"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -17,7 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the minified styles and scripts anew")
 
-// TestMinified compares the minified styles and scripts of all pages with what they are made from; -update writes them.
+// TestMinified compares the minified styles and scripts of all pages, and the packed libraries, with what they are made
+// from; -update writes them.
 func TestMinified(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(name)
@@ -45,6 +47,15 @@ func TestMinified(t *testing.T) {
 		}
 		testkit.SameFile(t, name, b.String(), *update)
 	}
+	script := ""
+	for _, name := range []string{"vega.min.js", "vega-lite.min.js", "vega-interpreter.min.js"} {
+		script += read("../charts/js/"+name) + "\n"
+	}
+	packed, err := Pack(func(z io.Writer) error { _, err := io.WriteString(z, script); return err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.SameFile(t, "libraries.txt", hash(script)+"\n"+string(packed), *update)
 }
 
 func TestNumbers(t *testing.T) {
