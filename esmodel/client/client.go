@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -129,6 +130,9 @@ type Client struct {
 	unreached time.Duration // MaxUnreached if that is below MaxWait, else 0
 	begun     atomic.Pointer[time.Time]
 	answered  atomic.Bool // a node has answered, with any status
+
+	version sync.Once // asked for
+	tooOld  error
 	// Warnings are about the connection itself, e.g. a password over plain http.
 	Warnings []string
 }
@@ -407,7 +411,7 @@ func (c *Client) perform(
 	defer res.Body.Close()
 	c.answered.Store(true)
 	if res.StatusCode < 300 && !c.spoken.Load() && res.Header.Get("X-Elastic-Product") != "Elasticsearch" {
-		return nil, fmt.Errorf("%s: %w", r.Op, errNotElasticsearch)
+		return nil, fmt.Errorf("%s: %w", r.Op, c.foreign(one))
 	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
 	if err != nil {

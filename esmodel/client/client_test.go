@@ -120,16 +120,6 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-func TestOtherServersAreNotElasticsearch(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }))
-	defer srv.Close()
-	c := testClient(t, Config{Addresses: []string{srv.URL}})
-	err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil)
-	if !errors.Is(err, errNotElasticsearch) || !strings.Contains(err.Error(), "OpenSearch") {
-		t.Errorf("%v", err)
-	}
-}
-
 func TestCredentialsAreSent(t *testing.T) {
 	var got string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

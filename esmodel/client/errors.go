@@ -11,12 +11,15 @@ import (
 	"fiolat/fio"
 )
 
+// filesInstead is what to do without Elasticsearch.
+const filesInstead = "leave out --es and ELASTICSEARCH_URL: fiolat ingest --output DIR writes files for _bulk, which " +
+	"fiolat load sends later"
+
 var (
 	// errNotElasticsearch says that the server does not identify itself as Elasticsearch.
 	errNotElasticsearch = errors.New("the server does not say that it is Elasticsearch: it is OpenSearch or " +
 		"another program, which fiolat does not support, or a proxy removes the header X-Elastic-Product from its " +
-		"replies; let the proxy pass it, or leave out --es and ELASTICSEARCH_URL: fiolat ingest --output DIR writes " +
-		"files for _bulk, which fiolat load sends later")
+		"replies; let the proxy pass it, or " + filesInstead)
 
 	errLongReply = errors.New("the reply is longer")
 )

@@ -133,7 +133,11 @@ func TestEachServerSetup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("histogram %v, lifecycle %v, warnings %q", first.Histogram, first.Lifecycle, first.Warnings)
+		versions, err := c.Versions(t.Context())
+		if err != nil || len(versions) != 1 || strings.Count(versions[0], ".") != 2 {
+			t.Errorf("versions %q, %v", versions, err)
+		}
+		t.Logf("%q, histogram %v, lifecycle %v, warnings %q", versions, first.Histogram, first.Lifecycle, first.Warnings)
 		for i, it := range first.Items {
 			if it.Action != "created" || again.Items[i].Action != "unchanged" {
 				t.Errorf("%s %s: %s, then %s", it.Type, it.Name, it.Action, again.Items[i].Action)

@@ -22,6 +22,7 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +35,8 @@ import (
 type Options struct {
 	// Histogram is the histogram field type, Lifecycle is ILM.
 	Histogram, Lifecycle bool
+	// Versions are those of its nodes; nil is one of 9.5.3.
+	Versions []string
 }
 
 // Server is the stand-in. Its URL stands for a node's.
@@ -335,8 +338,12 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 		return s.bulk(r, body, f)
 	case last == "_count" || last == "_search" || last == "_pit":
 		return s.query(r, p, body)
-	case p[0] == "" && r.Method == http.MethodGet:
-		return 200, object{"version": object{"number": "9.5.3"}}
+	case p[0] == "_nodes" && r.Method == http.MethodGet:
+		nodes := object{}
+		for i, v := range append(s.o.Versions, "9.5.3")[:max(len(s.o.Versions), 1)] {
+			nodes[strconv.Itoa(i)] = object{"version": v}
+		}
+		return 200, object{"nodes": nodes}
 	case p[0] == "_ilm":
 		return s.lifecycle(r, last, body)
 	case p[0] == "_index_template":

@@ -93,6 +93,9 @@ func setup(
 	if r.Histogram, err = HasHistogram(ctx, c); err != nil {
 		return r, err
 	}
+	if r.Warnings, err = c.CheckVersion(ctx); err != nil {
+		return r, err
+	}
 	if !r.Histogram {
 		r.warn("%s", noHistogram)
 	}
@@ -614,6 +617,9 @@ func EnsureTemplates(ctx context.Context, c *client.Client, prefix string) (warn
 		}
 	}
 	if missing+old == 0 {
+		if warnings, err = c.CheckVersion(ctx); err != nil {
+			return nil, err
+		}
 		if t := there[prefix+"-"+string(esmodel.KindHistogram)]; !strings.Contains(
 			Canonical(t.Template),
 			`"type":"histogram"`,
