@@ -173,6 +173,62 @@ func (w *Watch) alongside(of []logStall) (out []logStall) {
 	return out
 }
 
+// withinRecords returns the stalls of logs that lie within one of their records, which has no stamp of them, at the
+// time of another log's stall.
+func (w *Watch) withinRecords(of []logStall) (out []logStall) {
+	if w.board == nil || w.run.Live {
+		return nil
+	}
+	for _, l := range w.run.Logs {
+		for i := range of {
+			o := &of[i]
+			if o.Open || float64(o.Longest) < inFlight*float64(o.To-o.From) || !w.picked(l) || l.Start > o.From ||
+				l.End < o.To || slices.ContainsFunc(slices.Concat(of, out), func(s logStall) bool {
+				return s.log == l && s.From < o.To && s.To > o.From
+			}) {
+				continue
+			}
+			if w.board.paused(l.LogName, &o.Span) {
+				out = append(out, logStall{pipeline.LogStall{Span: o.Span, Began: o.Began, Longest: o.Longest,
+					Factor: o.Factor}, l})
+			}
+		}
+	}
+	return out
+}
+
+// paused reports whether a log has about as many I/Os less over s as usually complete in it, and I/Os as long as it.
+func (b *board) paused(name string, s *pipeline.Span) bool {
+	missing, expected, delayed := 0.0, 0.0, false
+	for direction := range b.pooled {
+		g := b.logsOf(direction)
+		v, ok := g.index[name]
+		if !ok {
+			continue
+		}
+		var ios []float64
+		for _, block := range g.blocks {
+			if v < len(block) && block[v].n > 0 {
+				ios = append(ios, float64(block[v].n))
+			}
+		}
+		usual := median(ios)
+		expected += usual * float64(s.To-s.From) / float64(b.length())
+		for t := b.at(s.From); t <= b.at(s.To) && t < len(g.blocks); t++ {
+			var one member
+			if v < len(g.blocks[t]) {
+				one = g.blocks[t][v]
+			}
+			delayed = delayed || float64(one.p99) >= math.Log(inFlight*float64(s.To-s.From))
+			if t <= b.at(s.To-1) {
+				missing += usual - float64(one.n)
+			}
+		}
+	}
+	const most = 0.7
+	return delayed && 2*(s.To-s.From) > b.length() && expected > fewest && missing > most*expected
+}
+
 // tolerance is by how much in ns another stall of the same cause may begin or end apart.
 func (s *logStall) tolerance() int64 { return sameEdge + int64(sameShare*float64(s.To-s.From)) }
 
@@ -229,6 +285,7 @@ func (w *Watch) Stalls() (out []Stall) {
 		all = append(all, w.ofLog(l)...)
 	}
 	all = append(all, w.alongside(all)...)
+	all = append(all, w.withinRecords(all)...)
 	slices.SortStableFunc(all, func(a, b logStall) int { return cmp.Compare(a.From, b.From) })
 	for len(all) > 0 {
 		first := all[0]

@@ -88,6 +88,16 @@ func TestStories(t *testing.T) {
 			"All 5 hosts stalled for 4.0 s in turn between 0:10.0 and 1:02.0: no I/O completed; the slowest took 4.01 s.",
 			"On average 20 I/Os were in flight.",
 		}},
+		{"all hosts pause, some between two records", readingHosts(5, func(host int, j *job) {
+			j.stall = pipeline.Span{From: 30 * second, To: 30*second + 800*millisecond}
+			if plain := j.latency; host%2 == 1 { // their windows begin 0.9 s later
+				j.latency = func(at int64) int64 { return plain(at) + max(900*millisecond-at, 0) }
+			}
+		}), []string{
+			"All 5 hosts stalled from 0:30.0 to 0:30.8: no I/O completed; the slowest took 810 ms.",
+			"All reads reach only 1167 IOPS until 0:01, afterwards 1827; p50 10.3 ms, afterwards 10 ms.",
+			"On average 19.9 I/Os were in flight.",
+		}},
 		{"two of 8 hosts are slow, one far more", readingHosts(8, func(host int, j *job) {
 			factor, plain := []float64{1, 3, 1, 1, 1, 1.4, 1, 1}[host], j.latency
 			j.latency = func(at int64) int64 { return int64(factor * float64(plain(at))) }
