@@ -74,7 +74,7 @@ func (s *Sink) headline(syncs *pipeline.Row) (out []string) {
 		if sc == nil {
 			continue
 		}
-		_, st, perSecond := s.runTotals(sc)
+		st, perSecond := s.runTotals(sc)
 		if st.Empty() {
 			continue
 		}

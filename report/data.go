@@ -6,8 +6,10 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
@@ -39,7 +41,7 @@ type head struct {
 	SLA    []slaLine `json:"sla"`
 	// Hues are the colors of directions, as numbers of the palette.
 	Hues map[string]int `json:"hues"`
-	// IOs are the I/Os of all leaves: the spectrum has the percentiles of ladder(IOs).
+	// IOs are the I/Os of all leaves.
 	IOs float64 `json:"ios"`
 	// Each of the heat map's rows has 2^Finer of the data's.
 	Finer  int     `json:"finer"`
@@ -75,13 +77,10 @@ type slaLine struct {
 
 // scopeData has the statistics of a scope value, latencies in ns.
 type scopeData struct {
-	By []*statistics `json:"by"` // the page's columns, and the finer ones
 	// Total is of the whole run, in the order p..., min, max, mean, stddev.
 	Total     latencies `json:"total"`
 	TotalN    counts    `json:"totalN"`
 	TotalRate rates     `json:"totalRate"`
-	// Curve is the spectrum: the percentiles of the ladder, as far as there are enough I/Os, and the 100th.
-	Curve latencies `json:"curve"`
 }
 
 // statistics are by column.
@@ -316,15 +315,33 @@ func (s *Sink) addUp(h *fiohist.Hist, of []*leaf, k, columns int) *fiohist.Hist 
 
 // numbersOf are the numbers of a kind or run.
 type numbersOf struct {
-	Head   *head       `json:"head,omitempty"`
-	Scopes []scopeData `json:"scopes"`
-	Leaves []leafData  `json:"leaves"`
+	Head   *head              `json:"head,omitempty"`
+	Scopes byField[scopeData] `json:"scopes"`
+	// By are the statistics of Scopes by the page's columns, and by the finer ones if there are any.
+	By     []byField[statistics] `json:"by"`
+	Leaves byField[leafData]     `json:"leaves"`
 	// Edges are the edges of the heat map's rows. Buckets are the logs' buckets, and Rows the leaves' rows, from
 	// the first with I/Os to the last.
 	Edges   []int64      `json:"edges"`
 	Buckets bucketRange  `json:"buckets"`
 	Rows    bucketRange  `json:"rows"`
 	Kinds   []*numbersOf `json:"kinds,omitempty"`
+}
+
+// byField are rows whose JSON has the values of each field together: so they take a third less packed.
+type byField[T any] []T
+
+// MarshalJSON implements json.Marshaler. It writes fields that rows may omit, too.
+func (c byField[T]) MarshalJSON() ([]byte, error) {
+	fields := map[string][]any{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		fields[name] = make([]any, len(c))
+		for i := range c {
+			fields[name][i] = reflect.ValueOf(&c[i]).Elem().FieldByIndex(f.Index).Interface()
+		}
+	}
+	return json.Marshal(fields)
 }
 
 type bucketRange struct {
@@ -349,20 +366,20 @@ func (p *shared) pack(h *head) (template.HTML, error) {
 
 // numbers are those that belong to a head.
 func (s *Sink) numbers(h *head) *numbersOf {
-	d, rows, heat := &numbersOf{Scopes: []scopeData{}, Leaves: []leafData{}}, s.rowGrid(), s.heatGrid()
+	d, rows, heat := new(numbersOf), s.rowGrid(), s.heatGrid()
 	h.Finer = heat.Coarseness - rows.Coarseness
+	for _, group := range slices.Compact([]int{s.group, 1}) {
+		var by byField[statistics]
+		for _, sc := range s.scopes {
+			by = append(by, s.statistics(sc, group))
+		}
+		d.By = append(d.By, by)
+	}
 	for _, sc := range s.scopes {
 		d.Scopes = append(d.Scopes, s.scopeData(sc))
 	}
-	unit := 100.0 // I/Os of a cell in hundredths
-	switch {
-	case s.whole && h.IOs >= 1000*float64(s.col):
-		unit = 1
-	case s.whole:
-		unit = 10
-	}
 	for _, l := range s.leaves {
-		d.Leaves = append(d.Leaves, s.leafData(l, rows, unit))
+		d.Leaves = append(d.Leaves, s.leafData(l, rows))
 	}
 	d.Edges = edges(heat, 0, heat.Columns()+1)
 	d.Buckets, d.Rows = s.reach(s.run.Geometry), s.reach(rows)
@@ -427,22 +444,15 @@ func (s *Sink) members(sc *scope) *members {
 }
 
 func (s *Sink) scopeData(sc *scope) (d scopeData) {
-	of := s.members(sc)
-	d.By = append(d.By, s.statistics(sc, of, s.group))
-	if s.group > 1 {
-		d.By = append(d.By, s.statistics(sc, of, 1))
-	}
-	total, st, perSecond := s.runTotals(sc)
+	st, perSecond := s.runTotals(sc)
 	d.Total = append(negateLowerBounds(&st), st.Min, st.Max, st.Mean, st.StdDev)
 	d.TotalN, d.TotalRate = counts{samples(&st)}, rates{perSecond}
-	curve := total.Stats(s.run.Geometry, append(ladder(st.Samples), 100), of.limits)
-	d.Curve = negateLowerBounds(&curve)
 	return d
 }
 
 // statistics are by so many of the columns that are held.
-func (s *Sink) statistics(sc *scope, of *members, group int) *statistics {
-	d, columns := newStatistics(len(s.run.Percentiles)), s.grid(group).Columns
+func (s *Sink) statistics(sc *scope, group int) statistics {
+	d, of, columns := newStatistics(len(s.run.Percentiles)), s.members(sc), s.grid(group).Columns
 	slow := group == s.group && slices.ContainsFunc(of.leaves, s.slow)
 	var sum fiohist.Hist
 	inFlight := make([]fiohist.Hist, map[bool]int{true: columns}[slow])
@@ -479,7 +489,7 @@ func (s *Sink) statistics(sc *scope, of *members, group int) *statistics {
 			d.InFlight.add(&st)
 		}
 	}
-	return d
+	return *d
 }
 
 // slow reports whether a leaf has latencies of a tenth of a column or longer.
@@ -543,26 +553,15 @@ func negateLowerBounds(st *fiohist.Stats) latencies {
 	return out
 }
 
-// ladder returns the percentiles of the spectrum of n I/Os, all below 100. As in HdrHistogram ("percentile ticks per
-// half distance"), each ten steps halve the share above, until it is less than one I/O. The ladder of fewer I/Os is a
-// prefix of that of more.
-func ladder(n float64) []float64 {
-	const perHalf = 10
-	out := []float64{0}
-	for half := 1.0; half < n; half *= 2 {
-		for tick := 1; tick <= perHalf; tick++ {
-			left := (1 - float64(tick)/(2*perHalf)) / half // of 1
-			if left*n < 1 {
-				break
-			}
-			out = append(out, 100*(1-left))
-		}
-	}
-	return out
-}
-
 // leafData rounds the counts of cells so that the I/Os up to any row are right in so many parts of one, not each cell.
-func (s *Sink) leafData(l *leaf, g fiohist.Geometry, unit float64) (d leafData) {
+func (s *Sink) leafData(l *leaf, g fiohist.Geometry) (d leafData) {
+	unit := 100.0
+	switch {
+	case s.whole && l.total.Sum() >= 250*float64(s.col):
+		unit = 1
+	case s.whole:
+		unit = 10
+	}
 	shift, columns := g.Coarseness-s.run.Geometry.Coarseness, s.grid(s.group*s.cells).Columns
 	rows := map[int]cells{}
 	first, last := math.MaxInt, -1

@@ -119,6 +119,8 @@ func (p *shared) finished() error {
 					p.o.MaxBytes)
 			}
 			p.shrink(b.Len(), numbers)
+		case b.Len() > wholeBytes && !p.whole:
+			p.whole = true
 		case b.Len()-page.Libraries() > ownBytes*p.share() && p.smaller():
 		default:
 			for _, s := range p.kinds {
@@ -214,7 +216,7 @@ func (s *Sink) kindStatsOf(direction string) (w kindStats, ok bool) {
 	if sc == nil {
 		return w, false
 	}
-	_, w.Stats, _ = s.runTotals(sc)
+	w.Stats, _ = s.runTotals(sc)
 	w.mean, w.ios = w.Mean, w.Samples
 	var of pipeline.Latencies
 	for d := range fio.Direction(fio.Directions) {

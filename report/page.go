@@ -62,7 +62,7 @@ type note struct {
 
 type cell struct {
 	Text   string
-	Value  string // exact, in ns or I/Os, for sorting and for machines
+	Value  string // exact, in ns or I/Os, for machines
 	Header bool
 }
 
@@ -450,7 +450,7 @@ func (s *Sink) summary(d *pageData) {
 		return cmp.Or(a.dims.order()-b.dims.order(), group(a)-group(b), sum(a)-sum(b))
 	})
 	for _, sc := range scopes {
-		_, st, perSecond := s.runTotals(sc)
+		st, perSecond := s.runTotals(sc)
 		var row []cell
 		d.Scopes = append(d.Scopes, slices.Index(s.scopes, sc))
 		for _, dim := range split {
@@ -467,10 +467,10 @@ func (s *Sink) summary(d *pageData) {
 	sameUnits(d.Summary.Rows, len(split)+2)
 }
 
-// runTotals returns the histogram of a scope value over the whole run, its statistics and the I/Os per second.
-func (s *Sink) runTotals(sc *scope) (total *fiohist.Hist, st fiohist.Stats, perSecond float64) {
+// runTotals returns the statistics of a scope value over the whole run, and the I/Os per second.
+func (s *Sink) runTotals(sc *scope) (st fiohist.Stats, perSecond float64) {
 	of := s.members(sc)
-	total = new(fiohist.Hist)
+	var total fiohist.Hist
 	for _, l := range of.leaves {
 		total.AddHist(&l.total)
 	}
@@ -479,7 +479,7 @@ func (s *Sink) runTotals(sc *scope) (total *fiohist.Hist, st fiohist.Stats, perS
 		all.add(c)
 	}
 	st = total.Stats(s.run.Geometry, s.run.Percentiles, of.limits)
-	return total, st, all.rate(&st)
+	return st, all.rate(&st)
 }
 
 // verdict is one on an SLA rule: its status, the word for it, and the sentences without that word.

@@ -2,9 +2,17 @@
 // computed here but sums of counts.
 const {head, ...data} = JSON.parse(utf8(await unpack('packed')));
 
+// rowsOf is the inverse of byField in data.go.
+function rowsOf(columns) {
+  const fields = Object.entries(columns);
+  return fields[0][1].map((_, i) => Object.fromEntries(fields.map(([name, values]) => [name, values[i]])));
+}
+
 // completed adds to the numbers of a kind or run what follows from them.
 function completed(head, d) {
-  for (const s of d.scopes) for (const by of s.by) {
+  [d.scopes, d.leaves] = [rowsOf(d.scopes), rowsOf(d.leaves)];
+  const statistics = d.by.map(rowsOf);
+  for (const by of statistics.flat()) {
     by.rate = by.n.map((n, k) => n && n / by.covered[k]);
     const limit = (off, i, sign) => off.map((v, k) => v < 0 ? -1 : Math.max(1, Math.abs(by.p[i][k])) * (1 + sign * v / 100));
     by.ci = by.limits.map(({lower, upper}, i) => ({lower: limit(lower, i, -1), upper: limit(upper, i, 1)}));
@@ -12,11 +20,12 @@ function completed(head, d) {
   head.edges = d.edges;
   head.ladder = ladder(head.ios);
   head.coarse = {column: head.column, columns: head.columns, quanta: head.quanta};
-  d.grids = [0, 1].map(i => d.scopes.map(s => ({...s, ...s.by[i]})));
+  d.grids = [0, 1].map(i => d.scopes.map((s, k) => ({...s, ...statistics[i]?.[k]})));
   d.scopes = d.grids[0];
 }
 
-// ladder are the percentiles of the spectrum of n I/Os, as in data.go.
+// ladder are the percentiles of the spectrum of n I/Os, all below 100. As in HdrHistogram ("percentile ticks per half
+// distance"), each ten steps halve the share above, until it is less than one I/O.
 function ladder(n) {
   const out = [0];
   for (let half = 1; half < n; half *= 2) for (let tick = 1; tick <= 10; tick++) {
@@ -416,7 +425,7 @@ function fill() {
 
   for (const c of timed) setTicks(views[c], shown());
   placeMarks();
-  $('percentile').max = scope === undefined ? 0 : Math.max(0, whole(scope).curve.length - 1);
+  $('percentile').max = scope === undefined ? 0 : Math.max(0, curve(scope).length - 1);
   titles();
   if (zoom || windowed) summarize();
   windowed = Boolean(zoom);
@@ -431,7 +440,7 @@ function fill() {
 }
 
 // wholeLine is a line in the charts of the whole run.
-const wholeLine = (name, scope, i, drawn = look(i)) => ({...keyed(name, i), curve: curve(whole(scope)), buckets: bucketsNow(scope), ...drawn});
+const wholeLine = (name, scope, i, drawn = look(i)) => ({...keyed(name, i), curve: curve(scope), buckets: bucketsNow(scope), ...drawn});
 function wholeLines(scope) {
   if (scope === undefined) return [];
   if (state.compare) return lines.map((o, i) => wholeLine(o.name, o.scope, i));
@@ -444,8 +453,13 @@ const rulesShown = () => (head.sla || []).flatMap(rule => {
   return line ? [{p: line.key, limit: rule.limit, name: rule.text, color: line.color, dash: ruleDash}] : [];
 });
 
-// curve is a spectrum: x is 1/(1-p).
-const curve = s => s.curve.map((v, i) => i === s.curve.length - 1 ? {p: 100, x: Math.max(1, s.totalN[0]), v} : {p: head.ladder[i], x: 100 / (100 - head.ladder[i]), v});
+// curve is the spectrum of a scope: x is 1/(1-p).
+function curve(scope) {
+  const s = whole(scope);
+  if (!s) return [];
+  s.curve ||= spectrum(bucketsOf(scope), s, s.total[n + 1]);
+  return s.curve.map((v, i) => i === s.curve.length - 1 ? {p: 100, x: Math.max(1, s.totalN[0]), v} : {p: head.ladder[i], x: 100 / (100 - head.ladder[i]), v});
+}
 
 // leavesOf are the leaves that make a scope.
 function leavesOf(scope) {
@@ -509,16 +523,19 @@ function whole(i) {
   if (!s || !w) return s;
   const of = bucketsIn(i, w);
   if (!of.length) return {...s, total: s.total.map(() => null), totalN: [0], totalRate: [0], curve: []};
-  const count = of.at(-1).upTo, at = p => percentileOf(of, p, s.total[n], Math.abs(s.total[n + 1]));
+  const count = of.at(-1).upTo;
   let covered = 0, [min, max, sum] = [Infinity, 0, 0];
   const [first, last] = inColumns(cellFrom(w[0]), cellTo(w[1]));
   for (let k = first; k <= last; k++) {
     if (s.n[k]) [min, max, sum] = [Math.min(min, s.min[k]), Math.max(max, s.max[k]), sum + s.n[k] * s.mean[k]];
     covered += s.rate[k] ? s.n[k] / s.rate[k] : s.idle?.[k] ? s.idle[k] * head.interval / 1000 : 0;
   }
-  const ladder = head.ladder.filter(p => (1 - p / 100) * count >= 1 || p === 0);
-  return {...s, total: [...head.percentiles.map(p => at(+p)), min, max, sum / count, null], totalN: [count], totalRate: [covered ? count / covered : 0], curve: [...ladder.map(at), max]};
+  return {...s, total: [...head.percentiles.map(p => within(of, +p, s)), min, max, sum / count, null], totalN: [count], totalRate: [covered ? count / covered : 0], curve: spectrum(of, s, max)};
 }
+
+// within is a percentile of buckets of a scope, spectrum those of the ladder and the 100th.
+const within = (of, p, s) => percentileOf(of, p, s.total[n], Math.abs(s.total[n + 1]));
+const spectrum = (of, s, max) => of.length ? [...head.ladder.filter(p => (1 - p / 100) * of.at(-1).upTo >= 1 || p === 0).map(p => within(of, p, s)), max] : [];
 
 // titles say what the charts and tables below are of.
 let ofKind = '';
@@ -533,12 +550,18 @@ function titles() {
   for (const id of ['spectrum', 'counts']) $('h-' + id).textContent += ofKind;
 }
 
+// numbersOf are the numbers of a row of the table of all scopes.
+function numbersOf(r) {
+  const s = whole(r.dataset.scope);
+  return [s.totalN[0], s.totalRate[0], s.total[n + 2], ...named.map(m => m.total(s)), s.total[n + 1]];
+}
+
 // summarize fills the table of all scopes with the window's numbers.
 function summarize() {
   const body = [...$('summary').tBodies[0].rows], first = $('summary').tHead.querySelectorAll('.text').length;
-  const numbers = body.map(r => { const s = whole(r.dataset.scope); return [s.totalN[0], s.totalRate[0], s.total[n + 2], ...named.map(m => m.total(s)), s.total[n + 1]]; });
+  const numbers = body.map(numbersOf);
   body.forEach((r, i) => numbers[i].forEach((v, c) => {
-    r.cells[first + c].replaceChildren(v === null ? '–' : make('data', {value: String(Math.abs(v)), textContent: c < 2 ? count(v) : alike(numbers.map(o => o[c]))(v)}));
+    r.cells[first + c].textContent = v === null ? '–' : c < 2 ? count(v) : alike(numbers.map(o => o[c]))(v);
   }));
 }
 
@@ -756,9 +779,7 @@ function heatText() {
 }
 
 function nearest(x) {
-  const s = whole(chosen());
-  if (!s) return null;
-  const c = curve(s);
+  const c = curve(chosen());
   return c.reduce((best, p, i) => Math.abs(Math.log(p.x / x)) < Math.abs(Math.log(c[best].x / x)) ? i : best, 0);
 }
 
@@ -766,7 +787,7 @@ const scopeOf = () => data.scopes[chosen()];
 const percent = p => String(+p.toPrecision(p < 99 ? 5 : 12)) + ' %';
 function setSpectrumCursor(i, force) {
   if (i === spectrumCursor && !force) return;
-  const s = whole(chosen()), c = s ? curve(s) : [];
+  const c = curve(chosen());
   if (i !== null && i >= c.length) i = null;
   spectrumCursor = i;
   const at = i === null ? null : c[i];
@@ -824,7 +845,7 @@ function sheet(chart) {
   const curves = spectra.map(l => l.curve);
   return {
     top: [['percentile', 'percentile', percent], ...spectra.map(l => [l.name, name(l)])],
-    rows: curve(whole(chosen())).map((c, i, all) => [c.p, ...curves.map(own => {
+    rows: curve(chosen()).map((c, i, all) => [c.p, ...curves.map(own => {
       const found = i === all.length - 1 ? own.at(-1) : own.find(o => o.p === c.p);
       return found ? found.v : null;
     })]),
@@ -872,15 +893,15 @@ function caption(c) {
 
 // sortable lets the table of the whole run be sorted by each of its columns.
 function sortable(t) {
-  const body = t.tBodies[0];
+  const body = t.tBodies[0], first = t.tHead.querySelectorAll('.text').length;
   [...t.tHead.rows[0].cells].forEach((th, i) => {
     const button = make('button', {type: 'button', textContent: th.textContent});
     button.onclick = () => {
       const down = th.getAttribute('aria-sort') !== 'descending';
       for (const other of t.tHead.rows[0].cells) other.removeAttribute('aria-sort');
       th.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-      const value = r => { const d = r.cells[i].querySelector('data'); return d ? +d.value : r.cells[i].textContent; };
-      body.append(...[...body.rows].sort((a, b) => { const [x, y] = [value(a), value(b)]; return (x < y ? 1 : x > y ? -1 : 0) * (down ? 1 : -1); }));
+      const value = r => i < first ? r.cells[i].textContent : Math.abs(numbersOf(r)[i - first]), rows = [...body.rows].map(r => [value(r), r]);
+      body.append(...rows.sort(([x], [y]) => (x < y ? 1 : x > y ? -1 : 0) * (down ? 1 : -1)).map(([, r]) => r));
     };
     th.replaceChildren(button);
   });
@@ -987,4 +1008,4 @@ new ResizeObserver(() => {
     views[c].runAsync();
   }
 }).observe($('percentiles'));
-window.fiolat = {views, head, data, state, bucketsOf, percentileOf, saved};
+window.fiolat = {views, head, data, state, bucketsOf, percentileOf, saved, curve};

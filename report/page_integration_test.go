@@ -494,7 +494,8 @@ func TestChromiumCSV(t *testing.T) {
 		{"percentiles", hosts + `.map(s => s.p[3].map((v, k) => s.n[k] ? Math.abs(v) : 0))`},
 		{"heat", `[Object.values(fiolat.data.leaves.flatMap(l => l.rows).reduce((a, r) => {
 			r.forEach((n, k) => { a[k] = (a[k] || 0) + n; }); return a; }, {}))]`},
-		{"spectrum", hosts + `.map(s => s.curve.slice(0, -1).map(Math.abs))`},
+		{"spectrum", hosts + `.map(s => fiolat.curve(fiolat.data.scopes.indexOf(s)).slice(0, -1).map(
+			p => Math.abs(p.v)))`},
 		{"counts", `[fiolat.data.leaves.reduce((a, l) => { l.at.forEach((b, i) => { a[b] = (a[b] || 0) + l.n[i]; });
 			return a; }, []).filter(n => n)]`},
 	} {
@@ -615,7 +616,8 @@ func TestChromiumWindow(t *testing.T) {
 			Title  string
 		}](b, `({scopes: fiolat.head.scopes, title: document.querySelector('#h-summary').textContent, rows:
 			Object.fromEntries([...document.querySelectorAll('#summary tbody tr')].map(r => [r.dataset.scope,
-				[...r.querySelectorAll('data')].map(d => +d.value)]))})`)
+				[...r.querySelectorAll('td')].map(c => (([v, unit]) => v * ({'µs': 1e3, ms: 1e6, s: 1e9}[unit] || 1))(
+				c.textContent.replaceAll(',', '').split(' ')))]))})`)
 		if got.Title != "0:03 to 0:08 in numbers" {
 			t.Errorf("%s: %q", folder, got.Title)
 		}
@@ -704,20 +706,40 @@ func TestChromiumWholeRun(t *testing.T) {
 			const of = fiolat.bucketsOf(i), n = fiolat.head.percentiles.length, out = []
 			if (!of.length) return s.totalN[0] ? ['no buckets'] : []
 			const min = s.total[n], max = Math.abs(s.total[n + 1]), count = of.at(-1).upTo
-			const compare = (what, go, p) => {
-				const js = fiolat.percentileOf(of, +p, min, max)
-				if (Math.abs(js - go) > 1e-4 * Math.abs(go)) out.push([i, what, p, go, js].join(' '))
-			}
-			fiolat.head.percentiles.forEach((p, k) => compare('percentile', s.total[k], p))
-			const ladder = fiolat.head.ladder.filter(p => (1 - p / 100) * count >= 1 || p === 0)
-			if (ladder.length + 1 !== s.curve.length) out.push([i, 'ladder', ladder.length, s.curve.length].join(' '))
-			ladder.forEach((p, k) => compare('ladder', s.curve[k], p))
+			fiolat.head.percentiles.forEach((p, k) => {
+				const go = s.total[k], js = fiolat.percentileOf(of, +p, min, max)
+				if (Math.abs(js - go) > 1e-4 * Math.abs(go)) out.push([i, 'percentile', p, go, js].join(' '))
+			})
 			if (Math.abs(count - s.totalN[0]) > 1e-6 * count) out.push([i, 'I/Os', s.totalN[0], count].join(' '))
 			return out
 		})`)
 		if len(differ) > 0 {
 			t.Errorf("%s: of scope, what, percentile, Go, JavaScript: %d differ, as\n%s", folder, len(differ),
 				strings.Join(differ[:min(5, len(differ))], "\n"))
+		}
+		ladder := eval[[]string](b, "fiolat.head.ladder.map(String)")
+		want := percentiles(t, "--interval", "run", "--by", "direction,host,job", "--percentiles",
+			strings.Join(ladder, ","), "../testdata/fio/"+folder)
+		for i, s := range eval[[]struct{ Host, Job, Direction string }](b, "fiolat.head.scopes") {
+			r := want[[4]string{s.Host, s.Job, "", s.Direction}][0]
+			got, n := eval[[]float64](b, fmt.Sprintf("fiolat.curve(%d).map(p => p.v)", i)), 0
+			for k, p := range ladder {
+				of, err := strconv.ParseFloat(p, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if of > 0 && (1-of/100)*r.Samples < 1 {
+					break
+				}
+				if n++; n >= len(got) || !near(math.Abs(got[k]), r.Percentiles[p]) {
+					t.Fatalf("%s, %+v: p%s of the spectrum %v is not %v", folder, s, p, got[min(k, len(got)-1)],
+						r.Percentiles[p])
+				}
+			}
+			if len(got) != n+1 || !near(math.Abs(got[n]), r.Max) {
+				t.Errorf("%s, %+v: %d points, the last at %v, want %d and %v", folder, s, len(got), got[len(got)-1],
+					n+1, r.Max)
+			}
 		}
 		b.Clean()
 	}

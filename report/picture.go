@@ -182,7 +182,7 @@ func (p *shown) gaps(n []float64) (out []picture.Mark) {
 // all is the scope value that a panel is about, without any I/O if it has none.
 func (p *shown) all() *statistics {
 	if sc := p.scopeAt[dims{Direction: p.direction}]; sc != nil {
-		return p.statistics(sc, p.members(sc), p.group)
+		return new(p.statistics(sc, p.group))
 	}
 	none := newStatistics(len(p.head.Percentiles))
 	none.N = make([]float64, p.head.Columns)

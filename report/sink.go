@@ -32,6 +32,7 @@ const (
 	// ownBytes is the size that is aimed at for the page of one host, without its libraries. Up to ownIntervals
 	// intervals are kept nevertheless, and ownColumns columns in any case.
 	ownBytes     = 130_000
+	wholeBytes   = 2_000_000 // a page that is larger has no parts of I/Os in its cells
 	ownIntervals = 3000
 	ownColumns   = 200
 	// maxHeld is how many bytes of finished columns stay in memory; the others are in a temporary file.
