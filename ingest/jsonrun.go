@@ -276,10 +276,16 @@ func NewJSONRun(m *fiojson.Document) *JSONRun {
 	return newDiscovery(DiscoverOptions{}).newJSONRun(m.Name(), []*fiojson.Document{m})
 }
 
-// JSONRuns returns the runs of fio's JSON beside the logs, as if there were no logs.
+// JSONRuns returns the runs of fio's JSON beside the logs, as if there were no logs, without what threads did whose logs
+// were not asked for.
 func (in *Input) JSONRuns() (runs []*JSONRun) {
 	d := newDiscovery(DiscoverOptions{})
 	for _, metas := range atTheSameTime(distinct(in.Metas)) {
+		for i, m := range metas {
+			here := *m
+			here.Entries = filtered(m.Entries, func(e fiojson.Entry) bool { return !e.Part })
+			metas[i] = &here
+		}
 		runs = append(runs, d.newJSONRun(nameOf(in.Root, metas), metas))
 	}
 	return runs

@@ -78,7 +78,7 @@ func (l *Log) Option(name string) (string, bool) {
 // Match finds the document and the entry of each log, in the order of in.Logs, and when it started. What it cannot
 // find out it leaves open, with a warning.
 func Match(in *Input) ([]*Log, []string, error) {
-	m := &matcher{in: in, warnings: slices.Clone(in.Warnings), logged: map[*fiojson.Entry]bool{},
+	m := &matcher{in: in, warnings: slices.Clone(in.Warnings), logged: map[*fiojson.Entry]bool{}, part: map[*fiojson.Entry]bool{},
 		unsure: map[*fiojson.Document]bool{},
 		ends:   map[*fiojson.Document]time.Duration{}, fit: map[*jobfile.File]bool{}}
 	in.NoLog, in.JobsWithoutLog = nil, 0
@@ -181,6 +181,7 @@ type matcher struct {
 	logs     []*Log
 	warnings []string
 	logged   map[*fiojson.Entry]bool    // those that have a log
+	part     map[*fiojson.Entry]bool    // entries that also have threads whose logs were not asked for
 	unsure   map[*fiojson.Document]bool // some log's entry is not known
 	ends     map[*fiojson.Document]time.Duration
 	fit      map[*jobfile.File]bool
@@ -933,7 +934,7 @@ func (m *matcher) incomplete(s *set) {
 		missing := "the others' I/Os are missing"
 		if elsewhere[e] > 0 {
 			missing += ", and its totals are not used"
-			if without[e] == nil {
+			if m.part[e] = true; without[e] == nil {
 				c := *e
 				c.Part = true
 				for d := range c.Dirs {
@@ -986,7 +987,7 @@ func (m *matcher) withoutLogs(sets []*set) {
 				return o.Name.like(name) && writes(meta, e, o.Name) &&
 					(o.Host == "" || e.Host == "" || sameHost(o.Host, e.Host))
 			})
-			if m.unsure[meta] || m.logged[e] || exists {
+			if e.Part = m.part[e] || exists && !m.logged[e]; m.unsure[meta] || m.logged[e] || exists {
 				continue
 			}
 			e.NoLog = true

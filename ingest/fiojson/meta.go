@@ -83,7 +83,7 @@ type Entry struct {
 	BeganMS int64
 	// NoLog is set if other jobs have logs, and this one has none.
 	NoLog bool
-	// Part is set if only some of its threads have a log here: its counts are left out.
+	// Part is set if it has threads whose logs are not here, or were not asked for: its counts are left out.
 	Part bool
 	Dirs [fio.Directions]DirTotals
 	// Mixed are the totals of all directions together, if fio reports no others (unified_rw_reporting=mixed).
