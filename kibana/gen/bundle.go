@@ -89,7 +89,7 @@ func Bundle(prefix string) []Object {
 		labels: map[string]string{"fio.workload": "workload", "fio.version": "fio"}}
 	b.histograms = &view{id: b.id("histograms"), pattern: index("histogram"), name: prefix + " histograms",
 		time: true, formats: limits, labels: map[string]string{
-			histogram: "latency.histogram (in Lens p99 is an estimate by T-Digest, up to 29 % off: see latency.p99)"}}
+			histogram: "latency.histogram (T-Digest in Lens: p99 up to 17 % off, p50 between modes 97 %: see latency.p99)"}}
 	b.percentiles = &view{id: b.id("percentiles"), pattern: index("percentiles"), name: prefix + " percentiles (exact)",
 		time: true, formats: durations, labels: map[string]string{
 			"tail.p99.share": "tail.p99.share (of an interval: an average is not the run's)"}}
