@@ -87,7 +87,8 @@ func historyJSON(t *testing.T, args ...string) (out map[string]changed, text str
 	return out, stdout
 }
 
-// The nightly job: each run is ingested as it comes, and the change is reported after its third night.
+// A history is the same from Elasticsearch, from documents and from logs, and its changes are stored as long as they
+// hold. The script history_nightly has the gate of every night.
 func TestHistory(t *testing.T) {
 	testkit.NotRaced(t)
 	t.Parallel()
@@ -98,19 +99,11 @@ func TestHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate := append([]string{"history", "--label", "series=nightly", "--fail-if-changed", "3"}, es...)
 	for i, dir := range dirs {
 		ingest := []string{"ingest", "--start", fmt.Sprintf("2026-01-%02dT02:00:00Z", i+1), "--label", "series=nightly",
 			"--interval", "1s", "--run-name", filepath.Base(dir)}
 		must(t, append(append(ingest, es...), dir)...)
 		must(t, append(ingest, "--output", docs, dir)...)
-		code, stdout, stderr := fiolat(t, nil, gate...)
-		if want := map[bool]int{false: exitOK, true: exitCompare}[i == 18]; code != want {
-			t.Fatalf("after %d nights exit %d, want %d\n%s%s", i+1, code, want, stdout, stderr)
-		}
-		if i == 18 && !strings.Contains(stderr, "read p50 +") {
-			t.Errorf("the change is not named:\n%s", stderr)
-		}
 	}
 
 	before := len(s.Requests(""))
@@ -251,7 +244,7 @@ func TestHistoryOfLive(t *testing.T) {
 	t.Parallel()
 	docs := filepath.Join(t.TempDir(), "docs")
 	must(t, "live", "--interval", "1s", "--output", docs, filepath.Join(real, "live", "fio-status.json"))
-	figures, err := esstored.DirFigures(docs, fio.Clat)
+	figures, err := esstored.DirFigures(docs, "", fio.Clat)
 	if err != nil || len(figures) != 1 {
 		t.Fatalf("%d runs, %v", len(figures), err)
 	}

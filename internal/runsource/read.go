@@ -181,7 +181,7 @@ func (run *Run) Figures(ctx context.Context) (*stored.Figures, error) {
 	var err error
 	kind := run.reader.Logs.Config.Settings.Kind
 	if run.dir != "" {
-		found, err = stored.DirFigures(run.dir, kind)
+		found, err = stored.DirFigures(run.dir, run.ID, kind)
 	} else {
 		found, err = stored.RunFigures(ctx, run.reader.Client, run.reader.Elasticsearch.Prefix, run.ID, kind)
 	}
