@@ -199,17 +199,19 @@ func (d *discovery) totalsBelow(dir string, warnings *[]string) []*JSONRun {
 // totalsIn returns the runs of a folder that have only JSON.
 func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*JSONRun) {
 	var metas []*fiojson.Document
+	others := false
 	for _, e := range d.files.List(dir) {
 		path := filepath.Join(dir, e.Name())
 		if !d.files.MayBeFio(path, e) {
 			continue
 		}
+		others = others || d.seen[d.realPath(path)]
 		metas = append(metas, d.totals(path, warnings)...)
 	}
 	together := atTheSameTime(distinct(metas))
 	for _, metas := range together {
 		root := dir
-		if len(together) > 1 {
+		if len(together) > 1 || others {
 			root = nameOf(dir, metas)
 		}
 		runs = append(runs, d.newJSONRun(root, metas))
@@ -241,9 +243,7 @@ func (t *JSONRun) Failure() error {
 func (t *JSONRun) failure() string {
 	code := 0
 	for _, m := range t.Metas {
-		for i := range m.Entries {
-			code = cmp.Or(code, m.Entries[i].Error)
-		}
+		code = cmp.Or(code, errorOf(m))
 	}
 	switch {
 	case code != 0:
@@ -252,6 +252,14 @@ func (t *JSONRun) failure() string {
 		return ""
 	}
 	return "fio did no I/O"
+}
+
+// errorOf returns the first error of a document's jobs; 0 if there is none.
+func errorOf(m *fiojson.Document) (code int) {
+	for i := range m.Entries {
+		code = cmp.Or(code, m.Entries[i].Error)
+	}
+	return code
 }
 
 // Measured reports whether fio's JSON has latencies of that kind.
@@ -265,10 +273,10 @@ func (t *JSONRun) Measured(kind fio.Kind) bool {
 }
 
 // did reports whether the run did any I/O.
-func (t *JSONRun) did() bool {
-	return slices.ContainsFunc(t.Metas, func(m *fiojson.Document) bool {
-		return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return e.Did() })
-	})
+func (t *JSONRun) did() bool { return slices.ContainsFunc(t.Metas, did) }
+
+func did(m *fiojson.Document) bool {
+	return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return e.Did() })
 }
 
 // NewJSONRun returns the run of one document.
@@ -276,8 +284,8 @@ func NewJSONRun(m *fiojson.Document) *JSONRun {
 	return newDiscovery(DiscoverOptions{}).newJSONRun(m.Name(), []*fiojson.Document{m})
 }
 
-// JSONRuns returns the runs of fio's JSON beside the logs, as if there were no logs, without what threads did whose logs
-// were not asked for.
+// JSONRuns returns the runs of fio's JSON beside the logs, as if there were no logs. Threads whose logs were not asked
+// for are left out.
 func (in *Input) JSONRuns() (runs []*JSONRun) {
 	d := newDiscovery(DiscoverOptions{})
 	for _, metas := range atTheSameTime(distinct(in.Metas)) {
@@ -391,7 +399,9 @@ func groupsOf[T any](of []T, periods []period) (groups [][]T) {
 // these runs. Otherwise it returns in alone. Of runs that were appended to one file of JSON, the last one that wrote a
 // log has it, and those whose logs are not here are left out.
 func (in *Input) Split() []*Input {
-	together := atTheSameTime(distinct(in.Metas))
+	metas := distinct(in.Metas)
+	idle := filtered(metas, func(m *fiojson.Document) bool { return !did(m) })
+	together := atTheSameTime(filtered(metas, did))
 	if len(together) < 2 || in.metasGiven {
 		return []*Input{in}
 	}
@@ -427,7 +437,7 @@ func (in *Input) Split() []*Input {
 		return []*Input{in}
 	}
 	out[0].Ignored, out[0].Warnings, out[0].Missing = in.Ignored, in.Warnings, in.Missing
-	out[0].overwritten = overwritten
+	out[0].overwritten, out[0].Metas = overwritten, append(out[0].Metas, idle...)
 	return out
 }
 

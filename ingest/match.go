@@ -78,7 +78,8 @@ func (l *Log) Option(name string) (string, bool) {
 // Match finds the document and the entry of each log, in the order of in.Logs, and when it started. What it cannot
 // find out it leaves open, with a warning.
 func Match(in *Input) ([]*Log, []string, error) {
-	m := &matcher{in: in, warnings: slices.Clone(in.Warnings), logged: map[*fiojson.Entry]bool{}, part: map[*fiojson.Entry]bool{},
+	m := &matcher{in: in, warnings: slices.Clone(in.Warnings),
+		logged: map[*fiojson.Entry]bool{}, part: map[*fiojson.Entry]bool{},
 		unsure: map[*fiojson.Document]bool{},
 		ends:   map[*fiojson.Document]time.Duration{}, fit: map[*jobfile.File]bool{}}
 	in.NoLog, in.JobsWithoutLog = nil, 0
@@ -330,6 +331,13 @@ func (m *matcher) unlogged() {
 		for i := range d.Entries {
 			if ios := counted(&d.Entries[i], m.logs[0].Source.Name.Kind); ios != "" {
 				jobs = append(jobs, fmt.Sprintf("%s, %s", fio.Printable(d.Entries[i].JobName), ios))
+			}
+		}
+		if why := (&JSONRun{Metas: []*fiojson.Document{d}}).failure(); errorOf(d) != 0 && len(jobs) == 0 {
+			if slices.ContainsFunc(m.in.Metas, func(o *fiojson.Document) bool { return failedDuring(d, o, 0) }) {
+				m.in.Missing = append(m.in.Missing, MissingHost{validUTF8(stem(d.Path)), d.Name(), why})
+			} else {
+				m.warn("%s: a run that left no log: %s", fio.Printable(d.Name()), why)
 			}
 		}
 		m.nameWithout(d, jobs)

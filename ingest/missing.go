@@ -102,7 +102,9 @@ func (d *discovery) left(dir string, hosts []*Input, alike bool) string {
 			}
 		}
 		return "it has no log, and by its JSON did " + cmp.Or(strings.Join(ios, ", "), "no I/O")
-	case len(own) > 0 && slices.ContainsFunc(metas, func(m *fiojson.Document) bool { return failedDuring(own[0], m) }):
+	case len(own) > 0 && slices.ContainsFunc(metas, func(m *fiojson.Document) bool {
+		return failedDuring(own[0], m, minute)
+	}):
 		return "it has no log: " + (&JSONRun{Metas: own[:1]}).failure()
 	case len(own) > 0: // of another run
 		return ""
@@ -116,12 +118,13 @@ func (d *discovery) left(dir string, hosts []*Input, alike bool) string {
 	return ""
 }
 
-// failedDuring reports whether a fio ended without I/O while another one ran, or a minute apart from it.
-func failedDuring(failed, other *fiojson.Document) bool {
-	const apart = 60_000 // ms
+const minute = 60_000 // ms
+
+// failedDuring reports whether a fio ended without I/O while another one ran, or so many ms apart from it.
+func failedDuring(failed, other *fiojson.Document, apart int64) bool {
 	from, to, known := span(other)
 	at := failed.TimestampMS
-	return known && !(&JSONRun{Metas: []*fiojson.Document{failed}}).did() && from-apart <= at && at <= to+apart
+	return known && !did(failed) && from-apart <= at && at <= to+apart
 }
 
 // below calls f for the files below a folder.

@@ -54,7 +54,9 @@ func (o *Logs) FindFailed(u *ui.UI, runs []*ingest.Input) bool {
 func besideLogs(t *ingest.JSONRun, runs []*ingest.Input) bool {
 	dir := filepath.Dir(t.Metas[0].Path)
 	return slices.ContainsFunc(runs, func(in *ingest.Input) bool {
-		return slices.ContainsFunc(in.Logs, func(l *ingest.Source) bool { return filepath.Dir(l.Path) == dir })
+		return slices.ContainsFunc(in.Logs, func(l *ingest.Source) bool {
+			return l.JSON == nil && filepath.Dir(l.Path) == dir
+		})
 	})
 }
 
