@@ -68,8 +68,8 @@ var (
 	errKept = errors.New("not complete")
 )
 
-// Withdraw deletes the documents of a run that another process has begun to write since, unless they are the same. If
-// fio wrote to this process alone, they stay while the other is not complete, which deletes them then.
+// Withdraw deletes the documents of a run that another process has begun to write or delete since, unless they are the
+// same. If fio wrote to this process alone, they stay while another that writes is not complete, which deletes them then.
 func (w *BulkWriter) Withdraw(ctx context.Context, run *pipeline.Run) error {
 	return w.withdraw(ctx, indices.GenerationOf(run), run.Live ||
 		slices.ContainsFunc(run.Logs, func(l *pipeline.Log) bool { return l.Source.Path == "-" }))
@@ -89,7 +89,8 @@ func (w *BulkWriter) withdraw(ctx context.Context, g indices.Generation, once bo
 		if err == nil && m.Run.Generation == g.Generation {
 			err = errSame
 		}
-		if err == nil && once && m.Run.Status != esmodel.StatusComplete {
+		// A run that is being deleted, or was, has no generation.
+		if err == nil && once && m.Run.Generation != "" && m.Run.Status != esmodel.StatusComplete {
 			err = errKept
 		}
 		return err

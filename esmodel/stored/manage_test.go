@@ -4,15 +4,18 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
+	"fiolat/esmodel/client/clienttest"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/esmodel/indices"
 	"fiolat/fio"
+	"fiolat/pipeline"
 )
 
 // TestFindRun: an id comes before a name, and that before the start of an id; what several runs have is an error.
@@ -106,6 +109,65 @@ func TestDeleteAndIngest(t *testing.T) {
 	if n, err := DeleteRun(t.Context(), c, "fio", "b"); err != nil || n[esmodel.KindRun] != 2 {
 		t.Errorf("parts: %v, %v", n, err)
 	}
+}
+
+// A run that is deleted while live writes it is deleted as a whole, whenever live sends the rest, and live says so.
+func TestDeleteBesideLive(t *testing.T) {
+	t.Parallel()
+	for _, sent := range []int{0, 1, 30} { // intervals before it is deleted
+		for _, late := range []bool{true, false} { // live ends after the deletion, or while it is at work
+			s, c := clienttest.StandIn(t)
+			run := esmodeltest.Run()
+			run.Live = true
+			w, err := delivery.NewBulkWriter(c, delivery.BulkConfig{FlushBytes: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sink := delivery.NewSink(w, delivery.SinkOptions{})
+			intervals := esmodeltest.Intervals(run, 40)
+			err = sink.Begin(t.Context(), run)
+			for i := 0; err == nil && i < sent; i++ {
+				err = sink.Interval(t.Context(), intervals[i])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			rest := func() error {
+				var err error
+				for _, q := range intervals[sent:] {
+					err = errors.Join(err, sink.Interval(t.Context(), q))
+				}
+				return sink.Close(t.Context(), errors.Join(err, sink.End(t.Context(), &pipeline.Summary{})))
+			}
+			var lost error
+			cfg := client.Config{Addresses: []string{s.URL}}
+			if !late { // when the documents are counted, all deleted
+				var once sync.Once
+				cfg.Transport = before(func(r *http.Request) {
+					if strings.HasSuffix(r.URL.Path, "/_count") {
+						once.Do(func() { lost = rest() })
+					}
+				})
+			}
+			if _, err = DeleteRun(t.Context(), testClient(t, cfg), "fio", run.ID); err != nil {
+				t.Errorf("sent=%d, late=%v: %v", sent, late, err)
+			}
+			if late {
+				lost = rest()
+			}
+			if left := esmodeltest.DocumentsOf(s, run.ID); len(left) > 0 || !errors.As(lost, new(*indices.MarkError)) {
+				t.Errorf("sent=%d, late=%v: %d documents are left; live says: %v", sent, late, len(left), lost)
+			}
+		}
+	}
+}
+
+// before is called with each request.
+type before func(*http.Request)
+
+func (f before) RoundTrip(r *http.Request) (*http.Response, error) {
+	f(r)
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // TestManageRuns: runs are found by what the filter says, or by id or name; a note is
