@@ -193,15 +193,23 @@ type contest struct {
 	before        [][]string // commands that come first
 	loser, winner []string
 	input         string // file that the loser reads from its standard input, slowly
+	both          bool   // neither takes the run from the other: both do their work, as if in turn
 }
 
 // ways are those in which a process is kept from its run.
 var ways = []string{"lost", "held", "stopped", "replies held", "stopped, and held"}
 
+const undisturbed = "undisturbed" // a way, too
+
 // lost has a command lose its run at random moments: the network between it and the server fails, or it is stopped,
 // and another command begins. Whatever becomes of what it has sent, each run and part that says complete in the
 // end has exactly the documents that undisturbed commands leave, and the loser does not say that it did its work.
-func lost(times int, of losers) func(*testing.T, *trial) {
+func lost(times int, of losers) func(*testing.T, *trial) { return contests(times, of, ways...) }
+
+// beside has another command begin at random moments of a command.
+func beside(times int, of losers) func(*testing.T, *trial) { return contests(times, of, undisturbed) }
+
+func contests(times int, of losers, ways ...string) func(*testing.T, *trial) {
 	return func(t *testing.T, c *trial) {
 		c.px.inject(nil)
 		c.then = "the run itself"
@@ -255,7 +263,7 @@ func (c *trial) loses(t *testing.T, k contest, way string, random *rand.Rand) bo
 			a.cmd.Process.Signal(syscall.SIGSTOP)
 			heal = append(heal, func() { a.cmd.Process.Signal(syscall.SIGCONT) })
 		}
-		if way != "stopped" {
+		if way != "stopped" && way != undisturbed {
 			heal = append(heal, w.fail(strings.TrimPrefix(way, "stopped, and ")))
 		}
 		struck <- heal
@@ -289,13 +297,32 @@ func (c *trial) loses(t *testing.T, k contest, way string, random *rand.Rand) bo
 	found := c.outcomes(t)
 	c.es.wipe(t, c.prefix)
 	c.setup(t)
+	if a.code == 0 && b.code == 0 && a.at.After(b.at) && at < blocks {
+		m, _ := c.leaves(t, k, append(clip(k.before), k.loser)...)
+		for run, o := range m {
+			if o.complete && !found[run].complete {
+				bad += fmt.Sprintf("the last says exit 0, and %s is not complete\n", run)
+			}
+		}
+	}
+	if k.both && a.code+b.code != 0 {
+		bad += fmt.Sprintf("exit %d and %d\n", a.code, b.code)
+	}
 	for run, o := range found {
+		if way == undisturbed && !o.own {
+			bad += fmt.Sprintf("%s has %d documents without its own\n", run, len(o.docs))
+		}
 		if !o.complete {
 			continue
 		}
 		c.made += len(o.docs)
 		winners := is(run, o, k.winner) || is(run, o, k.loser, k.winner)
 		switch {
+		case k.both:
+			if !is(run, o, k.loser, k.winner) && !is(run, o, k.winner, k.loser) {
+				m, _ := c.leaves(t, k, append(clip(k.before), k.loser, k.winner)...)
+				bad += fmt.Sprintf("%s is not as if they had worked in turn (%s)\n", run, o.unlike(m[run]))
+			}
 		case !winners && !is(run, o) && !is(run, o, k.loser) && !is(run, o, k.winner, k.loser):
 			m, _ := c.leaves(t, k, append(clip(k.before), k.winner)...)
 			bad += fmt.Sprintf("%s is complete, and its %d documents are of no undisturbed command (%s)\n", run,
@@ -331,8 +358,8 @@ func clip(commands [][]string) [][]string { return commands[:len(commands):len(c
 
 // outcome is a run or a part of one, with its own document.
 type outcome struct {
-	complete bool
-	docs     map[string]string
+	own, complete bool // its own document is there, and says complete
+	docs          map[string]string
 }
 
 func (o *outcome) unlike(want outcome) string {
@@ -367,7 +394,9 @@ func (c *trial) outcomes(t *testing.T) map[string]outcome {
 			o.docs = map[string]string{}
 		}
 		o.docs[id] = source
-		o.complete = o.complete || strings.HasPrefix(id, "-run") && doc.Run.Status == "complete"
+		if strings.HasPrefix(id, "-run") {
+			o.own, o.complete = true, doc.Run.Status == "complete"
+		}
 		all[key] = o
 	}
 	return all
@@ -480,9 +509,38 @@ func deleteLoses(_ *testing.T, c *trial, _ [2]string) func(int) contest {
 }
 
 func liveLoses(_ *testing.T, c *trial, _ [2]string) func(int) contest {
-	const stream = root + "/testdata/fio/live/fio-status.json"
-	live := func(interval, from string) []string {
-		return c.command("live", "--output", c.out, "--run-id", "one", "--host", "h", "--interval", interval, from)
+	return func(int) contest {
+		return contest{loser: c.live("2s", "-"), winner: c.live("4s", stream), input: stream}
 	}
-	return func(int) contest { return contest{loser: live("2s", "-"), winner: live("4s", stream), input: stream} }
+}
+
+const stream = root + "/testdata/fio/live/fio-status.json"
+
+// live follows a stream of status documents.
+func (c *trial) live(interval, from string, more ...string) []string {
+	args := []string{"--output", c.out, "--run-id", "one", "--run-name", "one", "--host", "h", "--interval", interval}
+	return c.command("live", append(append(args, more...), from)...)
+}
+
+// ingestBeside is an ingest over a complete run, with another command beside it.
+func ingestBeside(both bool, name string, args ...string) losers {
+	return func(_ *testing.T, c *trial, _ [2]string) func(int) contest {
+		return func(int) contest {
+			return contest{before: c.settled(), loser: c.coarser(), winner: c.command(name, args...), both: both}
+		}
+	}
+}
+
+// liveBeside is a session over a complete run, or the one part of it, with another command beside it.
+func liveBeside(both bool, name string, args ...string) losers {
+	return func(_ *testing.T, c *trial, _ [2]string) func(int) contest {
+		var part []string
+		if name == "merge" {
+			part = []string{"--part", "a"}
+		}
+		return func(int) contest {
+			return contest{before: [][]string{c.live("4s", stream, part...)}, loser: c.live("2s", "-", part...),
+				winner: c.command(name, args...), input: stream, both: both}
+		}
+	}
 }
