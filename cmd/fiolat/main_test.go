@@ -242,13 +242,16 @@ var folders = []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "latk
 
 // TestStandIn: a server that enforces all rules of the histogram field, and more
 // than Elasticsearch does, accepts every document of every real log; and it gets
-// the mapping with the type.
+// the mapping with the type. With -short each folder has one of the two settings.
 func TestStandIn(t *testing.T) {
 	testkit.NotRaced(t)
 	t.Parallel()
-	for _, folder := range folders {
-		for _, flags := range [][]string{nil, {"--align", "inflight", "--interval", "300ms", "--by",
+	for i, folder := range folders {
+		for k, flags := range [][]string{nil, {"--align", "inflight", "--interval", "300ms", "--by",
 			"direction,host,job,log"}} {
+			if testing.Short() && i%2 != k {
+				continue
+			}
 			t.Run(fmt.Sprint(folder, flags), func(t *testing.T) {
 				t.Parallel()
 				s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
@@ -404,51 +407,5 @@ func TestLooksDamaged(t *testing.T) {
 	}
 	if n, said := repaired("--repair", "no"); n != 0 || strings.Contains(said, "may be damaged") {
 		t.Errorf("--repair no: %d logs repaired; said\n%s", n, said)
-	}
-}
-
-// TestMeasured: what inspect says of a run's engine and kinds of latency.
-func TestMeasured(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name string
-		args []string
-		want string
-	}{
-		{"totals by kind", []string{"inspect", real + "/latkinds"}, "slat  3200  68.2us  149.7us        -        -   " +
-			"     -  1642.9us"},
-		{"slat + clat = lat", []string{"inspect", "--format", "json", real + "/latkinds"}, `"gap": 0.000001`},
-		{"an engine", []string{"inspect", real + "/latkinds"}, "measured: libaio (asynchronous with commit, slat counted)"},
-		{"its notes", []string{"inspect", real + "/latkinds"}, "\n- before fio 3.31"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			code, stdout, stderr := fiolat(t, nil, tt.args...)
-			if code != exitOK || !strings.Contains(stdout, tt.want) {
-				t.Errorf("exit %d, %s; want %q in:\n%s", code, stderr, tt.want, stdout)
-			}
-		})
-	}
-}
-
-// TestReportExplains: the page says what its latencies include, also one that is made
-// from stored documents.
-func TestReportExplains(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	docs, page := filepath.Join(dir, "docs"), filepath.Join(dir, "again.html")
-	for _, args := range [][]string{{"ingest", "--output", docs, real + "/latkinds"}, {"report", "-o", page, docs}} {
-		if code, _, stderr := fiolat(t, nil, args...); code != exitOK {
-			t.Fatalf("fiolat %q: exit %d\n%s", args, code, stderr)
-		}
-	}
-	for _, name := range []string{page, filepath.Join(docs, "report.html")} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(text), "libaio (asynchronous with commit, slat counted): slat holds") {
-			t.Errorf("%s does not say how libaio is measured", name)
-		}
 	}
 }

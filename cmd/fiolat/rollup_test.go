@@ -153,7 +153,8 @@ func nearDocs(t *testing.T, got, want map[string]map[string]any) {
 	}
 }
 
-// What was rolled up is what an ingest with the long interval makes of the same logs.
+// What was rolled up is what an ingest with the long interval makes of the same logs. With -short, of two folders with
+// each setting.
 func TestRollup(t *testing.T) {
 	testkit.NotRaced(t)
 	t.Parallel()
@@ -172,6 +173,9 @@ func TestRollup(t *testing.T) {
 		{name: "coarse", fine: []string{"1s"}, long: []string{"2s", "--coarseness", "5"}, both: []string{"--grid",
 			"epoch", "--by", "direction,host,job,log", "--sla", "all p50 < 300us", "--sla",
 			"read p90 < 1ms for 2 intervals"}},
+	}
+	if testing.Short() {
+		folders = folders[len(folders)-2*len(settings):]
 	}
 	for i, folder := range folders {
 		tt := settings[i%len(settings)]

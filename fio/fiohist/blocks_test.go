@@ -90,6 +90,10 @@ func TestBlocksCover(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			runs := runs
+			if testing.Short() && tt.seconds >= 300 {
+				runs /= 2
+			}
 			g := Geometry{GroupsV3, 0, 1}
 			const independent, blocks = 0, 1
 			var covered [2][3]int
