@@ -245,10 +245,6 @@ func TestCompareGroups(t *testing.T) {
 	if !strings.HasPrefix(stdout, "2 and 1 runs: too few to estimate run-to-run variation; use at least 3 per side") {
 		t.Errorf("too few runs:\n%s", stdout)
 	}
-	if code, _, stderr := fiolat(t, nil, "compare", tree, before[0]); code != exitUsage ||
-		!strings.Contains(stderr, "a run in both") {
-		t.Errorf("a run on both sides: exit %d\n%s", code, stderr)
-	}
 	refused(t, exitUsage, []string{"is in a twice"}, "compare", "--by", "job",
 		"a="+real+"/gaps,"+before[0]+","+before[0], before[1])
 }

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
-
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/internal/testkit"
 )
@@ -302,42 +300,6 @@ func TestOutputAndLoad(t *testing.T) {
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder's mode is %v (%v)", info.Mode(), err)
-	}
-}
-
-// TestFormats: the same log, however it is stored or given, is the same rows.
-func TestFormats(t *testing.T) {
-	t.Parallel()
-	good := goodLog(t)
-	dir := t.TempDir()
-	var zst bytes.Buffer
-	zw, err := zstd.NewWriter(&zst)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = zw.Write(good)
-	if err = errors.Join(err, zw.Close()); err != nil {
-		t.Fatal(err)
-	}
-	rows := func(stdin []byte, path string) (code int, stdout, stderr string) {
-		return fiolat(t, stdin, "percentiles", "--run-id", "r", "--run-name", "n", "--format", "ndjson", path)
-	}
-	code, want, stderr := rows(good, "-")
-	if code != exitOK || strings.Count(want, "\n") == 0 {
-		t.Fatalf("standard input: exit %d\n%s", code, stderr)
-	}
-	for name, data := range map[string][]byte{".log": good, ".log.gz": testkit.Gzipped(good), ".log.zst": zst.Bytes()} {
-		file := filepath.Join(dir, "x_clat_hist.1"+name)
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if code, got, stderr := rows(nil, file); code != exitOK || got != want {
-			t.Errorf("%s: exit %d, %s\nother rows than standard input:\n%.300s\nwant\n%.300s", name, code, stderr, got,
-				want)
-		}
-		if code, got, stderr := rows(data, "-"); code != exitOK || got != want {
-			t.Errorf("%s on standard input: exit %d, %s", name, code, stderr)
-		}
 	}
 }
 
