@@ -12,12 +12,22 @@ import (
 // Words is a row's change, limits, noise and verdict as text.
 type Words struct{ Change, Limits, RunNoise, Verdict string }
 
+// Certain is a change with its limits, if these say more.
+func (w Words) Certain() string {
+	if w.Limits == w.Change {
+		return w.Change
+	}
+	return w.Change + " (" + w.Limits + ")"
+}
+
 // Words formats a row of the result.
 func (r *Result) Words(row *Row) Words {
 	w := Words{Change: Percent(row.Change), Limits: "-", RunNoise: NoiseText(row.RunNoise),
 		Verdict: string(row.Verdict)}
 	if row.Low != nil {
-		w.Limits = Percent(row.Low) + " to " + Percent(row.High)
+		if w.Limits = Percent(row.Low); w.Limits != Percent(row.High) {
+			w.Limits += " to " + Percent(row.High)
+		}
 	}
 	switch {
 	case row.RunNoise == nil:
@@ -77,8 +87,9 @@ func (r *Result) Sentence(row *Row, value func(metric string, v *float64) string
 	default:
 		why = w.Verdict
 	}
-	return fmt.Sprintf("%s %s from %s to %s, %s (%s)", row.Direction, row.Metric, value(row.Metric, row.Baseline),
-		value(row.Metric, row.Other), w.Change, why)
+	w.Limits = why
+	return fmt.Sprintf("%s %s from %s to %s, %s", row.Direction, row.Metric, value(row.Metric, row.Baseline),
+		value(row.Metric, row.Other), w.Certain())
 }
 
 // Value formats a value of a metric; "-" if it is unknown.

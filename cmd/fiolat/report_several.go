@@ -191,7 +191,7 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 		}
 		text := row.Metric
 		if row.Verdict == compare.Higher || row.Verdict == compare.Lower {
-			text += " " + words.Change + " (" + words.Limits + ")"
+			text += " " + words.Certain()
 		}
 		said[row.Direction][row.Verdict] = append(said[row.Direction][row.Verdict], text)
 	}
