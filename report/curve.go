@@ -5,6 +5,7 @@ import (
 	_ "embed" // the page's own part
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,13 +75,7 @@ func (p *Curve) Draw(w io.Writer, png bool) error {
 			add(line)
 			add(dots)
 		}
-		var loads picture.Texts
-		for _, k := range s.Points {
-			if q := &c.Points[k]; p.top(q) > 0 {
-				loads = append(loads, picture.Text{At: picture.Point{X: q.IOPS, Y: p.top(q)}, Words: p.loads(q)})
-			}
-		}
-		add(loads)
+		add(p.labels(s))
 		out.Panels = append(out.Panels, panel)
 	}
 	x, y := picture.FromZero(most, 8, page.Number), picture.Around(seen, page.Latency)
@@ -108,6 +103,27 @@ func (p *Curve) top(q *curve.Point) (v float64) {
 		}
 	}
 	return v
+}
+
+// labels name the points of a series by their loads, above the highest latency that is drawn. One label names those
+// that are too close to each other.
+func (p *Curve) labels(s *curve.Series) (out picture.Texts) {
+	most := slices.MaxFunc(p.Curve.Points, func(a, b curve.Point) int { return cmp.Compare(a.IOPS, b.IOPS) }).IOPS
+	for _, i := range s.Points {
+		q := &p.Curve.Points[i]
+		at := picture.Text{At: picture.Point{X: q.IOPS, Y: p.top(q)}, Words: p.loads(q)}
+		if at.At.Y <= 0 {
+			continue
+		}
+		if last := len(out) - 1; last >= 0 && math.Abs(out[last].At.X-q.IOPS) < most/50 &&
+			math.Abs(math.Log2(out[last].At.Y/at.At.Y)) < 1 {
+			at.Words = out[last].Words + " and " + at.Words
+			at.At.Y = max(at.At.Y, out[last].At.Y)
+			out = out[:last]
+		}
+		out = append(out, at)
+	}
+	return out
 }
 
 // loads are the values of the options that set the load of a point.
@@ -154,10 +170,8 @@ func (p *Curve) spec(s *curve.Series) charts.Spec {
 		chart.Rule = []charts.M{{"v": c.Bound, "text": page.Micro(s.At.Rule)}}
 	}
 	var points []charts.M
-	for _, i := range s.Points {
-		if v := p.top(&c.Points[i]); v > 0 {
-			chart.Loads = append(chart.Loads, charts.M{"x": c.Points[i].IOPS, "v": v, "text": p.loads(&c.Points[i])})
-		}
+	for _, l := range p.labels(s) {
+		chart.Loads = append(chart.Loads, charts.M{"x": l.At.X, "v": l.At.Y, "text": l.Words})
 	}
 	for _, pc := range p.Percentiles {
 		key := fio.Percentile(pc)

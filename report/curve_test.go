@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -44,6 +45,20 @@ func TestCurveEscapes(t *testing.T) {
 		t.Error("something could not be written")
 	}
 	checkCurveSpec(t, &p)
+}
+
+// TestCurveLabels: points that are too close to each other share a label.
+func TestCurveLabels(t *testing.T) {
+	at := func(depth string, iops, p99 float64) curve.Point {
+		return curve.Point{IOPS: iops, Percentiles: map[string]float64{"99": p99},
+			Options: map[string]string{"iodepth": depth}}
+	}
+	p := Curve{Percentiles: []float64{99}, Curve: &curve.Curve{Load: []string{"iodepth"}, Points: []curve.Point{
+		at("1", 100, 1e6), at("2", 150, 1e6), at("4", 9900, 1e6), at("8", 10_000, 1.1e6), at("16", 9950, 9e6)}}}
+	got := fmt.Sprint(p.labels(&curve.Series{Points: []int{0, 1, 2, 3, 4}}))
+	if want := "[{{150 1e+06} 1 and 2} {{10000 1.1e+06} 4 and 8} {{9950 9e+06} 16}]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 }
 
 // checkCurveSpec compares the rows that the charts draw with the curve.
