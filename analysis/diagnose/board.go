@@ -53,6 +53,8 @@ type group struct {
 	parents   [][3]string // leaf.By of the first leaf
 	index     map[string]int
 	blocks    [][]member // by block, then as names, or shorter
+	// tops are the I/Os of each member above the p99 of all in their interval; nil if the group has few or very many.
+	tops []*fiohist.Hist
 }
 
 // member is a host, job or log in a block: its I/Os, and the natural logarithms of its mean and percentiles in ns.
@@ -130,6 +132,8 @@ func (b *board) addMembers(at int, all *pool, leaves []leaf, rows []pipeline.Row
 		return
 	}
 	known := map[*fiohist.Hist]member{all.hist: memberOf(b.ranks.Tally())} // members may share a histogram
+	edge, _ := b.ranks.Percentile(99)
+	topped := false // hosts, or else jobs or logs
 	for d := range dimensions {
 		g := b.group(all.direction, d)
 		for len(g.blocks) <= at {
@@ -140,7 +144,12 @@ func (b *board) addMembers(at int, all *pool, leaves []leaf, rows []pipeline.Row
 		if members == nil {
 			b.addUp(values, index, all.direction, d, leaves)
 		}
+		top := !topped && members == nil && len(values) > farPeers && len(values) <= maxBlocks
+		topped = topped || top
 		for v, one := range values {
+			if top {
+				g.addTop(g.member(one.by), one.hist, edge)
+			}
 			c, ok := known[one.hist]
 			switch {
 			case members != nil:
@@ -156,6 +165,18 @@ func (b *board) addMembers(at int, all *pool, leaves []leaf, rows []pipeline.Row
 			g.blocks[at] = addMember(g.blocks[at], g.member(one.by), c)
 		}
 	}
+}
+
+// addTop adds what member v has above a bucket.
+func (g *group) addTop(v int, h *fiohist.Hist, edge int) {
+	for len(g.tops) <= v {
+		g.tops = append(g.tops, new(fiohist.Hist))
+	}
+	h.Each(func(bucket int, n float64) {
+		if bucket > edge {
+			g.tops[v].Add(bucket, n)
+		}
+	})
 }
 
 // member returns the index of the member with the group's name in by, and adds it if it is new.

@@ -33,9 +33,9 @@ type Finding struct {
 	FromMS    int64    `json:"from_ms"`
 	ToMS      int64    `json:"to_ms"`
 	ToEnd     bool     `json:"to_end"` // it lasts to the end of the direction
-	// Measure is what Own and Others are: p50, p99, or iops in I/Os per second. Factor is by how much Own is worse than
-	// Others, with its 95 % limits. Others are the peers at that time; of all members, and of jobs without peers, the
-	// rest of the time.
+	// Measure is what Own and Others are: p50, p99, p99.9, or iops in I/Os per second. Factor is by how much Own is worse
+	// than Others, with its 95 % limits. Others are the peers at that time; of all members, and of jobs without peers,
+	// the rest of the time.
 	Measure    string   `json:"measure,omitempty"`
 	Factor     *float64 `json:"factor"`
 	FactorLow  *float64 `json:"factor_low"`
@@ -85,6 +85,9 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 	factor := math.Exp(h.size)
 	var own, rest fiohist.Stats
 	wanted := []float64{50, 99}
+	if h.far != nil {
+		wanted[1], f.Measure = 99.9, "p99.9"
+	}
 	if h.group != nil {
 		f.Dimension, f.Who = dimensions[h.group.dimension], h.who()
 		if h.sums != nil {
@@ -98,9 +101,11 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 			if h.alone {
 				f.Share = pointer(own.Samples / max(h.sums.all, 1))
 			} else if s := all.Stats(b.geometry, wanted, both.known()); !s.Empty() && !rest.Empty() {
-				f.P99, f.P99Without = &s.Percentiles[1], &rest.Percentiles[1]
 				f.Share = pointer(own.Samples / s.Samples)
-				f.harmless = h.measure != iops && *f.P99 < 1.02**f.P99Without
+				if h.far == nil {
+					f.P99, f.P99Without = &s.Percentiles[1], &rest.Percentiles[1]
+					f.harmless = h.measure != iops && *f.P99 < 1.02**f.P99Without
+				}
 			}
 			if h.like != nil {
 				own = h.sums.alike[0].Stats(b.geometry, wanted, h.sums.limits[0].known())
@@ -130,7 +135,7 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 			f.p50, f.otherP50 = &own.Percentiles[0], &rest.Percentiles[0]
 		}
 	}
-	if h.measure != iops && !own.Empty() && !rest.Empty() { // of all I/Os together only the other one may tell
+	if h.measure != iops && h.far == nil && !own.Empty() && !rest.Empty() { // of all I/Os together only the other one may tell
 		ratio := func(q int) float64 { return math.Log(own.Percentiles[q] / max(rest.Percentiles[q], 1)) }
 		if other := p50 + p99 - h.measure; ratio(h.measure) < least[h.measure] && ratio(other) >= least[other] {
 			h.measure = other
@@ -179,6 +184,9 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 	if h.rise != nil {
 		begin, end := math.Exp(h.rise[0]), math.Exp(h.rise[1])
 		switch {
+		case h.group != nil && h.measure == iops:
+			factor = end / begin
+			f.Own = pointer(*f.Others / factor)
 		case h.group != nil:
 			factor = end
 			f.Own = pointer(*f.Others * factor)
@@ -198,7 +206,7 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 	if h.group != nil { // who is slow has fewer I/Os than it would have
 		share = max(share, float64(len(h.members))/float64(len(h.group.names)))
 	}
-	lost := []float64{0.5, 0.01, 1}[h.measure] * (1 - 1/max(factor, 1)) // of half of the I/Os, of a hundredth, of all
+	lost := []float64{0.5, 1 - wanted[1]/100, 1}[h.measure] * (1 - 1/max(factor, 1)) // of half of the I/Os, of a hundredth, of all
 	if own.Mean > 0 && rest.Mean > 0 {
 		lost = max(lost, 1-rest.Mean/own.Mean)
 	}
@@ -257,8 +265,11 @@ func (w *Watch) snap(h *hit) {
 
 // typical returns the mean over time of the members' percentile, and of what their peers have.
 func (w *Watch) typical(h *hit) (own, others *float64) {
-	if h.group == nil {
+	switch {
+	case h.group == nil:
 		return nil, nil
+	case h.far != nil:
+		return &h.far[0], &h.far[1]
 	}
 	var of []float64
 	for t := h.from; t < min(h.to, len(h.group.blocks)); t++ {
@@ -341,9 +352,9 @@ func (f *Finding) say(h *hit, when, before string, several bool) string {
 	case h.group != nil && f.Measure == "p50":
 		fmt.Fprintf(&text, "%s%s as slow as %s peers%s: %sp50%s %s, theirs %s", is, timesOf(*f.Factor), their, when,
 			of, whose, own, others)
-	case h.group != nil && f.Measure == "p99":
-		fmt.Fprintf(&text, "%s%s %s peers' %sp99%s%s: %s, theirs %s", has, timesOf(*f.Factor), their, of, whose, when,
-			own, others)
+	case h.group != nil && h.measure == p99:
+		fmt.Fprintf(&text, "%s%s %s peers' %s%s%s%s: %s, theirs %s", has, timesOf(*f.Factor), their, of, f.Measure,
+			whose, when, own, others)
 	case h.group != nil:
 		fmt.Fprintf(&text, "%sfewer %ss than %s peers suggest%s: %s IOPS, not %s", has, f.Direction, their, when,
 			own, others)
@@ -397,6 +408,10 @@ func (f *Finding) sayRise(h *hit, when, of, their string) string {
 		}
 		text = fmt.Sprintf("%s%s: %s%s from %.1f to %s %s peers'", slow, when, of, f.Measure, math.Exp(h.rise[0]),
 			timesOf(math.Exp(h.rise[1])), their)
+		if h.measure == iops {
+			text = fmt.Sprintf("%s%s: %sIOPS fall by %.0f %% relative to %s peers'", slow, when, of,
+				100*(1-math.Exp(h.rise[0]-h.rise[1])), their)
+		}
 	case h.measure == iops:
 		text = fmt.Sprintf("All %ss slow down%s: from %s to %s IOPS", f.Direction, when, number(*f.Others),
 			number(*f.Own))

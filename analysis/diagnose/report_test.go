@@ -71,3 +71,26 @@ func TestShown(t *testing.T) {
 		}
 	}
 }
+
+// TestSayRise: fewer I/Os per second are a fall, and what lasts to the end of the run has no time.
+func TestSayRise(t *testing.T) {
+	for _, tc := range []struct {
+		f    Finding
+		h    hit
+		when string
+		want string
+	}{
+		{Finding{Who: []string{"h1"}, Measure: "p50"}, hit{group: &group{}, rise: &[2]float64{0, math.Log(2)}},
+			", all run", " slows down over the run: p50 from 1.0 to 2.0 times its peers'."},
+		{Finding{Who: []string{"h1"}, Measure: "iops"}, hit{group: &group{}, measure: iops,
+			rise: &[2]float64{-math.Log(2), math.Log(2)}}, " from 0:10 to the end",
+			" slows down from 0:10 on: IOPS fall by 75 % relative to its peers'."},
+		{Finding{Direction: "read", Measure: "p50", Own: pointer(4e6), Others: pointer(2e6)},
+			hit{rise: &[2]float64{0, 1}}, " from 0:10 to 0:30",
+			"All reads slow down from 0:10 to 0:30: p50 rises from 2 ms to 4 ms."},
+	} {
+		if got := tc.f.sayRise(&tc.h, tc.when, "", "its"); got != tc.want {
+			t.Errorf("%s, want %s", got, tc.want)
+		}
+	}
+}

@@ -108,7 +108,11 @@ func (w *Watch) membersOf(direction string, t *times, periods bool) (found []hit
 			whole, still := t.members(g, n)
 			f := newField(g, n, whole, still, t.setLoad, w.parts(g))
 			fields = append(fields, f)
-			found = append(found, f.find(periods)...)
+			hits := f.find(periods)
+			if periods {
+				hits = f.far(hits, w.board.geometry)
+			}
+			found = append(found, hits...)
 		}
 	}
 	found = widest(found, fields)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"fiolat/fio/fiohist"
 )
 
 // What is compared, as natural logarithms. The mean only has to agree with p50.
@@ -33,6 +35,9 @@ const (
 	perhapsP = 0.1
 	// shortest is the shortest window in blocks of a member.
 	shortest = 3
+	// farPeers is the least number of peers of which the spread of p99.9 is known, and farSpread how many times as far
+	// off a member is.
+	farPeers, farSpread = 7, 6
 	// fewest is the least number of I/Os of which a percentile is known.
 	fewest = 10
 	// draws is how often the search is repeated on exchanged blocks.
@@ -52,6 +57,7 @@ type hit struct {
 	times      []window    // of a period
 	every      float64     // blocks
 	rise       *[2]float64 // if it becomes slower bit by bit: how far off it is at the begin and at the end
+	far        *[2]float64 // if it is p99.9 rather than p99: of the member, and the median of its peers, in ns
 	beside     string      // the direction whose bursts, in times, it goes with
 	outside    window      // all: what it is compared with, less the window
 	also       []string    // other directions
@@ -272,6 +278,56 @@ func (f *field) find(periods bool) (out []hit) {
 		}
 	}
 	return f.merge(out)
+}
+
+// far adds to what was found those whose p99.9 of all the run stands out, and nothing else as far.
+func (f *field) far(found []hit, g fiohist.Geometry) []hit {
+	if len(f.parts) > 1 {
+		return found
+	}
+	var out []hit
+	tails := make([]float64, len(f.names))
+	for v := range f.names {
+		n, top := 0.0, new(fiohist.Hist)
+		for _, block := range f.blocks {
+			if v < len(block) {
+				n += float64(block[v].n)
+			}
+		}
+		if tails[v] = math.NaN(); v >= len(f.tops) || n < 500*fewest {
+			continue
+		}
+		top.AddHist(f.tops[v])
+		top.Add(0, n-top.Sum())
+		tails[v] = math.Log(top.Stats(g, []float64{99.9}, fiohist.Limits{}).Percentiles[0])
+	}
+	for v := range f.names {
+		var others []float64
+		for u := range f.names {
+			if u != v && f.class(u) == f.class(v) && !math.IsNaN(tails[u]) {
+				others = append(others, tails[u])
+			}
+		}
+		if len(others) < farPeers {
+			continue
+		}
+		middle, squares := median(others), 0.0
+		for _, x := range others {
+			squares += (x - middle) * (x - middle)
+		}
+		spread, size := math.Sqrt(squares/float64(len(others)-1)), tails[v]-middle
+		tells := func(h hit) bool { return h.measure != p99 || 2*h.size > size || len(h.members) > 1 }
+		of := func(h hit) bool { return slices.Contains(h.members, v) }
+		if !(size > max(math.Log(allRunP99), farSpread*spread)) ||
+			slices.ContainsFunc(found, func(h hit) bool { return of(h) && tells(h) }) {
+			continue
+		}
+		found = slices.DeleteFunc(found, of)
+		out = append(out, hit{window: window{0, len(f.off[0][0])}, group: f.group, members: []int{v},
+			direction: f.direction, measure: p99, size: size, wide: z95 * spread,
+			far: &[2]float64{math.Exp(tails[v]), math.Exp(middle)}})
+	}
+	return append(found, f.merge(out)...)
 }
 
 // periodic returns a hit of what a member does every so many blocks; nil if chance explains it.
