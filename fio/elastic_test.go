@@ -37,7 +37,7 @@ func TestVersionsOfTests(t *testing.T) {
 			t.Errorf("the Makefile tests with %s", v)
 		}
 	}
-	for _, page := range []string{"../docs/kibana.md", "../CONTRIBUTING.md"} {
+	for _, page := range []string{"../README.md", "../docs/kibana.md", "../CONTRIBUTING.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil || !strings.Contains(string(text), ElasticVersions) {
 			t.Errorf("%s does not say %q: %v", page, ElasticVersions, err)
