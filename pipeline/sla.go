@@ -51,6 +51,7 @@ type Watch struct {
 	patience int
 	run      *Run
 	scopes   map[fio.Dims]*watched
+	order    []fio.Dims                 // of scopes
 	hosts    map[string]map[string]bool // by host, or "": the directions that have had I/O
 	done     int64                      // offset of the last interval judged
 }
@@ -84,7 +85,8 @@ func NewWatch(rules []fio.SLARule, patience int, next Sink) *Watch {
 
 // Begin starts watching and passes the run on.
 func (w *Watch) Begin(ctx context.Context, run *Run) error {
-	w.run, w.scopes, w.hosts, w.done = run, map[fio.Dims]*watched{}, map[string]map[string]bool{}, run.FirstInterval-1
+	w.run, w.scopes, w.order, w.hosts = run, map[fio.Dims]*watched{}, nil, map[string]map[string]bool{}
+	w.done = run.FirstInterval - 1
 	if run.Part == "" {
 		w.watch("")
 	}
@@ -121,6 +123,9 @@ func (w *Watch) watch(host string) {
 			w.scopes[fio.Dims{Host: host, Direction: d}] = s
 		}
 	}
+	w.order = slices.SortedFunc(maps.Keys(w.scopes), func(a, b fio.Dims) int {
+		return cmp.Or(fio.Natural(a.Host, b.Host), cmp.Compare(a.Direction, b.Direction))
+	})
 }
 
 // Late passes the rows on. They do not change what was known of their interval when it was judged.
@@ -140,7 +145,7 @@ func (w *Watch) Interval(ctx context.Context, q *Interval) error {
 			running[r.Dims.Host] = r
 		}
 	}
-	for _, d := range w.sorted() {
+	for _, d := range w.order {
 		s := w.scopes[d]
 		sq := sla.Interval{Start: q.Offset, Length: w.run.Interval, Hist: &s.now}
 		if !s.open {
@@ -259,19 +264,13 @@ func find(rows []Row, d fio.Dims) *Row {
 	return nil
 }
 
-func (w *Watch) sorted() []fio.Dims {
-	return slices.SortedFunc(maps.Keys(w.scopes), func(a, b fio.Dims) int {
-		return cmp.Or(fio.Natural(a.Host, b.Host), cmp.Compare(a.Direction, b.Direction))
-	})
-}
-
 // Silent judges that nothing has been heard since `from`, until `at`, both in ns from the run's start: see Live.Silent.
 // A breach gets the interval with which it will begin when the intervals come, or an earlier one if that is too far
 // ahead.
 func (w *Watch) Silent(ctx context.Context, from, at int64) error {
 	interval := w.run.Interval
 	first := w.done + (from-w.done+interval-1)/interval*interval
-	for _, d := range w.sorted() {
+	for _, d := range w.order {
 		s := w.scopes[d]
 		q := Interval{Offset: first}
 		for i, v := range s.judge.Silent(at-from, interval) {
@@ -301,7 +300,7 @@ func (w *Watch) Silent(ctx context.Context, from, at int64) error {
 
 // End adds the outcomes to the summary and passes it on.
 func (w *Watch) End(ctx context.Context, sum *Summary) error {
-	for _, d := range w.sorted() {
+	for _, d := range w.order {
 		s := w.scopes[d]
 		q := sla.Interval{Start: w.run.FirstInterval, Length: sum.End - w.run.FirstInterval, Hist: &s.total}
 		if !s.open {

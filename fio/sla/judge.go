@@ -204,7 +204,7 @@ func (j *Judge) remember(q *Interval) {
 	}
 	for i := len(j.past) - 1; i >= 0; i-- {
 		if held += j.past[i].length; held > over && i < len(j.past)-1 {
-			j.past = append(j.past[:0:0], j.past[i+1:]...)
+			j.past = j.past[:copy(j.past, j.past[i+1:])]
 			return
 		}
 	}
