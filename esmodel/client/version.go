@@ -65,6 +65,8 @@ func (c *Client) foreign(ctx context.Context) error {
 	var reply struct {
 		Version struct{ Number, Distribution string }
 	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
 	if err != nil {
 		return errNotElasticsearch
