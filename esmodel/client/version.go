@@ -56,8 +56,8 @@ func (c *Client) Versions(ctx context.Context) (versions []string, err error) {
 }
 
 func tooOld(version string) error {
-	return fmt.Errorf("Elasticsearch %s is too old: before %s it counts at most 2 million I/Os in a bucket of a "+
-		"document; update it, or %s", fio.Printable(version), fio.OldestElastic, filesInstead)
+	return fmt.Errorf("the server is Elasticsearch %s, which is too old: before %s it counts at most 2 million I/Os in a "+
+		"bucket of a document; update it, or %s", fio.Printable(version), fio.OldestElastic, filesInstead)
 }
 
 // foreign says what a server is that does not identify itself as a supported Elasticsearch. It asks the server once.

@@ -12,7 +12,7 @@ import (
 
 func TestVersions(t *testing.T) {
 	const (
-		tooOld = "Elasticsearch 8.11.4 is too old: before 8.12 it counts at most 2 million I/Os"
+		tooOld = "the server is Elasticsearch 8.11.4, which is too old: before 8.12 it counts at most 2 million I/Os"
 		newer  = "Elasticsearch 10.0.0 is newer than the supported 8.12 to 9.x"
 	)
 	for _, k := range []struct {
@@ -25,7 +25,7 @@ func TestVersions(t *testing.T) {
 		{name: "8.19", nodes: []string{"8.19.0"}},
 		{name: "newest", nodes: []string{"9.99.1-SNAPSHOT"}},
 		{name: "counts of 32 bits", nodes: []string{"8.11.4"}, wantErr: tooOld},
-		{name: "7.x", nodes: []string{"7.17.9"}, wantErr: "Elasticsearch 7.17.9 is too old"},
+		{name: "7.x", nodes: []string{"7.17.9"}, wantErr: "the server is Elasticsearch 7.17.9, which is too old"},
 		{name: "one node of three is old", nodes: []string{"8.19.0", "8.11.4", "8.19.0"}, wantErr: tooOld},
 		{name: "newer", nodes: []string{"10.0.0"}, wantWarn: newer},
 		{name: "one node is newer", nodes: []string{"10.0.0", "9.5.3"}, wantWarn: newer},
@@ -50,7 +50,8 @@ func TestVersions(t *testing.T) {
 				if k.wantErr != "" {
 					continue
 				}
-				if said := strings.Join(warnings, "; "); (warn == "") != (said == "") || !strings.HasPrefix(said, warn) {
+				said := strings.Join(warnings, "; ")
+				if (warn == "") != (said == "") || !strings.HasPrefix(said, warn) {
 					t.Errorf("call %d: %q, want %q", call, said, warn)
 				}
 			}
@@ -67,8 +68,8 @@ func TestOtherServersAreNotElasticsearch(t *testing.T) {
 	for _, k := range []struct{ name, info, want string }{
 		{"another program", "<html>", proxy},
 		{"a proxy", `{"version":{"number":"8.19.0","build_flavor":"default"}}`, proxy},
-		{"OpenSearch", `{"version":{"distribution":"opensearch","number":"2.11.0"}}`, "the server is OpenSearch 2.11.0"},
-		{"before the header", `{"version":{"number":"7.10.2"}}`, "Elasticsearch 7.10.2 is too old"},
+		{"OpenSearch", `{"version":{"distribution":"opensearch","number":"2.1.0"}}`, "the server is OpenSearch 2.1.0"},
+		{"before the header", `{"version":{"number":"7.10.2"}}`, "the server is Elasticsearch 7.10.2, which"},
 		{"forged", `{"version":{"distribution":"a\nb secret","number":"1"}}`, `the server is a\nb *** 1`},
 	} {
 		t.Run(k.name, func(t *testing.T) {

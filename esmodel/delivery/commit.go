@@ -69,7 +69,8 @@ var (
 )
 
 // Withdraw deletes the documents of a run that another process has begun to write or delete since, unless they are the
-// same. If fio wrote to this process alone, they stay while another that writes is not complete, which deletes them then.
+// same. If fio wrote to this process alone, they stay while another that writes is not complete, which deletes them
+// then.
 func (w *BulkWriter) Withdraw(ctx context.Context, run *pipeline.Run) error {
 	return w.withdraw(ctx, indices.GenerationOf(run), run.Live ||
 		slices.ContainsFunc(run.Logs, func(l *pipeline.Log) bool { return l.Source.Path == "-" }))

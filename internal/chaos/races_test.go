@@ -101,7 +101,8 @@ func races(times int, kind racing) func(*testing.T, *trial) {
 			k := kind(c, i)
 			var wants []map[string]string
 			for _, args := range k.ingests {
-				wants = append(wants, c.undisturbed(t, func(c *trial) [][]string { return [][]string{c.ingestOf(args...)} }))
+				alone := func(c *trial) [][]string { return [][]string{c.ingestOf(args...)} }
+				wants = append(wants, c.undisturbed(t, alone))
 			}
 			c.px.inject(nil)
 			r := &rivals{t: t, c: c}
@@ -109,12 +110,12 @@ func races(times int, kind racing) func(*testing.T, *trial) {
 				if n > 0 {
 					time.Sleep(time.Duration(c.rand.Int64N(int64(c.took))) / time.Duration(len(k.ingests)-1))
 				}
+				program, args := c.bin, c.ingestOf(args...)
 				if k.apart && n == 0 {
-					args = append([]string{"--map-root-user", "--pid", "--fork", "--kill-child", c.bin}, c.ingestOf(args...)...)
-					r.all = append(r.all, c.start(t, "unshare", args...))
-				} else {
-					r.all = append(r.all, c.start(t, c.bin, c.ingestOf(args...)...))
+					program = "unshare"
+					args = append([]string{"--map-root-user", "--pid", "--fork", "--kill-child", c.bin}, args...)
 				}
+				r.all = append(r.all, c.start(t, program, args...))
 			}
 			if k.mishap != nil {
 				k.mishap(r)
