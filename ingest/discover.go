@@ -1076,6 +1076,11 @@ func (d *discovery) jsonBeside(in *Input, folders []string) {
 					in.JobFiles = append(in.JobFiles, j)
 				}
 			}
+			if err == nil && kind == LogFile {
+				if text := d.nameless(path); text != "" {
+					in.Warnings = append(in.Warnings, text)
+				}
+			}
 			if !d.files.Keep(path, err) && err != nil && !isPacked(err) {
 				in.Warnings = append(in.Warnings, err.Error()+" (not used)")
 			}
