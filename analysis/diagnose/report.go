@@ -230,8 +230,8 @@ func (w *Watch) nothing(s *searched) Finding {
 		if len(w.board.pooled) > 1 {
 			of = slowest.direction + " "
 		}
-		f.Text = fmt.Sprintf("Nothing stands out. Slowest: %[1]s %[2]s, %[3]sp50 %[4]s, %.1[5]f times the median %[1]s",
-			dimensions[slowest.group.dimension], slowest.who()[0], of, latency(*own), math.Exp(size))
+		f.Text = fmt.Sprintf("Nothing stands out. Slowest: %[1]s %[2]s, %[3]sp50 %[4]s, %[5]s the median %[1]s",
+			dimensions[slowest.group.dimension], slowest.who()[0], of, latency(*own), timesOf(math.Exp(size)))
 		if size < math.Log(allRunP50) {
 			f.Text += fmt.Sprintf("; from %.2f times on it would have been named", allRunP50)
 		}
