@@ -33,7 +33,9 @@ func TestFar(t *testing.T) {
 				q.Leaves[who].Hist = slower
 			}
 			said, _ = findingsOf(t, run)
-			found += btoi(slices.ContainsFunc(said, func(f judged) bool { return slices.Equal(f.who, run.hosts[who:who+1]) }))
+			found += btoi(slices.ContainsFunc(said, func(f judged) bool {
+				return slices.Equal(f.who, run.hosts[who:who+1])
+			}))
 			others += btoi(slices.ContainsFunc(said, func(f judged) bool {
 				return len(f.who) > 0 && !slices.Equal(f.who, run.hosts[who:who+1])
 			}))

@@ -135,7 +135,8 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 			f.p50, f.otherP50 = &own.Percentiles[0], &rest.Percentiles[0]
 		}
 	}
-	if h.measure != iops && h.far == nil && !own.Empty() && !rest.Empty() { // of all I/Os together only the other one may tell
+	// of all I/Os together only the other one may tell
+	if h.measure != iops && h.far == nil && !own.Empty() && !rest.Empty() {
 		ratio := func(q int) float64 { return math.Log(own.Percentiles[q] / max(rest.Percentiles[q], 1)) }
 		if other := p50 + p99 - h.measure; ratio(h.measure) < least[h.measure] && ratio(other) >= least[other] {
 			h.measure = other
@@ -206,7 +207,8 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 	if h.group != nil { // who is slow has fewer I/Os than it would have
 		share = max(share, float64(len(h.members))/float64(len(h.group.names)))
 	}
-	lost := []float64{0.5, 1 - wanted[1]/100, 1}[h.measure] * (1 - 1/max(factor, 1)) // of half of the I/Os, of a hundredth, of all
+	// of half of the I/Os, of a hundredth or less, of all
+	lost := []float64{0.5, 1 - wanted[1]/100, 1}[h.measure] * (1 - 1/max(factor, 1))
 	if own.Mean > 0 && rest.Mean > 0 {
 		lost = max(lost, 1-rest.Mean/own.Mean)
 	}
@@ -257,8 +259,8 @@ func (w *Watch) snap(h *hit) {
 	if end-to.to <= max(near, 1) {
 		to.to = end
 	}
-	peers := h.group != nil && !h.alone
-	if peers || h.rise != nil || to.from > max(first, h.outside.from) || to.to < min(end, h.outside.to) { // not all of the run
+	all := h.rise != nil || h.group != nil && !h.alone // may be all of the run
+	if all || to.from > max(first, h.outside.from) || to.to < min(end, h.outside.to) {
 		h.window = to
 	}
 }

@@ -29,8 +29,8 @@ func TestNothing(t *testing.T) {
 	for factor, named := range map[float64]bool{1.2: true, 1.4: false} {
 		off := slices.Repeat([]float64{math.Log(factor)}, 8)
 		got := w.nothing(&searched{fields: []*field{{group: g, off: [4][][]float64{{off}}}}}).Text
-		if strings.Contains(got, "would have been named") != named || strings.Contains(got, ", 1.20 times the median host") !=
-			named {
+		if strings.Contains(got, "would have been named") != named ||
+			strings.Contains(got, ", 1.20 times the median host") != named {
 			t.Errorf("%g times: %s", factor, got)
 		}
 	}
