@@ -33,9 +33,9 @@ type Finding struct {
 	FromMS    int64    `json:"from_ms"`
 	ToMS      int64    `json:"to_ms"`
 	ToEnd     bool     `json:"to_end"` // it lasts to the end of the direction
-	// Measure is what Own and Others are: p50, p99, p99.9, or iops in I/Os per second. Factor is by how much Own is worse
-	// than Others, with its 95 % limits. Others are the peers at that time; of all members, and of jobs without peers,
-	// the rest of the time.
+	// Measure is what Own and Others are: p50, p99, p99.9, or iops in I/Os per second. Factor is by how much Own is
+	// worse than Others, with its 95 % limits. Others are the peers at that time; of all members, and of jobs without
+	// peers, the rest of the time.
 	Measure    string   `json:"measure,omitempty"`
 	Factor     *float64 `json:"factor"`
 	FactorLow  *float64 `json:"factor_low"`
