@@ -119,7 +119,11 @@ type sums struct {
 	first, last      int64                   // stamps in ms
 }
 
+// sums reads the log, which must be a file: standard input and pipes can be read only once.
 func (l *Log) sums() (*sums, error) {
+	if info, err := os.Stat(l.Source.Path); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, errors.ErrUnsupported)
+	}
 	f, err := source.Open(l.Source.Path, nil)
 	if err != nil {
 		return nil, err
@@ -241,9 +245,6 @@ func fitTogether(e *fiojson.Entry, logs []*Log) bool {
 	var all, repaired [fio.Directions]float64
 	kind := logs[0].Source.Name.Kind
 	for _, l := range logs {
-		if info, err := os.Stat(l.Source.Path); err != nil || !info.Mode().IsRegular() {
-			return false
-		}
 		s, err := l.sums()
 		if err != nil {
 			return false

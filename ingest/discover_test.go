@@ -260,6 +260,7 @@ func TestHostFolders(t *testing.T) {
 	json := func(endMS string) string { return strings.Replace(minimal, "0000123", endMS, 1) }
 	for name, c := range map[string]struct {
 		folders map[string]string // fio's JSON of each, or ""
+		named   bool              // after the folder
 		by      string
 		path    string
 		want    string
@@ -288,13 +289,21 @@ func TestHostFolders(t *testing.T) {
 			by: HostsByFolder, want: "run: client/1/x_clat_hist.1.log@1 client/2/x_clat_hist.1.log@2"},
 		"one deeper": {folders: map[string]string{"run/a/deep": json("0000123"), "run/b": json("0000124")},
 			want: "run: a/deep/x_clat_hist.1.log@a b/x_clat_hist.1.log@b json=a/deep/fio.json json=b/fio.json"},
+		"logs are named after the hosts": {folders: map[string]string{"run/a": "", "run/b": ""}, named: true,
+			want: "run/a: a_clat_hist.1.log\nrun/b: b_clat_hist.1.log"},
+		"logs are named after the hosts, told so": {folders: map[string]string{"run/a": "", "run/b": ""}, named: true,
+			by: HostsByFolder, want: "run: a/a_clat_hist.1.log@a b/b_clat_hist.1.log@b"},
 		"only one is searched": {folders: map[string]string{"run/a": "", "run/b": ""}, by: HostsByFolder, path: "run/a",
 			want: "run/a: x_clat_hist.1.log"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{}
 			for dir, json := range c.folders {
-				files[dir+"/x_clat_hist.1.log"] = fmt.Sprintf("1000, 0, 4096, 0, %d, 0\n", 1+len(files))
+				prefix := "x"
+				if c.named {
+					prefix = filepath.Base(dir)
+				}
+				files[dir+"/"+prefix+"_clat_hist.1.log"] = fmt.Sprintf("1000, 0, 4096, 0, %d, 0\n", 1+len(files))
 				if json != "" {
 					files[dir+"/fio.json"] = json
 				}

@@ -31,7 +31,7 @@ func (d *discovery) hostFolders(runs []*Input) []*Input {
 	}
 	alike := map[string][]*Input{}
 	for _, in := range runs {
-		if names := hostlessNames(in); names != "" {
+		if names := hostlessNames(in, byFolder); names != "" {
 			if byFolder {
 				names += filepath.Dir(in.Root)
 			}
@@ -56,20 +56,26 @@ func (d *discovery) hostFolders(runs []*Input) []*Input {
 // MayBeHosts reports whether runs may be the hosts of one: with HostsByFolder they would be one.
 func MayBeHosts(runs []*Input) bool {
 	return len(runs) > 1 && !slices.ContainsFunc(runs, func(in *Input) bool {
-		names := hostlessNames(in)
-		return names == "" || names != hostlessNames(runs[0]) || filepath.Dir(in.Root) != filepath.Dir(runs[0].Root)
+		names := hostlessNames(in, true)
+		return names == "" || names != hostlessNames(runs[0], true) ||
+			filepath.Dir(in.Root) != filepath.Dir(runs[0].Root)
 	})
 }
 
-// hostlessNames returns the names of a run's logs, without the suffix of compression; "" if one has a host, or they are
-// not in one folder.
-func hostlessNames(in *Input) string {
+// hostlessNames returns the names of a run's logs, without the suffix of compression, and if wanted without the name of
+// their folder in front; "" if one has a host, or they are not in one folder.
+func hostlessNames(in *Input, withoutFolder bool) string {
 	var names []string
 	for _, l := range in.Logs {
 		if l.Host != "" || filepath.Dir(l.Path) != in.Root {
 			return ""
 		}
-		names = append(names, uncompressed(l.Base))
+		name := uncompressed(l.Base)
+		if rest, ok := strings.CutPrefix(name, filepath.Base(in.Root)); ok && withoutFolder &&
+			strings.ContainsAny(rest[:min(1, len(rest))], "_-.") {
+			name = rest
+		}
+		names = append(names, name)
 	}
 	slices.Sort(names)
 	return strings.Join(slices.Compact(names), "\x00") + "\x00"

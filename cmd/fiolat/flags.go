@@ -98,7 +98,7 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 		&cli.GenericFlag{Name: "hosts-by", Category: catInput, Value: oneOf(&o.HostsBy, "hosts-by", ingest.HostsAuto,
 			ingest.HostsByFolder, ingest.HostsByName),
 			Usage: "folders with logs of the same names are hosts of one run: if they ran at the same time (`auto`), if " +
-				"they are beside each other (folder), or never (name)"},
+				"beside each other (folder; names may begin with the folder's), or never (name)"},
 		settingFlag(fields, "skip-bad", catInput, nil),
 		settingFlag(fields, "repair", catInput, nil),
 		settingFlag(fields, "no-restore", catInput, &o.noRestore),

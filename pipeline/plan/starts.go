@@ -435,13 +435,17 @@ func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
 		return t.UnixNano(), nil
 	}
 	guess := int64(math.MaxInt64)
-	zero := slices.Min(after)
+	zero, pipe := slices.Min(after), ""
 	for i, l := range p.logs {
+		if tellsTime(l) {
+			continue
+		}
 		info, err := os.Stat(l.Source.Path)
 		if err != nil && l.Source.Path != "-" {
 			return 0, err
 		}
-		if err != nil || tellsTime(l) || !info.Mode().IsRegular() {
+		if err != nil || !info.Mode().IsRegular() {
+			pipe = l.Source.Path
 			continue
 		}
 		last, err := l.LastStamp(ctx)
@@ -450,7 +454,11 @@ func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
 		}
 		guess = min(guess, info.ModTime().UnixNano()-last-(after[i]-zero))
 	}
-	if guess == math.MaxInt64 {
+	switch {
+	case guess < math.MaxInt64:
+	case pipe != "":
+		return 0, fio.Usagef("--start mtime: %s has no modification time: pass --start TIME", fio.Printable(pipe))
+	default:
 		return unknown, nil
 	}
 	p.warn("start of the run guessed from the logs' modification time: %s", time.Unix(0,
