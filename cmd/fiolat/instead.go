@@ -46,21 +46,27 @@ var removed = map[string]string{
 		"--format ndjson the documents",
 	"merge --slice": "merge without it; for more than one machine can merge, see docs/scale.md: " +
 		"fiolat histogram --format parquet on each host, and one SQL query",
-	"probe --baseline":      "it is gone: the data file keeps the expected times for the next probe",
-	"probe --block":         "it is gone: blocks have 1 MiB",
-	"probe --deadline":      "it is gone: what takes 10 s or longer hangs",
-	"probe --file":          "it is gone: the small file has 3901 bytes",
-	"probe --pool":          "it is gone: each round makes one small file and deletes it",
-	"probe --prepare":       "use --duration 1s: the first probe makes the data file",
-	"probe --run-name":      "use --run-id or --label",
-	"probe --save-baseline": "it is gone: the data file keeps the expected times for the next probe",
-	"probe --seed":          "it is gone: blocks are chosen at random",
-	"probe --slow":          "it is gone: slow is from 2 times the expected time, very slow from 5",
-	"probe --very-slow":     "it is gone: slow is from 2 times the expected time, very slow from 5",
-	"report --chart":        "a picture shows the percentiles over time; buttons on the page save each of its charts",
-	"report --format":       "the name of the file says it: -o page.html, -o x.png or -o x.svg",
-	"setup --rollup-after":  "let cron run fiolat rollup --older-than 720h --interval 1m",
-	"summary --sla":         "pass --where 'read p99 < 5ms' for the runs that meet it, or fiolat PATH --sla RULE",
+	"probe --baseline":       "it is gone: the data file keeps the expected times for the next probe",
+	"probe --block":          "it is gone: blocks have 1 MiB",
+	"probe --deadline":       "it is gone: what takes 10 s or longer hangs",
+	"probe --file":           "it is gone: the small file has 3901 bytes",
+	"probe --pool":           "it is gone: each round makes one small file and deletes it",
+	"probe --prepare":        "use --duration 1s: the first probe makes the data file",
+	"probe --run-name":       "use --run-id or --label",
+	"probe --save-baseline":  "it is gone: the data file keeps the expected times for the next probe",
+	"probe --seed":           "it is gone: blocks are chosen at random",
+	"probe --slow":           "it is gone: slow is from 2 times the expected time, very slow from 5",
+	"probe --very-slow":      "it is gone: slow is from 2 times the expected time, very slow from 5",
+	"compare --after":        "name both as arguments: fiolat compare BEFORE AFTER",
+	"compare --before":       "name both as arguments: fiolat compare BEFORE AFTER",
+	"fiolat --format":        "fiolat percentiles --format json PATH prints rows",
+	"fiolat --output-format": "fiolat percentiles --format json PATH prints rows",
+	"ingest --host":          "pass --es URL",
+	"summary --interval":     "fiolat percentiles --interval 10s PATH has a row for each interval",
+	"report --chart":         "a picture shows the percentiles over time; buttons on the page save each of its charts",
+	"report --format":        "the name of the file says it: -o page.html, -o x.png or -o x.svg",
+	"setup --rollup-after":   "let cron run fiolat rollup --older-than 720h --interval 1m",
+	"summary --sla":          "pass --where 'read p99 < 5ms' for the runs that meet it, or fiolat PATH --sla RULE",
 }
 
 // commandGuesses are names that other programs give to what fiolat does, and what does it.
@@ -76,6 +82,12 @@ var commandGuesses = [][2]string{
 	{"csv json parquet convert md markdown",
 		"fiolat percentiles --format csv PATH prints rows, and -o x.csv writes them; json, ndjson, parquet and md " +
 			"work, too"},
+	{"gnuplot matplotlib pandas notebook", "fiolat percentiles -o x.csv PATH writes rows for other programs"},
+	{"above over exceed count", "fiolat PATH --sla 'read p99 < 10ms' has the share within; fiolat histogram -o x.csv PATH " +
+		"all counts"},
+	{"rank order sort", "fiolat summary --sort '-read p99' PATH lists runs; fiolat diagnose PATH names slow hosts"},
+	{"align", "intervals are aligned as logs are read, as fiolat percentiles PATH prints them"},
+	{"schema fields", "docs/documents.md of fiolat's source has the fields"},
 	{"meets passfail pass threshold slos target objective limits sla slo check verify assert judge budget",
 		"fiolat PATH --sla 'read p99 < 5ms' has the verdict; with --fail-on-sla a broken rule is exit code 4"},
 	{"alarm-on bisect gate ci regression regress junit",
@@ -95,23 +107,25 @@ var commandGuesses = [][2]string{
 		"cmp benchstat ab baseline",
 		"fiolat compare BEFORE AFTER says whether runs differ; compare --baseline label:KEY=VALUE takes stored " +
 			"runs"},
-	{"qdepth depths littles littleslaw scale ramp saturate capacity maxiops max-iops sweep knee saturation depth " +
+	{"loadcurve load-curve qdepth depths littles littleslaw scale ramp saturate capacity maxiops max-iops sweep knee saturation depth " +
 		"qd scaling",
 		"fiolat curve SWEEP prints latency against load, and where the knee is"},
-	{"ship shipper sendto feed ingestion publish post bulk reindex record import index upload send push es " +
+	{"ship shipper sendto feed ingestion publish post bulk reindex import index upload send push es " +
 		"elastic elasticsearch store",
 		"fiolat ingest --es URL PATH sends the documents of a run, after fiolat setup --es URL; fiolat load sends " +
 			"those that were written to files"},
-	{"browse-runs list ls search find query", "fiolat runs lists the runs in Elasticsearch"},
+	{"browse-runs list ls search find query",
+		"fiolat runs lists the runs in Elasticsearch, and fiolat summary DIR those in directories"},
 	{"rm remove drop", "fiolat delete RUN deletes a run from Elasticsearch"},
 	{"tidy trash vacuum forget erase purge prune clean cleanup expire retention gc",
 		"fiolat delete RUN deletes a run, fiolat setup --delete-after 365d old indices; fiolat rollup makes old " +
 			"runs smaller"},
-	{"squash squeeze compress reduce resample downsample compact shrink thin aggregate",
+	{"squash squeeze compress reduce resample downsample compact shrink thin",
 		"fiolat rollup --older-than 30d --interval 1m makes stored runs smaller"},
-	{"concat cat group combine join sum add",
-		"fiolat PATH PATH... adds up the logs of hosts of one run; fiolat merge RUN the parts of a stored one"},
-	{"watchdog realtime progress capture attach stream listen stop watch tail follow monitor top run exec fio " +
+	{"concat cat group combine join sum add aggregate",
+		"fiolat DIR adds up the logs of all hosts below DIR (see --hosts-by), and fiolat merge RUN the parts of a " +
+			"stored run"},
+	{"record watchdog realtime progress capture attach stream listen stop watch tail follow monitor top run exec fio " +
 		"bench benchmark workload stress start serve-metrics",
 		"fiolat live -- fio job.fio shows percentiles while fio runs"},
 	{"alarm email mail page-me alert alerts notify webhook slack",
@@ -131,7 +145,7 @@ var commandGuesses = [][2]string{
 	{"remote remotes context contexts cluster connect connection", "pass --es URL, or set ELASTICSEARCH_URL"},
 	{"cache lock unlock reset stash commit rebase checkout branch apply create undo revert migrate",
 		"nothing is kept but results in Elasticsearch, and what fiolat ingest -o DIR writes"},
-	{"job jobs thread threads node nodes entries per-host per-job by-host by-job",
+	{"split job jobs thread threads node nodes entries per-host per-job by-host by-job",
 		"fiolat summary --by job PATH has a row for each; host and log work, too"},
 	{"result results max min mean average avg stddev std", "fiolat summary PATH prints the figures of whole runs"},
 	{"get describe inspect-run snapshot snapshots catalog history-list",
@@ -144,13 +158,13 @@ var commandGuesses = [][2]string{
 	{"series since night nights series-of regressions trend trends changes changepoint changepoints nightly",
 		"fiolat history finds changes over the runs of a series"},
 	{"who culprit blame spike spikes hiccup hiccups host anomaly detect root cause rca hangs hang gaps hotspots " +
-		"hotspot worst rank hosts outliers outlier stragglers straggler why stalls stall anomalies explain-tail " +
+		"hotspot worst hosts outliers outlier stragglers straggler why stalls stall anomalies explain-tail " +
 		"slow slowest tails",
 		"fiolat diagnose PATH names slow hosts, stalls and changes"},
 	{"edit mv set tag tags rename name relabel",
 		"fiolat label RUN KEY=VALUE changes the labels of a run; a name is given by ingest --run-name"},
 	{"note notes event events comment mark", "fiolat annotate --at +90s RUN TEXT notes what happened"},
-	{"ccdf pdf-of dist distribution buckets hist bins cdf", "fiolat histogram PATH prints the buckets"},
+	{"hgrm hdr hdrhistogram ccdf pdf-of dist distribution buckets hist bins cdf", "fiolat histogram PATH prints the buckets"},
 	{"iostat summarize summarise agg iops bw bandwidth throughput totals total overview",
 		"fiolat summary PATH prints IOPS, MiB/s and percentiles of whole runs"},
 	{"cut slice trim window filter grep exclude only crop",
@@ -163,7 +177,17 @@ var commandGuesses = [][2]string{
 
 // flagGuesses are the same for flags. Of several for a name, the first counts whose flag the command has.
 var flagGuesses = [][2]string{
-	{"--quantum --bucket --resolution --step --window --i --bin --every --period --granularity --sampling",
+	{"--clat --slat --lat --latency-type --log-type", "pass --kind, such as --kind slat"},
+	{"--type", "pass --format, such as --format csv, or --kind slat for another latency"},
+	{"--shift --skew --clock-skew", "pass --offset HOST=TIME, such as --offset h3=-2s"},
+	{"--exclude --not --without", "name what is kept, such as --only host=h1,h2"},
+	{"--after", "pass --from, such as --from 0:30"},
+	{"--before", "pass --to, such as --to 4:00"},
+	{"--pairwise --all-pairs", "fiolat compare A B C compares each with the first"},
+	{"--curve --sweep --x --xaxis --x-axis",
+		"runs that differ in iodepth or another option are a sweep, and the page or table is its curve"},
+	{"--print --pdf", "print the page from a browser"},
+	{"--quantum --resample --bucket --resolution --step --window --i --bin --every --period --granularity --sampling",
 		"pass --interval, such as --interval 1s"},
 	{"--open --browser", "the page is a file: open it in a browser"},
 	{"--fix", "logs are repaired as they are read, and the files stay as they are; --repair no reads them as they are"},
@@ -176,10 +200,10 @@ var flagGuesses = [][2]string{
 	{"--junit --xml", "pass --format junit"},
 	{"--md --markdown --junit --xml", "percentiles, compare and history have --format markdown and junit"},
 	{"--html --page", "pass -o page.html to fiolat report"},
-	{"--png --svg --plot --picture", "fiolat report -o x.png PATH makes a picture"},
+	{"--png --svg --plot --picture", "fiolat report -o x.png PATH makes a picture; curve and history draw, too"},
 	{"--dark --light --theme", "the page is dark or light as the system is, and has a button for it"},
 	{"--direction --rw --read --write --reads --writes --reads-only --read-only --only-reads --writes-only " +
-		"--write-only --only-writes --exclude",
+		"--write-only --only-writes",
 		"pass --only direction=read"},
 	{"--host --hosts --node", "pass --only host=NAME"},
 	{"--job --jobs --job-name", "pass --only job=NAME"},
@@ -190,7 +214,7 @@ var flagGuesses = [][2]string{
 		"pass --by, such as --by host"},
 	{"--f", "pass --follow"},
 	{"--force --no-confirm --y --f", "pass --yes"},
-	{"--output-format --f --type --fmt", "pass --format, such as --format csv"},
+	{"--output-format --f --fmt", "pass --format, such as --format csv"},
 	{"--out --output-dir --out-dir --output-file --to-file --write --dest --save", "pass --output (-o)"},
 	{"--file --input --in --path --dir --directory --source --log --logs --files",
 		"logs and directories are arguments, without a flag"},
@@ -207,7 +231,9 @@ var flagGuesses = [][2]string{
 	{"--id --run", "pass --run-id"},
 	{"--name --id --run --run-id", "a run is named as an argument"},
 	{"--tag --tags", "pass --label KEY=VALUE"},
-	{"--since --begin --start-time", "pass --from, such as --from 3:00"},
+	{"--since --begin --start-time",
+		"pass --from, such as --from 3:00 for a part of a run; fiolat runs --since 30d lists runs"},
+	{"--label", "a stored run with a label is label:KEY=VALUE as an argument"},
 	{"--until --end --end-time", "pass --to, such as --to 4:00"},
 	{"--url --elasticsearch --server --es-url", "pass --es URL"},
 	{"--user --username", "pass --es-user; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD"},
@@ -241,7 +267,7 @@ var flagGuesses = [][2]string{
 	{"--retention --keep --ttl --days", "fiolat setup --delete-after 365d deletes old indices"},
 	{"--median --quantiles --pct --pctl --quantile", "pass --percentiles (-p), such as -p 50,99.9"},
 	{"--mean --avg --max --min --stats --stddev",
-		"percentiles and summary print it; --wide mean lies beside each other"},
+		"percentiles and summary print it; --wide mean has hosts side by side"},
 	{"--w --wide-output --full", "pass --format, such as --format json, which has all there is"},
 	{"--seconds --time --dt", "pass --interval, such as --interval 10s"},
 	{"--time-unit --us --ms --ns --microseconds --milliseconds --nanoseconds --usec --msec --nsec --latency-unit",
@@ -250,7 +276,7 @@ var flagGuesses = [][2]string{
 	{"--precision --digits --header --no-header --sep --delimiter --tsv",
 		"tables are for people; pass -o x.csv or x.json, which have all digits and a header"},
 	{"--template --css --stylesheet", "there is one page; pass -o x.csv or x.json to percentiles to draw your own"},
-	{"--xlsx --pdf --text --table --summary", "-o x.csv, .json, .md, .html, .png and .svg are what is written"},
+	{"--xlsx --text --table --summary", "-o x.csv, .json, .md, .html, .png and .svg are what is written"},
 	{"--offline --no-js --standalone --inline --self-contained", "the page is one file that loads nothing"},
 	{"--ci --limits --intervals", "confidence intervals are always computed; --format json has all"},
 	{"--before --after --old --new --base --a --b", "name both as arguments: fiolat compare BEFORE AFTER"},
@@ -259,18 +285,22 @@ var flagGuesses = [][2]string{
 	{"--baseline-run --compare --reference --paired --repeat",
 		"name the runs: fiolat compare before=b1,b2,b3 after=a1,a2,a3"},
 	{"--name-only --names --short --brief --stat", "pass --format, such as --format json, and jq takes what you need"},
-	{"--columns --fields --cols --col --column --metric", "pass --percentiles (-p), or choose columns of -o x.csv"},
+	{"--columns --fields --cols --col --column --metric", "pass --percentiles (-p), such as -p 50,99.9"},
 	{"--start-at --skip-until --offset-start", "pass --from, such as --from 0:30"},
 	{"--batch --bulk-size --flush-bytes --retry --retries --retry-on",
 		"sizes are chosen and failures retried; pass --max-wait to say for how long"},
 	{"--no-ilm --pipeline --shards --replicas", "fiolat setup installs the index templates and the lifecycle"},
 	{"--refresh --poll", "fiolat live shows each status document; fio's --status-interval says how often"},
+	{"--limit --n --count --head --tail --max-count", "pass --from and --to for a part of a run"},
 	{"--status-interval", "it is an option of fio: fiolat live -- fio --status-interval=1 job.fio"},
 }
 
 // guessedCommand returns what does the work of a command that is none: by its name, a part of it, or a name nearly the
 // same.
 func guessedCommand(name string) string {
+	if m, err := fio.ParseMetric(name); err == nil && m.Percentile > 0 {
+		name = "p99"
+	}
 	for _, n := range append([]string{name}, strings.FieldsFunc(name,
 		func(r rune) bool { return r == '-' || r == '_' })...) {
 		if of := guesses(commandGuesses, strings.ToLower(n)); len(of) > 0 {

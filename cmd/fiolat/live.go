@@ -102,6 +102,10 @@ func (o *liveOptions) check(c *cli.Context, bad *fio.Faults) {
 		o.file = args[0]
 	}
 	stdin := o.file == "" || o.file == "-"
+	if info, err := os.Stat(o.file); err == nil && info.IsDir() {
+		bad.Add(fio.Usagef("fiolat live: %[1]s is a directory: fiolat percentiles %[1]s reads it; to start fio: fiolat "+
+			"live [flags] -- fio ARGS...", fio.Printable(o.file)))
+	}
 	if len(args) > 1 {
 		bad.Add(fio.Usagef("fiolat live reads one FILE; to start fio: fiolat live [flags] -- fio ARGS..."))
 	}

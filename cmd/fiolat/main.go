@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -208,6 +209,9 @@ func printVersion(u *ui.UI) error {
 	return err
 }
 
+// notParsed is the library's error about a number.
+var notParsed = regexp.MustCompile(`^invalid value (".*") for flag -(.+): parse error$`)
+
 // suggestFlag rewrites the library's error about an unknown flag, with the nearest flag if one is near.
 func suggestFlag(app *cli.App, cmd *cli.Command, err error) error {
 	if err == nil || cmd == nil {
@@ -218,6 +222,15 @@ func suggestFlag(app *cli.App, cmd *cli.Command, err error) error {
 	dashes := strings.Repeat("-", min(2, len(name)))
 	if empty {
 		return fmt.Errorf("%s%s needs a value; see fiolat %s --help", dashes, name, cmd.Name)
+	}
+	if m := notParsed.FindStringSubmatch(err.Error()); m != nil {
+		what := "a whole number"
+		for _, f := range cmd.Flags {
+			if _, ok := f.(*cli.DurationFlag); ok && slices.Contains(f.Names(), m[2]) {
+				what = "a duration such as 10s"
+			}
+		}
+		return fmt.Errorf("--%s: %s is not %s; see fiolat %s --help", m[2], m[1], what, cmd.Name)
 	}
 	if !unknown {
 		return err

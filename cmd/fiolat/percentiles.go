@@ -38,7 +38,8 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
 		Name: "percentiles",
 		Flags: append(
-			slices.Concat(o.logs.flags(logFlags{kinds: true}), pickFlags(&o.logs.Config.Pick, false),
+			slices.Concat(o.logs.flags(logFlags{kinds: true, without: []string{"dry-run"}}),
+				pickFlags(&o.logs.Config.Pick, false),
 				esFlags(&o.es)),
 			&cli.GenericFlag{Name: "format",
 				Value: oneOf(&o.render.Format, "format", "table", "markdown", "csv", "json", "ndjson", "parquet",
