@@ -54,8 +54,8 @@ func listFigures(ctx context.Context, c *client.Client, prefix string, query any
 // figuresPage limits a page of runs, each of tens of kilobytes, to a few megabytes.
 const figuresPage = 200
 
-// DirFigures returns the figures of a run with documents in a directory, or of each of its parts if they are not merged,
-// the earliest first; runID "" is any run.
+// DirFigures returns the figures of a run with documents in a directory, or of each of its parts if they are not
+// merged, the earliest first; runID "" is any run.
 func DirFigures(dir, runID string, kind fio.Kind) (out []Figures, err error) {
 	heads, err := dirHeads(dir, runID)
 	for _, h := range heads {
