@@ -271,8 +271,9 @@ func (o *logOptions) readInterval(c *cli.Context, least time.Duration) (interval
 	case c.IsSet("accuracy"):
 		err = fio.Usagef("--accuracy is for --interval auto")
 	case v != "":
-		interval, err = parseDuration("--interval", v)
-		if err == nil && interval < least {
+		if interval, err = parseDuration("--interval", v); err != nil {
+			err = fmt.Errorf("%w, run (one row, in percentiles and histogram), or auto", err)
+		} else if interval < least {
 			err = fio.Usagef("--interval %s: want at least %v", v, least)
 		}
 	}

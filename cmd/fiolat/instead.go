@@ -37,6 +37,8 @@ var removed = map[string]string{
 	"--take-over":                  "it is gone: who begins last has the run",
 	"--dry-run":                    "only what sends documents or writes files has it",
 	"--sla-file":                   "pass --sla @FILE",
+	"--V":                          "fiolat version prints it",
+	"report --output-format":       "fiolat percentiles --format json PATH prints rows",
 	"completion":                   "packages complete commands and flags in a shell; CONTRIBUTING.md says how else",
 	"diagnose --unit":              "each latency has its own unit; in --format json all are in ns",
 	"explain":                      "fiolat inspect PATH has what docs/engines.md says of the engines of a run",
@@ -46,27 +48,25 @@ var removed = map[string]string{
 		"--format ndjson the documents",
 	"merge --slice": "merge without it; for more than one machine can merge, see docs/scale.md: " +
 		"fiolat histogram --format parquet on each host, and one SQL query",
-	"probe --baseline":       "it is gone: the data file keeps the expected times for the next probe",
-	"probe --block":          "it is gone: blocks have 1 MiB",
-	"probe --deadline":       "it is gone: what takes 10 s or longer hangs",
-	"probe --file":           "it is gone: the small file has 3901 bytes",
-	"probe --pool":           "it is gone: each round makes one small file and deletes it",
-	"probe --prepare":        "use --duration 1s: the first probe makes the data file",
-	"probe --run-name":       "use --run-id or --label",
-	"probe --save-baseline":  "it is gone: the data file keeps the expected times for the next probe",
-	"probe --seed":           "it is gone: blocks are chosen at random",
-	"probe --slow":           "it is gone: slow is from 2 times the expected time, very slow from 5",
-	"probe --very-slow":      "it is gone: slow is from 2 times the expected time, very slow from 5",
-	"compare --after":        "name both as arguments: fiolat compare BEFORE AFTER",
-	"compare --before":       "name both as arguments: fiolat compare BEFORE AFTER",
-	"fiolat --format":        "fiolat percentiles --format json PATH prints rows",
-	"fiolat --output-format": "fiolat percentiles --format json PATH prints rows",
-	"ingest --host":          "pass --es URL",
-	"summary --interval":     "fiolat percentiles --interval 10s PATH has a row for each interval",
-	"report --chart":         "a picture shows the percentiles over time; buttons on the page save each of its charts",
-	"report --format":        "the name of the file says it: -o page.html, -o x.png or -o x.svg",
-	"setup --rollup-after":   "let cron run fiolat rollup --older-than 720h --interval 1m",
-	"summary --sla":          "pass --where 'read p99 < 5ms' for the runs that meet it, or fiolat PATH --sla RULE",
+	"probe --baseline":      "it is gone: the data file keeps the expected times for the next probe",
+	"probe --block":         "it is gone: blocks have 1 MiB",
+	"probe --deadline":      "it is gone: what takes 10 s or longer hangs",
+	"probe --file":          "it is gone: the small file has 3901 bytes",
+	"probe --pool":          "it is gone: each round makes one small file and deletes it",
+	"probe --prepare":       "use --duration 1s: the first probe makes the data file",
+	"probe --run-name":      "use --run-id or --label",
+	"probe --save-baseline": "it is gone: the data file keeps the expected times for the next probe",
+	"probe --seed":          "it is gone: blocks are chosen at random",
+	"probe --slow":          "it is gone: slow is from 2 times the expected time, very slow from 5",
+	"probe --very-slow":     "it is gone: slow is from 2 times the expected time, very slow from 5",
+	"compare --after":       "name both as arguments: fiolat compare BEFORE AFTER",
+	"compare --before":      "name both as arguments: fiolat compare BEFORE AFTER",
+	"ingest --host":         "pass --es URL",
+	"summary --interval":    "fiolat percentiles --interval 10s PATH has a row for each interval",
+	"report --chart":        "a picture shows the percentiles over time; buttons on the page save each of its charts",
+	"report --format":       "-o page.html, -o x.png or -o x.svg says it; fiolat percentiles --format json PATH prints rows",
+	"setup --rollup-after":  "let cron run fiolat rollup --older-than 720h --interval 1m",
+	"summary --sla":         "pass --where 'read p99 < 5ms' for the runs that meet it, or fiolat PATH --sla RULE",
 }
 
 // commandGuesses are names that other programs give to what fiolat does, and what does it.
@@ -76,7 +76,7 @@ var commandGuesses = [][2]string{
 		"fiolat PATH makes a page with charts of a run, a heat map among them, and fiolat report -o x.png PATH a " +
 			"picture"},
 	{"pcts p50 p95 p999 digest quantile quantiles median jitter text rows show print table stats pctl pct " +
-		"quantiles latency lat clat p99 parse read analyze analyse",
+		"quantiles latency lat clat cat p99 parse read analyze analyse",
 		"fiolat PATH makes a page of a run, and fiolat percentiles PATH prints a table"},
 	{"html page web", "fiolat report -o page.html PATH makes a page of a run"},
 	{"csv json parquet convert md markdown",
@@ -90,9 +90,11 @@ var commandGuesses = [][2]string{
 	{"schema fields", "docs/documents.md of fiolat's source has the fields"},
 	{"meets passfail pass threshold slos target objective limits sla slo check verify assert judge budget",
 		"fiolat PATH --sla 'read p99 < 5ms' has the verdict; with --fail-on-sla a broken rule is exit code 4"},
-	{"alarm-on bisect gate ci regression regress junit",
+	{"gate", "fiolat percentiles --sla 'read p99 < 5ms' --fail-on-sla PATH exits with 4 if the rule is broken, fiolat " +
+		"compare --fail-if 'read p99 +10%' BEFORE AFTER with 5"},
+	{"alarm-on bisect ci regression regress junit",
 		"fiolat compare --fail-if 'read p99 +10%' BEFORE AFTER exits with 5; for a series of nights it is fiolat " +
-			"history --fail-if-changed"},
+			"history --fail-if-changed 5"},
 	{"copy clone export dump save archive backup",
 		"fiolat ingest -o DIR PATH writes documents, fiolat percentiles -o x.csv PATH rows, and fiolat setup " +
 			"--export DIR templates and dashboards"},
@@ -122,7 +124,7 @@ var commandGuesses = [][2]string{
 			"runs smaller"},
 	{"squash squeeze compress reduce resample downsample compact shrink thin",
 		"fiolat rollup --older-than 30d --interval 1m makes stored runs smaller"},
-	{"concat cat group combine join sum add aggregate",
+	{"concat group combine join sum add aggregate",
 		"fiolat DIR adds up the logs of all hosts below DIR (see --hosts-by), and fiolat merge RUN the parts of a " +
 			"stored run"},
 	{"record watchdog realtime progress capture attach stream listen stop watch tail follow monitor top run exec fio " +
@@ -132,9 +134,11 @@ var commandGuesses = [][2]string{
 		"fiolat live --sla RULE --alert-webhook URL -- fio job.fio sends alerts; history and compare have " +
 			"--alert-webhook, too"},
 	{"mapping mappings dash vega promql template templates ilm policy bootstrap kbn space spaces exporter lens " +
-		"serve server dashboard dashboards kibana grafana init install prometheus metrics",
+		"dashboard dashboards kibana grafana init install prometheus metrics",
 		"fiolat setup --es URL installs index templates, fiolat setup --kibana URL dashboards, and fiolat live " +
 			"--metrics :9400 serves Prometheus"},
+	{"serve server", "fiolat PATH makes a page that needs no server; fiolat setup --kibana URL installs dashboards, and " +
+		"fiolat live --metrics :9400 serves Prometheus"},
 	{"sanity what debug trace verify-logs recover validate lint doctor info fix repair log logs ls-logs test",
 		"fiolat inspect PATH says what each log is, and what is wrong with it; logs are repaired as they are read"},
 	{"schedule cron crontab timer daemon agent service job-queue",
@@ -164,7 +168,8 @@ var commandGuesses = [][2]string{
 	{"edit mv set tag tags rename name relabel",
 		"fiolat label RUN KEY=VALUE changes the labels of a run; a name is given by ingest --run-name"},
 	{"note notes event events comment mark", "fiolat annotate --at +90s RUN TEXT notes what happened"},
-	{"hgrm hdr hdrhistogram ccdf pdf-of dist distribution buckets hist bins cdf", "fiolat histogram PATH prints the buckets"},
+	{"hgrm hdr hdrhistogram ccdf pdf-of dist distribution buckets hist bins cdf", "fiolat histogram PATH prints the buckets; the page has " +
+		"the spectrum and the cumulative share"},
 	{"iostat summarize summarise agg iops bw bandwidth throughput totals total overview",
 		"fiolat summary PATH prints IOPS, MiB/s and percentiles of whole runs"},
 	{"cut slice trim window filter grep exclude only crop",
@@ -186,6 +191,10 @@ var flagGuesses = [][2]string{
 	{"--pairwise --all-pairs", "fiolat compare A B C compares each with the first"},
 	{"--curve --sweep --x --xaxis --x-axis",
 		"runs that differ in iodepth or another option are a sweep, and the page or table is its curve"},
+	{"--hdr --hgrm", "fiolat percentiles --interval run PATH has the percentiles of the whole run, and fiolat histogram " +
+		"-o x.csv PATH the buckets"},
+	{"--prometheus --openmetrics --prom",
+		"fiolat live --metrics :9400 serves Prometheus, and --metrics-file x.prom writes for it"},
 	{"--print --pdf", "print the page from a browser"},
 	{"--quantum --resample --bucket --resolution --step --window --i --bin --every --period --granularity --sampling",
 		"pass --interval, such as --interval 1s"},

@@ -21,11 +21,24 @@ func pickFlags(p *pipeline.Pick, syncs bool) []cli.Flag {
 	return []cli.Flag{
 		&cli.GenericFlag{Name: "only", Value: only,
 			Usage: "only I/Os of `WHAT`: read, host=h3,h4 or job=db; can be repeated, and all must hold"},
-		&cli.GenericFlag{Name: "from", Value: parsed(&p.From, "--from ", readMoment),
+		&cli.GenericFlag{Name: "from", Value: once(parsed(&p.From, "--from ", readMoment), "from"),
 			Usage: "only I/Os from `TIME` on: 3:00, 3m or 180 since the start, or a date and time"},
-		&cli.GenericFlag{Name: "to", Value: parsed(&p.To, "--to ", readMoment),
+		&cli.GenericFlag{Name: "to", Value: once(parsed(&p.To, "--to ", readMoment), "to"),
 			Usage: "only I/Os before `TIME`"},
 	}
+}
+
+// once makes a flag an error that is given twice, as if for each of two runs: the last would count for both.
+func once(v *value, name string) *value {
+	v.many = true
+	parse := v.parse
+	v.parse = func(text string) error {
+		if len(v.texts) > 1 && text == v.texts[0] {
+			return fio.Usagef("--%s: given twice; it is for all runs of a command", name)
+		}
+		return parse(text)
+	}
+	return v
 }
 
 // readOnly parses one --only. syncs reports whether direction=sync is allowed.
