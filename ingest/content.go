@@ -36,14 +36,14 @@ var histLine = regexp.MustCompile(`^\d+, *[\dx]+, *\d+, *\d+`)
 // histogram matches the start of a histogram log, whatever its coarseness.
 var histogram = regexp.MustCompile(`^\d+, *[012], *\d+(?:, *\d+){19}`)
 
-// nameless says that a file is a histogram log and not named as one; "" if it is none. What is compressed is not read.
-func (d *discovery) nameless(path string) string {
+// nameless warns of a log that is a histogram log and not named as one. What is compressed is not read.
+func (d *discovery) nameless(path string) []string {
 	head, err := d.files.Head(path, make([]byte, headBytes))
 	if err != nil || !histogram.Match(head) {
-		return ""
+		return nil
 	}
-	return fio.Printable(path) + ": a histogram log by its content, and not by its name: not used; name it " +
-		"NAME_clat_hist.N.log, or pass the file itself"
+	return []string{fio.Printable(path) + ": a histogram log by its content, and not by its name: not used; name it " +
+		"NAME_clat_hist.N.log, or pass the file itself"}
 }
 
 // kindOf returns what a text is. Damaged compressed data is OtherFile, and an archive a *source.PackedError; path is

@@ -1077,9 +1077,7 @@ func (d *discovery) jsonBeside(in *Input, folders []string) {
 				}
 			}
 			if err == nil && kind == LogFile {
-				if text := d.nameless(path); text != "" {
-					in.Warnings = append(in.Warnings, text)
-				}
+				in.Warnings = append(in.Warnings, d.nameless(path)...)
 			}
 			if !d.files.Keep(path, err) && err != nil && !isPacked(err) {
 				in.Warnings = append(in.Warnings, err.Error()+" (not used)")

@@ -104,8 +104,8 @@ func (d *discovery) totals(path string, warnings *[]string) (metas []*fiojson.Do
 		}
 		kind, bad := d.sniff(path)
 		if err = bad; err == nil && kind != JSONFile || isPacked(err) {
-			if text := d.nameless(path); err == nil && kind == LogFile && text != "" {
-				*warnings = append(*warnings, text)
+			if err == nil && kind == LogFile {
+				*warnings = append(*warnings, d.nameless(path)...)
 			}
 			return nil
 		}

@@ -555,7 +555,7 @@ func negateLowerBounds(st *fiohist.Stats) latencies {
 
 // leafData rounds the counts of cells so that the I/Os up to any row are right in so many parts of one, not each cell.
 func (s *Sink) leafData(l *leaf, g fiohist.Geometry) (d leafData) {
-	unit := 100.0
+	unit := 100.0 // parts of an I/O
 	switch {
 	case s.whole && l.total.Sum() >= 250*float64(s.col):
 		unit = 1

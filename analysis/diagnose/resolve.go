@@ -54,12 +54,12 @@ func (w *Watch) search() *searched {
 // besides returns the hits of a course of a direction that go with the bursts of another.
 func (w *Watch) besides(c *course, direction string) (out []hit) {
 	for _, other := range slices.Sorted(maps.Keys(w.board.pooled)) {
+		if other == direction {
+			continue
+		}
 		n := make([]float64, c.to-c.from)
 		for k := range n {
 			n[k] = float64(w.board.sum(other, c.from+k).n)
-		}
-		if other == direction {
-			continue
 		}
 		if h := c.besides(other, n); h != nil {
 			out = append(out, *h)
