@@ -64,9 +64,10 @@ var removed = map[string]string{
 	"ingest --host":         "pass --es URL",
 	"summary --interval":    "fiolat percentiles --interval 10s PATH has a row for each interval",
 	"report --chart":        "a picture shows the percentiles over time; buttons on the page save each of its charts",
-	"report --format":       "-o page.html, -o x.png or -o x.svg says it; fiolat percentiles --format json PATH prints rows",
-	"setup --rollup-after":  "let cron run fiolat rollup --older-than 720h --interval 1m",
-	"summary --sla":         "pass --where 'read p99 < 5ms' for the runs that meet it, or fiolat PATH --sla RULE",
+	"report --format": "-o page.html, -o x.png or -o x.svg says it; fiolat percentiles --format json PATH prints " +
+		"rows",
+	"setup --rollup-after": "let cron run fiolat rollup --older-than 720h --interval 1m",
+	"summary --sla":        "pass --where 'read p99 < 5ms' for the runs that meet it, or fiolat PATH --sla RULE",
 }
 
 // commandGuesses are names that other programs give to what fiolat does, and what does it.
@@ -83,15 +84,15 @@ var commandGuesses = [][2]string{
 		"fiolat percentiles --format csv PATH prints rows, and -o x.csv writes them; json, ndjson, parquet and md " +
 			"work, too"},
 	{"gnuplot matplotlib pandas notebook", "fiolat percentiles -o x.csv PATH writes rows for other programs"},
-	{"above over exceed count", "fiolat PATH --sla 'read p99 < 10ms' has the share within; fiolat histogram -o x.csv PATH " +
-		"all counts"},
+	{"above over exceed count",
+		"fiolat PATH --sla 'read p99 < 10ms' has the share within; fiolat histogram -o x.csv PATH all counts"},
 	{"rank order sort", "fiolat summary --sort '-read p99' PATH lists runs; fiolat diagnose PATH names slow hosts"},
 	{"align", "intervals are aligned as logs are read, as fiolat percentiles PATH prints them"},
 	{"schema fields", "docs/documents.md of fiolat's source has the fields"},
 	{"meets passfail pass threshold slos target objective limits sla slo check verify assert judge budget",
 		"fiolat PATH --sla 'read p99 < 5ms' has the verdict; with --fail-on-sla a broken rule is exit code 4"},
-	{"gate", "fiolat percentiles --sla 'read p99 < 5ms' --fail-on-sla PATH exits with 4 if the rule is broken, fiolat " +
-		"compare --fail-if 'read p99 +10%' BEFORE AFTER with 5"},
+	{"gate", "fiolat percentiles --sla 'read p99 < 5ms' --fail-on-sla PATH exits with 4 if the rule is broken, " +
+		"fiolat compare --fail-if 'read p99 +10%' BEFORE AFTER with 5"},
 	{"alarm-on bisect ci regression regress junit",
 		"fiolat compare --fail-if 'read p99 +10%' BEFORE AFTER exits with 5; for a series of nights it is fiolat " +
 			"history --fail-if-changed 5"},
@@ -109,8 +110,8 @@ var commandGuesses = [][2]string{
 		"cmp benchstat ab baseline",
 		"fiolat compare BEFORE AFTER says whether runs differ; compare --baseline label:KEY=VALUE takes stored " +
 			"runs"},
-	{"loadcurve load-curve qdepth depths littles littleslaw scale ramp saturate capacity maxiops max-iops sweep knee saturation depth " +
-		"qd scaling",
+	{"loadcurve load-curve qdepth depths littles littleslaw scale ramp saturate capacity maxiops max-iops sweep knee " +
+		"saturation depth qd scaling",
 		"fiolat curve SWEEP prints latency against load, and where the knee is"},
 	{"ship shipper sendto feed ingestion publish post bulk reindex import index upload send push es " +
 		"elastic elasticsearch store",
@@ -137,8 +138,9 @@ var commandGuesses = [][2]string{
 		"dashboard dashboards kibana grafana init install prometheus metrics",
 		"fiolat setup --es URL installs index templates, fiolat setup --kibana URL dashboards, and fiolat live " +
 			"--metrics :9400 serves Prometheus"},
-	{"serve server", "fiolat PATH makes a page that needs no server; fiolat setup --kibana URL installs dashboards, and " +
-		"fiolat live --metrics :9400 serves Prometheus"},
+	{"serve server",
+		"fiolat PATH makes a page that needs no server; fiolat setup --kibana URL installs dashboards, and " +
+			"fiolat live --metrics :9400 serves Prometheus"},
 	{"sanity what debug trace verify-logs recover validate lint doctor info fix repair log logs ls-logs test",
 		"fiolat inspect PATH says what each log is, and what is wrong with it; logs are repaired as they are read"},
 	{"schedule cron crontab timer daemon agent service job-queue",
@@ -168,8 +170,8 @@ var commandGuesses = [][2]string{
 	{"edit mv set tag tags rename name relabel",
 		"fiolat label RUN KEY=VALUE changes the labels of a run; a name is given by ingest --run-name"},
 	{"note notes event events comment mark", "fiolat annotate --at +90s RUN TEXT notes what happened"},
-	{"hgrm hdr hdrhistogram ccdf pdf-of dist distribution buckets hist bins cdf", "fiolat histogram PATH prints the buckets; the page has " +
-		"the spectrum and the cumulative share"},
+	{"hgrm hdr hdrhistogram ccdf pdf-of dist distribution buckets hist bins cdf",
+		"fiolat histogram PATH prints the buckets; the page has the spectrum and the cumulative share"},
 	{"iostat summarize summarise agg iops bw bandwidth throughput totals total overview",
 		"fiolat summary PATH prints IOPS, MiB/s and percentiles of whole runs"},
 	{"cut slice trim window filter grep exclude only crop",
@@ -191,8 +193,8 @@ var flagGuesses = [][2]string{
 	{"--pairwise --all-pairs", "fiolat compare A B C compares each with the first"},
 	{"--curve --sweep --x --xaxis --x-axis",
 		"runs that differ in iodepth or another option are a sweep, and the page or table is its curve"},
-	{"--hdr --hgrm", "fiolat percentiles --interval run PATH has the percentiles of the whole run, and fiolat histogram " +
-		"-o x.csv PATH the buckets"},
+	{"--hdr --hgrm", "fiolat percentiles --interval run PATH has the percentiles of the whole run, and fiolat " +
+		"histogram -o x.csv PATH the buckets"},
 	{"--prometheus --openmetrics --prom",
 		"fiolat live --metrics :9400 serves Prometheus, and --metrics-file x.prom writes for it"},
 	{"--print --pdf", "print the page from a browser"},
