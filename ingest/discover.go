@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -100,10 +99,12 @@ type Input struct {
 
 	// overwritten are documents of runs whose logs are not here, as later runs of their file overwrote them.
 	overwritten []*fiojson.Document
+	// unused are documents that the logs may belong to, which cannot be told.
+	unused []*fiojson.Document
 	// metasGiven means that Metas were named, and not found beside the logs.
 	metasGiven bool
-	// metasNamed means that Metas are in other folders than the logs, and name them: see siblings.
-	metasNamed bool
+	// owner has the documents of logs whose JSON is in another folder: see discovery.own.
+	owner map[*Source]*fiojson.Document
 	// siblings are logs of the same run that exist and were not asked for: they show how many threads the run had.
 	siblings []*Source
 }
@@ -214,7 +215,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	if len(d.given.Logs) > 0 {
 		d.jsonBeside(&d.given, foldersOf(d.given.Logs))
 		if other := d.finish(&d.given); len(d.given.Logs) > 0 {
-			d.jsonAbove(&d.given)
+			d.own([]*Input{&d.given}, around)
 			out = append(out, &d.given)
 		} else if unused = other; !opt.Any {
 			return nil, d.noLogsError(other[0].Path, other)
@@ -222,18 +223,19 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	}
 	runs := d.runs()
 	if !named.metasGiven {
-		runs = d.underOneJSON(runs)
+		runs = d.own(runs, above)
 	}
-	runs = d.hostFolders(runs)
+	if runs = d.hostFolders(runs); !named.metasGiven {
+		runs = d.own(runs, around)
+	}
 	slices.SortStableFunc(runs, func(a, b *Input) int { return fio.Natural(a.Root, b.Root) })
 	for _, in := range runs {
-		in.Metas, in.JobFiles, in.metasGiven = named.Metas, named.JobFiles, named.metasGiven
+		if named.metasGiven {
+			in.Metas, in.metasGiven = named.Metas, true
+		}
+		in.JobFiles = named.JobFiles
 		d.jsonBeside(in, append([]string{in.Root}, foldersOf(in.Logs)...))
 		if other := d.finish(in); len(in.Logs) > 0 {
-			d.siblings(in)
-			if slices.Contains(d.searched, in.Root) {
-				d.jsonAbove(in)
-			}
 			out = append(out, in)
 		} else {
 			unused = append(unused, other...)
@@ -324,9 +326,8 @@ type discovery struct {
 	files    *fileReader
 	kinds    once[FileKind]
 	metas    once[[]*fiojson.Document]
-	apart    once[[]*fiojson.Document] // by folder: fio's JSON in the folders in it that have no logs
-	jobs     once[[]*jobfile.File]     // by folder
-	head     [headBytes]byte           // of the file that is looked at
+	jobs     once[[]*jobfile.File] // by folder
+	head     [headBytes]byte       // of the file that is looked at
 }
 
 // once keeps what was read from files, by path: several folders and runs ask for the same ones.
@@ -353,7 +354,7 @@ func newDiscovery(opt DiscoverOptions) *discovery {
 		opt.system = &sys
 	}
 	return &discovery{opt: opt, seen: map[string]bool{}, folders: map[string]string{}, kinds: once[FileKind]{},
-		metas: once[[]*fiojson.Document]{}, apart: once[[]*fiojson.Document]{}, jobs: once[[]*jobfile.File]{},
+		metas: once[[]*fiojson.Document]{}, jobs: once[[]*jobfile.File]{},
 		files: newFileReader(*opt.system, opt.Stdin,
 			func(name string) bool {
 				_, log := parseName(name)
@@ -731,221 +732,9 @@ func (d *discovery) runs() []*Input {
 	return out
 }
 
-// underOneJSON makes one run of those below a folder with fio's JSON, if that belongs to their logs: its jobs write
-// logs of these names, and no two logs have the same name. The folder must have been searched and hold no logs
-// itself, and the runs no JSON of their own.
-func (d *discovery) underOneJSON(runs []*Input) []*Input {
-	metas := map[string][]*fiojson.Document{}
-	in := func(dir string) []*fiojson.Document {
-		if _, ok := metas[dir]; !ok {
-			metas[dir] = d.metasIn(dir)
-		}
-		return metas[dir]
-	}
-	below := map[string][]*Input{}
-	for _, run := range runs {
-		if slices.ContainsFunc(append(foldersOf(run.Logs), run.Root),
-			func(dir string) bool { return len(in(dir)) > 0 }) {
-			continue
-		}
-		for dir := run.Root; d.isBelow(dir); {
-			dir = filepath.Dir(dir)
-			if slices.ContainsFunc(d.logs, func(l found) bool { return l.dir == dir }) {
-				break
-			}
-			if len(in(dir)) > 0 {
-				below[dir] = append(below[dir], run)
-				break
-			}
-		}
-	}
-	for dir, list := range below {
-		names := map[[2]string]bool{}
-		whole := true
-		var logs []*Source
-		for _, run := range list {
-			logs = append(logs, run.Logs...)
-			for _, l := range run.Logs {
-				name := [2]string{l.Host, uncompressed(l.Base)}
-				whole = whole && !names[name]
-				names[name] = true
-			}
-		}
-		if !whole || !wroteAll(metas[dir], logs) {
-			for _, run := range list {
-				run.notUsed("above", metas[dir])
-			}
-			continue
-		}
-		list[0].Root = dir
-		for _, run := range list[1:] {
-			list[0].Logs = append(list[0].Logs, run.Logs...)
-			runs = slices.DeleteFunc(runs, func(r *Input) bool { return r == run })
-		}
-	}
-	return runs
-}
-
-// wroteAll reports whether the jobs of the documents wrote all of the logs.
-func wroteAll(metas []*fiojson.Document, logs []*Source) bool {
-	return !slices.ContainsFunc(logs, func(l *Source) bool {
-		return !slices.ContainsFunc(metas, func(m *fiojson.Document) bool {
-			return hasPrefix(m, l.Name) || threadsAre(m, logs)
-		})
-	})
-}
-
-// threadsAre reports whether logs of several names are those of a document's groups, one for each thread: fio's JSON
-// of a group has the options of its last job only, but job_runtime, the sum over its threads, shows how many threads
-// there are.
-func threadsAre(m *fiojson.Document, logs []*Source) bool {
-	threads := map[string][]int{}
-	named := false
-	for _, l := range logs {
-		named = named || hasPrefix(m, l.Name)
-		threads[l.Host] = append(threads[l.Host], l.Name.Job)
-	}
-	for host, numbers := range threads {
-		n := 0
-		for _, e := range m.Entries {
-			if e.LongestMS > 0 && (host == "" || e.Host == "" || sameHost(e.Host, host)) {
-				n += int(math.Round(float64(e.RuntimeMS) / float64(e.LongestMS)))
-			}
-		}
-		slices.Sort(numbers)
-		named = named && len(numbers) == n && numbers[0] == 1 && numbers[n-1] == n && len(slices.Compact(numbers)) == n
-	}
-	return named
-}
-
-// notUsed warns of fio's JSON above a run's logs, or beside them, if its jobs may have written some of them.
-func (in *Input) notUsed(where string, metas []*fiojson.Document) {
-	var names []string
-	for _, m := range metas {
-		if slices.ContainsFunc(in.Logs, func(l *Source) bool { return hasPrefix(m, l.Name) }) {
-			names = append(names, fio.Printable(m.Path))
-		}
-	}
-	if names = slices.Compact(names); len(names) > 0 {
-		in.Warnings = append(in.Warnings, fio.Some(names)+": not used: it is in a folder "+where+" logs that its "+
-			"jobs may have written, but it may not cover all of them, or may cover others too; each log's last window is "+
-			"missing; if it is theirs, pass it with --fio-json")
-	}
-}
-
-// jsonAbove looks for fio's JSON in the folder above the one that was given, for a run without any. It takes one whose
-// jobs wrote these very logs, and none in the folders beside theirs.
-func (d *discovery) jsonAbove(in *Input) {
-	folders := foldersOf(in.Logs)
-	if len(in.Metas) > 0 || len(folders) != 1 {
-		return
-	}
-	up := filepath.Join(folders[0], "..")
-	d.files.Beyond = maxAbove + 1
-	defer func() { d.files.Beyond = 0 }()
-	entries := d.files.List(up)
-	if len(entries) > maxAbove {
-		return
-	}
-	var fit []*fiojson.Document
-	for _, m := range distinct(d.metasIn(up)) {
-		if in.areAll(m) && !d.wroteElsewhere(m, up, entries, folders[0]) {
-			fit = append(fit, m)
-		}
-	}
-	if len(fit) != 1 {
-		in.notUsed("above", d.metasIn(up))
-	} else {
-		in.Metas = fit
-		in.Warnings = append(in.Warnings,
-			fio.Printable(fit[0].Path)+": used, although it is above the path given: its jobs wrote these logs")
-	}
-}
-
-// siblings looks for fio's JSON in the folders beside that of a run's logs (logs/ and json/), for a run without any. It
-// takes the documents whose jobs wrote these logs, if each log has one and no other folder has logs of these names.
-func (d *discovery) siblings(in *Input) {
-	folders := foldersOf(in.Logs)
-	if len(in.Metas) > 0 || len(folders) != 1 || slices.Contains(d.searched, folders[0]) || !d.isBelow(folders[0]) {
-		return
-	}
-	up := filepath.Dir(folders[0])
-	metas, _ := d.apart.get(up, func() (metas []*fiojson.Document, _ error) {
-		for _, e := range d.files.List(up) {
-			if path := filepath.Join(up, e.Name()); e.IsDir() && !d.hasLogs(path) {
-				metas = append(metas, d.metasIn(path)...)
-			}
-		}
-		return metas, nil
-	})
-	metas = distinct(filtered(metas, func(m *fiojson.Document) bool {
-		return slices.ContainsFunc(in.Logs, func(l *Source) bool { return hasPrefix(m, l.Name) })
-	}))
-	one := func(l *Source) bool {
-		n := 0
-		for _, m := range metas {
-			if hasPrefix(m, l.Name) && (l.Host == "" || hasHost(m, l.Host)) {
-				n++
-			}
-		}
-		return n == 1
-	}
-	elsewhere := slices.ContainsFunc(d.logs, func(l found) bool {
-		return l.dir != folders[0] && under(l.dir, up) &&
-			slices.ContainsFunc(metas, func(m *fiojson.Document) bool { return hasPrefix(m, l.Name) })
-	})
-	if elsewhere || slices.ContainsFunc(in.Logs, func(l *Source) bool { return !one(l) }) {
-		in.notUsed("beside", metas)
-		return
-	}
-	in.Metas, in.metasNamed = metas, true
-}
-
 // isBelow reports whether a folder is below one that was given.
 func (d *discovery) isBelow(dir string) bool {
 	return slices.ContainsFunc(d.searched, func(root string) bool { return dir != root && under(dir, root) })
-}
-
-// maxAbove is the largest number of entries of a folder that above reads.
-const maxAbove = 256
-
-// areAll reports whether a run's logs, with those beside them that were not asked for, are those of the document's
-// jobs: no fewer, and no more than its threads.
-func (in *Input) areAll(m *fiojson.Document) bool {
-	first := in.Logs[0].Name
-	threads := map[string]bool{}
-	logs := slices.DeleteFunc(slices.Concat(in.Logs, in.siblings), func(l *Source) bool { return !l.Name.like(first) })
-	if !wroteAll([]*fiojson.Document{m}, logs) {
-		return false
-	}
-	for _, l := range logs {
-		if l.Host != "" && !hasHost(m, l.Host) {
-			return false
-		}
-		threads[fmt.Sprint(l.Host, "\x00", l.Name.Job)] = true
-	}
-	groups := slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return 2*e.RuntimeMS > 3*e.LongestMS })
-	return first.Job == 0 || len(threads) == len(m.Entries) || groups && len(threads) > len(m.Entries)
-}
-
-// wroteElsewhere reports whether a folder in up, other than dir, or up itself has logs that the document's jobs may
-// have written.
-func (d *discovery) wroteElsewhere(m *fiojson.Document, up string, entries []os.DirEntry, dir string) bool {
-	wrote := func(e os.DirEntry) bool {
-		name, ok := parseName(e.Name())
-		return ok && hasPrefix(m, name)
-	}
-	for _, e := range entries {
-		if wrote(e) {
-			return true
-		}
-		if path := filepath.Join(up, e.Name()); e.IsDir() && d.realPath(path) != d.realPath(dir) {
-			if below, err := d.files.ReadDir(path); err != nil || slices.ContainsFunc(below, wrote) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // metasIn returns fio's JSON documents in a folder.

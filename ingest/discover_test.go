@@ -365,6 +365,12 @@ func TestUnderOneJSON(t *testing.T) {
 		{"another job's", "logs: other_clat_hist.1.log", []string{"logs/other_clat_hist.1.log"}},
 		{"own JSON", "x: h_clat_hist.1.log json=own.json\ny: h_clat_hist.2.log json=own.json",
 			[]string{"x/h_clat_hist.1.log", "y/h_clat_hist.2.log", "x/own.json", "y/own.json"}},
+		{"one named by its path, beside a log", ".: h_clat_hist.2.log logs/h_clat_hist.1.log json=fio.json",
+			[]string{"h_clat_hist.2.log", "logs/h_clat_hist.1.log"}},
+		{"one name twice, one named by its path", "logs: h_clat_hist.1.log json=../fio.json\nx: h_clat_hist.1.log",
+			[]string{"x/h_clat_hist.1.log", "logs/h_clat_hist.1.log"}},
+		{"a path beats a folder", "a: h_clat_hist.1.log\nlogs: h_clat_hist.1.log json=../fio.json",
+			[]string{"a/h_clat_hist.1.log", "logs/h_clat_hist.1.log"}},
 		{"logs beside it", ".: h_clat_hist.1.log json=fio.json\nx: h_clat_hist.2.log",
 			[]string{"h_clat_hist.1.log", "x/h_clat_hist.2.log"}},
 	} {

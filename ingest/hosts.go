@@ -91,7 +91,10 @@ func (d *discovery) overlapping(runs []*Input) (groups [][]*Input) {
 	var periods []period
 	var all []*fiojson.Document
 	for _, in := range runs {
-		metas := d.metasIn(in.Root)
+		metas := in.Metas
+		if len(metas) == 0 {
+			metas = d.metasIn(in.Root)
+		}
 		all = append(all, metas...)
 		switch together := atTheSameTime(metas); len(together) { // two processes, each with a volume of its own
 		case 0:

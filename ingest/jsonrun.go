@@ -49,7 +49,7 @@ func DiscoverJSONRuns(paths []string, logs []*Input,
 	opt DiscoverOptions) (runs []*JSONRun, warnings []string, err error) {
 	d := newDiscovery(opt)
 	for _, in := range logs {
-		for _, m := range in.Metas {
+		for _, m := range slices.Concat(in.Metas, in.unused) {
 			d.seen[d.realPath(m.Path)] = true
 		}
 	}
@@ -410,7 +410,7 @@ func (in *Input) Split() []*Input {
 	}
 	out := make([]*Input, len(together))
 	for i, metas := range together {
-		out[i] = &Input{Root: metas[0].Name(), Metas: metas, JobFiles: in.JobFiles, metasNamed: in.metasNamed}
+		out[i] = &Input{Root: metas[0].Name(), Metas: metas, JobFiles: in.JobFiles, owner: in.owner}
 	}
 	for _, l := range in.Logs {
 		of := -1

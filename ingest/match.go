@@ -216,8 +216,12 @@ func (m *matcher) documents() {
 		}
 	}
 	for _, l := range m.logs {
+		if l.Meta = m.in.owner[l.Source]; l.Meta != nil && slices.Contains(m.in.Metas, l.Meta) {
+			continue
+		}
+		l.Meta = nil
 		fit := metas
-		if !m.in.metasGiven && !m.in.metasNamed { // a document in another host's folder is not this log's
+		if !m.in.metasGiven { // a document in another host's folder is not this log's
 			fit = filtered(fit, func(d *fiojson.Document) bool {
 				return under(filepath.Dir(l.Source.Path), filepath.Dir(d.Path))
 			})
@@ -283,19 +287,14 @@ func (m *matcher) documents() {
 // the other the last one, which overwrote the logs of the others. It returns all if none fits.
 func byCounts(l *Log, metas []*fiojson.Document) []*fiojson.Document {
 	var fit []*fiojson.Document
+	as := *l
+	as.Meta = metas[0] // they are of one version
+	sums, err := as.sums()
+	if err != nil {
+		return metas
+	}
 	for _, d := range metas {
-		as := *l
-		as.Meta = d
-		sums, err := as.sums()
-		if err != nil {
-			return metas
-		}
-		if slices.ContainsFunc(d.Entries, func(e fiojson.Entry) bool {
-			part, _ := sums.fits(&e, l.Source.Name.Kind)
-			const late = 2 // times as long as any direction ran
-			return part && writes(d, &e, l.Source.Name) && (sums.last >= absoluteMS ||
-				sums.last <= late*e.LongestMS+lateMS)
-		}) {
+		if sums.mayBeOf(d, l.Source.Name) {
 			fit = append(fit, d)
 		}
 	}
@@ -307,6 +306,15 @@ func byCounts(l *Log, metas []*fiojson.Document) []*fiojson.Document {
 		return last
 	}
 	return fit
+}
+
+// mayBeOf reports whether a document has a job that may have written a log of that name, by its counts and last stamp.
+func (s *sums) mayBeOf(d *fiojson.Document, n Name) bool {
+	return slices.ContainsFunc(d.Entries, func(e fiojson.Entry) bool {
+		part, _ := s.fits(&e, n.Kind)
+		const late = 2 // times as long as any direction ran
+		return part && writes(d, &e, n) && (s.last >= absoluteMS || s.last <= late*e.LongestMS+lateMS)
+	})
 }
 
 // unlogged takes documents out of the run that none of its logs belongs to: each is of another run, without logs.

@@ -138,6 +138,10 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 		r.finish(c.run.Metas, c.run.Logs)
 		rows = append(rows, r)
 	}
+	held, err := c.withoutLogs(rows, by)
+	if err != nil {
+		return err
+	}
 	rows = tidy(rows)
 	more, err := syncs(rows, logged(c.run.Metas, true), c.run.Percentiles, &c.run.Pick)
 	if err != nil {
@@ -153,11 +157,38 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 		}
 		for i := range more {
 			more[i].NoLog = true
+			if !slices.ContainsFunc(held, func(r Row) bool {
+				return r.Direction == more[i].Direction && r.Job == "" &&
+					(r.Host == "" || r.Host == more[i].Host)
+			}) {
+				rows = append(rows, more[i])
+			}
 		}
-		rows = append(rows, more...)
 	}
 	c.To(rows)
 	return nil
+}
+
+// withoutLogs finds the rows that hold all I/Os of fio's JSON, also those of jobs without a log. It gives them the rates
+// of the JSON where no log tells them, and returns them as those of the JSON.
+func (c *Collector) withoutLogs(rows []Row, by []string) (held []Row, err error) {
+	if len(logged(c.run.Metas, false)) == 0 || slices.Contains(c.By, fio.ByLog) || c.run.Pick.Timed() {
+		return nil, nil
+	}
+	all, _, err := FromJSON(&ingest.JSONRun{Root: c.Name, ID: c.run.ID, Metas: c.run.Metas}, c.run.Kind, by,
+		c.run.Percentiles, &c.run.Pick)
+	for i := range rows {
+		r := &rows[i]
+		at := slices.IndexFunc(all, func(o Row) bool { return o.Direction == r.Direction && o.Group() == r.Group() })
+		if at < 0 || all[at].Samples != math.Round(r.Samples) {
+			continue
+		}
+		if held = append(held, all[at]); r.IOPS == nil {
+			r.IOPS, r.Seconds, r.Bytes = all[at].IOPS, all[at].Seconds, all[at].Bytes
+			r.finish(c.run.Metas, nil)
+		}
+	}
+	return held, err
 }
 
 // logged returns the documents with only those entries that have logs, or only those of which there is none.

@@ -172,6 +172,9 @@ func TestFigureCases(t *testing.T) {
 		{"plain-json-without-N", "summary", ",write,600,", "295 of the 895 writes"},
 		{"averages-beside-jsonplus", "summary --skip-bad", ",all,7940,", "it holds averages"},
 		{"stale-logs-of-earlier-run", "summary", ",801,398.3,", "left by an earlier run"},
+		{"job-without-log-jsonplus", "summary", ",write,150,49.50,0.774,",
+			`job "measure" has no log here: its 150 writes`},
+		{"job-without-log-jsonplus", "summary --by job", ",measure,", ""},
 		{"failed-job-without-log", "percentiles --interval run", ",201,",
 			`job "bad" has no log: it failed with error 22`},
 	} {
@@ -197,6 +200,52 @@ func TestFigureCases(t *testing.T) {
 	if code, _, stderr := fiolat(t, nil, "summary", "../../testdata/figures-cases/json-bins-contradict"); code == 0 ||
 		!strings.Contains(stderr, "by its bins the mean is 359156 ns, by itself 358") {
 		t.Errorf("exit %d\n%s", code, stderr)
+	}
+}
+
+// TestOwners are folders where files of several jobs, runs or fios lie together or apart. Each I/O of fio's JSON is in
+// one row of summary, and in the same one after an ingest.
+func TestOwners(t *testing.T) {
+	for _, c := range []struct {
+		dir, by string
+		want    []string
+	}{
+		{"job-without-log-jsonplus", "", []string{"read 300", "write 150", "all 450"}},
+		{"log-in-root-and-sub", "", []string{"read 300", "write 150", "all 450"}},
+		{"log-in-root-and-sub", "job", []string{"measure write 150", "warm read 300"}},
+		{"sections-json-above", "", []string{"write 333", "write 1216", "write 1224"}},
+	} {
+		t.Run(c.dir+" "+c.by, func(t *testing.T) {
+			dir, out := filepath.Join("../../testdata/figures-cases", c.dir), t.TempDir()
+			by := []string{}
+			if c.by != "" {
+				by = []string{"--by", "direction," + c.by}
+			}
+			if code, _, stderr := fiolat(t, nil, append([]string{"ingest", "-o", out, dir}, by...)...); code != 0 {
+				t.Fatal(stderr)
+			}
+			for _, path := range []string{dir, out} {
+				code, text, stderr := fiolat(t, nil, append([]string{"summary", "--format", "ndjson", path}, by...)...)
+				var rows []string
+				for line := range strings.Lines(text) {
+					var r struct {
+						Job, Direction string
+						Samples        float64
+						IOPS, Bytes    *float64
+					}
+					if err := json.Unmarshal([]byte(line), &r); err != nil {
+						t.Fatal(err)
+					}
+					rows = append(rows, strings.TrimSpace(fmt.Sprintf("%s %s %.0f", r.Job, r.Direction, r.Samples)))
+					if r.IOPS == nil || r.Bytes == nil {
+						t.Errorf("%s: no rate of %s", path, rows[len(rows)-1])
+					}
+				}
+				if slices.Sort(rows); code != 0 || !slices.Equal(rows, slices.Sorted(slices.Values(c.want))) {
+					t.Errorf("%s: exit %d, rows %q\n%s", path, code, rows, stderr)
+				}
+			}
+		})
 	}
 }
 

@@ -1,0 +1,520 @@
+package ingest
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"fiolat/fio"
+	"fiolat/ingest/fiojson"
+)
+
+// fio's JSON is often in another folder than its logs: above them, or beside them in a folder of its own. Which log is
+// whose is decided at once for all logs of the input whose own folders have no JSON, by what is known of each log and
+// document. A stronger fact beats all weaker ones; what facts of equal strength leave open stays without JSON.
+
+// fact is something that makes a document likely to be a log's.
+type fact int
+
+// Facts, from weak to strong. Each includes that a job of the document writes logs of that name, or that the document
+// has a group with as many threads as there are logs.
+const (
+	nameFits   fact = iota
+	folderFits      // the log's folder is named after the job, or after the document
+	hostFits        // the document has jobs of the log's host
+	pathFits        // write_hist_log names the log with its folder
+)
+
+// shelf holds the documents of a folder by what they can be found by.
+type shelf struct {
+	dir    string
+	docs   []*fiojson.Document
+	logs   bool // the folder has logs, too: its documents are those of other folders' logs only if they name the path
+	beside bool // it is beside the logs, not above them
+	beyond bool // it is above the path that was given
+	by     [pathFits + 1]map[string][]*fiojson.Document
+}
+
+// newShelf returns the documents of a folder.
+func newShelf(dir string, docs []*fiojson.Document) *shelf {
+	s := &shelf{dir: dir, docs: distinct(docs)}
+	for i := range s.by {
+		s.by[i] = map[string][]*fiojson.Document{}
+	}
+	for _, m := range s.docs {
+		add := func(f fact, key string) {
+			if of := s.by[f][key]; len(of) == 0 || of[len(of)-1] != m {
+				s.by[f][key] = append(of, m)
+			}
+		}
+		for _, name := range suffixes(stem(m.Path)) {
+			add(folderFits, name)
+			add(hostFits, name)
+		}
+		for i := range m.Entries {
+			e := &m.Entries[i]
+			add(folderFits, e.JobName)
+			add(hostFits, firstLabel(e.Host))
+			for _, option := range []string{"write_hist_log", "write_lat_log"} {
+				v, ok := m.Option(e, option)
+				if ok {
+					add(nameFits, filepath.Base(cmp.Or(v, e.JobName)))
+				}
+				if filepath.Base(v) != v {
+					add(pathFits, filepath.Base(v))
+				}
+			}
+		}
+	}
+	return s
+}
+
+// suffixes returns a name, and what follows each separator in it.
+func suffixes(name string) []string {
+	out := []string{name}
+	for i, r := range name {
+		if strings.ContainsRune("-_.", r) && i+1 < len(name) {
+			out = append(out, name[i+1:])
+		}
+	}
+	return out
+}
+
+// firstLabel returns a host's name without its domain; an address stays as it is.
+func firstLabel(host string) string {
+	if numeric(host) {
+		return host
+	}
+	name, _, _ := strings.Cut(host, ".")
+	return name
+}
+
+// find returns the documents that a log belongs to by the strongest fact that any of them has.
+func (s *shelf) find(l *Source, threads map[*fiojson.Document]bool) ([]*fiojson.Document, fact) {
+	folder := filepath.Base(filepath.Dir(l.Path))
+	keys := [pathFits + 1]string{l.Name.Prefix, folder, firstLabel(l.Host), l.Name.Prefix}
+	for f := pathFits; f >= nameFits && (f == pathFits || !s.logs); f-- {
+		if keys[f] == "" {
+			continue
+		}
+		fit := filtered(s.by[f][keys[f]], func(m *fiojson.Document) bool {
+			switch {
+			case !hasPrefix(m, l.Name) && !threads[m]:
+				return false
+			case l.Host != "" && !hasHost(m, l.Host) && (f == hostFits || s.beyond || s.beside || hasHosts(m)):
+				return false
+			}
+			return f != pathFits || namesPath(m, l)
+		})
+		if len(fit) > 0 {
+			return fit, f
+		}
+	}
+	return filtered(s.docs, func(m *fiojson.Document) bool { return threads[m] && !s.logs }), nameFits
+}
+
+// hasHosts reports whether a document says on which hosts its jobs ran.
+func hasHosts(m *fiojson.Document) bool {
+	return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return e.Host != "" })
+}
+
+// namesPath reports whether a job of the document writes the log by its path: relative to the document's folder or, as
+// fio may have been started elsewhere, with the end of its path.
+func namesPath(m *fiojson.Document, l *Source) bool {
+	dir := filepath.Dir(l.Path)
+	return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool {
+		v, _ := m.Option(&e, logOption(l.Name.Hist))
+		at := filepath.Dir(filepath.Clean(v))
+		return writes(m, &e, l.Name) && at != "." &&
+			(at == dir || filepath.Join(filepath.Dir(m.Path), at) == dir ||
+				strings.HasSuffix(dir, string(filepath.Separator)+at))
+	})
+}
+
+// logOption returns the option that makes fio write histogram logs, or those of single I/Os.
+func logOption(hist bool) string {
+	if hist {
+		return "write_hist_log"
+	}
+	return "write_lat_log"
+}
+
+// claim is a log that may have a slot, and why.
+type claim struct {
+	log  *Source
+	fact fact
+}
+
+// slot is what a document has room for: one log of each name and host.
+type slot struct {
+	doc        *fiojson.Document
+	name, host string
+}
+
+// ownership finds the documents of logs in other folders.
+type ownership struct {
+	d       *discovery
+	shelves map[*Input][]*shelf
+	threads map[*fiojson.Document]bool // documents of groups with as many threads as there are logs
+	claims  map[slot][]claim
+	beside  map[slot]bool // wroteBeside, by document and folder
+	of      map[*Source]*fiojson.Document
+}
+
+// place is where the documents of logs are that have none in their folders.
+type place func(d *discovery, in *Input, known map[string]*shelf) []*shelf
+
+// own finds the documents of runs without JSON in the folders of their logs, elsewhere, and returns the runs with those
+// joined that share a document.
+func (d *discovery) own(runs []*Input, elsewhere place) []*Input {
+	o := &ownership{d: d, shelves: map[*Input][]*shelf{}, threads: map[*fiojson.Document]bool{},
+		claims: map[slot][]claim{}, beside: map[slot]bool{}, of: map[*Source]*fiojson.Document{}}
+	known := map[string]*shelf{}
+	var open []*Input
+	for _, in := range runs {
+		if len(in.Metas) > 0 || slices.ContainsFunc(append(foldersOf(in.Logs), in.Root),
+			func(dir string) bool { return len(d.metasIn(dir)) > 0 }) {
+			continue
+		}
+		if o.shelves[in] = elsewhere(d, in, known); len(o.shelves[in]) > 0 {
+			open = append(open, in)
+		}
+	}
+	o.groups(open)
+	for _, in := range open {
+		o.claim(in)
+	}
+	o.settle()
+	for _, in := range open {
+		o.give(in)
+	}
+	return o.join(runs)
+}
+
+// above returns the documents of the lowest folder above a run that has any, as far as it was searched.
+func above(d *discovery, in *Input, known map[string]*shelf) (out []*shelf) {
+	for dir := in.Root; d.isBelow(dir); {
+		dir = filepath.Dir(dir)
+		s := known[dir]
+		if s == nil {
+			s = newShelf(dir, d.metasIn(dir))
+			s.logs = slices.ContainsFunc(d.logs, func(l found) bool { return l.dir == dir })
+			known[dir] = s
+		}
+		if len(s.docs) > 0 {
+			return []*shelf{s}
+		}
+	}
+	return nil
+}
+
+// around returns the documents of folders beside that of a run's logs (logs/ and json/), if these have no logs. Of
+// a folder that was given it returns those of the folder above.
+func around(d *discovery, in *Input, known map[string]*shelf) (out []*shelf) {
+	folders := foldersOf(in.Logs)
+	if len(folders) != 1 {
+		return nil
+	}
+	up := filepath.Join(folders[0], "..")
+	s := known[up]
+	switch given := !d.isBelow(folders[0]) || slices.Contains(d.searched, folders[0]); {
+	case s != nil:
+	case given:
+		d.files.Beyond = maxAbove + 1
+		if s = newShelf(up, nil); len(d.files.List(up)) <= maxAbove {
+			s = newShelf(up, d.metasIn(up))
+		}
+		d.files.Beyond, s.beyond = 0, true
+	default:
+		var docs []*fiojson.Document
+		for _, e := range d.files.List(up) {
+			if path := filepath.Join(up, e.Name()); e.IsDir() && !d.hasLogs(path) {
+				docs = append(docs, d.metasIn(path)...)
+			}
+		}
+		s = newShelf(up, docs)
+		s.beside = true
+	}
+	if known[up] = s; len(s.docs) == 0 {
+		return nil
+	}
+	return []*shelf{s}
+}
+
+// maxAbove is the largest number of entries of a folder above the path given that are read.
+const maxAbove = 256
+
+// wanted returns the logs of a run of the kind that is asked for.
+func (d *discovery) wanted(in *Input) []*Source {
+	of := filtered(in.Logs, func(l *Source) bool { return l.Name.Kind == d.opt.Kind })
+	if hist := filtered(of, func(l *Source) bool { return l.Name.Hist }); d.opt.Kind == fio.Clat && len(hist) > 0 {
+		return hist
+	}
+	return of
+}
+
+// groups finds the documents of groups whose threads are the logs that may be theirs.
+func (o *ownership) groups(open []*Input) {
+	logs := map[*fiojson.Document][]*Source{}
+	for _, in := range open {
+		for _, s := range o.shelves[in] {
+			for _, m := range s.docs {
+				if !s.logs && !s.beside && hasGroups(m) {
+					logs[m] = append(logs[m], slices.Concat(o.d.wanted(in), in.likeFirst())...)
+				}
+			}
+		}
+	}
+	for m, of := range logs {
+		o.threads[m] = threadsAre(m, of)
+	}
+}
+
+// likeFirst returns the siblings of a run that are of the kind of its logs.
+func (in *Input) likeFirst() []*Source {
+	return filtered(in.siblings, func(l *Source) bool { return l.Name.like(in.Logs[0].Name) })
+}
+
+func hasGroups(m *fiojson.Document) bool {
+	return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return 2*e.RuntimeMS > 3*e.LongestMS })
+}
+
+// claim finds the document of each log of a run, if facts leave only one.
+func (o *ownership) claim(in *Input) {
+	for _, l := range o.d.wanted(in) {
+		for _, s := range o.shelves[in] {
+			docs, fact := s.find(l, o.threads)
+			if len(docs) > 1 {
+				docs = byCounts(&Log{Source: l}, docs)
+			}
+			if len(docs) != 1 || s.beyond && !o.d.isAlone(in, s, docs[0], fact) ||
+				s.beside && fact == nameFits && o.wroteBeside(docs[0], s.dir, filepath.Dir(l.Path)) {
+				continue
+			}
+			o.of[l] = docs[0]
+			key := slot{docs[0], uncompressed(l.Base), l.Host}
+			o.claims[key] = append(o.claims[key], claim{l, fact})
+			break
+		}
+	}
+}
+
+// isAlone reports whether a document above the path given is of a run's logs, with those beside them that were not
+// asked for: they are no fewer and no more than its threads and, unless a strong fact says that they are its own, there
+// are no other logs that its jobs may have written.
+func (d *discovery) isAlone(in *Input, s *shelf, m *fiojson.Document, by fact) bool {
+	threads := map[[2]string]bool{}
+	for _, l := range slices.Concat(d.wanted(in), in.likeFirst()) {
+		threads[[2]string{l.Host, fmt.Sprint(l.Name.Job)}] = true
+	}
+	if in.Logs[0].Name.Job > 0 && len(threads) != len(m.Entries) && !(hasGroups(m) && len(threads) > len(m.Entries)) {
+		return false
+	}
+	return by >= folderFits || !d.wroteElsewhere(m, s.dir, filepath.Dir(in.Logs[0].Path))
+}
+
+// wroteElsewhere reports whether a folder in up, other than dir, or up itself has logs that the document's jobs may
+// have written.
+func (d *discovery) wroteElsewhere(m *fiojson.Document, up, dir string) bool {
+	wrote := func(e os.DirEntry) bool {
+		name, ok := parseName(e.Name())
+		return ok && hasPrefix(m, name)
+	}
+	d.files.Beyond = maxAbove + 1
+	defer func() { d.files.Beyond = 0 }()
+	for _, e := range d.files.List(up) {
+		if wrote(e) {
+			return true
+		}
+		if path := filepath.Join(up, e.Name()); e.IsDir() && d.realPath(path) != d.realPath(dir) {
+			if below, err := d.files.ReadDir(path); err != nil || slices.ContainsFunc(below, wrote) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wroteBeside reports whether a folder below up, other than dir, has logs that the document's jobs may have written.
+func (o *ownership) wroteBeside(m *fiojson.Document, up, dir string) bool {
+	key := slot{m, dir, ""}
+	wrote, known := o.beside[key]
+	if !known {
+		wrote = slices.ContainsFunc(o.d.logs, func(l found) bool {
+			return l.dir != dir && under(l.dir, up) && hasPrefix(m, l.Name)
+		})
+		o.beside[key] = wrote
+	}
+	return wrote
+}
+
+// settle takes a document away from all logs that claim the same place in it but the one with the strongest fact or, if
+// several have that, the only one whose counts fit.
+func (o *ownership) settle() {
+	for key, claims := range o.claims {
+		if len(claims) < 2 {
+			continue
+		}
+		best := slices.MaxFunc(claims, func(a, b claim) int { return cmp.Compare(a.fact, b.fact) }).fact
+		strongest := filtered(claims, func(c claim) bool { return c.fact == best })
+		if len(strongest) > 1 {
+			strongest = filtered(strongest, func(c claim) bool {
+				sums, err := (&Log{Source: c.log, Meta: key.doc}).sums()
+				return err == nil && sums.mayBeOf(key.doc, c.log.Name)
+			})
+		}
+		for _, c := range claims {
+			if len(strongest) != 1 || c.log != strongest[0].log {
+				delete(o.of, c.log)
+			}
+		}
+	}
+}
+
+// give sets the documents of a run if each of its logs has one, and else warns of those that it may have.
+func (o *ownership) give(in *Input) {
+	owner := map[*Source]*fiojson.Document{}
+	for _, l := range o.d.wanted(in) {
+		if m := o.of[l]; m != nil {
+			owner[l] = m
+		}
+	}
+	if len(owner) < len(o.d.wanted(in)) || len(owner) == 0 {
+		for _, s := range o.shelves[in] {
+			where := "above"
+			if s.beside {
+				where = "beside"
+			}
+			if !s.logs {
+				in.notUsed(where, s.docs)
+			}
+		}
+		return
+	}
+	in.owner = owner
+	for _, s := range o.shelves[in] {
+		for _, m := range s.docs {
+			if slices.ContainsFunc(o.d.wanted(in), func(l *Source) bool { return owner[l] == m }) {
+				if in.Metas = append(in.Metas, m); s.beyond {
+					in.Warnings = append(in.Warnings,
+						fio.Printable(m.Path)+": used, although it is above the path given: its jobs wrote these logs")
+				}
+			}
+		}
+	}
+}
+
+// join makes one run of those that share a document, or whose document is in the folder of another one's logs. It is
+// named after the document's folder if all runs below that are parts of it.
+func (o *ownership) join(runs []*Input) []*Input {
+	into := map[*Input]*Input{}
+	root := func(in *Input) *Input {
+		for into[in] != nil {
+			in = into[in]
+		}
+		return in
+	}
+	of := map[string]*Input{} // by the path of the document
+	home := map[string]*Input{}
+	for _, in := range runs {
+		home[in.Root] = in
+	}
+	for _, in := range runs {
+		for _, m := range in.Metas {
+			first := cmp.Or(of[m.Path], home[filepath.Dir(m.Path)])
+			of[m.Path] = cmp.Or(of[m.Path], root(in))
+			if first != nil && o.shelves[in] != nil && root(first) != root(in) {
+				into[root(in)] = root(first)
+			}
+		}
+	}
+	parts := map[*Input][]*Input{}
+	for _, in := range runs {
+		parts[root(in)] = append(parts[root(in)], in)
+	}
+	for whole, of := range parts {
+		o.merge(whole, of, runs)
+	}
+	return slices.DeleteFunc(runs, func(in *Input) bool { return into[in] != nil })
+}
+
+// merge adds the parts of a run to the first of them.
+func (o *ownership) merge(whole *Input, parts, runs []*Input) {
+	above := ""
+	for _, in := range parts {
+		for _, m := range in.Metas {
+			if dir := filepath.Dir(m.Path); o.shelves[in] != nil && o.d.isBelow(in.Root) && under(in.Root, dir) {
+				above = cmp.Or(above, dir)
+			}
+		}
+	}
+	if above != "" && !slices.ContainsFunc(runs, func(in *Input) bool {
+		return under(in.Root, above) && !slices.Contains(parts, in)
+	}) {
+		whole.Root = above
+	} else if len(parts) > 1 {
+		whole.Root = lowest(parts)
+	}
+	own := false // the JSON in the folder of a part's logs is found with them
+	for _, in := range parts {
+		own = own || len(in.Metas) == 0
+	}
+	for _, in := range parts {
+		if in != whole {
+			whole.Logs, whole.Warnings = append(whole.Logs, in.Logs...), append(whole.Warnings, in.Warnings...)
+			whole.Metas = append(whole.Metas, in.Metas...)
+			if whole.owner == nil {
+				whole.owner = map[*Source]*fiojson.Document{}
+			}
+			for l, m := range in.owner {
+				whole.owner[l] = m
+			}
+		}
+	}
+	if whole.Metas = distinct(whole.Metas); own {
+		whole.Metas = nil
+	}
+}
+
+// notUsed warns of fio's JSON above a run's logs, or beside them, if its jobs may have written some of them. No other
+// run uses it either.
+func (in *Input) notUsed(where string, metas []*fiojson.Document) {
+	var names []string
+	for _, m := range metas {
+		if slices.ContainsFunc(in.Logs, func(l *Source) bool { return hasPrefix(m, l.Name) }) {
+			names, in.unused = append(names, fio.Printable(m.Path)), append(in.unused, m)
+		}
+	}
+	if names = slices.Compact(names); len(names) > 0 {
+		in.Warnings = append(in.Warnings, fio.Some(names)+": not used: it is in a folder "+where+" logs that its "+
+			"jobs may have written, but it may not cover all of them, or may cover others too; each log's last window is "+
+			"missing; if it is theirs, pass it with --fio-json")
+	}
+}
+
+// threadsAre reports whether logs of several names are those of a document's groups, one for each thread: fio's JSON
+// of a group has the options of its last job only, but job_runtime, the sum over its threads, shows how many threads
+// there are.
+func threadsAre(m *fiojson.Document, logs []*Source) bool {
+	threads := map[string][]int{}
+	named := false
+	for _, l := range logs {
+		named = named || hasPrefix(m, l.Name)
+		threads[l.Host] = append(threads[l.Host], l.Name.Job)
+	}
+	for host, numbers := range threads {
+		n := 0
+		for _, e := range m.Entries {
+			if e.LongestMS > 0 && (host == "" || e.Host == "" || sameHost(e.Host, host)) {
+				n += int(math.Round(float64(e.RuntimeMS) / float64(e.LongestMS)))
+			}
+		}
+		slices.Sort(numbers)
+		named = named && len(numbers) == n && numbers[0] == 1 && numbers[n-1] == n && len(slices.Compact(numbers)) == n
+	}
+	return named
+}
