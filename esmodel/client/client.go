@@ -293,6 +293,8 @@ type Request struct {
 	Method, Path string
 	// Body is JSON, or NDJSON for _bulk.
 	Body []byte
+	// Needs is the privilege to name if it is missing, of those that Elasticsearch offers; "" is one of fiolat's roles.
+	Needs string
 }
 
 // send makes the call with a transport that adds the body.
@@ -427,7 +429,7 @@ func (c *Client) perform(
 	if err := c.speaksTLS(ctx, node); err != nil {
 		return nil, err
 	}
-	return nil, c.statusError(r.Op, node, res.StatusCode, res.Header, data)
+	return nil, c.statusError(r, node, res.StatusCode, res.Header, data)
 }
 
 // transportError classifies an error that occurred before the reply was complete.

@@ -25,6 +25,7 @@ type BulkRequest struct {
 	Body     io.Reader
 	Encoding string // of the body; "" is none
 	Refresh  bool   // make documents visible to searches before the reply
+	Needs    string // see Request
 }
 
 // Bulk makes a bulk request about n documents, without retries, and appends the item of each to dst. It returns
@@ -40,7 +41,8 @@ func (c *Client) Bulk(
 	if r.Refresh {
 		api.Refresh = "true"
 	}
-	reply, err := c.perform(ctx, Request{Op: r.Op, API: api}, r.Body, "application/x-ndjson", r.Encoding, replyLimit(n))
+	call := Request{Op: r.Op, API: api, Needs: r.Needs}
+	reply, err := c.perform(ctx, call, r.Body, "application/x-ndjson", r.Encoding, replyLimit(n))
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +61,7 @@ func (c *Client) Bulk(
 				id(i),
 			)
 		}
+		items[i].needs = r.Needs
 	}
 	if err != nil {
 		return nil, &TemporaryError{Err: err}
@@ -95,6 +98,7 @@ type BulkItem struct {
 	id     []byte
 	Status int
 	cause  cause
+	needs  string
 }
 
 // Err returns nil for a document that was stored or deleted, else a *TemporaryError, a *ForbiddenError or a
@@ -106,7 +110,7 @@ func (r *BulkItem) Err(op string) error {
 	case transient(r.Status) || blocked(r.Status, r.cause.Type):
 		return &TemporaryError{Err: fmt.Errorf("%d %s: %s", r.Status, r.cause.Type, r.cause.text())}
 	case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden:
-		return forbidden(op, r.Status, r.cause.text())
+		return forbidden(op, r.needs, r.Status, r.cause.text())
 	}
 	return &RefusedError{Op: op, Status: r.Status, Type: r.cause.Type, Reason: r.cause.text()}
 }

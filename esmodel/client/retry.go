@@ -81,7 +81,7 @@ func readCause(raw json.RawMessage) cause {
 }
 
 // statusError classifies a reply that is not a success.
-func (c *Client) statusError(op string, node *url.URL, status int, header http.Header, body []byte) error {
+func (c *Client) statusError(r Request, node *url.URL, status int, header http.Header, body []byte) error {
 	var reply struct {
 		Error json.RawMessage `json:"error"`
 		Found *bool           `json:"found"`
@@ -104,7 +104,7 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 			After: retryAfter(header.Get("Retry-After"), time.Now()),
 		}
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		e := forbidden(op, status, why.text())
+		e := forbidden(r.Op, r.Needs, status, why.text())
 		e.Node = node.Host
 		return e
 	case status < 400:
@@ -112,17 +112,17 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 			Hint: "redirects are not followed, they would carry credentials elsewhere; give the server's own address"}
 	case why.is("search_context_missing_exception"):
 		why.Reason = "the server lost an open search, perhaps because it restarted; run again"
-		return &RefusedError{Op: op, Status: status, Type: why.Type, Reason: why.Reason, request: true, lost: true}
+		return &RefusedError{Op: r.Op, Status: status, Type: why.Type, Reason: why.Reason, request: true, lost: true}
 	}
 	absent := status == http.StatusNotFound &&
 		(reply.Found != nil && !*reply.Found || why.Type == "index_not_found_exception")
-	return &RefusedError{Op: op, Status: status, Type: why.Type, Reason: why.text(), request: true, Absent: absent}
+	return &RefusedError{Op: r.Op, Status: status, Type: why.Type, Reason: why.text(), request: true, Absent: absent}
 }
 
 // forbidden parses Elasticsearch's reason: "action [...] is unauthorized for user [x] ..., this action is
-// granted by the index privileges [create_index,manage,all]". The first privilege is the narrowest, but those
-// that fiolat's roles are made of come before it: see docs/security.md.
-func forbidden(op string, status int, reason string) *ForbiddenError {
+// granted by the index privileges [create_index,manage,all]". The first privilege is the narrowest, but what the caller
+// needs, or else those that fiolat's roles are made of, come before it: see docs/security.md.
+func forbidden(op, needs string, status int, reason string) *ForbiddenError {
 	e := &ForbiddenError{Op: op, Status: status, Reason: reason}
 	if m := regexp.MustCompile(
 		`(?:user|API key id|service account) \[([^\]]*)\]`,
@@ -135,7 +135,7 @@ func forbidden(op string, status int, reason string) *ForbiddenError {
 		e.Level = m[1]
 		names := strings.Split(m[2], ",")
 		e.Privilege = names[0]
-		for _, ours := range []string{"read", "index", "create_index"} {
+		for _, ours := range []string{needs, "read", "index", "create_index"} {
 			if slices.Contains(names, ours) {
 				e.Privilege = ours
 				break
