@@ -167,14 +167,40 @@ func Holds(found []byte, generation string) bool {
 type DocHeader struct {
 	Run DocRun
 	Fio struct{ Kind string }
-	// Owner and Account are in the document of a run.
+	// Owner, Account and Rolling are in the document of a run.
 	Owner   *Owner
 	Account struct{ Documents Documents }
+	Rolling RollUpState
 	Parts   []pipeline.Part // in that of a merged run
 }
 
 // Key returns the run, part and kind of latency of the document.
 func (m *DocHeader) Key() RunKey { return RunKey{m.Run.ID, m.Run.Part, m.Fio.Kind} }
+
+// State returns what the document of a run says of the run.
+func (m *DocHeader) State() State { return State{m.Run.Generation, m.Run.Status, m.Rolling} }
+
+// State is what a process has read of a run, or of a part of it; the zero value is that of a run that is not there.
+type State struct {
+	Generation string
+	Status     Status
+	Rolling    RollUpState
+}
+
+// Still returns a function that returns an error unless the document of the run that is found, nil if there is none,
+// still says so.
+func (s State) Still(key RunKey) func(found []byte) error {
+	return func(found []byte) (err error) {
+		var m DocHeader
+		if found != nil {
+			m, err = ReadDocHeader(found)
+		}
+		if err == nil && m.State() != s {
+			err = Fault(key.Run, key.Part, "run it again", "it was changed after it had been read")
+		}
+		return err
+	}
+}
 
 // RunKey identifies the document of a run.
 type RunKey struct{ Run, Part, Kind string }
@@ -214,6 +240,9 @@ type StoredRun struct {
 	Rolling   RollUpState
 	Diagnosis json.RawMessage // as it was stored; nil if there is none
 }
+
+// State returns what was read of the run.
+func (r *StoredRun) State() State { return State{r.Run.Generation, r.Status, r.Rolling} }
 
 // Fault returns the *fio.ParseError for a fault of a stored run.
 func Fault(runID, part, hint, format string, args ...any) error {

@@ -104,11 +104,19 @@ func (o *mergeOptions) run(ctx context.Context, u *ui.UI) error {
 		return err
 	}
 	run.Warnings = warnings
-	return o.merge(ctx, u, client, run)
+	var read esmodel.State // of what was merged before
+	for _, r := range runs {
+		if r.Run.Part == "" {
+			read = r.State()
+		}
+	}
+	return o.merge(ctx, u, client, run, read)
 }
 
 // merge writes the scopes across hosts and the document of the run.
-func (o *mergeOptions) merge(ctx context.Context, u *ui.UI, c *client.Client, run *replay.Replay) error {
+func (o *mergeOptions) merge(ctx context.Context, u *ui.UI, c *client.Client, run *replay.Replay,
+	read esmodel.State,
+) error {
 	var w delivery.Writer = delivery.NewCountWriter()
 	var err error
 	if !o.dryRun {
@@ -127,7 +135,7 @@ func (o *mergeOptions) merge(ctx context.Context, u *ui.UI, c *client.Client, ru
 		return err
 	}
 	summary, err := run.Process(ctx, o.replay,
-		s.chain(w, delivery.SinkOptions{Prefix: o.es.Prefix, RowsOnly: true, Finer: o.finer != nil}))
+		s.chain(w, delivery.SinkOptions{Prefix: o.es.Prefix, Read: &read, RowsOnly: true, Finer: o.finer != nil}))
 	err = s.documents.Close(ctx, err)
 	if err = printOutcome(&o.es, u, o.dryRun, run.Run, summary, s.documents.Report(), err); err != nil {
 		return err

@@ -216,7 +216,7 @@ func (r *roller) part(ctx context.Context, run *esmodel.StoredRun) (worked bool,
 }
 
 func (r *roller) rollUp(ctx context.Context, from *esmodel.StoredRun, to pipeline.Grain) error {
-	before := from.Run.Generation
+	before := from.State()
 	run := stored.Part(r.c, r.es.Prefix, from)
 	if err := run.RollUp(to); err != nil {
 		return err
@@ -236,7 +236,7 @@ func (r *roller) rollUp(ctx context.Context, from *esmodel.StoredRun, to pipelin
 	}
 	s := sinks{diagnosis: kept}
 	summary, err := run.Process(ctx, replay.Options{Workers: r.workers},
-		s.chain(w, delivery.SinkOptions{Prefix: r.es.Prefix, RollUp: before}))
+		s.chain(w, delivery.SinkOptions{Prefix: r.es.Prefix, Read: &before, RollUp: true}))
 	err = s.documents.Close(ctx, err)
 	if err = printOutcome(&r.es, r.u, r.dryRun, run.Run, summary, s.documents.Report(), err); err != nil {
 		return fmt.Errorf("run %s is not rolled up: %w", fio.Printable(run.Run.ID), err)

@@ -187,7 +187,8 @@ func TestSecuredRoles(t *testing.T) {
 			`user "fiolat_delete" lacks the index privilege "index"`},
 		{"fiolat_ingest", "delete", []string{"--yes", "L"}, exitOK, ""},
 		{"fiolat_delete", "delete", []string{"--yes", "P"}, exitOK, ""},
-		{"fiolat_reader", "delete", []string{"--yes", "probe"}, exitIncomplete, `user "fiolat_reader" lacks`},
+		{"fiolat_reader", "delete", []string{"--yes", "probe"}, exitIncomplete,
+			`user "fiolat_reader" lacks the index privilege "delete"`},
 		{"fiolat_reader", "percentiles", []string{"P"}, exitInput, "there is no such run"},
 	} {
 		code, stderr := s.as(t, step.user, step.command, step.args...)

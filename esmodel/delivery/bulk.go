@@ -41,9 +41,10 @@ type Writer interface {
 // remote is what a Writer that sends implements as well: its documents are visible, or may be lost, before the
 // run is complete.
 type remote interface {
-	// Mark marks the run as this process's and stores body of the document found, which it returns. After a
-	// *client.UnavailableError it is tried again before anything is sent.
-	Mark(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) (found []byte, err error)
+	// Mark marks the run as this process's and stores body of the document found, which it returns, unless refuse, if
+	// not nil, refuses that. After a *client.UnavailableError it is tried again before anything is sent.
+	Mark(ctx context.Context, run *pipeline.Run, refuse func(found []byte) error, body func(found []byte) []byte) (
+		found []byte, err error)
 	// Push sends what is held, without waiting for it.
 	Push(ctx context.Context) error
 	// Flush waits until each document added so far has an outcome. Whether all were stored is in Report, not in
@@ -205,12 +206,16 @@ func (w *BulkWriter) name(run *pipeline.Run) {
 	w.refused = newSpoolFile(w.cfg.SpoolDir, w.cfg.Prefix+"-refused"+tail)
 }
 
-// Open makes sure of the index templates. If the server is down for MaxWait and there is a spool, the run goes
-// into the spool.
+// Open makes sure of the spool and of the index templates. If the server is down for MaxWait and there is a spool, the
+// run goes into it.
 func (w *BulkWriter) Open(ctx context.Context, run *pipeline.Run) error {
 	w.mu.Lock()
 	w.name(run)
+	err := cmp.Or(w.spool.check(), w.refused.check())
 	w.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	if w.cfg.NoTemplates {
 		return nil
 	}

@@ -81,7 +81,7 @@ func (w *BulkWriter) withdraw(ctx context.Context, g indices.Generation, once bo
 	if r.Requests == 0 {
 		return nil
 	}
-	winner := func(ctx context.Context) error {
+	winner := func(ctx context.Context, _ ...esmodel.RunKey) error {
 		doc, err := w.c.Source(ctx, esmodel.Index(w.cfg.Prefix, esmodel.KindRun, 0), g.ID())
 		m := esmodel.DocHeader{}
 		if err == nil && doc != nil {

@@ -231,9 +231,12 @@ func (w *BulkWriter) Spool(index, id string, doc []byte) error {
 
 // Mark marks the run and returns its document as it was, nil if there was none or it is not known. body makes of
 // that the document to bear the mark.
-func (w *BulkWriter) Mark(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) ([]byte, error) {
+func (w *BulkWriter) Mark(ctx context.Context, run *pipeline.Run, refuse func(found []byte) error,
+	body func(found []byte) []byte,
+) ([]byte, error) {
 	key := esmodel.KeyOf(run)
 	k := indices.NewMark(w.c, w.cfg.Prefix, key, body)
+	k.Refuse = refuse
 	w.mu.Lock()
 	w.named, w.merged, w.ready = run.Named, len(run.Parts) > 0, false
 	w.marks = append(w.marks, k)

@@ -393,7 +393,7 @@ func TestRollUpOfAChangedRun(t *testing.T) {
 	}
 	coarser := esmodeltest.Run()
 	coarser.Generation = "coarser"
-	sink := NewSink(w, SinkOptions{RollUp: "read before"})
+	sink := NewSink(w, SinkOptions{Read: &esmodel.State{Generation: "read before"}, RollUp: true})
 	if err = sink.Close(t.Context(), sink.Begin(t.Context(), coarser)); err == nil {
 		t.Error("no error")
 	}

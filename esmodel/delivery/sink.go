@@ -34,10 +34,12 @@ type SinkOptions struct {
 		Document() pipeline.Diagnosis
 		Events() []pipeline.Straggler
 	}
-	// RollUp is the stored generation from which the run is made; "" if it is not made from a stored one. The
-	// document of the run remains that of the stored generation until all others have been counted, so that an
-	// interrupted rollup can be repeated.
-	RollUp string
+	// Read is what was read of the run before it is stored again: nothing is sent if it was changed since. nil takes
+	// over whatever is there.
+	Read *esmodel.State
+	// RollUp says that the run is made from what was read. The document of the run remains that of the stored
+	// generation until all others have been counted, so that an interrupted rollup can be repeated.
+	RollUp bool
 	// Finer keeps what the stored document of the run says by finer intervals, as a RollUp does: see
 	// esmodel.WithFiner.
 	Finer bool
@@ -105,8 +107,12 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 	}
 	if s.remote != nil {
 		var found []byte
-		found, err = s.remote.Mark(ctx, run, func(found []byte) []byte {
-			if s.o.RollUp != "" {
+		var refuse func(found []byte) error
+		if s.o.Read != nil {
+			refuse = s.o.Read.Still(esmodel.KeyOf(run))
+		}
+		found, err = s.remote.Mark(ctx, run, refuse, func(found []byte) []byte {
+			if s.o.RollUp {
 				s.back = esmodel.WithRollUp(found, esmodel.RollUpWriting, esmodel.StatusRunning)
 				return s.back
 			}
@@ -115,11 +121,8 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 			}
 			return esmodel.Keep(doc, found, run.Named)
 		})
-		if s.o.Finer || s.o.RollUp != "" {
+		if s.o.Finer || s.o.RollUp {
 			s.finer = found
-		}
-		if err == nil && s.o.RollUp != "" {
-			err = s.checkUnchanged(found)
 		}
 		if name, labels, e := esmodel.NameAndLabels(found); e == nil {
 			*run = *run.Keep(name, labels)
@@ -127,21 +130,11 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 		}
 	}
 	var away *client.UnavailableError
-	if errors.As(err, &away) && s.o.RollUp == "" {
+	if errors.As(err, &away) && !s.o.RollUp {
 		err = nil // the run goes into the spool; without one, the first Make fails
 	}
 	if err == nil {
 		s.phase = begun
-	}
-	return err
-}
-
-// checkUnchanged returns an error if the run was stored again since it was read.
-func (s *Sink) checkUnchanged(found []byte) error {
-	m, err := esmodel.ReadDocHeader(found)
-	if err == nil && m.Run.Generation != s.o.RollUp {
-		s.back, s.phase = found, begun // to be restored
-		err = esmodel.Fault(s.run.ID, s.run.Part, "run it again", "it was changed after it had been read")
 	}
 	return err
 }
@@ -276,7 +269,7 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	var err error
 	if s.remote != nil {
 		var counted func(context.Context) error
-		if s.o.RollUp != "" {
+		if s.o.RollUp {
 			counted = func(ctx context.Context) error { return s.storeCounted(ctx, sum) }
 		}
 		if err = s.remote.Flush(ctx); err == nil && !s.run.Unread {

@@ -296,8 +296,8 @@ func TestFaultsWhileDeleting(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Inject(esmodeltest.Fault{Item: func(string, string) (int, string, string) {
-		return 403, "security_exception", "action [indices:data/write/delete] is unauthorized for user [u], this " +
-			"action is granted by the index privileges [delete,write,all]"
+		return 403, "security_exception", "action [indices:data/write/bulk[s]] is unauthorized for user [u], this " +
+			"action is granted by the index privileges [create_doc,create,delete,index,write,all]"
 	}})
 	var no *client.ForbiddenError
 	if err := indices.Retire(t.Context(), c, "fio", g, indices.Free, map[string]int64{}); !errors.As(err, &no) ||

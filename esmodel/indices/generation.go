@@ -277,12 +277,12 @@ func (g Generation) Other(m esmodel.DocHeader) bool {
 	return m.Key() == g.RunKey && m.Run.Generation != "" && m.Run.Generation != g.Generation
 }
 
-// Holder returns nil if documents may still be deleted. It is called when their versions are known: whoever begins to
-// write them later makes others.
-type Holder func(ctx context.Context) error
+// Holder returns nil if documents of runs may still be deleted. It is called, for each attempt, when their versions are
+// known: whoever begins to write them later makes others.
+type Holder func(ctx context.Context, of ...esmodel.RunKey) error
 
 // Free is the Holder of what needs no mark.
-func Free(context.Context) error { return nil }
+func Free(context.Context, ...esmodel.RunKey) error { return nil }
 
 // DeleteFound deletes the documents that a query finds and for which meant returns true, and counts them by
 // index.
@@ -300,17 +300,25 @@ func DeleteFound(
 			"seq_no_primary_term": true},
 		MayRepeat: true,
 	}, func(page []client.Hit) (err error) {
+		var keys []esmodel.RunKey
 		page = slices.DeleteFunc(page, func(h client.Hit) bool {
 			m, e := esmodel.ReadDocHeader(h.Source)
 			if e != nil && err == nil {
 				err = fmt.Errorf("%s/%s: %w", h.Index, h.ID, e)
 			}
-			return e != nil || !meant(m)
+			if e != nil || !meant(m) {
+				return true
+			}
+			if !slices.Contains(keys, m.Key()) {
+				keys = append(keys, m.Key())
+			}
+			return false
 		})
 		if err != nil {
 			return err
 		}
-		return DeleteHits(ctx, c, op, page, false, hold, deleted)
+		holdPage := func(ctx context.Context, _ ...esmodel.RunKey) error { return hold(ctx, keys...) }
+		return DeleteHits(ctx, c, op, page, false, holdPage, deleted)
 	})
 }
 
@@ -348,7 +356,7 @@ func DeleteHits(
 		var items []client.BulkItem
 		err := hold(ctx)
 		if err == nil {
-			r := client.BulkRequest{Op: op, Body: bytes.NewReader(body), Refresh: refresh}
+			r := client.BulkRequest{Op: op, Body: bytes.NewReader(body), Refresh: refresh, Needs: "delete"}
 			items, err = c.Bulk(ctx, r, len(todo), func(i int) []byte { return []byte(todo[i].ID) }, nil)
 		}
 		var left []client.Hit

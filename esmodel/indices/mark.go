@@ -27,6 +27,7 @@ import (
 // read. A process that finds the mark of another at its end has lost, and withdraws what it sent.
 type Mark struct {
 	c         *client.Client
+	prefix    string
 	index, ID string
 	key       esmodel.RunKey
 	what      MarkError // names the run
@@ -36,6 +37,9 @@ type Mark struct {
 	removed   bool
 	Found     []byte // the document before the mark, without any; nil if there was none
 	Doc       []byte // what body made of it
+	// Refuse, if set, returns why the mark must not be set over the document found, nil if there is none: see
+	// esmodel.State.Still.
+	Refuse func(found []byte) error
 }
 
 // MarkError says that another process has begun to write or to delete the run since.
@@ -62,8 +66,8 @@ func (e *MarkError) Error() string {
 func NewMark(c *client.Client, prefix string, key esmodel.RunKey, body func(found []byte) []byte) *Mark {
 	var id [12]byte
 	rand.Read(id[:])
-	k := &Mark{c: c, index: esmodel.Index(prefix, esmodel.KindRun, 0), ID: key.ID(), key: key, body: body,
-		what: MarkError{Run: key.Run, Part: key.Part, Kind: key.Kind},
+	k := &Mark{c: c, prefix: prefix, index: esmodel.Index(prefix, esmodel.KindRun, 0), ID: key.ID(), key: key,
+		body: body, what: MarkError{Run: key.Run, Part: key.Part, Kind: key.Kind},
 		own:  esmodel.Owner{ID: hex.EncodeToString(id[:]), PID: os.Getpid()}}
 	k.own.Host, _ = os.Hostname() // best effort
 	return k
@@ -75,12 +79,18 @@ func (k *Mark) Taken() bool { return k.taken }
 // Removed reports whether it was removed again.
 func (k *Mark) Removed() bool { return k.removed }
 
-// Set sets the mark, over any other; once it is set, it does nothing. The error may be temporary.
+// Set sets the mark, over any other that Refuse does not refuse; once it is set, it does nothing. The error may be
+// temporary.
 func (k *Mark) Set(ctx context.Context) error {
 	if k.taken {
 		return nil
 	}
 	return k.change(ctx, true, func(v runVersion) ([]byte, error) { // visible to WholeOrParts
+		if k.Refuse != nil {
+			if err := k.Refuse(v.source); err != nil {
+				return nil, err
+			}
+		}
 		k.Found = v.source
 		k.Doc = k.body(v.source)
 		return esmodel.WithOwner(k.Doc, &k.own), nil
@@ -128,8 +138,8 @@ func (k *Mark) Restore(ctx context.Context) error {
 	})
 }
 
-// Holds returns a *MarkError if the mark is another's by now.
-func (k *Mark) Holds(ctx context.Context) error {
+// Holds returns a *MarkError if the mark is another's by now. It is a Holder.
+func (k *Mark) Holds(ctx context.Context, _ ...esmodel.RunKey) error {
 	v, err := k.read(ctx)
 	if err == nil {
 		err = k.mine(v)
@@ -201,8 +211,13 @@ func (k *Mark) mine(v runVersion) error {
 	return &e
 }
 
+// conflictWait is how long the document may be changed by others between reading and writing it, again and again, if
+// MaxWait is shorter.
+const conflictWait = 2 * time.Second
+
 // change writes what to returns in place of what it is given; with nil it deletes the document.
 func (k *Mark) change(ctx context.Context, refresh bool, to func(runVersion) ([]byte, error)) error {
+	p := k.c.Retrier("write the document of run "+k.what.Run, max(k.c.MaxWait, conflictWait))
 	for {
 		v, err := k.read(ctx)
 		if err != nil {
@@ -212,17 +227,20 @@ func (k *Mark) change(ctx context.Context, refresh bool, to func(runVersion) ([]
 		if errors.Is(err, errNothing) || err == nil && doc == nil && !v.there {
 			return nil
 		}
+		again := error(nil)
 		if err == nil {
 			// An interrupted write may be stored: wait for the reply.
 			late, cancel := client.WithGracePeriod(ctx, 2*time.Second)
-			err = k.write(late, v, doc, refresh)
+			again, err = k.write(late, v, doc, refresh)
 			cancel()
 		}
-		if errors.Is(err, errConflict) {
-			continue
+		if again == nil {
+			k.taken = k.taken || err == nil
+			return err
 		}
-		k.taken = k.taken || err == nil
-		return err
+		if err = p.Wait(ctx, &client.TemporaryError{Err: again}); err != nil {
+			return err
+		}
 	}
 }
 
@@ -268,14 +286,14 @@ func (k *Mark) read(ctx context.Context) (v runVersion, err error) {
 // errConflict says that the document is not the version that was read.
 var errConflict = errors.New("the document of the run was changed meanwhile")
 
-// write stores the document of the run, or deletes it, if it is still version v.
-func (k *Mark) write(ctx context.Context, v runVersion, doc []byte, refresh bool) error {
-	head := `{"index":{"_index":`
+// write stores the document of the run, or deletes it, if it is still version v. again is why it is to be read again.
+func (k *Mark) write(ctx context.Context, v runVersion, doc []byte, refresh bool) (again, err error) {
+	head, needs := `{"index":{"_index":`, ""
 	switch {
 	case !v.there:
 		head = `{"create":{"_index":`
 	case doc == nil:
-		head = `{"delete":{"_index":`
+		head, needs = `{"delete":{"_index":`, "delete"
 	}
 	body := append(esmodel.AppendString([]byte(head), k.index), `,"_id":`...)
 	body = esmodel.AppendString(body, k.ID)
@@ -288,15 +306,17 @@ func (k *Mark) write(ctx context.Context, v runVersion, doc []byte, refresh bool
 		body = append(append(body, doc...), '\n')
 	}
 	op := "write the document of run " + k.what.Run
-	items, err := k.c.Bulk(ctx, client.BulkRequest{Op: op, Body: bytes.NewReader(body), Refresh: refresh},
-		1, func(int) []byte { return []byte(k.ID) }, nil)
-	switch {
-	case err != nil:
-		return err
-	case items == nil: // stored
-		return nil
-	case items[0].Status == http.StatusConflict, items[0].Status == http.StatusNotFound: // or deleted
-		return errConflict
+	r := client.BulkRequest{Op: op, Body: bytes.NewReader(body), Refresh: refresh, Needs: needs}
+	items, err := k.c.Bulk(ctx, r, 1, func(int) []byte { return []byte(k.ID) }, nil)
+	if err != nil || items == nil { // stored
+		return nil, err
 	}
-	return items[0].Err(op)
+	if s := items[0].Status; s == http.StatusConflict || doc == nil && s == http.StatusNotFound { // or deleted
+		return errConflict, nil
+	}
+	err = items[0].Err(op)
+	if no := (*client.RefusedError)(nil); errors.As(err, &no) && no.Type == "index_not_found_exception" {
+		return err, Prepare(ctx, k.c, k.prefix, k.index) // where Elasticsearch makes none by itself
+	}
+	return nil, err
 }

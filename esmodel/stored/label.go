@@ -31,8 +31,8 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
 		return nil, err
 	}
-	keys, err := keysOf(ctx, c, prefix, runID)
-	if err == nil && len(keys) == 0 {
+	there, err := headersOf(ctx, c, prefix, runID)
+	if err == nil && len(there) == 0 {
 		err = esmodel.Fault(runID, "", "see fiolat runs", "it was deleted meanwhile")
 	}
 	out := KindCounts{}

@@ -458,9 +458,16 @@ func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string) (out
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.DrainTime)
 		defer cancel()
 		for _, k := range d.marks {
-			if k.Taken() {
-				_ = k.Remove(ctx, true, func([]byte) []byte { return k.Doc }) // err is the cause
+			if !k.Taken() {
+				continue
 			}
+			doc := k.Found
+			if d.begun {
+				doc = k.Doc
+			}
+			_ = k.Retry(ctx, "unmark", func() error { // err is the cause
+				return k.Remove(ctx, true, func([]byte) []byte { return doc })
+			})
 		}
 	}()
 	if _, _, err := indices.CheckMappings(ctx, c, prefix, true); err != nil {
@@ -469,10 +476,11 @@ func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string) (out
 	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
 		return out, err
 	}
-	keys, err := keysOf(ctx, c, prefix, runID)
-	if err == nil {
-		err = d.mark(ctx, keys...)
+	there, err := headersOf(ctx, c, prefix, runID)
+	for i := 0; err == nil && i < len(there); i++ {
+		err = d.mark(ctx, there[i].Key(), there[i].State())
 	}
+	d.begun = err == nil
 	if err == nil && d.unmarked {
 		err = d.found(ctx, esmodel.Indices(prefix, esmodel.KindRun))
 	}
@@ -516,45 +524,38 @@ type deletion struct {
 	run      string
 	marks    map[esmodel.RunKey]*indices.Mark
 	unmarked bool // who deletes may not write
+	begun    bool // documents may be deleted
 	deleted  map[string]int64
 }
 
-// mark marks documents of the run, so that whoever writes the documents that belong to them learns it.
-func (d *deletion) mark(ctx context.Context, keys ...esmodel.RunKey) error {
-	for _, key := range keys {
-		if d.marks[key] != nil || d.unmarked {
-			continue
-		}
-		k := indices.NewMark(d.c, d.prefix, key, func(found []byte) []byte {
-			return esmodel.WithoutGeneration(key.PartialDoc(found))
-		})
-		d.marks[key] = k
-		err := k.Retry(ctx, "mark", func() error { return k.Set(ctx) })
-		var no *client.ForbiddenError
-		if errors.As(err, &no) && no.Status == http.StatusForbidden {
-			d.unmarked, err = true, nil
-		}
-		if err != nil {
-			return err
-		}
+// mark marks a document of the run, so that whoever writes the documents that belong to it learns it.
+func (d *deletion) mark(ctx context.Context, key esmodel.RunKey, read esmodel.State) error {
+	if d.marks[key] != nil || d.unmarked {
+		return nil
 	}
-	return nil
+	k := indices.NewMark(d.c, d.prefix, key, func(found []byte) []byte {
+		return esmodel.WithoutGeneration(key.PartialDoc(found))
+	})
+	k.Refuse = read.Still(key)
+	d.marks[key] = k
+	err := k.Retry(ctx, "mark", func() error { return k.Set(ctx) })
+	var no *client.ForbiddenError
+	if errors.As(err, &no) && no.Status == http.StatusForbidden {
+		d.unmarked, err = true, nil
+	}
+	return err
 }
 
 // found deletes what is found in indices. Each page is deleted in the versions that were found before the marks were
 // looked at: what another process writes when it has taken one over stays.
 func (d *deletion) found(ctx context.Context, of string) error {
-	page := map[esmodel.RunKey]bool{}
-	meant := func(m esmodel.DocHeader) bool {
-		if m.Fio.Kind != "" && m.Fio.Kind != esmodel.ProbeKind { // else it belongs to no document of a run
-			page[m.Key()] = true
-		}
-		return m.Run.ID == d.run
-	}
-	hold := func(ctx context.Context) error {
-		defer clear(page)
-		for key := range page {
-			err := d.mark(ctx, key)
+	meant := func(m esmodel.DocHeader) bool { return m.Run.ID == d.run }
+	hold := func(ctx context.Context, page ...esmodel.RunKey) error {
+		for _, key := range page {
+			if key.Kind == "" || key.Kind == esmodel.ProbeKind { // of no document of a run
+				continue
+			}
+			err := d.mark(ctx, key, esmodel.State{})
 			if k := d.marks[key]; err == nil && !d.unmarked {
 				err = k.Holds(ctx)
 			}
@@ -568,17 +569,17 @@ func (d *deletion) found(ctx context.Context, of string) error {
 		d.deleted)
 }
 
-// keysOf returns the keys of a run's documents in fio-run.
-func keysOf(ctx context.Context, c *client.Client, prefix, runID string) (keys []esmodel.RunKey, err error) {
+// headersOf reads a run's documents in fio-run.
+func headersOf(ctx context.Context, c *client.Client, prefix, runID string) (there []esmodel.DocHeader, err error) {
 	_, err = client.Search(ctx, c, client.SearchRequest{
 		Index: esmodel.Index(prefix, esmodel.KindRun, 0), Query: client.Term("run.id", runID),
 		Source: []string{"run", "fio.kind"},
 	}, func(h client.Hit) error {
 		m, err := esmodel.ReadDocHeader(h.Source)
 		if err == nil && m.Run.ID == runID && h.ID == m.Key().ID() {
-			keys = append(keys, m.Key())
+			there = append(there, m)
 		}
 		return err
 	})
-	return keys, err
+	return there, err
 }

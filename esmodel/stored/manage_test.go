@@ -3,6 +3,8 @@ package stored
 import (
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/client/clienttest"
 	"fiolat/esmodel/delivery"
+	"fiolat/esmodel/delivery/deliverytest"
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/esmodel/indices"
 	"fiolat/fio"
@@ -158,6 +161,101 @@ func TestDeleteBesideLive(t *testing.T) {
 			if left := esmodeltest.DocumentsOf(s, run.ID); len(left) > 0 || !errors.As(lost, new(*indices.MarkError)) {
 				t.Errorf("sent=%d, late=%v: %d documents are left; live says: %v", sent, late, len(left), lost)
 			}
+		}
+	}
+}
+
+// A run that another process has ingested again, completely, while it is being deleted, stays, also if the server is
+// busy for a moment when the deletion looks whether it still has the run.
+func TestDeleteTakenOver(t *testing.T) {
+	t.Parallel()
+	for _, busy := range []int{0, 1, 2} {
+		s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+		c := testClient(t, client.Config{Addresses: []string{s.URL}})
+		run := esmodeltest.Run()
+		ingest := func() {
+			_, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Intervals(run, 9))
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		ingest()
+		want := esmodeltest.Contents(s)
+		searches := 0
+		cfg := client.Config{Addresses: []string{s.URL}, Transport: before(func(r *http.Request) {
+			if !strings.HasSuffix(r.URL.Path, "/_pit") || r.Method != http.MethodPost {
+				return
+			}
+			if searches++; searches == 2 { // the run is marked, and its documents are looked for
+				ingest()
+				s.Inject(esmodeltest.Fault{Times: busy, Status: 503, Match: func(r *http.Request) bool {
+					return busy > 0 && r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/_doc/")
+				}})
+			}
+		})}
+		_, err := DeleteRun(t.Context(), testClient(t, cfg), "fio", run.ID)
+		if !errors.As(err, new(*indices.MarkError)) {
+			t.Errorf("busy %d times: %v", busy, err)
+		}
+		esmodeltest.EqualContents(t, esmodeltest.Contents(s), want)
+	}
+}
+
+// Of two runs in a folder one is deleted while it is loaded: nothing is left of it, and the other is whole, as far as
+// the files hold it.
+func TestLoadBesideDelete(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		at      string // requests of which the nth comes when both runs are marked
+		nth     int
+		without bool // the files lack the documents of the runs themselves
+	}{{"/_bulk", 4, false}, {"/_bulk", 4, true}, {"/_count", 1, false}} {
+		for _, gone := range []string{"a", "b"} {
+			dir := t.TempDir()
+			for _, id := range []string{"a", "b"} {
+				w, err := delivery.NewDirWriter(dir, "fio")
+				if err != nil {
+					t.Fatal(err)
+				}
+				run := esmodeltest.Run()
+				run.ID = id
+				_, err = deliverytest.Into(t.Context(), w, delivery.SinkOptions{}, run, esmodeltest.Intervals(run, 4))
+				if name := filepath.Join(dir, "fio-run."+id+".ndjson"); err == nil && tt.without {
+					err = os.Remove(name)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			load := func(s *esmodeltest.Server, f before) error {
+				cfg := client.Config{Addresses: []string{s.URL}, Transport: f}
+				_, err := delivery.Load(t.Context(), testClient(t, cfg), []string{dir},
+					delivery.LoadOptions{Bulk: delivery.BulkConfig{InFlight: 1, FlushBytes: 16 << 10}})
+				return err
+			}
+			calm, _ := clienttest.StandIn(t)
+			if err := load(calm, func(*http.Request) {}); err != nil {
+				t.Fatal(err)
+			}
+			want := esmodeltest.Contents(calm)
+			for _, d := range esmodeltest.DocumentsOf(calm, gone) {
+				delete(want, d.Index+"/"+d.ID)
+			}
+			s, c := clienttest.StandIn(t)
+			n := 0
+			if err := load(s, func(r *http.Request) {
+				if !strings.HasSuffix(r.URL.Path, tt.at) {
+					return
+				}
+				if n++; n == tt.nth {
+					if _, err := DeleteRun(t.Context(), c, "fio", gone); err != nil {
+						t.Error(err)
+					}
+				}
+			}); !errors.As(err, new(*indices.MarkError)) {
+				t.Errorf("%s is deleted at %s: %v", gone, tt.at, err)
+			}
+			esmodeltest.EqualContents(t, esmodeltest.Contents(s), want)
 		}
 	}
 }

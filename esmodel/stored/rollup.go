@@ -10,10 +10,12 @@ import (
 )
 
 // FinishRollUp finishes the rollup of a run, or of a part of it, that was interrupted after all of its
-// documents had been counted: it deletes the finer documents and sets the status to complete.
+// documents had been counted: it deletes the finer documents and sets the status to complete. A run that was changed
+// since it was read stays as it is.
 func FinishRollUp(ctx context.Context, c *client.Client, prefix string, run *esmodel.StoredRun) error {
 	key := esmodel.KeyOf(run.Run)
 	k := indices.NewMark(c, prefix, key, func(found []byte) []byte { return found })
+	k.Refuse = run.State().Still(key)
 	if err := k.Retry(ctx, "mark", func() error { return k.Set(ctx) }); err != nil {
 		return err
 	}
