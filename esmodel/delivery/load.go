@@ -312,6 +312,7 @@ func (l *loader) mark(ctx context.Context) error {
 			}
 			return key.PartialDoc(found)
 		})
+		k.Refuse = func(found []byte) error { return l.outdated(key, found) } // by now
 		l.w.marks = append(l.w.marks, k)
 	}
 	for _, key := range keys {
@@ -459,6 +460,7 @@ func (l *loader) finish(ctx context.Context) error {
 	slices.SortStableFunc(all, func(a, b *indices.Mark) int { // a merged run wants its parts complete and unmarked
 		return cmp.Compare(len(l.partsIn(a)), len(l.partsIn(b)))
 	})
+	var lost []error // runs that other processes have by now
 	for _, k := range all {
 		err := error(nil)
 		if r, ok := l.runs[k.ID]; ok {
@@ -466,11 +468,13 @@ func (l *loader) finish(ctx context.Context) error {
 		} else {
 			err = l.settleWithoutDoc(ctx, k)
 		}
-		if err != nil {
+		if errors.As(err, new(*indices.MarkError)) {
+			lost = append(lost, err)
+		} else if err != nil {
 			return err
 		}
 	}
-	return indices.Refresh(ctx, l.c, l.prefix, l.w.Report().names())
+	return errors.Join(append(lost, indices.Refresh(ctx, l.c, l.prefix, l.w.Report().names()))...)
 }
 
 // partsIn returns the parts of the merged run that a mark is on; nil if it is not on a merged run.

@@ -17,8 +17,14 @@ func Ingest(ctx context.Context, c *client.Client, cfg delivery.BulkConfig, run 
 	if err != nil {
 		return nil, err
 	}
-	s := delivery.NewSink(w, delivery.SinkOptions{Prefix: cfg.Prefix})
-	err = s.Begin(ctx, run)
+	return Into(ctx, w, delivery.SinkOptions{Prefix: cfg.Prefix}, run, intervals)
+}
+
+// Into runs a whole ingest into a writer.
+func Into(ctx context.Context, w delivery.Writer, o delivery.SinkOptions, run *pipeline.Run,
+	intervals []*pipeline.Interval) (*delivery.Sink, error) {
+	s := delivery.NewSink(w, o)
+	err := s.Begin(ctx, run)
 	for _, q := range intervals {
 		if err == nil {
 			err = s.Interval(ctx, q)
