@@ -69,7 +69,12 @@ func (d *DirWriter) Open(_ context.Context, run *pipeline.Run) error {
 	if err != nil {
 		return d.fault(err)
 	}
-	d.root, d.tail = root, fileSuffix(run)+esmodel.FileExt
+	longest := 0
+	for _, kind := range esmodel.Kinds {
+		longest = max(longest, len(d.base(esmodel.Index(d.prefix, kind, run.Start))))
+	}
+	room := maxName - tempfile.Extra - longest - len(esmodel.FileExt)
+	d.root, d.tail = root, shortened(fileSuffix(run), room)+esmodel.FileExt
 	tempfile.Clear(root, func(name string) bool {
 		base, _, _ := strings.Cut(name, ".")
 		return strings.HasSuffix(name, esmodel.FileExt) && (d.isOurs(base) || strings.HasPrefix(name, d.prefix+"-"))

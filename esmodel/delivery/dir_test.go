@@ -243,3 +243,74 @@ func TestCountWriter(t *testing.T) {
 		t.Errorf("counted %+v, sent %+v", a, b)
 	}
 }
+
+// Names of files that fit stay, to be replaced; others are cut for all files of the run alike, and nothing is lost.
+func TestLongFileNames(t *testing.T) {
+	seen := map[string]string{}
+	for _, of := range []struct {
+		name, of  string
+		most      int // times
+		sometimes bool
+	}{{"CJK", "夜", 26, true}, {"stamp", "2026-11-28T16:33:22+00:00 ", 3, true}, {"letters", "x", 90, false}} {
+		for n := of.most - 10; n <= of.most; n++ {
+			id := strings.Repeat(of.of, max(n, 1))
+			run := &pipeline.Run{ID: id, Part: id}
+			dir := t.TempDir()
+			for range 2 {
+				if _, err := dirRun(t, dir, id, id, "g1", 3, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			files := list(t, dir)
+			if len(files) != 4 {
+				t.Errorf("%q: %q", id, files)
+			}
+			as := fileSuffix(run) + ".ndjson"
+			fits := len(".fio-percentiles-2026.08"+as+".01234567.tmp") <= 255
+			if stays := slices.Contains(files, "fio-run"+as); stays != fits || !fits && !of.sometimes {
+				t.Errorf("%q: %q, want %q: %v", id, files, as, fits)
+			}
+			if other, ok := seen[files[0]]; ok && other != id {
+				t.Errorf("%q and %q have one name", id, other)
+			}
+			seen[files[0]] = id
+			for spools := 1; spools <= 2; spools++ {
+				s := newSpoolFile(dir, "fio-spool"+fileSuffix(run))
+				if _, err := s.append([][]byte{[]byte("x\n")}); err != nil {
+					t.Fatal(err)
+				}
+				stays := s.name == "fio-spool"+as
+				if fits := len("fio-spool"+as) <= 255; spools == 1 && stays != fits || s.close() != nil {
+					t.Errorf("%q: %q", id, s.name)
+				}
+			}
+			if err := newSpoolFile(dir, "fio-spool"+fileSuffix(run)).removeOld(); err != nil || len(list(t, dir)) != 4 {
+				t.Errorf("%v, %q are left", err, list(t, dir))
+			}
+		}
+	}
+}
+
+// A spool that cannot be made is told before anything is sent, and one that is not used leaves nothing.
+func TestSpoolIsTried(t *testing.T) {
+	s, c := standIn(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for spool, good := range map[string]bool{filepath.Join(dir, "a", "b"): true, file: false,
+		filepath.Join(file, "in"): false, filepath.Join(dir, strings.Repeat("x", 256)): false} {
+		before := len(s.Requests(""))
+		run := esmodeltest.Run()
+		_, err := ingestRun(t.Context(), c, BulkConfig{SpoolDir: spool}, run, esmodeltest.Intervals(run, 3))
+		sent := len(s.Requests("")) > before
+		if good != (err == nil) || !good && (sent || !errors.As(err, new(*OutputError)) ||
+			errors.As(err, new(*fio.UsageError))) {
+			t.Errorf("%.80s: sent %v, %v", spool, sent, err)
+		}
+		if left := list(t, dir); !slices.Equal(left, []string{"file"}) {
+			t.Errorf("%q are left", left)
+		}
+	}
+}

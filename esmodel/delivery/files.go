@@ -49,6 +49,19 @@ func fileWord(s string) string {
 	return b.String()
 }
 
+// maxName is the longest name of a file in bytes.
+const maxName = 255
+
+// shortened returns the beginning of a name that is too long, and a hash of the whole.
+func shortened(name string, most int) string {
+	if len(name) <= most {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	hash := ".~" + base64.RawURLEncoding.EncodeToString(sum[:16])
+	return name[:most-len(hash)] + hash
+}
+
 // openDir opens a directory, created with mode 0700 if it does not exist, such that nothing in it is reached
 // through a symlink that leads out of it. A directory that is itself a symlink is refused: where others may
 // write, they could redirect the files.
@@ -121,13 +134,54 @@ func (s *spoolFile) path() string {
 	return filepath.Join(s.dir, s.name)
 }
 
+// mostFiles is the highest number of a file.
+const mostFiles = 9999
+
 // nth returns the name of the n-th file: BASE.ndjson, BASE~2.ndjson. A base has a "~" only as the first
 // character of a word.
 func (s *spoolFile) nth(n int) string {
-	if n == 1 {
-		return s.base + esmodel.FileExt
+	end := esmodel.FileExt
+	if n > 1 {
+		end = fmt.Sprintf("~%d%s", n, end)
 	}
-	return fmt.Sprintf("%s~%d%s", s.base, n, esmodel.FileExt)
+	if len(s.base)+len(end) > maxName {
+		return s.short() + end
+	}
+	return s.base + end
+}
+
+// short is the base of names that would be too long.
+func (s *spoolFile) short() string {
+	return shortened(s.base, maxName-len(fmt.Sprintf("~%d%s", mostFiles, esmodel.FileExt)))
+}
+
+// check makes the directory and a file, and takes them away again: what cannot be made is to be known before anything
+// is sent.
+func (s *spoolFile) check() error {
+	if s.dir == "" {
+		return nil
+	}
+	var made []string // the directory, and those above it
+	for d, above := filepath.Clean(s.dir), ""; d != above; d, above = filepath.Dir(d), d {
+		if _, err := os.Lstat(d); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		made = append(made, d)
+	}
+	err := s.create()
+	if err == nil {
+		err = s.close()
+	}
+	for _, d := range made {
+		_ = os.Remove(d) // unless another process has put something there
+	}
+	if no := (*fio.UsageError)(nil); errors.As(err, &no) { // the documents need not come to this
+		err = errors.New(no.Error())
+	}
+	if err == nil {
+		return nil
+	}
+	return outputError(filepath.Join(s.dir, s.nth(1)), err)
 }
 
 // append writes documents with their action lines and returns how many of them are in the file. Without a spool
@@ -168,19 +222,22 @@ func seekTo(f *os.File, at int64) error {
 }
 
 func (s *spoolFile) create() (err error) {
-	if s.root == nil {
-		if s.root, err = openDir(s.dir); err != nil {
-			return err
+	for n := 1; n <= mostFiles; n++ {
+		if s.root == nil {
+			if s.root, err = openDir(s.dir); err != nil {
+				return err
+			}
 		}
-	}
-	for n := 1; n < 10000; n++ {
 		s.f, err = s.root.OpenFile(s.nth(n), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err == nil {
 			s.name = s.nth(n)
 			_ = tempfile.Lock(s.f) // keeps load and removeOld away while this process lives
 			return nil
 		}
-		if !errors.Is(err, fs.ErrExist) {
+		if errors.Is(err, fs.ErrNotExist) { // the check of another process has taken the directory away
+			_ = s.root.Close()
+			s.root = nil
+		} else if !errors.Is(err, fs.ErrExist) {
 			break
 		}
 	}
@@ -225,6 +282,9 @@ func (s *spoolFile) removeOld() error {
 	defer root.Close()
 	for _, name := range names(root) {
 		part, ok := strings.CutPrefix(name, s.base)
+		if !ok {
+			part, ok = strings.CutPrefix(name, s.short())
+		}
 		if rest, ok2 := strings.CutSuffix(part, esmodel.FileExt); !ok || !ok2 || rest != "" && rest[0] != '~' {
 			continue
 		}

@@ -25,6 +25,8 @@ type File struct {
 const (
 	suffix = ".tmp"
 	random = 4 // bytes in a name
+	// Extra is how much longer than its name a temporary file's is.
+	Extra = len(".") + len(".") + 2*random + len(suffix)
 )
 
 // Create makes a file that Publish will give the name name in root. If the file system has no
