@@ -66,9 +66,11 @@ func (e *MarkError) Error() string {
 func NewMark(c *client.Client, prefix string, key esmodel.RunKey, body func(found []byte) []byte) *Mark {
 	var id [12]byte
 	rand.Read(id[:])
-	k := &Mark{c: c, prefix: prefix, index: esmodel.Index(prefix, esmodel.KindRun, 0), ID: key.ID(), key: key,
-		body: body, what: MarkError{Run: key.Run, Part: key.Part, Kind: key.Kind},
-		own:  esmodel.Owner{ID: hex.EncodeToString(id[:]), PID: os.Getpid()}}
+	k := &Mark{
+		c: c, prefix: prefix, index: esmodel.Index(prefix, esmodel.KindRun, 0), ID: key.ID(), key: key, body: body,
+		what: MarkError{Run: key.Run, Part: key.Part, Kind: key.Kind},
+		own:  esmodel.Owner{ID: hex.EncodeToString(id[:]), PID: os.Getpid()},
+	}
 	k.own.Host, _ = os.Hostname() // best effort
 	return k
 }
