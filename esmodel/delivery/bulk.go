@@ -214,7 +214,7 @@ func (w *BulkWriter) Open(ctx context.Context, run *pipeline.Run) error {
 	err := cmp.Or(w.spool.check(), w.refused.check())
 	w.mu.Unlock()
 	if err != nil {
-		return err
+		return unspooled(err)
 	}
 	if w.cfg.NoTemplates {
 		return nil

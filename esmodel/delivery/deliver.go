@@ -208,7 +208,7 @@ func (w *BulkWriter) setAside(b *batch, todo []int32) {
 	}
 	stored, err := w.spool.append(docs)
 	if err != nil && w.fatal == nil {
-		w.fatal = fmt.Errorf("documents that cannot be sent cannot be spooled: %w", err)
+		w.fatal = unspooled(err)
 	}
 	for n, i := range todo {
 		if c := w.counts[b.items[i].index]; n < stored {

@@ -14,6 +14,11 @@ var errClosed = errors.New("the writer is closed")
 
 var errInterrupted = errors.New("interrupted before Elasticsearch acknowledged it")
 
+// unspooled is the error for a spool that cannot be made or written.
+func unspooled(err error) error {
+	return fmt.Errorf("documents that cannot be sent cannot be spooled: %w", err)
+}
+
 // OutputError says that an output file cannot be written: a full disk, a directory that takes no files.
 type OutputError struct {
 	Path string
