@@ -76,7 +76,7 @@ func (m *matcher) window(s *Source) (h int64) {
 	}
 	for _, j := range m.in.JobFiles {
 		for _, section := range j.Sections {
-			if len(m.in.Metas) == 0 && appends(section, s.Name) && !add(func(name string) (string, bool) {
+			if len(m.in.Metas) == 0 && appends(j, section, s.Name) && !add(func(name string) (string, bool) {
 				v, ok := section.Options[name]
 				return v, ok
 			}) {
@@ -428,7 +428,7 @@ func interchangeable(m *fiojson.Document, a, b *fiojson.Entry) bool {
 func (m *matcher) appendedBy(s *set, logs []*Log) {
 	var threads []*jobfile.Section
 	for _, t := range s.job.Threads() {
-		if appends(t, logs[0].Source.Name) {
+		if appends(s.job, t, logs[0].Source.Name) {
 			threads = append(threads, t)
 		}
 	}
@@ -463,9 +463,9 @@ func (m *matcher) appendedBy(s *set, logs []*Log) {
 }
 
 // appends reports whether the section's threads append their logs to one file of that name.
-func appends(s *jobfile.Section, n Name) bool {
+func appends(j *jobfile.File, s *jobfile.Section, n Name) bool {
 	v, ok := s.Options["per_job_logs"]
-	return ok && v == "0" && s.MayWrite(n.Hist, n.Prefix)
+	return ok && v == "0" && mayWrite(j, s, n)
 }
 
 // refuseAppended refuses a log to which several threads appended theirs, if nothing says which part is whose.

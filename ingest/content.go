@@ -2,11 +2,15 @@ package ingest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
@@ -72,6 +76,9 @@ func kindOfHead(text []byte, path string) (kind FileKind, sure bool, err error) 
 	case bytes.IndexByte(text, 0) >= 0:
 		return OtherFile, true, source.Tar(text, path) // binary: an archive, or a file that fio wrote to
 	case fiojson.Is(text):
+		if err := prefixedLines(text, path); err != nil {
+			return OtherFile, true, err
+		}
 		return JSONFile, true, nil
 	case histLine.Match(text):
 		return LogFile, true, nil
@@ -110,13 +117,33 @@ func errInString(path string) error {
 		Hint: "take it out, e.g. with `jq -r .stdout`"}
 }
 
+// firstLines matches the first two lines of fio's JSON with what each of them begins with.
+var firstLines = regexp.MustCompile(`(?m)^(.*\S.*?)[ \t]*\{[ \t]*\r?\n(.*?)[ \t]*"fio version"`)
+
+// prefixedLines returns an error if each line of fio's JSON begins with the same text, or with a time.
+func prefixedLines(text []byte, path string) error {
+	of := firstLines.FindSubmatch(text)
+	if of == nil || len(of[2]) < len(of[1]) || shape(string(of[1])) != shape(string(of[2][:len(of[1])])) {
+		return nil
+	}
+	return &fio.ParseError{File: path, Msg: fmt.Sprintf("fio's JSON, but each of its lines begins with %s",
+		strconv.Quote(string(of[1]))), Hint: fmt.Sprintf("cut that off with `cut -c %d- %s >fio.json`",
+		utf8.RuneCount(of[1])+2, fio.Printable(path))}
+}
+
 // banner matches the lines that fio prints before its JSON: one for each host, and notes.
 var banner = regexp.MustCompile(`(?m)^(<|hostname=|fio[:-]|note: |clock|smalloc|Starting )`)
+
+// foreign matches the first line of HTML, XML and scripts.
+var foreign = regexp.MustCompile(`(?i)^(<[!?]|<html|<svg|#!)`)
 
 // mayGoOn reports whether the start of a text may be that of a job file, or of what fio prints before its JSON.
 // Folders of others hold large texts that need not be read.
 func mayGoOn(text []byte) bool {
 	line, _, _ := bytes.Cut(bytes.TrimLeft(text, " \t\r\n"), []byte("\n"))
+	if json.Valid(line) || foreign.Match(line) && !bytes.Contains(line, []byte("fio")) { // documents, a page, a script
+		return false
+	}
 	return len(line) == 0 || bytes.IndexByte([]byte("[;#{"), line[0]) >= 0 || bytes.IndexByte(text, '{') >= 0 ||
 		banner.Match(text)
 }

@@ -147,15 +147,32 @@ const stdin = "-"
 
 var logName = regexp.MustCompile(`(?s)^(.*)_(clat_hist|clat|slat|lat)(?:\.([1-9][0-9]*))?\.log(?:\.(.+))?$`)
 
+// renamed matches the names that people give to histogram logs without a thread number.
+var renamed = regexp.MustCompile(`[._-]hist\.log$`)
+
+// bare returns the prefix of a log that was renamed, without the ending that tells its kind.
+func (n Name) bare() string { return renamed.ReplaceAllString(n.Prefix, "") }
+
+// mayWrite reports whether a section of a job file writes logs of that name, or of one that is not known. A log that
+// was renamed may be named as the job file.
+func mayWrite(j *jobfile.File, s *jobfile.Section, n Name) bool {
+	want, known := s.LogPrefix(n.Hist)
+	file := filepath.Base(j.Path)
+	return s.WritesLogs(n.Hist) && (!known || renamed.ReplaceAllString(want, "") == n.bare() ||
+		renamed.MatchString(n.Prefix) && strings.TrimSuffix(file, filepath.Ext(file)) == n.bare())
+}
+
 // parseName reads the name of a log: PREFIX_clat_hist.N.log or, of single I/Os, PREFIX_{slat,clat,lat}.N.log; also
-// with a host's name after it (fio --client), without N (per_job_logs=0), and compressed.
+// with a host's name after it (fio --client), without N (per_job_logs=0), and compressed. PREFIX.hist.log is a
+// histogram log, too, with all of its name as the prefix.
 func parseName(base string) (Name, bool) {
 	if !strings.Contains(base, ".log") { // quicker for the many names of other files
 		return Name{}, false
 	}
-	m := logName.FindStringSubmatch(uncompressed(downloaded(base)))
+	base = uncompressed(downloaded(base))
+	m := logName.FindStringSubmatch(base)
 	if m == nil {
-		return Name{}, false
+		return Name{Prefix: base, Hist: true}, renamed.MatchString(base)
 	}
 	n := Name{Prefix: m[1], Host: validUTF8(m[4])}
 	if n.Hist = m[2] == "clat_hist"; !n.Hist {
@@ -741,7 +758,7 @@ func (d *discovery) isBelow(dir string) bool {
 func (d *discovery) metasIn(dir string) (out []*fiojson.Document) {
 	for _, e := range d.files.List(dir) {
 		path := filepath.Join(dir, e.Name())
-		if _, log := parseName(e.Name()); log || otherLog.MatchString(e.Name()) || !d.files.MayBeFio(path, e) {
+		if _, log := parseName(e.Name()); log || otherLog.MatchString(e.Name()) || !d.files.IsFile(path, e) {
 			continue
 		}
 		var metas []*fiojson.Document
@@ -847,7 +864,7 @@ func (d *discovery) jsonBeside(in *Input, folders []string) {
 			if d.isEmpty(e) {
 				in.Warnings = append(in.Warnings, fio.Printable(path)+" is empty: fio was killed, or could not write it")
 			}
-			if !d.files.MayBeFio(path, e) {
+			if !d.files.IsFile(path, e) {
 				continue
 			}
 			if otherLog.MatchString(e.Name()) {
@@ -955,7 +972,7 @@ func (d *discovery) sniff(path string) (FileKind, error) {
 
 // isPacked reports whether an entry of a folder is packed in a way that is not read.
 func (d *discovery) isPacked(path string, e os.DirEntry) bool {
-	if otherLog.MatchString(e.Name()) || !d.files.MayBeFio(path, e) {
+	if otherLog.MatchString(e.Name()) || !d.files.IsFile(path, e) {
 		return false
 	}
 	_, err := d.sniff(path)

@@ -178,14 +178,9 @@ func (r *fileReader) HasText(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
-// otherExtensions are what names of files end in that are neither fio's nor a job file, and often lie beside those.
-var otherExtensions = []string{".csv", ".html", ".md", ".ndjson", ".pdf", ".png", ".py", ".sh", ".svg"}
-
-// MayBeFio reports whether an entry of a folder, at path, is a regular file, or a link to one that is not empty, whose
-// name allows that fio or a user of fio wrote it.
-func (r *fileReader) MayBeFio(path string, e os.DirEntry) bool {
-	return !slices.Contains(otherExtensions, filepath.Ext(path)) &&
-		(e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0 && r.HasText(path))
+// IsFile reports whether an entry of a folder, at path, is a regular file, or a link to one that is not empty.
+func (r *fileReader) IsFile(path string, e os.DirEntry) bool {
+	return e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0 && r.HasText(path)
 }
 
 // Head reads the start of a regular file as it is on disk into buf. An error is an *unreadError.

@@ -23,11 +23,11 @@ func (d *discovery) hasLogs(root string) bool {
 	return slices.ContainsFunc(d.logs, func(l found) bool { return under(l.Path, root) })
 }
 
-// hasPackedLogs reports whether a log below a folder is packed in a way that is not read.
+// hasPackedLogs reports whether a log below a folder is packed in a way that is not read, and not by fio itself.
 func (d *discovery) hasPackedLogs(root string) bool {
 	return slices.ContainsFunc(d.packed, func(e *source.PackedError) bool {
 		_, log := parseName(filepath.Base(e.File))
-		return log && under(e.File, root)
+		return log && !e.Fio && under(e.File, root)
 	})
 }
 
@@ -141,7 +141,7 @@ func (in *Input) hostsOfFiles() {
 // histograms of that kind.
 func (in *Input) WithoutLogs(kind fio.Kind, why string) *Input {
 	t := newDiscovery(DiscoverOptions{}).newJSONRun(in.Root, in.Metas)
-	if len(in.Metas) == 0 || t.lacks(kind) != nil {
+	if len(in.Metas) == 0 || t.lacks(kind) != nil || !t.Measured(kind) {
 		return nil
 	}
 	out := *in
@@ -159,6 +159,15 @@ func (in *Input) WithoutLogs(kind fio.Kind, why string) *Input {
 		out.mix()
 	}
 	return &out
+}
+
+// HasBins reports whether fio's JSON has histograms of that kind.
+func (in *Input) HasBins(kind fio.Kind) bool {
+	return slices.ContainsFunc(in.Metas, func(m *fiojson.Document) bool {
+		return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool {
+			return slices.ContainsFunc(e.Dirs[:], func(d fiojson.DirTotals) bool { return d.Kind[kind].Bins.Len() > 0 })
+		})
+	})
 }
 
 // mix makes the run, of which there is only fio's JSON, one of all directions together: see OfMixed.
@@ -226,6 +235,9 @@ func (t *JSONRun) lacks(kind fio.Kind) error {
 	case mixed:
 		return noLogs(t.Root, "no logs, and fio's JSON adds up all directions (unified_rw_reporting=mixed), "+
 			"without histograms", "run fio without that option, or with --output-format=json+; fiolat summary shows the sum")
+	}
+	if kind == fio.Clat && t.did() {
+		return nil // its I/Os have no latencies
 	}
 	return noLogs(t.Root, fmt.Sprintf("no logs, and by fio's JSON %v was not measured", kind),
 		"run fio without gtod_reduce and disable_*, or choose another --kind")

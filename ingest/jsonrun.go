@@ -143,7 +143,7 @@ func (d *discovery) sections(path string, metas []*fiojson.Document) {
 		files, _ := d.jobs.get(filepath.Dir(path), func() (files []*jobfile.File, _ error) {
 			for _, e := range d.files.List(filepath.Dir(path)) {
 				name := filepath.Join(filepath.Dir(path), e.Name())
-				if e.IsDir() || !d.files.MayBeFio(name, e) {
+				if e.IsDir() || !d.files.IsFile(name, e) {
 					continue
 				}
 				if kind, err := d.sniff(name); err == nil && kind == JobFile {
@@ -205,7 +205,7 @@ func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*JSONRun) {
 	others := false
 	for _, e := range d.files.List(dir) {
 		path := filepath.Join(dir, e.Name())
-		if !d.files.MayBeFio(path, e) {
+		if !d.files.IsFile(path, e) {
 			continue
 		}
 		others = others || d.seen[d.realPath(path)]

@@ -506,7 +506,7 @@ func (m *matcher) byJobFile(s *set) (parts []*set) {
 		name := l.Source.Name
 		by := filtered(jobfile.Beside(m.in.JobFiles, filepath.Dir(l.Source.Path)), func(j *jobfile.File) bool {
 			return slices.ContainsFunc(j.Sections, func(t *jobfile.Section) bool {
-				return t.MayWrite(name.Hist, name.Prefix)
+				return mayWrite(j, t, name)
 			})
 		})
 		if len(by) != 1 {
@@ -1168,13 +1168,13 @@ func (s *set) fits(j *jobfile.File, byThread map[int][]*Log, siblings []*Source)
 		if n > len(threads) || len(logs) > 1 {
 			return 0, false
 		}
-		if name := logs[0].Source.Name; !threads[n-1].MayWrite(name.Hist, name.Prefix) {
+		if !mayWrite(j, threads[n-1], logs[0].Source.Name) {
 			return 0, false
 		}
 	}
 	for _, l := range byThread[0] {
 		if !slices.ContainsFunc(threads, func(t *jobfile.Section) bool {
-			return t.MayWrite(l.Source.Name.Hist, l.Source.Name.Prefix)
+			return mayWrite(j, t, l.Source.Name)
 		}) {
 			return 0, false
 		}
@@ -1182,7 +1182,7 @@ func (s *set) fits(j *jobfile.File, byThread map[int][]*Log, siblings []*Source)
 	hist := s.logs[0].Source.Name.Hist
 	for i, section := range threads {
 		if !section.WritesLogs(hist) || len(byThread[i+1]) > 0 ||
-			slices.ContainsFunc(byThread[0], func(l *Log) bool { return appends(section, l.Source.Name) }) {
+			slices.ContainsFunc(byThread[0], func(l *Log) bool { return appends(j, section, l.Source.Name) }) {
 			continue
 		}
 		if !slices.ContainsFunc(siblings, func(o *Source) bool {

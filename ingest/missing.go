@@ -147,8 +147,7 @@ func writesAny(j *jobfile.File, hosts []*Input) bool {
 	return slices.ContainsFunc(j.Sections, func(s *jobfile.Section) bool {
 		return slices.ContainsFunc(hosts, func(in *Input) bool {
 			return slices.ContainsFunc(in.Logs, func(l *Source) bool {
-				return l.JSON != nil && s.WritesLogs(l.Name.Hist) || l.JSON == nil && s.MayWrite(l.Name.Hist,
-					l.Name.Prefix)
+				return l.JSON != nil && s.WritesLogs(l.Name.Hist) || l.JSON == nil && mayWrite(j, s, l.Name)
 			})
 		})
 	})

@@ -23,14 +23,28 @@ func (d *discovery) noneBelow(root string) error {
 		err.Msg, err.Hint = msg+" that can be read", d.warnings[0]
 		return err
 	}
+	packed := slices.DeleteFunc(slices.Clone(d.packed),
+		func(e *source.PackedError) bool { return !under(e.File, root) })
+	if len(packed) > 0 {
+		e, more := packed[0], ""
+		if len(packed) > 1 {
+			more = fmt.Sprintf(" (and %d more)", len(packed)-1)
+		}
+		err.Msg, err.Hint = fmt.Sprintf("%s, but %s%s: %s", msg, fio.Printable(e.File), more, e.Msg), e.Hint
+		return err
+	}
 	for _, e := range d.files.List(root) {
 		path := filepath.Join(root, e.Name())
 		if d.isEmpty(e) {
 			err.Msg, err.Hint = msg+"; "+fio.Printable(path)+" is empty", "fio was killed, or could not write it: run it again"
 			return err
 		}
-		if !e.IsDir() && d.files.MayBeFio(path, e) {
-			if bad, ok := errors.AsType[*fio.ParseError](d.output(path)); ok {
+		if !e.IsDir() && d.files.IsFile(path, e) {
+			kind, unread := d.sniff(path)
+			if unread == nil && kind != JSONFile {
+				unread = d.output(path)
+			}
+			if bad, ok := errors.AsType[*fio.ParseError](unread); ok {
 				err.Msg, err.Hint = msg+"; "+fio.Printable(path)+": "+bad.Msg, bad.Hint
 				return err
 			}
@@ -41,15 +55,7 @@ func (d *discovery) noneBelow(root string) error {
 		documents[i] = filepath.Join(root, name)
 	}
 	wrote := d.wroteBelow(root, maxBelow)
-	packed := slices.DeleteFunc(slices.Clone(d.packed),
-		func(e *source.PackedError) bool { return !under(e.File, root) })
 	switch {
-	case len(packed) > 0:
-		e, more := packed[0], ""
-		if len(packed) > 1 {
-			more = fmt.Sprintf(" (and %d more)", len(packed)-1)
-		}
-		err.Msg, err.Hint = fmt.Sprintf("%s, but %s%s: %s", msg, fio.Printable(e.File), more, e.Msg), e.Hint
 	case len(documents) > 0:
 		err.Msg, err.Hint = msg+", but "+fio.Some(documents), "of documents, fiolat reads those that ingest --format "+
 			"bulk, the default, writes"
@@ -71,7 +77,7 @@ func (d *discovery) wroteBelow(dir string, most int) string {
 		case e.IsDir() && most > 1:
 			most--
 			wrote = cmp.Or(wrote, d.wroteBelow(path, most))
-		case wrote == "" && d.files.MayBeFio(path, e):
+		case wrote == "" && d.files.IsFile(path, e):
 			if kind, err := d.sniff(path); err != nil || kind != JobFile {
 				continue
 			}

@@ -411,6 +411,8 @@ type Account struct {
 	Logged          float64 `json:"ios_logged"`
 	Counted         uint64  `json:"ios_in_fio_totals"`
 	CountedKnown    bool    `json:"fio_totals_known"`
+	// Unmeasured says why fio measured no latency of any I/O of the run; "" if it did.
+	Unmeasured string `json:"-"`
 	// Missing are the I/Os that fio counted and no log holds, Excess those that the
 	// logs hold beyond fio's count, each added up over jobs and directions.
 	Missing  float64 `json:"ios_missing"`

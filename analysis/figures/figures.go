@@ -142,7 +142,11 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 	if err != nil {
 		return err
 	}
-	rows = tidy(rows)
+	if rows = tidy(rows); len(rows) == 0 && !c.run.Pick.Timed() && !slices.Contains(c.By, fio.ByLog) {
+		rows, err = c.unmeasured(by)
+		c.To(rows)
+		return err
+	}
 	more, err := syncs(rows, logged(c.run.Metas, true), c.run.Percentiles, &c.run.Pick)
 	if err != nil {
 		return err
@@ -169,8 +173,20 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 	return nil
 }
 
-// withoutLogs finds the rows that hold all I/Os of fio's JSON, also those of jobs without a log. It gives them the rates
-// of the JSON where no log tells them, and returns them as those of the JSON.
+// unmeasured returns the rows of a run without latencies, but for threads whose logs were not asked for.
+func (c *Collector) unmeasured(by []string) ([]Row, error) {
+	of := &ingest.JSONRun{Root: c.Name, ID: c.run.ID}
+	for _, m := range c.run.Metas {
+		part := *m
+		part.Entries = filtered(m.Entries, func(e fiojson.Entry) bool { return !e.Part })
+		of.Metas = append(of.Metas, &part)
+	}
+	rows, _, err := FromJSON(of, c.run.Kind, by, c.run.Percentiles, &c.run.Pick)
+	return rows, err
+}
+
+// withoutLogs finds the rows that hold all I/Os of fio's JSON, also those of jobs without a log, and gives them the rates
+// of the JSON where no log tells them. It returns these rows as the JSON has them.
 func (c *Collector) withoutLogs(rows []Row, by []string) (held []Row, err error) {
 	if len(logged(c.run.Metas, false)) == 0 || slices.Contains(c.By, fio.ByLog) || c.run.Pick.Timed() {
 		return nil, nil

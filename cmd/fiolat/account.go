@@ -109,6 +109,8 @@ func accountLine(a *pipeline.Account) (line string, whole bool) {
 	losses = slices.DeleteFunc(losses, func(s string) bool { return s == "" })
 	parts = append(parts, losses...)
 	switch {
+	case a.Unmeasured != "":
+		parts = append(parts, "no latencies: fio measured none, "+a.Unmeasured)
 	case a.Counted == 0:
 		parts = append(parts, "fio's totals unknown (no fio JSON)")
 	case !a.CountedKnown:
@@ -171,7 +173,10 @@ func details(u *ui.UI, s *pipeline.Summary) {
 	a := &s.Account
 	counted := "unknown (no fio JSON)"
 	missing := "unknown"
-	if a.Counted > 0 {
+	switch {
+	case a.Unmeasured != "":
+		counted = "0 (fio measured none, " + a.Unmeasured + ")"
+	case a.Counted > 0:
 		counted = strconv.FormatUint(a.Counted, 10)
 		missing = fio.Count(a.Missing)
 		if !a.CountedKnown {

@@ -175,6 +175,11 @@ func TestFigureCases(t *testing.T) {
 		{"job-without-log-jsonplus", "summary", ",write,150,49.50,0.774,",
 			`job "measure" has no log here: its 150 writes`},
 		{"job-without-log-jsonplus", "summary --by job", ",measure,", ""},
+		{"hist-msec-without-write-hist-log", "percentiles --interval run", ",clat,600,",
+			"add write_hist_log=NAME to the job"},
+		{"gtod-reduce-empty-logs", "percentiles", "", "fio measured none, as the job set gtod_reduce"},
+		{"gtod-reduce-empty-logs", "percentiles", "", "594 reads (196.9 IOPS, 24.82 MiB/s)"},
+		{"gtod-reduce-empty-logs/truenas.json.gz", "percentiles", "", "594 reads (196.9 IOPS, 24.82 MiB/s)"},
 		{"failed-job-without-log", "percentiles --interval run", ",201,",
 			`job "bad" has no log: it failed with error 22`},
 	} {
@@ -203,6 +208,39 @@ func TestFigureCases(t *testing.T) {
 	}
 }
 
+// TestNoLatencies: a rule about latencies that fio did not measure is no success.
+func TestNoLatencies(t *testing.T) {
+	const dir = "../../testdata/figures-cases/gtod-reduce-empty-logs"
+	code, _, stderr := fiolat(t, nil, "percentiles", "--sla", "read p99 < 5ms", "--fail-on-sla", dir)
+	if code != 3 || !strings.Contains(stderr, "fio measured none, as the job set gtod_reduce") {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
+}
+
+// TestPrefixedLines: fio's JSON as `kubectl logs --prefix` or a CI system keeps it is refused with the command that
+// restores it.
+func TestPrefixedLines(t *testing.T) {
+	text := string(unzipped(t, "../../testdata/figures-cases/gtod-reduce-empty-logs/truenas.json.gz"))
+	for _, c := range []struct{ prefix, cut string }{
+		{"[pod/fio-0/fio] ", "cut -c 17- "},
+		{"2026-11-28T10:00:00.1234567Z ", "cut -c 30- "},
+	} {
+		var lines strings.Builder
+		for line := range strings.Lines(text) {
+			lines.WriteString(c.prefix + line)
+		}
+		path := filepath.Join(t.TempDir(), "pod.log")
+		if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, arg := range []string{path, filepath.Dir(path)} {
+			if code, _, stderr := fiolat(t, nil, "percentiles", arg); code != 3 || !strings.Contains(stderr, c.cut) {
+				t.Errorf("%s: exit %d\n%s", arg, code, stderr)
+			}
+		}
+	}
+}
+
 // TestOwners are folders where files of several jobs, runs or fios lie together or apart. Each I/O of fio's JSON is in
 // one row of summary, and in the same one after an ingest.
 func TestOwners(t *testing.T) {
@@ -213,6 +251,11 @@ func TestOwners(t *testing.T) {
 		{"job-without-log-jsonplus", "", []string{"read 300", "write 150", "all 450"}},
 		{"log-in-root-and-sub", "", []string{"read 300", "write 150", "all 450"}},
 		{"log-in-root-and-sub", "job", []string{"measure write 150", "warm read 300"}},
+		{"renamed-hist-logs", "job", []string{"10-0-0-1-nvme1n1-randread read 912",
+			"10-0-0-1-nvme1n1-randwrite write 607"}},
+		{"compressed-logs-beside-json", "", []string{"read 1795", "write 2065", "all 3860"}},
+		{"json-in-csv", "", []string{"read 400"}},
+		{"gtod-reduce-empty-logs", "", []string{"read 594", "write 594", "all 1188"}},
 		{"sections-json-above", "", []string{"write 333", "write 1216", "write 1224"}},
 	} {
 		t.Run(c.dir+" "+c.by, func(t *testing.T) {

@@ -344,13 +344,6 @@ func (s *Section) LogPrefix(hist bool) (prefix string, known bool) {
 	return filepath.Base(v), true
 }
 
-// MayWrite reports whether the section writes histogram logs, or else latency logs, whose names begin so or are not
-// known.
-func (s *Section) MayWrite(hist bool, prefix string) bool {
-	want, known := s.LogPrefix(hist)
-	return s.WritesLogs(hist) && (!known || want == prefix)
-}
-
 // WritesLogs reports whether the section writes histogram logs, or else latency logs.
 func (s *Section) WritesLogs(hist bool) bool {
 	option := "write_lat_log"

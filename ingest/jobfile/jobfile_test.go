@@ -148,8 +148,8 @@ func TestParseJobFileNames(t *testing.T) {
 		if want == Unnamed && text != "[unnamed]" { // fio names the log _clat_hist.1.log
 			logs = ""
 		}
-		if got := j.Sections[0]; !got.MayWrite(true, logs) || got.MayWrite(true, "other") {
-			t.Errorf("%q: logs of another name than %q", text, logs)
+		if got, known := j.Sections[0].LogPrefix(true); got != logs || !known {
+			t.Errorf("%q: logs named %q, want %q", text, got, logs)
 		}
 	}
 }

@@ -9,7 +9,11 @@ import (
 )
 
 // PackedError reports an archive, or data packed in a way that is not read.
-type PackedError struct{ fio.ParseError }
+type PackedError struct {
+	fio.ParseError
+	// Fio: fio packed it (log_compression). A histogram log that is unpacked again holds pointers.
+	Fio bool
+}
 
 func (e *PackedError) Unwrap() error { return &e.ParseError }
 
@@ -50,5 +54,5 @@ func errPacked(path, is, unpack string) error {
 		file = "FILE"
 	}
 	return &PackedError{fio.ParseError{File: path, Msg: is + ", which is not read",
-		Hint: "unpack it with " + fmt.Sprintf(unpack, file)}}
+		Hint: "unpack it with " + fmt.Sprintf(unpack, file)}, unpack == inflate}
 }

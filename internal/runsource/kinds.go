@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/analysis/figures"
 	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/internal/ui"
@@ -139,6 +140,11 @@ func (r *KindRun) Prepare(ctx context.Context, cfg plan.Config) (plans []*plan.P
 			return plans, err
 		}
 		plans = append(plans, plan)
+		if why := plan.Account.Unmeasured; why != "" {
+			if err = unmeasured(in, cfg, why); err != nil {
+				return plans, err
+			}
+		}
 		if plan.Run.Interval > plans[longest].Run.Interval {
 			longest = i
 		}
@@ -158,6 +164,32 @@ func (r *KindRun) Prepare(ctx context.Context, cfg plan.Config) (plans []*plan.P
 		}
 	}
 	return plans, nil
+}
+
+// unmeasured says what fio's JSON has of a run without latencies. A rule about latencies is an error.
+func unmeasured(in *ingest.Input, cfg plan.Config, why string) error {
+	if len(cfg.Settings.SLA) > 0 {
+		return &fio.ParseError{File: in.Root, Msg: "no latencies, and --sla is about them: fio measured none, " + why,
+			Hint: "run fio again without that option"}
+	}
+	kind := cfg.Settings.Kind
+	for other := range fio.Kind(fio.Kinds) {
+		if in.HasBins(other) {
+			cfg.Warn(fmt.Sprintf("%s: fio measured %v: pass --kind %[2]v", fio.Printable(in.Root), other))
+		}
+	}
+	rows, _, err := figures.FromJSON(&ingest.JSONRun{Root: in.Root, Metas: in.Metas}, kind, nil, nil, &cfg.Pick)
+	var said []string
+	for i := range rows {
+		r := &rows[i]
+		text := fio.Grouped(r.Samples) + " " + pipeline.IOs(r.Direction)
+		if r.IOPS != nil && r.BytesPerSecond != nil {
+			text += fmt.Sprintf(" (%.4g IOPS, %.4g MiB/s)", *r.IOPS, *r.BytesPerSecond/(1<<20))
+		}
+		said = append(said, text)
+	}
+	cfg.Warn(fmt.Sprintf("%s: by fio's JSON %s", fio.Printable(in.Root), strings.Join(said, ", ")))
+	return err
 }
 
 // ClosePlans closes all plans.

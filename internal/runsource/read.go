@@ -29,6 +29,8 @@ type Source struct {
 	Process func(context.Context, pipeline.Sink) (*pipeline.Summary, error)
 	// Reread passes the leaves to a sink once more; nil if they can be read only once.
 	Reread func(context.Context, pipeline.Sink) error
+	// Unmeasured: fio measured no latency.
+	Unmeasured bool
 
 	warnings []string
 }
@@ -45,7 +47,7 @@ func (run *Run) Open(ctx context.Context) (sources []Source, done func(), err er
 	cfg.Progress = progress()
 	plans, err := run.Logs.Prepare(ctx, cfg)
 	for _, p := range plans {
-		source := Source{Run: p.Run, Process: p.Process}
+		source := Source{Run: p.Run, Process: p.Process, Unmeasured: p.Account.Unmeasured != ""}
 		if run.ReadOnce() == "" {
 			source.Reread = func(ctx context.Context, sink pipeline.Sink) error {
 				u.ProgressDone()

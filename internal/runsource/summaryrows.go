@@ -41,7 +41,6 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 		case bad != nil:
 			err = bad
 		case run.Totals == nil:
-			before := len(rows)
 			sink := &figures.Collector{Name: run.Title, By: settings.By, To: add}
 			var only bool
 			if only, err = run.ProcessSums(ctx, sink); only {
@@ -54,10 +53,6 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 			} else if r.Logs.Failed != nil && errors.As(err, &unusable) { // the other runs have rows, too
 				r.Logs.leaveOut(r.UI, err)
 				err = nil
-			}
-			// None has a latency.
-			if err == nil && len(rows) == before && run.Logs != nil && len(run.Logs.Inputs[0].Metas) > 0 {
-				totals = run.Logs.Inputs[0].JSONRuns()
 			}
 			for _, m := range run.unlogged() {
 				totals = append(totals, ingest.NewJSONRun(m))

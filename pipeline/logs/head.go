@@ -152,6 +152,12 @@ func (l *State) Prepare(ctx context.Context) error {
 		return l.Bad
 	}
 	err := readHead(l)
+	if every, ok := l.Option("log_hist_msec"); ok && every != "0" && !l.Source.Name.Hist {
+		var why *fio.ParseError
+		if _, wrote := l.Option("write_hist_log"); errors.As(err, &why) && why.Useless && !wrote {
+			why.Hint = "log_hist_msec does nothing without write_hist_log: add write_hist_log=NAME to the job, and run it again"
+		}
+	}
 	if l.Meta != nil && l.Source.Name.Hist && !l.Empty {
 		if why := l.badVersion(); why != "" && !l.fast() {
 			err := l.at(0, why, "use fio 3.17 or newer, or pass --skip-bad to leave it out")
@@ -239,8 +245,7 @@ func (l *State) bare() error {
 	return nil
 }
 
-// neverWritten returns an error if an empty log is no sign of a short job: fio was not told how
-// often to write, or measured no completion latency.
+// neverWritten returns an error if an empty log is no sign of a short job: fio was not told how often to write.
 func (l *State) neverWritten() error {
 	_, wanted := l.Option("write_hist_log")
 	_, every := l.Option("log_hist_msec")
@@ -250,22 +255,7 @@ func (l *State) neverWritten() error {
 		err.Useless = true
 		return err
 	}
-	if l.Entry == nil || l.Members > 1 {
-		return nil
-	}
-	measured, issued := l.counted(fio.Clat)
-	if measured > 0 || issued == 0 {
-		return nil
-	}
-	why, named := l.Meta.Unmeasured(l.Entry)
-	if ramp, ok := l.Option("ramp_time"); ok && ramp != "0" && !named {
-		return nil // fio leaves what completes within the ramp out of clat
-	}
-	if l.Entry.Error != 0 && !named {
-		return nil // OnlyEmpty warns of it
-	}
-	return l.at(0, fmt.Sprintf("empty log: of %d I/Os fio measured no completion latency, %s", issued, why),
-		"run it again without that option, or pass --skip-bad to leave the log out")
+	return nil
 }
 
 // counted returns the I/Os of the log's entry: those whose latency fio measured, and those that it issued.
@@ -287,7 +277,7 @@ func (l *State) hasBins() bool {
 
 // idle returns why the log is empty, if its job completed no I/O by its entry; else "".
 func (l *State) idle() string {
-	if !l.Empty || l.Entry == nil || l.Members > 1 {
+	if !l.Empty || l.Entry == nil {
 		return ""
 	}
 	kind := fio.Clat
@@ -299,8 +289,12 @@ func (l *State) idle() string {
 	case measured > 0:
 		return ""
 	case l.Entry.Error != 0:
-		return fmt.Sprintf("fio ended it with error %d (%v), and measured no latencies", l.Entry.Error,
+		text := fmt.Sprintf("fio ended it with error %d (%v), and measured no latencies", l.Entry.Error,
 			syscall.Errno(l.Entry.Error))
+		if why, sure := l.Meta.Unmeasured(l.Entry); sure {
+			text += ", " + why
+		}
+		return text
 	case issued == 0:
 		return "by fio's JSON it did no I/O"
 	case l.Source.JSON != nil:
@@ -308,6 +302,26 @@ func (l *State) idle() string {
 	}
 	why, _ := l.Meta.Unmeasured(l.Entry)
 	return fmt.Sprintf("of its %d I/Os fio measured no latency, %s", issued, why)
+}
+
+// Unmeasured returns why fio measured no latency of any I/O of the logs; "" if it did, or did no I/O.
+func Unmeasured(logs []*State) (why string) {
+	for _, l := range logs {
+		if !l.Empty || l.Entry == nil || l.Entry.Part || l.Entry.Error != 0 {
+			return ""
+		}
+		kind := fio.Clat
+		if l.Source.JSON != nil {
+			kind = l.cfg.Settings.Kind
+		}
+		switch measured, issued := l.counted(kind); {
+		case measured > 0:
+			return ""
+		case issued > 0:
+			why, _ = l.Meta.Unmeasured(l.Entry)
+		}
+	}
+	return why
 }
 
 // OnlyEmpty handles empty logs that no JSON explains. It warns of those beside logs with records: their jobs were
@@ -331,8 +345,10 @@ func OnlyEmpty(logs []*State, warn func(format string, args ...any)) error {
 			}
 		}
 	}
+	said := map[*fiojson.Entry]bool{} // logs of one entry have one reason
 	for _, l := range logs {
-		if why := l.idle(); why != "" {
+		if why := l.idle(); why != "" && !said[l.Entry] {
+			said[l.Entry] = true
 			warn("%s: nothing of job %q is in the result: %s", fio.Printable(l.Source.Path), l.Job, why)
 		}
 		if l.Empty && l.Entry == nil && l.single() == nil {

@@ -32,29 +32,36 @@ func (r lengths) has(ms float64) bool { return r.above < ms && ms <= r.most }
 // wide reports whether the lengths differ by more than 5 %.
 func (r lengths) wide() bool { return r.most > 1.05*r.above }
 
-// roundest returns the length that a person most likely chose: the largest of 1, 2, 2.5 and 5 times a power of ten,
-// else the multiple of the largest round number. It is 0 if the lengths have no limit.
-func (r lengths) roundest() float64 {
+// roundest returns the length that a person most likely chose: 1, 2, 2.5 or 5 times a power of ten, else a multiple of
+// the largest round number, and of equally round ones that nearest to near. It is 0 if the lengths have no limit.
+func (r lengths) roundest(near float64) (best float64) {
 	if r.none() || math.IsInf(r.most, 1) {
 		return 0
 	}
+	try := func(ms float64) {
+		if ms >= 1 && ms == math.Trunc(ms) && r.has(ms) && (best == 0 || math.Abs(ms-near) < math.Abs(best-near)) {
+			best = ms
+		}
+	}
 	for unit := 1e6; unit >= 1; unit /= 10 {
 		for _, digits := range []float64{5, 2.5, 2, 1} {
-			if ms := digits * unit; ms == math.Trunc(ms) && r.has(ms) {
-				return ms
-			}
+			try(digits * unit)
 		}
 	}
 	for _, step := range []float64{60000, 10000, 5000, 1000, 500, 250, 100, 50, 25, 10, 5, 2, 1} {
-		if ms := math.Floor(r.most/step) * step; ms > 0 && r.has(ms) {
-			return ms
+		if best > 0 {
+			break
+		}
+		for _, ms := range []float64{near, r.most, r.above + step} {
+			try(math.Floor(ms/step) * step)
+			try(math.Ceil(ms/step) * step)
 		}
 	}
-	return 0
+	return best
 }
 
 // tells reports whether the roundest length is close to the longest that is possible, which is the more exact limit.
-func (r lengths) tells() bool { return !r.wide() && r.roundest() >= 0.995*r.most }
+func (r lengths) tells() bool { return !r.wide() && r.roundest(r.most) >= 0.995*r.most }
 
 // lengths returns what the records waiting allow. If fio --client may have damaged the log, its records hold I/Os of
 // the record before, too; what is left without these is in the window in any case.
@@ -95,13 +102,9 @@ func (d *direction) headIOs(n int, damaged bool) float64 {
 // spaced returns what the median distance of a direction's records says where their stamps alone do not: two absolute
 // stamps set no limit, and lost records let their neighbours lie further apart than windows allow.
 func (d *direction) spaced(r lengths) lengths {
-	waits := d.win.waits
-	if len(waits) < 2 {
+	gaps := d.gaps(nil)
+	if len(gaps) == 0 {
 		return r
-	}
-	gaps := make([]int64, 0, len(waits))
-	for i := 1; i < len(waits); i++ {
-		gaps = append(gaps, waits[i].time-waits[i-1].time)
 	}
 	slices.Sort(gaps)
 	median := gaps[len(gaps)/2]
@@ -112,6 +115,29 @@ func (d *direction) spaced(r lengths) lengths {
 		return lengths{math.Nextafter(ms, 0), ms}
 	}
 	return r
+}
+
+// gaps appends the distances of the records waiting, in ns.
+func (d *direction) gaps(to []int64) []int64 {
+	for i := 1; i < len(d.win.waits); i++ {
+		to = append(to, d.win.waits[i].time-d.win.waits[i-1].time)
+	}
+	return to
+}
+
+// medianGap returns the median distance in ms of the records of logs; infinite without any.
+func medianGap(logs []*State) float64 {
+	var gaps []int64
+	for _, l := range logs {
+		for i := range l.dirs {
+			gaps = l.dirs[i].gaps(gaps)
+		}
+	}
+	if len(gaps) == 0 {
+		return math.Inf(1)
+	}
+	slices.Sort(gaps)
+	return float64(gaps[len(gaps)/2]) / float64(msec)
 }
 
 // allowed returns what all directions of a log allow.
@@ -146,7 +172,7 @@ func FindLengths(logs []*State, warn func(format string, args ...any)) {
 }
 
 func setLengths(logs []*State, r lengths, warn func(format string, args ...any)) {
-	ms := r.roundest()
+	ms := r.roundest(medianGap(logs))
 	if ms == 0 {
 		return // see IntervalAssumed
 	}

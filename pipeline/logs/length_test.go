@@ -52,7 +52,7 @@ func TestLengths(t *testing.T) {
 		}
 		if !r.wide() {
 			narrow++
-			if r.roundest() == float64(h) {
+			if r.roundest(r.most) == float64(h) {
 				right++
 			}
 		}
@@ -65,13 +65,15 @@ func TestLengths(t *testing.T) {
 // TestRoundest: what a person most likely typed.
 func TestRoundest(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ above, most, want float64 }{
-		{879, 1001, 1000}, {0, 754, 500}, {240, 251, 250}, {199, 260, 250}, {290, 310, 300}, {1480, 1510, 1500},
-		{508, 511, 510}, {999, 1000, 1000}, {1000, 1000, 0}, {0, 1, 1}, {9990, 10020, 10000}, {59000, 60010, 60000},
-		{0, math.Inf(1), 0},
+	for _, tt := range []struct{ above, most, near, want float64 }{
+		{879, 1001, 1001, 1000}, {0, 754, 600, 500}, {240, 251, 251, 250}, {199, 260, 260, 250}, {290, 310, 310, 300},
+		{1480, 1510, 1510, 1500}, {508, 511, 511, 510}, {999, 1000, 999, 1000}, {1000, 1000, 1000, 0}, {0, 1, 1, 1},
+		{9990, 10020, 9995, 10000}, {59000, 60010, 59500, 60000}, {0, math.Inf(1), 1000, 0},
+		{501, 2002, 1001, 1000}, {501, 2002, 1990, 2000}, {374, 1020, 498, 500}, {0, 754, 2000, 500},
+		{510, 990, 720, 750},
 	} {
-		if got := (lengths{tt.above, tt.most}).roundest(); got != tt.want {
-			t.Errorf("(%v, %v]: %v, want %v", tt.above, tt.most, got, tt.want)
+		if got := (lengths{tt.above, tt.most}).roundest(tt.near); got != tt.want {
+			t.Errorf("(%v, %v] near %v: %v, want %v", tt.above, tt.most, tt.near, got, tt.want)
 		}
 	}
 }
