@@ -177,6 +177,48 @@ func (l *Log) sums() (*sums, error) {
 	return out, nil
 }
 
+// foreign returns the part of the I/Os that an entry does not count in their buckets: 1 if it counts fewer in all, or
+// has no bins.
+func (s *sums) foreign(e *fiojson.Entry, kind fio.Kind) float64 {
+	share := func(of *[fio.Directions][]float64) float64 {
+		beyond, all := 0.0, 0.0
+		for d := range e.Dirs {
+			totals := &e.Dirs[d].Kind[kind]
+			bins, err := totals.Counts(s.g)
+			sum := total(of[d])
+			if sum > float64(totals.N) || err != nil || sum > 0 && totals.Bins.Len() == 0 {
+				return 1
+			}
+			all += sum
+			for b, n := range of[d] {
+				beyond += max(0, n-float64(bins[b]))
+			}
+		}
+		return beyond / max(all, 1)
+	}
+	return min(share(&s.logged), share(&s.repaired))
+}
+
+// add adds the I/Os of another log with the same buckets.
+func (s *sums) add(o *sums) {
+	s.g, s.first, s.last = o.g, o.first, max(s.last, o.last)
+	for d := range o.logged {
+		s.logged[d], s.repaired[d] = plus(s.logged[d], o.logged[d]), plus(s.repaired[d], o.repaired[d])
+		s.ns[d] += o.ns[d]
+	}
+}
+
+func plus(a, b []float64) []float64 {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	a = slices.Clone(a)
+	for i, n := range b {
+		a[i] += n
+	}
+	return a
+}
+
 func add(to []float64, rec *fiolog.Record) {
 	for i, b := range rec.Index {
 		to[b] += rec.Count[i]
@@ -393,12 +435,21 @@ func newMatching(fit [][]bool, room []int) *matching {
 // other returns a log, and an entry unlike its own that it fits, too: one with room, or one whose log can take its
 // place. It returns -1 if there is none.
 func (m *matching) other(alike func(a, b int) bool) (log, entry int) {
-	for i, own := range m.of {
-		for k, fits := range m.fit[i] {
-			if fits && !alike(own, k) && (m.room[k] > 0 ||
-				slices.ContainsFunc(m.numbers(k), func(j int) bool { return m.fit[j][own] })) {
-				return i, k
-			}
+	for i := range m.of {
+		if _, k := m.otherOf(i, alike); k >= 0 {
+			return i, k
+		}
+	}
+	return -1, -1
+}
+
+// otherOf is other for log i.
+func (m *matching) otherOf(i int, alike func(a, b int) bool) (log, entry int) {
+	own := m.of[i]
+	for k, fits := range m.fit[i] {
+		if fits && !alike(own, k) && (m.room[k] > 0 ||
+			slices.ContainsFunc(m.numbers(k), func(j int) bool { return m.fit[j][own] })) {
+			return i, k
 		}
 	}
 	return -1, -1
@@ -433,9 +484,12 @@ func (m *matcher) appendedBy(s *set, logs []*Log) {
 		}
 	}
 	slices.SortStableFunc(threads, func(a, b *jobfile.Section) int { return cmp.Compare(a.Stage, b.Stage) })
+	sections := m.sectionsOf(s, logs)
 	for i, l := range logs {
 		var mine []*jobfile.Section // those that it can belong to
-		if k, ok := s.index[l]; ok {
+		if section := sections[l]; section != nil {
+			mine = append(mine, section)
+		} else if k, ok := s.index[l]; ok {
 			for n, t := range s.job.Threads() {
 				if s.entryOf[n] == k {
 					mine = append(mine, t)
@@ -460,6 +514,104 @@ func (m *matcher) appendedBy(s *set, logs []*Log) {
 			}
 		}
 	}
+}
+
+// sectionsOf finds the sections of the parts of a file whose entry has several, by the directions and block sizes of each
+// part and, where these leave it open, by its rate. Parts that it cannot tell apart it leaves out.
+func (m *matcher) sectionsOf(s *set, logs []*Log) map[*Log]*jobfile.Section {
+	out := map[*Log]*jobfile.Section{}
+	for k := range s.entries {
+		parts := filtered(logs, func(l *Log) bool {
+			of, ok := s.index[l]
+			return ok && of == k && l.Source.Extent != nil
+		})
+		var sections []*jobfile.Section
+		var room []int
+		for n, t := range s.job.Threads() {
+			if s.entryOf[n] != k || !appends(s.job, t, logs[0].Source.Name) {
+				continue
+			}
+			if len(sections) == 0 || sections[len(sections)-1] != t {
+				sections, room = append(sections, t), append(room, 0)
+			}
+			room[len(room)-1]++
+		}
+		if len(parts) == 0 || len(sections) < 2 {
+			continue
+		}
+		can := make([][]bool, len(parts))
+		for i, l := range parts {
+			for _, section := range sections {
+				can[i] = append(can[i], mayBePart(section, l.Source.Extent))
+			}
+		}
+		match := newMatching(can, room)
+		same := func(a, b int) bool { return a == b }
+		if match == nil {
+			continue
+		}
+		if i, _ := match.other(same); i >= 0 {
+			for i, l := range parts {
+				rate := l.rate()
+				for j, section := range sections {
+					can[i][j] = can[i][j] && hasRate(section, l.Source.Extent, rate)
+				}
+			}
+			if match = newMatching(can, room); match == nil {
+				continue
+			}
+		}
+		for i, l := range parts {
+			if j, _ := match.otherOf(i, same); j < 0 {
+				out[l] = sections[match.of[i]]
+			}
+		}
+	}
+	return out
+}
+
+// mayBePart reports whether threads of a section can have written a part of a log, by its directions and block sizes.
+func mayBePart(section *jobfile.Section, part *fiolog.Extent) bool {
+	w := workloadOf(section)
+	for d, blocks := range part.Blocks {
+		size, fixed := w.BlockSize(fio.Direction(d))
+		if len(blocks) > 0 && !w.Does(fio.Direction(d)) ||
+			fixed && slices.ContainsFunc(blocks, func(b uint64) bool { return float64(b) != size }) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasRate reports whether a part of so many I/Os per second is as fast as its section's rate_iops allows.
+func hasRate(section *jobfile.Section, part *fiolog.Extent, rate float64) bool {
+	want := 0.0
+	for d, blocks := range part.Blocks {
+		if len(blocks) > 0 {
+			want += workloadOf(section).RateIOPS(fio.Direction(d))
+		}
+	}
+	return want == 0 || math.Abs(rate-want) <= want/10
+}
+
+func workloadOf(section *jobfile.Section) fiojson.Workload {
+	return fiojson.Workload{Sure: true, Option: func(name string) (string, bool) {
+		v, ok := section.Options[name]
+		return v, ok
+	}}
+}
+
+// rate returns the I/Os of a log per second, until its last stamp; 0 if that is not known.
+func (l *Log) rate() float64 {
+	s, err := l.sums()
+	if err != nil || s.last <= 0 || s.first >= absoluteMS {
+		return 0
+	}
+	ios := 0.0
+	for d := range s.logged {
+		ios += total(s.logged[d])
+	}
+	return ios / float64(s.last) * 1000
 }
 
 // appends reports whether the section's threads append their logs to one file of that name.

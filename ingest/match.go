@@ -865,6 +865,10 @@ func (m *matcher) oneServer(s *set) bool {
 	return false
 }
 
+// nearly is the part of a group's I/Os that may lie in other buckets than fio's JSON of the group has them, as those of
+// fio 3.28 do.
+const nearly = 0.01
+
 // portsByCounts returns the server of each log name, by the counts of its logs, if there is a name for each server: the
 // JSON of several job files has the options of one.
 func (m *matcher) portsByCounts(s *set, ports []int) map[string]int {
@@ -882,16 +886,31 @@ func (m *matcher) portsByCounts(s *set, ports []int) map[string]int {
 	if len(names) != len(ports) {
 		return nil
 	}
+	entries := map[int][]*fiojson.Entry{}
+	for _, e := range s.entries {
+		entries[e.Port] = append(entries[e.Port], e)
+	}
 	fit := make([][]bool, len(names))
 	for i, name := range names {
 		fit[i] = slices.Repeat([]bool{true}, len(ports))
+		all := &sums{}
 		for _, l := range of[name] {
 			sums, err := l.sums()
+			if err != nil {
+				return nil
+			}
+			all.add(sums)
 			for k, port := range ports {
-				fit[i][k] = fit[i][k] && err == nil && slices.ContainsFunc(s.entries, func(e *fiojson.Entry) bool {
-					part, _ := sums.fits(e, l.Source.Name.Kind)
-					return e.Port == port && part
-				})
+				fit[i][k] = fit[i][k] && (len(entries[port]) == 1 || slices.ContainsFunc(entries[port],
+					func(e *fiojson.Entry) bool {
+						part, _ := sums.fits(e, l.Source.Name.Kind)
+						return part
+					}))
+			}
+		}
+		for k, port := range ports {
+			if len(entries[port]) == 1 { // of a group: it counts all logs together
+				fit[i][k] = fit[i][k] && all.foreign(entries[port][0], of[name][0].Source.Name.Kind) <= nearly
 			}
 		}
 	}

@@ -253,6 +253,8 @@ func TestOwners(t *testing.T) {
 		{"log-in-root-and-sub", "job", []string{"measure write 150", "warm read 300"}},
 		{"renamed-hist-logs", "job", []string{"10-0-0-1-nvme1n1-randread read 912",
 			"10-0-0-1-nvme1n1-randwrite write 607"}},
+		{"pjl0-group-sections", "job", []string{"reader read 397", "writer write 199"}},
+		{"pjl0-two-tasks", "job", []string{"reader read 755", "writer write 254"}}, // what the logs hold
 		{"compressed-logs-beside-json", "", []string{"read 1795", "write 2065", "all 3860"}},
 		{"json-in-csv", "", []string{"read 400"}},
 		{"gtod-reduce-empty-logs", "", []string{"read 594", "write 594", "all 1188"}},

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"fiolat/fio"
 )
@@ -16,6 +17,23 @@ type Extent struct {
 	N int
 	// After is the number of lines before it. Offset and Size are in bytes of the decompressed file.
 	After, Offset, Size int64
+	// Blocks are the block sizes in its lines, by direction, each once; of many the first.
+	Blocks [fio.Directions][]uint64
+}
+
+const maxBlocks = 16
+
+// addBlock notes the block size of a record, from the text behind its stamp.
+func (e *Extent) addBlock(text []byte) {
+	var fields [2]uint64
+	for i := range fields {
+		_, text, _ = bytes.Cut(text, []byte{','})
+		fields[i], _ = number(text[blanks(text):])
+	}
+	of := &e.Blocks[min(fields[0], fio.Directions-1)]
+	if len(*of) < maxBlocks && !slices.Contains(*of, fields[1]) {
+		*of = append(*of, fields[1])
+	}
 }
 
 // maxExtents is more than the threads that fio can start.
@@ -73,6 +91,7 @@ func Extents(r io.Reader, h int64, begins ...int64) []Extent {
 			if digits > 0 {
 				last = stamp
 				boundsOf(&windows, text[digits:]).add(int64(stamp), h, severalIOs(text))
+				all[len(all)-1].addBlock(text[digits:])
 			}
 			line++
 		}
