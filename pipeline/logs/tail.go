@@ -40,6 +40,7 @@ type member struct {
 	limit                       int64   // the option runtime in ns, if it ends the direction; else 0
 	sized                       bool    // the size of its job tells its share
 	most                        float64 // I/Os that it can have in the tail by its size; -1: any number
+	mixed                       bool    // that size is of both directions
 }
 
 // subtract computes what is missing from the logs, whose sums must be final. If a bucket holds more than fio counted,
@@ -231,13 +232,14 @@ func (t *tail) bySize() (left float64) {
 	if len(t.members) == 1 || missing == 0 || t.failed() {
 		return 1
 	}
-	sum, certain, open, mixes := 0.0, 0.0, false, false
+	sum, mixed, certain, open := 0.0, 0.0, 0.0, false
 	for _, m := range t.members {
-		mix, ok := m.mostLeft(t.dir)
-		if !ok {
+		if !m.mostLeft(t.dir) {
 			return 1 // the log is not of this job
 		}
-		mixes = mixes || mix
+		if m.mixed {
+			mixed += m.most
+		}
 		if open = open || m.most < 0; m.most < 0 {
 			continue
 		}
@@ -248,13 +250,18 @@ func (t *tail) bySize() (left float64) {
 			certain += m.most
 		}
 	}
-	switch all := !open && sum > 0 && (mixes || math.Abs(sum-missing) < 0.5); {
-	case all: // shares of directions are guesses: they are scaled to fio's count
-		certain = 0
+	switch all := !open && (mixed > 0 || math.Abs(sum-missing) < 0.5); {
+	case all: // which part of a mix is of the direction is a guess: it is scaled to fio's count
+		scale := (missing - (sum - mixed)) / mixed
 		for _, m := range t.members {
-			m.sized, m.most = true, m.most*missing/sum
-			certain += m.most
+			switch m.sized = true; {
+			case mixed == 0 || scale <= 0:
+				m.most *= missing / sum
+			case m.mixed:
+				m.most *= scale
+			}
 		}
+		certain = missing
 	case certain > missing+0.5:
 		certain = 0
 		for _, m := range t.members {
@@ -274,11 +281,12 @@ func (t *tail) bySize() (left float64) {
 
 // mostLeft sets how many I/Os the job can have done besides those in its log, by its size or number of I/Os; -1 if
 // these do not tell. ok is false if the log has more.
-func (m *member) mostLeft(dir fio.Direction) (mix, ok bool) {
+func (m *member) mostLeft(dir fio.Direction) (ok bool) {
 	n, mix := m.job.Ends(dir)
 	if m.most = -1; n == 0 {
-		return false, true
+		return true
 	}
+	m.mixed = mix
 	const some = 100 // I/Os that tell the mix
 	done, part := m.d.ios, 1.0
 	if mix {
@@ -291,7 +299,7 @@ func (m *member) mostLeft(dir fio.Direction) (mix, ok bool) {
 		}
 	}
 	m.most = (n - done) * part
-	return mix, m.most >= 0
+	return m.most >= 0
 }
 
 // cap shares the weight that is left among logs whose number of I/Os is not known, by their weights, but to none more
