@@ -145,6 +145,7 @@ func (l *Log) sums() (*sums, error) {
 	defer r.Stop()
 	var before [fio.Directions][2]fiolog.Record
 	var records [fio.Directions]int
+	began := false
 	for {
 		rec, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -152,8 +153,8 @@ func (l *Log) sums() (*sums, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		if out.first == 0 {
-			out.first = rec.Time
+		if !began {
+			began, out.first = true, rec.Time
 		}
 		out.last = rec.Time
 		if out.g, _ = r.Geometry(); out.logged[rec.Dir] == nil {

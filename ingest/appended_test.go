@@ -2,8 +2,11 @@ package ingest
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"fiolat/fio"
 )
 
 // TestAppended: the threads of a log without a thread number are given the entries of fio's
@@ -72,5 +75,17 @@ func TestAppended(t *testing.T) {
 				t.Errorf("warned %q, want %q", warned, tt.warn)
 			}
 		})
+	}
+}
+
+// TestSumsFromZero: a first stamp of 0 is a stamp.
+func TestSumsFromZero(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a_clat_hist.1.log", strings.ReplaceAll("0, 0, 4096, N\n1000, 0, 4096, N\n2000, 0, 4096, N\n", "N",
+		strings.Repeat("1, ", 28)+"1"))
+	path := filepath.Join(dir, "a_clat_hist.1.log")
+	s, err := (&Log{Source: &Source{Path: path, Name: Name{Kind: fio.Clat, Hist: true}}}).sums()
+	if err != nil || s.first != 0 || s.last != 2000 {
+		t.Errorf("%+v, %v", s, err)
 	}
 }

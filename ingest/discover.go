@@ -712,7 +712,7 @@ func (d *discovery) search(root, dir string) {
 
 // under reports whether path is root or below it.
 func under(path, root string) bool {
-	rel, err := filepath.Rel(root, path)
+	rel, err := relative(root, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 

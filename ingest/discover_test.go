@@ -705,6 +705,14 @@ func TestDiscoverDeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, deep, "a_clat_hist.1.log", "1000, 0, 4096, 1\n")
+	t.Cleanup(func() { // os.RemoveAll holds each of the folders open
+		for path := filepath.Join(deep, "a_clat_hist.1.log"); path != dir; path = filepath.Dir(path) {
+			if err := os.Remove(path); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
 	if ins, err := Discover([]string{dir}, DiscoverOptions{}); err != nil || len(ins) != 1 || ins[0].Root != deep {
 		t.Errorf("%d runs, %.100v", len(ins), err)
 	}
@@ -775,5 +783,68 @@ func TestFileWithItsFolder(t *testing.T) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestDiscoverFromWithin: the current folder's place above or below the folders, and whether their names are absolute,
+// do not matter.
+func TestDiscoverFromWithin(t *testing.T) {
+	const beside = `{"fio version": "fio-3.36", "timestamp_ms": 1795225577655, "jobs": [{"jobname": "a",
+		"job_start": 1795225576000, "job_runtime": 1200,
+		"read": {"runtime": 1200, "total_ios": 29, "clat_ns": {"N": 29}}}]}`
+	dir := t.TempDir()
+	for _, host := range []string{"h1", "cwd/h2"} {
+		if err := os.MkdirAll(filepath.Join(dir, host), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, host), "a_clat_hist.1.log", "1000, 0, 4096, "+strings.Repeat("1, ", 28)+"1\n")
+		write(t, filepath.Join(dir, host), "fio.json", beside)
+	}
+	t.Chdir(filepath.Join(dir, "cwd"))
+	h1, h2 := filepath.Join(dir, "h1"), filepath.Join(dir, "cwd", "h2")
+	for _, tc := range []struct {
+		paths []string
+		runs  int
+	}{
+		{[]string{"../h1", "h2"}, 2},
+		{[]string{"h2", "../h1"}, 2},
+		{[]string{h1, "h2"}, 2},
+		{[]string{"h2", h1}, 2},
+		{[]string{h2, "h2"}, 1},
+		{[]string{"../h1", h1}, 1},
+	} {
+		runs, err := Discover(tc.paths, DiscoverOptions{})
+		if err != nil || len(runs) != tc.runs {
+			t.Errorf("%q: %d runs, %v; want %d", tc.paths, len(runs), err, tc.runs)
+		}
+	}
+}
+
+// TestLowest: the lowest folder above runs, also where it is above the current one, or the root.
+func TestLowest(t *testing.T) {
+	t.Chdir("/usr")
+	for _, tc := range []struct {
+		want  string
+		roots []string
+	}{
+		{"a", []string{"a/h1", "a/h2"}},
+		{"a", []string{"a/x/h1", "a/h2"}},
+		{".", []string{"h1", "h2"}},
+		{"..", []string{"h2", "../h1"}},
+		{"..", []string{"../h1", "h2"}},
+		{"../x", []string{"../x/h1", "../x/h2"}},
+		{"..", []string{"h2", "/h1"}},
+		{"/", []string{"/h1", "h2"}},
+		{"/usr", []string{"/usr/h1", "h2"}},
+		{"..", []string{"h2", "/"}},
+		{"/", []string{"/", "/h1"}},
+	} {
+		var runs []*Input
+		for _, root := range tc.roots {
+			runs = append(runs, &Input{Root: root})
+		}
+		if got := lowest(runs); got != tc.want {
+			t.Errorf("%q: %q, want %q", tc.roots, got, tc.want)
+		}
 	}
 }

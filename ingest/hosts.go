@@ -101,9 +101,9 @@ func (d *discovery) overlapping(runs []*Input) (groups [][]*Input) {
 			without = append(without, in)
 		case 1:
 			p := period{known: true}
-			for _, m := range metas {
+			for i, m := range metas {
 				from, to, known := span(m)
-				if p.from == 0 || from < p.from {
+				if i == 0 || from < p.from {
 					p.from = from
 				}
 				p.to, p.known = max(p.to, to), p.known && known
@@ -159,15 +159,38 @@ func (d *discovery) merged(hosts []*Input) *Input {
 	return out
 }
 
-// lowest returns the lowest folder that holds all the runs.
+// lowest returns the lowest folder that holds all the runs, by a relative name if that of the first is.
 func lowest(runs []*Input) string {
-	root := filepath.Dir(runs[0].Root)
+	root := filepath.Dir(absolute(runs[0].Root))
 	for _, in := range runs {
-		for !under(in.Root, root) || in.Root == root {
+		path := absolute(in.Root)
+		for root != filepath.Dir(root) && (path == root || !under(path, root)) {
 			root = filepath.Dir(root)
 		}
 	}
+	if rel, err := filepath.Rel(absolute("."), root); err == nil && !filepath.IsAbs(runs[0].Root) {
+		return rel
+	}
 	return root
+}
+
+// absolute returns the absolute name of a path, or where that is not known the path.
+func absolute(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	return abs
+}
+
+// relative returns the way from a folder to a path. Where one of them is absolute or above the current folder, their
+// absolute names tell.
+func relative(root, path string) (string, error) {
+	rel, err := filepath.Rel(root, path)
+	if err != nil {
+		return filepath.Rel(absolute(root), absolute(path))
+	}
+	return rel, nil
 }
 
 // nameHosts gives the entries of fio's JSON that name no host that of the logs beside it, if their folder names it.

@@ -51,7 +51,7 @@ func shape(name string) string { return digits.ReplaceAllString(name, "#") }
 
 // firstElement returns the name of the folder in root that path is in.
 func firstElement(root, path string) string {
-	rel, _ := filepath.Rel(root, path)
+	rel, _ := relative(root, path)
 	name, _, _ := strings.Cut(rel, string(filepath.Separator))
 	return name
 }
