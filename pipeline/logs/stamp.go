@@ -27,7 +27,7 @@ func (l *State) record(in *opened) (*fiolog.Record, error) {
 		return r, err
 	}
 	if !in.began {
-		in.began, in.first = true, r.Time
+		in.began, in.first, in.latest = true, r.Time, r.Time
 		in.limit, in.end = l.lastStamp(r.Time)
 	} else if r.Time-in.latest > longestPause {
 		return nil, l.at(r.Line, fmt.Sprintf("stamp %d ms: no line for %v before it", r.Time,
