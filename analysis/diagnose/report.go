@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -247,8 +248,8 @@ func (w *Watch) load() *Finding {
 	b := w.board
 	n := b.blocks()
 	sums, limits, known := make([]float64, n), make([]float64, n), true
-	for _, blocks := range b.pooled {
-		for t, h := range blocks {
+	for _, direction := range slices.Sorted(maps.Keys(b.pooled)) { // sums of fractions depend on their order
+		for t, h := range b.pooled[direction] {
 			if h != nil {
 				s := h.Stats(b.geometry, nil, fiohist.Limits{})
 				sums[t] += s.Mean * s.Samples / float64(b.length())

@@ -95,3 +95,24 @@ func TestSayRise(t *testing.T) {
 		}
 	}
 }
+
+// TestLoadInOrder: the same directions give the same sum to the last bit, in whatever order a map has them.
+func TestLoadInOrder(t *testing.T) {
+	geometry := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+	pooled := map[string][]*fiohist.Hist{}
+	for i, direction := range []string{"read", "write", "trim"} {
+		for t := range 20 {
+			h := new(fiohist.Hist)
+			h.Add(500+100*i, 1/float64(3+4*i+t))
+			pooled[direction] = append(pooled[direction], h)
+		}
+	}
+	w := Watch{run: &pipeline.Run{Logs: []*pipeline.Log{{Empty: true, End: 20 * second}}},
+		board: &board{geometry: geometry, intervals: 20, fold: 1, interval: second, pooled: pooled}}
+	first := w.load()
+	for range 100 {
+		if again := w.load(); *again.Own != *first.Own {
+			t.Fatalf("%v, then %v I/Os in flight", *first.Own, *again.Own)
+		}
+	}
+}

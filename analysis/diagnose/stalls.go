@@ -200,7 +200,7 @@ func (w *Watch) withinRecords(of []logStall) (out []logStall) {
 // paused reports whether a log has about as many I/Os less over s as usually complete in it, and I/Os as long as it.
 func (b *board) paused(name string, s *pipeline.Span) bool {
 	missing, expected, delayed := 0.0, 0.0, false
-	for direction := range b.pooled {
+	for _, direction := range slices.Sorted(maps.Keys(b.pooled)) {
 		g := b.logsOf(direction)
 		v, ok := g.index[name]
 		if !ok {
