@@ -23,7 +23,8 @@ func TestConsumer(t *testing.T) {
 		}
 	}
 	program := filepath.Join(dir, "consumer")
-	build := exec.Command("go", "build", "-mod=mod", "-modfile="+filepath.Join(dir, "go.mod"), "-o", program, ".")
+	build := exec.Command("go", "build", "-buildvcs=false", "-mod=mod",
+		"-modfile="+filepath.Join(dir, "go.mod"), "-o", program, ".")
 	build.Dir, build.Env = filepath.Join("testdata", "consumer"), append(os.Environ(), "GOPROXY=off", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -237,20 +237,31 @@ func TestLiveUsage(t *testing.T) {
 		{"alerts without rules", "--alert-command true -", exitUsage, "--sla"},
 		{"no URL", "--sla iops>=1 --alert-webhook example.org -", exitUsage, "--alert-webhook"},
 		{"a password", "--sla iops>=1 --alert-webhook http://u:pw@example.org -", exitUsage, "FIOLAT_ALERT_WEBHOOK"},
-		{"no secret", "--sla iops>=1 --alert-webhook http://127.0.0.1:1 --alert-secret-file " + empty + " -", exitUsage,
+		{"no secret", "--sla iops>=1 --alert-webhook http://127.0.0.1:1 --alert-secret-file EMPTY -", exitUsage,
 			"no secret"},
 		{"a kind", "--kind clat,plat -", exitUsage, "plat"},
 		{"a format", "--format xml -", exitUsage, "ndjson"},
 		{"accuracy", "--accuracy 5% -", exitUsage, "--interval auto"},
 		{"a part of nothing", "--part a -", exitUsage, "--run-id"},
 		{"not live", real + "/gaps/gaps_clat_hist.1.log", exitInput, "a log, and not what fio prints"},
-		{"a kind that is not there", "--kind slat --output " + t.TempDir() + " " + stream, exitOK,
+		{"a kind that is not there", "--kind slat --output OUT STREAM", exitOK,
 			"slat_percentiles=1"},
-		{"an SLA", "--output " + t.TempDir() + " --fail-on-sla --sla iops>=1000000 " + stream, exitSLA, "SLA broken"},
+		{"an SLA", "--output OUT --fail-on-sla --sla iops>=1000000 STREAM", exitSLA, "SLA broken"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			code, _, stderr := fiolat(t, nil, append([]string{"live"}, strings.Fields(tc.args)...)...)
+			args := append([]string{"live"}, strings.Fields(tc.args)...)
+			for i, file := range args { // their names may have spaces
+				switch file {
+				case "EMPTY":
+					args[i] = empty
+				case "OUT":
+					args[i] = t.TempDir()
+				case "STREAM":
+					args[i] = stream
+				}
+			}
+			code, _, stderr := fiolat(t, nil, args...)
 			if code != tc.code || !strings.Contains(stderr, tc.want) || strings.Contains(stderr, "u:pw") {
 				t.Errorf("exit %d, want %d and %q in:\n%s", code, tc.code, tc.want, stderr)
 			}

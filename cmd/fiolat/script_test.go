@@ -33,12 +33,12 @@ func programAndLogs(t *testing.T) (self, logs string) {
 	return self, logs
 }
 
+var number = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
+
 // TestScripts runs whole commands as a shell does and compares what they print, their exit
 // codes and their files. Each script finds fio's logs of testdata/fio in fio, testdata/sync, sweep and depths,
 // and a few more in logs and runs. `exits 3 fiolat ...` runs a command that must end with that code, `nights DIR`
 // writes ten made-up runs, and `elasticsearch` starts a server for the commands behind it.
-var number = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
-
 func TestScripts(t *testing.T) {
 	testkit.NotRaced(t)
 	self, logs := programAndLogs(t)
@@ -59,7 +59,6 @@ func TestScripts(t *testing.T) {
 				os.Symlink(filepath.Join(logs, "../../analysis/history/testdata/one-slow-night"), in("one-slow-night")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sync"), in("sync")),
 				os.Symlink(filepath.Join(logs, "../../ingest/testdata/kept"), in("kept")),
-				os.Symlink(filepath.Join(logs, "../../cmd/fiolat/testdata/totals"), in("exact")),
 				os.Symlink(filepath.Join(logs, "../../ingest/testdata/accounted"), in("accounted")),
 				os.Symlink(filepath.Join(logs, "../../pipeline/live/testdata/sync"), in("streams")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sweep"), in("sweep")),

@@ -184,7 +184,7 @@ func TestCommand(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "out")
 	var said bytes.Buffer
-	d, err := New(Config{Command: "cat >>" + file + "; echo $FIOLAT_EVENT_ID; test $FIOLAT_EVENT_ID = id1",
+	d, err := New(Config{Command: "cat >>'" + file + "'; echo $FIOLAT_EVENT_ID; test $FIOLAT_EVENT_ID = id1",
 		Output: &said})
 	if err != nil {
 		t.Fatal(err)
@@ -205,6 +205,7 @@ func TestCommand(t *testing.T) {
 func TestCommandEnvironment(t *testing.T) {
 	t.Setenv("ELASTICSEARCH_PASSWORD", "secret")
 	t.Setenv("LANG", "C.UTF-8")
+	t.Setenv("HOME", "/home/of the user")
 	var said bytes.Buffer
 	d, err := New(Config{Command: "env", Output: &said})
 	if err != nil {
@@ -222,7 +223,7 @@ func TestCommandEnvironment(t *testing.T) {
 	for _, own := range []string{"PWD", "OLDPWD", "SHLVL", "_"} { // sh's own
 		delete(got, own)
 	}
-	want := map[string]string{"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME"), "LANG": "C.UTF-8",
+	want := map[string]string{"PATH": os.Getenv("PATH"), "HOME": "/home/of the user", "LANG": "C.UTF-8",
 		"FIOLAT_EVENT_ID": "id1"}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)

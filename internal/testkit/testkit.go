@@ -120,7 +120,8 @@ func Gzipped(data []byte) []byte {
 func Program(tb testing.TB) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "fiolat")
-	build := exec.CommandContext(tb.Context(), "go", "build", "-o", path, "fiolat/cmd/fiolat")
+	build := exec.CommandContext(tb.Context(), "go", "build", "-buildvcs=false", "-o", path,
+		"fiolat/cmd/fiolat")
 	if out, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("go build: %v: %s", err, out)
 	}
