@@ -231,9 +231,9 @@ func (c *compareFound) print(o *compareOptions, u *ui.UI) (err error) {
 	switch {
 	case err != nil:
 	case len(failed) > 0:
-		return errors.Join(errFailIf, o.alerts.send(u, failed))
+		return afterPrint(errors.Join(errFailIf, o.alerts.send(u, failed)))
 	case slices.ContainsFunc(c.FailIf, func(f compare.Ruling) bool { return f.Undecided != "" }):
-		return errUndecided
+		return afterPrint(errUndecided)
 	}
 	return err
 }

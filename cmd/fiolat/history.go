@@ -188,7 +188,10 @@ func (o *historyOptions) run(ctx context.Context, u *ui.UI) error {
 			return err
 		}
 	}
-	return errors.Join(append(r.failed, r.judge(ctx, all, u))...)
+	if err := r.judge(ctx, all, u); err != nil {
+		return errors.Join(append(r.failed, err)...)
+	}
+	return afterPrint(errors.Join(r.failed...))
 }
 
 // series returns the full name of a series: the filters that chose its runs, name, and the kind.

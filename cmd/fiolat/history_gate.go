@@ -178,7 +178,7 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 	if fired {
 		err = errChanged
 	}
-	return errors.Join(err, r.alerts.send(u, tell))
+	return afterPrint(errors.Join(err, r.alerts.send(u, tell)))
 }
 
 // runName returns the name or id of a run and the day of its start, if known.

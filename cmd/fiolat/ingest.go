@@ -141,6 +141,7 @@ func (o *ingestOptions) ingestRun(ctx context.Context, u *ui.UI, es *client.Clie
 			name = "report." + plans[0].Run.ID + ".html"
 		}
 		file = newPageFile(filepath.Join(o.es.Spool, name), false, len(plans), nil)
+		file.beside = true
 		defer file.Discard()
 	}
 	var first *pipeline.Summary

@@ -131,18 +131,40 @@ func printInto(ctx context.Context, u *ui.UI, path string, run func(context.Cont
 	defer func() { u.Stdout = stdout }()
 	u.Stdout = f
 	err = run(ctx, u)
-	switch exitCode(err) {
-	case exitOK, exitSLA, exitCompare: // all was printed
-		if failed := f.Publish(); failed != nil {
-			return errors.Join(failed, f.Discard())
-		}
-		return err
+	if err != nil && !errors.As(err, new(*printedError)) {
+		return errors.Join(err, f.Discard())
 	}
-	return errors.Join(err, f.Discard())
+	if failed := f.Publish(); failed != nil {
+		return errors.Join(failed, f.Discard())
+	}
+	return err
 }
 
-// createFile makes a temporary file that will replace the one that --output names.
+// printedError is an error of a command that has printed all of its answer: what it says of the runs, such as a rule
+// that is broken, or an alert that was not sent.
+type printedError struct{ error }
+
+func (e *printedError) Unwrap() error { return e.error }
+
+// afterPrint marks the error, if any, of a command that has printed its answer.
+func afterPrint(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &printedError{err}
+}
+
+// createFile makes a temporary file that will replace the one that --output names, with its permission bits.
 func createFile(path string) (*tempfile.File, error) {
+	f, err := createPrivate(path)
+	if err == nil {
+		f.KeepMode()
+	}
+	return f, err
+}
+
+// createPrivate makes one that only its owner may read.
+func createPrivate(path string) (*tempfile.File, error) {
 	if path == "-" { // commands that print know it
 		return nil, fio.Usagef("--output -: pages and pictures are not printed; name a file, such as page.html")
 	}

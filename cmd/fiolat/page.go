@@ -29,6 +29,8 @@ type pageFile struct {
 	kinds []*report.Sink
 	temp  *tempfile.File
 	dry   bool
+	// beside is a page among documents: as private as they are.
+	beside bool
 }
 
 // newPageFile makes a page of that many kinds of latency, or the picture. If dry, its bytes are only counted.
@@ -116,7 +118,11 @@ func (s pageSink) Begin(ctx context.Context, run *pipeline.Run) (err error) {
 }
 
 func (p *pageFile) open() (err error) {
-	if !p.dry && p.temp == nil {
+	switch {
+	case p.dry || p.temp != nil:
+	case p.beside:
+		p.temp, err = createPrivate(p.Path)
+	default:
 		p.temp, err = createFile(p.Path)
 	}
 	return err

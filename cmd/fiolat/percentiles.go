@@ -231,5 +231,5 @@ func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 	for i, s := range sums {
 		kindAccount(u, sources[i].Run, s, len(sources))
 	}
-	return failOnSLA(o.logs.FailOnSLA, sums[0])
+	return afterPrint(failOnSLA(o.logs.FailOnSLA, sums[0]))
 }

@@ -67,7 +67,7 @@ func exit(u *ui.UI, err error) int {
 		u.Line(map[string]any{"level": "error", "msg": msg, "exit": code})
 		return code
 	}
-	if code == exitSLA || code == exitCompare { // not an error of the command
+	if verdict := code == exitSLA || code == exitCompare; verdict { // about the runs, not an error of the command
 		u.Finding(msg)
 		return code
 	}

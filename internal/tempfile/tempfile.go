@@ -19,12 +19,15 @@ type File struct {
 	*os.File
 	root       *os.Root
 	temp, name string
-	ownsRoot   bool // the file owns root
+	ownsRoot   bool        // the file owns root
+	mode       fs.FileMode // permission bits that the file will have
 }
 
 const (
 	suffix = ".tmp"
 	random = 4 // bytes in a name
+	// private are the permission bits of a new file.
+	private = 0o600
 	// Extra is how much longer than its name a temporary file's is.
 	Extra = len(".") + len(".") + 2*random + len(suffix)
 )
@@ -34,7 +37,7 @@ const (
 func Create(root *os.Root, name string) (*File, error) {
 	for range 100 {
 		temp := tempName(name)
-		f, err := root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		f, err := root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, private)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
@@ -52,7 +55,7 @@ func Create(root *os.Root, name string) (*File, error) {
 			_ = f.Close()
 			continue
 		}
-		return &File{File: f, root: root, temp: temp, name: name}, nil
+		return &File{File: f, root: root, temp: temp, name: name, mode: private}, nil
 	}
 	return nil, fmt.Errorf("no free name for a temporary file beside %s", name)
 }
@@ -81,9 +84,19 @@ func CreateAt(path string) (*File, error) {
 	return f, nil
 }
 
+// KeepMode gives the file the permission bits of the regular file that it replaces, if there is one.
+func (f *File) KeepMode() {
+	if st, err := f.root.Lstat(f.name); err == nil && st.Mode().IsRegular() {
+		f.mode = st.Mode().Perm()
+	}
+}
+
 // Publish gives the file its name, replacing a file that had it, and closes it. It survives a loss of power after
 // that: until then the old file does.
 func (f *File) Publish() error {
+	if f.mode != private {
+		_ = f.Chmod(f.mode) // not all file systems can: then only the owner reads it
+	}
 	if err := f.Sync(); err != nil {
 		return err // the caller discards it
 	}

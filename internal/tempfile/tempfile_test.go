@@ -156,3 +156,88 @@ func TestClear(t *testing.T) {
 		}
 	}
 }
+
+// TestModes: a new file is private, and so is one in the place of another, unless it is to keep the permission bits of
+// a regular file.
+func TestModes(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		before func(path string) error
+		keep   bool
+		want   os.FileMode
+	}{
+		{"new", func(string) error { return nil }, true, 0o600},
+		{"for all to read", func(path string) error { return written(path, 0o644) }, true, 0o644},
+		{"read-only", func(path string) error { return written(path, 0o440) }, true, 0o440},
+		{"a link", func(path string) error {
+			return errors.Join(written(path+"-of", 0o666), os.Symlink(path+"-of", path))
+		}, true, 0o600},
+		{"a document", func(path string) error { return written(path, 0o644) }, false, 0o600},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "page.html")
+			if err := tc.before(path); err != nil {
+				t.Fatal(err)
+			}
+			f, err := CreateAt(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.keep {
+				f.KeepMode()
+			}
+			if err := f.Publish(); err != nil {
+				t.Fatal(err)
+			}
+			if st, err := os.Lstat(path); err != nil || st.Mode() != tc.want {
+				t.Errorf("%v, %v; want %v", st.Mode(), err, tc.want)
+			}
+		})
+	}
+}
+
+// written makes a file with permission bits, whatever the umask.
+func written(path string, mode os.FileMode) error {
+	return errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, mode))
+}
+
+func publishAlone(f *File) error { return PublishAll([]*File{f}) }
+
+// TestPublishFails: a file that cannot have its name is an error, whatever went wrong, and is gone once discarded.
+func TestPublishFails(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		spoil func(t *testing.T, f *File)
+		left  []string // in its directory
+	}{
+		{"a folder has the name", func(t *testing.T, f *File) {
+			if err := f.root.MkdirAll("page.html/full", 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"page.html"}},
+		{"it was removed", func(t *testing.T, f *File) {
+			if err := f.root.Remove(f.temp); err != nil {
+				t.Fatal(err)
+			}
+		}, nil},
+		{"it cannot be synced", func(_ *testing.T, f *File) { _ = f.Close() }, nil},
+	} {
+		for _, publish := range []func(*File) error{(*File).Publish, publishAlone} {
+			t.Run(tc.name, func(t *testing.T) {
+				dir := t.TempDir()
+				f, err := CreateAt(filepath.Join(dir, "page.html"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				tc.spoil(t, f)
+				if publish(f) == nil {
+					t.Error("published")
+				}
+				_ = f.Discard() // there may be nothing left to remove
+				if got := in(t, dir); !slices.Equal(got, tc.left) {
+					t.Errorf("the directory holds %q, want %q", got, tc.left)
+				}
+			})
+		}
+	}
+}
