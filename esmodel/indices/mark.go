@@ -88,6 +88,10 @@ func (k *Mark) Set(ctx context.Context) error {
 		return nil
 	}
 	return k.change(ctx, true, func(v runVersion) ([]byte, error) { // visible to WholeOrParts
+		if k.mine(v) == nil { // the reply to the same request was lost
+			k.taken = true
+			return nil, errNothing
+		}
 		if k.Refuse != nil {
 			if err := k.Refuse(v.source); err != nil {
 				return nil, err

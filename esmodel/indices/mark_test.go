@@ -38,3 +38,17 @@ func TestMarkWithoutIndex(t *testing.T) {
 		})
 	}
 }
+
+// A mark whose reply was lost is the process's own, not a change by another.
+func TestMarkReplyLost(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	c := clienttest.New(t, client.Config{Addresses: []string{s.URL}})
+	key := esmodel.RunKey{Run: "a", Kind: "clat"}
+	k := NewMark(c, "fio", key, func([]byte) []byte { return []byte(`{"run":{"id":"a","status":"running"}}`) })
+	k.Refuse = esmodel.State{}.Still(key)
+	s.Inject(esmodeltest.Fault{LoseReply: true})
+	err := k.Retry(t.Context(), "mark", func() error { return k.Set(t.Context()) })
+	if err != nil || !k.Taken() || k.Found != nil {
+		t.Errorf("%v, taken %v over %s", err, k.Taken(), k.Found)
+	}
+}
