@@ -197,7 +197,7 @@ func (d *discovery) own(runs []*Input, elsewhere place) []*Input {
 
 // above returns the documents of the lowest folder above a run that has any, as far as it was searched.
 func above(d *discovery, in *Input, known map[string]*shelf) (out []*shelf) {
-	for dir := in.Root; d.isBelow(dir); {
+	for dir := in.Root; d.isBelow(dir); { //nolint:endless // it ends where the search began
 		dir = filepath.Dir(dir)
 		s := known[dir]
 		if s == nil {

@@ -66,7 +66,7 @@ func (k *conn) remove(ctx context.Context, objects map[savedObject]bool) (remove
 		types[o.Type] = true
 	}
 	var found []savedObject
-	for page, seen := 1, 0; ; page++ {
+	for page, seen := 1, 0; ; page++ { //nolint:endless // a page without an object is the last
 		var reply struct {
 			Total   int
 			Objects []struct {

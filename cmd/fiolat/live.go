@@ -242,7 +242,7 @@ func (s *liveSession) follow(ctx, work context.Context, src *liveSource) error {
 	defer ticker.Stop()
 	stop := ctx.Done()
 	var late <-chan time.Time
-	for {
+	for { //nolint:endless // until the stream ends
 		select {
 		case i, more := <-found:
 			if !more {

@@ -76,7 +76,7 @@ func Commit(
 	if err := Refresh(ctx, c, prefix, touched); err != nil {
 		return nil, err
 	}
-	for tries := 0; ; tries++ {
+	for tries := 0; ; tries++ { //nolint:endless // four times at most
 		only, err := Verify(ctx, c, prefix, g, made)
 		if err == nil && counted != nil {
 			err, counted = counted(ctx), nil

@@ -1,8 +1,10 @@
 package stored
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 
@@ -86,7 +88,7 @@ func shares(ctx context.Context, c *client.Client, indices string) (out []share,
 			"some": map[string]any{"top_hits": map[string]any{"size": sampled,
 				"_source": map[string]any{"excludes": []string{"files", "jobs"}}}}}}},
 	}
-	for {
+	for { //nolint:endless // each page begins after the one before
 		var reply sharesReply
 		request := client.Request{Op: "count the documents of runs", Body: esmodel.MustJSON(search),
 			API: esapi.SearchRequest{Index: []string{indices}, IgnoreUnavailable: new(true), AllowNoIndices: new(true)}}
@@ -101,10 +103,14 @@ func shares(ctx context.Context, c *client.Client, indices string) (out []share,
 			}
 			out = append(out, s)
 		}
-		if reply.Aggregations.Runs.After == nil {
+		next := reply.Aggregations.Runs.After
+		if next == nil {
 			return out, nil
 		}
-		runs["after"] = reply.Aggregations.Runs.After
+		if before, ok := runs["after"].(json.RawMessage); ok && bytes.Equal(before, next) {
+			return nil, fmt.Errorf("%s: the reply to a request for the next page is the same page", request.Op)
+		}
+		runs["after"] = next
 	}
 }
 

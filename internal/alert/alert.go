@@ -176,7 +176,7 @@ func (d *Dispatcher) deliver(t *target, e Event) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = d.cfg.first, 30*time.Second
 	until := time.Now().Add(d.cfg.MaxWait)
-	for {
+	for { //nolint:endless // until then
 		err := t.send(d.ctx, e)
 		if err == nil {
 			d.mu.Lock()

@@ -6,6 +6,7 @@ package main
 import (
 	"go/ast"
 	"go/token"
+	"go/types"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -33,6 +34,7 @@ import (
 	"golang.org/x/tools/go/analysis/passes/unreachable"
 	"golang.org/x/tools/go/analysis/passes/unusedresult"
 	"golang.org/x/tools/go/analysis/unitchecker"
+	"golang.org/x/tools/go/types/typeutil"
 	"honnef.co/go/tools/analysis/lint"
 	"honnef.co/go/tools/simple"
 	"honnef.co/go/tools/staticcheck"
@@ -54,7 +56,7 @@ func main() {
 		errors(errcheck.Analyzer), // an error that nobody looks at is a loss that nobody counts
 		errorlint.NewAnalyzer(),   // exit codes come from errors.As: a cause is wrapped with %w, not compared
 		ineffassign.Analyzer,      // a value that is never read is a check that was forgotten
-		dead, docs, width,
+		dead, docs, endless, width,
 	}
 	for _, list := range [][]*lint.Analyzer{staticcheck.Analyzers, simple.Analyzers, stylecheck.Analyzers} {
 		for _, a := range list {
@@ -222,6 +224,82 @@ func receiver(d *ast.FuncDecl) string {
 			return ""
 		}
 	}
+}
+
+// endless finds loops that nothing is sure to end: those without a condition around a request, unless a Retrier gives up
+// for them, and those up a path whose condition does not look at the folder above, as "/" and "." are their own.
+var endless = &analysis.Analyzer{Name: "endless", Doc: "who answers the same forever is asked forever",
+	Run: func(pass *analysis.Pass) (any, error) {
+		for _, f := range pass.Files {
+			if isTest(pass.Fset.Position(f.Pos()).Filename) {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				loop, ok := n.(*ast.ForStmt)
+				if !ok {
+					return true
+				}
+				if loop.Cond == nil && calls(pass, loop.Body, isRequest) && !calls(pass, loop.Body, isRetrier) {
+					pass.Reportf(loop.For, "a loop around requests has neither a condition nor a Retrier")
+				}
+				if climbs(pass, loop.Body) && (loop.Cond == nil || !calls(pass, loop.Cond, isDir)) {
+					pass.Reportf(loop.For, "the loop goes up a path, and its condition does not look at the folder above")
+				}
+				return true
+			})
+		}
+		return nil, nil
+	}}
+
+// calls reports whether a statement or expression calls a function, leaving out what function literals do.
+func calls(pass *analysis.Pass, in ast.Node, is func(*types.Func) bool) (found bool) {
+	ast.Inspect(in, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			f, isFunc := typeutil.Callee(pass.TypesInfo, call).(*types.Func)
+			found = found || isFunc && is(f)
+		}
+		_, literal := n.(*ast.FuncLit)
+		return !literal && !found
+	})
+	return found
+}
+
+// servers are the packages that ask servers.
+var servers = regexp.MustCompile(`^(fiolat/(esmodel|kibana|internal/alert)\b|net/http$)`)
+
+// isRequest reports whether a function of servers takes a context and may fail.
+func isRequest(f *types.Func) bool {
+	s := f.Signature()
+	if f.Pkg() == nil || !servers.MatchString(f.Pkg().Path()) || s.Params().Len() == 0 || s.Results().Len() == 0 {
+		return false
+	}
+	return s.Params().At(0).Type().String() == "context.Context" &&
+		s.Results().At(s.Results().Len()-1).Type().String() == "error"
+}
+
+func isRetrier(f *types.Func) bool { return strings.HasSuffix(f.FullName(), "client.Retrier).Wait") }
+
+func isDir(f *types.Func) bool {
+	return f.FullName() == "path.Dir" || f.FullName() == "path/filepath.Dir"
+}
+
+// climbs reports whether a path is replaced with its folder.
+func climbs(pass *analysis.Pass, in ast.Node) (found bool) {
+	ast.Inspect(in, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ForStmt, *ast.RangeStmt, *ast.FuncLit: // looked at by itself
+			return false
+		case *ast.AssignStmt:
+			to, ok := n.Lhs[0].(*ast.Ident)
+			call, isCall := n.Rhs[0].(*ast.CallExpr)
+			if ok && isCall && len(n.Lhs) == 1 && calls(pass, n, isDir) {
+				from, ok := call.Args[0].(*ast.Ident)
+				found = found || ok && pass.TypesInfo.ObjectOf(from) == pass.TypesInfo.ObjectOf(to)
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 const (
