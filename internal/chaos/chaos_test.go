@@ -279,6 +279,40 @@ var all = []chaos{
 		run:  beside(10, liveBeside(false, "rollup", "--interval", "10s", "one")),
 	},
 	{name: "`fiolat merge` beside a `live`", only: true, run: beside(10, liveBeside(false, "merge", "one"))},
+	{
+		name: "`fiolat delete` beside an ingest, a request answered with 503 or cut off",
+		run:  between(30, deletes),
+	},
+	{
+		name: "`fiolat rollup` beside an ingest, a request answered with 503 or cut off",
+		only: true,
+		run:  between(30, rollsUp),
+	},
+	{
+		name: "`fiolat rollup` that finishes another beside an ingest, a request answered with 503 or cut off",
+		only: true,
+		run:  between(30, rollsUp, "rollup", "--interval", "2s", "one"),
+	},
+	{
+		name: "`fiolat merge` beside an ingest, a request answered with 503 or cut off",
+		only: true,
+		run:  between(30, merges),
+	},
+	{
+		name: "`fiolat load` beside an ingest, a request answered with 503 or cut off",
+		only: true,
+		run:  between(30, loads),
+	},
+	{
+		name: "`fiolat ingest` beside an ingest, a request answered with 503 or cut off",
+		only: true,
+		run:  between(30, commits),
+	},
+	{
+		name: "`fiolat label` beside an ingest, a request answered with 503 or cut off",
+		only: true,
+		run:  between(30, labels),
+	},
 	{name: "`fiolat load` ended by a signal at a random moment", only: true, run: loadSignals},
 	{name: "`fiolat merge` ended by a signal at a random moment", only: true, run: mergeSignals},
 	{name: "`fiolat rollup` killed (`kill -9`) at a random moment", run: rollUpKilled},
