@@ -290,3 +290,17 @@ func TestBadURL(t *testing.T) {
 		}
 	}
 }
+
+// TestDefaults: a webhook that is away is waited for ten minutes, unless told otherwise.
+func TestDefaults(t *testing.T) {
+	for _, tc := range []struct{ given, want time.Duration }{{0, 10 * time.Minute}, {time.Second, time.Second}} {
+		d, err := New(Config{Command: "true", MaxWait: tc.given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.cfg.MaxWait != tc.want {
+			t.Errorf("%v: %v, want %v", tc.given, d.cfg.MaxWait, tc.want)
+		}
+		d.Close(t.Context())
+	}
+}
