@@ -116,3 +116,24 @@ func TestLoadInOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestNamed: three or more are named by the start that only they have, of two letters at least; else by their names.
+func TestNamed(t *testing.T) {
+	for _, tc := range []struct {
+		who, all, want string
+	}{
+		{"h1", "h1 h2 h3", "Host h1"},
+		{"h1 h2", "h1 h2 h3", "Hosts h1 and h2"},
+		{"db1 db2 db3", "db1 db2 db3 web1", "Hosts named db*, 3 of 4,"},
+		{"db1 db2 db3", "db1 db2 db3 db4", "Hosts db1, db2 and db3"},
+		{"d1 d2 d3", "d1 d2 d3 web1", "Hosts d1, d2 and d3"},
+		{"a b c", "a b c d", "Hosts a, b and c"},
+		{"a b c d e", "a b c d e f", "Hosts a, b, c, d and e"},
+		{"a b c d e f", "a b c d e f g", "Hosts a, b, c, d and 2 others"},
+	} {
+		subject, plural := named("host", strings.Fields(tc.who), strings.Fields(tc.all))
+		if subject != tc.want || plural == (strings.Count(tc.who, " ") == 0) {
+			t.Errorf("%s of %s: %q, plural %v; want %q", tc.who, tc.all, subject, plural, tc.want)
+		}
+	}
+}
