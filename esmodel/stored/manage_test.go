@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -207,7 +208,7 @@ func TestLoadBesideDelete(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		at      string // requests of which the nth comes when both runs are marked
-		nth     int
+		nth     int32
 		without bool // the files lack the documents of the runs themselves
 	}{{"/_bulk", 4, false}, {"/_bulk", 4, true}, {"/_count", 1, false}} {
 		for _, gone := range []string{"a", "b"} {
@@ -242,12 +243,9 @@ func TestLoadBesideDelete(t *testing.T) {
 				delete(want, d.Index+"/"+d.ID)
 			}
 			s, c := clienttest.StandIn(t)
-			n := 0
+			var n atomic.Int32
 			if err := load(s, func(r *http.Request) {
-				if !strings.HasSuffix(r.URL.Path, tt.at) {
-					return
-				}
-				if n++; n == tt.nth {
+				if strings.HasSuffix(r.URL.Path, tt.at) && n.Add(1) == tt.nth {
 					if _, err := DeleteRun(t.Context(), c, "fio", gone); err != nil {
 						t.Error(err)
 					}
