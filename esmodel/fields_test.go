@@ -160,6 +160,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	if err == nil {
 		sum := esmodeltest.Summary(run, intervals)
 		sum.Account.JobsWithoutLog, sum.Account.JobsFailed, sum.Account.IOsFailed = 1, 1, 1
+		sum.Account.JobsRunning = 1
 		sum.Account.HostsMissing = []string{"h9"}
 		sum.Account.Warnings, sum.Account.Exact = []string{
 			"w",

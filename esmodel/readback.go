@@ -369,7 +369,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		for i := range l.Dirs {
 			d := f.Directions[fio.Direction(i).String()]
 			l.Dirs[i] = pipeline.LogDirection{HasIO: d.IOs, KnownIdle: d.None, IOs: float64(d.Samples),
-				Bytes: float64(d.Bytes), From: l.Start, To: l.End, Until: l.End}
+				Unmeasured: float64(d.More), Bytes: float64(d.Bytes), From: l.Start, To: l.End, Until: l.End}
 			if d.FromMS != nil {
 				l.Dirs[i].From, l.Dirs[i].To, l.Dirs[i].Until = nanos(*d.FromMS), nanos(d.ToMS), nanos(d.UntilMS)
 			}

@@ -155,6 +155,7 @@ type directionField struct {
 	None bool `json:"none,omitempty"`
 	// Samples, FromMS, ToMS and UntilMS are its I/Os and when it ran; absent in documents of an older fiolat.
 	Samples number  `json:"samples,omitempty"`
+	More    number  `json:"unmeasured,omitempty"`
 	Bytes   number  `json:"bytes,omitempty"`
 	FromMS  *number `json:"from_ms,omitempty"`
 	ToMS    number  `json:"to_ms,omitempty"`
@@ -310,6 +311,7 @@ func directions(l *pipeline.Log) map[string]directionField {
 		f := directionField{IOs: d.HasIO, None: d.KnownIdle}
 		if d.HasIO {
 			from := number(float64(d.From) / 1e6)
+			f.More = number(d.Unmeasured)
 			f.Samples, f.Bytes, f.FromMS = number(d.IOs), number(d.Bytes), &from
 			f.ToMS, f.UntilMS = number(float64(d.To)/1e6), number(float64(d.Until)/1e6)
 		}

@@ -59,7 +59,7 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 			t := &l.Entry.Dirs[d].Kind[run.Kind]
 			a.Counted += t.N
 			if t.N > 0 {
-				totals[name] = totals[name].Plus(Latencies{float64(t.N), math.Round(float64(t.N) * t.Mean)})
+				totals[name] = totals[name].Plus(exact(t))
 			}
 		}
 	}
@@ -82,6 +82,9 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 			j.Job, j.Host, j.Direction = e.JobName, e.Host, name
 			j.Restored, j.NotPlaced = tail(e, fio.Direction(d))
 			j.Counted = e.Dirs[d].Kind[run.Kind].N
+			if len(single) == 0 {
+				j.Exact = exact(&e.Dirs[d].Kind[run.Kind])
+			}
 			unmeasured := j.Counted == 0 && e.Dirs[d].TotalIOs > 0
 			if unmeasured && e.Part {
 				continue
@@ -107,13 +110,22 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 	}
 }
 
+// exact returns the latencies of fio's totals.
+func exact(t *fiojson.Totals) Latencies {
+	l := Latencies{IOs: float64(t.N), NS: math.Round(float64(t.N) * t.Mean)}
+	if t.Max < math.MaxInt64 && t.Mean > 0 {
+		l.Min, l.Max = float64(t.Min), float64(t.Max)
+	}
+	return l
+}
+
 // singles returns the sums of logs of single I/Os by direction.
 func singles(logs []LogCount) map[string]Latencies {
 	out := map[string]Latencies{}
 	for i := range logs {
 		for d, ios := range logs[i].IOs {
 			if name := fio.Direction(d).String(); logs[i].Single && ios > 0 {
-				out[name] = out[name].Plus(Latencies{ios, logs[i].NS[d]})
+				out[name] = out[name].Plus(Latencies{IOs: ios, NS: logs[i].NS[d]})
 			}
 		}
 	}
@@ -181,6 +193,7 @@ func (a *Account) Plus(b *Account, first bool) {
 	a.HostsMissing = append(a.HostsMissing, b.HostsMissing...)
 	a.JobsFailed += b.JobsFailed
 	a.IOsFailed += b.IOsFailed
+	a.JobsRunning += b.JobsRunning
 	a.Records += b.Records
 	a.RecordsRepaired += b.RecordsRepaired
 	a.RecordsEqual += b.RecordsEqual

@@ -99,7 +99,7 @@ run.label "k" "v"
 }
 
 // inNoDocument matches what no document says, and what only follows from the rest.
-var inNoDocument = regexp.MustCompile(`\.(Percentiles|Prios|Sync|Placed|BeganMS|Part)(\.|$)`)
+var inNoDocument = regexp.MustCompile(`\.(Percentiles|Prios|Sync|Placed|BeganMS|Part|Void|Running|Sample)(\.|$)`)
 
 // TestGenerationComplete: each setting, and each thing that fio says, is part of the text. A new field fails here until
 // it is.

@@ -98,6 +98,8 @@ type LogDirection struct {
 	From, To, Until int64
 	// Restored is how many of IOs are from fio's JSON, where that counts several logs together.
 	Restored float64
+	// Unmeasured are I/Os beside them of which fio measured no latency.
+	Unmeasured float64
 	// Bytes is the size of those I/Os; 0 if it is not known.
 	Bytes float64
 	// Holes are the times whose records the log lost, in ns from time zero.

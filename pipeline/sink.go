@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -384,10 +385,43 @@ type Latencies struct {
 	IOs float64 `json:"ios"`
 	// NS is the sum in ns, a whole number, so that the order of addition does not matter.
 	NS float64 `json:"ns"`
+	// Min and Max are the extremes; Max is 0 if they are unknown.
+	Min float64 `json:"min,omitempty"`
+	Max float64 `json:"max,omitempty"`
 }
 
 // Plus returns the sum of both.
-func (l Latencies) Plus(o Latencies) Latencies { return Latencies{l.IOs + o.IOs, l.NS + o.NS} }
+func (l Latencies) Plus(o Latencies) Latencies {
+	switch {
+	case l.IOs == 0:
+		return o
+	case o.IOs == 0:
+		return l
+	case min(l.Max, o.Max) == 0:
+		return Latencies{IOs: l.IOs + o.IOs, NS: l.NS + o.NS}
+	}
+	return Latencies{l.IOs + o.IOs, l.NS + o.NS, min(l.Min, o.Min), max(l.Max, o.Max)}
+}
+
+// TakeExact gives rows that hold whole entries of fio's JSON the mean and the extremes of fio's totals: buckets tell
+// these to a percent, and nothing above the last one.
+func (s *Summary) TakeExact() {
+	const whole = 0.5 // I/O: stored counts are rounded
+	for i := range s.Total {
+		r := &s.Total[i]
+		var l Latencies
+		for k := range s.Account.Jobs {
+			if j := &s.Account.Jobs[k]; (r.Dims.Host == "" || r.Dims.Host == j.Host) &&
+				(r.Dims.Job == "" || r.Dims.Job == j.Job) &&
+				(r.Dims.Direction == fio.All || r.Dims.Direction == j.Direction) {
+				l = l.Plus(j.Exact)
+			}
+		}
+		if r.Dims.Log == "" && l.Max > 0 && math.Abs(l.IOs-r.Stats.Samples) < whole {
+			r.Stats.Min, r.Stats.Max, r.Stats.Mean = l.Min, l.Max, l.NS/l.IOs
+		}
+	}
+}
 
 // Account shows what became of the input: in = out + named losses.
 type Account struct {
@@ -402,8 +436,10 @@ type Account struct {
 	// HostsMissing took part in the run and have no log.
 	HostsMissing []string `json:"hosts_missing,omitempty"`
 	// JobsFailed ended with an error, and IOsFailed are in no log.
-	JobsFailed      int     `json:"jobs_failed,omitempty"`
-	IOsFailed       int64   `json:"ios_failed,omitempty"`
+	JobsFailed int   `json:"jobs_failed,omitempty"`
+	IOsFailed  int64 `json:"ios_failed,omitempty"`
+	// JobsRunning went on after their report in fio's JSON.
+	JobsRunning     int     `json:"jobs_running,omitempty"`
 	Records         int64   `json:"records"`
 	RecordsRepaired int64   `json:"records_repaired"`
 	RecordsEqual    int64   `json:"records_equal_stamp"`
@@ -450,6 +486,8 @@ type JobAccount struct {
 	Missing   float64 `json:"ios_missing"`
 	Restored  float64 `json:"ios_restored"`
 	NotPlaced float64 `json:"ios_not_placed"`
+	// Exact are the I/Os that fio counted, to the nanosecond.
+	Exact Latencies `json:"exact,omitzero"`
 }
 
 // Loss is a set of I/Os that fio counted and whose records the logs lost.

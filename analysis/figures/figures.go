@@ -324,6 +324,7 @@ func jobsOf(e *fiojson.Entry) string {
 type sums struct {
 	fiojson.Sum
 	bytes float64
+	more  float64 // I/Os without latency, beside some that have one
 	spans []stage
 	own   map[string]float64 // fio's percentiles, of a single job
 	err   error              // bins that could not be read again
@@ -354,6 +355,9 @@ func (s *sums) count(m *fiojson.Document, e *fiojson.Entry, d *fiojson.DirTotals
 		s.own = t.Percentiles
 	}
 	s.err = cmp.Or(s.err, s.Add(m, t))
+	if d.Sample {
+		s.more += float64(d.TotalIOs - t.N)
+	}
 	s.spans = append(s.spans, stage{e.StartMS, d.RuntimeMS, e.StartMS > 0, e.BeganMS})
 	return t.Bins.Len() > 0
 }
@@ -381,10 +385,10 @@ func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Docum
 	}
 	r := Row{Run: g.Run, Name: g.Name, Direction: direction, Host: g.Host, Job: g.Job, Samples: float64(s.N)}
 	if sec := s.seconds(); sec > 0 {
-		r.Seconds, r.IOPS = known(sec), known(r.Samples/sec)
+		r.Seconds, r.IOPS = known(sec), known((r.Samples+s.more)/sec)
 	}
 	if s.bytes > 0 {
-		r.Bytes = known(s.bytes)
+		r.Bytes = known(s.bytes * r.Samples / (r.Samples + s.more))
 	}
 	r.Percentiles, r.Limits = map[string]float64{}, map[string]fio.Limits{}
 	if r.Unmeasured = s.unmeasured; r.Unmeasured != "" { // those of the others would not be the row's

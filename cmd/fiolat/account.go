@@ -106,6 +106,9 @@ func accountLine(a *pipeline.Account) (line string, whole bool) {
 	if n := len(a.HostsMissing); n > 0 {
 		losses = append(losses, fio.Several(n, "host")+" missing ("+fio.Some(a.HostsMissing)+")")
 	}
+	if a.JobsRunning > 0 {
+		losses = append(losses, fio.Several(a.JobsRunning, "job")+" still running by fio's JSON")
+	}
 	losses = slices.DeleteFunc(losses, func(s string) bool { return s == "" })
 	parts = append(parts, losses...)
 	switch {

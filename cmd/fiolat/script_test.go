@@ -59,6 +59,7 @@ func TestScripts(t *testing.T) {
 				os.Symlink(filepath.Join(logs, "../../analysis/history/testdata/one-slow-night"), in("one-slow-night")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sync"), in("sync")),
 				os.Symlink(filepath.Join(logs, "../../ingest/testdata/kept"), in("kept")),
+				os.Symlink(filepath.Join(logs, "../../cmd/fiolat/testdata/totals"), in("exact")),
 				os.Symlink(filepath.Join(logs, "../../ingest/testdata/accounted"), in("accounted")),
 				os.Symlink(filepath.Join(logs, "../../pipeline/live/testdata/sync"), in("streams")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sweep"), in("sweep")),

@@ -281,7 +281,7 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	}
 	if err == nil {
 		status := esmodel.StatusComplete
-		if s.run.Unread { // documents that an earlier ingest could make stay
+		if s.run.Unread || sum.Account.JobsRunning > 0 { // documents that an earlier ingest could make stay
 			status = esmodel.StatusPartial
 		}
 		if err = s.last(ctx, status, sum); err == nil && s.w.Report().Total().Incomplete() {

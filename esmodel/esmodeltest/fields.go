@@ -161,6 +161,7 @@ var Fields = []Field{
 	{"account.jobs_without_log", "long", "", onRun, "jobs without a log, beside others with one"},
 	{"account.hosts_missing", "keyword", "", onRun, "hosts that took part and have no log"},
 	{"account.jobs_failed", "long", "", onRun, "jobs that ended with an error"},
+	{"account.jobs_running", "long", "", onRun, "jobs that went on after fio's JSON was written"},
 	{"account.ios_failed", "long", "I/Os", onRun, "I/Os that failed and have no latency"},
 	{"account.records", "long", "", onRun, "records read"},
 	{"account.records_repaired", "long", "", onRun, "records repaired"},

@@ -278,6 +278,9 @@ func (e *evidence) judge(r *fio.SLARule, h *fiohist.Hist) (Status, float64) {
 		}
 		least, most, n := violations(r, e.g, h, e.limits)
 		size, usual := e.bunches.size(1), e.bunches.size(usualBunch)
+		if l := e.limits; l.Known && !r.Met(float64(l.Min)) && !r.Met(float64(l.Max)) {
+			usual = 1 // all I/Os of the run violate it: these are no bunches
+		}
 		switch {
 		case atLeast(least/usual, n/usual, allowed) <= e.broken:
 			return Broken, s.Percentiles[0]
@@ -308,9 +311,11 @@ func (e *evidence) judge(r *fio.SLARule, h *fiohist.Hist) (Status, float64) {
 	// The greatest latency is in the top bucket.
 	top := 0
 	h.Each(func(i int, _ float64) { top = i })
-	lower, upper := min(float64(e.g.Lower(top)), s.Max), s.Max
+	lower, upper := min(max(float64(e.g.Lower(top)), s.Min), s.Max), s.Max
 	if top == e.g.Last() {
-		upper = math.Inf(1)
+		if upper = math.Inf(1); e.limits.Known {
+			upper = float64(e.limits.Max)
+		}
 	}
 	if r.Above {
 		lower, upper = upper, lower

@@ -85,7 +85,10 @@ type Entry struct {
 	NoLog bool
 	// Part is set if it has threads whose logs are not here, or were not asked for: its counts are left out.
 	Part bool
-	Dirs [fio.Directions]DirTotals
+	// Void is why its clat is wrong, and has been dropped; Running is set if the report was made before its end.
+	Void    string
+	Running bool
+	Dirs    [fio.Directions]DirTotals
 	// Mixed are the totals of all directions together, if fio reports no others (unified_rw_reporting=mixed).
 	Mixed DirTotals
 	// Sync are the latencies of fsync, fdatasync and sync_file_range, which fio never logs and counts in no direction.
@@ -144,7 +147,9 @@ type DirTotals struct {
 	RuntimeMS int64
 	// Bytes is io_bytes: the amount of data of the I/Os.
 	Bytes uint64
-	Kind  ByKind
+	// Sample is set if fio measured only some of the I/Os.
+	Sample bool
+	Kind   ByKind
 	// Prios split the I/Os by priority, where there are two or more.
 	Prios []Prio
 }
@@ -152,6 +157,9 @@ type DirTotals struct {
 // Completed returns how many I/Os moved Bytes. TotalIOs are not these: they include those that failed, and lack those
 // that were in flight when a ramp ended.
 func (d *DirTotals) Completed() uint64 {
+	if d.Sample {
+		return d.TotalIOs
+	}
 	return cmp.Or(d.Kind[fio.Clat].N, d.Kind[fio.Lat].N, d.TotalIOs)
 }
 
@@ -236,6 +244,9 @@ func (m *Document) CountedMS(e *Entry) int64 {
 
 // Unmeasured returns why fio measured no completion latencies of a job's I/Os, in words, and whether an option says so.
 func (m *Document) Unmeasured(e *Entry) (why string, sure bool) {
+	if e.Void != "" {
+		return "as " + e.Void, true
+	}
 	for _, name := range []string{"gtod_reduce", "disable_clat", "disable_lat", "io_submit_mode"} {
 		if v, ok := m.Option(e, name); ok && v != "0" && v != "inline" {
 			return "as the job set " + name, true
@@ -304,7 +315,7 @@ func ParseAll(r io.Reader, path string) (runs []*Document, err error) {
 		if len(runs) > 1 {
 			m.Part = i + 1
 		}
-		m.contradictions()
+		m.checkTotals()
 		m.runtimes()
 	}
 	return runs, nil
@@ -359,41 +370,6 @@ func (m *Document) later(before *Document, e, b *Entry) bool {
 	return apart >= second*3/4 && b.Elapsed > 0 && maps.Equal(m.Global, before.Global) &&
 		e.RuntimeMS-b.RuntimeMS <= (apart+second)*max(1, (e.RuntimeMS+e.LongestMS/2)/max(e.LongestMS, 1)) &&
 		max(apart, second*(e.Elapsed-b.Elapsed))-min(apart, second*(e.Elapsed-b.Elapsed)) <= second
-}
-
-// contradictions drops totals that do not match their own bins. fio counts both at once; only in the report of a
-// running job can they differ by a few I/Os.
-func (m *Document) contradictions() {
-	for i := range m.Entries {
-		e := &m.Entries[i]
-		for d := range e.Dirs {
-			for k := range e.Dirs[d].Kind {
-				m.contradiction(e, &e.Dirs[d].Kind[k], fmt.Sprintf("%v %v", fio.Direction(d), fio.Kind(k)))
-			}
-		}
-		for k := range e.Mixed.Kind {
-			m.contradiction(e, &e.Mixed.Kind[k], fmt.Sprintf("mixed %v", fio.Kind(k)))
-		}
-		m.contradiction(e, &e.Sync, "sync")
-	}
-}
-
-// contradiction drops totals that their bins do not add up to, in number or in latency.
-func (m *Document) contradiction(e *Entry, t *Totals, of string) {
-	if t.Bins.Len() == 0 {
-		return
-	}
-	sum, why := t.Bins.sum, t.Bins.odd
-	if running := m.Documents > 1 && max(sum, t.N)-min(sum, t.N) <= t.N/100; running {
-		why = ""
-	} else if sum != t.N {
-		why = fmt.Sprintf("its bins hold %d I/Os, but its N is %d", sum, t.N)
-	}
-	if why == "" {
-		return
-	}
-	m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %s: %s; its totals are not used", e.JobName, of, why))
-	*t = Totals{}
 }
 
 // Each reads a stream of documents as fio prints them with --status-interval, and passes every one to each as soon as

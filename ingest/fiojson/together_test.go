@@ -111,7 +111,9 @@ func TestNotPutTogether(t *testing.T) {
 		for _, m := range runs {
 			n++
 			for _, note := range m.Notes {
-				t.Error(note)
+				if strings.Contains(note, "put together") {
+					t.Error(note)
+				}
 			}
 		}
 		return nil

@@ -91,17 +91,38 @@ func (w Workload) RateIOPS(dir fio.Direction) float64 {
 	return n
 }
 
-// Total returns how many I/Os the job does in a direction by its size or number_ios, if nothing else but its runtime
-// ends it; else 0.
-func (w Workload) Total(dir fio.Direction) float64 {
+// Mix returns which part of the I/Os of a job that reads and writes is of a direction, by rwmixread.
+func (w Workload) Mix(dir fio.Direction) float64 {
+	percent := func(name string) (float64, bool) {
+		v, _ := w.Option(name)
+		n, err := strconv.ParseFloat(v, 64)
+		return n / 100, err == nil
+	}
+	reads, ok := percent("rwmixread")
+	if !ok {
+		reads = 0.5
+		if writes, ok := percent("rwmixwrite"); ok {
+			reads = 1 - writes
+		}
+	}
+	if dir == fio.Write {
+		return 1 - reads
+	}
+	return reads
+}
+
+// Ends returns how many I/Os the job does in a direction by its size or number_ios, and whether in both directions
+// together; 0 if that is unknown or something else than its runtime may end it.
+func (w Workload) Ends(dir fio.Direction) (n float64, mix bool) {
 	_, otherwise := w.Set("time_based", "filesize", "nrfiles", "zonesize", "verify", "read_iolog", "kb_base")
 	each, fixed := w.BlockSize(dir)
 	rw := strings.TrimPrefix(w.ReadWrite(), "rand")
 	if rw == "" {
 		rw = fio.Read.String()
 	}
-	if !w.Sure || otherwise || !fixed || each == 0 || rw != dir.String() {
-		return 0
+	mix = rw == "rw" || rw == "readwrite"
+	if !w.Sure || otherwise || !fixed || each == 0 || rw != dir.String() && !(mix && dir != fio.Trim) {
+		return 0, false
 	}
 	number := func(name, usual string) float64 {
 		if v, ok := w.Option(name); ok {
@@ -110,11 +131,11 @@ func (w Workload) Total(dir fio.Direction) float64 {
 		n, _ := jobfile.Size(usual) // 0 if it is not one
 		return n
 	}
-	n := math.Floor(cmp.Or(number("io_size", ""), number("size", "")) / each)
+	n = math.Floor(cmp.Or(number("io_size", ""), number("size", "")) / each)
 	if most := number("number_ios", ""); most > 0 && (n == 0 || most < n) {
 		n = most
 	}
-	return n * max(number("loops", "1"), 1)
+	return n * max(number("loops", "1"), 1), mix
 }
 
 // BlockSize returns the mean size of a direction's I/Os in bytes, 0 if it is unknown, and whether all have that size.

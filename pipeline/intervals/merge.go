@@ -756,10 +756,10 @@ func (l *Member) ran(d fio.Direction) (span pipeline.Span, ok bool) {
 
 // lastWindows returns the factor by which a scope has more IOPS than the I/Os of its logs in the time that these cover:
 // a log that lacks its last window says nothing of the time after it, in which others may go on. It went on at its own
-// rate.
+// rate. And of some jobs fio measures a sample of the I/Os only.
 func (sc *scope) lastWindows() float64 {
 	type direction struct {
-		ios float64
+		ios, issued float64
 		pipeline.Span
 		until int64
 	}
@@ -768,7 +768,7 @@ func (sc *scope) lastWindows() float64 {
 		for d := range l.DirInfo {
 			span, ok := l.ran(fio.Direction(d))
 			if info := &l.DirInfo[d]; ok && sc.covers(fio.Direction(d)) && span.From < span.To {
-				all = append(all, direction{info.IOs, span, max(info.Until, span.To)})
+				all = append(all, direction{info.IOs, info.IOs + info.Unmeasured, span, max(info.Until, span.To)})
 			}
 		}
 	}
@@ -786,7 +786,7 @@ func (sc *scope) lastWindows() float64 {
 		})
 		until := min(d.until, byFrom[ran-1].To)
 		covered[i], longer[i] = d.Span, pipeline.Span{From: d.From, To: until}
-		logged, ios = logged+d.ios, ios+d.ios*float64(until-d.From)/float64(d.To-d.From)
+		logged, ios = logged+d.ios, ios+d.issued*float64(until-d.From)/float64(d.To-d.From)
 	}
 	if ios == logged {
 		return 1

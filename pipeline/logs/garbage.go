@@ -2,6 +2,7 @@ package logs
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"fiolat/fio"
@@ -85,40 +86,90 @@ func (l *State) mayMend() bool {
 		l.cfg.Settings.Repair == fio.RepairAuto
 }
 
-// middle is what a log has near its middle bucket. fio 3.6 to 3.16 log nothing from there on.
+// middle is what a log has below its middle bucket, from which on fio 3.6 to 3.16 log nothing.
 type middle struct {
-	below float64 // I/Os in the buckets right below it
-	above bool    // some in it or above
+	below [len(belowMiddle)]float64 // I/Os from each of these buckets to the next
+	above bool                      // some in it or above
 }
+
+// belowMiddle are buckets of coarseness 0 that divide the octaves below the middle one, 928, three times: in octaves,
+// in quarters of them, and in sixteenths.
+var belowMiddle = [...]int{736, 800, 864, 880, 896, 912, 916, 920, 924}
 
 // nearMiddle takes the counts of the next record.
 func (l *State) nearMiddle(c *fiohist.Sparse) {
-	const near = 16 // buckets of coarseness 0
 	half := l.g.Columns() / 2
-	from := (fiohist.Fio3.Columns()/2 - near) >> l.g.Coarseness
-	for i := len(c.Index) - 1; i >= 0 && int(c.Index[i]) >= from && l.g.Groups == fiohist.GroupsV3; i-- {
-		if l.middle.above = l.middle.above || int(c.Index[i]) >= half; !l.middle.above {
-			l.middle.below += c.Count[i]
+	at := len(belowMiddle) - 1
+	for i := len(c.Index) - 1; i >= 0 && l.g.Groups == fiohist.GroupsV3; i-- {
+		b := int(c.Index[i])
+		if l.middle.above = l.middle.above || b >= half; l.middle.above {
+			return
 		}
+		for at >= 0 && b < belowMiddle[at]>>l.g.Coarseness {
+			at--
+		}
+		if at < 0 {
+			return
+		}
+		l.middle.below[at] += c.Count[i]
 	}
 }
 
-// WarnMiddle warns of logs without fio's JSON whose I/Os end right below the middle bucket.
+// add adds up what several logs have.
+func (m *middle) add(o *middle) {
+	m.above = m.above || o.above
+	for i, n := range o.below {
+		m.below[i] += n
+	}
+}
+
+// near returns the I/Os in the 16 buckets right below the middle.
+func (m *middle) near() (n float64) { return m.from(5, len(m.below)) }
+
+func (m *middle) from(i, to int) (n float64) {
+	for _, k := range m.below[i:to] {
+		n += k
+	}
+	return n
+}
+
+// beyond returns how many I/Os a smooth tail, which falls ever more steeply, has above the middle at least.
+func (m *middle) beyond() float64 {
+	octaves := further(m.from(0, 1), m.from(1, 2), m.from(2, 9), 1)
+	if min(m.from(0, 1), m.from(1, 2)) < 5 { // all in one
+		octaves = 0
+	}
+	const half = 2 // the buckets of the first are half as wide
+	return max(octaves, further(m.from(3, 4), m.from(4, 5), m.from(5, 9), half), further(m.below[6], m.below[7],
+		m.below[8], 1))
+}
+
+// further continues three counts, of which the first is of a width so many times smaller. Each may be off by its
+// standard deviation.
+func further(a, b, c, wider float64) float64 {
+	less := func(n float64) float64 { return max(n-math.Sqrt(n), 0) }
+	most := b + 2*math.Sqrt(b) + 1
+	falls := less(c) / most
+	fell := most / (wider * max(less(a), 0.5))
+	falls = min(falls*min(falls/fell, 1), 0.9)
+	return c * falls / (1 - falls)
+}
+
+// WarnMiddle warns of logs without fio's JSON whose I/Os end right below the middle bucket, though a smooth tail would
+// go on: by chance it does not in one of a thousand.
 func WarnMiddle(logs []*State, warn func(format string, args ...any)) {
-	const few = 5
+	const few, sure = 5, 7
 	var first *State
-	sum := 0.0
+	var sum middle
 	for _, l := range logs {
-		if l.middle.above {
-			return
-		}
-		if sum += l.middle.below; l.middle.below > 0 && first == nil {
+		sum.add(&l.middle)
+		if l.middle.near() > 0 && first == nil {
 			first = l
 		}
 	}
-	if sum >= few {
+	if !sum.above && sum.near() >= few && sum.beyond() >= sure {
 		warn("%s: %s right below 0.786 ms, and none above: fio 3.6 to 3.16 log no I/O that takes longer, so slower ones "+
 			"are missing; pass fio's JSON, or use another version of fio", fio.Printable(first.Source.Path),
-			fio.Several(sum, "I/O"))
+			fio.Several(sum.near(), "I/O"))
 	}
 }

@@ -165,6 +165,11 @@ func (l *State) Prepare(ctx context.Context) error {
 			return err
 		}
 	}
+	if l.Entry != nil && l.Entry.Void != "" && l.Source.Name.Hist {
+		err := l.at(0, l.Entry.Void, "run fio 3.36 or newer, or pass --skip-bad to leave the log out")
+		err.Useless = true
+		return err
+	}
 	zero := !slices.ContainsFunc(l.dirs[:], func(d direction) bool { return len(d.first0) > 0 })
 	if err == nil && (l.cfg.Settings.SkipBad || l.Meta != nil && l.Source.Name.Hist && zero) && l.beyondHead &&
 		!l.Pipe {

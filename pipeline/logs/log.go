@@ -476,8 +476,8 @@ func (l *State) addUp(r *fiolog.Record, d *direction) {
 		if int(c.Index[n]) == l.g.Last() {
 			l.lastBucket += c.Count[n]
 		}
-		if limits := &info.Limits; limits.Known && l.Outside == nil && (l.g.Upper(int(c.Index[0])) < limits.Min ||
-			l.g.Lower(int(c.Index[n])) > limits.Max) {
+		if limits := &info.Limits; limits.Known && l.Outside == nil && (int(c.Index[0]) != l.g.Last() &&
+			l.g.Upper(int(c.Index[0])) < limits.Min || l.g.Lower(int(c.Index[n])) > limits.Max) {
 			l.Outside = l.at(r.Line, "latencies outside the range in fio's JSON",
 				"give the JSON of this very run with --fio-json")
 		}
@@ -706,6 +706,11 @@ func (l *State) Keep() {
 	}
 	for d := range l.DirInfo {
 		l.DirInfo[d].IOs += l.dirs[d].ios
+		if l.Entry != nil && !l.rejected && l.Entry.Dirs[d].Sample {
+			t := &l.Entry.Dirs[d]
+			each := float64(t.TotalIOs)/float64(t.Kind[fio.Clat].N) - 1
+			l.DirInfo[d].Unmeasured = l.DirInfo[d].IOs * each
+		}
 		l.DirInfo[d].Until = l.until(fio.Direction(d))
 	}
 	l.End, l.Dirs = l.Reached, l.DirInfo

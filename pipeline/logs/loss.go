@@ -121,7 +121,7 @@ func (t *tail) closedAll() (string, []*member) {
 // longerThanWindow leaves out the I/Os that may have been in flight when the open windows began: the longest ones, as
 // many as the depths. All others began and ended within the windows (Little's law).
 func (t *tail) longerThanWindow() (string, []*member) {
-	if !t.allMembers(func(m *member) bool { return m.windowed() && m.job.Depth() > 0 }) {
+	if !t.allMembers(func(m *member) bool { return m.windowed() && m.job.Depth() > 0 && m.alone() }) {
 		return "", nil
 	}
 	logs := t.hiders()
@@ -157,12 +157,18 @@ func (t *tail) longerThanWindow() (string, []*member) {
 	return "", nil
 }
 
+// alone reports whether the log is of one thread: with per_job_logs=0 all threads have one.
+func (m *member) alone() bool {
+	n, several := m.job.Set("numjobs")
+	return m.Source.Name.Job > 0 || (!several || n == "1") && len(m.Entry.Sections) < 2 && m.Entry.Unlike == 0
+}
+
 func (t *tail) tooManyForRate() (string, []*member) {
 	allowed := 0.0
 	if !t.allMembers(func(m *member) bool {
 		rate := m.job.RateIOPS(t.dir)
 		_, unsteady := m.job.Set("ramp_time", "verify", "rate_cycle")
-		if rate <= 0 || unsteady || !m.windowed() || !m.startKnown() || m.job.Depth() == 0 {
+		if rate <= 0 || unsteady || !m.windowed() || !m.startKnown() || m.job.Depth() == 0 || !m.alone() {
 			return false
 		}
 		until := m.end

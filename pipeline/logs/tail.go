@@ -39,6 +39,8 @@ type member struct {
 	rate                        float64 // I/Os per ns, relative to the others' if none is known
 	limit                       int64   // the option runtime in ns, if it ends the direction; else 0
 	sized                       bool    // the size of its job tells its share
+	most                        float64 // I/Os that it can have in the tail by its size; -1: any number
+	mixed                       bool    // that size is of both directions
 }
 
 // subtract computes what is missing from the logs, whose sums must be final. If a bucket holds more than fio counted,
@@ -123,6 +125,7 @@ func (t *tail) locate() {
 	}
 	seen := slices.ContainsFunc(t.members, func(m *member) bool { return m.d.seen })
 	rates, known := 0.0, 0.0
+	reached, wanted := 1.0, 0.0 // which part of their rates those with records reached
 	for _, m := range t.members {
 		m.times(t)
 		w := &m.d.win
@@ -130,6 +133,10 @@ func (t *tail) locate() {
 			m.from, m.to = m.d.last*msec+m.shift, min(m.until, w.b+(w.n+1)*w.h+m.shift)
 			m.rate = m.d.ios / float64(max(m.from-m.shift-w.b, msec))
 			rates, known, m.weight = rates+m.rate, known+1, 1
+			if own := m.job.RateIOPS(t.dir) / 1e9; own > 0 {
+				reached = min((reached*wanted+m.rate)/(wanted+own), 1)
+				wanted += own
+			}
 			continue
 		}
 		m.from = m.start
@@ -138,7 +145,11 @@ func (t *tail) locate() {
 		}
 		h := m.length()
 		m.to, m.weight = min(m.until, m.from+h), 1
-		if seen && m.until-m.from > h+slack || !m.job.Does(t.dir) {
+		least := m.until // or earlier, whatever the group's longest I/O took
+		if m.limit > 0 {
+			least = min(least, m.start+m.limit)
+		}
+		if seen && least-m.from > h+slack && !t.only(m) || !m.job.Does(t.dir) {
 			m.weight = 0
 		}
 	}
@@ -148,6 +159,9 @@ func (t *tail) locate() {
 			m.rate = 1
 			if known > 0 {
 				m.rate = rates / known // like the others
+			}
+			if own := m.job.RateIOPS(t.dir); own > 0 && (known > 0 || t.allRated()) {
+				m.rate = own / 1e9 * reached
 			}
 		}
 		m.weight *= m.rate * float64(m.to-m.from)
@@ -166,10 +180,22 @@ func (t *tail) locate() {
 			unlogged++
 		}
 	}
+	slowed := 1.0 // by how much the last to end was slower than its rate
+	if known == 0 && t.allRated() && t.allMembers(func(m *member) bool { return m.sized }) {
+		least := math.Inf(1)
+		for _, m := range t.members {
+			if n := m.weight * t.counts.Sum(); n > 0 {
+				least = min(least, float64(max(m.until-m.from, msec))*m.rate/n)
+			}
+		}
+		if slowed = max(least, 1); math.IsInf(least, 1) {
+			slowed = 1
+		}
+	}
 	for _, m := range t.members {
 		switch {
-		case m.sized && known > 0: // it ended when it had done them
-			m.to = min(m.to, m.from+max(int64(m.weight*t.counts.Sum()/m.rate), msec))
+		case m.sized && (known > 0 || t.allRated()): // it ended when it had done them
+			m.to = min(m.to, m.from+max(int64(slowed*m.weight*t.counts.Sum()/m.rate), msec))
 		case m.sized:
 		case total > 0:
 			m.weight *= left / total
@@ -184,31 +210,112 @@ func (t *tail) locate() {
 // unlogged reports whether a job can do I/O in the direction, and its log has no record of it.
 func (t *tail) unlogged(m *member) bool { return !m.d.seen && m.job.Does(t.dir) }
 
-// bySize sets the weights of logs of a group whose jobs ended by their size: how many I/Os these did is known. It
-// returns the weight that is left for the others.
+// only reports whether a log has no record of any direction: all that its job did is missing.
+func (t *tail) only(m *member) bool {
+	for d := range m.dirs {
+		if m.dirs[d].seen {
+			return false
+		}
+	}
+	return m.job.Does(t.dir)
+}
+
+// allRated reports whether all logs of the tail are of jobs with a rate.
+func (t *tail) allRated() bool {
+	return t.allMembers(func(m *member) bool { return m.job.RateIOPS(t.dir) > 0 })
+}
+
+// bySize sets the weights of logs of a group whose jobs ended by their size or number of I/Os: what these did is known,
+// and of those that a runtime may have ended before, the most. It returns the weight that is left for the others.
 func (t *tail) bySize() (left float64) {
-	missing, sum, sized, timed := t.counts.Sum(), 0.0, 0, false
+	missing := t.counts.Sum()
 	if len(t.members) == 1 || missing == 0 || t.failed() {
 		return 1
 	}
+	sum, mixed, certain, open := 0.0, 0.0, 0.0, false
 	for _, m := range t.members {
-		if n := m.job.Total(t.dir); n > 0 && n >= m.d.ios {
-			sum += n - m.d.ios
-			sized++
+		if !m.mostLeft(t.dir) {
+			return 1 // the log is not of this job
 		}
-		_, runtime := m.job.Set("runtime")
-		timed = timed || runtime
+		if m.mixed {
+			mixed += m.most
+		}
+		if open = open || m.most < 0; m.most < 0 {
+			continue
+		}
+		_, otherwise := m.job.Set("runtime", "steadystate", "ss", "exitall")
+		room := 1.5*m.rate*float64(m.length()) + float64(m.job.Depth()) + 5
+		m.sized = !otherwise && (!m.d.seen || m.most <= room)
+		if sum += m.most; m.sized {
+			certain += m.most
+		}
 	}
-	all := sized == len(t.members)
-	if sum > missing || all && sum < missing || timed && !(all && sum == missing) {
-		return 1 // they did not
+	switch all := !open && (mixed > 0 || math.Abs(sum-missing) < 0.5); {
+	case all: // which part of a mix is of the direction is a guess: it is scaled to fio's count
+		scale := (missing - (sum - mixed)) / mixed
+		for _, m := range t.members {
+			switch m.sized = true; {
+			case mixed == 0 || scale <= 0:
+				m.most *= missing / sum
+			case m.mixed:
+				m.most *= scale
+			}
+		}
+		certain = missing
+	case certain > missing+0.5:
+		certain = 0
+		for _, m := range t.members {
+			m.sized = false
+		}
 	}
+	others := 0.0
 	for _, m := range t.members {
-		if n := m.job.Total(t.dir); n > 0 && n >= m.d.ios {
-			m.weight, m.sized = (n-m.d.ios)/missing, true
+		if m.sized {
+			m.weight = m.most / missing
+		} else {
+			others += m.weight
 		}
 	}
-	return 1 - sum/missing
+	return t.cap(1-certain/missing, others, open)
+}
+
+// mostLeft sets how many I/Os the job can have done besides those in its log, by its size or number of I/Os; -1 if
+// these do not tell. ok is false if the log has more.
+func (m *member) mostLeft(dir fio.Direction) (ok bool) {
+	n, mix := m.job.Ends(dir)
+	if m.most = -1; n == 0 {
+		return true
+	}
+	m.mixed = mix
+	const some = 100 // I/Os that tell the mix
+	done, part := m.d.ios, 1.0
+	if mix {
+		done = 0
+		for d := range m.dirs {
+			done += m.dirs[d].ios
+		}
+		if part = m.job.Mix(dir); done >= some {
+			part = m.d.ios / done
+		}
+	}
+	m.most = (n - done) * part
+	return m.most >= 0
+}
+
+// cap shares the weight that is left among logs whose number of I/Os is not known, by their weights, but to none more
+// than its most. It returns what is left for those without one.
+func (t *tail) cap(left, others float64, open bool) float64 {
+	missing := t.counts.Sum()
+	over := func(m *member) bool {
+		return open && !m.sized && m.most >= 0 && m.weight*left*missing > m.most*others
+	}
+	for i := slices.IndexFunc(t.members, over); i >= 0; i = slices.IndexFunc(t.members, over) {
+		m := t.members[i]
+		others -= m.weight
+		m.weight, m.sized = m.most/missing, true
+		left -= m.weight
+	}
+	return max(left, 0)
 }
 
 // byBytes scales the weights of logs of a group whose I/Os have two sizes: fio's bytes tell how many are of which.

@@ -100,6 +100,23 @@ func TestSlowDevices(t *testing.T) {
 		{name: "pjl0-misfit", want: map[string]perSecond{
 			"read": {0, []float64{300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 3}}}},
 		{name: "pjl0-short", want: map[string]perSecond{"read": {0, []float64{201}}}}, // too short for a record
+		{name: "ends-all", want: map[string]perSecond{
+			"read": {0, []float64{480, 509, 499, 498, 502, 506, 493, 473, 402, 385, 315, 303, 162}}}, off: 16},
+		{name: "ends-90-10-size", want: map[string]perSecond{
+			"read":  {0, []float64{357, 359, 364, 289, 238, 238, 222, 118, 122, 117, 33}},
+			"write": {0, []float64{90, 90, 90, 73, 60, 59, 56, 30, 30, 29, 8}}}, off: 12},
+		{name: "number-ios-mixed", want: map[string]perSecond{
+			"read":  {0, []float64{178, 179, 183, 179, 177, 184, 179, 180, 32, 30, 30, 30, 30, 30, 30, 30}},
+			"write": {0, []float64{58, 62, 60, 59, 61, 60, 59, 60, 30, 30, 30, 30, 30, 30, 30, 30}}}, off: 7},
+		{name: "short-beside-long", want: map[string]perSecond{
+			"read": {0, []float64{51, 51, 51, 51, 51, 51, 51, 51, 51, 51, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20,
+				20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20}},
+			"write": {0, []float64{14, 14, 14, 14, 14, 14, 14, 14, 14, 14}}}, off: 3},
+		{name: "empty-logs-time", want: map[string]perSecond{
+			"read":  {0, []float64{938, 956, 24}},
+			"write": {0, []float64{961, 988, 24}}}, off: 170},
+		{name: "pjl0-group-lost", want: map[string]perSecond{
+			"read": {0, []float64{100, 100, 100, 99, 99, 102, 1}}}, off: 50},
 		{name: "empty-log-rate", warns: "L_clat_hist.1.log.127.0.0.3: 2399 of the 2399 reads of " +
 			`job "a" are lost, and in no interval: rate_iops lets 304 I/Os through until its last window ends`,
 			lost: 2399},

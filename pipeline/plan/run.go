@@ -205,6 +205,9 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 			if a.IOsFailed += m.Entries[i].Errors; m.Entries[i].Error != 0 && !m.Entries[i].NoLog {
 				a.JobsFailed++
 			}
+			if m.Entries[i].Running && !m.Entries[i].NoLog {
+				a.JobsRunning++
+			}
 		}
 	}
 	r.warnEarly()
@@ -222,7 +225,9 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 		return nil, r.Run.NothingLeft(r.merge.Grid.Start(r.merge.Done))
 	}
 	r.reportWarnings()
-	s.Account = *a
+	if s.Account = *a; !r.cfg.Pick.Timed() {
+		s.TakeExact()
+	}
 	return s, r.sink.End(ctx, s)
 }
 

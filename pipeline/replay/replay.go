@@ -555,6 +555,9 @@ func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
 		s.Account.Interval = p.parts[0].Account.Interval
 	}
 	s.Account.Warnings = append(s.Account.Warnings, p.Warnings...)
+	if !p.o.Pick.Timed() {
+		s.TakeExact()
+	}
 	if err := p.sink.End(ctx, s); err != nil {
 		return nil, err
 	}
