@@ -417,7 +417,7 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 			w.pauses.started = start + l.phase(fio.Direction(i))
 		}
 		w.depth, w.median, w.shortest = l.queue(fio.Direction(i))
-		if l.Absolute {
+		if w.bursts = l.bursts(fio.Direction(i)); l.Absolute {
 			w.begin = farPast
 		}
 		if start == farPast {

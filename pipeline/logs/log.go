@@ -642,7 +642,7 @@ func (l *State) earliest(d *direction) int64 {
 	switch {
 	case l.cfg.Settings.RecordTime == fio.RecordTimeStart:
 		return d.starts.time
-	case d.win.known:
+	case d.win.known && (d.win.bursts == nil || d.win.n > 0):
 		return d.win.prev - msec
 	}
 	return d.win.floor()

@@ -90,6 +90,8 @@ type windows struct {
 	median   int64   // latency in ns
 	shortest []int64 // latency in each bucket in ns
 
+	bursts *bursts // nil: none, or they do not fit
+
 	watch  bool // look for pauses
 	pauses pauses
 
@@ -171,6 +173,9 @@ func (w *windows) fix() {
 		}
 		w.b = min(w.b, w.explained(b))
 	}
+	if w.bursts != nil && !w.bursts.fits(w.waits) {
+		w.bursts = nil
+	}
 	w.prev, w.lastOnTime, w.known = w.b, w.b, true
 }
 
@@ -205,6 +210,8 @@ func (w *windows) explained(b int64) int64 {
 // floor returns a time before which b cannot lie.
 func (w *windows) floor() int64 {
 	switch {
+	case w.bursts != nil && w.n == 0:
+		return w.bursts.at
 	case w.known:
 		return w.b
 	case w.h > 0 && len(w.waits) > 0:
@@ -365,6 +372,12 @@ func (w *windows) put(r *stamped, emit func(portion)) {
 	w.prev = t
 	if len(c.Count) == 0 {
 		return
+	}
+	if w.bursts != nil {
+		if r.skipped == 0 && w.bursts.place(t, c, emit) {
+			return
+		}
+		w.bursts = nil
 	}
 	switch late := t - boundary; {
 	case boundary <= prev || t <= prev || r.ios == 1: // catching up: the very next completion closed it

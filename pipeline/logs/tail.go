@@ -460,7 +460,18 @@ func (t *tail) restore() error {
 				share.Index[b] = share.Index[b]<<t.coarser(m.State) + 1<<t.coarser(m.State)>>1
 			}
 		}
-		m.reach(t.dir, m.to)
+		pieces := []portion{{start: m.from, end: m.to, counts: &share}}
+		if b := m.d.win.bursts; b != nil && m.d.seen && len(t.members) == 1 && m.Members == 1 {
+			var in []portion
+			end := max(min(b.next(int64(share.Sum())), m.end-m.shift), b.at+msec)
+			if b.place(end, &share, func(p portion) {
+				part := p.counts.Clone()
+				in = append(in, portion{start: p.start + m.shift, end: p.end + m.shift, counts: &part})
+			}) {
+				pieces = in
+			}
+		}
+		m.reach(t.dir, pieces[len(pieces)-1].end)
 		m.DirInfo[t.dir].HasIO = true
 		m.DirInfo[t.dir].IOs += share.Sum()
 		if len(t.members) > 1 {
@@ -469,8 +480,10 @@ func (t *tail) restore() error {
 		if n := len(t.counts.Index) - 1; int(t.counts.Index[n]) == t.g.Last() {
 			m.lastBucket += share.Count[n]
 		}
-		if err := m.align.Add(intervals.Piece{Start: m.from, End: m.to}, &share, t.dir); err != nil {
-			return m.at(0, "the tail cannot be restored: "+err.Error(), "pass --no-restore")
+		for _, p := range pieces {
+			if err := m.align.Add(intervals.Piece{Start: p.start, End: p.end}, p.counts, t.dir); err != nil {
+				return m.at(0, "the tail cannot be restored: "+err.Error(), "pass --no-restore")
+			}
 		}
 		m.Open.Finish()
 	}
