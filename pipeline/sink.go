@@ -256,10 +256,11 @@ type Row struct {
 	Stats fiohist.Stats
 	Logs  int
 	// IOPS is completions per second of the part of the interval that the logs cover. IOPSKnown is false if they cover
-	// none of it, or if one of them lost records.
+	// none of it.
 	IOPS      float64
 	IOPSKnown bool
-	// Covered is that part in ns. It excludes Lost, the time whose records a log lost.
+	// Covered is that part in ns, in which one of the logs at least has its records. Lost is the time whose records a
+	// log lost.
 	Covered, Lost int64
 	// Uneven is set if one of the logs covers only a part of the interval, as at its start or end.
 	Uneven bool

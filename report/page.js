@@ -13,7 +13,7 @@ function completed(head, d) {
   [d.scopes, d.leaves] = [rowsOf(d.scopes), rowsOf(d.leaves)];
   const statistics = d.by.map(rowsOf);
   for (const by of statistics.flat()) {
-    by.rate = by.n.map((n, k) => n && n / by.covered[k]);
+    by.rate = by.n.map((n, k) => n && (by.covered[k] ? n / by.covered[k] : null));
     const limit = (off, i, sign) => off.map((v, k) => v < 0 ? -1 : Math.max(1, Math.abs(by.p[i][k])) * (1 + sign * v / 100));
     by.ci = by.limits.map(({lower, upper}, i) => ({lower: limit(lower, i, -1), upper: limit(upper, i, 1)}));
   }

@@ -282,6 +282,44 @@ func (h *Hist) Empty() bool {
 	return h.packed == nil || len(h.index) == 0
 }
 
+// Whole returns the lowest and the highest bucket in which a whole I/O is in h, if before is the sum of all that comes
+// before it: each I/O is in one of several histograms among which it is shared, that in which the sum of its bucket
+// passes the middle of it. ok is false if there is none.
+func (h *Hist) Whole(before *Hist) (low, high int, ok bool) {
+	passes := func(i int, w float64) bool {
+		const tie = 0.5 - 1e-9
+		n := before.Count(i)
+		return math.Floor(n+w+tie) > math.Floor(n+tie)
+	}
+	if h.packed != nil {
+		for k, i := range h.index {
+			if passes(int(i), h.n[k]) {
+				if high = int(i); !ok {
+					low, ok = high, true
+				}
+			}
+		}
+		return low, high, ok
+	}
+	for n, set := range h.set {
+		for p := h.pages[n]; set != 0 && !ok; set &= set - 1 {
+			i := bits.TrailingZeros64(set)
+			low, ok = n<<pageBits|i, passes(n<<pageBits|i, p[i])
+		}
+	}
+	for n := len(h.set) - 1; n >= 0 && ok; n-- {
+		p := h.pages[n]
+		for set := h.set[n]; set != 0; {
+			i := bits.Len64(set) - 1
+			if high = n<<pageBits | i; passes(high, p[i]) {
+				return low, high, true
+			}
+			set &^= 1 << i
+		}
+	}
+	return low, high, ok
+}
+
 // Limits are the smallest and the largest latency in ns that fio measured. The zero
 // value means unknown.
 type Limits struct {
@@ -449,6 +487,20 @@ func (r *Ranks) Stats(wanted []float64, limits Limits) Stats {
 		s.Lower[k], s.Upper[k] = r.limits(min(max(p, 0), 100) / 100)
 	}
 	return s
+}
+
+// Within sets the extremes to those of the buckets from low to high. No percentile lies beyond them.
+func (s *Stats) Within(g Geometry, low, high int, limits Limits) {
+	top := float64(g.Upper(high))
+	if high == g.Last() {
+		top = float64(g.Lower(high))
+	} else {
+		s.AtLeast = nil
+	}
+	s.Min, s.Max = limits.clamp(float64(g.Lower(low))), limits.clamp(top)
+	for k, v := range s.Percentiles {
+		s.Percentiles[k] = min(max(v, s.Min), s.Max)
+	}
 }
 
 // Ranks is a histogram with its running sums, for several queries. The zero value is empty. Read reuses the memory.

@@ -410,6 +410,7 @@ func (m *Merger) addUp(ctx context.Context, n int, active []*scope, interval fun
 			for k := w; k < len(active); k += m.workers {
 				for _, q := range out {
 					if active[k].same == nil {
+						active[k].extremes(&q.Rows[k], q.hists[k], m.Run.Geometry)
 						active[k].total.AddHist(q.hists[k])
 						if active[k].blocks != nil {
 							active[k].blocks.Add(q.hists[k], m.Run.Geometry)
@@ -424,6 +425,11 @@ func (m *Merger) addUp(ctx context.Context, n int, active []*scope, interval fun
 		return err
 	}
 	for _, q := range out {
+		for k, sc := range active {
+			if sc.same != nil {
+				q.Rows[k].Stats = q.Rows[sc.same.at].Stats
+			}
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -433,6 +439,17 @@ func (m *Merger) addUp(ctx context.Context, n int, active []*scope, interval fun
 	}
 	m.count += n
 	return nil
+}
+
+// extremes sets the extremes of a row to those of the whole I/Os in it: an I/O that is shared among intervals is the
+// longest of one of them only.
+func (sc *scope) extremes(row *pipeline.Row, h *fiohist.Hist, g fiohist.Geometry) {
+	if h == nil || row.Stats.Empty() {
+		return
+	}
+	if low, high, ok := h.Whole(sc.total); ok {
+		row.Stats.Within(g, low, high, sc.known())
+	}
 }
 
 // interval adds up interval q from the logs' histograms. The order of the additions is fixed: logs
@@ -516,7 +533,9 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 		}
 		row.TailPart = m.tail(mem, sc, out.hists)
 		from, to := m.span(q)
-		sc.cover(&row, from, to)
+		if sc.cover(&row, from, to); row.Lost >= msec {
+			m.others(sc, &row, from, to, histsOf)
+		}
 		out.Rows = append(out.Rows, row)
 	}
 	return out
@@ -680,8 +699,9 @@ func (m *Merger) row(sc *scope, ranks *fiohist.Ranks) pipeline.Row {
 		Whole: m.Run.Settings.Align == fio.AlignInflight}
 }
 
-// cover sets for how much of [start, end), in ns, a row's logs were running and have their records. There are no IOPS
-// if that is below a millisecond, the resolution of stamps, or if one of the logs lost records.
+// cover sets for how much of [start, end), in ns, one of a row's logs at least was running and has its records: others
+// then count in neither the I/Os nor the time. There are no IOPS if that is below a millisecond, the resolution of
+// stamps.
 func (sc *scope) cover(r *pipeline.Row, start, end int64) {
 	r.Lost = sc.lost(start, end)
 	all := false
@@ -693,11 +713,21 @@ func (sc *scope) cover(r *pipeline.Row, start, end int64) {
 				continue
 			}
 			span.From, span.To = max(span.From, start), min(span.To, end)
+			if span.From < span.To && (span.From > start || span.To < end) {
+				r.Uneven = r.Uneven || pipeline.PartOf(span.To-span.From, end-start)
+			}
+			for _, h := range l.DirInfo[d].Holes { // ascending
+				if h.To > span.From && h.From < span.To {
+					if h.From > span.From {
+						parts = append(parts, pipeline.Span{From: span.From, To: h.From})
+					}
+					span.From = h.To
+				}
+			}
 			if span.From == start && span.To == end {
 				all = true
 			} else if span.From < span.To {
 				parts = append(parts, span)
-				r.Uneven = r.Uneven || pipeline.PartOf(span.To-span.From, end-start)
 			}
 		}
 	}
@@ -705,12 +735,38 @@ func (sc *scope) cover(r *pipeline.Row, start, end int64) {
 	if !all {
 		ran = unionLength(parts, start)
 	}
-	covers(r, max(ran-r.Lost, 0))
+	covers(r, ran)
+}
+
+// others makes the IOPS of an interval in which logs lost records those of all other logs, and the time that the row
+// covers theirs. What logs have of a stored interval is not known apart.
+func (m *Merger) others(sc *scope, row *pipeline.Row, start, end int64, histsOf func(*Member) *Hists) {
+	var whole scope
+	ios := 0.0
+	for _, l := range sc.logs {
+		one := scope{dims: sc.dims, logs: []*Member{l}}
+		if one.lost(start, end) >= msec {
+			continue
+		}
+		whole.logs = append(whole.logs, l)
+		if c := histsOf(l); c != nil {
+			for d, h := range c {
+				if h != nil && sc.covers(fio.Direction(d)) {
+					ios += h.Sum()
+				}
+			}
+		}
+	}
+	whole.dims = sc.dims
+	var of pipeline.Row
+	of.Stats.Samples = ios
+	whole.cover(&of, start, end)
+	row.Covered, row.IOPS, row.IOPSKnown = of.Covered, of.IOPS, of.IOPSKnown && m.active == nil
 }
 
 // covers sets the time that a row covers, in ns, and its IOPS.
 func covers(r *pipeline.Row, ns int64) {
-	if r.Covered = ns; ns >= msec && r.Lost < msec {
+	if r.Covered = ns; ns >= msec {
 		r.IOPS, r.IOPSKnown = r.Stats.Samples/(float64(ns)/1e9), true
 	}
 }
