@@ -41,7 +41,8 @@ func (l *State) bursts(dir fio.Direction) *bursts {
 	}
 	b := &bursts{think: think, size: size, at: l.began}
 	of := &e.Dirs[dir]
-	if pauses := b.pauses(int64(of.Kind[fio.Clat].N)); l.Members == 1 && b.over(pauses, of.RuntimeMS*msec-pauses*think) {
+	pauses := b.pauses(int64(of.Kind[fio.Clat].N))
+	if l.Members == 1 && b.over(pauses, of.RuntimeMS*msec-pauses*think) {
 		return nil
 	}
 	return b
