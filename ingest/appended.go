@@ -517,8 +517,8 @@ func (m *matcher) appendedBy(s *set, logs []*Log) {
 	}
 }
 
-// sectionsOf finds the sections of the parts of a file whose entry has several, by the directions and block sizes of each
-// part and, where these leave it open, by its rate. Parts that it cannot tell apart it leaves out.
+// sectionsOf finds the sections of the parts of a file whose entry has several, by the directions and block sizes of
+// each part and, where these leave it open, by its rate. Parts that it cannot tell apart it leaves out.
 func (m *matcher) sectionsOf(s *set, logs []*Log) map[*Log]*jobfile.Section {
 	out := map[*Log]*jobfile.Section{}
 	for k := range s.entries {

@@ -72,7 +72,8 @@ type Name struct {
 // Input is the files of one run.
 type Input struct {
 	// Root is the folder of the run, or the first file's.
-	Root string
+	Root  string
+	title string // see Title
 	// ID is the id of a run without logs.
 	ID       string
 	Logs     []*Source
@@ -304,6 +305,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	for _, err := range d.packed {
 		d.warnings = append(d.warnings, err.Error())
 	}
+	titles(out)
 	out[0].Warnings = slices.Concat(d.warnings, d.files.Warnings, out[0].Warnings)
 	return out, nil
 }

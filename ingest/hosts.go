@@ -55,11 +55,35 @@ func (d *discovery) hostFolders(runs []*Input) []*Input {
 
 // MayBeHosts reports whether runs may be the hosts of one: with HostsByFolder they would be one.
 func MayBeHosts(runs []*Input) bool {
-	return len(runs) > 1 && !slices.ContainsFunc(runs, func(in *Input) bool {
-		names := hostlessNames(in, true)
-		return names == "" || names != hostlessNames(runs[0], true) ||
-			filepath.Dir(in.Root) != filepath.Dir(runs[0].Root)
-	})
+	names := map[string][]string{} // of logs, by folder
+	for _, in := range runs {
+		for _, l := range in.Logs {
+			if l.Name.Host != "" || l.JSON != nil {
+				return false
+			}
+			dir := filepath.Dir(l.Path)
+			names[dir] = append(names[dir], nameIn(l))
+		}
+	}
+	first := ""
+	for _, dir := range slices.Sorted(maps.Keys(names)) {
+		slices.Sort(names[dir])
+		first = cmp.Or(first, dir)
+		if filepath.Dir(dir) != filepath.Dir(first) || !slices.Equal(names[dir], names[first]) {
+			return false
+		}
+	}
+	return len(runs) > 1 && len(names) > 1
+}
+
+// nameIn returns the name of a log without the suffix of compression and the name of its folder in front.
+func nameIn(l *Source) string {
+	name := uncompressed(l.Base)
+	rest, ok := strings.CutPrefix(name, filepath.Base(filepath.Dir(l.Path)))
+	if ok && strings.ContainsAny(rest[:min(1, len(rest))], "_-.") {
+		return rest
+	}
+	return name
 }
 
 // hostlessNames returns the names of a run's logs, without the suffix of compression, and if wanted without the name of
@@ -71,9 +95,8 @@ func hostlessNames(in *Input, withoutFolder bool) string {
 			return ""
 		}
 		name := uncompressed(l.Base)
-		if rest, ok := strings.CutPrefix(name, filepath.Base(in.Root)); ok && withoutFolder &&
-			strings.ContainsAny(rest[:min(1, len(rest))], "_-.") {
-			name = rest
+		if withoutFolder {
+			name = nameIn(l)
 		}
 		names = append(names, name)
 	}
@@ -158,6 +181,23 @@ func (d *discovery) merged(hosts []*Input) *Input {
 	d.missing(out, root, hosts)
 	return out
 }
+
+// titles tells runs of one folder apart, such as batches of hosts, by the first folder of each.
+func titles(runs []*Input) {
+	of := map[string]int{}
+	for _, in := range runs {
+		of[in.Root]++
+	}
+	for _, in := range runs {
+		if folders := foldersOf(in.Logs); of[in.Root] > 1 && len(folders) > 1 {
+			slices.SortFunc(folders, fio.Natural)
+			in.title = fmt.Sprintf("%s and %d more", folders[0], len(folders)-1)
+		}
+	}
+}
+
+// Title names the run: it is the folder, unless other runs have that, too.
+func (in *Input) Title() string { return cmp.Or(in.title, in.Root) }
 
 // lowest returns the lowest folder that holds all the runs, by a relative name if that of the first is.
 func lowest(runs []*Input) string {

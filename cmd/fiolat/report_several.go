@@ -11,6 +11,7 @@ import (
 	"fiolat/analysis/curve"
 	"fiolat/analysis/diagnose"
 	"fiolat/fio"
+	"fiolat/ingest"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -66,6 +67,15 @@ func (o *reportOptions) several(ctx context.Context, r *runsource.Reader, found 
 		return o.compare(ctx, [2][]*runsource.Run{found[:1], found[1:]}, r.UI)
 	}
 	err := o.curve(ctx, r)
+	var inputs []*ingest.Input
+	for _, run := range found {
+		if run.Logs != nil {
+			inputs = append(inputs, run.Logs.Inputs[0])
+		}
+	}
+	if errors.Is(err, curve.ErrOneSetting) && len(inputs) == len(found) && ingest.MayBeHosts(inputs) {
+		return fio.Usagef("found %d runs of one setting: %s", len(found), runsource.HostsOrRepeats)
+	}
 	if errors.Is(err, curve.ErrOneSetting) {
 		return fio.Usagef("found more than two runs, but %v: a page shows one run, two runs, two groups "+
 			"NAME=RUN,RUN,..., or a sweep of settings; for repeats see fiolat compare and fiolat history", err)

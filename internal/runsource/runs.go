@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"os"
@@ -120,15 +121,18 @@ func (r *Reader) One(ctx context.Context, why string, arguments ...string) (*Run
 			how = "say with --run-id which of"
 		}
 	}
-	hosts := ""
+	text := fmt.Sprintf("%s %s", how, fio.Some(names))
 	if len(inputs) == len(found) && ingest.MayBeHosts(inputs) {
-		hosts = ", or pass --hosts-by folder if they are the hosts of one run"
+		text = HostsOrRepeats + "; else " + text
+	} else if r.Several != "" {
+		text += "; " + r.Several
 	}
-	if r.Several != "" && hosts == "" {
-		hosts = "; " + r.Several
-	}
-	return nil, fio.Usagef("found %d runs, but %s: %s %s%s", len(found), why, how, strings.Join(names, ", "), hosts)
+	return nil, fio.Usagef("found %d runs, but %s: %s", len(found), why, text)
 }
+
+// HostsOrRepeats is what to do with runs of ingest.MayBeHosts.
+const HostsOrRepeats = "if they are the hosts of one run, pass --hosts-by folder; if they are repeats, see `fiolat " +
+	"compare` and `fiolat history`"
 
 // Find yields the runs that arguments name, in order; an error is the last. Files that are named one by one come first,
 // and are one run; a folder in which runs follow each other holds several.
@@ -187,7 +191,7 @@ func (r *Reader) divided(paths []string) (out []*Run, err error) {
 			continue
 		}
 		for _, part := range run.Logs.Split() {
-			out = append(out, &Run{Title: part.Inputs[0].Root, Logs: part, reader: r})
+			out = append(out, &Run{Title: part.Inputs[0].Title(), Logs: part, reader: r})
 		}
 	}
 	return out, err
@@ -211,7 +215,7 @@ func (r *Reader) local(paths []string) (found []*Run, err error) {
 		return nil, none
 	}
 	for _, run := range runs {
-		found = append(found, &Run{Title: run.Inputs[0].Root, Logs: run, reader: r})
+		found = append(found, &Run{Title: run.Inputs[0].Title(), Logs: run, reader: r})
 	}
 	if !r.Totals {
 		return found, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -290,6 +291,14 @@ func (p *Plan) separateRuns(wall, after []int64) bool {
 	if len(runs) < 2 {
 		return false
 	}
+	place := func() {
+		for i, l := range p.logs {
+			if wall[i] == unknown {
+				wall[i] = starts[l.Meta] + after[i]
+				l.StartHow = "fio's JSON, " + l.StartHow
+			}
+		}
+	}
 	relative, all := 0, true
 	for i, l := range p.logs {
 		at := wall[i]
@@ -305,6 +314,7 @@ func (p *Plan) separateRuns(wall, after []int64) bool {
 		if l.Meta == nil {
 			continue
 		}
+		at += int64(p.cfg.Settings.Offsets[l.Host])
 		r := runs[slices.IndexFunc(runs, func(r *run) bool { return r.meta == l.Meta })]
 		r.start, r.end = min(r.start, at), max(r.end, at)
 		if l.Entry != nil {
@@ -333,6 +343,9 @@ func (p *Plan) separateRuns(wall, after []int64) bool {
 		oneHost = oneHost || slices.ContainsFunc(r.hosts, func(h string) bool { return slices.Contains(last.hosts, h) })
 	}
 	if !spread {
+		if all && len(p.cfg.Settings.Offsets) > 0 { // which count from the clocks
+			place()
+		}
 		return false
 	}
 	if few := 4; len(names) > few {
@@ -346,18 +359,68 @@ func (p *Plan) separateRuns(wall, after []int64) bool {
 		}
 		return false
 	}
-	if gap {
-		p.warn("%d runs, one after the other, are taken for one: by fio's JSON they started %s;"+
-			" give each a folder of its own, or pass its logs by name", len(runs), list)
-	}
-	for i, l := range p.logs {
-		if wall[i] == unknown {
-			wall[i] = starts[l.Meta] + after[i]
-			l.StartHow = "fio's JSON, " + l.StartHow
+	var starting []begin
+	for _, r := range runs {
+		if len(r.hosts) == 1 {
+			starting = append(starting, begin{r.hosts[0], r.start})
 		}
 	}
+	switch flags := wrongClocks(starting); {
+	case len(flags) > 0 && len(starting) == len(runs):
+		p.warn("the clocks of hosts are whole hours apart by fio's JSON: %s; pass %s", list, strings.Join(flags, " "))
+	case gap:
+		remedy := "give each a folder of its own, or pass its logs by name"
+		if folders := map[string]bool{}; !slices.ContainsFunc(runs, func(r *run) bool {
+			dir := filepath.Dir(r.meta.Path)
+			twice := folders[dir]
+			folders[dir] = true
+			return twice
+		}) {
+			remedy = "leave out --hosts-by folder, or pass those that ran together"
+		}
+		p.warn("%d runs, one after the other, are taken for one: by fio's JSON they started %s; %s", len(runs), list,
+			remedy)
+	}
+	place()
 	return relative > 0
 }
+
+// begin is when a host's jobs began by its clock, in ns since 1970.
+type begin struct {
+	host string
+	at   int64
+}
+
+// wrongClocks returns the --offset for each host whose clock is whole hours before or after that of most others, to 2 s;
+// none if other hosts began at other times.
+func wrongClocks(hosts []begin) (flags []string) {
+	const hour, exact = int64(time.Hour), 2 * int64(time.Second)
+	together := func(at int64) (n int) {
+		for _, h := range hosts {
+			if off := h.at - at; -exact <= off && off <= exact {
+				n++
+			}
+		}
+		return n
+	}
+	if len(hosts) == 0 {
+		return nil
+	}
+	most := slices.MaxFunc(hosts, func(a, b begin) int { return cmp.Compare(together(a.at), together(b.at)) })
+	for _, h := range hosts {
+		off := h.at - most.at
+		hours := (off + hour/2*sign(off)) / hour
+		if rest := off - hours*hour; rest < -exact || rest > exact || hours <= -24 || hours >= 24 {
+			return nil // a day later is a nightly run
+		}
+		if hours != 0 {
+			flags = append(flags, fmt.Sprintf("--offset %s=%dh", fio.Printable(h.host), -hours))
+		}
+	}
+	return flags
+}
+
+func sign(n int64) int64 { return int64(cmp.Compare(n, 0)) }
 
 const (
 	togetherNS = int64(time.Second)        // starts closer than this are taken for one: the times are not more exact

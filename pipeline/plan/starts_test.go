@@ -255,6 +255,7 @@ func TestApart(t *testing.T) {
 		"two hosts, 0.9 s":    {hosts, 900 * time.Millisecond, "", 0, ""},
 		"two hosts, 4 s":      {hosts, 4 * time.Second, "", 0, "gives 2 start times"},
 		"two hosts, a day":    {hosts, 24 * time.Hour, "", 86_400_000, "2 runs, one after the other"},
+		"two hosts, an hour":  {hosts, time.Hour - 900*time.Millisecond, "", 3_599_100, "pass --offset b=-1h"},
 		"two hosts, in a row": {hosts, 15 * time.Second, "", 15_000, "2 runs, one after the other"},
 	} {
 		t.Run(name, func(t *testing.T) {
