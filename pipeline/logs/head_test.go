@@ -55,9 +55,8 @@ func openedLogs(t *testing.T, cfg Config, workers, seconds int, form func([]byte
 	return logs
 }
 
-// TestRecordsWait: of logs that wait for others few histograms are held, and the records that cannot be placed yet wait
-// as
-// they are.
+// TestRecordsWait: of logs that wait for others few histograms are held, and the records that cannot be placed yet
+// wait as they are.
 func TestRecordsWait(t *testing.T) {
 	t.Parallel()
 	withBad := func(log []byte) []byte {
