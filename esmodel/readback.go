@@ -253,10 +253,15 @@ func Fault(runID, part, hint, format string, args ...any) error {
 	return &fio.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// CheckFormat returns an error if the documents of a run, or of a part of it, are of another format than this fiolat's.
+// Readable reports whether documents of a format can be read.
+func Readable(version int) bool {
+	return pipeline.ReadableFormat <= version && version <= pipeline.FormatVersion
+}
+
+// CheckFormat returns an error if the documents of a run, or of a part of it, are of a format that cannot be read.
 // Before 11 their format was not stored.
 func CheckFormat(runID, part string, version int) error {
-	if version == pipeline.FormatVersion {
+	if Readable(version) {
 		return nil
 	}
 	who := "an older"

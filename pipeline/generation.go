@@ -14,9 +14,12 @@ import (
 	"fiolat/ingest/fiojson"
 )
 
-// FormatVersion must be raised whenever the documents made from the same input change. Documents of another one are not
-// read back.
-const FormatVersion = 11
+// FormatVersion must be raised whenever the documents made from the same input change. Documents from ReadableFormat on
+// are read back.
+const (
+	FormatVersion  = 12
+	ReadableFormat = 11
+)
 
 // generation builds a run.generation: the first 128 bits, in hexadecimal, of the SHA-256 of a text.
 // That begins with the line

@@ -47,7 +47,7 @@ func TestGenerationText(t *testing.T) {
 		N: 12, Min: 1, Max: 99, Mean: 1.5, Bins: fiojson.NewBins([]fiojson.Bin{{NS: 1, Count: 11}, {NS: 99, Count: 1}}),
 	}
 	m.Entries = []fiojson.Entry{e}
-	const want = `fiolat generation 11 logs
+	const want = `fiolat generation 12 logs
 setting.interval 1000000000
 setting.grid "run"
 setting.align "overlap"

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -95,8 +94,9 @@ func ListRuns(ctx context.Context, c *client.Client, prefix string, f RunFilter)
 // OtherFormats returns the runs that another fiolat has stored in a format that this one does not read.
 func OtherFormats(ctx context.Context, c *client.Client, prefix string) ([]RunSummary, error) {
 	return runs(ctx, c, prefix, map[string]any{"bool": map[string]any{
-		"filter":   map[string]any{"exists": map[string]any{"field": "run.start"}},
-		"must_not": client.Term("run.format_version", strconv.Itoa(pipeline.FormatVersion))}}, "run")
+		"filter": map[string]any{"exists": map[string]any{"field": "run.start"}},
+		"must_not": map[string]any{"range": map[string]any{"run.format_version": map[string]any{
+			"gte": pipeline.ReadableFormat, "lte": pipeline.FormatVersion}}}}}, "run")
 }
 
 // WarnFormats returns a warning that names the runs in another format, "" if there are none.
@@ -122,7 +122,7 @@ func WarnFormats(all []RunSummary) string {
 
 // OtherFormat reports whether the run is in a format that this fiolat does not read.
 func (r *RunSummary) OtherFormat() bool {
-	return r.Run.Start != "" && r.Run.Format != pipeline.FormatVersion
+	return r.Run.Start != "" && !esmodel.Readable(r.Run.Format)
 }
 
 func readSummary(source []byte) (r RunSummary, err error) {

@@ -512,13 +512,18 @@ func TestStoredRefuses(t *testing.T) {
 		{
 			name:   "an older fiolat",
 			second: "h2",
-			edit:   edit("fio-run.R.b.ndjson", `"format_version":11`, `"was":10`),
+			edit:   edit("fio-run.R.b.ndjson", `"format_version":12`, `"was":10`),
 			want:   []string{`part "b"`, "an older fiolat stored it", "delete"},
+		},
+		{
+			name:   "an older fiolat of the same layout",
+			second: "h2",
+			edit:   edit("fio-run.R.b.ndjson", `"format_version":12`, `"format_version":11`),
 		},
 		{
 			name:   "a newer fiolat",
 			second: "h2",
-			edit:   edit("fio-run.R.b.ndjson", `"format_version":11`, `"format_version":9999`),
+			edit:   edit("fio-run.R.b.ndjson", `"format_version":12`, `"format_version":9999`),
 			want:   []string{`part "b"`, "a newer fiolat stored it"},
 		},
 	}
