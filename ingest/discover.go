@@ -304,6 +304,11 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	}
 	for _, err := range d.packed {
 		d.warnings = append(d.warnings, err.Error())
+		for _, in := range out {
+			if in.JSONOnly() && filepath.Dir(err.File) == filepath.Dir(in.Logs[0].Path) {
+				in.Ignored = append(in.Ignored, err.Error())
+			}
+		}
 	}
 	titles(out)
 	out[0].Warnings = slices.Concat(d.warnings, d.files.Warnings, out[0].Warnings)

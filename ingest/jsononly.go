@@ -68,7 +68,9 @@ func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 			if failed != nil {
 				in.Warnings = append(in.Warnings, failed.Error())
 			}
-			in.Warnings = append(in.Warnings, t.timeless())
+			in.Warnings = append(in.Warnings, t.timeless(slices.ContainsFunc(d.packed, func(e *source.PackedError) bool {
+				return filepath.Dir(e.File) == filepath.Dir(t.Metas[0].Path)
+			})))
 			if t.mixed(d.opt.Kind) {
 				in.mix()
 			}
@@ -179,11 +181,11 @@ func (in *Input) mix() {
 	}
 }
 
-// timeless says what a run without logs lacks, and where its logs are if it wrote any.
-func (t *JSONRun) timeless() string {
+// timeless says what a run without logs lacks, and where its logs are if it wrote any that are not here.
+func (t *JSONRun) timeless(here bool) string {
 	text := fio.Printable(t.Root) + ": there is only fio's JSON, which has no times of I/Os: the whole run is one " +
 		"interval"
-	if wrote := wroteLogs(t.Metas); wrote != "" {
+	if wrote := wroteLogs(t.Metas); wrote != "" && !here {
 		return text + "; " + wrote + ": pass the folder with them, where fio, or fio --client, was started"
 	}
 	return fio.NotePrefix + text

@@ -489,7 +489,8 @@ func (r *Ranks) Stats(wanted []float64, limits Limits) Stats {
 	return s
 }
 
-// Within sets the extremes to those of the buckets from low to high. No percentile lies beyond them.
+// Within sets the extremes to those of the buckets from low to high. No percentile lies beyond them, nor outside its
+// limits.
 func (s *Stats) Within(g Geometry, low, high int, limits Limits) {
 	top := float64(g.Upper(high))
 	if high == g.Last() {
@@ -499,7 +500,11 @@ func (s *Stats) Within(g Geometry, low, high int, limits Limits) {
 	}
 	s.Min, s.Max = limits.clamp(float64(g.Lower(low))), limits.clamp(top)
 	for k, v := range s.Percentiles {
-		s.Percentiles[k] = min(max(v, s.Min), s.Max)
+		v = min(max(v, s.Min), s.Max)
+		s.Percentiles[k], s.Lower[k] = v, min(s.Lower[k], v)
+		if s.Upper[k] != NoLimit {
+			s.Upper[k] = max(s.Upper[k], v)
+		}
 	}
 }
 

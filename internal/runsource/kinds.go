@@ -188,7 +188,7 @@ func unmeasured(in *ingest.Input, cfg plan.Config, why string) error {
 		}
 		said = append(said, text)
 	}
-	cfg.Warn(fmt.Sprintf("%s: by fio's JSON %s", fio.Printable(in.Root), strings.Join(said, ", ")))
+	cfg.Warn(fmt.Sprintf("%s: no latencies; by fio's JSON %s", fio.Printable(in.Root), strings.Join(said, ", ")))
 	return err
 }
 

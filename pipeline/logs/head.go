@@ -302,7 +302,7 @@ func (l *State) idle() string {
 		return text
 	case issued == 0:
 		return "by fio's JSON it did no I/O"
-	case l.Source.JSON != nil:
+	case kind != fio.Clat:
 		return fmt.Sprintf("of its %d I/Os fio measured no %v", issued, kind)
 	}
 	why, _ := l.Meta.Unmeasured(l.Entry)

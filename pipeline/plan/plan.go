@@ -368,9 +368,8 @@ func (p *Plan) readHeads(ctx context.Context) error {
 	if err := p.dropBad(failed); err != nil {
 		return err
 	}
-	if p.Account.Unmeasured = logs.Unmeasured(p.logs); p.Account.Unmeasured != "" {
-		p.warn("%s: no latencies: fio measured none, %s", fio.Printable(p.in.Root), p.Account.Unmeasured)
-	} else if len(p.logs) > 0 {
+	p.Account.Unmeasured = logs.Unmeasured(p.logs)
+	if len(p.logs) > 0 {
 		if err := logs.OnlyEmpty(p.logs, p.warn); err != nil {
 			if err = p.dropBad(slices.Repeat([]error{err}, len(p.logs))); err != nil {
 				return err
