@@ -96,7 +96,7 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 		}
 		h := object{"_index": f.index, "_id": f.id, "sort": f.sort}
 		if q.Source != false {
-			h["_source"] = f.d.source
+			h["_source"] = filtered(f.d.source, q.Source)
 		}
 		if q.Seq {
 			h["_seq_no"], h["_primary_term"] = f.d.seq, 1
@@ -111,6 +111,37 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 		out["pit_id"] = q.PIT.ID
 	}
 	return 200, out
+}
+
+// filtered returns a document, or of it the fields whose paths a search lists in _source.
+func filtered(source json.RawMessage, wanted any) any {
+	paths, some := wanted.([]any)
+	var all map[string]any
+	if err := json.Unmarshal(source, &all); !some || err != nil {
+		return source
+	}
+	out := map[string]any{}
+	for _, path := range paths {
+		from, to := all, out
+		for names := strings.Split(fmt.Sprint(path), "."); from != nil; names = names[1:] {
+			v, there := from[names[0]]
+			below, _ := v.(map[string]any)
+			if !there {
+				break
+			}
+			if len(names) == 1 {
+				to[names[0]] = v
+				break
+			}
+			next, begun := to[names[0]].(map[string]any)
+			if !begun {
+				next = map[string]any{}
+				to[names[0]] = next
+			}
+			from, to = below, next
+		}
+	}
+	return out
 }
 
 var allShards = object{"total": 1, "successful": 1, "failed": 0}

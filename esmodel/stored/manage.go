@@ -573,7 +573,7 @@ func (d *deletion) found(ctx context.Context, of string) error {
 func headersOf(ctx context.Context, c *client.Client, prefix, runID string) (there []esmodel.DocHeader, err error) {
 	_, err = client.Search(ctx, c, client.SearchRequest{
 		Index: esmodel.Index(prefix, esmodel.KindRun, 0), Query: client.Term("run.id", runID),
-		Source: []string{"run", "fio.kind"},
+		Source: []string{"run", "fio.kind", "rolling"},
 	}, func(h client.Hit) error {
 		m, err := esmodel.ReadDocHeader(h.Source)
 		if err == nil && m.Run.ID == runID && h.ID == m.Key().ID() {

@@ -202,6 +202,29 @@ func TestDeleteTakenOver(t *testing.T) {
 	}
 }
 
+// A run whose rollup was interrupted can be deleted.
+func TestDeleteRolling(t *testing.T) {
+	t.Parallel()
+	for _, state := range []esmodel.RollUpState{esmodel.RollUpWriting, esmodel.RollUpCounted} {
+		s, c := clienttest.StandIn(t)
+		run := esmodeltest.Run()
+		_, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Intervals(run, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := indices.NewMark(c, "fio", esmodel.KeyOf(run), func(found []byte) []byte {
+			return esmodel.WithRollUp(found, state, esmodel.StatusRunning)
+		})
+		if err := k.Set(t.Context()); err != nil { // and its process dies
+			t.Fatal(err)
+		}
+		_, err = DeleteRun(t.Context(), c, "fio", run.ID)
+		if left := esmodeltest.DocumentsOf(s, run.ID); err != nil || len(left) > 0 {
+			t.Errorf("%s: %v; %d documents are left", state, err, len(left))
+		}
+	}
+}
+
 // Of two runs in a folder one is deleted while it is loaded: nothing is left of it, and the other is whole, as far as
 // the files hold it.
 func TestLoadBesideDelete(t *testing.T) {
