@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
@@ -127,8 +126,8 @@ func prefixedLines(text []byte, path string) error {
 		return nil
 	}
 	return &fio.ParseError{File: path, Msg: fmt.Sprintf("fio's JSON, but each of its lines begins with %s",
-		strconv.Quote(string(of[1]))), Hint: fmt.Sprintf("cut that off with `cut -c %d- %s >fio.json`",
-		utf8.RuneCount(of[1])+2, fio.Printable(path))}
+		strconv.Quote(string(of[1]))), Hint: fmt.Sprintf("cut that off with `cut -b %d- %s >fio.json`",
+		len(of[1])+1, fio.Printable(path))}
 }
 
 // banner matches the lines that fio prints before its JSON: one for each host, and notes.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"fiolat/fio"
@@ -36,6 +37,8 @@ type Run struct {
 	// Start is zero if unknown.
 	Start    time.Time
 	Workload string
+	// Sameness is that of fiojson, "" if it is not known: runs that measure the same have the same.
+	Sameness string
 	Labels   map[string]string
 	Notes    []Note
 	// RolledUp says that its histograms may be on a coarser grid than fio's.
@@ -81,31 +84,74 @@ type Series struct {
 	Runs []Run
 	// Unordered says that the start of some runs is unknown. The runs are then in the order given.
 	Unordered bool
+	// Since says of a series that began when another of the same name ended which options changed, "rwmixread 90 -> 50";
+	// "" for others.
+	Since string
 }
 
-// Split makes a series of the runs of each workload. The series are sorted by name, the runs of each by start and then
-// by id.
+// Split makes a series of the runs that measure the same. The series are sorted by name and then by their first run,
+// the runs of each by start and then by id.
 func Split(runs []Run) []Series {
-	by := map[string]*Series{}
+	type key struct{ name, sameness string }
+	by := map[key]*Series{}
+	var out []*Series
 	for _, r := range runs {
-		name := cmp.Or(r.Workload, "workload unknown")
-		if by[name] == nil {
-			by[name] = &Series{Name: name}
+		k := key{cmp.Or(r.Workload, "workload unknown"), r.Sameness}
+		if by[k] == nil {
+			by[k] = &Series{Name: k.name}
+			out = append(out, by[k])
 		}
-		by[name].Runs = append(by[name].Runs, r)
+		by[k].Runs = append(by[k].Runs, r)
 	}
-	var out []Series
-	for _, name := range slices.Sorted(maps.Keys(by)) {
-		s := by[name]
+	for _, s := range out {
 		s.Unordered = slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Start.IsZero() })
 		if !s.Unordered {
 			slices.SortStableFunc(s.Runs, func(a, b Run) int {
 				return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID))
 			})
 		}
-		out = append(out, *s)
 	}
-	return out
+	slices.SortStableFunc(out, func(a, b *Series) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), a.Runs[0].Start.Compare(b.Runs[0].Start))
+	})
+	var all []Series
+	for i, s := range out {
+		if i > 0 && out[i-1].Name == s.Name {
+			s.Since = changed(out[i-1].Runs[0].Sameness, s.Runs[0].Sameness)
+		}
+		all = append(all, *s)
+	}
+	return all
+}
+
+// changed returns the options that differ between two workloads.
+func changed(before, after string) string {
+	of := func(text string) map[string][]string {
+		values := map[string][]string{}
+		for _, job := range strings.Split(text, "; ") {
+			for _, option := range strings.Fields(job) {
+				name, v, _ := strings.Cut(option, "=")
+				if !slices.Contains(values[name], v) {
+					values[name] = append(values[name], v)
+				}
+			}
+		}
+		return values
+	}
+	a, b := of(before), of(after)
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !slices.Equal(a[name], b[name]) {
+			out = append(out, fmt.Sprintf("%s %s -> %s", name, cmp.Or(strings.Join(a[name], ","), "default"),
+				cmp.Or(strings.Join(b[name], ","), "default")))
+		}
+	}
+	if len(out) == 0 {
+		return "other jobs"
+	}
+	return strings.Join(out, ", ")
 }
 
 // Result is the analysis of one metric of a series.

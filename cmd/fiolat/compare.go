@@ -118,22 +118,42 @@ func (o *compareOptions) check(c *cli.Context, bad *fio.Faults) {
 var digits = regexp.MustCompile(`[0-9]+`)
 
 // twoGlobs returns an error if runs are those of two groups, as a shell makes them of two patterns: each would be
-// compared with the first.
+// compared with the first. The names of a group's runs differ in digits only.
 func twoGlobs(runs []string) error {
-	count := map[string]int{}
-	var patterns []string
+	members := map[string][]string{}
+	var groups []string
 	for _, run := range runs {
-		pattern := digits.ReplaceAllString(filepath.Clean(run), "*")
-		if count[pattern]++; count[pattern] == 1 {
-			patterns = append(patterns, pattern)
+		run = filepath.Clean(run)
+		group := digits.ReplaceAllString(run, "0")
+		if members[group] = append(members[group], run); len(members[group]) == 1 {
+			groups = append(groups, group)
 		}
 	}
-	if len(patterns) != 2 || count[patterns[0]] < 2 || count[patterns[1]] < 2 {
+	if len(groups) != 2 || len(members[groups[0]]) < 2 || len(members[groups[1]]) < 2 {
 		return nil
 	}
 	return fio.Usagef("fiolat compare: these are %d and %d runs of two groups; name the groups and quote the patterns: "+
-		"fiolat compare %s %s", count[patterns[0]], count[patterns[1]], quoted("before="+patterns[0]),
-		quoted("after="+patterns[1]))
+		"fiolat compare %s %s", len(members[groups[0]]), len(members[groups[1]]),
+		quoted("before="+pattern(members[groups[0]])), quoted("after="+pattern(members[groups[1]])))
+}
+
+// pattern returns the pattern of names that differ in digits only: with * for those numbers that are not the same in all.
+func pattern(names []string) string {
+	first := digits.FindAllStringIndex(names[0], -1)
+	var out strings.Builder
+	at := 0
+	for i, span := range first {
+		out.WriteString(names[0][at:span[0]])
+		if at = span[1]; slices.ContainsFunc(names, func(name string) bool {
+			of := digits.FindAllString(name, -1)
+			return i >= len(of) || of[i] != names[0][span[0]:span[1]]
+		}) {
+			out.WriteString("*")
+		} else {
+			out.WriteString(names[0][span[0]:span[1]])
+		}
+	}
+	return out.String() + names[0][at:]
 }
 
 // run prints how runs differ from the first; the error is errFailIf if a rule fired. Of a single group
@@ -376,25 +396,55 @@ func (c *compareFound) addPairs(pairs [][2]*compare.Group, o *compareOptions) er
 	return nil
 }
 
-// tests pairs the runs of two arguments that each hold several tests: by workload and, where a workload has several
-// runs with names that both have, by name. It returns none for repeats of one workload.
+// tests pairs the runs of two arguments that each hold several tests: by what they measure and, where several runs
+// measure the same and have names that both sides have, by name. It returns none for repeats of one workload.
 func tests(baseline, other []*compare.Group, u *ui.UI) (pairs [][2]*compare.Group) {
 	if len(baseline) != 1 || len(other) != 1 || baseline[0].Of != (fio.Dims{}) {
 		return nil
 	}
-	before, after := byTest(baseline[0], other[0]), byTest(other[0], baseline[0])
+	// Where an option that is the same in all runs of a side differs between the sides, the few that make a workload's
+	// name pair the tests.
+	for _, of := range []func(*compare.Series) string{
+		func(run *compare.Series) string { return cmp.Or(run.Sameness, run.Workload) },
+		func(run *compare.Series) string { return run.Workload },
+	} {
+		by := division{workload: of, sides: [2]*compare.Group{baseline[0], other[0]}}
+		if pairs = by.pairs(u); pairs != nil {
+			return pairs
+		}
+	}
+	return nil
+}
+
+// division divides the runs of two sides into tests.
+type division struct {
+	workload func(*compare.Series) string
+	sides    [2]*compare.Group
+}
+
+// test is what the runs of a group have in common.
+type test struct{ workload, name string }
+
+func (by *division) testOf(g *compare.Group) test {
+	t := test{workload: by.workload(g.Runs[0])}
+	if g.ByName {
+		t.name = filepath.Base(g.Runs[0].Name)
+	}
+	return t
+}
+
+// pairs returns the tests of both sides, and names the others; nil if there is one test, or no pair.
+func (by *division) pairs(u *ui.UI) (pairs [][2]*compare.Group) {
+	before, after := by.tests(0), by.tests(1)
 	if len(before) < 2 && len(after) < 2 {
 		return nil
 	}
-	only := func(g, than *compare.Group) {
-		u.Warn(fmt.Sprintf("left out: %s: %s has no run of its workload and name", fio.Printable(g.Name),
-			fio.Printable(than.Name)))
-	}
 	of := func(g *compare.Group, groups []*compare.Group) *compare.Group {
-		if i := slices.IndexFunc(groups, func(o *compare.Group) bool { return testOf(o) == testOf(g) }); i >= 0 {
-			return groups[i]
+		i := slices.IndexFunc(groups, func(o *compare.Group) bool { return by.testOf(o) == by.testOf(g) })
+		if i < 0 {
+			return nil
 		}
-		return nil
+		return groups[i]
 	}
 	for _, b := range before {
 		if a := of(b, after); a != nil {
@@ -404,54 +454,51 @@ func tests(baseline, other []*compare.Group, u *ui.UI) (pairs [][2]*compare.Grou
 	if len(pairs) == 0 {
 		return nil
 	}
-	for _, b := range before {
-		if of(b, after) == nil {
-			only(b, other[0])
-		}
-	}
-	for _, a := range after {
-		if of(a, before) == nil {
-			only(a, baseline[0])
+	for side, groups := range [][]*compare.Group{before, after} {
+		for _, g := range groups {
+			if of(g, [][]*compare.Group{after, before}[side]) == nil {
+				u.Warn(fmt.Sprintf("left out: %s: %s has no run of its workload and name", fio.Printable(g.Name),
+					fio.Printable(by.sides[1-side].Name)))
+			}
 		}
 	}
 	return pairs
 }
 
-// test is what the runs of a group have in common.
-type test struct{ workload, name string }
-
-func testOf(g *compare.Group) test {
-	t := test{workload: g.Runs[0].Workload}
-	if g.ByName {
-		t.name = filepath.Base(g.Runs[0].Name)
+// names returns the names of a side's runs of a workload.
+func (by *division) names(side int, workload string) (names []string) {
+	for _, run := range by.sides[side].Runs {
+		if by.workload(run) == workload {
+			names = append(names, filepath.Base(run.Name))
+		}
 	}
-	return t
+	slices.Sort(names)
+	return names
 }
 
-// byTest divides a group by workload, and runs of a workload by name if each name is once in both groups.
-func byTest(g, than *compare.Group) (out []*compare.Group) {
-	names := func(g *compare.Group, workload string) (names []string) {
-		for _, run := range g.Runs {
-			if run.Workload == workload {
-				names = append(names, filepath.Base(run.Name))
-			}
-		}
-		slices.Sort(names)
-		return names
-	}
-	for _, run := range g.Runs {
-		own, theirs := names(g, run.Workload), names(than, run.Workload)
-		byName := len(own) > 1 && slices.Equal(own, theirs) && len(slices.Compact(theirs)) == len(own)
+// tests divides a side by workload, and runs of a workload by name if each name is once in both sides, and they differ
+// in more than digits, as those of repeats do.
+func (by *division) tests(side int) (out []*compare.Group) {
+	for _, run := range by.sides[side].Runs {
+		own, theirs := by.names(side, by.workload(run)), by.names(1-side, by.workload(run))
+		byName := len(own) > 1 && slices.Equal(own, theirs) && len(slices.Compact(theirs)) == len(own) && !numbered(own)
 		one := &compare.Group{Name: run.Name, Runs: []*compare.Series{run}, ByName: byName}
-		i := slices.IndexFunc(out, func(o *compare.Group) bool { return testOf(o) == testOf(one) })
+		i := slices.IndexFunc(out, func(o *compare.Group) bool { return by.testOf(o) == by.testOf(one) })
 		if i < 0 {
 			out = append(out, one)
 			continue
 		}
 		out[i].Runs = append(out[i].Runs, run)
-		out[i].Name = fmt.Sprintf("%s, %s", g.Name, run.Workload)
+		out[i].Name = fmt.Sprintf("%s, %s", by.sides[side].Name, run.Workload)
 	}
 	return out
+}
+
+// numbered reports whether names differ in digits only.
+func numbered(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		return digits.ReplaceAllString(name, "0") != digits.ReplaceAllString(names[0], "0")
+	})
 }
 
 // add compares a group with the baseline, in one of several tables, and applies the rules.

@@ -222,8 +222,8 @@ func TestNoLatencies(t *testing.T) {
 func TestPrefixedLines(t *testing.T) {
 	text := string(unzipped(t, "../../testdata/figures-cases/gtod-reduce-empty-logs/truenas.json.gz"))
 	for _, c := range []struct{ prefix, cut string }{
-		{"[pod/fio-0/fio] ", "cut -c 17- "},
-		{"2026-11-28T10:00:00.1234567Z ", "cut -c 30- "},
+		{"[pod/fio-0/fio] ", "cut -b 16- "},
+		{"2026-11-28T10:00:00.1234567Z ", "cut -b 29- "},
 	} {
 		var lines strings.Builder
 		for line := range strings.Lines(text) {

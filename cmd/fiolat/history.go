@@ -149,6 +149,10 @@ func (o *historyOptions) run(ctx context.Context, u *ui.UI) error {
 	var results []history.Result
 	for i := range all {
 		s := &all[i]
+		if s.Since != "" {
+			u.Warn(fmt.Sprintf("new series since %s: %s", fio.Printable(s.Runs[0].Title()), fio.Printable(s.Since)))
+			s.Name += " (" + s.Since + ")"
+		}
 		s.Name = o.series(s.Name)
 		if n := len(s.Runs); o.last > 0 && n > o.last {
 			s.Runs = s.Runs[n-o.last:]

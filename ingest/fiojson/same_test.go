@@ -1,0 +1,39 @@
+package fiojson
+
+import (
+	"testing"
+
+	"fiolat/ingest/jobfile"
+)
+
+// TestSameness: which options make jobs measure the same, by fio's documentation of their defaults and aliases.
+func TestSameness(t *testing.T) {
+	t.Parallel()
+	type options = jobfile.Options
+	for name, c := range map[string]struct {
+		a, b options
+		same bool
+	}{
+		"units":                    {options{"bs": "4k", "size": "1G"}, options{"bs": "4096", "size": "1024m"}, true},
+		"an alias":                 {options{"blocksize": "64k"}, options{"bs": "65536"}, true},
+		"rw=rw is readwrite":       {options{"rw": "rw"}, options{"readwrite": "readwrite"}, true},
+		"a default written out":    {options{"iodepth": "1", "bs": "4k"}, options{}, true},
+		"one value for directions": {options{"bs": "4k,4k,4k"}, options{"bs": "4k"}, true},
+		"a flag without a value":   {options{"direct": ""}, options{"direct": "1"}, true},
+		"rwmixwrite":               {options{"rwmixwrite": "30"}, options{"rwmixread": "70"}, true},
+		"places and names": {options{"filename": "/dev/sda", "name": "a", "description": "x", "client_name": "c"},
+			options{"directory": "/mnt"}, true},
+		"logging": {options{"write_hist_log": "a", "log_hist_msec": "100", "per_job_logs": "0", "lat_percentiles": "1"},
+			options{}, true},
+		"length":            {options{"runtime": "60", "time_based": "1", "loops": "2"}, options{"runtime": "5"}, true},
+		"rwmixread":         {options{"rw": "randrw", "rwmixread": "90"}, options{"rw": "randrw", "rwmixread": "50"}, false},
+		"iodepth":           {options{"iodepth": "64"}, options{}, false},
+		"size":              {options{"size": "1g"}, options{"size": "2g"}, false},
+		"an unknown option": {options{"new_option": "3"}, options{}, false},
+		"another direction": {options{"bs": "4k,8k"}, options{"bs": "8k,4k"}, false},
+	} {
+		if got := sameness(c.a) == sameness(c.b); got != c.same {
+			t.Errorf("%s: %q and %q: same is %v", name, sameness(c.a), sameness(c.b), got)
+		}
+	}
+}
