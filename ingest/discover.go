@@ -703,6 +703,8 @@ func (d *discovery) search(root, dir string) {
 		case ok && !info.Mode().IsRegular():
 			d.warnings = append(d.warnings, fio.Printable(path)+": not a regular file; pipes and devices are read "+
 				"only if named explicitly")
+		case ok && info.Size() > 0 && renamed.MatchString(name.Prefix) && !d.isLog(path):
+			d.warnings = append(d.warnings, fio.Printable(path)+": not a log of fio, despite its name; not used")
 		case ok:
 			l := found{Source: &Source{Path: path, Base: e.Name(), Name: name, Size: info.Size(),
 				Host: name.Host}, dir: dir}
@@ -975,6 +977,12 @@ func (d *discovery) sniff(path string) (FileKind, error) {
 		})
 		return kind, err
 	})
+}
+
+// isLog reports whether a file is a log by its content, or cannot be read.
+func (d *discovery) isLog(path string) bool {
+	kind, err := d.sniff(path)
+	return kind == LogFile || err != nil
 }
 
 // isPacked reports whether an entry of a folder is packed in a way that is not read.
