@@ -340,8 +340,10 @@ type discovery struct {
 	given    Input // files that were named
 	searched []string
 	logs     []found
-	damaged  []error  // JSON that was not used
-	strange  []string // files given that are not fio's
+	dirs     map[string]bool // of logs: see logsIn
+	holding  map[string]bool // folders in or below which there are logs: see hasLogs
+	damaged  []error         // JSON that was not used
+	strange  []string        // files given that are not fio's
 	packed   []*source.PackedError
 	links    []string          // folders behind symbolic links, to be searched last
 	seen     map[string]bool   // real paths of folders, and of files given

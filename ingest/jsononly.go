@@ -18,9 +18,30 @@ import (
 // JSONOnly reports whether there is only fio's JSON.
 func (in *Input) JSONOnly() bool { return len(in.Logs) > 0 && in.Logs[0].JSON != nil }
 
-// hasLogs reports whether there is a log below a folder that was searched.
+// hasLogs reports whether there is a log in or below a folder that was searched. Call it when all logs are found.
 func (d *discovery) hasLogs(root string) bool {
-	return slices.ContainsFunc(d.logs, func(l found) bool { return under(l.Path, root) })
+	if d.holding == nil {
+		d.holding = map[string]bool{}
+		for _, l := range d.logs {
+			for dir := l.dir; !d.holding[dir]; dir = filepath.Dir(dir) {
+				if d.holding[dir] = true; filepath.Base(dir) == ".." {
+					break // what is above is not below the current folder
+				}
+			}
+		}
+	}
+	return d.holding[filepath.Clean(root)]
+}
+
+// logsIn reports whether there is a log in that very folder. Call it when all logs are found.
+func (d *discovery) logsIn(dir string) bool {
+	if d.dirs == nil {
+		d.dirs = map[string]bool{}
+		for _, l := range d.logs {
+			d.dirs[l.dir] = true
+		}
+	}
+	return d.dirs[dir]
 }
 
 // hasPackedLogs reports whether a log below a folder is packed in a way that is not read, and not by fio itself.

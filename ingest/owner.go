@@ -202,7 +202,7 @@ func above(d *discovery, in *Input, known map[string]*shelf) (out []*shelf) {
 		s := known[dir]
 		if s == nil {
 			s = newShelf(dir, d.metasIn(dir))
-			s.logs = slices.ContainsFunc(d.logs, func(l found) bool { return l.dir == dir })
+			s.logs = d.logsIn(dir)
 			known[dir] = s
 		}
 		if len(s.docs) > 0 {
