@@ -89,9 +89,10 @@ func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 			if failed != nil {
 				in.Warnings = append(in.Warnings, failed.Error())
 			}
-			in.Warnings = append(in.Warnings, t.timeless(slices.ContainsFunc(d.packed, func(e *source.PackedError) bool {
+			beside := func(e *source.PackedError) bool {
 				return filepath.Dir(e.File) == filepath.Dir(t.Metas[0].Path)
-			})))
+			}
+			in.Warnings = append(in.Warnings, t.timeless(slices.ContainsFunc(d.packed, beside)))
 			if t.mixed(d.opt.Kind) {
 				in.mix()
 			}

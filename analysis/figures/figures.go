@@ -185,8 +185,8 @@ func (c *Collector) unmeasured(by []string) ([]Row, error) {
 	return rows, err
 }
 
-// withoutLogs finds the rows that hold all I/Os of fio's JSON, also those of jobs without a log, and gives them the rates
-// of the JSON where no log tells them. It returns these rows as the JSON has them.
+// withoutLogs finds the rows that hold all I/Os of fio's JSON, also those of jobs without a log, and gives them the
+// rates of the JSON where no log tells them. It returns these rows as the JSON has them.
 func (c *Collector) withoutLogs(rows []Row, by []string) (held []Row, err error) {
 	if len(logged(c.run.Metas, false)) == 0 || slices.Contains(c.By, fio.ByLog) || c.run.Pick.Timed() {
 		return nil, nil

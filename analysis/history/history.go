@@ -84,8 +84,8 @@ type Series struct {
 	Runs []Run
 	// Unordered says that the start of some runs is unknown. The runs are then in the order given.
 	Unordered bool
-	// Since says of a series that began when another of the same name ended which options changed, "rwmixread 90 -> 50";
-	// "" for others.
+	// Since says of a series that follows another of the same name which options changed, "rwmixread 90 -> 50"; "" for
+	// others.
 	Since string
 }
 

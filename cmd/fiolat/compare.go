@@ -137,7 +137,8 @@ func twoGlobs(runs []string) error {
 		quoted("before="+pattern(members[groups[0]])), quoted("after="+pattern(members[groups[1]])))
 }
 
-// pattern returns the pattern of names that differ in digits only: with * for those numbers that are not the same in all.
+// pattern returns the pattern of names that differ in digits only, with * for those numbers that are not the same in
+// all.
 func pattern(names []string) string {
 	first := digits.FindAllStringIndex(names[0], -1)
 	var out strings.Builder

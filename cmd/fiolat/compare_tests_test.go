@@ -28,7 +28,7 @@ func TestTests(t *testing.T) {
 		"repeats named alike":           {"a/run1 a/run2 a/run3", "b/run1 b/run2 b/run3", ""},
 		"repeats of a known workload":   {"a/run1:w a/run2:w", "b/run1:w b/run2:w", ""},
 		"tests by name":                 {"a/seq a/rand", "b/seq b/rand", "seq 1+1, rand 1+1"},
-		"tests by an option":            {"a/rw65:w/65 a/rw100:w/100", "b/rw65:w/65 b/rw100:w/100", "rw65 1+1, rw100 1+1"},
+		"tests by an option":            {"a/m65:w/65 a/m9:w/9", "b/m65:w/65 b/m9:w/9", "m65 1+1, m9 1+1"},
 		"tests, each repeated":          {"a/1:r a/2:r a/3:w a/4:w", "b/1:r b/2:r b/3:w b/4:w", "1 2+2, 3 2+2"},
 		"one workload against another":  {"a/run1:q1 a/run2:q1", "b/run1:q64 b/run2:q64", ""},
 		"an option of a side":           {"a/1:r/x a/2:w/x", "b/1:r/y b/2:w/y", "1 1+1, 2 1+1"},
@@ -36,8 +36,8 @@ func TestTests(t *testing.T) {
 	} {
 		var got []string
 		for _, p := range tests(side(c.before), side(c.after), ui.New(nil, io.Discard, io.Discard)) {
-			first := p[0].Runs[0].Name
-			got = append(got, fmt.Sprintf("%s %d+%d", first[strings.Index(first, "/")+1:], len(p[0].Runs), len(p[1].Runs)))
+			_, first, _ := strings.Cut(p[0].Runs[0].Name, "/")
+			got = append(got, fmt.Sprintf("%s %d+%d", first, len(p[0].Runs), len(p[1].Runs)))
 		}
 		if s := strings.Join(got, ", "); s != c.want {
 			t.Errorf("%s: %q, want %q", name, s, c.want)

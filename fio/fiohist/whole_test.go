@@ -6,7 +6,8 @@ import "testing"
 func TestWithinLimits(t *testing.T) {
 	g := Fio3
 	h := new(Hist)
-	for b, n := range map[int]float64{60: 150, 81: 40, 300: 0.4, 400: 0.4, 500: 0.4, 600: 0.4, 700: 0.4, 800: 0.4} { // parts of slow I/Os
+	// Of slow I/Os there are parts only.
+	for b, n := range map[int]float64{60: 150, 81: 40, 300: 0.4, 400: 0.4, 500: 0.4, 600: 0.4, 700: 0.4, 800: 0.4} {
 		h.Add(b, n)
 	}
 	s := h.Stats(g, []float64{50, 90, 99, 99.9}, Limits{})

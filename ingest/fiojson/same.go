@@ -12,7 +12,8 @@ import (
 // Options that say where, under which name, how long or with what output a job runs, and not what it measures.
 var (
 	incidental = []string{"filename", "filename_format", "directory", "opendir", "uri", "pool", "rbdname", "hostname",
-		"port", "name", "description", "per_job_logs", "eta", "percentile_list", "significant_figures", "group_reporting",
+		"port", "name", "description", "per_job_logs", "eta", "percentile_list", "significant_figures",
+		"group_reporting",
 		"disk_util", "thread", "randseed", "startdelay", "stonewall", "wait_for", "new_group", "continue_on_error",
 		"runtime", "ramp_time", "time_based", "loops"}
 	incidentalPrefixes = []string{"client", "log_", "status", "output", "create_", "unlink", "fallocate", "exec_",

@@ -26,7 +26,7 @@ func TestSameness(t *testing.T) {
 		"logging": {options{"write_hist_log": "a", "log_hist_msec": "100", "per_job_logs": "0", "lat_percentiles": "1"},
 			options{}, true},
 		"length":            {options{"runtime": "60", "time_based": "1", "loops": "2"}, options{"runtime": "5"}, true},
-		"rwmixread":         {options{"rw": "randrw", "rwmixread": "90"}, options{"rw": "randrw", "rwmixread": "50"}, false},
+		"rwmixread":         {options{"rwmixread": "90"}, options{"rwmixread": "50"}, false},
 		"iodepth":           {options{"iodepth": "64"}, options{}, false},
 		"size":              {options{"size": "1g"}, options{"size": "2g"}, false},
 		"an unknown option": {options{"new_option": "3"}, options{}, false},

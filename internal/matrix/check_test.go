@@ -215,7 +215,8 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 // sumNamed and timeNamed match warnings about I/Os and about time.
 var (
 	sumNamed = regexp.MustCompile(`missing|lost|damaged|belong|counted|averages|cut|mixed|empty|not placed|` +
-		`log_hist_msec|very run|servers|breaks off|clat_percentiles|disable|overwrit|no I/O|no latencies|log whole|repaired`)
+		`log_hist_msec|very run|servers|breaks off|clat_percentiles|disable|overwrit|no I/O|no latencies|log whole|` +
+		`repaired`)
 	timeNamed = regexp.MustCompile(`start|clock|time zero|one after the other|began after|log whole`)
 )
 

@@ -359,7 +359,8 @@ func (w *Kept) End(ctx context.Context, sum *pipeline.Summary) error {
 // history returns the run with the numbers that its document would have.
 func (w *Kept) history() (*history.Run, error) {
 	run := &history.Run{ID: w.Run.ID, Name: w.Run.Name, Stored: w.Run.Title(), Labels: w.Run.Labels,
-		Workload: strings.Join(w.Run.Workloads(), "; "), Sameness: fiojson.Sameness(w.Run.Metas), Directions: map[string]*history.Direction{}}
+		Workload: strings.Join(w.Run.Workloads(), "; "), Sameness: fiojson.Sameness(w.Run.Metas),
+		Directions: map[string]*history.Direction{}}
 	if w.Run.StartKnown {
 		run.Start = time.Unix(0, w.Run.Start).UTC()
 	}

@@ -118,7 +118,8 @@ func TestSlowDevices(t *testing.T) {
 		{name: "pjl0-group-lost", want: map[string]perSecond{
 			"read": {0, []float64{100, 100, 100, 99, 99, 102, 1}}}, off: 50},
 		{name: "bursts", want: map[string]perSecond{
-			"read": {0, []float64{270, 69, 71, 70, 70, 270, 70, 70, 70, 69, 271, 70, 70, 70, 70, 269, 70, 71, 70, 70}}}, off: 8},
+			"read": {0, []float64{270, 69, 71, 70, 70, 270, 70, 70, 70, 69, 271, 70, 70, 70, 70, 269, 70, 71, 70,
+				70}}}, off: 8},
 		{name: "empty-log-rate", warns: "L_clat_hist.1.log.127.0.0.3: 2399 of the 2399 reads of " +
 			`job "a" are lost, and in no interval: rate_iops lets 304 I/Os through until its last window ends`,
 			lost: 2399},

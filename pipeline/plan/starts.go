@@ -391,8 +391,8 @@ type begin struct {
 	at   int64
 }
 
-// wrongClocks returns the --offset for each host whose clock is whole hours before or after that of most others, to 2 s;
-// none if other hosts began at other times.
+// wrongClocks returns the --offset for each host whose clock is whole hours before or after that of most others, to
+// 2 s; none if other hosts began at other times.
 func wrongClocks(hosts []begin) (flags []string) {
 	const hour, exact = int64(time.Hour), 2 * int64(time.Second)
 	together := func(at int64) (n int) {
