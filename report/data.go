@@ -454,7 +454,7 @@ func (s *Sink) scopeData(sc *scope) (d scopeData) {
 func (s *Sink) statistics(sc *scope, group int) statistics {
 	d, of, columns := newStatistics(len(s.run.Percentiles)), s.members(sc), s.grid(group).Columns
 	slow := group == s.group && slices.ContainsFunc(of.leaves, s.slow)
-	var sum fiohist.Hist
+	var sum, before fiohist.Hist
 	inFlight := make([]fiohist.Hist, map[bool]int{true: columns}[slow])
 	for k := range columns {
 		s.addUp(&sum, of.leaves, k*group, group)
@@ -462,6 +462,10 @@ func (s *Sink) statistics(sc *scope, group int) statistics {
 			s.addInFlight(inFlight, k, &sum)
 		}
 		st := sum.Stats(s.run.Geometry, s.run.Percentiles, of.limits)
+		if low, high, ok := sum.Whole(&before); ok { // as in the rows of the run
+			st.Within(s.run.Geometry, low, high, of.limits)
+		}
+		before.AddHist(&sum)
 		d.add(&st)
 		d.addLimits(&st)
 		var at coverage

@@ -630,6 +630,9 @@ func TestChromiumWindow(t *testing.T) {
 				if c == 7 { // p99.9 of few I/Os: one more or less is the next bucket with any
 					near = 0.05
 				}
+				if c == 8 && row[c] <= v && row[c] >= 0.95*r.Percentiles["99.9"] {
+					continue // a slow I/O at the window's edge may be whole on its other side
+				}
 				if math.Abs(row[c]-v) > near*v+1 {
 					t.Errorf("%s, %+v: number %d is %v, want %v", folder, s, c, row[c], v)
 				}

@@ -917,7 +917,7 @@ func (p *page) sameChange(t *testing.T) {
 	order := slices.Clone(realRuns)
 	slices.SortFunc(order, func(a, b string) int { return p.s.runs[a][0].Timestamp.Compare(p.s.runs[b][0].Timestamp) })
 	for _, name := range order {
-		for _, r := range p.s.whole(t, name, "clat") {
+		for _, r := range p.s.exact(t, name, "clat") {
 			for _, p := range []string{"50", "99", "99.9"} {
 				want[key{name, r.Direction + " p" + p}] = *r.Percentiles[p]
 			}

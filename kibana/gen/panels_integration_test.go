@@ -41,11 +41,22 @@ func (s *stored) rows(run string, keep func(r interval) bool) []interval {
 // whole are the directions of a whole run, or what else a scope has: one interval that holds all of it.
 func (s *stored) whole(t *testing.T, run, kind string, scope ...string) (rows []interval) {
 	t.Helper()
+	return s.inOne(t, "1h", run, kind, scope...)
+}
+
+// exact are the directions of a whole run, with the mean and the extremes of fio's totals.
+func (s *stored) exact(t *testing.T, run, kind string) (rows []interval) {
+	t.Helper()
+	return s.inOne(t, "run", run, kind)
+}
+
+func (s *stored) inOne(t *testing.T, interval, run, kind string, scope ...string) (rows []interval) {
+	t.Helper()
 	if run == "syncs" {
 		return nil
 	}
 	out, _ := s.command(t, append([]string{"percentiles", "--format", "ndjson", "--by", "direction"},
-		s.logs(run, kind, "1h")...)...)
+		s.logs(run, kind, interval)...)...)
 	for line := range strings.Lines(string(out)) {
 		if r := parseInterval(t, line); r.Scope == append(scope, "direction")[0] && r.Mean != nil {
 			rows = append(rows, r)
@@ -78,7 +89,7 @@ func testLens(t *testing.T, s *stored) {
 		for _, name := range realRuns {
 			got := s.rowsOf(t, st.Choose("run.id", "run-"+name), o)
 			for _, kind := range kindsOf(name) {
-				for _, r := range s.whole(t, name, kind) {
+				for _, r := range s.exact(t, name, kind) {
 					key := "run-" + name + "|" + kind
 					row := got[key]
 					if r.Direction != direction {
