@@ -123,7 +123,7 @@ func filtered(source json.RawMessage, wanted any) any {
 	out := map[string]any{}
 	for _, path := range paths {
 		from, to := all, out
-		for names := strings.Split(fmt.Sprint(path), "."); from != nil; names = names[1:] {
+		for names := strings.Split(strings.TrimSuffix(fmt.Sprint(path), ".*"), "."); from != nil; names = names[1:] {
 			v, there := from[names[0]]
 			below, _ := v.(map[string]any)
 			if !there {

@@ -181,8 +181,10 @@ func (m *Document) didAll(e *Entry, w Workload) bool {
 	for _, name := range []string{"io_size", "size", "filesize"} {
 		if v, ok := w.Option(name); ok {
 			n, ok := jobfile.Size(v)
-			// A last I/O that does not fit is not done, and some engines move no bytes.
-			return !ok || strings.Contains(v, "%") || bytes >= 0.9*n || bytes+bytes/max(ios, 1) > n || bytes == 0
+			engine, _ := w.Option("ioengine")
+			// A last I/O that does not fit is not done, and filecreate and its like move no bytes.
+			return !ok || strings.Contains(v, "%") || bytes >= 0.9*n || bytes+bytes/max(ios, 1) > n ||
+				strings.HasPrefix(engine, "file")
 		}
 	}
 	return true // of unknown size
