@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -15,10 +14,13 @@ import (
 // Pick selects the part of a run to look at; the zero value selects all of it. What it leaves out
 // is counted in Account.PickedAway.
 type Pick struct {
-	// Hosts, Jobs and Directions are those that are kept; an empty list keeps all.
-	Hosts, Jobs, Directions []string
+	// Hosts, Jobs, Logs and Directions are those that are kept; an empty list keeps all. Until a run has chosen, all
+	// but the directions may be patterns: see takes.
+	Hosts, Jobs, Logs, Directions []string
 	// From is the first moment that is kept, To the first one after those; nil is the run's own start or end.
 	From, To *Moment
+	// words are what the user wrote, once the lists are those of a run.
+	words string
 }
 
 // Moment is a time since the start of the run, or on the wall clock.
@@ -31,16 +33,19 @@ type Moment struct {
 
 // Empty reports whether all of the run is selected.
 func (p *Pick) Empty() bool {
-	return len(p.Hosts)+len(p.Jobs)+len(p.Directions) == 0 && !p.Timed()
+	return len(p.Hosts)+len(p.Jobs)+len(p.Logs)+len(p.Directions) == 0 && !p.Timed()
 }
 
 // String is what is selected, in words: "host h3, read, from 5s to 10s".
 func (p *Pick) String() string {
+	if p.words != "" {
+		return p.words
+	}
 	var parts []string
 	for _, of := range []struct {
 		name   string
 		values []string
-	}{{"host ", p.Hosts}, {"job ", p.Jobs}, {"", p.Directions}} {
+	}{{"host ", p.Hosts}, {"job ", p.Jobs}, {"log ", p.Logs}, {"", p.Directions}} {
 		if len(of.values) > 0 {
 			parts = append(parts, of.name+strings.Join(of.values, " and "))
 		}
@@ -61,9 +66,30 @@ func (p *Pick) String() string {
 // Timed reports whether only a part of the run's time is selected.
 func (p *Pick) Timed() bool { return p.From != nil || p.To != nil }
 
-// Holds reports whether the I/Os of a direction, host and job are kept.
-func (p *Pick) Holds(host, job, direction string) bool {
-	return holds(p.Hosts, host) && holds(p.Jobs, job) && holds(p.Directions, direction)
+// NeedsLogs reports whether what is selected is only known from logs: fio's JSON has neither them nor times.
+func (p *Pick) NeedsLogs() bool { return p.Timed() || len(p.Logs) > 0 }
+
+// Holds reports whether the I/Os of a host, job, log and direction are kept.
+func (p *Pick) Holds(of fio.Dims) bool {
+	return holds(p.Hosts, of.Host) && holds(p.Jobs, of.Job) && holds(p.Logs, of.Log) && p.HoldsDirection(of.Direction)
+}
+
+// HoldsLoss reports whether lost I/Os are all of what is kept.
+func (p *Pick) HoldsLoss(l *Loss) bool {
+	of := fio.Dims{Host: l.Host, Job: l.Job, Direction: l.Direction}
+	for _, log := range l.Logs {
+		if of.Log = log; !p.Holds(of) {
+			return false
+		}
+	}
+	return p.Holds(of)
+}
+
+// HoldsLog reports whether a log's I/Os in a direction are kept.
+func (p *Pick) HoldsLog(l *Log, direction string) bool {
+	of := *l.Dims()
+	of.Direction = direction
+	return p.Holds(of)
 }
 
 // HoldsDirection reports whether I/Os of a direction are kept.
@@ -73,6 +99,16 @@ func holds(wanted []string, v string) bool { return len(wanted) == 0 || slices.C
 
 // Metas returns fio's JSON documents with only the jobs that are kept. Entries without a host are kept for any host.
 func (p *Pick) Metas(metas []*fiojson.Document) (out []*fiojson.Document) {
+	if p.words == "" {
+		of := *p
+		for _, dim := range named {
+			list := of.list(dim)
+			if taken, _ := takes(*list, namesOf(dim, nil, metas)); len(taken) > 0 { // else no entry has such a name
+				*list = taken
+			}
+		}
+		p = &of
+	}
 	return p.metas(metas, func(e *fiojson.Entry) bool {
 		return holds(p.Jobs, e.JobName) || holds(p.Jobs, e.Jobs(func(fiojson.Section) bool { return true }))
 	})
@@ -101,6 +137,9 @@ func (p *Pick) metas(metas []*fiojson.Document, kept func(*fiojson.Entry) bool) 
 
 // cut reports whether a job of an entry with logs is kept, and removes the sections and syncs of others from it.
 func (p *Pick) cut(e *fiojson.Entry) bool {
+	if e.NoLog && len(p.Logs) > 0 {
+		return false
+	}
 	if len(p.Jobs) == 0 || len(e.Sections) == 0 || e.NoLog {
 		return holds(p.Jobs, e.JobName)
 	}
@@ -150,47 +189,33 @@ func (r *Run) Choose(p *Pick) error {
 	if r.Window.From >= r.Window.To {
 		return fio.Usagef("--from %s is not before --to %s", p.From.Text, p.To.Text)
 	}
-	for _, dim := range []struct {
-		name   string
-		wanted []string
-		of     func(*Log) string
-	}{
-		{fio.ByHost, p.Hosts, func(l *Log) string { return l.Host }},
-		{fio.ByJob, p.Jobs, func(l *Log) string { return l.Job }},
-	} {
-		if err := r.has(dim.name, dim.wanted, dim.of); err != nil {
-			return err
+	for _, dim := range named {
+		list, names := r.Pick.list(dim), namesOf(dim, r.Logs, r.Metas)
+		taken, missed := takes(*list, names)
+		switch {
+		case len(missed) > 0:
+			return r.unknown(dim, missed[0], names)
+		case len(taken) == 0 && len(*list) > 0:
+			return fio.Usagef("--only %s=%s leaves nothing of %s", dim, fio.Printable(strings.Join(*list, ",")),
+				r.title())
 		}
+		*list = taken
 	}
+	r.Pick.words = p.String()
 	if r.Timeless() {
-		r.Metas = p.Metas(r.Metas)
-	} else {
-		r.Metas = p.metas(r.Metas, p.cut)
+		r.Metas = r.Pick.Metas(r.Metas)
+		return nil
 	}
-	return nil
-}
-
-func (r *Run) has(name string, wanted []string, of func(*Log) string) error {
-	var there []string
-	for _, l := range r.Logs {
-		if v := of(l); v != "" && !slices.Contains(there, v) {
-			there = append(there, v)
-		}
-	}
-	for _, v := range wanted {
-		if slices.Contains(there, v) {
-			continue
-		}
-		has := "does not know its " + name + "s"
-		if len(there) > 0 {
-			slices.Sort(there)
-			has = fmt.Sprintf("has the %ss %s", name, strings.Join(there, ", "))
-			if len(there) == 1 {
-				has = fmt.Sprintf("has the %s %s only", name, there[0])
+	of := r.Pick
+	if len(of.Logs) > 0 { // their entries are those of their hosts and jobs
+		of.Hosts, of.Jobs = nil, nil
+		for _, l := range r.Logs {
+			if holds(r.Pick.Logs, l.LogName) && holds(r.Pick.Hosts, l.Host) && holds(r.Pick.Jobs, l.Job) {
+				of.Hosts, of.Jobs = append(of.Hosts, l.Host), append(of.Jobs, l.Job)
 			}
 		}
-		return fio.Usagef("--only %s=%s: %s %s", name, fio.Printable(v), r.title(), fio.Printable(has))
 	}
+	r.Metas = of.metas(r.Metas, of.cut)
 	return nil
 }
 

@@ -332,7 +332,7 @@ func (s *Sink) distinct(of func(*pipeline.Log) string) map[string]bool {
 // logs are those of which any I/Os are on the page.
 func (s *Sink) logs() (out []*pipeline.Log) {
 	for _, l := range s.run.Logs {
-		if slices.ContainsFunc(s.run.Directions(), func(d string) bool { return s.run.Pick.Holds(l.Host, l.Job, d) }) {
+		if slices.ContainsFunc(s.run.Directions(), func(d string) bool { return s.run.Pick.HoldsLog(l, d) }) {
 			out = append(out, l)
 		}
 	}

@@ -210,7 +210,7 @@ func setsLoad(l *pipeline.Log, direction int) bool {
 
 // picked reports whether any I/Os of the log are looked at.
 func (w *Watch) picked(l *pipeline.Log) bool {
-	return slices.ContainsFunc(w.run.Directions(), func(d string) bool { return w.run.Pick.Holds(l.Host, l.Job, d) })
+	return slices.ContainsFunc(w.run.Directions(), func(d string) bool { return w.run.Pick.HoldsLog(l, d) })
 }
 
 // times says when the logs of a direction ran and when they stood still, by block.

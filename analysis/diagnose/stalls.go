@@ -116,7 +116,7 @@ func (w *Watch) ofLog(l *pipeline.Log) (out []logStall) {
 	}
 	for d := range l.Dirs {
 		p := l.Dirs[d].Pauses
-		if p == nil || !w.run.Pick.Holds(l.Host, l.Job, w.run.Directions()[d]) {
+		if p == nil || !w.run.Pick.HoldsLog(l, w.run.Directions()[d]) {
 			continue
 		}
 		for _, one := range stalls(p) {
@@ -150,7 +150,7 @@ func (w *Watch) alongside(of []logStall) (out []logStall) {
 	for _, l := range w.run.Logs {
 		for d := range l.Dirs {
 			p := l.Dirs[d].Pauses
-			if p == nil || !w.run.Pick.Holds(l.Host, l.Job, w.run.Directions()[d]) {
+			if p == nil || !w.run.Pick.HoldsLog(l, w.run.Directions()[d]) {
 				continue
 			}
 			for i := range p.Longest {

@@ -142,7 +142,7 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 	if err != nil {
 		return err
 	}
-	if rows = tidy(rows); len(rows) == 0 && !c.run.Pick.Timed() && !slices.Contains(c.By, fio.ByLog) {
+	if rows = tidy(rows); len(rows) == 0 && !c.run.Pick.NeedsLogs() && !slices.Contains(c.By, fio.ByLog) {
 		rows, err = c.unmeasured(by)
 		c.To(rows)
 		return err
@@ -152,7 +152,7 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 		return err
 	}
 	rows = append(rows, more...)
-	if without := logged(c.run.Metas, false); len(without) > 0 && !c.run.Pick.Timed() &&
+	if without := logged(c.run.Metas, false); len(without) > 0 && !c.run.Pick.NeedsLogs() &&
 		!slices.Contains(c.By, fio.ByLog) {
 		more, _, err := FromJSON(&ingest.JSONRun{Root: c.Name, ID: c.run.ID, Metas: without}, c.run.Kind,
 			append(by, fio.ByJob), c.run.Percentiles, &c.run.Pick)
@@ -188,7 +188,7 @@ func (c *Collector) unmeasured(by []string) ([]Row, error) {
 // withoutLogs finds the rows that hold all I/Os of fio's JSON, also those of jobs without a log, and gives them the
 // rates of the JSON where no log tells them. It returns these rows as the JSON has them.
 func (c *Collector) withoutLogs(rows []Row, by []string) (held []Row, err error) {
-	if len(logged(c.run.Metas, false)) == 0 || slices.Contains(c.By, fio.ByLog) || c.run.Pick.Timed() {
+	if len(logged(c.run.Metas, false)) == 0 || slices.Contains(c.By, fio.ByLog) || c.run.Pick.NeedsLogs() {
 		return nil, nil
 	}
 	all, _, err := FromJSON(&ingest.JSONRun{Root: c.Name, ID: c.run.ID, Metas: c.run.Metas}, c.run.Kind, by,
@@ -237,7 +237,7 @@ func bytesPerIO(r *Row, run *pipeline.Run) (float64, bool) {
 		}
 		for d := range l.Dirs {
 			of, name := &l.Dirs[d], fio.Direction(d).String()
-			if of.IOs == 0 || r.Direction != name && r.Direction != fio.All || !run.Pick.Holds(l.Host, l.Job, name) {
+			if of.IOs == 0 || r.Direction != name && r.Direction != fio.All || !run.Pick.HoldsLog(l, name) {
 				continue
 			}
 			if of.Bytes == 0 {
@@ -250,7 +250,7 @@ func bytesPerIO(r *Row, run *pipeline.Run) (float64, bool) {
 }
 
 // FromJSON makes the rows of a run of which there is only fio's JSON, split by host and job according to by. pick
-// must not restrict the time. bins reports whether all of the JSON has histograms (json+), without which there are no
+// must not need logs. bins reports whether all of the JSON has histograms (json+), without which there are no
 // percentiles.
 func FromJSON(totals *ingest.JSONRun, kind fio.Kind, by []string, percentiles []float64, pick *pipeline.Pick) (
 	rows []Row, bins bool, err error) {
@@ -443,7 +443,7 @@ func tidy(rows []Row) []Row {
 
 // syncs returns the rows of the syncs of a run, one for each group of its rows whose jobs have any.
 func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64, pick *pipeline.Pick) (out []Row, _ error) {
-	if pick.Timed() || !pick.HoldsDirection(syncKind) { // syncs have no times
+	if pick.NeedsLogs() || !pick.HoldsDirection(syncKind) {
 		return nil, nil
 	}
 	var groups []Group

@@ -320,7 +320,7 @@ func guessedCommand(name string) string {
 	}
 	for _, g := range commandGuesses {
 		for known := range strings.FieldsSeq(g[0]) {
-			if len(known) > 4 && distance(name, known) == 1 {
+			if len(known) > 4 && fio.Distance(name, known) == 1 {
 				return g[1]
 			}
 		}

@@ -246,7 +246,7 @@ func suggestFlag(app *cli.App, cmd *cli.Command, err error) error {
 	meant, best := "", 3
 	for _, f := range cmd.Flags {
 		for _, n := range f.Names() {
-			if d := distance(name, n); d < min(best, len(n)) {
+			if d := fio.Distance(name, n); d < min(best, len(n)) {
 				best, meant = d, n
 			}
 		}
@@ -272,7 +272,7 @@ func noCommand(app *cli.App, name string) error {
 	hint := "see fiolat --help"
 	best := 3 // this many edits or more are not a typo
 	for _, c := range app.Commands {
-		d := distance(name, c.Name)
+		d := fio.Distance(name, c.Name)
 		if len(name) > 2 && strings.HasPrefix(c.Name, name) {
 			d = 1
 		}

@@ -16,11 +16,12 @@ func pickFlags(p *pipeline.Pick, syncs bool) []cli.Flag {
 	for _, d := range fio.DirectionNames() {
 		words = append(words, "direction="+d)
 	}
-	only := &value{many: true, words: append(words, "host=", "job="),
+	only := &value{many: true, words: append(words, "host=", "job=", "log="),
 		parse: func(text string) error { return readOnly(p, text, syncs) }}
 	return []cli.Flag{
 		&cli.GenericFlag{Name: "only", Value: only,
-			Usage: "only I/Os of `WHAT`: read, host=h3,h4 or job=db; can be repeated, and all must hold"},
+			Usage: "only I/Os of `WHAT`: read, host=h3,h4, host='node[01-12]', job='db*', job='!warm' or log=NAME; can be " +
+				"repeated, and all must hold"},
 		&cli.GenericFlag{Name: "from", Value: once(parsed(&p.From, "--from ", readMoment), "from"),
 			Usage: "only I/Os from `TIME` on: 3:00, 3m or 180 since the start, or a date and time"},
 		&cli.GenericFlag{Name: "to", Value: once(parsed(&p.To, "--to ", readMoment), "to"),
@@ -47,11 +48,12 @@ func readOnly(p *pipeline.Pick, text string, syncs bool) error {
 		text = fio.ByDirection + "=" + text
 	}
 	dim, list, ok := strings.Cut(text, "=")
-	to := map[string]*[]string{fio.ByDirection: &p.Directions, fio.ByHost: &p.Hosts, fio.ByJob: &p.Jobs}[dim]
+	to := map[string]*[]string{fio.ByDirection: &p.Directions, fio.ByHost: &p.Hosts, fio.ByJob: &p.Jobs,
+		fio.ByLog: &p.Logs}[dim]
 	values := strings.Split(list, ",")
 	switch {
 	case !ok || to == nil || slices.Contains(values, ""):
-		return fio.Usagef("--only %q: want read, write or trim, or host= or job= with names, such as host=h3,h4", text)
+		return fio.Usagef("--only %q: want read, write or trim, or host=, job= or log= with names, such as host=h3,h4", text)
 	case *to != nil:
 		return fio.Usagef("--only %s=: given twice, but no I/O can match both: list the values, such as %s=%s,%s",
 			dim, dim, (*to)[0], values[0])

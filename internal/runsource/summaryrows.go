@@ -57,13 +57,13 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 			for _, m := range run.unlogged() {
 				totals = append(totals, ingest.NewJSONRun(m))
 			}
-		case r.Logs.Config.Pick.Timed():
+		case r.Logs.Config.Pick.NeedsLogs():
 			timeless++
 		default:
 			totals = append(totals, run.Totals)
 		}
 		for _, t := range totals {
-			if err != nil || r.Logs.Config.Pick.Timed() {
+			if err != nil || r.Logs.Config.Pick.NeedsLogs() {
 				break
 			}
 			var more []figures.Row
@@ -84,8 +84,8 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 		}
 	}
 	if timeless > 0 {
-		r.UI.Say("warning", "%s left out, since there is only fio's JSON, which has no times of I/Os: leave out "+
-			"--from and --to", runs(timeless, "is", "are"))
+		r.UI.Say("warning", "%s left out, since there is only fio's JSON, which has no times of I/Os and no "+
+			"logs: leave out --from, --to and --only log=", runs(timeless, "is", "are"))
 	}
 	if without > 0 {
 		r.UI.Say("warning", "%s only fio's own percentiles, of single jobs, since fio's JSON has no histograms: run fio "+
@@ -139,7 +139,7 @@ func (run *Run) sums(ctx context.Context, sink pipeline.Sink, gone error) error 
 		return err
 	}
 	pick := &run.reader.Logs.Config.Pick
-	if f.Histograms == nil || f.Run.Part != "" || len(settings.By) > 1 || pick.Timed() ||
+	if f.Histograms == nil || f.Run.Part != "" || len(settings.By) > 1 || pick.NeedsLogs() ||
 		len(pick.Hosts)+len(pick.Jobs) > 0 {
 		return gone
 	}

@@ -157,7 +157,7 @@ func (m *Merger) setLogs(logs []*Member) {
 		whole := l.Dims()
 		for d, name := range m.Run.Directions() {
 			dims := fio.Dims{Direction: name}
-			if m.picks && !m.Run.Pick.Holds(l.Host, l.Job, name) {
+			if m.picks && !m.Run.Pick.HoldsLog(l.Log, name) {
 				continue
 			}
 			for _, n := range by {
@@ -589,7 +589,7 @@ func (m *Merger) AddLosses(lost []pipeline.Loss) {
 	}
 	for i := range lost {
 		loss := &lost[i]
-		if m.picks && (m.Run.Pick.Timed() || !m.Run.Pick.Holds(loss.Host, loss.Job, loss.Direction)) {
+		if m.picks && (m.Run.Pick.Timed() || !m.Run.Pick.HoldsLoss(loss)) {
 			continue
 		}
 		for _, sc := range m.scopes {

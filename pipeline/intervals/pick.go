@@ -3,6 +3,7 @@ package intervals
 import (
 	"math"
 
+	"fiolat/fio"
 	"fiolat/fio/fiohist"
 )
 
@@ -32,9 +33,9 @@ func (m *Merger) span(q int64) (start, end int64) {
 
 // Keep returns what the Pick leaves of a histogram of interval q, nil if nothing, and adds the rest to PickedAway. If
 // the window cuts the interval, the I/Os are shared out as if they had completed evenly in it.
-func (m *Merger) Keep(q int64, h *fiohist.Hist, host, job, direction string) *fiohist.Hist {
+func (m *Merger) Keep(q int64, h *fiohist.Hist, of fio.Dims) *fiohist.Hist {
 	share := 0.0
-	if m.Run.Pick.Holds(host, job, direction) {
+	if m.Run.Pick.Holds(of) {
 		share = m.Run.Window.Share(m.Grid.Start(q), m.Grid.Start(q+1))
 	}
 	switch share {
@@ -55,13 +56,15 @@ func (m *Merger) Keep(q int64, h *fiohist.Hist, host, job, direction string) *fi
 func (m *Merger) choose(b Batch) {
 	names := m.Run.Directions()
 	for _, l := range m.logs {
+		dims := *l.Dims()
 		for i, hists := range b.Intervals[l] {
 			if hists == nil {
 				continue
 			}
 			for d, h := range hists {
 				if h != nil {
-					hists[d] = m.Keep(b.from+int64(i), h, l.Host, l.Job, names[d])
+					dims.Direction = names[d]
+					hists[d] = m.Keep(b.from+int64(i), h, dims)
 				}
 			}
 		}

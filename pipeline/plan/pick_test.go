@@ -44,7 +44,7 @@ func pickSlowly(leaves []leafAt, interval, from, to int64, p *pipeline.Pick) (ke
 	for _, l := range leaves {
 		overlap := min(l.offset+interval, to) - max(l.offset, from)
 		share := math.Max(float64(overlap), 0) / float64(interval)
-		if !p.Holds(l.dims.Host, l.dims.Job, l.dims.Direction) {
+		if !p.Holds(l.dims) {
 			share = 0
 		}
 		l.hist.Each(func(bucket int, n float64) {

@@ -26,6 +26,7 @@ func (cfg *Config) timed() string {
 	}{
 		{s.Interval != 0 || cfg.Accuracy != 0, "--interval"},
 		{cfg.Pick.Timed(), "--from and --to"},
+		{len(cfg.Pick.Logs) > 0, "--only log="},
 		{cfg.Part != "", "--part"},
 		{s.Grid == fio.GridEpoch, "--grid epoch"},
 		{slices.Contains(s.By, fio.ByLog) && !cfg.LeavesOnly, "--by log"},

@@ -325,12 +325,16 @@ func divisible(run *pipeline.Run, by []string) error {
 	for _, dim := range []struct {
 		name string
 		pick pipeline.Pick
-	}{{fio.ByHost, pipeline.Pick{Hosts: run.Pick.Hosts}}, {fio.ByJob, pipeline.Pick{Jobs: run.Pick.Jobs}}} {
+	}{
+		{fio.ByHost, pipeline.Pick{Hosts: run.Pick.Hosts}},
+		{fio.ByJob, pipeline.Pick{Jobs: run.Pick.Jobs}},
+		{fio.ByLog, pipeline.Pick{Logs: run.Pick.Logs}},
+	} {
 		if slices.Contains(by, dim.name) {
 			continue
 		}
 		for _, l := range run.Logs {
-			if !dim.pick.Holds(l.Host, l.Job, "") {
+			if !dim.pick.HoldsLog(l, "") {
 				return fio.Usagef("--only %[1]s=...: the run %[2]s was stored without --by %[1]s, and cannot be "+
 					"split by %[1]s; ingest it again with --by %[1]s, or pass its logs", dim.name,
 					fio.Printable(cmp.Or(run.Name, run.ID)))
@@ -340,12 +344,18 @@ func divisible(run *pipeline.Run, by []string) error {
 	return nil
 }
 
-// known returns the host or job of a leaf or, if leaves are not stored by it, one that is wanted: see divisible.
-func (p *player) known(dim, value string, wanted []string) string {
-	if len(wanted) > 0 && !slices.Contains(p.by, dim) {
-		return wanted[0]
+// known returns the dimensions of a leaf, with one that is wanted where leaves are not stored by it: see divisible.
+func (p *player) known(dims fio.Dims) fio.Dims {
+	pick := &p.merge.Run.Pick
+	for _, of := range [...]struct {
+		dim    string
+		wanted []string
+	}{{fio.ByHost, pick.Hosts}, {fio.ByJob, pick.Jobs}, {fio.ByLog, pick.Logs}} {
+		if len(of.wanted) > 0 && !slices.Contains(p.by, of.dim) {
+			dims.Set(of.dim, of.wanted[0])
+		}
 	}
-	return value
+	return dims
 }
 
 // player is the state of Process.
@@ -467,8 +477,7 @@ func (p *player) add(ctx context.Context, leaf Leaf) error {
 		}
 	}
 	if !p.o.Pick.Empty() {
-		if leaf.Hist = p.merge.Keep(q, leaf.Hist, p.known(fio.ByHost, leaf.Dims.Host, p.o.Pick.Hosts),
-			p.known(fio.ByJob, leaf.Dims.Job, p.o.Pick.Jobs), leaf.Dims.Direction); leaf.Hist == nil {
+		if leaf.Hist = p.merge.Keep(q, leaf.Hist, p.known(leaf.Dims)); leaf.Hist == nil {
 			p.seen[leaf.Part]++
 			return nil
 		}

@@ -1,0 +1,152 @@
+package pipeline
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"fiolat/fio"
+	"fiolat/ingest/fiojson"
+)
+
+// takes returns those of the names that a list of --only takes, and the values that match none of them. A value that is
+// a name is that name; else it is a pattern, and behind "!" what is left out, of all if the list has nothing else. No
+// pattern matches "", whose I/Os are of nobody known.
+func takes(wanted, names []string) (taken, missed []string) {
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	left := map[string]bool{}
+	some := false
+	for _, value := range wanted {
+		pattern, out := value, false
+		if !slices.Contains(names, value) {
+			pattern, out = strings.CutPrefix(value, "!")
+		}
+		matches, found := matcher(pattern), false
+		if slices.Contains(names, pattern) {
+			matches = func(name string) bool { return name == pattern }
+		}
+		some = some || !out
+		for _, name := range names {
+			switch {
+			case name == "" || !matches(name):
+				continue
+			case out:
+				left[name] = true
+			default:
+				taken = append(taken, name)
+			}
+			found = true
+		}
+		if !found {
+			missed = append(missed, value)
+		}
+	}
+	if !some {
+		taken = slices.Clone(names)
+	}
+	return slices.DeleteFunc(taken, func(name string) bool { return left[name] }), missed
+}
+
+// Pieces of patterns. Numbers are a range only if both have the same length, of two digits or more.
+var (
+	numbers = regexp.MustCompile(`^\[([0-9]{2,})-([0-9]{2,})\]`)
+	class   = regexp.MustCompile(`^\[([!^]?)(\]?[^]]+)\]`)
+	inClass = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`, `^`, `\^`)
+)
+
+// matcher returns what tells whether a name matches a pattern: *, ? and classes as in a shell, and ranges such as
+// node[008-012].
+func matcher(pattern string) func(name string) bool {
+	var b strings.Builder
+	var ranges [][]string
+	for rest := pattern; rest != ""; {
+		n := 1
+		if m := numbers.FindStringSubmatch(rest); m != nil && len(m[1]) == len(m[2]) {
+			ranges = append(ranges, m)
+			b.WriteString("([0-9]+)")
+			n = len(m[0])
+		} else if m := class.FindStringSubmatch(rest); m != nil {
+			b.WriteString("[" + strings.Repeat("^", len(m[1])) + inClass.Replace(m[2]) + "]")
+			n = len(m[0])
+		} else if rest[0] == '*' {
+			b.WriteString(".*")
+		} else if rest[0] == '?' {
+			b.WriteString(".")
+		} else {
+			if n = strings.IndexAny(rest[1:], "*?[") + 1; n == 0 {
+				n = len(rest)
+			}
+			b.WriteString(regexp.QuoteMeta(rest[:n]))
+		}
+		rest = rest[n:]
+	}
+	re, err := regexp.Compile("^(?s:" + b.String() + ")$")
+	return func(name string) bool {
+		if err != nil { // a class such as [z-a], or no UTF-8
+			return false
+		}
+		m := re.FindStringSubmatch(name)
+		for i := range min(len(m), len(ranges)) {
+			if of := ranges[i]; len(m[i+1]) != len(of[1]) || m[i+1] < of[1] || m[i+1] > of[2] {
+				return false
+			}
+		}
+		return m != nil
+	}
+}
+
+// named are the dimensions whose values the user names.
+var named = []string{fio.ByHost, fio.ByJob, fio.ByLog}
+
+func (p *Pick) list(dimension string) *[]string {
+	switch dimension {
+	case fio.ByHost:
+		return &p.Hosts
+	case fio.ByJob:
+		return &p.Jobs
+	}
+	return &p.Logs
+}
+
+// namesOf returns the values of a dimension that logs and entries of fio's JSON have, sorted; "" if one is unknown.
+func namesOf(dimension string, logs []*Log, metas []*fiojson.Document) (names []string) {
+	for _, l := range logs {
+		names = append(names, l.Dims().Of(dimension))
+	}
+	for _, m := range metas {
+		for i := range m.Entries {
+			e := &m.Entries[i]
+			switch dimension {
+			case fio.ByHost:
+				names = append(names, e.Host)
+			case fio.ByJob:
+				names = append(names, e.JobName)
+				for _, s := range e.Sections {
+					names = append(names, s.Name)
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// unknown returns the error for a value of --only that matches none of the names.
+func (r *Run) unknown(dimension, value string, names []string) error {
+	const shown = 3
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
+	has := "does not know its " + dimension + "s"
+	switch n := len(names); {
+	case n == 1:
+		has = fmt.Sprintf("has the %s %s only", dimension, names[0])
+	case n > shown:
+		has = fmt.Sprintf("has %d %ss, but none like this; the nearest are %s", n, dimension,
+			fio.List(fio.Nearest(strings.TrimPrefix(value, "!"), names, shown), "and"))
+	case n > 1:
+		has = fmt.Sprintf("has the %ss %s", dimension, strings.Join(names, ", "))
+	}
+	return fio.Usagef("--only %s=%s: %s %s", dimension, fio.Printable(value), r.title(), fio.Printable(has))
+}
