@@ -449,6 +449,17 @@ func readJobs(doc *runDoc) ([]*fiojson.Document, error) {
 	return all, nil
 }
 
+// ReadSameness reads what the jobs of a run measure from the run's document, of which jobs.options, jobs.global and
+// jobs.sections are needed.
+func ReadSameness(source []byte) (fiojson.Sameness, error) {
+	var doc runDoc
+	if err := Decode(source, &struct{ Jobs *[]jobField }{&doc.Jobs}); err != nil {
+		return "", err
+	}
+	metas, err := readJobs(&doc)
+	return fiojson.SamenessOf(metas), err
+}
+
 // LeafDecoder converts the documents of leaves and finds the part that each belongs to.
 type LeafDecoder struct {
 	Parts []*replay.Stored

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	_ "embed" // the page's template
 	"fmt"
 	"io"
@@ -25,20 +24,21 @@ var historyHTML string
 type historySeries struct {
 	Name, Span string
 	Unordered  bool
-	Changes    []historyChange
+	Changes    []historyChange // for the worse
+	Better     []historyChange
 	Outliers   []historyOutlier
 	Charts     []historyChart
 	Runs       []historyRun
 }
 
-type historyChange struct{ Anchor, Run, Start, Metric, Before, After, Change, Limits string }
+type historyChange struct {
+	Anchor, Run, Start, Metric, Before, After, Change, Limits string
+	Options                                                   string // that changed there
+}
 
 type historyOutlier struct{ Anchor, Run, Start, Metric, Value, Level, Off string }
 
-type historyChart struct {
-	ID, Title, Metric string
-	changed           float64 // how much
-}
+type historyChart struct{ ID, Title, Metric string }
 
 type historyRun struct {
 	Anchor, Title, ID, Start string
@@ -65,22 +65,36 @@ func WriteHistory(w io.Writer, all []history.Series, results []history.Result, g
 		for i := range s.Runs {
 			ps.Runs = append(ps.Runs, newHistoryRun(s, i, anchor))
 		}
+		worse, better := history.Turns(results, s.Name)
+		rows := func(turns []history.Turn) (out []historyChange) {
+			for _, t := range turns {
+				before, after := t.Levels(t.Change, historyValue)
+				out = append(out, historyChange{anchor(t.Index), numberedRun(s, t.Index), moment(s.Runs[t.Index].Start),
+					t.Metric, before, after, percent(t.Change.Change), percent(t.Low) + " to " + percent(t.High),
+					t.Options})
+			}
+			return out
+		}
+		ps.Changes, ps.Better = rows(worse), rows(better)
+		first := func(metric string) int { // regressions first, the newest on top
+			is := func(t history.Turn) bool { return t.Last && t.Metric == metric }
+			if at := slices.IndexFunc(worse, is); at >= 0 {
+				return at
+			}
+			if at := slices.IndexFunc(better, is); at >= 0 {
+				return len(worse) + at
+			}
+			return len(worse) + len(better)
+		}
 		for k := range results {
 			r := &results[k]
 			if r.Series != s.Name {
 				continue
 			}
 			c := historyChart{ID: fmt.Sprintf("s%d-chart-%d", n+1, len(ps.Charts)+1), Title: chartTitle(r),
-				Metric: r.Metric, changed: changed(r)}
+				Metric: r.Metric}
 			specs[c.ID] = historySpec(s, r, anchor)
 			ps.Charts = append(ps.Charts, c)
-			for i := range r.Changes {
-				c := &r.Changes[i]
-				before, after := r.Levels(c, historyValue)
-				ps.Changes = append(ps.Changes, historyChange{anchor(c.Index), numberedRun(s, c.Index),
-					moment(s.Runs[c.Index].Start), r.Metric, before, after, percent(c.Change),
-					percent(c.Low) + " to " + percent(c.High)})
-			}
 			for _, o := range r.Outliers {
 				ps.Outliers = append(ps.Outliers, historyOutlier{anchor(o.Index), numberedRun(s, o.Index),
 					moment(s.Runs[o.Index].Start), r.Metric, historyValue(r.Of(), o.Value),
@@ -106,8 +120,12 @@ func WriteHistory(w io.Writer, all []history.Series, results []history.Result, g
 				ps.Runs[i].Rows = append(ps.Runs[i].Rows, []string{r.Metric, value, limits, change})
 			}
 		}
-		slices.SortStableFunc(ps.Charts, func(a, b historyChart) int { return cmp.Compare(b.changed, a.changed) })
-		lead = append(lead, ps.headline(len(all) > 1))
+		slices.SortStableFunc(ps.Charts, func(a, b historyChart) int { return first(a.Metric) - first(b.Metric) })
+		text := history.Lead(worse, better)
+		if len(all) > 1 {
+			text = s.Name + ": " + text
+		}
+		lead = append(lead, text)
 		series = append(series, ps)
 	}
 	p := page.Page{Title: "History", Eyebrow: "fio latency", Generator: generator, Lead: lead, Specs: specs,
@@ -203,26 +221,6 @@ func historyPanel(s *history.Series, r *history.Result) picture.Panel {
 		panel.Marks = append(panel.Marks, line(from, r.Changes[n-1].After, panel.X.Max, r.Changes[n-1].After, 1.5))
 	}
 	return panel
-}
-
-// headline says what changed most.
-func (p *historySeries) headline(several bool) string {
-	text := fmt.Sprintf("No change in %s.", p.Span)
-	for _, c := range slices.Backward(p.Changes) { // the last one of the metric
-		if c.Metric != p.Charts[0].Metric {
-			continue
-		}
-		text = fmt.Sprintf("%s changed by %s at run %s (%s): from %s to %s.", c.Metric, c.Change, c.Run, c.Start, c.Before,
-			c.After)
-		if n := len(p.Changes) - 1; n > 0 {
-			text += fmt.Sprintf(" The table has %s.", fio.Several(n, "more change"))
-		}
-		break
-	}
-	if several {
-		text = p.Name + ": " + text
-	}
-	return text
 }
 
 // historyValue formats a value of a metric with its unit.

@@ -15,6 +15,7 @@ import (
 	"fiolat/analysis/figures"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/ingest/fiojson"
 )
 
 const (
@@ -171,7 +172,7 @@ func differs(a, b *Group) (out []Difference) {
 		}
 		of[i] = map[string]string{}
 		for k, v := range values {
-			of[i][k] = strings.Join(slices.SortedFunc(slices.Values(v), figures.CompareValues), ",")
+			of[i][k] = strings.Join(slices.SortedFunc(slices.Values(v), fiojson.CompareValues), ",")
 		}
 		rows = append(rows, figures.Row{Run: strconv.Itoa(i), Options: of[i]})
 	}

@@ -35,8 +35,7 @@ type Series struct {
 	// that change how a request is served, of several jobs joined.
 	ID, Workload string
 	Options      map[string]string
-	// Sameness is that of fiojson: runs that measure the same have the same.
-	Sameness string
+	Sameness     fiojson.Sameness
 	// FiguresOnly says that only the sums of the run are left, as one interval.
 	FiguresOnly bool
 	// rows are the figures of a run without histograms, by direction; it has no steps.
@@ -112,7 +111,7 @@ func OfJSON(t *ingest.JSONRun, kind fio.Kind, by []string, percentiles []float64
 			start := t.Start()
 			out.Series = append(out.Series, &Series{Name: t.Root, Of: of, ID: t.ID, rows: map[string]*figures.Row{},
 				Workload: strings.Join(run.Workloads(), ", "),
-				Sameness: fiojson.Sameness(t.Metas),
+				Sameness: fiojson.SamenessOf(t.Metas),
 				Options:  figures.Options(t.Metas, nil, fio.All, r.Host, r.Job),
 				start:    start.UnixNano(), startKnown: !start.IsZero(), timeless: true})
 		}
@@ -128,7 +127,7 @@ func (s *Series) Began(after time.Time) bool { return !s.startKnown || s.start >
 func (s *Series) Begin(_ context.Context, run *pipeline.Run) error {
 	s.geometry, s.interval, s.fold = run.Geometry, run.Interval, 1
 	s.ID, s.Workload = run.ID, strings.Join(run.Workloads(), ", ")
-	s.Sameness = fiojson.Sameness(run.Metas)
+	s.Sameness = fiojson.SamenessOf(run.Metas)
 	s.Options = figures.Options(run.Metas, run.Logs, fio.All, s.Of.Host, s.Of.Job)
 	s.timeless = run.Timeless()
 	s.undirected = !slices.Contains(run.Settings.By, fio.ByDirection)

@@ -18,6 +18,7 @@ import (
 	"fiolat/analysis/figures"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/ingest/fiojson"
 	"fiolat/ingest/jobfile"
 )
 
@@ -242,7 +243,7 @@ func (c *Curve) sort(differ []string) {
 	}
 	by := func(a, b *Point, names []string) int {
 		for _, name := range names {
-			if order := figures.CompareValues(a.Options[name], b.Options[name]); order != 0 {
+			if order := fiojson.CompareValues(a.Options[name], b.Options[name]); order != 0 {
 				return order
 			}
 		}

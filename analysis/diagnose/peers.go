@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -9,10 +10,6 @@ import (
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 )
-
-// workOptions are the options that jobs have in common if they are peers.
-var workOptions = []string{"rw", "bs", "iodepth", "ioengine", "direct", "sync", "fsync", "fdatasync", "rate",
-	"rate_iops", "rwmixread", "thinktime"}
 
 // work returns what a job of a host does in a direction, by its options. If these are unknown, it is the job's name
 // without digits: jobs that do the same are usually numbered.
@@ -32,10 +29,8 @@ func (w *Watch) work(direction, host, job string) string {
 		own = w.run.Metas
 	}
 	options := figures.Options(own, w.run.Logs, direction, host, job)
-	for _, name := range workOptions {
-		if v, ok := options[name]; ok {
-			work += name + "=" + v + " "
-		}
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		work += name + "=" + options[name] + " "
 	}
 	if work == "" {
 		work = strings.Map(func(r rune) rune {

@@ -248,15 +248,4 @@ func TestOptions(t *testing.T) {
 			t.Fatalf("%v: of names of one option the last one counts", o)
 		}
 	}
-	values := []string{"16", "abc", "4k", "2", "1m", "1"}
-	slices.SortFunc(values, CompareValues)
-	if want := []string{"1", "2", "16", "4k", "1m", "abc"}; !slices.Equal(values, want) {
-		t.Errorf("%v, want %v", values, want)
-	}
-	for v, want := range map[string]string{"4096": "4k", "4K": "4k", "4KiB": "4k", "1048576": "1m", "512": "512",
-		"4k-8k": "4k-8k", "4k,8k": "4k,8k"} {
-		if got := normal("bs", v); got != want {
-			t.Errorf("bs=%s is %s, want %s", v, got, want)
-		}
-	}
 }

@@ -3,15 +3,14 @@ package history
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/ingest/fiojson"
 )
 
 const (
@@ -37,8 +36,8 @@ type Run struct {
 	// Start is zero if unknown.
 	Start    time.Time
 	Workload string
-	// Sameness is that of fiojson, "" if it is not known: runs that measure the same have the same.
-	Sameness string
+	// Sameness is "" if it is not known.
+	Sameness fiojson.Sameness
 	Labels   map[string]string
 	Notes    []Note
 	// RolledUp says that its histograms may be on a coarser grid than fio's.
@@ -84,19 +83,35 @@ type Series struct {
 	Runs []Run
 	// Unordered says that the start of some runs is unknown. The runs are then in the order given.
 	Unordered bool
-	// Since says of a series that follows another of the same name which options changed, "rwmixread 90 -> 50"; "" for
-	// others.
-	Since string
+	// Since says of a series that follows another of the same name which options changed.
+	Since []fiojson.Difference
+}
+
+// AllRuns is the name of the series of One.
+const AllRuns = "all runs"
+
+// One makes one series of runs, whatever they measure.
+func One(runs []Run) []Series {
+	return split(runs, func(*Run) key { return key{name: AllRuns} })
 }
 
 // Split makes a series of the runs that measure the same. The series are sorted by name and then by their first run,
 // the runs of each by start and then by id.
 func Split(runs []Run) []Series {
-	type key struct{ name, sameness string }
+	return split(runs, func(r *Run) key { return key{cmp.Or(r.Workload, "workload unknown"), r.Sameness} })
+}
+
+// key is what the runs of a series have in common.
+type key struct {
+	name     string
+	sameness fiojson.Sameness
+}
+
+func split(runs []Run, of func(*Run) key) []Series {
 	by := map[key]*Series{}
 	var out []*Series
 	for _, r := range runs {
-		k := key{cmp.Or(r.Workload, "workload unknown"), r.Sameness}
+		k := of(&r)
 		if by[k] == nil {
 			by[k] = &Series{Name: k.name}
 			out = append(out, by[k])
@@ -117,41 +132,11 @@ func Split(runs []Run) []Series {
 	var all []Series
 	for i, s := range out {
 		if i > 0 && out[i-1].Name == s.Name {
-			s.Since = changed(out[i-1].Runs[0].Sameness, s.Runs[0].Sameness)
+			s.Since = s.Runs[0].Sameness.Differences(out[i-1].Runs[0].Sameness)
 		}
 		all = append(all, *s)
 	}
 	return all
-}
-
-// changed returns the options that differ between two workloads.
-func changed(before, after string) string {
-	of := func(text string) map[string][]string {
-		values := map[string][]string{}
-		for _, job := range strings.Split(text, "; ") {
-			for _, option := range strings.Fields(job) {
-				name, v, _ := strings.Cut(option, "=")
-				if !slices.Contains(values[name], v) {
-					values[name] = append(values[name], v)
-				}
-			}
-		}
-		return values
-	}
-	a, b := of(before), of(after)
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if !slices.Equal(a[name], b[name]) {
-			out = append(out, fmt.Sprintf("%s %s -> %s", name, cmp.Or(strings.Join(a[name], ","), "default"),
-				cmp.Or(strings.Join(b[name], ","), "default")))
-		}
-	}
-	if len(out) == 0 {
-		return "other jobs"
-	}
-	return strings.Join(out, ", ")
 }
 
 // Result is the analysis of one metric of a series.
@@ -202,6 +187,8 @@ type Change struct {
 	Range  `json:"ci"`
 	// P is the p-value.
 	P float64 `json:"p"`
+	// Options are those that changed where the level did, "rwmixread 90 -> 50".
+	Options string `json:"options,omitempty"`
 }
 
 // Levels returns the levels before and after a change as text makes them; "-" for a histogram, which has none.
@@ -219,6 +206,85 @@ func (r *Result) Sentence(c *Change, text func(m fio.Metric, v float64) string) 
 	}
 	before, after := r.Levels(c, text)
 	return before + " to " + after
+}
+
+// Worse reports whether a change is for the worse, as far as the metric tells.
+func (r *Result) Worse(c *Change) bool {
+	return (c.Change > 0) != (r.of.Figure().Better == fio.Higher)
+}
+
+// Turn is a change point of one of the results of a series.
+type Turn struct {
+	*Result
+	*Change
+	// Last says that the level of the metric has not changed again.
+	Last bool
+}
+
+// Turns returns the change points of a series: first those for the worse, the newest on top, then improvements.
+func Turns(results []Result, series string) (worse, better []Turn) {
+	for i := range results {
+		r := &results[i]
+		if r.Series != series {
+			continue
+		}
+		for k := range r.Changes {
+			t := Turn{r, &r.Changes[k], k == len(r.Changes)-1}
+			if r.Worse(t.Change) {
+				worse = append(worse, t)
+			} else {
+				better = append(better, t)
+			}
+		}
+	}
+	for _, turns := range [][]Turn{worse, better} {
+		slices.SortStableFunc(turns, func(a, b Turn) int {
+			return cmp.Or(cmp.Compare(b.Index, a.Index), cmp.Compare(size(b.Change), size(a.Change)))
+		})
+	}
+	return worse, better
+}
+
+// size is how much a change is, as a logarithm.
+func size(c *Change) float64 { return math.Abs(math.Log1p(c.Change)) }
+
+// Lead says in one sentence what is worse since when; else what is better, or that nothing has changed.
+func Lead(worse, better []Turn) string {
+	for _, turns := range [][]Turn{worse, better} {
+		last := slices.IndexFunc(turns, func(t Turn) bool { return t.Last })
+		if last < 0 {
+			continue
+		}
+		text := turns[last].Headline() + "."
+		if n := len(worse) + len(better) - 1; n > 0 {
+			text += fmt.Sprintf(" There %s.", map[bool]string{true: "is 1 more change",
+				false: fmt.Sprintf("are %d more changes", n)}[n == 1])
+		}
+		return text
+	}
+	return "Nothing has changed."
+}
+
+// Headline says in one sentence what the change is and since when, "write p50 is 16.4 % higher since 2026-11-10".
+func (t *Turn) Headline() string {
+	r, c := t.Result, t.Change
+	p := &r.Runs[c.Index]
+	since := "run " + strconv.Itoa(c.Number)
+	if p.Start != nil {
+		since = p.Start.Format(time.DateOnly)
+	}
+	text := fmt.Sprintf("%s has changed by %.1f %%", r.Metric, 100*c.Change)
+	if r.of.Name != fio.Histogram {
+		side := "higher"
+		if c.Change < 0 {
+			side = "lower"
+		}
+		text = fmt.Sprintf("%s is %.1f %% %s", r.Metric, 100*math.Abs(c.Change), side)
+	}
+	if text += " since " + since; c.Options != "" {
+		text += ", when " + c.Options
+	}
+	return text
 }
 
 // Range lies between two limits.
@@ -283,6 +349,7 @@ type analysis struct {
 	// known are the runs that have a value. Levels, and change points until they are a Change, count only these.
 	known  []int
 	levels levels
+	work   []fiojson.Sameness // of each run
 }
 
 func newAnalysis(s *Series, m fio.Metric) *analysis {
@@ -300,7 +367,7 @@ func newAnalysis(s *Series, m fio.Metric) *analysis {
 				a.known = append(a.known, i)
 			}
 		}
-		a.Runs = append(a.Runs, p)
+		a.Runs, a.work = append(a.Runs, p), append(a.work, run.Sameness)
 	}
 	if m.Name == fio.Histogram {
 		a.levels = newShapes(s, m.Direction, a.known)
@@ -329,9 +396,25 @@ func (a *analysis) changes(found []int) []Change {
 		half := fiohist.StudentQuantile(1-confidence, st.freedom) * st.se
 		c.Change, c.Low, c.High = math.Expm1(st.change), math.Expm1(st.change-half), math.Expm1(st.change+half)
 		c.Before, c.After = level(a.Runs, a.known[from:at], a.of), level(a.Runs, a.known[at:to], a.of)
+		c.Options = a.options(c.Index)
 		out = append(out, c)
 	}
 	return out
+}
+
+// optionsNear is by how many runs a change point may be off from the run whose options changed.
+const optionsNear = 2
+
+// options returns the options that changed within optionsNear runs of a change point, where it is nearest.
+func (a *analysis) options(at int) string {
+	for off := range optionsNear + 1 {
+		for _, i := range []int{at - off, at + off} {
+			if i > 0 && i < len(a.work) && a.work[i] != a.work[i-1] {
+				return fiojson.DifferenceText(a.work[i].Differences(a.work[i-1]))
+			}
+		}
+	}
+	return ""
 }
 
 // level returns the geometric mean of the runs' values, or the arithmetic one of distances, which may be 0.

@@ -406,7 +406,7 @@ func tests(baseline, other []*compare.Group, u *ui.UI) (pairs [][2]*compare.Grou
 	// Where an option that is the same in all runs of a side differs between the sides, the few that make a workload's
 	// name pair the tests.
 	for _, of := range []func(*compare.Series) string{
-		func(run *compare.Series) string { return cmp.Or(run.Sameness, run.Workload) },
+		func(run *compare.Series) string { return cmp.Or(string(run.Sameness), run.Workload) },
 		func(run *compare.Series) string { return run.Workload },
 	} {
 		by := division{workload: of, sides: [2]*compare.Group{baseline[0], other[0]}}

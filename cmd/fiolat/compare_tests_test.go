@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fiolat/analysis/compare"
+	"fiolat/ingest/fiojson"
 	"fiolat/internal/ui"
 )
 
@@ -20,7 +21,7 @@ func TestTests(t *testing.T) {
 		for _, run := range strings.Fields(runs) {
 			name, of, _ := strings.Cut(run, ":")
 			general, _, _ := strings.Cut(of, "/") // what the few options of a title tell
-			g.Runs = append(g.Runs, &compare.Series{Name: name, Workload: general, Sameness: of})
+			g.Runs = append(g.Runs, &compare.Series{Name: name, Workload: general, Sameness: fiojson.Sameness(of)})
 		}
 		return []*compare.Group{g}
 	}

@@ -21,6 +21,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
+	"fiolat/ingest/fiojson"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/report"
@@ -39,6 +40,7 @@ type historyOptions struct {
 	named         []string  // paths, run.ids or names in Elasticsearch; none: those of filter
 	filter        runFilter // which runs in Elasticsearch
 	metrics       []fio.Metric
+	whole         bool    // one series
 	last          int     // how many runs of each series; 0 is all
 	failIfChanged int     // how many of the latest runs are new, if nothing is remembered of a series; 0 is off
 	minChange     float64 // the smallest change for failIfChanged, a share
@@ -60,6 +62,8 @@ func historyCommand(u *ui.UI) *cli.Command {
 			o.alerts.flags(), []cli.Flag{
 				&cli.IntFlag{Name: "last", Destination: &o.last,
 					Usage: "the last `N` runs"},
+				&cli.BoolFlag{Name: "series", Destination: &o.whole,
+					Usage: "one series of all runs, though options change; a change of options is told beside the change point"},
 				&cli.GenericFlag{Name: "metric", Value: each(&o.metrics, "--metric ", history.Metrics.Parse),
 					Usage: "`METRIC` such as 'read p99', iops or histogram; can be repeated"},
 				&cli.IntFlag{Name: "fail-if-changed", Destination: &o.failIfChanged,
@@ -146,12 +150,16 @@ func (o *historyOptions) run(ctx context.Context, u *ui.UI) error {
 	}
 	r.sayRolledUp()
 	all := history.Split(r.runs)
+	if o.whole {
+		all = history.One(r.runs)
+	}
 	var results []history.Result
 	for i := range all {
 		s := &all[i]
-		if s.Since != "" {
-			u.Warn(fmt.Sprintf("new series since %s: %s", fio.Printable(s.Runs[0].Title()), fio.Printable(s.Since)))
-			s.Name += " (" + s.Since + ")"
+		if s.Since != nil {
+			text := fiojson.DifferenceText(s.Since)
+			u.Warn(fmt.Sprintf("new series since %s: %s", fio.Printable(s.Runs[0].Title()), fio.Printable(text)))
+			s.Name += " (" + text + ")"
 		}
 		s.Name = o.series(s.Name)
 		if n := len(s.Runs); o.last > 0 && n > o.last {
@@ -216,8 +224,12 @@ func (o *historyOptions) series(name string) string {
 
 func (o *historyOptions) sentence(r *history.Result, c history.Change) string {
 	p := &r.Runs[c.Index]
-	return fmt.Sprintf("%s %s from run %d (%s) on: %s", r.Metric, share(c.Change), c.Index+1,
+	text := fmt.Sprintf("%s %s from run %d (%s) on: %s", r.Metric, share(c.Change), c.Index+1,
 		runName(p.Name, p.ID, p.Start), r.Sentence(&c, o.value))
+	if c.Options != "" {
+		text += "; " + c.Options
+	}
+	return text
 }
 
 func (r *historyReader) storeChanges(ctx context.Context, all []history.Series, results []history.Result) error {
@@ -369,8 +381,24 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 			name = render.Markdown(name)
 		}
 		fmt.Fprintf(out, "%s: %s%s\n\n", name, fio.Several(len(s.Runs), "run"), span)
+		worse, better := history.Turns(results, s.Name)
+		fmt.Fprintf(out, "%s\n\n", fio.Printable(history.Lead(worse, better)))
 		changes := [][]string{{"run", "start", "name", "metric", "before", "after", "change", "95 % limits", "p"}}
 		outliers := [][]string{{"single run", "start", "name", "metric", "value", "level", "off by"}}
+		var folded []string // in a terminal
+		shown := worse
+		if o.format == "markdown" {
+			shown = slices.Concat(worse, better)
+		}
+		for _, t := range shown {
+			before, after := t.Levels(t.Change, o.value)
+			p := &t.Runs[t.Index]
+			changes = append(changes, []string{strconv.Itoa(t.Number), startOf(p), fio.Printable(cmp.Or(p.Name, t.Run)),
+				t.Metric, before, after, share(t.Change.Change), share(t.Low) + " to " + share(t.High), chance(t.P)})
+		}
+		for _, t := range better[:len(better)-(len(shown)-len(worse))] {
+			folded = append(folded, fmt.Sprintf("better from run %d: %s %s", t.Number, t.Metric, share(t.Change.Change)))
+		}
 		levels := [][]string{{"metric", "runs", "level now", "since run"}}
 		noted := slices.ContainsFunc(results, func(r history.Result) bool {
 			return r.Series == s.Name && note(&r) != ""
@@ -383,15 +411,13 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 			if r.Series != s.Name {
 				continue
 			}
-			for _, c := range r.Changes {
-				before, after := r.Levels(&c, o.value)
-				changes = append(changes, []string{strconv.Itoa(c.Number), startOf(&r.Runs[c.Index]),
-					fio.Printable(cmp.Or(r.Runs[c.Index].Name, c.Run)), r.Metric,
-					before, after, share(c.Change),
-					share(c.Low) + " to " + share(c.High), chance(c.P)})
-			}
 			for _, c := range r.Outliers {
 				p := &r.Runs[c.Index]
+				if o.format != "markdown" {
+					folded = append(folded, fmt.Sprintf("%s alone: %s %s, not %s", cmp.Or(p.Name, p.ID), r.Metric,
+						o.value(r.Of(), c.Value), o.value(r.Of(), c.Level)))
+					continue
+				}
 				outliers = append(outliers, []string{strconv.Itoa(c.Number), startOf(p),
 					fio.Printable(cmp.Or(p.Name, p.ID)), r.Metric, o.value(r.Of(), c.Value), o.value(r.Of(), c.Level),
 					share(c.Change)})
@@ -417,18 +443,29 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 			}
 			levels = append(levels, row)
 		}
-		if len(changes) == 1 {
-			fmt.Fprintln(out, "no change points")
-		} else {
-			o.table(out, width, changes)
+		for _, rows := range [][][]string{changes, outliers} {
+			if len(rows) > 1 {
+				o.table(out, width, rows)
+				fmt.Fprintln(out)
+			}
 		}
-		if len(outliers) > 1 {
-			fmt.Fprintln(out)
-			o.table(out, width, outliers)
+		if len(folded) > 0 {
+			fmt.Fprintf(out, "%s\n\n", foldedText(folded))
 		}
-		fmt.Fprintln(out)
 		o.table(out, width, levels)
 	}
+}
+
+// mostFolded is how many of the folded findings are named.
+const mostFolded = 4
+
+// foldedText is the line of improvements and of single runs.
+func foldedText(all []string) string {
+	n := len(all)
+	if all = all[:min(n, mostFolded)]; n > len(all) {
+		all = append(all, fmt.Sprintf("%d more: see --format json", n-len(all)))
+	}
+	return fio.Printable(strings.Join(all, "; "))
 }
 
 // note says in how many runs fio computed the percentile, and in how many it is a lower bound.

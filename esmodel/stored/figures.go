@@ -12,6 +12,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/ingest/fiojson"
 )
 
 // Figures are the numbers of a whole run, as stored in its document.
@@ -19,6 +20,7 @@ type Figures struct {
 	RunSummary
 	Start    time.Time
 	Geometry fiohist.Geometry
+	Sameness fiojson.Sameness
 	// Histograms is by direction; nil in documents of an older fiolat and of runs that are not complete.
 	Histograms map[string]*esmodel.RunHistogram
 }
@@ -42,7 +44,7 @@ func listFigures(ctx context.Context, c *client.Client, prefix string, query any
 		Index: esmodel.Indices(prefix, esmodel.KindRun), Query: query, PageSize: figuresPage,
 		Sort: []any{map[string]any{"@timestamp": "asc"}, map[string]any{"run.id": "asc"}},
 		Source: []string{"run", "labels", "host", "fio.*", "interval", "rollup", "logs", "parts", "summary", "latency",
-			"whole"},
+			"whole", "jobs.options", "jobs.global", "jobs.sections"},
 	}, func(h client.Hit) error {
 		f, bad := readFigures(h.Source)
 		out = append(out, f)
@@ -83,6 +85,9 @@ func readFigures(source []byte) (f Figures, err error) {
 	}
 	if err == nil {
 		f.Geometry, f.Histograms, err = esmodel.ReadRunHistograms(source)
+	}
+	if err == nil {
+		f.Sameness, err = esmodel.ReadSameness(source)
 	}
 	if err != nil {
 		err = fmt.Errorf("the document of run %q cannot be read: %w", f.Run.ID, err)

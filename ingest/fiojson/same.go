@@ -1,7 +1,10 @@
 package fiojson
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,9 +16,8 @@ import (
 var (
 	incidental = []string{"filename", "filename_format", "directory", "opendir", "uri", "pool", "rbdname", "hostname",
 		"port", "name", "description", "per_job_logs", "eta", "percentile_list", "significant_figures",
-		"group_reporting",
-		"disk_util", "thread", "randseed", "startdelay", "stonewall", "wait_for", "new_group", "continue_on_error",
-		"runtime", "ramp_time", "time_based", "loops"}
+		"group_reporting", "disk_util", "thread", "randseed", "startdelay", "stonewall", "wait_for", "new_group",
+		"continue_on_error", "runtime", "ramp_time", "time_based", "loops"}
 	incidentalPrefixes = []string{"client", "log_", "status", "output", "create_", "unlink", "fallocate", "exec_",
 		"exitall", "steadystate", "ss"}
 	incidentalSuffixes = []string{"_log", "_percentiles"}
@@ -23,14 +25,22 @@ var (
 
 // aliases are other names of options, and of their values.
 var (
-	aliases = map[string]string{"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange",
-		"io_limit": "io_size", "rwmixwrite": "rwmixread"}
+	aliases = map[string]string{"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bs", "bsrange": "bs",
+		"bssplit": "bs", "io_limit": "io_size", "rwmixwrite": "rwmixread"}
 	otherValues = map[string]string{"rw=rw": "readwrite", "rw=mixed": "readwrite"}
 )
 
 // defaults are fio's values of options that are not given.
-var defaults = map[string]string{"bs": "4096", "iodepth": "1", "numjobs": "1", "rw": "read", "direct": "0",
+var defaults = map[string]string{"bs": "4k", "iodepth": "1", "numjobs": "1", "rw": "read", "direct": "0",
 	"buffered": "1", "rwmixread": "50", "rate_process": "linear", "norandommap": "0", "invalidate": "1"}
+
+// directed are the options with a value for each direction, after commas; sizes those in bytes.
+var (
+	directed = []string{"bs", "blockalign", "ba", "rate", "rate_min", "rate_iops", "rate_iops_min",
+		"percentage_random"}
+	sizes = []string{"bs", "size", "io_size", "filesize", "offset", "offset_increment", "offset_align", "blockalign",
+		"ba", "rate", "rate_min", "zonesize", "zonerange", "zoneskip"}
+)
 
 // counts reports whether an option says what a job measures.
 func counts(name string) bool {
@@ -40,77 +50,99 @@ func counts(name string) bool {
 		!slices.ContainsFunc(incidentalSuffixes, ends)
 }
 
-// canonical returns a value in the one form that stands for all that mean the same.
+// sizeWord is a size within a value such as 4k-64k.
+var sizeWord = regexp.MustCompile(`\b[0-9]+[kmgt]?i?b?\b`)
+
+// canonical returns a value in the one form that stands for all that mean the same: a size as 4k, and where there is
+// one for each direction, without those at the end that repeat the one before.
 func canonical(name, value string) string {
 	if value = strings.ToLower(strings.TrimSpace(value)); value == "" {
 		value = "1"
 	}
-	parts := strings.Split(value, ",")
-	for i, part := range parts {
-		if n, ok := jobfile.Size(part); ok {
-			parts[i] = strconv.FormatFloat(n, 'f', -1, 64)
-		}
-	}
-	if len(slices.Compact(slices.Clone(parts))) == 1 {
-		parts = parts[:1]
-	}
-	value = strings.Join(parts, ",")
 	if other, ok := otherValues[name+"="+value]; ok {
 		return other
 	}
-	return value
+	parts := strings.Split(value, ",")
+	for i, part := range parts {
+		if part == "" && slices.Contains(directed, name) {
+			part = cmp.Or(defaults[name], "0")
+		}
+		size := slices.Contains(sizes, name)
+		normal := func(word string) string {
+			if n, ok := jobfile.Size(word); ok {
+				return number(n, size)
+			}
+			return word
+		}
+		if parts[i] = normal(part); size { // ranges and splits, too
+			parts[i] = sizeWord.ReplaceAllStringFunc(parts[i], normal)
+		}
+	}
+	if slices.Contains(directed, name) {
+		for n := len(parts); n > 1 && parts[n-1] == parts[n-2]; n-- {
+			parts = parts[:n-1]
+		}
+	}
+	return strings.Join(parts, ",")
 }
 
-// sameness returns the options of a job that say what it measures, in canonical form and order. Jobs of one workload
-// have the same text.
-func sameness(options jobfile.Options) string {
+// number returns a number as text, a size with the largest suffix that leaves it whole.
+func number(n float64, size bool) string {
+	if size && n >= 1024 && n == float64(int64(n)) {
+		whole, unit := int64(n), 0
+		for ; whole%1024 == 0 && unit < len("kmgt"); unit++ {
+			whole /= 1024
+		}
+		if unit > 0 {
+			return strconv.FormatInt(whole, 10) + "kmgt"[unit-1:unit]
+		}
+	}
+	return strconv.FormatFloat(n, 'f', -1, 64)
+}
+
+// Measuring returns the options that say what a job measures, in canonical form and without those that have fio's
+// default. Each level of options, such as those of [global] and of the job, replaces values of the one before.
+func Measuring(levels ...jobfile.Options) map[string]string {
 	of := map[string]string{}
-	for name, value := range options {
-		if !counts(name) {
-			continue
-		}
-		v := canonical(name, value)
-		if reads, err := strconv.ParseFloat(v, 64); name == "rwmixwrite" && err == nil {
-			v = strconv.FormatFloat(100-reads, 'f', -1, 64)
-		}
-		if other, ok := aliases[name]; ok {
-			name = other
-			v = canonical(name, v)
-		}
-		if v != defaults[name] {
-			of[name] = v
+	for _, level := range levels {
+		for _, given := range slices.Sorted(maps.Keys(level)) { // of aliases the last one counts, as bssplit does in fio
+			if !counts(given) {
+				continue
+			}
+			name := cmp.Or(aliases[given], given)
+			value := canonical(name, level[given])
+			if writes, err := strconv.ParseFloat(value, 64); given == "rwmixwrite" && err == nil {
+				value = number(100-writes, false)
+			}
+			of[name] = value
 		}
 	}
-	var text strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		text.WriteString(name + "=" + of[name] + " ")
-	}
-	return strings.TrimSuffix(text.String(), " ")
+	maps.DeleteFunc(of, func(name, value string) bool { return value == defaults[name] })
+	return of
 }
 
-// Sameness returns the workload of a run: of each job what it measures, in order. Runs of one workload have the same
-// text. It is "" if no job's options are known.
-func Sameness(metas []*Document) string {
+// Default returns fio's value of an option that is not given, "" where it has none or it is not known.
+func Default(option string) string { return defaults[option] }
+
+// Sameness is the workload of a run: what each of its jobs measures. Runs of one workload have equal ones. It is "" if
+// no job's options are known.
+type Sameness string
+
+// SamenessOf returns the workload of the jobs of a run.
+func SamenessOf(metas []*Document) Sameness {
 	var jobs []string
 	known := false
 	for _, m := range metas {
 		for i := range m.Entries {
 			e := &m.Entries[i]
-			sections := []jobfile.Options{e.Options}
-			if len(e.Sections) > 0 {
-				sections = nil
-				for _, s := range e.Sections {
-					sections = append(sections, s.Options)
+			for _, levels := range m.optionsOf(e) {
+				known = known || slices.ContainsFunc(levels, func(o jobfile.Options) bool { return len(o) > 0 })
+				var lines []string
+				for name, value := range Measuring(levels...) {
+					lines = append(lines, name+"="+value)
 				}
-			}
-			for _, own := range sections {
-				all := maps.Clone(m.Globals(e))
-				if all == nil {
-					all = jobfile.Options{}
-				}
-				maps.Copy(all, own)
-				known = known || len(all) > 0
-				jobs = append(jobs, sameness(all))
+				slices.Sort(lines)
+				jobs = append(jobs, strings.Join(lines, "\n"))
 			}
 		}
 	}
@@ -118,5 +150,104 @@ func Sameness(metas []*Document) string {
 		return ""
 	}
 	slices.Sort(jobs)
-	return strings.Join(jobs, "; ")
+	return Sameness(strings.Join(jobs, "\n\n"))
+}
+
+// optionsOf returns the levels of options of each job that an entry stands for.
+func (m *Document) optionsOf(e *Entry) (out [][]jobfile.Options) {
+	if len(e.Sections) == 0 {
+		return [][]jobfile.Options{{m.Globals(e), e.Options}}
+	}
+	for _, s := range e.Sections {
+		out = append(out, []jobfile.Options{m.Globals(e), s.Options})
+	}
+	return out
+}
+
+// Difference is an option whose values differ between two workloads.
+type Difference struct {
+	Option string `json:"option"`
+	From   string `json:"from"`
+	To     string `json:"to"`
+}
+
+// DifferenceText lists differences as "rwmixread 90 -> 50, size unset -> 1g".
+func DifferenceText(all []Difference) string {
+	var words []string
+	for _, d := range all {
+		words = append(words, fmt.Sprintf("%s %s -> %s", d.Option, cmp.Or(d.From, "unset"), cmp.Or(d.To, "unset")))
+	}
+	return strings.Join(words, ", ")
+}
+
+// Differences returns the options that differ from another workload, by name, with the values of several jobs joined.
+// If no option does, it is the number of jobs.
+func (s Sameness) Differences(from Sameness) (out []Difference) {
+	before, after := from.values(), s.values()
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		a, b := cmp.Or(before[name], defaults[name]), cmp.Or(after[name], defaults[name])
+		if a != b {
+			out = append(out, Difference{name, a, b})
+		}
+	}
+	if len(out) == 0 && s != from {
+		out = []Difference{{"jobs", strconv.Itoa(len(from.jobs())), strconv.Itoa(len(s.jobs()))}}
+	}
+	return out
+}
+
+func (s Sameness) jobs() []string { return strings.Split(string(s), "\n\n") }
+
+// values returns the values of each option, of several jobs joined.
+func (s Sameness) values() map[string]string {
+	var jobs []map[string]string
+	for _, job := range s.jobs() {
+		of := map[string]string{}
+		for line := range strings.Lines(job) {
+			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+			of[name] = value
+		}
+		jobs = append(jobs, of)
+	}
+	return Joined(jobs)
+}
+
+// Joined returns the values of each option that one of the jobs has, those of several jobs joined by commas. A job
+// without it has fio's default.
+func Joined(jobs []map[string]string) map[string]string {
+	values := map[string][]string{}
+	for _, job := range jobs {
+		for name := range job {
+			values[name] = nil
+		}
+	}
+	out := map[string]string{}
+	for name := range values {
+		var seen []string
+		for _, job := range jobs {
+			if v := cmp.Or(job[name], defaults[name]); v != "" && !slices.Contains(seen, v) {
+				seen = append(seen, v)
+			}
+		}
+		slices.SortFunc(seen, CompareValues)
+		out[name] = strings.Join(seen, ",")
+	}
+	return out
+}
+
+// CompareValues orders values of options: first numbers with their suffixes, by size.
+func CompareValues(a, b string) int {
+	x, xok := jobfile.Size(a)
+	y, yok := jobfile.Size(b)
+	switch {
+	case xok && yok && x != y:
+		return cmp.Compare(x, y)
+	case xok != yok && xok:
+		return -1
+	case xok != yok:
+		return 1
+	}
+	return strings.Compare(a, b)
 }

@@ -1,6 +1,8 @@
 package fiojson
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"fiolat/ingest/jobfile"
@@ -25,15 +27,35 @@ func TestSameness(t *testing.T) {
 			options{"directory": "/mnt"}, true},
 		"logging": {options{"write_hist_log": "a", "log_hist_msec": "100", "per_job_logs": "0", "lat_percentiles": "1"},
 			options{}, true},
-		"length":            {options{"runtime": "60", "time_based": "1", "loops": "2"}, options{"runtime": "5"}, true},
-		"rwmixread":         {options{"rwmixread": "90"}, options{"rwmixread": "50"}, false},
-		"iodepth":           {options{"iodepth": "64"}, options{}, false},
-		"size":              {options{"size": "1g"}, options{"size": "2g"}, false},
-		"an unknown option": {options{"new_option": "3"}, options{}, false},
-		"another direction": {options{"bs": "4k,8k"}, options{"bs": "8k,4k"}, false},
+		"length":                {options{"runtime": "60", "time_based": "1", "loops": "2"}, options{"runtime": "5"}, true},
+		"rwmixread":             {options{"rwmixread": "90"}, options{"rwmixread": "50"}, false},
+		"iodepth":               {options{"iodepth": "64"}, options{}, false},
+		"size":                  {options{"size": "1g"}, options{"size": "2g"}, false},
+		"an unknown option":     {options{"new_option": "3"}, options{}, false},
+		"a direction left out":  {options{"bs": ",8k"}, options{"bs": "4k,8k,8192"}, true},
+		"without a limit":       {options{"rate_iops": "100,"}, options{"rate_iops": "100,0"}, true},
+		"a range in bytes":      {options{"bsrange": "4096-8192"}, options{"blocksize_range": "4k-8k"}, true},
+		"no direction's values": {options{"cpus_allowed": "0,0"}, options{"cpus_allowed": "0"}, false},
+		"another direction":     {options{"bs": "4k,8k"}, options{"bs": "8k,4k"}, false},
 	} {
-		if got := sameness(c.a) == sameness(c.b); got != c.same {
-			t.Errorf("%s: %q and %q: same is %v", name, sameness(c.a), sameness(c.b), got)
+		if got := maps.Equal(Measuring(c.a), Measuring(c.b)); got != c.same {
+			t.Errorf("%s: %v and %v: same is %v", name, Measuring(c.a), Measuring(c.b), got)
 		}
+	}
+}
+
+// TestCanonical: values as they are shown, and the order of values.
+func TestCanonical(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[string]string{"4096": "4k", "4K": "4k", "4KiB": "4k", "1048576": "1m", "512": "512",
+		"4096-65536": "4k-64k", "4k,8k,8k": "4k,8k", ",8k": "4k,8k", "4096/50:8k/50": "4k/50:8k/50"} {
+		if got := canonical("bs", v); got != want {
+			t.Errorf("bs=%s is %s, want %s", v, got, want)
+		}
+	}
+	values := []string{"16", "abc", "4k", "2", "1m", "1"}
+	slices.SortFunc(values, CompareValues)
+	if want := []string{"1", "2", "16", "4k", "1m", "abc"}; !slices.Equal(values, want) {
+		t.Errorf("%v, want %v", values, want)
 	}
 }

@@ -259,7 +259,7 @@ func (run *Run) History(ctx context.Context) (*history.Run, error) {
 	}
 	WarnStoredSyncs(run.reader.UI, f)
 	out := &history.Run{ID: f.Run.ID, Name: f.Run.Name, Stored: f.Run.Title, Start: f.Start, Labels: f.Labels,
-		RolledUp: f.RollUp.MS > 0, Workload: strings.Join(f.Fio.Workload, "; "),
+		RolledUp: f.RollUp.MS > 0, Workload: strings.Join(f.Fio.Workload, "; "), Sameness: f.Sameness,
 		Directions: map[string]*history.Direction{}}
 	if f.Histograms == nil || f.Run.Part != "" { // of an older fiolat, or not merged
 		sink := &Kept{}
@@ -305,7 +305,7 @@ func (run *Run) ofTotals(t *ingest.JSONRun) (*history.Run, error) {
 	}
 	of := &pipeline.Run{Metas: t.Metas, Kind: settings.Kind, Percentiles: settings.Percentiles}
 	out := &history.Run{ID: t.ID, Name: t.Root, Start: t.Start(), Workload: strings.Join(of.Workloads(), "; "),
-		Sameness:   fiojson.Sameness(t.Metas),
+		Sameness:   fiojson.SamenessOf(t.Metas),
 		Directions: map[string]*history.Direction{}}
 	for i := range rows {
 		r := &rows[i]
@@ -359,7 +359,7 @@ func (w *Kept) End(ctx context.Context, sum *pipeline.Summary) error {
 // history returns the run with the numbers that its document would have.
 func (w *Kept) history() (*history.Run, error) {
 	run := &history.Run{ID: w.Run.ID, Name: w.Run.Name, Stored: w.Run.Title(), Labels: w.Run.Labels,
-		Workload: strings.Join(w.Run.Workloads(), "; "), Sameness: fiojson.Sameness(w.Run.Metas),
+		Workload: strings.Join(w.Run.Workloads(), "; "), Sameness: fiojson.SamenessOf(w.Run.Metas),
 		Directions: map[string]*history.Direction{}}
 	if w.Run.StartKnown {
 		run.Start = time.Unix(0, w.Run.Start).UTC()
