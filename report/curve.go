@@ -35,6 +35,11 @@ func (p *Curve) Draw(w io.Writer, png bool) error {
 	if p.limits() {
 		out.Subtitle += " Bars are 95 % confidence intervals from the run-to-run variation."
 	}
+	if c.Matrix != nil {
+		out.Subtitle = "Direction: " + c.Direction + ". Each bar is a setting."
+		p.matrixPanels(&out)
+		return out.Write(w, png)
+	}
 	most := 0.0
 	var seen []float64
 	for n, pc := range p.Percentiles {
@@ -145,6 +150,14 @@ type curveChart struct {
 func (p *Curve) Write(w io.Writer) error {
 	var drawn []curveChart
 	specs := map[string]charts.Spec{}
+	frame := page.Page{Title: p.Title, Eyebrow: "fio latency", Generator: p.Generator, Specs: specs,
+		Script: page.Charts}
+	if m := p.Curve.Matrix; m != nil {
+		parts, table, members := p.matrixParts(specs)
+		frame.Main = map[string]any{"Matrix": parts, "Table": table, "Members": members, "Notes": p.Curve.Notes,
+			"Direction": p.Curve.Direction, "Limits": p.limits()}
+		return frame.Write(w, curveHTML)
+	}
 	for i := range p.Curve.Series {
 		s := &p.Curve.Series[i]
 		ch := curveChart{Title: s.Name(), XTitle: "IOPS"}
@@ -155,10 +168,8 @@ func (p *Curve) Write(w io.Writer) error {
 		drawn = append(drawn, ch)
 		specs["chart-"+strconv.Itoa(i)] = p.spec(s)
 	}
-	frame := page.Page{Title: p.Title, Eyebrow: "fio latency", Generator: p.Generator, Specs: specs,
-		Script: page.Charts, Main: map[string]any{"Charts": drawn, "Notes": p.Curve.Notes,
-			"Direction": p.Curve.Direction,
-			"Limits":    p.limits(), "Load": strings.Join(p.Curve.Load, ", ")}}
+	frame.Main = map[string]any{"Charts": drawn, "Notes": p.Curve.Notes, "Direction": p.Curve.Direction,
+		"Limits": p.limits(), "Load": strings.Join(p.Curve.Load, ", ")}
 	return frame.Write(w, curveHTML)
 }
 

@@ -203,11 +203,13 @@ func (c *Curve) at(series *Series, rule *fio.Rule, s *spread) *At {
 	return at
 }
 
+const noneMeets = "no point meets the rule"
+
 // best fills in the points around the result, and the note.
 func (c *Curve) best(at *At, series *Series, places []place, rule *fio.Rule) {
 	first, last := meeting(places, rule)
 	if first < 0 {
-		at.Note = "no point meets the rule"
+		at.Note = noneMeets
 		return
 	}
 	at.best = &c.Points[series.Points[last]]

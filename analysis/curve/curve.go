@@ -44,6 +44,8 @@ type Point struct {
 	FioPercentiles bool `json:"fio_percentiles,omitempty"`
 	// Knee marks the point of its series that has the most IOPS per mean latency.
 	Knee bool `json:"knee,omitempty"`
+	// Members are the hosts or jobs of a point of a matrix, if these were added.
+	Members []Member `json:"members,omitempty"`
 
 	rows []figures.Row
 }
@@ -97,6 +99,8 @@ type Curve struct {
 	Load      []string `json:"load"` // the options that set the load
 	Points    []Point  `json:"points"`
 	Series    []Series `json:"series"`
+	// Matrix arranges points that no line joins: each is a series.
+	Matrix *Matrix `json:"matrix,omitempty"`
 	// At is the result of the series with the most IOPS.
 	At *At `json:"at,omitempty"`
 	// Notes are remarks to be shown with the numbers.
@@ -238,7 +242,7 @@ func (c *Curve) sort(differ []string) {
 			others = append(others, name)
 		}
 	}
-	if len(c.Load) == 0 { // for example, a sweep of block sizes
+	if len(c.Load) == 0 && len(others) == 1 { // for example, a sweep of block sizes
 		c.Load, others = others, nil
 	}
 	by := func(a, b *Point, names []string) int {
@@ -252,6 +256,11 @@ func (c *Curve) sort(differ []string) {
 	slices.SortStableFunc(c.Points, func(a, b Point) int {
 		return cmp.Or(by(&a, &b, others), cmp.Compare(inFlight(&a), inFlight(&b)), by(&a, &b, c.Load))
 	})
+	if !c.lines(others, by) {
+		c.Load = nil
+		c.arrange(differ)
+		return
+	}
 	for i := range c.Points {
 		if i == 0 || by(&c.Points[i-1], &c.Points[i], others) != 0 {
 			s := Series{Options: map[string]string{}}
@@ -263,6 +272,22 @@ func (c *Curve) sort(differ []string) {
 		s := &c.Series[len(c.Series)-1]
 		s.Points = append(s.Points, i)
 	}
+}
+
+// lines reports whether the points that differ in the load only lie on lines, of which one has two points or more.
+func (c *Curve) lines(others []string, by func(a, b *Point, names []string) int) bool {
+	longest := 0
+	for i := 0; i < len(c.Points); {
+		from := i
+		for i < len(c.Points) && by(&c.Points[from], &c.Points[i], others) == 0 {
+			i++
+		}
+		if i-from > 1 && !isChain(c.Points[from:i], c.Load) {
+			return false
+		}
+		longest = max(longest, i-from)
+	}
+	return longest > 1
 }
 
 // inFlight returns how many I/Os the options allow in flight, as far as runs differ in these options.

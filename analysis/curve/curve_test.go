@@ -335,3 +335,76 @@ func TestKnee(t *testing.T) {
 		}
 	}
 }
+
+// TestMatrix: a line joins settings that differ in one swept option; others are rows and columns.
+func TestMatrix(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		settings string // options of a run each
+		want     string // the points of each series, or of each row of the matrix
+	}{
+		"depths":      {"iodepth=1 iodepth=4 iodepth=16", "[[0 1 2]]"},
+		"block sizes": {"bs=4k bs=8k bs=64k", "[[0 1 2]]"},
+		"depths of two block sizes": {"bs=4k,iodepth=1 bs=4k,iodepth=4 bs=8k,iodepth=1 bs=8k,iodepth=4",
+			"[[0 1] [2 3]]"},
+		"loads that grow together":       {"iodepth=1,numjobs=1 iodepth=4,numjobs=2", "[[0 1]]"},
+		"directions":                     {"rw=randread rw=randwrite", "rw by : [[0] [1]]"},
+		"a tree of CBT":                  {"rw=r,bs=4k rw=r,bs=64k rw=w,bs=4k rw=w,bs=64k", "rw by bs: [[0 1] [2 3]]"},
+		"a setting is not there":         {"rw=r,bs=4k rw=r,bs=64k rw=w,bs=64k", "rw by bs: [[0 1] [-1 2]]"},
+		"a depth of its own for each bs": {"bs=4k,iodepth=4 bs=64k,iodepth=1", "bs by iodepth: [[-1 0] [1 -1]]"},
+		"depths by jobs": {"iodepth=1,numjobs=1 iodepth=1,numjobs=4 iodepth=4,numjobs=1",
+			"iodepth by numjobs: [[0 1] [2 -1]]"},
+	} {
+		var rows []figures.Row
+		for i, setting := range strings.Fields(c.settings) {
+			r := run(strconv.Itoa(i), 1, 1000, 1e6)
+			r.Options = map[string]string{}
+			for _, option := range strings.Split(setting, ",") {
+				k, v, _ := strings.Cut(option, "=")
+				r.Options[k] = v
+			}
+			rows = append(rows, r)
+		}
+		got, err := Make(rows, "read", []float64{99}, rule(t, "read p99 < 2ms"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text string
+		if m := got.Matrix; m != nil {
+			text = fmt.Sprintf("%s by %s: %v", strings.Join(m.Rows, " "), m.Columns, m.Points)
+			if met, known := got.Meets(0); !met || !known {
+				t.Errorf("%s: the rule is met, not %v, known %v", name, met, known)
+			}
+		} else {
+			var series [][]int
+			for _, s := range got.Series {
+				series = append(series, s.Points)
+			}
+			text = fmt.Sprint(series)
+		}
+		if text != c.want {
+			t.Errorf("%s: %s, want %s", name, text, c.want)
+		}
+	}
+}
+
+// TestMembers: the hosts of a setting's runs, and the slowest of them.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	rows := []figures.Row{run("a", 1, 1000, 1e6), run("b", 1, 1000, 1e6)}
+	rows[0].Options, rows[1].Options = map[string]string{"rw": "r"}, map[string]string{"rw": "w"}
+	c, err := Make(rows, "read", []float64{99}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hosts []figures.Row
+	for i, p99 := range []float64{1e6, 1.1e6, 2.2e6, 1.1e6} {
+		r := run("a", 1, 250, p99)
+		r.Host = fmt.Sprintf("h%d", i)
+		hosts = append(hosts, r)
+	}
+	c.AddMembers(hosts)
+	if name, times := c.Points[0].Slowest(99); name != "h2" || times != 2 || len(c.Points[1].Members) != 0 {
+		t.Errorf("%s, %g times; %v", name, times, c.Points[1].Members)
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/ingest/fiojson"
 	"fiolat/internal/testkit"
 )
 
@@ -273,5 +274,69 @@ func TestSplit(t *testing.T) {
 	want := "rw=read: a b c false\nrw=write: e d true\n"
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// TestLead: what is worse comes first, the newest on top, and a level that was left again is no news.
+func TestLead(t *testing.T) {
+	t.Parallel()
+	result := func(metric string, changes ...Change) Result {
+		m, err := Metrics.Parse(metric)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Result{Series: "s", Metric: m.String(), of: m, Changes: changes}
+		for day := range 30 {
+			r.Runs = append(r.Runs, Point{Start: new(time.Date(2026, 11, 1+day, 0, 0, 0, 0, time.UTC))})
+		}
+		return r
+	}
+	at := func(run int, change float64) Change { return Change{Index: run, Number: run + 1, Change: change} }
+	options := at(9, 0.1)
+	options.Options = "rwmixread 90 -> 50"
+	for name, c := range map[string]struct {
+		results []Result
+		want    string
+	}{
+		"none":        {nil, "Nothing has changed."},
+		"worse":       {[]Result{result("write p50", at(9, 0.164))}, "write p50 is 16.4 % higher since 2026-11-10."},
+		"fewer IOPS":  {[]Result{result("read iops", at(4, -0.2))}, "read iops is 20.0 % lower since 2026-11-05."},
+		"only better": {[]Result{result("read p99", at(4, -0.2))}, "read p99 is 20.0 % lower since 2026-11-05."},
+		"worse and back": {[]Result{result("read p99", at(4, 0.2), at(9, -0.2))},
+			"read p99 is 20.0 % lower since 2026-11-10. There is 1 more change."},
+		"the newest": {[]Result{result("read p50", at(4, 0.5)), result("read p99", at(8, 0.1), at(12, 0.2))},
+			"read p99 is 20.0 % higher since 2026-11-13. There are 2 more changes."},
+		"worse, not best": {[]Result{result("read p50", at(4, 0.1)), result("write p50", at(20, -0.5))},
+			"read p50 is 10.0 % higher since 2026-11-05. There is 1 more change."},
+		"an option": {[]Result{result("read p50", options)},
+			"read p50 is 10.0 % higher since 2026-11-10, when rwmixread 90 -> 50."},
+	} {
+		if got := Lead(Turns(c.results, "s")); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestOneSeries: an option that changes ends a series, or is named beside the change point of one.
+func TestOneSeries(t *testing.T) {
+	t.Parallel()
+	s := made{seed: 3, runs: 24, noise: 0.01, level: func(i int) float64 {
+		return map[bool]float64{false: 1, true: 1.5}[i >= 12]
+	}}.series()
+	for i := range s.Runs {
+		s.Runs[i].Sameness = fiojson.Sameness(map[bool]string{false: "rwmixread=90\nrw=randrw", true: "rw=randrw"}[i >= 12])
+	}
+	split := Split(s.Runs)
+	if len(split) != 2 || fiojson.DifferenceText(split[1].Since) != "rwmixread 90 -> 50" {
+		t.Errorf("%d series, since %v", len(split), split[len(split)-1].Since)
+	}
+	one := One(s.Runs)
+	if len(one) != 1 {
+		t.Fatalf("%d series, want one", len(one))
+	}
+	for _, r := range Analyse(&one[0], Defaults[:1]) {
+		if len(r.Changes) != 1 || r.Changes[0].Index != 12 || r.Changes[0].Options != "rwmixread 90 -> 50" {
+			t.Errorf("%s: %+v", r.Metric, r.Changes)
+		}
 	}
 }

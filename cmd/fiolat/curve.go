@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -99,12 +100,16 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 	} else if err != nil {
 		return fio.Usagef("fiolat curve: %v", err)
 	}
+	if c.Matrix != nil {
+		o.members(ctx, &r, c, metrics)
+	}
 	if o.file != "" {
 		if _, err = writeCurve(o.file, false, report.Curve{Curve: c, Percentiles: percentiles}); err != nil {
 			return err
 		}
 	}
 	warnCurveSyncs(u, rows)
+	sayPoints(u, c, rows[0])
 	out := bufio.NewWriter(u.Stdout)
 	if o.format == "json" {
 		err = ui.PrintJSON(out, c, " ")
@@ -121,20 +126,93 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 // a setting. Otherwise it returns the rows of the runs.
 func (o *curveOptions) byStage(ctx context.Context, r *runsource.Reader, rows []figures.Row, metrics []fio.Metric) (
 	[]figures.Row, error) {
-	if slices.Contains(o.logs.Paths, "-") { // which cannot be read again
-		return rows, nil
+	jobs, err := o.rowsBy(ctx, r, fio.ByJob, metrics)
+	of := map[figures.Group]bool{}
+	for i := range jobs {
+		of[jobs[i].Group()] = true
 	}
-	whole := o.logs.Config.Settings.By
-	o.logs.Config.Settings.By = []string{fio.ByJob}
-	again := runsource.Reader{Logs: r.Logs, Elasticsearch: r.Elasticsearch, UI: ui.New(nil, io.Discard, io.Discard)}
-	defer again.Close()
-	jobs, err := again.SummaryRows(ctx, o.logs.Paths, metrics) // with the same warnings
-	if o.logs.Config.Settings.By = whole; err != nil || !curve.Staged(rows, jobs) {
+	runs := map[figures.Group]bool{}
+	for i := range rows {
+		runs[rows[i].Group()] = true
+	}
+	if err != nil || len(of) == len(runs) || !curve.Staged(rows, jobs) { // runs of one job each are points as they are
 		return rows, nil
 	}
 	r.UI.Say("info", "jobs ran one after the other: each is a point, as with --by job")
 	return jobs, nil
 }
+
+// sayPoints says what the points are, of rows that are like one.
+func sayPoints(u *ui.UI, c *curve.Curve, one figures.Row) {
+	n := 0
+	for i := range c.Points {
+		n += c.Points[i].Runs
+	}
+	what := "run"
+	switch {
+	case one.Job != "":
+		what = "job"
+	case one.Host != "":
+		what = "host"
+	}
+	u.Say("info", "%s of %s, which differ in %s", fio.Several(n, what), fio.Several(len(c.Points), "setting"),
+		fio.List(slices.Sorted(maps.Keys(c.Points[0].Options)), "and"))
+}
+
+// rowsBy reads the rows of the runs again, split by hosts or jobs, with the same warnings, which are not repeated.
+func (o *curveOptions) rowsBy(ctx context.Context, r *runsource.Reader, by string, metrics []fio.Metric) (
+	[]figures.Row, error) {
+	if slices.Contains(o.logs.Paths, "-") {
+		return nil, errors.New("standard input cannot be read again")
+	}
+	whole := o.logs.Config.Settings.By
+	o.logs.Config.Settings.By = []string{by}
+	defer func() { o.logs.Config.Settings.By = whole }()
+	again := runsource.Reader{Logs: r.Logs, Elasticsearch: r.Elasticsearch, UI: ui.New(nil, io.Discard, io.Discard)}
+	defer again.Close()
+	return again.SummaryRows(ctx, o.logs.Paths, metrics)
+}
+
+// members adds to the points of a matrix the hosts of their runs, or the jobs if the hosts are not known.
+func (o *curveOptions) members(ctx context.Context, r *runsource.Reader, c *curve.Curve, metrics []fio.Metric) {
+	for _, by := range []string{fio.ByHost, fio.ByJob} {
+		rows, err := o.rowsBy(ctx, r, by, metrics)
+		if err != nil { // the points stand without
+			continue
+		}
+		if c.AddMembers(rows); slices.ContainsFunc(c.Points, func(p curve.Point) bool { return len(p.Members) > 0 }) {
+			return
+		}
+	}
+}
+
+// matrixColumns adds to the table of a matrix which settings meet the rule, and the slowest host of each.
+func (o *curveOptions) matrixColumns(c *curve.Curve, add func(string, bool, bool, func(*curve.Point) render.Cell)) {
+	if o.at != nil {
+		met := map[*curve.Point]string{}
+		for i := range c.Points {
+			switch yes, known := c.Meets(i); {
+			case yes:
+				met[&c.Points[i]] = "yes"
+			case known:
+				met[&c.Points[i]] = "no"
+			}
+		}
+		add(o.at.Text, false, true, func(p *curve.Point) render.Cell { return render.Cell{Text: met[p]} })
+	}
+	if slices.ContainsFunc(c.Points, func(p curve.Point) bool { return len(p.Members) > 2 }) {
+		add("slowest", false, true, func(p *curve.Point) render.Cell {
+			name, times := p.Slowest(slowestBy)
+			if name == "" {
+				return render.Cell{}
+			}
+			return render.Cell{Text: fmt.Sprintf("%s (%.1f times)", fio.Printable(name), times)}
+		})
+	}
+}
+
+// slowestBy is the percentile by which a host is the slowest of a setting.
+const slowestBy = 50
 
 // warnCurveSyncs warns that no point includes the syncs.
 func warnCurveSyncs(u *ui.UI, rows []figures.Row) {
@@ -171,6 +249,11 @@ func (o *curveOptions) table(out *bufio.Writer, width int, c *curve.Curve, perce
 		}
 	}
 	slices.Sort(names)
+	if m := c.Matrix; m != nil {
+		names = append(slices.Clone(m.Rows), slices.DeleteFunc([]string{m.Columns}, func(s string) bool {
+			return s == ""
+		})...)
+	}
 	for _, name := range append(names, c.Load...) {
 		add(name, false, true, func(p *curve.Point) render.Cell { return render.Cell{Text: p.Options[name]} })
 	}
@@ -213,14 +296,18 @@ func (o *curveOptions) table(out *bufio.Writer, width int, c *curve.Curve, perce
 			return render.Cell{Text: map[bool]string{true: "fio's own"}[p.FioPercentiles]}
 		})
 	}
-	add("knee", false, true, func(p *curve.Point) render.Cell {
-		return render.Cell{Text: map[bool]string{true: "*"}[p.Knee]}
-	})
+	if c.Matrix == nil {
+		add("knee", false, true, func(p *curve.Point) render.Cell {
+			return render.Cell{Text: map[bool]string{true: "*"}[p.Knee]}
+		})
+	} else {
+		o.matrixColumns(c, add)
+	}
 	if err := render.Columns(out, o.format, o.unit, width, columns); err != nil || o.format == "csv" {
 		return err
 	}
 	for i := range c.Series {
-		if at := c.Series[i].At; at != nil {
+		if at := c.Series[i].At; at != nil && c.Matrix == nil {
 			fmt.Fprintf(out, "\n%s\n", fio.Printable(c.Sentence(at)))
 		}
 	}
