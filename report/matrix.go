@@ -90,8 +90,8 @@ func (p *Curve) matrixParts(specs map[string]charts.Spec) (parts []matrixPart, t
 		var rows []charts.M
 		for i := range c.Points {
 			if v, ok := figure.of(&c.Points[i]); ok {
-				rows = append(rows, charts.M{"row": m.Row(&c.Points[i]), "column": cmp.Or(c.Points[i].Options[m.Columns],
-					"-"), "v": v, "text": figure.text(v), "name": m.Name(&c.Points[i])})
+				rows = append(rows, charts.M{"row": m.Row(&c.Points[i]), "v": v, "text": figure.text(v),
+					"column": cmp.Or(c.Points[i].Options[m.Columns], "-"), "name": m.Name(&c.Points[i])})
 			}
 		}
 		id := "matrix-" + strconv.Itoa(n)
@@ -111,9 +111,7 @@ func (p *Curve) matrixParts(specs map[string]charts.Spec) (parts []matrixPart, t
 	if c.Bound > 0 {
 		table.Head = append(table.Head, c.At.Rule)
 		for i := range table.Table {
-			met, known := c.Meets(i)
-			table.Table[i] = append(table.Table[i], map[[2]bool]string{{true, true}: "yes", {false, true}: "no"}[[2]bool{met,
-				known}])
+			table.Table[i] = append(table.Table[i], c.Meets(i))
 		}
 	}
 	for i := range c.Points {

@@ -372,8 +372,8 @@ func TestMatrix(t *testing.T) {
 		var text string
 		if m := got.Matrix; m != nil {
 			text = fmt.Sprintf("%s by %s: %v", strings.Join(m.Rows, " "), m.Columns, m.Points)
-			if met, known := got.Meets(0); !met || !known {
-				t.Errorf("%s: the rule is met, not %v, known %v", name, met, known)
+			if met := got.Meets(0); met != "yes" {
+				t.Errorf("%s: met is %q", name, met)
 			}
 		} else {
 			var series [][]int

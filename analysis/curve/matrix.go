@@ -126,8 +126,15 @@ func (p *Point) Slowest(percentile float64) (name string, times float64) {
 	return "", 0
 }
 
-// Meets reports whether a setting meets the rule, and whether that is known.
-func (c *Curve) Meets(i int) (met, known bool) {
-	at := c.Series[i].At
-	return at != nil && at.best != nil, at != nil && (at.best != nil || at.Note == noneMeets)
+// Meets says whether a setting of a matrix meets the rule: yes, no, or "" if that is not known.
+func (c *Curve) Meets(i int) string {
+	switch at := c.Series[i].At; {
+	case at == nil:
+		return ""
+	case at.best != nil:
+		return "yes"
+	case at.Note == noneMeets:
+		return "no"
+	}
+	return ""
 }

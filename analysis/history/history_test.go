@@ -324,7 +324,9 @@ func TestOneSeries(t *testing.T) {
 		return map[bool]float64{false: 1, true: 1.5}[i >= 12]
 	}}.series()
 	for i := range s.Runs {
-		s.Runs[i].Sameness = fiojson.Sameness(map[bool]string{false: "rwmixread=90\nrw=randrw", true: "rw=randrw"}[i >= 12])
+		if s.Runs[i].Sameness = "rw=randrw"; i < 12 {
+			s.Runs[i].Sameness += "\nrwmixread=90"
+		}
 	}
 	split := Split(s.Runs)
 	if len(split) != 2 || fiojson.DifferenceText(split[1].Since) != "rwmixread 90 -> 50" {

@@ -191,12 +191,7 @@ func (o *curveOptions) matrixColumns(c *curve.Curve, add func(string, bool, bool
 	if o.at != nil {
 		met := map[*curve.Point]string{}
 		for i := range c.Points {
-			switch yes, known := c.Meets(i); {
-			case yes:
-				met[&c.Points[i]] = "yes"
-			case known:
-				met[&c.Points[i]] = "no"
-			}
+			met[&c.Points[i]] = c.Meets(i)
 		}
 		add(o.at.Text, false, true, func(p *curve.Point) render.Cell { return render.Cell{Text: met[p]} })
 	}

@@ -393,8 +393,9 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 		for _, t := range shown {
 			before, after := t.Levels(t.Change, o.value)
 			p := &t.Runs[t.Index]
-			changes = append(changes, []string{strconv.Itoa(t.Number), startOf(p), fio.Printable(cmp.Or(p.Name, t.Run)),
-				t.Metric, before, after, share(t.Change.Change), share(t.Low) + " to " + share(t.High), chance(t.P)})
+			changes = append(changes, []string{strconv.Itoa(t.Number), startOf(p),
+				fio.Printable(cmp.Or(p.Name, t.Run)), t.Metric, before, after, share(t.Change.Change),
+				share(t.Low) + " to " + share(t.High), chance(t.P)})
 		}
 		for _, t := range better[:len(better)-(len(shown)-len(worse))] {
 			folded = append(folded, fmt.Sprintf("better from run %d: %s %s", t.Number, t.Metric, share(t.Change.Change)))

@@ -105,7 +105,8 @@ func number(n float64, size bool) string {
 func Measuring(levels ...jobfile.Options) map[string]string {
 	of := map[string]string{}
 	for _, level := range levels {
-		for _, given := range slices.Sorted(maps.Keys(level)) { // of aliases the last one counts, as bssplit does in fio
+		// Of aliases the last one counts, as bssplit does in fio.
+		for _, given := range slices.Sorted(maps.Keys(level)) {
 			if !counts(given) {
 				continue
 			}

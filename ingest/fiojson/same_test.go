@@ -25,7 +25,8 @@ func TestSameness(t *testing.T) {
 		"rwmixwrite":               {options{"rwmixwrite": "30"}, options{"rwmixread": "70"}, true},
 		"places and names": {options{"filename": "/dev/sda", "name": "a", "description": "x", "client_name": "c"},
 			options{"directory": "/mnt"}, true},
-		"logging": {options{"write_hist_log": "a", "log_hist_msec": "100", "per_job_logs": "0", "lat_percentiles": "1"},
+		"logging": {
+			options{"write_hist_log": "a", "log_hist_msec": "100", "per_job_logs": "0", "lat_percentiles": "1"},
 			options{}, true},
 		"length":                {options{"runtime": "60", "time_based": "1", "loops": "2"}, options{"runtime": "5"}, true},
 		"rwmixread":             {options{"rwmixread": "90"}, options{"rwmixread": "50"}, false},

@@ -29,8 +29,8 @@ func (c Matrix) Spec() Spec {
 		"tooltip": []M{tip("name", "nominal", "setting"), tip("text", "nominal", "value")}}
 	text := M{"x": at["x"], "xOffset": at["xOffset"], "y": at["y"], "text": M{"field": "text", "type": "nominal"},
 		"tooltip": M{"value": nil}}
-	return Spec{Schema: schema, Description: "A figure of each setting", Height: 180, Width: "container", Data: c.Data.Source,
-		Transform: c.Data.Transform,
+	return Spec{Schema: schema, Description: "A figure of each setting", Height: 180, Width: "container",
+		Data: c.Data.Source, Transform: c.Data.Transform,
 		Layer: []Spec{
 			{Mark: M{"type": "bar"}, Encoding: bar},
 			{Mark: M{"type": "text", "dy": -8, "color": anyTheme}, Encoding: text},
