@@ -398,7 +398,8 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 				share(t.Low) + " to " + share(t.High), chance(t.P)})
 		}
 		for _, t := range better[:len(better)-(len(shown)-len(worse))] {
-			folded = append(folded, fmt.Sprintf("better from run %d: %s %s", t.Number, t.Metric, share(t.Change.Change)))
+			folded = append(folded, fmt.Sprintf("better from run %d: %s %s", t.Number, t.Metric,
+				share(t.Change.Change)))
 		}
 		levels := [][]string{{"metric", "runs", "level now", "since run"}}
 		noted := slices.ContainsFunc(results, func(r history.Result) bool {

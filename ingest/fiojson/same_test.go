@@ -28,7 +28,7 @@ func TestSameness(t *testing.T) {
 		"logging": {
 			options{"write_hist_log": "a", "log_hist_msec": "100", "per_job_logs": "0", "lat_percentiles": "1"},
 			options{}, true},
-		"length":                {options{"runtime": "60", "time_based": "1", "loops": "2"}, options{"runtime": "5"}, true},
+		"length":                {options{"runtime": "60", "loops": "2"}, options{"runtime": "5"}, true},
 		"rwmixread":             {options{"rwmixread": "90"}, options{"rwmixread": "50"}, false},
 		"iodepth":               {options{"iodepth": "64"}, options{}, false},
 		"size":                  {options{"size": "1g"}, options{"size": "2g"}, false},
