@@ -96,8 +96,9 @@ type LogDirection struct {
 	// zero. The direction went on until Until, at a rate like that before, where the log lacks its last window.
 	IOs             float64
 	From, To, Until int64
-	// Restored is how many of IOs are from fio's JSON, where that counts several logs together.
-	Restored float64
+	// Restored is how many of IOs are from fio's JSON, where that counts several logs together; Guessed are those of
+	// which nothing tells the log.
+	Restored, Guessed float64
 	// Unmeasured are I/Os beside them of which fio measured no latency.
 	Unmeasured float64
 	// Bytes is the size of those I/Os; 0 if it is not known.

@@ -40,6 +40,9 @@ type Row struct {
 	Log       string `json:"log,omitempty"`
 	// Samples is the number of completed I/Os.
 	Samples float64 `json:"samples"`
+	// Guessed are those of them that fio counted for jobs or logs of several rows together, and no log holds: which job
+	// they are of follows from rates, sizes and options, but is not certain.
+	Guessed float64 `json:"guessed,omitempty"`
 	// NoLog is set for a job of which there is only fio's JSON, beside others with logs.
 	NoLog bool `json:"no_log,omitempty"`
 	// Seconds is the time in which jobs with the direction ran, as far as the logs tell.
@@ -135,6 +138,7 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 		if each, ok := bytesPerIO(&r, c.run); ok {
 			r.Bytes = known(each * r.Samples)
 		}
+		r.Guessed = r.guessed(c.run)
 		r.finish(c.run.Metas, c.run.Logs)
 		rows = append(rows, r)
 	}
@@ -232,12 +236,9 @@ func filtered(entries []fiojson.Entry, keep func(fiojson.Entry) bool) (out []fio
 func bytesPerIO(r *Row, run *pipeline.Run) (float64, bool) {
 	ios, bytes := 0.0, 0.0
 	for _, l := range run.Logs {
-		if r.Host != "" && l.Host != r.Host || r.Job != "" && l.Job != r.Job || r.Log != "" && l.LogName != r.Log {
-			continue
-		}
 		for d := range l.Dirs {
-			of, name := &l.Dirs[d], fio.Direction(d).String()
-			if of.IOs == 0 || r.Direction != name && r.Direction != fio.All || !run.Pick.HoldsLog(l, name) {
+			of := &l.Dirs[d]
+			if of.IOs == 0 || !r.holds(l, d, run) {
 				continue
 			}
 			if of.Bytes == 0 {
@@ -247,6 +248,38 @@ func bytesPerIO(r *Row, run *pipeline.Run) (float64, bool) {
 		}
 	}
 	return bytes / ios, ios > 0
+}
+
+// holds reports whether a direction of a log is in the row.
+func (r *Row) holds(l *pipeline.Log, d int, run *pipeline.Run) bool {
+	name := fio.Direction(d).String()
+	return (r.Host == "" || l.Host == r.Host) && (r.Job == "" || l.Job == r.Job) &&
+		(r.Log == "" || l.LogName == r.Log) && (r.Direction == name || r.Direction == fio.All) &&
+		run.Pick.HoldsLog(l, name)
+}
+
+// guessed returns how many of the row's I/Os may be of logs that it does not hold.
+func (r *Row) guessed(run *pipeline.Run) (ios float64) {
+	type counted struct { // by fio together
+		entry *fiojson.Entry
+		d     int
+	}
+	others := map[counted]bool{}
+	for _, l := range run.Logs {
+		for d := range l.Dirs {
+			if l.Dirs[d].Guessed > 0 && !r.holds(l, d, run) {
+				others[counted{l.Entry, d}] = true
+			}
+		}
+	}
+	for _, l := range run.Logs {
+		for d := range l.Dirs {
+			if others[counted{l.Entry, d}] && r.holds(l, d, run) {
+				ios += l.Dirs[d].Guessed
+			}
+		}
+	}
+	return ios
 }
 
 // FromJSON makes the rows of a run of which there is only fio's JSON, split by host and job according to by. pick

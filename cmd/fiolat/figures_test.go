@@ -164,6 +164,9 @@ func TestFigureCases(t *testing.T) {
 		{"json-only-beside-logs", "percentiles --interval run", ",1496,", "1 job without a log"},
 		{"fio2-io-bytes-kib", "summary", ",600000,10000,39.06,", ""},
 		{"group-reporting-by-job", "summary --by job", ",short,read,101,99.02,0.387,", ""},
+		{"group-reporting-by-job", "summary --by job", "19372,19399,49\n", ""}, // 101 were counted, 52 are logged
+		{"group-reporting-by-job", "summary --by job --only job=short", ",49\n", ""},
+		{"group-reporting-by-job", "summary", ",50068,50239\n", ""},
 		{"stages-direction-rate", "summary", ",write,96752,19347,", ""},
 		{"stages-direction-rate", "percentiles --interval run --by direction", ",write,,,,clat,96752,", ""},
 		{"stages-direction-rate", "percentiles --sla 'write iops >= 10000'", "", "write iops >= 10000: ok"},

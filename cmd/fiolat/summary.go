@@ -268,5 +268,11 @@ func summaryColumns(rows []figures.Row, percentiles []float64, differ []string) 
 	})
 	number("max", true, true, func(r *figures.Row) render.Cell { return render.Known(r.Max) })
 	number("longest_sync", true, false, func(r *figures.Row) render.Cell { return render.Known(r.LongestSync) })
+	number("guessed_ios", false, false, func(r *figures.Row) render.Cell {
+		if math.Round(r.Guessed) == 0 {
+			return render.Known(nil)
+		}
+		return render.Cell{Number: math.Round(r.Guessed)}
+	})
 	return out
 }

@@ -39,6 +39,7 @@ type member struct {
 	rate                        float64 // I/Os per ns, relative to the others' if none is known
 	limit                       int64   // the option runtime in ns, if it ends the direction; else 0
 	sized                       bool    // the size of its job tells its share
+	capped                      bool    // or only that it can have no more
 	most                        float64 // I/Os that it can have in the tail by its size; -1: any number
 	mixed                       bool    // that size is of both directions
 }
@@ -207,6 +208,9 @@ func (t *tail) locate() {
 	}
 }
 
+// guessed reports whether nothing tells how much of the tail a log has.
+func (m *member) guessed() bool { return m.weight > 0 && (!m.sized || m.capped) }
+
 // unlogged reports whether a job can do I/O in the direction, and its log has no record of it.
 func (t *tail) unlogged(m *member) bool { return !m.d.seen && m.job.Does(t.dir) }
 
@@ -232,17 +236,18 @@ func (t *tail) bySize() (left float64) {
 	if len(t.members) == 1 || missing == 0 || t.failed() {
 		return 1
 	}
-	sum, mixed, certain, open := 0.0, 0.0, 0.0, false
+	sum, certain, mixed, open := 0.0, 0.0, false, false
 	for _, m := range t.members {
+		if m.weight == 0 {
+			continue
+		}
 		if !m.mostLeft(t.dir) {
 			return 1 // the log is not of this job
-		}
-		if m.mixed {
-			mixed += m.most
 		}
 		if open = open || m.most < 0; m.most < 0 {
 			continue
 		}
+		mixed = mixed || m.mixed
 		_, otherwise := m.job.Set("runtime", "steadystate", "ss", "exitall")
 		room := 1.5*m.rate*float64(m.length()) + float64(m.job.Depth()) + 5
 		m.sized = !otherwise && (!m.d.seen || m.most <= room)
@@ -250,16 +255,11 @@ func (t *tail) bySize() (left float64) {
 			certain += m.most
 		}
 	}
-	switch all := !open && (mixed > 0 || math.Abs(sum-missing) < 0.5); {
-	case all: // which part of a mix is of the direction is a guess: it is scaled to fio's count
-		scale := (missing - (sum - mixed)) / mixed
+	switch all := !open && sum > 0 && (mixed || math.Abs(sum-missing) < 0.5); {
+	case all: // which part of a mix is of the direction is a guess: they are scaled to fio's count
 		for _, m := range t.members {
-			switch m.sized = true; {
-			case mixed == 0 || scale <= 0:
-				m.most *= missing / sum
-			case m.mixed:
-				m.most *= scale
-			}
+			m.sized = true
+			m.most *= missing / sum
 		}
 		certain = missing
 	case certain > missing+0.5:
@@ -312,7 +312,7 @@ func (t *tail) cap(left, others float64, open bool) float64 {
 	for i := slices.IndexFunc(t.members, over); i >= 0; i = slices.IndexFunc(t.members, over) {
 		m := t.members[i]
 		others -= m.weight
-		m.weight, m.sized = m.most/missing, true
+		m.weight, m.sized, m.capped = m.most/missing, true, true
 		left -= m.weight
 	}
 	return max(left, 0)
@@ -441,6 +441,7 @@ func (t *tail) lossAt(coarser int) (pipeline.Loss, bool) {
 func (t *tail) restore() error {
 	latest := slices.MaxFunc(t.members, func(a, b *member) int { return cmp.Compare(a.from, b.from) }).from
 	shares := t.shares()
+	open := len(t.membersWhere((*member).guessed)) // of a single one, its share is what the others leave
 	for i, m := range t.members {
 		if t.lost.Sum() == 0 && (m.from == latest || m.job.Sure && m.Section == nil) {
 			m.Reached = max(m.Reached, m.end)
@@ -476,6 +477,9 @@ func (t *tail) restore() error {
 		m.DirInfo[t.dir].IOs += share.Sum()
 		if len(t.members) > 1 {
 			m.DirInfo[t.dir].Restored += share.Sum()
+			if open > 1 && m.guessed() {
+				m.DirInfo[t.dir].Guessed += share.Sum()
+			}
 		}
 		if n := len(t.counts.Index) - 1; int(t.counts.Index[n]) == t.g.Last() {
 			m.lastBucket += share.Count[n]
