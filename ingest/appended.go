@@ -384,8 +384,13 @@ func (m *matcher) unwritten(s *set, logs []*Log, match *matching) []*Log {
 			first.Source.Extent = &extent
 			continue
 		}
-		h := s.meta.Milliseconds(e, "log_hist_msec")
-		if match.used(k) > 0 || totals == 0 || h == 0 || e.LongestMS > h+longest/1e6 {
+		// Its first I/O, which opened the only window, came after a pause and took a while.
+		const slack = 20 // ms
+		h, pause := s.meta.Milliseconds(e, "log_hist_msec"), int64(0)
+		for d := range fio.Direction(fio.Directions) {
+			pause = max(pause, s.meta.Workload(e).Pause(d))
+		}
+		if match.used(k) > 0 || totals == 0 || h == 0 || e.LongestMS > h+(longest+pause)/1e6+slack {
 			continue
 		}
 		end.N++

@@ -44,13 +44,14 @@ func (m *Document) note(e *Entry, prefix, format string, args ...any) {
 		fmt.Sprintf(format, args...))
 }
 
-func (m *Document) workload(e *Entry) Workload {
+// Workload returns what an entry's job does by its options, which are its own.
+func (m *Document) Workload(e *Entry) Workload {
 	return Workload{Option: func(name string) (string, bool) { return m.Option(e, name) }, Sure: true,
 		Version: m.Version}
 }
 
 func (m *Document) set(e *Entry, names ...string) bool {
-	_, ok := m.workload(e).Set(names...)
+	_, ok := m.Workload(e).Set(names...)
 	return ok
 }
 
@@ -107,7 +108,7 @@ func rounded(ns float64) time.Duration {
 // samples finds the directions of which fio measured only some I/Os: fewer than it issued, less those that failed or
 // were in flight at an end.
 func (m *Document) samples(e *Entry) {
-	w := m.workload(e)
+	w := m.Workload(e)
 	threads := int64(1)
 	if v, ok := w.Option("numjobs"); ok {
 		threads, _ = strconv.ParseInt(v, 10, 64)
@@ -136,7 +137,7 @@ func (m *Document) samples(e *Entry) {
 // running finds a report that fio made before the job's end: a direction has I/Os and no time, or all of them ended
 // long before the option runtime, and nothing else ended them.
 func (m *Document) running(e *Entry) {
-	w := m.workload(e)
+	w := m.Workload(e)
 	option, _ := w.Option("runtime")
 	limit, err := jobfile.ParseDuration(option)
 	if err != nil || limit <= 0 || e.Error != 0 || e.Errors != 0 || w.endsItself() || m.didAll(e, w) {

@@ -373,8 +373,8 @@ func (m *member) times(t *tail) {
 	option, _ := m.job.Set("runtime")
 	limit, err := jobfile.ParseDuration(option)
 	top := len(t.counts.Index) - 1
-	if verify || err != nil || limit <= 0 || top < 0 ||
-		int(t.counts.Index[top]) == t.g.Last() || m.Members > 1 && m.Section == nil {
+	if verify || err != nil || limit <= 0 || top < 0 || int(t.counts.Index[top]) == t.g.Last() ||
+		m.Section == nil && (m.Members > 1 || len(m.Entry.Sections) > 1 || m.Entry.Unlike > 0) {
 		return
 	}
 	longest := t.g.Upper(int(t.counts.Index[top]))

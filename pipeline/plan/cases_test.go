@@ -100,6 +100,9 @@ func TestSlowDevices(t *testing.T) {
 		{name: "pjl0-misfit", want: map[string]perSecond{
 			"read": {0, []float64{300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 3}}}},
 		{name: "pjl0-short", want: map[string]perSecond{"read": {0, []float64{201}}}}, // too short for a record
+		{name: "pjl0-unwritten", want: map[string]perSecond{"read": {0, []float64{62, 60}}}, off: 2},
+		{name: "pjl0-group-ends", want: map[string]perSecond{ // one log, in which a section goes on for a second
+			"write": {0, []float64{420, 418, 421, 301, 1}}}, off: 90},
 		{name: "ends-all", want: map[string]perSecond{
 			"read": {0, []float64{480, 509, 499, 498, 502, 506, 493, 473, 402, 385, 315, 303, 162}}}, off: 16},
 		{name: "ends-90-10-size", want: map[string]perSecond{
