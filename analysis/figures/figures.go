@@ -190,9 +190,11 @@ func (c *Collector) unmeasured(by []string) ([]Row, error) {
 }
 
 // withoutLogs finds the rows that hold all I/Os of fio's JSON, also those of jobs without a log, and gives them the
-// rates of the JSON where no log tells them. It returns these rows as the JSON has them.
+// rates of the JSON where no log tells them: that it verified for a time between its writes, in loops, is in none. It
+// returns these rows as the JSON has them.
 func (c *Collector) withoutLogs(rows []Row, by []string) (held []Row, err error) {
-	if len(logged(c.run.Metas, false)) == 0 || slices.Contains(c.By, fio.ByLog) || c.run.Pick.NeedsLogs() {
+	inTurns := slices.ContainsFunc(c.run.Metas, (*fiojson.Document).ReadsInTurns)
+	if !inTurns && len(logged(c.run.Metas, false)) == 0 || slices.Contains(c.By, fio.ByLog) || c.run.Pick.NeedsLogs() {
 		return nil, nil
 	}
 	all, _, err := FromJSON(&ingest.JSONRun{Root: c.Name, ID: c.run.ID, Metas: c.run.Metas}, c.run.Kind, by,
@@ -203,7 +205,7 @@ func (c *Collector) withoutLogs(rows []Row, by []string) (held []Row, err error)
 		if at < 0 || all[at].Samples != math.Round(r.Samples) {
 			continue
 		}
-		if held = append(held, all[at]); r.IOPS == nil {
+		if held = append(held, all[at]); r.IOPS == nil || inTurns && r.Direction == fio.Read.String() {
 			r.IOPS, r.Seconds, r.Bytes = all[at].IOPS, all[at].Seconds, all[at].Bytes
 			r.finish(c.run.Metas, nil)
 		}

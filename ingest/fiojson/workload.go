@@ -3,6 +3,7 @@ package fiojson
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,6 +56,18 @@ func (w Workload) ReadsAfterWrites() bool {
 	_, verify := w.Set("verify")
 	_, mixed := w.Set("verify_backlog", "loops", "verify_only")
 	return verify && !mixed && w.Sure && (rw == "write" || rw == "randwrite")
+}
+
+// ReadsInTurns reports whether a job reads to verify what it wrote, in turn with writes: fio counts the time of the
+// reads alone, but no log tells when these began.
+func (m *Document) ReadsInTurns() bool {
+	return slices.ContainsFunc(m.Entries, func(e Entry) bool {
+		w := m.Workload(&e)
+		_, verify := w.Set("verify")
+		loops, ok := w.Set("loops")
+		rw := w.ReadWrite()
+		return verify && ok && loops != "1" && (rw == "write" || rw == "randwrite")
+	})
 }
 
 // Depth returns how many I/Os the job has in flight at most; 0 if that is unknown.

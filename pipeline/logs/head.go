@@ -400,6 +400,12 @@ func (l *State) option(name string) (int64, string) {
 // with an absolute stamp.
 const IntervalAssumed = "assumed"
 
+// OneRecord reports before Begin whether no direction of a histogram log has a second record, which would bound when
+// its first window can have opened.
+func (l *State) OneRecord() bool {
+	return l.single() == nil && !slices.ContainsFunc(l.dirs[:], func(d direction) bool { return len(d.win.waits) > 1 })
+}
+
 // Begin ends the reading of the head. It determines where the windows of the log's directions begin,
 // as far as the head allows, and prepares the log to be fed from its first record. start is when its job started, on
 // the log's clock, farPast if that is not known. first is the first completion on the log's clock; ok is false if the

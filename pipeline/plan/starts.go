@@ -133,6 +133,7 @@ func (p *Plan) readClocks() (*clocks, error) {
 	for i, l := range p.logs {
 		job := l.Log.Log.Start
 		began := p.began(l, reported)
+		oneRecord := l.OneRecord()
 		first, ok := l.Begin(began)
 		c.offset[i] = int64(p.cfg.Settings.Offsets[l.Host])
 		used[l.Host] = true
@@ -156,6 +157,10 @@ func (p *Plan) readClocks() (*clocks, error) {
 			c.wall[i], l.StartHow = began, "time of the report in fio's JSON"
 		case l.Absolute && ok:
 			c.wall[i], l.StartHow = first, "absolute stamps"
+			if began < 0 && oneRecord && l.IntervalHow != logs.IntervalAssumed && (l.Entry != nil || l.Section != nil) {
+				p.warn("%s: its job may have started earlier than it is shown, if its only record came late: only the JSON "+
+					"of fio 3.36 and newer tells when each job started", fio.Printable(l.Source.Path))
+			}
 		default:
 			c.wall[i], c.after[i], l.StartHow = unknown, int64(job.Offset), job.How
 		}

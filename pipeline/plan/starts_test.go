@@ -338,7 +338,7 @@ func TestUnknownStarts(t *testing.T) {
 }
 
 // TestIntervalAssumed: a log of one record with an absolute stamp does not tell how long its window was, and so not
-// when it started; that is said, unless an option tells it.
+// when it started; that is said, unless an option tells it. Then its start is known but for how late the record came.
 func TestIntervalAssumed(t *testing.T) {
 	t.Parallel()
 	record := func(stamp int64) []byte {
@@ -346,14 +346,14 @@ func TestIntervalAssumed(t *testing.T) {
 	}
 	const now = 1795225577000
 	for name, tt := range map[string]struct {
-		log    []byte
-		option string
-		want   bool
+		log        []byte
+		option     string
+		want, late bool
 	}{
-		"one record":              {record(now), "", true},
-		"one record, option":      {record(now), "log_hist_msec=250\n", false},
-		"two records":             {slices.Concat(record(now), record(now+250)), "", false},
-		"one record of the job's": {record(250), "", false},
+		"one record":              {record(now), "", true, false},
+		"one record, option":      {record(now), "log_hist_msec=250\n", false, true},
+		"two records":             {slices.Concat(record(now), record(now+250)), "", false, false},
+		"one record of the job's": {record(250), "", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -367,7 +367,10 @@ func TestIntervalAssumed(t *testing.T) {
 				return strings.Contains(w, "x_clat_hist.1.log: log_hist_msec is unknown") &&
 					strings.Contains(w, "assuming 1s")
 			})
-			if warned != tt.want {
+			late := slices.ContainsFunc(p.Warnings, func(w string) bool {
+				return strings.Contains(w, "may have started earlier than it is shown")
+			})
+			if warned != tt.want || late != tt.late {
 				t.Errorf("warnings: %q", p.Warnings)
 			}
 		})
