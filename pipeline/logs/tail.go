@@ -532,16 +532,16 @@ func (all Tails) Resolve(meta *fiojson.Document) (restored float64, losses, misf
 	return restored, losses, nil, nil
 }
 
-// Reject drops a JSON document that does not belong to its logs: its totals are not restored, and
-// its limits not applied.
-func (all Tails) Reject(meta *fiojson.Document, logs []*State) {
+// Reject drops a JSON document that does not belong to its logs, or only an entry of it if that is not nil: its totals
+// are not restored, and its limits not applied.
+func (all Tails) Reject(meta *fiojson.Document, entry *fiojson.Entry, logs []*State) {
 	for _, t := range all {
-		if t.meta == meta {
+		if t.meta == meta && (entry == nil || t.entry == entry) {
 			t.done = true
 		}
 	}
 	for _, l := range logs {
-		if l.Meta == meta {
+		if l.Meta == meta && (entry == nil || l.Entry == entry) {
 			l.Outside, l.rejected = nil, true
 			for d := range l.DirInfo {
 				l.DirInfo[d].Limits.Known, l.DirInfo[d].KnownIdle = false, false

@@ -103,7 +103,7 @@ func (r *rounds) endRound() (ended bool, err error) {
 			if r.merge.Done > r.grid.First {
 				return false, why
 			}
-			r.reject(l.Meta, []string{why.Error()})
+			r.contradicted(l, why)
 		}
 	}
 	if ended {
@@ -138,9 +138,29 @@ func (r *rounds) restore(m *fiojson.Document) error {
 	return nil
 }
 
+// contradicted drops fio's JSON of a log that contradicts it: where fio --client may have left garbage in its last
+// record, and most logs of the document are not like that, the log's entry only.
+func (r *rounds) contradicted(l *logs.State, why error) {
+	of, odd := 0, 0
+	for _, o := range r.logs {
+		if o.Meta != l.Meta {
+			continue
+		}
+		if of++; o.Rejected() || o.Contradiction() != nil {
+			odd++
+		}
+	}
+	if !l.Meta.ClientServer || l.Source.Name.Host == "" || 2*odd >= of {
+		r.reject(l.Meta, []string{why.Error()})
+		return
+	}
+	r.tails.Reject(l.Meta, l.Entry, r.logs)
+	r.warn("%v; it is not used for job %q of this log", why, l.Entry.JobName)
+}
+
 // reject drops a JSON document that does not belong to its logs, with warnings.
 func (r *rounds) reject(m *fiojson.Document, why []string) {
-	r.tails.Reject(m, r.logs)
+	r.tails.Reject(m, nil, r.logs)
 	for _, w := range why {
 		r.warn("%s", w)
 	}
