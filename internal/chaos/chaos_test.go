@@ -284,6 +284,11 @@ var all = []chaos{
 		run:  between(30, deletes),
 	},
 	{
+		name: "`fiolat delete` of a run whose rollup was interrupted beside an ingest, a request answered with 503 or cut off",
+		only: true,
+		run:  between(30, deletes, "rollup", "--interval", "2s", "one"),
+	},
+	{
 		name: "`fiolat rollup` beside an ingest, a request answered with 503 or cut off",
 		only: true,
 		run:  between(30, rollsUp),
