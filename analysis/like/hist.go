@@ -14,11 +14,12 @@ import (
 type parser struct {
 	interval, latency   float64 // ms, s
 	divisor             int
+	stride              int // buckets of fio that one of the log holds
 	decimals            int
 	noweight            bool
 	directions          string
 	wanted, found       []float64
-	values, lower, ms   []float64 // of each bucket: its middle in ns, its edges (one more), its middle in ms
+	values, lower, ms   []float64 // of each bucket: its middle in ns or µs, its edges (one more), its middle in ms
 	counts, cdf, scaled []float64 // scratch
 	out                 *bytes.Buffer
 }
@@ -38,6 +39,8 @@ func runParser(ctx context.Context, args []string, out *bytes.Buffer) error {
 	job := f.String("job-file", "", "fio's job `FILE`, to take log_hist_msec as the interval")
 	f.Int("buff_size", 10000, "no effect")
 	f.Bool("warn", false, "no effect")
+	groups := f.Int("group_nr", 29, "fio's FIO_IO_U_PLAT_GROUP_NR: `N` groups of 64 buckets; 19 for fio 2")
+	micro := f.Bool("usbin", false, "buckets are in µs, as fio 2's")
 	files, err := parse(parserName, f, args, out)
 	if err != nil || files == nil {
 		return err
@@ -73,26 +76,46 @@ func runParser(ctx context.Context, args []string, out *bytes.Buffer) error {
 		return err
 	}
 	n := logs[0].columns
-	if buckets%n != 0 {
-		return stop(parserName, logs[0].path, "%d buckets are not those of fio 3", n)
+	if h.stride = stride(n, *groups); h.stride == 0 {
+		return stop(parserName, logs[0].path, "%d buckets are not those of %d groups (--group_nr)", n, *groups)
 	}
 	for _, l := range logs {
 		if l.columns != n {
 			return stop(parserName, l.path, "%d buckets, want %d as in the first log", l.columns, n)
 		}
 	}
-	stride := buckets / n
-	for i := range n { // a bug of the program: the upper edge is the end of the next bucket
-		lo, hi := edge(i*stride, 0), edge((i+1)*stride, 1)
-		mid := lo + (hi-lo)*0.5
-		h.values, h.lower, h.ms = append(h.values, mid), append(h.lower, lo), append(h.ms, mid/1e6)
+	perMS := 1e6
+	if *micro {
+		perMS = 1e3
 	}
-	h.lower = append(h.lower, edge(n*stride, 1))
+	for i := range n { // a bug of the program: the upper edge is the end of the next bucket
+		lo, hi := edge(i*h.stride, 0), edge((i+1)*h.stride, 1)
+		mid := lo + (hi-lo)*0.5
+		h.values, h.lower, h.ms = append(h.values, mid), append(h.lower, lo), append(h.ms, mid/perMS)
+	}
+	h.lower = append(h.lower, edge(n*h.stride, 1))
 	h.counts, h.cdf, h.scaled = make([]float64, n), make([]float64, n), make([]float64, n)
 	if h.noweight {
 		return h.unweighted(ctx, logs)
 	}
 	return h.weighted(ctx, logs)
+}
+
+// stride returns how many of fio's buckets one of n columns holds, 0 if n fits no coarseness. Of 19 to 26 groups the
+// program tries all of these numbers.
+func stride(n, groups int) int {
+	first, last := groups, groups
+	if 19 <= groups && groups <= 26 {
+		first, last = 19, 26
+	}
+	for coarseness := range 9 {
+		for g := first; g <= last; g++ {
+			if n<<coarseness == g*64 {
+				return 1 << coarseness
+			}
+		}
+	}
+	return 0
 }
 
 // edge is the latency at the fraction of a bucket's width above its lower end; for buckets of width 1 always that end.
@@ -282,7 +305,7 @@ func (h *parser) overlap(sums map[string]*sum, p place, start, end float64) {
 			s.counts[r.Index[k]] += float64(r.Count[k] * w)
 		}
 		up := min(highest+1, len(h.values)-1)
-		hi := h.lower[up] + (edge((up+1)*(buckets/len(h.values)), 1) - h.lower[up])
+		hi := h.lower[up] + (edge((up+1)*h.stride, 1) - h.lower[up])
 		s.samples += uint64(samples)
 		s.lo, s.hi = min(s.lo, h.lower[lowest]), max(s.hi, hi)
 	}

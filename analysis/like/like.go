@@ -27,7 +27,6 @@ import (
 const (
 	pctilesName = "fio-histo-log-pctiles"
 	parserName  = "fiologparser_hist"
-	buckets     = 29 * 64 // of a log of fio 3 whose coarseness is 0
 )
 
 // Programs lists the programs that [Run] accepts.

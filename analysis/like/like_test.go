@@ -37,6 +37,9 @@ var expected = map[string]struct {
 		"90,95,99,99.9"}},
 	"fiologparser_hist-directions-i1000": {parserName, []string{"--directions", "rwtm", "--interval", "1000",
 		"--percentiles", "90,95,99,99.9"}},
+	"fio-histo-log-pctiles-fio2": {pctilesName, []string{"--fio-version", "2", "--percentiles", "0", "50", "99", "100",
+		"--"}},
+	"fiologparser_hist-fio2": {parserName, []string{"--group_nr", "19", "--usbin", "--directions", "rwm"}},
 }
 
 // TestExpected compares with what the real programs printed for real logs. Where they failed, so must we.

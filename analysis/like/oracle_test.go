@@ -237,7 +237,7 @@ func (m *maker) log(name string, s logShape, defect string) {
 	}
 }
 
-// What is not made: flags that are abbreviated, fio 2's shapes, and damage that the programs read in ways of their own.
+// What is not made: flags that are abbreviated, and damage that the programs read in ways of their own.
 var defects = []string{"cut", "long", "word", "far", "no end", "crlf", "missing"}
 
 // makeCase writes the logs of a case and returns its command line.
@@ -265,7 +265,11 @@ func (m *maker) makeCase(program string) (args []string, about string) {
 		coarse = m.IntN(7)
 	}
 	bits := 6 - coarse
-	s.columns = buckets >> coarse
+	groups, two := 29, m.chance(0.2)
+	if two {
+		groups = 19
+	}
+	s.columns = groups * 64 >> coarse
 
 	flag := func(p float64, name string, value any) {
 		if !m.chance(p) {
@@ -299,7 +303,11 @@ func (m *maker) makeCase(program string) (args []string, about string) {
 		return list
 	}
 	if program == pctilesName {
-		flag(0.05, "--fio-version", 3)
+		if two {
+			flag(0.97, "--fio-version", 2)
+		} else {
+			flag(0.05, "--fio-version", 3)
+		}
 		if coarse > 0 {
 			flag(0.97, "--bucket-bits", bits)
 		}
@@ -314,6 +322,10 @@ func (m *maker) makeCase(program string) (args []string, about string) {
 			args = append(args, "--")
 		}
 	} else {
+		if two {
+			flag(0.95, "--group_nr", pick(m, 19, 19, 20, 26))
+			flag(0.95, "--usbin", nil)
+		}
 		// Without weights the program walks from 1970 on: either it takes minutes, or less than a second.
 		noweight := m.chance(0.4) && (!epoch || m.chance(0.3))
 		steps := []int{1000, 1000, 500, 250, 3000, 5000, 700, 10, 60000}

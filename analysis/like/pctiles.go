@@ -17,19 +17,20 @@ type pctiles struct {
 	histMsecGiven      bool
 	wanted             []float64
 	divisor            float64
+	perUsec            float64 // what buckets are in: 1000, ns; 1, µs
 	buckets, perGroup  int
 }
 
 const lookahead = 3 // records in which it searches for the next one of the same direction, which ends this one
 
 func runPctiles(ctx context.Context, args []string, out *bytes.Buffer) error {
-	c := &pctiles{divisor: 1}
+	c := &pctiles{divisor: 1, perUsec: 1000}
 	f := flag.NewFlagSet(pctilesName, flag.ContinueOnError)
 	f.Int64Var(&c.interval, "time-quantum", 1, "interval of a row in `SECONDS`")
 	f.Int64Var(&c.histMsec, "log-hist-msec", 0, "log_hist_msec of the job in `MS`, to find the start of absolute stamps")
 	groups := f.Int("bucket-groups", 29, "`N` groups of buckets")
 	bits := f.Int("bucket-bits", 6, "each group has 2^`N` buckets")
-	version := f.Int("fio-version", 3, "`VERSION` of fio")
+	version := f.Int("fio-version", 3, "`VERSION` of fio, 2 or 3; 2 has 19 groups of buckets in µs")
 	unit := f.String("output-unit", "usec", "`UNIT` of the percentiles: msec or usec")
 	list := f.String("percentiles", "0,50,95,99,100", "percentiles `P...`")
 	files, err := parse(pctilesName, f, joined(args), out)
@@ -40,10 +41,13 @@ func runPctiles(ctx context.Context, args []string, out *bytes.Buffer) error {
 	if c.wanted, err = numbers(pctilesName, *list); err != nil {
 		return err
 	}
-	if *version != 3 || *groups != 29 || *bits < 0 || *bits > 6 || c.interval < 1 || *unit != "usec" &&
+	if *version == 2 {
+		*groups, c.perUsec = 19, 1
+	}
+	if *version != 2 && *version != 3 || *groups < 1 || *bits < 0 || *bits > 6 || c.interval < 1 || *unit != "usec" &&
 		*unit != "msec" {
-		return &UsageError{pctilesName + ": want logs of fio 3 (29 groups of 1 to 64 buckets), --time-quantum above 0, " +
-			"--output-unit usec or msec", "read other logs without --like"}
+		return &UsageError{pctilesName + ": want --fio-version 2 or 3, --bucket-groups and --time-quantum above 0, " +
+			"--bucket-bits 0 to 6, --output-unit usec or msec", "read other logs without --like"}
 	}
 	c.buckets, c.perGroup = *groups<<*bits, 1<<*bits
 	if *unit == "msec" {
@@ -234,7 +238,7 @@ func (c *pctiles) row(counts []float64, total float64) (out []string, err error)
 			if !(p == 100 && pct >= 99.9999 || p < 100 && pct > p) {
 				break
 			}
-			from, to := lo/1000, (lo+width)/1000
+			from, to := lo/c.perUsec, (lo+width)/c.perUsec
 			found[p] = (from + float64((p-last)/(pct-last)*(to-from))) / c.divisor
 			next++
 		}
