@@ -19,6 +19,8 @@ BENCH_ROUNDS ?= 5# of bench
 MATRIX_RUNS  ?= 60
 MATRIX_SEED  ?= 0# of matrix: 0 draws one
 ORACLE_CASES ?= 500
+MUTANTS      ?= 100
+MUTANTS_SEED ?= fixed# a draw whose survivors are known; others only report
 SCREENSHOTS  ?= screenshots# folder for screenshots
 ES_SERVERS   ?= 8.19.0 9.5.3 8.19.0+security# for integration; +security is one with TLS, users and roles
 ES_VERSION   ?= 8.19.0# for demo: or 9.5.3
@@ -132,6 +134,10 @@ matrix: ## run fio with MATRIX_RUNS (60) random combinations of options, and che
 same: ## compare what fiolat prints and writes with what it did at commit OLD (main), byte for byte
 	go run ./scripts/samebytes -old '$(or $(OLD),main)'
 
+.PHONY: mutants
+mutants: ## change the code in MUTANTS (100) drawn places and see whether -short tests fail; MUTANTS_SEED draws others
+	go run ./scripts/mutants -n $(MUTANTS) -seed '$(MUTANTS_SEED)'
+
 .PHONY: oracle
 oracle: ## compare analysis/like with fio's own programs on ORACLE_CASES (500) made-up inputs
 	python=$$(scripts/oracle-python); FIOLAT_TEST_PYTHON=$$python FIOLAT_TEST_SIZE=$(ORACLE_CASES) \
@@ -147,6 +153,8 @@ nightly: ## what is too long for check: fuzz, oracle, chaos, all draws and races
 	scripts/ci-deps nightly
 	$(MAKE) --no-print-directory fuzz FUZZTIME=1m
 	$(MAKE) --no-print-directory oracle
+	$(MAKE) --no-print-directory mutants
+	$(MAKE) --no-print-directory mutants MUTANTS_SEED=$$(date +%F)
 	$(GOTEST) ./...
 	FIOLAT_TEST_SIZE=1 $(GOTEST) -race ./...
 	$(MAKE) --no-print-directory dist-check
