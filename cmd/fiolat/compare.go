@@ -76,7 +76,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 				Usage: "`FORMAT`: table, markdown, json, or junit: a test case for each rule of --fail-if"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.unit, "unit", render.Units...)),
 				Usage: "`UNIT` of latencies, except in json: ns, us, ms, s or auto"},
-			fileFlag(),
+			fileFlag(".json"),
 		),
 		Action: action(u, o),
 	}

@@ -37,7 +37,7 @@ func curveCommand(u *ui.UI) *cli.Command {
 		Flags: append(slices.Concat(o.logs.flags(wholeRuns), pickFlags(&o.logs.Config.Pick, true), esFlags(&o.es)),
 			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "--at", curveRule),
 				Usage: "how many IOPS meet `RULE`, such as 'read p99 < 1ms'"},
-			fileFlag(isPage, isPicture),
+			fileFlag(".csv", isPage, isPicture),
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
 				Usage: "`FORMAT`: table, markdown, csv or json"},
 			unitFlag(&o.unit),

@@ -31,7 +31,7 @@ func diagnoseCommand(u *ui.UI) *cli.Command {
 			esFlags(&o.es)),
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
 				Usage: "`FORMAT`: table or json"},
-			fileFlag(),
+			fileFlag(".json"),
 		),
 		Action: action(u, o),
 	}

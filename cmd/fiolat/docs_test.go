@@ -36,7 +36,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// TestPackaged writes the man pages and fish's completion, which scripts/dist packs.
+// TestPackaged writes the man pages, which scripts/dist packs.
 func TestPackaged(t *testing.T) {
 	dir, app := cmp.Or(*packageDir, t.TempDir()), wholeApp()
 	pages := manPages(t, app)
@@ -50,10 +50,6 @@ func TestPackaged(t *testing.T) {
 				}
 			}
 		}
-	}
-	var err error
-	if pages["fiolat.fish"], err = app.ToFishCompletion(); err != nil {
-		t.Fatal(err)
 	}
 	for name, text := range pages {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {

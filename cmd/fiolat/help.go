@@ -16,6 +16,14 @@ type helpPage struct {
 	text string
 }
 
+// commandGroups are the commands as fiolat --help groups them.
+var commandGroups = [][2]string{
+	{"LOOK AT A RUN:", "report percentiles summary inspect diagnose histogram live"},
+	{"COMPARE RUNS:", "compare history curve"},
+	{"STORE RUNS:", "setup ingest load runs label annotate merge rollup delete"},
+	{"OTHERS:", "probe completion version"},
+}
+
 // argumentsAre is what the arguments of all commands are.
 const argumentsAre = "PATH is a log, a directory, a glob, or - for standard input; DIR a directory of documents (ingest " +
 	`-o);
@@ -179,6 +187,12 @@ fiolat probe --cleanup /scratch
 
 Once a second it reads and writes 1 MiB of a data file in DIR, and creates, stats, reads and deletes a small one, until
 it is interrupted.`},
+	{"completion", "bash|zsh|fish", "print what completes commands and flags in a shell", "", `
+source <(fiolat completion bash)                            # in ~/.bashrc
+fiolat completion zsh >"${fpath[1]}/_fiolat"
+fiolat completion fish >~/.config/fish/completions/fiolat.fish
+
+Packages install them.`},
 	{"version", "", "print version, commit and date of fiolat", "", `
 fiolat version`},
 }

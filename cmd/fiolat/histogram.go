@@ -27,7 +27,7 @@ func histogramCommand(u *ui.UI) *cli.Command {
 			&cli.GenericFlag{Name: "unit",
 				Value: withDefault("us", oneOf(&o.render.Unit, "unit", "ns", "us", "ms", "s")),
 				Usage: "`UNIT` of latencies, except in ndjson: ns, us, ms or s"},
-			noTotalFlag(&o.render.NoTotal), fileFlag(), yesFlag(&o.yes), verboseFlag(),
+			noTotalFlag(&o.render.NoTotal), fileFlag(".csv"), yesFlag(&o.yes), verboseFlag(),
 		),
 		Action: action(u, o),
 	}

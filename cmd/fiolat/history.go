@@ -74,7 +74,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 					Usage: "`FILE` that remembers what was reported"},
 				&cli.BoolFlag{Name: "store", Destination: &o.store,
 					Usage: "store changes in Elasticsearch, and remember there what was reported"},
-				fileFlag(isPage, isPicture),
+				fileFlag(".csv", isPage, isPicture),
 				&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json",
 					formatJUnit), Usage: "`FORMAT`: table, markdown, csv, json, or junit: a test case for each metric of " +
 					"--fail-if-changed"},

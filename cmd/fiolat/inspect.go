@@ -41,7 +41,7 @@ func inspectCommand(u *ui.UI) *cli.Command {
 			"sla", "fail-on-sla", "run-name", "label", "part", "dry-run"}}), esFlags(&o.es)...), verboseFlag(),
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
 				Usage: "`FORMAT`: table or json"},
-			fileFlag(),
+			fileFlag(".json"),
 		),
 		Action: action(u, o),
 	}

@@ -160,7 +160,11 @@ fiolat ingest --es http://localhost:9200 runs/today`,
 			case c.Args().Present():
 				return noCommand(c.App, c.Args().First())
 			}
-			_, err := fmt.Fprint(u.Stdout, programHelp(c.App, ui.Width(u.Stdout)))
+			help := programHelp(c.App, ui.Width(u.Stdout))
+			if isPipe(u.Stdin) { // which cron and CI have, too: nothing is read unasked
+				help += "\nTo read a log from standard input, pass -: fiolat - or fiolat percentiles -.\n"
+			}
+			_, err := fmt.Fprint(u.Stdout, help)
 			return err
 		},
 	}
@@ -182,6 +186,11 @@ fiolat ingest --es http://localhost:9200 runs/today`,
 				_, err := fmt.Fprint(u.Stdout, commandHelp(c, usual, all, ui.Width(u.Stdout)))
 				return err
 			}
+			if first := ctx.Args().First(); runsource.Locate(first) == runsource.Stored {
+				if of := instead.exact[c.Name+" "+first]; of != "" {
+					return fio.Usagef("no such file or run: %q; %s", first, of)
+				}
+			}
 			u.Quiet = ctx.Bool("quiet")
 			if err := configure(ctx, u); err != nil {
 				return err
@@ -192,10 +201,20 @@ fiolat ingest --es http://localhost:9200 runs/today`,
 	return app
 }
 
+func isPipe(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeNamedPipe != 0
+}
+
 // commands returns what builds each command.
 func commands() map[string]func(*ui.UI) *cli.Command {
 	return map[string]func(*ui.UI) *cli.Command{
-		"annotate": annotateCommand, "compare": compareCommand, "curve": curveCommand, "delete": deleteCommand,
+		"annotate": annotateCommand, "compare": compareCommand, "completion": completionCommand,
+		"curve": curveCommand, "delete": deleteCommand,
 		"diagnose": diagnoseCommand, "histogram": histogramCommand, "history": historyCommand, "ingest": ingestCommand,
 		"inspect": inspectCommand, "label": labelCommand, "live": liveCommand, "load": loadCommand,
 		"merge": mergeCommand, "percentiles": percentilesCommand, "probe": probeCommand, "report": reportCommand,
@@ -240,8 +259,8 @@ func suggestFlag(app *cli.App, cmd *cli.Command, err error) error {
 			return fmt.Errorf("no such flag: %s%s; did you mean --format %s?", dashes, name, name)
 		}
 	}
-	if instead := flagInstead(app, cmd, name); instead != "" {
-		return fmt.Errorf("no such flag: %s%s; %s", dashes, name, instead)
+	if of := flagInstead(app, cmd, name); of != "" {
+		return fmt.Errorf("no such flag: %s%s; %s", dashes, name, of)
 	}
 	meant, best := "", 3
 	for _, f := range cmd.Flags {
@@ -252,8 +271,8 @@ func suggestFlag(app *cli.App, cmd *cli.Command, err error) error {
 		}
 	}
 	if meant == "" {
-		if instead := flagByPart(app, cmd, name); instead != "" {
-			return fmt.Errorf("no such flag: %s%s; %s", dashes, name, instead)
+		if of := flagByPart(app, cmd, name); of != "" {
+			return fmt.Errorf("no such flag: %s%s; %s", dashes, name, of)
 		}
 		command := strings.TrimSuffix("fiolat "+cmd.Name, " fiolat")
 		return fmt.Errorf("no such flag: %s%s; see %s --help", dashes, name, command)
@@ -263,11 +282,11 @@ func suggestFlag(app *cli.App, cmd *cli.Command, err error) error {
 
 // noCommand returns the error for an unknown command, with the nearest command if one is near.
 func noCommand(app *cli.App, name string) error {
-	if instead := removed[name]; instead != "" {
-		return fio.Usagef("no such command: %q; %s", name, instead)
+	if of := instead.exact[name]; of != "" {
+		return fio.Usagef("no such command: %q; %s", name, of)
 	}
-	if instead := guesses(commandGuesses, name); len(instead) > 0 {
-		return fio.Usagef("no such command: %q; %s", name, instead[0])
+	if of := guesses(instead.commands, name); len(of) > 0 {
+		return fio.Usagef("no such command: %q; %s", name, of[0])
 	}
 	hint := "see fiolat --help"
 	best := 3 // this many edits or more are not a typo
@@ -280,8 +299,8 @@ func noCommand(app *cli.App, name string) error {
 			best, hint = d, fmt.Sprintf("did you mean fiolat %s?", c.Name)
 		}
 	}
-	if instead := guessedCommand(name); best > 1 && instead != "" {
-		return fio.Usagef("no such command: %q; %s", name, instead)
+	if of := guessedCommand(name); best > 1 && of != "" {
+		return fio.Usagef("no such command: %q; %s", name, of)
 	}
 	if best == 3 {
 		return fio.Usagef("no such command or file: %q; %s", name, hint)

@@ -16,14 +16,16 @@ func programHelp(app *cli.App, width int) string {
 	p.text("Usage: fiolat COMMAND [flags] [arguments]")
 	p.text(strings.ToUpper(app.Usage[:1]) + app.Usage[1:] + ".")
 	p.examples(app.Description)
-	rows := [][2]string{}
-	for _, c := range app.Commands {
-		if !c.Hidden {
-			rows = append(rows, [2]string{c.Name, c.Usage})
+	for _, group := range commandGroups {
+		rows := [][2]string{}
+		for name := range strings.FieldsSeq(group[1]) {
+			rows = append(rows, [2]string{name, app.Command(name).Usage})
 		}
+		p.table(group[0], rows)
 	}
-	p.table("COMMANDS:", rows)
 	p.text(argumentsAre)
+	p.text("--es URL, or ELASTICSEARCH_URL, says where runs are stored; fiolat setup --help-all has the flags for its " +
+		"users and certificates, which all commands with --es take.")
 	p.text("fiolat COMMAND --help, or fiolat help COMMAND, says more of a command.")
 	return strings.TrimPrefix(p.String(), "\n")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,14 +29,18 @@ var endings = map[string]string{".csv": "csv", ".json": "json", ".ndjson": "ndjs
 	".parquet": "parquet", ".md": "markdown", ".xml": formatJUnit, ".html": isPage, ".htm": isPage,
 	".png": isPicture, ".svg": isPicture}
 
+// otherFormats are words that -o takes in other programs.
+var otherFormats = []string{"text", "wide", "yaml"}
+
 // ending returns the ending of a file's name, in lower case.
 func ending(path string) string {
 	return strings.ToLower(filepath.Ext(strings.TrimLeft(filepath.Base(path), ".")))
 }
 
 // fileFlag is --output of a command that writes one file: what it prints or, where the name ends so, what it draws.
-func fileFlag(draws ...string) *cli.GenericFlag {
-	usage := "write to `FILE` instead of standard output; its ending, such as .csv, is the format"
+// example is an ending of what it prints.
+func fileFlag(example string, draws ...string) *cli.GenericFlag {
+	usage := "write to `FILE` instead of standard output; its ending, such as " + example + ", is the format"
 	if len(draws) > 0 {
 		usage += ", or a page (.html) or picture (.png, .svg)"
 	}
@@ -72,8 +77,12 @@ func printTo(c *cli.Context) (string, error) {
 	end := ending(path)
 	of := endings[end]
 	switch {
-	case format != nil && slices.Contains(format.words, path):
-		return "", fio.Usagef("--output %[1]s: it takes the name of a file: pass --format %[1]s, or -o ./%[1]s", path)
+	case format != nil && (slices.Contains(format.words, path) || slices.Contains(format.words, endings["."+path])):
+		return "", fio.Usagef("--output %[1]s: it takes the name of a file: pass --format %[2]s, or -o ./%[1]s", path,
+			cmp.Or(endings["."+path], path))
+	case end == "" && (endings["."+path] != "" || slices.Contains(otherFormats, path)):
+		return "", fio.Usagef("--output %[1]s: it takes the name of a file, such as ./%[1]s; %[2]s", path,
+			writes(cmd.Name, "x."+path, words))
 	case end == "", end == ".txt" && format != nil && format.String() != "parquet": // the format is what --format says
 	case !slices.Contains(words, of):
 		return "", cannotWrite(cmd.Name, path, words)
@@ -101,21 +110,25 @@ func drawnFile(c *cli.Context) string {
 
 // cannotWrite returns the error for a name of a file that ends as nothing does that a command writes.
 func cannotWrite(command, path string, words []string) error {
+	return fio.Usagef("--output %s: %s", fio.Printable(path), writes(command, path, words))
+}
+
+// writes says what a command writes, where a file's name ends as nothing of it does.
+func writes(command, path string, words []string) string {
 	var can []string
 	for _, end := range slices.Sorted(maps.Keys(endings)) {
 		if slices.Contains(words, endings[end]) && end != ".htm" && end != ".jsonl" {
 			can = append(can, end)
 		}
 	}
-	instead := ""
+	other := ""
 	switch of := endings[ending(path)]; {
 	case of == isPage || of == isPicture:
-		instead = fmt.Sprintf("; fiolat report -o %s makes a %s, of two runs too", fio.Printable(path), of)
+		other = fmt.Sprintf("; fiolat report -o %s makes a %s, of two runs too", fio.Printable(path), of)
 	case of != "" && command == "report":
-		instead = fmt.Sprintf("; fiolat percentiles -o %s writes rows", fio.Printable(path))
+		other = fmt.Sprintf("; fiolat percentiles -o %s writes rows", fio.Printable(path))
 	}
-	return fio.Usagef("--output %s: fiolat %s writes %s, not %s%s", fio.Printable(path), command,
-		strings.Join(can, ", "), ending(path), instead)
+	return fmt.Sprintf("fiolat %s writes %s, not %s%s", command, strings.Join(can, ", "), ending(path), other)
 }
 
 // printInto runs a command with the file in place of standard output, unless it is "".

@@ -55,7 +55,7 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			noTotalFlag(&o.render.NoTotal),
 			&cli.GenericFlag{Name: "like", Value: parsed(new(string), "", asIs),
 				Usage: "print what `PROGRAM` prints; its own flags follow"},
-			fileFlag(), yesFlag(&o.yes), verboseFlag(),
+			fileFlag(".csv"), yesFlag(&o.yes), verboseFlag(),
 		),
 		Action: action(u, o),
 	}

@@ -53,7 +53,7 @@ func reportCommand(u *ui.UI) *cli.Command {
 
 // pageFlag is --output of a command that always draws.
 func pageFlag() cli.Flag {
-	f := fileFlag(isPage, isPicture)
+	f := fileFlag(".csv", isPage, isPicture)
 	f.Value = withDefault("report.html", f.Value.(*value))
 	f.Usage = "`FILE` for the page, or a picture: x.png or x.svg"
 	return f

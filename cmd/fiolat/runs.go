@@ -50,7 +50,7 @@ func runsCommand(u *ui.UI) *cli.Command {
 				Usage: "`FORMAT`: table or json"},
 			&cli.GenericFlag{Name: "unit", Value: oneOf(&o.unit, "unit", "us", "ns", "ms"),
 				Usage: "`UNIT` of latencies in tables: ns, us or ms"},
-			fileFlag(),
+			fileFlag(".json"),
 		}),
 		Action: action(u, o),
 	}

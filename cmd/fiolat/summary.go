@@ -40,7 +40,7 @@ func summaryCommand(u *ui.UI) *cli.Command {
 			&cli.GenericFlag{Name: "format",
 				Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json", "ndjson"),
 				Usage: "`FORMAT`: table, markdown, csv, json or ndjson"},
-			unitFlag(&o.unit), fileFlag(),
+			unitFlag(&o.unit), fileFlag(".csv"),
 		),
 		Action: action(u, o),
 	}

@@ -72,9 +72,9 @@ func (v *value) String() string { return strings.Join(v.texts, ",") }
 // read parses what the flag of a command, such as "ingest --format", was given.
 func (v *value) read(flag string, bad *fio.Faults) {
 	for _, text := range v.texts {
-		if instead, ok := removed[flag+" "+text]; ok {
+		if of, ok := instead.exact[flag+" "+text]; ok {
 			_, name, _ := strings.Cut(flag, " ")
-			bad.Add(fio.Usagef("%s %s: no longer written; %s", name, text, instead))
+			bad.Add(fio.Usagef("%s %s: no longer written; %s", name, text, of))
 			continue
 		}
 		bad.Add(v.parse(text))

@@ -152,10 +152,6 @@ func (r *release) shared() (all []file, err error) {
 	if _, err := r.output(nil, "go", "test", "-run", "^TestPackaged$", "./cmd/fiolat", "-package", temp); err != nil {
 		return nil, err
 	}
-	library, err := r.output(nil, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/urfave/cli/v2")
-	if err != nil {
-		return nil, err
-	}
 	pages, err := filepath.Glob(filepath.Join(temp, "*.1"))
 	if err != nil {
 		return nil, err
@@ -169,17 +165,16 @@ func (r *release) shared() (all []file, err error) {
 		all = append(all, file{"man/man1/" + name, "", 0o644, text},
 			file{"", "/usr/share/man/man1/" + name + ".gz", 0o644, zipped(text)})
 	}
-	for from, where := range map[string]string{
-		filepath.Join(library, "autocomplete", "bash_autocomplete"): "/usr/share/bash-completion/completions/fiolat",
-		filepath.Join(library, "autocomplete", "zsh_autocomplete"):  "/usr/share/zsh/vendor-completions/_fiolat",
-		filepath.Join(temp, "fiolat.fish"):                          "/usr/share/fish/vendor_completions.d/fiolat.fish",
+	for shell, where := range map[string]string{
+		"bash": "/usr/share/bash-completion/completions/fiolat",
+		"zsh":  "/usr/share/zsh/vendor-completions/_fiolat",
+		"fish": "/usr/share/fish/vendor_completions.d/fiolat.fish",
 	} {
-		text, err := os.ReadFile(from)
+		text, err := r.output(nil, "go", "run", "./cmd/fiolat", "completion", shell)
 		if err != nil {
 			return nil, err
 		}
-		text = bytes.ReplaceAll(text, []byte(" $PROG\n"), []byte(" fiolat\n"))
-		all = append(all, file{"completions/" + path.Base(where), where, 0o644, text})
+		all = append(all, file{"completions/" + path.Base(where), where, 0o644, []byte(text + "\n")})
 	}
 	for from, where := range map[string]string{
 		"README.md": "/usr/share/doc/fiolat/README.md", "CHANGELOG.md": "/usr/share/doc/fiolat/CHANGELOG.md",
