@@ -16,6 +16,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/internal/jsonw"
 	"fiolat/pipeline"
 )
 
@@ -37,9 +38,9 @@ var errNotFinite = errors.New("weights of a histogram do not add up to a number"
 type Encoder struct {
 	prefix string
 	run    *pipeline.Run
-	common string // run, labels and the start of interval
-	moment int64  // offset of the interval that front belongs to
-	front  []byte // common beginning of the documents of an interval
+	common string       // run, labels and the start of interval
+	moment int64        // offset of the interval that front belongs to
+	front  jsonw.Object // common beginning of the documents of an interval
 	kind   string
 	names  []string // p50, p99_9: parallel to run.Percentiles
 	middle []word   // of each bucket
@@ -71,16 +72,7 @@ type Encoder struct {
 // NewEncoder returns an Encoder for the documents of a run in the indices of a prefix.
 func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
 	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rest: map[fio.Dims]float64{}}
-	b := append([]byte(nil), `"run":`...)
-	b = appendRunID(b, run, run.Title())
-	b = append(b, '}')
-	if len(run.Labels) > 0 {
-		b = append(b, `,"labels":`...)
-		b = appendLabels(b, run.Labels)
-	}
-	b = append(b, `,"interval":{"ms":`...)
-	b = appendFloat(b, float64(run.Interval)/1e6)
-	b = append(b, `,"offset_ms":`...)
+	b := withRun(nil, run, run.Title()).Open("interval").Number("ms", float64(run.Interval)/1e6)
 	e.common = string(b)
 	for _, p := range run.Percentiles {
 		e.names = append(e.names, PercentileName(p))
@@ -99,30 +91,11 @@ func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
 	return e
 }
 
-// appendRunID appends the run object up to its closing brace.
-func appendRunID(b []byte, run *pipeline.Run, title string) []byte {
-	b = append(b, `{"id":`...)
-	b = AppendString(b, run.ID)
-	if run.Name != "" {
-		b = append(b, `,"name":`...)
-		b = AppendString(b, run.Name)
-	}
-	b = append(b, `,"title":`...)
-	b = AppendString(b, title)
-	b = append(b, `,"generation":`...)
-	b = AppendString(b, run.Generation)
-	if run.Part != "" {
-		b = append(b, `,"part":`...)
-		b = AppendString(b, run.Part)
-	}
-	for i, pair := range labelPairs(run.Labels) {
-		b = append(b, []string{`,"labels":[`, `,`}[min(i, 1)]...)
-		b = AppendString(b, pair)
-	}
-	if len(run.Labels) > 0 {
-		b = append(b, ']')
-	}
-	return b
+// withRun appends the members of a document that say which run it is of.
+func withRun(b jsonw.Object, run *pipeline.Run, title string) jsonw.Object {
+	return b.Open("run").Text("id", run.ID).Optional("name", run.Name).Text("title", title).
+		Text("generation", run.Generation).Optional("part", run.Part).Texts("labels", labelPairs(run.Labels)).End().
+		Map("labels", run.Labels)
 }
 
 // labelPairs returns labels as key=value, sorted. They form one field, run.labels, because a selection among
@@ -133,19 +106,6 @@ func labelPairs(labels map[string]string) []string {
 		pairs = append(pairs, k+"="+labels[k])
 	}
 	return pairs
-}
-
-func appendLabels(b []byte, labels map[string]string) []byte {
-	b = append(b, '{')
-	for i, k := range slices.Sorted(maps.Keys(labels)) {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = AppendString(b, k)
-		b = append(b, ':')
-		b = AppendString(b, labels[k])
-	}
-	return append(b, '}')
 }
 
 // PercentileName returns the name of the field of a percentile under latency: p50, p99_9. Elasticsearch would
@@ -223,45 +183,19 @@ func hashID(key []byte) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// head appends a document of an interval up to logs.count.
-func (e *Encoder) head(dst []byte, q *pipeline.Interval, scope string, d fio.Dims, logs int) []byte {
+// head appends a document of an interval up to logs.
+func (e *Encoder) head(dst []byte, q *pipeline.Interval, scope string, d fio.Dims, logs int) jsonw.Object {
 	if len(e.front) == 0 || e.moment != q.Offset {
 		e.moment = q.Offset
-		e.front = append(e.front[:0], `{"@timestamp":`...)
-		e.front = appendTime(e.front, e.start(q))
-		e.front = append(e.front, ',')
-		e.front = append(e.front, e.common...)
-		e.front = appendFloat(e.front, float64(q.Offset)/1e6)
-		e.front = append(e.front, `},"scope":"`...)
+		e.front = e.front[:0].Begin().Time("@timestamp", e.start(q)).Members(e.common).
+			Number("offset_ms", float64(q.Offset)/1e6).End()
 	}
-	dst = append(dst, e.front...)
-	dst = append(dst, scope...)
-	dst = append(dst, '"')
+	b := append(jsonw.Object(dst), e.front...).Text("scope", scope)
 	if d.Host != "" {
-		dst = append(dst, `,"host":{"name":`...)
-		dst = AppendString(dst, d.Host)
-		dst = append(dst, '}')
+		b = b.Open("host").Text("name", d.Host).End()
 	}
-	dst = append(dst, `,"fio":{"kind":"`...)
-	dst = append(dst, e.kind...)
-	dst = append(dst, '"')
-	if d.Job != "" {
-		dst = append(dst, `,"job":`...)
-		dst = AppendString(dst, d.Job)
-	}
-	if d.Log != "" {
-		dst = append(dst, `,"log":`...)
-		dst = AppendString(dst, d.Log)
-	}
-	dst = append(dst, `,"direction":"`...)
-	dst = append(dst, d.Direction...)
-	dst = append(dst, `"},"logs":{"count":`...)
-	dst = strconv.AppendInt(dst, int64(logs), 10)
-	return append(dst, '}')
-}
-
-func appendSamples(dst []byte, samples float64) []byte {
-	return appendFloat(append(dst, `,"samples":`...), samples)
+	return b.Open("fio").Text("kind", e.kind).Optional("job", d.Job).Optional("log", d.Log).
+		Text("direction", d.Direction).End().Open("logs").Int("count", int64(logs)).End()
 }
 
 // HasDocument reports whether a histogram gets a document, which takes half a thousandth of an I/O.
@@ -277,77 +211,65 @@ func (e *Encoder) Histogram(dst []byte, q *pipeline.Interval, leaf *pipeline.Lea
 	if err != nil {
 		return dst, err
 	}
-	dst = appendSamples(e.head(dst, q, LeafScope, leaf.Dims, leaf.Logs), samples)
-	dst, e.rest[leaf.Dims] = e.docCount(dst, e.rest[leaf.Dims]+samples)
-	dst = append(dst, `,"latency":{`...)
-	dst = e.histogram(dst, leaf.Limits, leaf.Members)
-	return append(dst, '}', '}'), nil
+	b := e.head(dst, q, LeafScope, leaf.Dims, leaf.Logs).Number("samples", samples)
+	b, e.rest[leaf.Dims] = e.docCount(b, e.rest[leaf.Dims]+samples)
+	return e.histogram(b.Open("latency"), leaf.Limits, leaf.Members).End().End(), nil
 }
 
 // docCount appends the I/Os as _doc_count, for which Elasticsearch takes whole numbers from 1 to MaxDocCount, and
 // returns by how much they exceed it, for the leaf's next document.
-func (e *Encoder) docCount(dst []byte, ios float64) ([]byte, float64) {
+func (e *Encoder) docCount(b jsonw.Object, ios float64) (jsonw.Object, float64) {
 	whole := max(math.Round(ios), 1)
 	if whole > MaxDocCount {
 		whole, ios = MaxDocCount, MaxDocCount
 		e.Clamped++
 	}
-	return strconv.AppendInt(append(dst, `,"_doc_count":`...), int64(whole), 10), ios - whole
+	return b.Int("_doc_count", int64(whole)), ios - whole
 }
 
 // histogram appends the fields of latency that describe the histogram counted last.
-func (e *Encoder) histogram(dst []byte, limits fiohist.Limits, members []int) []byte {
-	dst = append(dst, `"histogram":{"values":[`...)
+func (e *Encoder) histogram(b jsonw.Object, limits fiohist.Limits, members []int) jsonw.Object {
+	b = b.Open("histogram").Array("values")
 	for _, i := range e.kept {
-		dst = e.middle[i].append(dst)
+		b = e.middle[i].append(b)
 	}
-	dst = append(trim(dst), `],"counts":[`...)
+	b = trim(b).EndArray().Array("counts")
 	for _, n := range e.milli {
 		if n < int64(len(e.number)) {
-			dst = e.number[n].append(dst)
+			b = e.number[n].append(b)
 		} else {
-			dst = append(strconv.AppendInt(dst, n, 10), ',')
+			b = append(strconv.AppendInt(b, n, 10), ',')
 		}
 	}
 	var sums [octaves]int64
 	for k, i := range e.kept {
 		sums[e.octave[i]] += e.milli[k]
 	}
-	dst = append(trim(dst), `]},"octave":{`...)
-	first := true
+	b = trim(b).EndArray().End().Open("octave")
 	for n, sum := range sums {
-		if sum == 0 {
-			continue
+		if sum != 0 {
+			b = b.Number(octaveNames[n], float64(sum)/1000)
 		}
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = append(dst, '"', 'e', byte('0'+n/10), byte('0'+n%10), '"', ':')
-		dst = appendFloat(dst, float64(sum)/1000)
 	}
-	dst = append(dst, '}')
-	if limits.Known {
-		dst = append(dst, `,"limits":{"min":`...)
-		dst = strconv.AppendInt(dst, limits.Min, 10)
-		dst = append(dst, `,"max":`...)
-		dst = strconv.AppendInt(dst, limits.Max, 10)
-		dst = append(dst, '}')
+	if b = b.End(); limits.Known {
+		b = b.Open("limits").Int("min", limits.Min).Int("max", limits.Max).End()
 	}
 	g := e.run.Geometry
-	dst = append(dst, `,"buckets":{"groups":`...)
-	dst = strconv.AppendInt(dst, int64(g.Groups), 10)
-	dst = append(dst, `,"coarseness":`...)
-	dst = strconv.AppendInt(dst, int64(g.Coarseness), 10)
-	dst = append(dst, `,"unit_ns":`...)
-	dst = strconv.AppendInt(dst, g.Unit, 10)
-	dst = append(dst, `,"logs":[`...)
-	return append(trim(appendMembers(dst, members)), `]}`...)
+	b = b.Open("buckets").Int("groups", int64(g.Groups)).Int("coarseness", int64(g.Coarseness)).Int("unit_ns", g.Unit)
+	return trim(appendMembers(b.Array("logs"), members)).EndArray().End()
 }
+
+// octaveNames are the fields of latency.octave: e00, e01, ...
+var octaveNames = func() (names [octaves]string) {
+	for n := range names {
+		names[n] = fmt.Sprintf("e%02d", n)
+	}
+	return names
+}()
 
 // appendMembers appends the logs of a leaf as the first and last index of each stretch of consecutive ones. The
 // logs of a host usually form one stretch.
-func appendMembers(dst []byte, m []int) []byte {
+func appendMembers(dst jsonw.Object, m []int) jsonw.Object {
 	for i := 0; i < len(m); i++ {
 		first := m[i]
 		for i+1 < len(m) && m[i+1] == m[i]+1 {
@@ -359,8 +281,8 @@ func appendMembers(dst []byte, m []int) []byte {
 	return dst
 }
 
-// trim returns dst without the comma after the last element of an array.
-func trim(dst []byte) []byte { return bytes.TrimSuffix(dst, []byte{','}) }
+// trim returns b without the comma after the last element of an array.
+func trim(b jsonw.Object) jsonw.Object { return bytes.TrimSuffix(b, []byte{','}) }
 
 // Percentiles appends the document of a row. Without I/O it has no latency.
 func (e *Encoder) Percentiles(dst []byte, q *pipeline.Interval, row *pipeline.Row) ([]byte, error) {
@@ -370,105 +292,61 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Interval, row *pipeline.Ro
 	}
 	samples := max(rounded(s.Samples, thousandth), 0)
 	empty := s.Empty() || samples == 0
-	dst = appendSamples(e.head(dst, q, row.Scope, row.Dims, row.Logs), samples)
+	b := e.head(dst, q, row.Scope, row.Dims, row.Logs).Number("samples", samples)
 	if row.IOPSKnown {
-		dst = append(dst, `,"iops":`...)
-		dst = appendFloat(dst, rounded(row.IOPS, thousandth))
+		b = b.Number("iops", rounded(row.IOPS, thousandth))
 	}
-	if row.Partial(e.run.Interval) {
-		dst = append(dst, `,"partial":true`...)
-	}
+	b = b.True("partial", row.Partial(e.run.Interval))
 	if n, known := row.Concurrency(); known {
-		dst = append(dst, `,"concurrency":`...)
-		dst = appendFloat(dst, rounded(n, thousandth))
+		b = b.Number("concurrency", rounded(n, thousandth))
 	}
 	if len(row.SLA) > 0 {
-		dst = e.appendSLA(dst, row.SLA)
+		b = withSLA(b, row.SLA)
 	}
 	if row.TailPart != nil {
-		dst = appendTail(dst, row.TailPart)
+		b = withTail(b, row.TailPart)
 	}
 	if empty {
-		return append(dst, '}'), nil
+		return b.End(), nil
 	}
-	dst = e.appendAtLeast(dst, s)
-	dst = append(dst, `,"latency":{`...)
-	dst = e.stats(dst, s)
-	return append(dst, '}', '}'), nil
+	return e.stats(b.Texts("at_least", e.atLeast(s)).Open("latency"), s).End().End(), nil
 }
 
 // Tail appends a document of a row with nothing but its TailPart, which must not be nil. The rest is in the
 // documents of a part.
 func (e *Encoder) Tail(dst []byte, q *pipeline.Interval, row *pipeline.Row) []byte {
-	return append(appendTail(e.head(dst, q, row.Scope, row.Dims, row.Logs), row.TailPart), '}')
+	return withTail(e.head(dst, q, row.Scope, row.Dims, row.Logs), row.TailPart).End()
 }
 
-// appendTail appends the fields of tail, which are named after pipeline.TailPercentile.
-func appendTail(dst []byte, t *fiohist.Part) []byte {
-	dst = appendFloat(append(dst, `,"tail":{"expected":`...), t.Expected)
+// withTail appends the fields of tail, which are named after pipeline.TailPercentile.
+func withTail(b jsonw.Object, t *fiohist.Part) jsonw.Object {
+	b = b.Open("tail").Number("expected", t.Expected)
 	if t.Share >= 0 {
-		dst = appendFloat(append(dst, `,"lift":`...), t.Share/t.Expected)
+		b = b.Number("lift", t.Share/t.Expected)
 	}
-	dst = append(dst, `,"p99":{`...)
-	if t.Share >= 0 {
-		dst = append(appendFloat(append(dst, `"share":`...), t.Share), ',')
+	if b = b.Open("p99"); t.Share >= 0 {
+		b = b.Number("share", t.Share)
 	}
 	if t.Without >= 0 {
-		dst = append(appendFloat(append(dst, `"without":`...), t.Without), ',')
+		b = b.Number("without", t.Without)
 	}
-	return append(trim(dst), '}', '}')
-}
-
-// appendAtLeast appends the names of the percentiles that are only lower bounds.
-func (e *Encoder) appendAtLeast(dst []byte, s *fiohist.Stats) []byte {
-	for i, name := range e.atLeast(s) {
-		dst = append(dst, [2]string{`,"at_least":["`, `","`}[min(i, 1)]...)
-		dst = append(dst, name...)
-	}
-	if len(s.AtLeast) > 0 {
-		dst = append(dst, `"]`...)
-	}
-	return dst
+	return b.End().End()
 }
 
 // stats appends the fields of latency for statistics that are not empty.
-func (e *Encoder) stats(dst []byte, s *fiohist.Stats) []byte {
-	dst = append(dst, `"min":`...)
-	dst = appendFloat(dst, rounded(s.Min, tenth))
-	dst = append(dst, `,"max":`...)
-	dst = appendFloat(dst, rounded(s.Max, tenth))
-	dst = append(dst, `,"mean":`...)
-	dst = appendFloat(dst, rounded(s.Mean, tenth))
-	dst = append(dst, `,"stddev":`...)
-	dst = appendFloat(dst, rounded(s.StdDev, tenth))
+func (e *Encoder) stats(b jsonw.Object, s *fiohist.Stats) jsonw.Object {
+	b = b.Number("min", rounded(s.Min, tenth)).Number("max", rounded(s.Max, tenth)).
+		Number("mean", rounded(s.Mean, tenth)).Number("stddev", rounded(s.StdDev, tenth))
 	for i, v := range s.Percentiles {
-		dst = append(dst, ',', '"')
-		dst = append(dst, e.names[i]...)
-		dst = append(dst, '"', ':')
-		dst = appendFloat(dst, rounded(v, tenth))
+		b = b.Number(e.names[i], rounded(v, tenth))
 	}
-	dst = append(dst, `,"ci":{`...)
+	b = b.Open("ci")
 	for i, name := range e.names {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, '"')
-		dst = append(dst, name...)
-		dst = append(dst, `":{"lower":`...)
-		dst = appendLimit(dst, s.Lower[i])
-		dst = append(dst, `,"upper":`...)
-		dst = appendLimit(dst, s.Upper[i])
-		dst = append(dst, '}')
+		low, high := s.Lower[i], s.Upper[i]
+		b = b.Open(name).NumberIf(low != fiohist.NoLimit, "lower", rounded(low, tenth)).
+			NumberIf(high != fiohist.NoLimit, "upper", rounded(high, tenth)).End()
 	}
-	return append(dst, '}')
-}
-
-// appendLimit appends a confidence limit, null if there is none.
-func appendLimit(dst []byte, v float64) []byte {
-	if v == fiohist.NoLimit {
-		return append(dst, "null"...)
-	}
-	return appendFloat(dst, rounded(v, tenth))
+	return b.End()
 }
 
 // count prepares what histogram appends, and returns the I/Os in h to a thousandth.

@@ -16,6 +16,7 @@ import (
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/internal/jsonw"
 	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 )
@@ -99,7 +100,7 @@ func slowHead(run *pipeline.Run, q *pipeline.Interval, scope string, d fio.Dims,
 	if d.Log != "" {
 		fio["log"] = d.Log
 	}
-	var stamp json.RawMessage = appendTime(nil, run.Start+q.Offset)
+	var stamp json.RawMessage = jsonw.AppendTime(nil, run.Start+q.Offset)
 	m := map[string]any{
 		"@timestamp": stamp,
 		"run":        id,

@@ -2,11 +2,11 @@ package esmodel
 
 import (
 	"errors"
-	"strconv"
 	"time"
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/internal/jsonw"
 	"fiolat/internal/probe"
 	"fiolat/pipeline"
 )
@@ -39,13 +39,7 @@ func NewProbeEncoder(prefix string, run *pipeline.Run, host string) *ProbeEncode
 	p := &ProbeEncoder{enc: NewEncoder(prefix, run), host: host}
 	p.enc.kind = ProbeKind
 	p.title = fio.RunTitle(run.ID, run.Name, time.Time{})
-	b := appendRunID([]byte(`,"run":`), run, p.title)
-	b = append(b, '}')
-	if len(run.Labels) > 0 {
-		b = append(b, `,"labels":`...)
-		b = appendLabels(b, run.Labels)
-	}
-	p.common = string(b)
+	p.common = string(withRun(nil, run, p.title))
 	return p
 }
 
@@ -56,64 +50,39 @@ func (p *ProbeEncoder) Sample(t *probe.Target, s *probe.Sample) (index, id strin
 		return "", "", nil, false
 	}
 	index, id, b := p.begin(s.At, probeScope, t.Path, s.Op.String())
-	b = append(b, `,"late_ms":`...)
-	b = appendFloat(b, float64(s.Late)/1e6)
-	if s.Slowdown > 0 {
-		b = append(b, `,"slowdown":`...)
-		b = appendFloat(b, s.Slowdown)
+	if b = b.Number("late_ms", float64(s.Late)/1e6); s.Slowdown > 0 {
+		b = b.Number("slowdown", s.Slowdown)
 	}
-	b = append(b, '}')
-	if s.Err != nil {
-		b = append(b, `,"error":{"code":`...)
-		b = AppendString(b, probe.ErrorName(s.Err))
-		b = append(b, `,"message":`...)
-		b = AppendString(b, s.Err.Error())
-		return index, id, append(b, '}', '}'), true
+	if b = b.End(); s.Err != nil {
+		b = b.Open("error").Text("code", probe.ErrorName(s.Err)).Text("message", s.Err.Error())
+		return index, id, b.End().End(), true
 	}
 	if s.AtLeast {
-		b = append(b, `,"at_least":["value"]`...)
+		b = b.Texts("at_least", []string{"value"})
 	}
-	b = append(b, `,"latency":{"value":`...)
-	b = strconv.AppendInt(b, int64(s.Took), 10)
-	b = appendExpected(b, s.Expected)
-	return index, id, append(b, '}', '}'), true
+	b = withExpected(b.Open("latency").Int("value", int64(s.Took)), s.Expected)
+	return index, id, b.End().End(), true
 }
 
-func appendExpected(b []byte, ns float64) []byte {
+func withExpected(b jsonw.Object, ns float64) jsonw.Object {
 	if ns > 0 {
-		b = append(b, `,"expected":`...)
-		b = appendFloat(b, ns)
+		b = b.Number("expected", ns)
 	}
 	return b
 }
 
 // begin returns a document up to its probe object, which stays open.
-func (p *ProbeEncoder) begin(at time.Time, scope, target, op string) (index, id string, b []byte) {
+func (p *ProbeEncoder) begin(at time.Time, scope, target, op string) (index, id string, b jsonw.Object) {
 	q := pipeline.Interval{Offset: at.UnixNano() - p.enc.run.Start}
 	index = p.enc.Index(KindProbe, &q)
 	id = string(p.enc.ID(scope, fio.Dims{Direction: op, Host: p.host, Job: target}, &q))
-	b = append(b, `{"@timestamp":`...)
-	b = appendTime(b, at.UnixNano())
-	b = append(b, p.common...)
-	b = append(b, `,"scope":"`...)
-	b = append(b, scope...)
-	b = append(b, `","host":{"name":`...)
-	b = AppendString(b, p.host)
-	b = append(b, `},"fio":{"kind":"probe"}`...)
+	b = b.Begin().Time("@timestamp", at.UnixNano()).Members(p.common).Text("scope", scope).
+		Open("host").Text("name", p.host).End().Open("fio").Text("kind", ProbeKind).End()
 	if scope != probeScope {
-		b = append(b, `,"interval":{"ms":`...)
-		b = appendFloat(b, float64(p.enc.run.Interval)/1e6)
-		b = append(b, `,"offset_ms":`...)
-		b = appendFloat(b, float64(q.Offset)/1e6)
-		b = append(b, '}')
+		b = b.Open("interval").Number("ms", float64(p.enc.run.Interval)/1e6).
+			Number("offset_ms", float64(q.Offset)/1e6).End()
 	}
-	b = append(b, `,"probe":{"target":`...)
-	b = AppendString(b, target)
-	if op != "" {
-		b = append(b, `,"operation":`...)
-		b = AppendString(b, op)
-	}
-	return index, id, b
+	return index, id, b.Open("probe").Text("target", target).Optional("operation", op)
 }
 
 // Report calls each with the documents of an interval: the target's, and one of each operation with
@@ -128,36 +97,20 @@ func (p *ProbeEncoder) Report(r *probe.Report, each func(index, id string, doc [
 		op = r.Slowest.String()
 	}
 	index, id, b := p.begin(at, targetScope, r.Target.Path, op)
-	b = append(b, `,"state":`...)
-	b = AppendString(b, string(r.State))
-	if r.Slowdown > 0 {
-		b = append(b, `,"overall":`...)
-		b = appendFloat(b, r.Mean)
+	if b = b.Text("state", string(r.State)); r.Slowdown > 0 {
+		b = b.Number("overall", r.Mean)
 	}
 	if r.Hung != nil {
-		b = append(b, `,"hung_ms":`...)
-		b = appendFloat(b, float64(r.End.Sub(r.Hung.Since))/1e6)
+		b = b.Number("hung_ms", float64(r.End.Sub(r.Hung.Since))/1e6)
 	}
-	for _, n := range []struct {
-		name  string
-		value int64
-	}{{"rounds", r.Rounds}, {"late", r.Late}, {"missed", r.Missed}} {
-		b = appendCount(b, n.name, n.value)
-	}
-	each(index, id, append(b, '}', '}'))
+	b = b.Int("rounds", r.Rounds).Int("late", r.Late).Int("missed", r.Missed)
+	each(index, id, b.End().End())
 	for op := range r.Ops {
 		if err := p.interval(at, r.Target.Path, probe.Operation(op).String(), &r.Ops[op], each); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func appendCount(b []byte, name string, n int64) []byte {
-	b = append(b, ',', '"')
-	b = append(b, name...)
-	b = append(b, '"', ':')
-	return strconv.AppendInt(b, n, 10)
 }
 
 func (p *ProbeEncoder) interval(
@@ -182,59 +135,33 @@ func (p *ProbeEncoder) interval(
 		return err
 	}
 	index, id, b := p.begin(at, intervalScope, target, op)
-	b = appendCount(b, "failed", failed)
-	b = appendCount(b, "skipped", o.Skipped)
-	b = appendCount(b, "under_way", o.AtLeast)
+	b = b.Int("failed", failed).Int("skipped", o.Skipped).Int("under_way", int64(o.AtLeast))
 	if o.Expected > 0 {
-		b = append(b, `,"last":{`...)
+		b = b.Open("last")
 		for i, name := range windowNames {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, '"')
-			b = append(b, name...)
-			b = append(b, `":{"samples":`...)
 			w := &o.Last[i]
-			b = strconv.AppendInt(b, int64(w.Samples), 10)
-			b = appendCount(b, "at_least", int64(w.AtLeast))
-			for _, s := range []struct {
-				name string
-				ns   float64
-			}{{"mean", w.Mean}, {"median", w.Median}, {"p90", w.P90}, {"p95", w.P95}, {"p99", w.P99}, {"max", w.Max}} {
-				if w.Samples > 0 {
-					b = append(append(append(b, `,"`...), s.name...), `":`...)
-					b = appendFloat(b, s.ns/o.Expected)
-				}
+			if b = b.Open(name).Int("samples", int64(w.Samples)).Int("at_least", int64(w.AtLeast)); w.Samples > 0 {
+				b = b.Number("mean", w.Mean/o.Expected).Number("median", w.Median/o.Expected).
+					Number("p90", w.P90/o.Expected).Number("p95", w.P95/o.Expected).
+					Number("p99", w.P99/o.Expected).Number("max", w.Max/o.Expected)
 			}
-			b = append(b, '}')
+			b = b.End()
 		}
-		b = append(b, '}')
+		b = b.End()
 	}
-	b = append(b, '}')
+	b = b.End()
 	if names := o.ErrorNames(); len(names) > 0 {
-		b = append(b, `,"error":{"code":[`...)
-		for i, name := range names {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = AppendString(b, name)
-		}
-		b = append(b, ']', '}')
+		b = b.Open("error").Texts("code", names).End()
 	}
-	b = append(b, `,"samples":`...)
-	b = appendFloat(b, sum)
+	b = b.Number("samples", sum)
 	if o.Hist == nil {
-		each(index, id, append(b, '}'))
+		each(index, id, b.End())
 		return nil
 	}
 	stats := hist.Stats(probe.Grid, p.enc.run.Percentiles, o.Limits)
 	b, _ = p.enc.docCount(b, sum)
-	b = p.enc.appendAtLeast(b, &stats)
-	b = append(b, `,"latency":{`...)
-	b = p.enc.stats(b, &stats)
-	b = appendExpected(b, o.Expected)
-	b = append(b, ',')
-	b = p.enc.histogram(b, o.Limits, nil)
-	each(index, id, append(b, '}', '}'))
+	b = p.enc.stats(b.Texts("at_least", p.enc.atLeast(&stats)).Open("latency"), &stats)
+	b = p.enc.histogram(withExpected(b, o.Expected), o.Limits, nil)
+	each(index, id, b.End().End())
 	return nil
 }

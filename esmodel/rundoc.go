@@ -15,6 +15,7 @@ import (
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
+	"fiolat/internal/jsonw"
 	"fiolat/pipeline"
 )
 
@@ -41,15 +42,15 @@ type Documents struct {
 	Percentiles int64 `json:"percentiles"`
 }
 
-// number is a float64 that is encoded by appendFloat.
+// number is a float64 that is encoded by jsonw.
 type number float64
 
-func (n number) MarshalJSON() ([]byte, error) { return appendFloat(nil, float64(n)), nil }
+func (n number) MarshalJSON() ([]byte, error) { return jsonw.AppendNumber(nil, float64(n)), nil }
 
 // stamp is a time in ns since 1970.
 type stamp int64
 
-func (t stamp) MarshalJSON() ([]byte, error) { return appendTime(nil, int64(t)), nil }
+func (t stamp) MarshalJSON() ([]byte, error) { return jsonw.AppendTime(nil, int64(t)), nil }
 
 func (t *stamp) UnmarshalJSON(b []byte) error {
 	at, err := time.Parse(`"`+time.RFC3339Nano+`"`, string(b))
@@ -191,7 +192,7 @@ type totalsField struct {
 	RuntimeMS int64  `json:"runtime_ms"`
 }
 
-// tailField is the share of a host in the I/Os above p99 and in all I/Os; its names are those of appendTail.
+// tailField is the share of a host in the I/Os above p99 and in all I/Os; its names are those of withTail.
 type tailField struct {
 	Host     string     `json:"host"`
 	Expected number     `json:"expected"`

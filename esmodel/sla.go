@@ -5,6 +5,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/sla"
+	"fiolat/internal/jsonw"
 	"fiolat/pipeline"
 )
 
@@ -86,57 +87,30 @@ func figure(m fio.Metric, v float64) float64 {
 	return rounded(v, thousandth)
 }
 
-// appendSLA appends the verdicts on a row.
-func (e *Encoder) appendSLA(dst []byte, verdicts []sla.Verdict) []byte {
-	list := func(name string, of func(v *sla.Verdict) bool) {
-		sep := byte('[')
-		for i := range verdicts {
-			if v := &verdicts[i]; of(v) {
-				if sep == '[' {
-					dst = append(append(append(dst, ',', '"'), name...), '"', ':')
-				}
-				dst = AppendString(append(dst, sep), v.Rule.Text)
-				sep = ','
-			}
-		}
-		if sep == ',' {
-			dst = append(dst, ']')
-		}
-	}
-	dst = append(dst, `,"sla":{"verdicts":[`...)
-	share := 2.0
-	for i := range verdicts {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		v := &verdicts[i]
-		dst = AppendString(append(dst, `{"rule":`...), v.Rule.Text)
-		dst = append(append(append(dst, `,"status":"`...), v.Status...), '"')
-		if v.Known {
-			dst = appendFloat(append(dst, `,"value":`...), figure(v.Rule.Metric, v.Value))
-		}
-		dst = appendFloat(append(dst, `,"threshold":`...), v.Rule.Threshold)
-		if v.Share >= 0 {
-			share = min(share, v.Share)
-			dst = appendFloat(append(dst, `,"share":`...), v.Share)
-		}
-		if v.Stalled {
-			dst = append(dst, `,"stalled":true`...)
-		}
-		dst = appendFloat(append(dst, `,"window_ms":`...), float64(v.Window)/1e6)
-		dst = append(dst, '}')
-	}
-	dst = append(dst, ']')
-	list("rules", func(*sla.Verdict) bool { return true })
-	list("broken", func(v *sla.Verdict) bool { return v.Status == sla.Broken })
-	list("unknown", func(v *sla.Verdict) bool { return v.Status == sla.Unknown })
-	if share <= 1 {
-		dst = appendFloat(append(dst, `,"share":`...), share)
-	}
+// withSLA appends the verdicts on a row.
+func withSLA(b jsonw.Object, verdicts []sla.Verdict) jsonw.Object {
+	b = b.Open("sla").Array("verdicts")
+	var rules, broken, unknown []string
+	least := 2.0
 	limits := map[string]float64{} // the strictest on each percentile
 	var names []string
 	for i := range verdicts {
-		r := verdicts[i].Rule
+		v := &verdicts[i]
+		r := v.Rule
+		if b = b.Begin().Text("rule", r.Text).Text("status", string(v.Status)); v.Known {
+			b = b.Number("value", figure(r.Metric, v.Value))
+		}
+		if b = b.Number("threshold", r.Threshold); v.Share >= 0 {
+			least = min(least, v.Share)
+			b = b.Number("share", v.Share)
+		}
+		b = b.True("stalled", v.Stalled).Number("window_ms", float64(v.Window)/1e6).End()
+		switch rules = append(rules, r.Text); v.Status {
+		case sla.Broken:
+			broken = append(broken, r.Text)
+		case sla.Unknown:
+			unknown = append(unknown, r.Text)
+		}
 		if r.Percentile == 0 || r.Above {
 			continue
 		}
@@ -148,15 +122,18 @@ func (e *Encoder) appendSLA(dst []byte, verdicts []sla.Verdict) []byte {
 			limits[name] = r.Threshold
 		}
 	}
+	b = b.EndArray().Texts("rules", rules).Texts("broken", broken).Texts("unknown", unknown)
+	if least <= 1 {
+		b = b.Number("share", least)
+	}
 	for i, name := range names {
-		sep := `,"`
 		if i == 0 {
-			sep = `,"limit":{"`
+			b = b.Open("limit")
 		}
-		dst = appendFloat(append(append(append(dst, sep...), name...), '"', ':'), limits[name])
+		b = b.Number(name, limits[name])
 	}
 	if len(names) > 0 {
-		dst = append(dst, '}')
+		b = b.End()
 	}
-	return append(dst, '}')
+	return b.End()
 }

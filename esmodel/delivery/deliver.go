@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,10 +15,10 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
 	"fiolat/fio"
+	"fiolat/internal/jsonw"
+	"fiolat/pipeline"
 
 	"github.com/klauspost/compress/gzip"
-
-	"fiolat/pipeline"
 )
 
 // probesPerRequest is how often a server that is down is probed in the time that a request may take.
@@ -43,11 +43,7 @@ type item struct {
 // add appends a document and returns its size in bytes. If doc fails, the batch is unchanged.
 func (b *batch) add(n int32, index string, id []byte, doc Appender) (int, error) {
 	it := item{at: len(b.raw), id: len(b.ids), index: n}
-	raw := append(b.raw, `{"index":{"_index":`...)
-	raw = esmodel.AppendString(raw, index)
-	raw = append(raw, `,"_id":`...)
-	raw = esmodel.AppendString(raw, string(id))
-	raw = append(raw, "}}\n"...)
+	raw := esmodel.AppendAction(b.raw, "index", index, string(id), 0, 0)
 	it.doc = len(raw)
 	raw, err := doc(raw)
 	if err != nil {
@@ -505,15 +501,9 @@ func (w *BulkWriter) acknowledge(index int32) {
 // {"index":{...},"_error":{...}}.
 func (w *BulkWriter) refuse(b *batch, i int32, e *client.RefusedError) {
 	it := b.items[i]
-	kept := append([]byte(nil), b.raw[it.at:it.doc-2]...) // without its closing brace
-	kept = append(kept, `,"_error":{"status":`...)
-	kept = strconv.AppendInt(kept, int64(e.Status), 10)
-	kept = append(kept, `,"type":`...)
-	kept = esmodel.AppendString(kept, e.Type)
-	kept = append(kept, `,"reason":`...)
-	kept = esmodel.AppendString(kept, e.Reason)
-	kept = append(kept, "}}\n"...)
-	kept = append(kept, b.raw[it.doc:it.end]...)
+	kept := jsonw.Object(slices.Clone(b.raw[it.at : it.doc-2])) // without its closing brace
+	kept = kept.Open("_error").Int("status", int64(e.Status)).Text("type", e.Type).Text("reason", e.Reason)
+	kept = append(append(kept, "}}\n"...), b.raw[it.doc:it.end]...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, err := w.refused.append([][]byte{kept})

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -341,17 +340,7 @@ func DeleteHits(
 	for len(todo) > 0 {
 		var body []byte
 		for _, h := range todo {
-			body = append(body, `{"delete":{"_index":`...)
-			body = esmodel.AppendString(body, h.Index)
-			body = append(body, `,"_id":`...)
-			body = esmodel.AppendString(body, h.ID)
-			if h.Term > 0 {
-				body = append(body, `,"if_seq_no":`...)
-				body = strconv.AppendInt(body, h.SeqNo, 10)
-				body = append(body, `,"if_primary_term":`...)
-				body = strconv.AppendInt(body, h.Term, 10)
-			}
-			body = append(body, "}}\n"...)
+			body = esmodel.AppendAction(body, "delete", h.Index, h.ID, h.SeqNo, h.Term)
 		}
 		var items []client.BulkItem
 		err := hold(ctx)

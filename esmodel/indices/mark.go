@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -294,20 +293,14 @@ var errConflict = errors.New("the document of the run was changed meanwhile")
 
 // write stores the document of the run, or deletes it, if it is still version v. again is why it is to be read again.
 func (k *Mark) write(ctx context.Context, v runVersion, doc []byte, refresh bool) (again, err error) {
-	head, needs := `{"index":{"_index":`, ""
+	action, needs := "index", ""
 	switch {
 	case !v.there:
-		head = `{"create":{"_index":`
+		action = "create"
 	case doc == nil:
-		head, needs = `{"delete":{"_index":`, "delete"
+		action, needs = "delete", "delete"
 	}
-	body := append(esmodel.AppendString([]byte(head), k.index), `,"_id":`...)
-	body = esmodel.AppendString(body, k.ID)
-	if v.there {
-		body = strconv.AppendInt(append(body, `,"if_seq_no":`...), v.seq, 10)
-		body = strconv.AppendInt(append(body, `,"if_primary_term":`...), v.term, 10)
-	}
-	body = append(body, "}}\n"...)
+	body := esmodel.AppendAction(nil, action, k.index, k.ID, v.seq, v.term)
 	if doc != nil {
 		body = append(append(body, doc...), '\n')
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"strconv"
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
@@ -81,11 +80,8 @@ func rewrite(ctx context.Context, c *client.Client, prefix string, r client.Scan
 					continue
 				}
 				todo = append(todo, h)
-				body = esmodel.AppendString(append(body, `{"index":{"_index":`...), h.Index)
-				body = esmodel.AppendString(append(body, `,"_id":`...), h.ID)
-				body = strconv.AppendInt(append(body, `,"if_seq_no":`...), h.SeqNo, 10)
-				body = strconv.AppendInt(append(body, `,"if_primary_term":`...), h.Term, 10)
-				body = append(append(append(body, "}}\n"...), text...), '\n')
+				body = esmodel.AppendAction(body, "index", h.Index, h.ID, h.SeqNo, h.Term)
+				body = append(append(body, text...), '\n')
 			}
 			if len(todo) == 0 {
 				return nil

@@ -55,21 +55,12 @@ func (r *csvBuckets) end(*pipeline.Summary) error {
 
 // bucketsJSON prints a row as a line with all its buckets.
 func (r *Renderer) bucketsJSON(q *pipeline.Interval, row *pipeline.Row) error {
-	b := r.appendRun(r.appendDims(r.buf[:0], q, row))
-	b = number(append(b, `,"samples":`...), row.Stats.Samples)
-	b = append(b, `,"buckets":[`...)
-	between := ""
+	b := figure(r.withRun(r.withDims(r.buf[:0], q, row)), "samples", row.Stats.Samples, true).Array("buckets")
 	eachBucket(r.run.Geometry, row.Hist, func(lower, upper, count float64) {
-		b = number(append(b, between+`{"lower":`...), lower)
-		if b = append(b, `,"upper":`...); math.IsNaN(upper) {
-			b = append(b, "null"...)
-		} else {
-			b = number(b, upper)
-		}
-		b = append(number(append(b, `,"count":`...), count), '}')
-		between = ","
+		b = figure(figure(b.Begin(), "lower", lower, true), "upper", upper, !math.IsNaN(upper))
+		b = figure(b, "count", count, true).End()
 	})
-	r.buf = append(b, "]}\n"...)
+	r.buf = append(b.EndArray().End(), '\n')
 	_, err := r.out.Write(r.buf)
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/fio/sla"
+	"fiolat/internal/jsonw"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
@@ -177,163 +178,86 @@ func (r *Renderer) time(offset int64, zone *time.Location) Cell {
 // number appends the shortest decimal form of f that reads back exactly, without an exponent.
 func number(dst []byte, f float64) []byte { return strconv.AppendFloat(dst, f, 'f', -1, 64) }
 
-// appendText appends a member with a text, null if that is "".
-func appendText(b []byte, name, v string) []byte {
-	b = append(b, ',', '"')
-	b = append(b, name...)
-	b = append(b, '"', ':')
+// member appends a member with a text, null if that is "".
+func member(b jsonw.Object, name, v string) jsonw.Object {
 	if v == "" {
-		return append(b, "null"...)
+		return b.Null(name)
 	}
 	quoted, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // strings always marshal
 	}
-	return append(b, ui.PrintableJSON(quoted)...)
+	return b.Bytes(name, ui.PrintableJSON(quoted))
 }
 
-// appendDims appends an object, without its end, that says which row it is.
-func (r *Renderer) appendDims(b []byte, q *pipeline.Interval, row *pipeline.Row) []byte {
-	b = append(b, `{"offset_ms":`...)
-	b = number(b, float64(q.Offset)/1e6)
-	b = appendText(b, "timestamp", r.timestamp(q.Offset))
-	b = appendText(b, "scope", row.Scope)
-	b = appendText(b, "direction", row.Dims.Direction)
-	b = appendText(b, "host", row.Dims.Host)
-	b = appendText(b, "job", row.Dims.Job)
-	b = appendText(b, "log", row.Dims.Log)
-	return appendText(b, "kind", r.run.Kind.String())
+// figure appends a member with a number, null if it is not known.
+func figure(b jsonw.Object, name string, v float64, known bool) jsonw.Object {
+	if !known {
+		return b.Null(name)
+	}
+	return number(b.Key(name), v)
 }
 
-// appendRun appends what a line of NDJSON says about its run, as documents name it.
-func (r *Renderer) appendRun(b []byte) []byte {
-	b = appendText(appendText(b, "run", r.run.ID), "run_name", r.run.Name)
-	return number(append(b, `,"interval_ms":`...), float64(r.run.Interval)/1e6)
+// withDims appends an object, without its end, that says which row it is.
+func (r *Renderer) withDims(b jsonw.Object, q *pipeline.Interval, row *pipeline.Row) jsonw.Object {
+	b = figure(b.Begin(), "offset_ms", float64(q.Offset)/1e6, true)
+	for _, of := range [...][2]string{{"timestamp", r.timestamp(q.Offset)}, {"scope", row.Scope},
+		{"direction", row.Dims.Direction}, {"host", row.Dims.Host}, {"job", row.Dims.Job}, {"log", row.Dims.Log},
+		{"kind", r.run.Kind.String()}} {
+		b = member(b, of[0], of[1])
+	}
+	return b
+}
+
+// withRun appends what a line of NDJSON says about its run, as documents name it.
+func (r *Renderer) withRun(b jsonw.Object) jsonw.Object {
+	b = member(member(b, "run", r.run.ID), "run_name", r.run.Name)
+	return figure(b, "interval_ms", float64(r.run.Interval)/1e6, true)
 }
 
 // appendJSON appends the row as documented NDJSON: latencies in ns, null where a value is unknown.
-func (r *Renderer) appendJSON(b []byte, q *pipeline.Interval, row *pipeline.Row) []byte {
-	s := &row.Stats
-	value := func(name string, v float64) {
-		b = append(b, name...)
-		if s.Empty() {
-			b = append(b, "null"...)
-			return
-		}
-		b = number(b, v)
-	}
-	b = r.appendDims(b, q, row)
+func (r *Renderer) appendJSON(dst []byte, q *pipeline.Interval, row *pipeline.Row) []byte {
+	s, known := &row.Stats, !row.Stats.Empty()
+	b := r.withDims(dst, q, row)
 	if r.Format == "ndjson" {
-		b = r.appendRun(b)
+		b = r.withRun(b)
 	}
-	b = append(b, `,"samples":`...)
-	b = number(b, s.Samples)
-	b = append(b, `,"logs":`...)
-	b = strconv.AppendInt(b, int64(row.Logs), 10)
-	b = append(b, `,"iops":`...)
-	if row.IOPSKnown {
-		b = number(b, row.IOPS)
-	} else {
-		b = append(b, "null"...)
-	}
-	b = append(b, `,"concurrency":`...)
-	if n, known := row.Concurrency(); known {
-		b = number(b, n)
-	} else {
-		b = append(b, "null"...)
-	}
+	b = figure(b, "samples", s.Samples, true).Int("logs", int64(row.Logs))
+	b = figure(b, "iops", row.IOPS, row.IOPSKnown)
+	concurrency, ok := row.Concurrency()
+	b = figure(b, "concurrency", concurrency, ok)
 	if t := row.TailPart; t != nil {
-		orNull := func(name string, v float64, known bool) {
-			if b = append(b, name...); known {
-				b = number(b, v)
-			} else {
-				b = append(b, "null"...)
-			}
-		}
-		orNull(`,"tail":{"expected":`, t.Expected, true)
-		orNull(`,"lift":`, t.Share/t.Expected, t.Share >= 0)
-		orNull(`,"p99":{"share":`, t.Share, t.Share >= 0)
-		orNull(`,"without":`, t.Without, t.Without >= 0)
-		b = append(b, '}', '}')
+		b = figure(b.Open("tail"), "expected", t.Expected, true)
+		b = figure(b, "lift", t.Share/t.Expected, t.Share >= 0).Open("p99")
+		b = figure(figure(b, "share", t.Share, t.Share >= 0), "without", t.Without, t.Without >= 0).End().End()
 	}
-	value(`,"min":`, s.Min)
-	value(`,"max":`, s.Max)
-	value(`,"mean":`, s.Mean)
-	value(`,"stddev":`, s.StdDev)
-	b = append(b, `,"percentiles":{`...)
+	b = figure(figure(b, "min", s.Min, known), "max", s.Max, known)
+	b = figure(figure(b, "mean", s.Mean, known), "stddev", s.StdDev, known).Open("percentiles")
 	for i, p := range r.run.Percentiles {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		value(`"`+fio.Percentile(p)+`":`, s.Percentiles[i])
+		b = figure(b, fio.Percentile(p), s.Percentiles[i], known)
 	}
-	b = append(b, `},"ci":{`...)
-	limit := func(v float64) {
-		if v == fiohist.NoLimit {
-			b = append(b, "null"...)
-			return
-		}
-		b = number(b, v)
-	}
+	b = b.End().Open("ci")
 	for i, p := range r.run.Percentiles {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, `"`+fio.Percentile(p)+`":{"lower":`...)
-		limit(s.Lower[i])
-		b = append(b, `,"upper":`...)
-		limit(s.Upper[i])
-		b = append(b, '}')
+		b = figure(b.Open(fio.Percentile(p)), "lower", s.Lower[i], s.Lower[i] != fiohist.NoLimit)
+		b = figure(b, "upper", s.Upper[i], s.Upper[i] != fiohist.NoLimit).End()
 	}
-	b = append(b, '}')
-	if s.LimitsAtLeast {
-		b = append(b, `,"ci_at_least":true`...)
+	b = b.End().True("ci_at_least", s.LimitsAtLeast)
+	var bounds []string
+	for _, k := range s.AtLeast {
+		bounds = append(bounds, fio.Percentile(r.run.Percentiles[k]))
 	}
-	if len(s.AtLeast) > 0 {
-		b = append(b, `,"at_least":[`...)
-		for i, k := range s.AtLeast {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, '"')
-			b = append(b, fio.Percentile(r.run.Percentiles[k])...)
-			b = append(b, '"')
-		}
-		b = append(b, ']')
+	b = b.Texts("at_least", bounds).True("partial", row.Partial(r.run.Interval))
+	if len(row.SLA) == 0 {
+		return b.End()
 	}
-	if row.Partial(r.run.Interval) {
-		b = append(b, `,"partial":true`...)
+	b = b.Array("sla")
+	for i := range row.SLA {
+		v := &row.SLA[i]
+		b = b.Begin().Text("rule", v.Rule.Text).Text("status", string(v.Status))
+		b = figure(figure(b, "value", v.Value, v.Known), "threshold", v.Rule.Threshold, true)
+		b = figure(figure(b, "share", v.Share, v.Share >= 0), "window_ms", float64(v.Window)/1e6, true).End()
 	}
-	if len(row.SLA) > 0 {
-		b = append(b, `,"sla":[`...)
-		for i := range row.SLA {
-			v := &row.SLA[i]
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, '{')
-			b = append(b, `"rule":`...)
-			b = strconv.AppendQuote(b, v.Rule.Text)
-			b = append(b, `,"status":"`+string(v.Status)+`","value":`...)
-			if v.Known {
-				b = number(b, v.Value)
-			} else {
-				b = append(b, "null"...)
-			}
-			b = append(b, `,"threshold":`...)
-			b = number(b, v.Rule.Threshold)
-			b = append(b, `,"share":`...)
-			if v.Share >= 0 {
-				b = number(b, v.Share)
-			} else {
-				b = append(b, "null"...)
-			}
-			b = append(b, `,"window_ms":`...)
-			b = append(number(b, float64(v.Window)/1e6), '}')
-		}
-		b = append(b, ']')
-	}
-	return append(b, '}')
+	return b.EndArray().End()
 }
 
 // verdict is the worst status of a row's SLA rules, "" without rules.
