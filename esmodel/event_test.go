@@ -26,7 +26,7 @@ func TestStraggler(t *testing.T) {
 			id, doc := enc.Straggler(&s)
 			ids[id] = true
 			for _, name := range esmodeltest.FieldNames(doc) {
-				if _, ok := esmodeltest.FieldOf(esmodel.KindEvent, name); !ok {
+				if _, ok := esmodel.FieldOf(esmodel.KindEvent, name); !ok {
 					t.Errorf("%s is not in the table of fields", name)
 				}
 			}

@@ -22,71 +22,11 @@ import (
 
 var update = flag.Bool("update", false, "write docs/documents.md")
 
-// mapped is the type that a field gets: its own, or that of the dynamic template
-// that its pattern names.
-func mapped(t *testing.T, kind esmodel.Kind, name string) string {
-	tpl, err := esmodel.Template("fio", kind, true, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := tpl["template"].(map[string]any)["mappings"].(map[string]any)
-	types := esmodeltest.LeafTypes(m)
-	name = strings.Replace(name, ".*.", ".all.", 1)
-	if typ, ok := types[name]; ok && typ != "object" {
-		return typ
-	}
-	for parent := strings.TrimSuffix(name, ".*"); parent != ""; { // stored as part of an object that is not indexed
-		if types[parent+".*"] == "object" {
-			return "-"
-		}
-		parent = parent[:max(strings.LastIndexByte(parent, '.'), 0)]
-	}
-	inherited := any(nil) // an object that is not mapped is as dynamic as the one around it
-	for at, path := m, strings.Split(name, "."); at != nil && len(path) > 1; path = path[1:] {
-		props, _ := at["properties"].(map[string]any)
-		if at, _ = props[path[0]].(map[string]any); at != nil && at["dynamic"] != nil {
-			inherited = at["dynamic"]
-		}
-	}
-	if inherited != true {
-		return "not mapped: its object is not dynamic"
-	}
-	for _, d := range m["dynamic_templates"].([]any) {
-		for _, rule := range d.(map[string]any) {
-			r := rule.(map[string]any)
-			if strings.HasPrefix(name, strings.TrimSuffix(r["path_match"].(string), "*")) {
-				return r["mapping"].(map[string]any)["type"].(string)
-			}
-		}
-	}
-	return "not mapped"
-}
-
-// Every field of the table is mapped as it says, and every mapped field is in it.
-func TestFieldsAreMapped(t *testing.T) {
-	for _, f := range esmodeltest.Fields {
+// TestMeanings: each field is explained in a cell of the table.
+func TestMeanings(t *testing.T) {
+	for _, f := range esmodel.Fields {
 		if f.Meaning == "" || strings.ContainsAny(f.Meaning, "|\n") {
 			t.Errorf("%s: meaning %q", f.Name, f.Meaning)
-		}
-		for _, k := range f.Kinds {
-			if f.Name == "_doc_count" { // a metadata field has no mapping
-				continue
-			}
-			if got := mapped(t, esmodel.Kind(k), f.Name); got != f.Type {
-				t.Errorf("%s in %s is %s, the table says %s", f.Name, k, got, f.Type)
-			}
-		}
-	}
-	for _, k := range esmodel.Kinds {
-		tpl, err := esmodel.Template("fio", k, true, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, typ := range esmodeltest.LeafTypes(tpl["template"].(map[string]any)["mappings"].(map[string]any)) {
-			f, ok := esmodeltest.FieldOf(k, strings.TrimSuffix(name, "*"))
-			if typ != "object" && (!ok || f.Type != typ) {
-				t.Errorf("%s in %s is mapped as %s, the table says %q", name, k, typ, f.Type)
-			}
 		}
 	}
 }
@@ -224,21 +164,21 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 			seen[kind] = map[string]bool{}
 		}
 		for _, name := range esmodeltest.FieldNames(d.Source) {
-			f, ok := esmodeltest.FieldOf(kind, name)
+			f, ok := esmodel.FieldOf(kind, name)
 			if !ok {
 				t.Errorf("%s has %s, which is not in the table", kind, name)
 			}
 			seen[kind][f.Name] = true
 		}
 	}
-	for _, f := range esmodeltest.Fields {
+	for _, f := range esmodel.Fields {
 		for _, k := range []esmodel.Kind{esmodel.KindRun, esmodel.KindHistogram, esmodel.KindPercentiles,
 			esmodel.KindEvent} {
 			if k == esmodel.KindEvent && !strings.HasPrefix(f.Name, "sla.") && !strings.HasPrefix(f.Name, "event.") &&
 				f.Name != "message" {
 				continue // as in other documents
 			}
-			if slices.Contains(f.Kinds, string(k)) && !seen[k][f.Name] &&
+			if slices.Contains(f.Kinds, k) && !seen[k][f.Name] &&
 				!(k == esmodel.KindRun && f.Name == "fio.log") {
 				t.Errorf("no document of %s has %s", k, f.Name)
 			}
@@ -251,7 +191,7 @@ func fieldTable() string {
 	var b strings.Builder
 	b.WriteString(`# Documents
 
-<!-- Made from esmodel/esmodeltest/fields.go by "make docs"; do not edit. -->
+<!-- Made from esmodel/fields.go by "make docs"; do not edit. -->
 
 [queries.md](queries.md) has requests. A field's name has no dot in a percentile: p99.9 is ` + "`latency.p99_9`" + `.
 
@@ -260,13 +200,13 @@ month that of @timestamp in UTC. Documents are nested objects: latency.p99 is {"
 in nanoseconds. Fields of type "-" are stored but not indexed.
 `)
 	b.WriteString("\n## In several kinds of documents\n\n|field|in|type|unit|meaning|\n|---|---|---|---|---|\n")
-	for _, f := range esmodeltest.Fields {
-		in := strings.Join(f.Kinds, ", ")
+	for _, f := range esmodel.Fields {
+		in := strings.Trim(strings.ReplaceAll(fmt.Sprint(f.Kinds), " ", ", "), "[]")
 		if len(f.Kinds) == len(esmodel.Kinds) {
 			in = "all"
 		}
 		if len(f.Kinds) > 1 {
-			fmt.Fprintf(&b, "|`%s`|%s|%s|%s|%s|\n", f.Name, in, f.Type, f.Unit, f.Meaning)
+			fmt.Fprintf(&b, "|`%s`|%s|%s|%s|%s|\n", f.Name, in, f.MappedAs(), f.Unit, f.Meaning)
 		}
 	}
 	for _, k := range esmodel.Kinds {
@@ -275,9 +215,9 @@ in nanoseconds. Fields of type "-" are stored but not indexed.
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n|field|type|unit|meaning|\n|---|---|---|---|\n",
 			esmodel.Pattern(esmodel.DefaultPrefix, k))
-		for _, f := range esmodeltest.Fields {
-			if slices.Equal(f.Kinds, []string{string(k)}) {
-				fmt.Fprintf(&b, "|`%s`|%s|%s|%s|\n", f.Name, f.Type, f.Unit, f.Meaning)
+		for _, f := range esmodel.Fields {
+			if slices.Equal(f.Kinds, []esmodel.Kind{k}) {
+				fmt.Fprintf(&b, "|`%s`|%s|%s|%s|\n", f.Name, f.MappedAs(), f.Unit, f.Meaning)
 			}
 		}
 	}
@@ -298,10 +238,26 @@ func (found) IsDiagnosis() {}
 
 // TestSummaryFields: the page of fields names each figure that is stored.
 func TestSummaryFields(t *testing.T) {
-	i := slices.IndexFunc(esmodeltest.Fields, func(f esmodeltest.Field) bool { return f.Name == "summary.*" })
+	i := slices.IndexFunc(esmodel.Fields, func(f esmodel.Field) bool { return f.Name == "summary.*" })
 	for _, f := range fio.Figures(fio.OfAnywhere) {
-		if f.Field != "" && !strings.Contains(esmodeltest.Fields[i].Meaning, "."+f.Field+"`") {
+		if f.Field != "" && !strings.Contains(esmodel.Fields[i].Meaning, "."+f.Field+"`") {
 			t.Errorf("the page does not name summary.*.%s", f.Field)
+		}
+	}
+}
+
+// TestUnknownStatistics: a statistic that this fiolat does not know is mapped as it comes, where statistics are.
+func TestUnknownStatistics(t *testing.T) {
+	for kind, want := range map[esmodel.Kind]any{esmodel.KindHistogram: true, esmodel.KindPercentiles: true,
+		esmodel.KindProbe: true, esmodel.KindRun: nil} {
+		tpl, err := esmodel.Template("fio", kind, true, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := tpl["template"].(map[string]any)["mappings"].(map[string]any)
+		latency := m["properties"].(map[string]any)["latency"].(map[string]any)
+		if latency["dynamic"] != want || m["dynamic"] != false {
+			t.Errorf("%s: latency is %v, other objects %v", kind, latency["dynamic"], m["dynamic"])
 		}
 	}
 }

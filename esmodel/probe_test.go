@@ -44,7 +44,7 @@ func TestProbeDocuments(t *testing.T) {
 		}
 		ids[id] = true
 		for _, name := range esmodeltest.FieldNames(doc) {
-			f, ok := esmodeltest.FieldOf(KindProbe, name)
+			f, ok := FieldOf(KindProbe, name)
 			if !ok {
 				t.Errorf("%s is not in the table", name)
 			}
@@ -160,7 +160,7 @@ func TestProbeDocuments(t *testing.T) {
 		}
 		events[id] = true
 		for _, name := range esmodeltest.FieldNames(doc) {
-			if _, ok := esmodeltest.FieldOf(KindEvent, name); !ok {
+			if _, ok := FieldOf(KindEvent, name); !ok {
 				t.Errorf("%s of an event is not in the table", name)
 			}
 		}
@@ -184,8 +184,8 @@ func TestProbeDocuments(t *testing.T) {
 	if len(events) != 2 {
 		t.Error("both events have the same id")
 	}
-	for _, f := range esmodeltest.Fields {
-		if slices.Contains(f.Kinds, string(KindProbe)) && !seen[f.Name] &&
+	for _, f := range Fields {
+		if slices.Contains(f.Kinds, KindProbe) && !seen[f.Name] &&
 			!slices.Contains([]string{"run.part", "fio.job", "logs.count"}, f.Name) {
 			t.Errorf("no document has %s", f.Name)
 		}

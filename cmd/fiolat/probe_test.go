@@ -250,7 +250,7 @@ func TestProbeIntoElasticsearch(t *testing.T) {
 		for _, d := range docs {
 			// Every field is in the table.
 			for _, name := range leafNames(d) {
-				if _, ok := esmodeltest.FieldOf(esmodel.KindProbe, name); !ok {
+				if _, ok := esmodel.FieldOf(esmodel.KindProbe, name); !ok {
 					t.Errorf("%s is not in the table of fields", name)
 				}
 			}

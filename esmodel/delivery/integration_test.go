@@ -255,7 +255,7 @@ func checkMapped(t *testing.T, c *client.Client, prefix string) {
 			if typ == "object" {
 				continue // stored only
 			}
-			f, ok := esmodeltest.FieldOf(kind, name)
+			f, ok := esmodel.FieldOf(kind, name)
 			want := f.Type
 			if strings.HasSuffix(name, ".at_least") {
 				want = "keyword"

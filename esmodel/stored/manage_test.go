@@ -362,7 +362,7 @@ func TestManageRuns(t *testing.T) {
 		t.Fatalf("%d notes, want 1 in August", len(notes))
 	}
 	for _, name := range esmodeltest.FieldNames(notes[0].Source) {
-		if _, ok := esmodeltest.FieldOf(esmodel.KindEvent, name); !ok {
+		if _, ok := esmodel.FieldOf(esmodel.KindEvent, name); !ok {
 			t.Errorf("a note has %s, which is not in the table", name)
 		}
 	}

@@ -1,43 +1,37 @@
-package esmodeltest
+package esmodel
 
 import (
+	"maps"
 	"path"
 	"slices"
-)
+	"strings"
 
-// Kinds of documents, as esmodel has them.
-const (
-	kindRun         = "run"
-	kindHistogram   = "histogram"
-	kindPercentiles = "percentiles"
-	kindProbe       = "probe"
-	kindEvent       = "event"
+	"fiolat/fio"
 )
 
 // Field describes a field of documents. A "*" in its name matches anything: a percentile, an octave, a label, a
 // direction.
 type Field struct {
 	Name    string
-	Type    string // mapping type; "-" if the field is only in _source
+	Type    string // of its mapping; closed is a keyword from a closed list, "-" a field that is only in _source
 	Unit    string
-	Kinds   []string
+	Kinds   []Kind
 	Meaning string
 }
 
 var (
-	everywhere = []string{kindRun, kindHistogram, kindPercentiles, kindProbe, kindEvent}
-	intervals  = []string{kindHistogram, kindPercentiles}
-	onPct      = []string{kindPercentiles}
-	onRun      = []string{kindRun}
-	onProbe    = []string{kindProbe}
-	hists      = []string{kindHistogram, kindProbe}
-	stats      = []string{kindPercentiles, kindProbe}
-	onEvent    = []string{kindEvent}
-	onSLA      = []string{kindRun, kindPercentiles}
+	everywhere = []Kind{KindRun, KindHistogram, KindPercentiles, KindProbe, KindEvent}
+	intervals  = []Kind{KindHistogram, KindPercentiles}
+	onPct      = []Kind{KindPercentiles}
+	onRun      = []Kind{KindRun}
+	onProbe    = []Kind{KindProbe}
+	hists      = []Kind{KindHistogram, KindProbe}
+	stats      = []Kind{KindPercentiles, KindProbe}
+	onEvent    = []Kind{KindEvent}
+	onSLA      = []Kind{KindRun, KindPercentiles}
 )
 
-// Fields lists all fields. docs/documents.md is generated from it, and a test compares it with the mappings and
-// with real documents.
+// Fields lists all fields. Mappings and docs/documents.md are made from it, and a test compares it with real documents.
 var Fields = []Field{
 	{"@timestamp", "date", "", everywhere, "start of the interval; in `run` of the run; UTC"},
 	{"run.id", "keyword", "", everywhere, "`--run-id`, else a hash of the logs"},
@@ -49,18 +43,18 @@ var Fields = []Field{
 	{"run.labels", "keyword", "", everywhere, "all labels as `K=V`"},
 	{"labels.*", "keyword", "", everywhere, "from `--label` and `fiolat label`"},
 	{"host.name", "keyword", "", everywhere, "host, if known and split by; in `run` all hosts"},
-	{"fio.kind", "keyword", "", everywhere, "`clat`, `slat`, `lat`, `sync` or `probe`"},
+	{"fio.kind", closed, "", everywhere, "`clat`, `slat`, `lat`, `sync` or `probe`"},
 	{"fio.job", "keyword", "", everywhere, "job, if split by; in `run` all jobs"},
 	{"fio.log", "keyword", "", intervals, "log, if split by"},
-	{"fio.direction", "keyword", "", append([]string{kindEvent}, intervals...), "`read`, `write`, `trim`, `all` or " +
+	{"fio.direction", closed, "", append([]Kind{KindEvent}, intervals...), "`read`, `write`, `trim`, `all` or " +
 		"`sync`"},
 	{"interval.ms", "double", "ms", everywhere, "length of an interval"},
 	{"interval.offset_ms", "double", "ms", everywhere, "its start, counted from the run's"},
 	{"logs.count", "long", "", everywhere, "logs with I/O in the interval; in `run` all logs"},
-	{"scope", "keyword", "", []string{kindHistogram, kindPercentiles, kindProbe, kindEvent}, "what the document " +
+	{"scope", closed, "", []Kind{KindHistogram, KindPercentiles, KindProbe, KindEvent}, "what the document " +
 		"covers: `leaf` (each I/O is in exactly one), `run`, `direction`, `host`, `host+direction`, ...; of " +
 		"probes `probe` (one operation), `interval` (one kind of operation) or `target`"},
-	{"samples", "double", "I/Os", []string{kindHistogram, kindPercentiles, kindProbe}, "I/Os; fractions come " +
+	{"samples", "double", "I/Os", []Kind{KindHistogram, KindPercentiles, KindProbe}, "I/Os; fractions come " +
 		"from I/Os shared between intervals"},
 	{"_doc_count", "-", "I/Os", hists, "`samples`, rounded, at least 1, so that Elasticsearch counts I/Os; what is " +
 		"left over is carried to the leaf's next document"},
@@ -69,9 +63,9 @@ var Fields = []Field{
 	{"latency.octave.*", "double", "I/Os", hists, "`eNN`: I/Os of 2^NN to 2^(NN+1) ns; sums make heat maps"},
 	{"latency.limits.min", "double", "ns", hists, "fio's smallest latency of the jobs"},
 	{"latency.limits.max", "double", "ns", hists, "fio's largest latency of the jobs"},
-	{"latency.buckets.groups", "-", "", []string{kindHistogram, kindProbe, kindRun}, "groups of 64 buckets"},
-	{"latency.buckets.coarseness", "-", "", []string{kindHistogram, kindProbe, kindRun}, "log_hist_coarseness"},
-	{"latency.buckets.unit_ns", "-", "ns", []string{kindHistogram, kindProbe, kindRun}, "width of the narrowest " +
+	{"latency.buckets.groups", "-", "", []Kind{KindHistogram, KindProbe, KindRun}, "groups of 64 buckets"},
+	{"latency.buckets.coarseness", "-", "", []Kind{KindHistogram, KindProbe, KindRun}, "log_hist_coarseness"},
+	{"latency.buckets.unit_ns", "-", "ns", []Kind{KindHistogram, KindProbe, KindRun}, "width of the narrowest " +
 		"bucket"},
 	{"latency.buckets.logs", "-", "", hists, "logs with I/O here: first and last of each range in `files` of " +
 		"`run`, from 0"},
@@ -92,18 +86,18 @@ var Fields = []Field{
 	{"tail.p99.share", "double", "", onPct, "its share of the I/Os above p99 of all in the interval; `fio-run` " +
 		"has the run's share, which is not the average"},
 	{"tail.p99.without", "double", "ns", onPct, "p99 of all I/Os except its own"},
-	{"at_least", "keyword", "", []string{kindPercentiles, kindProbe}, "percentiles in fio's last bucket: they " +
+	{"at_least", closed, "", []Kind{KindPercentiles, KindProbe}, "percentiles in fio's last bucket: they " +
 		"may be higher"},
-	{"run.status", "keyword", "", onRun, "`running`; `complete`: exactly the documents of this generation are " +
+	{"run.status", closed, "", onRun, "`running`; `complete`: exactly the documents of this generation are " +
 		"stored; `partial`: some may be missing"},
 	{"run.format_version", "long", "", onRun, "format of the run's documents; another one is not read back"},
 	{"run.start", "date", "", onRun, "time zero of the run"},
 	{"run.start_how", "keyword", "", onRun, "how `run.start` was found"},
 	{"run.end", "date", "", onRun, "end of the last interval"},
 	{"run.quanta", "long", "", onRun, "number of intervals"},
-	{"rollup.*", "-", "", onRun, "before a rollup: interval (`from_ms`) and coarseness (`from_coarseness`), by which diagnosis, verdicts, end, " +
-		"summary, tail and limits remain"},
-	{"rolling", "keyword", "", onRun, "during a rollup: `writing` long intervals, or `counted`: short ones are " +
+	{"rollup.*", "-", "", onRun, "before a rollup: interval (`from_ms`) and coarseness (`from_coarseness`), by " +
+		"which diagnosis, verdicts, end, summary, tail and limits remain"},
+	{"rolling", closed, "", onRun, "during a rollup: `writing` long intervals, or `counted`: short ones are " +
 		"being deleted"},
 	{"owner.*", "-", "", onRun, "the process that is writing the run, or was killed doing so: `id`, `host`, `pid`"},
 	{"fio.version", "keyword", "", onRun, "fio's versions"},
@@ -115,7 +109,7 @@ var Fields = []Field{
 	{"parts.generation", "keyword", "", onRun, "their generations at that time"},
 	{"files.name", "keyword", "", onRun, "logs: name without directory"},
 	{"files.size", "long", "bytes", onRun, "logs: size as stored"},
-	{"files.hash", "keyword", "", onRun, "logs: SHA-256 of size and first 64 KiB"},
+	{"files.hash", closed, "", onRun, "logs: SHA-256 of size and first 64 KiB"},
 	{"files.host", "keyword", "", onRun, "logs: host"},
 	{"files.job", "keyword", "", onRun, "logs: job"},
 	{"files.log", "keyword", "", onRun, "logs: as `fio.log`; missing where there is only fio's JSON"},
@@ -159,7 +153,7 @@ var Fields = []Field{
 	{"account.logs_empty", "long", "", onRun, "logs without a record"},
 	{"account.logs_repaired", "long", "", onRun, "logs repaired"},
 	{"account.jobs_without_log", "long", "", onRun, "jobs without a log, beside others with one"},
-	{"account.hosts_missing", "keyword", "", onRun, "hosts that took part and have no log"},
+	{"account.hosts_missing", closed, "", onRun, "hosts that took part and have no log"},
 	{"account.jobs_failed", "long", "", onRun, "jobs that ended with an error"},
 	{"account.jobs_running", "long", "", onRun, "jobs that went on after fio's JSON was written"},
 	{"account.ios_failed", "long", "I/Os", onRun, "I/Os that failed and have no latency"},
@@ -196,12 +190,12 @@ var Fields = []Field{
 	{"account.documents.spooled", "long", "", onRun, "kept for `fiolat load`"},
 	{"account.documents.histogram", "long", "", onRun, "histogram documents made"},
 	{"account.documents.percentiles", "long", "", onRun, "percentile documents made"},
-	{"probe.operation", "keyword", "", onProbe, "`read`, `write`, `create`, `stat`, `small-read`, `delete`; of " +
+	{"probe.operation", closed, "", onProbe, "`read`, `write`, `create`, `stat`, `small-read`, `delete`; of " +
 		"a target the slowest"},
-	{"probe.target", "keyword", "", []string{kindProbe, kindEvent}, "the directory"},
+	{"probe.target", "keyword", "", []Kind{KindProbe, KindEvent}, "the directory"},
 	{"probe.slowdown", "double", "", onProbe, "of an operation: observed by expected time"},
 	{"probe.late_ms", "double", "ms", onProbe, "of an operation: how late its round began"},
-	{"probe.state", "keyword", "", []string{kindProbe, kindEvent}, "of a target: `quiet`, `slow`, `very slow`, " +
+	{"probe.state", closed, "", []Kind{KindProbe, KindEvent}, "of a target: `quiet`, `slow`, `very slow`, " +
 		"`failing`, `hung`, `learning`, `preparing`"},
 	{"probe.overall", "double", "", onProbe, "of a target: geometric mean of its operations' slowdowns"},
 	{"probe.hung_ms", "double", "ms", onProbe, "of a hung target: for how long"},
@@ -213,38 +207,38 @@ var Fields = []Field{
 	{"probe.under_way", "long", "", onProbe, "of an interval: samples of operations that had not ended"},
 	{"probe.last.*", "double", "", onProbe, "of an interval: slowdowns of the last 1m, 10m and 4h: " +
 		"`probe.last.1m.mean`, `.median`, `.p90`, `.p95`, `.p99`, `.max`, `.samples`, `.at_least`"},
-	{"error.code", "keyword", "", onProbe, "`ENOSPC`, `EROFS`, `ESTALE`, ...; `SHORT`: the file ended early"},
+	{"error.code", closed, "", onProbe, "`ENOSPC`, `EROFS`, `ESTALE`, ...; `SHORT`: the file ended early"},
 	{"error.message", "keyword", "", onProbe, "the same in words"},
 	{"latency.value", "double", "ns", onProbe, "of an operation: observed time"},
 	{"latency.expected", "double", "ns", onProbe, "expected time"},
-	{"event.action", "keyword", "", onEvent, "`sla-breach`, `sla-recovery`, `probe-trouble`, `probe-recovery`, " +
+	{"event.action", closed, "", onEvent, "`sla-breach`, `sla-recovery`, `probe-trouble`, `probe-recovery`, " +
 		"`note`, `change-point`, `change-reported`, `straggler`"},
 	{"event.start", "date", "", onEvent, "start of an event that lasts"},
 	{"event.end", "date", "", onEvent, "its end"},
 	{"message", "text", "", onEvent, "the event in words; `message.keyword` for exact matches"},
 	{"change.series", "keyword", "", onEvent, "the series, as `fiolat history` names it"},
-	{"change.metric", "keyword", "", onEvent, "such as `read p99`"},
+	{"change.metric", closed, "", onEvent, "such as `read p99`"},
 	{"change.before", "double", "ns or 1/s", onEvent, "level before"},
 	{"change.after", "double", "ns or 1/s", onEvent, "level from this run on"},
 	{"change.share", "double", "", onEvent, "0.1 for +10 %"},
 	{"change.low", "double", "", onEvent, "lower 95 % limit of `change.share`"},
 	{"change.high", "double", "", onEvent, "upper limit"},
 	{"change.p", "double", "", onEvent, "probability by chance alone"},
-	{"straggler.dimension", "keyword", "", onEvent, "`host`, `job` or `log`"},
-	{"straggler.who", "keyword", "", onEvent, "its name"},
-	{"straggler.status", "keyword", "", onEvent, "`began` or `ended`"},
-	{"straggler.measure", "keyword", "", onEvent, "`p50`, `p99` or `iops`"},
+	{"straggler.dimension", closed, "", onEvent, "`host`, `job` or `log`"},
+	{"straggler.who", closed, "", onEvent, "its name"},
+	{"straggler.status", closed, "", onEvent, "`began` or `ended`"},
+	{"straggler.measure", closed, "", onEvent, "`p50`, `p99` or `iops`"},
 	{"straggler.factor", "double", "", onEvent, "by how much it is worse"},
 	{"straggler.own", "double", "ns or 1/s", onEvent, "its own value"},
 	{"straggler.others", "double", "ns or 1/s", onEvent, "its peers' value"},
 	{"sla.rule", "keyword", "", onEvent, "the rule"},
-	{"sla.status", "keyword", "", onEvent, "`broken` or `ok`"},
+	{"sla.status", closed, "", onEvent, "`broken` or `ok`"},
 	{"sla.value", "double", "ns or 1/s", onEvent, "what was measured"},
 	{"sla.threshold", "double", "ns or 1/s", onEvent, "the rule's threshold"},
 	{"sla.rules", "keyword", "", onSLA, "the rules that were judged"},
 	{"sla.broken", "keyword", "", onSLA, "rules that are broken"},
 	{"sla.unknown", "keyword", "", onSLA, "rules with too few I/Os to tell"},
-	{"sla.share", "double", "", []string{kindPercentiles, kindEvent}, "share of I/Os within the threshold, 0 to " +
+	{"sla.share", "double", "", []Kind{KindPercentiles, KindEvent}, "share of I/Os within the threshold, 0 to " +
 		"1; of several rules the smallest"},
 	{"sla.verdicts.rule", "-", "", onPct, "the rule"},
 	{"sla.verdicts.status", "-", "", onPct, "`ok`, `broken` or `unknown`"},
@@ -266,15 +260,14 @@ var Fields = []Field{
 	{"sla.outcomes.worst", "-", "ns or 1/s", onRun, "worst value of a whole interval"},
 	{"sla.outcomes.worst_offset_ms", "-", "ms", onRun, "when that was, counted from the run's start"},
 	{"sla.limit.*", "double", "ns", onPct, "strictest limit on a percentile: `sla.limit.p99`"},
-	{"sla.state", "keyword", "", onRun, "worst verdict: `ok`, `unknown`, `broken`"},
+	{"sla.state", closed, "", onRun, "worst verdict: `ok`, `unknown`, `broken`"},
 }
 
 // FieldOf returns the entry of Fields for the full name of a field in documents of a kind. An exact name wins
 // over a pattern, a longer pattern over a shorter one.
-func FieldOf[Kind ~string](kind Kind, name string) (Field, bool) {
-	var best Field
+func FieldOf(kind Kind, name string) (best Field, ok bool) {
 	for _, f := range Fields {
-		if !slices.Contains(f.Kinds, string(kind)) {
+		if !slices.Contains(f.Kinds, kind) {
 			continue
 		}
 		if f.Name == name {
@@ -285,4 +278,120 @@ func FieldOf[Kind ~string](kind Kind, name string) (Field, bool) {
 		}
 	}
 	return best, best.Name != ""
+}
+
+type object = map[string]any
+
+// closed is the type of keywords from a closed list, which need no limit of length.
+const closed = "closed"
+
+// MappedAs is the type of the field in Elasticsearch, "-" if it is only in _source.
+func (f *Field) MappedAs() string {
+	if f.Type == closed {
+		return "keyword"
+	}
+	return f.Type
+}
+
+// common are the percentiles that are mapped by name: panels show them before any document has them.
+var common = []string{"p50", "p90", "p95", "p99", "p99_9"}
+
+// named are the fields that a name with a "*" stands for and that are mapped by name: updates of dynamic mappings time
+// out under load. All others in its object are mapped as they come.
+var named = map[string][]string{
+	"latency.octave.*": octaveNames[:],
+	"latency.p*":       common,
+	"latency.ci.*":     each(common, "lower", "upper"),
+	"sla.limit.*":      common,
+	"summary.*": each(fio.MetricDirections(), append([]string{"samples", "iops", "mean", "stddev", "min", "max"},
+		common...)...),
+	"tail.*": each(fio.MetricDirections(), "", "hosts."),
+}
+
+// each returns the names with each of some endings.
+func each(names []string, endings ...string) (out []string) {
+	for _, n := range names {
+		for _, e := range endings {
+			out = append(out, n+"."+e)
+		}
+	}
+	return out
+}
+
+// unindexed are the numbers that no query looks for, beside most of those of histograms and percentiles.
+var unindexed = []string{"interval.ms", "logs.count", "jobs.unlike", "latency.octave.*"}
+
+// mapping is that of the field in documents of a kind.
+func (f *Field) mapping(kind Kind) object {
+	const longest = 8191 // characters of a term, as Elasticsearch refuses 32,766 bytes
+	switch f.Type {
+	case "keyword", "flattened":
+		return object{"type": f.Type, "ignore_above": float64(longest)}
+	case "text":
+		return object{"type": "text", "fields": object{"keyword": object{"type": "keyword",
+			"ignore_above": float64(longest)}}}
+	case "double", "long":
+		many := kind == KindHistogram || kind == KindPercentiles
+		if many && len(f.Kinds) < len(Kinds) || slices.Contains(unindexed, f.Name) {
+			return object{"type": f.Type, "index": false}
+		}
+	}
+	return object{"type": f.MappedAs()}
+}
+
+// properties are the mappings of the fields of a kind of documents, by name.
+func properties(kind Kind) object {
+	all := object{}
+	if kind != KindRun && kind != KindEvent { // a later fiolat's statistics are mapped as they come
+		put(all, "latency", object{"type": "object", "dynamic": true})
+	}
+	for _, f := range Fields {
+		before, last := "", f.Name
+		if at := strings.LastIndexByte(f.Name, '.'); at >= 0 {
+			before, last = f.Name[:at], f.Name[at+1:]
+		}
+		is := f.mapping(kind)
+		switch {
+		case !slices.Contains(f.Kinds, kind) || before == "" && f.Type == "-":
+		case f.Type == "-": // it is stored in its object, as that came
+			put(all, before, object{"type": "object", "enabled": false})
+		case f.Type == "flattened":
+			put(all, before, is)
+		case f.Name == "labels.*":
+			put(all, before, object{"type": "object", "dynamic": true, "subobjects": false})
+		case strings.HasPrefix(f.Name, "tail.*."):
+			for _, of := range named["tail.*"] {
+				put(all, "tail."+of+strings.TrimPrefix(f.Name, "tail.*."), is)
+			}
+		case kind == KindProbe && f.Type == "double" && slices.Equal(f.Kinds, stats): // as they come
+		case strings.Contains(last, "*"):
+			put(all, before, object{"type": "object", "dynamic": true})
+			for _, of := range named[f.Name] {
+				put(all, before+"."+of, is)
+			}
+		default:
+			put(all, f.Name, is)
+		}
+	}
+	return all
+}
+
+// put sets the mapping of a field or, of an object that is there, what is said of it.
+func put(properties object, name string, to object) {
+	for {
+		first, rest, deeper := strings.Cut(name, ".")
+		of, ok := properties[first].(object)
+		if !ok {
+			of = object{}
+			properties[first] = of
+		}
+		if !deeper {
+			maps.Copy(of, to)
+			return
+		}
+		if of["properties"] == nil {
+			of["properties"] = object{}
+		}
+		properties, name = of["properties"].(object), rest
+	}
 }
