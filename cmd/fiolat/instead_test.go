@@ -99,7 +99,7 @@ func TestGuesses(t *testing.T) {
 		{"percentiles --quantum 1s run", "pass --interval, such as --interval 1s"},
 		{"percentiles -i 1s run", "pass --interval"},
 		{"percentiles --only read run", "=3 logs"},
-		{"percentiles --only host3 run", "want read, write or trim, or host= or job="},
+		{"percentiles --only host3 run", "want read, write or trim, or host=, job= or log="},
 		{"percentiles --read run", "pass --only direction=read"},
 		{"percentiles --group-by host run", "pass --by, such as --by host"},
 		{"percentiles --csv run", "--format csv"},
