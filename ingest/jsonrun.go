@@ -53,7 +53,15 @@ func DiscoverJSONRuns(paths []string, logs []*Input,
 			d.seen[d.realPath(m.Path)] = true
 		}
 	}
+	var all []string
 	for _, path := range paths {
+		matches, _ := d.files.Glob(path) // Discover says what is wrong with a pattern
+		if _, err := d.files.Stat(path); err == nil || len(matches) == 0 {
+			matches = []string{path}
+		}
+		all = append(all, matches...)
+	}
+	for _, path := range all {
 		if m, err := d.part(path); err != nil {
 			return nil, nil, err
 		} else if m != nil && !slices.ContainsFunc(logs, func(in *Input) bool {

@@ -74,6 +74,42 @@ func Largest(results []*Result) (of *Result, largest *Row) {
 	return of, largest
 }
 
+// Lead says in one sentence how the other side differs: what most, and how many more rows certainly do.
+func (r *Result) Lead() string {
+	name := r.Other.Name
+	_, most := Largest([]*Result{r})
+	if most == nil {
+		for i := range r.Rows {
+			if r.Rows[i].Verdict != Same {
+				return "No metric of " + name + " is certainly different."
+			}
+		}
+		return fmt.Sprintf("%s is the same within %g %%.", name, 100*r.margin)
+	}
+	change := fmt.Sprintf("%s %s %s", most.Direction, most.Metric, r.Words(most).Certain())
+	if most.Verdict == Inconclusive {
+		return fmt.Sprintf("No metric of %s is certainly different; most, perhaps: %s.", name, change)
+	}
+	how := "slower"
+	if better := fio.FigureOf(most.Metric).Better; (most.Verdict == Higher) == (better == fio.Higher) {
+		how = "faster"
+	}
+	more := -1
+	for i := range r.Rows {
+		if row := &r.Rows[i]; row.Direction != fio.All && (row.Verdict == Higher || row.Verdict == Lower) {
+			more++
+		}
+	}
+	rest := "nothing else differs"
+	switch {
+	case more == 1:
+		rest = "1 more row is, too"
+	case more > 1:
+		rest = fmt.Sprintf("%d more rows are, too", more)
+	}
+	return fmt.Sprintf("%s is %s: %s, certain; %s.", name, how, change, rest)
+}
+
 // Sentence tells a change: from what to what, its limits, and why it is inconclusive.
 func (r *Result) Sentence(row *Row, value func(metric string, v *float64) string) string {
 	w := r.Words(row)

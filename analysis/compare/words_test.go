@@ -43,3 +43,31 @@ func TestLargest(t *testing.T) {
 		}
 	}
 }
+
+// TestLead: the sentence before a table.
+func TestLead(t *testing.T) {
+	t.Parallel()
+	row := func(metric string, change float64, v Verdict) Row {
+		return Row{Direction: "read", Metric: metric, Change: &change, Verdict: v}
+	}
+	for name, c := range map[string]struct {
+		rows []Row
+		want string
+	}{
+		"same":      {[]Row{row("p50", 0.01, Same)}, "B is the same within 5 %."},
+		"no limits": {[]Row{row("p50", 0, Inconclusive)}, "No metric of B is certainly different."},
+		"perhaps": {[]Row{row("p50", 0.2, Inconclusive)},
+			"No metric of B is certainly different; most, perhaps: read p50 +20.00 % (-)."},
+		"slower": {[]Row{row("p50", 0.2, Higher), row("p99", 0, Same)},
+			"B is slower: read p50 +20.00 % (-), certain; nothing else differs."},
+		"fewer IOPS": {[]Row{row("iops", -0.2, Lower)},
+			"B is slower: read iops -20.00 % (-), certain; nothing else differs."},
+		"faster, more": {[]Row{row("p50", -0.5, Lower), row("p99", -0.1, Lower)},
+			"B is faster: read p50 -50.00 % (-), certain; 1 more row is, too."},
+	} {
+		r := &Result{Other: Side{Name: "B"}, Rows: c.rows, margin: 0.05}
+		if got := r.Lead(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

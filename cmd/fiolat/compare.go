@@ -70,7 +70,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 			&cli.GenericFlag{Name: "by", Value: oneOf(&o.by, "by", fio.RunScope, fio.ByHost, fio.ByJob),
 				Usage: "`WHAT`: run, or a table for each host or job"},
 			&cli.BoolFlag{Name: "all", Destination: &o.all,
-				Usage: "all rows in tables, not only those of the rules, p50, p99 and IOPS"},
+				Usage: "all rows in tables, not only those of the rules, those that certainly differ, or p50, p99 and IOPS"},
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "json",
 				formatJUnit),
 				Usage: "`FORMAT`: table, markdown, json, or junit: a test case for each rule of --fail-if"},
@@ -552,6 +552,9 @@ func (p *comparePrinter) all(c *compareFound) {
 		if of := part(result.Host, result.Job); of != "" {
 			p.line(strings.Replace(of, " ", ": ", 1))
 		}
+		if !p.markdown {
+			p.line(result.Lead())
+		}
 		p.line(result.Caveat)
 		p.side("baseline", result.Baseline)
 		p.side("run", result.Other)
@@ -569,7 +572,10 @@ func (p *comparePrinter) all(c *compareFound) {
 		for _, row := range shown {
 			rows = append(rows, p.cells(row, result))
 		}
-		p.table(rows, 2, 3, 4)
+		if len(shown) > 0 {
+			p.table(rows, 2, 3, 4)
+		}
+		p.line(p.notShown(result, shown))
 		if result.Note != "" {
 			fmt.Fprintln(p.out)
 			p.line(result.Note)
@@ -620,15 +626,46 @@ func differs(options []compare.Difference) string {
 	return "differs: " + strings.Join(words, ", ")
 }
 
-// shown returns the rows of a table: those of the rules, or else those of each direction.
+// certain reports whether a row of a direction is certainly different.
+func certain(row compare.Row) bool {
+	return row.Direction != fio.All && (row.Verdict == compare.Higher || row.Verdict == compare.Lower)
+}
+
+// shown returns the rows of a table: those of the rules, or else those of each direction, in a terminal those that
+// certainly differ, if there are any.
 func (p *comparePrinter) shown(r *compare.Result, ruled bool) (rows []compare.Row) {
+	differ := p.o.shown != nil && !p.markdown && slices.ContainsFunc(r.Rows, certain)
 	for _, row := range r.Rows {
-		if p.o.all || ruled && row.Ruled || !ruled && row.Direction != fio.All &&
-			(p.o.shown == nil || slices.Contains(p.o.shown, row.Metric)) {
+		usual := p.o.shown == nil || slices.Contains(p.o.shown, row.Metric)
+		if differ {
+			usual = certain(row)
+		}
+		if p.o.all || ruled && row.Ruled || !ruled && row.Direction != fio.All && usual {
 			rows = append(rows, row)
 		}
 	}
 	return rows
+}
+
+// notShown counts the rows of a terminal's table that say nothing.
+func (p *comparePrinter) notShown(r *compare.Result, shown []compare.Row) string {
+	n := map[compare.Verdict]int{}
+	for _, row := range r.Rows {
+		is := func(o compare.Row) bool { return o.Direction == row.Direction && o.Metric == row.Metric }
+		if row.Direction != fio.All && !slices.ContainsFunc(shown, is) {
+			n[row.Verdict]++
+		}
+	}
+	var words []string
+	for _, v := range []compare.Verdict{compare.Same, compare.Inconclusive} {
+		if n[v] > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n[v], v))
+		}
+	}
+	if p.markdown || p.o.shown == nil || len(words) == 0 {
+		return ""
+	}
+	return "not shown: " + strings.Join(words, ", ") + " (--all)"
 }
 
 // limits is the heading of the limits of rows.

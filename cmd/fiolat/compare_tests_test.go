@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -78,5 +81,86 @@ func TestSameOrDifferent(t *testing.T) {
 	if code != 0 || strings.Count(out, ": 3 runs") != 3 || !strings.Contains(stderr, "rwmixread 100 -> 65") ||
 		!strings.Contains(stderr, "rwmixread 65 -> 0") {
 		t.Errorf("exit %d\n%s%s", code, out, stderr)
+	}
+}
+
+// TestCompareForms: how many tables the forms of compare's arguments make, and of how many runs each.
+func TestCompareForms(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	// write writes fio's JSON of a run of a workload.
+	write := func(name, options string, p99 int) {
+		text := fmt.Sprintf(`{"fio version":"fio-3.36","timestamp_ms":%d,"jobs":[{"jobname":"j","job options":{%s},
+			"job_runtime":10000,"read":{"total_ios":1000,"io_bytes":4096000,"runtime":10000,"iops":100,"clat_ns":{"min":1000,
+			"max":%d,"mean":%d,"stddev":10,"N":1000,"percentile":{"50.000000":%d,"99.000000":%d}}}}]}`,
+			1700000000000+p99*100000, options, 2*p99, p99/2, p99/2, p99)
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 3 {
+		write(fmt.Sprintf("a/run%d/fio.json", i+1), `"rw":"randread","bs":"4k"`, 100000+i)
+		write(fmt.Sprintf("b/run%d/fio.json", i+1), `"rw":"randread","bs":"4096"`, 110000+i)
+		write(fmt.Sprintf("deep%d/fio.json", i+1), `"rw":"randread","bs":"4k","iodepth":"64"`, 200000+i)
+	}
+	for i, side := range []string{"m", "n"} {
+		write(side+"/seq/fio.json", `"rw":"read"`, 300000+i)
+		write(side+"/rand/fio.json", `"rw":"randread"`, 310000+i)
+		write(side+"/mix90/fio.json", `"rw":"randrw","rwmixread":"90"`, 320000+i)
+	}
+	write("n/mix50/fio.json", `"rw":"randrw","rwmixread":"50"`, 330000)
+	for _, c := range []struct {
+		args, want string
+	}{
+		{"a b", "3+3"},
+		{"A=a B=b", "3+3"},
+		{"A=a/run* B=b/run*", "3+3"},
+		{"A=a/run1,a/run2,a/run3 B=b/run1,b/run2,b/run3", "3+3"},
+		{"A=a/run1,a/run2 B=b/run1,b/run2,b/run3", "2+3"},
+		{"a/run1 b/run1", "1+1"},
+		{"a/run1 a/run2 a/run3", "1+1 1+1"},
+		{"a B=b/run1", "3+1"},
+		{"a deep=deep1,deep2,deep3", "3+3"}, // one workload a side, whatever differs
+		{"m n", "1+1 1+1 1+1"},
+		{"m/seq n/seq", "1+1"},
+		{"a b deep=deep1,deep2,deep3", "3+3 3+3"},
+	} {
+		args := []string{"compare", "--format", "json"}
+		for _, arg := range strings.Fields(c.args) {
+			name, list, ok := strings.Cut(arg, "=")
+			if !ok {
+				name, list = "", arg
+			}
+			var paths []string
+			for _, p := range strings.Split(list, ",") {
+				paths = append(paths, filepath.Join(dir, p))
+			}
+			if list = strings.Join(paths, ","); ok {
+				list = name + "=" + list
+			}
+			args = append(args, list)
+		}
+		code, out, stderr := fiolat(t, nil, args...)
+		var found struct {
+			Comparisons []struct{ Baseline, Other struct{ Runs int } }
+		}
+		if err := json.Unmarshal([]byte(out), &found); code != 0 || err != nil {
+			t.Errorf("%s: exit %d, %v\n%s", c.args, code, err, stderr)
+			continue
+		}
+		var got []string
+		for _, r := range found.Comparisons {
+			got = append(got, fmt.Sprintf("%d+%d", r.Baseline.Runs, r.Other.Runs))
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%s: %s, want %s\n%s", c.args, s, c.want, stderr)
+		}
+		if c.args == "m n" && !strings.Contains(stderr, "left out") {
+			t.Errorf("mix50 has no partner, and that is not said:\n%s", stderr)
+		}
 	}
 }
