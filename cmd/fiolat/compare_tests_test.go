@@ -92,7 +92,8 @@ func TestCompareForms(t *testing.T) {
 	write := func(name, options string, p99 int) {
 		text := fmt.Sprintf(`{"fio version":"fio-3.36","timestamp_ms":%d,"jobs":[{"jobname":"j","job options":{%s},
 			"job_runtime":10000,"read":{"total_ios":1000,"io_bytes":4096000,"runtime":10000,"iops":100,
-			"clat_ns":{"min":1000,"max":%d,"mean":%d,"stddev":10,"N":1000,"percentile":{"50.000000":%d,"99.000000":%d}}}}]}`,
+			"clat_ns":{"min":1000,"max":%d,"mean":%d,"stddev":10,"N":1000,
+			"percentile":{"50.000000":%d,"99.000000":%d}}}}]}`,
 			1700000000000+p99*100000, options, 2*p99, p99/2, p99/2, p99)
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
