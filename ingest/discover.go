@@ -72,8 +72,9 @@ type Name struct {
 // Input is the files of one run.
 type Input struct {
 	// Root is the folder of the run, or the first file's.
-	Root  string
-	title string // see Title
+	Root string
+	// See Title and Name.
+	title, name string
 	// ID is the id of a run without logs.
 	ID       string
 	Logs     []*Source
@@ -310,7 +311,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 			}
 		}
 	}
-	titles(out)
+	nameRuns(out)
 	out[0].Warnings = slices.Concat(d.warnings, d.files.Warnings, out[0].Warnings)
 	return out, nil
 }

@@ -182,23 +182,6 @@ func (d *discovery) merged(hosts []*Input) *Input {
 	return out
 }
 
-// titles tells runs of one folder apart, such as batches of hosts, by the first folder of each.
-func titles(runs []*Input) {
-	of := map[string]int{}
-	for _, in := range runs {
-		of[in.Root]++
-	}
-	for _, in := range runs {
-		if folders := foldersOf(in.Logs); of[in.Root] > 1 && len(folders) > 1 {
-			slices.SortFunc(folders, fio.Natural)
-			in.title = fmt.Sprintf("%s and %d more", folders[0], len(folders)-1)
-		}
-	}
-}
-
-// Title names the run: it is the folder, unless other runs have that, too.
-func (in *Input) Title() string { return cmp.Or(in.title, in.Root) }
-
 // lowest returns the lowest folder that holds all the runs, by a relative name if that of the first is.
 func lowest(runs []*Input) string {
 	root := filepath.Dir(absolute(runs[0].Root))

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"fiolat/fio"
-	"fiolat/ingest"
 )
 
 // TestForms reads real logs in forms that were refused or misread: by direction the I/Os, and what must be warned of.
@@ -107,18 +106,6 @@ func TestForms(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestFolderName: what a shell opens for fiolat has no name, and a folder under /dev has.
-func TestFolderName(t *testing.T) {
-	t.Parallel()
-	for root, want := range map[string]string{"/dev/shm/night 1": "night 1", "/dev/fd": "", "/dev": "", "/": "",
-		"/proc/self/fd": "", "/dev/fd/63": ""} {
-		in := &ingest.Input{Root: root, Logs: []*ingest.Source{{Path: root}}}
-		if got := folderName(in); got != want {
-			t.Errorf("%s: %q, want %q", root, got, want)
-		}
 	}
 }
 

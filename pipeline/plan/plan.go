@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -222,7 +221,7 @@ func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err err
 		return nil, err
 	}
 	p.Run = &pipeline.Run{
-		ID: cfg.RunID, Name: cmp.Or(cfg.RunName, folderName(in)), Named: cfg.RunName != "", Part: cfg.Part,
+		ID: cfg.RunID, Name: cmp.Or(cfg.RunName, in.Name()), Named: cfg.RunName != "", Part: cfg.Part,
 		Labels: cfg.Labels, Kind: cfg.Settings.Kind, Percentiles: cfg.Settings.Percentiles, Metas: in.Metas,
 		Settings: cfg.Settings, Unread: p.unread,
 	}
@@ -532,17 +531,6 @@ func (p *Plan) readyLogs() (err error) {
 		p.tails, err = logs.FindTails(p.logs)
 	}
 	return err
-}
-
-// folderName returns the name of the run's folder; "" for standard input and process substitution.
-func folderName(in *ingest.Input) string {
-	path, err := filepath.Abs(in.Root)
-	name := filepath.Base(path)
-	if err != nil || in.Logs[0].Path == "-" || path == "/" || path == "/dev" || path == "/dev/fd" ||
-		strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/") {
-		return ""
-	}
-	return strings.ToValidUTF8(name, "\uFFFD")
 }
 
 func (p *Plan) identify() error {

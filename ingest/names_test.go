@@ -1,0 +1,71 @@
+package ingest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestName: what a shell opens for fiolat has no name, and a folder under /dev has.
+func TestName(t *testing.T) {
+	t.Parallel()
+	for root, want := range map[string]string{"/dev/shm/night 1": "night 1", "/dev/fd": "", "/dev": "", "/": "",
+		"/proc/self/fd": "", "/dev/fd/63": ""} {
+		in := &Input{Root: root, Logs: []*Source{{Path: root}}}
+		if got := in.Name(); got != want {
+			t.Errorf("%s: %q, want %q", root, got, want)
+		}
+	}
+}
+
+// TestDiffering: names of runs are the least of their paths that tells them apart.
+func TestDiffering(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, paths, want string }{
+		{"one", "/runs/a", "a"},
+		{"folders of one", "/runs/a,/runs/b", "a,b"},
+		{"far from each other, but of different names", "/x/a,/y/z/b", "a,b"},
+		{"an element that all have says nothing", "/runs/a/fio/logs,/runs/b/fio/logs", "a,b"},
+		{"a matrix", "/cbt/op-4k/qd-1/randread,/cbt/op-4k/qd-1/randwrite,/cbt/op-64k/qd-1/randread,/cbt/op-64k/qd-1/randwrite",
+			"op-4k/randread,op-4k/randwrite,op-64k/randread,op-64k/randwrite"},
+		{"one below another", "/runs/a,/runs/a/a", "a,a/a"},
+		{"no more than it takes", "/x/1/a,/x/2/a,/y/3/b", "1/a,2/a,3/b"},
+	} {
+		got := differing(strings.Split(tc.paths, ","))
+		if strings.Join(got, ",") != tc.want {
+			t.Errorf("%s: %q, want %s", tc.name, got, tc.want)
+		}
+		if slices.Sort(got); len(slices.Compact(got)) != strings.Count(tc.paths, ",")+1 {
+			t.Errorf("%s: %q are not all different", tc.name, got)
+		}
+	}
+}
+
+// TestNameRuns: runs that are found together have different names, and one alone that of its folder.
+func TestNameRuns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i, folder := range []string{"4k/randread", "64k/randread"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, folder), "a_clat_hist.1.log",
+			fmt.Sprintf("%d, 0, 4096, %s1\n", 1000+i, strings.Repeat("1, ", 28)))
+	}
+	for path, want := range map[string]string{dir: "4k,64k", filepath.Join(dir, "4k"): "randread"} {
+		runs, err := Discover([]string{path}, DiscoverOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, in := range runs {
+			names = append(names, in.Name())
+		}
+		if got := strings.Join(names, ","); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
