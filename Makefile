@@ -71,6 +71,15 @@ lint: ## staticcheck and others (tools/lint) over the code, shellcheck over the 
 	go -C scripts/bench vet -vettool=$(CURDIR)/tools/lint/lint ./...
 	shellcheck .ci/run $$(grep -lsE -d skip '^#!.*bash' scripts/* examples/*)
 
+.PHONY: pre
+pre: ## before a commit: gofmt and lint, of the packages with changes alone; scripts/hooks has it as a hook of git
+	@files=$$(git diff --name-only --diff-filter=d HEAD -- '*.go' ':!tools' ':!scripts/bench' ':!scripts/dist'); \
+	[ -n "$$files" ] || exit 0; \
+	bad=$$(gofmt -l $$files); [ -z "$$bad" ] || { echo "gofmt -w $$bad" >&2; exit 1; }; \
+	go -C tools build -o $(CURDIR)/tools/lint/lint ./lint; \
+	go vet -vettool=$(CURDIR)/tools/lint/lint -tags 'integration matrix oracle otava' \
+		$$(dirname $$files | sort -u | sed 's|^|./|')
+
 .PHONY: bench
 bench: build ## fiolat against fio's programs, cat and plain senders, into docs/benchmarks.md; prints BENCH_PARTS alone
 	go -C scripts/bench build -o $(CURDIR)/bench/ .
