@@ -236,7 +236,7 @@ func (t *tail) bySize() (left float64) {
 	if len(t.members) == 1 || missing == 0 || t.failed() {
 		return 1
 	}
-	sum, certain, mixed, open := 0.0, 0.0, false, false
+	sum, certain, mixed, open := 0.0, 0.0, 0.0, false
 	for _, m := range t.members {
 		if m.weight == 0 {
 			continue
@@ -247,7 +247,9 @@ func (t *tail) bySize() (left float64) {
 		if open = open || m.most < 0; m.most < 0 {
 			continue
 		}
-		mixed = mixed || m.mixed
+		if m.mixed {
+			mixed += m.most
+		}
 		_, otherwise := m.job.Set("runtime", "steadystate", "ss", "exitall")
 		room := 1.5*m.rate*float64(m.length()) + float64(m.job.Depth()) + 5
 		m.sized = !otherwise && (!m.d.seen || m.most <= room)
@@ -255,11 +257,16 @@ func (t *tail) bySize() (left float64) {
 			certain += m.most
 		}
 	}
-	switch all := !open && sum > 0 && (mixed || math.Abs(sum-missing) < 0.5); {
-	case all: // which part of a mix is of the direction is a guess: they are scaled to fio's count
+	switch all := !open && sum > 0 && (mixed > 0 || math.Abs(sum-missing) < 0.5); {
+	case all: // which part of a mix is of the direction is a guess: it is scaled to fio's count
+		scale := (missing - (sum - mixed)) / mixed
 		for _, m := range t.members {
-			m.sized = true
-			m.most *= missing / sum
+			switch m.sized = true; {
+			case mixed == 0 || scale <= 0:
+				m.most *= missing / sum
+			case m.mixed:
+				m.most *= scale
+			}
 		}
 		certain = missing
 	case certain > missing+0.5:
