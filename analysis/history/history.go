@@ -539,7 +539,8 @@ func (l *logValues) alpha() float64 { return valueAlpha }
 
 func (l *logValues) fill([]Point, []int, []int) {}
 
-// FormatValue formats a value of a metric with its unit. unit is the unit of latencies: ns, us or ms.
+// FormatValue formats a value of a metric with its unit. unit is the unit of latencies, or auto for the
+// largest in which the value is 1 or more.
 func FormatValue(m fio.Metric, v float64, unit string) string {
 	number := func(v float64) string {
 		decimals := 0
@@ -553,6 +554,9 @@ func FormatValue(m fio.Metric, v float64, unit string) string {
 		return number(v) + "/s"
 	case fio.Share:
 		return fmt.Sprintf("%.2f %%", 100*v)
+	}
+	if unit == "auto" {
+		unit = fio.Unit(v)
 	}
 	return number(v/fio.Divisors[unit]) + " " + unit
 }

@@ -78,8 +78,8 @@ func historyCommand(u *ui.UI) *cli.Command {
 				&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json",
 					formatJUnit), Usage: "`FORMAT`: table, markdown, csv, json, or junit: a test case for each metric of " +
 					"--fail-if-changed"},
-				&cli.GenericFlag{Name: "unit", Value: oneOf(&o.unit, "unit", "us", "ns", "ms"),
-					Usage: "`UNIT` of latencies in tables: ns, us or ms"},
+				&cli.GenericFlag{Name: "unit", Value: withDefault("us", oneOf(&o.unit, "unit", render.Units...)),
+					Usage: "`UNIT` of latencies in tables: ns, us, ms, s or auto"},
 			}),
 		Action: action(u, o),
 	}

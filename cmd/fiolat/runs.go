@@ -48,8 +48,8 @@ func runsCommand(u *ui.UI) *cli.Command {
 				Usage: "documents and bytes in Elasticsearch instead of figures"},
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
 				Usage: "`FORMAT`: table or json"},
-			&cli.GenericFlag{Name: "unit", Value: oneOf(&o.unit, "unit", "us", "ns", "ms"),
-				Usage: "`UNIT` of latencies in tables: ns, us or ms"},
+			&cli.GenericFlag{Name: "unit", Value: withDefault("us", oneOf(&o.unit, "unit", render.Units...)),
+				Usage: "`UNIT` of latencies in tables: ns, us, ms, s or auto"},
 			fileFlag(".json"),
 		}),
 		Action: action(u, o),
@@ -301,11 +301,22 @@ func orderRuns(rows []runKinds, o *runsOptions) {
 
 // runsTable returns the cells of the head, of a line for each run, and with sizes a line for the total.
 func runsTable(rows []runKinds, short map[string]string, sizes map[string]stored.Size, o *runsOptions) [][]string {
+	latencies, units := []string{"p50", "p99", "p99.9"}, make([]string, 3)
 	head := []string{"start", "run", "name", "status", "kind", "length", "hosts"}
 	if o.size {
 		head = append(head, "interval", "documents", "MB")
 	} else {
-		head = append(head, "iops", "p50_"+o.unit, "p99_"+o.unit, "p99.9_"+o.unit)
+		head = append(head, "iops")
+		for i, name := range latencies {
+			column := render.Column{}
+			for _, r := range rows {
+				if v, ok := r.figure(fio.All, name); ok {
+					column.Cells = append(column.Cells, render.Cell{Number: v})
+				}
+			}
+			units[i] = column.Unit(o.unit)
+			head = append(head, name+"_"+units[i])
+		}
 	}
 	cells := [][]string{append(head, "labels")}
 	left := maps.Clone(sizes)
@@ -316,15 +327,16 @@ func runsTable(rows []runKinds, short map[string]string, sizes map[string]stored
 			delete(left, r[0].Run.ID) // once, not for each part
 			row = append(append(row, r.interval()), sizeCells(size, known)...)
 		} else {
-			for i, name := range []string{"iops", "p50", "p99", "p99.9"} {
-				cell, divisor := "-", fio.Divisors[o.unit]
-				if i == 0 {
-					divisor = 1
+			figure := func(name string, divisor float64) string {
+				v, ok := r.figure(fio.All, name)
+				if !ok {
+					return "-"
 				}
-				if v, ok := r.figure(fio.All, name); ok {
-					cell = fio.Number(v / divisor)
-				}
-				row = append(row, cell)
+				return fio.Number(v / divisor)
+			}
+			row = append(row, figure("iops", 1))
+			for i, name := range latencies {
+				row = append(row, figure(name, fio.Divisors[units[i]]))
 			}
 		}
 		cells = append(cells, append(row, dash(strings.Join(r.labels(), ","))))

@@ -65,6 +65,12 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
+	auto := runLines(t, perRun(docs), short, nil, &runsOptions{unit: "auto"})
+	for _, text := range []string{"p50_us", "p99_ms", " 1.235 "} {
+		if !strings.Contains(auto[0]+auto[1], text) {
+			t.Errorf("--unit auto: no %q in\n%s\n%s", text, auto[0], auto[1])
+		}
+	}
 	if len(lines) != 4 {
 		t.Errorf("%d lines, want the head and 3 runs:\n%s", len(lines), strings.Join(lines, "\n"))
 	}

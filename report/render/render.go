@@ -70,9 +70,6 @@ func (o *Options) Table() bool { return o.Format == "table" || o.Format == "mark
 // New returns a Renderer that prints to out.
 func New(o Options, out *bufio.Writer) *Renderer {
 	r := newRenderer(o, out)
-	if (o.Format == "csv" || o.Format == "parquet") && o.Unit == "auto" {
-		r.Unit = "us"
-	}
 	switch {
 	case o.Wide != "":
 		r.format = &wide{Renderer: r, cells: map[string]map[int64]Cell{}, partial: map[int64][]string{}}
@@ -95,6 +92,9 @@ func New(o Options, out *bufio.Writer) *Renderer {
 }
 
 func newRenderer(o Options, out *bufio.Writer) *Renderer {
+	if (o.Format == "csv" || o.Format == "parquet") && o.Unit == "auto" {
+		o.Unit = "us"
+	}
 	return &Renderer{Options: o, out: out, Kinds: 1}
 }
 
