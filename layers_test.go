@@ -27,7 +27,7 @@ var floors = []string{
 	"pipeline/live pipeline/logs pipeline/replay",
 	"pipeline/plan",
 
-	"analysis/figures analysis/history analysis/like",
+	"analysis/figures analysis/history analysis/like analysis/outliers",
 	"analysis/compare analysis/curve analysis/diagnose",
 
 	"report/charts report/picture report/render",

@@ -85,7 +85,7 @@ func Clock(ms int64) string {
 	}
 	s := fmt.Sprintf("%02d", ms/1000%60)
 	if ms%1000 != 0 {
-		s = fmt.Sprintf("%06.3f", float64(ms%60000)/1000)
+		s = strings.TrimRight(fmt.Sprintf("%06.3f", float64(ms%60000)/1000), "0")
 	}
 	if h := ms / 3600000; h > 0 {
 		return fmt.Sprintf("%s%d:%02d:%s", sign, h, ms/60000%60, s)

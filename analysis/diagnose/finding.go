@@ -21,11 +21,12 @@ const (
 	aboutEnded       = "ended"   // the records of a member stop before its peers'
 	aboutNothing     = "nothing"
 	aboutConcurrency = "concurrency"
+	aboutOutliers    = "outliers"
 )
 
 // Finding is a sentence and the numbers behind it. Latencies are in ns, times in ms from the run's start.
 type Finding struct {
-	About string `json:"about"` // slow, stall, period, ended, missing, nothing or concurrency
+	About string `json:"about"` // slow, stall, period, ended, outliers, missing, nothing or concurrency
 	// Dimension is host, job or log, and Who every member that it is about; run is all of them.
 	Dimension string   `json:"dimension"`
 	Who       []string `json:"who"`

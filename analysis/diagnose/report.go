@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"fiolat/analysis/outliers"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/ingest"
@@ -27,6 +28,8 @@ type Diagnosis struct {
 	Findings []Finding `json:"findings"`
 	More     []Finding `json:"more"`
 	Stalls   []Stall   `json:"stalls"`
+	// Outliers are single slow I/Os of each job's direction.
+	Outliers []outliers.Group `json:"outliers,omitempty"`
 }
 
 const (
@@ -161,6 +164,43 @@ func (w *Watch) diagnose(s *searched, notes []Note) *Diagnosis {
 		d.More = append(d.More, *f)
 	}
 	return d
+}
+
+// single adds the outliers, and a finding of those that recur more evenly than by chance.
+func (d *Diagnosis) single(all []outliers.Group, notes []Note) {
+	for i := range all {
+		g := &all[i]
+		if len(g.Outliers) == 0 {
+			continue
+		}
+		d.Outliers = append(d.Outliers, *g)
+		if g.Period == nil {
+			continue
+		}
+		f := Finding{About: aboutOutliers, Dimension: "run", Who: []string{}, Direction: g.Direction,
+			PeriodMS: int64(math.Round(g.Period.MS)), Text: g.Sentence()}
+		hosts := g.Outliers[0].Hosts
+		for _, o := range g.Outliers {
+			f.Times = append(f.Times, [2]int64{int64(math.Floor(o.FromMS)), int64(math.Ceil(o.ToMS))})
+			if !slices.Equal(o.Hosts, hosts) {
+				hosts = nil
+			}
+		}
+		if len(hosts) == 1 {
+			f.Dimension, f.Who = fio.ByHost, hosts
+			f.Text = "Host " + hosts[0] + ": " + f.Text
+		}
+		f.FromMS, f.ToMS = f.Times[0][0], f.Times[len(f.Times)-1][1]
+		f.Own = pointer(g.Longest())
+		f.note(notes, int64(d.IntervalMS*1e6))
+		nothing := func(f Finding) bool { return f.About == aboutNothing }
+		d.More = slices.DeleteFunc(d.More, nothing)
+		if len(d.Findings) < MostShown {
+			d.Findings = append(d.Findings, f)
+		} else {
+			d.More = slices.Insert(d.More, 0, f)
+		}
+	}
 }
 
 // missing says which hosts of the run have no log.

@@ -2,10 +2,12 @@ package diagnose
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
 
+	"fiolat/analysis/outliers"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
 	"fiolat/pipeline"
@@ -44,10 +46,20 @@ type Full struct {
 	Reread func(context.Context, pipeline.Sink) error
 	// Notes are the notes on the run, the earliest first.
 	Notes []Note
+	// Above is the latency in ns from which on an I/O is an outlier; 0 is what outliers.Collector takes.
+	Above int64
 	// Kept, unless nil, is the diagnosis of a run that was rolled up, by its finer intervals.
 	Kept *Stored
 	// Diagnosis is set by End.
 	Diagnosis *Diagnosis
+
+	slow outliers.Collector
+}
+
+// Begin implements pipeline.Sink.
+func (f *Full) Begin(ctx context.Context, run *pipeline.Run) error {
+	f.slow.Above = f.Above
+	return errors.Join(f.Watch.Begin(ctx, run), f.slow.Begin(ctx, run))
 }
 
 // Interval implements pipeline.Sink.
@@ -55,7 +67,7 @@ func (f *Full) Interval(ctx context.Context, q *pipeline.Interval) error {
 	if f.Kept != nil {
 		return nil
 	}
-	return f.Watch.Interval(ctx, q)
+	return errors.Join(f.Watch.Interval(ctx, q), f.slow.Interval(ctx, q))
 }
 
 // End sets Diagnosis.
@@ -74,9 +86,13 @@ func (f *Full) End(ctx context.Context, sum *pipeline.Summary) error {
 		}
 	}
 	f.Diagnosis = f.diagnose(s, f.Notes)
+	f.Diagnosis.single(f.slow.Found(), f.Notes)
 	f.Diagnosis.missing(sum.Account.HostsMissing)
 	return nil
 }
+
+// Outliers returns the single slow I/Os of each job's direction, also of those that have none.
+func (f *Full) Outliers() []outliers.Group { return f.slow.Found() }
 
 // Document returns the stored form of the Diagnosis; valid after End.
 func (f *Full) Document() pipeline.Diagnosis { return f.Diagnosis.Stored() }

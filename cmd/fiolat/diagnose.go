@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,6 +20,9 @@ type diagnoseOptions struct {
 	logs   logOptions // Paths may also name a stored run
 	es     runsource.Elasticsearch
 	format string
+	single bool  // --outliers
+	above  int64 // ns; 0 is outliers.Threshold
+	worst  int   // how many outliers are listed; 0 is Group.Worst's
 }
 
 func diagnoseCommand(u *ui.UI) *cli.Command {
@@ -29,9 +33,15 @@ func diagnoseCommand(u *ui.UI) *cli.Command {
 		Flags: append(slices.Concat(o.logs.flags(logFlags{without: []string{"by", "percentiles", "dry-run", "run-name",
 			"label", "part", "sla", "fail-on-sla"}}), pickFlags(&o.logs.Config.Pick, false),
 			esFlags(&o.es)),
-			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
-				Usage: "`FORMAT`: table or json"},
-			fileFlag(".json"),
+			&cli.BoolFlag{Name: "outliers", Destination: &o.single,
+				Usage: "list single I/Os far above the rest: when, how long, and whether they recur evenly"},
+			&cli.GenericFlag{Name: "above", Value: parsed(&o.above, "--above: ", latencyAbove),
+				Usage: "outliers take `LATENCY` or longer, such as 1ms; usually 10 times p99.9, 100us at least"},
+			&cli.IntFlag{Name: "worst", Destination: &o.worst,
+				Usage: "list the longest `N` outliers"},
+			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json", "csv", "parquet"),
+				Usage: "`FORMAT`: table, json, csv or parquet: a row for each finding and host, or outlier"},
+			fileFlag(".csv"),
 		),
 		Action: action(u, o),
 	}
@@ -42,6 +52,18 @@ func (o *diagnoseOptions) check(c *cli.Context, bad *fio.Faults) {
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)
 	o.logs.checkStored(&o.es, c.IsSet, bad)
+	if o.single = o.single || c.IsSet("above") || c.IsSet("worst"); c.IsSet("worst") && o.worst < 1 {
+		bad.Add(fio.Usagef("--worst %d: want a number of outliers", o.worst))
+	}
+}
+
+// latencyAbove parses --above.
+func latencyAbove(text string) (int64, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fio.Usagef("%q: want a latency such as 1ms or 500us", text)
+	}
+	return d.Nanoseconds(), nil
 }
 
 // run prints the diagnosis of one run. It reads the run again if a host, job or log stands out.
@@ -70,6 +92,7 @@ func (o *diagnoseOptions) run(ctx context.Context, u *ui.UI) error {
 	}
 	full, err := run.Diagnosis(ctx, sources[0])
 	if err == nil {
+		full.Above = o.above
 		_, err = sources[0].Process(ctx, full)
 	}
 	if err == nil {
@@ -79,12 +102,18 @@ func (o *diagnoseOptions) run(ctx context.Context, u *ui.UI) error {
 		return err
 	}
 	u.ProgressDone()
+	if o.single {
+		return o.printOutliers(u, full.Outliers())
+	}
 	return o.print(u, full.Diagnosis)
 }
 
 func (o *diagnoseOptions) print(u *ui.UI, d *diagnose.Diagnosis) error {
-	if o.format == "json" {
+	switch o.format {
+	case "json":
 		return ui.PrintJSON(u.Stdout, d, " ")
+	case "csv", "parquet":
+		return o.printFindings(u, d)
 	}
 	for _, text := range d.Sentences(math.MaxInt) {
 		fmt.Fprintln(u.Stdout, fio.Printable(text))

@@ -207,14 +207,23 @@ func (h *Hist) Count(i int) float64 {
 }
 
 // Each calls f for every non-zero bucket in ascending order.
-func (h *Hist) Each(f func(i int, w float64)) {
+func (h *Hist) Each(f func(i int, w float64)) { h.EachFrom(0, f) }
+
+// EachFrom calls f for every non-zero bucket from the bucket first on, in ascending order.
+func (h *Hist) EachFrom(first int, f func(i int, w float64)) {
 	if h.packed != nil {
 		for k, i := range h.index {
-			f(int(i), h.n[k])
+			if int(i) >= first {
+				f(int(i), h.n[k])
+			}
 		}
 		return
 	}
-	for n, set := range h.set {
+	for n := first >> pageBits; n < len(h.set); n++ {
+		set := h.set[n]
+		if n == first>>pageBits {
+			set &= ^uint64(0) << (first & (pageSize - 1))
+		}
 		for p := h.pages[n]; set != 0; set &= set - 1 {
 			i := bits.TrailingZeros64(set)
 			if w := p[i]; w != 0 {

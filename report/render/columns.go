@@ -61,11 +61,14 @@ func (c *Column) Unit(wanted string) string {
 	return fio.Unit(known[len(known)/2])
 }
 
-// Columns prints a table in the format table, markdown or csv, with latencies in one of Units; in CSV auto is us. The
+// Columns prints a table in the format table, markdown, csv or parquet, with latencies in one of Units; in CSV and Parquet auto is us. The
 // format table is for a terminal of width columns; 0 is no limit.
 func Columns(out *bufio.Writer, format, unit string, width int, columns []Column) error {
-	if format == "csv" && unit == "auto" {
+	if (format == "csv" || format == "parquet") && unit == "auto" {
 		unit = "us"
+	}
+	if format == "parquet" {
+		return parquetColumns(out, unit, columns)
 	}
 	var head []string
 	rows := 0

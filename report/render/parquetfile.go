@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
+
+	"fiolat/fio"
 )
 
 // groupValues is the number of values that are kept in memory, and compressed together.
@@ -97,3 +99,36 @@ func (f *parquetFile) End() error {
 
 // Close ends the file.
 func (f *parquetFile) Close() error { return f.w.Close() }
+
+// parquetColumns writes a table whose columns are text or numbers, latencies in a unit.
+func parquetColumns(out io.Writer, unit string, columns []Column) error {
+	f, rows := parquetFile{}, 0
+	for _, c := range columns {
+		name, t := c.Name, parquetDouble
+		if c.Latency {
+			name += "_" + unit
+		}
+		if c.Text {
+			t = parquetString
+		}
+		f.Column(name, t)
+		rows = max(rows, len(c.Cells))
+	}
+	f.Begin(out)
+	for r := range rows {
+		for _, c := range columns {
+			switch cell := c.Cells[r]; {
+			case c.Text:
+				f.Add(cell.Text)
+			case c.Latency:
+				f.Add(math.Round(cell.Number) / fio.Divisors[unit])
+			default:
+				f.Add(cell.Number)
+			}
+		}
+		if err := f.End(); err != nil {
+			return err
+		}
+	}
+	return f.Close()
+}

@@ -1,0 +1,92 @@
+package outliers
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"fiolat/fio"
+)
+
+// most is how many outliers a sentence names the times of, listed and shortened how many a list has where there are
+// more than listed.
+const (
+	most      = 4
+	listed    = 20
+	shortened = 10
+)
+
+// Sentence says how many outliers there are, how long they took, and when.
+func (g *Group) Sentence() string {
+	who := g.Direction + "s"
+	if g.IOs == 1 && len(g.Outliers) > 0 {
+		who = g.Direction
+	}
+	if g.several {
+		who += " of " + g.Job
+	}
+	if len(g.Outliers) == 0 {
+		return fmt.Sprintf("None of the %s took %s or longer; the longest took %s.", who,
+			fio.Latency(g.AboveNS, 3), fio.Latency(g.NextNS, 2))
+	}
+	low, high := math.Inf(1), g.Longest()
+	for i := range g.Outliers {
+		low = min(low, g.Outliers[i].LongestNS)
+	}
+	took := fio.Latency(high, 2)
+	if short := fio.Latency(low, 2); short != took {
+		took = short + " to " + took
+	}
+	when := ""
+	switch o := &g.Outliers[0]; {
+	case g.Period != nil:
+		when = fmt.Sprintf(", every %s s from %s on", seconds(g.Period.MS), Clock(o.at()))
+	case g.Omitted || len(g.Outliers) > most:
+		when = fmt.Sprintf(", the first at %s, the last at %s", Clock(o.at()),
+			Clock(g.Outliers[len(g.Outliers)-1].at()))
+	default:
+		var at []string
+		for i := range g.Outliers {
+			at = append(at, Clock(g.Outliers[i].at()))
+		}
+		when = ", at " + fio.List(at, "and")
+	}
+	return fmt.Sprintf("%s %s took %s%s (the next longest %s).", fio.Grouped(g.IOs), who, took, when,
+		fio.Latency(g.NextNS, 2))
+}
+
+// Longest returns the longest latency in ns, 0 without outliers.
+func (g *Group) Longest() (ns float64) {
+	for i := range g.Outliers {
+		ns = max(ns, g.Outliers[i].LongestNS)
+	}
+	return ns
+}
+
+// seconds formats ms as seconds to a tenth, or as exactly as they are short.
+func seconds(ms float64) string {
+	if ms < 1000 {
+		return fio.Digits(ms/1000, 2)
+	}
+	return fmt.Sprintf("%.1f", ms/1000)
+}
+
+// Clock formats a time in ms to a tenth of a second.
+func Clock(ms float64) string { return fio.Clock(int64(math.Floor(ms/100)) * 100) }
+
+// Worst returns the outliers to be listed, in order of time: the longest so many, or for 0 all unless they are more
+// than 20, of which the longest 10 are.
+func (g *Group) Worst(n int) []Outlier {
+	if n == 0 && len(g.Outliers) > listed {
+		n = shortened
+	}
+	if n == 0 || len(g.Outliers) <= n {
+		return g.Outliers
+	}
+	out := slices.Clone(g.Outliers)
+	slices.SortStableFunc(out, func(a, b Outlier) int { return cmp.Compare(b.LongestNS, a.LongestNS) })
+	out = out[:n]
+	slices.SortStableFunc(out, func(a, b Outlier) int { return cmp.Compare(a.FromMS, b.FromMS) })
+	return out
+}
