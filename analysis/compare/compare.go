@@ -105,6 +105,8 @@ type Result struct {
 	Baseline Side   `json:"baseline"`
 	Other    Side   `json:"other"`
 	Rows     []Row  `json:"rows"`
+	// Outliers are the single slow I/Os of each direction that has some, and those of rules.
+	Outliers []Slow `json:"outliers,omitempty"`
 	// Differs are the job options in which the two differ.
 	Differs []Difference `json:"differs,omitempty"`
 	// Caveat warns of too few repeated runs.
@@ -116,10 +118,11 @@ type Result struct {
 	// Note says why there are no limits, or gives other warnings.
 	Note string `json:"note,omitempty"`
 
-	all        []Row      // Rows, and the rows of the family that are not shown
-	shown      []float64  // the percentiles of Rows
-	tables     int        // Options.Tables
-	margin     float64    // Options.Margin
+	all        []Row     // Rows, and the rows of the family that are not shown
+	shown      []float64 // the percentiles of Rows
+	tables     int       // Options.Tables
+	margin     float64   // Options.Margin
+	slow       func(d int, above float64) *Slow
 	estimate   []estimate // parallel to all
 	sampler    errorSampler
 	enoughRuns bool   // there are enough runs to estimate the noise between them
@@ -242,6 +245,12 @@ func Compare(baseline, other *Group, o Options) (*Result, error) {
 	a, b := measure(baseline, g, dirs, computed, 0, times), measure(other, g, dirs, computed, 1, times)
 	r := judge(a, b, rowNames(dirs, computed), shown, o)
 	r.Host, r.Job, r.Differs = other.Of.Host, other.Of.Job, differs(baseline, other)
+	r.slow = func(d int, above float64) *Slow { return slowOf(baseline, other, g, d, above) }
+	for _, d := range dirs {
+		if s := r.slow(d, 0); d > 0 && s != nil {
+			r.Outliers = append(r.Outliers, *s)
+		}
+	}
 	return r, nil
 }
 

@@ -3,9 +3,11 @@ package compare
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
@@ -17,6 +19,9 @@ type Rule struct {
 	Text string
 	// Metric may lack a direction, for each.
 	fio.Metric
+	// Outliers says that it is about I/Os that take Above ns or longer, 0 for the usual threshold.
+	Outliers bool
+	Above    int64
 	// Limit is the largest change allowed, as a share: 0.1 for +10%, -0.05 for -5%.
 	Limit float64
 }
@@ -41,9 +46,22 @@ func ParseRule(text string) (Rule, error) {
 	if err != nil || math.Abs(limit) > 1e6 {
 		return Rule{}, fmt.Errorf("%q: want a change from -1000000%% to +1000000%%", text)
 	}
+	if match := outlierRule.FindStringSubmatch(metric); match != nil {
+		r := Rule{Text: text, Metric: fio.Metric{Direction: match[1]}, Outliers: true, Limit: limit / 100}
+		if match[2] != "" {
+			d, bad := time.ParseDuration(match[2])
+			if r.Above = d.Nanoseconds(); bad != nil || d <= 0 {
+				return r, fmt.Errorf("%q: want a latency such as 1ms", text)
+			}
+		}
+		return r, nil
+	}
 	m, err := metrics.Parse(metric)
 	return Rule{Text: text, Metric: m, Limit: limit / 100}, err
 }
+
+// outlierRule matches a rule's metric that is no figure.
+var outlierRule = regexp.MustCompile(`^(?:(read|write|trim) )?outliers(?: above (\S+))?$`)
 
 // Ruling is the result of a rule for a comparison.
 type Ruling struct {
@@ -69,6 +87,9 @@ func (r *Result) Judge(rules []Rule, o Options) ([]Ruling, error) {
 	var family []int
 	rows := make([][]int, len(rules))
 	for n, rule := range rules {
+		if rule.Outliers {
+			continue
+		}
 		about := directions[1:]
 		if rule.Direction != "" {
 			about = []string{rule.Direction}
@@ -117,8 +138,57 @@ func (r *Result) Judge(rules []Rule, o Options) ([]Ruling, error) {
 		}
 		out = append(out, ruling)
 	}
+	for _, rule := range rules {
+		if ruling, ok := r.judgeOutliers(&rule); ok {
+			out = append(out, ruling)
+		}
+	}
 	r.show()
 	return out, nil
+}
+
+// judgeOutliers judges a rule about single slow I/Os: their limits are exact, and need no repeats.
+func (r *Result) judgeOutliers(rule *Rule) (out Ruling, ok bool) {
+	out = Ruling{Rule: rule.Text, Run: r.Other.Name, Host: r.Host, Job: r.Job}
+	for d := range directions {
+		if !rule.Outliers || d == 0 || rule.Direction != "" && rule.Direction != directions[d] {
+			continue
+		}
+		s := r.slow(d, float64(rule.Above))
+		if s == nil {
+			continue
+		}
+		ok = true
+		known := func(o Slow) bool { return o.Direction == s.Direction && o.AboveNS == s.AboveNS }
+		if !slices.ContainsFunc(r.Outliers, known) {
+			r.Outliers = append(r.Outliers, *s)
+		}
+		change := math.Inf(1)
+		if s.Factor != nil {
+			change = *s.Factor - 1
+		} else if s.Other == 0 {
+			change = -1
+		}
+		up := !math.Signbit(rule.Limit)
+		if up && change <= rule.Limit || !up && change >= rule.Limit || s.Baseline+s.Other == 0 {
+			continue
+		}
+		switch {
+		case s.scattered:
+			out.Undecided = s.String()
+		case s.Verdict == map[bool]Verdict{true: Higher, false: Lower}[up]:
+			row := Row{Direction: s.Direction, Metric: "outliers above " + fio.Latency(s.AboveNS, 3),
+				Baseline: &s.Baseline, Other: &s.Other, Verdict: s.Verdict, Confidence: Confidence, Ruled: true}
+			if !math.IsInf(change, 0) {
+				row.Change = &change
+			}
+			out.Broken = append(out.Broken, row)
+		}
+	}
+	if out.Failed = len(out.Broken) > 0; out.Failed {
+		out.Undecided = ""
+	}
+	return out, ok
 }
 
 // certain reports whether the limits at the error probability alpha lie above no change, or below it.

@@ -84,7 +84,11 @@ func (r *Result) Lead() string {
 				return "No metric of " + name + " is certainly different."
 			}
 		}
-		return fmt.Sprintf("%s is the same within %g %%.", name, 100*r.margin)
+		text := fmt.Sprintf("%s is the same within %g %%", name, 100*r.margin)
+		if slices.ContainsFunc(r.Outliers, func(s Slow) bool { return s.Verdict != Inconclusive }) {
+			text += ", but for single slow I/Os"
+		}
+		return text + "."
 	}
 	change := fmt.Sprintf("%s %s %s", most.Direction, most.Metric, r.Words(most).Certain())
 	if most.Verdict == Inconclusive {

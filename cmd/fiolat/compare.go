@@ -282,6 +282,10 @@ func part(host, job string) string {
 func brokenRows(f compare.Ruling, between string) string {
 	var rows []string
 	for _, b := range f.Broken {
+		if b.Change == nil { // from none to some
+			rows = append(rows, fmt.Sprintf("%s %s %.0f -> %.0f", b.Direction, b.Metric, *b.Baseline, *b.Other))
+			continue
+		}
 		rows = append(rows, fmt.Sprintf("%s %s %s", b.Direction, b.Metric, compare.Percent(b.Change)))
 	}
 	return strings.Join(rows, between)
@@ -576,6 +580,12 @@ func (p *comparePrinter) all(c *compareFound) {
 			p.table(rows, 2, 3, 4)
 		}
 		p.line(p.notShown(result, shown))
+		ruled := slices.ContainsFunc(p.o.failIf, func(r compare.Rule) bool { return r.Outliers })
+		for i := range result.Outliers {
+			if s := &result.Outliers[i]; p.o.all || ruled || s.Verdict != compare.Inconclusive {
+				p.line(s.String())
+			}
+		}
 		if result.Note != "" {
 			fmt.Fprintln(p.out)
 			p.line(result.Note)

@@ -52,7 +52,7 @@ func TestDiagnoseNotes(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	const words = "noted at -0:24: osd.12 down; noted at 0:09.500: link lost"
+	const words = "noted at -0:24: osd.12 down; noted at 0:09.5: link lost"
 	said := strings.Join(got.Sentences(diagnose.MostShown), "\n")
 	page := filepath.Join(t.TempDir(), "page.html")
 	must(t, append([]string{"report", "-o", page, "r"}, es...)...)

@@ -189,7 +189,7 @@ func TestGuesses(t *testing.T) {
 		{"compare --junit run other", "did you mean --format junit?"},
 		{"report --dark run", "as the system is"},
 		{"summary --md run", "pass --format markdown"},
-		{"diagnose --md run", "fiolat diagnose writes .json, not .md"},
+		{"diagnose --md run", "fiolat diagnose writes .csv, .json, .parquet, not .md"},
 		{"compare --sla p99<1ms run other", "fiolat PATH --sla RULE"},
 		{"slo-check run", "fiolat PATH --sla"},
 		{"visualise run", "makes a page with charts"},

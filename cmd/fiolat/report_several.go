@@ -214,6 +214,12 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 		}
 		out.Sentences = append(out.Sentences, direction+" "+strings.Join(parts, "; ")+".")
 	}
+	for i := range result.Outliers {
+		if s := &result.Outliers[i]; s.Verdict != compare.Inconclusive {
+			out.Sentences = append(out.Sentences, s.String()+".")
+			out.Lead = append(out.Lead, fio.Micro(s.String())+".")
+		}
+	}
 	for _, text := range append(strings.Split(result.Caveat, "\n"), strings.Split(result.Note, "\n")...) {
 		if text != "" {
 			out.Sentences = append(out.Sentences, text+".")

@@ -61,8 +61,8 @@ func (c *Column) Unit(wanted string) string {
 	return fio.Unit(known[len(known)/2])
 }
 
-// Columns prints a table in the format table, markdown, csv or parquet, with latencies in one of Units; in CSV and Parquet auto is us. The
-// format table is for a terminal of width columns; 0 is no limit.
+// Columns prints a table in the format table, markdown, csv or parquet, with latencies in one of Units; in CSV and
+// Parquet auto is us. The format table is for a terminal of width columns; 0 is no limit.
 func Columns(out *bufio.Writer, format, unit string, width int, columns []Column) error {
 	if (format == "csv" || format == "parquet") && unit == "auto" {
 		unit = "us"
