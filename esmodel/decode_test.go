@@ -72,3 +72,44 @@ func TestDecodeRefuses(t *testing.T) {
 		t.Errorf("%v, %v", doc, err)
 	}
 }
+
+// TestLeafIsChecked: a document whose buckets and samples disagree is not read as either.
+func TestLeafIsChecked(t *testing.T) {
+	t.Parallel()
+	run := esmodeltest.Run()
+	q := esmodeltest.Intervals(run, 2)[0]
+	text, err := NewEncoder("fio", run).Histogram(nil, q, &q.Leaves[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := &StoredRun{}
+	stored.Run = run
+	for _, tt := range []struct {
+		name   string
+		change func(*LeafDoc)
+		bad    bool
+	}{
+		{"as written", func(*LeafDoc) {}, false},
+		{"an I/O more in samples", func(d *LeafDoc) { d.Samples++ }, true},
+		{"a thousandth less in samples", func(d *LeafDoc) { d.Samples -= 0.001 }, true},
+		{"a bucket without its count", func(d *LeafDoc) {
+			d.Latency.Histogram.Counts = d.Latency.Histogram.Counts[1:]
+		}, true},
+		{"a bucket lost", func(d *LeafDoc) {
+			d.Latency.Histogram.Counts, d.Latency.Histogram.Values = d.Latency.Histogram.Counts[1:],
+				d.Latency.Histogram.Values[1:]
+		}, true},
+		{"another grid", func(d *LeafDoc) { d.Latency.Buckets.Coarseness++ }, true},
+		{"another generation", func(d *LeafDoc) { d.Run.Generation += "x" }, true},
+	} {
+		doc := &LeafDoc{}
+		if err := Decode(text, doc); err != nil {
+			t.Fatal(err)
+		}
+		tt.change(doc)
+		leaf, err := NewLeafDecoder([]*StoredRun{stored}).Leaf(doc)
+		if (err != nil) != tt.bad {
+			t.Errorf("%s: %+v, %v", tt.name, leaf, err)
+		}
+	}
+}

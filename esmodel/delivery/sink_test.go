@@ -366,3 +366,52 @@ func TestClampedIsWarnedOf(t *testing.T) {
 		t.Errorf("%v, %+v", err, r)
 	}
 }
+
+// The end of a run that is interrupted says by what, and nothing else: Close does the rest.
+func TestEndInterrupted(t *testing.T) {
+	s, c := standIn(t)
+	run := esmodeltest.Run()
+	intervals := esmodeltest.Intervals(run, 3)
+	w, err := NewBulkWriter(c, BulkConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink := NewSink(w, SinkOptions{})
+	err = sink.Begin(t.Context(), run)
+	for _, q := range intervals {
+		err = errors.Join(err, sink.Interval(t.Context(), q))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("interrupted")
+	cancel(why)
+	if err := sink.End(ctx, esmodeltest.Summary(run, intervals)); err != why {
+		t.Errorf("End returns %q", err)
+	}
+	if err := sink.Close(ctx, why); !errors.Is(err, why) || runStatus(t, s) != "partial" {
+		t.Errorf("%v; the run is %s", err, runStatus(t, s))
+	}
+}
+
+// What is lost is said once.
+func TestLostTo(t *testing.T) {
+	taken, other := &indices.MarkError{}, errors.New("x")
+	for _, tt := range []struct {
+		name        string
+		stored, err error
+		want        []error
+	}{
+		{"stored", nil, other, []error{other}},
+		{"not stored", other, other, []error{other}},
+		{"lost meanwhile", taken, other, []error{other, taken}},
+		{"known to be lost", taken, taken, []error{taken}},
+	} {
+		got := lostTo(tt.stored, tt.err)
+		if joined, ok := got.(interface{ Unwrap() []error }); ok && !slices.Equal(joined.Unwrap(), tt.want) ||
+			!ok && (len(tt.want) != 1 || got != tt.want[0]) {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}

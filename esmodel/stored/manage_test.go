@@ -422,3 +422,33 @@ func TestCountOfAllShards(t *testing.T) {
 		t.Errorf("%v, %v, want no count", got, err)
 	}
 }
+
+// A count without a refresh would tell old documents, or none: it is an error.
+func TestCountWithoutRefresh(t *testing.T) {
+	s, c := clienttest.StandIn(t)
+	s.Inject(esmodeltest.Fault{Times: -1, Status: http.StatusBadRequest, Match: func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/_refresh")
+	}})
+	if n, err := CountRun(t.Context(), c, "fio", "a"); err == nil {
+		t.Errorf("counted %v", n)
+	}
+}
+
+// What arrives while a run is being deleted is deleted, too, in up to three more rounds.
+func TestDeleteOfWhatArrives(t *testing.T) {
+	for rounds, bad := range map[int]bool{3: false, 4: true} {
+		s, c := clienttest.StandIn(t)
+		run := esmodeltest.Run()
+		_, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Intervals(run, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Inject(esmodeltest.Fault{Times: rounds, Match: func(r *http.Request) bool {
+			return strings.Contains(r.URL.Path, "histogram") && strings.HasSuffix(r.URL.Path, "/_count")
+		}, Reply: func([]byte) []byte { return []byte(`{"count":1,"_shards":{"total":1,"successful":1}}`) }})
+		_, err = DeleteRun(t.Context(), c, "fio", run.ID)
+		if (err != nil) != bad {
+			t.Errorf("documents arrive in %d rounds: %v", rounds, err)
+		}
+	}
+}
