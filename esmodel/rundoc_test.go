@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -155,5 +156,70 @@ func TestWholeRun(t *testing.T) {
 	older := []byte(`{"latency":{"buckets":{"groups":29,"coarseness":0,"unit_ns":1}}}`)
 	if _, all, err = ReadRunHistograms(older); err != nil || all != nil {
 		t.Errorf("of an older fiolat: %v, %v", all, err)
+	}
+}
+
+// TestSummaryOfUnknown: what is not known is in no field, and each field has a name.
+func TestSummaryOfUnknown(t *testing.T) {
+	run := esmodeltest.Run()
+	h := new(fiohist.Hist)
+	h.Add(100, 4)
+	io := h.Stats(run.Geometry, run.Percentiles, fiohist.Limits{})
+	for _, tt := range []struct {
+		name string
+		row  pipeline.Row
+		want []string
+	}{
+		{"all known", pipeline.Row{Stats: io, IOPS: 4, IOPSKnown: true, Whole: true, Covered: 1e9},
+			[]string{"iops", "max", "mean", "min", "p50", "p99", "p99_9", "samples", "stddev"}},
+		{"no rate", pipeline.Row{Stats: io},
+			[]string{"max", "mean", "min", "p50", "p99", "p99_9", "samples", "stddev"}},
+		{"no I/O", pipeline.Row{Stats: new(fiohist.Hist).Stats(run.Geometry, run.Percentiles, fiohist.Limits{})},
+			[]string{"samples"}},
+	} {
+		if got := slices.Sorted(maps.Keys(NewEncoder("fio", run).summaryOf(&tt.row))); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// stalled is a diagnosis that has found stalls.
+type stalled struct {
+	Stalls any `json:"stalls"`
+}
+
+func (stalled) IsDiagnosis() {}
+
+// TestStallsAreReadBack: a log has the stalls of the diagnosis again, and one that cannot be read is an error.
+func TestStallsAreReadBack(t *testing.T) {
+	run := esmodeltest.Run()
+	run.Logs = run.Logs[:1]
+	run.Logs[0].End = 9e9
+	long := 2e9
+	e := NewEncoder("fio", run)
+	for name, want := range map[string][]pipeline.Stall{"one": {{Dimension: "host", Values: []string{"alpha"},
+		SinceMS: 1000, UntilMS: 3000, Longest: &long, Ended: true, Factor: 7}}, "none": nil} {
+		e.Diagnosis = stalled{want}
+		doc, err := e.AppendRun(nil, StatusComplete, &pipeline.Summary{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadRun(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stalls := got.Run.Logs[0].Stalls
+		if len(stalls) != len(want) || len(want) > 0 && (stalls[0].Span != pipeline.Span{From: 1e9, To: 3e9} ||
+			stalls[0].Longest != 2e9 || stalls[0].Factor != 7 || stalls[0].Open) {
+			t.Errorf("%s: %+v", name, stalls)
+		}
+	}
+	e.Diagnosis = stalled{"many"}
+	doc, err := e.AppendRun(nil, StatusComplete, &pipeline.Summary{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = ReadRun(doc); err == nil {
+		t.Error("a diagnosis that cannot be read is no error")
 	}
 }
