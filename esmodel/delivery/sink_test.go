@@ -387,7 +387,8 @@ func TestEndInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("interrupted")
 	cancel(why)
-	if err := sink.End(ctx, esmodeltest.Summary(run, intervals)); err != why {
+	if err := sink.End(ctx, esmodeltest.Summary(run, intervals)); !errors.Is(err, why) ||
+		err.Error() != why.Error() {
 		t.Errorf("End returns %q", err)
 	}
 	if err := sink.Close(ctx, why); !errors.Is(err, why) || runStatus(t, s) != "partial" {
@@ -408,9 +409,11 @@ func TestLostTo(t *testing.T) {
 		{"lost meanwhile", taken, other, []error{other, taken}},
 		{"known to be lost", taken, taken, []error{taken}},
 	} {
-		got := lostTo(tt.stored, tt.err)
-		if joined, ok := got.(interface{ Unwrap() []error }); ok && !slices.Equal(joined.Unwrap(), tt.want) ||
-			!ok && (len(tt.want) != 1 || got != tt.want[0]) {
+		got := []error{lostTo(tt.stored, tt.err)}
+		if joined, ok := got[0].(interface{ Unwrap() []error }); ok {
+			got = joined.Unwrap()
+		}
+		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 	}
