@@ -256,6 +256,8 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		d.jsonBeside(in, append([]string{in.Root}, foldersOf(in.Logs)...))
 		if other := d.finish(in); len(in.Logs) > 0 {
 			out = append(out, in)
+		} else if of := in.otherKind(opt.Kind); of != nil && opt.Kind != fio.Clat && !opt.Any && !opt.LogsOnly {
+			out = append(out, of)
 		} else {
 			unused = append(unused, other...)
 		}

@@ -161,9 +161,28 @@ func (in *Input) hostsOfFiles() {
 	}
 }
 
-// WithoutLogs returns the run as one of which there is only fio's JSON, with why as a warning; nil if that has no
-// histograms of that kind.
+// WithoutLogs returns the run as one of which there is only fio's JSON, with why its logs are not used as a warning;
+// nil if that has no histograms of that kind.
 func (in *Input) WithoutLogs(kind fio.Kind, why string) *Input {
+	out := in.ofJSON(kind)
+	if out != nil {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%s: %s not used, as the first of them: %s",
+			fio.Printable(in.Root), fio.Several(len(in.Logs), "log"), why))
+	}
+	return out
+}
+
+// otherKind is ofJSON for a run whose logs are of other kinds.
+func (in *Input) otherKind(kind fio.Kind) *Input {
+	out := in.ofJSON(kind)
+	if out != nil {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%s%s: there is no %v log, only fio's JSON, which has no times "+
+			"of I/Os: the whole run is one interval", fio.NotePrefix, fio.Printable(in.Root), kind))
+	}
+	return out
+}
+
+func (in *Input) ofJSON(kind fio.Kind) *Input {
 	t := newDiscovery(DiscoverOptions{}).newJSONRun(in.Root, in.Metas)
 	if len(in.Metas) == 0 || t.lacks(kind) != nil || !t.Measured(kind) {
 		return nil
@@ -177,21 +196,11 @@ func (in *Input) WithoutLogs(kind fio.Kind, why string) *Input {
 		}
 		out.Logs = append(out.Logs, s)
 	}
-	out.Warnings = append(slices.Clone(in.Warnings), fmt.Sprintf("%s: %s not used, as the first of them: %s",
-		fio.Printable(in.Root), fio.Several(len(in.Logs), "log"), why))
+	out.Warnings = slices.Clone(in.Warnings)
 	if t.mixed(kind) {
 		out.mix()
 	}
 	return &out
-}
-
-// HasBins reports whether fio's JSON has histograms of that kind.
-func (in *Input) HasBins(kind fio.Kind) bool {
-	return slices.ContainsFunc(in.Metas, func(m *fiojson.Document) bool {
-		return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool {
-			return slices.ContainsFunc(e.Dirs[:], func(d fiojson.DirTotals) bool { return d.Kind[kind].Bins.Len() > 0 })
-		})
-	})
 }
 
 // mix makes the run, of which there is only fio's JSON, one of all directions together: see OfMixed.

@@ -283,6 +283,27 @@ func (t *JSONRun) Measured(kind fio.Kind) bool {
 	})
 }
 
+// JSONID is the id that the run would have without its logs.
+func (in *Input) JSONID() string {
+	return newDiscovery(DiscoverOptions{}).newJSONRun(in.Root, in.Metas).ID
+}
+
+// Unmeasured returns why fio measured no latency of a kind of any I/O of the run; "" if it did, or did no I/O.
+func (t *JSONRun) Unmeasured(kind fio.Kind) string {
+	if t.Measured(kind) {
+		return ""
+	}
+	for _, m := range t.Metas {
+		for i := range m.Entries {
+			if e := &m.Entries[i]; e.Did() {
+				why, _ := m.Unmeasured(e)
+				return why
+			}
+		}
+	}
+	return ""
+}
+
 // did reports whether the run did any I/O.
 func (t *JSONRun) did() bool { return slices.ContainsFunc(t.Metas, did) }
 

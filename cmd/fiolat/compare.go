@@ -163,6 +163,9 @@ func (o *compareOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	r := groupReader{compareOptions: o, runs: runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u,
 		Percentiles: o.logs.Config.Settings.Percentiles, By: o.logs.Config.Settings.By, WarnSyncs: true}}
 	defer r.runs.Close()
+	if slices.ContainsFunc(o.failIf, func(rule compare.Rule) bool { return rule.Latency() }) {
+		r.runs.Rule = "--fail-if"
+	}
 	defer u.Hold()()
 	found := compareFound{Confidence: compare.Confidence, Comparisons: []*compare.Result{}}
 	var baseline []*compare.Group

@@ -86,6 +86,9 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 	}
 	r := runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u}
 	defer r.Close()
+	if o.at != nil && o.at.Latency() {
+		r.Rule = "--at"
+	}
 	rows, err := r.SummaryRows(ctx, o.logs.Paths, metrics)
 	if err == nil && len(o.logs.Config.Settings.By) == 1 && curve.Mixed(rows) {
 		rows, err = o.byStage(ctx, &r, rows, metrics)

@@ -86,7 +86,7 @@ func (o *diagnoseOptions) run(ctx context.Context, u *ui.UI) error {
 	if err != nil {
 		return err
 	}
-	if sources[0].Run.Timeless() && !sources[0].Unmeasured {
+	if sources[0].Run.Timeless() && sources[0].Unmeasured == "" {
 		return pipeline.NoTimes(run.Title, "there is nothing to diagnose; run fio with write_hist_log=NAME and "+
 			"log_hist_msec=1000")
 	}

@@ -215,10 +215,62 @@ func TestFigureCases(t *testing.T) {
 
 // TestNoLatencies: a rule about latencies that fio did not measure is no success.
 func TestNoLatencies(t *testing.T) {
-	const dir = "../../testdata/figures-cases/gtod-reduce-empty-logs"
-	code, _, stderr := fiolat(t, nil, "percentiles", "--sla", "read p99 < 5ms", "--fail-on-sla", dir)
-	if code != 3 || !strings.Contains(stderr, "fio measured none, as the job set gtod_reduce") {
-		t.Errorf("exit %d\n%s", code, stderr)
+	const cases = "../../testdata/figures-cases/"
+	const gtod, lat = cases + "gtod-reduce-empty-logs", cases + "disable-clat-with-lat"
+	for _, c := range []struct {
+		args string
+		code int
+		want string // on standard output, or in the error
+	}{
+		{"percentiles --sla RULE --fail-on-sla " + gtod, 3, "--sla is about them: fio measured none, as the job set"},
+		{"compare --fail-if CHANGE " + gtod + " " + gtod, 3, "--fail-if is about them: fio measured none"},
+		{"compare --fail-if CHANGE " + real + "/randrw " + gtod, 3, "gtod-reduce-empty-logs: no latencies"},
+		{"compare --fail-if CHANGE " + lat + "/fio.json.gz " + lat + "/fio.json.gz", 3, "(--kind lat has some)"},
+		{"curve --at RULE " + gtod + " " + lat, 3, "--at is about them"},
+		{"percentiles " + lat, 0, "as the job set disable_clat (--kind lat has some)"},
+		{"percentiles --kind lat --interval run --format csv " + lat, 0, ",lat,1200,"},
+		{"percentiles --kind slat " + lat, 3, "no slat logs, only clat"},
+	} {
+		args := strings.Fields(c.args)
+		for i := range args {
+			switch args[i] {
+			case "RULE":
+				args[i] = "read p99 < 5ms"
+			case "CHANGE":
+				args[i] = "read p99 +10%"
+			}
+		}
+		if code, out, stderr := fiolat(t, nil, args...); code != c.code || !strings.Contains(out+stderr, c.want) {
+			t.Errorf("%s: exit %d, want %d and %q\n%s%s", c.args, code, c.code, c.want, out, stderr)
+		}
+	}
+	stored := t.TempDir()
+	if code, _, stderr := fiolat(t, nil, "ingest", "--output", stored, gtod); code != 0 {
+		t.Fatal(stderr)
+	}
+	if code, _, stderr := fiolat(t, nil, "compare", "--fail-if", "read p99 +10%", stored, gtod); code != 3 ||
+		!strings.Contains(stderr, "--fail-if is about them") {
+		t.Errorf("stored: exit %d\n%s", code, stderr)
+	}
+}
+
+// TestEmptyLogsID: empty logs are all alike, and the runs that they are of are not.
+func TestEmptyLogsID(t *testing.T) {
+	text := string(unzipped(t, "../../testdata/figures-cases/disable-clat-with-lat/fio.json.gz"))
+	out := t.TempDir()
+	for _, text := range []string{text, strings.ReplaceAll(text, `"bw_min"`, `"bw_least"`)} {
+		dir := t.TempDir()
+		for name, content := range map[string]string{"d_clat_hist.1.log": "", "fio.json": text} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if code, _, stderr := fiolat(t, nil, "ingest", "--output", out, dir); code != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	if runs, _ := filepath.Glob(out + "/fio-run.*.ndjson"); len(runs) != 2 {
+		t.Errorf("two runs are stored as %q", runs)
 	}
 }
 

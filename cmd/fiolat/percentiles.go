@@ -187,7 +187,7 @@ func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 	}
 	sources, done, err := run.Open(ctx)
 	defer done()
-	if err == nil && !o.whole && sources[0].Run.Timeless() && !sources[0].Unmeasured {
+	if err == nil && !o.whole && sources[0].Run.Timeless() && sources[0].Unmeasured == "" {
 		err = pipeline.NoTimes(run.Title, "pass --interval run for its whole run")
 	}
 	if err != nil {

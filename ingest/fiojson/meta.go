@@ -242,11 +242,19 @@ func (m *Document) CountedMS(e *Entry) int64 {
 	return m.TimestampMS
 }
 
-// Unmeasured returns why fio measured no completion latencies of a job's I/Os, in words, and whether an option says so.
+// Unmeasured returns why fio measured no completion latencies of a job's I/Os, in words, with the kinds that it has
+// histograms of, and whether an option says so.
 func (m *Document) Unmeasured(e *Entry) (why string, sure bool) {
 	if e.Void != "" {
 		return "as " + e.Void, true
 	}
+	defer func() {
+		for kind := range fio.Kind(fio.Kinds) {
+			if slices.ContainsFunc(e.Dirs[:], func(d DirTotals) bool { return d.Kind[kind].Bins.Len() > 0 }) {
+				why += fmt.Sprintf(" (--kind %v has some)", kind)
+			}
+		}
+	}()
 	for _, name := range []string{"gtod_reduce", "disable_clat", "disable_lat", "io_submit_mode"} {
 		if v, ok := m.Option(e, name); ok && v != "0" && v != "inline" {
 			return "as the job set " + name, true

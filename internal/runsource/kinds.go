@@ -169,16 +169,10 @@ func (r *KindRun) Prepare(ctx context.Context, cfg plan.Config) (plans []*plan.P
 // unmeasured says what fio's JSON has of a run without latencies. A rule about latencies is an error.
 func unmeasured(in *ingest.Input, cfg plan.Config, why string) error {
 	if len(cfg.Settings.SLA) > 0 {
-		return &fio.ParseError{File: in.Root, Msg: "no latencies, and --sla is about them: fio measured none, " + why,
-			Hint: "run fio again without that option"}
+		return noLatencies(in.Root, "--sla", why)
 	}
-	kind := cfg.Settings.Kind
-	for other := range fio.Kind(fio.Kinds) {
-		if in.HasBins(other) {
-			cfg.Warn(fmt.Sprintf("%s: fio measured %v: pass --kind %[2]v", fio.Printable(in.Root), other))
-		}
-	}
-	rows, _, err := figures.FromJSON(&ingest.JSONRun{Root: in.Root, Metas: in.Metas}, kind, nil, nil, &cfg.Pick)
+	rows, _, err := figures.FromJSON(&ingest.JSONRun{Root: in.Root, Metas: in.Metas}, cfg.Settings.Kind, nil, nil,
+		&cfg.Pick)
 	var said []string
 	for i := range rows {
 		r := &rows[i]
@@ -190,6 +184,12 @@ func unmeasured(in *ingest.Input, cfg plan.Config, why string) error {
 	}
 	cfg.Warn(fmt.Sprintf("%s: no latencies; by fio's JSON %s", fio.Printable(in.Root), strings.Join(said, ", ")))
 	return err
+}
+
+// noLatencies is the error for a flag with a rule about latencies, of a run that has none.
+func noLatencies(name, flag, why string) error {
+	return &fio.ParseError{File: name, Msg: "no latencies, and " + flag + " is about them: fio measured none, " + why,
+		Hint: "run fio again without that option"}
 }
 
 // ClosePlans closes all plans.

@@ -29,14 +29,21 @@ type Source struct {
 	Process func(context.Context, pipeline.Sink) (*pipeline.Summary, error)
 	// Reread passes the leaves to a sink once more; nil if they can be read only once.
 	Reread func(context.Context, pipeline.Sink) error
-	// Unmeasured: fio measured no latency.
-	Unmeasured bool
+	// Unmeasured says why fio measured no latency; "" if it did.
+	Unmeasured string
 
 	warnings []string
 }
 
 // Open reads the head of a run: its kinds of latency. Call done when they are no longer needed, also after an error.
 func (run *Run) Open(ctx context.Context) (sources []Source, done func(), err error) {
+	defer func() {
+		for _, s := range sources {
+			if err == nil && s.Unmeasured != "" && run.reader.Rule != "" {
+				err = noLatencies(run.Title, run.reader.Rule, s.Unmeasured)
+			}
+		}
+	}()
 	if run.Logs == nil {
 		sources, err = run.openStored(ctx)
 		return sources, func() {}, err
@@ -47,7 +54,7 @@ func (run *Run) Open(ctx context.Context) (sources []Source, done func(), err er
 	cfg.Progress = progress()
 	plans, err := run.Logs.Prepare(ctx, cfg)
 	for _, p := range plans {
-		source := Source{Run: p.Run, Process: p.Process, Unmeasured: p.Account.Unmeasured != ""}
+		source := Source{Run: p.Run, Process: p.Process, Unmeasured: p.Account.Unmeasured}
 		if run.ReadOnce() == "" {
 			source.Reread = func(ctx context.Context, sink pipeline.Sink) error {
 				u.ProgressDone()
@@ -105,8 +112,15 @@ func (run *Run) openStored(ctx context.Context) (sources []Source, err error) {
 		}
 		again := options
 		again.LeavesOnly, again.By = true, nil
+		unmeasured := ""
+		if !slices.ContainsFunc(docs, func(d *esmodel.StoredRun) bool {
+			return d.Run.Kind == kind && d.End > d.Run.FirstInterval
+		}) {
+			unmeasured = (&ingest.JSONRun{Metas: back.Run.Metas}).Unmeasured(kind)
+		}
 		sources = append(sources, Source{
-			Run: back.Run,
+			Run:        back.Run,
+			Unmeasured: unmeasured,
 			Process: func(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
 				return back.Process(ctx, options, sink)
 			},

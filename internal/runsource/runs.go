@@ -63,6 +63,7 @@ type Reader struct {
 	Totals        bool      // find runs that left only fio's JSON, too
 	Several       string    // advice where there are several runs for One
 	WarnSyncs     bool      // warn about jobs that sync, if no output shows the syncs
+	Rule          string    // a flag with a rule about latencies, which runs without any are an error for
 
 	Client *client.Client // nil until Connect
 }
@@ -236,6 +237,9 @@ func (r *Reader) local(paths []string) (found []*Run, err error) {
 		return nil, none
 	}
 	for _, t := range totals {
+		if why := t.Unmeasured(kind); why != "" && r.Rule != "" {
+			return nil, noLatencies(t.Root, r.Rule, why)
+		}
 		if !logs.failed(r.UI, t, inputs) || !skipBad {
 			found = append(found, &Run{Totals: t, reader: r})
 		}

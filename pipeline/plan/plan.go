@@ -547,7 +547,11 @@ func (p *Plan) identify() error {
 	}
 	slices.Sort(hashes)
 	if run.ID = cmp.Or(run.ID, p.in.ID); run.ID == "" {
-		run.ID = pipeline.Digest(hashes)
+		of := hashes
+		if !slices.ContainsFunc(p.logs, func(l *logs.State) bool { return !l.Empty }) { // empty logs are all alike
+			of = append(slices.Clip(hashes), p.in.JSONID())
+		}
+		run.ID = pipeline.Digest(of)
 	}
 	var err error
 	run.Generation, err = pipeline.LogsGeneration(run, hashes, p.metas())
