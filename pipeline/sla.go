@@ -335,6 +335,13 @@ func (o *Outcome) Status() sla.Status {
 
 // Word is the verdict on the run as a reader is told it.
 func (o *Outcome) Word() string {
+	if o.Status() == sla.Unknown && o.Whole.Known && !o.Rule.Met(o.Whole.Value) {
+		side := "over"
+		if o.Rule.Above {
+			side = "below"
+		}
+		return side + " its limit as measured, not certain"
+	}
 	return map[sla.Status]string{sla.Broken: "BROKEN", sla.OK: "ok", sla.Unknown: "not certain"}[o.Status()]
 }
 

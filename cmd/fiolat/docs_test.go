@@ -136,7 +136,7 @@ func flagRow(f cli.Flag) string {
 	name := "--" + f.Names()[0]
 	placeholder, usage := placeholder(d.GetUsage())
 	value := ""
-	if d.TakesValue() {
+	if takes(d) {
 		name += " " + cmp.Or(placeholder, "VALUE")
 		value = strings.Trim(cmp.Or(d.GetDefaultText(), d.GetValue()), `"`)
 	}

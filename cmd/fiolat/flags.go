@@ -90,8 +90,7 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 		settingFlag(fields, "coarseness", catSplit, nil),
 
 		settingFlag(fields, "sla", "", &o.sla),
-		&cli.BoolFlag{Name: "fail-on-sla", Destination: &o.FailOnSLA,
-			Usage: "exit with 4 if a rule is broken"},
+		failOnSLAFlag(&o.FailOnSLA),
 
 		&cli.StringSliceFlag{Name: "fio-json", Category: catInput, Destination: &o.fioJSON,
 			Usage: "fio's JSON output of the run, `FILE`, instead of what is found beside the logs"},
@@ -235,7 +234,7 @@ func (o *logOptions) rules() ([]fio.SLARule, error) {
 			once = append(once, r)
 		}
 	}
-	if o.FailOnSLA && len(once) == 0 {
+	if o.FailOnSLA != "" && len(once) == 0 {
 		return nil, fio.Usagef("--fail-on-sla: no rules; give them with --sla")
 	}
 	return once, nil

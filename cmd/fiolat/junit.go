@@ -57,15 +57,15 @@ func (s *junitSuite) write(w io.Writer) error {
 	return err
 }
 
-// junitSLA are the verdicts on the rules of a run.
-func junitSLA(run *pipeline.Run, s *pipeline.Summary) *junitSuite {
+// junitSLA are the verdicts on the rules of a run. What is not certain is skipped, or fails as --fail-on-sla asks for.
+func junitSLA(run *pipeline.Run, s *pipeline.Summary, failOn string) *junitSuite {
 	suite := &junitSuite{Name: "fiolat percentiles"}
 	for _, o := range s.SLA {
 		why := ""
 		if o.Status() != sla.OK {
 			why = fio.Printable(o.String())
 		}
-		suite.add(fio.Printable(run.Name), o.Rule.Text, why, o.Status() == sla.Unknown)
+		suite.add(fio.Printable(run.Name), o.Rule.Text, why, o.Status() == sla.Unknown && failOn != unlessOK)
 	}
 	return suite
 }

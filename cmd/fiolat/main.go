@@ -121,11 +121,17 @@ func valueFlags(cmd *cli.Command) map[string]bool {
 	for _, f := range cmd.Flags {
 		if d, ok := f.(cli.DocGenerationFlag); ok {
 			for _, name := range f.Names() {
-				takesValue[name] = d.TakesValue()
+				takesValue[name] = takes(d)
 			}
 		}
 	}
 	return takesValue
+}
+
+// takes reports whether a flag takes the next argument as its value.
+func takes(f cli.DocGenerationFlag) bool {
+	g, ok := f.(*cli.GenericFlag)
+	return f.TakesValue() && !(ok && g.Value.(*value).IsBoolFlag())
 }
 
 // newApp returns the command line, with all commands or those named. It uses no globals of the library that parsing

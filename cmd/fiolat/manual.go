@@ -90,7 +90,7 @@ func flagHelp(f cli.Flag) [2]string {
 		names = append(names, strings.Repeat("-", min(2, len(name)))+name)
 	}
 	name := strings.Join(names, ", ")
-	if d.TakesValue() {
+	if takes(d) {
 		if name += " " + word; word == "" {
 			name += "N"
 		}

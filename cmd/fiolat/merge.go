@@ -28,7 +28,7 @@ type mergeOptions struct {
 	skipIncomplete bool // leave out parts that are not complete
 	replay         replay.Options
 	finer          *esmodel.StoredRun // what was merged before its parts were rolled up; nil: they were not
-	failOnSLA      bool
+	failOnSLA      string
 	dryRun         bool
 }
 
@@ -49,8 +49,7 @@ func mergeCommand(u *ui.UI) *cli.Command {
 				Usage: "`LIST` of percentiles (default: those of the parts)"},
 			&cli.IntFlag{Name: "workers", Category: catInput, Destination: &o.replay.Workers,
 				Usage: "number of intervals to add up at a time (default: one per processor)"},
-			&cli.BoolFlag{Name: "fail-on-sla", Destination: &o.failOnSLA,
-				Usage: "exit with 4 if a rule is broken"},
+			failOnSLAFlag(&o.failOnSLA),
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun,
 				Usage: "write nothing, print what would be written"},
 			outputFlag(),

@@ -217,7 +217,7 @@ func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 	}
 	u.ProgressDone()
 	if err == nil && o.render.Format == formatJUnit {
-		err = junitSLA(sources[0].Run, sums[0]).write(out)
+		err = junitSLA(sources[0].Run, sums[0], o.logs.FailOnSLA).write(out)
 	}
 	if ferr := out.Flush(); err == nil && ferr != nil {
 		return ferr

@@ -230,7 +230,7 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 
 func (o *reportOptions) curve(ctx context.Context, r *runsource.Reader) error {
 	settings := &o.logs.Config.Settings
-	if len(settings.SLA) > 0 || o.logs.FailOnSLA {
+	if len(settings.SLA) > 0 || o.logs.FailOnSLA != "" {
 		return fio.Usagef("--sla: rules are judged in a page of one run or of two, and these are more; see fiolat " +
 			"curve --at")
 	}

@@ -53,10 +53,17 @@ type value struct {
 	many  bool // the flag can be repeated
 	parse func(text string) error
 	words []string // of oneOf
+	alone string   // what the flag without a value stands for; "" if it takes one
 }
+
+// IsBoolFlag makes package flag take the flag without a value as true.
+func (v *value) IsBoolFlag() bool { return v.alone != "" }
 
 // Set keeps what the flag was given.
 func (v *value) Set(text string) error {
+	if v.alone != "" && text == "true" {
+		text = v.alone
+	}
 	if text == "md" && slices.Contains(v.words, "markdown") {
 		text = "markdown"
 	}

@@ -19,9 +19,9 @@ type Logs struct {
 	FioJSON   []string // files with fio's JSON, instead of what is found beside the logs
 	HostsBy   string   // ingest.DiscoverOptions.HostsBy
 	Config    plan.Config
-	Kinds     Kinds // Config has the first
-	FailOnSLA bool
-	DryRun    bool // do everything but write
+	Kinds     Kinds  // Config has the first
+	FailOnSLA string // broken or unless-ok; "": rules decide no exit code
+	DryRun    bool   // do everything but write
 	// Failed takes the errors of runs that left only fio's JSON, with an error or without I/O. If nil, they are not
 	// looked for.
 	Failed *[]error
