@@ -88,14 +88,14 @@ func TestOutcome(t *testing.T) {
 	}{
 		{"read p99 < 5ms", known(sla.Broken, 5_000_400, 0.989996), sla.Watch{OK: 1}, "read p99 < 5 ms: BROKEN. Whole run: " +
 			"p99 5.0004 ms; 98.9996 % of reads within 5 ms, 99 % needed."},
-		{"read p99 < 5ms", known(sla.Unknown, 5.1e6, 0.9884), worst, "read p99 < 5 ms: not certain. Whole run: p99 5.1 ms; " +
-			"98.8 % of reads within 5 ms, 99 % needed. By minute: 0 broken, 3 ok, 2 not certain (1 of them above 5 ms). " +
-			"Worst: p99 8 ms at 1:01."},
+		{"read p99 < 5ms", known(sla.Unknown, 5.1e6, 0.9884), worst, "read p99 < 5 ms: over its limit as " +
+			"measured, not certain. Whole run: p99 5.1 ms; 98.8 % of reads within 5 ms, 99 % needed. " +
+			"By minute: 0 broken, 3 ok, 2 not certain (1 of them above 5 ms). Worst: p99 8 ms at 1:01."},
 		{"read p99 < 5ms", known(sla.Unknown, 4.9e6, 0.9902), sla.Watch{OK: 1}, "read p99 < 5 ms: ok. Whole run: p99 4.9 " +
 			"ms; 99.02 % of reads within 5 ms, 99 % needed."},
 		{"p1 > 5us", known(sla.OK, 6e3, 1), sla.Watch{Stalls: 2, LongestFrom: 5e8, LongestTo: 3e9}, "all p1 > 5 us: ok. " +
 			"Whole run: p1 6 us; 100 % of I/Os above 5 us, 99 % needed. Nothing completed 2 times, the longest from " +
-			"0:00.500 to 0:03."},
+			"0:00.5 to 0:03."},
 		{"iops >= 1500", known(sla.OK, 1501.2, -1), sla.Watch{}, "all iops >= 1500: ok. Whole run: 1,501 IOPS."},
 		{"write p99 < 1ms", sla.Verdict{}, sla.Watch{}, "write p99 < 1 ms: not certain. The run has no writes that can " +
 			"be judged."},
