@@ -228,3 +228,25 @@ func TestSubject(t *testing.T) {
 		})
 	}
 }
+
+// TestAtEdge: members that are slow a little before all are, or after, are part of that.
+func TestAtEdge(t *testing.T) {
+	t.Parallel()
+	w := &Watch{board: newBoard(fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}, 0, 1e9)}
+	all := hit{window: window{40, 90}, size: 1, outside: window{0, 90}}
+	for name, c := range map[string]struct {
+		window
+		size float64
+		want bool
+	}{
+		"a little before":       {window{38, 41}, 0.5, true},
+		"much before":           {window{30, 41}, 0.5, false},
+		"long afterwards":       {window{39, 60}, 0.5, false},
+		"further off than all":  {window{38, 41}, 1.5, false},
+		"at the end of the run": {window{88, 90}, 0.5, false},
+	} {
+		if got := w.atEdge(&hit{window: c.window, size: c.size}, &all); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

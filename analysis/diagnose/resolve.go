@@ -29,8 +29,8 @@ func (w *Watch) search() *searched {
 		t := w.times(direction, s.stalls)
 		found, fields := w.membersOf(direction, t, true)
 		s.fields = append(s.fields, fields...)
-		s.hits = append(s.hits, found...)
 		lone := w.lone(direction, t, found, fields)
+		var all []hit
 		for _, c := range w.courses(direction, t, func(k int) member { return w.board.sum(direction, k) }) {
 			for _, h := range append(w.besides(c, direction), c.find()...) {
 				if h.direction = direction; explained(&h, found, fields) || w.fluke(&h) {
@@ -38,17 +38,34 @@ func (w *Watch) search() *searched {
 				}
 				var told bool
 				if lone, told = w.explains(&h, lone); !told {
-					s.hits = append(s.hits, h)
+					all = append(all, h)
 				}
 			}
 		}
-		s.hits = append(s.hits, lone...)
+		found = slices.DeleteFunc(found, func(h hit) bool {
+			return slices.ContainsFunc(all, func(of hit) bool { return w.atEdge(&h, &of) })
+		})
+		s.hits = slices.Concat(s.hits, found, all, lone)
 	}
 	for i := range s.hits {
 		w.snap(&s.hits[i])
 	}
 	s.hits = mergeDirections(s.hits)
 	return s
+}
+
+// edge is by how much in ns members may begin or end what happens to all before or after the others.
+const edge = int64(3e9)
+
+// atEdge reports whether members only begin or end what happens to all earlier or later than the others, as caches that
+// are full one after the other: theirs is a short time at an edge of it, in which they are no further off.
+func (w *Watch) atEdge(h, all *hit) bool {
+	blocks := int(max(edge/w.board.length(), 1))
+	near := func(at int) bool {
+		return at-blocks <= h.from && h.from <= at+blocks && at-blocks <= h.to && h.to <= at+blocks
+	}
+	return h.times == nil && all.times == nil && !h.alone && h.size <= all.size &&
+		(all.from > all.outside.from && near(all.from) || all.to < all.outside.to && near(all.to))
 }
 
 // besides returns the hits of a course of a direction that go with the bursts of another.
