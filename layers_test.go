@@ -83,7 +83,7 @@ func floor(name string) int {
 
 // TestLayers checks that all imports of the program go down, and that none of its packages is for tests.
 func TestLayers(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "-f",
+	out, err := exec.Command("go", "list", "-buildvcs=false", "-deps", "-f",
 		"{{.ImportPath}}{{range .Imports}} {{.}}{{end}}", "./cmd/fiolat").Output()
 	if err != nil {
 		t.Fatal(err)

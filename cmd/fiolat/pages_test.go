@@ -231,7 +231,8 @@ func newPageWorld(t *testing.T) *pageWorld {
 
 // command is a command of a page where it runs.
 func (w *pageWorld) command(t *testing.T, c pageCommand) *exec.Cmd {
-	text := strings.ReplaceAll(c.text, "/tmp/", w.dir+"/tmp/")
+	bare := regexp.MustCompile(`(^|[\s=])/tmp/`)
+	text := bare.ReplaceAllString(c.text, "${1}"+strings.ReplaceAll(w.dir, " ", `\ `)+"/tmp/")
 	if c.server {
 		text = serverURL.ReplaceAllString(text, w.es)
 	}

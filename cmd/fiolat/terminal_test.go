@@ -172,7 +172,7 @@ func TestLongNames(t *testing.T) {
 		short := map[string]bool{}
 		for line := range strings.Lines(onTerminal(t, 80, cmd)) {
 			line = strings.TrimSuffix(line, "\n")
-			if n := ui.TextWidth(line); n > 80 && !strings.Contains(line, dir) {
+			if n := ui.TextWidth(line); n > 80 && !strings.Contains(line, t.Name()) {
 				t.Errorf("%s: %d columns: %s", args, n, line)
 			}
 			for _, name := range regexp.MustCompile(`\S*…\S*`).FindAllString(line, -1) {

@@ -677,7 +677,8 @@ func TestChaos(t *testing.T) {
 	if os.Getenv("FIOLAT_CHAOS_TIMES") == "real" {
 		r.pace = ""
 	}
-	if out, err := exec.Command("go", "build", "-o", r.bin, root+"/cmd/fiolat").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", r.bin, root+"/cmd/fiolat")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	r.args = []string{"--start", "2026-08-31T23:59:50Z", "--by", "direction,host,job,log", "--interval", "500ms"}
