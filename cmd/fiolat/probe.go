@@ -82,10 +82,12 @@ func (o *probeOptions) check(c *cli.Context, bad *fio.Faults) {
 		bad.Add(err)
 		o.dirs = append(o.dirs, abs)
 	}
-	for name, least := range map[string]time.Duration{"every": 10 * time.Millisecond, "interval": time.Second,
-		"duration": 0} {
-		if d := c.Duration(name); d < least && (c.IsSet(name) || d < 0) {
-			bad.Add(fio.Usagef("--%s %v: want at least %v", name, d, least))
+	for _, flag := range []struct {
+		name  string
+		least time.Duration
+	}{{"every", 10 * time.Millisecond}, {"interval", time.Second}, {"duration", 0}} {
+		if d := c.Duration(flag.name); d < flag.least && (c.IsSet(flag.name) || d < 0) {
+			bad.Add(fio.Usagef("--%s %v: want at least %v", flag.name, d, flag.least))
 		}
 	}
 	if c.IsSet("size") && o.dir.Size < 1<<20 {

@@ -308,6 +308,8 @@ func TestProbeUsage(t *testing.T) {
 		{"two things at once", []string{"--status", "--cleanup", dir}, exitUsage, "exclude each other"},
 		{"a size that is none", []string{"--size", "12q", dir}, exitUsage, `--size "12q"`},
 		{"a pace that is none", []string{"--every", "1ms", dir}, exitUsage, "--every 1ms: want at least 10ms"},
+		{"several", []string{"--every", "1ms", "--interval", "1ms", "--duration", "-1s", dir}, exitUsage,
+			"--every 1ms: want at least 10ms\n--interval 1ms: want at least 1s\n--duration -1s"},
 		{"too small", []string{"--size", "4k", dir}, exitUsage, "--size: want at least 1m"},
 		{"a duration that is none", []string{"--duration", "-1s", dir}, exitUsage, "--duration -1s: want at least 0s"},
 		{"a flag that is gone", []string{"--seed", "1", dir}, exitUsage, "no such flag: --seed; it is gone"},

@@ -348,7 +348,7 @@ func (l *loader) abandon(ctx context.Context) error {
 // withdraw deletes what was sent of the run that a mark was on.
 func (l *loader) withdraw(ctx context.Context, k *indices.Mark) error {
 	var errs []error
-	for key, generations := range l.generations {
+	for key, generations := range l.generations { //nolint:shuffled // one of them has the id
 		if key.ID() != k.ID {
 			continue
 		}

@@ -2,6 +2,8 @@ package delivery
 
 import (
 	"errors"
+	"maps"
+	"slices"
 
 	"fiolat/pipeline"
 )
@@ -35,8 +37,8 @@ func (p *ProbeFiles) Add(index, id string, doc []byte) error {
 // Close syncs and closes the files.
 func (p *ProbeFiles) Close() error {
 	var errs []error
-	for _, f := range p.files {
-		errs = append(errs, f.close())
+	for _, name := range slices.Sorted(maps.Keys(p.files)) {
+		errs = append(errs, p.files[name].close())
 	}
 	return errors.Join(errs...)
 }

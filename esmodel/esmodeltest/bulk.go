@@ -26,7 +26,7 @@ func (s *Server) bulk(r *http.Request, body []byte, f *Fault) (int, any) {
 			return 400, failure(400, "illegal_argument_exception", fmt.Sprintf("Malformed action/metadata line [%d]: "+
 				"%v", n+1, err))
 		}
-		for op, a := range action {
+		for op, a := range action { //nolint:shuffled // it has one key
 			var source []byte
 			if op != "delete" {
 				if n++; n >= len(lines) {

@@ -397,9 +397,9 @@ func (s *Server) indexTemplate(method string, p []string, body []byte) (int, any
 
 func (s *Server) findTemplates(pattern string) (int, any) {
 	var found []object
-	for name, t := range s.templates {
+	for _, name := range slices.Sorted(maps.Keys(s.templates)) {
 		if ok, _ := path.Match(pattern, name); ok {
-			found = append(found, object{"name": name, "index_template": t})
+			found = append(found, object{"name": name, "index_template": s.templates[name]})
 		}
 	}
 	if found == nil && !strings.Contains(pattern, "*") {

@@ -207,14 +207,16 @@ func (m *Document) Globals(e *Entry) jobfile.Options {
 		if own, ok := m.HostGlobal[address(e.Host, strconv.Itoa(e.Port))]; ok {
 			return own
 		}
-		var of []jobfile.Options
+		var of jobfile.Options
+		servers := 0
 		for server, own := range m.HostGlobal {
 			if strings.HasPrefix(server, address(e.Host, "")) {
-				of = append(of, own)
+				of = own
+				servers++
 			}
 		}
-		if len(of) == 1 {
-			return of[0]
+		if servers == 1 {
+			return of
 		}
 	}
 	return m.Global

@@ -6,9 +6,11 @@ package metrics
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -266,7 +268,8 @@ func (s *exported) Interval(_ context.Context, q *pipeline.Interval) error {
 		s.sums[leaf.Dims.Direction].add(leaf.Hist, s.run.Geometry)
 	}
 	all := []prometheus.Metric{gauge(end, seconds(float64(s.run.Start+q.Offset+s.run.Interval)), run, kind)}
-	for d, sum := range s.sums {
+	for _, d := range slices.Sorted(maps.Keys(s.sums)) {
+		sum := s.sums[d]
 		all = append(all, sum.histogram(latency, s.run.Geometry, run, kind, d),
 			prometheus.MustNewConstMetric(ios, prometheus.CounterValue, float64(count(sum.hist.Sum())), run, kind, d))
 	}
@@ -294,8 +297,8 @@ func (s *exported) Interval(_ context.Context, q *pipeline.Interval) error {
 			all = append(all, gauge(percentile, seconds(p), run, kind, d, fio.Percentile(s.run.Percentiles[i])))
 		}
 	}
-	for rule, is := range status {
-		if is != sla.Unknown {
+	for _, rule := range slices.Sorted(maps.Keys(status)) {
+		if is := status[rule]; is != sla.Unknown {
 			all = append(all, gauge(slaOK, one(is == sla.OK), run, rule))
 		}
 	}

@@ -27,7 +27,8 @@ func (z Size) hdr(aggs M, buckets, shards int) (structures int, bytes float64) {
 	for _, name := range sortedKeys(aggs) {
 		agg := Obj(aggs, name)
 		here, on := buckets, shards
-		for kind, v := range agg {
+		for _, kind := range sortedKeys(agg) {
+			v := agg[kind]
 			switch kind {
 			case "terms":
 				here *= z.terms(Obj(v), Obj(agg, "aggs"))

@@ -56,7 +56,7 @@ func main() {
 		errors(errcheck.Analyzer), // an error that nobody looks at is a loss that nobody counts
 		errorlint.NewAnalyzer(),   // exit codes come from errors.As: a cause is wrapped with %w, not compared
 		ineffassign.Analyzer,      // a value that is never read is a check that was forgotten
-		dead, docs, endless, width,
+		dead, docs, endless, shuffled, width,
 	}
 	for _, list := range [][]*lint.Analyzer{staticcheck.Analyzers, simple.Analyzers, stylecheck.Analyzers} {
 		for _, a := range list {
@@ -296,6 +296,106 @@ func climbs(pass *analysis.Pass, in ast.Node) (found bool) {
 				from, ok := call.Args[0].(*ast.Ident)
 				found = found || ok && pass.TypesInfo.ObjectOf(from) == pass.TypesInfo.ObjectOf(to)
 			}
+		}
+		return !found
+	})
+	return found
+}
+
+// shuffled finds ranges over maps whose order is seen: what is printed or reported in them, float64s that they add up,
+// and slices that they append to and nobody sorts.
+var shuffled = &analysis.Analyzer{Name: "shuffled", Doc: "the same input gives the same bytes",
+	Run: func(pass *analysis.Pass) (any, error) {
+		for _, f := range pass.Files {
+			if isTest(pass.Fset.Position(f.Pos()).Filename) {
+				continue
+			}
+			for _, d := range f.Decls {
+				ast.Inspect(d, func(n ast.Node) bool {
+					loop, ok := n.(*ast.RangeStmt)
+					if !ok {
+						return true
+					}
+					if _, isMap := pass.TypesInfo.TypeOf(loop.X).Underlying().(*types.Map); isMap {
+						if what := orderSeen(pass, d, loop); what != "" {
+							pass.Reportf(loop.For, "the order of a map is seen: %s", what)
+						}
+					}
+					return true
+				})
+			}
+		}
+		return nil, nil
+	}}
+
+// orderSeen says by what a loop in a declaration shows the order in which it runs; "" by nothing.
+func orderSeen(pass *analysis.Pass, in ast.Decl, loop *ast.RangeStmt) (what string) {
+	if calls(pass, loop.Body, isSaid) {
+		return "it is printed or reported"
+	}
+	outside := func(e ast.Expr) types.Object {
+		name, ok := e.(*ast.Ident)
+		if !ok {
+			return nil
+		}
+		if o := pass.TypesInfo.ObjectOf(name); o != nil && (o.Pos() < loop.Pos() || o.Pos() > loop.End()) {
+			return o
+		}
+		return nil
+	}
+	ast.Inspect(loop.Body, func(n ast.Node) bool {
+		assign, ok := n.(*ast.AssignStmt)
+		if !ok || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 {
+			return true
+		}
+		to := outside(assign.Lhs[0])
+		if to == nil {
+			return true
+		}
+		basic, _ := to.Type().Underlying().(*types.Basic)
+		call, _ := assign.Rhs[0].(*ast.CallExpr)
+		switch {
+		case assign.Tok == token.ADD_ASSIGN && basic != nil && basic.Info()&types.IsFloat != 0:
+			what = "it adds up fractions"
+		case call != nil && isAppend(pass, call) && !sorted(pass, in, to):
+			what = "it appends to " + to.Name() + ", which is not sorted"
+		}
+		return true
+	})
+	return what
+}
+
+// isSaid reports whether a function says something: to the user, or to a writer.
+func isSaid(f *types.Func) bool {
+	switch f.Name() {
+	case "Warn", "Say", "WriteString", "Fprint", "Fprintf", "Fprintln":
+		return true
+	}
+	return strings.HasSuffix(f.FullName(), "fio.Faults).Add")
+}
+
+func isAppend(pass *analysis.Pass, call *ast.CallExpr) bool {
+	b, ok := typeutil.Callee(pass.TypesInfo, call).(*types.Builtin)
+	return ok && b.Name() == "append"
+}
+
+// sorted reports whether a declaration passes a variable to a function that sorts.
+func sorted(pass *analysis.Pass, in ast.Decl, v types.Object) (found bool) {
+	ast.Inspect(in, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || found {
+			return !found
+		}
+		f, ok := typeutil.Callee(pass.TypesInfo, call).(*types.Func)
+		if !ok || !strings.Contains(f.Name(), "Sort") && (f.Pkg() == nil || f.Pkg().Path() != "sort") {
+			return true
+		}
+		for _, arg := range call.Args {
+			ast.Inspect(arg, func(n ast.Node) bool {
+				name, ok := n.(*ast.Ident)
+				found = found || ok && pass.TypesInfo.ObjectOf(name) == v
+				return !found
+			})
 		}
 		return !found
 	})
