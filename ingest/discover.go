@@ -240,6 +240,11 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 			return nil, d.noLogsError(other[0].Path, other)
 		}
 	}
+	if len(d.given.Logs)+len(d.logs) == 0 && !opt.LogsOnly {
+		if beside := d.logsBeside(d.given.Metas); len(beside) > 0 {
+			return beside, nil
+		}
+	}
 	runs := d.runs()
 	if !named.metasGiven {
 		runs = d.own(runs, above)

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -109,6 +110,48 @@ func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 		err = nil
 	}
 	return runs, err
+}
+
+// logsBeside returns the runs of fio's JSON that was named, without histograms, if their logs are beside it. It returns
+// none if any of the JSON is something else.
+func (d *discovery) logsBeside(given []*fiojson.Document) (runs []*Input) {
+	var folders []string
+	for _, m := range given {
+		one := &JSONRun{Root: m.Name(), Metas: []*fiojson.Document{m}}
+		if m.Path == stdin || len(d.opt.FioJSON) > 0 || !errors.As(one.lacks(d.opt.Kind), new(*fio.NoLogsError)) {
+			return nil
+		}
+		if dir := filepath.Dir(m.Path); !slices.Contains(folders, dir) {
+			folders = append(folders, dir)
+		}
+	}
+	if len(folders) == 0 || len(d.searched) > 0 {
+		return nil
+	}
+	opt := d.opt
+	opt.LogsOnly = true
+	found, _ := Discover(folders, opt) // if nothing can be read there, the error is about what was named
+	left := given
+	for _, in := range found {
+		for _, in := range in.Split() {
+			own := filtered(in.Metas, func(m *fiojson.Document) bool {
+				return slices.ContainsFunc(given, func(o *fiojson.Document) bool { return m.Path == o.Path })
+			})
+			if len(own) == 0 {
+				continue
+			}
+			left = filtered(left, func(m *fiojson.Document) bool {
+				return !slices.ContainsFunc(own, func(o *fiojson.Document) bool { return m.Path == o.Path })
+			})
+			in.Warnings = append(in.Warnings, fmt.Sprintf("%s%s: fio's JSON has no histograms: read with the logs of its "+
+				"run beside it", fio.NotePrefix, fio.Printable(own[0].Path)))
+			runs = append(runs, in)
+		}
+	}
+	if len(left) > 0 {
+		return nil
+	}
+	return runs
 }
 
 // withHosts makes one run of those that hostFolders takes for its hosts, and returns all as inputs, too.

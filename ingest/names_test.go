@@ -69,3 +69,39 @@ func TestNameRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestLogsBesideNamedJSON: fio's JSON that is named stands for itself, but without histograms for the run of the logs
+// beside it.
+func TestLogsBesideNamedJSON(t *testing.T) {
+	t.Parallel()
+	const plain = `{"fio version": "fio-3.36", "timestamp_ms": 1795225577655, "jobs": [{"jobname": "a",
+		"job_start": 1795225576000, "job_runtime": 1200,
+		"read": {"runtime": 1200, "total_ios": 1, "clat_ns": {"N": 1, "min": 500, "max": 500, "mean": 500%s}}}]}`
+	for name, tc := range map[string]struct {
+		bins   string
+		log    bool
+		logs   int // -1: an error
+		single bool
+	}{
+		"no histograms, logs of another name": {"", true, 1, false},
+		"no histograms, no logs":              {"", false, -1, false},
+		"histograms":                          {`, "bins": {"500": 1}`, true, 1, true},
+	} {
+		dir := t.TempDir()
+		write(t, dir, "fio.json", fmt.Sprintf(plain, tc.bins))
+		if tc.log {
+			write(t, dir, "other_clat_hist.1.log", "1000, 0, 4096, "+strings.Repeat("0, ", 28)+"1\n")
+		}
+		runs, err := Discover([]string{filepath.Join(dir, "fio.json")}, DiscoverOptions{})
+		switch {
+		case tc.logs < 0 != (err != nil):
+			t.Errorf("%s: %v", name, err)
+		case err == nil && (len(runs) != 1 || len(runs[0].Logs) != tc.logs || runs[0].JSONOnly() != tc.single):
+			t.Errorf("%s: %d runs, of JSON alone: %v", name, len(runs), runs[0].JSONOnly())
+		case err == nil && tc.single == slices.ContainsFunc(runs[0].Warnings, func(w string) bool {
+			return strings.Contains(w, "read with the logs of its run beside it")
+		}):
+			t.Errorf("%s: said %q", name, runs[0].Warnings)
+		}
+	}
+}
