@@ -150,6 +150,9 @@ func further(a, b, c, wider float64) float64 {
 	less := func(n float64) float64 { return max(n-math.Sqrt(n), 0) }
 	most := b + 2*math.Sqrt(b) + 1
 	falls := less(c) / most
+	if falls > 1 { // the peak is in the last one: it may fall within
+		return 0
+	}
 	fell := most / (wider * max(less(a), 0.5))
 	falls = min(falls*min(falls/fell, 1), 0.9)
 	return c * falls / (1 - falls)
