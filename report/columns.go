@@ -78,7 +78,7 @@ func (c *columns) load(b bins) ([]uint16, []float64) {
 
 func (c *columns) addTo(b bins, h *fiohist.Hist) {
 	at, n := c.load(b)
-	h.AddAll(at, n, 0, 1)
+	h.AddAll(at, n, 0)
 }
 
 // close releases the file.

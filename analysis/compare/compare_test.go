@@ -172,7 +172,7 @@ func TestValues(t *testing.T) {
 		for _, q := range s.steps {
 			for of, part := range q.hists {
 				if d == 0 || d == of {
-					h.AddAll(part.Index, part.Count, 0, 1)
+					h.AddAll(part.Index, part.Count, 0)
 				}
 			}
 		}

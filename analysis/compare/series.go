@@ -181,7 +181,7 @@ func (s *Series) Interval(_ context.Context, q *pipeline.Interval) error {
 	}
 	for i := 1; i < len(s.sums); i++ {
 		// Added last, so that floating-point rounding does not depend on how the leaves are split.
-		s.sums[i].AddAll(to.hists[i].Index, to.hists[i].Count, 0, 1)
+		s.sums[i].AddAll(to.hists[i].Index, to.hists[i].Count, 0)
 		s.room.Set(&s.sums[i])
 		to.hists[i] = s.room.Clone()
 	}
@@ -215,8 +215,8 @@ func (s *Series) halve() {
 		for d := range sum.hists {
 			sum.covered[d] = a.covered[d] + b.covered[d]
 			var h fiohist.Hist
-			h.AddAll(a.hists[d].Index, a.hists[d].Count, 0, 1)
-			h.AddAll(b.hists[d].Index, b.hists[d].Count, 0, 1)
+			h.AddAll(a.hists[d].Index, a.hists[d].Count, 0)
+			h.AddAll(b.hists[d].Index, b.hists[d].Count, 0)
 			sum.hists[d] = sparseOf(&h)
 		}
 		s.steps[i] = sum

@@ -94,7 +94,7 @@ func (s *Series) whole(d int, g fiohist.Geometry) (h *fiohist.Hist, seconds floa
 	h = new(fiohist.Hist)
 	for i := range s.steps {
 		step := &s.steps[i]
-		h.AddAll(step.hists[d].Index, step.hists[d].Count, g.Coarseness-s.geometry.Coarseness, 1)
+		h.AddAll(step.hists[d].Index, step.hists[d].Count, g.Coarseness-s.geometry.Coarseness)
 		seconds += step.covered[d]
 	}
 	return h, seconds

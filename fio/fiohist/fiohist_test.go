@@ -341,7 +341,7 @@ func FuzzHist(f *testing.F) {
 		}
 		g := Geometry{GroupsV3, int(coarseness % 7), 1}
 		var h, twice Hist
-		twice.AddAll([]uint16{0, 70, 71, 900}, []float64{1, 1, 1, 1}, int(coarseness%7), 0.5)
+		twice.AddAll([]uint16{0, 70, 71, 900}, []float64{1, 1, 1, 1}, int(coarseness%7))
 		twice.Reset() // leaves nothing behind
 		dense := make([]float64, g.Columns())
 		for ; len(data) >= 3; data = data[3:] {
@@ -352,7 +352,7 @@ func FuzzHist(f *testing.F) {
 		}
 		twice.AddHist(&h)
 		index, counts := h.Sparse(nil, nil)
-		twice.AddAll(index, counts, 0, 1)
+		twice.AddAll(index, counts, 0)
 		sum, k := 0.0, 0
 		for i, w := range dense {
 			sum += w

@@ -18,6 +18,24 @@ const (
 	maxPages = maxGroups
 )
 
+// Parts is into how many parts an I/O is divided where it is shared: over intervals, buckets or logs. Sums of whole
+// parts are exact in float64 up to 2^33 I/Os, whatever their order.
+const Parts = 1 << 20
+
+// Share returns what lies of so many I/Os between two shares, in whole parts. Those of successive shares from 0 to 1
+// add up to all.
+func Share(ios, before, upTo float64) float64 { return parts(ios*upTo) - parts(ios*before) }
+
+// parts returns so many I/Os, 0 or more, in whole parts.
+func parts(ios float64) float64 {
+	// A sum with this has no bits for less than a part.
+	const rounds = 1.5 * (1 << 52) / Parts
+	if ios < 1<<31 {
+		return float64(ios) + rounds - rounds
+	}
+	return math.Floor(ios*Parts+0.5) / Parts
+}
+
 type page [pageSize]float64
 
 // Hist is a histogram of float64 counts over bucket indices 0 to 2047. The zero value is empty and ready to use.
@@ -64,7 +82,7 @@ func (h *Hist) Packed() bool { return h.packed != nil }
 func (h *Hist) unpack() {
 	if p := h.packed; p != nil {
 		h.packed = nil
-		h.AddAll(p.index, p.n, 0, 1)
+		h.AddAll(p.index, p.n, 0)
 	}
 }
 
@@ -118,10 +136,14 @@ func (h *Hist) Add(i int, w float64) {
 	h.set[i>>pageBits] |= 1 << (i & (pageSize - 1))
 }
 
-// AddAll adds n[k] times share to bucket index[k] >> shift, for all k; shift is 0 to 15.
-func (h *Hist) AddAll(index []uint16, n []float64, shift int, share float64) {
+// AddAll adds n[k] to bucket index[k] >> shift, for all k; shift is 0 to 15.
+func (h *Hist) AddAll(index []uint16, n []float64, shift int) { h.AddShare(index, n, shift, 0, 1) }
+
+// AddShare adds of n[k] what lies between two shares, in whole parts, to bucket index[k] >> shift, for all k; shift is
+// 0 to 15. From 0 to 1 it is n[k] itself. It returns the sum of what it added.
+func (h *Hist) AddShare(index []uint16, n []float64, shift int, before, upTo float64) (sum float64) {
 	if len(index) == 0 {
-		return
+		return 0
 	}
 	h.unpack()
 	by := uint(shift) & 15                             // a shift known to be below 64 is one instruction
@@ -145,10 +167,18 @@ func (h *Hist) AddAll(index []uint16, n []float64, shift int, share float64) {
 			at, set = i>>pageBits, 0
 			p = h.page(int(at))
 		}
-		p[i%pageSize] += w * share
+		if upTo < 1 {
+			w = parts(w * upTo)
+		}
+		if before > 0 {
+			w -= parts(n[k] * before)
+		}
+		p[i%pageSize] += w
+		sum += w
 		set |= 1 << (i % pageSize)
 	}
 	h.set[at] |= set
+	return sum
 }
 
 // AddHist adds o, which is not changed. A nil o is empty.
@@ -158,7 +188,7 @@ func (h *Hist) AddHist(o *Hist) {
 	}
 	h.rounded += o.rounded
 	if o.packed != nil {
-		h.AddAll(o.index, o.n, 0, 1)
+		h.AddAll(o.index, o.n, 0)
 		return
 	}
 	h.unpack()
@@ -193,7 +223,7 @@ func (h *Hist) Coarsen(shift int) *Hist {
 	}
 	index, n := h.Sparse(nil, nil)
 	out := &Hist{rounded: h.rounded}
-	out.AddAll(index, n, shift, 1)
+	out.AddAll(index, n, shift)
 	return out
 }
 
@@ -296,7 +326,7 @@ func (h *Hist) Empty() bool {
 // passes the middle of it. ok is false if there is none.
 func (h *Hist) Whole(before *Hist) (low, high int, ok bool) {
 	passes := func(i int, w float64) bool {
-		const tie = 0.5 - 1e-9
+		const tie = 0.5 - slackParts
 		n := before.Count(i)
 		return math.Floor(n+w+tie) > math.Floor(n+tie)
 	}
@@ -401,9 +431,12 @@ const z95 = 1.96
 // but for rounding must not push a percentile into the next bucket.
 const tiny = 1e-9
 
+// slackParts is by how many I/Os a sum of shares may be off, as each is rounded to whole parts.
+const slackParts = 16.0 / Parts
+
 // Least returns the least running sum of n I/Os that reaches want but for rounding. Percentile p is in the first bucket
 // at which the sum reaches n p / 100.
-func Least(want, n float64) float64 { return want - tiny*n }
+func Least(want, n float64) float64 { return want - tiny*n - slackParts }
 
 // Inside returns the latency at which want I/Os are reached in a bucket from lo to hi, with count I/Os after those
 // before.
@@ -546,7 +579,7 @@ func (r *Ranks) Read(h *Hist, g Geometry) {
 		r.n += w
 		r.upTo[k] = r.n
 	}
-	r.slack = max(r.slack, tiny*r.n)
+	r.slack = max(r.slack, tiny*r.n+slackParts)
 }
 
 // Samples is the number of I/Os.

@@ -32,6 +32,34 @@ func (c *Sparse) Add(bucket uint16, n float64) {
 	c.Index, c.Count = append(c.Index, bucket), append(c.Count, n)
 }
 
+// Share sets c to what lies of o between two shares, in whole parts. Those of successive shares from 0 to 1 add up to
+// o. c must not be o.
+func (c *Sparse) Share(o *Sparse, before, upTo float64) {
+	c.Reset()
+	for k, b := range o.Index {
+		if n := Share(o.Count[k], before, upTo); n > 0 {
+			c.Add(b, n)
+		}
+	}
+}
+
+// Split appends to one a single I/O that is shared over the buckets of c, in proportion to their counts and in whole
+// parts, and what is left to rest.
+func (c *Sparse) Split(rest, one *Sparse) {
+	total, sum, given := c.Sum(), 0.0, 0.0
+	for k, b := range c.Index {
+		sum += c.Count[k]
+		n := min(parts(sum/total)-given, c.Count[k])
+		given += n
+		if n > 0 {
+			one.Add(b, n)
+		}
+		if left := c.Count[k] - n; left > 0 {
+			rest.Add(b, left)
+		}
+	}
+}
+
 // Drop removes the given buckets, which must be ascending.
 func (c *Sparse) Drop(buckets []uint16) {
 	kept := 0

@@ -230,7 +230,7 @@ func (j *Judge) widen(rule int, q *Interval, v *Verdict) {
 	for taken, want, window := 0, 1, 0; ; want, window = min(2*want, most), window+1 {
 		for ; taken < want; taken++ {
 			s := &j.past[len(j.past)-1-taken]
-			sum.AddAll(s.Index, s.Count, 0, 1)
+			sum.AddAll(s.Index, s.Count, 0)
 			length += s.length
 		}
 		e := evidence{g: j.g, limits: q.Limits, ok: falseOK * spent(window),

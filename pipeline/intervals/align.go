@@ -177,10 +177,6 @@ var (
 		"or use a longer --interval", MaxSpan)
 )
 
-// negligible is a share of an I/O that is left out: it is the rounding of a
-// boundary, not I/O, and must not make a log count as present in an interval.
-const negligible = 1e-12
-
 // Aligner distributes the I/Os of one log over the intervals.
 type Aligner struct {
 	grid     *Grid
@@ -189,6 +185,9 @@ type Aligner struct {
 	shift    int              // to the run's coarser grid
 	middle   []float64        // ns, of the log's own buckets
 	open     *Open
+	part     fiohist.Sparse // scratch
+	// Placed is the number of I/Os that are in intervals.
+	Placed float64
 }
 
 // NewAligner returns the aligner of a log whose records are of the geometry own, while the run's
@@ -228,7 +227,8 @@ func (p *Piece) before(x int64, l float64) float64 {
 	return share
 }
 
-// Add distributes I/Os over the intervals. With overlap, each interval gets the share that completed in it.
+// Add distributes I/Os over the intervals, in whole parts. With overlap, each interval gets the share that completed in
+// it.
 func (a *Aligner) Add(p Piece, c *fiohist.Sparse, d fio.Direction) error {
 	if len(c.Count) == 0 {
 		return nil
@@ -250,16 +250,19 @@ func (a *Aligner) Add(p Piece, c *fiohist.Sparse, d fio.Direction) error {
 		if q < to {
 			upTo = p.before(a.grid.Start(q+1), 0)
 		}
-		share := upTo - before
+		from := before
 		before = upTo
-		if share <= negligible {
-			continue
+		const small = 1e-6 // it may be less than a part of any bucket's I/Os
+		if upTo-from < small {
+			if a.part.Share(c, from, upTo); len(a.part.Index) == 0 {
+				continue
+			}
 		}
 		h, err := a.open.hist(q, d)
 		if err != nil {
 			return err
 		}
-		h.AddAll(c.Index, c.Count, a.shift, share)
+		a.Placed += h.AddShare(c.Index, c.Count, a.shift, from, upTo)
 	}
 	return nil
 }
@@ -274,20 +277,22 @@ func (a *Aligner) addInflight(p Piece, c *fiohist.Sparse, d fio.Direction) error
 		}
 		from := max(a.grid.Index(p.Start-int64(latency)-1), a.grid.First)
 		to := max(a.grid.Last(p.end()), a.grid.First)
-		before := 0.0 // what is before the first interval goes into that
+		placed := 0.0 // what is before the first interval goes into that
 		for q := from; q <= to; q++ {
 			upTo := 1.0
 			if q < to {
 				upTo = p.before(a.grid.Start(q+1), latency)
 			}
-			if share := upTo - before; share > negligible {
+			before := placed
+			placed = fiohist.Share(n, 0, upTo)
+			if share := placed - before; share > 0 {
 				h, err := a.open.hist(q, d)
 				if err != nil {
 					return err
 				}
-				h.Add(int(b)>>a.shift, n*share)
+				h.Add(int(b)>>a.shift, share)
+				a.Placed += share
 			}
-			before = upTo
 		}
 	}
 	return nil

@@ -609,7 +609,7 @@ func (m *Merger) AddLosses(lost []pipeline.Loss) {
 				whole = sc.dims.Job == "" && sc.dims.Log == "" && (sc.dims.Host == "" || sc.dims.Host == loss.Host)
 			}
 			if whole && (sc.dims.Direction == fio.All || sc.dims.Direction == loss.Direction) {
-				sc.total.AddAll(loss.Index, loss.Count, 0, 1)
+				sc.total.AddAll(loss.Index, loss.Count, 0)
 				sc.unplaced = sc.unplaced || len(loss.Logs) == 0
 			}
 		}

@@ -45,11 +45,11 @@ func (m *Merger) Keep(q int64, h *fiohist.Hist, of fio.Dims) *fiohist.Hist {
 		m.PickedAway += h.Sum()
 		return nil
 	}
-	index, count := h.Sparse(nil, nil)
-	kept := new(fiohist.Hist)
-	kept.AddAll(index, count, 0, share)
-	m.PickedAway += h.Sum() - kept.Sum()
-	return kept
+	var all, kept fiohist.Sparse
+	all.Set(h)
+	kept.Share(&all, 0, share)
+	m.PickedAway += all.Sum() - kept.Sum()
+	return kept.Hist()
 }
 
 // choose reduces the intervals of a batch to what is picked.

@@ -124,11 +124,11 @@ func (s stall) split(c *fiohist.Sparse) (before, after *fiohist.Sparse) {
 		if fiohist.Fio3.Upper(int(b)) > s.long {
 			share = 0
 		}
-		if share > 0 {
-			before.Add(b, c.Count[i]*share)
+		if n := fiohist.Share(c.Count[i], 0, share); n > 0 {
+			before.Add(b, n)
 		}
-		if share < 1 {
-			after.Add(b, c.Count[i]*(1-share))
+		if n := fiohist.Share(c.Count[i], share, 1); n > 0 {
+			after.Add(b, n)
 		}
 	}
 	return before, after

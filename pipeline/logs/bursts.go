@@ -79,17 +79,14 @@ func (b *bursts) place(stamp int64, c *fiohist.Sparse, emit func(portion)) bool 
 	if b.done+pauses > 0 {
 		b.busy, b.timed = b.busy+left, b.timed+ios
 	}
-	for to := b.done + ios; b.done < to; {
+	for from, to := b.done, b.done+ios; b.done < to; {
 		if b.done > 0 && b.done%b.size == 0 {
 			b.at += b.think
 		}
 		n := min(b.size-b.done%b.size, to-b.done)
 		took := int64(float64(left) * float64(n) / float64(ios))
 		start := min(b.at, stamp-msec)
-		b.part.Reset()
-		for k, i := range c.Index {
-			b.part.Add(i, c.Count[k]*float64(n)/float64(ios))
-		}
+		b.part.Share(c, float64(b.done-from)/float64(ios), float64(b.done+n-from)/float64(ios))
 		emit(portion{start: start, end: min(max(b.at+took, start+msec), max(stamp, b.at+msec)), counts: &b.part})
 		b.at, b.done = b.at+took, b.done+n
 	}

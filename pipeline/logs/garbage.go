@@ -140,8 +140,12 @@ func (m *middle) beyond() float64 {
 		octaves = 0
 	}
 	const half = 2 // the buckets of the first are half as wide
-	return max(octaves, further(m.from(3, 4), m.from(4, 5), m.from(5, 9), half), further(m.below[6], m.below[7],
-		m.below[8], 1))
+	quarters := further(m.from(3, 4), m.from(4, 5), m.from(5, 9), half)
+	// What rises to the last quarter may fall within it.
+	if at, before := m.from(5, 9), m.from(4, 5); at-math.Sqrt(at) > before+2*math.Sqrt(before)+1 {
+		quarters = 0
+	}
+	return max(octaves, quarters, further(m.below[6], m.below[7], m.below[8], 1))
 }
 
 // further continues three counts, of which the first is of a width so many times smaller. Each may be off by its
@@ -150,9 +154,6 @@ func further(a, b, c, wider float64) float64 {
 	less := func(n float64) float64 { return max(n-math.Sqrt(n), 0) }
 	most := b + 2*math.Sqrt(b) + 1
 	falls := less(c) / most
-	if falls > 1 { // the peak is in the last one: it may fall within
-		return 0
-	}
 	fell := most / (wider * max(less(a), 0.5))
 	falls = min(falls*min(falls/fell, 1), 0.9)
 	return c * falls / (1 - falls)

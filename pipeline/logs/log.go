@@ -495,7 +495,7 @@ func (l *State) addUp(r *fiolog.Record, d *direction) {
 	}
 	d.ios, d.ns, info.HasIO = d.ios+sum, d.ns+float64(r.NS), info.HasIO || sum > 0
 	if d.sums != nil {
-		d.sums.AddAll(c.Index, c.Count, 0, 1)
+		d.sums.AddAll(c.Index, c.Count, 0)
 	}
 }
 
@@ -786,3 +786,15 @@ const (
 
 // minBlock is how many bytes are read at a time from a file, at least. Smaller blocks cost more system calls.
 const minBlock = 64 << 10
+
+// Balance returns an error if not all I/Os of the log, and of its part of the tail, are in intervals.
+func (l *State) Balance() error {
+	in := 0.0
+	for d := range l.DirInfo {
+		in += l.DirInfo[d].IOs
+	}
+	if err := pipeline.Balance(in, l.align.Placed); err != nil {
+		return fmt.Errorf("%s: %w", fio.Printable(l.Source.Path), err)
+	}
+	return nil
+}

@@ -421,12 +421,7 @@ func (w *windows) closeLate(c *fiohist.Sparse, late int64, opened bool) {
 		w.first.Add(c.Index[top], 1)
 		others := fiohist.Sparse{Index: c.Index[:top], Count: c.Count[:top]}
 		left := c.Count[top] - 1
-		total := others.Sum()
-		for i, b := range others.Index {
-			share := others.Count[i] / total
-			w.rest.Add(b, others.Count[i]-share)
-			w.last.Add(b, share)
-		}
+		others.Split(&w.rest, &w.last)
 		if left > 0 {
 			w.rest.Add(c.Index[top], left)
 		}
@@ -442,12 +437,7 @@ func (w *windows) closeLate(c *fiohist.Sparse, late int64, opened bool) {
 		w.last.Add(c.Index[top], 1)
 		return
 	}
-	total := c.Sum()
-	for i, b := range c.Index {
-		share := c.Count[i] / total
-		w.rest.Add(b, c.Count[i]-share)
-		w.last.Add(b, share)
-	}
+	c.Split(&w.rest, &w.last)
 }
 
 // starts places records as fio-histo-log-pctiles does: from a record's stamp to the next one. Records

@@ -37,7 +37,7 @@ func (s *scan) feed(r *fiolog.Record) {
 	if d.lag.Fell && d.fellAt == 0 {
 		d.fellAt = r.Line
 	}
-	d.sums.AddAll(r.Index, r.Count, 0, 1)
+	d.sums.AddAll(r.Index, r.Count, 0)
 }
 
 // allZero reports whether there are records, all without I/Os.

@@ -53,7 +53,20 @@ func (t *tail) shares() [][]float64 {
 		}
 		t.fill(out)
 	}
+	t.wholeParts(out)
 	return out
+}
+
+// wholeParts rounds shares so that those of a bucket still add up to its count.
+func (t *tail) wholeParts(shares [][]float64) {
+	for k, count := range t.counts.Count {
+		sum := 0.0
+		for i := range shares {
+			before := sum
+			sum += shares[i][k] / count
+			shares[i][k] = fiohist.Share(count, before, sum)
+		}
+	}
 }
 
 // scale makes values add up to a total, unless all are 0.

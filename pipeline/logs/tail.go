@@ -432,7 +432,7 @@ func (t *tail) lossAt(coarser int) (pipeline.Loss, bool) {
 	first := t.members[0]
 	out := pipeline.Loss{Job: first.Job, Host: first.Host, Direction: t.dir.String(), IOs: t.lost.Sum(), Why: t.why}
 	var at fiohist.Hist
-	at.AddAll(t.lost.Index, t.lost.Count, coarser, 1)
+	at.AddAll(t.lost.Index, t.lost.Count, coarser)
 	out.Index, out.Count = at.Sparse(nil, nil)
 	for _, l := range t.members {
 		out.Logs, out.Until = append(out.Logs, l.LogName), max(out.Until, l.end)

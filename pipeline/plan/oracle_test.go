@@ -122,7 +122,7 @@ func compare(t *testing.T, got *pipelinetest.Collect, want []oracleRow) {
 			t.Fatalf("%s: %v ms, %s, %s, %d logs; want %s, %d logs", at, float64(got.Offsets[i])/1e6, g.Scope,
 				g.Dims.Direction, g.Logs, w.Scope, w.Logs)
 		}
-		near(t, at+" samples", g.Stats.Samples, &w.Samples, 0)
+		near(t, at+" samples", g.Stats.Samples, &w.Samples, parts)
 		if g.Stats.Empty() {
 			if w.Mean != nil {
 				t.Fatalf("%s: empty, want %v I/Os", at, w.Samples)
@@ -131,21 +131,27 @@ func compare(t *testing.T, got *pipelinetest.Collect, want []oracleRow) {
 		}
 		near(t, at+" min", g.Stats.Min, w.Min, 0)
 		near(t, at+" max", g.Stats.Max, w.Max, 0)
-		near(t, at+" mean", g.Stats.Mean, w.Mean, 0)
-		near(t, at+" stddev", g.Stats.StdDev, w.StdDev, g.Stats.Mean)
+		// Of few I/Os, one that is a part longer or shorter counts the more.
+		off := func(v *float64) float64 { return 1e-4**v + parts/w.Samples**w.Max }
+		near(t, at+" mean", g.Stats.Mean, w.Mean, off(w.Mean))
+		near(t, at+" stddev", g.Stats.StdDev, w.StdDev, off(w.StdDev))
 		for k, p := range got.Run.Percentiles {
-			near(t, fmt.Sprintf("%s p%g", at, p), g.Stats.Percentiles[k], w.Percentiles[fmt.Sprintf("%g", p)], 0)
+			v := w.Percentiles[fmt.Sprintf("%g", p)]
+			near(t, fmt.Sprintf("%s p%g", at, p), g.Stats.Percentiles[k], v, off(v))
 		}
 	}
 }
 
-// near compares to 1e-9 of the value, or of scale where that is larger.
-func near(t *testing.T, what string, got float64, want *float64, scale float64) {
+// parts is by how many I/Os the sum of a row may be off: hundreds of buckets whose shares are rounded alike.
+const parts = 5e-4
+
+// near compares to 1e-9 of the value, or to off where that is larger.
+func near(t *testing.T, what string, got float64, want *float64, off float64) {
 	t.Helper()
 	if want == nil {
 		t.Fatalf("%s: %v, want none", what, got)
 	}
-	if math.Abs(got-*want) > 1e-9*max(math.Abs(*want), scale, 1e-3) {
-		t.Fatalf("%s: %v, want %v", what, got, *want)
+	if math.Abs(got-*want) > max(1e-9*math.Abs(*want), off) {
+		t.Errorf("%s: %v, want %v", what, got, *want)
 	}
 }

@@ -116,23 +116,24 @@ func TestPick(t *testing.T) {
 					for _, l := range got.leaves {
 						l.hist.Each(func(bucket int, n float64) { sum[bucket] += n })
 					}
-					near := func(what string, got, want float64) {
-						if math.Abs(got-want) > 1e-6 {
+					near := func(what string, got, want, off float64) {
+						if math.Abs(got-want) > off {
 							t.Errorf("%+v: %s %v, want %v", p, what, got, want)
 						}
 					}
-					total := 0.0
+					const part = 1.0 / fiohist.Parts // each log's count is rounded at either end
+					off, total := 2*part*float64(len(whole.Run.Logs)), 0.0
 					for bucket, n := range want {
-						near(fmt.Sprintf("bucket %d has", bucket), sum[bucket], n)
+						near(fmt.Sprintf("bucket %d has", bucket), sum[bucket], n, off)
 						total += n
 					}
 					for bucket, n := range sum {
-						near(fmt.Sprintf("bucket %d has", bucket), n, want[bucket])
+						near(fmt.Sprintf("bucket %d has", bucket), n, want[bucket], off)
 					}
 					a := &got.Sum.Account
-					near("left out", a.PickedAway, away)
-					near("placed", a.Placed, total)
-					near("in all", a.Placed+a.PickedAway, a.Logged+a.Restored)
+					near("left out", a.PickedAway, away, off*float64(len(want)))
+					near("placed", a.Placed, total, off*float64(len(want)))
+					near("in all", a.Placed+a.PickedAway, a.Logged+a.Restored, 0)
 					first, begin := got.Offsets, max(from, 0)
 					if len(first) > 0 && (first[0]+interval <= begin || first[0] > begin) {
 						t.Errorf("%+v: the first row is at %d", p, first[0])

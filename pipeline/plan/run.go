@@ -238,6 +238,11 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 	logs.WarnMiddle(r.logs, r.warn)
 	logs.WarnPauses(r.logs, r.warn)
 	s := r.merge.Summary()
+	for _, l := range r.logs {
+		if err := l.Balance(); err != nil {
+			return nil, err
+		}
+	}
 	if err := a.Balance(); err != nil {
 		return nil, err
 	}
