@@ -111,7 +111,11 @@ func (r *Result) Lead() string {
 	case more > 1:
 		rest = fmt.Sprintf("%d more rows are, too", more)
 	}
-	return fmt.Sprintf("%s is %s: %s, certain; %s.", name, how, change, rest)
+	sure := "certain"
+	if r.Caveat != "" { // repeats might differ as much
+		sure = "beyond the noise within the runs"
+	}
+	return fmt.Sprintf("%s is %s: %s, %s; %s.", name, how, change, sure, rest)
 }
 
 // Sentence tells a change: from what to what, its limits, and why it is inconclusive.

@@ -1,6 +1,9 @@
 package compare
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // A change above +200 % is a factor, and what is beyond a hundredfold, up or down, is said as such.
 func TestPercent(t *testing.T) {
@@ -69,5 +72,11 @@ func TestLead(t *testing.T) {
 		if got := r.Lead(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+	change := 0.2
+	once := &Result{Other: Side{Name: "B"}, Caveat: "one run per side", Rows: []Row{{Direction: "read", Metric: "p50",
+		Change: &change, Verdict: Higher}}}
+	if got := once.Lead(); !strings.Contains(got, ", beyond the noise within the runs; nothing else differs.") {
+		t.Errorf("without repeats: %q", got)
 	}
 }
