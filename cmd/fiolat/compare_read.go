@@ -118,8 +118,9 @@ func (r *groupReader) since(ctx context.Context, name string, run *compare.Serie
 		if err != nil {
 			return nil, err
 		}
-		if f.Run.Status != esmodel.StatusComplete || one.ID == run.ID || !run.Began(f.Start) ||
-			strings.Join(f.Fio.Workload, ", ") != run.Workload {
+		same := strings.Join(f.Fio.Workload, ", ") == run.Workload &&
+			(f.Sameness == run.Sameness || f.Sameness == "" || run.Sameness == "")
+		if f.Run.Status != esmodel.StatusComplete || one.ID == run.ID || !run.Began(f.Start) || !same {
 			continue
 		}
 		h, err := one.History(ctx)
@@ -133,7 +134,7 @@ func (r *groupReader) since(ctx context.Context, name string, run *compare.Serie
 	}
 	g := &compare.Group{Name: name}
 	from := 0
-	for _, s := range history.Split(runs) { // one series, as there is one workload
+	for _, s := range history.One(runs) {
 		runs = s.Runs
 		for _, metric := range history.Analyse(&s, history.Defaults) {
 			for _, c := range metric.Changes {
