@@ -259,3 +259,49 @@ func TestOrderOfRuns(t *testing.T) {
 		t.Errorf("%+v\nother order: %+v", rows[0], rows[1])
 	}
 }
+
+// TestOrder: the trend of two groups by the order in which their runs began.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		a, b  []int64
+		apart float64 // 0: alternated, or not known
+	}{
+		{"one after the other", []int64{10, 20, 30}, []int64{40, 50, 60}, 3},
+		{"the other way round", []int64{40, 50, 60}, []int64{10, 20, 30}, -3},
+		{"any order of arguments", []int64{30, 10, 20}, []int64{60, 40, 50}, 3},
+		{"alternated", []int64{10, 40, 50}, []int64{20, 30, 60}, 0},
+		{"one run each", []int64{10}, []int64{20}, 0},
+		{"none", nil, nil, 0},
+	} {
+		a, b := &measured{starts: tt.a, startsKnown: true}, &measured{starts: tt.b, startsKnown: true}
+		got := order(a, b)
+		if (got != nil) != (tt.apart != 0) || got != nil && got.apart != tt.apart {
+			t.Errorf("%s: %+v", tt.name, got)
+		}
+		if b.startsKnown = false; order(a, b) != nil || order(b, a) != nil {
+			t.Errorf("%s: an order of unknown starts", tt.name)
+		}
+	}
+}
+
+// TestSpreadTellsNothing: only runs that differ by a factor and more are warned of.
+func TestSpreadTellsNothing(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		last float64 // its latency, the others' being 1
+		loud bool
+	}{{"alike", 1, false}, {"a tenth", 1.1, false}, {"40 times", 40, true}} {
+		g := &Group{Name: "all"}
+		for i, latency := range []float64{1, 1, tt.last} {
+			g.Runs = append(g.Runs, steady{seed: uint64(i), intervals: 20, rate: 200, latency: latency}.series(t,
+				fmt.Sprint(i)))
+		}
+		_, _, notes, err := Spread(g, []float64{50})
+		if err != nil || slices.Contains(notes, nothingTold) != tt.loud {
+			t.Errorf("%s: %q, %v", tt.name, notes, err)
+		}
+	}
+}

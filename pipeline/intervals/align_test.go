@@ -72,3 +72,14 @@ func FuzzAlign(f *testing.F) {
 		}
 	})
 }
+
+// TestPieceEnd: what was held until it closed counts only if there is some.
+func TestPieceEnd(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[int64]Piece{10: {Start: 1, End: 10, Closing: 20}, 20: {Start: 1, End: 10, Closing: 20,
+		Share: 0.1}, 12: {Start: 1, End: 12, Closing: 5, Share: 1}} {
+		if got := p.end(); got != want {
+			t.Errorf("%+v ends at %d", p, got)
+		}
+	}
+}

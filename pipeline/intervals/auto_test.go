@@ -2,6 +2,7 @@ package intervals
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ func TestChooser(t *testing.T) {
 		met      bool
 	}{
 		{"enough in a second", 400, 120, 0.05, time.Second, time.Second, true},
+		{"in two", 180, 120, 0.05, time.Second, 2 * time.Second, true},
 		{"in five", 60, 120, 0.05, time.Second, 5 * time.Second, true},
 		{"in thirty", 10, 300, 0.05, time.Second, 30 * time.Second, true},
 		{"not shorter than the logs' own", 400, 300, 0.05, 10 * time.Second, 10 * time.Second, true},
@@ -58,12 +60,46 @@ func TestChooser(t *testing.T) {
 		if err := c.End(ctx, nil); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.Choose(); got.Interval != tc.want || got.Met != tc.met ||
+		got := c.Choose()
+		if got.Interval != tc.want || got.Met != tc.met ||
 			got.MS != float64(tc.want.Milliseconds()) {
 			t.Errorf("%s: %v, met %v, want %v: %s", tc.name, got.Interval, got.Met, tc.want, got.Reason)
+		}
+		// Why not the next shorter one.
+		if shorter := tc.met && tc.want > tc.shortest; strings.Contains(got.Reason, ", and only in ") != shorter {
+			t.Errorf("%s: %s", tc.name, got.Reason)
 		}
 	}
 	if _, err := NewChooser(&fio.Settings{Percentiles: []float64{0, 100}}, 0.05); err == nil {
 		t.Error("p0 and p100 have limits")
+	}
+}
+
+// TestChooserCountsIntervals: an interval with one I/O counts, one with less, which overlaps from a neighbour, does
+// not.
+func TestChooserCountsIntervals(t *testing.T) {
+	t.Parallel()
+	for ios, want := range map[float64]int{0.4: 0, 0.5: 10, 1: 10} {
+		c, err := NewChooser(&fio.Settings{Percentiles: []float64{50}}, 0.05)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Shortest = time.Second
+		run := &pipeline.Run{Interval: int64(time.Second),
+			Geometry: fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}}
+		err = c.Begin(t.Context(), run)
+		for i := range int64(10) {
+			h := new(fiohist.Hist)
+			h.Add(400, ios)
+			if err == nil {
+				err = c.Interval(t.Context(), &pipeline.Interval{Offset: i * 1e9, Leaves: []pipeline.Leaf{{Hist: h}}})
+			}
+		}
+		if err == nil {
+			err = c.End(t.Context(), nil)
+		}
+		if _, got := c.steps[0].worst(); err != nil || got.all != want {
+			t.Errorf("%v I/Os a second: %d intervals of 10 count, want %d, %v", ios, got.all, want, err)
+		}
 	}
 }

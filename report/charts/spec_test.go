@@ -1,6 +1,7 @@
 package charts
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -50,5 +51,52 @@ func TestLatencyAcross(t *testing.T) {
 	}
 	if _, ok := c["axis"].(M); !ok {
 		t.Errorf("no axis: %v", c)
+	}
+}
+
+// TestAxisWords: how tooltips say a time.
+func TestAxisWords(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name           string
+		axis           Axis
+		date, day, dur bool
+	}{{"wall clock", WallClock, true, false, false}, {"of a run", OfRun, false, true, true},
+		{"elapsed", SinceStart, false, false, true}} {
+		w := tt.axis.words("datum.t")
+		if strings.Contains(w, "%Y-%m-%d") != tt.date || strings.Contains(w, "began + ") != tt.day ||
+			strings.Contains(w, "864e5") != tt.dur {
+			t.Errorf("%s: %s", tt.name, w)
+		}
+	}
+}
+
+// TestLabels: latencies are labelled at 1, 2 and 5 of each decade from 1 ns up to 1,000 s, which is past fio's last
+// bucket.
+func TestLabels(t *testing.T) {
+	t.Parallel()
+	at := latencyAxis("p99")["values"].([]float64)
+	if len(at) != 36 || at[0] != 1 || at[1] != 2 || at[2] != 5 || at[35] != 500e9 {
+		t.Errorf("%v", at)
+	}
+}
+
+// TestTipOfMerged: percentiles of merged histograms have no limits to show, but a number of I/Os.
+func TestTipOfMerged(t *testing.T) {
+	t.Parallel()
+	for merged, want := range map[bool]string{true: "datum.n", false: "datum.lower"} {
+		text := fmt.Sprint(Percentiles{Merged: merged, Names: []string{"p99"}}.Spec())
+		if at := strings.Index(text, "confidence"); at < 0 || !strings.Contains(text, want) ||
+			merged == strings.Contains(text, "to ' + (isValid(datum.upper)") {
+			t.Errorf("merged %v: %s", merged, text)
+		}
+	}
+}
+
+// TestPointer: the cursor shows what can be clicked.
+func TestPointer(t *testing.T) {
+	t.Parallel()
+	if cursor("datum.id") != "pointer" || cursor("") != nil {
+		t.Errorf("%v, %v", cursor("datum.id"), cursor(""))
 	}
 }

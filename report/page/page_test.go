@@ -1,6 +1,7 @@
 package page
 
 import (
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -70,5 +71,29 @@ func TestNumbers(t *testing.T) {
 		if got := Number(v); got != want {
 			t.Errorf("%g is %q, want %q", v, got, want)
 		}
+	}
+}
+
+// full is a writer that takes n bytes.
+type full int
+
+func (w *full) Write(b []byte) (int, error) {
+	if *w -= full(len(b)); *w < 0 {
+		return 0, io.ErrShortWrite
+	}
+	return len(b), nil
+}
+
+// TestWriteFails: a page that is not whole is an error, wherever it breaks off.
+func TestWriteFails(t *testing.T) {
+	t.Parallel()
+	const own = `{{define "main"}}main{{end}}`
+	for _, room := range []full{0, 100, 10_000} {
+		if err := (&Page{Title: "t"}).Write(&room, own); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("room for %d bytes: %v", room, err)
+		}
+	}
+	if err := (&Page{Title: "t"}).Write(io.Discard, own); err != nil {
+		t.Error(err)
 	}
 }

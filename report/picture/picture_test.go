@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	stdcolor "image/color"
 	"image/png"
 	"io"
 	"os"
@@ -120,6 +121,54 @@ func TestWrap(t *testing.T) {
 		got := strings.Join(d.wrap(tt.text, 13, d.width("three four…", 13)+8, tt.lines), "|")
 		if got != tt.want {
 			t.Errorf("%q: %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+// pixels counts the pixels of a picture by color.
+func pixels(t *testing.T, p *Picture) map[stdcolor.Color]int {
+	t.Helper()
+	var raster bytes.Buffer
+	if err := p.Write(&raster, true); err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(&raster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[stdcolor.Color]int{}
+	for y := range img.Bounds().Dy() {
+		for x := range img.Bounds().Dx() {
+			seen[stdcolor.NRGBAModel.Convert(img.At(x, y))]++
+		}
+	}
+	return seen
+}
+
+// A key is a line in its color, or hatched.
+func TestLegend(t *testing.T) {
+	const blue = "#0072b2"
+	for hatched, want := range map[bool]bool{false: true, true: false} {
+		p := &Picture{Legend: []Key{{Text: "a", Color: blue, Hatched: hatched}}}
+		if n := pixels(t, p)[color(blue, 1)]; n > 100 != want {
+			t.Errorf("hatched %v: %d pixels in the color of the line", hatched, n)
+		}
+	}
+}
+
+// An area without a color of its own covers what is below it with the color of the paper.
+func TestAreaWithoutColor(t *testing.T) {
+	const blue, red = "#0072b2", "#d55e00"
+	all := []Box{{0, 10, 0, 1}}
+	for name, own := range map[string]string{"paper": "", "red": red} {
+		p := &Picture{Panels: []Panel{{Height: 100, X: Times(0, 10, 0, func(float64) string { return "" }),
+			Y: Axis{Max: 1}, Marks: []Mark{Area{Boxes: all, Color: blue, Opacity: 1},
+				Area{Boxes: all, Color: own, Opacity: 1}}}}}
+		const few = 4000 // pixels of edges and of the frame
+		seen := pixels(t, p)
+		if seen[color(blue, 1)] > few || seen[color(ink, 1)] > few || (seen[color(red, 1)] > few) != (own == red) {
+			t.Errorf("%s: %d pixels are blue, %d red, %d dark", name, seen[color(blue, 1)], seen[color(red, 1)],
+				seen[color(ink, 1)])
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -160,5 +161,58 @@ func TestJSONRows(t *testing.T) {
 	}
 	if none.Offset != 1000 || none.Samples != 0 || none.Max != nil || none.Percentiles["50"] != nil {
 		t.Errorf("%+v", none)
+	}
+}
+
+// TestTableWithoutIO: of a long pause a block of intervals is printed, then how many more there were, then what
+// follows.
+func TestTableWithoutIO(t *testing.T) {
+	t.Parallel()
+	for _, more := range []int{0, 1, 3} {
+		var b bytes.Buffer
+		out := bufio.NewWriter(&b)
+		r := New(Options{Format: "table", Unit: "us"}, out)
+		run := &pipeline.Run{ID: "r1", Interval: second, Percentiles: []float64{50},
+			Geometry: fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}}
+		h := new(fiohist.Hist)
+		h.Add(300, 1)
+		err := r.Begin(t.Context(), run)
+		last := block + more + 1
+		for i := 0; i <= last && err == nil; i++ {
+			q := &pipeline.Interval{Offset: int64(i) * second}
+			of := new(fiohist.Hist)
+			if i == 0 || i == last {
+				of = h
+				q.Leaves = []pipeline.Leaf{{Dims: fio.Dims{Direction: "read"}, Hist: h}}
+			}
+			q.Rows = []pipeline.Row{{Scope: "direction", Dims: fio.Dims{Direction: "read"}, Logs: 1, Covered: second,
+				IOPS: of.Sum(), IOPSKnown: true, Stats: of.Stats(run.Geometry, run.Percentiles, fiohist.Limits{})}}
+			err = r.Interval(t.Context(), q)
+		}
+		if err == nil {
+			err = errors.Join(r.End(t.Context(), &pipeline.Summary{}), out.Flush())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, after, found := strings.Cut(b.String(), "... ")
+		rows := func(text string) (n int) {
+			for line := range strings.Lines(text) {
+				if offset, _, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+					if _, err := time.ParseDuration(offset); err == nil {
+						n++
+					}
+				}
+			}
+			return n
+		}
+		wantBefore, wantAfter := block+1, 1
+		if more == 0 {
+			wantBefore, wantAfter = block+2, 0
+		}
+		if found != (more > 0) || rows(before) != wantBefore || rows(after) != wantAfter ||
+			found && !strings.HasPrefix(after, fio.Several(more, "more interval")+" without I/O\n") {
+			t.Errorf("%d more: %d rows, then %d: %.200s", more, rows(before), rows(after), after)
+		}
 	}
 }
