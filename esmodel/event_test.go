@@ -65,3 +65,16 @@ func TestStraggler(t *testing.T) {
 		t.Errorf("%s", doc)
 	}
 }
+
+// Names have at most 512 bytes, to be found by.
+func TestCheckNames(t *testing.T) {
+	t.Parallel()
+	for n, bad := range map[int]bool{0: false, 512: false, 513: true} {
+		name := strings.Repeat("n", n)
+		for what, run := range map[string]*pipeline.Run{"id": {ID: name}, "part": {Part: name}, "name": {Name: name}} {
+			if err := esmodel.CheckNames(run); (err != nil) != bad {
+				t.Errorf("%s of %d bytes: %v", what, n, err)
+			}
+		}
+	}
+}

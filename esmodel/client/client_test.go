@@ -20,6 +20,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -415,5 +416,25 @@ func TestLargeWrites(t *testing.T) {
 	res.Body.Close()
 	if n := made.writes.Load(); !<-same || n > 20 {
 		t.Errorf("%d bytes in %d writes, or not as they were", len(body), n)
+	}
+}
+
+// Only on this host a request is not compressed.
+func TestLoopback(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{"http://localhost:9200": true, "http://127.0.0.1": true,
+		"http://127.0.0.9:9200 http://[::1]:9200": true, "http://es.example": false, "http://10.0.0.1:9200": false,
+		"http://localhost http://10.0.0.1": false, "http://10.0.0.1 http://localhost": false} {
+		var nodes []*url.URL
+		for _, one := range strings.Fields(text) {
+			node, err := url.Parse(one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodes = append(nodes, node)
+		}
+		if got := loopback(nodes); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
 	}
 }

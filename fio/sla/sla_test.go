@@ -331,3 +331,24 @@ func TestFigures(t *testing.T) {
 		t.Errorf("rules may be about %s", got)
 	}
 }
+
+// TestShareWithin: within the bucket of the threshold I/Os lie evenly; rules on rates have no share.
+func TestShareWithin(t *testing.T) {
+	t.Parallel()
+	i := grid.Index(5e6)
+	lo, hi := float64(grid.Lower(i)), float64(grid.Upper(i))
+	h := new(fiohist.Hist)
+	h.Add(i, 8)
+	h.Add(grid.Last(), 8)
+	for threshold, want := range map[float64]float64{lo: 0, lo + (hi-lo)/4: 0.125, (lo + hi) / 2: 0.25, hi: 0.5,
+		2 * hi: 0.5} {
+		r := rule(t, "p95 < 1ms")
+		r.Threshold = threshold
+		if got := Share(r, grid, h); math.Abs(got-want) > 1e-12 {
+			t.Errorf("below %v in a bucket of [%v, %v): %v, want %v", threshold, lo, hi, got, want)
+		}
+	}
+	if got := Share(rule(t, "iops > 5"), grid, h); got != -1 {
+		t.Errorf("share of a rate: %v", got)
+	}
+}

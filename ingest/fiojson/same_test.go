@@ -60,3 +60,29 @@ func TestCanonical(t *testing.T) {
 		t.Errorf("%v, want %v", values, want)
 	}
 }
+
+// TestReadsAfterWrites: reads that only verify come when all is written, but in turn with several loops.
+func TestReadsAfterWrites(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		options map[string]string
+		after   bool
+	}{
+		{"writes", map[string]string{"rw": "write", "verify": "crc32c"}, true},
+		{"random writes", map[string]string{"rw": "randwrite", "verify": "crc32c"}, true},
+		{"mixed", map[string]string{"rw": "randrw", "verify": "crc32c"}, false},
+		{"reads", map[string]string{"rw": "randread", "verify": "crc32c"}, false},
+		{"without verification", map[string]string{"rw": "write", "verify": "0"}, false},
+		{"backlog", map[string]string{"rw": "write", "verify": "crc32c", "verify_backlog": "8"}, false},
+		{"loops", map[string]string{"rw": "write", "verify": "crc32c", "loops": "2"}, false},
+	} {
+		w := Workload{Sure: true, Option: func(name string) (string, bool) { v, ok := tt.options[name]; return v, ok }}
+		if got := w.ReadsAfterWrites(); got != tt.after {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+		if w.Sure = false; w.ReadsAfterWrites() {
+			t.Errorf("%s, perhaps: true", tt.name)
+		}
+	}
+}

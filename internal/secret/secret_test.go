@@ -138,3 +138,13 @@ func FuzzHide(f *testing.F) {
 		}
 	})
 }
+
+// From four characters of base64 on a text is taken for the secret.
+func TestShortest(t *testing.T) {
+	t.Parallel()
+	for secret, want := range map[string]int{"ab": 0, "abc": 1, "abcd": 3} {
+		if got := base64Patterns(secret); len(got) != want {
+			t.Errorf("%q has %d patterns, want %d: %q", secret, len(got), want, got)
+		}
+	}
+}
