@@ -250,3 +250,32 @@ func TestAtEdge(t *testing.T) {
 		}
 	}
 }
+
+// TestExplains: single jobs explain what all I/Os have if they are few and the others do not have it; what jobs have at
+// another time stays theirs.
+func TestExplains(t *testing.T) {
+	t.Parallel()
+	w := &Watch{board: newBoard(fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}, 0, second)}
+	g := w.board.group("read", slices.Index(dimensions, fio.ByJob))
+	g.names = []string{"a", "b", "c", "d"}
+	g.blocks = slices.Repeat([][]member{{{n: 50, p50: 1}, {n: 50, p50: 1}, {n: 50, p50: 1}, {n: 50, p50: 1}}}, 40)
+	all := &hit{window: window{10, 20}, direction: "read"}
+	lone := func(from, to int, members ...int) hit {
+		return hit{window: window{from, to}, group: g, members: members, direction: "read", alone: true}
+	}
+	for _, tt := range []struct {
+		name string
+		lone []hit
+		left int // number of lone hits that stay
+		ok   bool
+	}{
+		{"nobody", nil, 0, false},
+		{"at another time", []hit{lone(25, 35, 0)}, 1, false},
+		{"most of them", []hit{lone(10, 20, 0), lone(10, 20, 1), lone(11, 20, 2), lone(25, 35, 3)}, 1, false},
+	} {
+		left, ok := w.explains(all, tt.lone)
+		if len(left) != tt.left || ok != tt.ok {
+			t.Errorf("%s: %d are left, explained: %v", tt.name, len(left), ok)
+		}
+	}
+}

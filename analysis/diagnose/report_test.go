@@ -137,3 +137,103 @@ func TestNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestAllRun: a run that was rolled up keeps which findings are of all of it.
+func TestAllRun(t *testing.T) {
+	t.Parallel()
+	run := &pipeline.Run{Interval: 10 * second, Fine: pipeline.Grain{Interval: second}}
+	for _, tt := range []struct {
+		name string
+		f    Finding
+		want bool
+	}{
+		{"all run", Finding{About: aboutSlow, FromMS: 0, ToEnd: true}, true},
+		{"from the second interval on", Finding{About: aboutSlow, FromMS: 1000, ToEnd: true}, false},
+		{"not to the end", Finding{About: aboutSlow, FromMS: 0}, false},
+		{"a period", Finding{About: aboutPeriod, FromMS: 0, ToEnd: true}, false},
+	} {
+		d := (&Stored{Findings: []Finding{tt.f}, More: []Finding{tt.f}}).diagnosis(run, nil)
+		if d.Findings[0].AllRun != tt.want || d.More[0].AllRun != tt.want {
+			t.Errorf("%s: %v, %v", tt.name, d.Findings[0].AllRun, d.More[0].AllRun)
+		}
+	}
+}
+
+// TestSumOfNothing: a block without I/O has no percentiles.
+func TestSumOfNothing(t *testing.T) {
+	t.Parallel()
+	b := newBoard(fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}, 0, second)
+	h := new(fiohist.Hist)
+	h.Add(100, 4)
+	b.pooled["read"] = []*fiohist.Hist{new(fiohist.Hist), h}
+	if b.sum("read", 0) != (member{}) || b.sum("read", 2) != (member{}) || b.sum("write", 1) != (member{}) {
+		t.Errorf("%+v, %+v, %+v", b.sum("read", 0), b.sum("read", 2), b.sum("write", 1))
+	}
+	if got := b.sum("read", 1); got.n != 4 || got.p50 <= 0 || got.p99 < got.p50 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestMeanOfWindow: what is not known counts neither way.
+func TestMeanOfWindow(t *testing.T) {
+	t.Parallel()
+	nan := math.NaN()
+	p := newPrefixes([]float64{1, 2, nan, 4, nan, nan}, 1)
+	for w, want := range map[window]float64{{0, 2}: 1.5, {1, 4}: 3, {3, 6}: 4, {0, 6}: 7. / 3} {
+		if got := p.mean(w); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%+v: %v, want %v", w, got, want)
+		}
+	}
+	if got := p.mean(window{4, 6}); !math.IsNaN(got) {
+		t.Errorf("of nothing: %v", got)
+	}
+}
+
+// TestOffsetsOfPeers: who has fewer than two peers stands beside none, and the others' distances do not change.
+func TestOffsetsOfPeers(t *testing.T) {
+	t.Parallel()
+	block := func(p50 ...float32) (b []member) {
+		for _, v := range p50 {
+			b = append(b, member{n: 50, p50: v})
+		}
+		return b
+	}
+	p := &part{blocks: [][]member{block(1, 9, 2, 2, 5)}, peers: [][]int{{0, 1}, {2, 3, 4}}}
+	off, n := make([]float64, 5), make([]float64, 5)
+	p.offsets(0, 0, func(int) bool { return false }, off, n)
+	if want := []float64{0, 0, 1, 1, 1}; !slices.Equal(n, want) {
+		t.Errorf("known of %v, want %v", n, want)
+	}
+	if off[0] != 0 || off[1] != 0 || off[2] > 0 || off[3] > 0 || off[4] != 3 {
+		t.Errorf("%v", off)
+	}
+}
+
+// TestNarrow: a pause of a log is no longer than what all its directions have of it.
+func TestNarrow(t *testing.T) {
+	t.Parallel()
+	pause := func(from, to int64) pipeline.Pause {
+		return pipeline.Pause{Span: pipeline.Span{From: from, To: to}, Certain: to - from}
+	}
+	for _, tt := range []struct {
+		name  string
+		other pipeline.Pause
+		ios   float64
+		want  pipeline.Span
+		ok    bool
+	}{
+		{"the same", pause(100, 200), 1000, pipeline.Span{From: 100, To: 200}, true},
+		{"began earlier", pause(50, 200), 1000, pipeline.Span{From: 100, To: 200}, true},
+		{"began later", pause(120, 200), 1000, pipeline.Span{From: 120, To: 200}, true},
+		{"ended earlier", pause(100, 180), 1000, pipeline.Span{From: 100, To: 180}, true},
+		{"ended later", pause(100, 300), 1000, pipeline.Span{From: 100, To: 200}, true},
+		{"less than half of it", pause(160, 200), 1000, pipeline.Span{From: 100, To: 200}, false},
+		{"few I/Os at all", pause(160, 200), 10, pipeline.Span{From: 100, To: 200}, true},
+	} {
+		s := pause(100, 200)
+		ok := narrow(&s, &pipeline.Pauses{Longest: []pipeline.Pause{tt.other}, IOs: tt.ios, Last: 1000})
+		if ok != tt.ok || ok && s.Span != tt.want {
+			t.Errorf("%s: %v, %v", tt.name, s.Span, ok)
+		}
+	}
+}
