@@ -1,0 +1,78 @@
+package logs
+
+import (
+	"testing"
+
+	"fiolat/fio"
+	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/jobfile"
+	"fiolat/pipeline"
+	"fiolat/pipeline/intervals"
+)
+
+// jobLog is the state of a log of a job by fio's JSON.
+func jobLog(meta *fiojson.Document, e *fiojson.Entry) *State {
+	return &State{cfg: &Config{}, Member: intervals.Member{Log: &pipeline.Log{Log: &ingest.Log{Meta: meta, Entry: e,
+		Source: &ingest.Source{Path: "a_clat_hist.1.log"}}}}}
+}
+
+// TestLastStamp: no record is later than the job's runtime, its longest I/O and a window. To verify, fio reads in the
+// times of all directions, one after the other.
+func TestLastStamp(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		options    jobfile.Options
+		meta       fiojson.Document
+		first      int64
+		limit, end int64 // ms; limit 0: none is known
+	}{
+		{"from the start", nil, fiojson.Document{}, 1000, 10_000 + 5 + 1000, 10_000},
+		{"wider windows", jobfile.Options{"log_hist_msec": "3000"}, fiojson.Document{}, 1000, 10_000 + 5 + 3000,
+			10_000},
+		{"verified", jobfile.Options{"verify": "crc32c"}, fiojson.Document{}, 1000, 13_000 + 5 + 1000, 13_000},
+		{"verify=0", jobfile.Options{"verify": "0"}, fiojson.Document{}, 1000, 10_000 + 5 + 1000, 10_000},
+		{"on another clock", nil, fiojson.Document{}, 1795225577000, 1795225577000 + 10_000 + 5 + 1000,
+			1795225577000 + 10_000},
+		{"JSON cut short", nil, fiojson.Document{Cut: true}, 1000, 0, 0},
+	} {
+		e := &fiojson.Entry{LongestMS: 10_000, RuntimeMS: 12_000, Options: tt.options}
+		e.Dirs[fio.Read].RuntimeMS, e.Dirs[fio.Write].RuntimeMS = 9000, 4000
+		e.Dirs[fio.Read].Kind[fio.Clat] = fiojson.Totals{N: 3, Max: 5e6}
+		limit, end := jobLog(&tt.meta, e).lastStamp(tt.first)
+		if tt.limit == 0 {
+			tt.limit = unlimited
+		}
+		if limit != tt.limit || end != tt.end {
+			t.Errorf("%s: %d, %d; want %d, %d", tt.name, limit, end, tt.limit, tt.end)
+		}
+	}
+}
+
+// TestReject: of a document or an entry that is of another run nothing is restored and no limit applies; others stay.
+func TestReject(t *testing.T) {
+	t.Parallel()
+	foreign, own := &fiojson.Document{Path: "foreign.json"}, &fiojson.Document{Path: "own.json"}
+	a, b, c := &fiojson.Entry{JobName: "a"}, &fiojson.Entry{JobName: "b"}, &fiojson.Entry{JobName: "c"}
+	for _, tt := range []struct {
+		name  string
+		entry *fiojson.Entry
+		want  [3]bool // of a, b, and c of the other document
+	}{{"a document", nil, [3]bool{true, true, false}}, {"an entry", b, [3]bool{false, true, false}}} {
+		tails := Tails{{meta: foreign, entry: a}, {meta: foreign, entry: b}, {meta: own, entry: c}}
+		states := []*State{jobLog(foreign, a), jobLog(foreign, b), jobLog(own, c)}
+		for _, l := range states {
+			l.DirInfo[fio.Read].Limits.Known = true
+		}
+		tails.Reject(foreign, tt.entry, states)
+		for i, want := range tt.want {
+			l := states[i]
+			known := l.DirInfo[fio.Read].Limits.Known
+			if tails[i].done != want || l.Rejected() != want || known == want {
+				t.Errorf("%s: log %d: done %v, rejected %v, limits known %v", tt.name, i, tails[i].done, l.Rejected(),
+					known)
+			}
+		}
+	}
+}
