@@ -253,3 +253,18 @@ func BenchmarkSingle(b *testing.B) {
 		}
 	}
 }
+
+// TestPointers: a line of four to seven columns, no more, is one of single I/Os or of pointers.
+func TestPointers(t *testing.T) {
+	t.Parallel()
+	const start = "501, 94470363743424, 1"
+	for _, tt := range []struct {
+		columns  int
+		cut, bad bool
+	}{{3, false, false}, {4, false, true}, {7, false, true}, {8, false, false}, {3, true, true}, {8, true, false}} {
+		line := start + strings.Repeat(", 0", tt.columns-3)
+		if err := pointers([]byte(line), tt.cut); (err != nil) != tt.bad {
+			t.Errorf("%d columns, cut %v: %v", tt.columns, tt.cut, err)
+		}
+	}
+}

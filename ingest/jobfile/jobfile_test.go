@@ -198,3 +198,15 @@ func TestParseDuration(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSizeBounds: sizes as fio reads them, in bytes; what no size is, or is one of more than 63 bits, is none.
+func TestSizeBounds(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]float64{"4k": 4096, "4KiB": 4096, "1.5m": 1.5 * (1 << 20), "512b": 512,
+		"0x1000": 4096, "0x7fffffffffffffff": 1 << 63, "0x8000000000000000": -1, "-1": -1, "k": -1, "": -1} {
+		got, ok := Size(text)
+		if ok != (want >= 0) || ok && got != want {
+			t.Errorf("%q: %v, %v; want %v", text, got, ok, want)
+		}
+	}
+}
