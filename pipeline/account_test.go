@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"fiolat/fio"
@@ -37,5 +38,18 @@ func TestUnmeasured(t *testing.T) {
 				t.Errorf("%v I/Os too many, want %v", a.Excess, want)
 			}
 		})
+	}
+}
+
+// TestByDirection: what jobs miss and what they have more do not make up for each other, and nothing is added.
+func TestByDirection(t *testing.T) {
+	t.Parallel()
+	got := ByDirection([]JobAccount{{Direction: "read", Logged: 10, Counted: 10}, {Direction: "read", Logged: 7,
+		Counted: 10, Missing: 3, Restored: 2, NotPlaced: 1}, {Direction: "read", Logged: 12, Counted: 10, Missing: -2},
+		{Direction: "write", Logged: 5, Counted: 5}})
+	want := []DirectionAccount{{Direction: "read", Logged: 29, Counted: 30, Missing: 3, Excess: 2, Restored: 2,
+		NotPlaced: 1}, {Direction: "write", Logged: 5, Counted: 5}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

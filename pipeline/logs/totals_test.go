@@ -76,3 +76,29 @@ func TestReject(t *testing.T) {
 		}
 	}
 }
+
+// TestSuspect: a log of a job by fio's JSON can be damaged if its counts fall, once it came over fio --client.
+func TestSuspect(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		client bool
+		host   string
+		fell   bool
+		want   bool
+	}{
+		{"over --client", true, "h1", true, true},
+		{"over --client, steady", true, "h1", false, false},
+		{"by the client itself", true, "", true, false},
+		{"of one host", false, "h1", true, false},
+	} {
+		l := jobLog(&fiojson.Document{ClientServer: tt.client}, &fiojson.Entry{})
+		l.Source.Name.Host, l.dirs[fio.Write].lag.Fell = tt.host, tt.fell
+		if got := l.Suspect(); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+		if l.Entry = nil; l.Suspect() {
+			t.Errorf("%s: suspected without fio's JSON", tt.name)
+		}
+	}
+}
