@@ -1,6 +1,6 @@
-// Package intervals puts I/Os on a common time grid. It distributes the I/Os of each log over the intervals, adds the
-// intervals of all logs up by leaf and by scope in a fixed order (logs within a host, then hosts, each sorted), and
-// passes them to a Sink. It also finds the shortest interval at which a percentile is known well enough.
+// Package intervals puts I/Os on a common time grid. It distributes the I/Os of each log over the intervals in whole
+// parts, whose sums do not depend on an order, adds the intervals of all logs up by leaf and by scope, and passes them
+// to a Sink. It also finds the shortest interval at which a percentile is known well enough.
 package intervals
 
 import (

@@ -452,20 +452,19 @@ func (sc *scope) extremes(row *pipeline.Row, h *fiohist.Hist, g fiohist.Geometry
 	}
 }
 
-// interval adds up interval q from the logs' histograms. The order of the additions is fixed: logs
-// within a host, then hosts.
+// interval adds up interval q from the logs' histograms.
 func (m *Merger) interval(q int64, mem *sums, histsOf func(*Member) *Hists,
 	active []*scope) *merged {
 	leaves := make([]*fiohist.Hist, len(m.leafSpecs))
 	for i := range m.leafSpecs {
 		s := &m.leafSpecs[i]
-		sum := hostSum{mem: mem, mine: true} // no other leaf has these histograms
+		var sum addition
 		for _, l := range s.logs {
-			if c := histsOf(l); c != nil && c[s.dir] != nil {
-				sum.add(l.Host, c[s.dir])
+			if c := histsOf(l); c != nil {
+				sum.add(mem, c[s.dir], true) // no other leaf has these histograms
 			}
 		}
-		leaves[i] = sum.finish()
+		leaves[i] = sum.h
 	}
 	out := m.rows(q, mem, leaves, histsOf, active)
 	out.Leaves = m.leaves(leaves, histsOf)
@@ -515,13 +514,11 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 			out.Rows = append(out.Rows, row)
 			continue
 		}
-		sum := hostSum{mem: mem}
+		var sum addition
 		for _, i := range sc.leaves {
-			if leaves[i] != nil {
-				sum.add(m.leafSpecs[i].dims.Host, leaves[i])
-			}
+			sum.add(mem, leaves[i], false)
 		}
-		h := sum.finish()
+		h := sum.h
 		out.hists = append(out.hists, h)
 		ranks.Read(h, m.Run.Geometry)
 		row := m.row(sc, ranks)
@@ -849,30 +846,6 @@ func (sc *scope) lastWindows() float64 {
 	}
 	from := slices.MinFunc(covered, func(a, b pipeline.Span) int { return cmp.Compare(a.From, b.From) }).From
 	return ios / logged * float64(unionLength(covered, from)) / float64(unionLength(longer, from))
-}
-
-// hostSum adds histograms up, those of a host first and then the hosts, in the order in which they
-// come. A single one is not copied.
-type hostSum struct {
-	mem          *sums
-	host         string
-	inner, outer addition
-	any          bool
-	mine         bool // what is added may be written to
-}
-
-func (s *hostSum) add(host string, h *fiohist.Hist) {
-	if s.any && host != s.host {
-		s.outer.add(s.mem, s.inner.h, s.inner.own)
-		s.inner = addition{}
-	}
-	s.any, s.host = true, host
-	s.inner.add(s.mem, h, s.mine)
-}
-
-func (s *hostSum) finish() *fiohist.Hist {
-	s.outer.add(s.mem, s.inner.h, s.inner.own)
-	return s.outer.h
 }
 
 // addition is a sum that copies only if there is a second operand and the first must not be changed.
