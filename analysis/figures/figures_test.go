@@ -225,6 +225,10 @@ func TestOptions(t *testing.T) {
 	if got, want := Differing(rows), []string{"iodepth", "direct"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v: what the jobs of a run differ in is no difference between runs", got, want)
 	}
+	rows = append(rows[:1], row("killed", "read", map[string]string{"hosts": "3"}))
+	if got, want := Differing(rows), []string{"hosts"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v: options that are not known do not differ", got, want)
+	}
 	all := Row{Direction: "all"}
 	all.finish(nil, []*pipeline.Log{{Log: &ingest.Log{Host: "a", Job: "j"}}, {Log: &ingest.Log{Host: "b", Job: "j"}}})
 	if all.Options["hosts"] != "2" || all.Options["jobs"] != "1" {

@@ -43,7 +43,7 @@ func (o *options) values() map[string]string {
 }
 
 // Differing returns the options in which runs, or with --by their hosts or jobs, differ: first those of
-// defaultOptions, then the others by name.
+// defaultOptions, then the others by name. Where no job option is known, as of a run that left no JSON, none differs.
 func Differing(rows []Row) (names []string) {
 	groups := map[Group]map[string][]string{} // values by option, one for each direction
 	all := map[string]bool{}
@@ -63,6 +63,9 @@ func Differing(rows []Row) (names []string) {
 	for k := range all {
 		first, seen := "", false
 		for _, options := range groups {
+			if !counts(k) && !anyOption(options) {
+				continue
+			}
 			values := cmp.Or(strings.Join(options[k], ","), fiojson.Default(k))
 			if seen && values != first {
 				differ[k] = true
@@ -77,6 +80,19 @@ func Differing(rows []Row) (names []string) {
 		}
 	}
 	return append(names, slices.Sorted(maps.Keys(differ))...)
+}
+
+// counts reports whether a name is of a number that takes no job option to know.
+func counts(name string) bool { return name == "hosts" || name == "jobs" }
+
+// anyOption reports whether any job option is known.
+func anyOption(options map[string][]string) bool {
+	for name := range options {
+		if !counts(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // Shorten removes all options from the rows except defaultOptions and those named.
