@@ -485,7 +485,9 @@ type DocRun struct {
 	ID         string `json:"id"`
 	Generation string `json:"generation"`
 	Part       string `json:"part"`
-	Status     Status `json:"status"`         // in the document of a run
+	Start      string `json:"start"`          // in the document of a run
+	End        string `json:"end"`            // likewise, once it is known
+	Status     Status `json:"status"`         // likewise
 	Format     int    `json:"format_version"` // likewise
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
+	"fiolat/esmodel/indices"
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/internal/runsource"
@@ -50,6 +51,12 @@ func (o *deleteOptions) run(ctx context.Context, u *ui.UI) error {
 	doomed, err := o.find(ctx, c)
 	if err != nil {
 		return err
+	}
+	// Nobody may take what is found for all that there is.
+	if is, err := indices.CheckMappings(ctx, c, o.es.Prefix, indices.None, true); err == nil {
+		for _, w := range is.Warnings() {
+			u.Warn(w)
+		}
 	}
 	if len(doomed) == 0 {
 		u.Say("info", "there is no such run")

@@ -224,14 +224,11 @@ func (w *BulkWriter) Open(ctx context.Context, run *pipeline.Run) error {
 	w.report.Warnings = append(w.report.Warnings, warnings...)
 	w.mu.Unlock()
 	if err == nil {
-		var checked map[string]bool
-		var others []string
-		checked, others, err = indices.CheckMappings(ctx, w.c, w.cfg.Prefix, false)
+		var is indices.Checked // an index that cannot be read matters once a document of its own is sent
+		is, err = indices.CheckMappings(ctx, w.c, w.cfg.Prefix, indices.None, false)
 		w.mu.Lock()
-		maps.Copy(w.checked, checked)
-		if len(others) > 0 {
-			w.report.Warnings = append(w.report.Warnings, indices.WarnOthers(others))
-		}
+		maps.Copy(w.checked, is.Seen)
+		w.report.Warnings = append(w.report.Warnings, is.Warnings()...)
 		w.mu.Unlock()
 	}
 	var away *client.UnavailableError

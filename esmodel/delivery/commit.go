@@ -28,12 +28,14 @@ func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run, counted func
 	if err := w.retryBegin(ctx); err != nil { // if there was nothing to send
 		return err
 	}
+	in := indices.Scope{Prefix: w.cfg.Prefix}
 	if !w.cfg.NoTemplates { // an index may have been deleted and created anew since its first document
-		if _, _, err := indices.CheckMappings(ctx, w.c, w.cfg.Prefix, false); err != nil {
+		var err error
+		if in, err = indices.ScopeOf(ctx, w.c, w.cfg.Prefix, g, k.Found); err != nil {
 			return err
 		}
 	}
-	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, g, w.made(run, r), r.names(), counted, k.Holds)
+	deleted, err := indices.Commit(ctx, w.c, in, g, w.made(run, r), r.names(), counted, k.Holds)
 	w.noteDeleted(deleted)
 	if errors.As(err, new(*indices.MismatchError)) { // because another process has the run now?
 		err = cmp.Or(k.Holds(ctx), err)
@@ -96,7 +98,10 @@ func (w *BulkWriter) withdraw(ctx context.Context, g indices.Generation, once bo
 		}
 		return err
 	}
-	err := indices.Withdraw(ctx, w.c, w.cfg.Prefix, g, r.names(), winner)
+	in, err := indices.Readable(ctx, w.c, w.cfg.Prefix) // what was sent is in indices that could be read
+	if err == nil {
+		err = indices.Withdraw(ctx, w.c, in, g, r.names(), winner)
+	}
 	switch {
 	case errors.Is(err, errSame):
 		return nil

@@ -33,7 +33,7 @@ func TestEachServerDeletesSpareOverwritten(t *testing.T) {
 		deleted := map[string]int64{}
 		g := indices.Generation{RunKey: esmodel.RunKey{Run: run.ID, Kind: "clat"}, Generation: "another"}
 		err := c.Scan(t.Context(), client.ScanRequest{
-			Op: "test", Indices: indices.Names(prefix), Query: g.Query(false), Size: 7,
+			Op: "test", Indices: indices.Scope{Prefix: prefix}.Names(), Query: g.Query(false), Size: 7,
 			Fields: map[string]any{"_source": false, "seq_no_primary_term": true},
 		}, func(page []client.Hit) error {
 			if first.ID == "" {
@@ -56,7 +56,7 @@ func TestEachServerDeletesSpareOverwritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := indices.Refresh(t.Context(), c, prefix, nil); err != nil {
+		if err := indices.Refresh(t.Context(), c, indices.Scope{Prefix: prefix}, nil); err != nil {
 			t.Fatal(err)
 		}
 		docs := storedDocs(t, c, prefix)

@@ -474,7 +474,11 @@ func (l *loader) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.Join(append(lost, indices.Refresh(ctx, l.c, l.prefix, l.w.Report().names()))...)
+	in, err := indices.Readable(ctx, l.c, l.prefix)
+	if err == nil {
+		err = indices.Refresh(ctx, l.c, in, l.w.Report().names())
+	}
+	return errors.Join(append(lost, err)...)
 }
 
 // partsIn returns the parts of the merged run that a mark is on; nil if it is not on a merged run.
@@ -494,8 +498,12 @@ func (l *loader) run(ctx context.Context, k *indices.Mark, r runLine) error {
 	var missing error
 	if doc.Run.Status == esmodel.StatusComplete {
 		g, made := indices.Counted(doc)
+		in, err := indices.ScopeOf(ctx, l.c, l.prefix, g, k.Found)
+		if err != nil {
+			return err
+		}
 		if l.generations[g.RunKey][g.Generation] == nil {
-			others, err := indices.Count(ctx, l.c, indices.Names(l.prefix), g.Query(false))
+			others, err := indices.Count(ctx, l.c, in.Names(), g.Query(false))
 			if err == nil && others > 0 {
 				err = esmodel.Fault(
 					g.Run,
@@ -510,7 +518,7 @@ func (l *loader) run(ctx context.Context, k *indices.Mark, r runLine) error {
 				return err
 			}
 		}
-		deleted, err := indices.Commit(ctx, l.c, l.prefix, g, made, l.w.Report().names(), nil, k.Holds)
+		deleted, err := indices.Commit(ctx, l.c, in, g, made, l.w.Report().names(), nil, k.Holds)
 		l.w.noteDeleted(deleted)
 		if err == nil {
 			err = l.w.sameParts(ctx, g.Run, g.Kind, esmodel.PartsOf(r.doc))
@@ -554,10 +562,14 @@ func (l *loader) settleWithoutDoc(ctx context.Context, k *indices.Mark) error {
 		return l.settle(ctx, k, k.Found)
 	}
 	g, made := indices.Counted(doc)
-	if err = indices.Refresh(ctx, l.c, l.prefix, l.w.Report().names()); err != nil {
+	in, err := indices.ScopeOf(ctx, l.c, l.prefix, g, k.Found)
+	if err == nil {
+		err = indices.Refresh(ctx, l.c, in, l.w.Report().names())
+	}
+	if err != nil {
 		return err
 	}
-	whole, err := indices.Verify(ctx, l.c, l.prefix, g, made)
+	whole, err := indices.Verify(ctx, l.c, in, g, made)
 	if err == nil {
 		err = l.w.sameParts(ctx, g.Run, g.Kind, esmodel.PartsOf(k.Found))
 	}

@@ -40,6 +40,16 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 			return 400, failure(400, "parse_exception", err.Error())
 		}
 	}
+	for _, name := range s.match(indices) {
+		if !s.red[name] || q.PIT != nil || r.Method == http.MethodDelete {
+			continue
+		}
+		if last == "_count" {
+			return 200, object{"count": 0, "_shards": object{"total": 2, "successful": 1, "failed": 1,
+				"failures": []any{object{"index": name, "reason": object{"type": "no_shard_available_action_exception"}}}}}
+		}
+		return 503, noShard(name)
+	}
 	if last == "_pit" {
 		if r.Method == http.MethodDelete {
 			delete(s.pits, q.ID)

@@ -48,6 +48,7 @@ type Server struct {
 	indices   map[string]*index
 	templates map[string]map[string]any
 	closed    map[string]bool
+	red       map[string]bool
 	aliases   map[string]map[string]object // by name, by index
 	policies  map[string]map[string]any
 	pits      map[string][]found
@@ -187,6 +188,19 @@ func (s *Server) CloseIndex(name string) {
 		s.closed = map[string]bool{}
 	}
 	s.closed[name] = true
+}
+
+// SetRed takes the only shard of an index away, or brings it back: what is stored there cannot be read.
+func (s *Server) SetRed(name string, red bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.indices[name] == nil {
+		s.make(name)
+	}
+	if s.red == nil {
+		s.red = map[string]bool{}
+	}
+	s.red[name] = red
 }
 
 // Alias gives an index, which it makes, one more name. write is its is_write_index, nil if that is not set.
@@ -426,6 +440,9 @@ func (s *Server) ofIndex(r *http.Request, indices, what string, body []byte) (in
 	switch r.Method + " " + what {
 	case "POST _refresh":
 		for _, name := range s.match(indices) {
+			if s.red[name] { // Elasticsearch waits a minute
+				return 504, failure(504, "timeout_exception", "no shard of "+name)
+			}
 			s.refresh(name)
 		}
 		return 200, object{"_shards": allShards}
@@ -578,6 +595,16 @@ func (s *Server) fieldCaps(patterns string, q url.Values) (int, any) {
 		}
 		names = slices.DeleteFunc(names, func(n string) bool { return s.closed[n] })
 	}
+	var broken []string
+	for _, n := range names {
+		if s.red[n] {
+			broken = append(broken, n)
+		}
+	}
+	if len(broken) > 0 && len(broken) == len(names) {
+		return 503, noShard(broken[0])
+	}
+	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return s.red[n] })
 	fields := object{}
 	for _, field := range strings.Split(q.Get("fields"), ",") {
 		types := map[string]object{}
@@ -616,5 +643,15 @@ func (s *Server) fieldCaps(patterns string, q url.Values) (int, any) {
 			fields[field] = types
 		}
 	}
-	return 200, object{"indices": append([]string{}, names...), "fields": fields}
+	reply := object{"indices": append([]string{}, names...), "fields": fields}
+	if len(broken) > 0 {
+		reply["failed_indices"] = len(broken)
+		reply["failures"] = []any{object{"indices": broken, "failure": noShard(broken[0])}}
+	}
+	return 200, reply
+}
+
+// noShard is what Elasticsearch says of an index of which no shard is there.
+func noShard(index string) any {
+	return failure(503, "no_shard_available_action_exception", "index ["+index+"] has no active shard copy")
 }

@@ -15,7 +15,7 @@ func TestFieldCapsFailed(t *testing.T) {
 	t.Parallel()
 	const reply = `{"indices":["fio-run"],"failed_indices":1,"failures":[{"indices":["fio-percentiles-2026.01"],
 		"failure":{"error":{"type":"no_shard_available_action_exception","reason":"no shard is active"}}}],"fields":{}}`
-	var caps fieldCaps
+	caps := fieldCaps{needed: Every}
 	if err := json.Unmarshal([]byte(reply), &caps); err != nil {
 		t.Fatal(err)
 	}
@@ -31,14 +31,15 @@ func TestFieldCapsNotFound(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		s := esmodeltest.New(t, esmodeltest.Options{})
 		c := testClient(t, client.Config{Addresses: []string{s.URL}})
-		if seen, _, err := CheckMappings(t.Context(), c, "fio", closed); err != nil || len(seen) > 0 {
-			t.Error("no indices:", seen, err)
+		if is, err := CheckMappings(t.Context(), c, "fio", None, closed); err != nil || len(is.Seen) > 0 {
+			t.Error("no indices:", is.Seen, err)
 		}
 		s.Inject(esmodeltest.Fault{
 			Match:  func(r *http.Request) bool { return strings.Contains(r.URL.Path, "*") },
 			Status: 404, Type: "index_not_found_exception", Reason: "no such index",
 		})
-		if _, _, err := CheckMappings(t.Context(), c, "fio", closed); err == nil || !strings.Contains(err.Error(), "404") {
+		_, err := CheckMappings(t.Context(), c, "fio", None, closed)
+		if err == nil || !strings.Contains(err.Error(), "404") {
 			t.Error(err)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
@@ -64,7 +63,7 @@ var generationKinds = []esmodel.Kind{esmodel.KindHistogram, esmodel.KindPercenti
 // deleting is allowed.
 func Commit(
 	ctx context.Context, c *client.Client,
-	prefix string,
+	in Scope,
 	g Generation,
 	made map[esmodel.Kind]int64,
 	touched []string,
@@ -72,11 +71,11 @@ func Commit(
 	hold Holder,
 ) (map[string]int64, error) {
 	deleted := map[string]int64{}
-	if err := Refresh(ctx, c, prefix, touched); err != nil {
+	if err := Refresh(ctx, c, in, touched); err != nil {
 		return nil, err
 	}
 	for tries := 0; ; tries++ { //nolint:endless // four times at most
-		only, err := Verify(ctx, c, prefix, g, made)
+		only, err := Verify(ctx, c, in, g, made)
 		if err == nil && counted != nil {
 			err, counted = counted(ctx), nil
 		}
@@ -91,8 +90,8 @@ func Commit(
 		if err != nil || only {
 			return deleted, err
 		}
-		if err = Retire(ctx, c, prefix, g, hold, deleted); err == nil {
-			err = Refresh(ctx, c, prefix, slices.Sorted(maps.Keys(deleted)))
+		if err = Retire(ctx, c, in, g, hold, deleted); err == nil {
+			err = Refresh(ctx, c, in, slices.Sorted(maps.Keys(deleted)))
 		}
 		if err != nil {
 			return deleted, err
@@ -105,7 +104,7 @@ func Commit(
 func Verify(
 	ctx context.Context,
 	c *client.Client,
-	prefix string,
+	in Scope,
 	g Generation,
 	made map[esmodel.Kind]int64,
 ) (only bool, err error) {
@@ -115,10 +114,10 @@ func Verify(
 	found, errs := make([]int64, len(generationKinds)), make([]error, len(generationKinds))
 	for i, kind := range generationKinds {
 		if _, ok := made[kind]; ok {
-			counting.Go(func() { found[i], errs[i] = Count(ctx, c, esmodel.Indices(prefix, kind), g.Query(true)) })
+			counting.Go(func() { found[i], errs[i] = Count(ctx, c, in.Of(kind), g.Query(true)) })
 		}
 	}
-	others, err := Count(ctx, c, Names(prefix), g.Query(false))
+	others, err := Count(ctx, c, in.Names(), g.Query(false))
 	counting.Wait()
 	for i, kind := range generationKinds {
 		if want := made[kind]; errs[i] == nil && found[i] != want {
@@ -189,24 +188,15 @@ func (g Generation) Query(own bool) map[string]any {
 	return map[string]any{"bool": map[string]any{"filter": filter, "must_not": not}}
 }
 
-// Names returns the names of all indices that hold documents of generations, separated by commas.
-func Names(prefix string) string {
-	var p []string
-	for _, k := range generationKinds {
-		p = append(p, esmodel.Indices(prefix, k))
-	}
-	return strings.Join(p, ",")
-}
-
 // Refresh makes acknowledged documents visible to searches. That requires the index privilege "maintenance",
 // which an ingest does not need otherwise. Without it, Refresh sends to each index touched a bulk request that
 // deletes a nonexistent document and has a refresh as parameter.
-func Refresh(ctx context.Context, c *client.Client, prefix string, touched []string) error {
+func Refresh(ctx context.Context, c *client.Client, in Scope, touched []string) error {
 	err := c.Call(
 		ctx,
 		client.Request{
 			Op: "refresh indices",
-			API: esapi.IndicesRefreshRequest{Index: []string{Names(prefix), esmodel.Indices(prefix, esmodel.KindRun)},
+			API: esapi.IndicesRefreshRequest{Index: []string{in.Names(), in.Of(esmodel.KindRun)},
 				IgnoreUnavailable: new(true), AllowNoIndices: new(true)},
 		},
 		new(refreshed),
@@ -241,21 +231,21 @@ func (r *refreshed) Check() error {
 }
 
 // Withdraw deletes the documents of a generation that lost the run.
-func Withdraw(ctx context.Context, c *client.Client, prefix string, g Generation, touched []string, hold Holder) error {
-	if err := Refresh(ctx, c, prefix, touched); err != nil {
+func Withdraw(ctx context.Context, c *client.Client, in Scope, g Generation, touched []string, hold Holder) error {
+	if err := Refresh(ctx, c, in, touched); err != nil {
 		return err
 	}
 	own := func(m esmodel.DocHeader) bool {
 		return m.Key() == g.RunKey && m.Run.Generation == g.Generation
 	}
-	return DeleteFound(ctx, c, "withdraw what was sent", Names(prefix), g.Query(true), own, hold, map[string]int64{})
+	return DeleteFound(ctx, c, "withdraw what was sent", in.Names(), g.Query(true), own, hold, map[string]int64{})
 }
 
 // Retire deletes the documents of the run's other generations, and counts them by index.
 func Retire(
 	ctx context.Context,
 	c *client.Client,
-	prefix string,
+	in Scope,
 	g Generation,
 	hold Holder,
 	deleted map[string]int64,
@@ -263,7 +253,7 @@ func Retire(
 	return DeleteFound(
 		ctx, c,
 		"delete documents of other generations",
-		Names(prefix),
+		in.Names(),
 		g.Query(false),
 		g.Other,
 		hold,

@@ -1,6 +1,7 @@
 package indices
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
@@ -37,15 +39,37 @@ func (e *MappingError) Error() string {
 // ErrClosedIndex says that an index is closed, so its documents can be neither counted nor deleted.
 var ErrClosedIndex = errors.New("an index is closed: open it first (POST /INDEX/_open)")
 
-// checkMappings compares the mappings of the prefix's indices that match patterns with what fiolat needs, and
-// returns the indices that it has checked. A closed index is an error if closed is set, else it is skipped.
+// Checked is what is known of the indices of a prefix.
+type Checked struct {
+	Seen   map[string]bool // mapped as fiolat needs it
+	Others []string        // only named like indices of fiolat
+	Unread []string        // of which no shard answers, and Why
+	Why    string
+}
+
+// Warnings are about the indices that are left alone.
+func (c *Checked) Warnings() (out []string) {
+	if len(c.Others) > 0 {
+		out = append(out, fio.Some(c.Others)+": not an index of fiolat's by its name (PREFIX-KIND-YYYY.MM); nothing in "+
+			"it is read, counted or deleted")
+	}
+	if len(c.Unread) > 0 {
+		out = append(out, fmt.Sprintf("%s: cannot be read, and is left alone: %s", fio.Some(c.Unread), c.Why))
+	}
+	return out
+}
+
+// checkMappings compares the mappings of the prefix's indices that match patterns with what fiolat needs. A closed
+// index is an error if closed is set, else it is skipped; one of which no shard answers is a temporary error if it is
+// needed.
 func checkMappings(
 	ctx context.Context,
 	c *client.Client,
 	prefix, patterns string,
+	needed func(index string) bool,
 	closed bool,
-) (seen map[string]bool, others []string, err error) {
-	var reply fieldCaps
+) (is Checked, err error) {
+	reply := fieldCaps{needed: needed}
 	api := esapi.FieldCapsRequest{Index: []string{patterns}, Fields: neededKeywords, IncludeUnmapped: new(true),
 		AllowNoIndices: new(true)}
 	if closed {
@@ -58,28 +82,29 @@ func checkMappings(
 	if errors.As(err, &refused) {
 		switch {
 		case refused.Absent && closed && !strings.Contains(patterns, "*"): // only then Elasticsearch says that
-			return nil, nil, nil
+			return is, nil
 		case refused.Type == "index_closed_exception":
-			return nil, nil, fmt.Errorf("%w: %w", ErrClosedIndex, err)
+			return is, fmt.Errorf("%w: %w", ErrClosedIndex, err)
 		}
 	}
 	if err != nil {
-		return nil, nil, err
+		return is, err
 	}
-	seen = map[string]bool{}
+	seen := map[string]bool{}
+	is = Checked{Seen: seen, Unread: reply.unread, Why: reply.why}
 	for _, index := range reply.Indices {
 		// Without a pattern, all others are behind an alias.
 		if _, ours := esmodel.KindOf(prefix, index); ours || !strings.Contains(patterns, "*") {
 			seen[index] = true
 		} else if strings.HasPrefix(index, prefix+"-") {
-			others = append(others, index)
+			is.Others = append(is.Others, index)
 		}
 	}
-	slices.Sort(others)
+	slices.Sort(is.Others)
 	for _, field := range neededKeywords {
 		types := reply.Fields[field]
 		if len(types) == 0 && len(seen) > 0 {
-			return nil, nil, &MappingError{
+			return is, &MappingError{
 				Index: slices.Sorted(maps.Keys(seen))[0],
 				Msg:   field + " is not mapped where fiolat needs keyword",
 			}
@@ -91,7 +116,7 @@ func checkMappings(
 			}
 			for _, index := range in {
 				if typ != "keyword" && seen[index] {
-					return nil, nil, &MappingError{
+					return is, &MappingError{
 						Index: index,
 						Msg:   fmt.Sprintf("%s is %s where fiolat needs keyword", field, typ),
 					}
@@ -99,10 +124,14 @@ func checkMappings(
 			}
 		}
 	}
-	return seen, others, nil
+	return is, nil
 }
 
 type fieldCaps struct {
+	needed func(index string) bool
+	unread []string
+	why    string
+
 	Indices []string `json:"indices"`
 	Fields  map[string]map[string]struct {
 		Indices []string `json:"indices"`
@@ -121,36 +150,122 @@ type fieldCaps struct {
 
 func (r *fieldCaps) Check() error {
 	said := *r
-	if said.Indices == nil || said.Failed > 0 {
-		*r = fieldCaps{}
-		why := ""
-		for _, f := range said.Why {
-			why += fmt.Sprintf("; %s: %s: %s", fio.Some(f.Indices), f.Failure.Cause.Type, f.Failure.Cause.Reason)
-		}
-		return fmt.Errorf("the reply does not name all indices; %d failed%s", said.Failed, why)
+	all, why := "", ""
+	var unread []string
+	for _, f := range said.Why {
+		why = cmp.Or(why, fmt.Sprintf("%s: %s", f.Failure.Cause.Type, f.Failure.Cause.Reason))
+		all += fmt.Sprintf("; %s: %s: %s", fio.Some(f.Indices), f.Failure.Cause.Type, f.Failure.Cause.Reason)
+		unread = append(unread, f.Indices...)
 	}
+	if said.Indices == nil || said.Failed != len(unread) || slices.ContainsFunc(unread, said.needed) {
+		*r = fieldCaps{needed: said.needed}
+		return fmt.Errorf("the reply does not name all indices; %d failed%s", said.Failed, all)
+	}
+	r.unread, r.why = slices.Sorted(slices.Values(unread)), why
 	return nil
 }
 
-// CheckMappings is checkMappings for all indices of a prefix. It also names those that are only named like them,
-// which are left alone.
+// CheckMappings is checkMappings for all indices of a prefix. It also names those that are only named like them, and
+// those that cannot be read and are not needed, which are left alone.
 func CheckMappings(
 	ctx context.Context,
 	c *client.Client,
 	prefix string,
+	needed func(index string) bool,
 	closed bool,
-) (seen map[string]bool, others []string, err error) {
+) (Checked, error) {
 	var patterns []string
 	for _, k := range esmodel.Kinds {
 		patterns = append(patterns, esmodel.Pattern(prefix, k))
 	}
-	return checkMappings(ctx, c, prefix, strings.Join(patterns, ","), closed)
+	return checkMappings(ctx, c, prefix, strings.Join(patterns, ","), needed, closed)
 }
 
-// WarnOthers returns the warning about indices that CheckMappings has named.
-func WarnOthers(names []string) string {
-	return fio.Some(names) + ": not an index of fiolat's by its name (PREFIX-KIND-YYYY.MM); nothing in it is read, " +
-		"counted or deleted"
+// None and Every are answers to which indices are needed.
+func None(string) bool { return false }
+
+// Every is None's opposite.
+func Every(string) bool { return true }
+
+// Scope is what a command reads and deletes of the indices of a prefix: all but those that cannot be read and hold
+// nothing of its run.
+type Scope struct {
+	Prefix  string
+	Without []string
+}
+
+// Of returns the names of the indices of a kind, separated by commas.
+func (s Scope) Of(kind esmodel.Kind) string {
+	names := esmodel.Indices(s.Prefix, kind)
+	if kind != esmodel.KindRun { // whose name is no pattern, from which one could be left out
+		for _, w := range s.Without {
+			if k, _ := esmodel.KindOf(s.Prefix, w); k == kind {
+				names += ",-" + w
+			}
+		}
+	}
+	return names
+}
+
+// Names returns the names of all indices that hold documents of generations, separated by commas.
+func (s Scope) Names() string {
+	var p []string
+	for _, k := range generationKinds {
+		p = append(p, s.Of(k))
+	}
+	return strings.Join(p, ",")
+}
+
+// ScopeOf checks the mappings of a prefix, and returns what must be read to find all documents of a generation's run:
+// an index that cannot be read is a temporary error if documents of its other generations may lie there. found is the
+// document of the run from before this generation was written, nil if there was none.
+func ScopeOf(ctx context.Context, c *client.Client, prefix string, g Generation, found []byte) (Scope, error) {
+	is, err := CheckMappings(ctx, c, prefix, g.others(prefix, found), false)
+	return Scope{prefix, is.Unread}, err
+}
+
+// others returns whether an index may hold documents of other generations of the run.
+func (g Generation) others(prefix string, found []byte) func(index string) bool {
+	var m esmodel.DocHeader
+	err := error(nil)
+	if found != nil {
+		m, err = esmodel.ReadDocHeader(found)
+	}
+	if found == nil || err == nil && m.State() == (esmodel.State{Generation: g.Generation,
+		Status: esmodel.StatusComplete}) { // which has no documents of others
+		return func(index string) bool { return index == esmodel.Index(prefix, esmodel.KindRun, 0) }
+	}
+	return MonthsOf(prefix, m)
+}
+
+// MonthsOf returns whether an index may hold documents of a run, by the run's document: those of a complete one are in
+// the months from its start to its end.
+func MonthsOf(prefix string, m esmodel.DocHeader) func(index string) bool {
+	start, err := time.Parse(time.RFC3339Nano, m.Run.Start)
+	end, errEnd := time.Parse(time.RFC3339Nano, m.Run.End)
+	known := err == nil && errEnd == nil && m.Run.Status == esmodel.StatusComplete && m.Rolling == ""
+	return func(index string) bool {
+		kind, ours := esmodel.KindOf(prefix, index)
+		if !ours || kind == esmodel.KindProbe && m.Fio.Kind != esmodel.ProbeKind {
+			return false
+		}
+		return kind == esmodel.KindRun || !known || Between(prefix, index, start.UnixNano(), end.UnixNano())
+	}
+}
+
+// Between reports whether an index is of a month from start to end, which are in ns since 1970.
+func Between(prefix, index string, start, end int64) bool {
+	kind, ours := esmodel.KindOf(prefix, index)
+	return ours && index >= esmodel.Index(prefix, kind, start) && index <= esmodel.Index(prefix, kind, end)
+}
+
+// Readable returns all indices of a prefix but those that cannot be read.
+func Readable(ctx context.Context, c *client.Client, prefix string) (Scope, error) {
+	is, err := CheckMappings(ctx, c, prefix, None, false)
+	if errors.As(err, new(*MappingError)) { // which is for those to say that write or delete
+		err = nil
+	}
+	return Scope{prefix, is.Unread}, err
 }
 
 // Prepare creates an index, if it does not exist, and checks its mapping, so that a wrong mapping by another
@@ -174,8 +289,8 @@ func Prepare(ctx context.Context, c *client.Client, prefix, index string) error 
 		case refused == nil && err != nil && !errors.As(err, new(*client.ForbiddenError)):
 			return err
 		}
-		seen, _, wrong := checkMappings(ctx, c, prefix, index, false)
-		if wrong != nil || len(seen) > 0 {
+		is, wrong := checkMappings(ctx, c, prefix, index, Every, false)
+		if wrong != nil || len(is.Seen) > 0 {
 			return wrong
 		}
 		if err != nil {

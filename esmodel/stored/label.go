@@ -27,7 +27,11 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 	if err := esmodel.CheckLabels(l.Set); err != nil {
 		return nil, err
 	}
-	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
+	in, err := indices.Readable(ctx, c, prefix)
+	if err == nil {
+		err = indices.Refresh(ctx, c, in, nil)
+	}
+	if err != nil {
 		return nil, err
 	}
 	there, err := headersOf(ctx, c, prefix, runID)
@@ -38,7 +42,7 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 	for _, kind := range []esmodel.Kind{esmodel.KindEvent, esmodel.KindRun} {
 		if err == nil {
 			err = rewrite(ctx, c, prefix, client.ScanRequest{Op: "label the run",
-				Indices: esmodel.Indices(prefix, kind), Query: client.Term("run.id", runID),
+				Indices: in.Of(kind), Query: client.Term("run.id", runID),
 			}, func(doc []byte) ([]byte, error) { return esmodel.Relabel(doc, l.Set, l.Remove) }, out)
 		}
 	}

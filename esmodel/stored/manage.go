@@ -250,7 +250,7 @@ func runs(ctx context.Context, c *client.Client, prefix string, query any, sourc
 // MarkGone sets FiguresOnly of complete runs of which no histogram is left: there is no index of the months in which
 // they began and ended, and nothing elsewhere, as behind an alias.
 func MarkGone(ctx context.Context, c *client.Client, prefix string, all []RunSummary) error {
-	there, _, err := indices.CheckMappings(ctx, c, prefix, true)
+	is, err := indices.CheckMappings(ctx, c, prefix, indices.None, true)
 	if errors.As(err, new(*indices.MappingError)) {
 		return nil // of another template: who knows what is in it
 	}
@@ -266,9 +266,10 @@ func MarkGone(ctx context.Context, c *client.Client, prefix string, all []RunSum
 		}
 		end, _ := time.Parse(time.RFC3339Nano, *r.Run.End)
 		month := func(at time.Time) string { return esmodel.Index(prefix, esmodel.KindHistogram, at.UnixNano()) }
-		if !there[month(start)] && !there[month(end.Add(-1))] {
+		there := func(at time.Time) bool { return is.Seen[month(at)] || slices.Contains(is.Unread, month(at)) }
+		if !there(start) && !there(end.Add(-1)) {
 			var n int64
-			n, err = indices.Count(ctx, c, esmodel.Indices(prefix, esmodel.KindHistogram),
+			n, err = indices.Count(ctx, c, indices.Scope{Prefix: prefix, Without: is.Unread}.Of(esmodel.KindHistogram),
 				client.Term("run.id", r.Run.ID))
 			r.FiguresOnly = err == nil && n == 0
 		}
@@ -298,7 +299,7 @@ const minIDPrefix = 6
 // FindRun returns the run with that id or, if there is none, the only one with that name, or else the only one
 // whose id begins with it, in minIDPrefix characters or more. Several, or none, are an error.
 func FindRun(ctx context.Context, c *client.Client, prefix, name string) (*RunSummary, error) {
-	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
+	if err := refresh(ctx, c, prefix); err != nil {
 		return nil, err
 	}
 	rules := []struct {
@@ -424,16 +425,21 @@ func (k KindCounts) String() string {
 
 // CountRun counts the documents of a run by kind, including those of its parts and of all generations.
 func CountRun(ctx context.Context, c *client.Client, prefix, runID string) (KindCounts, error) {
-	return countRun(ctx, c, prefix, runID, nil)
+	in, err := indices.Readable(ctx, c, prefix)
+	if err != nil {
+		return nil, err
+	}
+	return countRun(ctx, c, in, runID, nil)
 }
 
-func countRun(ctx context.Context, c *client.Client, prefix, runID string, touched []string) (KindCounts, error) {
-	if err := indices.Refresh(ctx, c, prefix, touched); err != nil {
+func countRun(ctx context.Context, c *client.Client, in indices.Scope, runID string, touched []string) (KindCounts,
+	error) {
+	if err := indices.Refresh(ctx, c, in, touched); err != nil {
 		return nil, err
 	}
 	out := KindCounts{}
 	for _, kind := range esmodel.Kinds {
-		n, err := indices.Count(ctx, c, esmodel.Indices(prefix, kind), client.Term("run.id", runID))
+		n, err := indices.Count(ctx, c, in.Of(kind), client.Term("run.id", runID))
 		if err != nil {
 			return nil, err
 		}
@@ -446,7 +452,8 @@ func countRun(ctx context.Context, c *client.Client, prefix, runID string, touch
 
 // DeleteRun deletes all documents of a run, including notes, and counts them by kind. The documents of the run itself
 // are marked and partial meanwhile, and deleted last, so that a half-deleted run does not look complete; deleting it
-// again, by its id, finishes the job. A closed index is an error, because its documents could not be deleted.
+// again, by its id, finishes the job. A closed index is an error, because its documents could not be deleted, as is one that cannot be
+// read where documents of the run may lie; others that cannot be read are left alone.
 func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string) (out KindCounts, err error) {
 	d := &deletion{c: c, prefix: prefix, run: runID, marks: map[esmodel.RunKey]*indices.Mark{},
 		deleted: map[string]int64{}}
@@ -470,13 +477,19 @@ func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string) (out
 			})
 		}
 	}()
-	if _, _, err := indices.CheckMappings(ctx, c, prefix, true); err != nil {
-		return out, err
-	}
-	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
+	if err := refresh(ctx, c, prefix); err != nil {
 		return out, err
 	}
 	there, err := headersOf(ctx, c, prefix, runID)
+	if err != nil {
+		return out, err
+	}
+	is, err := indices.CheckMappings(ctx, c, prefix, func(index string) bool {
+		return len(there) == 0 || slices.ContainsFunc(there, func(m esmodel.DocHeader) bool {
+			return indices.MonthsOf(prefix, m)(index)
+		})
+	}, true)
+	in := indices.Scope{Prefix: prefix, Without: is.Unread}
 	for i := 0; err == nil && i < len(there); i++ {
 		err = d.mark(ctx, there[i].Key(), there[i].State())
 	}
@@ -486,10 +499,10 @@ func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string) (out
 	}
 	var left KindCounts
 	for tries := 0; err == nil; tries++ { // what was under way when the run was marked arrives later
-		if err = d.found(ctx, indices.Names(prefix)); err != nil {
+		if err = d.found(ctx, in.Names()); err != nil {
 			break
 		}
-		left, err = countRun(ctx, c, prefix, runID, slices.Sorted(maps.Keys(d.deleted)))
+		left, err = countRun(ctx, c, in, runID, slices.Sorted(maps.Keys(d.deleted)))
 		delete(left, esmodel.KindRun)
 		if err == nil && len(left) > 0 && tries == 3 {
 			err = esmodel.Fault(runID, "", "delete it again",

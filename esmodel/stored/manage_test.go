@@ -305,7 +305,7 @@ func TestManageRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := indices.Refresh(t.Context(), c, "fio", nil); err != nil {
+	if err := indices.Refresh(t.Context(), c, indices.Scope{Prefix: "fio"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	ids := func(f RunFilter) string {

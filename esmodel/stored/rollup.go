@@ -23,7 +23,11 @@ func FinishRollUp(ctx context.Context, c *client.Client, prefix string, run *esm
 	header, err := esmodel.ReadDocHeader(doc)
 	if err == nil {
 		generation, made := indices.Counted(header)
-		_, err = indices.Commit(ctx, c, prefix, generation, made, nil, nil, k.Holds)
+		var in indices.Scope
+		in, err = indices.ScopeOf(ctx, c, prefix, generation, doc)
+		if err == nil {
+			_, err = indices.Commit(ctx, c, in, generation, made, nil, nil, k.Holds)
+		}
 	}
 	if err == nil {
 		doc = esmodel.WithRollUp(doc, "", esmodel.StatusComplete)

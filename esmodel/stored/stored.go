@@ -69,13 +69,22 @@ func Runs(
 	return storedRuns(ctx, c, prefix, filter...)
 }
 
+// refresh makes documents that were stored meanwhile visible to searches.
+func refresh(ctx context.Context, c *client.Client, prefix string) error {
+	in, err := indices.Readable(ctx, c, prefix)
+	if err == nil {
+		err = indices.Refresh(ctx, c, in, nil)
+	}
+	return err
+}
+
 func storedRuns(
 	ctx context.Context,
 	c *client.Client,
 	prefix string,
 	filter ...any,
 ) (runs []*esmodel.StoredRun, err error) {
-	if err = indices.Refresh(ctx, c, prefix, nil); err != nil {
+	if err = refresh(ctx, c, prefix); err != nil {
 		return nil, err
 	}
 	_, err = client.Search(
@@ -113,6 +122,15 @@ func leaves(c *client.Client, prefix string, b *esmodel.LeafDecoder) replay.Leav
 	}
 	run := b.Parts[0].Run
 	return func(ctx context.Context, each func(replay.Leaf) error) error {
+		in, err := indices.Readable(ctx, c, prefix)
+		if err != nil {
+			return err
+		}
+		in.Without = slices.DeleteFunc(in.Without, func(index string) bool {
+			return slices.ContainsFunc(b.Parts, func(p *replay.Stored) bool {
+				return indices.Between(prefix, index, p.Run.Start, p.Run.Start+p.End)
+			})
+		})
 		filter := []any{
 			client.Term("run.id", run.ID),
 			client.Term("scope", esmodel.LeafScope),
@@ -121,7 +139,7 @@ func leaves(c *client.Client, prefix string, b *esmodel.LeafDecoder) replay.Leav
 		}
 		// Whole documents, because filtering their fields takes Elasticsearch longer than sending them.
 		return scanLeaves(ctx, b, c, client.ScanRequest{
-			Op: "read histograms", Indices: esmodel.Indices(prefix, esmodel.KindHistogram),
+			Op: "read histograms", Indices: in.Of(esmodel.KindHistogram),
 			Query: map[string]any{"bool": map[string]any{"filter": filter}},
 			Size:  client.PageSize / readers,
 		}, each)
