@@ -7,6 +7,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/sla"
+	"fiolat/internal/jsonw"
 	"fiolat/internal/probe"
 	"fiolat/pipeline"
 )
@@ -93,6 +94,32 @@ type eventStraggler struct {
 type eventProbe struct {
 	Target string      `json:"target"`
 	State  probe.State `json:"state"`
+}
+
+// Ingested returns the document of an event as it is sent: with the time of that or, if it is stored already, with what
+// found says of that. It is no part of what makes a document: files don't have it.
+func Ingested(doc, found []byte, at time.Time) ([]byte, error) {
+	var m, event map[string]json.RawMessage
+	err := json.Unmarshal(doc, &m)
+	if err == nil {
+		err = json.Unmarshal(m["event"], &event)
+	}
+	if err != nil || event == nil {
+		return doc, nil // no event of fiolat's: Elasticsearch decides
+	}
+	if found == nil {
+		event["ingested"] = jsonw.AppendTime(nil, at.Truncate(time.Millisecond).UnixNano())
+	} else {
+		var was struct{ Event map[string]json.RawMessage }
+		if err = json.Unmarshal(found, &was); err != nil {
+			return nil, fmt.Errorf("the stored event cannot be read: %w", err)
+		}
+		if at, ok := was.Event["ingested"]; ok {
+			event["ingested"] = at
+		}
+	}
+	m["event"] = MustJSON(event)
+	return MustJSON(m), nil
 }
 
 // Event returns the document of a breach or a recovery, and its id. The event starts with the first interval

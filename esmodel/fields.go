@@ -213,6 +213,7 @@ var Fields = []Field{
 	{"latency.expected", "double", "ns", onProbe, "expected time"},
 	{"event.action", closed, "", onEvent, "`sla-breach`, `sla-recovery`, `probe-trouble`, `probe-recovery`, " +
 		"`note`, `change-point`, `change-reported`, `straggler`"},
+	{"event.ingested", "date", "", onEvent, "when it was sent the first time; alert rules look at it; never in files"},
 	{"event.start", "date", "", onEvent, "start of an event that lasts"},
 	{"event.end", "date", "", onEvent, "its end"},
 	{"message", "text", "", onEvent, "the event in words; `message.keyword` for exact matches"},

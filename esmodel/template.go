@@ -8,7 +8,7 @@ import (
 )
 
 // TemplateVersion is stored in the _meta of templates and indices; raise it with each change of mappings.
-const TemplateVersion = 10
+const TemplateVersion = 11
 
 // priority is above that of the templates that Elastic ships, and below what people tend to choose to override
 // others.

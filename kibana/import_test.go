@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -107,6 +108,21 @@ func (k *kibanaStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			k.rules[rule] = body
 			reply(w, 200, body)
 		}
+	// x-pack/platform/plugins/shared/alerting/server/routes/rule/apis/get/get_rule_route.ts and .../update
+	case r.Method == "GET" && isRule && k.rules[rule] != nil:
+		reply(w, 200, k.rules[rule])
+	case r.Method == "PUT" && isRule && k.rules[rule] != nil:
+		var body map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			fault(400, "body")
+			return
+		}
+		if bad := badUpdate(body); bad != "" {
+			fault(400, "%s", bad)
+			return
+		}
+		maps.Copy(k.rules[rule], body)
+		reply(w, 200, k.rules[rule])
 	// x-pack/platform/plugins/shared/alerting/server/routes/rule/apis/delete/delete_rule_route.ts
 	case r.Method == "DELETE" && isRule:
 		if k.rules[rule] == nil || k.rules[rule]["space"] != space {

@@ -167,6 +167,23 @@ func TestVersionAndSpace(t *testing.T) {
 // badRule is why Kibana refuses a rule, "" if it does not: unknown keys, or params that are
 // not those of the type. x-pack/platform/plugins/shared/alerting/common/routes/rule/apis/create/schemas
 // and x-pack/platform/plugins/shared/stack_alerts/server/rule_types/es_query/rule_type_params.ts.
+// badUpdate says what the schema of an update, which is strict, refuses.
+func badUpdate(rule map[string]any) string {
+	allowed := []string{"actions", "alert_delay", "artifacts", "flapping", "name", "notify_when", "params", "schedule",
+		"tags", "throttle"}
+	for key := range rule {
+		if !slices.Contains(allowed, key) {
+			return "[request body." + key + "]: definition for this key is missing"
+		}
+	}
+	for _, a := range rule["actions"].([]any) {
+		if _, is := a.(map[string]any)["connector_type_id"]; is {
+			return "[request body.actions.0.connector_type_id]: definition for this key is missing"
+		}
+	}
+	return ""
+}
+
 func badRule(id string, rule map[string]any) string {
 	if !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(id) {
 		return "the id is no UUID of version 4"
@@ -193,7 +210,8 @@ func badRule(id string, rule map[string]any) string {
 		"termSize": func(v any) bool { n, is := v.(float64); return is && n >= 1 && n <= 1000 },
 		"termField": func(v any) bool { // at most four; of the rules' own events
 			n, is := v.([]any)
-			return is && len(n) == 2 && n[0] == "run.id" && (n[1] == "sla.rule" || n[1] == "probe.target")
+			return is && len(n) == 2 && n[0] == "run.id" &&
+				slices.Contains([]any{"sla.rule", "probe.target", "change.metric"}, n[1])
 		},
 		"searchType":                 func(v any) bool { return v == "esQuery" },
 		"timeField":                  func(v any) bool { s, is := v.(string); return is && s != "" },
@@ -229,7 +247,7 @@ func TestAlertRules(t *testing.T) {
 		c           Config
 		prefix      string
 		made, there int
-	}{{c, "fio", 2, 0}, {c, "fio", 0, 2}, {lab, "fio", 2, 0}, {c, "lab", 2, 0}} {
+	}{{c, "fio", 3, 0}, {c, "fio", 0, 3}, {lab, "fio", 3, 0}, {c, "lab", 3, 0}} {
 		made, there, err := AlertRules(t.Context(), tt.c, tt.prefix)
 		if err != nil || made != tt.made || there != tt.there {
 			t.Errorf("%d: %d made, %d there, %v", i, made, there, err)
@@ -240,17 +258,29 @@ func TestAlertRules(t *testing.T) {
 			t.Errorf("a connector is assumed: %v", rule)
 		}
 	}
-	if _, rules, err := Remove(t.Context(), lab, "fio"); err != nil || rules != 2 || len(k.rules) != 4 {
+	if _, rules, err := Remove(t.Context(), lab, "fio"); err != nil || rules != 3 || len(k.rules) != 6 {
 		t.Errorf("%d removed, %d left, %v", rules, len(k.rules), err)
 	}
 	var asked []string
 	for _, r := range alertRules("fio", "") {
 		asked = append(asked, r.body["params"].(map[string]any)["esQuery"].(string))
 	}
-	for i, action := range []string{esmodel.ActionBreach, esmodel.ActionTrouble} {
+	for i, action := range []string{esmodel.ActionBreach, esmodel.ActionTrouble, esmodel.ActionChangePoint} {
 		if !strings.Contains(asked[i], fmt.Sprintf(`"event.action":%q`, action)) {
 			t.Errorf("%s does not ask for %s", asked[i], action)
 		}
+	}
+	// A rule of an older fiolat, to which a user has added a connector, looks at when events were stored from now on.
+	old := alertRules("fio", "")[0].id
+	connector := map[string]any{"id": "mail", "group": "query matched", "params": map[string]any{"to": "me"},
+		"connector_type_id": ".email"}
+	k.rules[old]["params"].(map[string]any)["timeField"] = "@timestamp"
+	k.rules[old]["name"], k.rules[old]["actions"] = "mine", []any{connector}
+	_, there, err := AlertRules(t.Context(), c, "fio")
+	got := k.rules[old]
+	if err != nil || there != 3 || got["params"].(map[string]any)["timeField"] != "event.ingested" ||
+		got["name"] != "mine" || len(got["actions"].([]any)) != 1 || got["enabled"] != true {
+		t.Errorf("%d there, %v, %v", there, err, got)
 	}
 	for status, want := range map[int]string{403: "Stack Rules", 404: "switched off", 400: "refuses with 400"} {
 		k.refuse = map[string]int{"/api/alerting": status}

@@ -132,6 +132,7 @@ type BulkWriter struct {
 	report  Report
 	counts  []*Counts // by batch item's index
 	names   []string
+	events  []bool // whether names are of events
 	number  map[string]int32
 	pending int
 	idle    chan struct{} // closed while pending is 0
@@ -343,6 +344,8 @@ func (w *BulkWriter) numberOf(index string) (int32, error) {
 		w.number[index] = n
 		w.counts = append(w.counts, new(Counts))
 		w.names = append(w.names, index)
+		kind, _ := esmodel.KindOf(w.cfg.Prefix, index)
+		w.events = append(w.events, kind == esmodel.KindEvent)
 	}
 	return n, w.fatal
 }

@@ -438,13 +438,16 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 		return todo[:0], nil
 	}
 	s.items = items
+	w.mu.Lock()
+	events := w.events
+	w.mu.Unlock()
 	left := todo[:0]
 	var again, fatal error
 	for n, i := range todo {
 		it := &b.items[i]
 		err := items[n].Err("send documents to " + w.indexOf(b, i))
 		switch {
-		case err == nil:
+		case err == nil, events[it.index] && items[n].Status == http.StatusConflict: // it is there
 			w.acknowledge(it.index)
 		case errors.As(err, new(*client.TemporaryError)):
 			left = append(left, i)
@@ -466,12 +469,20 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 func (s *sender) encode(b *batch, todo []int32) (body *detachable, encoding string) {
 	s.parts = s.parts[:0]
 	from, to := 0, 0 // of raw, not yet in parts
+	s.w.mu.Lock()
+	events := s.w.events
+	s.w.mu.Unlock()
 	for _, i := range todo {
-		if it := &b.items[i]; it.at != to {
+		it := &b.items[i]
+		event := events[it.index]
+		if it.at != to || event {
 			s.parts = append(s.parts, b.raw[from:to])
 			from = it.at
 		}
-		to = b.items[i].end
+		if to = it.end; event {
+			s.parts = append(s.parts, s.w.event(b, i))
+			from = to
+		}
 	}
 	s.parts = append(s.parts, b.raw[from:to])
 	if s.gz != nil {
@@ -489,6 +500,17 @@ func (s *sender) encode(b *batch, todo []int32) (body *detachable, encoding stri
 	}
 	body.left = body.size
 	return body, encoding
+}
+
+// event returns what is sent of an event: with the time, and only if it is not there already, so that nobody is alerted
+// twice.
+func (w *BulkWriter) event(b *batch, i int32) []byte {
+	it := b.items[i]
+	doc, err := esmodel.Ingested(b.raw[it.doc:it.end-1], nil, time.Now())
+	if err != nil { // it cannot fail without a stored one
+		doc = b.raw[it.doc : it.end-1]
+	}
+	return append(append(esmodel.AppendAction(nil, "create", w.indexOf(b, i), string(b.idOf(i)), 0, 0), doc...), '\n')
 }
 
 func (w *BulkWriter) acknowledge(index int32) {

@@ -41,8 +41,13 @@ func StoreChanges(ctx context.Context, c *client.Client, prefix string, metrics 
 		index, id, doc := esmodel.ChangeEvent(prefix, esmodel.ActionChangePoint, change.Run, change.Of, change.Text)
 		old, known := there[id]
 		delete(there, id)
-		if known && bytes.Equal(bytes.TrimSpace(old.Source), doc) {
-			continue
+		if known {
+			if doc, err = esmodel.Ingested(doc, old.Source, time.Time{}); err != nil {
+				return made, 0, err
+			}
+			if bytes.Equal(bytes.TrimSpace(old.Source), doc) {
+				continue
+			}
 		}
 		if _, err = putEvent(ctx, c, "store a change point", index, id, doc, "true"); err != nil {
 			return made, 0, err

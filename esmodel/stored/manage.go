@@ -385,13 +385,20 @@ func notDeleted(ctx context.Context, c *client.Client, prefix string, run *RunSu
 	return err
 }
 
-// putEvent stores an event and returns "created" or "updated".
+// putEvent stores an event and returns "created" or "updated"; what is there keeps the time at which it was stored.
 func putEvent(ctx context.Context, c *client.Client, op, index, id string, doc []byte, refresh string) (
 	result string, err error,
 ) {
 	var reply struct {
 		ID     string `json:"_id"`
 		Result string `json:"result"`
+	}
+	found, err := c.Source(ctx, index, id)
+	if err == nil {
+		doc, err = esmodel.Ingested(doc, found, time.Now())
+	}
+	if err != nil {
+		return "", err
 	}
 	err = c.Call(ctx, client.Request{
 		Op:   op,
