@@ -66,12 +66,14 @@ type Encoder struct {
 	kept  []uint16 // buckets whose counts are stored
 	milli []int64  // these counts, in thousandths of an I/O
 
+	loads map[fio.Dims]load
+
 	rest map[fio.Dims]float64 // of each leaf, samples so far less the sum of _doc_count
 }
 
 // NewEncoder returns an Encoder for the documents of a run in the indices of a prefix.
 func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
-	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rest: map[fio.Dims]float64{}}
+	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rest: map[fio.Dims]float64{}, loads: map[fio.Dims]load{}}
 	b := withRun(nil, run, run.Title()).Open("interval").Number("ms", float64(run.Interval)/1e6)
 	e.common = string(b)
 	for _, p := range run.Percentiles {
@@ -195,7 +197,32 @@ func (e *Encoder) head(dst []byte, q *pipeline.Interval, scope string, d fio.Dim
 		b = b.Open("host").Text("name", d.Host).End()
 	}
 	return b.Open("fio").Text("kind", e.kind).Optional("job", d.Job).Optional("log", d.Log).
-		Text("direction", d.Direction).End().Open("logs").Int("count", int64(logs)).End()
+		Text("direction", d.Direction).Members(e.loadOf(d).members).End().Open("logs").Int("count", int64(logs)).End()
+}
+
+// load are the options that the jobs of dimensions share.
+type load struct {
+	pipeline.Load
+	members string // of fio
+}
+
+func (e *Encoder) loadOf(d fio.Dims) load {
+	of, ok := e.loads[d]
+	if !ok {
+		of.Load = e.run.LoadOf(d)
+		var b jsonw.Object
+		for _, f := range [...]struct {
+			name string
+			v    *int64
+		}{{"iodepth", of.IODepth}, {"numjobs", of.NumJobs}, {"bs", of.BS}, {"rwmixread", of.RWMixRead}} {
+			if f.v != nil {
+				b = b.Int(f.name, *f.v)
+			}
+		}
+		of.members = string(b)
+		e.loads[d] = of
+	}
+	return of
 }
 
 // HasDocument reports whether a histogram gets a document, which takes half a thousandth of an I/O.
@@ -295,6 +322,9 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Interval, row *pipeline.Ro
 	b := e.head(dst, q, row.Scope, row.Dims, row.Logs).Number("samples", samples)
 	if row.IOPSKnown {
 		b = b.Number("iops", rounded(row.IOPS, thousandth))
+		if size := e.loadOf(row.Dims).BS; size != nil && row.Dims.Direction != fio.Sync.String() {
+			b = b.Number("bytes_per_second", rounded(row.IOPS*float64(*size), thousandth))
+		}
 	}
 	b = b.True("partial", row.Partial(e.run.Interval))
 	if n, known := row.Concurrency(); known {

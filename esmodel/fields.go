@@ -22,6 +22,7 @@ type Field struct {
 var (
 	everywhere = []Kind{KindRun, KindHistogram, KindPercentiles, KindProbe, KindEvent}
 	intervals  = []Kind{KindHistogram, KindPercentiles}
+	searched   = []Kind{KindRun, KindHistogram, KindPercentiles}
 	onPct      = []Kind{KindPercentiles}
 	onRun      = []Kind{KindRun}
 	onProbe    = []Kind{KindProbe}
@@ -48,6 +49,10 @@ var Fields = []Field{
 	{"fio.log", "keyword", "", intervals, "log, if split by"},
 	{"fio.direction", closed, "", append([]Kind{KindEvent}, intervals...), "`read`, `write`, `trim`, `all` or " +
 		"`sync`"},
+	{"fio.iodepth", "long", "", searched, "iodepth, if all jobs share it; fio's default, 1, if it is not set"},
+	{"fio.numjobs", "long", "", searched, "numjobs, likewise"},
+	{"fio.bs", "long", "bytes", searched, "bs of all I/Os; missing where there are several sizes, as with bssplit"},
+	{"fio.rwmixread", "long", "%", searched, "percentage of reads, if all jobs are mixed"},
 	{"interval.ms", "double", "ms", everywhere, "length of an interval"},
 	{"interval.offset_ms", "double", "ms", everywhere, "its start, counted from the run's"},
 	{"logs.count", "long", "", everywhere, "logs with I/O in the interval; in `run` all logs"},
@@ -77,6 +82,7 @@ var Fields = []Field{
 	{"latency.ci.*", "double", "ns", stats, "95 % sampling limits, of independent I/Os: `latency.ci.p99.lower`, " +
 		"`.upper`; null with too few I/Os"},
 	{"iops", "double", "1/s", onPct, "completions per second of the covered part of the interval"},
+	{"bytes_per_second", "double", "bytes/s", onPct, "bandwidth, where `fio.bs` is known"},
 	{"partial", "boolean", "", onPct, "true where logs cover less than 99 % of the interval"},
 	{"concurrency", "double", "", onPct, "mean number of I/Os in flight; missing where it is unknown: " +
 		"docs/diagnose.md"},
@@ -117,6 +123,7 @@ var Fields = []Field{
 	{"files.end_ms", "double", "ms", onRun, "logs: end of the last I/O, counted likewise"},
 	{"files.directions.*", "-", "", onRun, "logs: by direction `ios` (there was I/O), `none` (fio counted " +
 		"none), `min` and `max` in ns, `holes_ms` (times of lost records)"},
+	{"files.load.*", "-", "", onRun, "logs: `fio.iodepth` and the others by direction"},
 	{"files.interval_ms", "double", "ms", onRun, "logs: log_hist_msec"},
 	{"files.empty", "boolean", "", onRun, "logs: no record"},
 	{"files.repaired", "boolean", "", onRun, "logs: damage by fio --client was repaired"},
@@ -137,7 +144,7 @@ var Fields = []Field{
 	{"jobs.unlike", "long", "", onRun, "jobs: how many jobs of different options it stands for"},
 	{"jobs.no_log", "boolean", "", onRun, "jobs: it has no log, others have"},
 	{"summary.*", "double", "ns", onRun, "whole run by direction: `summary.read.p99`, `.samples`, `.iops`, " +
-		"`.min`, `.max`, `.mean`, `.stddev`, `.at_least` (keyword); `summary.sync` is in no sum"},
+		"`.bytes_per_second`, `.min`, `.max`, `.mean`, `.stddev`, `.at_least` (keyword); `summary.sync` is in no sum"},
 	{"whole.*", "-", "", onRun, "whole run by direction: buckets (`index`, `count`), `min`, `max`, and 95 % " +
 		"limits from the noise within the run (`limits.p99.low`, `.high`)"},
 	{"tail.*.host", "keyword", "", onRun, "whole run by direction: `tail.read.host` is the host whose share of the " +
@@ -304,7 +311,7 @@ var named = map[string][]string{
 	"latency.p*":       common,
 	"latency.ci.*":     each(common, "lower", "upper"),
 	"sla.limit.*":      common,
-	"summary.*": each(fio.MetricDirections(), append([]string{"samples", "iops", "mean", "stddev", "min", "max"},
+	"summary.*": each(fio.MetricDirections(), append([]string{"samples", "iops", "bytes_per_second", "mean", "stddev", "min", "max"},
 		common...)...),
 	"tail.*": each(fio.MetricDirections(), "", "hosts."),
 }
@@ -333,7 +340,7 @@ func (f *Field) mapping(kind Kind) object {
 			"ignore_above": float64(longest)}}}
 	case "double", "long":
 		many := kind == KindHistogram || kind == KindPercentiles
-		if many && len(f.Kinds) < len(Kinds) || slices.Contains(unindexed, f.Name) {
+		if many && len(f.Kinds) < len(Kinds) && !strings.HasPrefix(f.Name, "fio.") || slices.Contains(unindexed, f.Name) {
 			return object{"type": f.Type, "index": false}
 		}
 	}

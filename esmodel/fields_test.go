@@ -36,6 +36,10 @@ func TestMeanings(t *testing.T) {
 func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	run := esmodeltest.Run()
 	run.Part, run.Parts = "p", []pipeline.Part{{Name: "a", Generation: "g"}}
+	for _, l := range run.Logs {
+		of := pipeline.Load{IODepth: new(int64(8)), NumJobs: new(int64(1)), BS: new(int64(4096)), RWMixRead: new(int64(70))}
+		l.Load = &[fio.Directions]*pipeline.Load{&of, &of, nil}
+	}
 	intervals := esmodeltest.Intervals(run, 5)
 	for _, q := range intervals {
 		for i := range q.Leaves {

@@ -361,6 +361,10 @@ func ReadRun(source []byte) (*StoredRun, error) {
 			Start:    nanos(f.StartMS),
 			Empty:    f.Empty,
 		}
+		l.Load = &[fio.Directions]*pipeline.Load{}
+		for i := range l.Load {
+			l.Load[i] = f.Load[fio.Direction(i).String()]
+		}
 		if l.Repaired[0] = f.Repaired; f.Repaired {
 			out.Account.Repaired = append(out.Account.Repaired, f.Name)
 		}

@@ -113,6 +113,7 @@ type fioField struct {
 	Job      []string            `json:"job,omitempty"`
 	Measure  []string            `json:"measure,omitempty"`
 	Options  map[string][]string `json:"options,omitempty"`
+	pipeline.Load
 }
 
 type intervalField struct {
@@ -145,6 +146,7 @@ type fileField struct {
 	StartMS    number `json:"start_ms"`
 	// EndMS and Directions are set at the end of the run.
 	EndMS      *number                   `json:"end_ms,omitempty"`
+	Load       map[string]*pipeline.Load `json:"load,omitempty"`
 	Directions map[string]directionField `json:"directions,omitempty"`
 	Empty      bool                      `json:"empty,omitempty"`
 	Repaired   bool                      `json:"repaired,omitempty"`
@@ -234,7 +236,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 			Labels: labelPairs(run.Labels), Format: pipeline.FormatVersion},
 		Labels: run.Labels,
 		Fio: fioField{Kind: e.kind, Version: summary.Versions, Workload: summary.Workloads, Job: jobNames(run),
-			Measure: summary.Measures, Options: summary.Options},
+			Measure: summary.Measures, Options: summary.Options, Load: run.LoadOf(fio.Dims{})},
 		Interval: intervalField{number(float64(run.Interval) / 1e6), number(float64(run.FirstInterval) / 1e6)},
 		Logs:     countField{len(run.Logs)},
 		Latency:  bucketsField{gridField{run.Geometry.Groups, run.Geometry.Coarseness, run.Geometry.Unit}},
@@ -259,6 +261,15 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 			Name: l.Source.Base, Size: l.Source.Size, Hash: l.Hash, Host: l.Host, Job: l.Job, Log: l.LogName,
 			IntervalMS: number(float64(l.Interval) / 1e6), StartMS: number(float64(l.Start) / 1e6),
 			Empty: l.Empty, Repaired: slices.Contains(l.Repaired[:], true),
+		}
+		for d, of := range l.Loads() {
+			if of == nil {
+				continue
+			}
+			if f.Load == nil {
+				f.Load = map[string]*pipeline.Load{}
+			}
+			f.Load[fio.Direction(d).String()] = of
 		}
 		if sum != nil {
 			end := number(float64(l.End) / 1e6)
@@ -384,6 +395,9 @@ func (e *Encoder) summaryOf(r *pipeline.Row) map[string]any {
 		if v, known := f.Of(values); known && f.Field != "" {
 			m[f.Field] = number(figure(fio.Metric{Name: f.Name}, v))
 		}
+	}
+	if v, known := e.run.BytesPerSecond(r); known {
+		m["bytes_per_second"] = number(rounded(v, thousandth))
 	}
 	if s.Empty() {
 		return m

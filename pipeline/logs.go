@@ -33,6 +33,8 @@ type Log struct {
 	// Both are known only after Process.
 	End  int64
 	Dirs [fio.Directions]LogDirection
+	// Load is what Loads returns, where it was stored with a run.
+	Load *[fio.Directions]*Load
 	// Stalls are those that are stored with a run, since its intervals cannot tell them.
 	Stalls []LogStall
 }

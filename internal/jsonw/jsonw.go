@@ -47,8 +47,13 @@ func (b Object) End() Object { return append(b, '}') }
 // EndArray ends a list.
 func (b Object) EndArray() Object { return append(b, ']') }
 
-// Members appends members that were made before.
-func (b Object) Members(text string) Object { return append(b.next(), text...) }
+// Members appends members that were made before, if there are any.
+func (b Object) Members(text string) Object {
+	if text == "" {
+		return b
+	}
+	return append(b.next(), text...)
+}
 
 // Number appends a number as AppendNumber does.
 func (b Object) Number(name string, v float64) Object { return AppendNumber(b.Key(name), v) }
