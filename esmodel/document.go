@@ -73,7 +73,8 @@ type Encoder struct {
 
 // NewEncoder returns an Encoder for the documents of a run in the indices of a prefix.
 func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
-	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rest: map[fio.Dims]float64{}, loads: map[fio.Dims]load{}}
+	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rest: map[fio.Dims]float64{},
+		loads: map[fio.Dims]load{}}
 	b := withRun(nil, run, run.Title()).Open("interval").Number("ms", float64(run.Interval)/1e6)
 	e.common = string(b)
 	for _, p := range run.Percentiles {

@@ -339,8 +339,8 @@ func (f *Field) mapping(kind Kind) object {
 		return object{"type": "text", "fields": object{"keyword": object{"type": "keyword",
 			"ignore_above": float64(longest)}}}
 	case "double", "long":
-		many := kind == KindHistogram || kind == KindPercentiles
-		if many && len(f.Kinds) < len(Kinds) && !strings.HasPrefix(f.Name, "fio.") || slices.Contains(unindexed, f.Name) {
+		searched := len(f.Kinds) == len(Kinds) || strings.HasPrefix(f.Name, "fio.")
+		if !searched && (kind == KindHistogram || kind == KindPercentiles) || slices.Contains(unindexed, f.Name) {
 			return object{"type": f.Type, "index": false}
 		}
 	}

@@ -37,8 +37,9 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	run := esmodeltest.Run()
 	run.Part, run.Parts = "p", []pipeline.Part{{Name: "a", Generation: "g"}}
 	for _, l := range run.Logs {
-		of := pipeline.Load{IODepth: new(int64(8)), NumJobs: new(int64(1)), BS: new(int64(4096)), RWMixRead: new(int64(70))}
-		l.Load = &[fio.Directions]*pipeline.Load{&of, &of, nil}
+		of := pipeline.Load{IODepth: new(int64(8)), NumJobs: new(int64(1)), BS: new(int64(4096)),
+			RWMixRead: new(int64(70))}
+		l.Load, l.Job, l.LogName = &[fio.Directions]*pipeline.Load{&of, &of, nil}, "j", "l"
 	}
 	intervals := esmodeltest.Intervals(run, 5)
 	for _, q := range intervals {

@@ -37,8 +37,17 @@ func CheckNames(run *pipeline.Run) error {
 	return CheckLabels(run.Labels)
 }
 
+// MaxLabels is how many labels a run can have: each is a field, of which an index has room for 2,000 for all runs.
+const MaxLabels = 50
+
 // CheckLabels checks that labels can be fields of a document. The error is a *fio.UsageError.
 func CheckLabels(labels map[string]string) error {
+	if len(labels) > MaxLabels {
+		return &fio.UsageError{
+			Msg:  fmt.Sprintf("%d labels, where a run can have %d", len(labels), MaxLabels),
+			Hint: "each is a field of the index; put what belongs together into one value",
+		}
+	}
 	for k, v := range labels {
 		if len(v) > maxName {
 			return &fio.UsageError{

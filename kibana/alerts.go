@@ -16,8 +16,8 @@ type alertRule struct {
 	body map[string]any
 }
 
-// alertWindow is how far back a rule looks, in minutes of timeField: when an event was stored. Its @timestamp is when the
-// breach or trouble began, which may be long ago when a run is ingested.
+// alertWindow is how far back a rule looks, in minutes of timeField: when an event was stored. Its @timestamp is when
+// the breach or trouble began, which may be long ago when a run is ingested.
 const (
 	alertWindow = 15
 	timeField   = "event.ingested"
@@ -27,23 +27,25 @@ const (
 const alertGroups = 100
 
 // alertRules returns the rules for the events of a prefix: for SLA breaches, for trouble that the probe finds, and for
-// changes for the worse that history has stored. They run every minute and have no actions; users add connectors. Ids depend on the space because a rule's id must be
+// changes for the worse that history has stored. They run every minute and have no actions; users add connectors. Ids
+// depend on the space because a rule's id must be
 // unique across all spaces.
 func alertRules(prefix, space string) []alertRule {
 	space = cmp.Or(space, "default")
 	var out []alertRule
 	type object = map[string]any
 	rate := object{"wildcard": object{"change.metric": "*iops"}} // of all metrics only rates are better if higher
+	worse := []object{{"bool": object{"should": []object{
+		{"bool": object{"filter": []object{rate, {"range": object{"change.share": object{"lt": 0}}}}}},
+		{"bool": object{"must_not": rate, "filter": object{"range": object{"change.share": object{"gt": 0}}}}},
+	}}}}
 	for _, r := range []struct {
 		name, action, of string
 		only             []object
 	}{
 		{"SLA broken", "sla-breach", "sla.rule", nil},
 		{"the probe finds trouble", "probe-trouble", "probe.target", nil},
-		{"a run is slower than those before", "change-point", "change.metric", []object{{"bool": object{"should": []object{
-			{"bool": object{"filter": []object{rate, {"range": object{"change.share": object{"lt": 0}}}}}},
-			{"bool": object{"must_not": rate, "filter": object{"range": object{"change.share": object{"gt": 0}}}}},
-		}}}}},
+		{"a run is slower than those before", "change-point", "change.metric", worse},
 	} {
 		// Marshal cannot fail: values are strings and numbers.
 		query := object{"term": object{"event.action": r.action}}
@@ -114,8 +116,8 @@ func AlertRules(ctx context.Context, c Config, prefix string) (made, there int, 
 }
 
 // kept are the parts of a rule that an update must repeat, as far as Kibana has them.
-var kept = []string{"name", "tags", "schedule", "throttle", "notify_when", "params", "actions", "alert_delay", "flapping",
-	"artifacts"}
+var kept = []string{"name", "tags", "schedule", "throttle", "notify_when", "params", "actions", "alert_delay",
+	"flapping", "artifacts"}
 
 // renew makes a rule that looks at @timestamp look at when events were stored, and leaves all else in it as it is.
 func (k *conn) renew(ctx context.Context, id string) error {

@@ -289,6 +289,17 @@ func TestEachServerQueries(t *testing.T) {
 		t.Errorf("runs with a long p99.9: %v, want %v", got, want)
 	}
 
+	a, _ = search("Runs by iodepth and block size") // of the fourth no options are known
+	if got := ids(a); len(got) != 3 || slices.Contains(got, "nightly-4") {
+		t.Errorf("runs with iodepth 1 to 16 and bs from 4k: %v", got)
+	}
+	_, b = search("p99 by iodepth")
+	if len(b) != 1 || b[0].DocCount != 3 {
+		t.Fatalf("depths: %+v", b)
+	}
+	near("best p99 at iodepth 1", b[0].numbers["best"], min(p99(0), p99(1), p99(2)), exact)
+	near("worst p99 at iodepth 1", b[0].numbers["worst"], max(p99(0), p99(1), p99(2)), exact)
+
 	hosts, slow := map[string]float64{}, map[string]int{}
 	for _, r := range own["nightly-4"] {
 		if r.Scope == "host+direction" && r.Direction == "read" && r.Percentiles["99"] != nil {

@@ -52,7 +52,7 @@ func setupCommand(u *ui.UI) *cli.Command {
 				EnvVars: []string{"KIBANA_SPACE"},
 				Usage:   "`ID` of the space in Kibana"},
 			&cli.BoolFlag{Name: "alert-rules", Destination: &o.alertRules,
-				Usage: "also create rules in Kibana for SLA breaches and for trouble that the probe finds"},
+				Usage: "also create rules in Kibana for SLA breaches, trouble that the probe finds and slower runs"},
 			&cli.BoolFlag{Name: "remove", Destination: &o.remove,
 				Usage: "remove from Kibana what setup created, and do nothing else"},
 			&cli.StringFlag{Name: "export", Destination: &o.export,

@@ -203,7 +203,7 @@ func TestSetupKibana(t *testing.T) {
 	t.Run("alert rules", func(t *testing.T) {
 		others = nil
 		code, _, stderr := fiolat(t, nil, "setup", "--kibana", s.URL, "--space", "lab", "--alert-rules")
-		if code != exitOK || !strings.Contains(stderr, "2 alert rules") || !strings.Contains(strings.Join(others, "\n"),
+		if code != exitOK || !strings.Contains(stderr, "3 alert rules") || !strings.Contains(strings.Join(others, "\n"),
 			"POST /s/lab/api/alerting/rule/") {
 			t.Errorf("exit %d, %q\n%s", code, others, stderr)
 		}

@@ -18,10 +18,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/elastic/elastic-transport-go/v8/elastictransport"
 	"github.com/elastic/go-elasticsearch/v8/esapi"
@@ -80,6 +82,8 @@ type Config struct {
 	Pause time.Duration
 	// Transport replaces the connections to Addresses, in tests; nil is fine.
 	Transport http.RoundTripper
+	// WholeReasons is set to show texts of the server's whole, up to 64 KiB, not their first 500 characters.
+	WholeReasons bool
 	// OnWait is called before each wait, from any goroutine, but not while MaxUnreached applies; nil is fine.
 	OnWait func(Wait)
 }
@@ -125,6 +129,7 @@ type Client struct {
 	first      time.Duration // pause before the first retry
 	Local      bool          // all nodes are on this machine
 	secrets    *secret.Mask
+	whole      bool        // show reasons whole
 	spoken     atomic.Bool // a node has answered with success
 
 	unreached time.Duration // MaxUnreached if that is below MaxWait, else 0
@@ -149,6 +154,7 @@ func New(cfg Config) (*Client, error) {
 		MaxWait: cfg.MaxWait,
 		onWait:  cfg.OnWait,
 		first:   cfg.Pause,
+		whole:   cfg.WholeReasons,
 	}
 	if cfg.FlushBytes < 0 {
 		return nil, fio.Usagef("elasticsearch: requests of %d bytes: want a number above 0", cfg.FlushBytes)
@@ -415,12 +421,12 @@ func (c *Client) perform(
 	if res.StatusCode < 300 && !c.spoken.Load() && res.Header.Get("X-Elastic-Product") != "Elasticsearch" {
 		return nil, fmt.Errorf("%s: %w", r.Op, c.foreign(one))
 	}
-	data, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
-	if err != nil {
-		return nil, c.transportError(ctx, one, node, fmt.Errorf("the reply ends early: %w", err))
+	data, err := readAtMost(res.Body, limit)
+	if errors.Is(err, errLongReply) {
+		return nil, err
 	}
-	if int64(len(data)) > limit {
-		return nil, &TemporaryError{Err: fmt.Errorf("%w than %d bytes", errLongReply, limit)}
+	if err != nil {
+		return nil, c.transportError(ctx, one, node, err)
 	}
 	if res.StatusCode < 300 {
 		c.spoken.Store(true)
@@ -430,6 +436,28 @@ func (c *Client) perform(
 		return nil, err
 	}
 	return nil, c.statusError(r, node, res.StatusCode, res.Header, data)
+}
+
+// readAtMost reads to the end, at most limit bytes; a longer reply is errLongReply. It takes no more memory for one.
+func readAtMost(r io.Reader, limit int64) ([]byte, error) {
+	parts, left := [][]byte{make([]byte, 0, min(4<<10, limit+1))}, limit+1
+	for {
+		part := &parts[len(parts)-1]
+		n, err := r.Read((*part)[len(*part):cap(*part)])
+		*part = (*part)[:len(*part)+n]
+		switch left -= int64(n); {
+		case left == 0:
+			return nil, &TemporaryError{Err: fmt.Errorf("%w than %d bytes", errLongReply, limit)}
+		case err == io.EOF && len(parts) == 1:
+			return *part, nil
+		case err == io.EOF:
+			return slices.Concat(parts...), nil
+		case err != nil:
+			return nil, fmt.Errorf("the reply ends early: %w", err)
+		case len(*part) == cap(*part):
+			parts = append(parts, make([]byte, 0, min(2*int64(cap(*part)), left)))
+		}
+	}
 }
 
 // transportError classifies an error that occurred before the reply was complete.
@@ -468,7 +496,25 @@ func (c *Client) clean(why *cause) {
 }
 
 // hidden returns a text of the server's without secrets, as one line.
-func (c *Client) hidden(text string) string { return fio.Printable(c.secrets.Hide(text)) }
+func (c *Client) hidden(text string) string {
+	text = c.secrets.Hide(text[:min(len(text), 2*maxReason)]) // before cutting, so that no half of a secret shows
+	return fio.Printable(text[:min(len(text), maxReason)])
+}
+
+// Of a text of the server's, such as the reason of a refusal, so many bytes are kept, and so many characters shown
+// without WholeReasons.
+const (
+	maxReason   = 64 << 10
+	reasonShown = 500
+)
+
+// shown returns what is shown of a text of so many bytes that is kept.
+func (c *Client) shown(text string) string {
+	if n := utf8.RuneCountInString(text); n > reasonShown && !c.whole {
+		return string([]rune(text)[:reasonShown]) + "... and " + fio.Several(n-reasonShown, "character") + " more"
+	}
+	return text
+}
 
 // Path escapes a name for a request's path, and adds a leading slash.
 func Path(name string) string { return "/" + url.PathEscape(name) }

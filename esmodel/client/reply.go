@@ -99,6 +99,7 @@ type BulkItem struct {
 	Status int
 	cause  cause
 	needs  string
+	shown  func(string) string
 }
 
 // Err returns nil for a document that was stored or deleted, else a *TemporaryError, a *ForbiddenError or a
@@ -108,11 +109,13 @@ func (r *BulkItem) Err(op string) error {
 	case r.Status >= 200 && r.Status < 300:
 		return nil
 	case transient(r.Status) || blocked(r.Status, r.cause.Type):
-		return &TemporaryError{Err: fmt.Errorf("%d %s: %s", r.Status, r.cause.Type, r.cause.text())}
+		return &TemporaryError{Err: fmt.Errorf("%d %s: %s", r.Status, r.cause.Type, r.shown(r.cause.text()))}
 	case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden:
-		return forbidden(op, r.needs, r.Status, r.cause.text())
+		e := forbidden(op, r.needs, r.Status, r.cause.text())
+		e.Reason = r.shown(e.Reason)
+		return e
 	}
-	return &RefusedError{Op: op, Status: r.Status, Type: r.cause.Type, Reason: r.cause.text()}
+	return &RefusedError{Op: op, Status: r.Status, Type: r.cause.Type, Reason: r.shown(r.cause.text())}
 }
 
 // parseReply is the function parseReply, with secrets removed from its results.
@@ -120,6 +123,7 @@ func (c *Client) parseReply(data []byte, dst []BulkItem) ([]BulkItem, error) {
 	items, err := parseReply(data, dst)
 	for i := len(dst); i < len(items); i++ {
 		c.clean(&items[i].cause)
+		items[i].shown = c.shown
 	}
 	return items, c.Hide(err)
 }

@@ -100,12 +100,12 @@ func (c *Client) statusError(r Request, node *url.URL, status int, header http.H
 	case transient(status) || blocked(status, why.Type) ||
 		why.is("illegal_index_shard_state_exception"): // a 404 while a shard is created or recovers
 		return &TemporaryError{
-			Err:   fmt.Errorf("%d %s: %s", status, why.Type, why.text()),
+			Err:   fmt.Errorf("%d %s: %s", status, why.Type, c.shown(why.text())),
 			After: retryAfter(header.Get("Retry-After"), time.Now()),
 		}
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		e := forbidden(r.Op, r.Needs, status, why.text())
-		e.Node = node.Host
+		e.Node, e.Reason = node.Host, c.shown(e.Reason)
 		return e
 	case status < 400:
 		return &TrustError{Node: node.Host, Msg: fmt.Sprintf("the server answers with a redirect (%d)", status),
@@ -116,7 +116,8 @@ func (c *Client) statusError(r Request, node *url.URL, status int, header http.H
 	}
 	absent := status == http.StatusNotFound &&
 		(reply.Found != nil && !*reply.Found || why.Type == "index_not_found_exception")
-	return &RefusedError{Op: r.Op, Status: status, Type: why.Type, Reason: why.text(), request: true, Absent: absent}
+	return &RefusedError{Op: r.Op, Status: status, Type: why.Type, Reason: c.shown(why.text()), request: true,
+		Absent: absent}
 }
 
 // forbidden parses Elasticsearch's reason: "action [...] is unauthorized for user [x] ..., this action is

@@ -7,6 +7,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/client/clienttest"
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/esmodel/indices"
 	"fiolat/pipeline"
 )
 
@@ -66,3 +67,6 @@ func ingested(t *testing.T, c *client.Client) {
 		t.Fatal(err)
 	}
 }
+
+// whole are all indices of the prefix of tests.
+var whole = indices.Scope{Prefix: "fio"}

@@ -375,6 +375,7 @@ func FuzzLoad(f *testing.F) {
 		lines := bytes.Split(bytes.TrimSuffix(body, []byte("\n")), []byte("\n"))
 		var items []string
 		for i := 0; i < len(lines); i += 2 {
+			lines[i] = bytes.Replace(lines[i], []byte(`{"create":`), []byte(`{"index":`), 1) // of events
 			sent = append(sent, [2][]byte(lines[i:i+2]))
 			var a actionLine
 			if err := json.Unmarshal(lines[i], &a); err != nil {

@@ -285,7 +285,7 @@ func TestFaultsWhileDeleting(t *testing.T) {
 			Match: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "_search") },
 		},
 	)
-	if err := indices.Retire(t.Context(), c, indices.Scope{Prefix: "fio"}, g, indices.Free, map[string]int64{}); err != nil {
+	if err := indices.Retire(t.Context(), c, whole, g, indices.Free, map[string]int64{}); err != nil {
 		t.Fatal(err)
 	}
 	if left := len(s.Docs("*")); left != 1 {
@@ -300,7 +300,7 @@ func TestFaultsWhileDeleting(t *testing.T) {
 			"action is granted by the index privileges [create_doc,create,delete,index,write,all]"
 	}})
 	var no *client.ForbiddenError
-	if err := indices.Retire(t.Context(), c, indices.Scope{Prefix: "fio"}, g, indices.Free, map[string]int64{}); !errors.As(err, &no) ||
+	if err := indices.Retire(t.Context(), c, whole, g, indices.Free, map[string]int64{}); !errors.As(err, &no) ||
 		no.Privilege != "delete" {
 		t.Errorf("%v", err)
 	}
@@ -318,7 +318,7 @@ func TestSearchLostWhileDeleting(t *testing.T) {
 	s.Inject(esmodeltest.Fault{Match: nthSearch(2), Status: 404, Type: "search_context_missing_exception"})
 	deleted := map[string]int64{}
 	g := indices.Generation{RunKey: esmodel.RunKey{Run: run.ID, Kind: "clat"}, Generation: "other"}
-	if err := indices.Retire(t.Context(), c, indices.Scope{Prefix: "fio"}, g, indices.Free, deleted); err != nil {
+	if err := indices.Retire(t.Context(), c, whole, g, indices.Free, deleted); err != nil {
 		t.Fatal(err)
 	}
 	total := int64(0)

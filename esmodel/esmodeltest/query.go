@@ -46,7 +46,8 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 		}
 		if last == "_count" {
 			return 200, object{"count": 0, "_shards": object{"total": 2, "successful": 1, "failed": 1,
-				"failures": []any{object{"index": name, "reason": object{"type": "no_shard_available_action_exception"}}}}}
+				"failures": []any{object{"index": name,
+					"reason": object{"type": "no_shard_available_action_exception"}}}}}
 		}
 		return 503, noShard(name)
 	}

@@ -37,6 +37,9 @@ type Options struct {
 	Histogram, Lifecycle bool
 	// Versions are those of its nodes; nil is one of 9.5.3.
 	Versions []string
+	// Serverless refuses settings that Elastic Cloud Serverless decides on itself, and what it does not offer (of
+	// Elasticsearch's source, PublicSettingsValidationActionFilter).
+	Serverless bool
 }
 
 // Server is the stand-in. Its URL stands for a node's.
@@ -352,6 +355,9 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 		return s.bulk(r, body, f)
 	case last == "_count" || last == "_search" || last == "_pit":
 		return s.query(r, p, body)
+	case s.o.Serverless && (p[0] == "_nodes" || p[0] == "_ilm"):
+		return 410, failure(410, "api_not_available_exception", "Request for uri ["+r.URL.Path+"] with method ["+
+			r.Method+"] exists but is not available when running in serverless mode")
 	case p[0] == "_nodes" && r.Method == http.MethodGet:
 		nodes := object{}
 		for i, v := range append(s.o.Versions, "9.5.3")[:max(len(s.o.Versions), 1)] {
@@ -392,7 +398,10 @@ func (s *Server) indexTemplate(method string, p []string, body []byte) (int, any
 	part, _ := t["template"].(object)
 	switch call := method + " " + strings.Join(p, "/"); {
 	case call == "POST _simulate":
-		return s.checkMapping(part)
+		if status, reply := s.checkMapping(part); status != 200 {
+			return status, reply
+		}
+		return 200, object{"template": part, "overlapping": []any{}}
 	case strings.HasPrefix(call, "POST _simulate/"):
 		return 200, object{"template": s.templates[p[1]]["template"]}
 	case strings.HasPrefix(call, "POST _simulate_index/"):
@@ -402,6 +411,18 @@ func (s *Server) indexTemplate(method string, p []string, body []byte) (int, any
 	case method == http.MethodPut && len(p) == 1:
 		if status, reply := s.checkMapping(part); status != 200 {
 			return status, reply
+		}
+		settings, _ := part["settings"].(object)
+		index, _ := settings["index"].(object)
+		var no []string
+		for _, name := range []string{"number_of_shards", "auto_expand_replicas", "lifecycle"} {
+			if index[name] != nil && s.o.Serverless {
+				no = append(no, "index."+name)
+			}
+		}
+		if no != nil {
+			return 400, failure(400, "illegal_argument_exception", "Settings ["+strings.Join(no, ",")+"] are not "+
+				"available when running in serverless mode")
 		}
 		s.templates[p[0]] = t
 		return 200, object{"acknowledged": true}

@@ -12,6 +12,7 @@ import (
 	"math"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -233,7 +234,7 @@ func HasHistogram(ctx context.Context, c *client.Client) (bool, error) {
 				},
 			}),
 		},
-		nil,
+		new(simulated),
 	)
 	var refused *client.RefusedError
 	if errors.As(err, &refused) && refused.Status == http.StatusBadRequest &&
@@ -241,6 +242,18 @@ func HasHistogram(ctx context.Context, c *client.Client) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// simulated is the reply to a simulation. Another one, as of a proxy, is a temporary error.
+type simulated struct {
+	Template *struct{} `json:"template"`
+}
+
+func (s *simulated) Check() error {
+	if s.Template == nil {
+		return errors.New("the reply is not about an index template")
+	}
+	return nil
 }
 
 // month is the longest month: an index may be created so long before the last I/O in it, and without a rollover
@@ -425,19 +438,48 @@ func setupTemplate(
 		r.add("index template", name, "unchanged")
 		return nil
 	}
-	if err := c.Call(
-		ctx,
-		client.Request{
-			Op:   "store index template " + name,
-			API:  esapi.IndicesPutIndexTemplateRequest{Name: name},
-			Body: esmodel.MustJSON(want),
-		},
-		nil,
-	); err != nil {
+	store := func() error {
+		return c.Call(ctx, client.Request{Op: "store index template " + name,
+			API: esapi.IndicesPutIndexTemplateRequest{Name: name}, Body: esmodel.MustJSON(want)}, nil)
+	}
+	err = store()
+	var refused *client.RefusedError
+	if errors.As(err, &refused) && refused.Status == http.StatusBadRequest {
+		if names := withoutSettings(want, refused.Reason); len(names) > 0 {
+			if w := fmt.Sprintf("this cluster decides on the settings %s itself: the index templates are without them",
+				strings.Join(names, ", ")); !slices.Contains(r.Warnings, w) {
+				r.warn("%s", w)
+			}
+			err = store()
+		}
+	}
+	if err != nil {
 		return err
 	}
 	r.add("index template", name, done(exists))
 	return nil
+}
+
+// settingName is an index setting in what a server says of a template.
+var settingName = regexp.MustCompile(`\bindex(\.[a-z_]+)+`)
+
+// withoutSettings removes the settings of a template that a server names, as Elastic Cloud Serverless does where it
+// refuses them, and returns their names.
+func withoutSettings(template map[string]any, reason string) (names []string) {
+	settings := template["template"].(map[string]any)["settings"].(map[string]any)
+	for _, name := range settingName.FindAllString(reason, -1) {
+		path := strings.Split(name, ".")
+		at := settings
+		for _, p := range path[:len(path)-1] {
+			at, _ = at[p].(map[string]any)
+		}
+		last := path[len(path)-1]
+		if _, ok := at[last]; ok {
+			delete(at, last)
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // same compares a template with what the server returns for it, which has some numbers and booleans as strings,

@@ -277,7 +277,7 @@ func TestOverride(t *testing.T) {
 		template map[string]any
 		field    string
 	}{
-		{"other type", 500, map[string]any{"mappings": id("text")}, "fio.direction.type"},
+		{"other type", 500, map[string]any{"mappings": id("text")}, "fio.bs.type"},
 		{"no mappings", 500, map[string]any{"settings": settings}, "@timestamp.type"},
 		{"lower priority", 300, map[string]any{"mappings": id("text")}, ""},
 		{"the same mappings with more settings", 500, map[string]any{"mappings": same, "settings": settings}, ""},

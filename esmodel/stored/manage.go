@@ -459,8 +459,8 @@ func countRun(ctx context.Context, c *client.Client, in indices.Scope, runID str
 
 // DeleteRun deletes all documents of a run, including notes, and counts them by kind. The documents of the run itself
 // are marked and partial meanwhile, and deleted last, so that a half-deleted run does not look complete; deleting it
-// again, by its id, finishes the job. A closed index is an error, because its documents could not be deleted, as is one that cannot be
-// read where documents of the run may lie; others that cannot be read are left alone.
+// again, by its id, finishes the job. A closed index is an error, because its documents could not be deleted, as is one
+// that cannot be read where documents of the run may lie; others that cannot be read are left alone.
 func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string) (out KindCounts, err error) {
 	d := &deletion{c: c, prefix: prefix, run: runID, marks: map[esmodel.RunKey]*indices.Mark{},
 		deleted: map[string]int64{}}

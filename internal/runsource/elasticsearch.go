@@ -121,6 +121,7 @@ func (o *Elasticsearch) Connect(u *ui.UI) (*client.Client, error) {
 		u.Say("warning", "%s: %v; trying again in %v, for %v at most", w.Op, w.Err, w.Next.Round(100*time.Millisecond),
 			w.Left.Round(time.Second))
 	}
+	cfg.WholeReasons = u.Verbose
 	client, err := client.New(cfg)
 	if err != nil {
 		return nil, err
