@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -201,10 +203,15 @@ func TestServerProbeAlerts(t *testing.T) {
 			!strings.HasPrefix(e.Message, e.Probe.Target+message) {
 			t.Errorf("%s", sent[i])
 		}
-		head, _ := json.Marshal(map[string]string{"id": e.ID, "text": e.Text}) // strings
-		if stored := string(events[e.ID]); e.Text != e.Message ||
-			strings.Replace(sent[i], strings.TrimSuffix(string(head), "}")+",", "{", 1) != stored {
-			t.Errorf("sent %s, stored %s", sent[i], stored)
+		var alert, stored map[string]any
+		if err := errors.Join(json.Unmarshal([]byte(sent[i]), &alert),
+			json.Unmarshal(events[e.ID], &stored)); err != nil {
+			t.Fatal(err)
+		}
+		delete(alert, "id")
+		delete(alert, "text")
+		if e.Text != e.Message || !reflect.DeepEqual(alert, stored) {
+			t.Errorf("sent %s, stored %s", sent[i], events[e.ID])
 		}
 	}
 }
