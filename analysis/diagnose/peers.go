@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -10,6 +9,11 @@ import (
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 )
+
+// workOptions are the options that jobs have in common if they are peers: where a job does its work, such as its offset
+// or its CPUs, is its own.
+var workOptions = []string{"rw", "bs", "iodepth", "ioengine", "direct", "sync", "fsync", "fdatasync", "rate",
+	"rate_iops", "rwmixread", "thinktime"}
 
 // work returns what a job of a host does in a direction, by its options. If these are unknown, it is the job's name
 // without digits: jobs that do the same are usually numbered.
@@ -29,8 +33,10 @@ func (w *Watch) work(direction, host, job string) string {
 		own = w.run.Metas
 	}
 	options := figures.Options(own, w.run.Logs, direction, host, job)
-	for _, name := range slices.Sorted(maps.Keys(options)) {
-		work += name + "=" + options[name] + " "
+	for _, name := range workOptions {
+		if v, ok := options[name]; ok {
+			work += name + "=" + v + " "
+		}
 	}
 	if work == "" {
 		work = strings.Map(func(r rune) rune {
