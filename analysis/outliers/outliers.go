@@ -39,13 +39,15 @@ type Group struct {
 	Samples float64 `json:"samples"`
 	IOs     float64 `json:"ios"`
 	NextNS  float64 `json:"next_ns"`
-	// Outliers are in order of time. Omitted says that there are more, which are not longer than the shortest here.
+	// Outliers are in order of time. Omitted says that there are more, none of them longer
+	// than the shortest here.
 	Outliers []Outlier `json:"outliers"`
 	Omitted  bool      `json:"omitted,omitempty"`
 	// Period is nil if they do not recur evenly.
 	Period *Period `json:"period,omitempty"`
 
-	several bool // other jobs have the direction, too
+	several  bool    // other jobs have the direction, too
+	shortest float64 // of the outliers, in ns
 }
 
 // Outlier are the I/Os above the threshold in records that touch, usually one.
@@ -84,7 +86,7 @@ type group struct {
 	unknown bool
 	slow    []entry
 	floor   int  // bucket from which on entries are kept
-	dropped bool // entries in the bucket floor or below
+	dropped bool // entries in the bucket floor, from some time on, or below it
 }
 
 // entry are the I/Os of one bucket of a leaf in an interval.
@@ -189,10 +191,16 @@ func (c *Collector) found(g *group) (out Group, ok bool) {
 	out = Group{Direction: g.direction, Job: g.job, AboveNS: above, Samples: math.Round(g.all.Sum()),
 		Outliers: []Outlier{}}
 	out.IOs, out.NextNS = From(&g.all, grid, above)
+	out.shortest = math.Inf(1)
+	g.all.Each(func(i int, _ float64) {
+		if m := grid.Middle(i); m >= above {
+			out.shortest = min(out.shortest, m)
+		}
+	})
 	out.IOs = math.Round(out.IOs)
 	var slow []entry
 	for _, e := range g.slow {
-		if grid.Middle(e.bucket) >= above && (!g.dropped || e.bucket > g.floor) {
+		if grid.Middle(e.bucket) >= above {
 			slow = append(slow, e)
 		}
 	}

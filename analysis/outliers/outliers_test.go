@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,8 +100,11 @@ func TestMany(t *testing.T) {
 	c := collect(t, 4*kept, map[string]slowAt{"a": all})
 	c.Above = 1e6
 	g := c.Found()[0]
-	if g.IOs != 3*kept || !g.Omitted || g.Period != nil {
-		t.Errorf("%g I/Os, omitted %v, period %v", g.IOs, g.Omitted, g.Period)
+	if g.IOs != 3*kept || !g.Omitted || g.Period != nil || len(g.Outliers) == 0 {
+		t.Errorf("%g I/Os, %d outliers, omitted %v, period %v", g.IOs, len(g.Outliers), g.Omitted, g.Period)
+	}
+	if s := g.Sentence(); !strings.HasPrefix(s, "1,536 reads took ") {
+		t.Error(s)
 	}
 }
 

@@ -26,23 +26,21 @@ func (g *Group) Sentence() string {
 	if g.several {
 		who += " of " + g.Job
 	}
-	if len(g.Outliers) == 0 {
+	if g.IOs == 0 || len(g.Outliers) == 0 {
 		return fmt.Sprintf("None of the %s took %s or longer; the longest took %s.", who,
 			fio.Latency(g.AboveNS, 3), fio.Latency(g.NextNS, 2))
 	}
-	low, high := math.Inf(1), g.Longest()
-	for i := range g.Outliers {
-		low = min(low, g.Outliers[i].LongestNS)
-	}
+	low, high := g.shortest, g.Longest()
 	took := fio.Latency(high, 2)
-	if short := fio.Latency(low, 2); short != took {
+	if short := fio.Latency(low, 2); low < high && short != took {
 		took = short + " to " + took
 	}
 	when := ""
 	switch o := &g.Outliers[0]; {
 	case g.Period != nil:
 		when = fmt.Sprintf(", every %s s from %s on", seconds(g.Period.MS), Clock(o.at()))
-	case g.Omitted || len(g.Outliers) > most:
+	case g.Omitted: // not all times are known
+	case len(g.Outliers) > most:
 		when = fmt.Sprintf(", the first at %s, the last at %s", Clock(o.at()),
 			Clock(g.Outliers[len(g.Outliers)-1].at()))
 	default:

@@ -59,7 +59,9 @@ func (o *diagnoseOptions) printOutliers(u *ui.UI, all []outliers.Group) error {
 	if o.format == "json" {
 		for i := range all {
 			if o.worst > 0 {
+				had := len(all[i].Outliers)
 				all[i].Outliers = all[i].Worst(o.worst)
+				all[i].Omitted = all[i].Omitted || len(all[i].Outliers) < had
 			}
 		}
 		return ui.PrintJSON(u.Stdout, map[string]any{"outliers": append([]outliers.Group{}, all...)}, " ")
