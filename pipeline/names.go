@@ -61,12 +61,10 @@ var (
 // node[008-012].
 func matcher(pattern string) func(name string) bool {
 	var b strings.Builder
-	var ranges [][]string
 	for rest := pattern; rest != ""; {
 		n := 1
 		if m := numbers.FindStringSubmatch(rest); m != nil && len(m[1]) == len(m[2]) {
-			ranges = append(ranges, m)
-			b.WriteString("([0-9]+)")
+			b.WriteString(between(m[1], m[2]))
 			n = len(m[0])
 		} else if m := class.FindStringSubmatch(rest); m != nil {
 			b.WriteString("[" + strings.Repeat("^", len(m[1])) + inClass.Replace(m[2]) + "]")
@@ -88,14 +86,29 @@ func matcher(pattern string) func(name string) bool {
 		if err != nil { // a class such as [z-a], or no UTF-8
 			return false
 		}
-		m := re.FindStringSubmatch(name)
-		for i := range min(len(m), len(ranges)) {
-			if of := ranges[i]; len(m[i+1]) != len(of[1]) || m[i+1] < of[1] || m[i+1] > of[2] {
-				return false
-			}
-		}
-		return m != nil
+		return re.MatchString(name)
 	}
+}
+
+// between returns a regular expression for the numbers from one to another, both of as many digits.
+func between(from, to string) string {
+	switch {
+	case from > to:
+		return "[^\\x00-\\x{10FFFF}]" // none
+	case from == "":
+		return ""
+	case strings.Trim(from, "0") == "" && strings.Trim(to, "9") == "":
+		return fmt.Sprintf("[0-9]{%d}", len(from))
+	case from[0] == to[0]:
+		return from[:1] + between(from[1:], to[1:])
+	}
+	rest := len(from) - 1
+	zeros, nines := strings.Repeat("0", rest), strings.Repeat("9", rest)
+	ways := []string{from[:1] + between(from[1:], nines), to[:1] + between(zeros, to[1:])}
+	if from[0]+1 < to[0] {
+		ways = append(ways, fmt.Sprintf("[%c-%c][0-9]{%d}", from[0]+1, to[0]-1, rest))
+	}
+	return "(?:" + strings.Join(ways, "|") + ")"
 }
 
 // named are the dimensions whose values the user names.
