@@ -121,7 +121,7 @@ func WriteHistory(w io.Writer, all []history.Series, results []history.Result, g
 			}
 		}
 		slices.SortStableFunc(ps.Charts, func(a, b historyChart) int { return first(a.Metric) - first(b.Metric) })
-		text := history.Lead(worse, better)
+		text := history.Lead(len(s.Runs), worse, better)
 		if len(all) > 1 {
 			text = s.Name + ": " + text
 		}

@@ -248,8 +248,9 @@ func Turns(results []Result, series string) (worse, better []Turn) {
 // size is how much a change is, as a logarithm.
 func size(c *Change) float64 { return math.Abs(math.Log1p(c.Change)) }
 
-// Lead says in one sentence what is worse since when; else what is better, or that nothing has changed.
-func Lead(worse, better []Turn) string {
+// Lead says in one sentence what of a series of so many runs is worse since when; else what is better, that nothing has
+// changed, or that there are too few runs to tell.
+func Lead(runs int, worse, better []Turn) string {
 	for _, turns := range [][]Turn{worse, better} {
 		last := slices.IndexFunc(turns, func(t Turn) bool { return t.Last })
 		if last < 0 {
@@ -261,6 +262,9 @@ func Lead(worse, better []Turn) string {
 				false: fmt.Sprintf("are %d more changes", n)}[n == 1])
 		}
 		return text
+	}
+	if runs < 2*shortest {
+		return fmt.Sprintf("Whether anything has changed takes at least %d runs.", 2*shortest)
 	}
 	return "Nothing has changed."
 }
@@ -409,7 +413,8 @@ const optionsNear = 2
 func (a *analysis) options(at int) string {
 	for off := range optionsNear + 1 {
 		for _, i := range []int{at - off, at + off} {
-			if i > 0 && i < len(a.work) && a.work[i] != a.work[i-1] {
+			if i > 0 && i < len(a.work) && a.work[i] != a.work[i-1] && a.work[i] != "" &&
+				a.work[i-1] != "" {
 				return fiojson.DifferenceText(a.work[i].Differences(a.work[i-1]))
 			}
 		}

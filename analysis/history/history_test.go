@@ -311,10 +311,15 @@ func TestLead(t *testing.T) {
 		"an option": {[]Result{result("read p50", options)},
 			"read p50 is 10.0 % higher since 2026-11-10, when rwmixread 90 -> 50."},
 	} {
-		if got := Lead(Turns(c.results, "s")); got != c.want {
+		worse, better := Turns(c.results, "s")
+		if got := Lead(30, worse, better); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
+	if got := Lead(3, nil, nil); got != "Whether anything has changed takes at least 4 runs." {
+		t.Error(got)
+	}
+
 }
 
 // TestOneSeries: an option that changes ends a series, or is named beside the change point of one.

@@ -382,7 +382,7 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 		}
 		fmt.Fprintf(out, "%s: %s%s\n\n", name, fio.Several(len(s.Runs), "run"), span)
 		worse, better := history.Turns(results, s.Name)
-		fmt.Fprintf(out, "%s\n\n", fio.Printable(history.Lead(worse, better)))
+		fmt.Fprintf(out, "%s\n\n", fio.Printable(history.Lead(len(s.Runs), worse, better)))
 		changes := [][]string{{"run", "start", "name", "metric", "before", "after", "change", "95 % limits", "p"}}
 		outliers := [][]string{{"single run", "start", "name", "metric", "value", "level", "off by"}}
 		var folded []string // in a terminal

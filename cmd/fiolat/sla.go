@@ -21,10 +21,16 @@ func failOnSLAFlag(to *string) cli.Flag {
 	return &cli.GenericFlag{Name: "fail-on-sla", Usage: "exit with 4 if a rule is broken; with =unless-ok also if that is " +
 		"not certain",
 		Value: &value{alone: ifBroken, parse: func(text string) error {
-			if text != ifBroken && text != unlessOK {
+			switch text {
+			case ifBroken, unlessOK:
+				*to = text
+			case "true":
+				*to = ifBroken
+			case "false":
+				*to = ""
+			default:
 				return fio.Usagef("--fail-on-sla=%s: want =%s, or =%s, which it is without a value", text, unlessOK, ifBroken)
 			}
-			*to = text
 			return nil
 		}}}
 }

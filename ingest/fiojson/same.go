@@ -182,8 +182,11 @@ func DifferenceText(all []Difference) string {
 }
 
 // Differences returns the options that differ from another workload, by name, with the values of several jobs joined.
-// If no option does, it is the number of jobs.
+// If no option does, it is the number of jobs. Of an unknown workload there are none.
 func (s Sameness) Differences(from Sameness) (out []Difference) {
+	if s == "" || from == "" {
+		return nil
+	}
 	before, after := from.values(), s.values()
 	all := maps.Clone(before)
 	maps.Copy(all, after)
