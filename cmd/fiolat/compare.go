@@ -117,24 +117,40 @@ func (o *compareOptions) check(c *cli.Context, bad *fio.Faults) {
 // digits are what names of repeats differ in.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// twoGlobs returns an error if runs are those of two groups, as a shell makes them of two patterns: each would be
-// compared with the first. The names of a group's runs differ in digits only.
-func twoGlobs(runs []string) error {
-	members := map[string][]string{}
-	var groups []string
+// byDigits divides runs into those whose names differ in digits only, as those of repeats do.
+func byDigits(runs []string) (groups [][]string) {
+	index := map[string]int{}
 	for _, run := range runs {
 		run = filepath.Clean(run)
-		group := digits.ReplaceAllString(run, "0")
-		if members[group] = append(members[group], run); len(members[group]) == 1 {
-			groups = append(groups, group)
+		name := digits.ReplaceAllString(run, "0")
+		i, ok := index[name]
+		if !ok {
+			i, groups = len(groups), append(groups, nil)
+			index[name] = i
 		}
+		groups[i] = append(groups[i], run)
 	}
-	if len(groups) != 2 || len(members[groups[0]]) < 2 || len(members[groups[1]]) < 2 {
+	return groups
+}
+
+// asTwoGroups returns the arguments that name runs as two groups of repeats, "" if they are not two.
+func asTwoGroups(groups [][]string) string {
+	if len(groups) != 2 || len(groups[0]) < 2 || len(groups[1]) < 2 {
+		return ""
+	}
+	return quoted("before="+pattern(groups[0])) + " " + quoted("after="+pattern(groups[1]))
+}
+
+// twoGlobs returns an error if runs are those of two groups, as a shell makes them of two patterns: each would be
+// compared with the first.
+func twoGlobs(runs []string) error {
+	groups := byDigits(runs)
+	arguments := asTwoGroups(groups)
+	if arguments == "" {
 		return nil
 	}
 	return fio.Usagef("fiolat compare: these are %d and %d runs of two groups; name the groups and quote the patterns: "+
-		"fiolat compare %s %s", len(members[groups[0]]), len(members[groups[1]]),
-		quoted("before="+pattern(members[groups[0]])), quoted("after="+pattern(members[groups[1]])))
+		"fiolat compare %s", len(groups[0]), len(groups[1]), arguments)
 }
 
 // pattern returns the pattern of names that differ in digits only, with * for those numbers that are not the same in

@@ -15,6 +15,7 @@ import (
 	"fiolat/analysis/curve"
 	"fiolat/analysis/figures"
 	"fiolat/fio"
+	"fiolat/ingest/fiojson"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/report"
@@ -158,8 +159,11 @@ func sayPoints(u *ui.UI, c *curve.Curve, one figures.Row) {
 	case one.Host != "":
 		what = "host"
 	}
-	u.Say("info", "%s of %s, which differ in %s", fio.Several(n, what), fio.Several(len(c.Points), "setting"),
-		fio.List(slices.Sorted(maps.Keys(c.Points[0].Options)), "and"))
+	differ := fio.List(slices.Sorted(maps.Keys(c.Points[0].Options)), "and")
+	if len(c.Points) == 2 {
+		differ = fiojson.DifferenceText(c.Points[0].Differences(&c.Points[1]))
+	}
+	u.Say("info", "%s of %s, which differ in %s", fio.Several(n, what), fio.Several(len(c.Points), "setting"), differ)
 }
 
 // rowsBy reads the rows of the runs again, split by hosts or jobs, with the same warnings, which are not repeated.

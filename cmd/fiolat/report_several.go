@@ -73,14 +73,38 @@ func (o *reportOptions) several(ctx context.Context, r *runsource.Reader, found 
 			inputs = append(inputs, run.Logs.Inputs[0])
 		}
 	}
-	if errors.Is(err, curve.ErrOneSetting) && len(inputs) == len(found) && ingest.MayBeHosts(inputs) {
-		return fio.Usagef("found %d runs of one setting: %s", len(found), runsource.HostsOrRepeats)
-	}
 	if errors.Is(err, curve.ErrOneSetting) {
-		return fio.Usagef("found more than two runs, but %v: a page shows one run, two runs, two groups "+
-			"NAME=RUN,RUN,..., or a sweep of settings; for repeats see fiolat compare and fiolat history", err)
+		hint := repeatsHint(found)
+		if len(inputs) == len(found) && ingest.MayBeHosts(inputs) {
+			hint = "if they are the hosts of one run, pass --hosts-by folder; else " + hint
+		}
+		return fio.Usagef("found %d runs of one setting, and a page shows one run, two runs, two groups or a sweep of "+
+			"settings: %s", len(found), hint)
 	}
 	return err
+}
+
+// repeatsHint says which command is for three and more runs of one setting, by what their names differ in.
+func repeatsHint(found []*runsource.Run) string {
+	var names []string
+	for _, run := range found {
+		if run.Logs != nil && run.Title == run.Logs.Inputs[0].Root { // other titles are no paths
+			names = append(names, run.Title)
+		}
+	}
+	groups := byDigits(names)
+	arguments := asTwoGroups(groups)
+	switch {
+	case len(names) < len(found):
+	case arguments != "":
+		return "as two groups: `fiolat report " + arguments + "`, or `fiolat compare` with the same"
+	case len(groups) == 1:
+		one := quoted(pattern(groups[0]))
+		return fmt.Sprintf("`fiolat compare %s` says how much repeats differ, `fiolat history %s` when a series changed",
+			one, one)
+	}
+	return "name two groups NAME=RUN,RUN,...; `fiolat compare` says how much repeats differ, `fiolat history` when a " +
+		"series changed"
 }
 
 // runOnPage is the sink of one of two runs.
@@ -250,6 +274,10 @@ func (o *reportOptions) curve(ctx context.Context, r *runsource.Reader) error {
 	file, err := writeCurve(o.file, o.logs.DryRun, report.Curve{Curve: c, Percentiles: percentiles})
 	if err != nil {
 		return err
+	}
+	sayPoints(r.UI, c, rows[0])
+	if len(c.Points) == 2 {
+		r.UI.Say("info", "fiolat compare says how sure the difference of two settings is, fiolat history when it came")
 	}
 	for _, note := range c.Notes {
 		r.UI.Say("info", "%s", note)
