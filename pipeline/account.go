@@ -19,6 +19,8 @@ type LogCount struct {
 	Entry *fiojson.Entry
 	// Single is set for a log of single I/Os, NoLog if there is only the entry.
 	Single, NoLog bool
+	// Garbage is set if a log of the entry holds garbage: fio's totals are not those of the logs then.
+	Garbage bool
 	// IOs are the I/Os logged, after repair; NS is the sum of their latencies in ns, if Single.
 	IOs, NS [fio.Directions]float64
 }
@@ -32,9 +34,10 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 	var order []*fiojson.Entry
 	counts := map[*fiojson.Entry]bool{} // fio 3 gives the number of I/Os measured, fio 2 does not
 	a.CountedKnown = len(logs) > 0
-	totals, single := map[string]Latencies{}, singles(logs)
+	totals, single, garbage := map[string]Latencies{}, singles(logs), false
 	for i := range logs {
 		l := &logs[i]
+		garbage = garbage || l.Garbage
 		if l.Entry == nil {
 			a.CountedKnown = false
 			continue
@@ -67,7 +70,7 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 	switch {
 	case len(single) > 0:
 		a.Exact = single
-	case a.CountedKnown && len(totals) > 0:
+	case a.CountedKnown && len(totals) > 0 && !garbage:
 		a.Exact = totals
 	}
 	for _, e := range order {
@@ -133,11 +136,14 @@ func singles(logs []LogCount) map[string]Latencies {
 	return out
 }
 
-// add adds the account of a job, and returns it with what is missing.
+// add adds the account of a job, and returns it with what is missing. Garbage in a log does not offset what is lost.
 func (a *Account) add(j JobAccount) JobAccount {
-	j.Missing = float64(j.Counted) - j.Logged
+	more := float64(j.Counted) - j.Logged
+	if j.Missing = more; j.NotPlaced > 0 {
+		j.Missing = max(more, j.NotPlaced)
+	}
 	a.Missing += max(j.Missing, 0)
-	a.Excess += max(-j.Missing, 0)
+	a.Excess += max(j.Missing, 0) - more
 	a.Jobs = append(a.Jobs, j)
 	return j
 }

@@ -528,7 +528,7 @@ func ByDirection(jobs []JobAccount) (out []DirectionAccount) {
 			sum.Logged += j.Logged
 			sum.Counted += j.Counted
 			sum.Missing += max(j.Missing, 0)
-			sum.Excess += max(-j.Missing, 0)
+			sum.Excess += max(j.Missing, 0) - (float64(j.Counted) - j.Logged)
 			sum.Restored += j.Restored
 			sum.NotPlaced += j.NotPlaced
 		}

@@ -218,6 +218,7 @@ type State struct {
 
 	extra    int  // columns that log_offset and log_issue_time added to a log of single I/Os
 	rejected bool // fio's JSON turned out to be another run's
+	disowned bool // or only its entry is not used, as a log of it holds garbage
 	doubtful bool // fio --client may have damaged it: its records do not tell what its windows held
 	slowest  slowest
 	middle   middle

@@ -23,6 +23,8 @@ type tail struct {
 	members []*member        // the logs that the entry stands for, sorted
 	g       fiohist.Geometry // the finest that all of these logs can be added up on
 	done    bool
+	// disowned is set where a log of the entry holds garbage: what fio counted and no log holds is then lost.
+	disowned bool
 	counts  fiohist.Sparse // what was restored
 	lost    fiohist.Sparse // what cannot be placed in time
 	why     string         // the proof of the loss
@@ -62,6 +64,7 @@ func (t *tail) subtract() (misfit string, _ error) {
 	t.counts.Reset()
 	for b, n := range left {
 		switch {
+		case n < 0 && t.disowned: // the garbage
 		case n < 0:
 			return fmt.Sprintf("%s: fio's JSON and the logs do not belong together: of job %q's %vs around %.0f ns "+
 				"the logs hold %.0f, fio counted %d; nothing was restored",
@@ -526,7 +529,11 @@ func (all Tails) Resolve(meta *fiojson.Document) (restored float64, losses, misf
 	}
 	for _, t := range mine {
 		t.locate()
-		if why, logs := t.loss(); why != "" {
+		if why, logs := t.loss(); t.disowned {
+			if t.counts.Sum() > 0 {
+				losses = append(losses, t.lose("fio --client left garbage in a log of the job", t.members))
+			}
+		} else if why != "" {
 			losses = append(losses, t.lose(why, logs))
 		} else {
 			losses = append(losses, t.doubts()...)
@@ -540,16 +547,16 @@ func (all Tails) Resolve(meta *fiojson.Document) (restored float64, losses, misf
 }
 
 // Reject drops a JSON document that does not belong to its logs, or only an entry of it if that is not nil: its totals
-// are not restored, and its limits not applied.
+// are not restored, and its limits not applied. What an entry counts more than its logs is lost.
 func (all Tails) Reject(meta *fiojson.Document, entry *fiojson.Entry, logs []*State) {
 	for _, t := range all {
 		if t.meta == meta && (entry == nil || t.entry == entry) {
-			t.done = true
+			t.done, t.disowned = entry == nil, entry != nil
 		}
 	}
 	for _, l := range logs {
 		if l.Meta == meta && (entry == nil || l.Entry == entry) {
-			l.Outside, l.rejected = nil, true
+			l.Outside, l.rejected, l.disowned = nil, true, entry != nil
 			for d := range l.DirInfo {
 				l.DirInfo[d].Limits.Known, l.DirInfo[d].KnownIdle = false, false
 			}

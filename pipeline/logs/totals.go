@@ -67,7 +67,7 @@ func (l *State) addTo(a *pipeline.Account) {
 
 func (l *State) count() pipeline.LogCount {
 	c := pipeline.LogCount{Meta: l.Meta, Entry: l.Entry, Single: l.single() != nil, NoLog: l.Source.JSON != nil}
-	if l.rejected {
+	if c.Garbage = l.disowned; l.rejected && !l.disowned {
 		c.Entry = nil
 	}
 	for d := range l.dirs {
@@ -95,7 +95,7 @@ func WarnHoles(logs []*State, warn func(format string, args ...any)) {
 func withoutLogs(a *pipeline.Account, run *pipeline.Run, logs []*State, jobs []ingest.NoLog) error {
 	kind := run.Kind
 	for _, n := range jobs {
-		if slices.ContainsFunc(logs, func(l *State) bool { return l.Meta == n.Meta && l.rejected }) {
+		if slices.ContainsFunc(logs, func(l *State) bool { return l.Meta == n.Meta && l.rejected && !l.disowned }) {
 			continue
 		}
 		if mixed := n.Entry.Mixed.Kind[kind].N; mixed > 0 {

@@ -155,7 +155,13 @@ func (r *rounds) contradicted(l *logs.State, why error) {
 		return
 	}
 	r.tails.Reject(l.Meta, l.Entry, r.logs)
-	r.warn("%v; it is not used for job %q of this log", why, l.Entry.JobName)
+	var names []string
+	for _, o := range r.logs {
+		if o.Entry == l.Entry {
+			names = append(names, fio.Printable(o.Source.Path))
+		}
+	}
+	r.warn("%v; it is not used for job %q of %s", why, l.Entry.JobName, fio.Some(names))
 }
 
 // reject drops a JSON document that does not belong to its logs, with warnings.
