@@ -127,14 +127,16 @@ func (w Workload) Mix(dir fio.Direction) float64 {
 // Ends returns how many I/Os the job does in a direction by its size or number_ios, and whether in both directions
 // together; 0 if that is unknown or something else than its runtime may end it.
 func (w Workload) Ends(dir fio.Direction) (n float64, mix bool) {
-	_, otherwise := w.Set("time_based", "filesize", "nrfiles", "zonesize", "verify", "read_iolog", "kb_base")
+	_, otherwise := w.Set("time_based", "filesize", "nrfiles", "zonesize", "verify_only", "read_iolog", "kb_base")
+	_, verify := w.Set("verify") // it also reads what it wrote
 	each, fixed := w.BlockSize(dir)
 	rw := strings.TrimPrefix(w.ReadWrite(), "rand")
 	if rw == "" {
 		rw = fio.Read.String()
 	}
 	mix = rw == "rw" || rw == "readwrite"
-	if !w.Sure || otherwise || !fixed || each == 0 || rw != dir.String() && !(mix && dir != fio.Trim) {
+	if !w.Sure || otherwise || verify && (mix || dir != fio.Write) || !fixed || each == 0 ||
+		rw != dir.String() && !(mix && dir != fio.Trim) {
 		return 0, false
 	}
 	number := func(name, usual string) float64 {

@@ -25,9 +25,9 @@ type tail struct {
 	done    bool
 	// disowned is set where a log of the entry holds garbage: what fio counted and no log holds is then lost.
 	disowned bool
-	counts  fiohist.Sparse // what was restored
-	lost    fiohist.Sparse // what cannot be placed in time
-	why     string         // the proof of the loss
+	counts   fiohist.Sparse // what was restored
+	lost     fiohist.Sparse // what cannot be placed in time
+	why      string         // the proof of the loss
 }
 
 // member is a log of a tail, with where the log's part of it can be.
@@ -197,16 +197,20 @@ func (t *tail) locate() {
 		}
 	}
 	for _, m := range t.members {
+		_, verify := m.job.Set("verify") // it goes on with reads
+		ended := m.sized
 		switch {
-		case m.sized && (known > 0 || t.allRated()): // it ended when it had done them
-			m.to = min(m.to, m.from+max(int64(slowed*m.weight*t.counts.Sum()/m.rate), msec))
 		case m.sized:
 		case total > 0:
 			m.weight *= left / total
+			ended = verify && rest == 1 && t.dir == fio.Write
 		case left > 0 && t.unlogged(m):
 			m.weight = left / unlogged
 		case left > 0 && unlogged == 0: // nothing says where
 			m.from, m.to, m.weight = m.start, max(m.end, m.start+msec), left/rest
+		}
+		if ended && (known > 0 || t.allRated()) { // when it had done them
+			m.to = min(m.to, m.from+max(int64(slowed*m.weight*t.counts.Sum()/m.rate), msec))
 		}
 	}
 }

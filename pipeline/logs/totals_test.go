@@ -69,9 +69,10 @@ func TestReject(t *testing.T) {
 		for i, want := range tt.want {
 			l := states[i]
 			known := l.DirInfo[fio.Read].Limits.Known
-			if tails[i].done != want || l.Rejected() != want || known == want {
-				t.Errorf("%s: log %d: done %v, rejected %v, limits known %v", tt.name, i, tails[i].done, l.Rejected(),
-					known)
+			if tails[i].done != (want && tt.entry == nil) || tails[i].disowned != (want && tt.entry != nil) ||
+				l.Rejected() != want || known == want {
+				t.Errorf("%s: log %d: done %v, disowned %v, rejected %v, limits known %v", tt.name, i, tails[i].done,
+					tails[i].disowned, l.Rejected(), known)
 			}
 		}
 	}
