@@ -116,7 +116,11 @@ func (p *Curve) matrixParts(specs map[string]charts.Spec) (parts []matrixPart, t
 	}
 	for i := range c.Points {
 		q := &c.Points[i]
+		repeats := slices.ContainsFunc(q.Members, func(m curve.Member) bool { return m.Run != "" })
 		one := settingMembers{Name: m.Name(q), Head: []string{"host or job", "IOPS", "mean"}}
+		if repeats {
+			one.Head = slices.Insert(one.Head, 1, "run")
+		}
 		for _, pc := range p.Percentiles {
 			one.Head = append(one.Head, "p"+fio.Percentile(pc))
 		}
@@ -134,6 +138,9 @@ func (p *Curve) matrixParts(specs map[string]charts.Spec) (parts []matrixPart, t
 					text = page.Latency(v)
 				}
 				row = append(row, text)
+			}
+			if repeats {
+				row = slices.Insert(row, 1, member.Run)
 			}
 			one.Rows = append(one.Rows, row)
 		}

@@ -388,23 +388,55 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestMembers: the hosts of a setting's runs, and the slowest of them.
+// TestMembers: the hosts of a setting's runs, and the slowest of them. Repeats of a host are named by their runs, and
+// are none of its others.
 func TestMembers(t *testing.T) {
 	t.Parallel()
-	rows := []figures.Row{run("a", 1, 1000, 1e6), run("b", 1, 1000, 1e6)}
-	rows[0].Options, rows[1].Options = map[string]string{"rw": "r"}, map[string]string{"rw": "w"}
-	c, err := Make(rows, "read", []float64{99}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var hosts []figures.Row
-	for i, p99 := range []float64{1e6, 1.1e6, 2.2e6, 1.1e6} {
-		r := run("a", 1, 250, p99)
-		r.Host = fmt.Sprintf("h%d", i)
-		hosts = append(hosts, r)
-	}
-	c.AddMembers(hosts)
-	if name, times := c.Points[0].Slowest(99); name != "h2" || times != 2 || len(c.Points[1].Members) != 0 {
-		t.Errorf("%s, %g times; %v", name, times, c.Points[1].Members)
+	for name, tc := range map[string]struct {
+		runs    []string
+		p99     []float64 // of the hosts, in each run
+		slowest string
+		times   float64
+		members string
+	}{
+		"one run": {[]string{"a"}, []float64{1e6, 1.1e6, 2.2e6, 1.1e6}, "h2", 2, "h0 h1 h2 h3 "},
+		"natural": {[]string{"a"}, append(slices.Repeat([]float64{1}, 10), 3), "h10", 3,
+			"h0 h1 h2 h3 h4 h5 h6 h7 h8 h9 h10 "},
+		"repeats": {[]string{"a10", "a9"}, []float64{1e6, 2e6, 1e6}, "h1", 2,
+			"h0 a9 h0 a10 h1 a9 h1 a10 h2 a9 h2 a10 "},
+		"two others":   {[]string{"a"}, []float64{1e6, 8e6, 4e6}, "h1", 4, "h0 h1 h2 "},
+		"of two hosts": {[]string{"a1", "a2"}, []float64{1e6, 2e6}, "", 0, "h0 a1 h0 a2 h1 a1 h1 a2 "},
+		"one unknown":  {[]string{"a"}, []float64{1e6, 2e6, 0}, "", 0, "h0 h1 h2 "},
+	} {
+		other := run("b", 1, 1000, 1e6)
+		other.Options = map[string]string{"rw": "w"}
+		rows, hosts := []figures.Row{other}, []figures.Row(nil)
+		for _, id := range tc.runs {
+			r := run(id, 1, 1000, 1e6)
+			r.Name, r.Options = id, map[string]string{"rw": "r"}
+			rows = append(rows, r)
+			for i, p99 := range tc.p99 {
+				of := run(id, 1, 250, p99)
+				of.Name, of.Host = id, fmt.Sprintf("h%d", i)
+				hosts = append(hosts, of)
+			}
+		}
+		c, err := Make(rows, "read", []float64{99}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.AddMembers(hosts)
+		members := ""
+		for _, m := range c.Points[0].Members {
+			members += m.Name + " "
+			if m.Run != "" {
+				members += m.Run + " "
+			}
+		}
+		slowest, times := c.Points[0].Slowest(99)
+		if slowest != tc.slowest || math.Abs(times-tc.times) > 1e-9 || members != tc.members ||
+			len(c.Points[1].Members) != 0 {
+			t.Errorf("%s: %s, %g times; members %s; %v", name, slowest, times, members, c.Points[1].Members)
+		}
 	}
 }

@@ -2,6 +2,8 @@ package curve
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -25,7 +27,9 @@ type Matrix struct {
 
 // Member is a host of a setting's runs, or a job if the hosts are not known. Latencies are in ns.
 type Member struct {
-	Name        string             `json:"name"`
+	Name string `json:"name"`
+	// Run names the run, if the setting has several.
+	Run         string             `json:"run,omitempty"`
 	IOPS        *float64           `json:"iops"`
 	Mean        *float64           `json:"mean"`
 	Percentiles map[string]float64 `json:"percentiles"`
@@ -102,28 +106,43 @@ func (c *Curve) AddMembers(rows []figures.Row) {
 			name := cmp.Or(r.Host, r.Job)
 			mine := func(own figures.Row) bool { return own.Group() == of && own.Direction == r.Direction }
 			if name != "" && slices.ContainsFunc(p.rows, mine) {
-				p.Members = append(p.Members, Member{name, r.IOPS, r.Mean, r.Percentiles})
+				run := ""
+				if p.Runs > 1 {
+					run = cmp.Or(r.Name, r.Run)
+				}
+				p.Members = append(p.Members, Member{name, run, r.IOPS, r.Mean, r.Percentiles})
 			}
 		}
-		slices.SortStableFunc(p.Members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortStableFunc(p.Members, func(a, b Member) int {
+			return cmp.Or(fio.Natural(a.Name, b.Name), fio.Natural(a.Run, b.Run))
+		})
 	}
 }
 
-// Slowest returns the member with the highest of a percentile, and how many times the median of the others it is; ""
-// if there are fewer than three.
+// Slowest returns the host or job with the highest of a percentile, and how many times the median of the others it is;
+// "" if there are fewer than three. Of several runs of one it takes the geometric mean.
 func (p *Point) Slowest(percentile float64) (name string, times float64) {
 	key := fio.Percentile(percentile)
-	members := slices.Clone(p.Members)
-	if len(members) < 3 {
+	logs := map[string][]float64{}
+	for _, m := range p.Members {
+		if v := m.Percentiles[key]; v > 0 {
+			logs[m.Name] = append(logs[m.Name], math.Log(v))
+		}
+	}
+	if len(logs) < 3 {
 		return "", 0
 	}
-	slices.SortStableFunc(members, func(a, b Member) int {
-		return cmp.Compare(b.Percentiles[key], a.Percentiles[key])
-	})
-	if middle := members[(len(members)+1)/2].Percentiles[key]; middle > 0 {
-		return members[0].Name, members[0].Percentiles[key] / middle
+	of := map[string]float64{}
+	for name, values := range logs {
+		for _, v := range values {
+			of[name] += v / float64(len(values))
+		}
 	}
-	return "", 0
+	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
+		return cmp.Or(cmp.Compare(of[b], of[a]), fio.Natural(a, b))
+	})
+	median := (of[names[len(names)/2]] + of[names[(len(names)+1)/2]]) / 2
+	return names[0], math.Exp(of[names[0]] - median)
 }
 
 // Meets says whether a setting of a matrix meets the rule: yes, no, or "" if that is not known.

@@ -105,7 +105,9 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 		return fio.Usagef("fiolat curve: %v", err)
 	}
 	if c.Matrix != nil {
-		o.members(ctx, &r, c, metrics)
+		if err = o.members(ctx, &r, c, metrics); err != nil {
+			return err
+		}
 	}
 	if o.file != "" {
 		if _, err = writeCurve(o.file, false, report.Curve{Curve: c, Percentiles: percentiles}); err != nil {
@@ -180,17 +182,23 @@ func (o *curveOptions) rowsBy(ctx context.Context, r *runsource.Reader, by strin
 	return again.SummaryRows(ctx, o.logs.Paths, metrics)
 }
 
-// members adds to the points of a matrix the hosts of their runs, or the jobs if the hosts are not known.
-func (o *curveOptions) members(ctx context.Context, r *runsource.Reader, c *curve.Curve, metrics []fio.Metric) {
+// members adds to the points of a matrix the hosts of their runs, or the jobs if the hosts are not known. The points
+// stand without them, so that an error is a warning unless the command was stopped.
+func (o *curveOptions) members(ctx context.Context, r *runsource.Reader, c *curve.Curve, metrics []fio.Metric) error {
 	for _, by := range []string{fio.ByHost, fio.ByJob} {
 		rows, err := o.rowsBy(ctx, r, by, metrics)
-		if err != nil { // the points stand without
-			continue
+		switch {
+		case ctx.Err() != nil:
+			return err
+		case err != nil:
+			r.UI.Warn(fmt.Sprintf("the %ss of the settings are left out: %v", by, err))
+			return nil
 		}
 		if c.AddMembers(rows); slices.ContainsFunc(c.Points, func(p curve.Point) bool { return len(p.Members) > 0 }) {
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 // matrixColumns adds to the table of a matrix which settings meet the rule, and the slowest host of each.
@@ -202,7 +210,7 @@ func (o *curveOptions) matrixColumns(c *curve.Curve, add func(string, bool, bool
 		}
 		add(o.at.Text, false, true, func(p *curve.Point) render.Cell { return render.Cell{Text: met[p]} })
 	}
-	if slices.ContainsFunc(c.Points, func(p curve.Point) bool { return len(p.Members) > 2 }) {
+	if slices.ContainsFunc(c.Points, func(p curve.Point) bool { name, _ := p.Slowest(slowestBy); return name != "" }) {
 		add("slowest", false, true, func(p *curve.Point) render.Cell {
 			name, times := p.Slowest(slowestBy)
 			if name == "" {
