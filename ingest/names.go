@@ -116,13 +116,15 @@ func apart(runs []*Input) []string {
 		case first != "." && err == nil:
 			names[i] = first
 		default:
-			names[i] = "(" + does(in.Metas) + ")"
+			if what := does(in.Metas); what != "" {
+				names[i] = "(" + what + ")"
+			}
 		}
 		seen[names[i]]++
 	}
 	for i := range names {
-		if seen[names[i]] > 1 {
-			names[i] = fmt.Sprintf("%s #%d", strings.TrimPrefix(names[i], "()"), i+1)
+		if names[i] == "" || seen[names[i]] > 1 {
+			names[i] = strings.TrimSpace(fmt.Sprintf("%s #%d", names[i], i+1))
 		}
 	}
 	return names

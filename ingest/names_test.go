@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/jobfile"
 )
 
 // TestName: what a shell opens for fiolat has no name, and a folder under /dev has.
@@ -66,6 +69,30 @@ func TestNameRuns(t *testing.T) {
 		}
 		if got := strings.Join(names, ","); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
+// TestApart: runs of one folder are told apart by what their jobs do, and those of which that is not known by numbers.
+func TestApart(t *testing.T) {
+	t.Parallel()
+	for want, runs := range map[string][]string{
+		"(randread)|(randwrite)":         {"randread", "randwrite"},
+		"(randread) #1|(randread) #2":    {"randread", "randread"},
+		"#1|#2":                          {"", ""},
+		"(randread)|#2":                  {"randread", ""},
+		"(randread) #1|#2|(randread) #3": {"randread", "", "randread"},
+	} {
+		var inputs []*Input
+		for _, rw := range runs {
+			in := &Input{Root: "root", Logs: []*Source{{Path: "root/a_clat_hist.1.log"}}}
+			if rw != "" {
+				in.Metas = []*fiojson.Document{{Entries: []fiojson.Entry{{Options: jobfile.Options{"rw": rw}}}}}
+			}
+			inputs = append(inputs, in)
+		}
+		if got := strings.Join(apart(inputs), "|"); got != want {
+			t.Errorf("%q: %s, want %s", runs, got, want)
 		}
 	}
 }
