@@ -53,7 +53,10 @@ func (o *deleteOptions) run(ctx context.Context, u *ui.UI) error {
 		return err
 	}
 	// Nobody may take what is found for all that there is.
-	if is, err := indices.CheckMappings(ctx, c, o.es.Prefix, indices.None, true); err == nil {
+	is, err := indices.CheckMappings(ctx, c, o.es.Prefix, indices.None, true)
+	if err != nil {
+		u.Warn(fmt.Sprintf("whether all indices can be read is not known: %v", err))
+	} else {
 		for _, w := range is.Warnings() {
 			u.Warn(w)
 		}
