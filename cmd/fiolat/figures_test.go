@@ -169,7 +169,7 @@ func TestFigureCases(t *testing.T) {
 		{"group-reporting-by-job", "summary", ",50068,50239\n", ""},
 		{"stages-direction-rate", "summary", ",write,96752,19347,", ""},
 		{"verify-loops", "summary", ",read,1024,341333,", ""}, // in 3 ms, as fio says
-		{"verify-loops", "summary", ",write,1024,400.3,", ""},
+		{"verify-loops", "summary", ",write,1024,400.4,", ""},
 		{"stages-direction-rate", "percentiles --interval run --by direction", ",write,,,,clat,96752,", ""},
 		{"stages-direction-rate", "percentiles --sla 'write iops >= 10000'", "", "write iops >= 10000: ok"},
 		{"stored-mib-two-block-sizes", "summary", ",13.24,", ""},
