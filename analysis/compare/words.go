@@ -41,7 +41,10 @@ func (r *Result) Words(row *Row) Words {
 		w.Verdict += ": beyond fio's last bucket"
 	case row.Advice != "":
 		w.Verdict += ": needs " + row.Advice
-	case r.Steady && row.Verdict != Inconclusive:
+	case row.Verdict == Inconclusive:
+	case row.noNoise():
+		w.Verdict += ", run noise aside"
+	case r.Steady:
 		w.Verdict += ", if the machine was steady"
 	}
 	return w
@@ -85,10 +88,13 @@ func (r *Result) Lead() string {
 			}
 		}
 		text := fmt.Sprintf("%s is the same within %g %%", name, 100*r.margin)
+		if r.Rows[0].noNoise() {
+			text += " (" + noRunNoise + ")"
+		}
 		if slices.ContainsFunc(r.Outliers, func(s Slow) bool { return s.Verdict != Inconclusive }) {
 			text += ", but for single slow I/Os"
 		}
-		return text + "."
+		return r.once(text) + "."
 	}
 	change := fmt.Sprintf("%s %s %s", most.Direction, most.Metric, r.Words(most).Certain())
 	if most.Verdict == Inconclusive {
@@ -112,10 +118,32 @@ func (r *Result) Lead() string {
 		rest = fmt.Sprintf("%d more rows are, too", more)
 	}
 	sure := "certain"
-	if r.Caveat != "" { // repeats might differ as much
-		sure = "beyond the noise within the runs"
+	switch {
+	case most.noNoise():
+		sure = noRunNoise
+	case r.Caveat != "":
+		sure = "beyond the noise of these few runs"
 	}
-	return fmt.Sprintf("%s is %s: %s, %s; %s.", name, how, change, sure, rest)
+	return fmt.Sprintf("%s: %s, %s; %s.", r.once(name+" is "+how), change, sure, rest)
+}
+
+// noRunNoise says what limits do not hold that come from the noise within the runs.
+const noRunNoise = "run-to-run noise is not in these limits"
+
+// once limits a statement to the two runs that it is about, if there are no more.
+func (r *Result) once(text string) string {
+	if r.Baseline.Runs == 1 && r.Other.Runs == 1 {
+		return "In one run a side, " + text
+	}
+	return text
+}
+
+// noNoise reports whether the limits of a row lack the noise between runs, so that repeats may differ as much.
+func (row *Row) noNoise() bool { return row.Change != nil && row.RunNoise == nil }
+
+// Certain reports whether a row is known to differ, also from other runs of the two sides.
+func (r *Result) Certain(row *Row) bool {
+	return (row.Verdict == Higher || row.Verdict == Lower) && !row.noNoise()
 }
 
 // Sentence tells a change: from what to what, its limits, and why it is inconclusive.
@@ -132,8 +160,12 @@ func (r *Result) Sentence(row *Row, value func(metric string, v *float64) string
 		why = w.Verdict
 	}
 	w.Limits = why
-	return fmt.Sprintf("%s %s from %s to %s, %s", row.Direction, row.Metric, value(row.Metric, row.Baseline),
+	text := fmt.Sprintf("%s %s from %s to %s, %s", row.Direction, row.Metric, value(row.Metric, row.Baseline),
 		value(row.Metric, row.Other), w.Certain())
+	if row.Verdict != Inconclusive && row.noNoise() {
+		text += "; " + noRunNoise
+	}
+	return text
 }
 
 // Value formats a value of a metric; "-" if it is unknown.

@@ -51,7 +51,7 @@ func TestLargest(t *testing.T) {
 func TestLead(t *testing.T) {
 	t.Parallel()
 	row := func(metric string, change float64, v Verdict) Row {
-		return Row{Direction: "read", Metric: metric, Change: &change, Verdict: v}
+		return Row{Direction: "read", Metric: metric, Change: &change, RunNoise: &change, Verdict: v}
 	}
 	for name, c := range map[string]struct {
 		rows []Row
@@ -73,10 +73,37 @@ func TestLead(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	change := 0.2
-	once := &Result{Other: Side{Name: "B"}, Caveat: "one run per side", Rows: []Row{{Direction: "read", Metric: "p50",
-		Change: &change, Verdict: Higher}}}
-	if got := once.Lead(); !strings.Contains(got, ", beyond the noise within the runs; nothing else differs.") {
-		t.Errorf("without repeats: %q", got)
+}
+
+// Of one run a side neither the sentence nor a row is certain, whatever its limits.
+func TestOneRunASide(t *testing.T) {
+	t.Parallel()
+	one := Side{Name: "B", Runs: 1}
+	for verdict, want := range map[Verdict][3]string{
+		Higher: {"In one run a side, B is slower: read p50 +3.00 % (-), run-to-run noise is not in these limits; " +
+			"nothing else differs.", "higher, run noise aside", "; run-to-run noise is not in these limits"},
+		Same: {"In one run a side, B is the same within 5 % (run-to-run noise is not in these limits).",
+			"same, run noise aside", "; run-to-run noise is not in these limits"},
+		Inconclusive: {"No metric of B is certainly different.", "inconclusive", ""},
+	} {
+		change := 0.03
+		r := &Result{Baseline: one, Other: one, margin: 0.05,
+			Rows: []Row{{Direction: "read", Metric: "p50", Change: &change, Verdict: verdict}}}
+		row := &r.Rows[0]
+		if r.Certain(row) {
+			t.Errorf("%s: certain", verdict)
+		}
+		if got := r.Lead(); got != want[0] {
+			t.Errorf("%s: %q, want %q", verdict, got, want[0])
+		}
+		if got := r.Words(row).Verdict; got != want[1] {
+			t.Errorf("%s: verdict %q, want %q", verdict, got, want[1])
+		}
+		if got := r.Sentence(row, Value); !strings.HasSuffix(got, want[2]) {
+			t.Errorf("%s: sentence %q", verdict, got)
+		}
+		if row.RunNoise = &change; r.Certain(row) != (verdict == Higher) {
+			t.Errorf("%s with known noise: not certain", verdict)
+		}
 	}
 }

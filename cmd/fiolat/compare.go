@@ -408,7 +408,7 @@ func (c *compareFound) addPairs(pairs [][2]*compare.Group, o *compareOptions) er
 	if o.by != fio.RunScope {
 		if r, row := compare.Largest(c.Comparisons[first:]); row != nil {
 			c.Most = append(c.Most, mostChanged{r.Other.Name, r.Host, r.Job, row.Direction, row.Metric,
-				row.Verdict != compare.Inconclusive, r.Sentence(row, compare.Value)})
+				r.Certain(row), r.Sentence(row, compare.Value)})
 		}
 	}
 	for _, rule := range o.failIf { // one that applies to nothing could never be broken
@@ -788,8 +788,10 @@ func (p *comparePrinter) cells(row compare.Row, of *compare.Result) []string {
 		worse = map[compare.Verdict]ui.Colour{compare.Higher: ui.Good, compare.Lower: ui.Bad}
 	}
 	verdict := string(row.Verdict)
-	// colour adds to the width, which does not matter in the last column
-	verdict = p.colour(worse[row.Verdict], verdict) + strings.TrimPrefix(words.Verdict, verdict)
+	if rest := strings.TrimPrefix(words.Verdict, verdict); of.Certain(&row) {
+		// colour adds to the width, which does not matter in the last column
+		words.Verdict = p.colour(worse[row.Verdict], verdict) + rest
+	}
 	return []string{row.Direction, row.Metric, p.value(row.Metric, row.Baseline), p.value(row.Metric, row.Other),
-		words.Change, words.Limits, words.RunNoise, verdict}
+		words.Change, words.Limits, words.RunNoise, words.Verdict}
 }

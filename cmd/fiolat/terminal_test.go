@@ -192,7 +192,7 @@ func TestLongNames(t *testing.T) {
 // same, so columns stay aligned.
 func TestColours(t *testing.T) {
 	t.Parallel()
-	args := []string{"compare", "--fail-if", "read p99 +10%", "--run-noise", "0%", real + "/randrw", real + "/slow"}
+	args := []string{"compare", "--fail-if", "read p99 +10%", "--run-noise", "1%", real + "/randrw", real + "/slow"}
 	plain, stdout, _ := program(t, nil, args...)
 	plain.Run()
 	if plain.ProcessState.ExitCode() != exitCompare || strings.Contains(stdout.String(), "\x1b") {
