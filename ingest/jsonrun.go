@@ -131,6 +131,7 @@ func (d *discovery) totals(path string, warnings *[]string) (metas []*fiojson.Do
 	}
 	d.sections(path, metas)
 	for _, m := range metas {
+		m.Notes = append(m.Notes, inTurn(m)...)
 		*warnings = append(*warnings, slices.Concat(prefixed(m.Name(), m.Warnings), m.Notes)...)
 		if m.Documents > 1 {
 			*warnings = append(*warnings, fmt.Sprintf("%s: has %d status documents, of which the last counts here: `fiolat "+
@@ -176,6 +177,65 @@ func (d *discovery) sections(path string, metas []*fiojson.Document) {
 			s.job = fit[0]
 			s.entryOf, _ = s.job.Entries()
 			s.sections()
+			s.phases()
+		}
+	}
+}
+
+// inTurn names entries whose jobs cannot all have run at once, where no job file tells when they did.
+func inTurn(m *fiojson.Document) (notes []string) {
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		delay, ramp, _ := (&matcher{in: new(Input)}).startDelay(m.Path, func(name string) (string, bool) {
+			return m.Option(nil, name)
+		})
+		took := time.Duration(e.Elapsed) * time.Second
+		if e.Unlike > 0 && len(m.Entries) == 1 && took-longest(e)-delay-ramp > longestStart {
+			notes = append(notes, fmt.Sprintf("%s: job %q combines jobs that did not all run at once (fio took %v, and none "+
+				"of them more than %v): its IOPS are fio's, as if they had; put the job file beside it",
+				fio.Printable(m.Name()), e.JobName, took, longest(e)))
+		}
+	}
+	return notes
+}
+
+// phases makes the time in which a direction of an entry did I/O that of the sections that the entry stands for, if
+// their delays part them: to fio it is that of the longest section, as if all had begun at once. How long sections ran
+// must explain job_runtime, which is the sum.
+func (s *set) phases() {
+	jobs := (&matcher{in: new(Input)}).sectionJobs(s)
+	at, _ := schedule(jobs)
+	sum := map[*fiojson.Entry]time.Duration{}
+	threads := s.job.Threads()
+	for i, section := range threads {
+		if s.entryOf[i] < 0 {
+			continue
+		}
+		sum[s.entries[s.entryOf[i]]] += jobs[slices.Index(s.job.Sections, section)].run
+	}
+	for k, e := range s.entries {
+		all := time.Duration(e.RuntimeMS) * time.Millisecond
+		if len(e.Sections) == 0 || (sum[e]-all).Abs() > max(all/20, longestStart) {
+			continue
+		}
+		for d := range e.Dirs {
+			var spans []period
+			for i, section := range threads {
+				option := fiojson.Section{Options: section.Options}.Option
+				does := fiojson.Workload{Option: option, Sure: true}.Does(fio.Direction(d))
+				if s.entryOf[i] == k && does {
+					of := slices.Index(s.job.Sections, section)
+					from := at[of].Milliseconds()
+					spans = append(spans, period{from: from, to: from + jobs[of].run.Milliseconds()})
+				}
+			}
+			slices.SortFunc(spans, func(a, b period) int { return cmp.Compare(a.from, b.from) })
+			ran, end := int64(0), int64(0)
+			for _, p := range spans {
+				ran += max(0, p.to-max(end, p.from))
+				end = max(end, p.to)
+			}
+			e.Dirs[d].RuntimeMS = max(e.Dirs[d].RuntimeMS, ran)
 		}
 	}
 }

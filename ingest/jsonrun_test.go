@@ -1,0 +1,57 @@
+package ingest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fiolat/fio"
+)
+
+// TestPhases reads fio 3.33's JSON of a group of three jobs of 3 s at 200 IOPS, one after the other by startdelay: fio
+// says that it took 3001 ms.
+func TestPhases(t *testing.T) {
+	read := func(name string) string {
+		data, err := os.ReadFile(filepath.Join("testdata/phases", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	job := read("job.fio")
+	for name, c := range map[string]struct {
+		job  string
+		want int64 // ms
+	}{
+		"one after the other": {job, 9000},
+		"a second at once":    {strings.Replace(job, "startdelay=3\n", "startdelay=2\n", 1), 8000},
+		"a pause":             {strings.Replace(job, "startdelay=6\n", "startdelay=8\n", 1), 9000},
+		"a job that writes":   {strings.Replace(job, "[b]\nrw=randread", "[b]\nrw=randwrite", 1), 6000},
+		"not job_runtime":     {strings.Replace(job, "runtime=3", "runtime=1", 1), 3001},
+		"no job file":         {"", 3001},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for file, text := range map[string]string{"fio.json": read("fio.json"), "job.fio": c.job} {
+				if text == "" {
+					continue
+				}
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			runs, said, err := DiscoverJSONRuns([]string{dir}, nil, DiscoverOptions{})
+			if err != nil || len(runs) != 1 || len(runs[0].Metas) != 1 || len(runs[0].Metas[0].Entries) != 1 {
+				t.Fatal(runs, err)
+			}
+			if got := runs[0].Metas[0].Entries[0].Dirs[fio.Read].RuntimeMS; got != c.want {
+				t.Errorf("the reads took %d ms, want %d", got, c.want)
+			}
+			text := strings.Join(said, "\n")
+			if inTurn := strings.Contains(text, "did not all run at once (fio took 10s"); inTurn != (c.job == "") {
+				t.Errorf("%q", said)
+			}
+		})
+	}
+}
