@@ -99,8 +99,8 @@ type LogDirection struct {
 	IOs             float64
 	From, To, Until int64
 	// Restored is how many of IOs are from fio's JSON, where that counts several logs together; Guessed are those of
-	// which nothing tells the log.
-	Restored, Guessed float64
+	// which nothing tells the log, Split those of which it tells the log, but only for both directions together.
+	Restored, Guessed, Split float64
 	// Unmeasured are I/Os beside them of which fio measured no latency.
 	Unmeasured float64
 	// Bytes is the size of those I/Os; 0 if it is not known.

@@ -266,10 +266,16 @@ func (r *Row) guessed(run *pipeline.Run) (ios float64) {
 		entry *fiojson.Entry
 		d     int
 	}
+	guessed := func(of *pipeline.LogDirection) float64 {
+		if r.Direction == fio.All {
+			return of.Guessed
+		}
+		return of.Guessed + of.Split
+	}
 	others := map[counted]bool{}
 	for _, l := range run.Logs {
 		for d := range l.Dirs {
-			if l.Dirs[d].Guessed > 0 && !r.holds(l, d, run) {
+			if guessed(&l.Dirs[d]) > 0 && !r.holds(l, d, run) {
 				others[counted{l.Entry, d}] = true
 			}
 		}
@@ -277,7 +283,7 @@ func (r *Row) guessed(run *pipeline.Run) (ios float64) {
 	for _, l := range run.Logs {
 		for d := range l.Dirs {
 			if others[counted{l.Entry, d}] && r.holds(l, d, run) {
-				ios += l.Dirs[d].Guessed
+				ios += guessed(&l.Dirs[d])
 			}
 		}
 	}

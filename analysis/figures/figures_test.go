@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -157,21 +158,38 @@ func alike(t *testing.T, fromJSON, run []Row) {
 	}
 }
 
+// TestGuessed reads two threads of fio 3.33, each with rw=randrw and number_ios=100: of 34 and 33 reads by
+// write_lat_log no log of histograms holds some, and nothing tells how many each did, only that both did 100 I/Os.
+func TestGuessed(t *testing.T) {
+	rows := collected(t, "testdata/mixed-group", nil, fio.ByLog)
+	if len(rows) != 6 {
+		t.Fatalf("%d rows, want two logs, in two directions and both: %+v", len(rows), rows)
+	}
+	for _, r := range rows {
+		switch both := r.Direction == fio.All; {
+		case both && (r.Guessed != 0 || math.Round(r.Samples) != 100):
+			t.Errorf("%s: %v I/Os, of them %v guessed, want 100, none", r.Log, r.Samples, r.Guessed)
+		case !both && (r.Guessed < 10 || r.Guessed > r.Samples):
+			t.Errorf("%s: of %v %ss %v are guessed", r.Log, r.Samples, r.Direction, r.Guessed)
+		}
+	}
+}
+
 // collected returns the rows of the one run in a folder, or of a file of fio's JSON.
-func collected(t *testing.T, path string, percentiles []float64) (rows []Row) {
+func collected(t *testing.T, path string, percentiles []float64, by ...string) (rows []Row) {
 	t.Helper()
 	runs, err := ingest.Discover([]string{path}, ingest.DiscoverOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan, err := plan.Prepare(context.Background(), runs[0], plan.Config{Settings: fio.Settings{
-		Percentiles: percentiles, By: []string{"direction"}, Align: "overlap", Grid: "run", RecordTime: "end",
+		Percentiles: percentiles, By: append(by, fio.ByDirection), Align: "overlap", Grid: "run", RecordTime: "end",
 		Repair: "auto", Restore: true, Coarseness: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer plan.Close()
-	_, err = plan.Process(context.Background(), &Collector{Name: path, By: []string{"direction"},
+	_, err = plan.Process(context.Background(), &Collector{Name: path, By: append(by, fio.ByDirection),
 		To: func(of []Row) { rows = of }})
 	if err != nil {
 		t.Fatal(err)

@@ -218,6 +218,9 @@ func (t *tail) locate() {
 // guessed reports whether nothing tells how much of the tail a log has.
 func (m *member) guessed() bool { return m.weight > 0 && (!m.sized || m.capped) }
 
+// split reports whether what tells how much of the tail a log has is of both directions.
+func (m *member) split() bool { return m.weight > 0 && m.sized && !m.capped && m.mixed }
+
 // unlogged reports whether a job can do I/O in the direction, and its log has no record of it.
 func (t *tail) unlogged(m *member) bool { return !m.d.seen && m.job.Does(t.dir) }
 
@@ -455,7 +458,8 @@ func (t *tail) lossAt(coarser int) (pipeline.Loss, bool) {
 func (t *tail) restore() error {
 	latest := slices.MaxFunc(t.members, func(a, b *member) int { return cmp.Compare(a.from, b.from) }).from
 	shares := t.shares()
-	open := len(t.membersWhere((*member).guessed)) // of a single one, its share is what the others leave
+	// Of a single one, its share is what the others leave.
+	open := len(t.membersWhere(func(m *member) bool { return m.guessed() || m.split() }))
 	for i, m := range t.members {
 		if t.lost.Sum() == 0 && (m.from == latest || m.job.Sure && m.Section == nil) {
 			m.Reached = max(m.Reached, m.end)
@@ -491,8 +495,11 @@ func (t *tail) restore() error {
 		m.DirInfo[t.dir].IOs += share.Sum()
 		if len(t.members) > 1 {
 			m.DirInfo[t.dir].Restored += share.Sum()
-			if open > 1 && m.guessed() {
+			switch {
+			case open > 1 && m.guessed():
 				m.DirInfo[t.dir].Guessed += share.Sum()
+			case open > 1 && m.split():
+				m.DirInfo[t.dir].Split += share.Sum()
 			}
 		}
 		if n := len(t.counts.Index) - 1; int(t.counts.Index[n]) == t.g.Last() {
