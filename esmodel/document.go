@@ -76,7 +76,7 @@ func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
 	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rest: map[fio.Dims]float64{},
 		loads: map[fio.Dims]load{}}
 	b := withRun(nil, run, run.Title()).Open("interval").Number("ms", float64(run.Interval)/1e6)
-	e.common = string(b)
+	e.common = string(fio.PrintableJSON(b, ""))
 	for _, p := range run.Percentiles {
 		e.names = append(e.names, PercentileName(p))
 	}
@@ -193,18 +193,14 @@ func (e *Encoder) head(dst []byte, q *pipeline.Interval, scope string, d fio.Dim
 		e.front = e.front[:0].Begin().Time("@timestamp", e.start(q)).Members(e.common).
 			Number("offset_ms", float64(q.Offset)/1e6).End()
 	}
-	b := append(jsonw.Object(dst), e.front...).Text("scope", scope)
-	if d.Host != "" {
-		b = b.Open("host").Text("name", d.Host).End()
-	}
-	return b.Open("fio").Text("kind", e.kind).Optional("job", d.Job).Optional("log", d.Log).
-		Text("direction", d.Direction).Members(e.loadOf(d).members).End().Open("logs").Int("count", int64(logs)).End()
+	return append(jsonw.Object(dst), e.front...).Text("scope", scope).Members(e.loadOf(d).members).
+		Open("logs").Int("count", int64(logs)).End()
 }
 
-// load are the options that the jobs of dimensions share.
+// load is what documents say of dimensions: the options that their jobs share.
 type load struct {
 	pipeline.Load
-	members string // of fio
+	members string // host and fio
 }
 
 func (e *Encoder) loadOf(d fio.Dims) load {
@@ -212,6 +208,11 @@ func (e *Encoder) loadOf(d fio.Dims) load {
 	if !ok {
 		of.Load = e.run.LoadOf(d)
 		var b jsonw.Object
+		if d.Host != "" {
+			b = b.Open("host").Text("name", d.Host).End()
+		}
+		b = b.Open("fio").Text("kind", e.kind).Optional("job", d.Job).Optional("log", d.Log).
+			Text("direction", d.Direction)
 		for _, f := range [...]struct {
 			name string
 			v    *int64
@@ -220,7 +221,7 @@ func (e *Encoder) loadOf(d fio.Dims) load {
 				b = b.Int(f.name, *f.v)
 			}
 		}
-		of.members = string(b)
+		of.members = string(fio.PrintableJSON(b.End(), ""))
 		e.loads[d] = of
 	}
 	return of

@@ -570,3 +570,33 @@ func BenchmarkEncode(b *testing.B) {
 		b.SetBytes(int64(len(buf)))
 	})
 }
+
+// TestHiddenNames: documents have names as they are printed, ids are of those that were given.
+func TestHiddenNames(t *testing.T) {
+	t.Parallel()
+	run := esmodeltest.Run()
+	run.Name, run.Labels = "evil\u202egol.b", map[string]string{"k\u200b": "v\u2066"}
+	q := esmodeltest.Intervals(run, 2)[0]
+	e := NewEncoder("fio", run)
+	seen := map[string]bool{}
+	for _, host := range []string{"a\u202eb", `a\u202eb`} {
+		leaf := q.Leaves[0]
+		leaf.Dims = fio.Dims{Host: host, Job: "j\u200f", Direction: "read"}
+		seen[string(e.ID(LeafScope, leaf.Dims, q))] = true
+		doc, err := e.Histogram(nil, q, &leaf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			`"host":{"name":"a\\u202eb"}`, `"job":"j\\u200f"`, `"name":"evil\\u202egol.b"`,
+			`"labels":{"k\\u200b":"v\\u2066"}`,
+		} {
+			if !bytes.Contains(doc, []byte(want)) {
+				t.Errorf("%+q: no %s in %s", host, want, doc)
+			}
+		}
+	}
+	if len(seen) != 2 {
+		t.Error("two hosts have one id")
+	}
+}

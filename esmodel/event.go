@@ -141,6 +141,7 @@ func (e *Encoder) Event(q *pipeline.Interval, c *pipeline.Change) (id string, do
 	if doc, err = json.Marshal(d); err != nil {
 		return "", nil, fmt.Errorf("event: %w", err)
 	}
+	doc = fio.PrintableJSON(doc, "")
 	return hashIDAt(d.Timestamp, family, e.run.ID, e.run.Part, d.Run.Generation, e.kind, d.Event.Action, c.Rule.Text,
 		c.Dims.Direction,
 		c.Dims.Host), doc, nil
@@ -184,7 +185,7 @@ func (e *Encoder) Straggler(s *pipeline.Straggler) (id string, doc []byte) {
 	}
 	return hashIDAt(d.Timestamp, family, e.run.ID, e.run.Part, d.Run.Generation, e.kind, ActionStraggler, s.Dimension,
 		s.Who,
-		s.Dims.Direction, s.Measure, d.Straggler.Status), MustJSON(d)
+		s.Dims.Direction, s.Measure, d.Straggler.Status), printable(d)
 }
 
 // NoteEvent returns the document of a note on a run, and its id. at is the time of the note in ns since 1970,
@@ -193,7 +194,7 @@ func NoteEvent(runID, name, title string, labels map[string]string, at, offset i
 	id string, doc []byte,
 ) {
 	id = hashIDAt(stamp(at), "fiolat note 1", runID, text)
-	return id, MustJSON(eventDoc{
+	return id, printable(eventDoc{
 		Timestamp: stamp(at), Run: eventRun{ID: runID, Name: name, Title: title, Labels: labelPairs(labels)},
 		Labels:   labels,
 		Interval: eventInterval{OffsetMS: number(float64(offset) / 1e6)},
@@ -228,7 +229,7 @@ type ChangedRun struct {
 func ChangeEvent(prefix, action string, run ChangedRun, c ChangePoint, text string) (index, id string, doc []byte) {
 	start := stamp(run.Start.UnixNano())
 	id = hashIDAt(start, "fiolat "+action+" 1", c.Series, c.Metric, run.ID, run.Kind)
-	return Index(prefix, KindEvent, int64(start)), id, MustJSON(eventDoc{
+	return Index(prefix, KindEvent, int64(start)), id, printable(eventDoc{
 		Timestamp: start, Run: eventRun{ID: run.ID, Name: run.Name, Title: run.Title,
 			Labels: labelPairs(run.Labels)},
 		Labels: run.Labels, Fio: &eventFio{run.Kind, run.Direction},
@@ -258,5 +259,5 @@ func (p *ProbeEncoder) Event(r *probe.Report) (index, id string, doc []byte, ok 
 		d.Event.Action = ActionTrouble
 	}
 	id = hashIDAt(start, "fiolat probe event 1", run.ID, p.host, r.Target.Path, d.Event.Action)
-	return Index(p.enc.prefix, KindEvent, int64(start)), id, MustJSON(d), true
+	return Index(p.enc.prefix, KindEvent, int64(start)), id, printable(d), true
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"fiolat/fio"
 	"fiolat/internal/jsonw"
 )
 
@@ -48,6 +49,9 @@ func MustJSON(v any) []byte {
 	}
 	return b
 }
+
+// printable returns v as the JSON of a document, in which names are as they are printed.
+func printable(v any) []byte { return fio.PrintableJSON(MustJSON(v), "") }
 
 // AppendAction appends the line before a document in a bulk request: op is index, create or delete. Unless term is 0,
 // it is refused if the stored document has changed since that version.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
@@ -65,6 +66,7 @@ func Relabel(doc []byte, set map[string]string, remove []string) ([]byte, error)
 	maps.Copy(next, labels)
 	for _, k := range remove {
 		delete(next, k)
+		delete(next, fio.Printable(k))
 	}
 	maps.Copy(next, set)
 	if maps.Equal(next, labels) {
@@ -115,5 +117,5 @@ func edit(doc []byte, change func(m, run map[string]json.RawMessage)) ([]byte, e
 	}
 	change(m, run)
 	m["run"] = MustJSON(run)
-	return MustJSON(m), nil
+	return printable(m), nil
 }

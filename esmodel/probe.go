@@ -39,7 +39,7 @@ func NewProbeEncoder(prefix string, run *pipeline.Run, host string) *ProbeEncode
 	p := &ProbeEncoder{enc: NewEncoder(prefix, run), host: host}
 	p.enc.kind = ProbeKind
 	p.title = fio.RunTitle(run.ID, run.Name, time.Time{})
-	p.common = string(withRun(nil, run, p.title))
+	p.common = string(fio.PrintableJSON(withRun(nil, run, p.title), ""))
 	return p
 }
 
@@ -76,8 +76,9 @@ func (p *ProbeEncoder) begin(at time.Time, scope, target, op string) (index, id 
 	q := pipeline.Interval{Offset: at.UnixNano() - p.enc.run.Start}
 	index = p.enc.Index(KindProbe, &q)
 	id = string(p.enc.ID(scope, fio.Dims{Direction: op, Host: p.host, Job: target}, &q))
+	host, target := fio.Printable(p.host), fio.Printable(target)
 	b = b.Begin().Time("@timestamp", at.UnixNano()).Members(p.common).Text("scope", scope).
-		Open("host").Text("name", p.host).End().Open("fio").Text("kind", ProbeKind).End()
+		Open("host").Text("name", host).End().Open("fio").Text("kind", ProbeKind).End()
 	if scope != probeScope {
 		b = b.Open("interval").Number("ms", float64(p.enc.run.Interval)/1e6).
 			Number("offset_ms", float64(q.Offset)/1e6).End()

@@ -307,13 +307,13 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 			doc.Account.Account = &sum.Account
 		}
 	}
-	buf := bytes.NewBuffer(dst)
-	enc := json.NewEncoder(buf)
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(doc); err != nil {
 		return dst, err
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	return append(dst, fio.PrintableJSON(bytes.TrimSuffix(buf.Bytes(), []byte("\n")), "")...), nil
 }
 
 // directions returns what the log's directions hold, without those that are empty.

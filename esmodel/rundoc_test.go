@@ -57,7 +57,7 @@ func TestRunDocument(t *testing.T) {
 		{"[job1 job2]", []string{"fio", "job"}},
 		{"[fio-3.36]", []string{"fio", "version"}},
 		{"[4k]", []string{"fio", "options", "bs"}},
-		{"[<b>\x1b[2J]", []string{"fio", "options", "exec\uFFFDpre"}},
+		{`[<b>\x1b[2J]`, []string{"fio", "options", "exec\uFFFDpre"}},
 		{"<nil>", []string{"fio", "options", "long"}},
 		{"50,99,99.9", []string{"settings", "percentiles"}},
 		{"1s", []string{"settings", "offsets", "alpha"}},

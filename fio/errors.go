@@ -3,9 +3,7 @@ package fio
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // ParseError reports input that is malformed, or that lacks what was asked for.
@@ -40,16 +38,6 @@ type NoLogsError struct {
 }
 
 func (e *NoLogsError) Unwrap() error { return &e.ParseError }
-
-// Printable escapes in s what could move a terminal's cursor or forge a line of a
-// log: names in files are not trusted.
-func Printable(s string) string {
-	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
-		return s
-	}
-	q := strconv.Quote(s)
-	return q[1 : len(q)-1]
-}
 
 // UsageError reports flags or settings that cannot work. Nothing was done.
 type UsageError struct {

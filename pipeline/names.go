@@ -17,21 +17,25 @@ func takes(wanted, names []string) (taken, missed []string) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
+	var printed []string // stored names are, and what is pasted from a terminal
+	for _, name := range names {
+		printed = append(printed, fio.Printable(name))
+	}
 	left := map[string]bool{}
 	some := false
 	for _, value := range wanted {
-		pattern, out := value, false
-		if !slices.Contains(names, value) {
-			pattern, out = strings.CutPrefix(value, "!")
+		pattern, out := fio.Printable(value), false
+		if !slices.Contains(printed, pattern) {
+			pattern, out = strings.CutPrefix(pattern, "!")
 		}
 		matches, found := matcher(pattern), false
-		if slices.Contains(names, pattern) {
+		if slices.Contains(printed, pattern) {
 			matches = func(name string) bool { return name == pattern }
 		}
 		some = some || !out
-		for _, name := range names {
+		for i, name := range names {
 			switch {
-			case name == "" || !matches(name):
+			case name == "" || !matches(printed[i]):
 				continue
 			case out:
 				left[name] = true

@@ -106,6 +106,21 @@ func (r *Run) Title() string {
 	return fio.RunTitle(r.ID, r.Name, start)
 }
 
+// Escape makes the run's id, name, part and labels printable: it is stored and found by these.
+func (r *Run) Escape() {
+	for _, name := range []*string{&r.ID, &r.Name, &r.Part} {
+		*name = fio.Printable(*name)
+	}
+	var labels map[string]string
+	for k, v := range r.Labels {
+		if labels == nil {
+			labels = make(map[string]string, len(r.Labels))
+		}
+		labels[fio.Printable(k)] = fio.Printable(v)
+	}
+	r.Labels = labels
+}
+
 // Keep returns the run with the name and the labels that it had so far, where it was given no others.
 // That may change the generation.
 func (r *Run) Keep(name string, labels map[string]string) *Run {

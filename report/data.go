@@ -241,7 +241,7 @@ func (s *Sink) head() head {
 	}
 	if s.runs != nil {
 		i := slices.Index(s.kinds, s)
-		h.Name, h.Side = s.runs[i], s.sides[i]
+		h.Name, h.Side = fio.Printable(s.runs[i]), s.sides[i]
 	}
 	if s.run.StartKnown {
 		h.Start = new(float64(s.run.Start-offset) / 1e6)
@@ -255,10 +255,10 @@ func (s *Sink) head() head {
 		}
 	}
 	for _, sc := range s.scopes {
-		h.Scopes = append(h.Scopes, sc.dims)
+		h.Scopes = append(h.Scopes, sc.dims.printable())
 	}
 	for _, l := range s.leaves {
-		h.Leaves = append(h.Leaves, l.dims)
+		h.Leaves = append(h.Leaves, l.dims.printable())
 	}
 	for _, l := range s.leaves {
 		h.IOs += l.total.Sum()

@@ -1357,6 +1357,7 @@ func TestChromiumHostileNames(t *testing.T) {
 	}
 	b.Do(chromedp.Sleep(50 * time.Millisecond))
 	for _, name := range hostile {
+		name = fio.Printable(name)
 		b.choose(map[string]string{"compare": "", "host": name})
 		text := eval[string](b, "document.querySelector('#covers').textContent")
 		if !strings.Contains(strings.ToLower(text), strings.ToLower(name)) {

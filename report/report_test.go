@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -434,7 +435,7 @@ func TestLimitsOfSome(t *testing.T) {
 var hostile = []string{
 	`</script><script>window.pwned=1</script>`, `<img src=x onerror=window.pwned=2>`, `"><svg onload=window.pwned=3>`,
 	"a\u2028b\u2029c", `{{.Head}} ${window.pwned=4}`, `datum.x']; window.pwned=5; ['`, `__proto__`, `<!--`,
-	"\\u003cb\\u003e",
+	"\\u003cb\\u003e", "a\u202egol.b", "\u200b",
 }
 
 func hostilePage(t testing.TB) []byte {
@@ -466,7 +467,11 @@ func TestHostileNames(t *testing.T) {
 	for _, s := range read(t, page).Head.Scopes {
 		seen[s.Host] = true
 	}
+	if at := bytes.IndexFunc(page, func(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }); at >= 0 {
+		t.Errorf("the page has %+q", page[max(0, at-60):at+9])
+	}
 	for _, name := range hostile {
+		name = fio.Printable(name)
 		if !seen[name] {
 			t.Errorf("%q is not among the hosts for the script", name)
 		}

@@ -120,6 +120,11 @@ type dims struct {
 	Direction string `json:"direction"`
 }
 
+// printable returns d as the page has it.
+func (d dims) printable() dims {
+	return dims{fio.Printable(d.Host), fio.Printable(d.Job), fio.Printable(d.Log), d.Direction}
+}
+
 // split reports by which dimensions d is split: host, job, log, direction.
 func (d dims) split() [4]bool {
 	return [...]bool{d.Host != "", d.Job != "", d.Log != "", d.Direction != fio.All}

@@ -104,7 +104,7 @@ func checkWorkloads(u *ui.UI, sides ...[]*compare.Group) {
 // the last change point of any metric on. If the start of run is unknown, all of them began before it.
 func (r *groupReader) since(ctx context.Context, name string, run *compare.Series) (*compare.Group, error) {
 	label, ok := strings.CutPrefix(name, runsource.LabelPrefix)
-	k, v, pair := strings.Cut(label, "=")
+	k, v, pair := strings.Cut(fio.Printable(label), "=")
 	if !ok || !pair || k == "" {
 		return nil, fio.Usagef("--baseline %q: want label:KEY=VALUE", name)
 	}

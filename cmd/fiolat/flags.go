@@ -397,7 +397,7 @@ func pairs(flag string, list []string) (map[string]string, error) {
 		if !ok || k == "" {
 			return nil, fio.Usagef("%s %q: want KEY=VALUE", flag, f)
 		}
-		out[k] = v
+		out[fio.Printable(k)] = fio.Printable(v) // as they are stored
 	}
 	return out, nil
 }

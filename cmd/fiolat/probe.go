@@ -109,6 +109,7 @@ func (o *probeOptions) check(c *cli.Context, bad *fio.Faults) {
 		ID: cmp.Or(o.logs.Config.RunID, "probe-"+o.dir.Name), Labels: labels, StartKnown: true,
 		Interval: int64(o.probe.Interval), Percentiles: []float64{50, 90, 95, 99, 99.9},
 	}
+	o.of.Escape()
 	if !o.cleanup && !o.status {
 		o.alerts.check(c, "", bad)
 	}

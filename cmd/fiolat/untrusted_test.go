@@ -22,6 +22,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/fio"
 	"fiolat/internal/testkit"
 )
 
@@ -45,7 +46,7 @@ func tame(t *testing.T, what, text string) {
 }
 
 // TestHostileNames: names of files, folders, hosts, jobs and options, and what is
-// in bad logs, are never printed as they are. Documents hold them as data.
+// in bad logs, are never printed or stored as they are.
 func TestHostileNames(t *testing.T) {
 	testkit.NotRaced(t)
 	t.Parallel()
@@ -156,9 +157,46 @@ func TestHostileNames(t *testing.T) {
 		t.Fatalf("%d runs", len(runs))
 	}
 	var doc struct{ Run struct{ Name string } }
-	if err := json.Unmarshal(runs[0].Source, &doc); err != nil || doc.Run.Name != strings.ToValidUTF8(hostile,
-		"\uFFFD") {
+	if err := json.Unmarshal(runs[0].Source, &doc); err != nil || doc.Run.Name != fio.Printable(hostile) {
 		t.Errorf("the name in the document is %q, %v", doc.Run.Name, err)
+	}
+	for _, index := range []string{"fio-run", "fio-histogram-*", "fio-percentiles-*", "fio-event-*"} {
+		for _, d := range s.Docs(index) {
+			if string(fio.PrintableJSON(d.Source, "")) != string(d.Source) {
+				t.Fatalf("%s has a name that is not printable:\n%s", index, d.Source)
+			}
+		}
+	}
+	// What the user passes is found as it was passed, and as it is printed.
+	for _, name := range []string{hostile, mine[3]} {
+		for _, name := range []string{name, fio.Printable(name)} {
+			job := strings.ToValidUTF8(hostile, "\uFFFD") // fio's JSON is UTF-8
+			for _, only := range []string{job, fio.Printable(job)} {
+				code, stdout, stderr := fiolat(t, nil, "percentiles", "--es", s.URL, "--format", "csv",
+					"--interval", "run", "--only", "job="+only, name)
+				if code != exitOK || strings.Count(stdout, "\n") < 2 {
+					t.Errorf("%q, job %q: exit %d\n%s%s", name, only, code, stdout, stderr)
+				}
+			}
+		}
+	}
+	for _, args := range [][]string{
+		{"label", "--es", s.URL, hostile, "who=" + hostile},
+		{"annotate", "--es", s.URL, "--at", "+1s", hostile, "a note"},
+		{"rollup", "--es", s.URL, "--interval", "10s", hostile},
+		append([]string{"ingest", "--es", s.URL, fine}, mine...),
+		{"runs", "--es", s.URL, "--label", "who=" + hostile}, {"delete", "--es", s.URL, "--yes", hostile},
+	} {
+		code, stdout, stderr := fiolat(t, nil, args...)
+		tame(t, args[0], stdout+stderr)
+		if code != exitOK || strings.Contains(stdout+stderr, "no run") {
+			t.Errorf("%s: exit %d\n%s%s", args[0], code, stdout, stderr)
+		}
+	}
+	for _, index := range []string{"fio-run", "fio-histogram-*", "fio-percentiles-*", "fio-event-*"} {
+		if n := len(s.Docs(index)); n > 0 {
+			t.Errorf("%d documents left in %s", n, index)
+		}
 	}
 }
 

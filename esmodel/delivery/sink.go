@@ -93,6 +93,7 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 	if err := esmodel.CheckNames(run); err != nil {
 		return err
 	}
+	run.Escape()
 	if !run.StartKnown {
 		return &fio.UsageError{Msg: "when the run started is not known, and each document needs its time",
 			Hint: "pass --start TIME, or --start mtime to guess it from the files"}

@@ -152,6 +152,7 @@ func (f RunFilter) filters() []any {
 	}
 	var named []any
 	for _, text := range f.Named {
+		text = fio.Printable(text)
 		begins := []any{
 			map[string]any{"prefix": map[string]any{"run.id": text}},
 			map[string]any{"prefix": map[string]any{"run.name": text}},
@@ -302,14 +303,17 @@ func FindRun(ctx context.Context, c *client.Client, prefix, name string) (*RunSu
 	if err := refresh(ctx, c, prefix); err != nil {
 		return nil, err
 	}
+	is := func(field string) map[string]any { // older ones are stored as they were given
+		return map[string]any{"terms": map[string]any{field: []string{name, fio.Printable(name)}}}
+	}
 	rules := []struct {
 		are   string
 		query map[string]any
 	}{
-		{"have the id", client.Term("run.id", name)},
-		{"have the name", client.Term("run.name", name)},
-		{"have the title", client.Term("run.title", name)},
-		{"have an id that begins with", map[string]any{"prefix": map[string]any{"run.id": name}}},
+		{"have the id", is("run.id")},
+		{"have the name", is("run.name")},
+		{"have the title", is("run.title")},
+		{"have an id that begins with", map[string]any{"prefix": map[string]any{"run.id": fio.Printable(name)}}},
 	}
 	if len(name) < minIDPrefix {
 		rules = rules[:3]

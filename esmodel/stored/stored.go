@@ -311,7 +311,7 @@ func dirHeads(dir, runID string) (out []dirHead, err error) {
 		if err = json.Unmarshal(f.Doc, &h); err != nil {
 			return nil, &esmodel.LineError{File: path, Line: 2, Msg: err.Error()}
 		}
-		if runID == "" || h.Run.ID == runID {
+		if runID == "" || h.Run.ID == runID || h.Run.ID == fio.Printable(runID) {
 			out = append(out, h)
 		}
 	}

@@ -281,7 +281,7 @@ func (r *Reader) stored(ctx context.Context, argument string) ([]*Run, error) {
 		}
 		return r.named(argument, "", from, [][2]string{{run.Run.ID, run.Run.Name}}), nil
 	}
-	k, v, ok := strings.Cut(label, "=")
+	k, v, ok := strings.Cut(fio.Printable(label), "=")
 	if !ok || k == "" {
 		return nil, fio.Usagef("%q: want label:KEY=VALUE", argument)
 	}

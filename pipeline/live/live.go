@@ -245,6 +245,7 @@ func (l *Live) begin(m *fiojson.Document) {
 		Interval: int64(l.cfg.Settings.Interval), Geometry: fiohist.Fio3, Kind: l.cfg.Settings.Kind,
 		Percentiles: l.cfg.Settings.Percentiles, Settings: l.cfg.Settings, Metas: []*fiojson.Document{m}, Live: true,
 	}
+	run.Escape()
 	if s := l.cfg.Settings.Start; s != "" {
 		if t, err := time.Parse(time.RFC3339Nano, s); err == nil { // the flags have checked it
 			run.Start, run.StartHow = t.UnixNano(), "--start"

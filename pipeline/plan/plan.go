@@ -204,7 +204,7 @@ func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err err
 	reading.Divide(len(found), cfg.Workers)
 	for _, l := range found {
 		if l.Host == "" && cfg.Part != "" { // as if its folder were named so
-			l.Host, l.LogName = cfg.Part, cfg.Part+"/"+l.LogName
+			l.Host, l.LogName = fio.Printable(cfg.Part), cfg.Part+"/"+l.LogName
 		}
 		info, err := os.Stat(l.Source.Path)
 		pipe := l.Source.JSON == nil && (l.Source.Path == "-" || err == nil && !info.Mode().IsRegular())
@@ -225,6 +225,7 @@ func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err err
 		Labels: cfg.Labels, Kind: cfg.Settings.Kind, Percentiles: cfg.Settings.Percentiles, Metas: in.Metas,
 		Settings: cfg.Settings, Unread: p.unread,
 	}
+	p.Run.Escape()
 	for _, h := range in.Missing {
 		p.Account.HostsMissing = append(p.Account.HostsMissing, h.Host)
 	}

@@ -65,8 +65,12 @@ func (p *Page) Write(w io.Writer, own string) error {
 	if err != nil {
 		return err
 	}
+	named, err := json.Marshal(p.Specs)
+	if err != nil {
+		return err
+	}
 	specs, err := Pack(func(z io.Writer) error {
-		return json.NewEncoder(z).Encode(map[string]any{"specs": p.Specs,
+		return json.NewEncoder(z).Encode(map[string]any{"specs": json.RawMessage(fio.PrintableJSON(named, "\n")),
 			"licences": charts.Versions + "\n" + charts.Licenses + "\n"})
 	})
 	if err != nil {
@@ -86,7 +90,11 @@ func (p *Page) Write(w io.Writer, own string) error {
 			"; style-src " + hash(pageCSS) + "; base-uri 'none'; form-action 'none'",
 	}
 	t := template.Must(template.Must(template.New("page").Parse(frameHTML)).Parse(own))
-	if err := t.Execute(w, d); err != nil {
+	var b strings.Builder
+	if err = t.Execute(&b, d); err == nil {
+		_, err = io.WriteString(w, fio.PrintableText(b.String()))
+	}
+	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	return nil
