@@ -10,11 +10,6 @@ import (
 	"fiolat/ingest/fiojson"
 )
 
-// workOptions are the options that jobs have in common if they are peers: where a job does its work, such as its offset
-// or its CPUs, is its own.
-var workOptions = []string{"rw", "bs", "iodepth", "ioengine", "direct", "sync", "fsync", "fdatasync", "rate",
-	"rate_iops", "rwmixread", "thinktime"}
-
 // work returns what a job of a host does in a direction, by its options. If these are unknown, it is the job's name
 // without digits: jobs that do the same are usually numbered.
 func (w *Watch) work(direction, host, job string) string {
@@ -32,13 +27,7 @@ func (w *Watch) work(direction, host, job string) string {
 	if own == nil {
 		own = w.run.Metas
 	}
-	options := figures.Options(own, w.run.Logs, direction, host, job)
-	for _, name := range workOptions {
-		if v, ok := options[name]; ok {
-			work += name + "=" + v + " "
-		}
-	}
-	if work == "" {
+	if work = fiojson.Work(figures.Options(own, w.run.Logs, direction, host, job)); work == "" {
 		work = strings.Map(func(r rune) rune {
 			if '0' <= r && r <= '9' {
 				return -1

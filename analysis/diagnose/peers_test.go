@@ -285,14 +285,15 @@ func TestSameWork(t *testing.T) {
 	t.Parallel()
 	meta := new(fiojson.Document)
 	for _, o := range []jobfile.Options{{"rw": "randread", "bs": "4k", "offset": "1g", "cpus_allowed": "0"},
-		{"rw": "randread", "bs": "4096", "offset": "2g", "cpus_allowed": "1"}, {"rw": "randread", "bs": "8k"}} {
+		{"rw": "randread", "bs": "4096", "offset": "2g", "cpus_allowed": "1", "filename": "/dev/sdb", "size": "3g"},
+		{"rw": "randread", "bs": "8k"}, {"rw": "randread", "bs": "4k", "zonemode": "zbd"}} {
 		e := fiojson.Entry{JobName: fmt.Sprintf("j%d", len(meta.Entries)), Options: o}
 		e.Dirs[fio.Read].TotalIOs = 1
 		meta.Entries = append(meta.Entries, e)
 	}
 	w := &Watch{run: &pipeline.Run{Metas: []*fiojson.Document{meta}}}
-	a, b, c := w.work("read", "", "j0"), w.work("read", "", "j1"), w.work("read", "", "j2")
-	if a != b || a == c {
-		t.Errorf("%q, %q, %q: want the first two the same, and the third another", a, b, c)
+	a, b, c, d := w.work("read", "", "j0"), w.work("read", "", "j1"), w.work("read", "", "j2"), w.work("read", "", "j3")
+	if a != b || a == c || a == d {
+		t.Errorf("%q, %q, %q, %q: want the first two the same, and the others unlike them", a, b, c, d)
 	}
 }

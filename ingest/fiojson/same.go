@@ -23,6 +23,10 @@ var (
 	incidentalSuffixes = []string{"_log", "_percentiles"}
 )
 
+// placing are options that say where a job does its work, or how much of it, and not which: peers have their own.
+var placing = []string{"offset", "offset_increment", "offset_align", "size", "io_size", "filesize", "nrfiles",
+	"number_ios", "numjobs", "cpumask", "cpus_allowed", "cpus_allowed_policy", "numa_cpu_nodes", "numa_mem_policy"}
+
 // aliases are other names of options, and of their values.
 var (
 	aliases = map[string]string{"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bs", "bsrange": "bs",
@@ -120,6 +124,19 @@ func Measuring(levels ...jobfile.Options) map[string]string {
 	}
 	maps.DeleteFunc(of, func(name, value string) bool { return value == defaults[name] })
 	return of
+}
+
+// Work returns what jobs with these options have in common that are peers: all that count but those that place a job.
+// Values are in canonical form. It is "" without any.
+func Work(options map[string]string) string {
+	var lines []string
+	for name, value := range options {
+		if counts(name) && !slices.Contains(placing, name) {
+			lines = append(lines, name+"="+value)
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, " ")
 }
 
 // Default returns fio's value of an option that is not given, "" where it has none or it is not known.
