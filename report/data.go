@@ -36,6 +36,7 @@ type head struct {
 	Part   string    `json:"part"`           // see Sink.part
 	Name   string    `json:"name,omitempty"` // of the run, if there are several
 	Side   int       `json:"side"`
+	Groups []string  `json:"groups,omitempty"` // names of the sides, if they are groups of runs
 	Scopes []dims    `json:"scopes"`
 	Leaves []dims    `json:"leaves"`
 	SLA    []slaLine `json:"sla"`

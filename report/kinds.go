@@ -254,6 +254,10 @@ func (p *shared) sideBySide() *sideBySide {
 			"Choose a percentile or a direction, or a run to see all of it in the charts and tables below.",
 			"The runs in numbers"
 	}
+	if p.compared != nil && p.compared.Groups != nil {
+		out.Title, out.Hint = "The runs of A and B", "A dot is a run, a line the mean of its side. Click on a dot to see "+
+			"all of that run in the charts and tables below."
+	}
 	var names []string
 	for _, s := range p.kinds {
 		names = append(names, s.part())

@@ -103,7 +103,10 @@ func (s *Sink) write(w io.Writer) (numbers int, err error) {
 		d.Head.Stalls = s.stalls()
 	}
 	if c := s.compared; c != nil {
-		d.Lead, d.Head.Measure, d.Head.Direction = c.Lead, c.Measure, c.Direction
+		d.Lead, d.Head.Measure, d.Head.Direction, d.Head.Groups = c.Lead, c.Measure, c.Direction, c.Groups
+		if c.Groups != nil {
+			p.Specs["sides"] = charts.Sides{Data: charts.Named("points")}.Spec()
+		}
 	}
 	if err = s.about(&d); err != nil {
 		return 0, err

@@ -210,7 +210,7 @@ const overPercentiles = () => [
     {events: 'mousemove', update: "x() >= 0 && x() <= width ? +invert('x', x()) : null"}, {events: 'mouseout', update: 'null'}]},
 ];
 
-const overTimeToo = chart => !['spectrum', 'cdf', 'counts'].includes(chart);
+const overTimeToo = chart => !['spectrum', 'cdf', 'counts', 'sides'].includes(chart);
 const timed = ['percentiles', 'rate', 'heat', ...(mapped ? ['map'] : [])]; // the charts that follow zoom and cursor
 const isMap = chart => chart === 'heat' || chart === 'map';
 // left is the width of what is left of the charts over time, in which the map has names.
@@ -425,7 +425,7 @@ function fill() {
 
   for (const c of timed) setTicks(views[c], shown());
   placeMarks();
-  $('percentile').max = scope === undefined ? 0 : Math.max(0, curve(scope).length - 1);
+  $('percentile').max = scope === undefined ? 0 : Math.max(0, rungs().length - 1);
   titles();
   if (zoom || windowed) summarize();
   windowed = Boolean(zoom);
@@ -778,8 +778,10 @@ function heatText() {
   $('at-heat').textContent = text;
 }
 
+// rungs are the points of the longest spectrum.
+const rungs = () => spectra.reduce((longest, l) => l.curve.length > longest.length ? l.curve : longest, curve(chosen()));
 function nearest(x) {
-  const c = curve(chosen());
+  const c = rungs();
   return c.reduce((best, p, i) => Math.abs(Math.log(p.x / x)) < Math.abs(Math.log(c[best].x / x)) ? i : best, 0);
 }
 
@@ -787,7 +789,7 @@ const scopeOf = () => data.scopes[chosen()];
 const percent = p => String(+p.toPrecision(p < 99 ? 5 : 12)) + ' %';
 function setSpectrumCursor(i, force) {
   if (i === spectrumCursor && !force) return;
-  const c = curve(chosen());
+  const c = rungs();
   if (i !== null && i >= c.length) i = null;
   spectrumCursor = i;
   const at = i === null ? null : c[i];
@@ -845,7 +847,7 @@ function sheet(chart) {
   const curves = spectra.map(l => l.curve);
   return {
     top: [['percentile', 'percentile', percent], ...spectra.map(l => [l.name, name(l)])],
-    rows: curve(chosen()).map((c, i, all) => [c.p, ...curves.map(own => {
+    rows: rungs().map((c, i, all) => [c.p, ...curves.map(own => {
       const found = i === all.length - 1 ? own.at(-1) : own.find(o => o.p === c.p);
       return found ? found.v : null;
     })]),

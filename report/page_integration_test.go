@@ -1113,8 +1113,9 @@ func TestChromiumTwoRuns(t *testing.T) {
 	b.Clean()
 }
 
-// TestChromiumGroups opens a page of two groups: all runs are in the first chart, in a color a side, with the numbers
-// that fiolat prints of each, and the table says what compare does.
+// TestChromiumGroups opens a page of two groups: each run is a dot for each figure that fiolat prints of it, beside the
+// mean of its side, each side's I/Os are one spectrum, a click on a dot chooses its run, and the table says what compare
+// does.
 func TestChromiumGroups(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "report.html")
@@ -1124,19 +1125,64 @@ func TestChromiumGroups(t *testing.T) {
 	fiolat(t, append([]string{"report", "--interval", "1s", "-o", file}, groups...)...)
 	b := openTab(t, 1280, 800, "light")
 	b.open(file)
-	b.choose(map[string]string{"direction": "all", "percentile": "3"})
-	rows := map[string][]row{}
-	for run, name := range map[string]string{"A1": "randrw", "A2": "exact", "B1": "cluster", "B2": "epoch"} {
-		rows[run] = percentiles(t, "--interval", "1s", folder+name)[[4]string{3: "all"}]
+	b.choose(map[string]string{"direction": "all"})
+	type dot struct {
+		X, V        float64
+		Color, Kind string
+		Mean        bool
 	}
-	b.checkOverlaid("p99", rows)
-	colors := eval[map[string]string](b, `(() => { const v = fiolat.views.kinds, colors = v.signal('colors');
-		return Object.fromEntries(v.signal('names').map((n, i) => [n, colors[i]])); })()`)
-	if colors["A1"] != colors["A2"] || colors["B1"] != colors["B2"] || colors["A1"] == colors["B1"] {
-		t.Errorf("colors %v", colors)
+	dots := eval[[]dot](b, "fiolat.views.sides.data('points').map(({x, v, color, kind, mean}) => "+
+		"({x, v, color, kind: kind || '', mean: Boolean(mean)}))")
+	names := eval[[][]string](b, "fiolat.views.sides.signal('figures')")
+	runs := map[string]row{}
+	for kind, name := range map[string]string{"A1": "randrw", "A2": "exact", "B1": "cluster", "B2": "epoch"} {
+		runs[kind] = percentiles(t, "--interval", "run", folder+name)[[4]string{3: "all"}][0]
 	}
-	if end := eval[float64](b, "document.querySelector('#kinds svg').getBoundingClientRect().bottom"); end > 800 {
+	seen, color := 0, map[string]string{}
+	for _, d := range dots {
+		name := names[int(d.X)][0]
+		figure := func(kind string) float64 { r := runs[kind]; return r.measure(name) }
+		if name == "IOPS" {
+			continue
+		}
+		mean := func(side string) float64 { return math.Sqrt(figure(side+"1") * figure(side+"2")) }
+		side := string("AB"[int(2*(d.X-math.Floor(d.X)))])
+		want := mean(side)
+		if !d.Mean {
+			want, seen = figure(d.Kind), seen+1
+			if d.Kind[:1] != side {
+				t.Errorf("%s is at %v", d.Kind, d.X)
+			}
+		}
+		if color[side] = cmp.Or(color[side], d.Color); !near(d.V, want/mean("A")) || d.Color != color[side] {
+			t.Errorf("%s %+v, want %v of %v", name, d, want, mean("A"))
+		}
+	}
+	if seen != 4*6 || color["A"] == color["B"] { // five percentiles and the mean
+		t.Errorf("%d dots, colors %v", seen, color)
+	}
+	for i, side := range []string{"A", "B"} {
+		of := eval[[]struct{ X, V float64 }](b, fmt.Sprintf("fiolat.views.spectrum.data('points').filter("+
+			"r => r.p === 'line %d').map(({x, v}) => ({x, v}))", i))
+		first, second := runs[side+"1"], runs[side+"2"]
+		if last := of[len(of)-1]; math.Abs(last.X-first.Samples-second.Samples) > 1 ||
+			!near(last.V, max(first.measure("max"), second.measure("max"))) {
+			t.Errorf("%s ends at %+v", side, last)
+		}
+		median := of[slices.IndexFunc(of, func(p struct{ X, V float64 }) bool { return p.X >= 2 })].V
+		p50 := []float64{first.measure("p50"), second.measure("p50")}
+		if median < 0.99*slices.Min(p50) || median > 1.01*slices.Max(p50) {
+			t.Errorf("%s has the median %v, those of its runs are %v", side, median, p50)
+		}
+	}
+	if end := eval[float64](b, "document.querySelector('#sides svg').getBoundingClientRect().bottom"); end > 800 {
 		t.Errorf("the chart ends at %v", end)
+	}
+	eval[bool](b, `(() => { const circle = [...document.querySelectorAll('#sides .mark-symbol path')].find(p =>
+		p.__data__.datum.kind === 'B2');
+		circle.dispatchEvent(new MouseEvent('click', {bubbles: true})); return true; })()`)
+	if h := eval[string](b, "document.querySelector('#h-percentiles').textContent"); !strings.HasSuffix(h, ": B2") {
+		t.Errorf("after a click on B2: %q", h)
 	}
 	printed := string(fiolat(t, append([]string{"compare", "--all", "--format", "markdown"}, groups...)...))
 	for _, r := range eval[[][]string](b, `[...document.querySelectorAll('#compared tbody tr')].map(r =>
