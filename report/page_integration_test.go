@@ -1113,9 +1113,9 @@ func TestChromiumTwoRuns(t *testing.T) {
 	b.Clean()
 }
 
-// TestChromiumGroups opens a page of two groups: each run is a dot for each figure that fiolat prints of it, beside the
-// mean of its side, each side's I/Os are one spectrum, a click on a dot chooses its run, and the table says what compare
-// does.
+// TestChromiumGroups opens a page of two groups: each run is a dot for each figure that fiolat prints of it, beside
+// the mean of its side, each side's I/Os are one spectrum, a click on a dot chooses its run, and the table says what
+// compare does.
 func TestChromiumGroups(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "report.html")

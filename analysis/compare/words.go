@@ -43,7 +43,7 @@ func (r *Result) Words(row *Row) Words {
 		w.Verdict += ": needs " + row.Advice
 	case row.Verdict == Inconclusive:
 	case row.noNoise():
-		w.Verdict += ", run noise aside"
+		w.Verdict += "?"
 	case r.Steady:
 		w.Verdict += ", if the machine was steady"
 	}

@@ -216,7 +216,7 @@ func (o *curveOptions) matrixColumns(c *curve.Curve, add func(string, bool, bool
 			if name == "" {
 				return render.Cell{}
 			}
-			return render.Cell{Text: fmt.Sprintf("%s (%.1f times)", fio.Printable(name), times)}
+			return render.Cell{Text: fmt.Sprintf("%s, x%.1f", fio.Printable(name), times)}
 		})
 	}
 }

@@ -15,7 +15,8 @@ type Sides struct {
 // Spec is the chart's specification. The page sets its parameters: texts of the figures, lines and values of the axis,
 // and its extent.
 func (c Sides) Spec() Spec {
-	x := M{"field": "x", "type": "quantitative", "scale": M{"domain": []any{0, M{"expr": "length(figures)"}}, "nice": false},
+	across := M{"domain": []any{0, M{"expr": "length(figures)"}}, "nice": false}
+	x := M{"field": "x", "type": "quantitative", "scale": across,
 		"axis": M{"title": nil, "grid": false, "ticks": false, "values": M{"expr": "places"},
 			"labelExpr": "figures[floor(datum.value)]", "labelLineHeight": 14}}
 	y := M{"field": "v", "type": "quantitative", "scale": M{"type": "log", "nice": false,
@@ -32,7 +33,7 @@ func (c Sides) Spec() Spec {
 		Layer: []Spec{
 			{Transform: []M{filter("datum.mean")}, Mark: M{"type": "tick", "orient": "horizontal", "size": 16,
 				"thickness": 2}, Encoding: M{"x": x, "y": y, "color": color}},
-			{Transform: []M{filter("!datum.mean")}, Mark: M{"type": "point", "filled": true, "size": 55, "opacity": 0.75,
-				"cursor": "pointer"}, Encoding: M{"x": x, "y": y, "color": color}},
+			{Transform: []M{filter("!datum.mean")}, Mark: M{"type": "point", "filled": true, "size": 55,
+				"opacity": 0.75, "cursor": "pointer"}, Encoding: M{"x": x, "y": y, "color": color}},
 		}}
 }
