@@ -55,9 +55,6 @@ func (e *UsageError) Error() string {
 // Usagef makes a UsageError.
 func Usagef(format string, args ...any) error { return &UsageError{Msg: fmt.Sprintf(format, args...)} }
 
-// NotePrefix begins a warning of something that is proven to leave the numbers right.
-const NotePrefix = "note: "
-
 // Faults collects the errors of a command line, to report them together.
 type Faults []string
 

@@ -73,6 +73,8 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 	case a.CountedKnown && len(totals) > 0 && !garbage:
 		a.Exact = totals
 	}
+	var gone unrestored
+	defer func() { gone.warn(run.Directions(), warn) }()
 	for _, e := range order {
 		if n := e.Mixed.Kind[run.Kind].N; n > 0 { // MixedTotals warns
 			j := JobAccount{Job: e.JobName, Host: e.Host, Direction: fio.All, Logs: jobs[e][0].Logs, Counted: n}
@@ -103,14 +105,46 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 					"belong together", fio.Printable(j.Job), j.Logged, j.Direction)
 			case len(single) > 0:
 			case left > 0.5 && run.Settings.Restore:
-				warn("job %q: %.0f of the %d %ss that fio counted are in no log and cannot be restored, as fio's "+
-					"JSON has no bins; run fio with --output-format=json+",
-					fio.Printable(j.Job), left, j.Counted, j.Direction)
+				gone.add(j, left)
 			case j.Missing < 0:
 				warn("job %q: the logs hold %.0f %ss, fio counted %d: logs and fio's JSON do not belong together",
 					fio.Printable(j.Job), j.Logged, j.Direction, j.Counted)
 			}
 		}
+	}
+}
+
+// unrestored is what fio counted and no log has, where fio's JSON has no bins, of all jobs together.
+type unrestored struct {
+	jobs []string
+	of   map[string][2]float64 // I/Os that are missing, and all of the jobs that they are of, by direction
+}
+
+func (u *unrestored) add(j JobAccount, left float64) {
+	if u.of == nil {
+		u.of = map[string][2]float64{}
+	}
+	n := u.of[j.Direction]
+	u.of[j.Direction] = [2]float64{n[0] + left, n[1] + float64(j.Counted)}
+	name := fio.Printable(j.Job)
+	if j.Host != "" {
+		name += " of " + fio.Printable(j.Host)
+	}
+	if !slices.Contains(u.jobs, name) {
+		u.jobs = append(u.jobs, name)
+	}
+}
+
+func (u *unrestored) warn(directions []string, warn func(format string, args ...any)) {
+	var lost []string
+	for _, d := range directions {
+		if n := u.of[d]; n[0] > 0 {
+			lost = append(lost, fio.Grouped(n[0])+" of the "+fio.Grouped(n[1])+" "+d+"s")
+		}
+	}
+	if len(lost) > 0 {
+		warn("%s that fio counted in %s are in no log and cannot be restored, as fio's JSON has no bins; run fio with "+
+			"--output-format=json+", fio.List(lost, "and"), fio.Some(u.jobs))
 	}
 }
 

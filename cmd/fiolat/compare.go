@@ -54,7 +54,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 		// Flags that identify or describe one run, or that write, do not apply.
 		Flags: append(slices.Concat(o.logs.flags(logFlags{without: []string{"by", "fio-json", "dry-run", "run-id",
 			"run-name", "label", "part", "sla", "fail-on-sla"}}), pickFlags(&o.logs.Config.Pick, false),
-			esFlags(&o.es), o.alerts.flags()),
+			esFlags(&o.es), o.alerts.flags()), verboseFlag(),
 			&cli.GenericFlag{Name: "fail-if", Value: each(&o.failIf, "--fail-if ", compare.ParseRule),
 				Usage: "exit with 5 if a change certainly exceeds `RULE`, such as 'read p99 +10%' or 'iops -5%'"},
 			&cli.StringFlag{Name: "baseline", Destination: &o.baseline,
@@ -78,7 +78,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 				Usage: "`UNIT` of latencies, except in json: ns, us, ms, s or auto"},
 			fileFlag(".json"),
 		),
-		Action: action(u, o),
+		Action: answerTo(u, o),
 	}
 }
 
@@ -182,7 +182,6 @@ func (o *compareOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	if slices.ContainsFunc(o.failIf, func(rule compare.Rule) bool { return rule.Latency() }) {
 		r.runs.Rule = "--fail-if"
 	}
-	defer u.Hold()()
 	found := compareFound{Confidence: compare.Confidence, Comparisons: []*compare.Result{}}
 	var baseline []*compare.Group
 	if o.baseline != "" {

@@ -41,9 +41,9 @@ func curveCommand(u *ui.UI) *cli.Command {
 			fileFlag(".csv", isPage, isPicture),
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
 				Usage: "`FORMAT`: table, markdown, csv or json"},
-			unitFlag(&o.unit),
+			unitFlag(&o.unit), verboseFlag(),
 		),
-		Action: action(u, o),
+		Action: answerTo(u, o),
 	}
 }
 

@@ -33,6 +33,7 @@ func diagnoseCommand(u *ui.UI) *cli.Command {
 		Flags: append(slices.Concat(o.logs.flags(logFlags{without: []string{"by", "percentiles", "dry-run", "run-name",
 			"label", "part", "sla", "fail-on-sla"}}), pickFlags(&o.logs.Config.Pick, false),
 			esFlags(&o.es)),
+			verboseFlag(),
 			&cli.BoolFlag{Name: "outliers", Destination: &o.single,
 				Usage: "list single I/Os far above the rest: when, how long, and whether they recur evenly"},
 			&cli.GenericFlag{Name: "above", Value: parsed(&o.above, "--above: ", latencyAbove),
@@ -43,7 +44,7 @@ func diagnoseCommand(u *ui.UI) *cli.Command {
 				Usage: "`FORMAT`: table, json, csv or parquet: a row for each finding and host, or outlier"},
 			fileFlag(".csv"),
 		),
-		Action: action(u, o),
+		Action: answerTo(u, o),
 	}
 }
 

@@ -56,7 +56,7 @@ Tables show reads and writes apart unless --by says otherwise.
 --like PROGRAM (fio-histo-log-pctiles or fiologparser_hist) takes the flags of that program and prints
 what it prints.`},
 	{"summary", "PATH|DIR|RUN...", "print figures of whole runs",
-		"by only where sort format output percentiles kind from to unit es skip-bad",
+		"by only where sort format output percentiles kind from to unit es skip-bad verbose",
 		`
 fiolat summary runs
 fiolat summary --where 'read p99 < 50ms' --sort -iops runs
@@ -71,7 +71,7 @@ fiolat inspect runs/today
 
 Logs that cannot be read are named, and the exit code is 3.`},
 	{"diagnose", "PATH...|DIR|RUN", "find slow hosts, stalls and changes",
-		"only interval kind from to format output es",
+		"only interval kind from to format output es verbose",
 		`
 fiolat diagnose runs/today
 fiolat diagnose --format json runs/today | jq .findings
@@ -96,7 +96,7 @@ fiolat history --metric 'read p99' -o history.html runs/*
 
 Runs of the same workload are a series.`},
 	{"curve", "PATH|DIR|RUN...", "print latency against load, from the runs of a sweep",
-		"at only format output percentiles kind unit es",
+		"at only format output percentiles kind unit es verbose",
 		`
 fiolat curve depths
 fiolat curve --at 'read p99 < 1ms' -o curve.html depths      # how many IOPS meet that

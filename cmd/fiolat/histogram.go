@@ -28,7 +28,7 @@ func histogramCommand(u *ui.UI) *cli.Command {
 				Usage: "`UNIT` of latencies, except in ndjson: ns, us, ms, s; or auto, us"},
 			noTotalFlag(&o.render.NoTotal), fileFlag(".csv"), yesFlag(&o.yes), verboseFlag(),
 		),
-		Action: action(u, o),
+		Action: answerTo(u, o),
 	}
 }
 

@@ -60,6 +60,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 		Flags: slices.Concat(o.logs.flags(logFlags{without: []string{"by", "fio-json", "dry-run", "run-id", "run-name",
 			"label", "part", "sla", "fail-on-sla", "percentiles"}}), esFlags(&o.es), o.filter.flags(),
 			o.alerts.flags(), []cli.Flag{
+				verboseFlag(),
 				&cli.IntFlag{Name: "last", Destination: &o.last,
 					Usage: "the last `N` runs"},
 				&cli.BoolFlag{Name: "series", Destination: &o.whole,
@@ -81,7 +82,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 				&cli.GenericFlag{Name: "unit", Value: withDefault("us", oneOf(&o.unit, "unit", render.Units...)),
 					Usage: "`UNIT` of latencies in tables: ns, us, ms, s or auto"},
 			}),
-		Action: action(u, o),
+		Action: answerTo(u, o),
 	}
 }
 

@@ -30,7 +30,6 @@ func newHistoryReader(o *historyOptions, u *ui.UI) *historyReader {
 }
 
 func (r *historyReader) read(ctx context.Context) error {
-	defer r.source.UI.Hold()()
 	if len(r.named) == 0 {
 		return r.add(ctx, r.source.Filter(ctx, r.filter.RunFilter))
 	}

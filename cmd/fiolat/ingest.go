@@ -129,8 +129,10 @@ func (o *ingestOptions) run(ctx context.Context, u *ui.UI) error {
 // beside them. alone reports whether no other run is ingested.
 func (o *ingestOptions) ingestRun(ctx context.Context, u *ui.UI, es *client.Client, run *runsource.KindRun,
 	cfg plan.Config, alone bool) error {
+	release := u.Hold()
 	plans, err := run.Prepare(ctx, cfg)
 	defer runsource.ClosePlans(plans)
+	release()
 	if err != nil {
 		return err
 	}

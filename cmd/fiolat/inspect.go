@@ -43,7 +43,7 @@ func inspectCommand(u *ui.UI) *cli.Command {
 				Usage: "`FORMAT`: table or json"},
 			fileFlag(".json"),
 		),
-		Action: action(u, o),
+		Action: answerTo(u, o),
 	}
 }
 
@@ -92,9 +92,6 @@ func (o *inspectOptions) ofLogs(ctx context.Context, u *ui.UI) error {
 	skip := cfg.Settings.SkipBad
 	cfg.Settings.SkipBad, cfg.LogsOnly = true, !skip // show the good logs beside the bad
 	skipped := 0
-	if len(runs) > 1 {
-		defer u.Hold()()
-	}
 	for _, in := range runs {
 		var warnings []string
 		cfg.Warn = func(w string) {

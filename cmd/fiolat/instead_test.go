@@ -182,7 +182,7 @@ func TestGuesses(t *testing.T) {
 		{"runs --limit 5", "pass --last N"},
 		{"runs --name x", "a run is named as an argument"},
 		{"summary --wide p99 run", "fiolat percentiles has --wide"},
-		{"compare -v run other", "there is nothing more to print"},
+		{"delete -v run", "there is nothing more to print"},
 		{"summary --top 5 run", "pass --sort -METRIC"},
 		{"diagnose --top 5 run", "fiolat diagnose PATH names"},
 		{"summary --junit run", "compare and history have --format"},

@@ -57,7 +57,7 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 				Usage: "print what `PROGRAM` prints; its own flags follow"},
 			fileFlag(".csv"), yesFlag(&o.yes), verboseFlag(),
 		),
-		Action: action(u, o),
+		Action: answerTo(u, o),
 	}
 }
 

@@ -47,7 +47,7 @@ func reportCommand(u *ui.UI) *cli.Command {
 				Usage: "mark in the charts what happened when: `TEXT` such as '+15s osd.12 down'"},
 			yesFlag(&o.yes), verboseFlag(),
 		),
-		Action: action(u, o),
+		Action: answerTo(u, o),
 	}
 }
 
@@ -176,6 +176,7 @@ func (o *reportOptions) one(ctx context.Context, run *runsource.Run, u *ui.UI) e
 	if err = file.Publish(); err != nil {
 		return err
 	}
+	u.PrintHeld()
 	for i, s := range sums {
 		kindAccount(u, sources[i].Run, s, len(sums))
 	}

@@ -157,7 +157,6 @@ func (o *reportOptions) compare(ctx context.Context, found [2][]*runsource.Run, 
 		return c, err
 	})
 	defer file.Discard()
-	release := u.Hold() // an error prints what is held
 	for i, run := range slices.Concat(found[0], found[1]) {
 		s := &runOnPage{Kept: runsource.Kept{Series: compare.Series{Name: run.Title}}}
 		sides = append(sides, s)
@@ -165,7 +164,7 @@ func (o *reportOptions) compare(ctx context.Context, found [2][]*runsource.Run, 
 			return err
 		}
 	}
-	release()
+	u.PrintHeld()
 	if err := file.Publish(); err != nil {
 		return err
 	}

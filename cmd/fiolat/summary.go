@@ -40,9 +40,9 @@ func summaryCommand(u *ui.UI) *cli.Command {
 			&cli.GenericFlag{Name: "format",
 				Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json", "ndjson"),
 				Usage: "`FORMAT`: table, markdown, csv, json or ndjson"},
-			unitFlag(&o.unit), fileFlag(".csv"),
+			unitFlag(&o.unit), fileFlag(".csv"), verboseFlag(),
 		),
-		Action: action(u, o),
+		Action: answerTo(u, o),
 	}
 }
 

@@ -30,10 +30,10 @@ func helpFlags() []cli.Flag {
 	}
 }
 
-// verboseFlag is for commands that end with an account.
+// verboseFlag is for commands that read logs.
 func verboseFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"},
-		Usage: "print all numbers of the account, and the names of repaired logs"}
+		Usage: "print each warning, all numbers of the account, and the names of repaired logs"}
 }
 
 // configure reads the flags of all commands.

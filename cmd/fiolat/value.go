@@ -41,6 +41,15 @@ func action(u *ui.UI, o subcommand) cli.ActionFunc {
 	}
 }
 
+// answerTo is action for a command that answers a question about runs: what is wrong with them is one line above its
+// answer.
+func answerTo(u *ui.UI, o subcommand) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		defer u.HoldUntilOutput()()
+		return action(u, o)(c)
+	}
+}
+
 // elsewhere rewords advice to pass --fio-json, for commands without it.
 var elsewhere = strings.NewReplacer("with --fio-json", "to `fiolat percentiles --fio-json`", "--fio-json", "`fiolat "+
 	"percentiles --fio-json`")

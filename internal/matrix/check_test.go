@@ -154,7 +154,7 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 		line = strings.ReplaceAll(line, scratch, "RUN")
 		line = strings.ReplaceAll(line, filepath.Base(scratch), "RUN")
 		if strings.Contains(line, "warning:") || code != 0 && strings.HasPrefix(line, "fiolat:") {
-			a.Said = append(a.Said, line)
+			a.Said = append(a.Said, strings.Split(line, "; also: ")...)
 		}
 	}
 	if code != 0 {

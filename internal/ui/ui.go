@@ -73,8 +73,8 @@ type UI struct {
 	// painted is how many lines of Paint are on the terminal.
 	painted int
 	warned  map[string]bool // by WarnOnce
-	held    []similarWarnings
-	holding int // how many times Hold is in force
+	held    []string        // warnings, while Hold is in force
+	holding int             // how many times Hold is in force
 }
 
 // New returns the UI of a program with these streams.
@@ -117,6 +117,7 @@ type output struct {
 	line   []byte // the beginning of one that is to be wrapped
 	failed atomic.Pointer[outputError]
 	unread func()
+	before func() // called before the first byte, and once; nil: nothing
 }
 
 // OnUnread sets what is done when standard output turns out to be a pipe that nobody reads any more.
@@ -126,6 +127,10 @@ func (u *UI) OnUnread(f func()) { u.stdout.unread = f }
 func (u *UI) WrapLines() { u.stdout.width = Columns(u.Stdout) }
 
 func (o *output) Write(p []byte) (int, error) {
+	if before := o.before; before != nil {
+		o.before = nil
+		before()
+	}
 	if o.width == 0 {
 		return o.write(p)
 	}

@@ -60,7 +60,7 @@ func TestEmptyLogs(t *testing.T) {
 			"as the job set gtod_reduce", 0},
 		{"JSON without bins", map[string]string{"x_clat_hist.1.log": record,
 			"fio.json": json(`,"log_hist_msec":"300"`, `"read":{"total_ios":7,"runtime":900,"clat_ns":{"N":7}}`)},
-			"2 of the 7 reads that fio counted are in no log and cannot be restored, as fio's JSON has no bins", 5},
+			"2 of the 7 reads that fio counted in x are in no log and cannot be restored, as fio's JSON has no bins", 5},
 		{"a count beyond 2^53", map[string]string{
 			"x_clat_hist.1.log": "300, 0, 4096, 9007199254740994" + strings.Repeat(", 0", 1855) + "\n"},
 			"bucket 0 holds 9007199254740994 I/Os: arbitrary memory instead of a count", 0},
