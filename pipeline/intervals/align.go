@@ -54,119 +54,6 @@ const (
 	maxRecord = 1_000_000
 )
 
-// Hists is one interval of one log: a histogram per direction, nil without I/O.
-type Hists [fio.Directions]*fiohist.Hist
-
-// Open are the open intervals of one log.
-type Open struct {
-	First int64 // index of at[0]
-	at    []*Hists
-	Held  int // histograms held, for the memory bound
-	spare []*fiohist.Hist
-	used  []*Hists // what Take returned, for reuse
-	// Pack makes Open pack an interval once the next but one is begun: with many logs, most memory is
-	// in intervals that wait for other logs.
-	Pack   bool
-	packed [fio.Directions]int64 // intervals before this one are packed
-}
-
-// maxSpare is how many empty histograms are kept where intervals are packed.
-const maxSpare = 8
-
-// hist returns the histogram to add to, or an error if the interval is closed or beyond MaxSpan.
-func (c *Open) hist(q int64, d fio.Direction) (*fiohist.Hist, error) {
-	i := q - c.First
-	if i < 0 {
-		return nil, errClosed
-	}
-	if i >= MaxSpan {
-		return nil, ErrSpan
-	}
-	for int64(len(c.at)) <= i {
-		c.at = append(c.at, nil)
-	}
-	if c.at[i] == nil {
-		c.at[i] = new(Hists)
-	}
-	h := c.at[i][d]
-	if h == nil {
-		h = c.free()
-		c.at[i][d] = h
-		c.Held++
-		c.packBefore(q-1, d)
-	}
-	return h, nil
-}
-
-func (c *Open) packBefore(q int64, d fio.Direction) {
-	if !c.Pack {
-		return
-	}
-	for k := max(c.packed[d], c.First); k < q; k++ {
-		if cl := c.at[k-c.First]; cl != nil && cl[d] != nil && !cl[d].Packed() {
-			c.spare = append(c.spare, cl[d])
-			cl[d] = cl[d].Pack()
-		}
-	}
-	c.packed[d] = max(c.packed[d], q)
-}
-
-// Finish packs all intervals, and drops what is kept for more of them, if Pack is set: no record comes any more.
-func (c *Open) Finish() {
-	if !c.Pack {
-		return
-	}
-	for d := range fio.Direction(fio.Directions) {
-		c.packBefore(c.End(), d)
-		c.packed[d] = c.First // the tail may come into any of them
-	}
-	c.spare, c.used = nil, nil
-}
-
-// Take removes and returns the intervals before end; nil stands for one without I/O.
-func (c *Open) Take(end int64) []*Hists {
-	n := min(max(end-c.First, 0), int64(len(c.at)))
-	out := c.at[:n:n]
-	for _, cl := range out {
-		if cl != nil {
-			for _, h := range cl {
-				if h != nil {
-					c.Held--
-				}
-			}
-		}
-	}
-	c.at = append([]*Hists(nil), c.at[n:]...)
-	c.First = max(end, c.First)
-	return out
-}
-
-// End returns the interval after the last open one.
-func (c *Open) End() int64 { return c.First + int64(len(c.at)) }
-
-// free returns an empty histogram, a used one if possible. That is reset only here, by the worker that needs it.
-func (c *Open) free() *fiohist.Hist {
-	for _, cl := range c.used {
-		if cl == nil {
-			continue
-		}
-		for _, h := range cl {
-			if h != nil && !h.Packed() && (!c.Pack || len(c.spare) < maxSpare) {
-				c.spare = append(c.spare, h)
-			}
-		}
-	}
-	c.used = nil
-	var h *fiohist.Hist
-	if last := len(c.spare) - 1; last >= 0 {
-		h, c.spare = c.spare[last], c.spare[:last]
-	} else {
-		h = new(fiohist.Hist)
-	}
-	h.Reset()
-	return h
-}
-
 var (
 	errClosed = errors.New("its I/Os belong to a time that is already finished: the log is out of order by more than " +
 		"32 windows")
@@ -186,6 +73,7 @@ type Aligner struct {
 	middle   []float64        // ns, of the log's own buckets
 	open     *Open
 	part     fiohist.Sparse // scratch
+	before   []float64      // scratch: what is before the interval, by bucket
 	// Placed is the number of I/Os that are in intervals.
 	Placed float64
 }
@@ -258,11 +146,13 @@ func (a *Aligner) Add(p Piece, c *fiohist.Sparse, d fio.Direction) error {
 				continue
 			}
 		}
-		h, err := a.open.hist(q, d)
+		n, err := a.open.add(q, d, func(h *fiohist.Hist) float64 {
+			return h.AddShare(c.Index, c.Count, a.shift, from, upTo)
+		})
 		if err != nil {
 			return err
 		}
-		a.Placed += h.AddShare(c.Index, c.Count, a.shift, from, upTo)
+		a.Placed += n
 	}
 	return nil
 }
@@ -270,32 +160,47 @@ func (a *Aligner) Add(p Piece, c *fiohist.Sparse, d fio.Direction) error {
 // addInflight counts an I/O where it was in flight: from its completion, it extends backwards by its bucket's middle
 // latency. The idea, but not the closed form, is Cronburg and England's (fiologparser_hist).
 func (a *Aligner) addInflight(p Piece, c *fiohist.Sparse, d fio.Direction) error {
-	for i, b := range c.Index {
-		n, latency := c.Count[i], a.middle[b]
-		if latency < 1e3 { // below 1 us: as if it had none
-			latency = 0
+	first := func(k int) int64 {
+		return max(a.grid.Index(p.Start-int64(a.latency(c.Index[k]))-1), a.grid.First)
+	}
+	a.before = append(a.before[:0], make([]float64, len(c.Index))...)
+	slow := len(c.Index) - 1 // the buckets from it on reach into the interval
+	to := max(a.grid.Last(p.end()), a.grid.First)
+	for q := first(slow); q <= to; q++ {
+		for slow > 0 && first(slow-1) <= q {
+			slow--
 		}
-		from := max(a.grid.Index(p.Start-int64(latency)-1), a.grid.First)
-		to := max(a.grid.Last(p.end()), a.grid.First)
-		placed := 0.0 // what is before the first interval goes into that
-		for q := from; q <= to; q++ {
+		a.part.Reset()
+		for k := slow; k < len(c.Index); k++ {
 			upTo := 1.0
 			if q < to {
-				upTo = p.before(a.grid.Start(q+1), latency)
+				upTo = p.before(a.grid.Start(q+1), a.latency(c.Index[k]))
 			}
-			before := placed
-			placed = fiohist.Share(n, 0, upTo)
-			if share := placed - before; share > 0 {
-				h, err := a.open.hist(q, d)
-				if err != nil {
-					return err
-				}
-				h.Add(int(b)>>a.shift, share)
-				a.Placed += share
+			before := a.before[k]
+			if a.before[k] = fiohist.Share(c.Count[k], 0, upTo); a.before[k] > before {
+				a.part.Add(c.Index[k], a.before[k]-before)
 			}
 		}
+		if len(a.part.Index) == 0 {
+			continue
+		}
+		n, err := a.open.add(q, d, func(h *fiohist.Hist) float64 {
+			return h.AddShare(a.part.Index, a.part.Count, a.shift, 0, 1)
+		})
+		if err != nil {
+			return err
+		}
+		a.Placed += n
 	}
 	return nil
+}
+
+// latency returns that of a bucket in ns. Below 1 us it is taken to be none.
+func (a *Aligner) latency(bucket uint16) float64 {
+	if l := a.middle[bucket]; l >= 1e3 {
+		return l
+	}
+	return 0
 }
 
 // Delay returns how long before its completion, in ns, an I/O may count.

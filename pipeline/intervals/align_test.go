@@ -47,22 +47,21 @@ func FuzzAlign(f *testing.F) {
 		if length/g.Interval > 10000 || start/g.Interval > 1000000 {
 			return
 		}
-		var open Open
+		c := &cells{leaves: 1, rows: map[int64]*row{}}
+		open := Open{cells: c}
 		a := NewAligner(g, inflight, fiohist.Fio3, fiohist.Fio3.Coarsen(int(bucket%3)), &open)
-		var c fiohist.Sparse
-		c.Add(bucket%uint16(fiohist.Fio3.Columns()), 7)
+		var ios fiohist.Sparse
+		ios.Add(bucket%uint16(fiohist.Fio3.Columns()), 7)
 		p := Piece{Start: start, End: start + length}
 		if closing %= 1e9; closing > 0 {
 			p.Closing, p.Share = p.End+closing, 1.0/7
 		}
-		if err := a.Add(p, &c, fio.Read); err != nil {
+		if err := a.Add(p, &ios, fio.Read); err != nil {
 			t.Fatal(err)
 		}
 		sum := 0.0
-		for _, cl := range open.at {
-			if cl != nil {
-				sum += cl[fio.Read].Sum()
-			}
+		for _, r := range c.rows {
+			sum += r.leaves[0].Sum()
 		}
 		if sum != 7 || a.Placed != 7 {
 			t.Fatalf("7 I/Os in, %v out, %v placed", sum, a.Placed)

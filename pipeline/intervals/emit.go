@@ -20,17 +20,28 @@ const maxSums = 1 << 13
 // Batch is a range of intervals that every log has passed.
 type Batch struct {
 	from, To  int64
-	Intervals map[*Member][]*Hists // from `from` on; may be shorter than the batch
-	active    []*scope             // those with I/O so far
-	newScopes []*scope             // of them, those that earlier intervals had no row for
+	rows      []*row   // from `from` on; may be fewer than the intervals
+	ios       []taken  // by log
+	active    []*scope // those with I/O so far
+	newScopes []*scope // of them, those that earlier intervals had no row for
 }
 
+// leaves returns the histograms of the leaves in interval q; none if it has no I/O.
+func (b *Batch) leaves(q int64) []*fiohist.Hist {
+	if i := q - b.from; i < int64(len(b.rows)) && b.rows[i] != nil {
+		return b.rows[i].leaves
+	}
+	return nil
+}
+
+// of returns the I/Os of a log in interval q; nil if there are none.
+func (b *Batch) of(l *Member, q int64) *IOs { return b.ios[l.index].of(q) }
+
 // Cut removes the intervals before to from the logs and returns them.
-func (m *Merger) Cut(to int64) Batch {
-	b := Batch{from: m.Done, To: to}
-	b.Intervals = make(map[*Member][]*Hists, len(m.logs))
-	for _, l := range m.logs {
-		b.Intervals[l] = l.Open.Take(b.To)
+func (m *Merger) Cut(to int64) *Batch {
+	b := &Batch{from: m.Done, To: to, rows: m.cells.take(m.Done, to), ios: make([]taken, len(m.logs))}
+	for i, l := range m.logs {
+		b.ios[i] = l.Open.take(b.To)
 	}
 	m.Done = b.To
 	m.limit()
@@ -49,9 +60,9 @@ func (m *Merger) Cut(to int64) Batch {
 }
 
 // Emit adds up the intervals of the batch, several at a time, and passes them to the
-// sink in order.
-func (m *Merger) Emit(ctx context.Context, b Batch) error {
-	if b.Intervals == nil {
+// sink in order. A nil batch has none.
+func (m *Merger) Emit(ctx context.Context, b *Batch) error {
+	if b == nil {
 		return nil
 	}
 	if err := m.Begin(ctx); err != nil {
@@ -70,20 +81,14 @@ func (m *Merger) Emit(ctx context.Context, b Batch) error {
 		n := min(atOnce, to-from)
 		if still := nextBusy(busy, from-b.from) + b.from; still-from > n {
 			still = min(still, to)
-			if err := m.repeat(ctx, from, still, b.active); err != nil {
+			if err := m.repeat(ctx, from, still, b); err != nil {
 				return err
 			}
 			from = still
 			continue
 		}
 		err := m.addUp(ctx, int(n), b.active, func(i int, mem *sums) *merged {
-			q := from + int64(i)
-			return m.interval(q, mem, func(l *Member) *Hists {
-				if at := b.Intervals[l]; q-b.from < int64(len(at)) {
-					return at[q-b.from]
-				}
-				return nil
-			}, b.active)
+			return m.interval(from+int64(i), b, mem)
 		})
 		if err != nil {
 			return err
@@ -98,7 +103,7 @@ func (m *Merger) Emit(ctx context.Context, b Batch) error {
 
 // busy returns which intervals of the batch have rows of their own: those with I/O, and those in which something
 // begins or ends. All others between two of them are alike.
-func (m *Merger) busy(b Batch) []bool {
+func (m *Merger) busy(b *Batch) []bool {
 	busy := make([]bool, b.To-b.from)
 	start, end := m.Grid.Start(b.from), m.Grid.Start(b.To)
 	edge := func(at int64) {
@@ -106,10 +111,10 @@ func (m *Merger) busy(b Batch) []bool {
 			busy[m.Grid.Index(at)-b.from] = true
 		}
 	}
+	for i, r := range b.rows {
+		busy[i] = r != nil
+	}
 	for _, l := range m.logs {
-		for i, hists := range b.Intervals[l] {
-			busy[i] = busy[i] || hists != nil
-		}
 		for d := range l.DirInfo {
 			spans := append([]pipeline.Span{l.published[d].span, {To: l.lostUntil[d]}}, l.DirInfo[d].Holes...)
 			for _, s := range spans {
@@ -134,10 +139,10 @@ func nextBusy(busy []bool, at int64) int64 {
 }
 
 // repeat passes on intervals that are alike and have no I/O.
-func (m *Merger) repeat(ctx context.Context, from, to int64, active []*scope) error {
-	m.prepare(1, active)
+func (m *Merger) repeat(ctx context.Context, from, to int64, b *Batch) error {
+	m.prepare(1, b.active)
 	m.sums[0].used = 0
-	one := m.interval(from, &m.sums[0], func(*Member) *Hists { return nil }, active)
+	one := m.interval(from, b, &m.sums[0])
 	var q pipeline.Interval
 	for at := from; at < to; at++ {
 		if ctx.Err() != nil {
@@ -161,16 +166,45 @@ func (m *Merger) Begin(ctx context.Context) error {
 	return m.sink.Begin(ctx, m.Run)
 }
 
-// Reuse returns the memory of an emitted batch to its logs.
-func (b *Batch) Reuse() {
-	for l, hists := range b.Intervals {
-		l.Open.used = hists
+// Reuse takes back the memory of a batch that was emitted, or nil. No log may be read meanwhile.
+func (m *Merger) Reuse(b *Batch) {
+	if b != nil {
+		m.cells.reuse(b.rows)
 	}
+}
+
+// Held returns roughly how many bytes the open intervals take.
+func (m *Merger) Held() int {
+	logs := 0
+	for _, l := range m.logs {
+		logs += len(l.Open.ios)
+	}
+	return m.cells.held*cellBytes + logs*iosBytes
+}
+
+// Interval returns roughly how many bytes an interval takes in which all logs have I/O: in the directions that they
+// have had so far, or in one.
+func (m *Merger) Interval() int {
+	leaves, seen := 0, 0
+	for i := range m.leafSpecs {
+		s := &m.leafSpecs[i]
+		if s.seen() {
+			seen++
+		}
+		next := fio.Dims{}
+		if i+1 < len(m.leafSpecs) {
+			next = m.leafSpecs[i+1].dims
+		}
+		if next.Direction = s.dims.Direction; i+1 == len(m.leafSpecs) || next != s.dims {
+			leaves, seen = leaves+max(seen, 1), 0
+		}
+	}
+	return leaves*cellBytes + len(m.logs)*iosBytes
 }
 
 // backfill passes on the empty rows of scopes whose first I/O came after some intervals had left: every
 // scope value has a row in every interval.
-func (m *Merger) backfill(ctx context.Context, b Batch) error {
+func (m *Merger) backfill(ctx context.Context, b *Batch) error {
 	if len(b.newScopes) == 0 {
 		return nil
 	}
@@ -198,7 +232,7 @@ func (m *Merger) backfill(ctx context.Context, b Batch) error {
 // Stored is an interval whose leaves come from storage.
 type Stored struct {
 	leaves []*fiohist.Hist // by leaf
-	byLog  []Hists         // by log: which of them have I/O
+	byLog  []IOs           // by log: not 0 if it has I/O
 }
 
 // Index returns the index of each leaf of the run.
@@ -212,7 +246,7 @@ func (m *Merger) Index() map[fio.Dims]int {
 
 // NewStored returns an interval without I/O.
 func (m *Merger) NewStored() *Stored {
-	return &Stored{make([]*fiohist.Hist, len(m.leafSpecs)), make([]Hists, len(m.logs))}
+	return &Stored{make([]*fiohist.Hist, len(m.leafSpecs)), make([]IOs, len(m.logs))}
 }
 
 // AddStored adds a stored histogram to leaf i; members are the logs with I/O in it.
@@ -223,7 +257,7 @@ func (m *Merger) AddStored(q *Stored, i int, h *fiohist.Hist, members []int) {
 		q.leaves[i].AddHist(h)
 	}
 	for _, log := range members {
-		q.byLog[log][m.leafSpecs[i].dir] = h
+		q.byLog[log][m.leafSpecs[i].dir] = 1
 	}
 }
 
@@ -255,9 +289,6 @@ func (m *Merger) EmitStored(ctx context.Context, n int, stored []*Stored) error 
 		} else {
 			q = m.NewStored()
 		}
-		histsOf := func(l *Member) *Hists { return &q.byLog[l.index] }
-		out := m.rows(from+int64(i), mem, q.leaves, histsOf, m.active)
-		out.Leaves = m.leaves(q.leaves, histsOf)
-		return out
+		return m.rows(from+int64(i), mem, q.leaves, func(l *Member) *IOs { return &q.byLog[l.index] }, m.active)
 	})
 }

@@ -21,7 +21,7 @@ type Member struct {
 	DirInfo [fio.Directions]pipeline.LogDirection
 	// EndSoFar is the end of the log as of the last round, in ns on the run's clock: math.MaxInt64 while it goes on.
 	EndSoFar int64
-	Open     Open // its intervals that not all logs have passed
+	Open     Open // where its I/Os are added
 
 	index     int                      // in Run.Logs
 	published [fio.Directions]struct { // as of the last round, while the log is read on
@@ -109,22 +109,26 @@ type Merger struct {
 	ran        []*scope // by direction, for pipeline.Interval.Ran
 	peers      []*peers
 	active     []*scope // of a stored run: those with I/O
-	sums       []sums   // memory of the intervals that are added up in parallel
+	cells      cells
+	none       []*fiohist.Hist // the leaves of an interval without I/O
+	sums       []sums          // memory of the intervals that are added up in parallel
 	Begun      bool
 	Done       int64 // intervals before this one have been taken from the logs
 	count      int   // intervals passed to the sink
-	// Intervals from first on and before end overlap the run's Pick. What is not of it is PickedAway.
+	// Intervals from first on and before end overlap the run's Pick. What else is in leaves is away.
 	first, end int64
 	picks      bool
-	PickedAway float64
+	away       float64
 }
 
 // New returns a merger of a run whose first interval is the grid's. With leavesOnly it leaves out all scopes but that
 // of the whole run.
 func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers int, leavesOnly bool) *Merger {
-	m := &Merger{Run: run, Grid: g, sink: sink, workers: workers, Done: g.First, leavesOnly: leavesOnly}
+	m := &Merger{Run: run, Grid: g, sink: sink, workers: workers, Done: g.First, leavesOnly: leavesOnly,
+		cells: cells{rows: map[int64]*row{}, away: row{leaves: make([]*fiohist.Hist, 1)}}}
 	m.pick()
 	m.setLogs(logs)
+	m.cells.leaves = len(m.leafSpecs)
 	first := map[string]*scope{} // by leaves
 	var key []byte
 	for _, sc := range m.scopes {
@@ -153,7 +157,10 @@ func (m *Merger) setLogs(logs []*Member) {
 	by := m.Run.Settings.By
 	known := map[fio.Dims]int{}
 	for i, l := range logs {
-		l.index = i
+		l.index, l.Open.cells = i, &m.cells
+		for d := range l.Open.leaf {
+			l.Open.leaf[d] = noLeaf
+		}
 		whole := l.Dims()
 		for d, name := range m.Run.Directions() {
 			dims := fio.Dims{Direction: name}
@@ -178,6 +185,12 @@ func (m *Merger) setLogs(logs []*Member) {
 		return cmp.Or(cmp.Compare(a.dims.Host, b.dims.Host), cmp.Compare(a.dims.Job, b.dims.Job),
 			cmp.Compare(a.dims.Log, b.dims.Log), cmp.Compare(a.dir, b.dir))
 	})
+	for i := range m.leafSpecs {
+		for _, l := range m.leafSpecs[i].logs {
+			l.Open.leaf[m.leafSpecs[i].dir] = i
+		}
+	}
+	m.none = make([]*fiohist.Hist, len(m.leafSpecs))
 	masks := 1 << len(fio.Dimensions())
 	if m.leavesOnly {
 		masks = 1
@@ -267,8 +280,13 @@ func (b bounds) known() fiohist.Limits {
 // Join replaces the logs by more of them; what was added up before stays. From now on each scope is added up by itself,
 // as a log that joins later can split scopes that had the same I/Os.
 func (m *Merger) Join(logs []*Member) {
-	before := m.scopes
+	before, leaves := m.scopes, m.leafSpecs
 	m.setLogs(logs)
+	index, to := m.Index(), make([]int, len(leaves))
+	for i := range leaves {
+		to[i] = index[leaves[i].dims]
+	}
+	m.cells.move(len(m.leafSpecs), to)
 	for _, sc := range m.scopes {
 		sc.rows, sc.total = m.first, new(fiohist.Hist)
 		for _, old := range before {
@@ -452,26 +470,16 @@ func (sc *scope) extremes(row *pipeline.Row, h *fiohist.Hist, g fiohist.Geometry
 	}
 }
 
-// interval adds up interval q from the logs' histograms.
-func (m *Merger) interval(q int64, mem *sums, histsOf func(*Member) *Hists,
-	active []*scope) *merged {
-	leaves := make([]*fiohist.Hist, len(m.leafSpecs))
-	for i := range m.leafSpecs {
-		s := &m.leafSpecs[i]
-		var sum addition
-		for _, l := range s.logs {
-			if c := histsOf(l); c != nil {
-				sum.add(mem, c[s.dir], true) // no other leaf has these histograms
-			}
-		}
-		leaves[i] = sum.h
+// interval adds up interval q of a batch.
+func (m *Merger) interval(q int64, b *Batch, mem *sums) *merged {
+	leaves := b.leaves(q)
+	if leaves == nil {
+		leaves = m.none
 	}
-	out := m.rows(q, mem, leaves, histsOf, active)
-	out.Leaves = m.leaves(leaves, histsOf)
-	return out
+	return m.rows(q, mem, leaves, func(l *Member) *IOs { return b.of(l, q) }, b.active)
 }
 
-func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (leaves []pipeline.Leaf) {
+func (m *Merger) leaves(hists []*fiohist.Hist, iosOf func(*Member) *IOs) (leaves []pipeline.Leaf) {
 	for i, h := range hists {
 		if h == nil {
 			continue
@@ -479,7 +487,7 @@ func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (le
 		s := &m.leafSpecs[i]
 		leaf := pipeline.Leaf{Dims: s.dims, Hist: h}
 		for _, l := range s.logs {
-			if c := histsOf(l); c != nil && c[s.dir] != nil {
+			if n := iosOf(l); n != nil && n[s.dir] > 0 {
 				leaf.Members = append(leaf.Members, l.index)
 			}
 		}
@@ -492,9 +500,9 @@ func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (le
 	return leaves
 }
 
-func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*Member) *Hists,
-	active []*scope) *merged {
-	out := &merged{Interval: pipeline.Interval{Offset: m.Grid.Start(q)}}
+// rows returns interval q with the rows of the active scopes.
+func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, iosOf func(*Member) *IOs, active []*scope) *merged {
+	out := &merged{Interval: pipeline.Interval{Offset: m.Grid.Start(q), Leaves: m.leaves(leaves, iosOf)}}
 	if len(m.Run.Settings.SLA) > 0 {
 		out.Ran = m.directionsRan(m.span(q))
 	}
@@ -516,7 +524,7 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 		}
 		var sum addition
 		for _, i := range sc.leaves {
-			sum.add(mem, leaves[i], false)
+			sum.add(mem, leaves[i])
 		}
 		h := sum.h
 		out.hists = append(out.hists, h)
@@ -524,14 +532,14 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 		row := m.row(sc, ranks)
 		row.Hist = h
 		for _, l := range sc.logs {
-			if c := histsOf(l); c != nil && sc.has(c) {
+			if n := iosOf(l); n != nil && sc.has(n) {
 				row.Logs++
 			}
 		}
 		row.TailPart = m.tail(mem, sc, out.hists)
 		from, to := m.span(q)
 		if sc.cover(&row, from, to); row.Lost >= msec {
-			m.others(sc, &row, from, to, histsOf)
+			m.others(sc, &row, q, iosOf)
 		}
 		out.Rows = append(out.Rows, row)
 	}
@@ -676,9 +684,9 @@ func (m *Merger) Summary() *pipeline.Summary {
 }
 
 // has reports whether a log has I/O in the scope's direction.
-func (sc *scope) has(c *Hists) bool {
-	for d, h := range c {
-		if h != nil && sc.covers(fio.Direction(d)) {
+func (sc *scope) has(ios *IOs) bool {
+	for d, n := range ios {
+		if n > 0 && sc.covers(fio.Direction(d)) {
 			return true
 		}
 	}
@@ -737,26 +745,27 @@ func (sc *scope) cover(r *pipeline.Row, start, end int64) {
 
 // others makes the IOPS of an interval in which logs lost records those of all other logs, and the time that the row
 // covers theirs. What logs have of a stored interval is not known apart.
-func (m *Merger) others(sc *scope, row *pipeline.Row, start, end int64, histsOf func(*Member) *Hists) {
+func (m *Merger) others(sc *scope, row *pipeline.Row, q int64, iosOf func(*Member) *IOs) {
 	var whole scope
 	ios := 0.0
+	start, end := m.span(q)
 	for _, l := range sc.logs {
 		one := scope{dims: sc.dims, logs: []*Member{l}}
 		if one.lost(start, end) >= msec {
 			continue
 		}
 		whole.logs = append(whole.logs, l)
-		if c := histsOf(l); c != nil {
-			for d, h := range c {
-				if h != nil && sc.covers(fio.Direction(d)) {
-					ios += h.Sum()
+		if of := iosOf(l); of != nil {
+			for d, n := range of {
+				if sc.covers(fio.Direction(d)) {
+					ios += n
 				}
 			}
 		}
 	}
 	whole.dims = sc.dims
 	var of pipeline.Row
-	of.Stats.Samples = ios
+	of.Stats.Samples = ios * m.share(q)
 	whole.cover(&of, start, end)
 	row.Covered, row.IOPS, row.IOPSKnown = of.Covered, of.IOPS, of.IOPSKnown && m.active == nil
 }
@@ -848,18 +857,18 @@ func (sc *scope) lastWindows() float64 {
 	return ios / logged * float64(unionLength(covered, from)) / float64(unionLength(longer, from))
 }
 
-// addition is a sum that copies only if there is a second operand and the first must not be changed.
+// addition is a sum that copies only if there is a second operand.
 type addition struct {
 	h   *fiohist.Hist
 	own bool // h may be written to
 }
 
-func (a *addition) add(mem *sums, h *fiohist.Hist, mine bool) {
+func (a *addition) add(mem *sums, h *fiohist.Hist) {
 	switch {
 	case h == nil:
 		return
 	case a.h == nil:
-		a.h, a.own = h, mine
+		a.h = h
 		return
 	case !a.own:
 		sum := mem.next()

@@ -31,41 +31,58 @@ func (m *Merger) span(q int64) (start, end int64) {
 	return start, end
 }
 
-// Keep returns what the Pick leaves of a histogram of interval q, nil if nothing, and adds the rest to PickedAway. If
-// the window cuts the interval, the I/Os are shared out as if they had completed evenly in it.
+// Keep returns what the Pick leaves of a histogram of interval q, nil if nothing, and counts the rest as PickedAway.
 func (m *Merger) Keep(q int64, h *fiohist.Hist, of fio.Dims) *fiohist.Hist {
-	share := 0.0
 	if m.Run.Pick.Holds(of) {
-		share = m.Run.Window.Share(m.Grid.Start(q), m.Grid.Start(q+1))
+		return m.inWindow(q, h)
 	}
-	switch share {
+	m.away += h.Sum()
+	return nil
+}
+
+// inWindow is Keep for what is picked but for the time. If the window cuts the interval, the I/Os are shared out as if
+// they had completed evenly in it.
+func (m *Merger) inWindow(q int64, h *fiohist.Hist) *fiohist.Hist {
+	switch share := m.share(q); share {
 	case 1:
 		return h
 	case 0:
-		m.PickedAway += h.Sum()
+		m.away += h.Sum()
 		return nil
+	default:
+		var all, kept fiohist.Sparse
+		all.Set(h)
+		kept.Share(&all, 0, share)
+		m.away += all.Sum() - kept.Sum()
+		return kept.Hist()
 	}
-	var all, kept fiohist.Sparse
-	all.Set(h)
-	kept.Share(&all, 0, share)
-	m.PickedAway += all.Sum() - kept.Sum()
-	return kept.Hist()
+}
+
+// share returns which part of interval q is looked at, 0 to 1.
+func (m *Merger) share(q int64) float64 {
+	if !m.picks {
+		return 1
+	}
+	return m.Run.Window.Share(m.Grid.Start(q), m.Grid.Start(q+1))
+}
+
+// PickedAway returns the number of I/Os that the Pick leaves out so far.
+func (m *Merger) PickedAway() float64 {
+	if h := m.cells.away.leaves[0]; h != nil {
+		return m.away + h.Sum()
+	}
+	return m.away
 }
 
 // choose reduces the intervals of a batch to what is picked.
-func (m *Merger) choose(b Batch) {
-	names := m.Run.Directions()
-	for _, l := range m.logs {
-		dims := *l.Dims()
-		for i, hists := range b.Intervals[l] {
-			if hists == nil {
-				continue
-			}
-			for d, h := range hists {
-				if h != nil {
-					dims.Direction = names[d]
-					hists[d] = m.Keep(b.from+int64(i), h, dims)
-				}
+func (m *Merger) choose(b *Batch) {
+	for i, r := range b.rows {
+		if r == nil {
+			continue
+		}
+		for k, h := range r.leaves {
+			if h != nil {
+				r.leaves[k] = m.inWindow(b.from+int64(i), h)
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"fiolat/ingest"
 	"fiolat/ingest/source"
 	"fiolat/internal/testlog"
+	"fiolat/pipeline"
 	"fiolat/pipeline/intervals"
 )
 
@@ -55,8 +56,8 @@ func openedLogs(t *testing.T, cfg Config, workers, seconds int, form func([]byte
 	return logs
 }
 
-// TestRecordsWait: of logs that wait for others few histograms are held, and the records that cannot be placed yet
-// wait as they are.
+// TestRecordsWait: of logs that wait for others little is in intervals, and the records that cannot be placed yet wait
+// as they are.
 func TestRecordsWait(t *testing.T) {
 	t.Parallel()
 	withBad := func(log []byte) []byte {
@@ -69,22 +70,27 @@ func TestRecordsWait(t *testing.T) {
 	}
 	logs := openedLogs(t, Config{Settings: fio.Settings{SkipBad: true}}, 1, 400, withBad)
 	g := intervals.Grid{Interval: int64(time.Second)}
+	var members []*intervals.Member
 	for _, l := range logs {
 		l.Begin(0)
 		l.StartAt(0, 0)
 		l.Ready(&g, l.g)
-		l.Wait, l.Open.Pack = true, true
+		members = append(members, &l.Member)
 	}
+	merge := intervals.New(&pipeline.Run{}, &g, members, nil, 1, true)
 	for n := range int64(100) {
 		for _, l := range logs {
-			if err := l.Advance(g.Start(n+1), 0); err != nil {
+			if err := l.Advance(g.Start(n + 1)); err != nil {
 				t.Fatal(err)
 			}
-			if held := l.Open.Held; held > 3*fio.Directions || l.head.Records < headRecords && !l.fileEOF {
-				t.Fatalf("quantum %d: %d histograms held, %d records wait", n, held, l.head.Records)
+			if l.head.Records < headRecords && !l.fileEOF {
+				t.Fatalf("interval %d: %d records wait", n, l.head.Records)
 			}
-			l.Open.Take(n + 1)
 		}
+		if held := merge.Held(); held > 3*merge.Interval() {
+			t.Fatalf("interval %d: %d bytes held", n, held)
+		}
+		merge.Cut(n + 1)
 	}
 }
 

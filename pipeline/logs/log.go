@@ -196,8 +196,10 @@ type Config struct {
 	Progress func(bytes int64)
 	block    int // bytes read at a time from a pipe; from a file no less than minBlock
 	Files    *source.Files
-	KeptHead int  // buckets of a log's head that may be kept in memory, if that is cheap
-	Pauses   bool // find LogDirection.Pauses
+	// keepBlocks lets a log that waits for others keep the block that was read last.
+	keepBlocks bool
+	KeptHead   int  // buckets of a log's head that may be kept in memory, if that is cheap
+	Pauses     bool // find LogDirection.Pauses
 }
 
 // State is a log that is being read. One worker at a time owns it.
@@ -236,7 +238,6 @@ type input struct {
 	reopen        bool         // it must be opened again and read from its start
 	beyondHead    bool         // there is more in the log than the head
 	Ahead         int          // parsers that may read ahead
-	Wait          bool         // records that cannot be placed yet wait in head: with many logs that takes less memory
 	skippedBefore int64        // lines skipped before the record that next returned
 	fileEOF       bool         // the file was read to its end
 	EOF           bool         // and so were the records that waited
@@ -323,9 +324,8 @@ func (l *State) read() (*fiolog.Record, error) {
 // namedSkips is how many skipped lines of a log are named; all are counted.
 const namedSkips = 3
 
-// Advance reads on until no I/O before target (ns on the run's clock) can come any more, and further
-// as long as fewer than quota histograms are held.
-func (l *State) Advance(target int64, quota int) error {
+// Advance reads on until no I/O before target (ns on the run's clock) can come any more.
+func (l *State) Advance(target int64) error {
 	if l.reopen {
 		in, err := openLog(l)
 		if err != nil {
@@ -338,12 +338,12 @@ func (l *State) Advance(target int64, quota int) error {
 		l.in.reader.ReadAhead(l.Ahead)
 	}
 	for !l.EOF {
-		enough := l.Open.Held >= quota
-		if enough && l.Watermark() >= target && l.rests() {
-			return nil
-		}
-		// Only a direction without a record so far can still have I/O before the target.
-		if enough && l.Wait && !l.fileEOF && l.mark(false) >= target {
+		switch mark := l.Watermark(); {
+		case mark >= target && mark < never:
+			return l.rest()
+		// Only a direction without a record so far can still have I/O before the target. Records that wait take less
+		// memory than intervals.
+		case !l.fileEOF && l.mark(false) >= target:
 			if err := l.peek(); err != nil {
 				return err
 			}
@@ -363,14 +363,18 @@ func (l *State) Advance(target int64, quota int) error {
 	return nil
 }
 
-// rests reports whether the log can be left alone for a while without holding a block of memory. A pipe keeps its
-// block, which is small: how much it yields at a time depends on the writer, and the rounds must not.
-func (l *State) rests() bool {
-	if l.head.Records > 0 && !l.Wait || l.Pipe || l.in == nil {
-		return true
+// rest lets what is left of a block wait as records, which take less memory, if all logs may not keep theirs. A pipe
+// does: how much it yields at a time depends on the writer, and the rounds must not.
+func (l *State) rest() error {
+	for !l.Pipe && l.in != nil && !l.cfg.keepBlocks {
+		if l.in.reader.Park(); l.in.reader.Drained() {
+			break
+		}
+		if err := l.peek(); err != nil {
+			return err
+		}
 	}
-	l.in.reader.Park()
-	return l.in.reader.Drained()
+	return nil
 }
 
 // feed checks one record and places it, or lets it wait.
@@ -568,7 +572,6 @@ func (l *State) finish() error {
 		d.win.first, d.win.rest, d.win.last = fiohist.Sparse{}, fiohist.Sparse{}, fiohist.Sparse{}
 	}
 	l.head = fiolog.Queue{}
-	l.Open.Finish()
 	if records, ios := l.sums(); records > 0 && ios == 0 {
 		return l.allZero()
 	}
@@ -770,6 +773,7 @@ func New(l *ingest.Log, cfg *Config, pipe bool) *State {
 // Divide shares out among n logs what may be kept in memory.
 func (c *Config) Divide(n, workers int) {
 	c.block = min(max(allBuffers/max(n, 1), 16<<10), 256<<10)
+	c.keepBlocks = c.block >= minBlock
 	switch {
 	case n < workers || c.Settings.SkipBad:
 		// Fewer logs than workers are read ahead from their start; with SkipBad bad lines are looked for in the whole
@@ -781,7 +785,7 @@ func (c *Config) Divide(n, workers int) {
 }
 
 const (
-	allBuffers = 16 << 20 // bytes, of all pipes together
+	allBuffers = 16 << 20 // bytes, of all logs together
 	allHeads   = 1 << 20  // buckets, of all heads that are kept together
 )
 

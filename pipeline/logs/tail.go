@@ -510,7 +510,6 @@ func (t *tail) restore() error {
 				return m.at(0, "the tail cannot be restored: "+err.Error(), "pass --no-restore")
 			}
 		}
-		m.Open.Finish()
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"fiolat/fio"
+	"fiolat/internal/testkit"
 )
 
 // exactIO is one line of write_lat_log: a single I/O.
@@ -134,7 +136,7 @@ func TestConservation(t *testing.T) {
 						t.Fatalf("directions %v, the logs have %v", sums, logged)
 					}
 					for dir, want := range logged {
-						if math.Abs(sums[dir]-want) > 1e-9*want {
+						if sums[dir] != want {
 							t.Errorf("%s: %.9f I/Os, the logs hold %.0f", dir, sums[dir], want)
 						}
 					}
@@ -142,7 +144,7 @@ func TestConservation(t *testing.T) {
 					for _, l := range one.Leaves {
 						leaves += l.Hist.Sum()
 					}
-					if total := one.Sum.Account.Logged; math.Abs(leaves-total) > 1e-9*total {
+					if total := one.Sum.Account.Logged; leaves != total {
 						t.Errorf("leaves hold %.9f I/Os, the logs %.0f", leaves, total)
 					}
 					many, err := process(t, Config{Settings: s, Workers: 16, Hold: -1}, filepath.Join(real, folder))
@@ -158,6 +160,37 @@ func TestConservation(t *testing.T) {
 						}
 					}
 				})
+			}
+		}
+	}
+}
+
+// TestAnyNumberOfWorkers: whatever a run is split by, the results are the same for any number of workers and
+// processors.
+func TestAnyNumberOfWorkers(t *testing.T) { // sets GOMAXPROCS
+	dimensions := [][]string{nil, {"direction"}, {"host"}, {"job"}, {"log"}, {"host", "job", "log", "direction"}}
+	for _, folder := range []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "latkinds", "cluster",
+		"startdelay", "live", "garbled", "kinds"} {
+		for _, align := range []string{"overlap", "inflight"} {
+			for _, by := range dimensions {
+				s := fio.Defaults()
+				s.Align, s.Interval, s.By = align, 700*time.Millisecond, by
+				what := fmt.Sprintf("%s, %s, by %v", folder, align, by)
+				want, err := process(t, Config{Settings: s, Workers: 1}, filepath.Join(real, folder))
+				if err != nil {
+					t.Fatalf("%s: %v", what, err)
+				}
+				variants := []struct{ procs, workers int }{{2, 8}, {8, 3}, {1, 3}, {1, 8}, {2, 3}, {8, 8}}
+				for _, v := range variants[:min(testkit.Size(t, 2), len(variants))] {
+					before := runtime.GOMAXPROCS(v.procs)
+					got, err := process(t, Config{Settings: s, Workers: v.workers},
+						filepath.Join(real, folder))
+					runtime.GOMAXPROCS(before)
+					if err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					same(t, fmt.Sprintf("%s, %+v", what, v), got, want)
+				}
 			}
 		}
 	}

@@ -1,9 +1,9 @@
 // Package plan reads a run's logs and passes the results to a Sink.
 //
-// All logs advance together in rounds: a pool of workers reads each log up to a common time and adds its records to
-// that log's own open intervals. Then one goroutine adds up the intervals that every log has passed and passes them to
-// the Sink, while the workers are already in the next round. Memory is bounded by the open logs and the intervals in
-// flight. The output does not depend on the number of workers.
+// All logs advance together in rounds: a pool of workers reads each log up to a common time and adds its records to the
+// open intervals, which all logs share. A round is as long as what may be held allows, often the whole run. Then one
+// goroutine passes the intervals that every log has passed to the Sink, while the workers are in the next round. Memory
+// is bounded by the open logs and the intervals in flight. The output does not depend on the number of workers.
 //
 // Only Plan.start starts goroutines here. intervals.Merger adds up in parallel, and fiolog parses a log
 // ahead if cores would be idle.

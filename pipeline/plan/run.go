@@ -14,18 +14,12 @@ import (
 	"fiolat/pipeline/logs"
 )
 
-// histBytes is roughly the memory of an open histogram of a real log: eleven pages of 64 buckets.
-const histBytes = 6 << 10
-
-// manyLogs is the number of logs from which on intervals that wait for other logs are packed, whatever Hold allows.
-const manyLogs = 128
-
 // Process reads the logs to their ends and passes everything to the sink. On an error the sink may have been given some
 // intervals, but no End; if End itself failed, the summary is returned with its error.
 //
-// In each round the workers (see start) own the logs, one worker a log, while this goroutine and as many helpers add up
-// what the round before has finished. Data changes hands only between rounds, when no worker runs. So no locks are
-// needed, and the results do not depend on timing.
+// In each round the workers (see start) own the logs, one worker a log, and add up what they read, while this goroutine
+// and as many helpers pass on what the rounds before have finished. The rounds, and so the results, do not depend on
+// timing: where they end is known when they begin.
 func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
 	sink = pipeline.WithRules(p.cfg.Settings.SLA, sink)
 	defer p.reportWarnings()
@@ -35,21 +29,15 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 	}
 	r := &rounds{Plan: p, sink: sink,
 		merge: intervals.New(p.Run, &p.grid, members, sink, p.cfg.Workers, p.cfg.LeavesOnly)}
-	// Half of Hold is for what is being read, half for what is being added up.
-	quota := max(p.cfg.Hold/2, 0) / histBytes / max(len(p.logs), 1)
-	for _, l := range p.logs {
-		l.Wait = quota == 0 || len(p.logs) >= manyLogs
-		l.Open.Pack = l.Wait
-	}
-	var ready intervals.Batch
-	for target := p.grid.Start(p.grid.First + 1); ; {
+	var ready *intervals.Batch
+	for target := r.target(p.grid.Start(p.grid.First)); ; {
 		var going []*logs.State
 		for _, l := range p.logs {
 			if !l.EOF {
 				going = append(going, l)
 			}
 		}
-		wait := p.start(ctx, going, func(l *logs.State) error { return l.Advance(target, quota) })
+		wait := p.start(ctx, going, func(l *logs.State) error { return l.Advance(target) })
 		emitErr := r.merge.Emit(ctx, ready)
 		// An error of the input is more useful than the error of a sink that was cancelled.
 		for _, err := range wait() {
@@ -63,13 +51,13 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 		if emitErr != nil {
 			return nil, emitErr
 		}
-		ready.Reuse()
+		r.merge.Reuse(ready)
 		ended, err := r.endRound()
 		if err != nil {
 			return nil, err
 		}
 		mark := r.mark()
-		if ready = r.take(mark, ended); ready.Intervals != nil {
+		if ready = r.take(mark, ended); ready != nil {
 			if err := r.allow(ready.To); err != nil {
 				return nil, err
 			}
@@ -77,8 +65,7 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 		if ended {
 			break
 		}
-		// The slowest log must advance by at least one interval; the others go on while their quota lasts.
-		target = p.grid.Start(p.grid.Index(max(mark, target)) + 1)
+		target = r.target(max(mark, target))
 	}
 	if err := r.merge.Emit(ctx, ready); err != nil {
 		return nil, err
@@ -91,6 +78,16 @@ type rounds struct {
 	*Plan
 	sink  pipeline.Sink
 	merge *intervals.Merger
+}
+
+// room returns how many more intervals may be held. Half of Hold is for what is being read, half for what is being
+// passed on.
+func (r *rounds) room() int64 { return int64(max(r.cfg.Hold/2-r.merge.Held(), 0) / r.merge.Interval()) }
+
+// target returns up to when the logs are read next, if all have been read up to a time: by an interval at least.
+func (r *rounds) target(from int64) int64 {
+	most := max(math.MaxInt64/4/r.grid.Interval, 1)
+	return r.grid.Start(r.grid.Index(from) + min(max(r.room(), 1), most))
 }
 
 // endRound takes over the results of a round. It rejects fio's JSON where a log contradicts it, and
@@ -180,25 +177,22 @@ func (r *rounds) mark() int64 {
 	return mark
 }
 
-// take removes the finished intervals from the logs: all at the end; before, only if more is held than allowed.
-func (r *rounds) take(mark int64, ended bool) intervals.Batch {
-	held := 0
-	for _, l := range r.logs {
-		held += l.Open.Held
-	}
+// take removes the finished intervals from the logs: all at the end; before, only if there is no room for more.
+func (r *rounds) take(mark int64, ended bool) *intervals.Batch {
 	to := r.merge.Done
-	if ended {
+	switch {
+	case ended:
 		for _, l := range r.logs {
 			to = max(to, l.Open.End())
 			if l.Reached > l.Start { // also where nothing completed any more
 				to = max(to, r.grid.Last(l.Reached)+1)
 			}
 		}
-	} else if held*histBytes >= r.cfg.Hold/2 {
+	case r.room() == 0:
 		to = max(to, r.grid.Index(mark))
 	}
 	if to == r.merge.Done && !ended {
-		return intervals.Batch{}
+		return nil
 	}
 	return r.merge.Cut(to)
 }
@@ -237,7 +231,7 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 		}
 	}
 	r.warnEarly()
-	a.Placed, a.PickedAway = r.merge.Placed(), r.merge.PickedAway
+	a.Placed, a.PickedAway = r.merge.Placed(), r.merge.PickedAway()
 	r.merge.AddLosses(a.Lost)
 	logs.WarnHoles(r.logs, r.warn)
 	logs.WarnGarbage(r.logs, r.warn)

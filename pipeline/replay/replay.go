@@ -544,7 +544,7 @@ func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
 		}
 	}
 	placed := m.Placed() // in intervals; from here on the totals also hold what is lost
-	in, out := 0.0, placed+m.PickedAway
+	in, out := 0.0, placed+m.PickedAway()
 	m.AddLosses(lost)
 	s := m.Summary()
 	s.Account.Lost = lost
@@ -557,7 +557,8 @@ func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
 	if math.Abs(in-out) > 0.0005*leaves+1e-9*in {
 		return nil, p.broken(0, "its parts say that they hold %.3f I/Os, their leaves hold %.3f", in, out)
 	}
-	if s.Account.Placed, s.Account.PickedAway = in-m.PickedAway, m.PickedAway; s.Intervals == 0 && p.o.Pick.Timed() {
+	s.Account.Placed, s.Account.PickedAway = in-m.PickedAway(), m.PickedAway()
+	if s.Intervals == 0 && p.o.Pick.Timed() {
 		return nil, m.Run.NothingLeft(m.Grid.Start(m.Done))
 	}
 	if len(p.parts) == 1 && p.fine.Interval == m.Run.Interval {
