@@ -99,13 +99,13 @@ func differing(paths []string) []string {
 }
 
 // apart returns what tells the runs of one folder apart, "" for a single one: the first folder of each, as of batches
-// of hosts, else what their jobs do, else their numbers.
+// of hosts, else what their jobs do, with options that differ, else their numbers.
 func apart(runs []*Input) []string {
 	names := make([]string, len(runs))
 	if len(runs) == 1 {
 		return names
 	}
-	seen := map[string]int{}
+	alike := map[string][]int{} // by what their jobs do
 	for i, in := range runs {
 		folders := foldersOf(in.Logs)
 		slices.SortFunc(folders, fio.Natural)
@@ -117,10 +117,24 @@ func apart(runs []*Input) []string {
 			names[i] = first
 		default:
 			if what := does(in.Metas); what != "" {
-				names[i] = "(" + what + ")"
+				names[i], alike[what] = "("+what+")", append(alike[what], i)
 			}
 		}
-		seen[names[i]]++
+	}
+	for what, of := range alike {
+		var loads []fiojson.Sameness
+		for _, i := range of {
+			loads = append(loads, fiojson.SamenessOf(runs[i].Metas))
+		}
+		for k, differs := range fiojson.Distinct(loads) {
+			if differs != "" {
+				names[of[k]] = "(" + what + ", " + differs + ")"
+			}
+		}
+	}
+	seen := map[string]int{}
+	for _, name := range names {
+		seen[name]++
 	}
 	for i := range names {
 		if names[i] == "" || seen[names[i]] > 1 {

@@ -82,12 +82,19 @@ func TestApart(t *testing.T) {
 		"#1|#2":                          {"", ""},
 		"(randread)|#2":                  {"randread", ""},
 		"(randread) #1|#2|(randread) #3": {"randread", "", "randread"},
+		"(randrw, rwmixread 65)|(randrw, rwmixread 90)": {"randrw 65", "randrw 90"},
+		"(randrw, rwmixread 65) #1|(randrw, rwmixread 90)|(randrw, rwmixread 65) #3": {"randrw 65", "randrw 90",
+			"randrw 65"},
 	} {
 		var inputs []*Input
 		for _, rw := range runs {
 			in := &Input{Root: "root", Logs: []*Source{{Path: "root/a_clat_hist.1.log"}}}
-			if rw != "" {
-				in.Metas = []*fiojson.Document{{Entries: []fiojson.Entry{{Options: jobfile.Options{"rw": rw}}}}}
+			if rw, mix, _ := strings.Cut(rw, " "); rw != "" {
+				o := jobfile.Options{"rw": rw}
+				if mix != "" {
+					o["rwmixread"] = mix
+				}
+				in.Metas = []*fiojson.Document{{Entries: []fiojson.Entry{{Options: o}}}}
 			}
 			inputs = append(inputs, in)
 		}

@@ -219,6 +219,34 @@ func (s Sameness) Differences(from Sameness) (out []Difference) {
 	return out
 }
 
+// Distinct returns for each of several workloads what tells it from the others: the values of the options that differ,
+// such as "rwmixread 65". Of workloads that are alike, or unknown, it is "".
+func Distinct(all []Sameness) []string {
+	var options []string
+	var first Sameness
+	for _, s := range all {
+		first = cmp.Or(first, s)
+		for _, d := range s.Differences(first) {
+			if !slices.Contains(options, d.Option) {
+				options = append(options, d.Option)
+			}
+		}
+	}
+	slices.Sort(options)
+	out := make([]string, len(all))
+	for i, s := range all {
+		var words []string
+		values := s.values()
+		for _, name := range options {
+			if v := cmp.Or(values[name], defaults[name]); v != "" && s != "" {
+				words = append(words, name+" "+v)
+			}
+		}
+		out[i] = strings.Join(words, ", ")
+	}
+	return out
+}
+
 func (s Sameness) jobs() []string { return strings.Split(string(s), "\n\n") }
 
 // values returns the values of each option, of several jobs joined.
