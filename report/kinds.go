@@ -45,7 +45,7 @@ func (s *Sink) part() string {
 		i := slices.Index(s.kinds, s)
 		side := s.sides[i]
 		name := string(rune('A' + side))
-		if len(s.runs) > 2 {
+		if len(s.runs) > 1+slices.Max(s.sides) { // a side has several
 			name += strconv.Itoa(i - slices.Index(s.sides, side) + 1)
 		}
 		return name

@@ -2,7 +2,7 @@
 
 const kinds = new Map([[head.part, {head: {...head}, data: {...data}}], ...head.kinds.map((h, i) => [h.part, {head: h, data: data.kinds[i]}])]
   .sort(([a], [b]) => ['slat', 'clat', 'lat'].indexOf(a) - ['slat', 'clat', 'lat'].indexOf(b)));
-const firstKind = head.part, ofRuns = Boolean(head.name), groups = head.groups;
+const firstKind = head.part, ofRuns = Boolean(head.name), groups = head.groups, repeats = ofRuns && !groups && kinds.size > 2;
 const fullName = kind => ofRuns ? kind + ' · ' + kinds.get(kind).head.name : kind;
 for (const k of kinds.values()) {
   k.head.scopes ||= [];
@@ -65,9 +65,13 @@ for (const k of groups ? [] : kinds.keys()) {
   heights[chart(k)] = ofRuns ? 260 : 170;
 }
 
-// kindLines are the lines of a kind, or one percentile of a run.
-const kindLines = kind => as(kind, () => !ofRuns ? series().filter(l => !l.hidden) : parts().map(p => ({key: (kind + ' ' + p.name).trim(), name: (fullName(kind) + ' ' + p.name).trim(), part: p.name, scope: p.scope, measure: measures[+state.percentile],
-  ...(p.name ? {...hue(p.name, head.side ? 0 : -0.5), dash: dashes[head.side]} : look(head.side))})));
+// kindLines are the lines of a kind, or one percentile of a run, with the median where there are many.
+const kindLines = kind => as(kind, () => {
+  if (!ofRuns) return series().filter(l => !l.hidden);
+  const chosen = measures[+state.percentile], median = repeats && measures.find(m => m.name === 'p50' && m !== chosen);
+  return [chosen, ...median ? [median] : []].flatMap((m, i) => parts().map(p => ({key: [kind, p.name, ...i ? [m.name] : []].filter(Boolean).join(' '), name: [fullName(kind), p.name, ...median ? [m.name] : []].filter(Boolean).join(' '), part: p.name, scope: p.scope, measure: m,
+    ...repeats ? {color: look(head.side).color, dash: i ? [2, 2] : [1, 0]} : p.name ? {...hue(p.name, head.side ? 0 : -0.5), dash: dashes[head.side]} : look(head.side)})));
+});
 
 // pale makes lines of their own of what the logs of a run cover in part, since fading all of the chart there would fade the others.
 function pale(rows, s) {
@@ -78,7 +82,7 @@ function pale(rows, s) {
 function fillKinds() {
   const lines = [...kinds.keys()].map(kindLines);
   const drawn = [...kinds.keys()].map((kind, i) => as(kind, () => lines[i].flatMap(l => {
-    const s = data.scopes[l.scope], rows = points(l.key, l.measure.of(s), s, ofRuns && l.measure.ci ? l.measure.ci(s) : null);
+    const s = data.scopes[l.scope], rows = points(l.key, l.measure.of(s), s, ofRuns && !repeats && l.measure.ci ? l.measure.ci(s) : null);
     return ofRuns ? pale(rows, s) : rows;
   })));
   const seen = drawn.flat().flatMap(r => [r.v, r.lower, r.upper].filter(v => v));
@@ -92,7 +96,8 @@ function fillKinds() {
       li.querySelectorAll('svg').forEach(s => s.remove());
       li.prepend(...lines[i].map(swatch));
     }
-    $('h-kinds').textContent = `${measures[+state.percentile].name} of each run since its start`;
+    const drawnMeasures = [...new Set(lines.flat().map(l => l.measure.name))];
+    $('h-kinds').textContent = `${drawnMeasures.join(' and, dotted, ')} of each run since its start`;
   } else {
     [...kinds.keys()].forEach((kind, i) => fillChart(chart(kind), drawn[i], lines[i]).data('partials', as(kind, () => partials(data.scopes[chosen()]))).data('gaps', as(kind, () => gaps(data.scopes[chosen()]))));
     $('legend-kinds').replaceChildren(...lines[0].map(l => make('li', null, swatch(l), make('span', {textContent: l.name}))));

@@ -115,7 +115,7 @@ func (s *Sink) write(w io.Writer) (numbers int, err error) {
 	if d.Kinds = s.sideBySide(); d.Kinds != nil {
 		s.addOthers(&d)
 		p.Script = kindsJS
-		if d.Compared == nil {
+		if s.runs == nil {
 			p.Eyebrow = "fio " + d.Kinds.Names + " latency"
 		}
 	}
@@ -231,7 +231,7 @@ func (s *Sink) title() string {
 		return strings.Join(s.compared.Groups, " and ")
 	}
 	if s.runs != nil {
-		return strings.Join(s.runs, " and ")
+		return fio.List(s.runs, "and")
 	}
 	if s.run.Name != "" {
 		return s.run.Name

@@ -1194,6 +1194,56 @@ func TestChromiumGroups(t *testing.T) {
 	b.Clean()
 }
 
+// TestChromiumRepeats opens a page of three runs of one setting: p99 and p50 of each lie over each other, in a color a
+// run, and the table has the noise that compare prints.
+func TestChromiumRepeats(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var runs []string
+	for i, log := range []string{"randrw_clat_hist.1.log", "randrw_clat_hist.2.log", "randrw_clat_hist.3.log"} {
+		text, err := os.ReadFile("../testdata/fio/randrw/" + log)
+		runs = append(runs, filepath.Join(dir, "r"+strconv.Itoa(i+1)))
+		if err != nil || os.Mkdir(runs[i], 0o700) != nil ||
+			os.WriteFile(filepath.Join(runs[i], "a_clat_hist.1.log"), text, 0o600) != nil {
+			t.Fatal(err)
+		}
+	}
+	b := opened(t, 1280, 800, "light", append([]string{"--interval", "1s"}, runs...)...)
+	b.choose(map[string]string{"direction": "read"})
+	rows := map[string][]row{}
+	for i, run := range runs {
+		rows[string("ABC"[i])] = percentiles(t, "--by", "direction", "--interval", "1s", run)[[4]string{3: "read"}]
+	}
+	seen := map[string]int{}
+	for _, p := range b.drawn("kinds").Points {
+		if p.K == nil {
+			continue
+		}
+		run, name, _ := strings.Cut(strings.TrimSuffix(p.P, " partial"), " ")
+		name = cmp.Or(name, "p99")
+		seen[run+name]++
+		if r := rows[run][*p.K]; r.OffsetMS != p.T || p.V == nil || !near(*p.V, r.measure(name)) {
+			t.Errorf("%s at %v: %v, want %v", p.P, p.T, p.V, r.measure(name))
+		}
+	}
+	if len(seen) != 6 || seen["Cp50"] < 15 {
+		t.Errorf("drawn: %v", seen)
+	}
+	printed := string(fiolat(t, append([]string{"compare", "--format", "markdown"},
+		"all="+strings.Join(runs, ","))...))
+	said := eval[[][]string](b, `[...document.querySelectorAll('#compared tbody tr')].map(r =>
+		[...r.cells].map(c => c.textContent))`)
+	for _, r := range said {
+		if !strings.Contains(printed, "| "+r[0]+" | "+r[1]+" | ") || !strings.Contains(printed, r[3]) {
+			t.Errorf("%v on the page, printed is\n%s", r, printed)
+		}
+	}
+	if len(said) != 3*7 {
+		t.Errorf("%d rows", len(said))
+	}
+	b.Clean()
+}
+
 // An engine that counts no slat has an empty log of it.
 func TestChromiumEmptyKind(t *testing.T) {
 	t.Parallel()

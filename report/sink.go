@@ -74,6 +74,7 @@ type Mark struct {
 
 // Comparison says how runs differ, in sentences and number by number.
 type Comparison struct {
+	Title     string   // of what follows
 	Lead      []string // what differs most, and the options that differ
 	Measure   string   // of that: a percentile such as p99, or another metric
 	Direction string
@@ -160,7 +161,7 @@ func NewKinds(w io.Writer, n int, o Options) []*Sink {
 }
 
 // NewRuns returns Sinks for runs of one kind to compare, to be used one after the other, those of the baseline first.
-// sides has 0 for these and 1 for the others.
+// sides has 0 for these and 1 for the others; of runs that are repeats each is a side.
 func NewRuns(w io.Writer, names []string, sides []int, o Options) []*Sink {
 	sinks := NewKinds(w, len(names), o)
 	sinks[0].runs, sinks[0].sides = names, sides

@@ -55,31 +55,40 @@ func (o *reportOptions) groups(ctx context.Context, r *runsource.Reader) error {
 			return fio.Usagef("%s: there is no run", fio.Printable(side.name))
 		}
 	}
-	return o.compare(ctx, sides, r.UI)
+	return o.compare(ctx, sides[:], r.UI)
 }
 
-// several writes the page of two runs, or the curve of more.
+// mostRepeats is how many runs of one setting a page draws over each other.
+const mostRepeats = 8
+
+// several writes the page of two runs, the curve of more, or these over each other if they are of one setting.
 func (o *reportOptions) several(ctx context.Context, r *runsource.Reader, found []*runsource.Run) error {
 	if err := o.severalRuns(r); err != nil {
 		return err
 	}
 	if len(found) == 2 {
-		return o.compare(ctx, [2][]*runsource.Run{found[:1], found[1:]}, r.UI)
+		return o.compare(ctx, [][]*runsource.Run{found[:1], found[1:]}, r.UI)
 	}
 	err := o.curve(ctx, r)
+	if !errors.Is(err, curve.ErrOneSetting) {
+		return err
+	}
 	var inputs []*ingest.Input
 	for _, run := range found {
 		if run.Logs != nil {
 			inputs = append(inputs, run.Logs.Inputs[0])
 		}
 	}
-	if errors.Is(err, curve.ErrOneSetting) {
-		hint := repeatsHint(found)
-		if len(inputs) == len(found) && ingest.MayBeHosts(inputs) {
-			hint = "if they are the hosts of one run, pass --hosts-by folder; else " + hint
-		}
-		return fio.Usagef("found %d runs of one setting, and a page shows one run, two runs, two groups or a sweep of "+
-			"settings: %s", len(found), hint)
+	hint := repeatsHint(found)
+	if len(inputs) == len(found) && ingest.MayBeHosts(inputs) {
+		hint = "if they are the hosts of one run, pass --hosts-by folder; else " + hint
+	}
+	if len(found) > mostRepeats || len(o.logs.Paths) < len(found) { // or hosts that are not named
+		return fio.Usagef("found %d runs of one setting, and a page shows one run, up to %d that are named, two groups "+
+			"or a sweep of settings: %s", len(found), mostRepeats, hint)
+	}
+	if err = o.compare(ctx, slices.Collect(slices.Chunk(found, 1)), r.UI); err == nil {
+		r.UI.Say("info", "%s", hint)
 	}
 	return err
 }
@@ -113,7 +122,8 @@ type runOnPage struct {
 	full diagnose.Full
 }
 
-func (o *reportOptions) compare(ctx context.Context, found [2][]*runsource.Run, u *ui.UI) error {
+// compare writes the page of two sides, or of more runs, each of which is a side.
+func (o *reportOptions) compare(ctx context.Context, found [][]*runsource.Run, u *ui.UI) error {
 	var sides []*runOnPage
 	var at []int // the side of each run
 	for i, runs := range found {
@@ -122,7 +132,7 @@ func (o *reportOptions) compare(ctx context.Context, found [2][]*runsource.Run, 
 	names := make([]string, len(at)) // filled in when the runs were read
 	percentiles := o.logs.Config.Settings.Percentiles
 	file := newRunsPage(o.file, o.logs.DryRun, names, at, o.picture, func() (*report.Comparison, error) {
-		var groups [2]compare.Group
+		groups := make([]compare.Group, len(found))
 		titles := map[string]bool{}
 		for i, s := range sides {
 			titles[s.Run.Name] = true
@@ -142,6 +152,9 @@ func (o *reportOptions) compare(ctx context.Context, found [2][]*runsource.Run, 
 			}
 			checkWorkloads(u, []*compare.Group{&groups[i]})
 		}
+		if len(groups) > 2 {
+			return pageRepeats(groups, percentiles)
+		}
 		if err := checkApart(&groups[0], &groups[1]); err != nil {
 			return nil, err
 		}
@@ -157,7 +170,7 @@ func (o *reportOptions) compare(ctx context.Context, found [2][]*runsource.Run, 
 		return c, err
 	})
 	defer file.Discard()
-	for i, run := range slices.Concat(found[0], found[1]) {
+	for i, run := range slices.Concat(found...) {
 		s := &runOnPage{Kept: runsource.Kept{Series: compare.Series{Name: run.Title}}}
 		sides = append(sides, s)
 		if err := run.Process(ctx, pipeline.Tee{s, &s.full, file.Kind(i)}); err != nil {
@@ -187,7 +200,8 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 	if err != nil {
 		return nil, fio.Usagef("%v", err)
 	}
-	out := &report.Comparison{Head: []string{"direction", "metric", "change", "A", "B", "95 % limits", "verdict"}}
+	out := &report.Comparison{Title: "How B differs from A",
+		Head: []string{"direction", "metric", "change", "A", "B", "95 % limits", "verdict"}}
 	value := func(metric string, v *float64) string {
 		if v == nil {
 			return "–"
@@ -248,6 +262,38 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 			out.Sentences = append(out.Sentences, text+".")
 		}
 	}
+	return out, nil
+}
+
+// pageRepeats says how much runs of one workload differ.
+func pageRepeats(runs []compare.Group, percentiles []float64) (*report.Comparison, error) {
+	var all compare.Group
+	for i := range runs {
+		all.Runs = append(all.Runs, runs[i].Runs...)
+	}
+	if err := checkGroup(&all); err != nil {
+		return nil, err
+	}
+	_, rows, notes, err := compare.Spread(&all, percentiles)
+	if err != nil {
+		return nil, fio.Usagef("%v", err)
+	}
+	out := &report.Comparison{Title: "How much the runs differ", Sentences: notes,
+		Head: []string{"direction", "metric", "mean", "run noise"}}
+	var noise []string
+	for _, row := range rows {
+		out.Rows = append(out.Rows, []string{row.Direction, row.Metric, fio.Micro(compare.Value(row.Metric, row.Value)),
+			compare.NoiseText(row.RunNoise)})
+		if row.Metric == "p99" && row.RunNoise != nil && row.Direction != fio.All {
+			out.Measure = row.Metric
+			noise = append(noise, row.Direction+" p99 by "+compare.NoiseText(row.RunNoise))
+		}
+	}
+	lead := fmt.Sprintf("%d runs of one setting", len(runs))
+	if len(noise) > 0 {
+		lead += " differ in " + strings.Join(noise, ", ") + " (one standard deviation)"
+	}
+	out.Lead = []string{lead + "."}
 	return out, nil
 }
 
