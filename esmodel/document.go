@@ -59,6 +59,8 @@ type Encoder struct {
 	Noise Noise
 	// Diagnosis is the diagnosis in the run's document; nil leaves it out.
 	Diagnosis pipeline.Diagnosis
+	// Outliers are counted in the run's document; nil leaves that out.
+	Outliers *pipeline.Outliers
 
 	// The histogram counted last: index and weight of each bucket that is not empty.
 	index []uint16

@@ -23,6 +23,8 @@ const (
 	ActionChangeReported = "change-reported"
 	// ActionStraggler marks when a host, job or log begins or ceases to stand out among its peers.
 	ActionStraggler = "straggler"
+	// ActionOutlier marks single I/Os far above the rest of their direction.
+	ActionOutlier = "outlier"
 	// ActionTrouble and ActionTroubleEnded are about a target of a probe.
 	ActionTrouble      = "probe-trouble"
 	ActionTroubleEnded = "probe-recovery"
@@ -45,6 +47,7 @@ type eventDoc struct {
 	Probe     *eventProbe       `json:"probe,omitempty"`
 	Change    *ChangePoint      `json:"change,omitempty"`
 	Straggler *eventStraggler   `json:"straggler,omitempty"`
+	Outlier   *eventOutlier     `json:"outlier,omitempty"`
 	Message   string            `json:"message"`
 }
 
@@ -60,6 +63,7 @@ type eventRun struct {
 type eventFio struct {
 	Kind      string `json:"kind"`
 	Direction string `json:"direction,omitempty"`
+	Job       string `json:"job,omitempty"`
 }
 
 type eventInterval struct {
@@ -89,6 +93,12 @@ type eventStraggler struct {
 	Factor    number   `json:"factor"`
 	Own       number   `json:"own"`
 	Others    number   `json:"others"`
+}
+
+type eventOutlier struct {
+	IOs     number `json:"ios"`
+	Latency number `json:"latency"`
+	Above   number `json:"above"`
 }
 
 type eventProbe struct {
@@ -159,7 +169,7 @@ func (e *Encoder) event(action, scope string, dims fio.Dims, start, end int64) (
 		Timestamp: at, Run: eventRun{e.run.ID, e.run.Name, e.run.Title(), generation,
 			e.run.Part, labelPairs(e.run.Labels)},
 		Labels:   e.run.Labels,
-		Fio:      &eventFio{e.kind, dims.Direction},
+		Fio:      &eventFio{Kind: e.kind, Direction: dims.Direction},
 		Interval: eventInterval{&length, number(float64(start) / 1e6)},
 		Scope:    scope,
 		Event:    eventField{Action: action, Start: at},
@@ -186,6 +196,19 @@ func (e *Encoder) Straggler(s *pipeline.Straggler) (id string, doc []byte) {
 	return hashIDAt(d.Timestamp, family, e.run.ID, e.run.Part, d.Run.Generation, e.kind, ActionStraggler, s.Dimension,
 		s.Who,
 		s.Dims.Direction, s.Measure, d.Straggler.Status), printable(d)
+}
+
+// Outlier returns the document of an outlier, and its id. Nobody was alerted of it: that of a live run has its
+// generation, too, and a later ingest replaces it.
+func (e *Encoder) Outlier(o *pipeline.Outlier) (id string, doc []byte) {
+	d, _ := e.event(ActionOutlier, "", o.Dims, o.Start, o.End)
+	d.Run.Generation, d.Fio.Job, d.Message = e.run.Generation, o.Dims.Job, o.Text
+	if len(o.Hosts) > 0 {
+		d.Host = &hostField{o.Hosts}
+	}
+	d.Outlier = &eventOutlier{IOs: number(o.IOs), Latency: number(o.Longest), Above: number(o.Above)}
+	return hashIDAt(d.Timestamp, "fiolat outlier 1", e.run.ID, e.run.Part, d.Run.Generation, e.kind, o.Dims.Direction,
+		o.Dims.Job), printable(d)
 }
 
 // NoteEvent returns the document of a note on a run, and its id. at is the time of the note in ns since 1970,
@@ -232,7 +255,7 @@ func ChangeEvent(prefix, action string, run ChangedRun, c ChangePoint, text stri
 	return Index(prefix, KindEvent, int64(start)), id, printable(eventDoc{
 		Timestamp: start, Run: eventRun{ID: run.ID, Name: run.Name, Title: run.Title,
 			Labels: labelPairs(run.Labels)},
-		Labels: run.Labels, Fio: &eventFio{run.Kind, run.Direction},
+		Labels: run.Labels, Fio: &eventFio{Kind: run.Kind, Direction: run.Direction},
 		Event: eventField{Action: action, Start: start}, Change: &c, Message: text,
 	})
 }

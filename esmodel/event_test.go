@@ -11,6 +11,39 @@ import (
 	"fiolat/pipeline"
 )
 
+// TestOutlier: the document of an outlier is of the run's generation, also in a live run, and one of another time or
+// direction is another document.
+func TestOutlier(t *testing.T) {
+	t.Parallel()
+	o := pipeline.Outlier{Dims: fio.Dims{Direction: "read", Job: "j"}, Hosts: []string{"h7"}, Start: 31e9, End: 32e9,
+		IOs: 2, Longest: 6.3e6, Above: 1e6, Text: "2 reads took up to 6.3 ms"}
+	for _, live := range []bool{false, true} {
+		run := &pipeline.Run{ID: "r", Generation: "g", Start: 1767225600e9, Interval: 1e9, Live: live}
+		enc := esmodel.NewEncoder("fio", run)
+		id, doc := enc.Outlier(&o)
+		for _, name := range esmodeltest.FieldNames(doc) {
+			if _, ok := esmodel.FieldOf(esmodel.KindEvent, name); !ok {
+				t.Errorf("%s is not in the table of fields", name)
+			}
+		}
+		const want = `{"@timestamp":"2026-01-01T00:00:31.000Z","run":{"id":"r","title":"r",` +
+			`"generation":"g"},"host":{"name":["h7"]},"fio":{"kind":"clat","direction":"read","job":"j"},` +
+			`"interval":{"ms":1000,"offset_ms":31000},"event":{"action":"outlier","start":"2026-01-01T00:00:31.000Z",` +
+			`"end":"2026-01-01T00:00:32.000Z"},"outlier":{"ios":2,"latency":6300000,"above":1000000},` +
+			`"message":"2 reads took up to 6.3 ms"}`
+		if string(doc) != want {
+			t.Errorf("live %v:\n%s, want\n%s", live, doc, want)
+		}
+		later, write := o, o
+		later.Start, write.Dims.Direction = 32e9, "write"
+		for _, other := range []*pipeline.Outlier{&later, &write} {
+			if same, _ := enc.Outlier(other); same == id {
+				t.Errorf("%+v has the id of %+v", other, o)
+			}
+		}
+	}
+}
+
 // TestStraggler: the begin and the end of a straggler are two documents, of a live run ones of no generation.
 func TestStraggler(t *testing.T) {
 	t.Parallel()

@@ -152,7 +152,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	}
 	seen := map[esmodel.Kind]map[string]bool{}
 	enc := esmodel.NewEncoder("fio", run) // the sink gives a part no diagnosis
-	enc.Diagnosis = found{[]string{"nothing"}}
+	enc.Diagnosis, enc.Outliers = found{[]string{"nothing"}}, &pipeline.Outliers{Found: 1, IOs: 1}
 	run.Fine.Interval = 1e9
 	doc, err := enc.AppendRun(nil, esmodel.StatusComplete, esmodeltest.Summary(run, intervals), nil)
 	if err != nil {

@@ -86,7 +86,7 @@ func WithFiner(doc, finer []byte) []byte {
 	_ = json.Unmarshal(finer, &fields) // it was decoded
 	out, err := edit(doc, func(m, run map[string]json.RawMessage) {
 		run["end"] = before.Run.End
-		for _, name := range []string{"summary", "tail", "sla", "diagnosis"} {
+		for _, name := range []string{"summary", "tail", "sla", "diagnosis", "outliers"} {
 			if m[name] = fields[name]; m[name] == nil {
 				delete(m, name)
 			}

@@ -58,6 +58,11 @@ func (t *stamp) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+type outliersField struct {
+	Found int    `json:"found"`
+	IOs   number `json:"ios"`
+}
+
 type runDoc struct {
 	Timestamp  stamp                    `json:"@timestamp"`
 	Run        runField                 `json:"run"`
@@ -76,6 +81,7 @@ type runDoc struct {
 	Tail       map[string]*tailsField   `json:"tail,omitempty"`
 	SLA        *slaField                `json:"sla,omitempty"`
 	Diagnosis  pipeline.Diagnosis       `json:"diagnosis,omitempty"`
+	Outliers   *outliersField           `json:"outliers,omitempty"`
 	Account    *accountField            `json:"account,omitempty"`
 	Owner      *Owner                   `json:"owner,omitempty"` // the process that writes it
 	RollUp     grainField               `json:"rollup,omitzero"` // what it was rolled up from
@@ -300,6 +306,9 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 		doc.Tail = tailsOf(sum)
 		doc.SLA = outcomes(sum)
 		doc.Diagnosis = e.Diagnosis
+		if o := e.Outliers; o != nil {
+			doc.Outliers = &outliersField{o.Found, number(o.IOs)}
+		}
 	}
 	if docs != nil {
 		doc.Account = &accountField{Documents: *docs}

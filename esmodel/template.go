@@ -8,7 +8,7 @@ import (
 )
 
 // TemplateVersion is stored in the _meta of templates and indices; raise it with each change of mappings.
-const TemplateVersion = 11
+const TemplateVersion = 12
 
 // priority is above that of the templates that Elastic ships, and below what people tend to choose to override
 // others.

@@ -60,8 +60,8 @@ func slowOf(a, b *Group, g fiohist.Geometry, d int, above float64) *Slow {
 	}
 	s := &Slow{Direction: directions[d], AboveNS: above, BaselineIOs: math.Round(all[0].Sum()),
 		OtherIOs: math.Round(all[1].Sum())}
-	s.Baseline, _ = outliers.From(&all[0], g, above)
-	s.Other, _ = outliers.From(&all[1], g, above)
+	s.Baseline, _, _ = outliers.From(&all[0], g, above)
+	s.Other, _, _ = outliers.From(&all[1], g, above)
 	s.Baseline, s.Other = math.Round(s.Baseline), math.Round(s.Other)
 	if s.Baseline+s.Other == 0 && !given {
 		return nil
@@ -74,7 +74,7 @@ func slowOf(a, b *Group, g fiohist.Geometry, d int, above float64) *Slow {
 		var counts, times []float64
 		for _, run := range group.Runs {
 			h, covered := run.whole(d, g)
-			n, _ := outliers.From(h, g, above)
+			n, _, _ := outliers.From(h, g, above)
 			counts, times = append(counts, n), append(times, covered)
 		}
 		s.scattered = s.scattered || scatter(counts, times)

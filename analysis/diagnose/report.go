@@ -77,6 +77,8 @@ type Stored struct {
 	Findings []Finding `json:"findings"`
 	More     []Finding `json:"more"`
 	Stalls   []Stall   `json:"stalls"`
+	// Outliers are the longest ones of the run.
+	Outliers []outliers.Group `json:"outliers,omitempty"`
 	// Omitted is the number of entries left out of the lists together.
 	Omitted int `json:"omitted,omitempty"`
 }
@@ -97,6 +99,7 @@ func (d *Diagnosis) Stored() *Stored {
 	s := &Stored{Findings: d.Findings, More: d.More, Stalls: d.Stalls}
 	s.More, s.Omitted = limited(s.More, s.Omitted)
 	s.Stalls, s.Omitted = limited(s.Stalls, s.Omitted)
+	s.Outliers = outliers.Longest(d.Outliers, maxListed)
 	return s
 }
 
@@ -118,7 +121,7 @@ func (s *Stored) diagnosis(run *pipeline.Run, notes []Note) *Diagnosis {
 	fine := run.Fine.Interval
 	d := &Diagnosis{Run: run.ID, Kind: run.Kind.String(), IntervalMS: float64(fine) / 1e6,
 		Intervals: int((end - run.FirstInterval + fine - 1) / fine), Findings: append([]Finding{}, s.Findings...),
-		More: append([]Finding{}, s.More...), Stalls: append([]Stall{}, s.Stalls...)}
+		More: append([]Finding{}, s.More...), Stalls: append([]Stall{}, s.Stalls...), Outliers: s.Outliers}
 	for _, list := range [][]Finding{d.Findings, d.More} {
 		for i := range list {
 			f := &list[i]

@@ -94,6 +94,9 @@ func (f *Full) End(ctx context.Context, sum *pipeline.Summary) error {
 // Outliers returns the single slow I/Os of each job's direction, also of those that have none.
 func (f *Full) Outliers() []outliers.Group { return f.slow.Found() }
 
+// Single returns the longest outliers of the run; valid after End.
+func (f *Full) Single() *pipeline.Outliers { return outliers.Events(f.Diagnosis.Outliers, maxListed) }
+
 // Document returns the stored form of the Diagnosis; valid after End.
 func (f *Full) Document() pipeline.Diagnosis { return f.Diagnosis.Stored() }
 
@@ -120,6 +123,9 @@ func (p *Part) Document() pipeline.Diagnosis {
 	}
 	return &storedPart{stalls[:min(len(stalls), maxListed)]}
 }
+
+// Single returns nil: what is far above the rest is known only of all hosts.
+func (p *Part) Single() *pipeline.Outliers { return nil }
 
 // Events returns none.
 func (p *Part) Events() []pipeline.Straggler { return nil }

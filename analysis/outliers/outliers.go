@@ -167,16 +167,20 @@ func Threshold(h *fiohist.Hist, g fiohist.Geometry) float64 {
 	return max(float64(leastNS), times*s.Percentiles[0])
 }
 
-// From returns how many I/Os take a latency in ns or longer, and the longest of the others.
-func From(h *fiohist.Hist, g fiohist.Geometry, ns float64) (ios, next float64) {
+// From returns how many I/Os take a latency in ns or longer, the shortest of them, and the longest of the others; 0 if
+// there are none.
+func From(h *fiohist.Hist, g fiohist.Geometry, ns float64) (ios, shortest, next float64) {
 	h.Each(func(i int, w float64) {
-		if m := g.Middle(i); m >= ns {
-			ios += w
-		} else {
+		switch m := g.Middle(i); {
+		case m < ns:
 			next = m
+		case ios == 0:
+			ios, shortest = w, m
+		default:
+			ios += w
 		}
 	})
-	return ios, next
+	return ios, shortest, next
 }
 
 func (c *Collector) found(g *group) (out Group, ok bool) {
@@ -190,13 +194,7 @@ func (c *Collector) found(g *group) (out Group, ok bool) {
 	}
 	out = Group{Direction: g.direction, Job: g.job, AboveNS: above, Samples: math.Round(g.all.Sum()),
 		Outliers: []Outlier{}}
-	out.IOs, out.NextNS = From(&g.all, grid, above)
-	out.shortest = math.Inf(1)
-	g.all.Each(func(i int, _ float64) {
-		if m := grid.Middle(i); m >= above {
-			out.shortest = min(out.shortest, m)
-		}
-	})
+	out.IOs, out.shortest, out.NextNS = From(&g.all, grid, above)
 	out.IOs = math.Round(out.IOs)
 	var slow []entry
 	for _, e := range g.slow {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"fiolat/fio"
+	"fiolat/pipeline"
 )
 
 // most is how many outliers a sentence names the times of, listed and shortened how many a list has where there are
@@ -87,4 +88,68 @@ func (g *Group) Worst(n int) []Outlier {
 	out = out[:n]
 	slices.SortStableFunc(out, func(a, b Outlier) int { return cmp.Compare(a.FromMS, b.FromMS) })
 	return out
+}
+
+// Longest returns the groups with the longest n of all of their outliers, and of no group more.
+func Longest(all []Group, n int) (out []Group) {
+	var ns []float64
+	for i := range all {
+		for _, o := range all[i].Outliers {
+			ns = append(ns, o.LongestNS)
+		}
+	}
+	slices.SortFunc(ns, func(a, b float64) int { return cmp.Compare(b, a) })
+	n = min(n, len(ns))
+	ns = ns[:n]
+	for _, g := range all {
+		longer := 0
+		for _, o := range g.Outliers {
+			if at := slices.Index(ns, o.LongestNS); at >= 0 {
+				ns = slices.Delete(ns, at, at+1)
+				longer++
+			}
+		}
+		if longer > 0 {
+			g.Omitted = g.Omitted || longer < len(g.Outliers)
+			g.Outliers = g.Worst(longer)
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// Events returns the outliers for the documents of a run, of which the longest n are events.
+func Events(all []Group, n int) *pipeline.Outliers {
+	out := &pipeline.Outliers{}
+	for i := range all {
+		out.Found, out.IOs = out.Found+len(all[i].Outliers), out.IOs+all[i].IOs
+	}
+	for _, g := range Longest(all, n) {
+		for _, o := range g.Outliers {
+			out.Longest = append(out.Longest, pipeline.Outlier{
+				Dims: fio.Dims{Direction: g.Direction, Job: g.Job}, Hosts: o.Hosts, IOs: o.IOs, Longest: o.LongestNS,
+				Above: g.AboveNS, Start: int64(o.FromMS * 1e6), End: int64(o.ToMS * 1e6), Text: g.text(&o)})
+		}
+	}
+	return out
+}
+
+// text says what an outlier is.
+func (g *Group) text(o *Outlier) string {
+	what := g.Direction + "s"
+	if o.IOs == 1 {
+		what = g.Direction
+	}
+	if g.Job != "" {
+		what += " of " + g.Job
+	}
+	took, on := " took ", ""
+	if o.IOs > 1 {
+		took += "up to "
+	}
+	if len(o.Hosts) > 0 {
+		on = " on " + fio.Some(o.Hosts)
+	}
+	return fmt.Sprintf("%s %s%s%s%s, %s to %s", fio.Grouped(o.IOs), what, took, fio.Latency(o.LongestNS, 2), on,
+		Clock(o.FromMS), Clock(o.ToMS))
 }

@@ -115,7 +115,7 @@ func TestGuesses(t *testing.T) {
 		{"diagnose --sla p99<1ms run", "fiolat PATH --sla RULE has the verdict"},
 		{"summary --sla p99<1ms run", "pass --where 'read p99 < 5ms'"},
 		{"runs nightly", "--es"},
-		{"ingest -o docs/run run", "=documents  106 made, 106 written"},
+		{"ingest -o docs/run run", "=documents  110 made, 110 written"},
 		{"ingest --password x run", "--es-password-file"},
 		{"ingest --index perf run", "pass --index-prefix"},
 		{"live --status-interval=1 run", "it is an option of fio"},

@@ -86,7 +86,7 @@ func TestAutoInterval(t *testing.T) {
 	}
 	stderr, run, chosen := ingest("auto")
 	_, _, given := ingest("10s")
-	if len(given) != 2 || !maps.Equal(chosen, given) {
+	if len(given) != 3 || !maps.Equal(chosen, given) {
 		t.Errorf("%d files with the interval chosen, %d others with it given", len(chosen), len(given))
 	}
 	const reason = "p50 is known to within 10 % of itself in"

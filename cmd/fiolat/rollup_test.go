@@ -12,12 +12,19 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/esmodel"
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/internal/testkit"
 )
 
 // keptByRollup are the fields of the document of a run that a rollup leaves as they were; limits aside.
-var keptByRollup = []string{"diagnosis", "sla", "summary", "tail"}
+var keptByRollup = []string{"diagnosis", "outliers", "sla", "summary", "tail"}
+
+// isFound reports whether a document is an event that a diagnosis found.
+func isFound(doc map[string]any) bool {
+	action := object(doc, "event")["action"]
+	return action == esmodel.ActionStraggler || action == esmodel.ActionOutlier
+}
 
 // found returns what a rollup leaves as it was in the document of a run.
 func found(t *testing.T, es, prefix, run string) map[string]any {
@@ -31,9 +38,10 @@ func found(t *testing.T, es, prefix, run string) map[string]any {
 		out["limits of "+direction] = of.(map[string]any)["limits"]
 	}
 	for _, doc := range documentsIn(t, es, prefix+"-event-*", run) {
-		if object(doc, "event")["action"] == "straggler" {
+		if isFound(doc) {
 			delete(doc, "run")
 			delete(doc, "interval")
+			delete(object(doc, "event"), "ingested")
 			out[fmt.Sprint(doc)] = true
 		}
 	}
@@ -46,7 +54,7 @@ func rollUpDocs(t *testing.T, es, prefix, run string) map[string]map[string]any 
 	out := map[string]map[string]any{}
 	for _, kind := range []string{"-percentiles-*", "-histogram-*", "-event-*"} {
 		for _, doc := range documentsIn(t, es, prefix+kind, run) {
-			if object(doc, "event")["action"] == "straggler" {
+			if isFound(doc) {
 				continue
 			}
 			delete(doc, "run")

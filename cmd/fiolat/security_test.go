@@ -578,7 +578,7 @@ func TestNodeThatRefuses(t *testing.T) {
 		t.Errorf("again: exit %d\n%s", code, stderr)
 	}
 	if runs := s.Docs("fio-run"); len(runs) != 1 || !strings.Contains(string(runs[0].Source), `"complete"`) ||
-		len(s.Docs("*")) != 106 {
+		len(s.Docs("*")) != 110 {
 		t.Errorf("%d documents, %+v", len(s.Docs("*")), runs)
 	}
 	if left, _ := os.ReadDir(out); len(left) > 0 {

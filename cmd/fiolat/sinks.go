@@ -27,6 +27,7 @@ type diagnosis interface {
 	pipeline.Sink
 	Document() pipeline.Diagnosis
 	Events() []pipeline.Straggler
+	Single() *pipeline.Outliers
 }
 
 // chain returns the sinks as one. The documents go to w; with nil there are none.

@@ -33,6 +33,7 @@ type SinkOptions struct {
 	Diagnosis interface {
 		Document() pipeline.Diagnosis
 		Events() []pipeline.Straggler
+		Single() *pipeline.Outliers // nil: nobody looked for any
 	}
 	// Read is what was read of the run before it is stored again: nothing is sent if it was changed since. nil takes
 	// over whatever is there.
@@ -221,6 +222,20 @@ func (s *Sink) stragglers(ctx context.Context, of []pipeline.Straggler) error {
 	return nil
 }
 
+func (s *Sink) outliers(ctx context.Context, of *pipeline.Outliers) error {
+	if of == nil {
+		return nil
+	}
+	for i := range of.Longest {
+		id, doc := s.enc.Outlier(&of.Longest[i])
+		index := esmodel.Index(s.prefix, esmodel.KindEvent, s.run.Start+of.Longest[i].Start)
+		if err := s.w.Make(ctx, index, []byte(id), prebuilt(doc)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Late adds the documents of rows.
 func (s *Sink) Late(ctx context.Context, q *pipeline.Interval) error {
 	index := s.enc.Index(esmodel.KindPercentiles, q)
@@ -263,7 +278,9 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	}
 	if s.o.Diagnosis != nil {
 		s.enc.Diagnosis = s.o.Diagnosis.Document()
-		if err := s.stragglers(ctx, s.o.Diagnosis.Events()); err != nil {
+		s.enc.Outliers = s.o.Diagnosis.Single()
+		err := errors.Join(s.stragglers(ctx, s.o.Diagnosis.Events()), s.outliers(ctx, s.enc.Outliers))
+		if err != nil {
 			return err
 		}
 	}

@@ -525,15 +525,27 @@ func (b *bundle) fillEvents(d *dashboard) {
 		latest("host", "host.name", "host", false),
 		records("events", "times"),
 	}}
+	single := layer{"main", b.events, []column{
+		timeBuckets("at", "at", "1s", false),
+		terms("run", titleField, "run", 20, "longest"),
+		terms("direction", "fio.direction", "direction", 3, ""),
+		latest("host", "host.name", "host", true),
+		metric("ios", "sum", "outlier.ios", "I/Os", wholeFormat),
+		metric("longest", "max", "outlier.latency", "longest", latencyFormat),
+	}}
+	const others = `not event.action: "outlier"`
 	d.description = "What happened: SLA breaches and recoveries, trouble that a probe saw, and what people " +
 		"noted on runs."
 	d.controls = []control{choose(b.events, "event.action", "Kind"), choose(b.events, titleField, "Run"),
 		choose(b.events, "run.name", "Run name"), label(b.events)}
 	d.rows = []row{
-		{10, sideBySide(lens("events-over-time", "Events over time", "", "lnsXY", "", overDays,
+		{10, sideBySide(lens("events-over-time", "Events over time", "", "lnsXY", others, overDays,
 			xy("bar_stacked", "main", "time", "action", "events"))), nil},
 		{20, sideBySide(lens("events-table", "Events and notes, the latest first",
-			"Events of the same words and run are one row.", "lnsDatatable", "", list, table(list, "at"))), nil},
+			"Events of the same words and run are one row.", "lnsDatatable", others, list, table(list, "at"))), nil},
+		{12, sideBySide(lens("events-outliers", "Single I/Os far above the rest of their run, the longest first",
+			"The longest 100 of each run (`fiolat diagnose --outliers`). Click a time to open the run then.",
+			"lnsDatatable", `event.action: "outlier"`, single, table(single, "longest"))), b.aRun()},
 	}
 }
 

@@ -285,6 +285,35 @@ func testLens(t *testing.T, s *stored) {
 				t.Errorf("%v, want one at %v", got, at)
 			}
 		},
+		"events-outliers": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
+			longest := map[string]float64{}
+			for id, row := range s.rowsOf(t, st, o) {
+				f := strings.Split(id, "|") // time, run, direction
+				longest[f[1]+"|"+f[2]] = max(longest[f[1]+"|"+f[2]], row["longest"].(float64))
+				if row["ios"].(float64) < 1 {
+					t.Errorf("%s: %v", id, row)
+				}
+			}
+			some := 0
+			for _, name := range realRuns {
+				for _, r := range s.exact(t, name, "clat") {
+					got := longest["run-"+name+"|"+r.Direction]
+					if r.Samples < 1000 || *r.Max < max(100e3, 10**r.Percentiles["99.9"]) {
+						if got != 0 {
+							t.Errorf("%s %s has an outlier of %v ns, and its max is %v", name, r.Direction, got, *r.Max)
+						}
+						continue
+					}
+					some++
+					if math.Abs(got / *r.Max - 1) > 1.0/64 { // the middle of its bucket
+						t.Errorf("%s %s: the longest outlier is of %v ns, want %v", name, r.Direction, got, *r.Max)
+					}
+				}
+			}
+			if some == 0 {
+				t.Error("no run has an outlier")
+			}
+		},
 		"compare-runs": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
 			if one := s.rowsOf(t, st.Choose("run.labels", "folder=gaps"), o); len(one) != 1 ||
 				one["run-gaps"] == nil {

@@ -288,10 +288,13 @@ var noSyncs = without(term("fio.direction", fio.Sync.String()))
 // latency, because an event of the cluster concerns all of them.
 func eventsInRange(events string) *charts.Data {
 	return &charts.Data{
-		Source:    search("events", events, latestEvents(), inTime),
+		Source:    search("events", events, latestEvents(), inTime, noOutliers),
 		Transform: eventRows("toNumber(toDate(datum.hit._source['@timestamp']))"),
 	}
 }
+
+// noOutliers excludes single slow I/Os: up to a hundred of each run would hide all else.
+var noOutliers = without(term("event.action", "outlier"))
 
 // latestEvents asks for no more events than a chart can hold.
 func latestEvents() m {
@@ -409,7 +412,7 @@ func with(aggs m, name string, agg any) m {
 func runEvents(events string) *charts.Data {
 	rows := eventRows("datum.hit._source.interval.offset_ms")
 	return &charts.Data{
-		Source: search("events", events, latestEvents(), inTime),
+		Source: search("events", events, latestEvents(), inTime, noOutliers),
 		Transform: slices.Concat(rows[:2], []m{
 			calculate("run", "datum.hit._source.run && datum.hit._source.run.id"),
 			// The lookup joins the reply, a single row, to every event. Its key can be any field with a known value:
