@@ -502,16 +502,7 @@ func (in *Input) Split() []*Input {
 		out[i] = &Input{Root: metas[0].Name(), Metas: metas, JobFiles: in.JobFiles, owner: in.owner}
 	}
 	for _, l := range in.Logs {
-		of := -1
-		for i, metas := range together {
-			if !slices.ContainsFunc(metas, func(m *fiojson.Document) bool { return hasPrefix(m, l.Name) }) {
-				continue
-			}
-			if of >= 0 && (metas[0].Part == 0 || metas[0].Path != together[of][0].Path) {
-				return []*Input{in}
-			}
-			of = i
-		}
+		of := wrote(l, together)
 		if of < 0 {
 			return []*Input{in}
 		}
@@ -519,18 +510,48 @@ func (in *Input) Split() []*Input {
 	}
 	var overwritten []*fiojson.Document
 	out = slices.DeleteFunc(out, func(i *Input) bool {
-		gone := len(i.Logs) == 0 && i.Metas[0].Part > 0
-		if gone {
+		gone := len(i.Logs) == 0
+		switch {
+		case gone && i.Metas[0].Part > 0:
 			overwritten = append(overwritten, i.Metas...)
+		case gone:
+			idle = append(idle, i.Metas...)
 		}
 		return gone
 	})
-	if slices.ContainsFunc(out, func(i *Input) bool { return len(i.Logs) == 0 }) {
+	if len(out) == 1 && len(overwritten) == 0 {
 		return []*Input{in}
 	}
 	out[0].Ignored, out[0].Warnings, out[0].Missing = in.Ignored, in.Warnings, in.Missing
 	out[0].overwritten, out[0].Metas = overwritten, append(out[0].Metas, idle...)
 	return out
+}
+
+// wrote returns which of several runs, in their order, wrote a log: by its name or, if several write logs of that name,
+// the last that its counts fit. It is -1 if that leaves it open.
+func wrote(l *Source, runs [][]*fiojson.Document) int {
+	var named []*fiojson.Document
+	for _, metas := range runs {
+		named = append(named, filtered(metas, func(m *fiojson.Document) bool { return hasPrefix(m, l.Name) })...)
+	}
+	appended := len(named) > 0 && named[0].Part > 0 && !slices.ContainsFunc(named,
+		func(m *fiojson.Document) bool { return m.Path != named[0].Path })
+	switch {
+	case len(named) > 1 && appended:
+		named = named[len(named)-1:]
+	case len(named) > 1:
+		named = byCounts(&Log{Source: l}, named)
+	}
+	of := -1
+	for i, metas := range runs {
+		if slices.ContainsFunc(metas, func(m *fiojson.Document) bool { return slices.Contains(named, m) }) {
+			if of >= 0 {
+				return -1
+			}
+			of = i
+		}
+	}
+	return of
 }
 
 // IsNoLogs reports whether an error says that there are no logs of any kind, where there may be JSON.
