@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,10 +142,10 @@ func DrawHistory(w io.Writer, all []history.Series, results []history.Result, pn
 	for n := range all {
 		s := &all[n]
 		var most *history.Result
-		for k := range results {
-			if r := &results[k]; r.Series == s.Name && (most == nil || changed(r) > changed(most)) {
-				most = r
-			}
+		if first := history.Leading(history.Turns(results, s.Name)); first != nil {
+			most = first.Result
+		} else if k := slices.IndexFunc(results, func(r history.Result) bool { return r.Series == s.Name }); k >= 0 {
+			most = &results[k]
 		}
 		if most != nil {
 			panel := historyPanel(s, most)
@@ -161,14 +160,6 @@ func DrawHistory(w io.Writer, all []history.Series, results []history.Result, pn
 		}
 	}
 	return out.Write(w, png)
-}
-
-// changed is how much the last change of a metric is, as a logarithm; the chart with the largest is the first.
-func changed(r *history.Result) float64 {
-	if n := len(r.Changes); n > 0 {
-		return math.Abs(math.Log1p(r.Changes[n-1].Change))
-	}
-	return 0
 }
 
 // chartTitle is the title of a metric's chart.

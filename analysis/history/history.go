@@ -189,6 +189,8 @@ type Change struct {
 	P float64 `json:"p"`
 	// Options are those that changed where the level did, "rwmixread 90 -> 50".
 	Options string `json:"options,omitempty"`
+	// ForWorse says whether the change is for the worse; nil for histograms, of which that is not known.
+	ForWorse *bool `json:"worse,omitempty"`
 }
 
 // Levels returns the levels before and after a change as text makes them; "-" for a histogram, which has none.
@@ -221,7 +223,21 @@ type Turn struct {
 	Last bool
 }
 
-// Turns returns the change points of a series: first those for the worse, the newest on top, then improvements.
+// near is how many runs apart the change of a histogram and that of a figure of its direction may lie to be one.
+const near = 2
+
+// shown reports whether a change says what others of its series do not: that of a histogram does only where no figure
+// of its direction has changed.
+func shown(r *Result, c *Change, results []Result) bool {
+	alike := func(of Change) bool { return max(of.Index-c.Index, c.Index-of.Index) <= near }
+	return r.of.Name != fio.Histogram || !slices.ContainsFunc(results, func(o Result) bool {
+		return o.Series == r.Series && o.of.Direction == r.of.Direction && o.of.Name != fio.Histogram &&
+			slices.ContainsFunc(o.Changes, alike)
+	})
+}
+
+// Turns returns the change points of a series: first those for the worse, the newest on top, then improvements. The
+// change of a histogram is among the first where no figure of its direction tells which it is.
 func Turns(results []Result, series string) (worse, better []Turn) {
 	for i := range results {
 		r := &results[i]
@@ -230,6 +246,9 @@ func Turns(results []Result, series string) (worse, better []Turn) {
 		}
 		for k := range r.Changes {
 			t := Turn{r, &r.Changes[k], k == len(r.Changes)-1}
+			if !shown(r, t.Change, results) {
+				continue
+			}
 			if r.Worse(t.Change) {
 				worse = append(worse, t)
 			} else {
@@ -248,15 +267,23 @@ func Turns(results []Result, series string) (worse, better []Turn) {
 // size is how much a change is, as a logarithm.
 func size(c *Change) float64 { return math.Abs(math.Log1p(c.Change)) }
 
+// Leading returns the change that is told first: the newest for the worse that has lasted, else the newest improvement;
+// those of histograms come last. It is nil without any.
+func Leading(worse, better []Turn) *Turn {
+	figures := slices.DeleteFunc(slices.Clone(worse), func(t Turn) bool { return t.of.Name == fio.Histogram })
+	for _, turns := range [][]Turn{figures, better, worse} {
+		if last := slices.IndexFunc(turns, func(t Turn) bool { return t.Last }); last >= 0 {
+			return &turns[last]
+		}
+	}
+	return nil
+}
+
 // Lead says in one sentence what of a series of so many runs is worse since when; else what is better, that nothing has
 // changed, or that there are too few runs to tell.
 func Lead(runs int, worse, better []Turn) string {
-	for _, turns := range [][]Turn{worse, better} {
-		last := slices.IndexFunc(turns, func(t Turn) bool { return t.Last })
-		if last < 0 {
-			continue
-		}
-		text := turns[last].Headline() + "."
+	if first := Leading(worse, better); first != nil {
+		text := first.Headline() + "."
 		if n := len(worse) + len(better) - 1; n > 0 {
 			text += fmt.Sprintf(" There %s.", map[bool]string{true: "is 1 more change",
 				false: fmt.Sprintf("are %d more changes", n)}[n == 1])
@@ -400,7 +427,9 @@ func (a *analysis) changes(found []int) []Change {
 		half := fiohist.StudentQuantile(1-confidence, st.freedom) * st.se
 		c.Change, c.Low, c.High = math.Expm1(st.change), math.Expm1(st.change-half), math.Expm1(st.change+half)
 		c.Before, c.After = level(a.Runs, a.known[from:at], a.of), level(a.Runs, a.known[at:to], a.of)
-		c.Options = a.options(c.Index)
+		if c.Options = a.options(c.Index); a.of.Name != fio.Histogram {
+			c.ForWorse = new(a.Worse(&c))
+		}
 		out = append(out, c)
 	}
 	return out

@@ -308,6 +308,10 @@ func TestLead(t *testing.T) {
 			"read p99 is 20.0 % higher since 2026-11-13. There are 2 more changes."},
 		"worse, not best": {[]Result{result("read p50", at(4, 0.1)), result("write p50", at(20, -0.5))},
 			"read p50 is 10.0 % higher since 2026-11-05. There is 1 more change."},
+		"a histogram is the same change": {[]Result{result("read histogram", at(9, 0.3)), result("read p50",
+			at(8, -0.2))}, "read p50 is 20.0 % lower since 2026-11-09."},
+		"a histogram alone": {[]Result{result("read histogram", at(9, 0.3)), result("write p50", at(9, -0.2))},
+			"write p50 is 20.0 % lower since 2026-11-10. There is 1 more change."},
 		"an option": {[]Result{result("read p50", options)},
 			"read p50 is 10.0 % higher since 2026-11-10, when rwmixread 90 -> 50."},
 	} {

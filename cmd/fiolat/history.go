@@ -384,8 +384,12 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 		fmt.Fprintf(out, "%s: %s%s\n\n", name, fio.Several(len(s.Runs), "run"), span)
 		worse, better := history.Turns(results, s.Name)
 		fmt.Fprintf(out, "%s\n\n", fio.Printable(history.Lead(len(s.Runs), worse, better)))
-		changes := [][]string{{"run", "start", "name", "metric", "before", "after", "change", "95 % limits", "p"}}
-		outliers := [][]string{{"single run", "start", "name", "metric", "value", "level", "off by"}}
+		start := "start"
+		if o.format == "table" {
+			start = "start (UTC)"
+		}
+		changes := [][]string{{"run", start, "name", "metric", "before", "after", "change", "95 % limits", "p"}}
+		outliers := [][]string{{"single run", start, "name", "metric", "value", "level", "off by"}}
 		var folded []string // in a terminal
 		shown := worse
 		if o.format == "markdown" {
@@ -394,7 +398,7 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 		for _, t := range shown {
 			before, after := t.Levels(t.Change, o.value)
 			p := &t.Runs[t.Index]
-			changes = append(changes, []string{strconv.Itoa(t.Number), startOf(p),
+			changes = append(changes, []string{strconv.Itoa(t.Number), o.startOf(p),
 				fio.Printable(cmp.Or(p.Name, t.Run)), t.Metric, before, after, share(t.Change.Change),
 				share(t.Low) + " to " + share(t.High), chance(t.P)})
 		}
@@ -421,7 +425,7 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 						o.value(r.Of(), c.Value), o.value(r.Of(), c.Level)))
 					continue
 				}
-				outliers = append(outliers, []string{strconv.Itoa(c.Number), startOf(p),
+				outliers = append(outliers, []string{strconv.Itoa(c.Number), o.startOf(p),
 					fio.Printable(cmp.Or(p.Name, p.ID)), r.Metric, o.value(r.Of(), c.Value), o.value(r.Of(), c.Level),
 					share(c.Change)})
 			}
@@ -444,7 +448,9 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 			if noted {
 				row = append(row, note(r))
 			}
-			levels = append(levels, row)
+			if o.format == "markdown" || r.Of().Name != fio.Histogram { // which has no level
+				levels = append(levels, row)
+			}
 		}
 		for _, rows := range [][][]string{changes, outliers} {
 			if len(rows) > 1 {
@@ -455,7 +461,9 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 		if len(folded) > 0 {
 			fmt.Fprintf(out, "%s\n\n", foldedText(folded))
 		}
-		o.table(out, width, levels)
+		if len(levels) > 1 {
+			o.table(out, width, levels)
+		}
 	}
 }
 
@@ -501,9 +509,12 @@ func (o *historyOptions) table(out *bufio.Writer, width int, rows [][]string) {
 }
 
 // startOf returns the start of a run as text.
-func startOf(p *history.Point) string {
-	if p.Start == nil {
+func (o *historyOptions) startOf(p *history.Point) string {
+	switch {
+	case p.Start == nil:
 		return "-"
+	case o.format == "table":
+		return p.Start.UTC().Format("2006-01-02 15:04")
 	}
 	return p.Start.Format(time.RFC3339)
 }
@@ -516,7 +527,7 @@ func share(v float64) string { return fmt.Sprintf("%+.1f %%", 100*v) }
 
 func chance(p float64) string {
 	if p < 1e-6 {
-		return "< 0.000001"
+		return "< 1e-6"
 	}
-	return strconv.FormatFloat(p, 'f', 6, 64)
+	return strconv.FormatFloat(p, 'g', 2, 64)
 }
