@@ -67,7 +67,7 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 .PHONY: lint
 lint: ## staticcheck and others (tools/lint) over the code, shellcheck over the scripts
 	go -C tools build -o $(CURDIR)/tools/lint/lint ./lint
-	go vet -vettool=$(CURDIR)/tools/lint/lint -tags 'integration matrix oracle otava' ./...
+	go vet -vettool=$(CURDIR)/tools/lint/lint -tags 'faults integration matrix oracle otava' ./...
 	go -C scripts/bench vet -vettool=$(CURDIR)/tools/lint/lint ./...
 	shellcheck .ci/run $$(grep -lsE -d skip '^#!.*bash' scripts/* examples/*)
 
@@ -77,7 +77,7 @@ pre: ## before a commit: gofmt and lint, of the packages with changes alone; scr
 	[ -n "$$files" ] || exit 0; \
 	bad=$$(gofmt -l $$files); [ -z "$$bad" ] || { echo "gofmt -w $$bad" >&2; exit 1; }; \
 	go -C tools build -o $(CURDIR)/tools/lint/lint ./lint; \
-	go vet -vettool=$(CURDIR)/tools/lint/lint -tags 'integration matrix oracle otava' \
+	go vet -vettool=$(CURDIR)/tools/lint/lint -tags 'faults integration matrix oracle otava' \
 		$$(dirname $$files | sort -u | sed 's|^|./|')
 
 .PHONY: bench
@@ -172,6 +172,7 @@ nightly: ## what is too long for check: fuzz, oracle, chaos, all draws and races
 	FIOLAT_TEST_SIZE=100 $(GOTEST) -count=1 ./analysis/diagnose ./internal/matrix ./fio/sla
 	FIOLAT_TEST_SIZE=20 $(GOTEST) -count=1 -run '^TestGate$$' ./analysis/history
 	FIOLAT_MUTATIONS=1000 $(GOTEST) -count=1 -run '^TestMutations$$' ./pipeline/plan
+	$(GOTEST) -count=1 -tags faults -run '^TestSystemCalls$$' ./cmd/fiolat
 	FIOLAT_TEST_SIZE=1 $(MAKE) --no-print-directory integration ES_SERVERS=9.5.3
 	table=$$(mktemp); trap 'rm -f "$$table"' EXIT; \
 	FIOLAT_CHAOS_TABLE=$$table go test -count=1 -timeout 4h -v -tags integration ./internal/chaos

@@ -44,7 +44,8 @@ func readDir(dir string, most int) ([]os.DirEntry, error) {
 		err = nil
 	}
 	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return entries, errors.Join(err, f.Close())
+	_ = f.Close() // it was only read
+	return entries, err
 }
 
 // head reads with three calls of the operating system; os.File makes a dozen, which folders with thousands of files of
@@ -198,11 +199,12 @@ func (r *fileReader) Read(path string, f func(io.Reader) error) error {
 	if err != nil {
 		return unreadable(path, err)
 	}
+	defer file.Close()
 	in := &observed{r: file}
 	if err = f(in); in.failed != nil {
 		err = unreadable(path, in.failed)
 	}
-	return errors.Join(err, file.Close())
+	return err
 }
 
 // observed remembers the error of the operating system at which reading ended.

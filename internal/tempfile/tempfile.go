@@ -104,7 +104,8 @@ func (f *File) Publish() error {
 		return err
 	}
 	f.syncDir()
-	return errors.Join(f.Close(), f.leave())
+	_ = f.Close() // all of it is on the disk
+	return f.leave()
 }
 
 // syncDir makes renames durable.
@@ -138,7 +139,8 @@ func PublishAll(files []*File) (err error) {
 	for i, f := range files {
 		old[i].drop(f.root)
 		f.syncDir()
-		err = errors.Join(err, f.Close(), f.leave())
+		_ = f.Close() // all of it is on the disk
+		err = errors.Join(err, f.leave())
 	}
 	return err
 }
