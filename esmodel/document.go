@@ -354,15 +354,15 @@ func (e *Encoder) Tail(dst []byte, q *pipeline.Interval, row *pipeline.Row) []by
 
 // withTail appends the fields of tail, which are named after pipeline.TailPercentile.
 func withTail(b jsonw.Object, t *fiohist.Part) jsonw.Object {
-	b = b.Open("tail").Number("expected", t.Expected)
+	b = b.Open("tail").Number("expected", rounded(t.Expected, millionth))
 	if t.Share >= 0 {
-		b = b.Number("lift", t.Share/t.Expected)
+		b = b.Number("lift", rounded(t.Share/t.Expected, millionth))
 	}
 	if b = b.Open("p99"); t.Share >= 0 {
-		b = b.Number("share", t.Share)
+		b = b.Number("share", rounded(t.Share, millionth))
 	}
 	if t.Without >= 0 {
-		b = b.Number("without", t.Without)
+		b = b.Number("without", rounded(t.Without, tenth))
 	}
 	return b.End().End()
 }

@@ -16,6 +16,7 @@ import (
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/fio/sla"
 	"fiolat/internal/jsonw"
 	"fiolat/internal/testkit"
 	"fiolat/pipeline"
@@ -422,6 +423,20 @@ func TestPercentileDocumentEdges(t *testing.T) {
 				Without: -1}},
 			`"tail":{"expected":1,"p99":{}}}`,
 			[]string{"lift", "without"},
+		},
+		{
+			"digits",
+			pipeline.Row{Scope: "host", Dims: fio.Dims{Host: "h"}, TailPart: &fiohist.Part{Share: 1. / 3,
+				Expected: 1. / 7, Without: 27484.050146217414}},
+			`"tail":{"expected":0.142857,"lift":2.333333,"p99":{"share":0.333333,"without":27484.1}}}`,
+			nil,
+		},
+		{
+			"digits of a verdict",
+			pipeline.Row{Scope: "run", SLA: []sla.Verdict{{Rule: &testkit.Rules(t, "p99 < 1ms")[0], Status: sla.Broken,
+				Share: 2. / 3}}},
+			`"share":0.666666667`,
+			[]string{"0.6666666666"},
 		},
 		{
 			"job and log",

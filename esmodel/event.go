@@ -146,7 +146,7 @@ func (e *Encoder) Event(q *pipeline.Interval, c *pipeline.Change) (id string, do
 		d.SLA.Value = new(number(figure(c.Rule.Metric, c.Last.Value)))
 	}
 	if c.Last.Share >= 0 {
-		d.SLA.Share = new(number(c.Last.Share))
+		d.SLA.Share = new(number(rounded(c.Last.Share, billionth)))
 	}
 	if doc, err = json.Marshal(d); err != nil {
 		return "", nil, fmt.Errorf("event: %w", err)

@@ -10,7 +10,8 @@ import (
 )
 
 // rounded returns v to a part of 1, as documents have it: latencies to a tenth of a ns, rates and numbers of I/Os to a
-// thousandth. More digits take a third of the space of a document.
+// thousandth, shares of a tail to a millionth, of I/Os that meet a rule to a billionth. More digits take a third of the
+// space of a document.
 func rounded(v, parts float64) float64 {
 	if math.Abs(v) < 1<<50 {
 		return math.Round(v*parts) / parts
@@ -18,7 +19,7 @@ func rounded(v, parts float64) float64 {
 	return v
 }
 
-const tenth, thousandth = 10, 1000
+const tenth, thousandth, millionth, billionth = 10, 1e3, 1e6, 1e9
 
 // word is the text of a number followed by a comma; its last byte is the length. Copying all 16 bytes is faster
 // than appending only as many as are used.

@@ -385,8 +385,8 @@ func tailsOf(sum *pipeline.Summary) map[string]*tailsField {
 				of = &tailsField{}
 				out[r.Dims.Direction] = of
 			}
-			of.Hosts = append(of.Hosts, tailField{r.Dims.Host, number(t.Expected), number(t.Share / t.Expected),
-				shareField{number(t.Share)}})
+			of.Hosts = append(of.Hosts, tailField{r.Dims.Host, number(rounded(t.Expected, millionth)),
+				number(rounded(t.Share/t.Expected, millionth)), shareField{number(rounded(t.Share, millionth))}})
 		}
 	}
 	beyond := func(h tailField) float64 { return math.Round(float64(h.P99.Share-h.Expected) * 1e6) } // ties go by name

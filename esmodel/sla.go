@@ -64,7 +64,7 @@ func outcomes(sum *pipeline.Summary) *slaField {
 			Breaches:  o.Breaches,
 		}
 		if o.Whole.Share >= 0 {
-			x.Share = new(number(o.Whole.Share))
+			x.Share = new(number(rounded(o.Whole.Share, billionth)))
 		}
 		if o.Worst.Known {
 			worst, at := number(figure(o.Rule.Metric, o.Worst.Value)), number(float64(o.WorstAt)/1e6)
@@ -102,7 +102,7 @@ func withSLA(b jsonw.Object, verdicts []sla.Verdict) jsonw.Object {
 		}
 		if b = b.Number("threshold", r.Threshold); v.Share >= 0 {
 			least = min(least, v.Share)
-			b = b.Number("share", v.Share)
+			b = b.Number("share", rounded(v.Share, billionth))
 		}
 		b = b.True("stalled", v.Stalled).Number("window_ms", float64(v.Window)/1e6).End()
 		switch rules = append(rules, r.Text); v.Status {
@@ -124,7 +124,7 @@ func withSLA(b jsonw.Object, verdicts []sla.Verdict) jsonw.Object {
 	}
 	b = b.EndArray().Texts("rules", rules).Texts("broken", broken).Texts("unknown", unknown)
 	if least <= 1 {
-		b = b.Number("share", least)
+		b = b.Number("share", rounded(least, billionth))
 	}
 	for i, name := range names {
 		if i == 0 {
