@@ -5,9 +5,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"fiolat/internal/testkit"
 )
 
 // TestLongReason: of a foreign text 500 characters are shown, all of it only if asked for.
@@ -48,3 +51,24 @@ func TestReadAtMost(t *testing.T) {
 		t.Errorf("broken: %v", err)
 	}
 }
+
+// TestEndlessReplies: replies without end, each tried again, take no more memory together than one.
+func TestEndlessReplies(t *testing.T) {
+	testkit.NotRaced(t) // with the detector, pools drop at random
+	const limit = 16 << 20
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 8 {
+		if _, err := readAtMost(endless{}, limit); !errors.Is(err, errLongReply) {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 2*limit {
+		t.Errorf("8 replies took %d bytes, of which %d are read of each", took, limit)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return min(len(b), 64<<10), nil }

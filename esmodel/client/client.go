@@ -438,9 +438,19 @@ func (c *Client) perform(
 	return nil, c.statusError(r, node, res.StatusCode, res.Header, data)
 }
 
+// replyBlocks are the parts of long replies, each used again: replies without end are tried again, and what is
+// collected late would add up.
+var replyBlocks = sync.Pool{New: func() any { return new([1 << 20]byte) }}
+
 // readAtMost reads to the end, at most limit bytes; a longer reply is errLongReply. It takes no more memory for one.
 func readAtMost(r io.Reader, limit int64) ([]byte, error) {
 	parts, left := [][]byte{make([]byte, 0, min(4<<10, limit+1))}, limit+1
+	var used []any
+	defer func() {
+		for _, b := range used {
+			replyBlocks.Put(b)
+		}
+	}()
 	for {
 		part := &parts[len(parts)-1]
 		n, err := r.Read((*part)[len(*part):cap(*part)])
@@ -455,7 +465,12 @@ func readAtMost(r io.Reader, limit int64) ([]byte, error) {
 		case err != nil:
 			return nil, fmt.Errorf("the reply ends early: %w", err)
 		case len(*part) == cap(*part):
-			parts = append(parts, make([]byte, 0, min(2*int64(cap(*part)), left)))
+			if size := 2 * int64(cap(*part)); size < 1<<20 {
+				parts = append(parts, make([]byte, 0, min(size, left)))
+				continue
+			}
+			b := replyBlocks.Get().(*[1 << 20]byte)
+			used, parts = append(used, b), append(parts, b[:0:min(1<<20, left)])
 		}
 	}
 }
