@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -186,16 +188,16 @@ func moment(text string) (string, error) {
 
 // run prints the runs that are stored.
 func (o *runsOptions) run(ctx context.Context, u *ui.UI) error {
-	client, err := o.es.Connect(u)
+	c, err := o.es.Connect(u)
 	if err != nil {
 		return err
 	}
-	defer client.Close()
-	found, err := stored.ListRuns(ctx, client, o.es.Prefix, o.filter.RunFilter)
+	defer c.Close()
+	found, err := stored.ListRuns(ctx, c, o.es.Prefix, o.filter.RunFilter)
 	if err != nil {
 		return err
 	}
-	if err = stored.MarkGone(ctx, client, o.es.Prefix, found); err != nil {
+	if err = stored.MarkGone(ctx, c, o.es.Prefix, found); err != nil {
 		return err
 	}
 	rows := perRun(found)
@@ -210,17 +212,22 @@ func (o *runsOptions) run(ctx context.Context, u *ui.UI) error {
 	}
 	var sizes map[string]stored.Size
 	if o.size {
-		if sizes, err = stored.Sizes(ctx, client, o.es.Prefix); err != nil {
+		sizes, err = stored.Sizes(ctx, c, o.es.Prefix)
+		if no := (*client.RefusedError)(nil); errors.As(err, &no) && no.Status == http.StatusGone { // Serverless
+			u.Warn("this cluster does not tell the sizes of its indices")
+			err, o.size = nil, false
+		}
+		if err != nil {
 			return err
 		}
-		if o.format == "json" {
+		if o.size && o.format == "json" {
 			return ui.PrintJSON(u.Stdout, sizesOf(rows, sizes), " ")
 		}
 	}
 	if o.format == "json" {
 		return ui.PrintJSON(u.Stdout, append([]stored.RunSummary{}, slices.Concat(rows...)...), " ") // [] for none
 	}
-	short, err := stored.ShortIDs(ctx, client, o.es.Prefix, o.filter.RunFilter, found)
+	short, err := stored.ShortIDs(ctx, c, o.es.Prefix, o.filter.RunFilter, found)
 	if err != nil {
 		return err
 	}

@@ -226,3 +226,25 @@ func TestSetupKibana(t *testing.T) {
 		}
 	})
 }
+
+// TestServerless: all that is done with a run works where a cluster refuses settings of templates, nodes and policies.
+func TestServerless(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true, Serverless: true})
+	spool := t.TempDir()
+	for _, args := range [][]string{
+		{"setup"}, {"ingest", "-q", "-o", spool, "--run-id", "one", "--by", "direction,host", real + "/cluster"},
+		{"runs"}, {"runs", "--size"}, {"percentiles", "one"}, {"label", "one", "a=b"},
+		{"annotate", "--at", "+1s", "one", "a note"},
+		{"rollup", "--interval", "10s", "one"}, {"delete", "--yes", "one"}, {"runs"},
+	} {
+		code, stdout, stderr := fiolat(t, nil, append([]string{args[0], "--es", s.URL, "--max-wait", "5s"},
+			args[1:]...)...)
+		if code != exitOK {
+			t.Errorf("%s: exit %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+	if n := len(s.Docs("fio-*")); n != 0 {
+		t.Errorf("%d documents are left", n)
+	}
+}

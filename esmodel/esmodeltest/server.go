@@ -353,11 +353,11 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 	switch last := p[len(p)-1]; {
 	case last == "_bulk" && len(p) <= 2:
 		return s.bulk(r, body, f)
-	case last == "_count" || last == "_search" || last == "_pit":
-		return s.query(r, p, body)
-	case s.o.Serverless && (p[0] == "_nodes" || p[0] == "_ilm"):
+	case s.o.Serverless && (p[0] == "_nodes" || p[0] == "_ilm" || p[0] == "_cluster" || slices.Contains(p, "_stats")):
 		return 410, failure(410, "api_not_available_exception", "Request for uri ["+r.URL.Path+"] with method ["+
 			r.Method+"] exists but is not available when running in serverless mode")
+	case last == "_count" || last == "_search" || last == "_pit":
+		return s.query(r, p, body)
 	case p[0] == "_nodes" && r.Method == http.MethodGet:
 		nodes := object{}
 		for i, v := range append(s.o.Versions, "9.5.3")[:max(len(s.o.Versions), 1)] {
