@@ -292,6 +292,8 @@ func testBrowser(t *testing.T, s *stored) {
 		},
 	}
 	maps.Copy(panels, p.tailPanels())
+	overTime := []string{"live-read", "live-write", "live-heatmap", "live-tail-read", "live-tail-write",
+		"slowdown-percentiles"}
 	try := func(t *testing.T, version string, o *kibanatest.Object) {
 		id := o.ID
 		check := panels[id]
@@ -311,6 +313,12 @@ func testBrowser(t *testing.T, s *stored) {
 				st = st.Choose("run.id", "run-"+run)
 			}
 			p.draw(t, version, st, o)
+			if slices.Contains(overTime, id) {
+				x := evaluate[[]float64](t, p, "view.scale('x').domain().map(Number)")
+				if !slices.Equal(x, []float64{float64(s.from.UnixMilli()), float64(s.to.UnixMilli())}) {
+					t.Errorf("the axis is from %.0f to %.0f, the time range from %v to %v", x[0], x[1], s.from, s.to)
+				}
+			}
 		})
 	}
 	from, to := s.from, s.to
@@ -332,6 +340,17 @@ func testBrowser(t *testing.T, s *stored) {
 		}
 	}
 	s.from, s.to = from, to
+	t.Run("one run compared", func(t *testing.T) {
+		st, o := s.open(t, "compare-change")
+		p.draw(t, inPages, st.Choose("run.id", "run-cluster"), o)
+		if words := evaluate[[]string](t, p, "words()"); !slices.Contains(words, "nothing to compare with") ||
+			len(p.marks(t, "layer_0_marks")) > 0 {
+			t.Errorf("it says %q", words)
+		}
+		if screenshots != "" {
+			p.screenshots(t, filepath.Join(screenshots, "kibana-compare-change-alone"))
+		}
+	})
 	last := vegaVersions[len(vegaVersions)-1]
 	// Of a run of one host, of none, and of 50. The other panels have shown all of these at once.
 	for _, s.subject = range []string{"single", "randrw", "many"} {

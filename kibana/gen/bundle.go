@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"slices"
 
 	"fiolat/fio"
 )
@@ -173,7 +174,10 @@ func (b *bundle) fillOverview(d *dashboard) {
 		date("started", "max", "run.start", "began"),
 		latest("status", "run.status", "status", false),
 		latest("sla", "sla.state", "SLA", false),
+		metric("iodepth", "max", "fio.iodepth", "iodepth", wholeFormat),
+		metric("bs", "max", "fio.bs", "bs", bytesFormat),
 		metric("iops", "max", "summary.all.iops", "IOPS", wholeFormat),
+		metric("bytes", "max", "summary.all.bytes_per_second", "per second", bytesFormat),
 		metric("p50", "max", "summary.all.p50", "p50", latencyFormat),
 		metric("p99", "max", "summary.all.p99", "p99", latencyFormat),
 		metric("p999", "max", "summary.all.p99_9", "p99.9", latencyFormat),
@@ -394,24 +398,37 @@ func (b *bundle) fillKinds(d *dashboard) {
 	}
 }
 
+// options returns the columns of options that all jobs of a run share.
+func options() []column {
+	return []column{
+		metric("iodepth", "max", "fio.iodepth", "iodepth", wholeFormat),
+		metric("numjobs", "max", "fio.numjobs", "numjobs", wholeFormat),
+		metric("bs", "max", "fio.bs", "bs", bytesFormat),
+		metric("rwmixread", "max", "fio.rwmixread", "rwmixread", wholeFormat),
+	}
+}
+
 func (b *bundle) fillCompare(d *dashboard) {
-	comparedRows := layer{"main", b.runs, []column{
+	comparedRows := layer{"main", b.runs, slices.Concat([]column{
 		terms("run", titleField, "run", 500, "started"),
 		date("started", "max", "run.start", "started"),
 		latest("workload", "fio.workload", "workload", true),
 		latest("fio", "fio.version", "fio", true),
+	}, options(), []column{
 		metric("ios", "max", "summary.all.samples", "I/Os", wholeFormat),
 		metric("readp50", "max", "summary.read.p50", "read p50", latencyFormat),
 		metric("readp99", "max", "summary.read.p99", "read p99", latencyFormat),
 		metric("readp999", "max", "summary.read.p99_9", "read p99.9", latencyFormat),
 		metric("readiops", "max", "summary.read.iops", "read IOPS", wholeFormat),
+		metric("readbytes", "max", "summary.read.bytes_per_second", "read per second", bytesFormat),
 		metric("writep50", "max", "summary.write.p50", "write p50", latencyFormat),
 		metric("writep99", "max", "summary.write.p99", "write p99", latencyFormat),
 		metric("writep999", "max", "summary.write.p99_9", "write p99.9", latencyFormat),
 		metric("writeiops", "max", "summary.write.iops", "write IOPS", wholeFormat),
+		metric("writebytes", "max", "summary.write.bytes_per_second", "written per second", bytesFormat),
 		metric("syncp99", "max", "summary.sync.p99", "fsync p99", latencyFormat),
 		latest("sla", "sla.state", "SLA", false),
-	}}
+	})}
 	d.description = "The runs of the time range; what changed between them. Click a run in the table to open " +
 		"it."
 	d.controls = []control{choose(b.runs, "run.name", "Run name"), choose(b.runs, "fio.workload", "Workload"),
@@ -453,11 +470,25 @@ func (b *bundle) fillHistory(d *dashboard) {
 	ofHistory := func(direction, title string) chart {
 		return vega("history-"+direction, title, ofRuns, history(b.runs.pattern, b.events.pattern, direction))
 	}
+	figures := layer{"main", b.runs, slices.Concat([]column{
+		terms("run", titleField, "run", 500, "started"),
+		date("started", "max", "run.start", "started"),
+		latest("workload", "fio.workload", "workload", true),
+	}, options(), []column{
+		metric("iops", "max", "summary.all.iops", "IOPS", wholeFormat),
+		metric("bytes", "max", "summary.all.bytes_per_second", "per second", bytesFormat),
+		metric("p50", "max", "summary.all.p50", "p50", latencyFormat),
+		metric("p99", "max", "summary.all.p99", "p99", latencyFormat),
+		metric("p999", "max", "summary.all.p99_9", "p99.9", latencyFormat),
+	})}
 	d.rows = []row{
 		{18, sideBySide(ofHistory("read", "Reads: percentiles of each run"), ofHistory("write",
 			"Writes: percentiles of each run")), b.aRun()},
 		{16, sideBySide(vega("history-iops", "I/Os per second of each run", ofRuns, historyRates(b.runs.pattern,
 			b.events.pattern))), b.aRun()},
+		{14, sideBySide(lens("history-runs", "The runs, with what their jobs have in common",
+			"Percentiles are of the whole run and all directions together, exact.", "lnsDatatable",
+			notParts+` and run.status: "complete"`, figures, table(figures, "started"))), b.aRun()},
 	}
 }
 

@@ -33,6 +33,7 @@ var (
 	latencyFormat = columnFormat{"duration", formatParams{Decimals: 3, FromUnit: "nanoseconds",
 		ToUnit: "asMilliseconds", Compact: true}}
 	wholeFormat = columnFormat{"number", formatParams{Decimals: 0}}
+	bytesFormat = columnFormat{"bytes", formatParams{Decimals: 1}}
 	timesFormat = columnFormat{"number", formatParams{Decimals: 2, Suffix: " ×"}}
 )
 

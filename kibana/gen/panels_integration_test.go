@@ -139,6 +139,29 @@ func testLens(t *testing.T, s *stored) {
 			}
 		}
 	}
+	// What the job files say, with fio's defaults.
+	options := map[string]m{
+		"cluster": {"iodepth": 1., "numjobs": 2., "bs": 4096., "rwmixread": 50.},
+		"gaps":    {"iodepth": 1., "numjobs": 1., "bs": 4096., "rwmixread": nil},
+		"randrw":  {"iodepth": 1., "numjobs": 3., "bs": 4096., "rwmixread": 50.},
+		"kinds":   {"iodepth": 4., "numjobs": 1., "bs": 4096., "rwmixread": 50.},
+		"single":  {"iodepth": nil, "bs": nil}, "many": {"iodepth": nil, "bs": nil},
+	}
+	sameOptions := func(t *testing.T, name string, row m, rates ...string) {
+		t.Helper()
+		for column, want := range options[name] {
+			if got, shown := row[column]; shown && got != want {
+				t.Errorf("%s: %s %v, want %v", name, column, got, want)
+			}
+		}
+		for _, prefix := range rates {
+			iops, known := row[prefix+"iops"].(float64)
+			if bytes, has := row[prefix+"bytes"].(float64); has != (known && madeUp[name] == 0) || has &&
+				math.Abs(bytes/(iops*4096)-1) > 1e-3 {
+				t.Errorf("%s: %v bytes per second at %v IOPS of 4k", name, row[prefix+"bytes"], row[prefix+"iops"])
+			}
+		}
+	}
 	byJob := func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
 		for name, hosts := range map[string]int{"cluster": 2, "randrw": 0, "single": 1, "many": 50} {
 			got := s.rowsOf(t, st.Choose("run.id", "run-"+name), o)
@@ -232,6 +255,7 @@ func testLens(t *testing.T, s *stored) {
 		"overview-runs": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
 			got := s.rowsOf(t, st, o)
 			for _, name := range realRuns {
+				sameOptions(t, name, got["run-"+name], "")
 				for _, r := range s.whole(t, name, "clat", "run") {
 					for column, p := range map[string]string{"p50": "50", "p99": "99", "p999": "99.9"} {
 						if v := got["run-"+name][column]; r.Percentiles[p] != nil && !near(v, *r.Percentiles[p]) {
@@ -328,6 +352,7 @@ func testLens(t *testing.T, s *stored) {
 				if start := s.runs[name][0]; row["started"] != float64(start.Timestamp.UnixMilli()) {
 					t.Errorf("%s started %v, want %v", name, row["started"], start.Timestamp)
 				}
+				sameOptions(t, name, row, "read", "write")
 				if madeUp[name] > 0 { // nothing tells with what
 					continue
 				}
@@ -344,6 +369,21 @@ func testLens(t *testing.T, s *stored) {
 						}
 					}
 				}
+			}
+		},
+		"history-runs": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
+			got := s.rowsOf(t, st, o)
+			for _, name := range realRuns {
+				row := got["run-"+name]
+				sameOptions(t, name, row, "")
+				for _, r := range s.whole(t, name, "clat", "run") {
+					if v := r.Percentiles["99"]; v != nil && !near(row["p99"], *v) {
+						t.Errorf("%s: p99 %v, want %v", name, row["p99"], *v)
+					}
+				}
+			}
+			if len(got) != len(realRuns) {
+				t.Errorf("%d runs, want %d", len(got), len(realRuns))
 			}
 		},
 		"slowdown-operations": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {

@@ -74,12 +74,12 @@ func ofHosts(direction string) m {
 // liveTail draws the tail map over the dashboard's time range.
 func liveTail(percentiles, direction string) charts.Spec {
 	path := "aggregations.host.buckets"
-	return charts.TailMap{
+	return overSpan(charts.TailMap{
 		Axis: charts.WallClock, Drag: charts.SetTime,
 		Click: addFilter(percentiles, "{term: {'host.name': datum.host}}", "datum.host"),
 		Data: charts.Data{
-			Source: selected("answer", percentiles, m{"size": 0, "aggs": liftByHost(m{"t": overTimeRange(tailAggs())})},
-				inTime, ofHosts(direction)),
+			Source: selected("answer", percentiles, m{"size": 0,
+				"aggs": spanned(liftByHost(m{"t": overTimeRange(tailAggs())}))}, inTime, ofHosts(direction)),
 			Transform: slices.Concat(listRows(path, "h"), []m{calculate("buckets", "datum.h.t.buckets"),
 				flatten("buckets", "b"), calculate("t", "datum.b.key")}, tailRows, []m{
 				{"window": []m{{"op": "lag", "field": "t", "as": "before"}}, "sort": []m{{"field": "t"}}},
@@ -90,7 +90,7 @@ func liveTail(percentiles, direction string) charts.Spec {
 			}),
 			Found: pathExpr(path+"[0]") + " != null",
 		},
-	}.Spec()
+	}.Spec())
 }
 
 // runTail draws the tail map of the run over the time since its start.

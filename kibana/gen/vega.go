@@ -136,6 +136,20 @@ func overTimeRange(aggs m) m {
 	}
 }
 
+// spanned returns the aggregations of a chart over the dashboard's time range, with that range itself: only searches
+// know it, and a reply to a date_range repeats its limits.
+func spanned(aggs m) m {
+	return with(aggs, "span", m{"date_range": m{"field": timeField, "ranges": []m{{"from": m{"%timefilter%": "min"},
+		"to": m{"%timefilter%": "max"}}}}})
+}
+
+// overSpan gives a chart of spanned aggregations the time range as its axis, so that charts below each other agree.
+func overSpan(s charts.Spec) charts.Spec {
+	span := reply("aggregations.span.buckets[0]")
+	s.Params = append(s.Params, m{"name": "span", "expr": span + " ? [" + span + ".from, " + span + ".to] : null"})
+	return s
+}
+
 // timeRows makes a row for each time bucket at a path: t is its start, step its length. An empty bucket stays as a
 // gap, unless it lies within the interval of an earlier one.
 func timeRows(path string) []m {
@@ -166,13 +180,13 @@ func livePercentiles(histograms, percentiles, events, direction string) charts.S
 		limitRows += fmt.Sprintf("{p: '%s', limit: datum.b.%s && datum.b.%s.value},", p, field(p), field(p))
 	}
 	n := m{"sum": m{"field": "samples"}}
-	return charts.Percentiles{
+	return overSpan(charts.Percentiles{
 		Axis: charts.WallClock, Drag: charts.SetTime, Merged: true, Names: shownPercentiles,
 		Data: charts.Data{
-			Source: selected("answer", histograms, m{"size": 0, "aggs": m{"n": n, "t": overTimeRange(m{"n": n,
+			Source: selected("answer", histograms, m{"size": 0, "aggs": spanned(m{"n": n, "t": overTimeRange(m{"n": n,
 				"hosts": m{"cardinality": m{"field": "host.name", "precision_threshold": 1000}},
 				"p": m{"percentiles": m{"field": histogram, "percents": percents,
-					"hdr": m{"number_of_significant_value_digits": liveDigits}}}})}}, inTime,
+					"hdr": m{"number_of_significant_value_digits": liveDigits}}}})})}, inTime,
 				term("fio.direction", direction)),
 			Transform: slices.Concat(timeRows("aggregations.t.buckets"), qRows(rows),
 				[]m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null"), calculate("n",
@@ -187,7 +201,7 @@ func livePercentiles(histograms, percentiles, events, direction string) charts.S
 				[]m{calculate("p", "datum.q.p"), calculate("limit", "datum.q.limit")}),
 		},
 		Events: eventsInRange(events),
-	}.Spec()
+	}.Spec())
 }
 
 // fewest marks percentiles of fewer I/Os than their rank needs, or than a tenth of what time buckets usually have, as
@@ -219,20 +233,21 @@ func slowdownPercentiles(probes, events string) charts.Spec {
 		rows += fmt.Sprintf("{p: '%s', v: datum.b.p && datum.b.p.values['%s']},", p, percentKey(p))
 	}
 	n := m{"value_count": m{"field": "probe.slowdown"}}
-	return charts.Percentiles{
+	return overSpan(charts.Percentiles{
 		Axis: charts.WallClock, Drag: charts.SetTime, Merged: true, Ratio: true, Names: names,
 		Data: charts.Data{
-			Source: selected("answer", probes, m{"size": 0, "aggs": m{"n": n, "t": overTimeRange(m{"n": n,
+			Source: selected("answer", probes, m{"size": 0, "aggs": spanned(m{"n": n, "t": overTimeRange(m{"n": n,
 				"worst": m{"max": m{"field": "probe.slowdown"}},
 				"p": m{"percentiles": m{"field": "probe.slowdown", "percents": []int{50, 95, 99},
-					"hdr": m{"number_of_significant_value_digits": liveDigits}}}})}}, inTime, exists("probe.slowdown")),
+					"hdr": m{"number_of_significant_value_digits": liveDigits}}}})})}, inTime,
+				exists("probe.slowdown")),
 			Transform: slices.Concat(timeRows("aggregations.t.buckets"), qRows(rows),
 				[]m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null"), calculate("n",
 					"datum.b.n ? datum.b.n.value : 0")}),
 			Found: pathExpr("aggregations.n.value") + " > 0",
 		},
 		Events: eventsInRange(events),
-	}.Spec()
+	}.Spec())
 }
 
 // liveHosts ranks hosts by the worst p99 of an interval.
@@ -268,17 +283,17 @@ func addFilter(index, filter, words string) string {
 }
 
 func liveHeatMap(histograms, events string) charts.Spec {
-	return charts.HeatMap{
+	return overSpan(charts.HeatMap{
 		Axis: charts.WallClock, Drag: charts.SetTime,
 		Data: charts.Data{
-			Source: selected("answer", histograms, m{"size": 0, "aggs": m{"n": m{"sum": m{"field": "samples"}},
-				"t": overTimeRange(octaves())}}, inTime, noSyncs),
+			Source: selected("answer", histograms, m{"size": 0, "aggs": spanned(m{"n": m{"sum": m{"field": "samples"}},
+				"t": overTimeRange(octaves())})}, inTime, noSyncs),
 			Transform: slices.Concat(timeRows("aggregations.t.buckets"),
 				[]m{calculate("t2", "datum.t + max(datum.step, datum.b.ms.value)")}, foldOctaves("b.")),
 			Found: pathExpr("aggregations.n.value") + " > 0",
 		},
 		Events: eventsInRange(events),
-	}.Spec()
+	}.Spec())
 }
 
 // noSyncs excludes syncs where the dashboard's control selects them as well.
@@ -675,7 +690,11 @@ func change(runs string) charts.Spec {
 	all := of(comparedRuns, "desc")
 	all["earliest"] = of(1, "asc")["run"]
 	all["marked"] = m{"filter": term("run.labels", "baseline=true"), "aggs": of(1, "desc")}
-	return charts.Change{Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"), Data: charts.Data{
+	first := reply("aggregations.run.buckets[0]")
+	two := fmt.Sprintf("%s ? true : %s ? %s.key != (%s || %s).key : false", reply("aggregations.run.buckets[1]"), first,
+		first, reply("aggregations.marked.run.buckets[0]"), reply("aggregations.earliest.buckets[0]"))
+	click := addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run")
+	return charts.Change{Click: click, Two: two, Data: charts.Data{
 		Source: selected("answer", runs, m{"size": 0, "aggs": all}, inTime, noParts),
 		Found:  pathExpr("aggregations.run.buckets[0]") + " != null",
 		Transform: slices.Concat([]m{calculate("of", pathExpr("aggregations.marked.run.buckets[0]")+" || "+

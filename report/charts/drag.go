@@ -6,7 +6,7 @@ import "fmt"
 type Drag int
 
 // A drag has no effect (noDrag), sets Kibana's time range (SetTime), or makes the chart show only that part of the
-// time until a double click (Zoom).
+// time until a double click (Zoom). SetTime needs the signal span: the time range, two times in ms, or null.
 const (
 	noDrag Drag = iota
 	SetTime

@@ -246,6 +246,7 @@ type Change struct {
 	//	base      the baseline's value
 	Data  Data
 	Click string // see Overlay
+	Two   string // expression of signals: whether there is a run beside the baseline
 }
 
 // Colours of what is worse and of what is better than a baseline.
@@ -262,12 +263,15 @@ func (c Change) Spec() Spec {
 	tips := []M{tip("run", "nominal", "run"), tip("baseline", "nominal", "baseline"), tip("measure", "nominal",
 		"measure"), tip("words", "nominal", "change"), tip("value", "quantitative", "value"), tip("base",
 		"quantitative", "baseline's")}
+	shown := M{"expr": "two ? 1 : 0"}
+	alone := c.Data
+	alone.Found, alone.Why = "two || !("+c.Data.Found+")", "one run is chosen: choose more, or a longer time range"
 	return Spec{
 		Schema:      schema,
 		Description: "Change of runs against a baseline",
 		Data:        c.Data.Source,
 		Transform: append(slices.Clip(c.Data.Transform),
-			filter("isValid(datum.value) && isValid(datum.base) && datum.base > 0"),
+			filter("two && isValid(datum.value) && isValid(datum.base) && datum.base > 0"),
 			calculate("good", "clamp(log(max(datum.value / datum.base, 1e-6)) * (datum.more ? 2.5 : -2.5), -1, 1)"),
 			calculate("words", change("(datum.value / datum.base)")),
 			calculate("figure", "datum.more ? format(datum.value, '.3~s') : "+Latency("datum.value")),
@@ -279,7 +283,8 @@ func (c Change) Spec() Spec {
 					"color": M{"field": "good", "type": "quantitative",
 						"scale": M{"domain": []float64{-1, 0, 1}, "range": []string{worse, "#8B95A5", better},
 							"interpolate": "rgb"},
-						"legend": M{"title": nil, "values": []int{-1, 0, 1},
+						"legend": M{"title": nil, "values": []int{-1, 0, 1}, "gradientOpacity": shown,
+							"labelOpacity": shown,
 							"labelExpr": "datum.value < 0 ? 'worse' : " +
 								"datum.value > 0 ? 'better' : 'as the baseline'"}},
 				},
@@ -288,7 +293,7 @@ func (c Change) Spec() Spec {
 				Mark:     M{"type": "text", "color": "white", "fontSize": 11, "cursor": cursor(c.Click)},
 				Encoding: M{"x": x, "y": y, "text": M{"field": "text", "type": "nominal"}, "tooltip": tips},
 			},
-		}, c.Data.noData()...),
-		Params: clicked("datum.id ? "+c.Click+" : null", "*"),
+		}, append(c.Data.noData(), alone.says("nothing to compare with")...)...),
+		Params: append(clicked("datum.id ? "+c.Click+" : null", "*"), M{"name": "two", "expr": c.Two}),
 	}
 }

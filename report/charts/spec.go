@@ -57,7 +57,10 @@ type Data struct {
 const anyTheme = "#7B8798"
 
 // noData writes "no data" in the middle of the chart.
-func (d Data) noData() []Spec {
+func (d Data) noData() []Spec { return d.says("no data") }
+
+// says writes a text, and Why, in the middle of the chart where Found is false.
+func (d Data) says(text string) []Spec {
 	if d.Found == "" {
 		return nil
 	}
@@ -71,7 +74,7 @@ func (d Data) noData() []Spec {
 				"text": M{"value": text}},
 		}
 	}
-	out := []Spec{words("no data", M{"fontSize": 16})}
+	out := []Spec{words(text, M{"fontSize": 16})}
 	if d.Why != nil {
 		out = append(out, words(d.Why, M{"fontSize": 12, "dy": 22}))
 	}
@@ -115,7 +118,8 @@ const (
 	OfRun
 )
 
-// channel encodes a time. With Zoom the scale is limited to the dragged part of the time.
+// channel encodes a time. With Zoom the scale is limited to the dragged part of the time; with SetTime it is the time
+// range.
 func (a Axis) channel(field string, d Drag) M {
 	c := M{"field": field, "type": "temporal", "axis": M{"title": nil, "labelOverlap": true, "labelFlush": false,
 		"labelSeparation": 6, "tickCount": 8,
@@ -131,13 +135,17 @@ func (a Axis) channel(field string, d Drag) M {
 		axis["title"] = M{"signal": "'time since the start of ' + run + ', and time of day'"}
 		axis["labelExpr"] = "isFinite(began) ? [" + elapsed("datum.value") + ", " + timeOfDay("datum.value") + "] : ''"
 	}
-	if d == Zoom {
+	if limits := map[Drag]string{Zoom: "zoom", SetTime: "span"}[d]; limits != "" {
 		scale, _ := c["scale"].(M)
 		if scale == nil {
 			scale = M{}
 			c["scale"] = scale
 		}
-		scale["domainMin"], scale["domainMax"] = M{"expr": "zoom ? zoom[0] : null"}, M{"expr": "zoom ? zoom[1] : null"}
+		scale["domainMin"] = M{"expr": limits + " ? " + limits + "[0] : null"}
+		scale["domainMax"] = M{"expr": limits + " ? " + limits + "[1] : null"}
+		if d == SetTime {
+			scale["nice"] = false
+		}
 	}
 	return c
 }
