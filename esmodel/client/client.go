@@ -301,6 +301,8 @@ type Request struct {
 	Body []byte
 	// Needs is the privilege to name if it is missing, of those that Elasticsearch offers; "" is one of fiolat's roles.
 	Needs string
+	// Timeout is the limit for the call; 0 is the client's.
+	Timeout time.Duration
 }
 
 // send makes the call with a transport that adds the body.
@@ -387,7 +389,8 @@ func (c *Client) perform(
 	if now := time.Now(); c.begun.Load() == nil {
 		c.begun.CompareAndSwap(nil, &now)
 	}
-	one, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("no answer within %v", c.Timeout))
+	timeout := cmp.Or(r.Timeout, c.Timeout)
+	one, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w within %v", ErrNoAnswer, timeout))
 	defer cancel()
 	var node *url.URL // that the request went to
 	res, err := r.send(one, func(req *http.Request) (*http.Response, error) {

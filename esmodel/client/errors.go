@@ -24,6 +24,9 @@ var (
 	errLongReply = errors.New("the reply is longer")
 )
 
+// ErrNoAnswer is why a request was given up that took too long.
+var ErrNoAnswer = errors.New("no answer")
+
 // UnavailableError says that Elasticsearch could not be reached, or did not accept a request, until the retries
 // ended.
 type UnavailableError struct {

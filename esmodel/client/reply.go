@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 )
@@ -26,6 +27,7 @@ type BulkRequest struct {
 	Encoding string // of the body; "" is none
 	Refresh  bool   // make documents visible to searches before the reply
 	Needs    string // see Request
+	Timeout  time.Duration
 }
 
 // Bulk makes a bulk request about n documents, without retries, and appends the item of each to dst. It returns
@@ -41,7 +43,7 @@ func (c *Client) Bulk(
 	if r.Refresh {
 		api.Refresh = "true"
 	}
-	call := Request{Op: r.Op, API: api, Needs: r.Needs}
+	call := Request{Op: r.Op, API: api, Needs: r.Needs, Timeout: r.Timeout}
 	reply, err := c.perform(ctx, call, r.Body, "application/x-ndjson", r.Encoding, replyLimit(n))
 	if err != nil {
 		return nil, err

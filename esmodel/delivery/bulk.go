@@ -124,6 +124,7 @@ type BulkWriter struct {
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
 	most   atomic.Int64 // bytes of a request
+	pace   pace
 
 	preparing singleflight.Group // by index
 	marking   chan struct{}      // lock on the marks while they are set
@@ -178,6 +179,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 		idle: make(chan struct{}),
 	}
 	w.most.Store(int64(cfg.FlushBytes))
+	w.pace = pace{most: cfg.FlushBytes, usual: c.Timeout, longest: max(cfg.MaxWait, c.Timeout)}
 	close(w.idle)
 	w.ctx, w.cancel = context.WithCancelCause(context.Background())
 	w.name(nil)
@@ -187,7 +189,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 		w.wg.Go(func() {
 			s := w.newSender()
 			for b := range w.queue {
-				w.deliver(s, b, b.all())
+				w.deliver(s, b, b.all(), c.Retrier("send documents", cfg.MaxWait))
 				b.reset(cfg.FlushBytes)
 				w.free <- b
 				w.done()

@@ -138,6 +138,43 @@ func TestTimeoutOfARequest(t *testing.T) {
 	}
 }
 
+// Requests that a server does not answer in time are sent again in halves, and waited for twice as long: a server that
+// is slow for its size, or as such, gets each document in the end.
+func TestSlowServer(t *testing.T) {
+	for name, fault := range map[string]esmodeltest.Fault{
+		"with large requests": {Times: -1, Delay: time.Hour, Match: func(r *http.Request) bool {
+			return r.ContentLength > 10_000
+		}},
+		"always": {Times: -1, Delay: 300 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+			c := testClient(t, client.Config{Addresses: []string{s.URL}, Timeout: 100 * time.Millisecond,
+				MaxWait: time.Minute, Pause: time.Millisecond})
+			w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, FlushBytes: 64 << 10, InFlight: 1, GzipLevel: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Inject(fault)
+			const docs = 24
+			for i := range docs {
+				doc := fmt.Sprintf(`{"n":%d,"x":%q}`, i, strings.Repeat("y", 4000))
+				err := w.Add(t.Context(), "fio-event-2026.08", fmt.Appendf(nil, "id%d", i), []byte(doc))
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(w.Flush(t.Context()), w.Close(t.Context(), false)); err != nil {
+				t.Error(err)
+			}
+			if n := len(s.Docs("*")); n != docs {
+				t.Errorf("%d of %d documents", n, docs)
+			}
+		})
+	}
+}
+
 // 413 halves a request until it passes; a document that is too large alone is kept.
 func TestTooLargeIsSplit(t *testing.T) {
 	s, c := standIn(t)

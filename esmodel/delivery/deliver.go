@@ -97,17 +97,17 @@ func (b *batch) reset(most int) {
 }
 
 // deliver sends the items of todo until each has an outcome. It modifies todo.
-func (w *BulkWriter) deliver(s *sender, b *batch, todo []int32) {
-	p := w.c.Retrier("send documents", w.cfg.MaxWait)
+func (w *BulkWriter) deliver(s *sender, b *batch, todo []int32, p *client.Retrier) {
 	for len(todo) > 0 {
 		probing, err := w.sendAllowed()
 		if err != nil {
 			w.setAside(b, todo)
 			return
 		}
-		if half, most := len(todo)/2, int(w.most.Load()); half > 0 && most < len(b.raw) && most < b.size(todo) {
-			w.deliver(s, b, todo[:half])
-			w.deliver(s, b, todo[half:])
+		most := min(int(w.most.Load()), w.pace.bytes())
+		if half := len(todo) / 2; half > 0 && most < len(b.raw) && most < b.size(todo) {
+			w.deliver(s, b, todo[:half], p)
+			w.deliver(s, b, todo[half:], p)
 			return
 		}
 		before := len(todo)
@@ -414,7 +414,9 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	w.mu.Lock()
 	w.report.Requests++
 	w.mu.Unlock()
-	r := client.BulkRequest{Op: "send documents", Body: body, Encoding: encoding, Refresh: w.cfg.Refresh}
+	wait, at := w.pace.wait()
+	r := client.BulkRequest{Op: "send documents", Body: body, Encoding: encoding, Refresh: w.cfg.Refresh, Timeout: wait}
+	sent := time.Now()
 	items, err := w.c.Bulk(ctx, r, len(todo), func(i int) []byte { return b.idOf(todo[i]) }, s.items[:0])
 	var refused *client.RefusedError
 	if errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge {
@@ -427,10 +429,14 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 		w.refuse(b, todo[0], refused)
 		return todo[:0], nil
 	}
+	if errors.Is(err, client.ErrNoAnswer) {
+		w.pace.missed(at)
+	}
 	if err != nil {
 		// The outcome may be unknown; because of their ids the documents can safely be sent again.
 		return todo, err
 	}
+	w.pace.answered(at, time.Since(sent))
 	if items == nil {
 		for _, i := range todo {
 			w.acknowledge(b.items[i].index)
