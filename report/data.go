@@ -48,6 +48,8 @@ type head struct {
 	Finer  int     `json:"finer"`
 	Marks  []Mark  `json:"marks,omitempty"`
 	Stalls []stall `json:"stalls,omitempty"`
+	// Outliers are the single slow I/Os, in order of time.
+	Outliers []outlier `json:"outliers,omitempty"`
 	// Measure and Direction are the first finding's, or of what differs most between runs; "" if there is none.
 	Measure   string `json:"measure,omitempty"`
 	Direction string `json:"direction,omitempty"`

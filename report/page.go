@@ -39,7 +39,10 @@ type pageData struct {
 	Runs      []string // a sentence on each of two, and direction
 	Timeless  bool     // nothing is shown over time
 	Account   [][2]string
-	Findings  []Mark
+	Findings  []Mark   // the first, and what is known besides
+	Folded    []Mark   // the other findings
+	Outliers  []string // in order of time
+	Slow      int      // number of all outliers
 	Noted     []Mark
 	Work      []block
 	Syncs     []table
@@ -102,6 +105,9 @@ func (s *Sink) write(w io.Writer) (numbers int, err error) {
 	if s.o.Stalls != nil {
 		d.Head.Stalls = s.stalls()
 	}
+	if s.o.Outliers != nil {
+		s.outliers(&d)
+	}
 	if c := s.compared; c != nil {
 		d.Lead, d.Head.Measure, d.Head.Direction, d.Head.Groups = c.Lead, c.Measure, c.Direction, c.Groups
 		if c.Groups != nil {
@@ -129,25 +135,58 @@ func (s *Sink) write(w io.Writer) (numbers int, err error) {
 
 // marks adds findings and notes. Findings count from 1, notes from a; the page's chart shows the ones with a time.
 func (s *Sink) marks(d *pageData) {
+	found := 0
 	for _, m := range s.o.Marks() {
 		of := &d.Findings
-		if m.Note {
-			of = &d.Noted
-		}
 		if !m.Note && len(d.Findings) == 0 {
 			d.Head.Measure, d.Head.Direction = m.Measure, m.Direction
 		}
-		n := len(*of)
 		m.Text = page.Micro(m.Text)
 		switch {
 		case m.Note:
-			m.Name = picture.Letter(n)
+			of = &d.Noted
+			m.Name = picture.Letter(len(d.Noted))
 		case !m.Besides:
-			m.Name = strconv.Itoa(n + 1)
+			if found++; found > unfolded {
+				of = &d.Folded
+			}
+			m.Name = strconv.Itoa(found)
 		}
-		if *of = append(*of, m); m.Note || m.From != m.To {
+		if *of = append(*of, m); m.Name != "" {
 			d.Head.Marks = append(d.Head.Marks, m)
 		}
+	}
+}
+
+// unfolded is how many findings a page shows before it is asked for the others, and a picture has.
+const unfolded = 3
+
+// timed reports whether the chart marks when it was.
+func (m *Mark) timed() bool { return m.Note || m.From != m.To }
+
+// outlier are single slow I/Os at one time.
+type outlier struct {
+	From      float64  `json:"from"` // ms from the run's start
+	To        float64  `json:"to"`
+	Direction string   `json:"direction"`
+	Job       string   `json:"job,omitempty"`
+	Hosts     []string `json:"hosts,omitempty"`
+	Text      string   `json:"text"`
+}
+
+// outliers adds the outliers.
+func (s *Sink) outliers(d *pageData) {
+	all := s.o.Outliers()
+	if all == nil {
+		return
+	}
+	d.Slow = all.Found
+	for i := range all.Longest {
+		o := &all.Longest[i]
+		text := page.Micro(o.Text)
+		d.Outliers = append(d.Outliers, text)
+		d.Head.Outliers = append(d.Head.Outliers, outlier{From: float64(o.Start) / 1e6, To: float64(o.End) / 1e6,
+			Direction: o.Dims.Direction, Job: o.Dims.Job, Hosts: o.Hosts, Text: text})
 	}
 }
 

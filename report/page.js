@@ -213,8 +213,14 @@ const overPercentiles = () => [
 const overTimeToo = chart => !['spectrum', 'cdf', 'counts', 'sides'].includes(chart);
 const timed = ['percentiles', 'rate', 'heat', ...(mapped ? ['map'] : [])]; // the charts that follow zoom and cursor
 const isMap = chart => chart === 'heat' || chart === 'map';
+// about has what findings call themselves, and a sign for outliers, by the row of the map that they are about.
+const about = new Map();
+const names = (whose, name) => { for (const w of whose || []) if (!about.get(w)?.includes(name)) about.set(w, [...about.get(w) || [], name]); };
+for (const m of head.marks || []) if (m.dimension === mapped) names(m.who, m.name);
+for (const o of head.outliers || []) names(mapped === 'host' ? o.hosts : [o.job], '▾');
+const labelOf = name => [name, ...about.get(name) || []].join(' ');
 // left is the width of what is left of the charts over time, in which the map has names.
-const left = mapped ? Math.max(54, Math.min(130, root.clientWidth / 5, 12 + 6.2 * Math.max(...values[mapped].map(v => v.length)))) : 54;
+const left = mapped ? Math.max(54, Math.min(130, root.clientWidth / 5, 12 + 6.2 * Math.max(...values[mapped].map(v => labelOf(v).length)))) : 54;
 const STALLED = '#d55e00';
 const hatch = Array.from({length: 500}, (_, i) => `M${7 * i - 400},400l400,-400`).join('');
 
@@ -276,7 +282,7 @@ function steer(vg, chart) {
     }
   })(vg.marks);
   if (chart === 'percentiles') {
-    vg.data.push({name: 'marks'}, {name: 'rules'});
+    vg.data.push({name: 'marks'}, {name: 'rules'}, {name: 'ticks'});
     const rule = {y: {scale: 'y', field: 'limit'}}, ofRule = {aria: false, interactive: false, clip: true, from: {data: 'rules'}};
     vg.marks.push({type: 'rule', name: 'sla', ...ofRule, encode: {update: {...rule, x: {value: 0}, x2: {signal: 'width'}, stroke: {scale: 'color', field: 'p'}, strokeDash: {value: ruleDash}, strokeWidth: {value: 1.5}}}});
     const at = {x: {scale: 'x', field: 't'}}, top = {...at, y: {field: 'y'}}, own = {aria: false, interactive: false, clip: true, from: {data: 'marks'}};
@@ -284,7 +290,8 @@ function steer(vg, chart) {
       {type: 'rule', ...own, encode: {update: {...at, y: {value: 0}, y2: {signal: 'height'}, stroke: {signal: 'ink'}, strokeDash: {value: [3, 3]}, opacity: {value: 0.6}}}},
       {type: 'symbol', name: 'mark', ...own, clip: false, encode: {update: {...top, size: {value: 210}, fill: {signal: "datum.note ? paper : '" + STALLED + "'"}, stroke: {signal: 'ink'}}}},
       {type: 'text', ...own, clip: false, encode: {update: {...top, text: {field: 'name'}, align: {value: 'center'}, baseline: {value: 'middle'}, fontSize: {value: 11}, fontWeight: {value: 'bold'},
-        fill: {signal: "datum.note ? ink : '#000000'"}}}});
+        fill: {signal: "datum.note ? ink : '#000000'"}}}},
+      {type: 'symbol', name: 'tick', ...own, from: {data: 'ticks'}, encode: {update: {...at, y: {value: 4}, shape: {value: 'triangle-down'}, size: {value: 55}, fill: {signal: 'ink'}}}});
   }
   if (time && chart !== 'map') {
     const across = {x: {scale: 'x', field: 't'}, x2: {scale: 'x', field: 't2'}, y: {value: 0}, y2: {signal: 'height'}};
@@ -376,15 +383,21 @@ function regrid() {
   $('time').max = head.columns - 1;
 }
 
-// placeMarks puts notes and the first findings, three in all, at the top of the chart, below each other where they are close.
+// outliersShown are those of the hosts, jobs and directions that are chosen.
+const outliersShown = () => (head.outliers || []).filter(o => ['apart', all.direction, o.direction].includes(state.direction) &&
+  (state.host === all.host || o.hosts?.includes(state.host)) && (state.job === all.job || !o.job || o.job === state.job));
+
+// placeMarks puts notes and the first findings at the top of the chart, below each other where they are close and as many as have room, and a tick for each outlier.
 function placeMarks() {
   const [a, b] = shown(), scale = views.percentiles.width() / (b - a), taken = [];
-  const found = (head.marks || []).filter(m => m.to >= a && m.from <= b).sort((m, o) => !m.note - !o.note).slice(0, 3).sort((m, o) => m.from - o.from).map(m => {
-    const t = Math.max(a, m.from), x = (t - a) * scale, free = taken.findIndex(end => x - end > 18), row = free < 0 ? taken.length : free;
-    taken[row] = x;
-    return {...m, t, t2: Math.min(b, m.to), y: 9 + 18 * row};
+  const deep = Math.floor(views.percentiles.height() / 18 / 2);
+  const found = (head.marks || []).filter(m => (m.note || m.to > m.from) && m.to >= a && m.from <= b).sort((m, o) => !m.note - !o.note).flatMap(m => {
+    const t = Math.max(a, m.from), x = (t - a) * scale, clear = taken.findIndex(row => row.every(other => Math.abs(x - other) > 18)), row = clear < 0 ? taken.length : clear;
+    if (row >= deep) return [];
+    (taken[row] ||= []).push(x);
+    return [{...m, t, t2: Math.min(b, m.to), y: 18 + 18 * row}];
   });
-  views.percentiles.data('marks', found);
+  views.percentiles.data('marks', found).data('ticks', outliersShown().map(o => ({...o, t: (o.from + o.to) / 2})).filter(o => o.t >= a && o.t <= b));
 }
 
 // ---- filling
@@ -658,7 +671,7 @@ function fillMap() {
   $('h-map').textContent = (direction === all.direction ? '' : direction + ' ') + `${m.name} of each ${mapped}`;
   $('d-map').textContent = `${m.name} of ${rows.length} ${plural[mapped]} over time, and where nothing completed. The table has the numbers; the list of ${plural[mapped]} above chooses one.`;
   views.map.data('cells', cells).signal('extent', [rows.length, 0]).signal('heat', [0, 1]).signal('colors', css('--ramp').split(/,\s*/))
-    .signal('labels', rows.map(r => (r.name === state[mapped] ? '▸ ' : '') + r.name)).signal('extentTicks', rows.map((_, i) => i + 0.5).filter((_, i) => i % every === 0));
+    .signal('labels', rows.map(r => (r.name === state[mapped] ? '▸ ' : '') + labelOf(r.name))).signal('extentTicks', rows.map((_, i) => i + 0.5).filter((_, i) => i % every === 0));
 }
 
 function memberAt() {
@@ -751,7 +764,8 @@ function setCursor(k, force) {
   if (k !== null && s) {
     text = span(k) + (head.start === null || state.clock !== 'start' ? '' : ' (' + dated(clock(from(k))) + ' UTC)') + ': ' +
       (s.n[k] ? `${ios(s.n[k])}, ${count(s.rate[k])} per second, ` : 'no I/O, ') + `${s.logs[k]} of ${head.logs} ${head.logs === 1 ? 'log' : 'logs'}` + (head.quanta > 1 ? ' at least' : '') +
-      (s.partial && s.partial[k] ? `; partial: the logs cover ${length(Math.round(1000 * s.partial[k]))} of it` : '');
+      (s.partial && s.partial[k] ? `; partial: the logs cover ${length(Math.round(1000 * s.partial[k]))} of it` : '') +
+      outliersShown().filter(o => o.from < to(k) && o.to > from(k)).map(o => '; ' + o.text).join('');
   }
   $('at-time').textContent = text;
   const slider = $('time');

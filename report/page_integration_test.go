@@ -1095,6 +1095,7 @@ func TestChromiumTwoRuns(t *testing.T) {
 		}
 		_, list, _ := strings.Cut(string(alone), `<h2 id="findings-h">What stands out</h2>`)
 		list, _, _ = strings.Cut(list, "</section>")
+		list, _, _ = strings.Cut(list, `<details id="outliers"`)
 		list = strings.NewReplacer("<p>", "<li>", "</p>", "</li>").Replace(list) // of what is no finding
 		if len(found) != len(folders) || len(found[i]) != strings.Count(list, "<li>") {
 			t.Fatalf("%s: %q on the page, want %q", folder, found, list)
@@ -1711,8 +1712,20 @@ func TestChromiumMembers(t *testing.T) {
 	if got.Bottom > 800 {
 		t.Errorf("the map ends at %v", got.Bottom)
 	}
+	var about []string // hosts that a finding is about, and an outlier: what waited
+	for i, label := range got.Labels {
+		name, found, _ := strings.Cut(label, " ")
+		if got.Labels[i] = name; found == "1 ▾" {
+			about = append(about, name)
+		} else if found != "" {
+			t.Errorf("the row %q", label)
+		}
+	}
 	if len(got.Labels) != 16 || got.Labels[2] != "osd2" || got.Labels[10] != "osd10" {
 		t.Errorf("hosts in the order %q", got.Labels)
+	}
+	if !slices.Equal(about, []string{"osd2", "osd6", "osd10"}) {
+		t.Errorf("rows of %q are marked, and those that stopped are osd2, osd6 and osd10", about)
 	}
 	stalled := map[string]int{}
 	exact := 0

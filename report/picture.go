@@ -231,6 +231,10 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 	var marks pageData
 	if p.runs == nil && p.o.Marks != nil {
 		p.main().marks(&marks)
+		marks.Head.Marks = slices.DeleteFunc(marks.Head.Marks, func(m Mark) bool {
+			folded := func(o Mark) bool { return o.Name == m.Name }
+			return !m.timed() || !m.Note && slices.ContainsFunc(marks.Folded, folded)
+		})
 	}
 	note := func(m *Mark) { out.Notes = append(out.Notes, picture.Note{Name: m.Name, Text: m.Text}) }
 	caption := ""

@@ -48,6 +48,9 @@ type Options struct {
 	Marks func() []Mark
 	// Stalls, if not nil, returns the stalls that the map shows. It is called as Marks is.
 	Stalls func() []pipeline.Stall
+	// Outliers, if not nil, returns the single slow I/Os that the page lists and its chart shows; nil if nobody looked
+	// for any. It is called as Marks is.
+	Outliers func() *pipeline.Outliers
 	// Compared, if not nil, returns how the runs of a page differ. It is called once, after the last has ended.
 	Compared func() (*Comparison, error)
 	// MaxColumns, MaxBytes and MaxHeld are smaller in tests; 0 means maxColumns, maxBytes and maxHeld.
@@ -68,6 +71,9 @@ type Mark struct {
 	// From and To are its time in ms from the run's start; both 0 if a finding is about the whole run.
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
+	// Who are the hosts, jobs or logs that a finding is about.
+	Dimension string   `json:"dimension,omitempty"`
+	Who       []string `json:"who,omitempty"`
 	// Besides is true of a sentence that is no finding, and so has no name.
 	Besides bool `json:"-"`
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"slices"
 
 	"fiolat/analysis/diagnose"
 	"fiolat/fio"
@@ -37,16 +38,25 @@ type pageFile struct {
 func newPageFile(path string, dry bool, kinds int, drawn *report.Picture) *pageFile {
 	p := &pageFile{Path: path, dry: dry}
 	p.kinds = report.NewKinds(p, kinds, report.Options{Generator: "fiolat " + versionText(), Marks: p.marks,
-		Stalls: p.stalls, Picture: drawn})
+		Stalls: p.stalls, Outliers: p.outliers, Picture: drawn})
 	return p
+}
+
+func (p *pageFile) outliers() *pipeline.Outliers {
+	if p.Diagnosis == nil {
+		return nil
+	}
+	return p.Diagnosis.Single()
 }
 
 func (p *pageFile) marks() (out []report.Mark) {
 	if p.Diagnosis == nil {
 		return nil
 	}
-	for _, f := range p.Diagnosis.Diagnosis.Shown(diagnose.MostShown) {
-		m := report.Mark{Text: f.Text, Besides: f.Besides(), Measure: f.Measure, Direction: f.Direction}
+	d := p.Diagnosis.Diagnosis
+	for _, f := range slices.Concat(d.Findings, d.More) {
+		m := report.Mark{Text: f.Text, Besides: f.Besides(), Measure: f.Measure, Direction: f.Direction,
+			Dimension: f.Dimension, Who: f.Who}
 		if m.From, m.To = f.FromMS, f.ToMS; f.AllRun {
 			m.From, m.To = 0, 0
 		}
