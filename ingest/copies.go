@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync"
 
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
@@ -58,7 +59,7 @@ func (d *discovery) dropEqual(runs []*Input) {
 		l    *Source
 		in   *Input
 		info fs.FileInfo
-		ends uint64 // hash of its first and last bytes; 0 if it was not needed
+		of   digest // zero if it was not needed
 	}
 	bySize := map[int64][]seen{}
 	for _, in := range runs {
@@ -70,10 +71,10 @@ func (d *discovery) dropEqual(runs []*Input) {
 				kept = append(kept, l)
 				continue
 			}
-			drop, ends, compared := "", uint64(0), 0
+			drop, of, compared := "", digest{}, 0
 			same := bySize[info.Size()]
 			if len(same) > 0 {
-				ends = endsHash(l.Path, info.Size())
+				of = digestOf(l.Path, info.Size())
 			}
 			for i := range same {
 				o := &same[i]
@@ -82,16 +83,16 @@ func (d *discovery) dropEqual(runs []*Input) {
 						fio.Printable(o.l.Path))
 					break
 				}
-				if o.ends == 0 {
-					o.ends = endsHash(o.l.Path, info.Size())
+				if o.of == (digest{}) {
+					o.of = digestOf(o.l.Path, info.Size())
 				}
-				if o.ends != ends {
+				if o.of != of {
 					continue
 				}
 				compared++
 				apart := o.in == in && byChance(in, l, o.l) || o.in != in && o.in.accounts(o.l.Name) &&
 					in.accounts(l.Name)
-				if compared > maxCompared || !source.SameBytes(l.Path, o.l.Path, apart) {
+				if !of.whole && (compared > maxCompared || !source.SameBytes(l.Path, o.l.Path, apart)) {
 					continue
 				}
 				switch {
@@ -109,7 +110,7 @@ func (d *discovery) dropEqual(runs []*Input) {
 				in.Ignored = append(in.Ignored, drop)
 				continue
 			}
-			bySize[info.Size()] = append(bySize[info.Size()], seen{l, in, info, ends})
+			bySize[info.Size()] = append(bySize[info.Size()], seen{l, in, info, of})
 			kept = append(kept, l)
 		}
 		if len(twins) > 0 {
@@ -121,21 +122,40 @@ func (d *discovery) dropEqual(runs []*Input) {
 	}
 }
 
-// endsHash returns a hash of a file's first and last 2 KiB, which is not 0. Two logs of one job may begin with the same
-// record.
-func endsHash(path string, size int64) uint64 {
-	f, err := os.Open(path)
-	if err != nil {
-		return 1
-	}
-	defer f.Close()
-	var b [4 << 10]byte
-	n, _ := f.ReadAt(b[:len(b)/2], 0)
-	m, _ := f.ReadAt(b[n:], max(int64(n), size-int64(len(b)/2)))
-	return maphash.Bytes(endsSeed, b[:n+m]) | 1
+// digest is a hash of a file of up to 64 KiB, or of the first and last 2 KiB of a longer one: two logs of one job may
+// begin with the same record.
+type digest struct {
+	a, b  uint64
+	whole bool // nothing else than the same bytes has the same hashes
 }
 
-var endsSeed = maphash.MakeSeed()
+// digestOf returns the digest of a file. Those of files that cannot be read are equal, but not whole.
+func digestOf(path string, size int64) digest {
+	buf, ok := blocks.Get().(*[64 << 10]byte)
+	if !ok {
+		buf = new([64 << 10]byte)
+	}
+	defer blocks.Put(buf)
+	b := buf[:]
+	f, err := source.OpenRegular(path)
+	if err != nil {
+		return digest{a: 1}
+	}
+	defer f.Close()
+	if size <= int64(len(b)) {
+		n, err := f.ReadAt(b[:size], 0)
+		return digest{maphash.Bytes(seeds[0], b[:n]), maphash.Bytes(seeds[1], b[:n]), err == nil}
+	}
+	const end = 2 << 10
+	n, _ := f.ReadAt(b[:end], 0)
+	m, _ := f.ReadAt(b[n:n+end], max(int64(n), size-end))
+	return digest{a: maphash.Bytes(seeds[0], b[:n+m]), b: 1}
+}
+
+// blocks holds memory of digestOf.
+var blocks sync.Pool
+
+var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
 // byChance reports whether two logs of one run may be equal by chance: those of two hosts, of two threads of a
 // folder, or of two jobs in fio's JSON.

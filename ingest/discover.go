@@ -866,16 +866,16 @@ func bySource(a, b *Source) int {
 // that were not.
 func (d *discovery) jsonBeside(in *Input, folders []string) {
 	wantMeta, wantJob := len(in.Metas) == 0, len(in.JobFiles) == 0
-	var used []string
+	used := map[string]bool{}
 	for _, l := range in.Logs {
-		used = append(used, filepath.Clean(l.Path))
+		used[filepath.Clean(l.Path)] = true
 	}
 	slices.Sort(folders)
 	for _, dir := range slices.Compact(folders) {
 		for _, e := range d.files.List(dir) {
 			path := filepath.Join(dir, e.Name())
 			if name, ok := parseName(e.Name()); ok {
-				if !slices.Contains(used, path) && !d.isPacked(path, e) {
+				if !used[path] && !d.isPacked(path, e) {
 					in.siblings = append(in.siblings, &Source{Path: path, Base: e.Name(), Name: name, Host: name.Host})
 				}
 				continue

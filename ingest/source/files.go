@@ -148,12 +148,12 @@ func (f *File) acquire() error {
 	for s.open >= s.Max && s.closeOne() {
 	}
 	var err error
-	f.f, err = os.Open(f.path)
+	f.f, err = OpenRegular(f.path)
 	for outOfDescriptors(err) && s.idle.Len() > 0 {
 		s.Max = max(s.open*3/4, 1)
 		for s.open >= s.Max && s.closeOne() {
 		}
-		f.f, err = os.Open(f.path)
+		f.f, err = OpenRegular(f.path)
 	}
 	if err != nil {
 		f.f = nil
@@ -217,6 +217,19 @@ func (f *File) unchanged() error {
 func (f *File) changed(how string) error {
 	return &fio.ParseError{File: f.path, Msg: "the file was " + how + " while it was read",
 		Hint: "run again when nobody writes to it any more"}
+}
+
+// OpenRegular is os.Open for a regular file, without the system calls that find out whether it can be polled.
+func OpenRegular(path string) (*os.File, error) {
+	for {
+		fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+		switch {
+		case err == nil:
+			return os.NewFile(uintptr(fd), path), nil
+		case !errors.Is(err, syscall.EINTR):
+			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+	}
 }
 
 func outOfDescriptors(err error) bool {

@@ -13,12 +13,12 @@ const compared = 64 << 10
 // SameBytes reports whether two files hold the same bytes, or with ends, for two files of one size, whether their
 // first and last 64 KiB are the same. Files that cannot be read are not the same.
 func SameBytes(a, b string, ends bool) bool {
-	x, err := os.Open(a)
+	x, err := OpenRegular(a)
 	if err != nil {
 		return false
 	}
 	defer x.Close()
-	y, err := os.Open(b)
+	y, err := OpenRegular(b)
 	if err != nil {
 		return false
 	}
