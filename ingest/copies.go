@@ -66,7 +66,7 @@ func (d *discovery) dropEqual(runs []*Input) {
 		var kept []*Source
 		var twins []string
 		for _, l := range byLink(in.Logs) {
-			info, err := os.Stat(l.Path)
+			info, err := l.stat()
 			if err != nil || l.Path == stdin || !info.Mode().IsRegular() || info.Size() == 0 {
 				kept = append(kept, l)
 				continue
@@ -178,7 +178,7 @@ func (in *Input) accounts(n Name) bool {
 func byLink(logs []*Source) []*Source {
 	rank := map[*Source]int{}
 	for _, l := range logs {
-		if info, err := os.Lstat(l.Path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if l.isLink() {
 			rank[l] = 2
 		} else if l.Host == "" {
 			rank[l] = 1

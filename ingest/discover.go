@@ -44,6 +44,35 @@ type Source struct {
 	// on standard input: see pipeline.Log.
 	JSON *fiojson.Document
 	Hash string
+
+	info fs.FileInfo // of a log that was found in a folder
+	link bool        // that log is a symbolic link
+}
+
+// stat describes the file, behind links.
+func (s *Source) stat() (fs.FileInfo, error) {
+	if s.info != nil {
+		return s.info, nil
+	}
+	return os.Stat(s.Path)
+}
+
+// isLink reports whether the log is a symbolic link.
+func (s *Source) isLink() bool {
+	if s.info != nil {
+		return s.link
+	}
+	info, err := os.Lstat(s.Path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// Once reports whether the log can be read only once: it is standard input, or no regular file.
+func (s *Source) Once() bool {
+	if s.JSON != nil || s.Path == stdin {
+		return s.JSON == nil
+	}
+	info, err := s.stat()
+	return err == nil && !info.Mode().IsRegular()
 }
 
 // LargeWindows reports whether the decompressors of all logs together may take more than 16 MiB, judging by names:
@@ -717,7 +746,7 @@ func (d *discovery) search(root, dir string) {
 			d.warnings = append(d.warnings, fio.Printable(path)+": not a log of fio, despite its name; not used")
 		case ok:
 			l := found{Source: &Source{Path: path, Base: e.Name(), Name: name, Size: info.Size(),
-				Host: name.Host}, dir: dir}
+				Host: name.Host, info: info, link: link}, dir: dir}
 			// Above the path given, a folder that happens to be named clients means nothing.
 			if group, host := clients(dir); group != "" && (under(group, root) || filepath.Join(group,
 				"clients") == root || filepath.Join(group, "clients", host) == root) {

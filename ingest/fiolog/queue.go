@@ -25,6 +25,7 @@ func (k *Queue) Add(r *Record, skipped int64) {
 	if k.at > len(k.b)/2 { // a queue that never runs empty must not grow
 		k.b, k.at = k.b[:copy(k.b, k.b[k.at:])], 0
 	}
+	k.b = slices.Grow(k.b, 16+2*len(r.Index))
 	for _, v := range []uint64{
 		uint64(r.Time), uint64(r.Dir), uint64(r.Line), uint64(skipped), r.IOs, r.NS, uint64(len(r.Index)),
 	} {

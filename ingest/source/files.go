@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"cmp"
 	"container/list"
 	"errors"
@@ -19,7 +20,8 @@ import (
 // be opened again and stay open. The zero value is ready to use, by any number of goroutines.
 //
 // A regular file must stay as it was when first opened. One that was replaced or deleted, grew, shrank or was written
-// to is a *fio.ParseError at the next opening or at the end, whichever comes first, and never an early end.
+// to is a *fio.ParseError at the next opening or at the end, whichever comes first, and never an early end. The end of
+// a file of up to 64 KiB that is not compressed comes when it is opened: it is read as a whole.
 type Files struct {
 	// Max is how many regular files may be open; default 256. Opening one again is cheap beside reading a block. If
 	// the system allows fewer, Max is lowered to three quarters of what turned out to be possible, since others need
@@ -35,8 +37,9 @@ type Files struct {
 type File struct {
 	files *Files
 	path  string
-	info  fs.FileInfo // as it was when first opened
-	at    int64       // offset of the next read, if it is a regular file
+	info  fs.FileInfo  // as it was when first opened
+	at    int64        // offset of the next read, if it is a regular file
+	all   *[small]byte // all of a small file, which then is not open
 
 	f    *os.File
 	idle *list.Element
@@ -60,13 +63,43 @@ func (s *Files) Open(path string, as *File) (*File, error) {
 		if outOfDescriptors(err) {
 			err = fmt.Errorf("all pipes have to be open at once: %w", err)
 		}
-	} else if err = f.acquire(); err == nil {
+	} else if err = f.acquire(info); err == nil {
+		err = f.readAll()
 		f.release()
+		if f.Whole() {
+			err = errors.Join(err, f.closeRegular())
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	return f, nil
+}
+
+// small is the size up to which a file is read as a whole when it is opened, unless it is compressed.
+const small = 64 << 10
+
+// smalls holds memory of small files.
+var smalls sync.Pool
+
+// Whole reports whether all of the file was read when it was opened.
+func (f *File) Whole() bool { return f.all != nil }
+
+// readAll reads a small file that is open.
+func (f *File) readAll() error {
+	if f.Size() > small {
+		return nil
+	}
+	all, ok := smalls.Get().(*[small]byte)
+	if !ok {
+		all = new([small]byte)
+	}
+	if n, err := f.f.ReadAt(all[:f.Size()], 0); err != nil || Packed(all[:n]) {
+		smalls.Put(all)
+		return nil // it is read like a large one, and an error is met again
+	}
+	f.all = all
+	return f.unchanged(f.info) // what becomes of it from now on does not matter
 }
 
 // Regular reports whether the file can be opened and read again.
@@ -85,7 +118,15 @@ func (f *File) Read(p []byte) (n int, err error) {
 	if !f.Regular() {
 		return f.f.Read(p)
 	}
-	if err = f.acquire(); err != nil {
+	if f.Whole() {
+		if f.at == f.Size() {
+			return 0, io.EOF
+		}
+		n = copy(p, f.all[f.at:f.Size()])
+		f.at += int64(n)
+		return n, nil
+	}
+	if err = f.acquire(nil); err != nil {
 		return 0, err
 	}
 	defer f.release()
@@ -97,7 +138,7 @@ func (f *File) Read(p []byte) (n int, err error) {
 		f.at += int64(n)
 	}
 	if (err == nil || errors.Is(err, io.EOF)) && (n == 0 || n < len(p)) {
-		if err = f.unchanged(); err == nil {
+		if err = f.unchanged(nil); err == nil {
 			err = io.EOF
 		}
 	}
@@ -106,7 +147,10 @@ func (f *File) Read(p []byte) (n int, err error) {
 
 // ReadAt reads at an offset of a regular file, and does not move that of Read.
 func (f *File) ReadAt(p []byte, at int64) (int, error) {
-	if err := f.acquire(); err != nil {
+	if f.Whole() {
+		return bytes.NewReader(f.all[:f.Size()]).ReadAt(p, at)
+	}
+	if err := f.acquire(nil); err != nil {
 		return 0, err
 	}
 	defer f.release()
@@ -118,6 +162,14 @@ func (f *File) Close() error {
 	if !f.Regular() {
 		return f.f.Close()
 	}
+	if f.Whole() {
+		smalls.Put(f.all)
+		f.all = nil
+	}
+	return f.closeRegular()
+}
+
+func (f *File) closeRegular() error {
 	f.files.mu.Lock()
 	defer f.files.mu.Unlock()
 	return f.close()
@@ -135,8 +187,8 @@ func (f *File) close() error {
 	return err
 }
 
-// acquire opens the file if necessary, and keeps it open until release.
-func (f *File) acquire() error {
+// acquire opens the file if necessary, and keeps it open until release. there is for unchanged.
+func (f *File) acquire(there fs.FileInfo) error {
 	s := f.files
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +215,7 @@ func (f *File) acquire() error {
 		return err
 	}
 	s.open++
-	if err = f.unchanged(); err != nil {
+	if err = f.unchanged(there); err != nil {
 		f.idle = s.idle.PushBack(f)
 		return errors.Join(err, f.close())
 	}
@@ -186,13 +238,16 @@ func (f *File) release() {
 	f.idle = f.files.idle.PushBack(f)
 }
 
-// unchanged returns an error if the open file, or what is at its path now, differs from what was first opened.
-func (f *File) unchanged() error {
+// unchanged returns an error if the open file, or what is at its path, differs from what was first opened. there is
+// what is at its path, nil if that has to be looked up.
+func (f *File) unchanged(there fs.FileInfo) error {
 	now, err := f.f.Stat()
 	if err != nil {
 		return err
 	}
-	there, err := os.Stat(f.path)
+	if there == nil {
+		there, err = os.Stat(f.path)
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

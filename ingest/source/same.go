@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 )
 
 // compared is how many bytes are compared at a time, and at each end where only the ends are compared.
@@ -55,12 +56,14 @@ func SameContent(a, b string, stdin io.Reader) bool {
 	return same(x, y)
 }
 
+// pairs holds memory of same.
+var pairs = sync.Pool{New: func() any { return new([2][compared]byte) }}
+
 func same(x, y io.Reader) bool {
-	var a, b []byte
+	pair := pairs.Get().(*[2][compared]byte)
+	defer pairs.Put(pair)
 	for size := 4 << 10; ; size = min(2*size, compared) { // most files that differ do so early
-		if len(a) < size {
-			a, b = make([]byte, size), make([]byte, size)
-		}
+		a, b := pair[0][:size], pair[1][:size]
 		n, errX := io.ReadFull(x, a)
 		m, errY := io.ReadFull(y, b)
 		if n != m || !bytes.Equal(a[:n], b[:m]) {

@@ -127,10 +127,7 @@ func (o *Logs) Discover(u *ui.UI, kind fio.Kind, any bool) ([]*ingest.Input, err
 // ReadOnce returns the path of the first log that cannot be read again, such as a pipe; "" if all can.
 func ReadOnce(logs []*ingest.Source) string {
 	for _, l := range logs {
-		if l.JSON != nil {
-			continue
-		}
-		if info, err := os.Stat(l.Path); l.Path == "-" || err == nil && !info.Mode().IsRegular() {
+		if l.Once() {
 			return l.Path
 		}
 	}

@@ -46,6 +46,10 @@ func readHead(l *State) error {
 	if l.single() != nil {
 		return l.readFirst()
 	}
+	whole := !l.Pipe && in.file != nil && in.file.Whole()
+	if whole && l.cfg.keptWhole > 0 {
+		room, l.keepHead = l.cfg.keptWhole, true
+	}
 	l.windowLength()
 	ended, records, ios := false, 0, uint64(0)
 	for ; records < maxHead && !l.headDone(); records++ {
@@ -57,21 +61,24 @@ func readHead(l *State) error {
 			return readErr
 		}
 		ios += r.IOs
-		if l.keepHead {
-			l.head.Add(r, l.Lines)
-			if room -= recordRoom + len(r.Index); room < 0 && !l.Pipe {
-				l.keepHead, l.head = false, fiolog.Queue{}
-			}
+		l.keep(r, &room)
+	}
+	l.beyondHead = !ended
+	for whole && l.keepHead && !l.fileEOF { // of a log that was read there is nothing to read again
+		r, readErr := l.read()
+		if l.fileEOF = readErr != nil; !l.fileEOF {
+			l.keep(r, &room)
+		} else if !errors.Is(readErr, io.EOF) {
+			l.later = readErr
 		}
 	}
 	if l.keepHead {
 		in.raw.tell(l.cfg.Progress)
 	}
-	l.beyondHead = !ended
 	for d := range l.dirs {
 		l.dirs[d].lag.Forget()
 	}
-	if ended || !l.keepHead {
+	if ended || whole || !l.keepHead {
 		if err = l.Close(); err != nil {
 			return err
 		}
@@ -86,6 +93,17 @@ func readHead(l *State) error {
 	}
 	l.startOver()
 	return nil
+}
+
+// keep lets a record of the head wait, if it is kept and room, in buckets, is left.
+func (l *State) keep(r *fiolog.Record, room *int) {
+	if !l.keepHead {
+		return
+	}
+	l.head.Add(r, l.Lines)
+	if *room -= recordRoom + len(r.Index); *room < 0 && !l.Pipe {
+		l.keepHead, l.head = false, fiolog.Queue{}
+	}
 }
 
 // windowLength takes the length of the windows from the settings or from fio's options, if these tell it.

@@ -3,6 +3,7 @@ package logs
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/ingest/source"
 	"fiolat/internal/testlog"
 	"fiolat/pipeline"
@@ -91,6 +93,32 @@ func TestRecordsWait(t *testing.T) {
 			t.Fatalf("interval %d: %d bytes held", n, held)
 		}
 		merge.Cut(n + 1)
+	}
+}
+
+// TestSmallLogs: a small log is read once, to its end, also if its head is less. A bad line is met after the records
+// before it.
+func TestSmallLogs(t *testing.T) {
+	t.Parallel()
+	const good = 100 // records
+	small := func([]byte) (log []byte) {
+		for n := range good {
+			r := fiolog.Record{Time: int64(n+1) * 1000, Index: []uint16{12}, Count: []float64{5}}
+			log = fiolog.AppendRecord(log, &r, 29)
+		}
+		return append(log, "bad\n"...)
+	}
+	for _, l := range openedLogs(t, Config{}, 2, 100, small) {
+		if l.keepHead != true || l.head.Records != good || l.reopen || l.in != nil || !l.fileEOF {
+			t.Errorf("kept %v with %d records, to be read again %v, open %v", l.keepHead, l.head.Records, l.reopen,
+				l.in != nil)
+		}
+		for n := range good + 1 {
+			_, err := l.next()
+			if bad := new(fio.ParseError); errors.As(err, &bad) != (n == good) || n == good && bad.Line != good+1 {
+				t.Fatalf("record %d: %v", n, err)
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -198,8 +199,10 @@ type Config struct {
 	Files    *source.Files
 	// keepBlocks lets a log that waits for others keep the block that was read last.
 	keepBlocks bool
-	KeptHead   int  // buckets of a log's head that may be kept in memory, if that is cheap
-	Pauses     bool // find LogDirection.Pauses
+	KeptHead   int // buckets of a log's head that may be kept in memory, if that is cheap
+	// keptWhole are the buckets of a small log that may be kept.
+	keptWhole int
+	Pauses    bool // find LogDirection.Pauses
 }
 
 // State is a log that is being read. One worker at a time owns it.
@@ -240,6 +243,7 @@ type input struct {
 	Ahead         int          // parsers that may read ahead
 	skippedBefore int64        // lines skipped before the record that next returned
 	fileEOF       bool         // the file was read to its end
+	later         error        // of the file, after the records that wait
 	EOF           bool         // and so were the records that waited
 }
 
@@ -307,7 +311,7 @@ func (l *State) peek() error {
 // read returns the next record of the file. It skips and counts bad lines if that was asked for.
 func (l *State) read() (*fiolog.Record, error) {
 	if l.in == nil {
-		return nil, io.EOF
+		return nil, cmp.Or(l.later, io.EOF)
 	}
 	for {
 		r, err := l.record(l.in)
@@ -568,7 +572,7 @@ func (l *State) finish() error {
 	}
 	for i := range l.dirs {
 		d := &l.dirs[i]
-		d.record.counts = fiohist.Sparse{}
+		d.record.counts, d.first0 = fiohist.Sparse{}, nil
 		d.win.first, d.win.rest, d.win.last = fiohist.Sparse{}, fiohist.Sparse{}, fiohist.Sparse{}
 	}
 	l.head = fiolog.Queue{}
@@ -780,13 +784,14 @@ func (c *Config) Divide(n, workers int) {
 		// log first. Either way heads are read twice.
 		c.KeptHead = 0
 	case c.KeptHead == 0:
-		c.KeptHead = allHeads / n
+		c.KeptHead, c.keptWhole = allHeads/n, allWhole/n
 	}
 }
 
 const (
 	allBuffers = 16 << 20 // bytes, of all logs together
-	allHeads   = 1 << 20  // buckets, of all heads that are kept together
+	allHeads   = 1 << 20  // buckets, of all heads that are kept together with open files
+	allWhole   = 12 << 20 // of all small logs
 )
 
 // minBlock is how many bytes are read at a time from a file, at least. Smaller blocks cost more system calls.

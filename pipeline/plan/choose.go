@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"fiolat/fio"
@@ -18,7 +17,7 @@ func chooseInterval(ctx context.Context, in *ingest.Input, config Config) (*pipe
 		return nil, err
 	}
 	for _, l := range in.Logs {
-		if info, bad := os.Stat(l.Path); l.Path == "-" || bad == nil && !info.Mode().IsRegular() {
+		if l.Once() {
 			return nil, fio.Usagef("--interval auto reads the logs twice, and %s can be read only once: save it to a "+
 				"file, or name an interval", fio.Printable(l.Path))
 		}

@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -208,9 +207,7 @@ func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err err
 		if l.Host == "" && cfg.Part != "" { // as if its folder were named so
 			l.Host, l.LogName = fio.Printable(cfg.Part), cfg.Part+"/"+l.LogName
 		}
-		info, err := os.Stat(l.Source.Path)
-		pipe := l.Source.JSON == nil && (l.Source.Path == "-" || err == nil && !info.Mode().IsRegular())
-		p.logs = append(p.logs, logs.New(l, reading, pipe))
+		p.logs = append(p.logs, logs.New(l, reading, l.Source.Once()))
 	}
 	slices.SortStableFunc(p.logs, func(a, b *logs.State) int { return a.Compare(b.Log) })
 	if err := p.readHeads(ctx); err != nil {
