@@ -246,7 +246,7 @@ func warnCurveSyncs(u *ui.UI, rows []figures.Row) {
 func (o *curveOptions) table(out *bufio.Writer, width int, c *curve.Curve, percentiles []float64) error {
 	var columns []render.Column
 	add := func(name string, latency, text bool, of func(*curve.Point) render.Cell) {
-		column := render.Column{Name: name, Latency: latency, Text: text, Full: true}
+		column := render.Column{Name: name, Latency: latency, Text: text}
 		for i := range c.Points {
 			column.Cells = append(column.Cells, of(&c.Points[i]))
 		}

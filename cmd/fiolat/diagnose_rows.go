@@ -21,7 +21,7 @@ type columnsOf[T any] struct {
 }
 
 func (c *columnsOf[T]) add(name string, latency, text bool, of func(*T) render.Cell) {
-	column := render.Column{Name: name, Latency: latency, Text: text, Full: true}
+	column := render.Column{Name: name, Latency: latency, Text: text}
 	for i := range c.rows {
 		column.Cells = append(column.Cells, of(&c.rows[i]))
 	}

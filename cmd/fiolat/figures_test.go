@@ -155,6 +155,19 @@ func unzipped(t *testing.T, path string) []byte {
 	return text
 }
 
+// fourDigits returns the format in which a command prints rows with the digits of its table, as cells reads them.
+func fourDigits(command string) string {
+	if strings.HasPrefix(command, "summary") {
+		return "markdown"
+	}
+	return "csv"
+}
+
+// cells returns a table in Markdown with commas between its cells; CSV stays as it is.
+func cells(table string) string {
+	return strings.NewReplacer("| ", "", " |\n", "\n", " | ", ",").Replace(table)
+}
+
 // TestFigureCases are runs whose figures once came out wrong. What is right follows from fio's JSON, read by hand.
 func TestFigureCases(t *testing.T) {
 	for _, c := range []struct{ dir, args, want, warned string }{
@@ -164,9 +177,9 @@ func TestFigureCases(t *testing.T) {
 		{"json-only-beside-logs", "percentiles --interval run", ",1496,", "1 job without a log"},
 		{"fio2-io-bytes-kib", "summary", ",600000,10000,39.06,", ""},
 		{"group-reporting-by-job", "summary --by job", ",short,read,101,99.02,0.387,", ""},
-		{"group-reporting-by-job", "summary --by job", "19372,19399,49\n", ""}, // 101 were counted, 52 are logged
+		{"group-reporting-by-job", "summary --by job", "19.37,19.40,49\n", ""}, // 101 were counted, 52 are logged
 		{"group-reporting-by-job", "summary --by job --only job=short", ",49\n", ""},
-		{"group-reporting-by-job", "summary", ",50068,50239\n", ""},
+		{"group-reporting-by-job", "summary", ",50.07,50.24\n", ""},
 		{"stages-direction-rate", "summary", ",write,96752,19347,", ""},
 		{"verify-loops", "summary", ",read,1024,341333,", ""}, // in 3 ms, as fio says
 		{"verify-loops", "summary", ",write,1024,400.4,", ""},
@@ -194,21 +207,22 @@ func TestFigureCases(t *testing.T) {
 	} {
 		t.Run(c.dir+" "+c.args, func(t *testing.T) {
 			args := append(strings.Fields(strings.ReplaceAll(c.args, "'write iops >= 10000'", "RULE")), "--format",
-				"csv", filepath.Join("../../testdata/figures-cases", c.dir))
+				fourDigits(c.args), filepath.Join("../../testdata/figures-cases", c.dir))
 			for i, a := range args {
 				if a == "RULE" {
 					args[i] = "write iops >= 10000"
 				}
 			}
 			code, out, stderr := fiolat(t, nil, args...)
+			out = cells(out)
 			if code != 0 || !strings.Contains(out, c.want) || !strings.Contains(stderr, c.warned) {
 				t.Errorf("exit %d\n%s%s", code, out, stderr)
 			}
 		})
 	}
 	results := "../../testdata/figures-cases/name-one-of-hash/results.json.gz"
-	if code, out, stderr := fiolat(t, nil, "summary", "--format", "csv", results+"#2"); code != 0 ||
-		!strings.Contains(out, ",400,198.9,") || strings.Count(out, "\n") != 2 {
+	if code, out, stderr := fiolat(t, nil, "summary", "--format", "markdown", results+"#2"); code != 0 ||
+		!strings.Contains(cells(out), ",400,198.9,") || strings.Count(out, "\n") != 3 {
 		t.Errorf("exit %d\n%s%s", code, out, stderr)
 	}
 	if code, _, stderr := fiolat(t, nil, "summary", "../../testdata/figures-cases/json-bins-contradict"); code == 0 ||
@@ -513,14 +527,15 @@ func TestLayouts(t *testing.T) {
 			[]string{",read,400,200,0.781,"}, "left out"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			args := append(strings.Fields(c.args), "--format", "csv", layoutFiles(t, c.files))
+			args := append(strings.Fields(c.args), "--format", fourDigits(c.args), layoutFiles(t, c.files))
 			code, out, stderr := fiolat(t, nil, args...)
+			out, head := cells(out), 1+strings.Count(out, "| --- ")/max(strings.Count(out, "| --- "), 1)
 			for _, want := range c.want {
 				if strings.Count(out, want) != 1 || code != 0 || !strings.Contains(out, ",read,400,200,0.781,") {
 					t.Errorf("exit %d, %q\n%s%s", code, want, out, stderr)
 				}
 			}
-			if strings.Count(out, "\n") != len(c.want)+1 || !strings.Contains(stderr, c.warned) {
+			if strings.Count(out, "\n") != len(c.want)+head || !strings.Contains(stderr, c.warned) {
 				t.Errorf("exit %d\n%s%s", code, out, stderr)
 			}
 		})
@@ -529,7 +544,8 @@ func TestLayouts(t *testing.T) {
 
 // TestOnlyJob: bytes are those of the job that is kept, as fio counts them, and not of the others, of 4k and 16k.
 func TestOnlyJob(t *testing.T) {
-	_, out, _ := fiolat(t, nil, "summary", "--only", "job=c", "--format", "csv", "../../testdata/figures/stages")
+	_, out, _ := fiolat(t, nil, "summary", "--only", "job=c", "--format", "markdown", "../../testdata/figures/stages")
+	out = cells(out)
 	for _, want := range []string{",all,796,784.2,6.127,", ",read,398,392.1,3.063,", ",write,398,392.1,3.063,"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%s, want %s", out, want)
@@ -603,10 +619,10 @@ func TestMixedAlone(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	for _, from := range []string{dir, documents, short} {
-		_, out, _ := fiolat(t, nil, "summary", "--format", "csv", from)
+		_, out, _ := fiolat(t, nil, "summary", "--format", "markdown", from)
 		_, rows, stderr := fiolat(t, nil, "percentiles", "--interval", "run", "--by", "direction", "--format", "csv",
 			from)
-		if !strings.Contains(out, ",all,601,600.4,2.345,") || strings.Count(rows, "\n") != 2 ||
+		if !strings.Contains(cells(out), ",all,601,600.4,2.345,") || strings.Count(rows, "\n") != 2 ||
 			!strings.Contains(rows, ",all,,,,clat,601,") {
 			t.Errorf("%s%s%s", out, rows, stderr)
 		}

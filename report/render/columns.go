@@ -19,8 +19,6 @@ type Column struct {
 	Latency, Text bool
 	// Right aligns text to the right, like numbers.
 	Right bool
-	// Full says that CSV rounds latencies to the nanosecond and other numbers to a millionth, not to four digits.
-	Full  bool
 	Cells []Cell
 }
 
@@ -62,7 +60,8 @@ func (c *Column) Unit(wanted string) string {
 }
 
 // Columns prints a table in the format table, markdown, csv or parquet, with latencies in one of Units; in CSV and
-// Parquet auto is us. The format table is for a terminal of width columns; 0 is no limit.
+// Parquet auto is us. CSV rounds latencies to the nanosecond and other numbers to a millionth. The format table is for
+// a terminal of width columns; 0 is no limit.
 func Columns(out *bufio.Writer, format, unit string, width int, columns []Column) error {
 	if (format == "csv" || format == "parquet") && unit == "auto" {
 		unit = "us"
@@ -132,13 +131,12 @@ func (c *Column) text(row int, unit, format string) string {
 	case math.IsNaN(cell.Number):
 		return dash
 	}
-	if format == "csv" && c.Full {
-		if c.Latency {
-			return nanoseconds(cell, unit)
-		}
+	switch {
+	case format == "csv" && c.Latency:
+		return nanoseconds(cell, unit)
+	case format == "csv":
 		return cell.sign() + rounded(cell.Number, 6)
-	}
-	if c.Latency {
+	case c.Latency:
 		return cell.sign() + fio.LatencyIn(cell.Number, unit)
 	}
 	decimals := fio.Decimals(cell.Number)
