@@ -87,7 +87,7 @@ func (f *File) Whole() bool { return f.all != nil }
 
 // readAll reads a small file that is open.
 func (f *File) readAll() error {
-	if f.Size() > small {
+	if f.Size() == 0 || f.Size() > small { // reading tells whether it is empty: /proc has files of size 0
 		return nil
 	}
 	all, ok := smalls.Get().(*[small]byte)
