@@ -54,7 +54,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 		// Flags that identify or describe one run, or that write, do not apply.
 		Flags: append(slices.Concat(o.logs.flags(logFlags{without: []string{"by", "fio-json", "dry-run", "run-id",
 			"run-name", "label", "part", "sla", "fail-on-sla"}}), pickFlags(&o.logs.Config.Pick, false),
-			esFlags(&o.es), o.alerts.flags()), verboseFlag(),
+			esFlags(&o.es), o.alerts.flags()), verboseFlag(), widthFlag(),
 			&cli.GenericFlag{Name: "fail-if", Value: each(&o.failIf, "--fail-if ", compare.ParseRule),
 				Usage: "exit with 5 if a change certainly exceeds `RULE`, such as 'read p99 +10%' or 'iops -5%'"},
 			&cli.StringFlag{Name: "baseline", Destination: &o.baseline,
@@ -746,7 +746,7 @@ func (p *comparePrinter) side(is string, of compare.Side) {
 }
 
 func (p *comparePrinter) table(rows [][]string, numbers ...int) {
-	w := &render.Tabs{Out: p.out, Width: ui.Columns(p.u.Stdout), Markdown: p.markdown, Numbers: numbers}
+	w := &render.Tabs{Out: p.out, Width: p.u.TableWidth(), Markdown: p.markdown, Numbers: numbers}
 	for _, row := range rows {
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}

@@ -41,7 +41,7 @@ func curveCommand(u *ui.UI) *cli.Command {
 			fileFlag(".csv", isPage, isPicture),
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
 				Usage: "`FORMAT`: table, markdown, csv or json"},
-			unitFlag(&o.unit), verboseFlag(),
+			unitFlag(&o.unit), verboseFlag(), widthFlag(),
 		),
 		Action: answerTo(u, o),
 	}
@@ -120,7 +120,7 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 	if o.format == "json" {
 		err = ui.PrintJSON(out, c, " ")
 	} else {
-		err = o.table(out, ui.Columns(u.Stdout), c, percentiles)
+		err = o.table(out, u.TableWidth(), c, percentiles)
 		for _, note := range c.Notes {
 			u.Say("info", "%s", note)
 		}

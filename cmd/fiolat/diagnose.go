@@ -33,7 +33,7 @@ func diagnoseCommand(u *ui.UI) *cli.Command {
 		Flags: append(slices.Concat(o.logs.flags(logFlags{without: []string{"by", "percentiles", "dry-run", "run-name",
 			"label", "part", "sla", "fail-on-sla"}}), pickFlags(&o.logs.Config.Pick, false),
 			esFlags(&o.es)),
-			verboseFlag(),
+			verboseFlag(), widthFlag(),
 			&cli.BoolFlag{Name: "outliers", Destination: &o.single,
 				Usage: "list single I/Os far above the rest: when, how long, and whether they recur evenly"},
 			&cli.GenericFlag{Name: "above", Value: parsed(&o.above, "--above: ", latencyAbove),

@@ -42,7 +42,7 @@ func (c *columnsOf[T]) print(o *diagnoseOptions, u *ui.UI) error {
 	if o.format == "parquet" {
 		unit = "us"
 	}
-	if err := render.Columns(out, o.format, unit, ui.Columns(u.Stdout), c.columns); err != nil {
+	if err := render.Columns(out, o.format, unit, u.TableWidth(), c.columns); err != nil {
 		return err
 	}
 	return out.Flush()

@@ -60,7 +60,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 		Flags: slices.Concat(o.logs.flags(logFlags{without: []string{"by", "fio-json", "dry-run", "run-id", "run-name",
 			"label", "part", "sla", "fail-on-sla", "percentiles"}}), esFlags(&o.es), o.filter.flags(),
 			o.alerts.flags(), []cli.Flag{
-				verboseFlag(),
+				verboseFlag(), widthFlag(),
 				&cli.IntFlag{Name: "last", Destination: &o.last,
 					Usage: "the last `N` runs"},
 				&cli.BoolFlag{Name: "series", Destination: &o.whole,
@@ -318,7 +318,7 @@ func (o *historyOptions) print(u *ui.UI, all []history.Series, results []history
 	case "csv":
 		err = o.csv(out, results)
 	default:
-		o.tables(out, ui.Columns(u.Stdout), all, results)
+		o.tables(out, u.TableWidth(), all, results)
 	}
 	return cmp.Or(err, out.Flush())
 }

@@ -38,7 +38,8 @@ func inspectCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
 		Name: "inspect",
 		Flags: append(append(o.logs.flags(logFlags{without: []string{"percentiles", "by",
-			"sla", "fail-on-sla", "run-name", "label", "part", "dry-run"}}), esFlags(&o.es)...), verboseFlag(),
+			"sla", "fail-on-sla", "run-name", "label", "part", "dry-run"}}), esFlags(&o.es)...),
+			verboseFlag(), widthFlag(),
 			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
 				Usage: "`FORMAT`: table or json"},
 			fileFlag(".json"),
@@ -223,7 +224,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 	}
 	fmt.Fprintf(u.Stdout, "run %s in %s: %s, start %s, %v\n", fio.RunName(run.ID, run.Name),
 		fio.Printable(in.Root), severalLogs(s.Account.Logs), start, run.Geometry)
-	w := &render.Tabs{Out: u.Stdout, Width: ui.Columns(u.Stdout)}
+	w := &render.Tabs{Out: u.Stdout, Width: u.TableWidth()}
 	fmt.Fprintln(w, "log\thost\tjob\tfio\tgroups\tcoarse\tinterval\tstarts at\tdirection\trecords\tI/Os\tfio's "+
 		"total\tmissing\trestored\tnotes")
 	report := plan.Report()
@@ -385,7 +386,7 @@ func totalsOf(e *fiojson.Entry, direction, kind string, t *fiojson.Totals) kindT
 }
 
 func totalsTable(u *ui.UI, metas []*fiojson.Document) error {
-	w := &render.Tabs{Out: u.Stdout, Width: ui.Columns(u.Stdout), Right: 1, Keep: []string{"job", "host"}}
+	w := &render.Tabs{Out: u.Stdout, Width: u.TableWidth(), Right: 1, Keep: []string{"job", "host"}}
 	header := false
 	for _, m := range metas {
 		for _, t := range kindsOf(m) {

@@ -140,7 +140,7 @@ func storedTable(u *ui.UI, r *esmodel.StoredRun) error {
 		}
 		say("options", equations(options, " "))
 	}
-	w := &render.Tabs{Out: u.Stdout, Width: ui.Columns(u.Stdout)}
+	w := &render.Tabs{Out: u.Stdout, Width: u.TableWidth()}
 	if logs > 0 {
 		fmt.Fprintln(w, "log\thost\tjob\tbytes\tinterval\tstarts at\tnotes")
 	}

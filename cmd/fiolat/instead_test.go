@@ -164,7 +164,7 @@ func TestGuesses(t *testing.T) {
 		{"flamegraph run", "a heat map of latency over time"},
 		{"ingest -u http://localhost:9200 run", "pass --es URL"},
 		{"ingest --recreate run", "an ingest of the same logs replaces the run"},
-		{"compare --width 80 run other", "as wide as the terminal"},
+		{"report --width 80 run", "as wide as the terminal"},
 		{"report --partial run", "pass --skip-bad"},
 		{"report --strict run", "it is so by default"},
 		{"report --include host=a run", "pass --only"},

@@ -55,7 +55,7 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			noTotalFlag(&o.render.NoTotal),
 			&cli.GenericFlag{Name: "like", Value: parsed(new(string), "", asIs),
 				Usage: "print what `PROGRAM` prints; its own flags follow"},
-			fileFlag(".csv"), yesFlag(&o.yes), verboseFlag(),
+			fileFlag(".csv"), yesFlag(&o.yes), verboseFlag(), widthFlag(),
 		),
 		Action: answerTo(u, o),
 	}
@@ -195,7 +195,7 @@ func (o *printOptions) print(ctx context.Context, u *ui.UI, why string,
 	}
 	out := bufio.NewWriterSize(u.Stdout, 64<<10)
 	var sums []*pipeline.Summary
-	o.render.Width = ui.Columns(u.Stdout)
+	o.render.Width = u.TableWidth()
 	renderer := newRenderer(o.render, out)
 	renderer.Kinds = len(sources)
 	for i, source := range sources {

@@ -42,6 +42,7 @@ func runsCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
 		Name: "runs",
 		Flags: slices.Concat(esFlags(&o.es), o.filter.flags(), []cli.Flag{
+			widthFlag(),
 			&cli.IntFlag{Name: "last", Destination: &o.last,
 				Usage: "the last `N` runs"},
 			&cli.StringFlag{Name: "sort", Destination: &o.by,
@@ -231,7 +232,7 @@ func (o *runsOptions) run(ctx context.Context, u *ui.UI) error {
 	if err != nil {
 		return err
 	}
-	table := render.Tabs{Out: u.Stdout, Width: ui.Columns(u.Stdout), Right: 5, Less: []string{"kind", "p50"}}
+	table := render.Tabs{Out: u.Stdout, Width: u.TableWidth(), Right: 5, Less: []string{"kind", "p50"}}
 	for _, cells := range runsTable(rows, short, sizes, o) {
 		fmt.Fprintln(&table, strings.Join(cells, "\t"))
 	}

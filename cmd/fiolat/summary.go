@@ -40,7 +40,7 @@ func summaryCommand(u *ui.UI) *cli.Command {
 			&cli.GenericFlag{Name: "format",
 				Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json", "ndjson"),
 				Usage: "`FORMAT`: table, markdown, csv, json or ndjson"},
-			unitFlag(&o.unit), fileFlag(".csv"), verboseFlag(),
+			unitFlag(&o.unit), fileFlag(".csv"), verboseFlag(), widthFlag(),
 		),
 		Action: answerTo(u, o),
 	}
@@ -98,7 +98,7 @@ func (o *summaryOptions) run(ctx context.Context, u *ui.UI) error {
 		if o.format != "csv" {
 			rows = sumsLast(rows)
 		}
-		err = render.Columns(out, o.format, o.unit, ui.Columns(u.Stdout), summaryColumns(rows, shown, differ))
+		err = render.Columns(out, o.format, o.unit, u.TableWidth(), summaryColumns(rows, shown, differ))
 	}
 	return errors.Join(append(failed, err, out.Flush())...)
 }

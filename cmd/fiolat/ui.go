@@ -36,12 +36,34 @@ func verboseFlag() cli.Flag {
 		Usage: "print each warning, all numbers of the account, and the names of repaired logs"}
 }
 
+// narrowest is the least --width.
+const narrowest = 40
+
+// widthFlag is for commands that print a table.
+func widthFlag() cli.Flag {
+	return &cli.IntFlag{Name: "width", Category: catMore,
+		Usage: "fit tables into `N` columns, such as 72 for a mail; columns that are left out are named"}
+}
+
+// checkWidth returns an error if a command is to fit what is no table.
+func checkWidth(c *cli.Context) error {
+	switch format := generic(c.Command, "format"); {
+	case !c.IsSet("width"):
+	case c.Int("width") < narrowest:
+		return fio.Usagef("--width %d: want %d or more", c.Int("width"), narrowest)
+	case format != nil && format.String() != "table":
+		return fio.Usagef("--width is for tables, and %s has all columns: leave it out", format)
+	}
+	return nil
+}
+
 // configure reads the flags of all commands.
 func configure(c *cli.Context, u *ui.UI) error {
 	if c.IsSet("run-id") && c.String("run-id") == "" {
 		return fio.Usagef("--run-id \"\": it is empty; name the run, or leave the flag out")
 	}
 	u.Verbose = c.Bool("verbose")
+	u.Width = c.Int("width")
 	if c.String("format") == "table" {
 		u.WrapLines()
 	}

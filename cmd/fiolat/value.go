@@ -29,6 +29,7 @@ func action(u *ui.UI, o subcommand) cli.ActionFunc {
 		var bad fio.Faults
 		file, err := printTo(c)
 		bad.Add(err)
+		bad.Add(checkWidth(c))
 		for _, f := range c.Command.Flags {
 			if g, ok := f.(*cli.GenericFlag); ok {
 				g.Value.(*value).read(c.Command.Name+" --"+g.Name, &bad)

@@ -64,6 +64,8 @@ type UI struct {
 	Quiet  bool // prints only warnings and errors
 	// Verbose adds the numbers behind the account.
 	Verbose bool
+	// Width is how many columns a table may take; 0: as many as a terminal has, and no limit elsewhere.
+	Width int
 
 	Reword func(msg string) string // changes messages before they are printed; nil: none
 
@@ -123,8 +125,11 @@ type output struct {
 // OnUnread sets what is done when standard output turns out to be a pipe that nobody reads any more.
 func (u *UI) OnUnread(f func()) { u.stdout.unread = f }
 
-// WrapLines wraps the lines of standard output at the width of the terminal, if it is one.
-func (u *UI) WrapLines() { u.stdout.width = Columns(u.Stdout) }
+// WrapLines wraps the lines of standard output at Width or the width of the terminal, if it is one.
+func (u *UI) WrapLines() { u.stdout.width = u.TableWidth() }
+
+// TableWidth returns how many columns a table on Stdout may take; 0 is no limit.
+func (u *UI) TableWidth() int { return cmp.Or(u.Width, Columns(u.Stdout)) }
 
 func (o *output) Write(p []byte) (int, error) {
 	if before := o.before; before != nil {
