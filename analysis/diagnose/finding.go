@@ -10,6 +10,7 @@ import (
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
+	"fiolat/ingest/jobfile"
 )
 
 // What a Finding is about.
@@ -41,8 +42,10 @@ type Finding struct {
 	Factor     *float64 `json:"factor"`
 	FactorLow  *float64 `json:"factor_low"`
 	FactorHigh *float64 `json:"factor_high"`
-	Own        *float64 `json:"own"`
-	Others     *float64 `json:"others"`
+	// Factors are those of each of Who; nil if all are about Factor.
+	Factors []float64 `json:"factors,omitempty"`
+	Own     *float64  `json:"own"`
+	Others  *float64  `json:"others"`
 	// P99 is that of all I/Os of the direction in that time, P99Without the p99 of all but the members'.
 	P99        *float64 `json:"p99"`
 	P99Without *float64 `json:"p99_without"`
@@ -200,6 +203,7 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 		}
 	}
 	f.Factor = &factor
+	f.Factors = h.each(factor)
 	f.FactorLow, f.FactorHigh = pointer(factor*math.Exp(-h.wide)), pointer(factor*math.Exp(h.wide))
 	share := 1.0
 	if f.Share != nil {
@@ -236,12 +240,34 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 
 func pointer(v float64) *float64 { return &v }
 
-// lasts returns the first and the end of the blocks in which a direction had I/O.
+// stopped returns when the last job began its last I/O at the latest, by the option runtime, in ns from the run's
+// start; 0 if that of a job is not known.
+func (w *Watch) stopped() (end int64) {
+	for _, l := range w.run.Logs {
+		if l.Log == nil {
+			return 0
+		}
+		v, _ := l.Option("runtime")
+		limit, err := jobfile.ParseDuration(v)
+		if err != nil || limit <= 0 {
+			return 0
+		}
+		end = max(end, l.Start+int64(limit))
+	}
+	return end
+}
+
+// lasts returns the first and the end of the blocks in which a direction had I/O. What completes when the jobs have
+// stopped, as the last I/Os of a slow device do, is no time of the run, unless the hit is then.
 func (w *Watch) lasts(h *hit) (first, end int) {
 	blocks := w.board.pooled[h.direction]
 	first = slices.IndexFunc(blocks, func(h *fiohist.Hist) bool { return h != nil && !h.Empty() })
 	for end = len(blocks); end > 0 && (blocks[end-1] == nil || blocks[end-1].Empty()); {
 		end--
+	}
+	length := w.board.length()
+	if stop := int((w.stopped() - w.board.first + length - 1) / length); stop > max(first, h.from) {
+		end = min(end, stop)
 	}
 	return max(first, 0), end
 }
@@ -258,7 +284,7 @@ func (w *Watch) snap(h *hit) {
 		to.from = first
 	}
 	if end-to.to <= max(near, 1) {
-		to.to = end
+		to.to = max(to.to, end)
 	}
 	all := h.rise != nil || h.group != nil && !h.alone // may be all of the run
 	if all || to.from > max(first, h.outside.from) || to.to < min(end, h.outside.to) {
@@ -353,10 +379,10 @@ func (f *Finding) say(h *hit, when, before string, several bool) string {
 	case h.alone:
 		fmt.Fprintf(&text, "%s%s %sIOPS%s, %s %s", reaches, own, of, when, before, others)
 	case h.group != nil && f.Measure == "p50":
-		fmt.Fprintf(&text, "%s%s as slow as %s peers%s: %sp50%s %s, theirs %s", is, timesOf(*f.Factor), their, when,
+		fmt.Fprintf(&text, "%s%s as slow as %s peers%s: %sp50%s %s, theirs %s", is, f.times(), their, when,
 			of, whose, own, others)
 	case h.group != nil && h.measure == p99:
-		fmt.Fprintf(&text, "%s%s %s peers' %s%s%s%s: %s, theirs %s", has, timesOf(*f.Factor), their, of, f.Measure,
+		fmt.Fprintf(&text, "%s%s %s peers' %s%s%s%s: %s, theirs %s", has, f.times(), their, of, f.Measure,
 			whose, when, own, others)
 	case h.group != nil:
 		fmt.Fprintf(&text, "%sfewer %ss than %s peers suggest%s: %s IOPS, not %s", has, f.Direction, their, when,
@@ -476,6 +502,79 @@ func named(dimension string, who, all []string) (subject string, plural bool) {
 		listed = append(listed[:most], fmt.Sprintf("%d others", more))
 	}
 	return dimension + "s " + fio.List(listed, "and"), true
+}
+
+// few reports whether the p99 of members is made by less than leastSlow I/Os of theirs.
+func (h *hit) few() bool {
+	const leastSlow = 3
+	if h.group == nil || h.measure != p99 || h.far != nil {
+		return false
+	}
+	n := 0.0
+	for t, block := range h.group.blocks {
+		for _, v := range h.members {
+			if v < len(block) && h.inside(t) {
+				n += float64(block[v].n)
+			}
+		}
+	}
+	return n < 100*leastSlow
+}
+
+// each returns the factors of members of which all together are worse by factor, in the order of who; nil if they do
+// not differ for certain.
+func (h *hit) each(factor float64) (out []float64) {
+	if h.group == nil || len(h.members) < 2 || h.rise != nil || h.far != nil || h.like != nil || h.alone {
+		return nil
+	}
+	offs := make([][]float64, len(h.members)) // from the mean of the members
+	for t, block := range h.group.blocks {
+		if !h.inside(t) || h.members[len(h.members)-1] >= len(block) {
+			continue
+		}
+		var now []float64
+		for _, v := range h.members {
+			now = append(now, block[v].value(h.measure))
+		}
+		if middle := meanOf(now); !slices.ContainsFunc(now, math.IsNaN) {
+			for i, x := range now {
+				offs[i] = append(offs[i], x-middle)
+			}
+		}
+	}
+	of, least, most, wide := map[string]float64{}, math.Inf(1), math.Inf(-1), 0.0
+	for i, off := range offs {
+		if len(off) < leastBlocks {
+			return nil
+		}
+		mean, squares := meanOf(off), 0.0
+		for _, x := range off {
+			squares += (x - mean) * (x - mean)
+		}
+		wide = max(wide, math.Sqrt(squares)/float64(len(off)))
+		least, most = min(least, mean), max(most, mean)
+		if h.measure == iops {
+			mean = -mean
+		}
+		of[h.group.names[h.members[i]]] = factor * math.Exp(mean)
+	}
+	const apart, certain = 0.15, 6 // of logarithms, and of standard errors
+	if most-least < max(apart, certain*wide) {
+		return nil
+	}
+	for _, who := range h.who() {
+		out = append(out, of[who])
+	}
+	return out
+}
+
+// times is the factor in words, or the range of the factors.
+func (f *Finding) times() string {
+	if f.Factors == nil {
+		return timesOf(*f.Factor)
+	}
+	low, _, _ := strings.Cut(timesOf(slices.Min(f.Factors)), " ")
+	return low + " to " + timesOf(slices.Max(f.Factors))
 }
 
 func timesOf(factor float64) string {

@@ -150,7 +150,7 @@ func (w *Watch) diagnose(s *searched, notes []Note) *Diagnosis {
 	all := append(w.stallFindings(s.stalls), w.shortened()...)
 	for i := range s.hits {
 		f := w.finding(&s.hits[i], len(w.board.pooled))
-		if math.Log(*f.Factor) >= 0.8*least[s.hits[i].measure] {
+		if !s.hits[i].few() && math.Log(*f.Factor) >= 0.8*least[s.hits[i].measure] {
 			all = append(all, f)
 		}
 	}
@@ -243,12 +243,14 @@ func (w *Watch) nothing(s *searched) Finding {
 	}
 	least, slowest, size := perhapsP, (*hit)(nil), math.Inf(-1)
 	for _, field := range s.fields {
-		if chance := field.perhapsP * float64(len(s.fields)); field.perhaps != nil && chance < least {
+		chance := field.perhapsP * float64(len(s.fields))
+		if field.perhaps != nil && chance < least && !field.perhaps.few() {
 			least = chance
 			h := *field.perhaps
 			w.snap(&h)
 			of := w.finding(&h, len(w.board.pooled))
-			f.Text = fmt.Sprintf("Nothing stands out for certain. Perhaps (by chance 1 in %.0f times): %s", 1/chance, of.Text)
+			f.Text = fmt.Sprintf("Nothing stands out for certain. Perhaps (by chance 1 in %.0f times): %s", 1/chance,
+				of.Text)
 		}
 		for v := range field.names {
 			m := median(known0(field.off[p50][v]))

@@ -121,7 +121,8 @@ func (o *diagnoseOptions) printOutliers(u *ui.UI, all []outliers.Group) error {
 // findingRow is a finding about one of its hosts, jobs or logs, or about all.
 type findingRow struct {
 	*diagnose.Finding
-	who string
+	who  string
+	part float64 // its factor by that of the finding
 }
 
 // printFindings prints a row for each finding and host, job or log that it is about.
@@ -134,10 +135,14 @@ func (o *diagnoseOptions) printFindings(u *ui.UI, d *diagnose.Diagnosis) error {
 			continue
 		}
 		if len(f.Who) == 0 {
-			table.rows = append(table.rows, findingRow{f, ""})
+			table.rows = append(table.rows, findingRow{f, "", 1})
 		}
-		for _, who := range f.Who {
-			table.rows = append(table.rows, findingRow{f, who})
+		for i, who := range f.Who {
+			part := 1.0
+			if f.Factors != nil {
+				part = f.Factors[i] / *f.Factor
+			}
+			table.rows = append(table.rows, findingRow{f, who, part})
 		}
 	}
 	known := func(v *float64) float64 {
@@ -151,13 +156,18 @@ func (o *diagnoseOptions) printFindings(u *ui.UI, d *diagnose.Diagnosis) error {
 	table.text("who", func(f *findingRow) string { return f.who })
 	table.text("direction", func(f *findingRow) string { return f.Direction })
 	table.text("measure", func(f *findingRow) string { return f.Measure })
-	table.number("factor", func(f *findingRow) float64 { return known(f.Factor) })
-	table.number("factor_lower", func(f *findingRow) float64 { return known(f.FactorLow) })
-	table.number("factor_upper", func(f *findingRow) float64 { return known(f.FactorHigh) })
+	table.number("factor", func(f *findingRow) float64 { return f.part * known(f.Factor) })
+	table.number("factor_lower", func(f *findingRow) float64 { return f.part * known(f.FactorLow) })
+	table.number("factor_upper", func(f *findingRow) float64 { return f.part * known(f.FactorHigh) })
 	table.number("from_ms", func(f *findingRow) float64 { return float64(f.FromMS) })
 	table.number("to_ms", func(f *findingRow) float64 { return float64(f.ToMS) })
 	table.text("to_end", func(f *findingRow) string { return map[bool]string{true: "true", false: "false"}[f.ToEnd] })
-	table.number("own", func(f *findingRow) float64 { return known(f.Own) })
+	table.number("own", func(f *findingRow) float64 {
+		if f.Measure == "iops" {
+			return known(f.Own)
+		}
+		return f.part * known(f.Own)
+	})
 	table.number("others", func(f *findingRow) float64 { return known(f.Others) })
 	table.text("text", func(f *findingRow) string { return f.Text })
 	return table.print(o, u)

@@ -1,0 +1,99 @@
+package diagnose
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"fiolat/fio"
+	"fiolat/fio/fiohist"
+	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/jobfile"
+	"fiolat/pipeline"
+)
+
+// TestEach: members that are slow by different factors have one each, in the order of their names.
+func TestEach(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		slow   [2]float64 // factors of h10 and h2
+		noise  float64    // by how much each second is off, in turn
+		blocks int
+		want   []float64 // of h2 and h10; their product is that of 1.7 and 1.7
+	}{
+		"2.0 and 1.5":    {[2]float64{2, 1.5}, 0.05, 40, []float64{1.472, 1.963}},
+		"the same":       {[2]float64{1.7, 1.7}, 0.05, 40, nil},
+		"nearly":         {[2]float64{1.7, 1.55}, 0.01, 40, nil},
+		"much noise":     {[2]float64{2, 1.5}, 0.6, 40, nil},
+		"a short window": {[2]float64{2, 1.5}, 0.01, 7, nil},
+	} {
+		g := &group{names: []string{"h10", "h2", "h3"}}
+		for k := range c.blocks {
+			off := c.noise * float64(k%2*2-1)
+			g.blocks = append(g.blocks, []member{{n: 100, p50: float32(math.Log(c.slow[0]) + off)},
+				{n: 100, p50: float32(math.Log(c.slow[1]) - off)}, {n: 100}})
+		}
+		h := hit{window: window{0, c.blocks}, group: g, members: []int{0, 1}}
+		got := h.each(1.7)
+		if !slices.EqualFunc(got, c.want, func(a, b float64) bool { return math.Abs(a-b) < 0.001 }) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+		if len(got) > 0 {
+			if text := (&Finding{Factors: got}).times(); text != "1.5 to 2.0 times" {
+				t.Error(text)
+			}
+		}
+	}
+}
+
+// TestFew: of 154 I/Os, one or two make the p99.
+func TestFew(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[float32]bool{11: true, 30: false} {
+		g := &group{names: []string{"a", "b"}, blocks: slices.Repeat([][]member{{{n: n}, {n: 1000}}}, 14)}
+		h := hit{window: window{0, 14}, group: g, members: []int{0}, measure: p99}
+		if h.few() != want {
+			t.Errorf("%g I/Os in 14 seconds: %v", n, !want)
+		}
+		if h.measure = p50; h.few() {
+			t.Errorf("%g I/Os have a p50", n)
+		}
+	}
+}
+
+// TestDrained: a run of 90 s has no end at 92 s, when the last I/Os of a slow device completed.
+func TestDrained(t *testing.T) {
+	t.Parallel()
+	of := func(options ...jobfile.Options) *Watch {
+		grid := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+		w := &Watch{run: &pipeline.Run{}, board: newBoard(grid, 0, second)}
+		for range 92 {
+			h := new(fiohist.Hist)
+			h.Add(9, 1)
+			w.board.pooled["read"] = append(w.board.pooled["read"], h)
+		}
+		for _, o := range options {
+			w.run.Logs = append(w.run.Logs, &pipeline.Log{Log: &ingest.Log{Meta: new(fiojson.Document),
+				Entry: &fiojson.Entry{Options: o}}})
+		}
+		return w
+	}
+	whole := jobfile.Options{"runtime": "90"}
+	for name, c := range map[string]struct {
+		w    *Watch
+		from int
+		want int
+	}{
+		"one job":                 {of(whole), 2, 90},
+		"another of 91 s":         {of(whole, jobfile.Options{"runtime": "91"}), 2, 91},
+		"one that ends by size":   {of(whole, jobfile.Options{"size": "1g"}), 2, 92},
+		"longer than it ran":      {of(jobfile.Options{"runtime": "3m"}), 2, 92},
+		"what is slow afterwards": {of(whole), 90, 92},
+	} {
+		h := &hit{window: window{c.from, 92}, direction: fio.Read.String()}
+		if first, end := c.w.lasts(h); first != 0 || end != c.want {
+			t.Errorf("%s: from %d to %d, want to %d", name, first, end, c.want)
+		}
+	}
+}
