@@ -110,6 +110,22 @@ func (c *cells) reuse(rows []*row) {
 	}
 }
 
+// pack packs the histograms of the intervals from from on and before to.
+func (c *cells) pack(from, to int64) {
+	for q := from; q < to; q++ {
+		r := c.rows[q]
+		if r == nil {
+			continue
+		}
+		for i, h := range r.leaves {
+			if h != nil && !h.Packed() {
+				r.leaves[i] = h.Pack()
+				c.spare = append(c.spare, h)
+			}
+		}
+	}
+}
+
 // move makes the histograms those of n leaves, of which to has the index of each of the leaves before.
 func (c *cells) move(n int, to []int) {
 	c.leaves = n

@@ -173,6 +173,10 @@ func (m *Merger) Reuse(b *Batch) {
 	}
 }
 
+// Pack makes the open intervals before end take less memory: all logs have passed them, and only tails may come into
+// them.
+func (m *Merger) Pack(end int64) { m.cells.pack(max(m.Done, m.packed), end); m.packed = end }
+
 // Held returns roughly how many bytes the open intervals take.
 func (m *Merger) Held() int {
 	logs := 0

@@ -114,6 +114,7 @@ type Merger struct {
 	sums       []sums          // memory of the intervals that are added up in parallel
 	Begun      bool
 	Done       int64 // intervals before this one have been taken from the logs
+	packed     int64 // and these are packed, if they have not
 	count      int   // intervals passed to the sink
 	// Intervals from first on and before end overlap the run's Pick. What else is in leaves is away.
 	first, end int64
@@ -124,8 +125,8 @@ type Merger struct {
 // New returns a merger of a run whose first interval is the grid's. With leavesOnly it leaves out all scopes but that
 // of the whole run.
 func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers int, leavesOnly bool) *Merger {
-	m := &Merger{Run: run, Grid: g, sink: sink, workers: workers, Done: g.First, leavesOnly: leavesOnly,
-		cells: cells{rows: map[int64]*row{}, away: row{leaves: make([]*fiohist.Hist, 1)}}}
+	m := &Merger{Run: run, Grid: g, sink: sink, workers: workers, Done: g.First, packed: g.First,
+		leavesOnly: leavesOnly, cells: cells{rows: map[int64]*row{}, away: row{leaves: make([]*fiohist.Hist, 1)}}}
 	m.pick()
 	m.setLogs(logs)
 	m.cells.leaves = len(m.leafSpecs)

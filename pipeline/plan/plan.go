@@ -67,7 +67,8 @@ type Config struct {
 	Workers int
 	// Hold is how many bytes of finished intervals may be held before the first of them are passed on. The default is
 	// 16 MiB with fio's JSON, as logs that contradict it cause a warning until then and an error afterwards; 2 MiB
-	// without; 64 MiB if logs need large decompressors (ingest.Input.LargeWindows). -1 holds none.
+	// without; 64 MiB if logs need large decompressors (ingest.Input.LargeWindows); and 16 KiB for each log. -1 holds
+	// none.
 	Hold int
 	// OpenFiles is how many files are kept open; default 256.
 	OpenFiles int
@@ -93,6 +94,8 @@ const (
 	// holdPacked is the default if logs need large decompressors, of zstd some 8 MiB. A log that waits for others keeps
 	// its decompressor; one that is read to its end at once does not. Those of gzip are small.
 	holdPacked = 64 << 20
+	// holdLog is added for each log: one that waits for others holds as much in records.
+	holdLog = 16 << 10
 )
 
 // Plan is a run whose logs' heads have been read.
@@ -179,6 +182,7 @@ func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err err
 		default:
 			cfg.Hold = holdBare
 		}
+		cfg.Hold += len(in.Logs) * holdLog
 	}
 	p := &Plan{in: in, cfg: cfg, Account: pipeline.Account{Interval: chosen}}
 	defer func() {

@@ -65,6 +65,9 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 		if ended {
 			break
 		}
+		if r.room() == 0 {
+			r.merge.Pack(r.grid.Index(target))
+		}
 		target = r.target(max(mark, target))
 	}
 	if err := r.merge.Emit(ctx, ready); err != nil {
