@@ -56,7 +56,7 @@ func WriteHistory(w io.Writer, all []history.Series, results []history.Result, g
 	specs := map[string]charts.Spec{}
 	for n := range all {
 		s := &all[n]
-		ps := historySeries{Name: s.Name, Unordered: s.Unordered, Span: fio.Several(len(s.Runs), "run")}
+		ps := historySeries{Name: s.Title(), Unordered: s.Unordered, Span: fio.Several(len(s.Runs), "run")}
 		if !s.Unordered && len(s.Runs) > 0 {
 			ps.Span += fmt.Sprintf(", %s to %s", dayOf(s, 0), dayOf(s, len(s.Runs)-1))
 		}
@@ -122,7 +122,7 @@ func WriteHistory(w io.Writer, all []history.Series, results []history.Result, g
 		slices.SortStableFunc(ps.Charts, func(a, b historyChart) int { return first(a.Metric) - first(b.Metric) })
 		text := history.Lead(len(s.Runs), worse, better)
 		if len(all) > 1 {
-			text = s.Name + ": " + text
+			text = s.Title() + ": " + text
 		}
 		lead = append(lead, text)
 		series = append(series, ps)
@@ -137,7 +137,7 @@ func DrawHistory(w io.Writer, all []history.Series, results []history.Result, pn
 	out := picture.Picture{Title: "History", Subtitle: "Each point is a run. Bars are 95 % confidence intervals, lines the " +
 		"level of the runs."}
 	if len(all) == 1 {
-		out.Title += ": " + all[0].Name
+		out.Title += ": " + all[0].Title()
 	}
 	for n := range all {
 		s := &all[n]
@@ -150,7 +150,7 @@ func DrawHistory(w io.Writer, all []history.Series, results []history.Result, pn
 		if most != nil {
 			panel := historyPanel(s, most)
 			if len(all) > 1 {
-				panel.Title = s.Name + ": " + panel.Title
+				panel.Title = s.Title() + ": " + panel.Title
 			}
 			out.Panels = append(out.Panels, panel)
 			for _, c := range most.Changes {

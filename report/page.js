@@ -711,7 +711,9 @@ function legend() {
     input.onchange = () => { input.checked ? state.hidden.delete(name) : state.hidden.add(name); fill(); remember(); };
     return make('label', null, input, ...of[0].part ? [make('span', {textContent: name})] : [],
       ...of.flatMap(l => [swatch(l), make('span', {textContent: l.part || name}), make('output', {className: 'value'})]));
-  }), ...rulesShown().map(r => make('span', {className: 'rule'}, swatch(r), make('span', {textContent: 'SLA: ' + r.name}))));
+  }));
+  $('rules').hidden = !rulesShown().length;
+  $('rules').replaceChildren(...rulesShown().map(r => make('span', {className: 'rule'}, swatch(r), make('span', {textContent: 'SLA: ' + r.name}))));
   if (focused !== undefined) [...box.querySelectorAll('input')].find(i => i.dataset.series === focused)?.focus();
   $('legend-spectrum').replaceChildren(...spectra.map(l => make('li', null, swatch(l), make('span', {textContent: l.name}), make('output', {className: 'value'}))));
 }

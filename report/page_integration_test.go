@@ -1529,7 +1529,7 @@ func TestChromiumSLA(t *testing.T) {
 			const view = fiolat.views.percentiles, `+inView+`;
 			return {marks: marks('rule').flat().filter(m => m.datum?.limit).map(m => ({y: m.y, limit: m.datum.limit})),
 				y: view.scale('y')(5e6), text: document.querySelector('#covers').textContent,
-				keys: [...document.querySelectorAll('#legend .rule:has(line[stroke-dasharray="10 4"])')].
+				keys: [...document.querySelectorAll('#rules .rule:has(line[stroke-dasharray="10 4"])')].
 					map(k => k.textContent),
 				over: marks('text').flat().filter(m => m.datum?.limit).length};
 		})()`)

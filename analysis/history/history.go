@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"fiolat/fio"
@@ -87,6 +88,23 @@ type Series struct {
 	Since []fiojson.Difference
 }
 
+// unknown is in the names of series of runs whose job options are not known.
+const unknown = "workload unknown"
+
+// Title is the name for people: where the workload is not known, what else is in the name, or the first and last run.
+func (s *Series) Title() string {
+	words := strings.Split(s.Name, ", ")
+	known := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == unknown })
+	first, last := s.Runs[0].Title(), s.Runs[len(s.Runs)-1].Title()
+	switch {
+	case len(known) > 0:
+		return strings.Join(known, ", ")
+	case first == last:
+		return first
+	}
+	return first + " to " + last
+}
+
 // AllRuns is the name of the series of One.
 const AllRuns = "all runs"
 
@@ -98,7 +116,7 @@ func One(runs []Run) []Series {
 // Split makes a series of the runs that measure the same. The series are sorted by name and then by their first run,
 // the runs of each by start and then by id.
 func Split(runs []Run) []Series {
-	return split(runs, func(r *Run) key { return key{cmp.Or(r.Workload, "workload unknown"), r.Sameness} })
+	return split(runs, func(r *Run) key { return key{cmp.Or(r.Workload, unknown), r.Sameness} })
 }
 
 // key is what the runs of a series have in common.

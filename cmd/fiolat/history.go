@@ -168,10 +168,10 @@ func (o *historyOptions) run(ctx context.Context, u *ui.UI) error {
 		}
 		if n := len(s.Runs); n > mostRuns {
 			return fio.Usagef("%s: %d runs are more than the %d that one series can have: choose some with --last, "+
-				"--since or --label", fio.Printable(s.Name), n, mostRuns)
+				"--since or --label", fio.Printable(s.Title()), n, mostRuns)
 		}
 		if s.Unordered && len(s.Runs) > 1 {
-			u.Warn(fio.Printable(s.Name) + ": when some of its runs began is not known: they are in the order given")
+			u.Warn(fio.Printable(s.Title()) + ": when some of its runs began is not known: they are in the order given")
 		}
 		own := history.Analyse(s, o.metrics)
 		if o.failIfChanged > 0 {
@@ -377,7 +377,7 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 		if first, last := s.Runs[0].Start, s.Runs[len(s.Runs)-1].Start; !s.Unordered {
 			span = fmt.Sprintf(", %s to %s", first.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339))
 		}
-		name := fio.Printable(s.Name)
+		name := fio.Printable(s.Title())
 		if o.format == "markdown" {
 			name = render.Markdown(name)
 		}

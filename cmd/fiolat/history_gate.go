@@ -120,7 +120,7 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 	for i := range all {
 		s := &all[i]
 		if n := len(s.Runs); n <= history.Settled {
-			u.Say("info", "%s: %s: --fail-if-changed judges a series of more than %d runs", fio.Printable(s.Name),
+			u.Say("info", "%s: %s: --fail-if-changed judges a series of more than %d runs", fio.Printable(s.Title()),
 				fio.Several(n, "run"), history.Settled)
 		}
 		known, ok := told[s.Name]
@@ -143,7 +143,7 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 				change := r.change(s, res, c)
 				isNew, isMoved := slices.Contains(added, c), slices.Contains(moved, c)
 				if isNew || isMoved {
-					text := fio.Printable(s.Name) + ": " + change.Text
+					text := fio.Printable(s.Title()) + ": " + change.Text
 					if isMoved {
 						text = "corrected: " + text
 						u.Finding(text)
@@ -160,7 +160,7 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 					remember = append(remember, change)
 				}
 			}
-			suite.add(fio.Printable(s.Name), res.Metric, strings.Join(why, "; "), len(s.Runs) <= history.Settled)
+			suite.add(fio.Printable(s.Title()), res.Metric, strings.Join(why, "; "), len(s.Runs) <= history.Settled)
 		}
 	}
 	switch {

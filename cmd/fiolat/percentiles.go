@@ -44,7 +44,8 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			&cli.GenericFlag{Name: "format",
 				Value: oneOf(&o.render.Format, "format", "table", "markdown", "csv", "json", "ndjson", "parquet",
 					formatJUnit),
-				Usage: "`FORMAT`: table, markdown, csv, json, ndjson, parquet, or junit: a test case for each rule of --sla"},
+				Usage: "`FORMAT`: table, markdown, csv, json, ndjson, parquet (SQL needs quotes: \"p99.9_us\"), or junit: " +
+					"a test case for each rule of --sla"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.render.Unit, "unit", render.Units...)),
 				Usage: "`UNIT` of latencies, except in json: ns, us, ms, s or auto"},
 			&cli.GenericFlag{Name: "clock", Value: parsed(&o.render.Clock, "", clockZone),
