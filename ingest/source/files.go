@@ -94,7 +94,11 @@ func (f *File) readAll() error {
 	if !ok {
 		all = new([small]byte)
 	}
-	if n, err := f.f.ReadAt(all[:f.Size()], 0); err != nil || Packed(all[:n]) {
+	n, err := f.f.ReadAt(all[:max(f.Size(), 1)], 0) // a file below /proc without a size may fail
+	if errors.Is(err, io.EOF) && f.Size() == 0 {
+		err = nil
+	}
+	if err != nil || Packed(all[:n]) {
 		smalls.Put(all)
 		return nil // it is read like a large one, and an error is met again
 	}
