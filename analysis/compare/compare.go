@@ -152,9 +152,9 @@ type Group struct {
 
 // Difference is a job option whose values differ; "" is unset.
 type Difference struct {
-	Option   string `json:"option"`
-	Baseline string `json:"baseline"`
-	Other    string `json:"other"`
+	Option string `json:"option"`
+	From   string `json:"baseline"`
+	To     string `json:"other"`
 }
 
 // differs returns the options in which two groups differ, where those of both are known.

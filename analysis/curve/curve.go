@@ -50,18 +50,6 @@ type Point struct {
 	rows []figures.Row
 }
 
-// Differences returns the options that differ from those of another point, by name.
-func (p *Point) Differences(to *Point) (out []fiojson.Difference) {
-	for _, name := range slices.Sorted(maps.Keys(p.Options)) {
-		usual := fiojson.Default(name)
-		from, other := cmp.Or(p.Options[name], usual), cmp.Or(to.Options[name], usual)
-		if from != other {
-			out = append(out, fiojson.Difference{Option: name, From: from, To: other})
-		}
-	}
-	return out
-}
-
 // Series is one line of the curve: points that differ in the load only.
 type Series struct {
 	// Options are the job options in which series differ.

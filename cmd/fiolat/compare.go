@@ -18,6 +18,7 @@ import (
 	"fiolat/analysis/compare"
 	"fiolat/esmodel"
 	"fiolat/fio"
+	"fiolat/ingest/fiojson"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 	"fiolat/report/render"
@@ -643,15 +644,14 @@ func (p *comparePrinter) all(c *compareFound) {
 
 // differs is the line of the options that differ; "" if none does.
 func differs(options []compare.Difference) string {
-	var words []string
+	var all []fiojson.Difference
 	for _, d := range options {
-		words = append(words, fmt.Sprintf("%s %s -> %s", d.Option, cmp.Or(d.Baseline, "unset"),
-			cmp.Or(d.Other, "unset")))
+		all = append(all, fiojson.Difference(d))
 	}
-	if len(words) == 0 {
+	if len(all) == 0 {
 		return ""
 	}
-	return "differs: " + strings.Join(words, ", ")
+	return "differs: " + fiojson.DifferenceText(all)
 }
 
 // certain reports whether a row of a direction is certainly different.

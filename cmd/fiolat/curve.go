@@ -163,7 +163,7 @@ func sayPoints(u *ui.UI, c *curve.Curve, one figures.Row) {
 	}
 	differ := fio.List(slices.Sorted(maps.Keys(c.Points[0].Options)), "and")
 	if len(c.Points) == 2 {
-		differ = fiojson.DifferenceText(c.Points[0].Differences(&c.Points[1]))
+		differ = fiojson.DifferenceText(fiojson.Between(c.Points[0].Options, c.Points[1].Options))
 	}
 	u.Say("info", "%s of %s, which differ in %s", fio.Several(n, what), fio.Several(len(c.Points), "setting"), differ)
 }

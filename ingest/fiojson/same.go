@@ -198,21 +198,26 @@ func DifferenceText(all []Difference) string {
 	return strings.Join(words, ", ")
 }
 
+// Between returns the options that differ between two sets of them, by name. One that is not given has fio's default.
+func Between(from, to map[string]string) (out []Difference) {
+	all := maps.Clone(from)
+	maps.Copy(all, to)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		a, b := cmp.Or(from[name], defaults[name]), cmp.Or(to[name], defaults[name])
+		if a != b {
+			out = append(out, Difference{name, a, b})
+		}
+	}
+	return out
+}
+
 // Differences returns the options that differ from another workload, by name, with the values of several jobs joined.
 // If no option does, it is the number of jobs. Of an unknown workload there are none.
 func (s Sameness) Differences(from Sameness) (out []Difference) {
 	if s == "" || from == "" {
 		return nil
 	}
-	before, after := from.values(), s.values()
-	all := maps.Clone(before)
-	maps.Copy(all, after)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		a, b := cmp.Or(before[name], defaults[name]), cmp.Or(after[name], defaults[name])
-		if a != b {
-			out = append(out, Difference{name, a, b})
-		}
-	}
+	out = Between(from.values(), s.values())
 	if len(out) == 0 && s != from {
 		out = []Difference{{"jobs", strconv.Itoa(len(from.jobs())), strconv.Itoa(len(s.jobs()))}}
 	}
