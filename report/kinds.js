@@ -9,7 +9,7 @@ for (const k of kinds.values()) {
   k.head.leaves ||= [];
   for (const n of dimensions) values[n] = [...new Set([...values[n], ...k.head.scopes.map(d => d[n] || all[n])])].filter(v => v !== all[n]).sort(n === 'direction' ? () => 0 : natural);
 }
-if (values.direction.length > 1) state.direction = ofRuns && [head.direction, ...groups ? values.direction : []].find(d => values.direction.includes(d)) || 'apart';
+if (values.direction.length > 1) state.direction = ofRuns && [head.direction, ...groups || repeats ? values.direction : []].find(d => values.direction.includes(d)) || 'apart';
 const wholeTime = [Math.min(...[...kinds.values()].map(k => k.head.first)), Math.max(...[...kinds.keys()].map(k => as(k, () => to(head.columns - 1))))];
 
 // use makes a kind the one that all else is about.
@@ -68,9 +68,9 @@ for (const k of groups ? [] : kinds.keys()) {
 // kindLines are the lines of a kind, or one percentile of a run, with the median where there are many.
 const kindLines = kind => as(kind, () => {
   if (!ofRuns) return series().filter(l => !l.hidden);
-  const chosen = measures[+state.percentile], median = repeats && measures.find(m => m.name === 'p50' && m !== chosen);
-  return [chosen, ...median ? [median] : []].flatMap((m, i) => parts().map(p => ({key: [kind, p.name, ...i ? [m.name] : []].filter(Boolean).join(' '), name: [fullName(kind), p.name, ...median ? [m.name] : []].filter(Boolean).join(' '), part: p.name, scope: p.scope, measure: m,
-    ...repeats ? {color: look(head.side).color, dash: i ? [2, 2] : [1, 0]} : p.name ? {...hue(p.name, head.side ? 0 : -0.5), dash: dashes[head.side]} : look(head.side)})));
+  const chosen = measures[+state.percentile], median = repeats && parts().length === 1 && measures.find(m => m.name === 'p50' && m !== chosen);
+  return [chosen, ...median ? [median] : []].flatMap((m, i) => parts().map((p, j) => ({key: [kind, p.name, ...i ? [m.name] : []].filter(Boolean).join(' '), name: [fullName(kind), p.name, ...median ? [m.name] : []].filter(Boolean).join(' '), part: p.name, scope: p.scope, measure: m,
+    ...repeats ? {color: look(head.side).color, dash: i ? [2, 2] : dashes[j]} : p.name ? {...hue(p.name, head.side ? 0 : -0.5), dash: dashes[head.side]} : look(head.side)})));
 });
 
 // pale makes lines of their own of what the logs of a run cover in part, since fading all of the chart there would fade the others.

@@ -130,9 +130,11 @@ func (r *Result) Lead() string {
 // noRunNoise says what limits do not hold that come from the noise within the runs.
 const noRunNoise = "run-to-run noise is not in these limits"
 
+func (r *Result) oneASide() bool { return r.Baseline.Runs == 1 && r.Other.Runs == 1 }
+
 // once limits a statement to the two runs that it is about, if there are no more.
 func (r *Result) once(text string) string {
-	if r.Baseline.Runs == 1 && r.Other.Runs == 1 {
+	if r.oneASide() {
 		return "In one run a side, " + text
 	}
 	return text
@@ -163,7 +165,11 @@ func (r *Result) Sentence(row *Row, value func(metric string, v *float64) string
 	text := fmt.Sprintf("%s %s from %s to %s, %s", row.Direction, row.Metric, value(row.Metric, row.Baseline),
 		value(row.Metric, row.Other), w.Certain())
 	if row.Verdict != Inconclusive && row.noNoise() {
-		text += "; " + noRunNoise
+		why = noRunNoise
+		if r.oneASide() {
+			why = "one run a side: " + why
+		}
+		text += "; " + why
 	}
 	return text
 }

@@ -81,9 +81,9 @@ func TestOneRunASide(t *testing.T) {
 	one := Side{Name: "B", Runs: 1}
 	for verdict, want := range map[Verdict][3]string{
 		Higher: {"In one run a side, B is slower: read p50 +3.00 % (-), run-to-run noise is not in these limits; " +
-			"nothing else differs.", "higher?", "; run-to-run noise is not in these limits"},
+			"nothing else differs.", "higher?", "; one run a side: run-to-run noise is not in these limits"},
 		Same: {"In one run a side, B is the same within 5 % (run-to-run noise is not in these limits).",
-			"same?", "; run-to-run noise is not in these limits"},
+			"same?", "; one run a side: run-to-run noise is not in these limits"},
 		Inconclusive: {"No metric of B is certainly different.", "inconclusive", ""},
 	} {
 		change := 0.03

@@ -208,7 +208,7 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 		}
 		return fio.Micro(compare.Value(metric, v))
 	}
-	said := map[string]map[compare.Verdict][]string{}
+	said, called := map[string]map[compare.Verdict][]string{}, map[compare.Verdict]string{}
 	out.Lead = []string{"No metric is certainly higher or lower in B than in A."}
 	if _, row := compare.Largest([]*compare.Result{result}); row != nil {
 		how := "differs"
@@ -222,11 +222,8 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 		out.Lead = append(out.Lead, text)
 	}
 	var directions []string
-	sum := func(row compare.Row) bool { return row.Direction == fio.All }
 	rows := slices.Clone(result.Rows)
-	slices.SortStableFunc(rows, func(a, b compare.Row) int { // the sum of all directions comes last
-		return map[bool]int{true: 1}[sum(a)] - map[bool]int{true: 1}[sum(b)]
-	})
+	slices.SortStableFunc(rows, func(a, b compare.Row) int { return sumLast(a.Direction, b.Direction) })
 	for i := range rows {
 		row := &rows[i]
 		words := result.Words(row)
@@ -236,6 +233,7 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 			said[row.Direction] = map[compare.Verdict][]string{}
 			directions = append(directions, row.Direction)
 		}
+		called[row.Verdict], _, _ = strings.Cut(words.Verdict, ":")
 		text := row.Metric
 		if row.Verdict == compare.Higher || row.Verdict == compare.Lower {
 			text += " " + words.Certain()
@@ -246,7 +244,7 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 		var parts []string
 		for _, v := range []compare.Verdict{compare.Higher, compare.Lower, compare.Same, compare.Inconclusive} {
 			if rows := said[direction][v]; len(rows) > 0 {
-				parts = append(parts, fmt.Sprintf("%s: %s", v, strings.Join(rows, ", ")))
+				parts = append(parts, fmt.Sprintf("%s: %s", called[v], strings.Join(rows, ", ")))
 			}
 		}
 		out.Sentences = append(out.Sentences, direction+" "+strings.Join(parts, "; ")+".")
@@ -265,6 +263,11 @@ func pageComparison(a, b *compare.Group, percentiles []float64) (*report.Compari
 	return out, nil
 }
 
+// sumLast orders directions by whether they are the sum of all.
+func sumLast(a, b string) int {
+	return map[bool]int{true: 1}[a == fio.All] - map[bool]int{true: 1}[b == fio.All]
+}
+
 // pageRepeats says how much runs of one workload differ.
 func pageRepeats(runs []compare.Group, percentiles []float64) (*report.Comparison, error) {
 	var all compare.Group
@@ -280,6 +283,7 @@ func pageRepeats(runs []compare.Group, percentiles []float64) (*report.Compariso
 	}
 	out := &report.Comparison{Title: "How much the runs differ", Sentences: notes,
 		Head: []string{"direction", "metric", "mean", "run noise"}}
+	slices.SortStableFunc(rows, func(a, b compare.Noise) int { return sumLast(a.Direction, b.Direction) })
 	var noise []string
 	for _, row := range rows {
 		out.Rows = append(out.Rows, []string{row.Direction, row.Metric, fio.Micro(compare.Value(row.Metric, row.Value)),
