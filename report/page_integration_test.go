@@ -1195,6 +1195,62 @@ func TestChromiumGroups(t *testing.T) {
 	b.Clean()
 }
 
+// TestChromiumDifferences opens the page of each host of two runs: the changes and limits that compare prints.
+func TestChromiumDifferences(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	hosts := map[string][]string{"before": {"1", "2", "3"}, "after": {"2", "3", "1"}} // logs of hosts a, b and c
+	for side, logs := range hosts {
+		for i, log := range logs {
+			host := filepath.Join(dir, side, string("abc"[i]))
+			text, err := os.ReadFile("../testdata/fio/randrw/randrw_clat_hist." + log + ".log")
+			if err != nil || os.MkdirAll(host, 0o700) != nil ||
+				os.WriteFile(filepath.Join(host, "x_clat_hist.1.log"), text, 0o600) != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	args := []string{"compare", "-q", "--by", "host", "--hosts-by", "folder", filepath.Join(dir, "before"),
+		filepath.Join(dir, "after")}
+	file := filepath.Join(dir, "x.html")
+	fiolat(t, append(args, "-o", file)...)
+	var printed struct {
+		Comparisons []struct {
+			Host string
+			Rows []struct {
+				Direction, Metric string
+				Change            *float64
+				CI                struct{ Lower, Upper *float64 }
+			}
+		}
+	}
+	if err := json.Unmarshal(fiolat(t, append(args, "--format", "json")...), &printed); err != nil {
+		t.Fatal(err)
+	}
+	b := openTab(t, 1280, 900, "light")
+	b.open(file)
+	title := "[...document.querySelectorAll('#charts h2')].findIndex(h => h.textContent === 'write p99')"
+	points := eval[[]struct {
+		Part         string
+		V, Low, High float64
+	}](b, "fiolat.views['chart-' + "+title+"].data('parts').map(({part, v, low, high}) => ({part, v, low, high}))")
+	if len(points) != 3 || len(printed.Comparisons) != 3 {
+		t.Fatalf("%d points, %d printed", len(points), len(printed.Comparisons))
+	}
+	for i, c := range printed.Comparisons {
+		for _, r := range c.Rows {
+			if p := points[i]; r.Direction == "write" && r.Metric == "p99" && (p.Part != c.Host ||
+				!near(p.V, 1+*r.Change) || !near(p.Low, 1+*r.CI.Lower) || !near(p.High, 1+*r.CI.Upper)) {
+				t.Errorf("%+v drawn, %s %v printed", p, c.Host, *r.Change)
+			}
+		}
+	}
+	if n := eval[int](b, "document.querySelectorAll('#main table, table.linked').length"); n != 3 {
+		t.Errorf("%d tables", n)
+	}
+	b.Clean()
+}
+
 // TestChromiumRepeats opens a page of three runs of one setting: p99 and p50 of each lie over each other, in a color a
 // run, and the table has the noise that compare prints.
 func TestChromiumRepeats(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"fiolat/ingest/fiojson"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
+	"fiolat/report"
 	"fiolat/report/render"
 )
 
@@ -46,6 +47,7 @@ type compareOptions struct {
 	alerts   alertOptions
 	format   string
 	unit     string // of latencies in tables
+	page     string // file for the page, "" for none
 }
 
 func compareCommand(u *ui.UI) *cli.Command {
@@ -77,7 +79,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 				Usage: "`FORMAT`: table, markdown, json, or junit: a test case for each rule of --fail-if"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.unit, "unit", render.Units...)),
 				Usage: "`UNIT` of latencies, except in json: ns, us, ms, s or auto"},
-			fileFlag(".json"),
+			fileFlag(".json", isPage),
 		),
 		Action: answerTo(u, o),
 	}
@@ -85,6 +87,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 
 func (o *compareOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.logs.oneKind(c, bad)
+	o.page = drawnFile(c)
 	if o.runs = o.logs.Paths; len(o.runs) == 0 || len(o.runs) == 1 && c.IsSet("fail-if") && o.baseline == "" {
 		bad.Add(fio.Usagef("fiolat compare: name the baseline and at least one other run"))
 	}
@@ -262,6 +265,9 @@ func (c *compareFound) print(o *compareOptions, u *ui.UI) (err error) {
 	if ferr := out.Flush(); err == nil {
 		err = ferr
 	}
+	if err == nil && o.page != "" {
+		err = c.draw(o)
+	}
 	var failed alerts
 	for _, f := range c.FailIf {
 		if f.Failed {
@@ -276,6 +282,52 @@ func (c *compareFound) print(o *compareOptions, u *ui.UI) (err error) {
 		return afterPrint(errUndecided)
 	}
 	return err
+}
+
+// draw writes what was found as a page.
+func (c *compareFound) draw(o *compareOptions) error {
+	if len(c.Comparisons) == 0 {
+		return fio.Usagef("--output %s: a page shows by how much runs differ from a baseline, and there is one group",
+			fio.Printable(o.page))
+	}
+	drawn := report.Differences{Each: "a comparison", Results: c.Comparisons, Metrics: o.shown,
+		Generator: "fiolat " + versionText()}
+	if o.by != fio.RunScope {
+		drawn.Each = "a " + o.by
+	}
+	if drawn.Metrics == nil {
+		for _, row := range c.Comparisons[0].Rows {
+			if !slices.Contains(drawn.Metrics, row.Metric) {
+				drawn.Metrics = append(drawn.Metrics, row.Metric)
+			}
+		}
+	}
+	for _, m := range c.Most {
+		drawn.Lead = append(drawn.Lead, m.sentence())
+	}
+	if c.Most == nil && len(c.Comparisons) == 1 {
+		drawn.Lead = []string{c.Comparisons[0].Lead()}
+	}
+	drawn.Rows = func(r *compare.Result) [][]string {
+		rows := [][]string{{"direction", "metric", "baseline", "other", "change", limits(r.Rows), "run noise",
+			"verdict"}}
+		for i := range r.Rows {
+			row := &r.Rows[i]
+			words := r.Words(row)
+			rows = append(rows, []string{row.Direction, row.Metric, fio.Micro(compare.Value(row.Metric, row.Baseline)),
+				fio.Micro(compare.Value(row.Metric, row.Other)), words.Change, words.Limits, words.RunNoise,
+				words.Verdict})
+		}
+		return rows
+	}
+	f, err := createFile(o.page)
+	if err != nil {
+		return err
+	}
+	if err = drawn.Write(f); err != nil {
+		return errors.Join(err, f.Discard())
+	}
+	return f.Publish()
 }
 
 // judged names the run, or the host or job of it, that a rule is about.
@@ -340,6 +392,14 @@ type mostChanged struct {
 	Metric    string `json:"metric"`
 	Certain   bool   `json:"certain"`
 	Text      string `json:"text"`
+}
+
+func (m *mostChanged) sentence() string {
+	certain := ""
+	if !m.Certain {
+		certain = ", not for certain"
+	}
+	return fmt.Sprintf("changed most in %s%s: %s: %s", m.Run, certain, part(m.Host, m.Job), m.Text)
 }
 
 // groupSpread says how much the runs of one group differ.
@@ -559,11 +619,7 @@ type comparePrinter struct {
 
 func (p *comparePrinter) all(c *compareFound) {
 	for n, m := range c.Most {
-		certain := ""
-		if !m.Certain {
-			certain = ", not for certain"
-		}
-		p.line(fmt.Sprintf("changed most in %s%s: %s: %s", m.Run, certain, part(m.Host, m.Job), m.Text))
+		p.line(m.sentence())
 		if n == len(c.Most)-1 && !p.markdown {
 			fmt.Fprintln(p.out)
 		}
@@ -677,17 +733,18 @@ func (p *comparePrinter) shown(r *compare.Result, ruled bool) (rows []compare.Ro
 
 // notShown counts the rows of a terminal's table that say nothing.
 func (p *comparePrinter) notShown(r *compare.Result, shown []compare.Row) string {
-	n := map[compare.Verdict]int{}
+	n, called := map[compare.Verdict]int{}, map[compare.Verdict]string{}
 	for _, row := range r.Rows {
 		is := func(o compare.Row) bool { return o.Direction == row.Direction && o.Metric == row.Metric }
 		if row.Direction != fio.All && !slices.ContainsFunc(shown, is) {
 			n[row.Verdict]++
+			called[row.Verdict], _, _ = strings.Cut(r.Words(&row).Verdict, ":")
 		}
 	}
 	var words []string
 	for _, v := range []compare.Verdict{compare.Same, compare.Inconclusive} {
 		if n[v] > 0 {
-			words = append(words, fmt.Sprintf("%d %s", n[v], v))
+			words = append(words, fmt.Sprintf("%d %s", n[v], called[v]))
 		}
 	}
 	if p.markdown || p.o.shown == nil || len(words) == 0 {

@@ -146,7 +146,7 @@ func TestGuesses(t *testing.T) {
 		{"compare --webhook http://x run other", "pass --alert-webhook URL"},
 		{"percentiles --slack http://x run", "fiolat compare, history, live and probe have --alert-webhook"},
 		{"compare -f text run other", "pass --format, such as --format junit"},
-		{"compare --csv run other", "fiolat compare writes .json, .md, .xml, not .csv"},
+		{"compare --csv run other", "fiolat compare writes .html, .json, .md, .xml, not .csv"},
 		{"report --json run", "fiolat percentiles -o x.json writes rows"},
 		{"ingest --parquet run", "fiolat percentiles and fiolat histogram write"},
 		{"history --html run", "pass -o x.html"},

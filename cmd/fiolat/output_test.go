@@ -58,7 +58,7 @@ func TestOutputEndings(t *testing.T) {
 		{"diagnose", "x.json", "{", ""},
 		{"compare " + run, "x.md", "one run per side", ""},
 		{"compare " + run, "x.json", "{", ""},
-		{"compare " + run, "x.csv", "", "fiolat compare writes .json, .md, .xml, not .csv"},
+		{"compare " + run, "x.csv", "", "fiolat compare writes .html, .json, .md, .xml, not .csv"},
 		{"history --metric p99", "x.csv", "series,metric,run,start,value_ns,lower_ns,upper_ns,change,p\n", ""},
 		{"history --metric p99 --metric iops", "x.csv", "series,metric,run,start,value_ns,lower_ns,upper_ns,value_per_second,", ""},
 		{"history", "x.html", "<!doctype html>", ""},
