@@ -86,3 +86,16 @@ func TestReadsAfterWrites(t *testing.T) {
 		}
 	}
 }
+
+// TestDistinct: workloads are told apart by the options that differ, in all that are known.
+func TestDistinct(t *testing.T) {
+	t.Parallel()
+	all := []Sameness{"", "rw=randrw\nrwmixread=65", "rw=randrw", "iodepth=4\nrw=randrw"}
+	want := []string{"", "iodepth 1, rwmixread 65", "iodepth 1, rwmixread 50", "iodepth 4, rwmixread 50"}
+	if got := Distinct(all); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := Distinct(all[2:3]); got[0] != "" {
+		t.Errorf("alone: %q", got[0])
+	}
+}
