@@ -317,6 +317,12 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 		out.Panels[i].X, out.Panels[i].Y = x, y
 	}
 	first := &parts[0]
+	if p.runs == nil {
+		if m := first.memberMap(marks.Head.Measure, marks.Head.Direction); m != nil {
+			m.X = x
+			out.Panels = append(out.Panels, *m)
+		}
+	}
 	out.Subtitle = subtitle(parts) + covers(parts) + "; bands are 95 % sampling limits."
 	if fades {
 		out.Subtitle += " Faded: the logs cover a part of it only."
@@ -343,4 +349,87 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 			}
 		}
 	}
+}
+
+// memberMap is the map of hosts, or else of jobs, over time: of the percentile of a finding, or the one nearest to p99,
+// in its direction, or the picture's first; nil if there are no two of them.
+func (p *shown) memberMap(measure, direction string) *picture.Panel {
+	dimension := fio.ByHost
+	if !p.by[dimension] {
+		dimension = fio.ByJob
+	}
+	if p.scopeAt[dims{Direction: direction}] == nil {
+		direction = p.direction
+	}
+	var rows []*scope
+	name := func(sc *scope) string { return cmp.Or(sc.dims.Host, sc.dims.Job) }
+	for _, sc := range p.scopes {
+		want := dims{Host: sc.dims.Host, Direction: direction}
+		if dimension == fio.ByJob {
+			want = dims{Job: sc.dims.Job, Direction: direction}
+		}
+		if name(sc) != "" && sc.dims == want {
+			rows = append(rows, sc)
+		}
+	}
+	if len(rows) < 2 {
+		return nil
+	}
+	slices.SortFunc(rows, func(a, b *scope) int { return fio.Natural(name(a), name(b)) })
+	nth := slices.Index(p.head.Percentiles, strings.TrimPrefix(measure, "p"))
+	if nth < 0 {
+		nth = max(slices.Index(p.head.Percentiles, "99"), 0)
+	}
+	var of []statistics
+	low, high := math.Inf(1), 0.0
+	for _, sc := range rows {
+		s := p.statistics(sc, p.group)
+		for k, v := range s.P[nth] {
+			if s.N[k] > 0 {
+				low, high = min(low, math.Abs(v)), max(high, math.Abs(v))
+			}
+		}
+		of = append(of, s)
+	}
+	cells := make([]picture.Area, picture.Shades)
+	for i := range cells {
+		cells[i] = picture.Area{Color: picture.Shade(i), Opacity: 1}
+	}
+	stopped := picture.Area{Color: picture.Stalled, Opacity: 1}
+	panel := &picture.Panel{Height: min(max(16*float64(len(rows)), 48), 640), Y: picture.Axis{Max: float64(len(rows))}}
+	for i, s := range of {
+		bottom := float64(len(rows) - i - 1)
+		panel.Y.Ticks = append(panel.Y.Ticks, picture.Tick{At: bottom + 0.5, Text: fio.Printable(name(rows[i]))})
+		for k, n := range s.N {
+			box := picture.Box{X: p.from(k), X2: p.to(k), Y: bottom, Y2: bottom + 0.95}
+			if n > 0 {
+				shade := 0.0
+				if high > low {
+					shade = math.Log(math.Abs(s.P[nth][k])/low) / math.Log(high/low)
+				}
+				at := &cells[int(math.Round(shade*(picture.Shades-1)))]
+				at.Boxes = append(at.Boxes, box)
+			}
+			if s.Idle[k] > 0 {
+				if n > 0 { // in some of its intervals
+					box.Y2 = bottom + 0.5
+				}
+				stopped.Boxes = append(stopped.Boxes, box)
+			}
+		}
+	}
+	for _, a := range append(cells, stopped) {
+		if len(a.Boxes) > 0 {
+			panel.Marks = append(panel.Marks, a)
+		}
+	}
+	what := "p" + p.head.Percentiles[nth] + " of each " + dimension
+	if direction != fio.All {
+		what = direction + " " + what
+	}
+	panel.Title = fmt.Sprintf("%s: %s (pale) to %s (dark)", what, page.Latency(low), page.Latency(high))
+	if len(stopped.Boxes) > 0 {
+		panel.Title += "; orange: nothing completed"
+	}
+	return panel
 }

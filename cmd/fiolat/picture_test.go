@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"image/png"
@@ -173,6 +174,9 @@ func TestPicturePercentiles(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			d := drawSVG(t, tt.args...)
+			if tt.name == "hosts" {
+				d.panels = d.panels[:max(len(d.panels)-1, 0)] // TestPictureMap
+			}
 			if len(d.panels) != len(tt.panels) {
 				t.Fatalf("%d panels, want %v", len(d.panels), tt.panels)
 			}
@@ -222,8 +226,7 @@ func TestPicturePercentiles(t *testing.T) {
 					continue
 				}
 				drawn := d.panels[slices.Index(tt.panels, r.Direction)].ns(at.y)
-				whole := r.Max != nil && *want == *r.Max // cut to whole I/Os, as the drawn one is not
-				if math.Abs(drawn / *want - 1) > 0.005 && !whole {
+				if math.Abs(drawn / *want - 1) > 0.005 {
 					t.Errorf("at %v ms: p99 %v, drawn at %v", r.Offset, *want, drawn)
 				}
 				compared++
@@ -239,5 +242,65 @@ func TestPicturePercentiles(t *testing.T) {
 				t.Errorf("compared %d of %d steps", compared, len(steps))
 			}
 		})
+	}
+}
+
+// Below the percentiles of several hosts is their map: a cell for each interval, the darker the higher its p99 by
+// fiolat percentiles, the first host at the top.
+func TestPictureMap(t *testing.T) {
+	t.Parallel()
+	d := drawSVG(t, real+"/cluster")
+	below := d.panels[len(d.panels)-1]
+	type cell struct {
+		host string
+		ms   float64
+	}
+	p99 := map[cell]float64{}
+	var hosts []string
+	for _, r := range percentileRows(t, "--by", "host,direction", real+"/cluster") {
+		if r.Scope == "host+direction" && r.Direction == "read" && r.Percentiles["99"] != nil {
+			p99[cell{*r.Host, r.Offset}] = *r.Percentiles["99"]
+			if !slices.Contains(hosts, *r.Host) {
+				hosts = append(hosts, *r.Host)
+			}
+		}
+	}
+	if len(hosts) != 2 {
+		t.Fatal(hosts)
+	}
+	slices.Sort(hosts)
+	type shade struct{ light, ns float64 }
+	var shades []shade
+	for _, p := range d.Paths {
+		m := regexp.MustCompile(`^fill:#([0-9A-F]{6})`).FindStringSubmatch(p.Style)
+		if m == nil {
+			continue
+		}
+		rgb, _ := strconv.ParseUint(m[1], 16, 32)
+		at, commands := places(t, p.D)
+		for i := range at {
+			if commands[i] != "M" || at[i].y < below.bottom-1 || at[i].y > below.top+1 || i+2 >= len(at) {
+				continue
+			}
+			middle := place{(at[i].x + at[i+2].x) / 2, (at[i].y + at[i+2].y) / 2}
+			row := int(2 * (below.top - middle.y) / (below.top - below.bottom))
+			of := cell{hosts[row], 1000 * math.Floor(d.times(middle.x)/1000)}
+			if p99[of] == 0 {
+				t.Errorf("a cell at %v, where there is no I/O", of)
+			}
+			shades = append(shades, shade{float64(rgb>>16 + rgb>>8&0xff + rgb&0xff), p99[of]})
+		}
+	}
+	if len(shades) != len(p99) {
+		t.Errorf("%d cells, want %d", len(shades), len(p99))
+	}
+	slices.SortFunc(shades, func(a, b shade) int { return cmp.Compare(a.ns, b.ns) })
+	for i := 1; i < len(shades); i++ {
+		if shades[i].light > shades[i-1].light {
+			t.Errorf("%v is paler than %v", shades[i], shades[i-1])
+		}
+	}
+	if n := len(shades); n == 0 || shades[0].light == shades[n-1].light {
+		t.Error("one color")
 	}
 }

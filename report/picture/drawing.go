@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"fmt"
 	stdcolor "image/color"
 	"math"
 	"strings"
@@ -32,6 +33,21 @@ var (
 	lineColors = []string{"#0072b2", "#009e73", "#b87a00", "#d55e00", "#b0468a", "#4b5563", "#3a9bd1", "#7a6a00"}
 	dashes     = [][]float64{nil, {7, 3}, {2, 2}, nil, {7, 3}, {2, 2}, nil, {7, 3}}
 )
+
+// ramp are the colors of maps, the lowest value first.
+var ramp = []string{"#dcebf7", "#9ecae1", "#4292c6", "#08519c", "#062a57"}
+
+// Shades is how many colors a map has.
+const Shades = 33
+
+// Shade returns the nth color of a map, from 0.
+func Shade(n int) string {
+	at := float64(n) * float64(len(ramp)-1) / (Shades - 1)
+	i := min(int(at), len(ramp)-2)
+	from, to := color(ramp[i], 1), color(ramp[i+1], 1)
+	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a) + (at-float64(i))*(float64(b)-float64(a)))) }
+	return fmt.Sprintf("#%02x%02x%02x", mix(from.R, to.R), mix(from.G, to.G), mix(from.B, to.B))
+}
 
 // Look returns the color and the dashes of the nth line of a chart.
 func Look(n int) (string, []float64) { return lineColors[n%len(lineColors)], dashes[n%len(dashes)] }

@@ -29,6 +29,10 @@ func TestColors(t *testing.T) {
 			t.Errorf("%s is %s, on pages %s", name, own, value(name))
 		}
 	}
+	if page, own := value("ramp"), strings.Join(ramp, ", "); page != own || Shade(0) != ramp[0] ||
+		Shade(Shades-1) != ramp[len(ramp)-1] {
+		t.Errorf("maps are %s, on pages %s", own, page)
+	}
 	for i, own := range lineColors {
 		if page := value("s" + string(rune('0'+i))); page != own {
 			t.Errorf("line %d is %s, on pages %s", i, own, page)
