@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"os"
@@ -130,10 +131,32 @@ func ingestInto(t *testing.T, es, prefix string, args ...string) map[string]int 
 			made[kind] += c.Indexed
 		}
 	}
-	if len(made) != 3 {
-		t.Fatalf("the account names the indices %v, want run, histogram and percentiles\n%s", made, stderr)
+	outliers := 0
+	for _, d := range documents(t, es, prefix+"-event-*") {
+		if isOutlier(d) {
+			outliers++
+		}
 	}
+	if made["event"] != outliers || made["run"] == 0 || made["histogram"] == 0 || made["percentiles"] == 0 {
+		t.Fatalf("the account names the indices %v, want run, histogram, percentiles, and %d of event\n%s", made, outliers,
+			stderr)
+	}
+	delete(made, "event")
 	return made
+}
+
+// isOutlier reports whether an event is one of a run's longest I/Os.
+func isOutlier(event json.RawMessage) bool {
+	var d struct{ Event struct{ Action string } }
+	return json.Unmarshal(event, &d) == nil && d.Event.Action == "outlier"
+}
+
+// withoutOutliers returns the other events of the indices that match.
+func withoutOutliers(t *testing.T, es, pattern string) map[string]json.RawMessage {
+	t.Helper()
+	events := documents(t, es, pattern)
+	maps.DeleteFunc(events, func(_ string, d json.RawMessage) bool { return isOutlier(d) })
+	return events
 }
 
 func TestEachServerReadBack(t *testing.T) {

@@ -184,7 +184,7 @@ func TestServerManage(t *testing.T) {
 		t.Errorf("a note outside the run: %s", stderr)
 	}
 	on(exitInput, "annotate", "--at", "+1s", "nobody", "x")
-	notes := func() map[string]json.RawMessage { return documents(t, es, prefix+"-event-*") }
+	notes := func() map[string]json.RawMessage { return withoutOutliers(t, es, prefix+"-event-*") }
 	found := false
 	for _, n := range notes() {
 		var d struct {
