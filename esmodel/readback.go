@@ -238,6 +238,7 @@ type StoredRun struct {
 	// Owner is the process that works on the run, or died doing so; nil if there is none.
 	Owner     *Owner
 	Rolling   RollUpState
+	Format    int             // of its documents
 	Diagnosis json.RawMessage // as it was stored; nil if there is none
 }
 
@@ -319,7 +320,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		},
 	}
 	out := &StoredRun{Stored: replay.Stored{Run: run}, Status: doc.Run.Status, Owner: doc.Owner,
-		Rolling: doc.Rolling, Diagnosis: doc.Diagnosis}
+		Rolling: doc.Rolling, Format: doc.Run.Format, Diagnosis: doc.Diagnosis}
 	if doc.Run.Status != StatusComplete && len(doc.Settings) == 0 {
 		// Only marked, by a process that deletes or loads documents of the run.
 		out.Status, out.Rolling = StatusPartial, ""

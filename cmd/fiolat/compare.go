@@ -181,7 +181,8 @@ func pattern(names []string) string {
 // it prints how much its runs differ.
 func (o *compareOptions) run(ctx context.Context, u *ui.UI) (err error) {
 	r := groupReader{compareOptions: o, runs: runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u,
-		Percentiles: o.logs.Config.Settings.Percentiles, By: o.logs.Config.Settings.By, WarnSyncs: true}}
+		Percentiles: o.logs.Config.Settings.Percentiles, By: o.logs.Config.Settings.By, WarnSyncs: true,
+		WarnFormats: true}}
 	defer r.runs.Close()
 	if slices.ContainsFunc(o.failIf, func(rule compare.Rule) bool { return rule.Latency() }) {
 		r.runs.Rule = "--fail-if"

@@ -25,7 +25,8 @@ func newHistoryReader(o *historyOptions, u *ui.UI) *historyReader {
 	r := &historyReader{historyOptions: o, seen: map[string]string{}}
 	o.logs.Config.Settings.By = []string{fio.ByDirection}
 	o.logs.Failed = &r.failed
-	r.source = runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u, WarnSyncs: true, Totals: true}
+	r.source = runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u, WarnSyncs: true, WarnFormats: true,
+		Totals: true}
 	return r
 }
 

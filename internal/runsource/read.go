@@ -154,6 +154,9 @@ func (run *Run) without(kind fio.Kind, docs []*esmodel.StoredRun) error {
 
 // Process reads a run of one kind of latency, and prints its warnings.
 func (run *Run) Process(ctx context.Context, sink pipeline.Sink) error {
+	if run.Logs != nil {
+		run.reader.met(pipeline.FormatVersion)
+	}
 	source, err := run.process(ctx, sink)
 	for _, w := range source.warnings {
 		run.reader.UI.Warn(w)
@@ -177,6 +180,13 @@ func (run *Run) process(ctx context.Context, sink pipeline.Sink) (Source, error)
 // Documents returns what is stored of a run: of each kind of latency its document and those of its parts.
 func (run *Run) Documents(ctx context.Context) (docs []*esmodel.StoredRun, err error) {
 	run.say()
+	defer func() {
+		for _, d := range docs {
+			if err == nil {
+				run.reader.met(d.Format)
+			}
+		}
+	}()
 	if run.dir != "" {
 		return stored.RunsDir(run.dir, run.ID)
 	}
@@ -190,6 +200,7 @@ func (run *Run) Documents(ctx context.Context) (docs []*esmodel.StoredRun, err e
 // Figures returns the figures of a stored run, or if it is not merged, of one of its parts.
 func (run *Run) Figures(ctx context.Context) (*stored.Figures, error) {
 	if run.figures != nil {
+		run.reader.met(run.figures.Run.Format)
 		return run.figures, nil
 	}
 	run.say()
@@ -206,6 +217,7 @@ func (run *Run) Figures(ctx context.Context) (*stored.Figures, error) {
 	}
 	for i := range found {
 		if found[i].Run.ID == run.ID {
+			run.reader.met(found[i].Run.Format)
 			return &found[i], nil
 		}
 	}

@@ -64,8 +64,24 @@ type Reader struct {
 	Several       string    // advice where there are several runs for One
 	WarnSyncs     bool      // warn about jobs that sync, if no output shows the syncs
 	Rule          string    // a flag with a rule about latencies, which runs without any are an error for
+	WarnFormats   bool      // warn about runs whose figures were found in different ways
 
 	Client *client.Client // nil until Connect
+
+	older, newer, said bool // which formats there were, and whether that was said
+}
+
+// exactFormat is the first format of documents in which maxima are those of whole I/Os and shares of I/Os are exact.
+const exactFormat = 12
+
+// met notes the format of a run's documents; of logs it is pipeline.FormatVersion.
+func (r *Reader) met(format int) {
+	r.older, r.newer = r.older || format < exactFormat, r.newer || format >= exactFormat
+	if r.WarnFormats && r.older && r.newer && !r.said {
+		r.said = true
+		r.UI.Warn("some of these runs were stored by an older fiolat: their max, and high percentiles of few I/Os, can " +
+			"differ from the others' by more than 1 % for that reason alone; ingest their logs again if you have them")
+	}
 }
 
 // Run is a run that an argument names. It is from logs, stored, or has only Totals.
