@@ -29,8 +29,22 @@ func growth(ctx context.Context, b *bench) ([]result, error) {
 	all = append(all, results...)
 	more := manyHosts(b, 1000, "diagnose")
 	more.want = slopeOf(1.1)
-	results, err = b.race(ctx, manyHosts(b, 100, "diagnose"), more)
-	return append(all, results...), err
+	if results, err = b.race(ctx, manyHosts(b, 100, "diagnose"), more); err != nil {
+		return nil, err
+	}
+	all = append(all, results...)
+	many.want = processorOf(5)
+	hosts := manyHosts(b, 1000, "percentiles")
+	hosts.want = processorOf(7)
+	for _, of := range []contender{many, hosts} { // beside what the figures alone cost
+		least := floor(b, of.args[len(of.args)-1])
+		least.before = of.before
+		if results, err = b.race(ctx, least, of); err != nil {
+			return nil, err
+		}
+		all = append(all, results...)
+	}
+	return all, nil
 }
 
 // manyHosts is a command over a log of a minute for each of so many hosts.

@@ -135,6 +135,7 @@ var tools = map[string]func(context.Context, []string) error{
 	"make-logs":    makeLogsTool,
 	"make-jobs":    makeJobsTool,
 	"make-parts":   makePartsTool,
+	"floor":        floorTool,
 	"decompress":   decompressTool,
 	"ingest-parts": ingestPartsTool,
 	"post":         postTool,
