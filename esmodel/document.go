@@ -327,7 +327,7 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Interval, row *pipeline.Ro
 	if row.IOPSKnown {
 		b = b.Number("iops", rounded(row.IOPS, thousandth))
 		if size := e.loadOf(row.Dims).BS; size != nil && row.Dims.Direction != fio.Sync.String() {
-			b = b.Number("bytes_per_second", rounded(row.IOPS*float64(*size), thousandth))
+			b = b.Number("bytes_per_second", math.Round(row.IOPS*float64(*size)))
 		}
 	}
 	b = b.True("partial", row.Partial(e.run.Interval))
