@@ -6,13 +6,18 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"fiolat/kibana"
 )
 
 // withPrefix is a prefix of its own on the real server, whose indices go at the end.
@@ -322,5 +327,103 @@ func TestServerCompareLabels(t *testing.T) {
 			}
 			logs = stored
 		}
+	}
+}
+
+// TestServerAlertWindow asks with the search of the rule for SLA breaches, as Kibana makes it, what a rule sees of a
+// run that ended long ago: all its breaches when they are stored, or loaded later, and none when that is repeated.
+func TestServerAlertWindow(t *testing.T) {
+	es, prefix := withPrefix(t, "alert")
+	var rule struct {
+		Params struct {
+			TimeField, EsQuery string
+			Index              []string
+		}
+	}
+	var bundle strings.Builder
+	if err := kibana.Write(&bundle, prefix); err != nil {
+		t.Fatal(err)
+	}
+	k := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, id, ok := strings.Cut(r.URL.Path, "/api/alerting/rule/")
+		switch body, _ := io.ReadAll(r.Body); {
+		case ok && strings.Contains(string(body), "sla-breach"):
+			if err := json.Unmarshal(body, &rule); err != nil {
+				t.Error(err)
+			}
+			fallthrough
+		case ok:
+			fmt.Fprintf(w, `{"id":%q}`, id)
+		case r.URL.Path == "/api/status":
+			io.WriteString(w, `{"version":{"number":"9.2.0"}}`)
+		case strings.HasSuffix(r.URL.Path, "/_find"):
+			io.WriteString(w, `{"total":0,"saved_objects":[]}`)
+		default:
+			fmt.Fprintf(w, `{"success":true,"successCount":%d}`, strings.Count(bundle.String(), "\n")-1)
+		}
+	}))
+	defer k.Close()
+	on := func(args ...string) {
+		t.Helper()
+		code, _, stderr := fiolat(t, nil, append([]string{args[0], "--index-prefix", prefix}, args[1:]...)...)
+		if code != exitOK {
+			t.Fatalf("%v: exit %d\n%s", args, code, stderr)
+		}
+	}
+	t.Setenv("ELASTICSEARCH_URL", "")
+	fiolat(t, nil, "setup", "--index-prefix", prefix, "--kibana", k.URL, "--alert-rules")
+	if rule.Params.TimeField == "" {
+		t.Fatal("no rule was made")
+	}
+	seen := func(since time.Time) (n int) {
+		t.Helper()
+		index := strings.Join(rule.Params.Index, ",")
+		ask(t, "POST", es+"/"+index+"/_refresh", "", nil)
+		var q struct{ Query json.RawMessage }
+		if err := json.Unmarshal([]byte(rule.Params.EsQuery), &q); err != nil {
+			t.Fatal(err)
+		}
+		body := fmt.Sprintf(`{"size":0,"query":{"bool":{"filter":[%s,{"range":{%q:{"gte":%q,"lte":%q,`+
+			`"format":"strict_date_optional_time"}}}]}},"aggs":{"n":{"value_count":{"field":"run.id"}}}}`, q.Query,
+			rule.Params.TimeField, since.UTC().Format(time.RFC3339Nano), time.Now().UTC().Format(time.RFC3339Nano))
+		var reply struct {
+			Aggregations struct{ N struct{ Value int } }
+		}
+		ask(t, "POST", es+"/"+index+"/_search", body, &reply)
+		return reply.Aggregations.N.Value
+	}
+	next := func() time.Time { // what is stored from now on has another millisecond
+		time.Sleep(2 * time.Millisecond)
+		return time.Now().Truncate(time.Millisecond)
+	}
+	sla := []string{"--sla", "read p99 < 1us", "--sla", "write p50 < 1us", real + "/randrw"}
+	ingest := append([]string{"ingest", "--es", es, "--run-id", "batch"}, sla...)
+	began := next()
+	on(ingest...)
+	breaches := seen(began)
+	if old := time.Now().Add(-15 * time.Minute); breaches == 0 || seen(old) != breaches {
+		t.Errorf("a rule sees %d breaches, %d in its window", breaches, seen(old))
+	}
+	again := next()
+	on(ingest...)
+	if n := seen(again); n != 0 || seen(began) != breaches {
+		t.Errorf("a repeated ingest alerts %d times, and %d of %d breaches are there", n, seen(began), breaches)
+	}
+	dir := t.TempDir()
+	on(append([]string{"ingest", "--output", dir, "--run-id", "later"}, sla...)...)
+	loaded := next()
+	on("load", "--es", es, dir)
+	if n := seen(loaded); n != breaches {
+		t.Errorf("of what was loaded later a rule sees %d breaches, want %d", n, breaches)
+	}
+	again = next()
+	on("load", "--es", es, dir)
+	if n := seen(again); n != 0 {
+		t.Errorf("a repeated load alerts %d times", n)
+	}
+	again = next()
+	on(append([]string{"ingest", "--es", es, "--run-id", "batch", "--label", "a=b"}, sla...)...)
+	if n := seen(again); n != breaches {
+		t.Errorf("an ingest with other settings alerts %d times, want %d", n, breaches)
 	}
 }
