@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -59,6 +60,12 @@ func (o *deleteOptions) run(ctx context.Context, u *ui.UI) error {
 	} else {
 		for _, w := range is.Warnings() {
 			u.Warn(w)
+		}
+		if slices.ContainsFunc(is.Unread, func(index string) bool { // notes may have any time
+			kind, _ := esmodel.KindOf(o.es.Prefix, index)
+			return kind == esmodel.KindEvent
+		}) {
+			u.Warn("notes on what is deleted may be left there: delete it again, by its run.id, when it can be read")
 		}
 	}
 	if len(doomed) == 0 {

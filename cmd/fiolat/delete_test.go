@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -44,4 +45,40 @@ func TestDeleteSeveral(t *testing.T) {
 	}
 	refused(t, exitUsage, []string{"not both"}, "delete", "--yes", "--es", s.URL, "--older-than", "1d", "x")
 	refused(t, exitInput, []string{"no such run"}, "delete", "--yes", "--es", s.URL, "x")
+}
+
+// TestDeleteNoteInRedMonth: a note can have any time, so it may be in a month that cannot be read and that is none of
+// the run's. Deleting the run says so, and again by its id when that month is back removes the note.
+func TestDeleteNoteInRedMonth(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	on := func(args ...string) (stderr string) {
+		t.Helper()
+		code, _, stderr := fiolat(t, nil, append([]string{args[0], "--es", s.URL, "--max-wait", "1s"}, args[1:]...)...)
+		if code != exitOK {
+			t.Fatalf("%s: exit %d\n%s", args, code, stderr)
+		}
+		return stderr
+	}
+	on("ingest", "--run-id", "noted", real+"/randrw")
+	on("annotate", "--at", "2024-02-03T00:00:00Z", "noted", "firmware of 2024")
+	const month = "fio-event-2024.02"
+	s.SetRed(month, true)
+	on("ingest", "--run-id", "noted", "--run-name", "renamed", real+"/randrw")
+	on("label", "noted", "a=b")
+	on("rollup", "--interval", "10s", "noted")
+	on("report", "-o", filepath.Join(t.TempDir(), "x.html"), "noted")
+	on("annotate", "--at", "+1s", "noted", "another")
+	if stderr := on("delete", "--yes", "noted"); !strings.Contains(stderr, month) ||
+		!strings.Contains(stderr, "notes on what is deleted may be left there") {
+		t.Errorf("nothing is said of the note:\n%s", stderr)
+	}
+	s.SetRed(month, false)
+	if n := len(s.Docs(month)); n != 1 {
+		t.Fatalf("%d notes in the month that could not be read, want 1", n)
+	}
+	on("delete", "--yes", "noted")
+	if n := len(s.Docs("fio-*")); n != 0 {
+		t.Errorf("%d documents are left", n)
+	}
 }

@@ -109,10 +109,14 @@ type NoteFound struct {
 	Text  string
 }
 
-// Notes returns the notes on the runs with these ids, the earliest first.
+// Notes returns the notes on the runs with these ids, the earliest first, but for those in months that cannot be read.
 func Notes(ctx context.Context, c *client.Client, prefix string, ids []string) (out []NoteFound, err error) {
+	in, err := indices.Readable(ctx, c, prefix)
+	if err != nil {
+		return nil, err
+	}
 	_, err = client.Search(ctx, c, client.SearchRequest{
-		Index: esmodel.Indices(prefix, esmodel.KindEvent),
+		Index: in.Of(esmodel.KindEvent),
 		Query: map[string]any{"bool": map[string]any{"filter": []any{
 			client.Term("event.action", esmodel.ActionNote), map[string]any{"terms": map[string]any{"run.id": ids}}}}},
 		Sort: []any{map[string]any{"@timestamp": "asc"}},

@@ -50,10 +50,14 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 }
 
 // Rename gives the notes on a run, and the changes that began with it, its name and title. They outlast an ingest,
-// which may give the run others.
+// which may give the run others. Those in months that cannot be read stay as they are.
 func Rename(ctx context.Context, c *client.Client, prefix string, run *pipeline.Run) error {
+	in, err := indices.Readable(ctx, c, prefix)
+	if err != nil {
+		return err
+	}
 	return rewrite(ctx, c, prefix, client.ScanRequest{Op: "rename notes on the run",
-		Indices: esmodel.Indices(prefix, esmodel.KindEvent),
+		Indices: in.Of(esmodel.KindEvent),
 		Query: map[string]any{"bool": map[string]any{"filter": []any{client.Term("run.id", run.ID),
 			map[string]any{"terms": map[string]any{"event.action": esmodel.Lasting}}}}},
 	}, func(doc []byte) ([]byte, error) { return esmodel.Rename(doc, run.Name, run.Title()) }, KindCounts{})
