@@ -120,6 +120,13 @@ func TestServerFirstDay(t *testing.T) {
 	event := m{"run": m{"id": "r", "title": "r"}, "event": m{"action": "straggler"}, "message": "osd.12 down",
 		"straggler": m{"dimension": "host", "who": "h", "factor": 2}, "fio": m{"kind": "clat"},
 		"interval": m{"offset_ms": 0}}
+	outlier := m{"run": m{"id": "r", "title": "r"}, "event": m{"action": "outlier"}, "message": "a read took 6.3 ms",
+		"outlier": m{"ios": 1, "latency": 6.3e6}, "fio": m{"kind": "clat", "direction": "read"},
+		"interval": m{"offset_ms": 0}}
+	events := func() {
+		put("event", event)
+		put("event", outlier)
+	}
 	probe := m{"run": m{"id": "p"}, "host": m{"name": "h"}, "fio": m{"kind": "probe"}, "scope": "operation",
 		"probe": m{"operation": "stat", "target": "/gpfs", "slowdown": 2}, "latency": m{"value": 2e6, "expected": 1e6}}
 	ingest := func() {
@@ -129,7 +136,7 @@ func TestServerFirstDay(t *testing.T) {
 	}
 	t.Run("after setup", func(t *testing.T) { each(t, nil) })
 	t.Run("events only", func(t *testing.T) {
-		put("event", event)
+		events()
 		each(t, []string{"event"})
 	})
 	again := func() {
@@ -146,7 +153,7 @@ func TestServerFirstDay(t *testing.T) {
 		ingest()
 		each(t, []string{"run", "histogram", "percentiles"})
 	})
-	put("event", event)
+	events()
 	put("probe", probe)
 	for _, kind := range []string{"event", "probe", "histogram", "percentiles"} {
 		t.Run("all months of "+kind+" deleted", func(t *testing.T) {
@@ -161,7 +168,7 @@ func TestServerFirstDay(t *testing.T) {
 			}
 			switch kind {
 			case "event":
-				put(kind, event)
+				events()
 			case "probe":
 				put(kind, probe)
 			default:
