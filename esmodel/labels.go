@@ -49,10 +49,11 @@ func Rename(doc []byte, name, title string) ([]byte, error) {
 	})
 }
 
-// NameAndLabels returns the name and the labels in the document of a run, "" and nil if it has none.
+// NameAndLabels returns the name and the labels in the document of a run, "" and nil if it has none. Those of an older
+// fiolat become printable.
 func NameAndLabels(doc []byte) (name string, labels map[string]string, err error) {
 	d, err := readLabelled(doc)
-	return d.Run.Name, d.Labels, err
+	return d.Run.Name, pipeline.PrintableLabels(d.Labels), err
 }
 
 // Relabel changes the labels of the document of a run or an event: it adds or replaces those of set and removes

@@ -111,14 +111,20 @@ func (r *Run) Escape() {
 	for _, name := range []*string{&r.ID, &r.Name, &r.Part} {
 		*name = fio.Printable(*name)
 	}
-	var labels map[string]string
-	for k, v := range r.Labels {
-		if labels == nil {
-			labels = make(map[string]string, len(r.Labels))
-		}
-		labels[fio.Printable(k)] = fio.Printable(v)
+	r.Labels = PrintableLabels(r.Labels)
+}
+
+// PrintableLabels returns labels as they are stored; nil if there are none. Of keys that become one, the value of the
+// last in the order of bytes stays.
+func PrintableLabels(labels map[string]string) map[string]string {
+	if len(labels) == 0 {
+		return nil
 	}
-	r.Labels = labels
+	out := make(map[string]string, len(labels))
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		out[fio.Printable(k)] = fio.Printable(labels[k])
+	}
+	return out
 }
 
 // Keep returns the run with the name and the labels that it had so far, where it was given no others.
@@ -129,7 +135,7 @@ func (r *Run) Keep(name string, labels map[string]string) *Run {
 		out.Name = name
 	}
 	if len(labels) > 0 {
-		out.Labels = maps.Clone(labels)
+		out.Labels = PrintableLabels(labels)
 		maps.Copy(out.Labels, r.Labels)
 	}
 	if r.generation != nil {

@@ -55,12 +55,26 @@ func verdictOf(r *compare.Result, row *compare.Row) string {
 	return verdicts[at]
 }
 
+// others are the names of the runs that are compared with the baseline.
+func (p *Differences) others() (names []string) {
+	for _, r := range p.Results {
+		if !slices.Contains(names, r.Other.Name) {
+			names = append(names, r.Other.Name)
+		}
+	}
+	return names
+}
+
 // partOf names what a result is about.
-func partOf(r *compare.Result) string {
-	if part := r.Host + r.Job; part != "" { // only one is known
+func (p *Differences) partOf(r *compare.Result) string {
+	switch part := r.Host + r.Job; { // only one is known
+	case part == "":
+		return r.Other.Name
+	case len(p.others()) > 1:
+		return r.Other.Name + ": " + part
+	default:
 		return part
 	}
-	return r.Other.Name
 }
 
 // Write writes the page.
@@ -97,7 +111,7 @@ func (p *Differences) Write(w io.Writer) error {
 	var parts []differencePart
 	for _, r := range p.Results {
 		rows := p.Rows(r)
-		one := differencePart{Name: partOf(r), Said: []string{page.Micro(r.Lead())}, Head: rows[0], Rows: rows[1:]}
+		one := differencePart{Name: p.partOf(r), Said: []string{page.Micro(r.Lead())}, Head: rows[0], Rows: rows[1:]}
 		for i, text := range append([]string{r.Caveat}, strings.Split(r.Note, "\n")...) {
 			if text != "" && (i > 0 || !once) {
 				one.Said = append(one.Said, text)
@@ -105,7 +119,11 @@ func (p *Differences) Write(w io.Writer) error {
 		}
 		parts = append(parts, one)
 	}
-	frame := page.Page{Title: "How " + first.Other.Name + " differs from " + first.Baseline.Name,
+	names, differ := p.others(), " differs"
+	if len(names) > 1 {
+		differ = " differ"
+	}
+	frame := page.Page{Title: "How " + fio.List(names, "and") + differ + " from " + first.Baseline.Name,
 		Eyebrow: "fio latency", Generator: p.Generator, Lead: lead, Specs: specs, Script: page.Charts,
 		Main: map[string]any{"Charts": drawn, "Parts": parts, "Each": p.Each}}
 	return frame.Write(w, differencesHTML)
@@ -121,8 +139,8 @@ func (p *Differences) rows(direction, metric string) (out []charts.M) {
 			continue
 		}
 		row := &r.Rows[i]
-		point := charts.M{"part": partOf(r), "v": 1 + *row.Change, "verdict": verdictOf(r, row),
-			"text": fmt.Sprintf("%s: %s", partOf(r), page.Micro(r.Sentence(row, compare.Value)))}
+		point := charts.M{"part": p.partOf(r), "v": 1 + *row.Change, "verdict": verdictOf(r, row),
+			"text": fmt.Sprintf("%s: %s", p.partOf(r), page.Micro(r.Sentence(row, compare.Value)))}
 		if row.Low != nil {
 			point["low"], point["high"] = 1+*row.Low, 1+*row.High
 		}

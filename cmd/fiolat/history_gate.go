@@ -160,7 +160,7 @@ func (r *historyReader) judge(ctx context.Context, all []history.Series, u *ui.U
 					remember = append(remember, change)
 				}
 			}
-			suite.add(fio.Printable(s.Title()), res.Metric, strings.Join(why, "; "), len(s.Runs) <= history.Settled)
+			suite.add(fio.Printable(s.Name), res.Metric, strings.Join(why, "; "), len(s.Runs) <= history.Settled)
 		}
 	}
 	switch {

@@ -270,7 +270,7 @@ func sumLast(a, b string) int {
 
 // pageRepeats says how much runs of one workload differ.
 func pageRepeats(runs []compare.Group, percentiles []float64) (*report.Comparison, error) {
-	var all compare.Group
+	all := compare.Group{Name: "the page"}
 	for i := range runs {
 		all.Runs = append(all.Runs, runs[i].Runs...)
 	}
@@ -294,10 +294,13 @@ func pageRepeats(runs []compare.Group, percentiles []float64) (*report.Compariso
 		}
 	}
 	lead := fmt.Sprintf("%d runs of one setting", len(runs))
+	if all.Runs[0].Sameness == "" {
+		lead = fmt.Sprintf("%d runs, of which no options are known,", len(runs))
+	}
 	if len(noise) > 0 {
 		lead += " differ in " + strings.Join(noise, ", ") + " (one standard deviation)"
 	}
-	out.Lead = []string{lead + "."}
+	out.Lead = []string{strings.TrimSuffix(lead, ",") + "."}
 	return out, nil
 }
 

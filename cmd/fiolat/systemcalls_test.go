@@ -56,9 +56,10 @@ func TestSystemCalls(t *testing.T) {
 			default:
 				copyInto(t, in, real+"/randrw")
 			}
-			// attempt runs the command, under strace if the nth of these calls is to fail. It returns the files that it wrote
-			// and the documents that it sent, by name.
-			attempt := func(call string, nth int) (code int, stdout, stderr string, made map[string]string, struck string) {
+			// attempt runs the command, under strace if the nth of these calls is to fail. It returns the files that it
+			// wrote and the documents that it sent, by name.
+			attempt := func(call string, nth int) (code int, stdout, stderr string, made map[string]string,
+				struck string) {
 				out, trace := t.TempDir(), filepath.Join(t.TempDir(), "trace")
 				server := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 				defer server.Close()
@@ -109,7 +110,8 @@ func TestSystemCalls(t *testing.T) {
 					switch {
 					case code == 0 && (stdout != wantOut || !maps.Equal(made, want)):
 						t.Errorf("exit 0 with other results, after\n%s\n%s", struck, stderr)
-					case code == exitUsage && !strings.Contains(stderr, "--output ") || strings.Contains(stderr, "goroutine "):
+					case code == exitUsage && !strings.Contains(stderr, "--output ") ||
+						strings.Contains(stderr, "goroutine "):
 						t.Errorf("exit %d, after\n%s\n%s", code, struck, stderr)
 					case code != 0:
 						for _, kept := range []string{"kept.csv", "kept.json", "kept.html"} {
