@@ -471,6 +471,10 @@ func TestUnreadableFiles(t *testing.T) {
 			w.Close()
 		}
 	}()
+	if code, _, stderr := fiolat(t, nil, "percentiles", name); code != exitInput ||
+		!strings.Contains(stderr, "input/output error") {
+		t.Errorf("exit %d, want %d\n%s", code, exitInput, stderr)
+	}
 	for path, want := range map[string]string{name: "input/output error", pipe: "cut"} {
 		s := esmodeltest.New(t, esmodeltest.Options{})
 		code, _, stderr := fiolat(t, nil, "ingest", "--es", s.URL, "--output", t.TempDir(), "--start",

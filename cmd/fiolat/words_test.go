@@ -41,6 +41,26 @@ func TestWarnedOnce(t *testing.T) {
 	}
 }
 
+// TestAlikeInRuns: warnings that are alike in several runs are counted once, not run by run.
+func TestAlikeInRuns(t *testing.T) {
+	t.Parallel()
+	lines := strings.SplitAfter(string(goodLog(t)), "\n")
+	args := []string{"summary", "--skip-bad"}
+	for r := range 3 {
+		dir := t.TempDir()
+		for n := range 2 + r {
+			lines[0] = strings.Replace(lines[0], "5000", fmt.Sprint(4900+10*r+n), 1) // equal logs are taken for copies
+			testkit.Write(t, dir, fmt.Sprintf("a_clat_hist.%d.log", n+1),
+				lines[0]+"damaged\n"+strings.Join(lines[1:], ""))
+		}
+		args = append(args, dir)
+	}
+	code, _, stderr := fiolat(t, nil, args...)
+	if code != exitOK || strings.Count(stderr, "skipped: ") != 1 || !strings.Contains(stderr, "(and 8 more like it: ") {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
+}
+
 // TestUTF16JSON: fio's JSON that an editor saved in UTF-16 is said to be that, wherever it is met.
 func TestUTF16JSON(t *testing.T) {
 	t.Parallel()

@@ -85,22 +85,29 @@ var smalls sync.Pool
 // Whole reports whether all of the file was read when it was opened.
 func (f *File) Whole() bool { return f.all != nil }
 
-// readAll reads a small file that is open.
+// readAll reads a small file that is open. One without a size is empty, unless it is below /proc.
 func (f *File) readAll() error {
-	if f.Size() == 0 || f.Size() > small { // reading tells whether it is empty: /proc has files of size 0
+	if f.Size() > small {
 		return nil
 	}
 	all, ok := smalls.Get().(*[small]byte)
 	if !ok {
 		all = new([small]byte)
 	}
-	n, err := f.f.ReadAt(all[:max(f.Size(), 1)], 0) // a file below /proc without a size may fail
-	if errors.Is(err, io.EOF) && f.Size() == 0 {
+	n, err := f.f.ReadAt(all[:max(f.Size(), 1)], 0)
+	switch {
+	case f.Size() == 0 && n > 0:
+		err = &fio.ParseError{File: f.path, Msg: "a file that has content, but no size",
+			Hint: "copy it, and pass the copy"}
+	case f.Size() == 0 && errors.Is(err, io.EOF):
 		err = nil
-	}
-	if err != nil || Packed(all[:n]) {
+	case f.Size() > 0 && (err != nil || Packed(all[:n])):
 		smalls.Put(all)
 		return nil // it is read like a large one, and an error is met again
+	}
+	if err != nil {
+		smalls.Put(all)
+		return err
 	}
 	f.all = all
 	return f.unchanged(f.info) // what becomes of it from now on does not matter

@@ -83,7 +83,7 @@ func (o *Logs) leaveOut(u *ui.UI, err error) {
 // beginning of standard input.
 func (o *Logs) Pipeline(u *ui.UI) plan.Config {
 	cfg := o.Config
-	cfg.Stdin, cfg.Warn, cfg.Verbose = u.Stdin, u.Warn, u.Verbose
+	cfg.Stdin, cfg.Warn, cfg.Together = u.Stdin, u.Warn, u.Hold
 	return cfg
 }
 

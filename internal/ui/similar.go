@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"slices"
 	"strings"
 
 	"fiolat/fio"
@@ -13,7 +12,8 @@ func (u *UI) Warn(msg string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.holding > 0 && !u.JSON {
-		if !slices.Contains(u.held, msg) { // the same comes twice if a folder is named twice
+		if !u.heldAlready[msg] { // the same comes twice if a folder is named twice
+			u.heldAlready[msg] = true
 			u.held = append(u.held, msg)
 		}
 		return
@@ -61,7 +61,7 @@ func (u *UI) PrintHeld() {
 // caller holds u.mu.
 func (u *UI) release() {
 	held := u.held
-	u.held = nil
+	u.held, u.heldAlready = nil, map[string]bool{}
 	if u.Verbose {
 		for _, msg := range held {
 			u.warn(msg)

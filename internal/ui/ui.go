@@ -73,16 +73,17 @@ type UI struct {
 	mu     sync.Mutex // guards what follows and Stderr: workers report progress
 	bar    *progressbar.ProgressBar
 	// painted is how many lines of Paint are on the terminal.
-	painted int
-	warned  map[string]bool // by WarnOnce
-	held    []string        // warnings, while Hold is in force
-	holding int             // how many times Hold is in force
+	painted     int
+	warned      map[string]bool // by WarnOnce
+	held        []string        // warnings, while Hold is in force
+	heldAlready map[string]bool
+	holding     int // how many times Hold is in force
 }
 
 // New returns the UI of a program with these streams.
 func New(stdin io.Reader, stdout, stderr io.Writer) *UI {
 	out := &output{w: stdout}
-	return &UI{Stdin: stdin, Stdout: out, Stderr: stderr, stdout: out}
+	return &UI{Stdin: stdin, Stdout: out, Stderr: stderr, stdout: out, heldAlready: map[string]bool{}}
 }
 
 // WarnOnce prints a warning unless the command has printed it before.

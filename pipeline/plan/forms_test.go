@@ -49,7 +49,7 @@ func TestForms(t *testing.T) {
 		{name: "single I/Os of fio 2", paths: []string{"fio2-lat-log"}, version: 2,
 			reads: [2]float64{1727.2e3, 26910e3}, want: map[string]float64{"read": 800, "write": 801}},
 		{name: "single I/Os with log_store_compressed", paths: []string{"fz-only"}, warns: "fz-only/x_clat.1.log.fz: " +
-			"a log that fio compressed, which is not read (and 2 more like it", want: map[string]float64{"read": 1500, "write": 1501}},
+			"a log that fio compressed, which is not read; unpack it with `fio --inflate-log=testdata/", want: map[string]float64{"read": 1500, "write": 1501}},
 		{name: "single I/Os on standard input", paths: []string{"-"},
 			want: map[string]float64{"read": 200, "write": 200}},
 		{name: "a stall that the median spacing misreads", paths: []string{"18-window-length-guessed"},

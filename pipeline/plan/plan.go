@@ -81,8 +81,8 @@ type Config struct {
 	Allow func(intervals, usual int64) error
 	// Warn is called with each warning, from one goroutine at a time.
 	Warn func(msg string)
-	// Verbose passes each warning to Warn; else those that differ in names and numbers only are one.
-	Verbose bool
+	// Together, if not nil, is called before several warnings, and what it returns after them.
+	Together func() (release func())
 
 	keptHead int // buckets of a log's head that may be kept in memory, if that is cheap
 }

@@ -6,23 +6,23 @@ import (
 	"fiolat/fio"
 )
 
-// warn adds a warning. reportWarnings reports it with the others of its cause.
+// warn adds a warning, which reportWarnings reports.
 func (p *Plan) warn(format string, args ...any) {
 	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
 }
 
-// reportWarnings reports the warnings that were not reported yet, in one line for each cause.
+// reportWarnings reports the warnings that were not reported yet; the Account has one for each cause.
 func (p *Plan) reportWarnings() {
 	each := p.Warnings[p.warned:]
-	merged := fio.ByCause(each)
-	p.Account.Warnings = append(p.Account.Warnings, merged...)
-	if !p.cfg.Verbose {
-		each = merged
+	p.warned = len(p.Warnings)
+	p.Account.Warnings = append(p.Account.Warnings, fio.ByCause(each)...)
+	if p.cfg.Warn == nil {
+		return
+	}
+	if p.cfg.Together != nil {
+		defer p.cfg.Together()()
 	}
 	for _, w := range each {
-		if p.cfg.Warn != nil {
-			p.cfg.Warn(w)
-		}
+		p.cfg.Warn(w)
 	}
-	p.warned = len(p.Warnings)
 }
