@@ -209,7 +209,8 @@ func try(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err err
 	reading.Divide(len(found), cfg.Workers)
 	for _, l := range found {
 		if l.Host == "" && cfg.Part != "" { // as if its folder were named so
-			l.Host, l.LogName = fio.Printable(cfg.Part), cfg.Part+"/"+l.LogName
+			l.Host = fio.Printable(cfg.Part)
+			l.LogName = l.Host + "/" + l.LogName
 		}
 		p.logs = append(p.logs, logs.New(l, reading, l.Source.Once()))
 	}
