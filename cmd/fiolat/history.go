@@ -159,7 +159,7 @@ func (o *historyOptions) run(ctx context.Context, u *ui.UI) error {
 		s := &all[i]
 		if s.Since != nil {
 			text := fiojson.DifferenceText(s.Since)
-			u.Warn(fmt.Sprintf("new series since %s: %s", fio.Printable(s.Runs[0].Title()), fio.Printable(text)))
+			u.Say("warning", "new series since %s: %s", fio.Printable(s.Runs[0].Title()), fio.Printable(text))
 			s.Name += " (" + text + ")"
 		}
 		s.Name = o.series(s.Name)

@@ -284,3 +284,14 @@ func TestStateIsLocked(t *testing.T) {
 		t.Errorf("it has the lock, too: %v", err)
 	}
 }
+
+// TestNewSeries: each change of an option that ends a series is told by itself, with its values.
+func TestNewSeries(t *testing.T) {
+	t.Parallel()
+	_, _, stderr := fiolat(t, nil, "history", "--fail-if-changed", "3", "../../testdata/figures-cases/history-of-mixes")
+	for _, want := range []string{"rw65_bs4k.json.gz: rwmixread 100 -> 65\n", "rw0_bs4k.json.gz: rwmixread 65 -> 0\n"} {
+		if strings.Count(stderr, want) != 1 {
+			t.Errorf("want %q once:\n%s", want, stderr)
+		}
+	}
+}
