@@ -116,13 +116,14 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 
 // unrestored is what fio counted and no log has, where fio's JSON has no bins, of all jobs together.
 type unrestored struct {
-	jobs []string
-	of   map[string][2]float64 // I/Os that are missing, and all of the jobs that they are of, by direction
+	jobs  []string
+	known map[string]bool       // these jobs
+	of    map[string][2]float64 // I/Os that are missing, and all of the jobs that they are of, by direction
 }
 
 func (u *unrestored) add(j JobAccount, left float64) {
 	if u.of == nil {
-		u.of = map[string][2]float64{}
+		u.of, u.known = map[string][2]float64{}, map[string]bool{}
 	}
 	n := u.of[j.Direction]
 	u.of[j.Direction] = [2]float64{n[0] + left, n[1] + float64(j.Counted)}
@@ -130,8 +131,8 @@ func (u *unrestored) add(j JobAccount, left float64) {
 	if j.Host != "" {
 		name += " of " + fio.Printable(j.Host)
 	}
-	if !slices.Contains(u.jobs, name) {
-		u.jobs = append(u.jobs, name)
+	if !u.known[name] {
+		u.jobs, u.known[name] = append(u.jobs, name), true
 	}
 }
 
