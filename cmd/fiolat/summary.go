@@ -183,13 +183,13 @@ func writeSummaryJSON(out *bufio.Writer, rows []figures.Row, lines bool) error {
 			return err
 		}
 		if lines {
-			text = append(append(text, ui.PrintableJSON(b)...), '\n')
+			text = append(append(text, ui.EscapedJSON(b)...), '\n')
 			continue
 		}
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = append(append(text, "\n "...), ui.PrintableJSON(b)...)
+		text = append(append(text, "\n "...), ui.EscapedJSON(b)...)
 	}
 	if !lines {
 		text = append(append([]byte("["), text...), "\n]\n"...)

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 
 	"fiolat/fio"
@@ -12,10 +13,7 @@ func (u *UI) Warn(msg string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.holding > 0 && !u.JSON {
-		if !u.heldAlready[msg] { // the same comes twice if a folder is named twice
-			u.heldAlready[msg] = true
-			u.held = append(u.held, msg)
-		}
+		u.held = append(u.held, msg)
 		return
 	}
 	u.release()
@@ -60,8 +58,13 @@ func (u *UI) PrintHeld() {
 // release prints what was held: with Verbose each warning, else all in one line, and each kind of note in one. The
 // caller holds u.mu.
 func (u *UI) release() {
-	held := u.held
-	u.held, u.heldAlready = nil, map[string]bool{}
+	said := map[string]bool{}
+	held := slices.DeleteFunc(u.held, func(msg string) bool { // the same comes twice if a folder is named twice
+		again := said[msg]
+		said[msg] = true
+		return again
+	})
+	u.held = nil
 	if u.Verbose {
 		for _, msg := range held {
 			u.warn(msg)

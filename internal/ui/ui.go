@@ -75,15 +75,14 @@ type UI struct {
 	// painted is how many lines of Paint are on the terminal.
 	painted     int
 	warned      map[string]bool // by WarnOnce
-	held        []string        // warnings, while Hold is in force
-	heldAlready map[string]bool
+	held        []string        // warnings, while Hold is in force; some may be twice
 	holding     int // how many times Hold is in force
 }
 
 // New returns the UI of a program with these streams.
 func New(stdin io.Reader, stdout, stderr io.Writer) *UI {
 	out := &output{w: stdout}
-	return &UI{Stdin: stdin, Stdout: out, Stderr: stderr, stdout: out, heldAlready: map[string]bool{}}
+	return &UI{Stdin: stdin, Stdout: out, Stderr: stderr, stdout: out}
 }
 
 // WarnOnce prints a warning unless the command has printed it before.
@@ -323,10 +322,10 @@ func (u *UI) line(v map[string]any) {
 	if err != nil {
 		b = []byte(strconv.Quote(err.Error()))
 	}
-	u.Stderr.Write(append(PrintableJSON(b), '\n')) //nolint:errcheck // there is nowhere left to report it
+	u.Stderr.Write(append(EscapedJSON(b), '\n')) //nolint:errcheck // there is nowhere left to report it
 }
 
-// PrintJSON writes v as PrintableJSON and a newline, indented by indent if that is not "".
+// PrintJSON writes v as EscapedJSON and a newline, indented by indent if that is not "".
 func PrintJSON(out io.Writer, v any, indent string) error {
 	b, err := json.Marshal(v)
 	if indent != "" {
@@ -335,13 +334,13 @@ func PrintJSON(out io.Writer, v any, indent string) error {
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(append(PrintableJSON(b), '\n'))
+	_, err = out.Write(append(EscapedJSON(b), '\n'))
 	return err
 }
 
-// PrintableJSON escapes in JSON what encoding/json does not escape but a terminal may
-// interpret: DEL, C1 control characters, marks of text direction.
-func PrintableJSON(b []byte) []byte {
+// EscapedJSON escapes in JSON what encoding/json does not escape but a terminal may interpret: DEL, C1 control
+// characters, marks of text direction. Values stay the same, which fio.PrintableJSON changes.
+func EscapedJSON(b []byte) []byte {
 	if !bytes.ContainsFunc(b, hidden) {
 		return b
 	}

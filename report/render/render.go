@@ -187,7 +187,7 @@ func member(b jsonw.Object, name, v string) jsonw.Object {
 	if err != nil {
 		panic(err) // strings always marshal
 	}
-	return b.Bytes(name, ui.PrintableJSON(quoted))
+	return b.Bytes(name, ui.EscapedJSON(quoted))
 }
 
 // figure appends a member with a number, null if it is not known.
@@ -292,7 +292,7 @@ func (r *document) begin() error {
 		open = map[bool]string{true: "[{", false: ",{"}[r.nth == 1]
 	}
 	r.rows = 0
-	_, err = fmt.Fprintf(r.out, "%s\"run\":%s,\n\"rows\":[", open, ui.PrintableJSON(b))
+	_, err = fmt.Fprintf(r.out, "%s\"run\":%s,\n\"rows\":[", open, ui.EscapedJSON(b))
 	return err
 }
 
@@ -315,6 +315,6 @@ func (r *document) end(s *pipeline.Summary) error {
 	if r.Kinds > 1 && r.nth == r.Kinds {
 		closing = "}]"
 	}
-	_, err = fmt.Fprintf(r.out, "\n],\n\"account\":%s%s\n", ui.PrintableJSON(b), closing)
+	_, err = fmt.Fprintf(r.out, "\n],\n\"account\":%s%s\n", ui.EscapedJSON(b), closing)
 	return err
 }
