@@ -531,27 +531,26 @@ func (in *Input) Split() []*Input {
 // the last that its counts fit. It is -1 if that leaves it open.
 func wrote(l *Source, runs [][]*fiojson.Document) int {
 	var named []*fiojson.Document
-	for _, metas := range runs {
-		named = append(named, filtered(metas, func(m *fiojson.Document) bool { return hasPrefix(m, l.Name) })...)
-	}
-	appended := len(named) > 0 && named[0].Part > 0 && !slices.ContainsFunc(named,
-		func(m *fiojson.Document) bool { return m.Path != named[0].Path })
-	switch {
-	case len(named) > 1 && appended:
-		named = named[len(named)-1:]
-	case len(named) > 1:
-		named = byCounts(&Log{Source: l}, named)
-	}
-	of := -1
+	run := map[*fiojson.Document]int{}
 	for i, metas := range runs {
-		if slices.ContainsFunc(metas, func(m *fiojson.Document) bool { return slices.Contains(named, m) }) {
-			if of >= 0 {
-				return -1
+		for _, m := range metas {
+			if hasPrefix(m, l.Name) {
+				named, run[m] = append(named, m), i
 			}
-			of = i
 		}
 	}
-	return of
+	switch appended := func(m *fiojson.Document) bool { return m.Part > 0 && m.Path == named[0].Path }; {
+	case len(named) < 2:
+	case len(filtered(named, appended)) == len(named):
+		named = named[len(named)-1:]
+	default:
+		named = byCounts(&Log{Source: l}, named)
+	}
+	apart := func(m *fiojson.Document) bool { return run[m] != run[named[0]] }
+	if len(named) == 0 || slices.ContainsFunc(named, apart) {
+		return -1
+	}
+	return run[named[0]]
 }
 
 // IsNoLogs reports whether an error says that there are no logs of any kind, where there may be JSON.
