@@ -25,6 +25,8 @@ type Differences struct {
 	Metrics   []string // that have charts
 	Rows      func(*compare.Result) [][]string
 	Generator string
+
+	others []string // the names of the runs that are compared with the baseline
 }
 
 // differenceChart is a metric of a direction.
@@ -55,22 +57,12 @@ func verdictOf(r *compare.Result, row *compare.Row) string {
 	return verdicts[at]
 }
 
-// others are the names of the runs that are compared with the baseline.
-func (p *Differences) others() (names []string) {
-	for _, r := range p.Results {
-		if !slices.Contains(names, r.Other.Name) {
-			names = append(names, r.Other.Name)
-		}
-	}
-	return names
-}
-
 // partOf names what a result is about.
 func (p *Differences) partOf(r *compare.Result) string {
 	switch part := r.Host + r.Job; { // only one is known
 	case part == "":
 		return r.Other.Name
-	case len(p.others()) > 1:
+	case len(p.others) > 1:
 		return r.Other.Name + ": " + part
 	default:
 		return part
@@ -86,6 +78,9 @@ func (p *Differences) Write(w io.Writer) error {
 	}
 	said := map[string]bool{}
 	for _, r := range p.Results {
+		if !slices.Contains(p.others, r.Other.Name) {
+			p.others = append(p.others, r.Other.Name)
+		}
 		for i := range r.Rows {
 			said[verdictOf(r, &r.Rows[i])] = true
 		}
@@ -119,11 +114,11 @@ func (p *Differences) Write(w io.Writer) error {
 		}
 		parts = append(parts, one)
 	}
-	names, differ := p.others(), " differs"
-	if len(names) > 1 {
+	differ := " differs"
+	if len(p.others) > 1 {
 		differ = " differ"
 	}
-	frame := page.Page{Title: "How " + fio.List(names, "and") + differ + " from " + first.Baseline.Name,
+	frame := page.Page{Title: "How " + fio.List(p.others, "and") + differ + " from " + first.Baseline.Name,
 		Eyebrow: "fio latency", Generator: p.Generator, Lead: lead, Specs: specs, Script: page.Charts,
 		Main: map[string]any{"Charts": drawn, "Parts": parts, "Each": p.Each}}
 	return frame.Write(w, differencesHTML)
