@@ -321,14 +321,7 @@ func (c *compareFound) draw(o *compareOptions) error {
 		}
 		return rows
 	}
-	f, err := createFile(o.page)
-	if err != nil {
-		return err
-	}
-	if err = drawn.Write(f); err != nil {
-		return errors.Join(err, f.Discard())
-	}
-	return f.Publish()
+	return writeFile(o.page, drawn.Write)
 }
 
 // judged names the run, or the host or job of it, that a rule is about.

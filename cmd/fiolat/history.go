@@ -288,21 +288,11 @@ func (r *historyReader) writePage(ctx context.Context, all []history.Series, res
 			}
 		}
 	}
-	f, err := createFile(r.file)
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(f)
-	err = drawInto(r.file, out, func(w io.Writer) error {
-		return report.WriteHistory(w, all, results, "fiolat "+versionText())
-	}, func(w io.Writer, png bool) error { return report.DrawHistory(w, all, results, png) })
-	if err == nil {
-		err = out.Flush()
-	}
-	if err != nil {
-		return errors.Join(err, f.Discard())
-	}
-	return f.Publish()
+	return writeFile(r.file, func(w io.Writer) error {
+		return drawInto(r.file, w, func(w io.Writer) error {
+			return report.WriteHistory(w, all, results, "fiolat "+versionText())
+		}, func(w io.Writer, png bool) error { return report.DrawHistory(w, all, results, png) })
+	})
 }
 
 func (o *historyOptions) print(u *ui.UI, all []history.Series, results []history.Result) (err error) {

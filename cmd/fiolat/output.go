@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -41,8 +43,11 @@ func ending(path string) string {
 // example is an ending of what it prints.
 func fileFlag(example string, draws ...string) *cli.GenericFlag {
 	usage := "write to `FILE` instead of standard output; its ending, such as " + example + ", is the format"
-	if len(draws) > 0 {
-		usage += ", or a page (.html) or picture (.png, .svg)"
+	if slices.Contains(draws, isPage) {
+		usage += ", or a page (.html)"
+	}
+	if slices.Contains(draws, isPicture) {
+		usage += " or picture (.png, .svg)"
 	}
 	return &cli.GenericFlag{Name: "output", Aliases: []string{"o"}, Usage: usage,
 		Value: &value{words: draws, parse: func(string) error { return nil }}}
@@ -165,6 +170,22 @@ func afterPrint(err error) error {
 		return nil
 	}
 	return &printedError{err}
+}
+
+// writeFile makes a file that is there only when write has written all of it.
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := createFile(path)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(f)
+	if err = write(out); err == nil {
+		err = out.Flush()
+	}
+	if err != nil {
+		return errors.Join(err, f.Discard())
+	}
+	return f.Publish()
 }
 
 // createFile makes a temporary file that will replace the one that --output names, with its permission bits.
