@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"slices"
+	"strings"
 
 	"fiolat/fio"
 )
@@ -169,20 +170,16 @@ func (b *bundle) aRun() []destination {
 }
 
 func (b *bundle) fillOverview(d *dashboard) {
-	last := layer{"main", b.runs, []column{
+	last := layer{"main", b.runs, slices.Concat([]column{
 		terms("run", titleField, "run", 10, "started"),
 		date("started", "max", "run.start", "began"),
 		latest("status", "run.status", "status", false),
 		latest("sla", "sla.state", "SLA", false),
 		metric("iodepth", "max", "fio.iodepth", "iodepth", wholeFormat),
 		metric("bs", "max", "fio.bs", "bs", bytesFormat),
-		metric("iops", "max", "summary.all.iops", "IOPS", wholeFormat),
-		metric("bytes", "max", "summary.all.bytes_per_second", "per second", bytesFormat),
-		metric("p50", "max", "summary.all.p50", "p50", latencyFormat),
-		metric("p99", "max", "summary.all.p99", "p99", latencyFormat),
-		metric("p999", "max", "summary.all.p99_9", "p99.9", latencyFormat),
+	}, rates("", "all", "per second"), latencies("", "all"), []column{
 		metric("longest", "max", "summary.all.max", "longest", latencyFormat),
-	}}
+	})}
 	hosts := layer{"main", b.events, []column{
 		terms("who", "straggler.who", "host", 10, "times"),
 		records("times", "findings"),
@@ -398,6 +395,25 @@ func (b *bundle) fillKinds(d *dashboard) {
 	}
 }
 
+// latencies returns the columns of percentiles of whole runs in a direction, which name puts before them.
+func latencies(name, direction string) []column {
+	of, label := "summary."+direction, strings.TrimPrefix(name+" ", " ")
+	return []column{
+		metric(name+"p50", "max", of+".p50", label+"p50", latencyFormat),
+		metric(name+"p99", "max", of+".p99", label+"p99", latencyFormat),
+		metric(name+"p999", "max", of+".p99_9", label+"p99.9", latencyFormat),
+	}
+}
+
+// rates returns those of IOPS, and of bytes per second with the label bytes.
+func rates(name, direction, bytes string) []column {
+	of, label := "summary."+direction, strings.TrimPrefix(name+" ", " ")
+	return []column{
+		metric(name+"iops", "max", of+".iops", label+"IOPS", wholeFormat),
+		metric(name+"bytes", "max", of+".bytes_per_second", bytes, bytesFormat),
+	}
+}
+
 // options returns the columns of options that all jobs of a run share.
 func options() []column {
 	return []column{
@@ -416,19 +432,11 @@ func (b *bundle) fillCompare(d *dashboard) {
 		latest("fio", "fio.version", "fio", true),
 	}, options(), []column{
 		metric("ios", "max", "summary.all.samples", "I/Os", wholeFormat),
-		metric("readp50", "max", "summary.read.p50", "read p50", latencyFormat),
-		metric("readp99", "max", "summary.read.p99", "read p99", latencyFormat),
-		metric("readp999", "max", "summary.read.p99_9", "read p99.9", latencyFormat),
-		metric("readiops", "max", "summary.read.iops", "read IOPS", wholeFormat),
-		metric("readbytes", "max", "summary.read.bytes_per_second", "read per second", bytesFormat),
-		metric("writep50", "max", "summary.write.p50", "write p50", latencyFormat),
-		metric("writep99", "max", "summary.write.p99", "write p99", latencyFormat),
-		metric("writep999", "max", "summary.write.p99_9", "write p99.9", latencyFormat),
-		metric("writeiops", "max", "summary.write.iops", "write IOPS", wholeFormat),
-		metric("writebytes", "max", "summary.write.bytes_per_second", "written per second", bytesFormat),
-		metric("syncp99", "max", "summary.sync.p99", "fsync p99", latencyFormat),
-		latest("sla", "sla.state", "SLA", false),
-	})}
+	}, latencies("read", "read"), rates("read", "read", "read per second"),
+		latencies("write", "write"), rates("write", "write", "written per second"), []column{
+			metric("syncp99", "max", "summary.sync.p99", "fsync p99", latencyFormat),
+			latest("sla", "sla.state", "SLA", false),
+		})}
 	d.description = "The runs of the time range; what changed between them. Click a run in the table to open " +
 		"it."
 	d.controls = []control{choose(b.runs, "run.name", "Run name"), choose(b.runs, "fio.workload", "Workload"),
@@ -474,13 +482,7 @@ func (b *bundle) fillHistory(d *dashboard) {
 		terms("run", titleField, "run", 500, "started"),
 		date("started", "max", "run.start", "started"),
 		latest("workload", "fio.workload", "workload", true),
-	}, options(), []column{
-		metric("iops", "max", "summary.all.iops", "IOPS", wholeFormat),
-		metric("bytes", "max", "summary.all.bytes_per_second", "per second", bytesFormat),
-		metric("p50", "max", "summary.all.p50", "p50", latencyFormat),
-		metric("p99", "max", "summary.all.p99", "p99", latencyFormat),
-		metric("p999", "max", "summary.all.p99_9", "p99.9", latencyFormat),
-	})}
+	}, options(), rates("", "all", "per second"), latencies("", "all"))}
 	d.rows = []row{
 		{18, sideBySide(ofHistory("read", "Reads: percentiles of each run"), ofHistory("write",
 			"Writes: percentiles of each run")), b.aRun()},
