@@ -1,9 +1,11 @@
 package outliers
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,13 +128,49 @@ func TestWorst(t *testing.T) {
 	}
 }
 
+// TestStray: an I/O of another length among even ones hides no period; one of the same length does, and so
+// do many.
+func TestStray(t *testing.T) {
+	t.Parallel()
+	made := func(ms float64, at ...float64) (out []Outlier) {
+		for _, s := range at {
+			out = append(out, Outlier{FromMS: 1e3 * s, ToMS: 1e3 * (s + 1), IOs: 1, LongestNS: 1e6 * ms})
+		}
+		return out
+	}
+	even := []float64{3, 8, 13, 18, 23, 28, 33, 38, 43, 48, 53, 58}
+	for name, c := range map[string]struct {
+		stray []Outlier
+		ios   float64 // that recur
+	}{
+		"none":            {nil, 12},
+		"shorter":         {made(2.5, 31), 12},
+		"longer":          {made(9, 31), 12},
+		"first of all":    {made(2.5, 1), 12},
+		"alike":           {made(6.2, 31), 0},
+		"a third of them": {made(2.5, 1, 6, 12, 31), 0},
+	} {
+		all := append(made(6.3, even...), c.stray...)
+		slices.SortFunc(all, func(a, b Outlier) int { return cmp.Compare(a.FromMS, b.FromMS) })
+		switch p := periodOf(all); {
+		case p == nil:
+			if c.ios != 0 {
+				t.Errorf("%s: no period", name)
+			}
+		case p.IOs != c.ios || math.Abs(p.MS-5000) > 1 || p.FirstMS != 3500 || p.Chance >= chance:
+			t.Errorf("%s: %+v, want %g I/Os every 5 s from 3.5 s on", name, *p, c.ios)
+		}
+	}
+}
+
 // TestPeriodChance: outliers at random times have a period as seldom as is said, and those that are even, with times
 // known to a second, have the one they were made with.
 func TestPeriodChance(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	at := func(second float64) Outlier {
-		return Outlier{FromMS: 1e3 * math.Floor(second), ToMS: 1e3 * math.Floor(second+1)}
+		return Outlier{FromMS: 1e3 * math.Floor(second), ToMS: 1e3 * math.Floor(second+1),
+			LongestNS: 1e6 * rng.ExpFloat64()}
 	}
 	false4 := 0
 	const trials = 2000

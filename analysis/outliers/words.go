@@ -39,7 +39,11 @@ func (g *Group) Sentence() string {
 	when := ""
 	switch o := &g.Outliers[0]; {
 	case g.Period != nil:
-		when = fmt.Sprintf(", every %s s from %s on", seconds(g.Period.MS), Clock(o.at()))
+		when = fmt.Sprintf(" every %s s from %s on", seconds(g.Period.MS), Clock(g.Period.FirstMS))
+		if g.Period.IOs < g.IOs {
+			when = fmt.Sprintf(" %s of them", fio.Grouped(g.Period.IOs)) + when
+		}
+		when = "," + when
 	case g.Omitted: // not all times are known
 	case len(g.Outliers) > most:
 		when = fmt.Sprintf(", the first at %s, the last at %s", Clock(o.at()),
