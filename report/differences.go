@@ -4,6 +4,7 @@ import (
 	_ "embed" // the page's own part
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,7 +101,8 @@ func (p *Differences) Write(w io.Writer) error {
 			}
 			id := "chart-" + strconv.Itoa(len(drawn))
 			drawn = append(drawn, differenceChart{id, direction + " " + metric})
-			specs[id] = charts.Differences{Data: charts.Rows("parts", rows), Verdicts: used}.Spec()
+			specs[id] = charts.Differences{Data: charts.Rows("parts", rows), Verdicts: used,
+				Margin: compare.Margin}.Spec()
 		}
 	}
 	var parts []differencePart
@@ -111,6 +113,9 @@ func (p *Differences) Write(w io.Writer) error {
 			if text != "" && (i > 0 || !once) {
 				one.Said = append(one.Said, text)
 			}
+		}
+		for i := range r.Outliers {
+			one.Said = append(one.Said, page.Micro(r.Outliers[i].String()))
 		}
 		parts = append(parts, one)
 	}
@@ -124,11 +129,12 @@ func (p *Differences) Write(w io.Writer) error {
 	return frame.Write(w, differencesHTML)
 }
 
-// rows are the points of a chart.
+// rows are the points of a chart. A change to nothing or from nothing is in the table alone.
 func (p *Differences) rows(direction, metric string) (out []charts.M) {
 	for _, r := range p.Results {
 		i := slices.IndexFunc(r.Rows, func(row compare.Row) bool {
-			return row.Direction == direction && row.Metric == metric && row.Change != nil
+			return row.Direction == direction && row.Metric == metric && row.Change != nil && *row.Change > -1 &&
+				!math.IsInf(*row.Change, 1)
 		})
 		if i < 0 {
 			continue

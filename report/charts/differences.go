@@ -12,6 +12,7 @@ type Differences struct {
 	//	text     in words
 	Data     Data
 	Verdicts []string // in the order of the legend
+	Margin   float64  // the change, as a share, that the chart covers at least
 }
 
 // Spec is the chart's specification.
@@ -29,6 +30,8 @@ func (c Differences) Spec() Spec {
 		Layer: []Spec{
 			{Mark: M{"type": "rule", "strokeDash": []int{4, 3}, "opacity": 0.6, "color": anyTheme},
 				Encoding: M{"y": M{"datum": 1, "type": "quantitative"}}},
+			{Mark: M{"type": "rule", "opacity": 0}, Encoding: M{"y": M{"datum": 1 - c.Margin, "type": "quantitative"},
+				"y2": M{"datum": 1 + c.Margin}}},
 			{Transform: []M{filter("datum.low > 0 && datum.high > 0")}, Mark: M{"type": "rule", "strokeWidth": 1.5},
 				Encoding: M{"x": x, "y": y("low"), "y2": M{"field": "high"}, "color": color}},
 			{Mark: M{"type": "point", "filled": true, "size": 50, "opacity": 1}, Encoding: M{"x": x, "y": y("v"),
