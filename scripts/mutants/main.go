@@ -41,11 +41,12 @@ func main() {
 	seed := flag.String("seed", fixed, "the draw: any `TEXT`; one other than "+fixed+" only reports")
 	list := flag.String("survivors", "scripts/mutants/survivors.csv", "the `FILE` of known survivors of the fixed draw")
 	only := flag.String("packages", "", "draw only in packages that match this `REGEXP`; only reports")
+	own := flag.Bool("own", false, "run only the tests of a mutant's own package; only reports")
 	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "`N` test processes at a time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := measure(ctx, *n, *seed, *list, *only, *workers)
+	err := measure(ctx, *n, *seed, *list, *only, *own, *workers)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		stop()
@@ -53,7 +54,7 @@ func main() {
 	}
 }
 
-func measure(ctx context.Context, n int, seed, list, only string, workers int) (err error) {
+func measure(ctx context.Context, n int, seed, list, only string, ownTests bool, workers int) (err error) {
 	rooted, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -69,6 +70,12 @@ func measure(ctx context.Context, n int, seed, list, only string, workers int) (
 		return err
 	}
 	b := &bench{root: root, dir: dir, workers: workers}
+	if ownTests {
+		b.drawn = map[string]bool{}
+		for _, s := range sites {
+			b.drawn["fiolat/"+s.pkg] = true
+		}
+	}
 	if err := b.build(ctx); err != nil {
 		return err
 	}
@@ -92,7 +99,7 @@ func measure(ctx context.Context, n int, seed, list, only string, workers int) (
 		return err
 	}
 	report(os.Stdout, root, sites, states)
-	if seed != fixed || only != "" {
+	if seed != fixed || only != "" || ownTests {
 		return nil
 	}
 	return compare(list, sites, states)

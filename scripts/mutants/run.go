@@ -28,7 +28,8 @@ type test struct {
 type bench struct {
 	root, dir string
 	workers   int
-	pkgs      []string // with tests
+	pkgs      []string        // with tests
+	drawn     map[string]bool // the packages whose tests count; nil for all
 }
 
 // What becomes of a mutant.
@@ -52,7 +53,11 @@ func (b *bench) build(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("go list: %w", err)
 	}
-	b.pkgs = strings.Fields(string(out))
+	for _, p := range strings.Fields(string(out)) {
+		if b.drawn == nil || b.drawn[p] {
+			b.pkgs = append(b.pkgs, p)
+		}
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(b.workers)
 	for _, p := range b.pkgs {
