@@ -131,11 +131,22 @@ func (c *Collector) Interval(_ context.Context, q *pipeline.Interval) error {
 	return nil
 }
 
-// shorten keeps the slowest entries.
+// shorten keeps the slowest entries, the first of those in the floor.
 func (g *group) shorten() {
-	slices.SortStableFunc(g.slow, func(a, b entry) int { return cmp.Compare(b.bucket, a.bucket) })
-	g.floor, g.dropped = g.slow[kept-1].bucket, true
-	g.slow = g.slow[:kept]
+	buckets := make([]int, len(g.slow))
+	for i, e := range g.slow {
+		buckets[i] = e.bucket
+	}
+	slices.Sort(buckets)
+	g.floor, g.dropped = buckets[len(buckets)-kept], true
+	above, _ := slices.BinarySearch(buckets, g.floor+1)
+	room := kept - (len(buckets) - above)
+	g.slow = slices.DeleteFunc(g.slow, func(e entry) bool {
+		if e.bucket == g.floor {
+			room--
+		}
+		return e.bucket < g.floor || e.bucket == g.floor && room < 0
+	})
 }
 
 // Found returns the outliers of each job's direction that has 1,000 I/Os or more.
