@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -15,8 +16,8 @@ import (
 //go:embed instead.txt
 var insteadText string
 
-// instead is instead.txt: what the names that fiolat does not have stand for.
-var instead = readInstead(insteadText)
+// instead returns instead.txt: what the names that fiolat does not have stand for.
+var instead = sync.OnceValue(func() answers { return readInstead(insteadText) })
 
 // answers are the sections of instead.txt.
 type answers struct {
@@ -76,11 +77,11 @@ func guessedCommand(name string) string {
 		name = "p99"
 	}
 	for _, n := range append([]string{name}, strings.FieldsFunc(name, isDash)...) {
-		if of := guesses(instead.commands, strings.ToLower(n)); len(of) > 0 {
+		if of := guesses(instead().commands, strings.ToLower(n)); len(of) > 0 {
 			return of[0]
 		}
 	}
-	for _, g := range instead.commands {
+	for _, g := range instead().commands {
 		for _, known := range g.names {
 			if len(known) > 4 && fio.Distance(name, known) == 1 {
 				return g.answer
@@ -107,7 +108,7 @@ func guesses(of []guess, name string) (out []string) {
 // flagByPart returns the same for an unknown flag of which a part is known, as the first one of --per-disk.
 func flagByPart(app *cli.App, cmd *cli.Command, name string) string {
 	for _, part := range strings.FieldsFunc(name, isDash) {
-		if part != "max" && part != "min" && len(guesses(instead.flags, part)) > 0 {
+		if part != "max" && part != "min" && len(guesses(instead().flags, part)) > 0 {
 			return flagInstead(app, cmd, part)
 		}
 	}
@@ -117,7 +118,7 @@ func flagByPart(app *cli.App, cmd *cli.Command, name string) string {
 // flagInstead returns what to use in place of an unknown flag of a command, "" if that is not known.
 func flagInstead(app *cli.App, cmd *cli.Command, name string) string {
 	flag := "--" + name
-	if of := cmp.Or(instead.exact[cmd.Name+" "+flag], instead.exact[flag]); of != "" {
+	if of := cmp.Or(instead().exact[cmd.Name+" "+flag], instead().exact[flag]); of != "" {
 		return of
 	}
 	if m, err := fio.ParseMetric(name); err == nil && m.Percentile > 0 && has(cmd, "percentiles", "") {
@@ -126,9 +127,9 @@ func flagInstead(app *cli.App, cmd *cli.Command, name string) string {
 	if of := formatInstead(cmd, strings.ToLower(name)); of != "" {
 		return of
 	}
-	all := guesses(instead.flags, name)
+	all := guesses(instead().flags, name)
 	if len(name) == 1 && len(all) == 0 {
-		all = guesses(instead.flags, strings.ToLower(name))
+		all = guesses(instead().flags, strings.ToLower(name))
 	}
 	for _, of := range all {
 		if pass := passFlag.FindStringSubmatch(of); pass == nil || cmd.Name == "fiolat" || has(cmd, pass[1], pass[2]) {

@@ -193,7 +193,7 @@ fiolat ingest --es http://localhost:9200 runs/today`,
 				return err
 			}
 			if first := ctx.Args().First(); runsource.Locate(first) == runsource.Stored {
-				if of := instead.exact[c.Name+" "+first]; of != "" {
+				if of := instead().exact[c.Name+" "+first]; of != "" {
 					return fio.Usagef("no such file or run: %q; %s", first, of)
 				}
 			}
@@ -288,10 +288,10 @@ func suggestFlag(app *cli.App, cmd *cli.Command, err error) error {
 
 // noCommand returns the error for an unknown command, with the nearest command if one is near.
 func noCommand(app *cli.App, name string) error {
-	if of := instead.exact[name]; of != "" {
+	if of := instead().exact[name]; of != "" {
 		return fio.Usagef("no such command: %q; %s", name, of)
 	}
-	if of := guesses(instead.commands, name); len(of) > 0 {
+	if of := guesses(instead().commands, name); len(of) > 0 {
 		return fio.Usagef("no such command: %q; %s", name, of[0])
 	}
 	hint := "see fiolat --help"

@@ -89,7 +89,7 @@ func (v *value) String() string { return strings.Join(v.texts, ",") }
 // read parses what the flag of a command, such as "ingest --format", was given.
 func (v *value) read(flag string, bad *fio.Faults) {
 	for _, text := range v.texts {
-		if of, ok := instead.exact[flag+" "+text]; ok {
+		if of, ok := instead().exact[flag+" "+text]; ok {
 			_, name, _ := strings.Cut(flag, " ")
 			bad.Add(fio.Usagef("%s %s: no longer written; %s", name, text, of))
 			continue
