@@ -90,14 +90,18 @@ func (p *Page) Write(w io.Writer, own string) error {
 			"; style-src " + hash(pageCSS) + "; base-uri 'none'; form-action 'none'",
 	}
 	t := template.Must(template.Must(template.New("page").Parse(frameHTML)).Parse(own))
-	var b strings.Builder
-	if err = t.Execute(&b, d); err == nil {
-		_, err = io.WriteString(w, fio.PrintableText(b.String()))
-	}
-	if err != nil {
+	if err := t.Execute(printable{w}, d); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	return nil
+}
+
+// printable is a writer of texts and values of a template, each in one Write, whose hidden characters it escapes.
+type printable struct{ io.Writer }
+
+func (w printable) Write(b []byte) (int, error) {
+	_, err := io.WriteString(w.Writer, fio.PrintableText(string(b)))
+	return len(b), err
 }
 
 // Libraries is the size of the libraries in a page.
