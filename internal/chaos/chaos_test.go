@@ -323,6 +323,36 @@ var all = []chaos{
 	{name: "`fiolat rollup` killed (`kill -9`) at a random moment", run: rollUpKilled},
 	{name: "`fiolat live` ended by a signal at a random moment", only: true, run: liveSignals},
 	{name: "`fiolat probe` ended by a signal at a random moment", only: true, run: probeSignals},
+	{
+		name: "three nodes: one that holds primaries killed (`kill -9`)",
+		only: true,
+		run: onNodes(ingesting, nothing, holderKilled(0), holderKilled(0), holderKilled(30*time.Second),
+			holderKilled(30*time.Second), holderKilled(time.Hour)),
+	},
+	{
+		name: "three nodes: the elected master stopped for 30 s or 100 s",
+		only: true,
+		run: onNodes(ingesting, nothing, masterStopped(30*time.Second), masterStopped(100*time.Second),
+			masterStopped(100*time.Second), masterStopped(100*time.Second)),
+	},
+	{name: "three nodes: each restarted in turn", only: true, run: onNodes(ingesting, nothing, restarted, restarted)},
+	{
+		name: "three nodes: one killed, the master stopped for 100 s, or each restarted in turn, beside `fiolat live`",
+		only: true,
+		run: onNodes(following, nothing, holderKilled(30*time.Second), masterStopped(100*time.Second), restarted,
+			holderKilled(0)),
+	},
+	{
+		name: "three nodes: the same beside an ingest, an old month being lost",
+		only: true,
+		run: onNodes(ingesting, ofOthers, holderKilled(30*time.Second), masterStopped(100*time.Second), restarted,
+			holderKilled(0)),
+	},
+	{
+		name: "three nodes: the same, the month of the run's other generation being lost",
+		only: true,
+		run:  onNodes(ingesting, otherGeneration, holderKilled(30*time.Second), masterStopped(100*time.Second)),
+	},
 }
 
 // survives is an ingest that gets over all faults by itself.

@@ -268,7 +268,7 @@ func (c *trial) loses(t *testing.T, k contest, way string, random *rand.Rand) bo
 		}
 		struck <- heal
 	})
-	a = c.startWith(t, slowly(t, k.input), c.bin, c.over(w, k.loser)...)
+	a = c.startWith(t, slowly(t, k.input, tenth), c.bin, c.over(w, k.loser)...)
 	close(started)
 	var heal []func()
 	select {
@@ -415,7 +415,7 @@ func (c *trial) leaves(t *testing.T, k contest, commands ...[]string) (map[strin
 	if !ok {
 		for _, args := range commands {
 			w := newWire(t, c.es.url)
-			<-c.startWith(t, slowly(t, k.input), c.bin, c.over(w, args)...).ended
+			<-c.startWith(t, slowly(t, k.input, tenth), c.bin, c.over(w, args)...).ended
 			known.blocks = w.count()
 		}
 		known.is = c.outcomes(t)
@@ -431,8 +431,10 @@ var outcomesOf = map[string]struct {
 	blocks int
 }{}
 
+const tenth = 100 * time.Millisecond
+
 // slowly returns the documents of a file, one at a time; nil without one.
-func slowly(t *testing.T, file string) io.ReadCloser {
+func slowly(t *testing.T, file string, pause time.Duration) io.ReadCloser {
 	if file == "" {
 		return nil
 	}
@@ -447,7 +449,7 @@ func slowly(t *testing.T, file string) io.ReadCloser {
 			if _, err := out.Write(doc); err != nil {
 				return
 			}
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(pause)
 		}
 		out.Close()
 	}()

@@ -34,9 +34,13 @@ type proxy struct {
 	tls      *tls.Config
 	ca       []byte
 	up       http.Transport
-
-	mu       sync.Mutex // guards what follows
 	srv      *http.Server
+	*strikes
+}
+
+// strikes are the damage of one proxy, or of all before one cluster.
+type strikes struct {
+	mu       sync.Mutex // guards what follows, and srv
 	fault    func(n int) fault
 	wreck    func(r *http.Request) *wreck
 	last     []byte // reply
@@ -52,7 +56,7 @@ func newProxy(t *testing.T, es *server) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{addr: l.Addr().String(), to: es.url}
+	p := &proxy{addr: l.Addr().String(), to: es.url, strikes: new(strikes)}
 	l.Close()
 	if es.ca != "" {
 		p.up.TLSClientConfig = es.client.Transport.(*http.Transport).TLSClientConfig

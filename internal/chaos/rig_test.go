@@ -43,12 +43,7 @@ type server struct {
 func newServer(t *testing.T, which string, port int, more ...string) *server {
 	t.Helper()
 	version, secured := strings.CutSuffix(which, "+security")
-	s := &server{
-		url:    fmt.Sprintf("http://127.0.0.1:%d", port),
-		client: http.DefaultClient,
-		args:   []string{"--version", version, "--port", strconv.Itoa(port)},
-		more:   more,
-	}
+	s := planned(t, version, port, more...)
 	if secured {
 		roles, err := exec.Command(root + "/scripts/roles").Output()
 		if err != nil {
@@ -62,7 +57,6 @@ func newServer(t *testing.T, which string, port int, more ...string) *server {
 		s.url = strings.Replace(s.url, "http:", "https:", 1)
 		s.more = append(s.more, "--security", "--roles", file)
 	}
-	t.Cleanup(func() { s.script("down") })
 	out := s.up(t)
 	if t.Failed() {
 		t.FailNow()
@@ -82,6 +76,18 @@ func newServer(t *testing.T, which string, port int, more ...string) *server {
 	return s
 }
 
+// planned is a server that is not up yet.
+func planned(t *testing.T, version string, port int, more ...string) *server {
+	s := &server{
+		url:    fmt.Sprintf("http://127.0.0.1:%d", port),
+		client: http.DefaultClient,
+		args:   []string{"--version", version, "--port", strconv.Itoa(port)},
+		more:   more,
+	}
+	t.Cleanup(func() { s.script("down") })
+	return s
+}
+
 func (s *server) script(command string, more ...string) (string, error) {
 	cmd := exec.Command(root+"/scripts/elasticsearch", append(append([]string{command}, s.args...), more...)...)
 	cmd.Env = append([]string{"FIOLAT_ES_TIMEOUT=3600"}, os.Environ()...) // it takes its time on a busy machine
@@ -98,21 +104,24 @@ func (s *server) up(t *testing.T) string {
 	return out
 }
 
-// kill kills the server without a warning.
-func (s *server) kill(t *testing.T) {
+// signal sends a signal to the server, and returns its pid.
+func (s *server) signal(t *testing.T, sig syscall.Signal) (pid int, err error) {
 	out, err := s.script("status")
 	m := regexp.MustCompile(`pid (\d+)`).FindStringSubmatch(out)
 	if m == nil {
-		t.Errorf("no pid of the server: %v\n%s", err, out)
-		return
-	}
-	pid, err := strconv.Atoi(m[1])
-	if err == nil {
-		err = syscall.Kill(pid, syscall.SIGKILL)
+		err = fmt.Errorf("no pid of the server: %w\n%s", err, out)
+	} else if pid, err = strconv.Atoi(m[1]); err == nil {
+		err = syscall.Kill(pid, sig)
 	}
 	if err != nil {
 		t.Error(err)
 	}
+	return pid, err
+}
+
+// kill kills the server without a warning.
+func (s *server) kill(t *testing.T) {
+	pid, err := s.signal(t, syscall.SIGKILL)
 	for err == nil { // until its port is free
 		time.Sleep(10 * time.Millisecond)
 		err = syscall.Kill(pid, 0)
@@ -230,7 +239,8 @@ type rig struct {
 	which  string // server
 	es     *server
 	px     *proxy
-	full   bool // all of it, with full waits
+	more   []*proxy // before other nodes of the same cluster
+	full   bool     // all of it, with full waits
 	rand   *rand.Rand
 	bin    string
 	pace   string // FIOLAT_ES_PACE
@@ -351,6 +361,9 @@ func (p *program) signal(t *testing.T, s os.Signal, most time.Duration) {
 // command is a command of fiolat with what names the server, through the proxy, and the user.
 func (c *trial) command(name string, more ...string) []string {
 	args := []string{name, "--es", c.px.url(), "--index-prefix", c.prefix}
+	for _, px := range c.more {
+		args = append(args, "--es", px.url())
+	}
 	return append(append(args, c.user(c.role(name))...), more...)
 }
 

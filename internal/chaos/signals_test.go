@@ -153,7 +153,7 @@ func liveSignals(t *testing.T, c *trial) {
 		wants[i] = c.es.documents(t, calm.prefix)
 		c.es.wipe(t, calm.prefix)
 	}
-	start := func(i int) *program { return c.startWith(t, slowly(t, file), c.bin, args(c, i, "-")...) }
+	start := func(i int) *program { return c.startWith(t, slowly(t, file, tenth), c.bin, args(c, i, "-")...) }
 	c.signals(
 		t,
 		start,
