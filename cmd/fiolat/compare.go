@@ -640,13 +640,8 @@ func (p *comparePrinter) all(c *compareFound) {
 			}
 		}
 		p.choose(latencies)
-		rows := [][]string{{"direction", "metric", "baseline_" + p.unit, "run_" + p.unit, "change", limits(shown),
-			"run noise", "verdict"}}
-		for _, row := range shown {
-			rows = append(rows, p.cells(row, result))
-		}
 		if len(shown) > 0 {
-			p.table(rows, 2, 3, 4)
+			p.rows(shown, result)
 		}
 		p.line(p.notShown(result, shown))
 		ruled := slices.ContainsFunc(p.o.failIf, func(r compare.Rule) bool { return r.Outliers })
@@ -669,12 +664,12 @@ func (p *comparePrinter) all(c *compareFound) {
 			}
 		}
 		p.choose(latencies)
-		rows := [][]string{{"direction", "metric", "mean_" + p.unit, "run noise"}}
-		for _, row := range g.Rows {
-			rows = append(rows, []string{row.Direction, row.Metric, p.value(row.Metric, row.Value),
-				compare.NoiseText(row.RunNoise)})
-		}
-		p.table(rows, 2, 3)
+		t := &render.Table[compare.Noise]{Rows: g.Rows}
+		t.Text("direction", func(r *compare.Noise) string { return r.Direction })
+		t.Text("metric", func(r *compare.Noise) string { return r.Metric })
+		t.Text("mean_"+p.unit, func(r *compare.Noise) string { return p.value(r.Metric, r.Value) }).Right = true
+		t.Text("run noise", func(r *compare.Noise) string { return compare.NoiseText(r.RunNoise) }).Right = true
+		t.Print(p.out, p.style()) //nolint:errcheck // to a bufio.Writer
 		p.line(strings.Join(g.Notes, "\n"))
 	}
 	for i, f := range c.FailIf {
@@ -796,12 +791,25 @@ func (p *comparePrinter) side(is string, of compare.Side) {
 	p.line(text)
 }
 
-func (p *comparePrinter) table(rows [][]string, numbers ...int) {
-	w := &render.Tabs{Out: p.out, Width: p.u.TableWidth(), Markdown: p.markdown, Numbers: numbers}
-	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
+func (p *comparePrinter) style() render.Style {
+	return render.Style{Format: p.o.format, Width: p.u.TableWidth()}
+}
+
+// rows prints a table of rows.
+func (p *comparePrinter) rows(shown []compare.Row, of *compare.Result) {
+	t := &render.Table[compare.Row]{Rows: shown}
+	words := func(say func(compare.Words) string) func(*compare.Row) string {
+		return func(r *compare.Row) string { return say(of.Words(r)) }
 	}
-	w.Flush() //nolint:errcheck // to a bufio.Writer
+	t.Text("direction", func(r *compare.Row) string { return r.Direction })
+	t.Text("metric", func(r *compare.Row) string { return r.Metric })
+	t.Text("baseline_"+p.unit, func(r *compare.Row) string { return p.value(r.Metric, r.Baseline) }).Right = true
+	t.Text("run_"+p.unit, func(r *compare.Row) string { return p.value(r.Metric, r.Other) }).Right = true
+	t.Text("change", words(func(w compare.Words) string { return w.Change })).Right = true
+	t.Text(limits(shown), words(func(w compare.Words) string { return w.Limits }))
+	t.Text("run noise", words(func(w compare.Words) string { return w.RunNoise }))
+	t.Text("verdict", func(r *compare.Row) string { return p.verdict(r, of) }).Printable = true
+	t.Print(p.out, p.style()) //nolint:errcheck // to a bufio.Writer
 }
 
 // choose sets the unit for a table of these latencies.
@@ -831,17 +839,17 @@ func (p *comparePrinter) colour(c ui.Colour, text string) string {
 	return p.u.Print(c, text)
 }
 
-func (p *comparePrinter) cells(row compare.Row, of *compare.Result) []string {
-	words := of.Words(&row)
+// verdict returns the verdict on a row, with its color.
+func (p *comparePrinter) verdict(row *compare.Row, of *compare.Result) string {
+	text := of.Words(row).Verdict
 	worse := map[compare.Verdict]ui.Colour{compare.Higher: ui.Bad, compare.Lower: ui.Good}
 	if fio.FigureOf(row.Metric).Better == fio.Higher {
 		worse = map[compare.Verdict]ui.Colour{compare.Higher: ui.Good, compare.Lower: ui.Bad}
 	}
 	verdict := string(row.Verdict)
-	if rest := strings.TrimPrefix(words.Verdict, verdict); of.Certain(&row) {
-		// colour adds to the width, which does not matter in the last column
-		words.Verdict = p.colour(worse[row.Verdict], verdict) + rest
+	if !of.Certain(row) {
+		return text
 	}
-	return []string{row.Direction, row.Metric, p.value(row.Metric, row.Baseline), p.value(row.Metric, row.Other),
-		words.Change, words.Limits, words.RunNoise, words.Verdict}
+	// colour adds to the width, which does not matter in the last column
+	return p.colour(worse[row.Verdict], verdict) + strings.TrimPrefix(text, verdict)
 }

@@ -39,8 +39,8 @@ func curveCommand(u *ui.UI) *cli.Command {
 			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "--at", curveRule),
 				Usage: "how many IOPS meet `RULE`, such as 'read p99 < 1ms'"},
 			fileFlag(".csv", isPage, isPicture),
-			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json"),
-				Usage: "`FORMAT`: table, markdown, csv or json"},
+			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "parquet",
+				"json"), Usage: "`FORMAT`: table, markdown, csv, parquet or json"},
 			unitFlag(&o.unit), verboseFlag(), widthFlag(),
 		),
 		Action: answerTo(u, o),
@@ -120,7 +120,7 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 	if o.format == "json" {
 		err = ui.PrintJSON(out, c, " ")
 	} else {
-		err = o.table(out, u.TableWidth(), c, percentiles)
+		err = o.table(out, u, c, percentiles)
 		for _, note := range c.Notes {
 			u.Say("info", "%s", note)
 		}
@@ -202,23 +202,21 @@ func (o *curveOptions) members(ctx context.Context, r *runsource.Reader, c *curv
 }
 
 // matrixColumns adds to the table of a matrix which settings meet the rule, and the slowest host of each.
-func (o *curveOptions) matrixColumns(c *curve.Curve, add func(string, bool, bool, func(*curve.Point) render.Cell)) {
+func (o *curveOptions) matrixColumns(c *curve.Curve, t *render.Table[curve.Point]) {
 	if o.at != nil {
 		met := map[*curve.Point]string{}
 		for i := range c.Points {
 			met[&c.Points[i]] = c.Meets(i)
 		}
-		add(o.at.Text, false, true, func(p *curve.Point) render.Cell { return render.Cell{Text: met[p]} })
+		t.Text(o.at.Text, func(p *curve.Point) string { return met[p] })
 	}
-	if slices.ContainsFunc(c.Points, func(p curve.Point) bool { name, _ := p.Slowest(slowestBy); return name != "" }) {
-		add("slowest", false, true, func(p *curve.Point) render.Cell {
-			name, times := p.Slowest(slowestBy)
-			if name == "" {
-				return render.Cell{}
-			}
-			return render.Cell{Text: fmt.Sprintf("%s, x%.1f", fio.Printable(name), times)}
-		})
-	}
+	t.Text("slowest", func(p *curve.Point) string {
+		name, times := p.Slowest(slowestBy)
+		if name == "" {
+			return ""
+		}
+		return fmt.Sprintf("%s, x%.1f", name, times)
+	}).Optional = true
 }
 
 // slowestBy is the percentile by which a host is the slowest of a setting.
@@ -243,15 +241,8 @@ func warnCurveSyncs(u *ui.UI, rows []figures.Row) {
 	}
 }
 
-func (o *curveOptions) table(out *bufio.Writer, width int, c *curve.Curve, percentiles []float64) error {
-	var columns []render.Column
-	add := func(name string, latency, text bool, of func(*curve.Point) render.Cell) {
-		column := render.Column{Name: name, Latency: latency, Text: text}
-		for i := range c.Points {
-			column.Cells = append(column.Cells, of(&c.Points[i]))
-		}
-		columns = append(columns, column)
-	}
+func (o *curveOptions) table(out *bufio.Writer, u *ui.UI, c *curve.Curve, percentiles []float64) error {
+	t, files := &render.Table[curve.Point]{Rows: c.Points}, o.format == "csv" || o.format == "parquet"
 	var names []string
 	for name := range c.Points[0].Options {
 		if !slices.Contains(c.Load, name) {
@@ -265,55 +256,46 @@ func (o *curveOptions) table(out *bufio.Writer, width int, c *curve.Curve, perce
 		})...)
 	}
 	for _, name := range append(names, c.Load...) {
-		add(name, false, true, func(p *curve.Point) render.Cell { return render.Cell{Text: p.Options[name]} })
-	}
-	number := func(v *float64, divisor float64) render.Cell {
-		if v == nil {
-			return render.Known(nil)
-		}
-		return render.Cell{Number: *v / divisor}
+		t.Text(name, func(p *curve.Point) string { return p.Options[name] })
 	}
 	limits := slices.ContainsFunc(c.Points, func(p curve.Point) bool { return len(p.Limits) > 0 })
-	// spread adds the limits of a figure: in CSV both, in tables how far the upper one lies above the value.
+	// spread adds the limits of a figure: in files both, in tables how far the upper one lies above the value.
 	spread := func(name, key string, latency bool, of func(*curve.Point) float64) {
 		switch {
 		case !limits:
-		case o.format == "csv":
-			add(name+"_lower", latency, false,
+		case files:
+			t.Add(render.Column{Name: name + "_lower", Latency: latency},
 				func(p *curve.Point) render.Cell { return render.Known(p.Limits[key].Low) })
-			add(name+"_upper", latency, false,
+			t.Add(render.Column{Name: name + "_upper", Latency: latency},
 				func(p *curve.Point) render.Cell { return render.Known(p.Limits[key].High) })
 		default:
-			add("+-", false, true,
-				func(p *curve.Point) render.Cell { return render.Cell{Text: curveMargin(p, key, of(p))} })
+			t.Text("+-", func(p *curve.Point) string { return curveMargin(p, key, of(p)) })
 		}
 	}
-	add("runs", false, false, func(p *curve.Point) render.Cell { return render.Cell{Number: float64(p.Runs)} })
-	add("iops", false, false, func(p *curve.Point) render.Cell { return render.Cell{Number: p.IOPS} })
+	t.Number("runs", func(p *curve.Point) render.Cell { return render.Cell{Number: float64(p.Runs)} })
+	t.Number("iops", func(p *curve.Point) render.Cell { return render.Cell{Number: p.IOPS} })
 	spread("iops", "iops", false, func(p *curve.Point) float64 { return p.IOPS })
-	add("mib/s", false, false, func(p *curve.Point) render.Cell { return number(p.BytesPerSecond, 1<<20) })
-	add("in_flight", false, false, func(p *curve.Point) render.Cell { return number(p.Concurrency, 1) })
-	add("mean", true, false, func(p *curve.Point) render.Cell { return number(p.Mean, 1) })
+	t.Number("mib/s", func(p *curve.Point) render.Cell {
+		c := render.Known(p.BytesPerSecond)
+		c.Number /= 1 << 20
+		return c
+	})
+	t.Number("in_flight", func(p *curve.Point) render.Cell { return render.Known(p.Concurrency) })
+	t.Latency("mean", func(p *curve.Point) render.Cell { return render.Known(p.Mean) })
 	for _, q := range percentiles {
 		key := fio.Percentile(q)
-		add("p"+key, true, false, func(p *curve.Point) render.Cell {
-			return render.Percentile(p.Percentiles, key, p.AtLeast)
-		})
+		t.Latency("p"+key, func(p *curve.Point) render.Cell { return render.Percentile(p.Percentiles, key, p.AtLeast) })
 		spread("p"+key, key, true, func(p *curve.Point) float64 { return p.Percentiles[key] })
 	}
-	if slices.ContainsFunc(c.Points, func(p curve.Point) bool { return p.FioPercentiles }) {
-		add("percentiles", false, true, func(p *curve.Point) render.Cell {
-			return render.Cell{Text: map[bool]string{true: "fio's own"}[p.FioPercentiles]}
-		})
-	}
+	t.Text("percentiles", func(p *curve.Point) string {
+		return map[bool]string{true: "fio's own"}[p.FioPercentiles]
+	}).Optional = true
 	if c.Matrix == nil {
-		add("knee", false, true, func(p *curve.Point) render.Cell {
-			return render.Cell{Text: map[bool]string{true: "*"}[p.Knee]}
-		})
+		t.Text("knee", func(p *curve.Point) string { return map[bool]string{true: "*"}[p.Knee] })
 	} else {
-		o.matrixColumns(c, add)
+		o.matrixColumns(c, t)
 	}
-	if err := render.Columns(out, o.format, o.unit, width, columns); err != nil || o.format == "csv" {
+	if err := t.Print(out, style(u, o.format, o.unit)); err != nil || files {
 		return err
 	}
 	for i := range c.Series {

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fiolat/analysis/diagnose"
@@ -13,40 +13,6 @@ import (
 	"fiolat/internal/ui"
 	"fiolat/report/render"
 )
-
-// columnsOf makes columns of rows.
-type columnsOf[T any] struct {
-	rows    []T
-	columns []render.Column
-}
-
-func (c *columnsOf[T]) add(name string, latency, text bool, of func(*T) render.Cell) {
-	column := render.Column{Name: name, Latency: latency, Text: text}
-	for i := range c.rows {
-		column.Cells = append(column.Cells, of(&c.rows[i]))
-	}
-	c.columns = append(c.columns, column)
-}
-
-func (c *columnsOf[T]) text(name string, of func(*T) string) {
-	c.add(name, false, true, func(row *T) render.Cell { return render.Cell{Text: of(row)} })
-}
-
-func (c *columnsOf[T]) number(name string, of func(*T) float64) {
-	c.add(name, false, false, func(row *T) render.Cell { return render.Cell{Number: of(row)} })
-}
-
-func (c *columnsOf[T]) print(o *diagnoseOptions, u *ui.UI) error {
-	out := bufio.NewWriter(u.Stdout)
-	unit := "auto"
-	if o.format == "parquet" {
-		unit = "us"
-	}
-	if err := render.Columns(out, o.format, unit, u.TableWidth(), c.columns); err != nil {
-		return err
-	}
-	return out.Flush()
-}
 
 // slowIO is an outlier and the group that it belongs to.
 type slowIO struct {
@@ -66,7 +32,7 @@ func (o *diagnoseOptions) printOutliers(u *ui.UI, all []outliers.Group) error {
 		}
 		return ui.PrintJSON(u.Stdout, map[string]any{"outliers": append([]outliers.Group{}, all...)}, " ")
 	}
-	table := columnsOf[slowIO]{}
+	table := render.Table[slowIO]{}
 	for i := range all {
 		g := &all[i]
 		if o.format == "table" {
@@ -82,7 +48,7 @@ func (o *diagnoseOptions) printOutliers(u *ui.UI, all []outliers.Group) error {
 		}
 		shown := g.Worst(worst)
 		for _, one := range shown {
-			table.rows = append(table.rows, slowIO{g, one})
+			table.Rows = append(table.Rows, slowIO{g, one})
 		}
 		if n := len(g.Outliers) - len(shown); n > 0 && o.format == "table" {
 			fmt.Fprintf(u.Stdout, "listed: the longest %d of %d (--worst)\n", len(shown), len(g.Outliers))
@@ -95,27 +61,28 @@ func (o *diagnoseOptions) printOutliers(u *ui.UI, all []outliers.Group) error {
 	if len(all) == 0 {
 		u.Warn("no direction has 1,000 I/Os, which tell what is far above the rest: pass --above")
 	}
-	if len(table.rows) == 0 && o.format == "table" {
+	if len(table.Rows) == 0 && o.format == "table" {
 		return nil
 	}
-	table.text("direction", func(s *slowIO) string { return s.Direction })
-	table.text("job", func(s *slowIO) string { return s.Job })
-	table.text("host", func(s *slowIO) string { return strings.Join(s.Hosts, " ") })
-	table.text("log", func(s *slowIO) string { return strings.Join(s.Logs, " ") })
-	if o.format == "table" {
-		fmt.Fprintln(u.Stdout)
-		table.text("from", func(s *slowIO) string { return fio.Clock(int64(math.Round(s.FromMS))) })
-		table.text("to", func(s *slowIO) string { return fio.Clock(int64(math.Round(s.ToMS))) })
-		table.columns = slices.DeleteFunc(table.columns, func(c render.Column) bool { // that nobody needs
-			return !slices.ContainsFunc(c.Cells, func(cell render.Cell) bool { return cell.Text != "" })
-		})
-	} else {
-		table.number("from_ms", func(s *slowIO) float64 { return s.FromMS })
-		table.number("to_ms", func(s *slowIO) float64 { return s.ToMS })
+	inTable := o.format == "table"
+	for _, c := range []*render.Column{
+		table.Text("direction", func(s *slowIO) string { return s.Direction }),
+		table.Text("job", func(s *slowIO) string { return s.Job }),
+		table.Text("host", func(s *slowIO) string { return strings.Join(s.Hosts, " ") }),
+		table.Text("log", func(s *slowIO) string { return strings.Join(s.Logs, " ") }),
+	} {
+		c.Optional = inTable
 	}
-	table.number("ios", func(s *slowIO) float64 { return s.Outlier.IOs })
-	table.add("longest", true, false, func(s *slowIO) render.Cell { return render.Cell{Number: s.LongestNS} })
-	return table.print(o, u)
+	if inTable {
+		table.Text("from", func(s *slowIO) string { return fio.Clock(int64(math.Round(s.FromMS))) })
+		table.Text("to", func(s *slowIO) string { return fio.Clock(int64(math.Round(s.ToMS))) })
+	} else {
+		table.Number("from_ms", func(s *slowIO) render.Cell { return render.Cell{Number: s.FromMS} })
+		table.Number("to_ms", func(s *slowIO) render.Cell { return render.Cell{Number: s.ToMS} })
+	}
+	table.Number("ios", func(s *slowIO) render.Cell { return render.Cell{Number: s.Outlier.IOs} })
+	table.Latency("longest", func(s *slowIO) render.Cell { return render.Cell{Number: s.LongestNS} })
+	return table.Print(u.Stdout, style(u, o.format, "auto"))
 }
 
 // findingRow is a finding about one of its hosts, jobs or logs, or about all.
@@ -127,7 +94,7 @@ type findingRow struct {
 
 // printFindings prints a row for each finding and host, job or log that it is about.
 func (o *diagnoseOptions) printFindings(u *ui.UI, d *diagnose.Diagnosis) error {
-	table := columnsOf[findingRow]{}
+	table := render.Table[findingRow]{}
 	all := slices.Concat(d.Findings, d.More)
 	for i := range all {
 		f := &all[i]
@@ -135,40 +102,42 @@ func (o *diagnoseOptions) printFindings(u *ui.UI, d *diagnose.Diagnosis) error {
 			continue
 		}
 		if len(f.Who) == 0 {
-			table.rows = append(table.rows, findingRow{f, "", 1})
+			table.Rows = append(table.Rows, findingRow{f, "", 1})
 		}
 		for i, who := range f.Who {
 			part := 1.0
 			if f.Factors != nil {
 				part = f.Factors[i] / *f.Factor
 			}
-			table.rows = append(table.rows, findingRow{f, who, part})
+			table.Rows = append(table.Rows, findingRow{f, who, part})
 		}
 	}
-	known := func(v *float64) float64 {
-		if v == nil {
-			return math.NaN()
+	part := func(of func(*findingRow) *float64) func(*findingRow) render.Cell {
+		return func(f *findingRow) render.Cell {
+			c := render.Known(of(f))
+			c.Number *= f.part
+			return c
 		}
-		return *v
 	}
-	table.text("about", func(f *findingRow) string { return f.About })
-	table.text("dimension", func(f *findingRow) string { return f.Dimension })
-	table.text("who", func(f *findingRow) string { return f.who })
-	table.text("direction", func(f *findingRow) string { return f.Direction })
-	table.text("measure", func(f *findingRow) string { return f.Measure })
-	table.number("factor", func(f *findingRow) float64 { return f.part * known(f.Factor) })
-	table.number("factor_lower", func(f *findingRow) float64 { return f.part * known(f.FactorLow) })
-	table.number("factor_upper", func(f *findingRow) float64 { return f.part * known(f.FactorHigh) })
-	table.number("from_ms", func(f *findingRow) float64 { return float64(f.FromMS) })
-	table.number("to_ms", func(f *findingRow) float64 { return float64(f.ToMS) })
-	table.text("to_end", func(f *findingRow) string { return map[bool]string{true: "true", false: "false"}[f.ToEnd] })
-	table.number("own", func(f *findingRow) float64 {
+	table.Text("about", func(f *findingRow) string { return f.About })
+	table.Text("dimension", func(f *findingRow) string { return f.Dimension })
+	table.Text("who", func(f *findingRow) string { return f.who })
+	table.Text("direction", func(f *findingRow) string { return f.Direction })
+	table.Text("measure", func(f *findingRow) string { return f.Measure })
+	table.Number("factor", part(func(f *findingRow) *float64 { return f.Factor }))
+	table.Number("factor_lower", part(func(f *findingRow) *float64 { return f.FactorLow }))
+	table.Number("factor_upper", part(func(f *findingRow) *float64 { return f.FactorHigh }))
+	table.Number("from_ms", func(f *findingRow) render.Cell { return render.Cell{Number: float64(f.FromMS)} })
+	table.Number("to_ms", func(f *findingRow) render.Cell { return render.Cell{Number: float64(f.ToMS)} })
+	table.Text("to_end", func(f *findingRow) string { return strconv.FormatBool(f.ToEnd) })
+	own := part(func(f *findingRow) *float64 { return f.Own })
+	table.Number("own", func(f *findingRow) render.Cell {
 		if f.Measure == "iops" {
-			return known(f.Own)
+			return render.Known(f.Own)
 		}
-		return f.part * known(f.Own)
+		return own(f)
 	})
-	table.number("others", func(f *findingRow) float64 { return known(f.Others) })
-	table.text("text", func(f *findingRow) string { return f.Text })
-	return table.print(o, u)
+	table.Number("others", func(f *findingRow) render.Cell { return render.Known(f.Others) })
+	table.Text("text", func(f *findingRow) string { return f.Text })
+	return table.Print(u.Stdout, style(u, o.format, "auto"))
 }

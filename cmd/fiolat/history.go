@@ -308,7 +308,7 @@ func (o *historyOptions) print(u *ui.UI, all []history.Series, results []history
 	case "csv":
 		err = o.csv(out, results)
 	default:
-		o.tables(out, u.TableWidth(), all, results)
+		err = o.tables(out, u, all, results)
 	}
 	return cmp.Or(err, out.Flush())
 }
@@ -357,7 +357,13 @@ func (o *historyOptions) csv(out *bufio.Writer, results []history.Result) error 
 }
 
 // tables prints the changes of each series, and the current level of each metric.
-func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Series, results []history.Result) {
+func (o *historyOptions) tables(out *bufio.Writer, u *ui.UI, all []history.Series, results []history.Result) error {
+	var bad error
+	table := func(head []string, rows [][]string) {
+		t := render.Texts(head, rows, "run", "single run", "before", "after", "change", "value", "level", "off by",
+			"runs", "level now", "since run")
+		bad = errors.Join(bad, t.Print(out, render.Style{Format: o.format, Width: u.TableWidth()}))
+	}
 	for i := range all {
 		s := &all[i]
 		if i > 0 {
@@ -378,8 +384,7 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 		if o.format == "table" {
 			start = "start (UTC)"
 		}
-		changes := [][]string{{"run", start, "name", "metric", "before", "after", "change", "95 % limits", "p"}}
-		outliers := [][]string{{"single run", start, "name", "metric", "value", "level", "off by"}}
+		var changes, outliers, levels [][]string
 		var folded []string // in a terminal
 		shown := worse
 		if o.format == "markdown" {
@@ -389,19 +394,19 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 			before, after := t.Levels(t.Change, o.value)
 			p := &t.Runs[t.Index]
 			changes = append(changes, []string{strconv.Itoa(t.Number), o.startOf(p),
-				fio.Printable(cmp.Or(p.Name, t.Run)), t.Metric, before, after, share(t.Change.Change),
+				cmp.Or(p.Name, t.Run), t.Metric, before, after, share(t.Change.Change),
 				share(t.Low) + " to " + share(t.High), chance(t.P)})
 		}
 		for _, t := range better[:len(better)-(len(shown)-len(worse))] {
 			folded = append(folded, fmt.Sprintf("better from run %d: %s %s", t.Number, t.Metric,
 				share(t.Change.Change)))
 		}
-		levels := [][]string{{"metric", "runs", "level now", "since run"}}
+		head := []string{"metric", "runs", "level now", "since run"}
 		noted := slices.ContainsFunc(results, func(r history.Result) bool {
 			return r.Series == s.Name && note(&r) != ""
 		})
 		if noted {
-			levels[0] = append(levels[0], "percentiles")
+			head = append(head, "percentiles")
 		}
 		for k := range results {
 			r := &results[k]
@@ -416,7 +421,7 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 					continue
 				}
 				outliers = append(outliers, []string{strconv.Itoa(c.Number), o.startOf(p),
-					fio.Printable(cmp.Or(p.Name, p.ID)), r.Metric, o.value(r.Of(), c.Value), o.value(r.Of(), c.Level),
+					cmp.Or(p.Name, p.ID), r.Metric, o.value(r.Of(), c.Value), o.value(r.Of(), c.Level),
 					share(c.Change)})
 			}
 			since, n := 1, 0
@@ -430,7 +435,7 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 					sum += math.Log(max(*p.Value, math.SmallestNonzeroFloat64))
 				}
 			}
-			level := "-"
+			level := ""
 			if n > 0 && r.Of().Name != fio.Histogram {
 				level = o.value(r.Of(), math.Exp(sum/float64(n)))
 			}
@@ -442,19 +447,22 @@ func (o *historyOptions) tables(out *bufio.Writer, width int, all []history.Seri
 				levels = append(levels, row)
 			}
 		}
-		for _, rows := range [][][]string{changes, outliers} {
-			if len(rows) > 1 {
-				o.table(out, width, rows)
-				fmt.Fprintln(out)
-			}
+		if len(changes) > 0 {
+			table([]string{"run", start, "name", "metric", "before", "after", "change", "95 % limits", "p"}, changes)
+			fmt.Fprintln(out)
+		}
+		if len(outliers) > 0 {
+			table([]string{"single run", start, "name", "metric", "value", "level", "off by"}, outliers)
+			fmt.Fprintln(out)
 		}
 		if len(folded) > 0 {
 			fmt.Fprintf(out, "%s\n\n", foldedText(folded))
 		}
-		if len(levels) > 1 {
-			o.table(out, width, levels)
+		if len(levels) > 0 {
+			table(head, levels)
 		}
 	}
+	return bad
 }
 
 // mostFolded is how many of the folded findings are named.
@@ -488,14 +496,6 @@ func note(r *history.Result) string {
 		words = append(words, "at least that in "+fio.Several(bounds, "run"))
 	}
 	return strings.Join(words, ", ")
-}
-
-func (o *historyOptions) table(out *bufio.Writer, width int, rows [][]string) {
-	w := &render.Tabs{Out: out, Width: width, Markdown: o.format == "markdown"}
-	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	w.Flush() //nolint:errcheck // to a bufio.Writer
 }
 
 // startOf returns the start of a run as text.

@@ -224,26 +224,23 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 	}
 	fmt.Fprintf(u.Stdout, "run %s in %s: %s, start %s, %v\n", fio.RunName(run.ID, run.Name),
 		fio.Printable(in.Root), severalLogs(s.Account.Logs), start, run.Geometry)
-	w := &render.Tabs{Out: u.Stdout, Width: u.TableWidth()}
-	fmt.Fprintln(w, "log\thost\tjob\tfio\tgroups\tcoarse\tinterval\tstarts at\tdirection\trecords\tI/Os\tfio's "+
-		"total\tmissing\trestored\tnotes")
-	report := plan.Report()
+	report, rows := plan.Report(), [][]string(nil)
 	slices.SortStableFunc(report, func(a, b logs.Report) int {
 		return cmp.Or(fio.Natural(a.Host, b.Host), fio.Natural(a.LogName, b.LogName))
 	})
 	for _, r := range report {
 		groups, coarse := strconv.Itoa(r.Geometry.Groups), strconv.Itoa(r.Geometry.Coarseness)
 		if r.Empty {
-			groups, coarse = "-", "-"
+			groups, coarse = "", ""
 		}
-		lead := []string{r.LogName, orDash(r.Host), orDash(r.Job), orDash(r.Version), groups, coarse,
+		lead := []string{r.LogName, r.Host, r.Job, r.Version, groups, coarse,
 			fmt.Sprintf("%v (%s)", r.Interval, orDash(r.IntervalHow)), fmt.Sprintf("%v (%s)", time.Duration(r.Start),
 				r.StartHow)}
 		if len(r.Dirs) == 0 {
-			fmt.Fprintln(w, printableLine(append(lead, "-", "0", "0", "-", "-", "-", "empty")))
+			rows = append(rows, append(lead, "", "0", "0", "", "", "", "empty"))
 		}
 		for _, d := range r.Dirs {
-			counted, missing, restored := "-", "-", "-"
+			counted, missing, restored := "", "", ""
 			var notes []string
 			if d.CountedKnown {
 				counted = strconv.FormatUint(d.Counted, 10)
@@ -269,11 +266,14 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 			case r.Empty:
 				notes = append(notes, "empty")
 			}
-			fmt.Fprintln(w, printableLine(append(lead[:8:8], d.Direction, strconv.FormatInt(d.Records, 10),
-				fio.Count(d.IOs), counted, missing, restored, strings.Join(notes, ", "))))
+			rows = append(rows, append(lead[:8:8], d.Direction, strconv.FormatInt(d.Records, 10), fio.Count(d.IOs),
+				counted, missing, restored, strings.Join(notes, ", ")))
 		}
 	}
-	if err := w.Flush(); err != nil {
+	t := render.Texts([]string{"log", "host", "job", "fio", "groups", "coarse", "interval", "starts at", "direction",
+		"records", "I/Os", "fio's total", "missing", "restored", "notes"}, rows, "groups", "coarse", "records", "I/Os",
+		"fio's total", "missing", "restored")
+	if err := t.Print(u.Stdout, render.Style{Width: u.TableWidth()}); err != nil {
 		return err
 	}
 	said := map[string]bool{} // by one host of many
@@ -299,14 +299,6 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 }
 
 func orDash(s string) string { return cmp.Or(s, "-") }
-
-// printableLine joins cells for the tabwriter; what comes from files is made printable.
-func printableLine(cells []string) string {
-	for i, c := range cells {
-		cells[i] = fio.Printable(c)
-	}
-	return strings.Join(cells, "\t")
-}
 
 // kindTotals holds what fio's JSON says of a job in one direction and kind of latency.
 // Latencies are in ns.
@@ -385,26 +377,21 @@ func totalsOf(e *fiojson.Entry, direction, kind string, t *fiojson.Totals) kindT
 	return x
 }
 
+// totalsTable prints fio's totals, if there are any.
 func totalsTable(u *ui.UI, metas []*fiojson.Document) error {
-	w := &render.Tabs{Out: u.Stdout, Width: u.TableWidth(), Right: 1, Keep: []string{"job", "host"}}
-	header := false
+	var rows [][]string
 	for _, m := range metas {
 		for _, t := range kindsOf(m) {
-			if !header {
-				fmt.Fprintln(u.Stdout, "fio's totals:")
-				fmt.Fprintln(w, "job\thost\tdirection\tkind\tI/Os\tmin\tmean\tp50\tp99\tp99.9\tmax\tlat - slat - clat\t")
-				header = true
-			}
 			kind := t.Kind
 			if t.Priority != "" {
 				kind += " prio " + t.Priority
 			}
-			row := []string{t.Job, orDash(t.Host), t.Direction, kind, strconv.FormatUint(t.IOs, 10),
+			row := []string{t.Job, t.Host, t.Direction, kind, strconv.FormatUint(t.IOs, 10),
 				limit(t.Min), micros(t.Mean)}
 			for _, p := range totalPercentiles {
 				v, ok := t.Percentiles[strconv.FormatFloat(p, 'g', -1, 64)]
 				if !ok {
-					row = append(row, "-")
+					row = append(row, "")
 					continue
 				}
 				row = append(row, micros(v))
@@ -413,15 +400,22 @@ func totalsTable(u *ui.UI, metas []*fiojson.Document) error {
 			if t.Gap != nil {
 				gap = micros(*t.Gap)
 			}
-			fmt.Fprintln(w, printableLine(append(row, limit(t.Max), gap))+"\t")
+			rows = append(rows, append(row, limit(t.Max), gap))
 		}
 	}
-	return w.Flush()
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(u.Stdout, "fio's totals:")
+	figures := []string{"I/Os", "min", "mean", "p50", "p99", "p99.9", "max", "lat - slat - clat"}
+	t := render.Texts(append([]string{"job", "host", "direction", "kind"}, figures...), rows, figures...)
+	t.Columns[len(t.Columns)-1].Optional = true
+	return t.Print(u.Stdout, style(u, "table", ""))
 }
 
 func limit(ns *int64) string {
 	if ns == nil {
-		return "-"
+		return ""
 	}
 	return micros(float64(*ns))
 }

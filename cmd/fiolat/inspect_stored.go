@@ -140,10 +140,7 @@ func storedTable(u *ui.UI, r *esmodel.StoredRun) error {
 		}
 		say("options", equations(options, " "))
 	}
-	w := &render.Tabs{Out: u.Stdout, Width: u.TableWidth()}
-	if logs > 0 {
-		fmt.Fprintln(w, "log\thost\tjob\tbytes\tinterval\tstarts at\tnotes")
-	}
+	var files, jobs, counts [][]string
 	for _, l := range run.Logs[:logs] {
 		notes := ""
 		if l.Empty {
@@ -151,26 +148,35 @@ func storedTable(u *ui.UI, r *esmodel.StoredRun) error {
 		} else if slices.Contains(l.Repaired[:], true) {
 			notes = "repaired"
 		}
-		fmt.Fprintln(w, printableLine([]string{l.Source.Path, orDash(l.Host), orDash(l.Job),
-			strconv.FormatInt(l.Source.Size, 10), l.Interval.String(), time.Duration(l.Start).String(), notes}))
+		files = append(files, []string{l.Source.Path, l.Host, l.Job, strconv.FormatInt(l.Source.Size, 10),
+			l.Interval.String(), time.Duration(l.Start).String(), notes})
 	}
-	for i, j := range jobsOf(run) {
-		if i == 0 {
-			fmt.Fprintln(w, "\njob\thost\tstart\truntime\terror\toptions")
+	for _, j := range jobsOf(run) {
+		jobs = append(jobs, []string{j.Name, j.Host, j.Start, (time.Duration(j.RuntimeMS) * time.Millisecond).String(),
+			strconv.Itoa(j.Error), equations(j.Options, " ")})
+	}
+	for _, j := range r.Account.Jobs {
+		counts = append(counts, []string{j.Job, j.Host, j.Direction, fio.Count(j.Logged),
+			strconv.FormatUint(j.Counted, 10), fio.Count(j.Missing), fio.Count(j.Restored)})
+	}
+	sizes, times, ios := []string{"bytes", "interval", "starts at"}, []string{"runtime", "error"},
+		[]string{"I/Os", "fio's total", "missing", "restored"}
+	printed := false
+	for _, t := range []*render.Table[[]string]{
+		render.Texts(slices.Concat([]string{"log", "host", "job"}, sizes, []string{"notes"}), files, sizes...),
+		render.Texts(slices.Concat([]string{"job", "host", "start"}, times, []string{"options"}), jobs, times...),
+		render.Texts(append([]string{"job", "host", "direction"}, ios...), counts, ios...),
+	} {
+		if len(t.Rows) == 0 {
+			continue
 		}
-		fmt.Fprintln(w, printableLine([]string{j.Name, orDash(j.Host), orDash(j.Start),
-			(time.Duration(j.RuntimeMS) * time.Millisecond).String(), strconv.Itoa(j.Error),
-			orDash(equations(j.Options, " "))}))
-	}
-	for i, j := range r.Account.Jobs {
-		if i == 0 {
-			fmt.Fprintln(w, "\njob\thost\tdirection\tI/Os\tfio's total\tmissing\trestored")
+		if printed {
+			fmt.Fprintln(u.Stdout)
 		}
-		fmt.Fprintln(w, printableLine([]string{j.Job, orDash(j.Host), j.Direction, fio.Count(j.Logged),
-			strconv.FormatUint(j.Counted, 10), fio.Count(j.Missing), fio.Count(j.Restored)}))
-	}
-	if err := w.Flush(); err != nil {
-		return err
+		printed = true
+		if err := t.Print(u.Stdout, render.Style{Width: u.TableWidth()}); err != nil {
+			return err
+		}
 	}
 	for _, sentence := range run.Measures() {
 		say("measured", sentence)

@@ -18,6 +18,7 @@ import (
 	"fiolat/fio"
 	"fiolat/internal/tempfile"
 	"fiolat/internal/ui"
+	"fiolat/report/render"
 )
 
 // What an ending stands for beside a word of --format.
@@ -210,4 +211,9 @@ func createPrivate(path string) (*tempfile.File, error) {
 		return nil, fio.Usagef("--output %s: %v", fio.Printable(path), err)
 	}
 	return f, nil
+}
+
+// style is how a command prints a table with latencies in a unit.
+func style(u *ui.UI, format, unit string) render.Style {
+	return render.Style{Format: format, Unit: unit, Width: u.TableWidth(), Keep: fio.Dimensions()}
 }

@@ -52,7 +52,7 @@ func TestOutputEndings(t *testing.T) {
 		{"histogram", "x.json", "", "fiolat histogram writes .csv, .ndjson, .parquet, not .json"},
 		{"summary", "x.csv", "run,", ""},
 		{"summary", "x.ndjson", "{", ""},
-		{"summary", "x.parquet", "", "not .parquet"},
+		{"summary", "x.parquet", "PAR1", ""},
 		{"inspect", "x.json", "{", ""},
 		{"inspect", "x.csv", "", "fiolat inspect writes .json, not .csv"},
 		{"diagnose", "x.json", "{", ""},
@@ -72,7 +72,7 @@ func TestOutputEndings(t *testing.T) {
 		{"report", "x.csv", "", "fiolat report writes .html, .png, .svg, not .csv; fiolat percentiles -o x.csv writes rows"},
 		{"report", "x.txt", "", "not .txt"},
 		{"ingest", "x.json", "", "fiolat ingest writes a directory of documents"},
-		{"runs --es http://localhost:1", "x.csv", "", "fiolat runs writes .json, not .csv"},
+		{"runs --es http://localhost:1", "x.ndjson", "", "fiolat runs writes .csv, .json, .md, .parquet, not .ndjson"},
 	} {
 		t.Run(tt.command+" "+tt.file, func(t *testing.T) {
 			args := strings.Fields(tt.command)

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -49,11 +48,11 @@ func runsCommand(u *ui.UI) *cli.Command {
 				Usage: "order runs by `METRIC`, such as 'read p99', or -METRIC, the largest first (default: -start)"},
 			&cli.BoolFlag{Name: "size", Destination: &o.size,
 				Usage: "documents and bytes in Elasticsearch instead of figures"},
-			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
-				Usage: "`FORMAT`: table or json"},
+			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv",
+				"parquet", "json"), Usage: "`FORMAT`: table, markdown, csv, parquet or json"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("us", oneOf(&o.unit, "unit", render.Units...)),
 				Usage: "`UNIT` of latencies in tables: ns, us, ms, s or auto"},
-			fileFlag(".json"),
+			fileFlag(".csv"),
 		}),
 		Action: action(u, o),
 	}
@@ -170,7 +169,12 @@ func (o *chosenRuns) find(ctx context.Context, c *client.Client, prefix string) 
 
 // runLine describes a run in a list before a question.
 func runLine(r *stored.RunSummary) string {
-	return strings.Join(runKinds{*r}.cells(map[string]string{r.Run.ID: r.Run.ID})[:4], "  ")
+	t := runsTable([]runKinds{{*r}}, map[string]string{r.Run.ID: r.Run.ID}, nil, &runsOptions{})
+	var cells []string
+	for _, c := range t.Columns[:4] {
+		cells = append(cells, orDash(fio.Printable(c.Cells[0].Text)))
+	}
+	return strings.Join(cells, "  ")
 }
 
 var age = regexp.MustCompile(`^[0-9]{1,6}[smhdw]$`)
@@ -232,10 +236,7 @@ func (o *runsOptions) run(ctx context.Context, u *ui.UI) error {
 	if err != nil {
 		return err
 	}
-	table := render.Tabs{Out: u.Stdout, Width: u.TableWidth(), Right: 5, Less: []string{"kind", "p50"}}
-	for _, cells := range runsTable(rows, short, sizes, o) {
-		fmt.Fprintln(&table, strings.Join(cells, "\t"))
-	}
+	table := runsTable(rows, short, sizes, o)
 	text := fio.Several(len(rows), "run")
 	for _, r := range rows {
 		if len(r[0].Parts) > 0 && r[0].Run.Status == esmodel.StatusPartial {
@@ -250,7 +251,14 @@ func (o *runsOptions) run(ctx context.Context, u *ui.UI) error {
 		text += fmt.Sprintf(", %d of them rolled up", n)
 	}
 	u.Say("info", "%s", text)
-	return table.Flush()
+	how := style(u, o.format, o.unit)
+	how.Less = []string{"kind", "p50"}
+	if err = table.Print(u.Stdout, how); err == nil && o.size && o.format == "table" {
+		total := sizesOf(rows, sizes).Total
+		_, err = fmt.Fprintf(u.Stdout, "total: %s, %s MB\n", fio.Several(int(total.Documents), "document"),
+			fio.Number(float64(total.Bytes)/1e6))
+	}
+	return err
 }
 
 // runKinds is the documents of one run, or of one part of it: one of each kind of latency, clat first.
@@ -307,82 +315,105 @@ func orderRuns(rows []runKinds, o *runsOptions) {
 	})
 }
 
-// runsTable returns the cells of the head, of a line for each run, and with sizes a line for the total.
-func runsTable(rows []runKinds, short map[string]string, sizes map[string]stored.Size, o *runsOptions) [][]string {
-	latencies, units := []string{"p50", "p99", "p99.9"}, make([]string, 3)
-	head := []string{"start", "run", "name", "status", "kind", "length", "hosts"}
-	if o.size {
-		head = append(head, "interval", "documents", "MB")
-	} else {
-		head = append(head, "iops")
-		for i, name := range latencies {
-			column := render.Column{}
-			for _, r := range rows {
-				if v, ok := r.figure(fio.All, name); ok {
-					column.Cells = append(column.Cells, render.Cell{Number: v})
-				}
-			}
-			units[i] = column.Unit(o.unit)
-			head = append(head, name+"_"+units[i])
-		}
-	}
-	cells := [][]string{append(head, "labels")}
-	left := maps.Clone(sizes)
-	for _, r := range rows {
-		row := r.cells(short)
-		if o.size {
-			size, known := left[r[0].Run.ID]
-			delete(left, r[0].Run.ID) // once, not for each part
-			row = append(append(row, r.interval()), sizeCells(size, known)...)
-		} else {
-			figure := func(name string, divisor float64) string {
-				v, ok := r.figure(fio.All, name)
-				if !ok {
-					return "-"
-				}
-				return fio.Number(v / divisor)
-			}
-			row = append(row, figure("iops", 1))
-			for i, name := range latencies {
-				row = append(row, figure(name, fio.Divisors[units[i]]))
-			}
-		}
-		cells = append(cells, append(row, dash(strings.Join(r.labels(), ","))))
-	}
-	if o.size {
-		total := slices.Concat([]string{"total"}, slices.Repeat([]string{""}, len(head)-3),
-			sizeCells(sizesOf(rows, sizes).Total, true), []string{""})
-		cells = append(cells, total)
-	}
-	return cells
+// runRow is a run in the table.
+type runRow struct {
+	runKinds
+	size *stored.Size // nil if it is not known, or that of another part
 }
 
-// cells returns the cells of a run before its figures.
-func (r runKinds) cells(short map[string]string) []string {
-	first, length := r[0], "-"
-	start, err := time.Parse(time.RFC3339Nano, first.Run.Start)
-	if first.Run.End != nil && err == nil {
-		if end, bad := time.Parse(time.RFC3339Nano, *first.Run.End); bad == nil {
-			length = end.Sub(start).Round(time.Second).String()
+// runsTable returns the table of runs, with figures or sizes.
+func runsTable(rows []runKinds, short map[string]string, sizes map[string]stored.Size, o *runsOptions,
+) *render.Table[runRow] {
+	t, left := &render.Table[runRow]{}, maps.Clone(sizes)
+	for _, r := range rows {
+		row := runRow{runKinds: r}
+		if size, known := left[r[0].Run.ID]; known {
+			row.size = &size
+			delete(left, r[0].Run.ID) // once, not for each part
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Text("start", func(r *runRow) string { return r.start().UTC().Format("2006-01-02T15:04:05Z") })
+	t.Text("run", func(r *runRow) string {
+		id := short[r.runKinds[0].Run.ID]
+		if part := r.runKinds[0].Run.Part; part != "" {
+			id += " (" + part + ")"
+		}
+		return id
+	})
+	t.Text("name", func(r *runRow) string { return r.runKinds[0].Run.Name })
+	t.Text("status", func(r *runRow) string { return r.status() })
+	t.Text("kind", func(r *runRow) string { return r.kinds() })
+	t.Text("length", func(r *runRow) string { return r.length() }).Right = true
+	t.Number("hosts", func(r *runRow) render.Cell { return render.Cell{Number: float64(len(r.runKinds[0].Host.Name))} })
+	if o.size {
+		t.Text("interval", func(r *runRow) string { return r.interval() }).Right = true
+		size := func(of func(*stored.Size) float64) func(*runRow) render.Cell {
+			return func(r *runRow) render.Cell {
+				if r.size == nil {
+					return render.Known(nil)
+				}
+				return render.Cell{Number: of(r.size)}
+			}
+		}
+		t.Number("documents", size(func(s *stored.Size) float64 { return float64(s.Documents) }))
+		t.Number("MB", size(func(s *stored.Size) float64 { return float64(s.Bytes) / 1e6 }))
+	} else {
+		figure := func(name string) func(*runRow) render.Cell {
+			return func(r *runRow) render.Cell {
+				v, ok := r.figure(fio.All, name)
+				if !ok {
+					v = math.NaN()
+				}
+				return render.Cell{Number: v}
+			}
+		}
+		t.Number("iops", figure("iops"))
+		for _, name := range []string{"p50", "p99", "p99.9"} {
+			t.Latency(name, figure(name))
 		}
 	}
-	id := fio.Printable(short[first.Run.ID])
-	if first.Run.Part != "" {
-		id += " (" + fio.Printable(first.Run.Part) + ")"
+	t.Text("labels", func(r *runRow) string { return strings.Join(r.labels(), ",") })
+	return t
+}
+
+func (r runKinds) start() time.Time {
+	start, err := time.Parse(time.RFC3339Nano, r[0].Run.Start)
+	if err != nil {
+		return time.Time{}
 	}
-	status := string(first.Run.Status)
-	if first.FiguresOnly {
-		status = "figures only"
+	return start
+}
+
+// length is how long the run took, "" if that is not known.
+func (r runKinds) length() string {
+	if r[0].Run.End == nil || r.start().IsZero() {
+		return ""
 	}
-	if first.OtherFormat() {
-		status = "other format"
+	end, err := time.Parse(time.RFC3339Nano, *r[0].Run.End)
+	if err != nil {
+		return ""
 	}
-	var kinds []string
+	return end.Sub(r.start()).Round(time.Second).String()
+}
+
+func (r runKinds) status() string {
+	switch first := r[0]; {
+	case first.OtherFormat():
+		return "other format"
+	case first.FiguresOnly:
+		return "figures only"
+	default:
+		return string(first.Run.Status)
+	}
+}
+
+func (r runKinds) kinds() string {
+	var all []string
 	for _, k := range r {
-		kinds = append(kinds, k.Fio.Kind)
+		all = append(all, k.Fio.Kind)
 	}
-	return []string{start.UTC().Format("2006-01-02T15:04:05Z"), id, dash(first.Run.Name), status,
-		strings.Join(kinds, ","), length, strconv.Itoa(len(first.Host.Name))}
+	return strings.Join(all, ",")
 }
 
 // interval formats the length of the intervals, and in brackets the one before a rollup.
@@ -403,9 +434,6 @@ func (r runKinds) labels() (labels []string) {
 	slices.Sort(labels)
 	return labels
 }
-
-// dash makes a name printable, "-" if it is empty.
-func dash(v string) string { return cmp.Or(fio.Printable(v), "-") }
 
 // sizeOf is the size of a run in Elasticsearch.
 type sizeOf struct {
@@ -436,12 +464,4 @@ func sizesOf(rows []runKinds, sizes map[string]stored.Size) allSizes {
 		out.Total.Bytes += size.Bytes
 	}
 	return out
-}
-
-func sizeCells(s stored.Size, known bool) []string {
-	if !known {
-		return []string{"-", "-"}
-	}
-	mb := float64(s.Bytes) / 1e6
-	return []string{strconv.FormatInt(s.Documents, 10), fio.Number(mb)}
 }

@@ -38,8 +38,8 @@ func summaryCommand(u *ui.UI) *cli.Command {
 			&cli.GenericFlag{Name: "sort", Value: parsed(&o.sort, "--sort: ", o.order),
 				Usage: "order runs by `METRIC`, such as 'read p99', or -METRIC, the largest first (default: by path)"},
 			&cli.GenericFlag{Name: "format",
-				Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json", "ndjson"),
-				Usage: "`FORMAT`: table, markdown, csv, json or ndjson"},
+				Value: oneOf(&o.format, "format", "table", "markdown", "csv", "parquet", "json", "ndjson"),
+				Usage: "`FORMAT`: table, markdown, csv, parquet, json or ndjson"},
 			unitFlag(&o.unit), fileFlag(".csv"), verboseFlag(), widthFlag(),
 		),
 		Action: answerTo(u, o),
@@ -95,10 +95,10 @@ func (o *summaryOptions) run(ctx context.Context, u *ui.UI) error {
 	if o.format == "json" || o.format == "ndjson" {
 		err = writeSummaryJSON(out, rows, o.format == "ndjson")
 	} else {
-		if o.format != "csv" {
+		if o.format == "table" || o.format == "markdown" {
 			rows = sumsLast(rows)
 		}
-		err = render.Columns(out, o.format, o.unit, u.TableWidth(), summaryColumns(rows, shown, differ))
+		err = summaryTable(rows, shown, differ).Print(out, style(u, o.format, o.unit))
 	}
 	return errors.Join(append(failed, err, out.Flush())...)
 }
@@ -217,62 +217,41 @@ func sumsLast(rows []figures.Row) (out []figures.Row) {
 	return out
 }
 
-// summaryColumns returns the columns of a table, without optional ones that are empty.
-func summaryColumns(rows []figures.Row, percentiles []float64, differ []string) (out []render.Column) {
-	text := func(name string, always bool, of func(*figures.Row) string) {
-		c := render.Column{Name: name, Text: true}
-		for i := range rows {
-			c.Cells = append(c.Cells, render.Cell{Text: of(&rows[i])})
-		}
-		if always || slices.ContainsFunc(c.Cells, func(c render.Cell) bool { return c.Text != "" }) {
-			out = append(out, c)
-		}
-	}
-	number := func(name string, latency, always bool, of func(*figures.Row) render.Cell) {
-		c := render.Column{Name: name, Latency: latency}
-		for i := range rows {
-			c.Cells = append(c.Cells, of(&rows[i]))
-		}
-		if always || slices.ContainsFunc(c.Cells, func(c render.Cell) bool { return !math.IsNaN(c.Number) }) {
-			out = append(out, c)
-		}
-	}
-	text("run", true, func(r *figures.Row) string { return r.Name })
-	text("host", false, func(r *figures.Row) string { return r.Host })
-	text("job", false, func(r *figures.Row) string { return r.Job })
-	text("log", false, func(r *figures.Row) string { return r.Log })
+// summaryTable returns the table, whose optional columns are left out where they are empty.
+func summaryTable(rows []figures.Row, percentiles []float64, differ []string) *render.Table[figures.Row] {
+	t := &render.Table[figures.Row]{Rows: rows}
+	t.Text("run", func(r *figures.Row) string { return r.Name })
+	t.Text("host", func(r *figures.Row) string { return r.Host }).Optional = true
+	t.Text("job", func(r *figures.Row) string { return r.Job }).Optional = true
+	t.Text("log", func(r *figures.Row) string { return r.Log }).Optional = true
 	for _, name := range differ {
-		text(name, false, func(r *figures.Row) string { return r.Options[name] })
+		t.Text(name, func(r *figures.Row) string { return r.Options[name] }).Optional = true
 	}
-	text("direction", true, func(r *figures.Row) string { return r.Direction })
-	number("ios", false, true, func(r *figures.Row) render.Cell {
-		return render.Cell{Number: math.Round(r.Samples)}
-	})
-	number("iops", false, true, func(r *figures.Row) render.Cell { return render.Known(r.IOPS) })
-	number("mib/s", false, false, func(r *figures.Row) render.Cell {
+	t.Text("direction", func(r *figures.Row) string { return r.Direction })
+	t.Number("ios", func(r *figures.Row) render.Cell { return render.Cell{Number: math.Round(r.Samples)} })
+	t.Number("iops", func(r *figures.Row) render.Cell { return render.Known(r.IOPS) })
+	t.Number("mib/s", func(r *figures.Row) render.Cell {
 		v, ok := r.Value("mib")
 		if !ok {
 			return render.Known(nil)
 		}
 		return render.Cell{Number: v}
-	})
-	number("mean", true, true, func(r *figures.Row) render.Cell { return render.Known(r.Mean) })
+	}).Optional = true
+	t.Latency("mean", func(r *figures.Row) render.Cell { return render.Known(r.Mean) })
 	for _, p := range percentiles {
 		key := fio.Percentile(p)
-		number("p"+key, true, true, func(r *figures.Row) render.Cell {
-			return render.Percentile(r.Percentiles, key, r.AtLeast)
-		})
+		t.Latency("p"+key, func(r *figures.Row) render.Cell { return render.Percentile(r.Percentiles, key, r.AtLeast) })
 	}
-	text("percentiles", false, func(r *figures.Row) string {
+	t.Text("percentiles", func(r *figures.Row) string {
 		return map[bool]string{true: "fio's own"}[r.FioPercentiles]
-	})
-	number("max", true, true, func(r *figures.Row) render.Cell { return render.Known(r.Max) })
-	number("longest_sync", true, false, func(r *figures.Row) render.Cell { return render.Known(r.LongestSync) })
-	number("guessed_ios", false, false, func(r *figures.Row) render.Cell {
+	}).Optional = true
+	t.Latency("max", func(r *figures.Row) render.Cell { return render.Known(r.Max) })
+	t.Latency("longest_sync", func(r *figures.Row) render.Cell { return render.Known(r.LongestSync) }).Optional = true
+	t.Number("guessed_ios", func(r *figures.Row) render.Cell {
 		if math.Round(r.Guessed) == 0 {
 			return render.Known(nil)
 		}
 		return render.Cell{Number: math.Round(r.Guessed)}
-	})
-	return out
+	}).Optional = true
+	return t
 }

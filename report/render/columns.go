@@ -3,6 +3,8 @@ package render
 import (
 	"bufio"
 	"encoding/csv"
+	"errors"
+	"io"
 	"math"
 	"regexp"
 	"slices"
@@ -19,7 +21,11 @@ type Column struct {
 	Latency, Text bool
 	// Right aligns text to the right, like numbers.
 	Right bool
-	Cells []Cell
+	// Printable says that text may go to a terminal as it is, such as with colors.
+	Printable bool
+	// Optional leaves the column out if no cell says anything.
+	Optional bool
+	Cells    []Cell
 }
 
 // Cell is text or a number. Text in a column of numbers replaces the number.
@@ -59,15 +65,77 @@ func (c *Column) Unit(wanted string) string {
 	return fio.Unit(known[len(known)/2])
 }
 
-// Columns prints a table in the format table, markdown, csv or parquet, with latencies in one of Units; in CSV and
-// Parquet auto is us. CSV rounds latencies to the nanosecond and other numbers to a millionth. The format table is for
-// a terminal of width columns; 0 is no limit.
-func Columns(out *bufio.Writer, format, unit string, width int, columns []Column) error {
-	if (format == "csv" || format == "parquet") && unit == "auto" {
-		unit = "us"
+// Table is a table of rows of any type. What a row's cells are is said once, for all formats.
+type Table[T any] struct {
+	Rows    []T
+	Columns []*Column
+}
+
+// Add adds a column of cells, and returns it.
+func (t *Table[T]) Add(c Column, of func(*T) Cell) *Column {
+	for i := range t.Rows {
+		c.Cells = append(c.Cells, of(&t.Rows[i]))
 	}
-	if format == "parquet" {
-		return parquetColumns(out, unit, columns)
+	t.Columns = append(t.Columns, &c)
+	return &c
+}
+
+// Text adds a column of text.
+func (t *Table[T]) Text(name string, of func(*T) string) *Column {
+	return t.Add(Column{Name: name, Text: true}, func(row *T) Cell { return Cell{Text: of(row)} })
+}
+
+// Number adds a column of numbers.
+func (t *Table[T]) Number(name string, of func(*T) Cell) *Column {
+	return t.Add(Column{Name: name}, of)
+}
+
+// Latency adds a column of latencies in ns.
+func (t *Table[T]) Latency(name string, of func(*T) Cell) *Column {
+	return t.Add(Column{Name: name, Latency: true}, of)
+}
+
+// Texts returns a table of rows of text, with these columns aligned to the right.
+func Texts(head []string, rows [][]string, right ...string) *Table[[]string] {
+	t := &Table[[]string]{Rows: rows}
+	for i, name := range head {
+		t.Text(name, func(row *[]string) string { return (*row)[i] }).Right = slices.Contains(right, name)
+	}
+	return t
+}
+
+// Print prints the table.
+func (t *Table[T]) Print(out io.Writer, s Style) error { return write(out, s, t.Columns) }
+
+// Style says how a table is printed.
+type Style struct {
+	// Format is table, markdown, csv or parquet.
+	Format string
+	// Unit is one of Units. In CSV and Parquet auto is us. CSV rounds latencies to the nanosecond and other numbers to
+	// a millionth.
+	Unit string
+	// Width is that of the terminal in columns; 0 is no limit.
+	Width int
+	// Keep names columns that a narrow terminal keeps although it leaves them out of other tables, Less those that it
+	// leaves out of this one after the others.
+	Keep, Less []string
+}
+
+// empty reports whether no cell says anything.
+func (c *Column) empty() bool {
+	return !slices.ContainsFunc(c.Cells, func(cell Cell) bool {
+		return cell.Text != "" || !c.Text && !math.IsNaN(cell.Number)
+	})
+}
+
+func write(to io.Writer, s Style, columns []*Column) error {
+	columns = slices.DeleteFunc(slices.Clone(columns), func(c *Column) bool { return c.Optional && c.empty() })
+	out := bufio.NewWriter(to)
+	if (s.Format == "csv" || s.Format == "parquet") && s.Unit == "auto" {
+		s.Unit = "us"
+	}
+	if s.Format == "parquet" {
+		return errors.Join(parquetColumns(out, s.Unit, columns), out.Flush())
 	}
 	var head []string
 	rows := 0
@@ -75,7 +143,7 @@ func Columns(out *bufio.Writer, format, unit string, width int, columns []Column
 	for i, c := range columns {
 		name := c.Name
 		if c.Latency {
-			units[i] = c.Unit(unit)
+			units[i] = c.Unit(s.Unit)
 			name += "_" + units[i]
 		}
 		head = append(head, name)
@@ -85,19 +153,17 @@ func Columns(out *bufio.Writer, format, unit string, width int, columns []Column
 	for r := range rows {
 		var row []string
 		for i := range columns {
-			row = append(row, columns[i].text(r, units[i], format))
+			row = append(row, columns[i].text(r, units[i], s.Format))
 		}
 		table = append(table, row)
 	}
-	if format == "csv" {
-		w := csv.NewWriter(out)
-		_ = w.WriteAll(table) // Error returns the same error
-		return w.Error()
+	if s.Format == "csv" {
+		return csv.NewWriter(out).WriteAll(table)
 	}
-	f := fitted{width: width, markdown: format == "markdown", keep: fio.Dimensions()}
+	f := fitted{width: s.Width, markdown: s.Format == "markdown", keep: s.Keep, less: s.Less}
 	f.layout(out, columns, table)
 	f.note(out)
-	return nil
+	return out.Flush()
 }
 
 // markup is what would begin a link, a tag or another cell, or undo an escape.
@@ -124,6 +190,8 @@ func (c *Column) text(row int, unit, format string) string {
 		return CSVName(cell.Text)
 	case c.Text && cell.Text == "":
 		return dash
+	case c.Printable:
+		return cell.Text
 	case c.Text:
 		return fio.Printable(cell.Text)
 	case cell.Text != "":

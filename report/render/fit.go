@@ -1,8 +1,6 @@
 package render
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -43,7 +41,7 @@ const (
 )
 
 // layout prints rows, with numbers aligned to the right.
-func (f *fitted) layout(out io.Writer, columns []Column, table [][]string) {
+func (f *fitted) layout(out io.Writer, columns []*Column, table [][]string) {
 	if f.markdown {
 		f.cells(out, columns, table)
 		return
@@ -88,7 +86,7 @@ func (f *fitted) layout(out io.Writer, columns []Column, table [][]string) {
 }
 
 // cells prints rows in Markdown, with all columns.
-func (f *fitted) cells(out io.Writer, columns []Column, table [][]string) {
+func (f *fitted) cells(out io.Writer, columns []*Column, table [][]string) {
 	for n, row := range table {
 		cells, align := make([]string, len(columns)), make([]string, len(columns))
 		for i, c := range columns {
@@ -108,7 +106,7 @@ func (f *fitted) cells(out io.Writer, columns []Column, table [][]string) {
 }
 
 // choose decides which columns of these names are shown.
-func (f *fitted) choose(names []string, columns []Column, widths []int) {
+func (f *fitted) choose(names []string, columns []*Column, widths []int) {
 	f.shown, f.most = slices.Repeat([]bool{true}, len(widths)), make([]int, len(widths))
 	if f.width == 0 {
 		return
@@ -219,47 +217,4 @@ func (f *fitted) note(out io.Writer) {
 	if len(f.hidden) > 0 {
 		fmt.Fprintf(out, "not shown in %d columns: %s\n", f.width, strings.Join(f.hidden, ", "))
 	}
-}
-
-// Tabs is a text/tabwriter whose tables fit a terminal, or are Markdown. An empty line begins another table.
-type Tabs struct {
-	Out      io.Writer
-	Width    int // of the terminal in columns; 0: no limit
-	Markdown bool
-	Numbers  []int // the columns that Markdown aligns to the right
-	// Right, if not 0, is the first of the columns that are aligned to the right; the last column never is.
-	Right int
-	Keep  []string // columns that stay, although they are optional elsewhere
-	Less  []string // columns that are optional here only
-	text  bytes.Buffer
-}
-
-// Write keeps lines of cells, separated by tabs, until Flush.
-func (t *Tabs) Write(p []byte) (int, error) { return t.text.Write(p) }
-
-// Flush prints the tables.
-func (t *Tabs) Flush() error {
-	out := bufio.NewWriter(t.Out)
-	for n, text := range strings.Split(strings.TrimPrefix(t.text.String(), "\n"), "\n\n") {
-		if n > 0 {
-			out.WriteByte('\n') //nolint:errcheck // Flush says it
-		}
-		var table [][]string
-		for line := range strings.Lines(text) {
-			table = append(table, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
-		}
-		if len(table) == 0 {
-			continue
-		}
-		columns := make([]Column, len(table[0]))
-		for i := range columns {
-			columns[i].Text = t.Right == 0 || i < t.Right || i == len(columns)-1
-			columns[i].Right = t.Markdown && slices.Contains(t.Numbers, i)
-		}
-		f := fitted{width: t.Width, markdown: t.Markdown, keep: t.Keep, less: t.Less}
-		f.layout(out, columns, table)
-		f.note(out)
-	}
-	t.text.Reset()
-	return out.Flush()
 }

@@ -101,7 +101,7 @@ func (f *parquetFile) End() error {
 func (f *parquetFile) Close() error { return f.w.Close() }
 
 // parquetColumns writes a table whose columns are text or numbers, latencies in a unit.
-func parquetColumns(out io.Writer, unit string, columns []Column) error {
+func parquetColumns(out io.Writer, unit string, columns []*Column) error {
 	f, rows := parquetFile{}, 0
 	for _, c := range columns {
 		name, t := c.Name, parquetDouble

@@ -155,12 +155,12 @@ func (r *Renderer) clock() (*time.Location, error) {
 }
 
 // timeColumn returns the column of the time.
-func timeColumn(zone *time.Location) Column {
+func timeColumn(zone *time.Location) *Column {
 	name := "time"
 	if zone != nil {
 		name = strings.ToLower(zone.String())
 	}
-	return Column{Name: name, Text: true, Right: true}
+	return &Column{Name: name, Text: true, Right: true}
 }
 
 // time formats the start of an interval for a table.

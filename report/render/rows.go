@@ -152,7 +152,7 @@ const block = 1000
 type table struct {
 	*Renderer
 	rows    []held
-	columns []Column
+	columns []*Column
 	heads   []string
 	unit    []string // by column
 	by      []string // dimensions that have a column
@@ -175,18 +175,18 @@ func (r *table) begin() (err error) {
 // head begins a table with columns for some dimensions.
 func (r *table) head(by []string) {
 	r.by, r.heads, r.fit = by, nil, fitted{width: r.Width, markdown: r.markdown(), keep: by}
-	r.columns = []Column{timeColumn(r.zone)}
+	r.columns = []*Column{timeColumn(r.zone)}
 	for _, dim := range by {
-		r.columns = append(r.columns, Column{Name: dim, Text: true, Right: true})
+		r.columns = append(r.columns, &Column{Name: dim, Text: true, Right: true})
 	}
-	r.columns = append(r.columns, Column{Name: "samples"}, Column{Name: "iops"})
+	r.columns = append(r.columns, &Column{Name: "samples"}, &Column{Name: "iops"})
 	for _, name := range r.names() {
-		r.columns = append(r.columns, Column{Name: name, Latency: true})
+		r.columns = append(r.columns, &Column{Name: name, Latency: true})
 	}
 	if len(r.run.Settings.SLA) > 0 {
-		r.columns = append(r.columns, Column{Name: "sla", Text: true, Right: true})
+		r.columns = append(r.columns, &Column{Name: "sla", Text: true, Right: true})
 	}
-	r.columns = append(r.columns, Column{Text: true}) // a mark
+	r.columns = append(r.columns, &Column{Text: true}) // a mark
 }
 
 func (r *Renderer) markdown() bool { return r.Format == "markdown" }
@@ -386,13 +386,13 @@ func (r *wide) end(*pipeline.Summary) error {
 	if err != nil {
 		return err
 	}
-	columns := []Column{timeColumn(zone)}
+	columns := []*Column{timeColumn(zone)}
 	unit := Column{}
 	for _, at := range r.times {
 		columns[0].Cells = append(columns[0].Cells, r.time(at, zone))
 	}
 	for _, name := range r.names {
-		c := Column{Name: fio.Printable(name)}
+		c := &Column{Name: fio.Printable(name)}
 		for _, at := range r.times {
 			cell := of(name, at)
 			if r.Wide == "samples" && !math.IsNaN(cell.Number) {
@@ -419,12 +419,12 @@ func (r *wide) end(*pipeline.Summary) error {
 	if len(r.partial) > 0 {
 		columns = append(columns, partialMarks(r.times, columns[1:], r.partial))
 	}
-	return Columns(r.out, r.Format, "ns", 0, columns)
+	return write(r.out, Style{Format: r.Format, Unit: "ns"}, columns)
 }
 
 // partialMarks returns a column that marks the times with partial intervals, with names unless all columns have one.
-func partialMarks(times []int64, columns []Column, partial map[int64][]string) Column {
-	marks := Column{Text: true}
+func partialMarks(times []int64, columns []*Column, partial map[int64][]string) *Column {
+	marks := &Column{Text: true}
 	for n, at := range times {
 		known := 0
 		for _, c := range columns {
