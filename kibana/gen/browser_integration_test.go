@@ -351,6 +351,18 @@ func testBrowser(t *testing.T, s *stored) {
 			p.screenshots(t, filepath.Join(screenshots, "kibana-compare-change-alone"))
 		}
 	})
+	t.Run("many runs compared on a small screen", func(t *testing.T) {
+		p.width = 560
+		defer func() { p.width = 0 }()
+		st, o := s.open(t, "compare-change")
+		p.draw(t, inPages, st, o)
+		if covered := evaluate[[]string](t, p, "covered()"); len(covered) > 0 {
+			t.Errorf("texts cover others: %q", covered)
+		}
+		if screenshots != "" {
+			p.screenshots(t, filepath.Join(screenshots, "kibana-compare-change-560"))
+		}
+	})
 	last := vegaVersions[len(vegaVersions)-1]
 	// Of a run of one host, of none, and of 50. The other panels have shown all of these at once.
 	for _, s.subject = range []string{"single", "randrw", "many"} {

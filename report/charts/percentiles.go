@@ -255,10 +255,11 @@ const worse, better = "#D55E00", "#0072B2"
 // Spec is the chart's specification.
 func (c Change) Spec() Spec {
 	x := M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"},
-		"axis": M{"title": nil, "orient": "top", "labelAngle": 0, "labelLimit": 150, "labelPadding": 18,
-			// a title's start and its name, below each other
-			"labelExpr": "test(regexp('^[0-9-]{10} [0-9:]{5} '), datum.label) ? [substring(datum.label, 0, 16), " +
-				"substring(datum.label, 17)] : datum.label"}}
+		"axis": M{"title": nil, "orient": "top", "labelAngle": 0, "labelPadding": 30,
+			"labelLimit": M{"expr": "bandwidth('x') - 3"},
+			// a title's date, time and name, below each other
+			"labelExpr": "test(regexp('^[0-9-]{10} [0-9:]{5} '), datum.label) ? [substring(datum.label, 0, 10), " +
+				"substring(datum.label, 11, 16), substring(datum.label, 17)] : datum.label"}}
 	y := M{"field": "measure", "type": "nominal", "sort": nil, "axis": M{"title": nil}}
 	tips := []M{tip("run", "nominal", "run"), tip("baseline", "nominal", "baseline"), tip("measure", "nominal",
 		"measure"), tip("words", "nominal", "change"), tip("value", "quantitative", "value"), tip("base",
@@ -275,6 +276,7 @@ func (c Change) Spec() Spec {
 			calculate("good", "clamp(log(max(datum.value / datum.base, 1e-6)) * (datum.more ? 2.5 : -2.5), -1, 1)"),
 			calculate("words", change("(datum.value / datum.base)")),
 			calculate("figure", "datum.more ? format(datum.value, '.3~s') : "+Latency("datum.value")),
+			calculate("short", "datum.run == datum.baseline ? datum.figure : datum.words"),
 			calculate("text", "datum.run == datum.baseline ? datum.figure : datum.figure + ', ' + datum.words")),
 		Layer: append([]Spec{
 			{
@@ -290,8 +292,9 @@ func (c Change) Spec() Spec {
 				},
 			},
 			{
-				Mark:     M{"type": "text", "color": "white", "fontSize": 11, "cursor": cursor(c.Click)},
-				Encoding: M{"x": x, "y": y, "text": M{"field": "text", "type": "nominal"}, "tooltip": tips},
+				Mark: M{"type": "text", "color": "white", "fontSize": 11, "cursor": cursor(c.Click)},
+				Encoding: M{"x": x, "y": y, "tooltip": tips, "text": M{"field": "text", "type": "nominal",
+					"condition": M{"test": "bandwidth('x') < 115", "field": "short", "type": "nominal"}}},
 			},
 		}, append(c.Data.noData(), alone.says("nothing to compare with")...)...),
 		Params: append(clicked("datum.id ? "+c.Click+" : null", "*"), M{"name": "two", "expr": c.Two}),
