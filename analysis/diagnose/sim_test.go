@@ -38,6 +38,11 @@ type state struct {
 	own  float64 // of the host, about 1
 	slow float64 // of this second
 	bad  bool
+
+	host, t int     // t counts seconds from 1 on
+	phase   float64 // of the host, from 0 to 1
+	aux     float64 // a device's own
+	paced   float64 // I/Os per second as a share of what the device does at slow 1; 0: as the latency leaves
 }
 
 func logNormal(rng *rand.Rand, median, sigma float64) float64 {
@@ -185,6 +190,7 @@ func draw(seed uint64, dev *device, f *simFault, hosts, seconds int) *simRun {
 		q := &pipeline.Interval{Offset: int64(t) * second}
 		for i := range states {
 			s := &states[i]
+			s.host, s.t, s.phase = i, t+1, math.Mod(float64(seed)*0.3819660113+float64(i)*0.6180339887, 1)
 			dev.second(rng, s)
 			on := faulty[i] && t >= r.from && t < r.to && (f.every == 0 || (t-r.from)%f.every == 0)
 			mean, factor := 1.0, 1.0
@@ -195,6 +201,9 @@ func draw(seed uint64, dev *device, f *simFault, hosts, seconds int) *simRun {
 				mean = factor * (1 + f.share*(f.slow-1))
 			}
 			ios := dev.ios * 0.5 / s.own / s.slow / mean // closed loop
+			if s.paced > 0 {
+				ios = min(ios, dev.ios*0.5*s.paced)
+			}
 			if on && f.rest > 0 {
 				ios = dev.ios * 0.5 * f.rest
 			}
