@@ -62,11 +62,13 @@ type Finding struct {
 	// AllRun is set if it lasts from the begin of the run to its end.
 	AllRun bool `json:"-"`
 
-	p50, rate, rateOthers *float64 // of all: beside p99
-	otherP50              *float64
-	harmless              bool // p99 of all is as good as without the members
-	halt                  bool // a stall that stands before what is slow
+	p50, rates *beforeAfter // of all: beside p99
+	harmless   bool         // p99 of all is as good as without the members
+	halt       bool         // a stall that stands before what is slow
 }
+
+// beforeAfter is what I/Os have in a hit, and what they are compared with.
+type beforeAfter struct{ own, rest float64 }
 
 // Note is a note by a user on a run.
 type Note struct {
@@ -84,158 +86,120 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 	first, last := w.lasts(h)
 	end := min(at(last), (b.first+int64(b.intervals)*b.interval)/1e6)
 	f := Finding{About: aboutSlow, Dimension: "run", Who: []string{}, Direction: h.direction,
-		Measure: measures[h.measure],
-		FromMS:  at(h.from), ToMS: min(at(h.to), end), ToEnd: h.to >= last}
-	factor := math.Exp(h.size)
-	var own, rest fiohist.Stats
+		FromMS: at(h.from), ToMS: min(at(h.to), end), ToEnd: h.to >= last}
+	f.AllRun = h.from <= first && f.ToEnd
+	for _, t := range h.times {
+		f.Times = append(f.Times, [2]int64{at(t.from), at(t.to)})
+	}
 	wanted := []float64{50, 99}
-	if h.far != nil {
-		wanted[1], f.Measure = 99.9, "p99.9"
+	if is[tail](h) {
+		wanted[1] = 99.9
 	}
+	c := &compared{block: float64(b.length()) / 1e9}
 	if h.group != nil {
-		f.Dimension, f.Who = dimensions[h.group.dimension], h.who()
-		if h.sums != nil {
-			own = h.sums.own.Stats(b.geometry, wanted, h.sums.limits[0].known())
-			rest = h.sums.rest.Stats(b.geometry, wanted, h.sums.limits[btoi(!h.alone)].known())
-			all := h.sums.own
-			all.AddHist(&h.sums.rest)
-			both := h.sums.limits[0]
-			both.widen(h.sums.limits[1].Limits)
-			both.unknown = h.sums.limits[0].unknown || h.sums.limits[1].unknown
-			if h.alone {
-				f.Share = pointer(own.Samples / max(h.sums.all, 1))
-			} else if s := all.Stats(b.geometry, wanted, both.known()); !s.Empty() && !rest.Empty() {
-				f.Share = pointer(own.Samples / s.Samples)
-				if h.far == nil {
-					f.P99, f.P99Without = &s.Percentiles[1], &rest.Percentiles[1]
-					f.harmless = h.measure != iops && *f.P99 < 1.02**f.P99Without
-				}
-			}
-			if h.like != nil {
-				own = h.sums.alike[0].Stats(b.geometry, wanted, h.sums.limits[0].known())
-				rest = h.sums.alike[1].Stats(b.geometry, wanted, h.sums.limits[1].known())
-			}
-		}
+		f.Dimension, f.Who = dimensions[h.group.dimension], h.names()
+		w.compareMembers(&f, h, c, wanted)
 	} else {
-		var in, out fiohist.Hist
-		blocks := b.pooled[h.direction]
-		inside, outside := 0, 0
-		for t := h.outside.from; t < min(h.outside.to, len(blocks)); t++ {
-			if h.inside(t) {
-				in.AddHist(blocks[t])
-				inside++
-			} else if h.times == nil || h.from <= t && t < h.to {
-				out.AddHist(blocks[t])
-				outside++
-			}
-		}
-		own, rest = in.Stats(b.geometry, wanted, fiohist.Limits{}), out.Stats(b.geometry, wanted, fiohist.Limits{})
-		f.Share = pointer(1.0)
-		seconds := float64(b.length()) / 1e9
-		f.rate = pointer(own.Samples / max(float64(inside)*seconds, 1e-9))
-		f.rateOthers = pointer(rest.Samples / max(float64(outside)*seconds, 1e-9))
-		if !own.Empty() && !rest.Empty() {
-			f.P99, f.P99Without = &own.Percentiles[1], &rest.Percentiles[1]
-			f.p50, f.otherP50 = &own.Percentiles[0], &rest.Percentiles[0]
-		}
+		w.compareAll(&f, h, c, wanted)
 	}
-	// of all I/Os together only the other one may tell
-	if h.measure != iops && h.far == nil && !own.Empty() && !rest.Empty() {
-		ratio := func(q int) float64 { return math.Log(own.Percentiles[q] / max(rest.Percentiles[q], 1)) }
+	if h.measure != iops && !is[tail](h) && !c.own.Empty() && !c.rest.Empty() { // only the other one may tell
+		ratio := func(q int) float64 { return math.Log(c.own.Percentiles[q] / max(c.rest.Percentiles[q], 1)) }
 		if other := p50 + p99 - h.measure; ratio(h.measure) < least[h.measure] && ratio(other) >= least[other] {
 			h.measure = other
-			f.Measure = measures[other]
 		}
 	}
-	switch {
-	case h.measure == iops && h.alone:
-		in, out := h.rates()
-		f.Own, f.Others = pointer(in*1e9/float64(b.length())), pointer(out*1e9/float64(b.length()))
-		factor = out / max(in, out/1000)
-	case h.measure == iops && h.group != nil:
-		seconds := float64(f.ToMS-f.FromMS) / 1e3
-		if h.times != nil {
-			seconds = 0
-			for _, t := range h.times {
-				seconds += float64(t.to-t.from) * float64(b.length()) / 1e9
-			}
-		}
-		n := own.Samples
-		if h.sums == nil {
-			for t := h.from; t < min(h.to, len(h.group.blocks)); t++ {
-				for _, v := range h.members {
-					if v < len(h.group.blocks[t]) && h.inside(t) {
-						n += float64(h.group.blocks[t][v].n)
-					}
-				}
-			}
-		}
-		f.Own = pointer(n / seconds)
-		if f.Others = pointer(h.expected() * 1e9 / float64(b.length())); !(*f.Others > 0) {
-			f.Others = pointer(*f.Own * factor)
-		}
-		factor = *f.Others / max(*f.Own, *f.Others/1000)
-	case h.measure == iops:
-		f.Own, f.Others = f.rate, f.rateOthers
-		factor = *f.Others / max(*f.Own, *f.Others/1000)
-	case own.Empty() || rest.Empty():
-		f.Own, f.Others = w.typical(h)
-	default:
-		f.Own, f.Others = &own.Percentiles[h.measure], &rest.Percentiles[h.measure]
+	if f.Measure = measures[h.measure]; is[tail](h) {
+		f.Measure = "p99.9"
 	}
-	if h.measure != iops && f.Own != nil && f.Others != nil {
-		factor = *f.Own / max(*f.Others, 1)
-	}
-	if h.rise != nil {
-		begin, end := math.Exp(h.rise[0]), math.Exp(h.rise[1])
-		switch {
-		case h.group != nil && h.measure == iops:
-			factor = end / begin
-			f.Own = pointer(*f.Others / factor)
-		case h.group != nil:
-			factor = end
-			f.Own = pointer(*f.Others * factor)
-		case h.measure == iops:
-			factor = end / begin
-			f.Own, f.Others = pointer(1e9/float64(b.length())/end), pointer(1e9/float64(b.length())/begin)
-		default:
-			f.Own, f.Others, factor = &end, &begin, end/begin
-		}
-	}
-	f.Factor = &factor
-	f.Factors = h.each(factor)
+	factor := h.numbers(&f, h, c)
+	f.Factor, f.Factors = &factor, h.factors(factor)
 	f.FactorLow, f.FactorHigh = pointer(factor*math.Exp(-h.wide)), pointer(factor*math.Exp(h.wide))
-	share := 1.0
-	if f.Share != nil {
-		share = *f.Share
-	}
-	if h.group != nil { // who is slow has fewer I/Os than it would have
-		share = max(share, float64(len(h.members))/float64(len(h.group.names)))
-	}
 	// of half of the I/Os, of a hundredth or less, of all
 	lost := []float64{0.5, 1 - wanted[1]/100, 1}[h.measure] * (1 - 1/max(factor, 1))
-	if own.Mean > 0 && rest.Mean > 0 {
-		lost = max(lost, 1-rest.Mean/own.Mean)
+	if c.own.Mean > 0 && c.rest.Mean > 0 {
+		lost = max(lost, 1-c.rest.Mean/c.own.Mean)
 	}
-	length := float64(f.ToMS - f.FromMS)
-	for _, t := range h.times {
-		one := [2]int64{at(t.from), at(t.to)}
-		f.Times = append(f.Times, one)
+	share := 1.0
+	if h.group != nil && f.Share != nil { // who is slow has fewer I/Os than it would have
+		share = max(*f.Share, float64(len(h.members))/float64(len(h.group.names)))
 	}
-	if h.times != nil {
-		length = 0
-		for _, t := range f.Times {
-			length += float64(t[1] - t[0])
-		}
+	f.LostS = share * lost * f.length() / 1e3
+	when, before := f.when(h.from <= first)
+	switch s := h.shape.(type) {
+	case periodic:
+		f.About, f.PeriodMS = aboutPeriod, int64(math.Round(s.every*float64(b.length())/1e6))
+		when, before = fmt.Sprintf(" every %s from %s to %s", seconds(f.PeriodMS), fio.Clock(f.FromMS),
+			fio.Clock(f.ToMS)), "otherwise"
+	case beside:
+		f.AllRun = false
+		when, before = " while "+s.direction+"s burst", "otherwise"
 	}
-	if h.every > 0 {
-		f.About, f.PeriodMS = aboutPeriod, int64(math.Round(h.every*float64(b.length())/1e6))
-	}
-	f.LostS = share * lost * length / 1e3
-	f.AllRun = h.from <= first && f.ToEnd && h.beside == ""
-	when, before := f.when(h, h.from <= first)
 	f.Text = f.say(h, when, before, directions > 1)
 	return f
+}
+
+// compareMembers compares members with the others at the time of a hit, or with themselves if they have no peers.
+func (w *Watch) compareMembers(f *Finding, h *hit, c *compared, wanted []float64) {
+	if h.sums == nil {
+		return
+	}
+	g, limits := w.board.geometry, h.sums.limits
+	c.own = h.sums.own.Stats(g, wanted, limits[0].known())
+	c.rest = h.sums.rest.Stats(g, wanted, limits[btoi(!h.alone)].known())
+	all := h.sums.own
+	all.AddHist(&h.sums.rest)
+	both := limits[0]
+	both.widen(limits[1].Limits)
+	both.unknown = limits[0].unknown || limits[1].unknown
+	if h.alone {
+		f.Share = pointer(c.own.Samples / max(h.sums.all, 1))
+	} else if s := all.Stats(g, wanted, both.known()); !s.Empty() && !c.rest.Empty() {
+		f.Share = pointer(c.own.Samples / s.Samples)
+		if !is[tail](h) {
+			f.P99, f.P99Without = &s.Percentiles[1], &c.rest.Percentiles[1]
+			f.harmless = h.measure != iops && *f.P99 < 1.02**f.P99Without
+		}
+	}
+	if h.like != nil {
+		c.own = h.sums.alike[0].Stats(g, wanted, limits[0].known())
+		c.rest = h.sums.alike[1].Stats(g, wanted, limits[1].known())
+	}
+}
+
+// compareAll compares all I/Os of a direction at the time of a hit with those at other times.
+func (w *Watch) compareAll(f *Finding, h *hit, c *compared, wanted []float64) {
+	var in, out fiohist.Hist
+	blocks := w.board.pooled[h.direction]
+	inside, outside := 0, 0
+	for t := h.outside.from; t < min(h.outside.to, len(blocks)); t++ {
+		if h.inside(t) {
+			in.AddHist(blocks[t])
+			inside++
+		} else if h.times == nil || h.from <= t && t < h.to {
+			out.AddHist(blocks[t])
+			outside++
+		}
+	}
+	c.own = in.Stats(w.board.geometry, wanted, fiohist.Limits{})
+	c.rest = out.Stats(w.board.geometry, wanted, fiohist.Limits{})
+	f.Share = pointer(1.0)
+	f.rates = &beforeAfter{c.own.Samples / max(float64(inside)*c.block, 1e-9),
+		c.rest.Samples / max(float64(outside)*c.block, 1e-9)}
+	if !c.own.Empty() && !c.rest.Empty() {
+		f.P99, f.P99Without = &c.own.Percentiles[1], &c.rest.Percentiles[1]
+		f.p50 = &beforeAfter{c.own.Percentiles[0], c.rest.Percentiles[0]}
+	}
+}
+
+// length is how long it lasts, in ms.
+func (f *Finding) length() (ms float64) {
+	if f.Times == nil {
+		return float64(f.ToMS - f.FromMS)
+	}
+	for _, t := range f.Times {
+		ms += float64(t[1] - t[0])
+	}
+	return ms
 }
 
 func pointer(v float64) *float64 { return &v }
@@ -286,168 +250,22 @@ func (w *Watch) snap(h *hit) {
 	if end-to.to <= max(near, 1) {
 		to.to = max(to.to, end)
 	}
-	all := h.rise != nil || h.group != nil && !h.alone // may be all of the run
+	all := is[drift](h) || h.hasPeers() // may be all of the run
 	if all || to.from > max(first, h.outside.from) || to.to < min(end, h.outside.to) {
 		h.window = to
 	}
 }
 
-// typical returns the mean over time of the members' percentile, and of what their peers have.
-func (w *Watch) typical(h *hit) (own, others *float64) {
-	switch {
-	case h.group == nil:
-		return nil, nil
-	case h.far != nil:
-		return &h.far[0], &h.far[1]
-	}
-	var of []float64
-	for t := h.from; t < min(h.to, len(h.group.blocks)); t++ {
-		for _, v := range h.members {
-			if v < len(h.group.blocks[t]) && h.inside(t) {
-				of = append(of, h.group.blocks[t][v].value(h.measure))
-			}
-		}
-	}
-	ns := math.Exp(meanOf(of))
-	return &ns, pointer(ns / math.Exp(h.size))
-}
-
-// expected is how many I/Os in a block of the window the members' peers suggest, by what both have at other times; NaN
-// if there are no others.
-func (h *hit) expected() (sum float64) {
-	now, usual := []float64{}, make([][]float64, len(h.members))
-	for t, block := range h.group.blocks {
-		var peers []float64
-		for v := range block {
-			if !slices.Contains(h.members, v) && h.like.compares(v) {
-				peers = append(peers, block[v].value(iops))
-			}
-		}
-		middle := median(peers)
-		if h.inside(t) {
-			now = append(now, math.Exp(middle))
-			continue
-		}
-		for i, v := range h.members {
-			if v < len(block) {
-				usual[i] = append(usual[i], block[v].value(iops)-middle)
-			}
-		}
-	}
-	for i := range usual {
-		sum += meanOf(now) * math.Exp(median(known0(usual[i])))
-	}
-	return sum
-}
-
 // say is the sentence of a finding; when is its time, before what its time is compared with, and several is set if the
 // run has several directions.
 func (f *Finding) say(h *hit, when, before string, several bool) string {
-	var of string
-	if several {
-		of = f.Direction + " "
-	}
-	var text strings.Builder
-	plural, their, without := false, "its", "it"
+	subject, t := "All "+f.Direction+"s", telling{when: when, before: before, plural: true}
 	if h.group != nil {
-		var subject string
-		if subject, plural = h.subject(f); plural {
-			their, without = "their", "them"
-		}
-		text.WriteString(subject)
-	}
-	is, has, reaches := " is ", " has ", " reaches only "
-	if plural {
-		is, has, reaches = " are ", " have ", " reach only "
-	}
-	whose := ""
-	if h.like != nil && len(h.like.jobs) > 0 {
-		whose = " of " + fio.List(h.like.jobs, "and")
-	}
-	if h.rise != nil {
-		return text.String() + f.sayRise(h, when, of, their)
-	}
-	own, others := latency(*f.Own), latency(*f.Others)
-	if f.Measure == measures[iops] {
-		own, others = number(*f.Own), number(*f.Others)
-	}
-	switch {
-	case h.alone && f.Measure == "p50":
-		fmt.Fprintf(&text, "%s%s as slow%s: %sp50 %s, %s %s", is, timesOf(*f.Factor), when, of, own, before, others)
-	case h.alone && f.Measure == "p99":
-		fmt.Fprintf(&text, "%s%s the %sp99%s: %s, %s %s", has, timesOf(*f.Factor), of, when, own, before, others)
-	case h.alone:
-		fmt.Fprintf(&text, "%s%s %sIOPS%s, %s %s", reaches, own, of, when, before, others)
-	case h.group != nil && f.Measure == "p50":
-		fmt.Fprintf(&text, "%s%s as slow as %s peers%s: %sp50%s %s, theirs %s", is, f.times(), their, when,
-			of, whose, own, others)
-	case h.group != nil && h.measure == p99:
-		fmt.Fprintf(&text, "%s%s %s peers' %s%s%s%s: %s, theirs %s", has, f.times(), their, of, f.Measure,
-			whose, when, own, others)
-	case h.group != nil:
-		fmt.Fprintf(&text, "%sfewer %ss than %s peers suggest%s: %s IOPS, not %s", has, f.Direction, their, when,
-			own, others)
-	default:
-		fmt.Fprintf(&text, "All %ss", f.Direction)
-		switch f.Measure {
-		case "p50":
-			fmt.Fprintf(&text, " are %s as slow%s: p50 %s, %s %s", timesOf(*f.Factor), when, own, before, others)
-			if r := *f.rate / *f.rateOthers; r < 0.95 || r > 1.05 {
-				fmt.Fprintf(&text, "; %s IOPS, %s %s", number(*f.rate), before, number(*f.rateOthers))
-			}
-		case "p99":
-			fmt.Fprintf(&text, " have %s the p99%s: %s, %s %s", timesOf(*f.Factor), when, own, before, others)
-		default:
-			fmt.Fprintf(&text, " reach only %s IOPS%s, %s %s", own, when, before, others)
-			if f.p50 != nil && f.otherP50 != nil {
-				fmt.Fprintf(&text, "; p50 %s, %s %s", latency(*f.p50), before, latency(*f.otherP50))
-			}
+		if subject, t.plural = h.subject(f); several {
+			t.of = f.Direction + " "
 		}
 	}
-	if h.group != nil && f.P99 != nil && h.measure != iops {
-		then := " then"
-		if f.AllRun && h.times == nil {
-			then = ""
-		}
-		switch fmt.Fprintf(&text, "; p99 of all%s %s", then, latency(*f.P99)); {
-		case f.harmless:
-			fmt.Fprintf(&text, ", as without %s", without)
-		case h.measure != p99: // else what the others have was just said
-			fmt.Fprintf(&text, ", without %s %s", without, latency(*f.P99Without))
-		}
-	}
-	if len(h.also) > 0 {
-		fmt.Fprintf(&text, "; %ss too", fio.List(h.also, "and"))
-	}
-	return text.String() + "."
-}
-
-// sayRise is the rest of the sentence about what becomes slower bit by bit.
-func (f *Finding) sayRise(h *hit, when, of, their string) string {
-	when = strings.TrimPrefix(strings.Replace(when, "all run", "over the run", 1), ",")
-	if start, ok := strings.CutSuffix(when, " to the end"); ok {
-		when = start + " on"
-	}
-	var text string
-	switch {
-	case h.group != nil:
-		slow := " slow down"
-		if len(f.Who) == 1 {
-			slow = " slows down"
-		}
-		text = fmt.Sprintf("%s%s: %s%s from %.1f to %s %s peers'", slow, when, of, f.Measure, math.Exp(h.rise[0]),
-			timesOf(math.Exp(h.rise[1])), their)
-		if h.measure == iops {
-			text = fmt.Sprintf("%s%s: %sIOPS fall by %.0f %% relative to %s peers'", slow, when, of,
-				100*(1-math.Exp(h.rise[0]-h.rise[1])), their)
-		}
-	case h.measure == iops:
-		text = fmt.Sprintf("All %ss slow down%s: from %s to %s IOPS", f.Direction, when, number(*f.Others),
-			number(*f.Own))
-	default:
-		text = fmt.Sprintf("All %ss slow down%s: %s rises from %s to %s", f.Direction, when, f.Measure,
-			latency(*f.Others), latency(*f.Own))
-	}
+	text := subject + h.shape.say(f, h, t)
 	if len(h.also) > 0 {
 		text += "; " + fio.List(h.also, "and") + "s too"
 	}
@@ -455,14 +273,11 @@ func (f *Finding) sayRise(h *hit, when, of, their string) string {
 }
 
 // when says at which time a finding is, with a space or comma before it, and how what it is compared with lies to it.
-func (f *Finding) when(h *hit, begins bool) (when, before string) {
+// begins is set if it begins with the run.
+func (f *Finding) when(begins bool) (when, before string) {
 	from, to := fio.Clock(f.FromMS), fio.Clock(f.ToMS)
 	switch {
-	case h.beside != "":
-		return " while " + h.beside + "s burst", "otherwise"
-	case h.times != nil:
-		return fmt.Sprintf(" every %s from %s to %s", seconds(f.PeriodMS), from, to), "otherwise"
-	case begins && f.ToEnd:
+	case f.AllRun:
 		return ", all run", "otherwise"
 	case begins:
 		return " until " + to, "afterwards"
@@ -507,24 +322,13 @@ func named(dimension string, who, all []string) (subject string, plural bool) {
 // few reports whether the p99 of members is made by less than leastSlow I/Os of theirs.
 func (h *hit) few() bool {
 	const leastSlow = 3
-	if h.group == nil || h.measure != p99 || h.far != nil {
-		return false
-	}
-	n := 0.0
-	for t, block := range h.group.blocks {
-		for _, v := range h.members {
-			if v < len(block) && h.inside(t) {
-				n += float64(block[v].n)
-			}
-		}
-	}
-	return n < 100*leastSlow
+	return h.group != nil && h.measure == p99 && !is[tail](h) && h.ios() < 100*leastSlow
 }
 
-// each returns the factors of members of which all together are worse by factor, in the order of who; nil if they do
+// factors returns the factors of members of which all together are worse by factor, in the order of who; nil if they do
 // not differ for certain.
-func (h *hit) each(factor float64) (out []float64) {
-	if h.group == nil || len(h.members) < 2 || h.rise != nil || h.far != nil || h.like != nil || h.alone {
+func (h *hit) factors(factor float64) (out []float64) {
+	if !h.hasPeers() || len(h.members) < 2 || is[drift](h) || is[tail](h) || h.like != nil {
 		return nil
 	}
 	offs := make([][]float64, len(h.members)) // from the mean of the members
@@ -562,7 +366,7 @@ func (h *hit) each(factor float64) (out []float64) {
 	if most-least < max(apart, certain*wide) {
 		return nil
 	}
-	for _, who := range h.who() {
+	for _, who := range h.names() {
 		out = append(out, of[who])
 	}
 	return out

@@ -13,8 +13,8 @@ import (
 	"fiolat/pipeline"
 )
 
-// TestEach: members that are slow by different factors have one each, in the order of their names.
-func TestEach(t *testing.T) {
+// TestFactors: members that are slow by different factors have one each, in the order of their names.
+func TestFactors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		slow   [2]float64 // factors of h10 and h2
@@ -34,8 +34,8 @@ func TestEach(t *testing.T) {
 			g.blocks = append(g.blocks, []member{{n: 100, p50: float32(math.Log(c.slow[0]) + off)},
 				{n: 100, p50: float32(math.Log(c.slow[1]) - off)}, {n: 100}})
 		}
-		h := hit{window: window{0, c.blocks}, group: g, members: []int{0, 1}}
-		got := h.each(1.7)
+		h := hit{who: who{group: g, members: []int{0, 1}}, when: when{window: window{0, c.blocks}}}
+		got := h.factors(1.7)
 		if !slices.EqualFunc(got, c.want, func(a, b float64) bool { return math.Abs(a-b) < 0.001 }) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
@@ -52,7 +52,7 @@ func TestFew(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[float32]bool{11: true, 30: false} {
 		g := &group{names: []string{"a", "b"}, blocks: slices.Repeat([][]member{{{n: n}, {n: 1000}}}, 14)}
-		h := hit{window: window{0, 14}, group: g, members: []int{0}, measure: p99}
+		h := hit{who: who{group: g, members: []int{0}}, when: when{window: window{0, 14}}, measure: p99}
 		if h.few() != want {
 			t.Errorf("%g I/Os in 14 seconds: %v", n, !want)
 		}
@@ -91,7 +91,7 @@ func TestDrained(t *testing.T) {
 		"longer than it ran":      {of(jobfile.Options{"runtime": "3m"}), 2, 92},
 		"what is slow afterwards": {of(whole), 90, 92},
 	} {
-		h := &hit{window: window{c.from, 92}, direction: fio.Read.String()}
+		h := &hit{when: when{window: window{c.from, 92}}, direction: fio.Read.String()}
 		if first, end := c.w.lasts(h); first != 0 || end != c.want {
 			t.Errorf("%s: from %d to %d, want to %d", name, first, end, c.want)
 		}

@@ -29,7 +29,7 @@ var fresh = []freshDevice{
 		}
 	}}, from: 28},
 	{device: device{"credits that are refilled", 400, plain(0.9e6, 0.3), pausing(1.0/35, 4, 5, 2)}},
-	{device: device{"cap of I/Os", 600, func(rng *rand.Rand, s *state) float64 { // a bucket of tokens, filled every 0.1 s
+	{device: device{"cap of I/Os", 600, func(rng *rand.Rand, s *state) float64 { // tokens come every 0.1 s
 		ns := logNormal(rng, 0.4e6*s.own, 0.3)
 		if rng.Float64() < 0.06 {
 			ns += 100e6 * rng.Float64()
@@ -165,16 +165,14 @@ func TestFresh(t *testing.T) {
 	verbose := os.Getenv("FIOLAT_DIAGNOSE_VERBOSE") != ""
 	var all tally
 	by := make([]tally, len(fresh))
-	false1 := make([][2]int, len(fresh)) // quiet runs that say something, of all
+	speak := make([][2]int, len(fresh)) // quiet runs that say something, of all
 	for i := range 204 * n {
 		d, f := i%len(fresh), &freshFaults[i%len(freshFaults)]
 		load := freshLoads[(i/5)%len(freshLoads)]
 		run := draw(uint64(7_000_000+i), &fresh[d].device, f, load[0], load[1])
-		found, findings := findingsOf(t, run)
+		found, _ := findingsOf(t, run)
 		v := run.judge(f, fresh[d].without(found))
-		v.untrue = false
 		by[d].add(v)
-		_ = findings
 		if verbose && (!v.first || v.others) {
 			t.Logf("%s, %s, %d hosts, right %v: %v %d-%d: %s", f.name, fresh[d].name, load[0], v.right, run.bad, run.from,
 				run.to, strings.Join(v.said, " | "))
@@ -186,8 +184,8 @@ func TestFresh(t *testing.T) {
 		run := draw(uint64(8_000_000+i), &fresh[d].device, nil, load[0], load[1])
 		found, _ := findingsOf(t, run)
 		v := run.judge(nil, fresh[d].without(found))
-		false1[d][0] += btoi(v.findings > 0)
-		false1[d][1]++
+		speak[d][0] += btoi(v.findings > 0)
+		speak[d][1]++
 		if verbose && v.findings > 0 {
 			t.Logf("quiet, %s, %d hosts, %d s: %s", fresh[d].name, load[0], load[1], strings.Join(v.said, " | "))
 		}
@@ -195,9 +193,9 @@ func TestFresh(t *testing.T) {
 	quiet, said := 0, 0
 	for d := range fresh {
 		t.Logf("%-40s right %d, first %d, others named %d of %d; quiet: %d of %d speak", fresh[d].name, by[d].right,
-			by[d].first, by[d].others, by[d].runs, false1[d][0], false1[d][1])
+			by[d].first, by[d].others, by[d].runs, speak[d][0], speak[d][1])
 		all.join(&by[d])
-		said, quiet = said+false1[d][0], quiet+false1[d][1]
+		said, quiet = said+speak[d][0], quiet+speak[d][1]
 	}
 	t.Logf("all: %v", &all)
 	t.Logf("quiet: %d of %d have a finding (%.1f %%)", said, quiet, 100*float64(said)/float64(quiet))

@@ -251,10 +251,10 @@ func (w *Watch) lone(direction string, t *times, found []hit, fields []*field) (
 			}
 			c.tries = len(p.peers)
 			for _, h := range c.find() {
-				if h.to-h.from < shortest || h.rise != nil { // p99 of a single job's block may be one I/O
+				if h.to-h.from < shortest || is[drift](&h) { // p99 of a single job's block may be one I/O
 					continue
 				}
-				h.group, h.members, h.direction, h.alone = jobs, members, direction, true
+				h.who, h.direction = who{group: jobs, members: members, alone: true}, direction
 				if !explained(&h, found, fields) {
 					out = append(out, h)
 				}
@@ -322,19 +322,14 @@ func (w *Watch) explains(all *hit, lone []hit) (left []hit, ok bool) {
 	return left, false
 }
 
-// rates returns a member's I/Os per block inside and outside a lone hit.
-func (h *hit) rates() (in, out float64) {
-	var n [2]float64
+// rates returns a member's I/Os per second inside and outside a lone hit; block is the length of a block in seconds.
+func (h *hit) rates(block float64) *beforeAfter {
+	var n, sums [2]float64
 	for t := h.outside.from; t < h.outside.to; t++ {
-		k, sum := btoi(!h.inside(t)), float64(h.group.sum(t, h.members).n)
-		n[k]++
-		if k == 0 {
-			in += sum
-		} else {
-			out += sum
-		}
+		k := btoi(!h.inside(t))
+		n[k], sums[k] = n[k]+block, sums[k]+float64(h.group.sum(t, h.members).n)
 	}
-	return in / max(n[0], 1), out / max(n[1], 1)
+	return &beforeAfter{sums[0] / max(n[0], block), sums[1] / max(n[1], block)}
 }
 
 // subject returns who a hit of members is about. The logs of a job of one of several hosts are that job.

@@ -233,7 +233,7 @@ func TestSubject(t *testing.T) {
 func TestAtEdge(t *testing.T) {
 	t.Parallel()
 	w := &Watch{board: newBoard(fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}, 0, 1e9)}
-	all := hit{window: window{40, 90}, size: 1, outside: window{0, 90}}
+	all := hit{when: when{window: window{40, 90}, outside: window{0, 90}}, size: 1}
 	for name, c := range map[string]struct {
 		window
 		size float64
@@ -245,7 +245,7 @@ func TestAtEdge(t *testing.T) {
 		"further off than all":  {window{38, 41}, 1.5, false},
 		"at the end of the run": {window{88, 90}, 0.5, false},
 	} {
-		if got := w.atEdge(&hit{window: c.window, size: c.size}, &all); got != c.want {
+		if got := w.atEdge(&hit{when: when{window: c.window}, size: c.size}, &all); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -259,9 +259,10 @@ func TestExplains(t *testing.T) {
 	g := w.board.group("read", slices.Index(dimensions, fio.ByJob))
 	g.names = []string{"a", "b", "c", "d"}
 	g.blocks = slices.Repeat([][]member{{{n: 50, p50: 1}, {n: 50, p50: 1}, {n: 50, p50: 1}, {n: 50, p50: 1}}}, 40)
-	all := &hit{window: window{10, 20}, direction: "read"}
+	all := &hit{when: when{window: window{10, 20}}, direction: "read", shape: level{}}
 	lone := func(from, to int, members ...int) hit {
-		return hit{window: window{from, to}, group: g, members: members, direction: "read", alone: true}
+		return hit{who: who{group: g, members: members, alone: true}, when: when{window: window{from, to}},
+			direction: "read", shape: level{}}
 	}
 	for _, tt := range []struct {
 		name string

@@ -256,12 +256,12 @@ func (w *Watch) nothing(s *searched) Finding {
 			m := median(known0(field.off[p50][v]))
 			// a host rather than the slowest of its logs
 			if slowest != nil && slowest.direction == field.direction &&
-				field.parents[v][slowest.group.dimension] == slowest.who()[0] && 2*size > m {
+				field.parents[v][slowest.group.dimension] == slowest.names()[0] && 2*size > m {
 				continue
 			}
 			if m > size {
 				size = m
-				slowest = &hit{window: window{0, w.board.blocks()}, group: field.group, members: []int{v},
+				slowest = &hit{who: field.one(v), when: when{window: window{0, w.board.blocks()}},
 					direction: field.direction, size: m}
 			}
 		}
@@ -271,13 +271,13 @@ func (w *Watch) nothing(s *searched) Finding {
 	case slowest == nil:
 		f.Text = "Nothing stands out."
 	default:
-		own, _ := w.typical(slowest)
+		own, _ := slowest.typical()
 		of := ""
 		if len(w.board.pooled) > 1 {
 			of = slowest.direction + " "
 		}
 		f.Text = fmt.Sprintf("Nothing stands out. Slowest: %[1]s %[2]s, %[3]sp50 %[4]s, %[5]s the median %[1]s",
-			dimensions[slowest.group.dimension], slowest.who()[0], of, latency(*own), timesOf(math.Exp(size)))
+			dimensions[slowest.group.dimension], slowest.names()[0], of, latency(*own), timesOf(math.Exp(size)))
 		if size < math.Log(allRunP50) {
 			f.Text += fmt.Sprintf("; from %.2f times on it would have been named", allRunP50)
 		}

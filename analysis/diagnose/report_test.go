@@ -42,7 +42,7 @@ func TestExpected(t *testing.T) {
 	for at := 3; at < 6; at++ {
 		g.blocks[at] = []member{{n: 50}, {n: 60}, {n: 40}}
 	}
-	h := hit{window: window{3, 6}, group: g, members: []int{3}}
+	h := hit{who: who{group: g, members: []int{3}}, when: when{window: window{3, 6}}}
 	if got := h.expected(); math.Abs(got-100) > 1e-9 {
 		t.Errorf("%g I/Os in a block, want 100", got)
 	}
@@ -73,24 +73,23 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// TestSayRise: fewer I/Os per second are a fall, and what lasts to the end of the run has no time.
-func TestSayRise(t *testing.T) {
+// TestSayDrift: fewer I/Os per second are a fall, and what lasts to the end of the run has no time.
+func TestSayDrift(t *testing.T) {
+	one := who{group: &group{}}
 	for _, tc := range []struct {
 		f    Finding
 		h    hit
-		when string
+		t    telling
 		want string
 	}{
-		{Finding{Who: []string{"h1"}, Measure: "p50"}, hit{group: &group{}, rise: &[2]float64{0, math.Log(2)}},
-			", all run", " slows down over the run: p50 from 1.0 to 2.0 times its peers'."},
-		{Finding{Who: []string{"h1"}, Measure: "iops"}, hit{group: &group{}, measure: iops,
-			rise: &[2]float64{-math.Log(2), math.Log(2)}}, " from 0:10 to the end",
-			" slows down from 0:10 on: IOPS fall by 75 % relative to its peers'."},
-		{Finding{Direction: "read", Measure: "p50", Own: pointer(4e6), Others: pointer(2e6)},
-			hit{rise: &[2]float64{0, 1}}, " from 0:10 to 0:30",
-			"All reads slow down from 0:10 to 0:30: p50 rises from 2 ms to 4 ms."},
+		{Finding{Measure: "p50"}, hit{who: one, shape: drift{end: math.Log(2)}}, telling{when: ", all run"},
+			" slows down over the run: p50 from 1.0 to 2.0 times its peers'"},
+		{Finding{Measure: "iops"}, hit{who: one, measure: iops, shape: drift{begin: -math.Log(2), end: math.Log(2)}},
+			telling{when: " from 0:10 to the end"}, " slows down from 0:10 on: IOPS fall by 75 % relative to its peers'"},
+		{Finding{Measure: "p50", Own: pointer(4e6), Others: pointer(2e6)}, hit{shape: drift{end: 1}},
+			telling{when: " from 0:10 to 0:30", plural: true}, " slow down from 0:10 to 0:30: p50 rises from 2 ms to 4 ms"},
 	} {
-		if got := tc.f.sayRise(&tc.h, tc.when, "", "its"); got != tc.want {
+		if got := tc.h.say(&tc.f, &tc.h, tc.t); got != tc.want {
 			t.Errorf("%s, want %s", got, tc.want)
 		}
 	}

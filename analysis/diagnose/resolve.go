@@ -158,9 +158,9 @@ func (b *board) repeats(g *group) bool {
 }
 
 // logsOf returns the logs of the members of a hit, as indices in the group of logs.
-func (h *hit) logsOf(logs *group) (out []int) {
+func (w *who) logsOf(logs *group) (out []int) {
 	for i, parents := range logs.parents {
-		if v, ok := h.group.index[parents[h.group.dimension]]; ok && slices.Contains(h.members, v) {
+		if v, ok := w.group.index[parents[w.group.dimension]]; ok && slices.Contains(w.members, v) {
 			out = append(out, i)
 		}
 	}
@@ -181,9 +181,9 @@ func widest(found []hit, fields []*field) []hit {
 			if h.group != logs.group {
 				break
 			}
-			wide := hit{group: f.group}
+			wide := who{group: f.group}
 			for v := range f.names {
-				one := hit{group: f.group, members: []int{v}}
+				one := f.one(v)
 				if slices.Contains(h.members, first(one.logsOf(logs.group))) {
 					wide.members = append(wide.members, v)
 				}
@@ -245,7 +245,7 @@ func explained(h *hit, found []hit, fields []*field) bool {
 	for _, f := range fields {
 		var named []int
 		for i := range found {
-			if o := &found[i]; o.group == f.group && (o.mostlyShorter(h.window) || h.every > 0) {
+			if o := &found[i]; o.group == f.group && (o.mostlyShorter(h.window) || h.recurs() == aboutPeriod) {
 				named = append(named, o.members...)
 			}
 		}
@@ -284,11 +284,11 @@ func explained(h *hit, found []hit, fields []*field) bool {
 }
 
 // inside reports whether a block is in a hit.
-func (h *hit) inside(t int) bool {
-	if h.times == nil {
-		return h.from <= t && t < h.to
+func (w *when) inside(t int) bool {
+	if w.times == nil {
+		return w.from <= t && t < w.to
 	}
-	return slices.ContainsFunc(h.times, func(w window) bool { return w.from <= t && t < w.to })
+	return slices.ContainsFunc(w.times, func(of window) bool { return of.from <= t && t < of.to })
 }
 
 // mergeDirections makes one hit of those of the same members, or of all, at one time in several directions.
@@ -299,11 +299,11 @@ func mergeDirections(hits []hit) (out []hit) {
 	for _, h := range hits {
 		at := slices.IndexFunc(out, func(o hit) bool {
 			if o.direction == h.direction || (o.group == nil) != (h.group == nil) || o.alone != h.alone ||
-				(o.every > 0) != (h.every > 0) || o.beside != h.beside {
+				o.recurs() != h.recurs() {
 				return false
 			}
-			if o.group != nil && (o.group.dimension != h.group.dimension || slices.ContainsFunc(h.who(),
-				func(who string) bool { return !slices.Contains(o.who(), who) })) {
+			if o.group != nil && (o.group.dimension != h.group.dimension || slices.ContainsFunc(h.names(),
+				func(who string) bool { return !slices.Contains(o.names(), who) })) {
 				return false
 			}
 			return o.same(h.window) || o.mostly(h.window, 0.5) || o.group != nil && o.mostlyShorter(h.window)
@@ -317,10 +317,10 @@ func mergeDirections(hits []hit) (out []hit) {
 	return out
 }
 
-// who are the names of the members, in natural order; nil for all.
-func (h *hit) who() (out []string) {
-	for _, v := range h.members {
-		out = append(out, h.group.names[v])
+// names are those of the members, in natural order; nil for all.
+func (w *who) names() (out []string) {
+	for _, v := range w.members {
+		out = append(out, w.group.names[v])
 	}
 	slices.SortFunc(out, fio.Natural)
 	return out

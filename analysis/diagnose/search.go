@@ -46,24 +46,31 @@ const (
 
 // hit is a window in which members of a group, or all I/Os of a direction, stand out.
 type hit struct {
-	window
-	group   *group // nil: all
-	members []int  // ascending
+	who
+	when
 	// direction and measure are where they stand out most, size by how much, and wide the half width of its
 	// 95 % limits.
 	direction  string
 	measure    int
 	size, wide float64
-	times      []window    // of a period
-	every      float64     // blocks
-	rise       *[2]float64 // if it becomes slower bit by bit: how far off it is at the begin and at the end
-	far        *[2]float64 // if it is p99.9 rather than p99: of the member, and the median of its peers, in ns
-	beside     string      // the direction whose bursts, in times, it goes with
-	outside    window      // all: what it is compared with, less the window
-	also       []string    // other directions
-	sums       *sums       // members: set by a second pass
-	alone      bool        // members that have no peers: compared with themselves, outside
-	like       *like       // members: what is compared; nil: all
+	shape
+	also []string // other directions
+	sums *sums    // members: set by a second pass
+}
+
+// who are members of a group, or all I/Os of a direction.
+type who struct {
+	group   *group // nil: all
+	members []int  // ascending
+	alone   bool   // they have no peers: compared with themselves, outside
+	like    *like  // what is compared; nil: all
+}
+
+// when is a window, and the times in it, unless it is one.
+type when struct {
+	window
+	times   []window
+	outside window // all, and members without peers: what it is compared with, less the window
 }
 
 // field is how far each member of a group is from the median of its peers, by measure, member and block.
@@ -323,9 +330,9 @@ func (f *field) far(found []hit, g fiohist.Geometry) []hit {
 			continue
 		}
 		found = slices.DeleteFunc(found, of)
-		out = append(out, hit{window: window{0, len(f.off[0][0])}, group: f.group, members: []int{v},
-			direction: f.direction, measure: p99, size: size, wide: z95 * spread,
-			far: &[2]float64{math.Exp(tails[v]), math.Exp(middle)}})
+		out = append(out, hit{who: f.one(v), when: when{window: window{0, len(f.off[0][0])}}, direction: f.direction,
+			measure: p99, size: size, wide: z95 * spread,
+			shape: tail{own: math.Exp(tails[v]), others: math.Exp(middle)}})
 	}
 	return append(found, f.merge(out)...)
 }
@@ -340,8 +347,7 @@ func (f *field) periodic(v int) *hit {
 	if p == nil || p.chance*float64(len(f.names)) > periodAlpha {
 		return nil
 	}
-	h := hit{window: p.window, group: f.group, members: []int{v}, direction: f.direction, times: p.events,
-		every: p.every}
+	h := hit{who: f.one(v), when: when{window: p.window, times: p.events}, direction: f.direction}
 	var sizes, wides [3]float64
 	for q, x := range series {
 		var in, rest []float64
@@ -362,6 +368,7 @@ func (f *field) periodic(v int) *hit {
 	if h.size, h.wide = sizes[h.measure], wides[h.measure]; h.size < least[h.measure] {
 		return nil
 	}
+	h.shape = periodic{steady(h.measure), p.every}
 	return &h
 }
 
@@ -399,7 +406,7 @@ func (f *field) always(v int) (h *hit, steady bool) {
 func (f *field) drifts(h *hit) {
 	if from, begin, end, ok := rises(f.off[h.measure][h.members[0]], h.window); ok && begin < least[h.measure] &&
 		end-begin >= least[h.measure] {
-		h.from, h.to, h.rise = from, len(f.off[0][0]), &[2]float64{begin, end}
+		h.from, h.to, h.shape = from, len(f.off[0][0]), drift{h.shape, begin, end}
 	}
 }
 
@@ -437,10 +444,13 @@ func rises(x []float64, w window) (from int, begin, end float64, ok bool) {
 	return from, begin, end, best < better*step
 }
 
+// one is a member of the field's group.
+func (f *field) one(v int) who { return who{group: f.group, members: []int{v}} }
+
 // hit is how far a member stands out in a window.
 func (f *field) hit(v, q int, w window) hit {
-	h := hit{window: w, group: f.group, members: []int{v}, direction: f.direction, measure: q,
-		size: f.mean(q, v, w)}
+	h := hit{who: f.one(v), when: when{window: w}, direction: f.direction, measure: q, size: f.mean(q, v, w),
+		shape: steady(q)}
 	in := f.off[q][v][w.from:w.to]
 	squares, k := 0.0, 0.0
 	for _, x := range in {
@@ -772,11 +782,12 @@ type course struct {
 func (c *course) find() (out []hit) {
 	n := c.to - c.from
 	if p := periodOf(c.x[:]); p != nil {
-		h := hit{window: window{p.from, p.to}, times: p.events, every: p.every}
+		h := hit{when: when{window: p.window, times: p.events}}
 		inside := func(t int) bool {
 			return slices.ContainsFunc(p.events, func(w window) bool { return w.from <= t && t < w.to })
 		}
 		if c.size(&h, inside) {
+			h.shape = periodic{h.shape, p.every}
 			out = append(out, h)
 		}
 		for _, one := range p.bursts {
@@ -796,13 +807,13 @@ func (c *course) find() (out []hit) {
 		if !ok || len(out) > 2 {
 			break
 		}
-		h := hit{window: w}
+		h := hit{when: when{window: w}}
 		if c.size(&h, func(t int) bool { return w.from <= t && t < w.to }) {
 			x := whole[h.measure]
 			if from, begin, end, ok := rises(x, w); ok && end-begin >= least[h.measure] {
-				h.window, h.rise, h.size = window{from, n}, &[2]float64{begin, end}, end-begin
+				h.window, h.shape, h.size = window{from, n}, drift{h.shape, begin, end}, end-begin
 			}
-			if out = append(out, h); h.rise != nil {
+			if out = append(out, h); is[drift](&h) {
 				break
 			}
 		}
@@ -827,7 +838,7 @@ func (c *course) find() (out []hit) {
 // besides returns the hit that is slow in the bursts of another direction, and only then; n are its I/Os by block. What
 // they explain is taken out of the course.
 func (c *course) besides(direction string, n []float64) *hit {
-	h := &hit{window: c.window, beside: direction, outside: c.window}
+	h := &hit{when: when{window: c.window, outside: c.window}}
 	most := slices.Sorted(slices.Values(n))[len(n)*19/20]
 	busy, idle, calm := make([]bool, len(n)), 0, 0
 	for t := range n {
@@ -846,6 +857,7 @@ func (c *course) besides(direction string, n []float64) *hit {
 		}
 		return median(slices.Clone(of[1])), median(slices.Clone(of[0])), of
 	}
+	h.shape = beside{h.shape, direction}
 	in, rest, of := levels(c.x[h.measure])
 	wrong := 0
 	for k, side := range of {
@@ -899,7 +911,7 @@ func (c *course) size(h *hit, inside func(t int) bool) bool {
 		sizes[q], wides[q] = size, z95*math.Hypot(half(in), half(rest))
 	}
 	h.measure = mostTelling(sizes)
-	h.size, h.wide = sizes[h.measure], wides[h.measure]
+	h.size, h.wide, h.shape = sizes[h.measure], wides[h.measure], steady(h.measure)
 	return h.size >= least[h.measure]
 }
 

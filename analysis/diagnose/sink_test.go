@@ -148,8 +148,8 @@ func TestWithout(t *testing.T) {
 		second.board = w.board
 		for _, g := range w.board.groups {
 			for v := range g.names {
-				second.hits = append(second.hits, hit{window: window{0, w.board.blocks()}, group: g, members: []int{v},
-					direction: g.direction})
+				second.hits = append(second.hits, hit{who: who{group: g, members: []int{v}},
+					when: when{window: window{0, w.board.blocks()}}, direction: g.direction, shape: level{}})
 			}
 		}
 		pass(t, []string{folder}, 2, nil, By, &second)
