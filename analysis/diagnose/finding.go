@@ -65,6 +65,7 @@ type Finding struct {
 	p50, rates *beforeAfter // of all: beside p99
 	harmless   bool         // p99 of all is as good as without the members
 	halt       bool         // a stall that stands before what is slow
+	steps      string       // what Own is one after the other
 }
 
 // beforeAfter is what I/Os have in a hit, and what they are compared with.
@@ -124,6 +125,7 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 		share = max(*f.Share, float64(len(h.members))/float64(len(h.group.names)))
 	}
 	f.LostS = share * lost * f.length() / 1e3
+	f.steps = w.stepsOf(h, wanted)
 	when, before := f.when(h.from <= first)
 	switch s := h.shape.(type) {
 	case periodic:
@@ -189,6 +191,33 @@ func (w *Watch) compareAll(f *Finding, h *hit, c *compared, wanted []float64) {
 		f.P99, f.P99Without = &c.own.Percentiles[1], &c.rest.Percentiles[1]
 		f.p50 = &beforeAfter{c.own.Percentiles[0], c.rest.Percentiles[0]}
 	}
+}
+
+// stepsOf says what all I/Os have in each step of a hit.
+func (w *Watch) stepsOf(h *hit, wanted []float64) string {
+	var levels []string
+	b := w.board
+	for _, step := range h.steps {
+		var in fiohist.Hist
+		for _, block := range b.pooled[h.direction][step.from:min(step.to, len(b.pooled[h.direction]))] {
+			in.AddHist(block)
+		}
+		s := in.Stats(b.geometry, wanted, fiohist.Limits{})
+		switch {
+		case s.Empty():
+			return ""
+		case h.measure == iops:
+			levels = append(levels, number(s.Samples*1e9/float64(int64(step.to-step.from)*b.length())))
+		default:
+			levels = append(levels, latency(s.Percentiles[h.measure]))
+		}
+		levels[len(levels)-1] += " until " + fio.Clock((b.first+int64(step.to)*b.length())/1e6)
+	}
+	if levels == nil {
+		return ""
+	}
+	last, _, _ := strings.Cut(levels[len(levels)-1], " until")
+	return " (" + strings.Join(levels[:len(levels)-1], ", ") + ", then " + last + ")"
 }
 
 // length is how long it lasts, in ms.

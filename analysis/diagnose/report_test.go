@@ -95,6 +95,36 @@ func TestSayDrift(t *testing.T) {
 	}
 }
 
+// TestWiden: what happens to all begins and ends with blocks in which some hosts are a part of it, and not with noise.
+func TestWiden(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before []float64 // how far off blocks before the 40th are
+		edge   int
+		want   int
+	}{
+		"one block of some hosts": {[]float64{0.3}, 3, 39},
+		"two":                     {[]float64{0.15, 0.4}, 3, 38},
+		"of one at most":          {[]float64{0.15, 0.4}, 1, 39},
+		"noise":                   {[]float64{0.05}, 3, 40},
+		"at another time":         {[]float64{0.4, 0.01}, 3, 40},
+	} {
+		x := make([]float64, 100)
+		for k := range x {
+			x[k] = 0.01 * float64(k%2)
+			if k >= 40 {
+				x[k] += 1
+			}
+		}
+		copy(x[40-len(c.before):], c.before)
+		h := hit{when: when{window: window{40, 100}}, measure: p50}
+		(&course{x: [3][]float64{p50: x}, edge: c.edge}).widen(&h)
+		if h.from != c.want || h.to != 100 {
+			t.Errorf("%s: from %d to %d, want from %d", name, h.from, h.to, c.want)
+		}
+	}
+}
+
 // TestLoadInOrder: the same directions give the same sum to the last bit, in whatever order a map has them.
 func TestLoadInOrder(t *testing.T) {
 	geometry := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}

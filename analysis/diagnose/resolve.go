@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -37,6 +38,7 @@ func (w *Watch) search() *searched {
 					continue
 				}
 				var told bool
+				w.inTurn(&h)
 				if lone, told = w.explains(&h, lone); !told {
 					all = append(all, h)
 				}
@@ -52,6 +54,48 @@ func (w *Watch) search() *searched {
 	}
 	s.hits = mergeDirections(s.hits)
 	return s
+}
+
+// inTurn finds that a drift of all is steps of hosts, or else of jobs or logs, one after the other.
+func (w *Watch) inTurn(h *hit) {
+	d, ok := h.shape.(drift)
+	if !ok {
+		return
+	}
+	for _, g := range w.board.groups {
+		if g.direction != h.direction || len(g.names) < fewestPeers {
+			continue
+		}
+		var steps []int
+		for v := range g.names {
+			var x []float64
+			for t := h.outside.from; t < h.outside.to; t++ {
+				y := math.NaN()
+				if t < len(g.blocks) && v < len(g.blocks[t]) {
+					y = g.blocks[t][v].value(h.measure)
+				}
+				if h.measure == iops {
+					y = -y
+				}
+				x = append(x, y)
+			}
+			if at, ok := step(x, least[h.measure]); ok {
+				steps = append(steps, h.outside.from+at)
+			}
+		}
+		slices.Sort(steps)
+		n := len(steps)
+		const most = 0.8
+		if float64(n) < most*float64(len(g.names)) {
+			continue
+		}
+		b := w.board
+		clock := func(t int) string { return fio.Clock((b.first + int64(t)*b.length()) / 1e6) }
+		d.turns = fmt.Sprintf(", %d of %d %ss one after the other between %s and %s", n, len(g.names),
+			dimensions[g.dimension], clock(steps[0]), clock(steps[n-1]))
+		h.shape, h.from = d, steps[0]
+		return
+	}
 }
 
 // edge is by how much in ns members may begin or end what happens to all before or after the others.
@@ -289,6 +333,14 @@ func (w *when) inside(t int) bool {
 		return w.from <= t && t < w.to
 	}
 	return slices.ContainsFunc(w.times, func(of window) bool { return of.from <= t && t < of.to })
+}
+
+// stairs are the steps of a hit, or its window.
+func (w *when) stairs() []window {
+	if w.steps == nil {
+		return []window{w.window}
+	}
+	return w.steps
 }
 
 // mergeDirections makes one hit of those of the same members, or of all, at one time in several directions.

@@ -70,7 +70,8 @@ type who struct {
 type when struct {
 	window
 	times   []window
-	outside window // all, and members without peers: what it is compared with, less the window
+	steps   []window // one after the other, of different levels; nil: of one
+	outside window   // all, and members without peers: what it is compared with, less the window
 }
 
 // field is how far each member of a group is from the median of its peers, by measure, member and block.
@@ -394,11 +395,35 @@ func (f *field) always(v int) (h *hit, steady bool) {
 			}
 		}
 		if h == nil || middle > 2*h.size {
-			of := f.hit(v, q, window{0, n})
+			of := f.hit(v, q, begun(f.off[q][v], middle))
 			h, steady = &of, 5*slow >= 4*len(known)
 		}
 	}
 	return h, steady
+}
+
+// begun is the window of x less an edge of it that is certainly nearer to 0 than to the level of the rest.
+func begun(x []float64, level float64) window {
+	n, scale := len(x), scaleOf(x)
+	w := refine(window{0, n}, n, shortest, func(w window) (sum float64) {
+		for _, v := range known0(x[w.from:w.to]) {
+			sum += clip(v-level/2, level)
+		}
+		return sum
+	})
+	const certain = 4 // standard errors
+	near := func(edge []float64) bool {
+		edge = known0(edge)
+		k := float64(len(edge)) / float64(lasting(x))
+		return len(edge) >= shortest && level-median(edge) >= max(level/2, certain*scale/math.Sqrt(k))
+	}
+	if !near(x[:w.from]) {
+		w.from = 0
+	}
+	if !near(x[w.to:]) {
+		w.to = n
+	}
+	return w
 }
 
 // drifts makes a hit of a member that lasts to the end one of what becomes slower bit by bit, if that fits better and
@@ -406,42 +431,99 @@ func (f *field) always(v int) (h *hit, steady bool) {
 func (f *field) drifts(h *hit) {
 	if from, begin, end, ok := rises(f.off[h.measure][h.members[0]], h.window); ok && begin < least[h.measure] &&
 		end-begin >= least[h.measure] {
-		h.from, h.to, h.shape = from, len(f.off[0][0]), drift{h.shape, begin, end}
+		h.from, h.to, h.shape = from, len(f.off[0][0]), drift{shape: h.shape, begin: begin, end: end}
 	}
 }
 
-// rises reports whether x, which is higher in w to its end, fits a line that rises from a block on better than a step:
+// better is by how much one fit leaves less than another that it is taken for, as a share.
+const better = 0.8
+
+// rises reports whether x, which is higher in w to its end, fits a line that rises from a block on better than steps:
 // where it begins, and the levels of begin and end.
 func rises(x []float64, w window) (from int, begin, end float64, ok bool) {
-	n := len(x)
-	if w.to < n-max(1, n/20) || n < 2*leastBlocks {
+	if w.to < len(x)-max(1, len(x)/20) || len(x) < 2*leastBlocks {
 		return 0, 0, 0, false
 	}
+	x = clipped(x)
+	step, _, _ := fitOn(x, func(t int) float64 { return float64(btoi(w.from <= t && t < w.to)) })
+	left, from, begin, end := line(x, (w.from+w.to)/2)
+	_, _, two := stairs(x)
+	const asGood = 1.1
+	return from, begin, end, left < better*step && left < asGood*two
+}
+
+// step reports whether x fits a step up, at a block, better than a line.
+func step(x []float64, size float64) (at int, ok bool) {
+	short := clipped(x)
+	at, one, _ := stairs(short)
+	left, _, _, _ := line(short, len(x))
+	return at, at >= shortest && len(x)-at >= shortest && one < better*left &&
+		median(known0(x[at:]))-median(known0(x[:at])) >= size
+}
+
+// clipped is x without what is far off.
+func clipped(x []float64) []float64 {
+	x = slices.Clone(x)
 	middle, most := median(known0(x)), 4*scaleOf(x)
-	value := func(t int) float64 { return middle + clip(x[t]-middle, most) }
-	squares := func(u func(t int) float64) (sum, at, slope float64) { // of a fit on u
-		var k, su, sx, suu, sux, sxx float64
-		for t := range x {
-			if v := value(t); !math.IsNaN(v) {
-				u := u(t)
-				k, su, sx, suu, sux, sxx = k+1, su+u, sx+v, suu+u*u, sux+u*v, sxx+v*v
-			}
-		}
-		if d := suu - su*su/k; d > 0 {
-			slope = (sux - su*sx/k) / d
-		}
-		at = (sx - slope*su) / k
-		return sxx - at*sx - slope*sux, at, slope
+	for t := range x {
+		x[t] = middle + clip(x[t]-middle, most)
 	}
-	step, _, _ := squares(func(t int) float64 { return float64(btoi(w.from <= t && t < w.to)) })
-	best := math.Inf(1)
-	for at := 0; 2*at <= w.from+w.to; at += max(1, n/100) {
-		if sum, level, slope := squares(func(t int) float64 { return float64(max(t-at, 0)) }); sum < best && slope > 0 {
-			best, from, begin, end = sum, at, level, level+slope*float64(n-1-at)
+	return x
+}
+
+// fitOn fits x to u: the sum of squares that is left, its value at 0, and by how much it rises with u.
+func fitOn(x []float64, of func(t int) float64) (left, at, slope float64) {
+	var k, su, sx, suu, sux, sxx float64
+	for t, v := range x {
+		if !math.IsNaN(v) {
+			u := of(t)
+			k, su, sx, suu, sux, sxx = k+1, su+u, sx+v, suu+u*u, sux+u*v, sxx+v*v
 		}
 	}
-	const better = 0.8
-	return from, begin, end, best < better*step
+	if d := suu - su*su/k; d > 0 {
+		slope = (sux - su*sx/k) / d
+	}
+	at = (sx - slope*su) / k
+	return sxx - at*sx - slope*sux, at, slope
+}
+
+// line fits x to a line that rises from a block on, of until at most: what is left, that block, and the levels of begin
+// and end.
+func line(x []float64, until int) (left float64, from int, begin, end float64) {
+	left = math.Inf(1)
+	for at := 0; at <= until; at += max(1, len(x)/100) {
+		sum, level, slope := fitOn(x, func(t int) float64 { return float64(max(t-at, 0)) })
+		if sum < left && slope > 0 {
+			left, from, begin, end = sum, at, level, level+slope*float64(len(x)-1-at)
+		}
+	}
+	return left, from, begin, end
+}
+
+// stairs fits x to one step, at a block, and to two: what is left.
+func stairs(x []float64) (at int, one, two float64) {
+	n := len(x)
+	sums := make([][3]float64, n+1) // of what is known, of its squares, and how much it is
+	for t, v := range x {
+		sums[t+1] = sums[t]
+		if !math.IsNaN(v) {
+			sums[t+1] = [3]float64{sums[t][0] + v, sums[t][1] + v*v, sums[t][2] + 1}
+		}
+	}
+	left := func(from, to int) float64 {
+		sum, k := sums[to][0]-sums[from][0], sums[to][2]-sums[from][2]
+		return sums[to][1] - sums[from][1] - sum*sum/max(k, 1)
+	}
+	one, two = math.Inf(1), math.Inf(1)
+	for a := 0; a < n; a += max(1, n/100) {
+		if sum := left(0, a) + left(a, n); sum < one {
+			at, one = a, sum
+		}
+		for b := a; b < n; b += max(1, n/100) {
+			two = min(two, left(0, a)+left(a, b)+left(b, n))
+		}
+	}
+	return at, one, two
 }
 
 // one is a member of the field's group.
@@ -776,6 +858,7 @@ type course struct {
 	x     [3][]float64
 	means []float64
 	tries int // how many courses are searched, more than one
+	edge  int // in how many blocks hosts begin or end what happens to all
 }
 
 // find returns the windows that are apart from the rest of the course, the periodic ones first.
@@ -807,11 +890,18 @@ func (c *course) find() (out []hit) {
 		if !ok || len(out) > 2 {
 			break
 		}
+		taken := func(t int) bool {
+			return !slices.ContainsFunc(c.x[:], func(x []float64) bool { return !math.IsNaN(x[t]) })
+		}
+		for ; w.to-w.from > 1 && taken(w.from); w.from++ { // by another hit
+		}
+		for ; w.to-w.from > 1 && taken(w.to-1); w.to-- {
+		}
 		h := hit{when: when{window: w}}
 		if c.size(&h, func(t int) bool { return w.from <= t && t < w.to }) {
 			x := whole[h.measure]
 			if from, begin, end, ok := rises(x, w); ok && end-begin >= least[h.measure] {
-				h.window, h.shape, h.size = window{from, n}, drift{h.shape, begin, end}, end-begin
+				h.window, h.shape, h.size = window{from, n}, drift{shape: h.shape, begin: begin, end: end}, end-begin
 			}
 			if out = append(out, h); is[drift](&h) {
 				break
@@ -825,14 +915,79 @@ func (c *course) find() (out []hit) {
 			}
 		}
 	}
+	c.x = whole
+	out = c.join(out)
 	for i := range out {
 		h := &out[i]
 		h.from, h.to, h.outside = h.from+c.from, h.to+c.from, c.window
-		for k := range h.times {
-			h.times[k] = window{h.times[k].from + c.from, h.times[k].to + c.from}
+		for _, of := range [][]window{h.times, h.steps} {
+			for k := range of {
+				of[k] = window{of[k].from + c.from, of[k].to + c.from}
+			}
 		}
 	}
 	return out
+}
+
+// join makes one hit of those whose windows adjoin, leaves out those that are edges of others, and lets a single one
+// begin and end where the first hosts do.
+func (c *course) join(hits []hit) (out []hit) {
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(a.from, b.from) })
+	for _, h := range hits {
+		last := len(out) - 1
+		if last < 0 || !adjoins(&out[last], &h) {
+			out = append(out, h)
+			continue
+		}
+		o := &out[last]
+		both := hit{when: when{window: window{o.from, h.to}, steps: append(o.stairs(), h.window)}}
+		short := func(a, b *hit) bool { return a.to-a.from <= c.edge && a.size <= b.size } // an edge
+		switch {
+		case short(&h, o):
+		case short(o, &h):
+			*o = h
+		case c.size(&both, both.inside) && c.all(&both):
+			*o = both
+		default:
+			out = append(out, h)
+		}
+	}
+	for i := range out {
+		if h := &out[i]; h.steps == nil && h.times == nil && !is[drift](h) {
+			c.widen(h)
+		}
+	}
+	return out
+}
+
+// all reports whether all steps of a hit are far enough off.
+func (c *course) all(h *hit) bool {
+	x := c.x[h.measure]
+	usual := levelOf(x, h.window, false)
+	return !slices.ContainsFunc(h.steps, func(step window) bool {
+		return !(levelOf(x, step, true)-usual >= least[h.measure])
+	})
+}
+
+// adjoins reports whether b begins where a ends.
+func adjoins(a, b *hit) bool {
+	const apart = 1
+	return a.times == nil && b.times == nil && !is[drift](a) && !is[drift](b) &&
+		max(a.to-b.from, b.from-a.to) <= apart
+}
+
+// widen moves the edges of a hit to the blocks in which some of the hosts are a part of it: these are off by more than
+// noise.
+func (c *course) widen(h *hit) {
+	x := c.x[h.measure]
+	usual := levelOf(x, h.window, false)
+	off := max(math.Log(agreeing), highZ*scaleOf(slices.Concat(x[:h.from], x[h.to:])))
+	for k := 0; k < c.edge && h.from > 0 && x[h.from-1]-usual >= off; k++ {
+		h.from--
+	}
+	for k := 0; k < c.edge && h.to < len(x) && x[h.to]-usual >= off; k++ {
+		h.to++
+	}
 }
 
 // besides returns the hit that is slow in the bursts of another direction, and only then; n are its I/Os by block. What

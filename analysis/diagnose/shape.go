@@ -63,7 +63,7 @@ func (level) numbers(f *Finding, h *hit, c *compared) float64 {
 }
 
 func (level) say(f *Finding, h *hit, t telling) string {
-	own, others := latency(*f.Own), latency(*f.Others)
+	own, others := latency(*f.Own)+f.steps, latency(*f.Others)
 	is, their, without := t.verb("is", "are")
 	has, _, _ := t.verb("has", "have")
 	slow := f.Measure == measures[p50]
@@ -129,7 +129,7 @@ func (rate) numbers(f *Finding, h *hit, c *compared) float64 {
 }
 
 func (rate) say(f *Finding, h *hit, t telling) string {
-	own, others := number(*f.Own), number(*f.Others)
+	own, others := number(*f.Own)+f.steps, number(*f.Others)
 	if has, their, _ := t.verb("has", "have"); h.hasPeers() {
 		return fmt.Sprintf("%sfewer %ss than %s peers suggest%s: %s IOPS, not %s", has, f.Direction, their, t.when, own,
 			others)
@@ -160,6 +160,7 @@ func (s tail) numbers(f *Finding, h *hit, c *compared) float64 {
 type drift struct {
 	shape
 	begin, end float64
+	turns      string // who becomes worse at once, one after the other
 }
 
 func (s drift) numbers(f *Finding, h *hit, c *compared) float64 {
@@ -186,6 +187,9 @@ func (s drift) say(f *Finding, h *hit, t telling) string {
 		when = start + " on"
 	}
 	slow, their, _ := t.verb("slows down", "slow down")
+	if s.turns != "" {
+		when = s.turns
+	}
 	text := slow[:len(slow)-1] + when + ": "
 	switch {
 	case h.group != nil && h.measure == iops:

@@ -374,7 +374,7 @@ func (w *Watch) courses(direction string, t *times, at func(k int) member) (out 
 			to++
 		}
 		if jobs[from] != 0 && to-from >= leastBlocks {
-			c := &course{window: window{from, to}}
+			c := &course{window: window{from, to}, edge: int(edge / b.length())}
 			for k := from; k < to; k++ {
 				x, middle := [3]float64{math.NaN(), math.NaN(), math.NaN()}, math.NaN()
 				m := at(k)

@@ -108,6 +108,32 @@ func TestStories(t *testing.T) {
 				"without it.",
 			"On average 32 I/Os were in flight.",
 		}},
+		{"all settle in two steps", readingHosts(5, steps(6, 10, 2, 17, 1)), []string{
+			"All reads are 2.6 times as slow until 0:17: p50 26 ms (51.7 ms until 0:11, then 20.1 ms), afterwards 10 ms; " +
+				"557 IOPS, afterwards 1847.",
+			"On average 20 I/Os were in flight.",
+		}},
+		{"all become slow in two steps", readingHosts(5, steps(1, 45, 2, 60, 6)), []string{
+			"All reads are 2.5 times as slow from 0:45 to the end: p50 24.8 ms (20.1 ms until 1:00, then 59.8 ms), before " +
+				"10 ms; 580 IOPS, before 1846.",
+			"On average 20 I/Os were in flight.",
+		}},
+		{"12 hosts run out of credits in turn", readingHosts(12, func(host int, j *job) {
+			steps(1, float64(14+4*host), 2.5)(host, j)
+		}), []string{
+			"All reads slow down, 12 of 12 hosts one after the other between 0:14 and 0:58: p50 rises from 10.2 ms to " +
+				"30.6 ms.",
+			"On average 48 I/Os were in flight.",
+		}},
+		{"one is slow for most of the run", readingHosts(5, func(host int, j *job) {
+			if host == 2 {
+				steps(1, 14, 2)(host, j)
+			}
+		}), []string{
+			"Host host2 is 2.0 times as slow as its peers from 0:14 to the end: p50 19.9 ms, theirs 10 ms; p99 of all " +
+				"then 35 ms, without it 25.4 ms.",
+			"On average 20 I/Os were in flight.",
+		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := diagnosePath(t, tc.path(t)).Diagnosis.Sentences(math.MaxInt)
@@ -165,6 +191,22 @@ func readingHosts(hosts int, change func(host int, j *job)) func(*testing.T) str
 			}
 		}
 		return dir
+	}
+}
+
+// steps changes a job's latency by the first factor until a time in seconds, then by the next one, and so on.
+func steps(factor float64, more ...float64) func(int, *job) {
+	return func(_ int, j *job) {
+		plain := j.latency
+		j.latency = func(at int64) int64 {
+			now := factor
+			for i := 0; i < len(more); i += 2 {
+				if at >= int64(more[i])*second {
+					now = more[i+1]
+				}
+			}
+			return int64(now * float64(plain(at)))
+		}
 	}
 }
 
