@@ -65,7 +65,8 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	done
 
 .PHONY: lint
-lint: ## staticcheck and others (tools/lint) over the code, shellcheck over the scripts
+lint: ## gofmt, staticcheck and others (tools/lint) over the code, shellcheck over the scripts
+	bad=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "gofmt -w $$bad" >&2; exit 1; }
 	go -C tools build -o $(CURDIR)/tools/lint/lint ./lint
 	go vet -vettool=$(CURDIR)/tools/lint/lint -tags 'faults integration matrix oracle otava' ./...
 	go -C scripts/bench vet -vettool=$(CURDIR)/tools/lint/lint ./...

@@ -11,7 +11,8 @@ import (
 // A package imports only those on floors below its own. A name that ends in "/..." stands for what is below it and not
 // named elsewhere.
 var floors = []string{
-	"internal/alert internal/jsonw internal/secret internal/tempfile",
+	"internal/again internal/jsonw internal/secret internal/tempfile",
+	"internal/alert",
 
 	"fio",
 	"fio/fiohist internal/ui",

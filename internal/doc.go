@@ -1,3 +1,3 @@
-// Package internal is the room of plumbing: the terminal, temporary files, secrets, alerts, metrics, the probe, which
+// Package internal holds plumbing: the terminal, temporary files, secrets, alerts, metrics, the probe, which
 // run an argument names, and what tests share. Nothing in it knows what a latency means for a run.
 package internal

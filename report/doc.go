@@ -1,5 +1,5 @@
-// Package report is the room of what fiolat shows. Rows of a run and conclusions of analysis come in; pages, pictures
-// and, from report/render, rows of text go out. It never concludes anything: a number that it shows was given to it, or
+// Package report shows what pipeline and analysis found: as pages and pictures and, in report/render, as rows of text.
+// It never concludes anything: a number that it shows was given to it, or
 // is a percentile of a histogram that was.
 //
 // The page of a run has percentiles over time, a heat map, the percentile spectrum, the account and the origin of every

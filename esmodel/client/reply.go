@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"fiolat/internal/again"
 )
 
 // bulkReply are the fields of the reply that are read, a fraction of what Elasticsearch would send.
@@ -110,7 +112,7 @@ func (r *BulkItem) Err(op string) error {
 	switch {
 	case r.Status >= 200 && r.Status < 300:
 		return nil
-	case transient(r.Status) || blocked(r.Status, r.cause.Type):
+	case again.Status(r.Status) || blocked(r.Status, r.cause.Type):
 		return &TemporaryError{Err: fmt.Errorf("%d %s: %s", r.Status, r.cause.Type, r.shown(r.cause.text()))}
 	case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden:
 		e := forbidden(op, r.needs, r.Status, r.cause.text())

@@ -14,19 +14,9 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-)
 
-// transient reports whether a request or a document with that HTTP status may be accepted later. 501 and 505
-// are permanent.
-func transient(status int) bool {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusTooManyRequests:
-		return true
-	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
-		return false
-	}
-	return status >= 500
-}
+	"fiolat/internal/again"
+)
 
 // blocked reports whether an index temporarily accepts no writes: read-only, or out of disk space. The status
 // is 403, but it is not about privileges.
@@ -97,7 +87,7 @@ func (c *Client) statusError(r Request, node *url.URL, status int, header http.H
 	}
 	c.clean(&why)
 	switch {
-	case transient(status) || blocked(status, why.Type) ||
+	case again.Status(status) || blocked(status, why.Type) ||
 		why.is("illegal_index_shard_state_exception"): // a 404 while a shard is created or recovers
 		return &TemporaryError{
 			Err:   fmt.Errorf("%d %s: %s", status, why.Type, c.shown(why.text())),

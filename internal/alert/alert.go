@@ -26,6 +26,8 @@ import (
 	"unicode"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"fiolat/internal/again"
 )
 
 // Headers of a request.
@@ -226,7 +228,7 @@ func (d *Dispatcher) post(ctx context.Context, client *http.Client, e Event) err
 	switch c := res.StatusCode; {
 	case c/100 == 2:
 		return nil
-	case c/100 == 5, c == http.StatusRequestTimeout, c == http.StatusTooManyRequests, c == http.StatusTooEarly:
+	case again.Status(c):
 		return status
 	}
 	return permanentError{status}

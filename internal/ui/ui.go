@@ -73,10 +73,10 @@ type UI struct {
 	mu     sync.Mutex // guards what follows and Stderr: workers report progress
 	bar    *progressbar.ProgressBar
 	// painted is how many lines of Paint are on the terminal.
-	painted     int
-	warned      map[string]bool // by WarnOnce
-	held        []string        // warnings, while Hold is in force; some may be twice
-	holding     int // how many times Hold is in force
+	painted int
+	warned  map[string]bool // by WarnOnce
+	held    []string        // warnings, while Hold is in force; some may be twice
+	holding int             // how many times Hold is in force
 }
 
 // New returns the UI of a program with these streams.
