@@ -36,7 +36,7 @@ var Lasting = []string{ActionNote, ActionChangePoint, ActionChangeReported}
 // eventDoc is the document of an event. Which optional fields it has depends on the action.
 type eventDoc struct {
 	Timestamp stamp             `json:"@timestamp"`
-	Run       eventRun          `json:"run"`
+	Run       DocRun            `json:"run"`
 	Labels    map[string]string `json:"labels,omitempty"`
 	Host      *hostField        `json:"host,omitempty"`
 	Fio       *eventFio         `json:"fio,omitempty"`
@@ -47,17 +47,8 @@ type eventDoc struct {
 	Probe     *eventProbe       `json:"probe,omitempty"`
 	Change    *ChangePoint      `json:"change,omitempty"`
 	Straggler *eventStraggler   `json:"straggler,omitempty"`
-	Outlier   *eventOutlier     `json:"outlier,omitempty"`
+	Outlier   *pipeline.Outlier `json:"outlier,omitempty"`
 	Message   string            `json:"message"`
-}
-
-type eventRun struct {
-	ID         string   `json:"id"`
-	Name       string   `json:"name,omitempty"`
-	Title      string   `json:"title"`
-	Generation string   `json:"generation,omitempty"`
-	Part       string   `json:"part,omitempty"`
-	Labels     []string `json:"labels,omitempty"`
 }
 
 type eventFio struct {
@@ -93,12 +84,6 @@ type eventStraggler struct {
 	Factor    number   `json:"factor"`
 	Own       number   `json:"own"`
 	Others    number   `json:"others"`
-}
-
-type eventOutlier struct {
-	IOs     number `json:"ios"`
-	Latency number `json:"latency"`
-	Above   number `json:"above"`
 }
 
 type eventProbe struct {
@@ -166,8 +151,8 @@ func (e *Encoder) event(action, scope string, dims fio.Dims, start, end int64) (
 	}
 	at, until, length := stamp(e.run.Start+start), stamp(e.run.Start+end), number(float64(e.run.Interval)/1e6)
 	d = eventDoc{
-		Timestamp: at, Run: eventRun{e.run.ID, e.run.Name, e.run.Title(), generation,
-			e.run.Part, labelPairs(e.run.Labels)},
+		Timestamp: at, Run: DocRun{ID: e.run.ID, Name: e.run.Name, Title: e.run.Title(), Generation: generation,
+			Part: e.run.Part, Labels: labelPairs(e.run.Labels)},
 		Labels:   e.run.Labels,
 		Fio:      &eventFio{Kind: e.kind, Direction: dims.Direction},
 		Interval: eventInterval{&length, number(float64(start) / 1e6)},
@@ -206,7 +191,7 @@ func (e *Encoder) Outlier(o *pipeline.Outlier) (id string, doc []byte) {
 	if len(o.Hosts) > 0 {
 		d.Host = &hostField{o.Hosts}
 	}
-	d.Outlier = &eventOutlier{IOs: number(o.IOs), Latency: number(o.Longest), Above: number(o.Above)}
+	d.Outlier = o
 	return hashIDAt(d.Timestamp, "fiolat outlier 1", e.run.ID, e.run.Part, d.Run.Generation, e.kind, o.Dims.Direction,
 		o.Dims.Job), printable(d)
 }
@@ -218,7 +203,7 @@ func NoteEvent(runID, name, title string, labels map[string]string, at, offset i
 ) {
 	id = hashIDAt(stamp(at), "fiolat note 1", runID, text)
 	return id, printable(eventDoc{
-		Timestamp: stamp(at), Run: eventRun{ID: runID, Name: name, Title: title, Labels: labelPairs(labels)},
+		Timestamp: stamp(at), Run: DocRun{ID: runID, Name: name, Title: title, Labels: labelPairs(labels)},
 		Labels:   labels,
 		Interval: eventInterval{OffsetMS: number(float64(offset) / 1e6)},
 		Event:    eventField{Action: ActionNote, Start: stamp(at)}, Message: text,
@@ -253,7 +238,7 @@ func ChangeEvent(prefix, action string, run ChangedRun, c ChangePoint, text stri
 	start := stamp(run.Start.UnixNano())
 	id = hashIDAt(start, "fiolat "+action+" 1", c.Series, c.Metric, run.ID, run.Kind)
 	return Index(prefix, KindEvent, int64(start)), id, printable(eventDoc{
-		Timestamp: start, Run: eventRun{ID: run.ID, Name: run.Name, Title: run.Title,
+		Timestamp: start, Run: DocRun{ID: run.ID, Name: run.Name, Title: run.Title,
 			Labels: labelPairs(run.Labels)},
 		Labels: run.Labels, Fio: &eventFio{Kind: run.Kind, Direction: run.Direction},
 		Event: eventField{Action: action, Start: start}, Change: &c, Message: text,
@@ -270,7 +255,7 @@ func (p *ProbeEncoder) Event(r *probe.Report) (index, id string, doc []byte, ok 
 	run := p.enc.run
 	start, end, length := stamp(c.Since.UnixNano()), stamp(r.End.UnixNano()), number(float64(r.Length)/1e6)
 	d := eventDoc{
-		Timestamp: start, Run: eventRun{ID: run.ID, Name: run.Name, Title: p.title,
+		Timestamp: start, Run: DocRun{ID: run.ID, Name: run.Name, Title: p.title,
 			Labels: labelPairs(run.Labels)},
 		Labels: run.Labels,
 		Host:   &hostField{[]string{p.host}}, Fio: &eventFio{Kind: p.enc.kind},

@@ -2,45 +2,30 @@ package esmodel
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 
 	"fiolat/fio"
 	"fiolat/pipeline"
 )
 
-// labelled is the part of a document with the name and the labels of its run.
-type labelled struct {
-	Run struct {
-		ID, Name, Title, Part string
-		Start                 stamp
-	} `json:"run"`
-	Parts  []pipeline.Part   `json:"parts"`
-	Labels map[string]string `json:"labels"`
-}
-
-func readLabelled(doc []byte) (d labelled, err error) {
-	if err = json.Unmarshal(doc, &d); err != nil {
-		err = fmt.Errorf("a document cannot be read: %w", err)
+// title returns what run.title is.
+func (m *DocHeader) title() string {
+	run := pipeline.Run{ID: m.Run.ID, Name: m.Run.Name, Part: m.Run.Part, Parts: m.Parts}
+	if m.Run.Start != nil {
+		run.Start, run.StartKnown = int64(*m.Run.Start), true
 	}
-	return d, err
-}
-
-func (d *labelled) title() string {
-	run := pipeline.Run{ID: d.Run.ID, Name: d.Run.Name, Part: d.Run.Part, Parts: d.Parts, Start: int64(d.Run.Start),
-		StartKnown: d.Run.Start != 0}
 	return run.Title()
 }
 
 // Title returns what run.title is in the document of a run that has none.
 func Title(doc []byte) (string, error) {
-	d, err := readLabelled(doc)
+	d, err := ReadDocHeader(doc)
 	return d.title(), err
 }
 
 // Rename gives a document of a run, or a note on it, another name and title. It returns doc if it has both.
 func Rename(doc []byte, name, title string) ([]byte, error) {
-	d, err := readLabelled(doc)
+	d, err := ReadDocHeader(doc)
 	if err != nil || d.Run.Name == name && d.Run.Title == title {
 		return doc, err
 	}
@@ -52,7 +37,7 @@ func Rename(doc []byte, name, title string) ([]byte, error) {
 // NameAndLabels returns the name and the labels in the document of a run, "" and nil if it has none. Those of an older
 // fiolat become printable.
 func NameAndLabels(doc []byte) (name string, labels map[string]string, err error) {
-	d, err := readLabelled(doc)
+	d, err := ReadDocHeader(doc)
 	return d.Run.Name, pipeline.PrintableLabels(d.Labels), err
 }
 
@@ -90,7 +75,7 @@ func Relabel(doc []byte, set map[string]string, remove []string) ([]byte, error)
 // doc.
 func Keep(doc, found []byte, named bool) []byte {
 	name, labels, err := NameAndLabels(found)
-	own, bad := readLabelled(doc)
+	own, bad := ReadDocHeader(doc)
 	if err != nil || bad != nil {
 		return doc
 	}

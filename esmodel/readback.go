@@ -172,6 +172,7 @@ type DocHeader struct {
 	Account struct{ Documents Documents }
 	Rolling RollUpState
 	Parts   []pipeline.Part // in that of a merged run
+	Labels  map[string]string
 }
 
 // Key returns the run, part and kind of latency of the document.
@@ -306,18 +307,16 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		Part:          doc.Run.Part,
 		Labels:        doc.Labels,
 		Generation:    doc.Run.Generation,
-		Start:         int64(doc.Run.Start),
 		StartKnown:    true,
 		StartHow:      doc.Run.StartHow,
 		FirstInterval: nanos(doc.Interval.OffsetMS),
 		Interval:      nanos(doc.Interval.MS),
 		Parts:         doc.Parts,
 		Fine:          pipeline.Grain{Interval: nanos(doc.RollUp.MS), Coarseness: doc.RollUp.Coarseness},
-		Geometry: fiohist.Geometry{
-			Groups:     doc.Latency.Buckets.Groups,
-			Coarseness: doc.Latency.Buckets.Coarseness,
-			Unit:       doc.Latency.Buckets.UnitNS,
-		},
+		Geometry:      doc.Latency.Buckets,
+	}
+	if doc.Run.Start != nil {
+		run.Start = int64(*doc.Run.Start)
 	}
 	out := &StoredRun{Stored: replay.Stored{Run: run}, Status: doc.Run.Status, Owner: doc.Owner,
 		Rolling: doc.Rolling, Format: doc.Run.Format, Diagnosis: doc.Diagnosis}
@@ -439,9 +438,10 @@ func readJobs(doc *runDoc) ([]*fiojson.Document, error) {
 			Options: j.Options}
 		e.Sections, e.Unlike, e.NoLog = j.Sections, j.Unlike, j.NoLog
 		for name, d := range directionsOf(&e) {
-			t := j.Directions[name]
-			d.TotalIOs, d.Bytes, d.RuntimeMS = t.IOs, t.Bytes, t.RuntimeMS
-			e.LongestMS = max(e.LongestMS, t.RuntimeMS)
+			if t := j.Directions[name]; t != nil {
+				*d = *t
+				e.LongestMS = max(e.LongestMS, t.RuntimeMS)
+			}
 		}
 		if j.Start != nil {
 			e.StartMS = int64(*j.Start) / 1e6
@@ -485,17 +485,6 @@ func NewLeafDecoder(runs []*StoredRun) *LeafDecoder {
 	return b
 }
 
-// DocRun is the run, generation and part that a document belongs to.
-type DocRun struct {
-	ID         string `json:"id"`
-	Generation string `json:"generation"`
-	Part       string `json:"part"`
-	Start      string `json:"start"`          // in the document of a run
-	End        string `json:"end"`            // likewise, once it is known
-	Status     Status `json:"status"`         // likewise
-	Format     int    `json:"format_version"` // likewise
-}
-
 // LeafDoc holds the fields that are read from the document of a leaf.
 type LeafDoc struct {
 	Timestamp stamp  `json:"@timestamp"`
@@ -515,7 +504,7 @@ type LeafDoc struct {
 			Counts numberList[int]     `json:"counts"`
 		} `json:"histogram"`
 		Buckets struct {
-			gridField
+			fiohist.Geometry
 			Logs []int `json:"logs"`
 		} `json:"buckets"`
 	} `json:"latency"`
@@ -534,8 +523,8 @@ func (b *LeafDecoder) Leaf(doc *LeafDoc) (out replay.Leaf, err error) {
 		Part: part, Start: int64(doc.Timestamp),
 		Dims: fio.Dims{Host: doc.Host.Name, Job: doc.Fio.Job, Log: doc.Fio.Log, Direction: doc.Fio.Direction},
 	}
-	if (fiohist.Geometry{Groups: k.Groups, Coarseness: k.Coarseness, Unit: k.UnitNS}) != run.Geometry {
-		return out, fmt.Errorf("its grid is %+v, the run's %+v", k.gridField, run.Geometry)
+	if k.Geometry != run.Geometry {
+		return out, fmt.Errorf("its grid is %+v, the run's %+v", k.Geometry, run.Geometry)
 	}
 	values, counts := doc.Latency.Histogram.Values, doc.Latency.Histogram.Counts
 	if len(values) != len(counts) || len(k.Logs)%2 != 0 {

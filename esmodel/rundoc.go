@@ -58,14 +58,9 @@ func (t *stamp) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-type outliersField struct {
-	Found int    `json:"found"`
-	IOs   number `json:"ios"`
-}
-
 type runDoc struct {
 	Timestamp  stamp                    `json:"@timestamp"`
-	Run        runField                 `json:"run"`
+	Run        DocRun                   `json:"run"`
 	Labels     map[string]string        `json:"labels,omitempty"`
 	Host       *hostField               `json:"host,omitempty"`
 	Fio        fioField                 `json:"fio"`
@@ -81,7 +76,7 @@ type runDoc struct {
 	Tail       map[string]*tailsField   `json:"tail,omitempty"`
 	SLA        *slaField                `json:"sla,omitempty"`
 	Diagnosis  pipeline.Diagnosis       `json:"diagnosis,omitempty"`
-	Outliers   *outliersField           `json:"outliers,omitempty"`
+	Outliers   *pipeline.Outliers       `json:"outliers,omitempty"`
 	Account    *accountField            `json:"account,omitempty"`
 	Owner      *Owner                   `json:"owner,omitempty"` // the process that writes it
 	RollUp     grainField               `json:"rollup,omitzero"` // what it was rolled up from
@@ -93,19 +88,28 @@ type grainField struct {
 	Coarseness int    `json:"from_coarseness"`
 }
 
-type runField struct {
+// DocRun is the run that a document belongs to.
+type DocRun struct {
 	ID         string   `json:"id"`
 	Name       string   `json:"name,omitempty"`
 	Title      string   `json:"title"`
-	Generation string   `json:"generation"`
-	Format     int      `json:"format_version"`
+	Generation string   `json:"generation,omitempty"`     // not in those that outlast an ingest
+	Format     int      `json:"format_version,omitempty"` // only in the document of a run, as Status to Intervals
 	Part       string   `json:"part,omitempty"`
-	Status     Status   `json:"status"`
-	Start      stamp    `json:"start"`
+	Status     Status   `json:"status,omitempty"`
+	Start      *stamp   `json:"start,omitempty"`
 	StartHow   string   `json:"start_how,omitempty"`
-	End        *stamp   `json:"end,omitempty"`
+	End        *stamp   `json:"end,omitempty"` // nil until it is known, as Intervals
 	Intervals  *int     `json:"quanta,omitempty"`
 	Labels     []string `json:"labels,omitempty"`
+}
+
+// Span returns when the run began and ended, in ns since 1970; false if that is not known.
+func (r *DocRun) Span() (start, end int64, known bool) {
+	if r.Start == nil || r.End == nil {
+		return 0, 0, false
+	}
+	return int64(*r.Start), int64(*r.End), true
 }
 
 type hostField struct {
@@ -132,13 +136,7 @@ type countField struct {
 }
 
 type bucketsField struct {
-	Buckets gridField `json:"buckets"`
-}
-
-type gridField struct {
-	Groups     int   `json:"groups"`
-	Coarseness int   `json:"coarseness"`
-	UnitNS     int64 `json:"unit_ns"`
+	Buckets fiohist.Geometry `json:"buckets"`
 }
 
 type fileField struct {
@@ -186,18 +184,11 @@ type jobField struct {
 	// Global are the options of [global] and of the job's host; absent in documents of an older fiolat.
 	Global jobfile.Options `json:"global,omitempty"`
 	// Directions are fio's totals, "mixed" those of all directions together.
-	Directions map[string]totalsField `json:"directions,omitempty"`
-	Sections   []fiojson.Section      `json:"sections,omitempty"`
-	Unlike     int                    `json:"unlike,omitempty"`
-	NoLog      bool                   `json:"no_log,omitempty"`
+	Directions map[string]*fiojson.DirTotals `json:"directions,omitempty"`
+	Sections   []fiojson.Section             `json:"sections,omitempty"`
+	Unlike     int                           `json:"unlike,omitempty"`
+	NoLog      bool                          `json:"no_log,omitempty"`
 	fiojson.Apart
-}
-
-// totalsField is what fio counted in a direction of a job.
-type totalsField struct {
-	IOs       uint64 `json:"ios"`
-	Bytes     uint64 `json:"bytes"`
-	RuntimeMS int64  `json:"runtime_ms"`
 }
 
 // tailField is the share of a host in the I/Os above p99 and in all I/Os; its names are those of withTail.
@@ -237,15 +228,15 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 	}
 	doc := runDoc{
 		Timestamp: stamp(run.Start),
-		Run: runField{ID: run.ID, Name: run.Name, Title: run.Title(), Generation: run.Generation,
-			Part: run.Part, Status: status, Start: stamp(run.Start), StartHow: run.StartHow,
+		Run: DocRun{ID: run.ID, Name: run.Name, Title: run.Title(), Generation: run.Generation,
+			Part: run.Part, Status: status, Start: new(stamp(run.Start)), StartHow: run.StartHow,
 			Labels: labelPairs(run.Labels), Format: pipeline.FormatVersion},
 		Labels: run.Labels,
 		Fio: fioField{Kind: e.kind, Version: summary.Versions, Workload: summary.Workloads, Job: jobNames(run),
 			Measure: summary.Measures, Options: summary.Options, Load: run.LoadOf(fio.Dims{})},
 		Interval: intervalField{number(float64(run.Interval) / 1e6), number(float64(run.FirstInterval) / 1e6)},
 		Logs:     countField{len(run.Logs)},
-		Latency:  bucketsField{gridField{run.Geometry.Groups, run.Geometry.Coarseness, run.Geometry.Unit}},
+		Latency:  bucketsField{run.Geometry},
 		Settings: settings(run),
 		Parts:    run.Parts,
 		RollUp:   grainField{number(float64(run.Fine.Interval) / 1e6), run.Fine.Coarseness},
@@ -306,9 +297,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 		doc.Tail = tailsOf(sum)
 		doc.SLA = outcomes(sum)
 		doc.Diagnosis = e.Diagnosis
-		if o := e.Outliers; o != nil {
-			doc.Outliers = &outliersField{o.Found, number(o.IOs)}
-		}
+		doc.Outliers = e.Outliers
 	}
 	if docs != nil {
 		doc.Account = &accountField{Documents: *docs}
@@ -498,14 +487,8 @@ func jobs(run *pipeline.Run) (out []jobField, err error) {
 			if m.Mixed {
 				en.Mixed, en.Dirs[0] = en.Dirs[0], fiojson.DirTotals{}
 			}
-			for name, d := range directionsOf(&en) {
-				if d.TotalIOs > 0 {
-					if j.Directions == nil {
-						j.Directions = map[string]totalsField{}
-					}
-					j.Directions[name] = totalsField{d.TotalIOs, d.Bytes, d.RuntimeMS}
-				}
-			}
+			j.Directions = directionsOf(&en)
+			maps.DeleteFunc(j.Directions, func(_ string, d *fiojson.DirTotals) bool { return d.TotalIOs == 0 })
 			if en.StartMS > 0 && en.StartMS <= fiolog.MaxTime {
 				j.Start = new(stamp(en.StartMS * 1e6))
 			}

@@ -101,8 +101,7 @@ func ReadRunHistograms(source []byte) (fiohist.Geometry, map[string]*RunHistogra
 	if err := Decode(source, &doc); err != nil {
 		return fiohist.Geometry{}, nil, err
 	}
-	grid := doc.Latency.Buckets
-	g := fiohist.Geometry{Groups: grid.Groups, Coarseness: grid.Coarseness, Unit: grid.UnitNS}
+	g := doc.Latency.Buckets
 	if known, err := fiohist.GeometryOf(g.Columns()); doc.Histograms != nil && (err != nil || known != g) {
 		return g, nil, fmt.Errorf("invalid histogram grid: %+v", g)
 	}

@@ -22,21 +22,24 @@ type Straggler struct {
 // Outliers are the single I/Os of a run that took far longer than the rest of their direction.
 type Outliers struct {
 	// Found is how many there are, at different times, and IOs how many I/Os they are.
-	Found int
-	IOs   float64
+	Found int     `json:"found"`
+	IOs   float64 `json:"ios"`
 	// Longest are the longest of them, in order of time.
-	Longest []Outlier
+	Longest []Outlier `json:"-"`
 }
 
 // Outlier are I/Os far above the rest at one time, mostly a single one.
 type Outlier struct {
-	Dims  fio.Dims // direction and job
-	Hosts []string
+	Dims  fio.Dims `json:"-"` // direction and job
+	Hosts []string `json:"-"`
 	// Start and End are the time in which they completed, in ns from the run's start.
-	Start, End int64
+	Start int64 `json:"-"`
+	End   int64 `json:"-"`
 	// IOs is their number, Longest the longest latency of them, and Above that from which on an I/O is an outlier: ns.
-	IOs, Longest, Above float64
-	Text                string
+	IOs     float64 `json:"ios"`
+	Longest float64 `json:"latency"`
+	Above   float64 `json:"above"`
+	Text    string  `json:"-"`
 }
 
 // Diagnosis is what the document of a run says under "diagnosis": a type of package diagnose, encoded as JSON.

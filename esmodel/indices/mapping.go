@@ -10,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
@@ -241,15 +240,14 @@ func (g Generation) others(prefix string, found []byte) func(index string) bool 
 // MonthsOf returns whether an index may hold documents of a run, by the run's document: those of a complete one are in
 // the months from its start to its end.
 func MonthsOf(prefix string, m esmodel.DocHeader) func(index string) bool {
-	start, err := time.Parse(time.RFC3339Nano, m.Run.Start)
-	end, errEnd := time.Parse(time.RFC3339Nano, m.Run.End)
-	known := err == nil && errEnd == nil && m.Run.Status == esmodel.StatusComplete && m.Rolling == ""
+	start, end, known := m.Run.Span()
+	known = known && m.Run.Status == esmodel.StatusComplete && m.Rolling == ""
 	return func(index string) bool {
 		kind, ours := esmodel.KindOf(prefix, index)
 		if !ours || kind == esmodel.KindProbe && m.Fio.Kind != esmodel.ProbeKind {
 			return false
 		}
-		return kind == esmodel.KindRun || !known || Between(prefix, index, start.UnixNano(), end.UnixNano())
+		return kind == esmodel.KindRun || !known || Between(prefix, index, start, end)
 	}
 }
 

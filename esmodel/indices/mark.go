@@ -176,7 +176,7 @@ func (k *Mark) Remove(ctx context.Context, refresh bool, doc func(found []byte) 
 func sameState(a, b []byte) bool {
 	x, errX := esmodel.ReadDocHeader(a)
 	y, errY := esmodel.ReadDocHeader(b)
-	return a == nil && b == nil || errX == nil && errY == nil && x.Run == y.Run
+	return a == nil && b == nil || errX == nil && errY == nil && x.Key() == y.Key() && x.State() == y.State()
 }
 
 // Unmark changes a document without setting a mark: what bears one loses it. If body returns nil, or what is stored

@@ -22,16 +22,16 @@ const (
 )
 
 // Geometry maps the columns of a histogram to latencies. The zero value is not a
-// valid geometry. Values are comparable with ==.
+// valid geometry. Values are comparable with ==. Its JSON is in documents.
 type Geometry struct {
 	// Groups is the number of bucket groups: 29 in fio 3, 19 in fio 2.
-	Groups int
+	Groups int `json:"groups"`
 	// Coarseness is log_hist_coarseness, 0 to 6: 2^Coarseness neighbouring buckets
 	// are one column.
-	Coarseness int
+	Coarseness int `json:"coarseness"`
 	// Unit is the width in nanoseconds of fio's narrowest bucket: 1 in fio 3,
 	// 1000 in fio 2.
-	Unit int64
+	Unit int64 `json:"unit_ns"`
 }
 
 // GeometryOf returns the geometry of a log with that many bucket columns. No two geometries have the same number,

@@ -143,15 +143,15 @@ type ByKind [fio.Kinds + 1]Totals
 // DirTotals is what fio counted in one direction over the whole job.
 type DirTotals struct {
 	// TotalIOs are the I/Os issued; it can differ from the completions counted.
-	TotalIOs  uint64
-	RuntimeMS int64
+	TotalIOs uint64 `json:"ios"`
 	// Bytes is io_bytes: the amount of data of the I/Os.
-	Bytes uint64
+	Bytes     uint64 `json:"bytes"`
+	RuntimeMS int64  `json:"runtime_ms"`
 	// Sample is set if fio measured only some of the I/Os.
-	Sample bool
-	Kind   ByKind
+	Sample bool   `json:"-"`
+	Kind   ByKind `json:"-"`
 	// Prios split the I/Os by priority, where there are two or more.
-	Prios []Prio
+	Prios []Prio `json:"-"`
 }
 
 // Completed returns how many I/Os moved Bytes. TotalIOs are not these: they include those that failed, and lack those
