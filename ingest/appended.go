@@ -46,7 +46,7 @@ func (m *matcher) parts(s *Source) (parts []*Source) {
 	}
 	for i := range found {
 		part := *s
-		part.Extent = &found[i]
+		part.Extent, part.counts = &found[i], nil
 		parts = append(parts, &part)
 	}
 	return parts
@@ -119,29 +119,46 @@ type sums struct {
 	first, last      int64                   // stamps in ms
 }
 
-// sums reads the log, which must be a file: standard input and pipes can be read only once.
+// counts keeps what was read of a log.
+type counts struct {
+	fio2 bool // the unit of single I/Os is fio 2's
+	sums *sums
+	err  error
+}
+
+// sums returns what the log holds. It must be a file, which is read once: standard input and pipes cannot be read
+// again.
 func (l *Log) sums() (*sums, error) {
-	if info, err := os.Stat(l.Source.Path); err != nil || !info.Mode().IsRegular() {
+	fio2 := !l.Source.Name.Hist && l.Meta != nil && fiojson.Major(l.Meta.Version) == 2
+	if c := l.Source.counts; c == nil || c.fio2 != fio2 {
+		sums, err := l.Source.sums(fio2)
+		l.Source.counts = &counts{fio2, sums, err}
+	}
+	return l.Source.counts.sums, l.Source.counts.err
+}
+
+func (s *Source) sums(fio2 bool) (*sums, error) {
+	if info, err := os.Stat(s.Path); err != nil || !info.Mode().IsRegular() {
 		return nil, cmp.Or(err, errors.ErrUnsupported)
 	}
-	f, err := source.Open(l.Source.Path, nil)
+	f, err := source.Open(s.Path, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	var src io.Reader = f
-	if l.Source.Extent != nil {
-		src = l.Source.Extent.Read(f)
+	if s.Extent != nil {
+		src = s.Extent.Read(f)
 	}
 	opt := fiolog.ReaderOptions{}
 	out := &sums{g: fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}}
-	if !l.Source.Name.Hist {
-		if l.Meta != nil && fiojson.Major(l.Meta.Version) == 2 {
+	if !s.Name.Hist {
+		if fio2 {
 			out.g = fiohist.Geometry{Groups: fiohist.GroupsV2, Unit: 1000}
 		}
 		opt.Single = &out.g
 	}
-	r := fiolog.NewReader(src, l.Source.Path, opt)
+	r := fiolog.NewReader(src, s.Path, opt)
 	defer r.Stop()
 	var before [fio.Directions][2]fiolog.Record
 	var records [fio.Directions]int
@@ -169,7 +186,7 @@ func (l *Log) sums() (*sums, error) {
 		records[rec.Dir]++
 	}
 	for d := range out.logged {
-		if out.repaired[d] = out.logged[d]; records[d] > 2 && l.Source.Name.Hist {
+		if out.repaired[d] = out.logged[d]; records[d] > 2 && s.Name.Hist {
 			out.repaired[d] = make([]float64, out.g.Columns())
 			add(out.repaired[d], &before[d][0])
 			add(out.repaired[d], &before[d][1])
@@ -395,7 +412,7 @@ func (m *matcher) unwritten(s *set, logs []*Log, match *matching) []*Log {
 		}
 		end.N++
 		extent, source := end, *first.Source
-		source.Extent = &extent
+		source.Extent, source.counts = &extent, nil
 		l := &Log{Source: &source, Host: first.Host, Members: 1, Meta: first.Meta, Entry: e, ends: m.ends}
 		s.index[l] = k
 		s.logs, m.logs, logs = append(s.logs, l), append(m.logs, l), append(logs, l)

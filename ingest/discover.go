@@ -45,8 +45,9 @@ type Source struct {
 	JSON *fiojson.Document
 	Hash string
 
-	info fs.FileInfo // of a log that was found in a folder
-	link bool        // that log is a symbolic link
+	info   fs.FileInfo // of a log that was found in a folder
+	link   bool        // that log is a symbolic link
+	counts *counts     // see Log.sums
 }
 
 // stat describes the file, behind links.
@@ -263,7 +264,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	if len(d.given.Logs) > 0 {
 		d.jsonBeside(&d.given, foldersOf(d.given.Logs))
 		if other := d.finish(&d.given); len(d.given.Logs) > 0 {
-			d.own([]*Input{&d.given}, around)
+			d.own([]*Input{&d.given}, jsonAround)
 			out = append(out, &d.given)
 		} else if unused = other; !opt.Any {
 			return nil, d.noLogsError(other[0].Path, other)
@@ -276,10 +277,10 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	}
 	runs := d.runs()
 	if !named.metasGiven {
-		runs = d.own(runs, above)
+		runs = d.own(runs, jsonAbove)
 	}
 	if runs = d.hostFolders(runs); !named.metasGiven {
-		runs = d.own(runs, around)
+		runs = d.own(runs, jsonAround)
 	}
 	slices.SortStableFunc(runs, func(a, b *Input) int { return fio.Natural(a.Root, b.Root) })
 	for _, in := range runs {

@@ -501,8 +501,20 @@ func (in *Input) Split() []*Input {
 	for i, metas := range together {
 		out[i] = &Input{Root: metas[0].Name(), Metas: metas, JobFiles: in.JobFiles, owner: in.owner}
 	}
+	run := map[*fiojson.Document]int{}
+	for i, metas := range together {
+		for _, m := range metas {
+			run[m] = i
+		}
+	}
+	shelf := newShelf(within, in.Root, slices.Concat(together...))
 	for _, l := range in.Logs {
-		of := wrote(l, together)
+		of := -1
+		if by, why := shelf.find(l, ""); why >= writesName && !slices.ContainsFunc(by, func(m *fiojson.Document) bool {
+			return run[m] != run[by[0]]
+		}) {
+			of = run[by[0]]
+		}
 		if of < 0 {
 			return []*Input{in}
 		}
@@ -525,32 +537,6 @@ func (in *Input) Split() []*Input {
 	out[0].Ignored, out[0].Warnings, out[0].Missing = in.Ignored, in.Warnings, in.Missing
 	out[0].overwritten, out[0].Metas = overwritten, append(out[0].Metas, idle...)
 	return out
-}
-
-// wrote returns which of several runs, in their order, wrote a log: by its name or, if several write logs of that name,
-// the last that its counts fit. It is -1 if that leaves it open.
-func wrote(l *Source, runs [][]*fiojson.Document) int {
-	var named []*fiojson.Document
-	run := map[*fiojson.Document]int{}
-	for i, metas := range runs {
-		for _, m := range metas {
-			if hasPrefix(m, l.Name) {
-				named, run[m] = append(named, m), i
-			}
-		}
-	}
-	switch appended := func(m *fiojson.Document) bool { return m.Part > 0 && m.Path == named[0].Path }; {
-	case len(named) < 2:
-	case len(filtered(named, appended)) == len(named):
-		named = named[len(named)-1:]
-	default:
-		named = byCounts(&Log{Source: l}, named)
-	}
-	apart := func(m *fiojson.Document) bool { return run[m] != run[named[0]] }
-	if len(named) == 0 || slices.ContainsFunc(named, apart) {
-		return -1
-	}
-	return run[named[0]]
 }
 
 // IsNoLogs reports whether an error says that there are no logs of any kind, where there may be JSON.

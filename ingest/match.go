@@ -202,75 +202,28 @@ func (m *matcher) notes(meta *fiojson.Document) {
 	}
 }
 
-// documents gives each log its JSON document. One document serves all logs. Of several it is the one in the log's
-// folder, if each folder has its own; then the one of the log's host; then the one of its prefix. If that does not
-// decide, it stays open.
+// documents gives each log its JSON document by the facts that are known of both: one in the log's folder, else one of
+// those above. What these do not decide stays open.
 func (m *matcher) documents() {
-	metas := distinct(m.in.Metas)
+	find := m.shelves()
 	var open []*Log
 	var among []*fiojson.Document
-	var hosts []string
 	for _, l := range m.logs {
-		if l.Host != "" && !slices.Contains(hosts, l.Host) {
-			hosts = append(hosts, l.Host)
-		}
-	}
-	for _, l := range m.logs {
-		if l.Meta = m.in.owner[l.Source]; l.Meta != nil && slices.Contains(m.in.Metas, l.Meta) {
+		if l.Meta = m.in.owner[l.Source]; l.Meta != nil {
 			continue
 		}
-		l.Meta = nil
-		fit := metas
-		if !m.in.metasGiven { // a document in another host's folder is not this log's
-			fit = filtered(fit, func(d *fiojson.Document) bool {
-				return under(filepath.Dir(l.Source.Path), filepath.Dir(d.Path))
-			})
+		var fit []*fiojson.Document
+		shelves := find(filepath.Dir(l.Source.Path))
+		for i := 0; i < len(shelves) && len(fit) == 0; i++ {
+			fit, _ = shelves[i].find(l.Source, l.Host)
 		}
-		candidates := len(fit)
-		if l.Host != "" { // nor is one of another host
-			fit = filtered(fit, func(d *fiojson.Document) bool {
-				return hasHost(d, l.Host) || !slices.ContainsFunc(hosts, func(h string) bool { return hasHost(d, h) })
-			})
-		}
-		if len(fit) > 1 {
-			fit = preferred(fit, func(d *fiojson.Document) bool {
-				return filepath.Dir(d.Path) == filepath.Dir(l.Source.Path)
-			})
-			if l.Host != "" {
-				fit = preferred(fit, func(d *fiojson.Document) bool { return hasHost(d, l.Host) })
-			}
-			named := filtered(fit, func(d *fiojson.Document) bool { return hasPrefix(d, l.Source.Name) })
-			if len(named) == 0 {
-				named = filtered(fit, func(d *fiojson.Document) bool {
-					return namedAfter(d, l.Source.Name.Prefix, l.Host)
-				})
-			}
-			if len(named) > 1 { // output.0 and output.1 of one job name
-				named = preferred(named, func(d *fiojson.Document) bool {
-					return namedAfter(d, l.Source.Name.Prefix, l.Host)
-				})
-			}
-			if len(named) > 1 { // fio overwrites a log of the same name
-				named = byCounts(l, named)
-			}
-			if one := slices.Compact(paths(named)); len(one) == 1 { // appended runs: the last one overwrote the logs
-				named = named[len(named)-1:]
-			}
-			// If only one document of the folder or host is left, it is taken without a matching name. Among several,
-			// a wrong guess is worse than none.
-			if len(named) > 0 || len(fit) > 1 {
-				fit = named
-			}
-		}
-		switch len(fit) {
-		case 1:
+		switch {
+		case len(fit) == 1:
 			l.Meta = fit[0]
-		case 0:
-			if candidates > 0 {
-				open, among = append(open, l), metas
+		case len(shelves) > 0:
+			if open, among = append(open, l), fit; len(fit) == 0 {
+				among = distinct(m.in.Metas)
 			}
-		default:
-			open, among = append(open, l), fit
 		}
 	}
 	if len(open) > 0 {
@@ -283,38 +236,45 @@ func (m *matcher) documents() {
 	}
 }
 
-// byCounts returns the documents that a log can belong to by its counts and its last stamp: of fios that ran one after
-// the other the last one, which overwrote the logs of the others. It returns all if none fits.
-func byCounts(l *Log, metas []*fiojson.Document) []*fiojson.Document {
-	var fit []*fiojson.Document
-	as := *l
-	as.Meta = metas[0] // they are of one version
-	sums, err := as.sums()
-	if err != nil {
-		return metas
+// shelves returns a function that finds the documents of the run for the logs of a folder: its own, and then those of
+// all folders above or, if they were named, of any.
+func (m *matcher) shelves() func(dir string) []*shelf {
+	metas := distinct(m.in.Metas)
+	var hosts, dirs []string
+	for _, l := range m.logs {
+		hosts = appendNew(hosts, l.Host)
 	}
+	slices.Sort(hosts)
+	hosts = slices.Compact(hosts)
+	in := map[string][]*fiojson.Document{}
 	for _, d := range metas {
-		if sums.mayBeOf(d, l.Source.Name) {
-			fit = append(fit, d)
+		dir := filepath.Dir(d.Path)
+		if in[dir] == nil {
+			dirs = append(dirs, dir)
 		}
+		in[dir] = append(in[dir], d)
 	}
-	if len(fit) == 0 {
-		return metas
+	known := map[string][]*shelf{}
+	return func(dir string) []*shelf {
+		of, ok := known[dir]
+		if ok {
+			return of
+		}
+		if len(in[dir]) > 0 {
+			of = append(of, newShelf(within, dir, in[dir], hosts...))
+		}
+		var docs []*fiojson.Document
+		for _, up := range dirs {
+			if up != dir && (m.in.metasGiven || under(dir, up)) {
+				docs = append(docs, in[up]...)
+			}
+		}
+		if len(docs) > 0 {
+			of = append(of, newShelf(within, "", docs, hosts...))
+		}
+		known[dir] = of
+		return of
 	}
-	groups := atTheSameTime(fit)
-	if last := groups[len(groups)-1]; len(last) == 1 && last[0].TimestampMS > 0 {
-		return last
-	}
-	return fit
-}
-
-// mayBeOf reports whether a document has a job that may have written a log of that name, by its counts and last stamp.
-func (s *sums) mayBeOf(d *fiojson.Document, n Name) bool {
-	return slices.ContainsFunc(d.Entries, func(e fiojson.Entry) bool {
-		part, _ := s.fits(&e, n.Kind)
-		const late = 2 // times as long as any direction ran
-		return part && writes(d, &e, n) && (s.last >= absoluteMS || s.last <= late*e.LongestMS+lateMS)
-	})
 }
 
 // unlogged takes documents out of the run that none of its logs belongs to: each is of another run, without logs.
@@ -375,12 +335,25 @@ func shortened(names []string) string {
 
 // distinct leaves out documents that repeat another, e.g. a compressed copy.
 func distinct(metas []*fiojson.Document) (out []*fiojson.Document) {
+	type likeness struct {
+		version         string
+		at, ran, issued int64
+		entries         int
+		job             string
+	}
+	seen := map[likeness][]*fiojson.Document{}
 	for _, d := range metas {
-		same := func(e *fiojson.Document) bool {
-			return d.Version == e.Version && d.TimestampMS == e.TimestampMS && reflect.DeepEqual(d.Entries, e.Entries)
+		like := likeness{version: d.Version, at: d.TimestampMS, entries: len(d.Entries)}
+		for i := range d.Entries {
+			e := &d.Entries[i]
+			like.job, like.ran = e.JobName, like.ran+e.RuntimeMS
+			for k := range e.Dirs {
+				like.issued += int64(e.Dirs[k].TotalIOs)
+			}
 		}
-		if !slices.ContainsFunc(out, same) {
-			out = append(out, d)
+		same := func(e *fiojson.Document) bool { return reflect.DeepEqual(d.Entries, e.Entries) }
+		if !slices.ContainsFunc(seen[like], same) {
+			out, seen[like] = append(out, d), append(seen[like], d)
 		}
 	}
 	return out
@@ -395,22 +368,6 @@ func filtered[T any](all []T, ok func(T) bool) (out []T) {
 	return out
 }
 
-// preferred returns the documents that ok holds for, or all if there are none.
-func preferred(metas []*fiojson.Document, ok func(*fiojson.Document) bool) []*fiojson.Document {
-	if out := filtered(metas, ok); len(out) > 0 {
-		return out
-	}
-	return metas
-}
-
-func hasHost(m *fiojson.Document, host string) bool {
-	s := stem(m.Path)
-	return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool {
-		return e.Host != "" && sameHost(e.Host, host)
-	}) ||
-		s == host || strings.HasSuffix(s, "."+host) || strings.HasSuffix(s, "_"+host) || strings.HasSuffix(s, "-"+host)
-}
-
 // sameHost reports whether two names are of one host; one may lack the domain.
 func sameHost(a, b string) bool {
 	return a == b || !numeric(a) && !numeric(b) && (strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+"."))
@@ -423,27 +380,12 @@ func numeric(host string) bool {
 
 // hasPrefix reports whether a job of the document writes logs of that name.
 func hasPrefix(m *fiojson.Document, n Name) bool {
-	return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return writes(m, &e, n) })
+	return len(m.Writers(n.Prefix, n.Hist)) > 0
 }
 
 // writes reports whether a job writes logs of that name.
 func writes(m *fiojson.Document, e *fiojson.Entry, n Name) bool {
-	option := "write_lat_log"
-	if n.Hist {
-		option = "write_hist_log"
-	}
-	v, ok := m.Option(e, option)
-	return ok && v != "" && filepath.Base(v) == n.Prefix || v == "" && filepath.Base(e.JobName) == n.Prefix
-}
-
-// namedAfter reports whether the document's file is named after the logs: CBT writes output.0_clat_hist.1.log.HOST
-// and output.0.HOST or json_output.0.HOST.
-func namedAfter(m *fiojson.Document, prefix, host string) bool {
-	s := stem(m.Path)
-	if host != "" {
-		s = strings.TrimSuffix(s, "."+host)
-	}
-	return prefix != "" && (s == prefix || strings.HasSuffix(s, "_"+prefix) || strings.HasSuffix(s, "-"+prefix))
+	return filepath.Base(m.LogPath(e, n.Hist)) == n.Prefix
 }
 
 // stem returns a file's name without the suffixes of compression and JSON.
@@ -752,7 +694,7 @@ func (s *set) byThread() map[int][]*Log {
 		}
 		// logs of two runs; one may be the document's
 		if its := slices.DeleteFunc(slices.Clone(logs), func(l *Log) bool {
-			return !hasPrefix(s.meta, l.Source.Name) && !namedAfter(s.meta, l.Source.Name.Prefix, l.Host)
+			return !hasPrefix(s.meta, l.Source.Name) && !isNamedAfter(s.meta, l.Source.Name.Prefix, l.Host)
 		}); len(its) == 1 {
 			out[n] = its
 		}
@@ -1008,10 +950,7 @@ func (m *matcher) withoutLogs(sets []*set) {
 		}
 	}
 	name := m.logs[0].Source.Name
-	option := "write_lat_log"
-	if name.Hist {
-		option = "write_hist_log"
-	}
+	option := jobfile.LogOption(name.Hist)
 	for _, meta := range metas {
 		var without []string
 		for i := range meta.Entries {

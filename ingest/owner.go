@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
@@ -17,136 +16,10 @@ import (
 // whose is decided at once for all logs of the input whose own folders have no JSON, by what is known of each log and
 // document. A stronger fact beats all weaker ones; what facts of equal strength leave open stays without JSON.
 
-// fact is something that makes a document likely to be a log's.
-type fact int
-
-// Facts, from weak to strong. Each includes that a job of the document writes logs of that name, or that the document
-// has a group with as many threads as there are logs.
-const (
-	nameFits   fact = iota
-	folderFits      // the log's folder is named after the job, or after the document
-	hostFits        // the document has jobs of the log's host
-	pathFits        // write_hist_log names the log with its folder
-)
-
-// shelf holds the documents of a folder by what they can be found by.
-type shelf struct {
-	dir    string
-	docs   []*fiojson.Document
-	logs   bool // the folder has logs, too: its documents are those of other folders' logs only if they name the path
-	beside bool // it is beside the logs, not above them
-	beyond bool // it is above the path that was given
-	by     [pathFits + 1]map[string][]*fiojson.Document
-}
-
-// newShelf returns the documents of a folder.
-func newShelf(dir string, docs []*fiojson.Document) *shelf {
-	s := &shelf{dir: dir, docs: distinct(docs)}
-	for i := range s.by {
-		s.by[i] = map[string][]*fiojson.Document{}
-	}
-	for _, m := range s.docs {
-		add := func(f fact, key string) {
-			if of := s.by[f][key]; len(of) == 0 || of[len(of)-1] != m {
-				s.by[f][key] = append(of, m)
-			}
-		}
-		for _, name := range suffixes(stem(m.Path)) {
-			add(folderFits, name)
-			add(hostFits, name)
-		}
-		for i := range m.Entries {
-			e := &m.Entries[i]
-			add(folderFits, e.JobName)
-			add(hostFits, firstLabel(e.Host))
-			for _, option := range []string{"write_hist_log", "write_lat_log"} {
-				v, ok := m.Option(e, option)
-				if ok {
-					add(nameFits, filepath.Base(cmp.Or(v, e.JobName)))
-				}
-				if filepath.Base(v) != v {
-					add(pathFits, filepath.Base(v))
-				}
-			}
-		}
-	}
-	return s
-}
-
-// suffixes returns a name, and what follows each separator in it.
-func suffixes(name string) []string {
-	out := []string{name}
-	for i, r := range name {
-		if strings.ContainsRune("-_.", r) && i+1 < len(name) {
-			out = append(out, name[i+1:])
-		}
-	}
-	return out
-}
-
-// firstLabel returns a host's name without its domain; an address stays as it is.
-func firstLabel(host string) string {
-	if numeric(host) {
-		return host
-	}
-	name, _, _ := strings.Cut(host, ".")
-	return name
-}
-
-// find returns the documents that a log belongs to by the strongest fact that any of them has.
-func (s *shelf) find(l *Source, threads map[*fiojson.Document]bool) ([]*fiojson.Document, fact) {
-	folder := filepath.Base(filepath.Dir(l.Path))
-	keys := [pathFits + 1]string{l.Name.Prefix, folder, firstLabel(l.Host), l.Name.Prefix}
-	for f := pathFits; f >= nameFits && (f == pathFits || !s.logs); f-- {
-		if keys[f] == "" {
-			continue
-		}
-		fit := filtered(s.by[f][keys[f]], func(m *fiojson.Document) bool {
-			switch {
-			case !hasPrefix(m, l.Name) && !threads[m]:
-				return false
-			case l.Host != "" && !hasHost(m, l.Host) && (f == hostFits || s.beyond || s.beside || hasHosts(m)):
-				return false
-			}
-			return f != pathFits || namesPath(m, l)
-		})
-		if len(fit) > 0 {
-			return fit, f
-		}
-	}
-	return filtered(s.docs, func(m *fiojson.Document) bool { return threads[m] && !s.logs }), nameFits
-}
-
-// hasHosts reports whether a document says on which hosts its jobs ran.
-func hasHosts(m *fiojson.Document) bool {
-	return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return e.Host != "" })
-}
-
-// namesPath reports whether a job of the document writes the log by its path: relative to the document's folder or, as
-// fio may have been started elsewhere, with the end of its path.
-func namesPath(m *fiojson.Document, l *Source) bool {
-	dir := filepath.Dir(l.Path)
-	return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool {
-		v, _ := m.Option(&e, logOption(l.Name.Hist))
-		at := filepath.Dir(filepath.Clean(v))
-		return writes(m, &e, l.Name) && at != "." &&
-			(at == dir || filepath.Join(filepath.Dir(m.Path), at) == dir ||
-				strings.HasSuffix(dir, string(filepath.Separator)+at))
-	})
-}
-
-// logOption returns the option that makes fio write histogram logs, or those of single I/Os.
-func logOption(hist bool) string {
-	if hist {
-		return "write_hist_log"
-	}
-	return "write_lat_log"
-}
-
 // claim is a log that may have a slot, and why.
 type claim struct {
-	log  *Source
-	fact fact
+	log *Source
+	why facts
 }
 
 // slot is what a document has room for: one log of each name and host.
@@ -158,20 +31,19 @@ type slot struct {
 // ownership finds the documents of logs in other folders.
 type ownership struct {
 	d       *discovery
-	shelves map[*Input][]*shelf
-	threads map[*fiojson.Document]bool // documents of groups with as many threads as there are logs
+	shelves map[*Input]*shelf
 	claims  map[slot][]claim
 	beside  map[slot]bool // wroteBeside, by document and folder
 	of      map[*Source]*fiojson.Document
 }
 
-// place is where the documents of logs are that have none in their folders.
-type place func(d *discovery, in *Input, known map[string]*shelf) []*shelf
+// elsewhere finds the documents of logs that have none in their folders; nil if there are none.
+type elsewhere func(d *discovery, in *Input, known map[string]*shelf) *shelf
 
 // own finds the documents of runs without JSON in the folders of their logs, elsewhere, and returns the runs with those
 // joined that share a document.
-func (d *discovery) own(runs []*Input, elsewhere place) []*Input {
-	o := &ownership{d: d, shelves: map[*Input][]*shelf{}, threads: map[*fiojson.Document]bool{},
+func (d *discovery) own(runs []*Input, find elsewhere) []*Input {
+	o := &ownership{d: d, shelves: map[*Input]*shelf{},
 		claims: map[slot][]claim{}, beside: map[slot]bool{}, of: map[*Source]*fiojson.Document{}}
 	known := map[string]*shelf{}
 	var open []*Input
@@ -180,8 +52,8 @@ func (d *discovery) own(runs []*Input, elsewhere place) []*Input {
 			func(dir string) bool { return len(d.metasIn(dir)) > 0 }) {
 			continue
 		}
-		if o.shelves[in] = elsewhere(d, in, known); len(o.shelves[in]) > 0 {
-			open = append(open, in)
+		if s := find(d, in, known); s != nil {
+			o.shelves[in], open = s, append(open, in)
 		}
 	}
 	o.groups(open)
@@ -195,26 +67,29 @@ func (d *discovery) own(runs []*Input, elsewhere place) []*Input {
 	return o.join(runs)
 }
 
-// above returns the documents of the lowest folder above a run that has any, as far as it was searched.
-func above(d *discovery, in *Input, known map[string]*shelf) (out []*shelf) {
+// jsonAbove returns the documents of the lowest folder above a run that has any, as far as it was searched.
+func jsonAbove(d *discovery, in *Input, known map[string]*shelf) *shelf {
 	for dir := in.Root; d.isBelow(dir); { //nolint:endless // it ends where the search began
 		dir = filepath.Dir(dir)
 		s := known[dir]
 		if s == nil {
-			s = newShelf(dir, d.metasIn(dir))
-			s.logs = d.logsIn(dir)
+			at := above
+			if d.logsIn(dir) {
+				at = aboveLogs
+			}
+			s = newShelf(at, dir, distinct(d.metasIn(dir)))
 			known[dir] = s
 		}
 		if len(s.docs) > 0 {
-			return []*shelf{s}
+			return s
 		}
 	}
 	return nil
 }
 
-// around returns the documents of folders beside that of a run's logs (logs/ and json/), if these have no logs. Of
+// jsonAround returns the documents of folders beside that of a run's logs (logs/ and json/), if these have no logs. Of
 // a folder that was given it returns those of the folder above.
-func around(d *discovery, in *Input, known map[string]*shelf) (out []*shelf) {
+func jsonAround(d *discovery, in *Input, known map[string]*shelf) *shelf {
 	folders := foldersOf(in.Logs)
 	if len(folders) != 1 {
 		return nil
@@ -224,11 +99,13 @@ func around(d *discovery, in *Input, known map[string]*shelf) (out []*shelf) {
 	switch given := !d.isBelow(folders[0]) || slices.Contains(d.searched, folders[0]); {
 	case s != nil:
 	case given:
+		var docs []*fiojson.Document
 		d.files.Beyond = maxAbove + 1
-		if s = newShelf(up, nil); len(d.files.List(up)) <= maxAbove {
-			s = newShelf(up, d.metasIn(up))
+		if len(d.files.List(up)) <= maxAbove {
+			docs = d.metasIn(up)
 		}
-		d.files.Beyond, s.beyond = 0, true
+		d.files.Beyond = 0
+		s = newShelf(beyond, up, distinct(docs))
 	default:
 		var docs []*fiojson.Document
 		for _, e := range d.files.List(up) {
@@ -236,13 +113,12 @@ func around(d *discovery, in *Input, known map[string]*shelf) (out []*shelf) {
 				docs = append(docs, d.metasIn(path)...)
 			}
 		}
-		s = newShelf(up, docs)
-		s.beside = true
+		s = newShelf(beside, up, distinct(docs))
 	}
 	if known[up] = s; len(s.docs) == 0 {
 		return nil
 	}
-	return []*shelf{s}
+	return s
 }
 
 // maxAbove is the largest number of entries of a folder above the path given that are read.
@@ -259,18 +135,15 @@ func (d *discovery) wanted(in *Input) []*Source {
 
 // groups finds the documents of groups whose threads are the logs that may be theirs.
 func (o *ownership) groups(open []*Input) {
-	logs := map[*fiojson.Document][]*Source{}
+	logs := map[*shelf][]*Source{}
 	for _, in := range open {
-		for _, s := range o.shelves[in] {
-			for _, m := range s.docs {
-				if !s.logs && !s.beside && hasGroups(m) {
-					logs[m] = append(logs[m], slices.Concat(o.d.wanted(in), in.likeFirst())...)
-				}
-			}
-		}
+		s := o.shelves[in]
+		logs[s] = append(logs[s], slices.Concat(o.d.wanted(in), in.likeFirst())...)
 	}
-	for m, of := range logs {
-		o.threads[m] = threadsAre(m, of)
+	for s, of := range logs {
+		if rules[s.place].needs&ofGroup > 0 {
+			s.groups = filtered(s.docs, func(m *fiojson.Document) bool { return hasGroups(m) && threadsAre(m, of) })
+		}
 	}
 }
 
@@ -285,28 +158,23 @@ func hasGroups(m *fiojson.Document) bool {
 
 // claim finds the document of each log of a run, if facts leave only one.
 func (o *ownership) claim(in *Input) {
+	s := o.shelves[in]
 	for _, l := range o.d.wanted(in) {
-		for _, s := range o.shelves[in] {
-			docs, fact := s.find(l, o.threads)
-			if len(docs) > 1 {
-				docs = byCounts(&Log{Source: l}, docs)
-			}
-			if len(docs) != 1 || s.beyond && !o.d.isAlone(in, s, docs[0], fact) ||
-				s.beside && fact == nameFits && o.wroteBeside(docs[0], s.dir, filepath.Dir(l.Path)) {
-				continue
-			}
-			o.of[l] = docs[0]
-			key := slot{docs[0], uncompressed(l.Base), l.Host}
-			o.claims[key] = append(o.claims[key], claim{l, fact})
-			break
+		docs, why := s.find(l, l.Host)
+		if len(docs) != 1 || s.place == beyond && !o.d.isAlone(in, s, docs[0], why) ||
+			s.place == beside && why < ofFolder && o.wroteBeside(docs[0], s.dir, filepath.Dir(l.Path)) {
+			continue
 		}
+		o.of[l] = docs[0]
+		key := slot{docs[0], uncompressed(l.Base), l.Host}
+		o.claims[key] = append(o.claims[key], claim{l, why})
 	}
 }
 
 // isAlone reports whether a document above the path given is of a run's logs, with those beside them that were not
 // asked for: they are no fewer and no more than its threads and, unless a strong fact says that they are its own, there
 // are no other logs that its jobs may have written.
-func (d *discovery) isAlone(in *Input, s *shelf, m *fiojson.Document, by fact) bool {
+func (d *discovery) isAlone(in *Input, s *shelf, m *fiojson.Document, why facts) bool {
 	threads := map[[2]string]bool{}
 	for _, l := range slices.Concat(d.wanted(in), in.likeFirst()) {
 		threads[[2]string{l.Host, fmt.Sprint(l.Name.Job)}] = true
@@ -314,7 +182,7 @@ func (d *discovery) isAlone(in *Input, s *shelf, m *fiojson.Document, by fact) b
 	if in.Logs[0].Name.Job > 0 && len(threads) != len(m.Entries) && !(hasGroups(m) && len(threads) > len(m.Entries)) {
 		return false
 	}
-	return by >= folderFits || !d.wroteElsewhere(m, s.dir, filepath.Dir(in.Logs[0].Path))
+	return why >= ofFolder || !d.wroteElsewhere(m, s.dir, filepath.Dir(in.Logs[0].Path))
 }
 
 // wroteElsewhere reports whether a folder in up, other than dir, or up itself has logs that the document's jobs may
@@ -359,13 +227,10 @@ func (o *ownership) settle() {
 		if len(claims) < 2 {
 			continue
 		}
-		best := slices.MaxFunc(claims, func(a, b claim) int { return cmp.Compare(a.fact, b.fact) }).fact
-		strongest := filtered(claims, func(c claim) bool { return c.fact == best })
+		best := slices.MaxFunc(claims, func(a, b claim) int { return cmp.Compare(a.why, b.why) }).why
+		strongest := filtered(claims, func(c claim) bool { return c.why == best })
 		if len(strongest) > 1 {
-			strongest = filtered(strongest, func(c claim) bool {
-				sums, err := (&Log{Source: c.log, Meta: key.doc}).sums()
-				return err == nil && sums.mayBeOf(key.doc, c.log.Name)
-			})
+			strongest = filtered(strongest, func(c claim) bool { return countsFit(c.log, key.doc) })
 		}
 		for _, c := range claims {
 			if len(strongest) != 1 || c.log != strongest[0].log {
@@ -377,32 +242,23 @@ func (o *ownership) settle() {
 
 // give sets the documents of a run if each of its logs has one, and else warns of those that it may have.
 func (o *ownership) give(in *Input) {
-	owner := map[*Source]*fiojson.Document{}
+	s := o.shelves[in]
+	owner, owns := map[*Source]*fiojson.Document{}, map[*fiojson.Document]bool{}
 	for _, l := range o.d.wanted(in) {
 		if m := o.of[l]; m != nil {
-			owner[l] = m
+			owner[l], owns[m] = m, true
 		}
 	}
 	if len(owner) < len(o.d.wanted(in)) || len(owner) == 0 {
-		for _, s := range o.shelves[in] {
-			where := "above"
-			if s.beside {
-				where = "beside"
-			}
-			if !s.logs {
-				in.notUsed(where, s.docs)
-			}
-		}
+		in.notUsed(s)
 		return
 	}
 	in.owner = owner
-	for _, s := range o.shelves[in] {
-		for _, m := range s.docs {
-			if slices.ContainsFunc(o.d.wanted(in), func(l *Source) bool { return owner[l] == m }) {
-				if in.Metas = append(in.Metas, m); s.beyond {
-					in.Warnings = append(in.Warnings,
-						fio.Printable(m.Path)+": used, although it is above the path given: its jobs wrote these logs")
-				}
+	for _, m := range s.docs {
+		if owns[m] {
+			if in.Metas = append(in.Metas, m); s.place == beyond {
+				in.Warnings = append(in.Warnings,
+					fio.Printable(m.Path)+": used, although it is above the path given: its jobs wrote these logs")
 			}
 		}
 	}
@@ -482,10 +338,11 @@ func (o *ownership) merge(whole *Input, parts, runs []*Input) {
 
 // notUsed warns of fio's JSON above a run's logs, or beside them, if its jobs may have written some of them. No other
 // run uses it either.
-func (in *Input) notUsed(where string, metas []*fiojson.Document) {
+func (in *Input) notUsed(s *shelf) {
+	where := rules[s.place].where
 	var names []string
-	for _, m := range metas {
-		if slices.ContainsFunc(in.Logs, func(l *Source) bool { return hasPrefix(m, l.Name) }) {
+	for _, m := range s.docs {
+		if where != "" && slices.ContainsFunc(in.Logs, func(l *Source) bool { return hasPrefix(m, l.Name) }) {
 			names, in.unused = append(names, fio.Printable(m.Path)), append(in.unused, m)
 		}
 	}

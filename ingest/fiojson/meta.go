@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -49,6 +50,11 @@ type Document struct {
 	Warnings []string
 	// Notes are whole texts for the user that name the file.
 	Notes []string
+
+	writers struct { // see Writers
+		of *Entry // the first of Entries that they are of
+		by map[logName][]*Entry
+	}
 }
 
 // Entry is one element of jobs or client_stats: a job, or with group_reporting
@@ -195,6 +201,35 @@ func (m *Document) Option(e *Entry, name string) (string, bool) {
 	}
 	v, ok := m.Globals(e)[name]
 	return v, ok
+}
+
+// LogPath returns how the paths of a job's histogram logs, or else logs of single I/Os, begin: without a value of the
+// option they are named after the job.
+func (m *Document) LogPath(e *Entry, hist bool) string {
+	v, _ := m.Option(e, jobfile.LogOption(hist))
+	return cmp.Or(v, e.JobName)
+}
+
+// Writers returns the jobs whose logs are named so, whatever their folder. Names are looked up once: neither jobs nor
+// options may change afterwards.
+func (m *Document) Writers(name string, hist bool) []*Entry {
+	if len(m.Entries) > 0 && (m.writers.of == nil || m.writers.of != &m.Entries[0]) {
+		m.writers.of, m.writers.by = &m.Entries[0], map[logName][]*Entry{}
+		for i := range m.Entries {
+			e := &m.Entries[i]
+			for _, hist := range []bool{false, true} {
+				key := logName{filepath.Base(m.LogPath(e, hist)), hist}
+				m.writers.by[key] = append(m.writers.by[key], e)
+			}
+		}
+	}
+	return m.writers.by[logName{name, hist}]
+}
+
+// logName is the name of histogram logs, or of logs of single I/Os, without their kind.
+type logName struct {
+	name string
+	hist bool
 }
 
 // Globals returns the options of [global] and of fio's command line that hold for an entry: those of its server, if

@@ -326,11 +326,7 @@ func (j *File) Entries() (of []int, count int) {
 // LogPrefix returns how the names of a section's histogram logs, or else latency logs, begin; known is false if it
 // writes none, or if only fio knows when it runs. It is "" for a section without a name.
 func (s *Section) LogPrefix(hist bool) (prefix string, known bool) {
-	option := "write_lat_log"
-	if hist {
-		option = "write_hist_log"
-	}
-	v, ok := s.Options[option]
+	v, ok := s.Options[LogOption(hist)]
 	if !ok {
 		return "", false
 	}
@@ -346,12 +342,16 @@ func (s *Section) LogPrefix(hist bool) (prefix string, known bool) {
 
 // WritesLogs reports whether the section writes histogram logs, or else latency logs.
 func (s *Section) WritesLogs(hist bool) bool {
-	option := "write_lat_log"
-	if hist {
-		option = "write_hist_log"
-	}
-	_, ok := s.Options[option]
+	_, ok := s.Options[LogOption(hist)]
 	return ok
+}
+
+// LogOption returns the option that makes fio write histogram logs, or else those of single I/Os.
+func LogOption(hist bool) string {
+	if hist {
+		return "write_hist_log"
+	}
+	return "write_lat_log"
 }
 
 // Is reports whether a text looks like a job file: it has a section, and in one an option that is typical of fio.

@@ -1,0 +1,270 @@
+package ingest
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"fiolat/ingest/fiojson"
+)
+
+// facts are what is known of a log and a document of fio's JSON. A stronger fact is a larger number than all weaker
+// ones together, so that a log is that of the document with the largest.
+type facts uint
+
+const (
+	ofGroup    facts = 1 << iota // a group of the document has as many threads as there are logs
+	namedAfter                   // the document's file is named after the log
+	writesName                   // a job of the document writes logs of that name
+	ofFolder                     // and the log's folder is named after a job, or after the document's file
+	ofHost                       // the document has jobs of the log's host, or its file is named after it
+	writesPath                   // write_hist_log names the log with its folder
+	strongest  = writesPath
+)
+
+// place is where documents are, as seen from the folder of a log.
+type place int
+
+const (
+	within    place = iota // in a folder of the run, or named
+	above                  // above it
+	aboveLogs              // above it, beside logs of another run
+	beside                 // in a folder beside it
+	beyond                 // above it, and above the path that was given
+)
+
+// rules say by which facts a log belongs to a document.
+var rules = [...]struct {
+	needs facts  // at least one of these
+	alone bool   // but not to the only document
+	host  bool   // a log with a host belongs to a document of that host only
+	where string // in words
+}{
+	within:    {needs: writesName | namedAfter, alone: true},
+	above:     {needs: writesName | ofGroup, where: "above"},
+	aboveLogs: {needs: writesPath},
+	beside:    {needs: writesName, host: true, where: "beside"},
+	beyond:    {needs: writesName | ofGroup, host: true, where: "above"},
+}
+
+// shelf holds the documents of a place by what they can be found by: no log is compared with all of them.
+type shelf struct {
+	place
+	dir    string
+	docs   []*fiojson.Document
+	groups []*fiojson.Document         // those with the fact ofGroup
+	free   []*fiojson.Document         // those that may be of the logs of any host
+	hosted map[*fiojson.Document]bool  // the others
+	by     map[key][]*fiojson.Document // by what makes a fact likely
+	hosts  map[string][]hostOfDocument // by the first part of their names
+}
+
+type key struct {
+	fact facts
+	name string
+}
+
+type hostOfDocument struct {
+	host string
+	*fiojson.Document
+}
+
+// newShelf returns the documents of a place, which are distinct. Those of the run itself that are of hosts are not of
+// the logs of others; elsewhere that holds for all that name any host.
+func newShelf(at place, dir string, docs []*fiojson.Document, hosts ...string) *shelf {
+	s := &shelf{place: at, dir: dir, docs: docs, hosted: map[*fiojson.Document]bool{},
+		by: map[key][]*fiojson.Document{}, hosts: map[string][]hostOfDocument{}}
+	for _, m := range docs {
+		add := func(fact facts, name string) {
+			k := key{fact, name}
+			s.by[k] = appendNew(s.by[k], m)
+		}
+		for _, name := range suffixes(stem(m.Path)) {
+			add(ofFolder, name)
+			add(namedAfter, name)
+		}
+		s.hosted[m] = rules[at].host
+		for i := range m.Entries {
+			e := &m.Entries[i]
+			add(ofFolder, e.JobName)
+			for _, hist := range []bool{false, true} {
+				path := m.LogPath(e, hist)
+				add(writesName, filepath.Base(path))
+				if dir := filepath.Dir(path); dir != "." {
+					dir = filepath.Base(filepath.Join(filepath.Dir(m.Path), dir))
+					add(writesPath, filepath.Join(dir, filepath.Base(path)))
+				}
+			}
+			if e.Host != "" {
+				s.hosted[m] = s.hosted[m] || at != within
+				name := firstLabel(e.Host)
+				s.hosts[name] = appendNew(s.hosts[name], hostOfDocument{e.Host, m})
+			}
+		}
+	}
+	for _, host := range hosts {
+		for _, m := range s.ofHost(host) {
+			s.hosted[m] = true
+		}
+	}
+	s.free = filtered(docs, func(m *fiojson.Document) bool { return !s.hosted[m] })
+	return s
+}
+
+// appendNew appends what is not the last element.
+func appendNew[T comparable](to []T, v T) []T {
+	if n := len(to); n > 0 && to[n-1] == v {
+		return to
+	}
+	return append(to, v)
+}
+
+// suffixes returns a name, and what follows each separator in it.
+func suffixes(name string) []string {
+	out := []string{name}
+	for i, r := range name {
+		if strings.ContainsRune("-_.", r) && i+1 < len(name) {
+			out = append(out, name[i+1:])
+		}
+	}
+	return out
+}
+
+// firstLabel returns a host's name without its domain; an address stays as it is.
+func firstLabel(host string) string {
+	if numeric(host) {
+		return host
+	}
+	name, _, _ := strings.Cut(host, ".")
+	return name
+}
+
+// ofHost returns the documents with jobs of a host, or whose files are named after it.
+func (s *shelf) ofHost(host string) (of []*fiojson.Document) {
+	for _, m := range s.hosts[firstLabel(host)] {
+		if sameHost(m.host, host) {
+			of = appendNew(of, m.Document)
+		}
+	}
+	for _, m := range s.by[key{namedAfter, host}] {
+		if !slices.Contains(of, m) {
+			of = append(of, m)
+		}
+	}
+	return of
+}
+
+// likely returns documents that may have a fact with a log, and all that do.
+func (s *shelf) likely(f facts, n Name, folder, host string) []*fiojson.Document {
+	switch f {
+	case writesPath:
+		return s.by[key{f, filepath.Join(folder, n.Prefix)}]
+	case ofFolder:
+		return s.by[key{f, folder}]
+	case ofGroup:
+		return s.groups
+	case namedAfter:
+		return slices.Concat(s.by[key{f, n.Prefix}], s.by[key{f, n.Prefix + "." + host}])
+	}
+	return s.by[key{f, n.Prefix}]
+}
+
+// find returns the documents that a log may belong to, and the strongest fact that they have: those that have all facts
+// that any of them has, from the strongest on, as long as there are several; then those that its counts fit.
+func (s *shelf) find(l *Source, host string) (fit []*fiojson.Document, why facts) {
+	folder, rule, of := filepath.Base(filepath.Dir(l.Path)), rules[s.place], s.ofHost(host)
+	has := func(m *fiojson.Document, some facts) bool {
+		return some&writesName > 0 && len(m.Writers(l.Name.Prefix, l.Name.Hist)) > 0 ||
+			some&ofGroup > 0 && slices.Contains(s.groups, m) ||
+			some&ofHost > 0 && slices.Contains(of, m) ||
+			some&writesPath > 0 && namesPath(m, l) ||
+			some&namedAfter > 0 && isNamedAfter(m, l.Name.Prefix, host) ||
+			some&ofFolder > 0 && isOfFolder(m, folder)
+	}
+	may := func(m *fiojson.Document, f facts) bool {
+		return (host == "" || !s.hosted[m] || slices.Contains(of, m)) && has(m, f) &&
+			(has(m, rule.needs) || rule.alone && f != ofFolder)
+	}
+	for f := strongest; f > 0 && (why == 0 || len(fit) > 1 && f > ofGroup); f >>= 1 {
+		from := fit
+		if why == 0 && f == ofHost {
+			from = of
+		} else if why == 0 {
+			from = s.likely(f, l.Name, folder, host)
+		}
+		if with := filtered(from, func(m *fiojson.Document) bool { return may(m, f) }); len(with) > 0 {
+			fit, why = with, max(why, f)
+		}
+	}
+	switch {
+	case why == 0 && rule.alone && host == "":
+		return s.docs, 0
+	case why == 0 && rule.alone:
+		return s.free, 0
+	case len(fit) > 1 && has(fit[0], rule.needs):
+		fit = byCounts(l, fit)
+	}
+	return fit, why
+}
+
+// isOfFolder reports whether a folder is named after a document's file, or after one of its jobs.
+func isOfFolder(m *fiojson.Document, folder string) bool {
+	return isEndOf(stem(m.Path), folder, "-_.") ||
+		slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return e.JobName == folder })
+}
+
+// isNamedAfter reports whether the document's file is named after the logs: CBT writes output.0_clat_hist.1.log.HOST
+// and output.0.HOST or json_output.0.HOST.
+func isNamedAfter(m *fiojson.Document, prefix, host string) bool {
+	name := stem(m.Path)
+	if host != "" {
+		name = strings.TrimSuffix(name, "."+host)
+	}
+	return isEndOf(name, prefix, "_-")
+}
+
+// isEndOf reports whether a name ends in that, after one of the separators if something is before it.
+func isEndOf(name, end, separators string) bool {
+	rest, ok := strings.CutSuffix(name, end)
+	return ok && end != "" && (rest == "" || strings.IndexByte(separators, rest[len(rest)-1]) >= 0)
+}
+
+// namesPath reports whether a job of the document writes the log by its path: relative to the document's folder or, as
+// fio may have been started elsewhere, with the end of its path.
+func namesPath(m *fiojson.Document, l *Source) bool {
+	dir := filepath.Dir(l.Path)
+	return slices.ContainsFunc(m.Writers(l.Name.Prefix, l.Name.Hist), func(e *fiojson.Entry) bool {
+		at := filepath.Dir(filepath.Clean(m.LogPath(e, l.Name.Hist)))
+		return at != "." && (at == dir || filepath.Join(filepath.Dir(m.Path), at) == dir ||
+			strings.HasSuffix(dir, string(filepath.Separator)+at))
+	})
+}
+
+// byCounts returns the documents that a log can belong to by its counts and its last stamp: of runs that were appended
+// to one file, or ran one after the other, the last one, which overwrote the logs of the others. It returns all if none
+// fits.
+func byCounts(l *Source, metas []*fiojson.Document) []*fiojson.Document {
+	if !slices.ContainsFunc(metas, func(m *fiojson.Document) bool { return m.Path != metas[0].Path }) {
+		return metas[len(metas)-1:]
+	}
+	fit := filtered(metas, func(m *fiojson.Document) bool { return countsFit(l, m) })
+	if groups := atTheSameTime(fit); len(fit) > 1 && len(groups[len(groups)-1]) == 1 {
+		if last := groups[len(groups)-1]; last[0].TimestampMS > 0 {
+			return last
+		}
+	}
+	if len(fit) == 0 {
+		return metas
+	}
+	return fit
+}
+
+// countsFit reports whether a document has a job that may have written a log by its name, counts and last stamp.
+func countsFit(l *Source, m *fiojson.Document) bool {
+	sums, err := (&Log{Source: l, Meta: m}).sums()
+	return err == nil && slices.ContainsFunc(m.Writers(l.Name.Prefix, l.Name.Hist), func(e *fiojson.Entry) bool {
+		part, _ := sums.fits(e, l.Name.Kind)
+		const late = 2 // times as long as any direction ran
+		return part && (sums.last >= absoluteMS || sums.last <= late*e.LongestMS+lateMS)
+	})
+}
