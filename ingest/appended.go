@@ -16,7 +16,6 @@ import (
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
-	"fiolat/ingest/source"
 )
 
 // split makes a Log of each source, or of each thread's part of it if it has no thread number.
@@ -35,7 +34,7 @@ func (m *matcher) split() {
 }
 
 func (m *matcher) parts(s *Source) (parts []*Source) {
-	r, err := source.Open(s.Path, nil)
+	r, err := s.open()
 	if err != nil {
 		return []*Source{s}
 	}
@@ -141,7 +140,7 @@ func (s *Source) sums(fio2 bool) (*sums, error) {
 	if info, err := os.Stat(s.Path); err != nil || !info.Mode().IsRegular() {
 		return nil, cmp.Or(err, errors.ErrUnsupported)
 	}
-	f, err := source.Open(s.Path, nil)
+	f, err := s.open()
 	if err != nil {
 		return nil, err
 	}

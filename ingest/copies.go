@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"sync"
 
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
@@ -59,7 +58,6 @@ func (d *discovery) dropEqual(runs []*Input) {
 		l    *Source
 		in   *Input
 		info fs.FileInfo
-		of   digest // zero if it was not needed
 	}
 	bySize := map[int64][]seen{}
 	for _, in := range runs {
@@ -71,22 +69,15 @@ func (d *discovery) dropEqual(runs []*Input) {
 				kept = append(kept, l)
 				continue
 			}
-			drop, of, compared := "", digest{}, 0
-			same := bySize[info.Size()]
-			if len(same) > 0 {
-				of = digestOf(l.Path, info.Size())
-			}
-			for i := range same {
-				o := &same[i]
+			drop, compared := "", 0
+			for _, o := range bySize[info.Size()] {
 				if os.SameFile(info, o.info) {
 					drop = fmt.Sprintf("%s: the same file as %s; counted once", fio.Printable(l.Path),
 						fio.Printable(o.l.Path))
 					break
 				}
-				if o.of == (digest{}) {
-					o.of = digestOf(o.l.Path, info.Size())
-				}
-				if o.of != of {
+				of := l.digest(info.Size())
+				if o.l.digest(info.Size()) != of {
 					continue
 				}
 				compared++
@@ -110,7 +101,7 @@ func (d *discovery) dropEqual(runs []*Input) {
 				in.Ignored = append(in.Ignored, drop)
 				continue
 			}
-			bySize[info.Size()] = append(bySize[info.Size()], seen{l, in, info, of})
+			bySize[info.Size()] = append(bySize[info.Size()], seen{l, in, info})
 			kept = append(kept, l)
 		}
 		if len(twins) > 0 {
@@ -129,31 +120,38 @@ type digest struct {
 	whole bool // nothing else than the same bytes has the same hashes
 }
 
-// digestOf returns the digest of a file. Those of files that cannot be read are equal, but not whole.
-func digestOf(path string, size int64) digest {
-	buf, ok := blocks.Get().(*[64 << 10]byte)
-	if !ok {
-		buf = new([64 << 10]byte)
+// digestOf returns the digest of a small file.
+func digestOf(all []byte) digest {
+	return digest{maphash.Bytes(seeds[0], all), maphash.Bytes(seeds[1], all), true}
+}
+
+// digest returns the digest of the log, which has that size. Those of logs that cannot be read are equal, but not
+// whole.
+func (s *Source) digest(size int64) digest {
+	if s.of != (digest{}) && s.Size == size {
+		return s.of
 	}
-	defer blocks.Put(buf)
-	b := buf[:]
-	f, err := source.OpenRegular(path)
+	s.of = digest{a: 1}
+	f, err := source.OpenRegular(s.Path)
 	if err != nil {
-		return digest{a: 1}
+		return s.of
 	}
 	defer f.Close()
-	if size <= int64(len(b)) {
-		n, err := f.ReadAt(b[:size], 0)
-		return digest{maphash.Bytes(seeds[0], b[:n]), maphash.Bytes(seeds[1], b[:n]), err == nil}
+	block := source.NewBlock()
+	defer block.Free()
+	b := block[:]
+	if size <= source.SmallSize {
+		if n, err := f.ReadAt(b[:size], 0); err == nil {
+			s.of = digestOf(b[:n])
+		}
+		return s.of
 	}
 	const end = 2 << 10
 	n, _ := f.ReadAt(b[:end], 0)
 	m, _ := f.ReadAt(b[n:n+end], max(int64(n), size-end))
-	return digest{a: maphash.Bytes(seeds[0], b[:n+m]), b: 1}
+	s.of = digest{a: maphash.Bytes(seeds[0], b[:n+m]), b: 1}
+	return s.of
 }
-
-// blocks holds memory of digestOf.
-var blocks sync.Pool
 
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 

@@ -48,6 +48,23 @@ type Source struct {
 	info   fs.FileInfo // of a log that was found in a folder
 	link   bool        // that log is a symbolic link
 	counts *counts     // see Log.sums
+
+	small *source.Small // all of it, if it is small and there was room to keep it
+	of    digest        // zero if it was not needed yet
+}
+
+// Small returns all of a small log, if that was read and kept; else nil.
+func (s *Source) Small() *source.Small { return s.small }
+
+// Forget drops what Small returns.
+func (s *Source) Forget() { s.small = nil }
+
+// open opens the log, decompressed.
+func (s *Source) open() (*source.Stream, error) {
+	if s.small != nil {
+		return source.Decompress(bytes.NewReader(s.small.All), s.Path, nil)
+	}
+	return source.Open(s.Path, nil)
 }
 
 // stat describes the file, behind links.
@@ -391,8 +408,11 @@ type discovery struct {
 	kinds    once[FileKind]
 	metas    once[[]*fiojson.Document]
 	jobs     once[[]*jobfile.File] // by folder
-	head     [headBytes]byte       // of the file that is looked at
+	room     int                   // bytes of small logs that may still be kept
 }
+
+// allSmall are the bytes of small logs that are kept at most.
+const allSmall = 16 << 20
 
 // once keeps what was read from files, by path: several folders and runs ask for the same ones.
 type once[T any] map[string]struct {
@@ -417,8 +437,8 @@ func newDiscovery(opt DiscoverOptions) *discovery {
 		sys := osFileSystem()
 		opt.system = &sys
 	}
-	return &discovery{opt: opt, seen: map[string]bool{}, folders: map[string]string{}, kinds: once[FileKind]{},
-		metas: once[[]*fiojson.Document]{}, jobs: once[[]*jobfile.File]{},
+	return &discovery{opt: opt, room: allSmall, seen: map[string]bool{}, folders: map[string]string{},
+		kinds: once[FileKind]{}, metas: once[[]*fiojson.Document]{}, jobs: once[[]*jobfile.File]{},
 		files: newFileReader(*opt.system, opt.Stdin,
 			func(name string) bool {
 				_, log := parseName(name)
@@ -576,7 +596,11 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 		d.given.Ignored = append(d.given.Ignored, ignored(path))
 		return nil
 	} else if info.Mode().IsRegular() {
-		switch kind, err := d.sniff(path); {
+		look := d.sniff
+		if named {
+			look = func(string) (FileKind, error) { return d.look(s, info) }
+		}
+		switch kind, err := look(path); {
 		case named && !isPacked(err):
 		case err != nil:
 			return err
@@ -728,10 +752,17 @@ func (d *discovery) search(root, dir string) {
 			continue
 		}
 		link := e.Type()&fs.ModeSymlink != 0
-		if strings.HasPrefix(e.Name(), "._") || d.isPacked(path, e) || !ok && !link { // ._FILE: attributes on macOS
+		if strings.HasPrefix(e.Name(), "._") || !ok && (d.isPacked(path, e) || !link) { // ._FILE: attributes on macOS
 			continue
 		}
 		info, err := d.files.Stat(path)
+		l := found{Source: &Source{Path: path, Base: e.Name(), Name: name, Host: name.Host, info: info, link: link},
+			dir: dir}
+		if err == nil && ok && info.Mode().IsRegular() {
+			if _, bad := d.look(l.Source, info); isPacked(bad) {
+				continue
+			}
+		}
 		switch {
 		case err != nil:
 			d.files.CannotRead(path, err)
@@ -746,8 +777,7 @@ func (d *discovery) search(root, dir string) {
 		case ok && info.Size() > 0 && renamed.MatchString(name.Prefix) && !d.isLog(path):
 			d.warnings = append(d.warnings, fio.Printable(path)+": not a log of fio, despite its name; not used")
 		case ok:
-			l := found{Source: &Source{Path: path, Base: e.Name(), Name: name, Size: info.Size(),
-				Host: name.Host, info: info, link: link}, dir: dir}
+			l.Size = info.Size()
 			// Above the path given, a folder that happens to be named clients means nothing.
 			if group, host := clients(dir); group != "" && (under(group, root) || filepath.Join(group,
 				"clients") == root || filepath.Join(group, "clients", host) == root) {
@@ -996,27 +1026,54 @@ func (d *discovery) jobFile(path string) (j *jobfile.File, err error) {
 // sniff finds out by its content what a file is. What is packed in a way that is not read is a *source.PackedError, and
 // remembered unless nobody asked for its folder.
 func (d *discovery) sniff(path string) (FileKind, error) {
-	return d.kinds.get(path, func() (kind FileKind, err error) {
-		defer func() {
-			if packed, is := errors.AsType[*source.PackedError](err); is && d.files.Beyond == 0 {
-				d.packed = append(d.packed, packed)
-			}
-		}()
-		head, err := d.files.Head(path, d.head[:])
-		if err != nil {
-			return OtherFile, err
+	return d.kinds.get(path, func() (FileKind, error) {
+		block := source.NewBlock()
+		defer block.Free()
+		head, err := d.files.Head(path, block[:headBytes])
+		return d.kind(path, head, err)
+	})
+}
+
+// look is sniff of a log that info describes. A small one is read as a whole for that, and kept while there is room.
+func (d *discovery) look(s *Source, info fs.FileInfo) (FileKind, error) {
+	return d.kinds.get(s.Path, func() (FileKind, error) {
+		block := source.NewBlock()
+		defer block.Free()
+		part := block[:]
+		if info.Size() > source.SmallSize {
+			part = block[:headBytes]
 		}
-		if !source.Packed(head) {
-			if kind, sure, err := kindOfHead(head, path); sure {
-				return kind, err
-			}
+		head, whole, err := d.files.Whole(s.Path, info, part)
+		if whole {
+			s.of = digestOf(head)
 		}
+		if whole && len(head) <= d.room && !source.Packed(head) {
+			d.room -= len(head)
+			s.small = &source.Small{Info: info, All: bytes.Clone(head)}
+		}
+		return d.kind(s.Path, head[:min(len(head), headBytes)], err)
+	})
+}
+
+// kind returns what a file is that begins with head, or could not be read for err.
+func (d *discovery) kind(path string, head []byte, err error) (kind FileKind, _ error) {
+	if err != nil {
+		return OtherFile, err
+	}
+	sure := false
+	if !source.Packed(head) {
+		kind, sure, err = kindOfHead(head, path)
+	}
+	if !sure {
 		err = d.files.Read(path, func(r io.Reader) (err error) {
 			kind, err = kindOf(r, path)
 			return err
 		})
-		return kind, err
-	})
+	}
+	if packed, is := errors.AsType[*source.PackedError](err); is && d.files.Beyond == 0 {
+		d.packed = append(d.packed, packed)
+	}
+	return kind, err
 }
 
 // isLog reports whether a file is a log by its content, or cannot be read.

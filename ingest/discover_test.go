@@ -16,6 +16,7 @@ import (
 	"testing/iotest"
 
 	"fiolat/fio"
+	"fiolat/ingest/source"
 )
 
 // minimal is a document of fio's with one job.
@@ -685,7 +686,8 @@ func TestDiscoverCrowd(t *testing.T) {
 		return calls
 	}
 	want := []string{"stat logs", "readdir logs", "head logs/1.json", "head logs/2.txt", "head logs/3.log",
-		"head logs/4.csv", "head logs/5.sh", "head logs/a_clat_hist.1.log", "stat logs/a_clat_hist.1.log", "readdir ."}
+		"head logs/4.csv", "head logs/5.sh", "stat logs/a_clat_hist.1.log", "head logs/a_clat_hist.1.log",
+		"stat logs/a_clat_hist.1.log", "readdir ."}
 	if got := discover(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -693,6 +695,63 @@ func TestDiscoverCrowd(t *testing.T) {
 	want = append(want[:len(want)-1], "head logs/fio.out", "read logs/fio.out")
 	if got := discover(); !slices.Equal(got, want) {
 		t.Errorf("with fio's JSON: %q, want %q", got, want)
+	}
+}
+
+// TestSmallLogs: small logs are kept as they are read, unless they are compressed or change meanwhile, up to a bound.
+func TestSmallLogs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	line := "1000, 0, 4096, 1\n"
+	write(t, dir, "a_clat_hist.1.log", line)
+	write(t, dir, "a_clat_hist.2.log", "")
+	write(t, dir, "a_clat_hist.3.log.gz", "\x1f\x8b\x08 and more")
+	write(t, dir, "a_clat_hist.4.log", line)
+	write(t, dir, "a_clat_hist.5.log", strings.Repeat("1", source.SmallSize))
+	write(t, dir, "a_clat_hist.6.log", strings.Repeat("1", source.SmallSize+1))
+	grown := 0
+	system := hooked(func(op, path string) error {
+		if op == "head" && strings.HasSuffix(path, ".4.log") {
+			grown++
+			return os.WriteFile(path, []byte(line+line), 0o600)
+		}
+		return nil
+	})
+	ins, err := Discover([]string{dir}, DiscoverOptions{system: system})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string]int{}
+	for _, l := range ins[0].Logs {
+		if small := l.Small(); small != nil {
+			kept[l.Base] = len(small.All)
+		}
+		l.Forget()
+		if l.Small() != nil {
+			t.Error("not forgotten")
+		}
+	}
+	want := map[string]int{"a_clat_hist.1.log": len(line), "a_clat_hist.2.log": 0,
+		"a_clat_hist.5.log": source.SmallSize}
+	if !maps.Equal(kept, want) || grown != 1 {
+		t.Errorf("kept %v, want %v; %d heads", kept, want, grown)
+	}
+	bound := t.TempDir()
+	for n := range allSmall/source.SmallSize + 2 {
+		write(t, bound, fmt.Sprintf("a_clat_hist.%d.log", n+1), line+strings.Repeat(" ", source.SmallSize-len(line)-8)+
+			fmt.Sprintf("%8d", n))
+	}
+	if ins, err = Discover([]string{bound}, DiscoverOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	sum := 0
+	for _, l := range ins[0].Logs {
+		if small := l.Small(); small != nil {
+			sum += len(small.All)
+		}
+	}
+	if sum != allSmall {
+		t.Errorf("%d bytes are kept, want %d", sum, allSmall)
 	}
 }
 

@@ -193,6 +193,16 @@ func (r *fileReader) Head(path string, buf []byte) ([]byte, error) {
 	return buf[:n], err
 }
 
+// Whole is Head of a file that info describes. It reports whether that is all of it, and it did not change meanwhile.
+func (r *fileReader) Whole(path string, info fs.FileInfo, buf []byte) (head []byte, whole bool, err error) {
+	if head, err = r.Head(path, buf); err != nil || int64(len(head)) != info.Size() {
+		return head, false, err
+	}
+	now, bad := r.Stat(path)
+	return head, bad == nil && os.SameFile(info, now) && now.Size() == info.Size() &&
+		now.ModTime().Equal(info.ModTime()), nil
+}
+
 // Read calls f with what is in a file. An error of the operating system is an *unreadError, whatever f makes of it.
 func (r *fileReader) Read(path string, f func(io.Reader) error) error {
 	file, err := r.sys.Open(path, r.stdin)

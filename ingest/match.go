@@ -639,7 +639,7 @@ func (m *matcher) dropStale(s *set) {
 // logged returns how many I/Os of each direction histogram logs hold, as far as they can be read.
 func logged(logs []*Log) (ios [fio.Directions]uint64) {
 	for _, l := range logs {
-		in, err := source.Open(l.Source.Path, nil)
+		in, err := l.Source.open()
 		if err != nil {
 			continue
 		}

@@ -37,9 +37,10 @@ type Files struct {
 type File struct {
 	files *Files
 	path  string
-	info  fs.FileInfo  // as it was when first opened
-	at    int64        // offset of the next read, if it is a regular file
-	all   *[small]byte // all of a small file, which then is not open
+	info  fs.FileInfo // as it was when first opened
+	at    int64       // offset of the next read, if it is a regular file
+	all   []byte      // all of a small file, which then is not open
+	block *Block      // which holds all, if not nil
 
 	f    *os.File
 	idle *list.Element
@@ -76,40 +77,36 @@ func (s *Files) Open(path string, as *File) (*File, error) {
 	return f, nil
 }
 
-// small is the size up to which a file is read as a whole when it is opened, unless it is compressed.
-const small = 64 << 10
-
-// smalls holds memory of small files.
-var smalls sync.Pool
+// OpenSmall is Open for a file that was read already.
+func (s *Files) OpenSmall(path string, small *Small) *File {
+	return &File{files: s, path: path, info: small.Info, all: small.All}
+}
 
 // Whole reports whether all of the file was read when it was opened.
 func (f *File) Whole() bool { return f.all != nil }
 
 // readAll reads a small file that is open. One without a size is empty, unless it is below /proc.
 func (f *File) readAll() error {
-	if f.Size() > small {
+	if f.Size() > SmallSize {
 		return nil
 	}
-	all, ok := smalls.Get().(*[small]byte)
-	if !ok {
-		all = new([small]byte)
-	}
-	n, err := f.f.ReadAt(all[:max(f.Size(), 1)], 0)
+	block := NewBlock()
+	n, err := f.f.ReadAt(block[:max(f.Size(), 1)], 0)
 	switch {
 	case f.Size() == 0 && n > 0:
 		err = &fio.ParseError{File: f.path, Msg: "a file that has content, but no size",
 			Hint: "copy it, and pass the copy"}
 	case f.Size() == 0 && errors.Is(err, io.EOF):
 		err = nil
-	case f.Size() > 0 && (err != nil || Packed(all[:n])):
-		smalls.Put(all)
+	case f.Size() > 0 && (err != nil || Packed(block[:n])):
+		block.Free()
 		return nil // it is read like a large one, and an error is met again
 	}
 	if err != nil {
-		smalls.Put(all)
+		block.Free()
 		return err
 	}
-	f.all = all
+	f.block, f.all = block, block[:f.Size()]
 	return f.unchanged(f.info) // what becomes of it from now on does not matter
 }
 
@@ -133,7 +130,7 @@ func (f *File) Read(p []byte) (n int, err error) {
 		if f.at == f.Size() {
 			return 0, io.EOF
 		}
-		n = copy(p, f.all[f.at:f.Size()])
+		n = copy(p, f.all[f.at:])
 		f.at += int64(n)
 		return n, nil
 	}
@@ -159,7 +156,7 @@ func (f *File) Read(p []byte) (n int, err error) {
 // ReadAt reads at an offset of a regular file, and does not move that of Read.
 func (f *File) ReadAt(p []byte, at int64) (int, error) {
 	if f.Whole() {
-		return bytes.NewReader(f.all[:f.Size()]).ReadAt(p, at)
+		return bytes.NewReader(f.all).ReadAt(p, at)
 	}
 	if err := f.acquire(nil); err != nil {
 		return 0, err
@@ -173,10 +170,10 @@ func (f *File) Close() error {
 	if !f.Regular() {
 		return f.f.Close()
 	}
-	if f.Whole() {
-		smalls.Put(f.all)
-		f.all = nil
+	if f.block != nil {
+		f.block.Free()
 	}
+	f.block, f.all = nil, nil
 	return f.closeRegular()
 }
 

@@ -65,8 +65,8 @@ func TestSmallFiles(t *testing.T) {
 		text  string
 		whole bool
 	}{"empty": {"", true},
-		"small": {strings.Repeat("1, 2\n", 100), true}, "64 KiB": {strings.Repeat("x", small), true},
-		"larger": {strings.Repeat("x", small+1), false}, "gzip": {"\x1f\x8b\x08 and more", false}} {
+		"small": {strings.Repeat("1, 2\n", 100), true}, "64 KiB": {strings.Repeat("x", SmallSize), true},
+		"larger": {strings.Repeat("x", SmallSize+1), false}, "gzip": {"\x1f\x8b\x08 and more", false}} {
 		path := filepath.Join(t.TempDir(), "log")
 		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
 			t.Fatal(err)

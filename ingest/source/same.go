@@ -5,11 +5,10 @@ import (
 	"errors"
 	"io"
 	"os"
-	"sync"
 )
 
 // compared is how many bytes are compared at a time, and at each end where only the ends are compared.
-const compared = 64 << 10
+const compared = SmallSize
 
 // SameBytes reports whether two files hold the same bytes, or with ends, for two files of one size, whether their
 // first and last 64 KiB are the same. Files that cannot be read are not the same.
@@ -56,14 +55,12 @@ func SameContent(a, b string, stdin io.Reader) bool {
 	return same(x, y)
 }
 
-// pairs holds memory of same.
-var pairs = sync.Pool{New: func() any { return new([2][compared]byte) }}
-
 func same(x, y io.Reader) bool {
-	pair := pairs.Get().(*[2][compared]byte)
-	defer pairs.Put(pair)
+	one, other := NewBlock(), NewBlock()
+	defer one.Free()
+	defer other.Free()
 	for size := 4 << 10; ; size = min(2*size, compared) { // most files that differ do so early
-		a, b := pair[0][:size], pair[1][:size]
+		a, b := one[:size], other[:size]
 		n, errX := io.ReadFull(x, a)
 		m, errY := io.ReadFull(y, b)
 		if n != m || !bytes.Equal(a[:n], b[:m]) {

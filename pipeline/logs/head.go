@@ -74,6 +74,9 @@ func readHead(l *State) error {
 	}
 	if l.keepHead {
 		in.raw.tell(l.cfg.Progress)
+		if l.fileEOF {
+			l.Source.Forget()
+		}
 	}
 	for d := range l.dirs {
 		l.dirs[d].lag.Forget()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,5 +161,50 @@ func TestKeptHeads(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestReadOnce: a small log is not opened again after it was found, whether its head is kept or read twice.
+func TestReadOnce(t *testing.T) {
+	t.Parallel()
+	for _, skipBad := range []bool{false, true} {
+		dir := t.TempDir()
+		for n := range 2 {
+			line := fmt.Sprintf("%d, 0, 4096, 1%s\n", 1000+n, strings.Repeat(", 2", 1855))
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("x_clat_hist.%d.log", n+1)), []byte(line),
+				0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
+		if err == nil {
+			err = os.RemoveAll(dir)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, _, err := ingest.Match(ins[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := Config{Files: new(source.Files), Settings: fio.Settings{RecordTime: "end", Align: "overlap",
+			SkipBad: skipBad}}
+		cfg.Divide(len(found), 1)
+		for _, f := range found {
+			l := New(f, &cfg, false)
+			if err := l.Prepare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			r, err := l.next()
+			if l.reopen {
+				l.in, err = openLog(l)
+				if err == nil {
+					r, err = l.next()
+				}
+			}
+			if err != nil || r.IOs != 1+2*1855 {
+				t.Errorf("skip bad %v: %+v, %v", skipBad, r, err)
+			}
+		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"sync"
 
 	"fiolat/fio"
 	"fiolat/fio/fiohist"
@@ -99,10 +98,14 @@ func (l *State) unit() int64 {
 // a file must be the same each time.
 func openLog(l *State) (_ *opened, err error) {
 	o, raw, path := new(opened), l.cfg.Stdin, l.Source.Path
-	if path != "-" {
+	if small := l.Source.Small(); small != nil {
+		o.file = l.cfg.Files.OpenSmall(path, small)
+	} else if path != "-" {
 		if o.file, err = l.cfg.Files.Open(path, l.file); err != nil {
 			return nil, err
 		}
+	}
+	if o.file != nil {
 		l.file, raw = o.file, o.file
 	}
 	if l.Hash == "" && !l.cfg.NoHash {
@@ -132,20 +135,14 @@ func openLog(l *State) (_ *opened, err error) {
 	return o, nil
 }
 
-// starts64K holds buffers for the starts of files, for reuse.
-var starts64K sync.Pool
-
 // hash computes the log's Hash. The reader that it returns also yields what was read for it.
 func (l *State) hash(raw io.Reader, o *opened) (io.Reader, error) {
 	sum := sha256.New()
 	if o.repeat() {
 		fmt.Fprintf(sum, "%d\n", o.file.Size())
-		start, ok := starts64K.Get().(*[hashed]byte)
-		if !ok {
-			start = new([hashed]byte)
-		}
-		defer starts64K.Put(start)
-		n, err := o.file.ReadAt(start[:], 0)
+		start := source.NewBlock()
+		defer start.Free()
+		n, err := o.file.ReadAt(start[:hashed], 0)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
