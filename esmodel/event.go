@@ -183,8 +183,8 @@ func (e *Encoder) Straggler(s *pipeline.Straggler) (id string, doc []byte) {
 		s.Dims.Direction, s.Measure, d.Straggler.Status), printable(d)
 }
 
-// Outlier returns the document of an outlier, and its id. Nobody was alerted of it: that of a live run has its
-// generation, too, and a later ingest replaces it.
+// Outlier returns the document of an outlier, with latencies in ns, and its id. It is of the run's generation, so that
+// a later ingest replaces it; alerts of a live run are of none.
 func (e *Encoder) Outlier(o *pipeline.Outlier) (id string, doc []byte) {
 	d, _ := e.event(ActionOutlier, "", o.Dims, o.Start, o.End)
 	d.Run.Generation, d.Fio.Job, d.Message = e.run.Generation, o.Dims.Job, o.Text

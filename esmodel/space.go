@@ -107,6 +107,7 @@ func (s *Space) End(context.Context, *pipeline.Summary) error {
 	return nil
 }
 
+// flush adds the documents of the rolled-up interval that is complete to RolledUp.
 func (s *Space) flush() {
 	for _, h := range s.leaves {
 		s.RolledUp += histBytes(h)

@@ -20,7 +20,7 @@ type sized struct {
 
 // SetBytes sets the bytes of the logs' I/Os. Those of an entry of fio's JSON are as large as its bytes over its I/Os.
 // In a group an I/O has the one size of its section. Means of sections with several sizes are scaled to what the others
-// leave, and a section whose size is unknown has the rest; beside I/Os that are in no log, it stays unknown. entryOf
+// leave, and a section whose size is unknown has the rest; beside I/Os that are in no log, it stays unknown, 0. entryOf
 // returns nil for a log whose entry turned out to belong to another run.
 func SetBytes(logs []*Log, entryOf func(*Log) *fiojson.Entry) {
 	type key struct {
@@ -85,7 +85,8 @@ func (g *sized) add(l *Log, d fio.Direction) {
 	of.ios, of.bytes = of.ios+ios, of.bytes+ios*size
 }
 
-// scale finds the sizes at which all I/Os have the bytes that fio counted.
+// scale finds the sizes at which all I/Os have the bytes that fio counted. What is not known stays as the options say;
+// I/Os of unknown size have the rest; else the means are moved first, and then all are.
 func (g *sized) scale() {
 	g.factorFixed, g.factorMean = 1, 1
 	bytes, ok := g.here()

@@ -268,7 +268,7 @@ func LogsGeneration(run *Run, hashes []string, metas []*fiojson.Document) (strin
 	return g.named(run), nil
 }
 
-// LiveGeneration returns the generation of a run that is followed live.
+// LiveGeneration returns the generation of a run that is followed live, and sets how the run finds it when it changes.
 func LiveGeneration(run *Run) string {
 	g := newGeneration("live")
 	g.settings(&run.Settings)

@@ -227,7 +227,7 @@ func (r *groupReader) againstHistory(ctx context.Context, found *compareFound) e
 		if err != nil {
 			return err
 		}
-		group := groups[0]
+		group := groups[0] // of the whole run: --by is refused beside --baseline
 		if len(group.Runs) != 1 {
 			return fio.Usagef("%s holds %d runs, and --baseline is for one more run of a series",
 				fio.Printable(group.Name), len(group.Runs))

@@ -68,9 +68,9 @@ func (o *inspectOptions) run(ctx context.Context, u *ui.UI) error {
 		}
 	}
 	if o.logs.Paths = logs; len(logs) == 0 {
-		return o.printRuns(u)
+		return o.printJSON(u)
 	}
-	return errors.Join(o.ofLogs(ctx, u), o.printRuns(u))
+	return errors.Join(o.ofLogs(ctx, u), o.printJSON(u))
 }
 
 func (o *inspectOptions) ofLogs(ctx context.Context, u *ui.UI) error {
@@ -188,8 +188,8 @@ func (o *inspectOptions) inspectJSON(in *ingest.Input, plan *plan.Plan, s *pipel
 		"use": logUses(in, plan.Run.Logs, plan.Warnings), "not_used": in.Ignored, "account": s.Account})
 }
 
-// printRuns prints the JSON of what was inspected: of several runs a list.
-func (o *inspectOptions) printRuns(u *ui.UI) error {
+// printJSON prints the JSON of what was inspected, of several runs a list. Tables were printed run by run.
+func (o *inspectOptions) printJSON(u *ui.UI) error {
 	switch len(o.runs) {
 	case 0:
 		return nil

@@ -64,8 +64,9 @@ func generic(cmd *cli.Command, name string) *value {
 	return nil
 }
 
-// printTo returns the file that a command prints to, "" for standard output. It sets --format to what the name of the
-// file says, and refuses one that the command cannot write.
+// printTo returns the file that a command prints to, "" for standard output and for what the command writes itself: a
+// directory, a page or a picture. It sets --format to what the name of the file says, and refuses one that the command
+// cannot write.
 func printTo(c *cli.Context) (string, error) {
 	cmd := c.Command
 	file, format := generic(cmd, "output"), generic(cmd, "format")

@@ -50,7 +50,8 @@ func (o *Logs) FindFailed(u *ui.UI, runs []*ingest.Input) bool {
 	return found
 }
 
-// besideLogs reports whether a run is in a folder with logs: it is then another step of their run, such as a layout.
+// besideLogs reports whether a run is in a folder with logs, not with sources that are fio's JSON only: it is then
+// another step of their run, such as a layout.
 func besideLogs(t *ingest.JSONRun, runs []*ingest.Input) bool {
 	dir := filepath.Dir(t.Metas[0].Path)
 	return slices.ContainsFunc(runs, func(in *ingest.Input) bool {

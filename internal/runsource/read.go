@@ -79,7 +79,7 @@ func (run *Run) unlogged() []*fiojson.Document {
 	if run.Logs == nil {
 		return nil
 	}
-	return run.Logs.Inputs[0].WithoutLog()
+	return run.Logs.Inputs[0].WithoutLog() // the inputs of all kinds have the same documents
 }
 
 // openStored is Open for a stored run.

@@ -190,7 +190,8 @@ func (t *tail) tooManyForRate() (string, []*member) {
 		t.hiders()
 }
 
-// allowed returns how many I/Os the rate of a log's job lets through in so many ns, at most.
+// allowed returns how many I/Os the rate_iops of a log's job, which is above 0, lets through in so many ns, at most: a
+// full queue and one I/O at each end more than the rate, and 5 standard deviations where its times are random.
 func (t *tail) allowed(m *member, ns int64) float64 {
 	n := m.job.RateIOPS(t.dir) * float64(ns) / 1e9
 	most := n + float64(m.job.Depth()+2)

@@ -357,16 +357,19 @@ func (p *Plan) dropBad(errs []error) error {
 	return nil
 }
 
+// readHeads reads the first records of all logs and drops those that cannot be used. It returns the first error where
+// none can and fio's JSON is there instead, and a NoLogsError where nothing is left.
 func (p *Plan) readHeads(ctx context.Context) error {
 	all := len(p.logs)
 	failed, err := p.eachLog(ctx, func(l *logs.State) error { return l.Prepare(ctx) })
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(failed, func(err error) bool {
+	used := slices.ContainsFunc(failed, func(err error) bool {
 		var bad *fio.ParseError
 		return !errors.As(err, &bad) || !bad.Useless
-	}) && len(p.in.Metas) > 0 && all > 0 {
+	})
+	if !used && len(p.in.Metas) > 0 && all > 0 {
 		return failed[0]
 	}
 	if err := p.dropBad(failed); err != nil {

@@ -118,8 +118,8 @@ const (
 	OfRun
 )
 
-// channel encodes a time. With Zoom the scale is limited to the dragged part of the time; with SetTime it is the time
-// range.
+// channel encodes a time in ms. With Zoom the scale is limited to the dragged part of the time, the signal zoom; with
+// SetTime it is the time range, the signal span.
 func (a Axis) channel(field string, d Drag) M {
 	c := M{"field": field, "type": "temporal", "axis": M{"title": nil, "labelOverlap": true, "labelFlush": false,
 		"labelSeparation": 6, "tickCount": 8,
