@@ -9,20 +9,26 @@ import (
 	"fiolat/fio"
 )
 
+// unknown stands for limits that are not known.
+const unknown = "-"
+
 // Words is a row's change, limits, noise and verdict as text.
 type Words struct{ Change, Limits, RunNoise, Verdict string }
 
 // Certain is a change with its limits, if these say more.
 func (w Words) Certain() string {
-	if w.Limits == w.Change {
+	switch w.Limits {
+	case w.Change:
 		return w.Change
+	case unknown:
+		return w.Change + " (limits unknown)"
 	}
 	return w.Change + " (" + w.Limits + ")"
 }
 
 // Words formats a row of the result.
 func (r *Result) Words(row *Row) Words {
-	w := Words{Change: Percent(row.Change), Limits: "-", RunNoise: NoiseText(row.RunNoise),
+	w := Words{Change: Percent(row.Change), Limits: unknown, RunNoise: NoiseText(row.RunNoise),
 		Verdict: string(row.Verdict)}
 	if row.Low != nil {
 		if w.Limits = Percent(row.Low); w.Limits != Percent(row.High) {

@@ -60,13 +60,13 @@ func TestLead(t *testing.T) {
 		"same":      {[]Row{row("p50", 0.01, Same)}, "B is the same within 5 %."},
 		"no limits": {[]Row{row("p50", 0, Inconclusive)}, "No metric of B is certainly different."},
 		"perhaps": {[]Row{row("p50", 0.2, Inconclusive)},
-			"No metric of B is certainly different; most, perhaps: read p50 +20.00 % (-)."},
+			"No metric of B is certainly different; most, perhaps: read p50 +20.00 % (limits unknown)."},
 		"slower": {[]Row{row("p50", 0.2, Higher), row("p99", 0, Same)},
-			"B is slower: read p50 +20.00 % (-), certain; nothing else differs."},
+			"B is slower: read p50 +20.00 % (limits unknown), certain; nothing else differs."},
 		"fewer IOPS": {[]Row{row("iops", -0.2, Lower)},
-			"B is slower: read iops -20.00 % (-), certain; nothing else differs."},
+			"B is slower: read iops -20.00 % (limits unknown), certain; nothing else differs."},
 		"faster, more": {[]Row{row("p50", -0.5, Lower), row("p99", -0.1, Lower)},
-			"B is faster: read p50 -50.00 % (-), certain; 1 more row is, too."},
+			"B is faster: read p50 -50.00 % (limits unknown), certain; 1 more row is, too."},
 	} {
 		r := &Result{Other: Side{Name: "B"}, Rows: c.rows, margin: 0.05}
 		if got := r.Lead(); got != c.want {
@@ -80,7 +80,7 @@ func TestOneRunASide(t *testing.T) {
 	t.Parallel()
 	one := Side{Name: "B", Runs: 1}
 	for verdict, want := range map[Verdict][3]string{
-		Higher: {"In one run a side, B is slower: read p50 +3.00 % (-), run-to-run noise is not in these limits; " +
+		Higher: {"In one run a side, B is slower: read p50 +3.00 % (limits unknown), run-to-run noise is not in these limits; " +
 			"nothing else differs.", "higher?", "; one run a side: run-to-run noise is not in these limits"},
 		Same: {"In one run a side, B is the same within 5 % (run-to-run noise is not in these limits).",
 			"same?", "; one run a side: run-to-run noise is not in these limits"},
