@@ -67,8 +67,11 @@ func PrintableJSON(doc []byte, stay string) []byte {
 			plain = plain && i < len(doc) && doc[i] >= ' ' && doc[i] < 0x7f && doc[i-1] != '\\'
 		}
 		end := min(i+1, len(doc))
-		var s string
-		if plain || json.Unmarshal(doc[start:end], &s) != nil {
+		if plain {
+			continue
+		}
+		var s string // allocated
+		if json.Unmarshal(doc[start:end], &s) != nil {
 			continue
 		}
 		if p := escaped(s, stay); p != s {
