@@ -31,6 +31,7 @@ type server struct {
 	url      string
 	args     []string // of scripts/elasticsearch
 	more     []string // only of up
+	status   string   // that up waits for; "" is yellow
 	ca       string   // file; "" without TLS
 	password string   // file, of all users
 	client   *http.Client
@@ -90,7 +91,8 @@ func planned(t *testing.T, version string, port int, more ...string) *server {
 
 func (s *server) script(command string, more ...string) (string, error) {
 	cmd := exec.Command(root+"/scripts/elasticsearch", append(append([]string{command}, s.args...), more...)...)
-	cmd.Env = append([]string{"FIOLAT_ES_TIMEOUT=3600"}, os.Environ()...) // it takes its time on a busy machine
+	// It takes its time on a busy machine.
+	cmd.Env = append([]string{"FIOLAT_ES_TIMEOUT=3600"}, append(os.Environ(), "FIOLAT_ES_STATUS="+s.status)...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
