@@ -242,6 +242,7 @@ func TestNoLatencies(t *testing.T) {
 	}{
 		{"percentiles --sla RULE --fail-on-sla " + gtod, 3, "--sla is about them: fio measured none, as the job set"},
 		{"compare --fail-if CHANGE " + gtod + " " + gtod, 3, "--fail-if is about them: fio measured none"},
+		{"history --fail-if-changed 1 " + real + "/randrw " + gtod, 3, "--fail-if-changed is about them: fio measured none"},
 		{"compare --fail-if CHANGE " + real + "/randrw " + gtod, 3, "gtod-reduce-empty-logs: no latencies"},
 		{"compare --fail-if CHANGE " + lat + "/fio.json.gz " + lat + "/fio.json.gz", 3, "(--kind lat has some)"},
 		{"curve --at RULE " + gtod + " " + lat, 3, "--at is about them"},
@@ -265,6 +266,10 @@ func TestNoLatencies(t *testing.T) {
 	stored := t.TempDir()
 	if code, _, stderr := fiolat(t, nil, "ingest", "--output", stored, gtod); code != 0 {
 		t.Fatal(stderr)
+	}
+	if code, _, stderr := fiolat(t, nil, "history", "--fail-if-changed", "1", stored, real+"/randrw"); code != 3 ||
+		!strings.Contains(stderr, "--fail-if-changed is about them") {
+		t.Errorf("history: exit %d: %s", code, stderr)
 	}
 	if code, _, stderr := fiolat(t, nil, "compare", "--fail-if", "read p99 +10%", stored, gtod); code != 3 ||
 		!strings.Contains(stderr, "--fail-if is about them") {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
 
 	"fiolat/analysis/history"
@@ -27,6 +28,9 @@ func newHistoryReader(o *historyOptions, u *ui.UI) *historyReader {
 	o.logs.Failed = &r.failed
 	r.source = runsource.Reader{Logs: &o.logs.Logs, Elasticsearch: &o.es, UI: u, WarnSyncs: true, WarnFormats: true,
 		Totals: true}
+	if o.failIfChanged > 0 && slices.ContainsFunc(o.metrics, fio.Metric.Latency) {
+		r.source.Rule = "--fail-if-changed"
+	}
 	return r
 }
 

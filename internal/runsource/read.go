@@ -287,7 +287,8 @@ func (run *Run) History(ctx context.Context) (*history.Run, error) {
 	out := &history.Run{ID: f.Run.ID, Name: f.Run.Name, Stored: f.Run.Title, Start: f.Start, Labels: f.Labels,
 		RolledUp: f.RollUp.MS > 0, Workload: strings.Join(f.Fio.Workload, "; "), Sameness: f.Sameness,
 		Directions: map[string]*history.Direction{}}
-	if f.Histograms == nil || f.Run.Part != "" { // of an older fiolat, or not merged
+	// They have none of an older fiolat, if the run is not merged, or if it has no latencies.
+	if f.Run.Part != "" || len(f.Histograms) == 0 {
 		sink := &Kept{}
 		if _, err = run.process(ctx, sink); errors.As(err, new(*replay.GoneError)) {
 			run.reader.UI.Warn("left out: " + err.Error())
