@@ -74,6 +74,8 @@ func kindOfHead(text []byte, path string) (kind FileKind, sure bool, err error) 
 		return OtherFile, true, errUTF16(path)
 	case bytes.IndexByte(text, 0) >= 0:
 		return OtherFile, true, source.Tar(text, path) // binary: an archive, or a file that fio wrote to
+	case inCode.Match(text):
+		return OtherFile, true, nil
 	case fiojson.Is(text):
 		if err := prefixedLines(text, path); err != nil {
 			return OtherFile, true, err
@@ -103,6 +105,9 @@ func whole(text []byte, path string) (FileKind, error) {
 	}
 	return OtherFile, nil
 }
+
+// inCode matches fio's JSON as programs and scripts have it: assigned, returned or passed to a function.
+var inCode = regexp.MustCompile("(?:[=(`]|\\breturn)[ \t]*\\[?\\s*\\{\\s*\"(?:fio version|jobs|client_stats)\"")
 
 // bareJobs begins a job of fio's JSON, or a list of them, as `jq .jobs` takes them out.
 var bareJobs = regexp.MustCompile(`^\s*\[?\s*\{\s*"jobname"\s*:\s*"[^"]*"\s*,\s*"(?:groupid|hostname)"\s*:`)

@@ -24,6 +24,11 @@ func TestKindOf(t *testing.T) {
 		{"log", "1000, 0, 4096, 1, 2\n", LogFile, 4 << 10},
 		{"numbers", strings.Repeat("1;2;3;4\n", 100_000), OtherFile, 4 << 10},
 		{"prose", strings.Repeat("what was measured, and how\n", 100_000), OtherFile, 4 << 10},
+		{"json in a script", "import json\ndoc = [" + json + "]\n", OtherFile, 4 << 10},
+		{"json in a function", "def doc(jobs):\n    return {\n        \"fio version\": v, \"jobs\": jobs}", OtherFile,
+			4 << 10},
+		{"json in a call", "json.dump({" + json[1:] + ", f)", OtherFile, 4 << 10},
+		{"json in json", `{"stdout": {"a": [` + json + `]}}`, JSONFile, 4 << 10},
 		{"binary", "ab\x00" + strings.Repeat("c", 10_000), OtherFile, 4 << 10},
 		{"empty", "", OtherFile, 0},
 	} {

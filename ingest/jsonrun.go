@@ -422,24 +422,22 @@ func (d *discovery) start(path string) ([]byte, int64) {
 func span(m *fiojson.Document) (from, to int64, ok bool) {
 	for i := range m.Entries {
 		e := &m.Entries[i]
-		if e.StartMS > absoluteMS {
-			if from == 0 || e.StartMS < from {
-				from = e.StartMS
+		ran, elapsed := e.LongestMS, max(0, 1000*(e.Elapsed-1))
+		if ran == 0 && e.Did() { // it was killed
+			ran = elapsed
+		}
+		at := e.StartMS
+		if at <= absoluteMS {
+			if at = m.TimestampMS; at == 0 {
+				return 0, 0, false
+			} else if !m.ClientServer {
+				at -= max(ran, elapsed)
 			}
-			to = max(to, e.StartMS+e.LongestMS)
-			continue
-		}
-		if m.TimestampMS == 0 {
-			return 0, 0, false
-		}
-		at := m.TimestampMS
-		if !m.ClientServer {
-			at -= max(e.LongestMS, 1000*(e.Elapsed-1))
 		}
 		if from == 0 || at < from {
 			from = at
 		}
-		to = max(to, at+e.LongestMS)
+		to = max(to, at+ran)
 	}
 	return from, to, from > 0
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fiolat/fio"
+	"fiolat/ingest/fiojson"
 )
 
 // TestPhases reads fio 3.33's JSON of a group of three jobs of 3 s at 200 IOPS, one after the other by startdelay: fio
@@ -53,5 +54,21 @@ func TestPhases(t *testing.T) {
 				t.Errorf("%q", said)
 			}
 		})
+	}
+}
+
+// TestKilledTogether: fio that is killed may have counted no time of its jobs, but how long it ran.
+func TestKilledTogether(t *testing.T) {
+	killed := func(path string, at, elapsed int64) *fiojson.Document {
+		d := doc(path, fiojson.Entry{JobName: path, Elapsed: elapsed})
+		d.TimestampMS, d.Entries[0].LongestMS, d.Entries[0].Dirs[fio.Read].TotalIOs = at, 0, 7
+		return d
+	}
+	const at = 1795879502569
+	for after, want := range map[int64]int{200: 1, 9_000: 1, 30_000: 2} {
+		metas := []*fiojson.Document{killed("a", at, 21), killed("b", at+after, 21)}
+		if got := atTheSameTime(metas); len(got) != want {
+			t.Errorf("%d ms later: %d runs, want %d", after, len(got), want)
+		}
 	}
 }
