@@ -132,6 +132,11 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 		f.About, f.PeriodMS = aboutPeriod, int64(math.Round(s.every*float64(b.length())/1e6))
 		when, before = fmt.Sprintf(" every %s from %s to %s", seconds(f.PeriodMS), fio.Clock(f.FromMS),
 			fio.Clock(f.ToMS)), "otherwise"
+	case eachItself:
+		f.About, f.PeriodMS, f.AllRun = aboutPeriod, int64(math.Round(s.every*float64(b.length())/1e6)), false
+		f.LostS *= s.duty
+		when = fmt.Sprintf(" every %s, on each of %s at its own time", seconds(f.PeriodMS), s.members)
+		before = "otherwise"
 	case beside:
 		f.AllRun = false
 		when, before = " while "+s.direction+"s burst", "otherwise"
@@ -348,10 +353,23 @@ func named(dimension string, who, all []string) (subject string, plural bool) {
 	return dimension + "s " + fio.List(listed, "and"), true
 }
 
-// few reports whether the p99 of members is made by less than leastSlow I/Os of theirs.
-func (h *hit) few() bool {
+// few reports whether the p99 of members is made by less than leastSlow I/Os of theirs: so few are nearer to it than to
+// what their peers have.
+func (h *hit) few(f *Finding, g fiohist.Geometry) bool {
 	const leastSlow = 3
-	return h.group != nil && h.measure == p99 && !is[tail](h) && h.ios() < 100*leastSlow
+	if h.group == nil || h.measure != p99 || is[tail](h) || h.ios() >= 100*leastSlow {
+		return false
+	}
+	n := 0.0
+	if h.sums != nil {
+		between := g.Index(int64(math.Sqrt(*f.Own * *f.Others)))
+		h.sums.own.Each(func(bucket int, of float64) {
+			if bucket > between {
+				n += of
+			}
+		})
+	}
+	return n < leastSlow
 }
 
 // factors returns the factors of members of which all together are worse by factor, in the order of who; nil if they do

@@ -47,17 +47,30 @@ func TestFactors(t *testing.T) {
 	}
 }
 
-// TestFew: of 154 I/Os, one or two make the p99.
+// TestFew: of 154 I/Os, one or two make the p99, unless more are as slow.
 func TestFew(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[float32]bool{11: true, 30: false} {
-		g := &group{names: []string{"a", "b"}, blocks: slices.Repeat([][]member{{{n: n}, {n: 1000}}}, 14)}
-		h := hit{who: who{group: g, members: []int{0}}, when: when{window: window{0, 14}}, measure: p99}
-		if h.few() != want {
-			t.Errorf("%g I/Os in 14 seconds: %v", n, !want)
+	grid := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+	for name, c := range map[string]struct {
+		n    float32 // a second, for 14 of them
+		slow float64
+		want bool
+	}{
+		"154, of which 2 are slow": {11, 2, true},
+		"154, of which 6 are slow": {11, 6, false},
+		"420, of which 2 are slow": {30, 2, false},
+	} {
+		g := &group{names: []string{"a", "b"}, blocks: slices.Repeat([][]member{{{n: c.n}, {n: 1000}}}, 14)}
+		h := hit{who: who{group: g, members: []int{0}}, when: when{window: window{0, 14}}, measure: p99,
+			sums: new(sums)}
+		h.sums.own.Add(grid.Index(1e6), 14*float64(c.n)-c.slow)
+		h.sums.own.Add(grid.Index(20e6), c.slow)
+		f := Finding{Own: pointer(20e6), Others: pointer(2e6)}
+		if h.few(&f, grid) != c.want {
+			t.Errorf("%s: %v", name, !c.want)
 		}
-		if h.measure = p50; h.few() {
-			t.Errorf("%g I/Os have a p50", n)
+		if h.measure = p50; h.few(&f, grid) {
+			t.Errorf("%s: they have a p50", name)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -45,8 +46,8 @@ var fresh = []freshDevice{
 		}
 		return ns
 	}, bursting(0.03, 0.3, 1.1)}},
-	{device: device{"flushes, each host at its own time", 400, plain(0.5e6, 0.35), every(15, 2, 3)}},
-	{device: device{"checkpoints, each host at its own time", 300, plain(1.2e6, 0.4), every(22, 3, 2)}},
+	{device: device{"flushes, each host at its own time", 400, plain(0.5e6, 0.35), every(15, 2, 3)}, every: 15},
+	{device: device{"checkpoints, each host at its own time", 300, plain(1.2e6, 0.4), every(22, 3, 2)}, every: 22},
 	{device: device{"compaction in levels", 300, plain(1.1e6, 0.4), func(rng *rand.Rand, s *state) {
 		if s.aux += 0.02; rng.Float64() < s.aux/8 { // the longer ago, the likelier
 			s.aux = 0
@@ -95,10 +96,11 @@ var fresh = []freshDevice{
 	}}},
 }
 
-// freshDevice is a device of which all hosts become slower at a time, in seconds; 0: never.
+// freshDevice is a device of which all hosts become slower at a time, in seconds, or every so many seconds, each at its
+// own time; 0: never.
 type freshDevice struct {
 	device
-	from int
+	from, every int
 }
 
 // pausing is slow for from least to most seconds, at a rate per second, by a factor; aux is what is left.
@@ -151,9 +153,12 @@ var freshFaults = []simFault{
 // freshLoads are pairs of hosts and seconds.
 var freshLoads = [][2]int{{4, 100}, {6, 80}, {3, 120}, {10, 90}, {8, 140}, {16, 70}}
 
-// without leaves out the findings that tell what the device does to all at a time.
+// without leaves out the findings that tell what the device does to all.
 func (d *freshDevice) without(found []judged) []judged {
 	return slices.DeleteFunc(found, func(j judged) bool {
+		if len(j.who) == 0 && j.period {
+			return strings.Contains(j.text, fmt.Sprintf(" every %d s, ", d.every))
+		}
 		return d.from > 0 && len(j.who) == 0 && !j.period && max(j.from, d.from)-min(j.from, d.from) <= 6
 	})
 }

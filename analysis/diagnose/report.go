@@ -150,7 +150,7 @@ func (w *Watch) diagnose(s *searched, notes []Note) *Diagnosis {
 	all := append(w.stallFindings(s.stalls), w.shortened()...)
 	for i := range s.hits {
 		f := w.finding(&s.hits[i], len(w.board.pooled))
-		if !s.hits[i].few() && math.Log(*f.Factor) >= 0.8*least[s.hits[i].measure] {
+		if !s.hits[i].few(&f, w.board.geometry) && math.Log(*f.Factor) >= 0.8*least[s.hits[i].measure] {
 			all = append(all, f)
 		}
 	}
@@ -244,7 +244,7 @@ func (w *Watch) nothing(s *searched) Finding {
 	least, slowest, size := perhapsP, (*hit)(nil), math.Inf(-1)
 	for _, field := range s.fields {
 		chance := field.perhapsP * float64(len(s.fields))
-		if field.perhaps != nil && chance < least && !field.perhaps.few() {
+		if field.perhaps != nil && chance < least && !field.perhaps.few(nil, w.board.geometry) {
 			least = chance
 			h := *field.perhaps
 			w.snap(&h)

@@ -32,6 +32,11 @@ func (w *Watch) search() *searched {
 		s.fields = append(s.fields, fields...)
 		lone := w.lone(direction, t, found, fields)
 		var all []hit
+		for _, f := range fields {
+			if all = append(all, f.common...); len(f.common) > 0 { // hosts rather than their logs
+				break
+			}
+		}
 		for _, c := range w.courses(direction, t, func(k int) member { return w.board.sum(direction, k) }) {
 			for _, h := range append(w.besides(c, direction), c.find()...) {
 				if h.direction = direction; explained(&h, found, fields) || w.fluke(&h) {
@@ -283,8 +288,8 @@ func (w window) mostlyShorter(o window) bool {
 	return 2*(min(w.to, o.to)-max(w.from, o.from)) >= min(w.to-w.from, o.to-o.from)
 }
 
-// explained reports whether members that stand out at the time of a hit of all I/Os explain it: the others do not have
-// most of it.
+// explained reports whether members that stand out at the time of a hit of all I/Os, or now and then as all do, explain
+// it: the others do not have most of it.
 func explained(h *hit, found []hit, fields []*field) bool {
 	for _, f := range fields {
 		var named []int
@@ -293,7 +298,7 @@ func explained(h *hit, found []hit, fields []*field) bool {
 				named = append(named, o.members...)
 			}
 		}
-		if len(named) == 0 {
+		if len(named) == 0 && len(f.common) == 0 {
 			continue
 		}
 		var off []float64

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -84,6 +85,8 @@ type field struct {
 	// perhaps is what chance explains best with a probability of perhapsP, too much for a hit.
 	perhaps  *hit
 	perhapsP float64
+	// common is what most members do every so many blocks, each at its own time.
+	common []hit
 }
 
 // prefixes are running sums of a member: of what is known, clipped and in units of scale, and as it is.
@@ -218,14 +221,15 @@ func othersMedian(sorted []float64, v float64) float64 {
 // not have.
 func (f *field) find(periods bool) (out []hit) {
 	n := len(f.off[0][0])
-	slow := make([]*hit, len(f.names))
+	slow, own := make([]*hit, len(f.names)), make([]*hit, len(f.names))
+	if periods {
+		own = f.periods()
+	}
 	for v := range f.names {
-		if periods {
-			if h := f.periodic(v); h != nil {
-				f.taken[v] = append(f.taken[v], window{0, n})
-				out = append(out, *h)
-				continue
-			}
+		if h := own[v]; h != nil {
+			f.taken[v] = append(f.taken[v], window{0, n})
+			out = append(out, *h)
+			continue
 		}
 		h, steady := f.always(v)
 		if h != nil {
@@ -336,6 +340,68 @@ func (f *field) far(found []hit, g fiohist.Geometry) []hit {
 			shape: tail{own: math.Exp(tails[v]), others: math.Exp(middle)}})
 	}
 	return append(found, f.merge(out)...)
+}
+
+// periods returns by member the hit of what it does every so many blocks, and most of its peers do not. What most do is
+// kept as what all do, each at its own time, and taken out.
+func (f *field) periods() []*hit {
+	out := make([]*hit, len(f.names))
+	for v := range f.names {
+		out[v] = f.periodic(v)
+	}
+	for v, h := range out {
+		if h == nil {
+			continue
+		}
+		var alike []int
+		every := h.shape.(periodic).every
+		for u, o := range out {
+			if o != nil && f.class(u) == f.class(v) &&
+				math.Abs(o.shape.(periodic).every-every) <= max(0.5, 0.03*every) {
+				alike = append(alike, u)
+			}
+		}
+		if 2*len(alike) > f.peers(v) {
+			f.inCommon(out, alike)
+		}
+	}
+	return out
+}
+
+// inCommon makes one hit of those of members that each have a period, the same, and takes it out.
+func (f *field) inCommon(hits []*hit, members []int) {
+	common := *hits[members[0]]
+	var ins, outs, sizes []float64
+	for _, v := range members {
+		h := hits[v]
+		common.from, common.to = min(common.from, h.from), max(common.to, h.to)
+		sizes = append(sizes, h.size)
+		for t := h.from; t < h.to; t++ {
+			x := math.NaN()
+			if v < len(f.blocks[t]) {
+				x = f.blocks[t][v].value(common.measure)
+			}
+			if h.inside(t) {
+				ins = append(ins, x)
+			} else {
+				outs = append(outs, x)
+			}
+		}
+		for q := range f.off {
+			for _, w := range h.times {
+				for t := w.from; t < w.to; t++ {
+					f.off[q][v][t] = math.NaN()
+				}
+			}
+		}
+		hits[v] = nil
+	}
+	common.who, common.times, common.outside = who{}, nil, common.window
+	common.size = median(sizes)
+	common.shape = eachItself{shape: steady(common.measure), every: common.shape.(periodic).every,
+		members: fmt.Sprintf("%d %ss", len(members), dimensions[f.dimension]), own: math.Exp(median(known0(ins))),
+		others: math.Exp(median(known0(outs))), duty: float64(len(ins)) / float64(len(ins)+len(outs))}
+	f.common = append(f.common, common)
 }
 
 // periodic returns a hit of what a member does every so many blocks; nil if chance explains it.

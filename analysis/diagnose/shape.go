@@ -210,6 +210,25 @@ type periodic struct {
 	every float64
 }
 
+// eachItself is a shape that comes to most members every so many blocks, each at its own time: a percentile in ns, or
+// the I/Os of a block, of a member then, and otherwise.
+type eachItself struct {
+	shape
+	every, own, others float64
+	members            string  // how many of what
+	duty               float64 // the share of time that it takes
+}
+
+func (s eachItself) numbers(f *Finding, h *hit, c *compared) float64 {
+	f.rates, f.p50 = nil, nil
+	if h.measure == iops {
+		f.Own, f.Others = pointer(s.own/c.block), pointer(s.others/c.block)
+		return *f.Others / max(*f.Own, *f.Others/1000)
+	}
+	f.Own, f.Others = &s.own, &s.others
+	return s.own / max(s.others, 1)
+}
+
 // beside is a shape that comes with the bursts of another direction.
 type beside struct {
 	shape
@@ -219,7 +238,7 @@ type beside struct {
 // recurs names what a hit comes and goes with; "" is a single time.
 func (h *hit) recurs() string {
 	switch s := h.shape.(type) {
-	case periodic:
+	case periodic, eachItself:
 		return aboutPeriod
 	case beside:
 		return s.direction

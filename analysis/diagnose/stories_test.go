@@ -118,6 +118,16 @@ func TestStories(t *testing.T) {
 				"10 ms; 580 IOPS, before 1846.",
 			"On average 20 I/Os were in flight.",
 		}},
+		{"6 hosts flush, each at its own time", readingHosts(6, func(host int, j *job) {
+			var at []float64
+			for from := 1.5 + 2.5*float64(host); from < 80; from += 15 {
+				at = append(at, from, 3, from+2, 1)
+			}
+			steps(1, at...)(host, j)
+		}), []string{
+			"All reads are 3.0 times as slow every 15 s, on each of 6 hosts at its own time: p50 29.7 ms, otherwise 10 ms.",
+			"On average 24 I/Os were in flight.",
+		}},
 		{"12 hosts run out of credits in turn", readingHosts(12, func(host int, j *job) {
 			steps(1, float64(14+4*host), 2.5)(host, j)
 		}), []string{
