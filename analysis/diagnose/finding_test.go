@@ -110,3 +110,30 @@ func TestDrained(t *testing.T) {
 		}
 	}
 }
+
+// TestUsual: what most peers do at some time is not a member's own, unless they were found to stand out themselves.
+func TestUsual(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		peers []float64 // scores of their best windows
+		found int       // how many of the last ones stand out
+		want  float64
+	}{
+		"calm":                {[]float64{0, 0, 4}, 0, 0},
+		"most burst":          {[]float64{0, 5, 6}, 0, 5},
+		"those that burst do": {[]float64{0, 0, 5, 6}, 2, 0},
+		"a single peer":       {[]float64{9}, 0, 0},
+	} {
+		f := &field{group: &group{names: make([]string, 1+len(c.peers))}, taken: make([][]window, 1+len(c.peers)),
+			parts: []part{{class: make([]int, 1+len(c.peers))}}}
+		all := []candidate{{measure: p99, score: 20}}
+		for i, score := range c.peers {
+			if all = append(all, candidate{member: i + 1, measure: p99, score: score}); i >= len(c.peers)-c.found {
+				f.taken[i+1] = []window{{0, 9}}
+			}
+		}
+		if got := f.usual(all)(all[0]); got != c.want {
+			t.Errorf("%s: %g, want %g", name, got, c.want)
+		}
+	}
+}

@@ -36,6 +36,8 @@ const (
 	perhapsP = 0.1
 	// shortest is the shortest window in blocks of a member.
 	shortest = 3
+	// ownScore is how many times as high the score of a member's window is as those that its peers have at any time.
+	ownScore = 2
 	// farPeers is the least number of peers of which the spread of p99.9 is known, and farSpread how many times as far
 	// off a member is.
 	farPeers, farSpread = 7, 6
@@ -245,6 +247,7 @@ func (f *field) find(periods bool) (out []hit) {
 	for v := range f.names {
 		open = append(open, f.candidates(v, windows)...)
 	}
+	usual := f.usual(open)
 	var nulls [3]*null
 	for len(open) > 0 {
 		i := 0
@@ -255,6 +258,9 @@ func (f *field) find(periods bool) (out []hit) {
 		}
 		c := open[i]
 		open = slices.Delete(open, i, i+1)
+		if c.score < ownScore*usual(c) {
+			continue
+		}
 		h, ok := f.judge(c, n)
 		if !ok {
 			continue
@@ -632,6 +638,30 @@ func (f *field) candidates(v int, windows []window) (out []candidate) {
 		}
 	}
 	return out
+}
+
+// usual returns how high the best windows of most peers of a candidate's member score that were not found to stand out,
+// at any time, by their candidates.
+func (f *field) usual(of []candidate) func(c candidate) float64 {
+	var scores [3]map[int]float64
+	for _, c := range of {
+		if scores[c.measure] == nil {
+			scores[c.measure] = map[int]float64{}
+		}
+		scores[c.measure][c.member] = c.score
+	}
+	return func(c candidate) float64 {
+		var peers []float64
+		for u := range f.names {
+			if u != c.member && f.class(u) == f.class(c.member) && len(f.taken[u]) == 0 {
+				peers = append(peers, scores[c.measure][u])
+			}
+		}
+		if len(peers) < fewestPeers-1 {
+			return 0
+		}
+		return median(peers)
+	}
 }
 
 func (f *field) takes(v int, w window) bool {
