@@ -282,7 +282,8 @@ func (b *board) addUp(values []value, index map[string]int, direction string, di
 	}
 }
 
-// addMember adds c to member v of a block.
+// addMember adds c to member v of a block: the logarithms of latencies become their mean, weighted by I/Os, which is
+// near that of both together.
 func addMember(block []member, v int, c member) []member {
 	for len(block) <= v {
 		block = append(block, member{})

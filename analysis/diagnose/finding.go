@@ -354,7 +354,8 @@ func named(dimension string, who, all []string) (subject string, plural bool) {
 }
 
 // few reports whether the p99 of members is made by less than leastSlow I/Os of theirs: so few are nearer to it than to
-// what their peers have.
+// what their peers have. It is false for other measures, for all of a direction, and for so many I/Os that more than
+// leastSlow are above p99.
 func (h *hit) few(f *Finding, g fiohist.Geometry) bool {
 	const leastSlow = 3
 	if h.group == nil || h.measure != p99 || is[tail](h) || h.ios() >= 100*leastSlow {

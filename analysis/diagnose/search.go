@@ -601,7 +601,8 @@ func stairs(x []float64) (at int, one, two float64) {
 // one is a member of the field's group.
 func (f *field) one(v int) who { return who{group: f.group, members: []int{v}} }
 
-// hit is how far a member stands out in a window.
+// hit is how far member v stands out in a window by measure q, in logarithms, with half of its 95 % limits: blocks that
+// depend on each other count as one.
 func (f *field) hit(v, q int, w window) hit {
 	h := hit{who: f.one(v), when: when{window: w}, direction: f.direction, measure: q, size: f.mean(q, v, w),
 		shape: steady(q)}
@@ -1153,7 +1154,7 @@ func (c *course) size(h *hit, inside func(t int) bool) bool {
 			continue
 		}
 		size := median(in) - median(rest)
-		if q == p50 && size > 0 && c.mean(inside) < math.Log(agreeing) {
+		if q == p50 && size > 0 && c.rise(inside) < math.Log(agreeing) {
 			continue
 		}
 		half := func(v []float64) float64 {
@@ -1166,8 +1167,9 @@ func (c *course) size(h *hit, inside func(t int) bool) bool {
 	return h.size >= least[h.measure]
 }
 
-// mean is how far the mean latency is inside from outside.
-func (c *course) mean(inside func(t int) bool) float64 {
+// rise is how far the logarithm of the mean latency is higher inside than outside, by medians; NaN if one of them has
+// nothing.
+func (c *course) rise(inside func(t int) bool) float64 {
 	var in, rest []float64
 	for t, v := range c.means {
 		switch {

@@ -334,6 +334,13 @@ func (w *Watch) mergeStalls(same []logStall) Stall {
 			running = append(running, l)
 		}
 	}
+	s.concern(stalled, running)
+	return s
+}
+
+// concern says whose logs stalled: hosts, or else jobs, all of whose running logs did, or else logs. Of a run with one
+// host or job that is named only if all of the run stalled.
+func (s *Stall) concern(stalled map[*pipeline.Log]bool, running []*pipeline.Log) {
 	s.all = len(stalled) == len(running)
 	for d, dimension := range dimensions {
 		var values []string
@@ -356,10 +363,9 @@ func (w *Watch) mergeStalls(same []logStall) Stall {
 			if !whole {
 				s.Hosts = hostsOf(stalled)
 			}
-			return s
+			return
 		}
 	}
-	return s
 }
 
 // hostsOf returns the hosts of logs, sorted; nil if they are not known.
