@@ -31,14 +31,17 @@ func reader(c *client.Client) (r *Reader, said *bytes.Buffer) {
 		Addresses: []string{"http://stand-in"}}, UI: ui.New(strings.NewReader(""), said, said), Client: c}, said
 }
 
-// store ingests a run of 60 reads in two seconds.
-func store(t *testing.T, w delivery.Writer, id string) *pipeline.Run {
+// store ingests a run of 60 reads in two seconds; change may change it before.
+func store(t *testing.T, w delivery.Writer, id string, change ...func(*pipeline.Run)) *pipeline.Run {
 	t.Helper()
 	run := esmodeltest.Run()
 	run.ID, run.Name, run.Settings = id, "one", fio.Defaults()
 	run.Settings.By = []string{fio.ByDirection, fio.ByHost}
 	run.Logs = run.Logs[:1]
 	run.Logs[0].End, run.Metas = 2e9, nil
+	for _, f := range change {
+		f(run)
+	}
 	h := new(fiohist.Hist)
 	h.Add(300, 50)
 	h.Add(700, 10)
