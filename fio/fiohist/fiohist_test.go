@@ -446,3 +446,48 @@ func TestPack(t *testing.T) {
 		same("emptied", new(Hist), to)
 	}
 }
+
+// TestPackedCounts: a packed histogram has the same counts, to the last bit, in little memory where they are whole
+// I/Os or parts of one.
+func TestPackedCounts(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		n     []float64
+		bytes int // a bucket, at most
+	}{
+		"whole":     {[]float64{1, 63, 5}, 3},
+		"parts":     {[]float64{1.0 / Parts, 0.5, 7 + 3.0/Parts}, 6},
+		"much":      {[]float64{1 << 52, 1<<53 - 1, 1}, 10},
+		"too much":  {[]float64{1 << 53, 1, 1}, 10},
+		"no parts":  {[]float64{1, 0.1, 2}, 10},
+		"negative":  {[]float64{1, -2, 2}, 10},
+		"not a sum": {[]float64{1, math.Inf(1), 2}, 10},
+	} {
+		index := []uint16{0, 64, 2047}
+		h := new(Hist)
+		h.AddAll(index, tt.n, 0)
+		p := h.Pack()
+		if most := p.PackedBytes() - new(Hist).Pack().PackedBytes(); most > len(index)*tt.bytes {
+			t.Errorf("%s: %d bytes", name, most)
+		}
+		gotIndex, got := p.Sparse(nil, nil)
+		if !p.Packed() || !slices.Equal(gotIndex, index) || !slices.Equal(got, tt.n) || p.Empty() {
+			t.Errorf("%s: %v %v, want %v", name, gotIndex, got, tt.n)
+		}
+		if p.Sum() != h.Sum() || p.String() != h.String() {
+			t.Errorf("%s: sum %v of %v, want %v of %v", name, p.Sum(), p, h.Sum(), h)
+		}
+		sum := new(Hist)
+		sum.AddHist(p)
+		sum.AddHist(h)
+		if got := sum.Count(64); got != 2*tt.n[1] {
+			t.Errorf("%s: added, bucket 64 holds %v", name, got)
+		}
+		if p.Count(2047) != tt.n[2] || p.Packed() {
+			t.Errorf("%s: bucket 2047 holds %v", name, p.Count(2047))
+		}
+	}
+	if !new(Hist).Pack().Empty() {
+		t.Error("nothing, packed, is not empty")
+	}
+}

@@ -1,6 +1,7 @@
 package fiohist
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -8,6 +9,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"fiolat/fio"
 )
@@ -56,7 +58,60 @@ type Hist struct {
 type packed struct {
 	index []uint16
 	n     []float64
+	coded []byte // in place of both: see code
 }
+
+// code returns non-empty buckets in four bytes or five each, if all counts are whole parts of an I/O, and two or three
+// if they are whole I/Os; else nil. It is for each the gap to the bucket before, and the I/Os or parts with the lowest
+// bit telling which, as uvarints.
+func code(dst []byte, index []uint16, n []float64) []byte {
+	before := uint16(0)
+	for k, i := range index {
+		unit, v := uint64(0), n[k]
+		if v != math.Trunc(v) {
+			unit, v = 1, v*Parts
+		}
+		if v != math.Trunc(v) || v < 0 || v >= 1<<53 {
+			return nil
+		}
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(i-before)), uint64(v)<<1|unit)
+		before = i
+	}
+	return dst
+}
+
+// each calls f for each bucket in ascending order.
+func (p *packed) each(f func(i uint16, w float64)) {
+	for k, i := range p.index {
+		f(i, p.n[k])
+	}
+	at := uint64(0)
+	for b := p.coded; len(b) > 0; {
+		gap, k := binary.Uvarint(b)
+		v, m := binary.Uvarint(b[k:])
+		w := float64(v >> 1)
+		if v&1 != 0 {
+			w /= Parts
+		}
+		at, b = at+gap, b[k+m:]
+		f(uint16(at), w)
+	}
+}
+
+// appendTo appends the buckets to index and their counts to n.
+func (p *packed) appendTo(index []uint16, n []float64) ([]uint16, []float64) {
+	p.each(func(i uint16, w float64) { index, n = append(index, i), append(n, w) })
+	return index, n
+}
+
+// lists is memory for buckets and their counts, and for what they are coded as.
+type lists struct {
+	index []uint16
+	n     []float64
+	coded []byte
+}
+
+var freeLists = sync.Pool{New: func() any { return new(lists) }}
 
 // Rounded says that the running sums of h, which is the histogram of a stored document, are rounded to a thousandth of
 // an I/O. Whole counts are exact.
@@ -68,22 +123,41 @@ func (h *Hist) Rounded() {
 	})
 }
 
-// Pack returns a compact copy of h, 10 bytes per non-empty bucket. Adding to the copy, or Count, unpacks it.
+// Pack returns a compact copy of h: see code. Adding to the copy, or Count, unpacks it.
 func (h *Hist) Pack() *Hist {
+	l := freeLists.Get().(*lists)
+	defer freeLists.Put(l)
+	l.index, l.n = h.Sparse(l.index[:0], l.n[:0])
 	p := new(packed)
-	p.index, p.n = h.Sparse(nil, nil)
+	if coded := code(l.coded[:0], l.index, l.n); coded != nil {
+		l.coded, p.coded = coded, slices.Clone(coded)
+	} else {
+		p.index, p.n = slices.Clone(l.index), slices.Clone(l.n)
+	}
 	return &Hist{packed: p, rounded: h.rounded}
 }
 
 // Packed reports whether h is in the form that Pack returns.
 func (h *Hist) Packed() bool { return h.packed != nil }
 
+// PackedBytes returns roughly how many bytes a packed h takes.
+func (h *Hist) PackedBytes() int {
+	return int(unsafe.Sizeof(*h)+unsafe.Sizeof(*h.packed)) + 10*len(h.index) + len(h.coded)
+}
+
 // unpack converts a packed histogram to pages.
 func (h *Hist) unpack() {
 	if p := h.packed; p != nil {
 		h.packed = nil
-		h.AddAll(p.index, p.n, 0)
+		h.addPacked(p)
 	}
+}
+
+func (h *Hist) addPacked(p *packed) {
+	l := freeLists.Get().(*lists)
+	defer freeLists.Put(l)
+	l.index, l.n = p.appendTo(l.index[:0], l.n[:0])
+	h.AddAll(l.index, l.n, 0)
 }
 
 // Reset empties h and keeps its memory.
@@ -188,7 +262,7 @@ func (h *Hist) AddHist(o *Hist) {
 	}
 	h.rounded += o.rounded
 	if o.packed != nil {
-		h.AddAll(o.index, o.n, 0)
+		h.addPacked(o.packed)
 		return
 	}
 	h.unpack()
@@ -242,11 +316,11 @@ func (h *Hist) Each(f func(i int, w float64)) { h.EachFrom(0, f) }
 // EachFrom calls f for every non-zero bucket from the bucket first on, in ascending order.
 func (h *Hist) EachFrom(first int, f func(i int, w float64)) {
 	if h.packed != nil {
-		for k, i := range h.index {
+		h.each(func(i uint16, w float64) {
 			if int(i) >= first {
-				f(int(i), h.n[k])
+				f(int(i), w)
 			}
-		}
+		})
 		return
 	}
 	for n := first >> pageBits; n < len(h.set); n++ {
@@ -266,7 +340,7 @@ func (h *Hist) EachFrom(first int, f func(i int, w float64)) {
 // Sparse appends the non-zero buckets, ascending, to index and their counts to n. Both must have the same length.
 func (h *Hist) Sparse(index []uint16, n []float64) ([]uint16, []float64) {
 	if h.packed != nil {
-		return append(index, h.index...), append(n, h.n...)
+		return h.appendTo(index, n)
 	}
 	most := 0
 	for _, set := range h.set {
@@ -298,9 +372,7 @@ func (h *Hist) String() string {
 func (h *Hist) Sum() float64 {
 	sum := 0.0
 	if h.packed != nil {
-		for _, w := range h.n {
-			sum += w
-		}
+		h.each(func(_ uint16, w float64) { sum += w })
 		return sum
 	}
 	for n, set := range h.set {
@@ -318,7 +390,7 @@ func (h *Hist) Empty() bool {
 			return false
 		}
 	}
-	return h.packed == nil || len(h.index) == 0
+	return h.packed == nil || len(h.index)+len(h.coded) == 0
 }
 
 // Whole returns the lowest and the highest bucket in which a whole I/O is in h, if before is the sum of all that comes
@@ -331,13 +403,13 @@ func (h *Hist) Whole(before *Hist) (low, high int, ok bool) {
 		return math.Floor(n+w+tie) > math.Floor(n+tie)
 	}
 	if h.packed != nil {
-		for k, i := range h.index {
-			if passes(int(i), h.n[k]) {
+		h.each(func(i uint16, w float64) {
+			if passes(int(i), w) {
 				if high = int(i); !ok {
 					low, ok = high, true
 				}
 			}
-		}
+		})
 		return low, high, ok
 	}
 	for n, set := range h.set {

@@ -16,7 +16,7 @@ func (c *Sparse) Reset() { c.Index, c.Count = c.Index[:0], c.Count[:0] }
 func (c *Sparse) Set(h *Hist) { c.Index, c.Count = h.Sparse(c.Index[:0], c.Count[:0]) }
 
 // Hist returns a packed histogram that shares the memory of c.
-func (c *Sparse) Hist() *Hist { return &Hist{packed: &packed{c.Index, c.Count}} }
+func (c *Sparse) Hist() *Hist { return &Hist{packed: &packed{index: c.Index, n: c.Count}} }
 
 // Sum is the number of I/Os.
 func (c *Sparse) Sum() float64 {

@@ -19,7 +19,7 @@ type cells struct {
 	mu    sync.Mutex
 	rows  map[int64]*row // by interval
 	spare []*fiohist.Hist
-	held  int // histograms in rows
+	held  int // roughly the bytes that histograms in rows take
 }
 
 // row is an interval in which there are I/Os.
@@ -47,21 +47,43 @@ func (c *cells) row(q int64) *row {
 	return r
 }
 
-// add calls f with the histogram of a leaf in a row, and returns what it does.
+// add calls f with the histogram of a leaf in a row, and returns what it does. One that is packed stays so.
 func (c *cells) add(r *row, leaf int, f func(*fiohist.Hist) float64) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.leaves[leaf] == nil {
-		r.leaves[leaf] = c.next()
+	h := r.leaves[leaf]
+	if h != nil && !h.Packed() {
+		return f(h)
 	}
-	return f(r.leaves[leaf])
+	r.leaves[leaf] = c.next()
+	if h == nil {
+		return f(r.leaves[leaf])
+	}
+	r.leaves[leaf].AddHist(h)
+	n := f(r.leaves[leaf])
+	c.packLeaf(r, leaf)
+	c.release(h)
+	return n
+}
+
+// packLeaf packs the histogram of a leaf in a row, if there is one. The caller holds the row's lock.
+func (c *cells) packLeaf(r *row, leaf int) {
+	h := r.leaves[leaf]
+	if h == nil || h.Packed() {
+		return
+	}
+	r.leaves[leaf] = h.Pack()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spare = append(c.spare, h)
+	c.held += bytesOf(r.leaves[leaf]) - cellBytes
 }
 
 // next returns an empty histogram, a used one if possible.
 func (c *cells) next() *fiohist.Hist {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held++
+	c.held += cellBytes
 	last := len(c.spare) - 1
 	if last < 0 {
 		return new(fiohist.Hist)
@@ -70,6 +92,24 @@ func (c *cells) next() *fiohist.Hist {
 	c.spare = c.spare[:last]
 	h.Reset()
 	return h
+}
+
+// release takes back what a histogram counts in held.
+func (c *cells) release(h *fiohist.Hist) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held -= bytesOf(h)
+}
+
+// bytesOf returns roughly how many bytes the histogram of a leaf takes.
+func bytesOf(h *fiohist.Hist) int {
+	switch {
+	case h == nil:
+		return 0
+	case h.Packed():
+		return h.PackedBytes()
+	}
+	return cellBytes
 }
 
 // take removes and returns the rows of the intervals from from on and before to; nil stands for one without I/O. There
@@ -87,9 +127,7 @@ func (c *cells) take(from, to int64) (out []*row) {
 			out[i] = r
 			delete(c.rows, from+int64(i))
 			for _, h := range r.leaves {
-				if h != nil {
-					c.held--
-				}
+				c.release(h)
 			}
 		}
 	}
@@ -117,11 +155,8 @@ func (c *cells) pack(from, to int64) {
 		if r == nil {
 			continue
 		}
-		for i, h := range r.leaves {
-			if h != nil && !h.Packed() {
-				r.leaves[i] = h.Pack()
-				c.spare = append(c.spare, h)
-			}
+		for i := range r.leaves {
+			c.packLeaf(r, i)
 		}
 	}
 }
@@ -143,6 +178,7 @@ type Open struct {
 	First int64 // the intervals before it are not
 	cells *cells
 	leaf  [fio.Directions]int // its leaf by direction, or noLeaf
+	pack  bool                // its histograms are to be packed once it is read
 	at    int64               // the interval that was added to last
 	row   *row                // of it; or nil
 	from  int64               // interval of ios[0]
@@ -177,6 +213,24 @@ func (o *Open) add(q int64, d fio.Direction, f func(*fiohist.Hist) float64) (flo
 	}
 	o.ios[q-o.from][d] += n
 	return n, nil
+}
+
+// Ended makes what was added take less memory, if there are many leaves: the log was read to its end, and only its tail
+// may come yet.
+func (o *Open) Ended() {
+	if !o.pack {
+		return
+	}
+	for i := range o.ios {
+		r := o.cells.row(o.from + int64(i))
+		r.mu.Lock()
+		for d, n := range o.ios[i] {
+			if n > 0 {
+				o.cells.packLeaf(r, o.leaf[d])
+			}
+		}
+		r.mu.Unlock()
+	}
 }
 
 // End returns the interval after the last open one with I/O in a leaf.

@@ -76,3 +76,48 @@ func TestAnyOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestEnded: the histograms of a log that was read take less memory, hold the same, and stay small when a tail comes.
+func TestEnded(t *testing.T) {
+	t.Parallel()
+	for _, pack := range []bool{false, true} {
+		c := &cells{leaves: fio.Directions, rows: map[int64]*row{}}
+		o := &Open{cells: c, pack: pack}
+		for d := range o.leaf {
+			o.leaf[d] = d
+		}
+		add := func(q int64, d fio.Direction) {
+			if _, err := o.add(q, d, func(h *fiohist.Hist) float64 {
+				h.Add(100, 1.5)
+				return 1.5
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add(3, fio.Read)
+		add(3, fio.Write)
+		add(5, fio.Read)
+		o.Ended()
+		small := c.held < 3*cellBytes/2
+		add(5, fio.Read)
+		add(6, fio.Read)
+		o.Ended()
+		if small != pack || (c.held < 4*cellBytes/2) != pack {
+			t.Errorf("pack %v: %d bytes are held", pack, c.held)
+		}
+		for i, r := range c.take(3, 7) {
+			for d, want := range [][]float64{{1.5, 0, 3, 1.5}, {1.5, 0, 0, 0}} {
+				got := 0.0
+				if r != nil && r.leaves[d] != nil {
+					got = r.leaves[d].Sum()
+				}
+				if got != want[i] {
+					t.Errorf("pack %v: %v in interval %d, direction %d, want %v", pack, got, 3+i, d, want[i])
+				}
+			}
+		}
+		if c.held != 0 {
+			t.Errorf("pack %v: %d bytes are held of nothing", pack, c.held)
+		}
+	}
+}

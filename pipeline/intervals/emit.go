@@ -17,6 +17,9 @@ const chunk = 8
 // are added up at a time.
 const maxSums = 1 << 13
 
+// manyLeaves are the leaves beyond which histograms are packed: fewer take little memory, and packing its time.
+const manyLeaves = maxSums / chunk
+
 // Batch is a range of intervals that every log has passed.
 type Batch struct {
 	from, To  int64
@@ -183,7 +186,7 @@ func (m *Merger) Held() int {
 	for _, l := range m.logs {
 		logs += len(l.Open.ios)
 	}
-	return m.cells.held*cellBytes + logs*iosBytes
+	return m.cells.held + logs*iosBytes
 }
 
 // Interval returns roughly how many bytes an interval takes in which all logs have I/O: in the directions that they

@@ -189,6 +189,7 @@ func (m *Merger) setLogs(logs []*Member) {
 	for i := range m.leafSpecs {
 		for _, l := range m.leafSpecs[i].logs {
 			l.Open.leaf[m.leafSpecs[i].dir] = i
+			l.Open.pack = m.many() && len(m.leafSpecs[i].logs) == 1
 		}
 	}
 	m.none = make([]*fiohist.Hist, len(m.leafSpecs))
@@ -201,6 +202,9 @@ func (m *Merger) setLogs(logs []*Member) {
 	}
 	m.findPeers()
 }
+
+// many reports whether there are so many leaves that their histograms are packed where they can be.
+func (m *Merger) many() bool { return len(m.leafSpecs) > manyLeaves }
 
 // findPeers finds which scopes are compared with each other; a part of a run lacks some, and so has none.
 func (m *Merger) findPeers() {

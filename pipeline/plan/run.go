@@ -37,7 +37,13 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 				going = append(going, l)
 			}
 		}
-		wait := p.start(ctx, going, func(l *logs.State) error { return l.Advance(target) })
+		wait := p.start(ctx, going, func(l *logs.State) error {
+			err := l.Advance(target)
+			if l.EOF {
+				l.Open.Ended()
+			}
+			return err
+		})
 		emitErr := r.merge.Emit(ctx, ready)
 		// An error of the input is more useful than the error of a sink that was cancelled.
 		for _, err := range wait() {
