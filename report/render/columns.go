@@ -146,6 +146,9 @@ func write(to io.Writer, s Style, columns []*Column) error {
 			units[i] = c.Unit(s.Unit)
 			name += "_" + units[i]
 		}
+		if name = fio.Printable(name); s.Format == "csv" {
+			name = CSVName(name)
+		}
 		head = append(head, name)
 		rows = max(rows, len(c.Cells))
 	}

@@ -392,7 +392,7 @@ func (r *wide) end(*pipeline.Summary) error {
 		columns[0].Cells = append(columns[0].Cells, r.time(at, zone))
 	}
 	for _, name := range r.names {
-		c := &Column{Name: fio.Printable(name)}
+		c := &Column{Name: name}
 		for _, at := range r.times {
 			cell := of(name, at)
 			if r.Wide == "samples" && !math.IsNaN(cell.Number) {
