@@ -1,8 +1,15 @@
 package render
 
 import (
+	"bytes"
+	"errors"
+	"io"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // setting is a row whose options anybody may have named.
@@ -35,6 +42,49 @@ func TestTableHead(t *testing.T) {
 		}
 		if got, _, _ := strings.Cut(out.String(), "\n"); got != tt.want {
 			t.Errorf("%s: the head is %q, want %q", tt.format, got, tt.want)
+		}
+	}
+}
+
+// TestTableParquet: the columns of a file are those of CSV, also where two have one name, and say which percentiles are
+// lower bounds.
+func TestTableParquet(t *testing.T) {
+	t.Parallel()
+	for option, want := range map[string][]map[string]string{
+		"bs": {{"bs": "4k", "runs": "3", "p99_us": "5", "at_least": "p99"},
+			{"bs": "8k", "runs": "3", "p99_us": "1", "at_least": "<null>"}},
+		"runs": {{"runs": "4k", "runs_2": "3", "p99_us": "5", "at_least": "p99"},
+			{"runs": "8k", "runs_2": "3", "p99_us": "1", "at_least": "<null>"}},
+	} {
+		var out bytes.Buffer
+		if err := settings(option).Print(&out, Style{Format: "parquet", Unit: "auto"}); err != nil {
+			t.Fatal(err)
+		}
+		file, err := parquet.OpenFile(bytes.NewReader(out.Bytes()), int64(out.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := parquet.NewReader(file)
+		rows := make([]parquet.Row, len(want)+1)
+		n, err := r.ReadRows(rows)
+		if n != len(want) || err != nil && !errors.Is(err, io.EOF) {
+			t.Fatalf("%s: %d rows, %v", option, n, err)
+		}
+		names := file.Schema().Columns()
+		for i := range want {
+			got := map[string]string{}
+			for _, v := range rows[i] {
+				got[names[v.Column()][0]] = v.String()
+			}
+			if !maps.Equal(got, want[i]) {
+				t.Errorf("%s, row %d: %v, want %v", option, i, got, want[i])
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if last := names[len(names)-1]; !slices.Equal(last, []string{"at_least"}) {
+			t.Errorf("%s: the last column is %v", option, last)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -57,10 +59,14 @@ func (s schema) Fields() []parquet.Field {
 	return fields
 }
 
-// Column appends a column.
+// Column appends a column. It gets a number if another one has its name.
 func (f *parquetFile) Column(name string, t parquetType) {
 	if f.columns.Group == nil {
 		f.columns.Group = parquet.Group{}
+	}
+	base := name
+	for n := 2; f.columns.Group[name] != nil; n++ {
+		name = base + "_" + strconv.Itoa(n)
 	}
 	f.columns.Group[name] = parquet.Optional(nodes[t])
 	f.columns.names = append(f.columns.names, name)
@@ -100,9 +106,10 @@ func (f *parquetFile) End() error {
 // Close ends the file.
 func (f *parquetFile) Close() error { return f.w.Close() }
 
-// parquetColumns writes a table whose columns are text or numbers, latencies in a unit.
+// parquetColumns writes a table whose columns are text or numbers, latencies in a unit. Another one, at_least, names
+// those that are lower bounds, if there are any.
 func parquetColumns(out io.Writer, unit string, columns []*Column) error {
-	f, rows := parquetFile{}, 0
+	f, rows, bounds := parquetFile{}, 0, false
 	for _, c := range columns {
 		name, t := c.Name, parquetDouble
 		if c.Latency {
@@ -113,10 +120,18 @@ func parquetColumns(out io.Writer, unit string, columns []*Column) error {
 		}
 		f.Column(name, t)
 		rows = max(rows, len(c.Cells))
+		bounds = bounds || slices.ContainsFunc(c.Cells, func(cell Cell) bool { return cell.AtLeast })
+	}
+	if bounds {
+		f.Column("at_least", parquetString)
 	}
 	f.Begin(out)
 	for r := range rows {
+		var atLeast []string
 		for _, c := range columns {
+			if c.Cells[r].AtLeast {
+				atLeast = append(atLeast, c.Name)
+			}
 			switch cell := c.Cells[r]; {
 			case c.Text:
 				f.Add(cell.Text)
@@ -125,6 +140,9 @@ func parquetColumns(out io.Writer, unit string, columns []*Column) error {
 			default:
 				f.Add(cell.Number)
 			}
+		}
+		if bounds {
+			f.Add(strings.Join(atLeast, ","))
 		}
 		if err := f.End(); err != nil {
 			return err
