@@ -283,6 +283,11 @@ func (k *cluster) strike(w work, m mishap, at int) *program {
 	})
 	p := w.start(k.t, k.trial, w.pause)
 	<-p.ended
+	select {
+	case <-struck:
+	default:
+		k.t.Errorf("it ended before request %d: nothing happened to the cluster", at)
+	}
 	close(ended)
 	mishap.Wait()
 	k.green()
