@@ -266,3 +266,35 @@ func TestNarrow(t *testing.T) {
 		}
 	}
 }
+
+// TestSteps: adjoining hits are steps of one where their levels differ, and otherwise one without steps.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	hits := []window{{20, 30}, {30, 40}, {40, 60}}
+	for name, tc := range map[string]struct {
+		levels []float64 // of hits, times as slow
+		want   []window
+	}{
+		"alike":            {[]float64{2, 2.05, 1.98}, nil},
+		"apart":            {[]float64{2, 3, 6}, hits},
+		"the last is off":  {[]float64{2, 2.05, 6}, []window{{20, 40}, {40, 60}}},
+		"the first is off": {[]float64{6, 2, 2.05}, []window{{20, 30}, {30, 60}}},
+	} {
+		c := &course{window: window{0, 100}, means: make([]float64, 100)}
+		var of []hit
+		for q := range c.x {
+			c.x[q] = make([]float64, 100)
+		}
+		for i, w := range hits {
+			of = append(of, hit{when: when{window: w}})
+			for k := w.from; k < w.to; k++ {
+				c.x[p50][k], c.means[k] = math.Log(tc.levels[i]), math.Log(tc.levels[i])
+			}
+			c.size(&of[i], of[i].inside)
+		}
+		got := c.join(of)
+		if len(got) != 1 || got[0].window != (window{20, 60}) || !slices.Equal(got[0].steps, tc.want) {
+			t.Errorf("%s: %+v, want steps %v", name, got, tc.want)
+		}
+	}
+}

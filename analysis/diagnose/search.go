@@ -1044,6 +1044,7 @@ func (c *course) join(hits []hit) (out []hit) {
 		case short(o, &h):
 			*o = h
 		case c.size(&both, both.inside) && c.all(&both):
+			both.steps = c.unlike(both.steps, both.measure)
 			*o = both
 		default:
 			out = append(out, h)
@@ -1053,6 +1054,22 @@ func (c *course) join(hits []hit) (out []hit) {
 		if h := &out[i]; h.steps == nil && h.times == nil && !is[drift](h) {
 			c.widen(h)
 		}
+	}
+	return out
+}
+
+// unlike makes one of steps of about the same level; nil if all are.
+func (c *course) unlike(steps []window, measure int) (out []window) {
+	level := func(w window) float64 { return levelOf(c.x[measure], w, true) }
+	for _, w := range steps {
+		if last := len(out) - 1; last >= 0 && math.Abs(level(w)-level(out[last])) < least[measure] {
+			out[last].to = w.to
+		} else {
+			out = append(out, w)
+		}
+	}
+	if len(out) == 1 {
+		return nil
 	}
 	return out
 }
