@@ -75,7 +75,7 @@ func (s *Sum) Add(m *Document, t *Totals) error {
 		return nil
 	}
 	limits := fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
-	if s.N > 0 {
+	if s.Geometry.Unit > 0 { // N also counts I/Os without latencies
 		limits = limits.Widen(s.Limits)
 	} else {
 		s.Geometry = m.Geometry()

@@ -108,3 +108,16 @@ func TestSyncOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestSumAfterUncounted: a job without latencies may come first.
+func TestSumAfterUncounted(t *testing.T) {
+	m := &Document{Version: "fio-3.33"}
+	s := Sum{N: 3}
+	bins := NewBins([]Bin{{NS: 100, Count: 1}, {NS: 300, Count: 1}})
+	if err := s.Add(m, &Totals{N: 2, Min: 100, Max: 300, Mean: 200, Bins: bins}); err != nil {
+		t.Fatal(err)
+	}
+	if s.N != 5 || s.Geometry != m.Geometry() || s.Limits.Min != 100 || s.Limits.Max != 300 {
+		t.Errorf("%+v", s)
+	}
+}
