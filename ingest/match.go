@@ -611,17 +611,28 @@ func (m *matcher) dropStale(s *set) {
 		return
 	}
 	kept := filtered(s.logs, func(l *Log) bool { return !slices.Contains(old, l) })
-	few, all := logged(kept), logged(s.logs)
+	few, beyond := &sums{}, &sums{}
+	for _, l := range s.logs {
+		of, err := l.sums()
+		switch {
+		case err != nil:
+			return
+		case l.Source.Name.Job > threads:
+			beyond.add(of)
+		default:
+			few.add(of)
+		}
+	}
 	more := false
 	for d := range fio.Directions {
-		counted := uint64(0)
+		counted := 0.0
 		for _, e := range s.entries {
-			counted += e.Dirs[d].Kind[fio.Clat].N
+			counted += float64(e.Dirs[d].Kind[fio.Clat].N)
 		}
-		if few[d] > counted {
+		if total(few.logged[d]) > counted {
 			return
 		}
-		more = more || all[d] > counted
+		more = more || total(few.logged[d])+total(beyond.logged[d]) > counted
 	}
 	if !more {
 		return
@@ -634,27 +645,6 @@ func (m *matcher) dropStale(s *set) {
 		fio.Some(names), fio.Printable(s.meta.Path), threads)
 	s.logs = kept
 	m.logs = slices.DeleteFunc(m.logs, func(l *Log) bool { return slices.Contains(old, l) })
-}
-
-// logged returns how many I/Os of each direction histogram logs hold, as far as they can be read.
-func logged(logs []*Log) (ios [fio.Directions]uint64) {
-	for _, l := range logs {
-		in, err := l.Source.open()
-		if err != nil {
-			continue
-		}
-		r := fiolog.NewReader(in, l.Source.Path, fiolog.ReaderOptions{})
-		for {
-			record, err := r.Next()
-			if err != nil {
-				break
-			}
-			ios[record.Dir] += record.IOs
-		}
-		r.Stop()
-		_ = in.Close() // it was only read
-	}
-	return ios
 }
 
 // sections gives entries that stand for several sections of the job file these sections.
