@@ -241,20 +241,20 @@ func namesPath(m *fiojson.Document, l *Source) bool {
 }
 
 // byCounts returns the documents that a log can belong to by its counts and its last stamp: of runs that were appended
-// to one file, or ran one after the other, the last one, which overwrote the logs of the others. It returns all if none
-// fits.
+// to one file, or ran one after the other, the last one, which overwrote the logs of the others. If none fits, it
+// returns the last of one file, or all.
 func byCounts(l *Source, metas []*fiojson.Document) []*fiojson.Document {
-	if !slices.ContainsFunc(metas, func(m *fiojson.Document) bool { return m.Path != metas[0].Path }) {
-		return metas[len(metas)-1:]
-	}
 	fit := filtered(metas, func(m *fiojson.Document) bool { return countsFit(l, m) })
-	if groups := atTheSameTime(fit); len(fit) > 1 && len(groups[len(groups)-1]) == 1 {
-		if last := groups[len(groups)-1]; last[0].TimestampMS > 0 {
-			return last
-		}
+	some := len(fit) > 0
+	if !some {
+		fit = metas
 	}
-	if len(fit) == 0 {
-		return metas
+	if !slices.ContainsFunc(fit, func(m *fiojson.Document) bool { return m.Path != fit[0].Path }) {
+		return fit[len(fit)-1:]
+	}
+	groups := atTheSameTime(fit)
+	if last := groups[len(groups)-1]; some && len(last) == 1 && last[0].TimestampMS > 0 {
+		return last
 	}
 	return fit
 }

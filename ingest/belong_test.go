@@ -2,8 +2,14 @@ package ingest
 
 import (
 	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/jobfile"
 )
@@ -69,5 +75,59 @@ func TestReadOnce(t *testing.T) {
 	kept := l.Source.counts
 	if _, err := l.sums(); err == nil || l.Source.counts != kept {
 		t.Error("read twice")
+	}
+}
+
+// TestAppendedAbove: of runs that were appended to one file of JSON above their logs, each has those that its counts
+// fit.
+func TestAppendedAbove(t *testing.T) {
+	dir := t.TempDir()
+	both := ""
+	g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+	for i, ns := range []int64{129, 502} {
+		both += fmt.Sprintf(`{
+			"fio version":"fio-3.36",
+			"timestamp_ms":1700%[1]d00000000,"jobs":[{"jobname":"h",
+			"job options":{"write_hist_log":"h"},"job_runtime":1000,
+			"read":{"runtime":1000,"total_ios":%[2]d,"clat_ns":{"N":%[2]d,"bins":{"%[3]d":%[2]d}}}}]}
+`, i, 2-i, ns)
+		counts := slices.Repeat([]string{"0"}, g.Columns())
+		counts[g.Index(ns)] = strconv.Itoa(2 - i)
+		write(t, dir, fmt.Sprintf("run%d/h_clat_hist.1.log", i+1), "1000, 0, 4096, "+strings.Join(counts, ", ")+"\n")
+	}
+	write(t, dir, "all.json", both)
+	ins, err := Discover([]string{dir}, DiscoverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, in := range ins {
+		for _, run := range in.Split() {
+			logs, _, err := Match(run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range logs {
+				if l.Meta != nil {
+					got[filepath.Base(filepath.Dir(l.Source.Path))] = l.Meta.Part
+				}
+			}
+		}
+	}
+	if want := map[string]int{"run1": 1, "run2": 2}; !maps.Equal(got, want) {
+		t.Errorf("parts of the JSON: %v, want %v", got, want)
+	}
+}
+
+// TestShelves: documents that were named are put on one shelf for the logs of all folders.
+func TestShelves(t *testing.T) {
+	in := input("a/h_clat_hist.1.log b/h_clat_hist.1.log", doc("a/x.json"), doc("b/y.json", fiojson.Entry{JobName: "b"}))
+	in.metasGiven = true
+	shelf := (&matcher{in: in}).shelves()
+	if a := shelf("a", true); a == nil || a != shelf("b", true) || len(a.docs) != 2 {
+		t.Errorf("%+v", a)
+	}
+	if own := shelf("a", false); own == nil || len(own.docs) != 1 || shelf("c", false) != nil {
+		t.Errorf("%+v", own)
 	}
 }

@@ -205,7 +205,7 @@ func (m *matcher) notes(meta *fiojson.Document) {
 // documents gives each log its JSON document by the facts that are known of both: one in the log's folder, else one of
 // those above. What these do not decide stays open.
 func (m *matcher) documents() {
-	find := m.shelves()
+	shelf := m.shelves()
 	var open []*Log
 	var among []*fiojson.Document
 	for _, l := range m.logs {
@@ -213,18 +213,25 @@ func (m *matcher) documents() {
 			continue
 		}
 		var fit []*fiojson.Document
-		shelves := find(filepath.Dir(l.Source.Path))
-		for i := 0; i < len(shelves) && len(fit) == 0; i++ {
-			fit, _ = shelves[i].find(l.Source, l.Host)
+		dir, any := filepath.Dir(l.Source.Path), false
+		for _, all := range []bool{false, true} {
+			if len(fit) > 0 {
+				break
+			}
+			if s := shelf(dir, all); s != nil {
+				fit, _ = s.find(l.Source, l.Host)
+				any = true
+			}
 		}
 		switch {
 		case len(fit) == 1:
 			l.Meta = fit[0]
-		case len(shelves) > 0:
-			if open, among = append(open, l), fit; len(fit) == 0 {
-				among = distinct(m.in.Metas)
-			}
+		case any:
+			open, among = append(open, l), fit
 		}
+	}
+	if len(open) > 0 && len(among) == 0 {
+		among = distinct(m.in.Metas)
 	}
 	if len(open) > 0 {
 		var names []string
@@ -236,11 +243,11 @@ func (m *matcher) documents() {
 	}
 }
 
-// shelves returns a function that finds the documents of the run for the logs of a folder: its own, and then those of
-// all folders above or, if they were named, of any.
-func (m *matcher) shelves() func(dir string) []*shelf {
+// shelves returns a function that finds the documents of the run for the logs of a folder: its own or, with all, also
+// those of all folders above or, if they were named, of any. It returns nil if there are none.
+func (m *matcher) shelves() func(dir string, all bool) *shelf {
 	metas := distinct(m.in.Metas)
-	var hosts, dirs []string
+	var hosts []string
 	for _, l := range m.logs {
 		hosts = appendNew(hosts, l.Host)
 	}
@@ -249,31 +256,33 @@ func (m *matcher) shelves() func(dir string) []*shelf {
 	in := map[string][]*fiojson.Document{}
 	for _, d := range metas {
 		dir := filepath.Dir(d.Path)
-		if in[dir] == nil {
-			dirs = append(dirs, dir)
-		}
 		in[dir] = append(in[dir], d)
 	}
-	known := map[string][]*shelf{}
-	return func(dir string) []*shelf {
-		of, ok := known[dir]
+	type key struct {
+		dir string
+		all bool
+	}
+	known := map[key]*shelf{}
+	return func(dir string, all bool) *shelf {
+		if all && m.in.metasGiven {
+			dir = "" // one for the logs of all folders
+		}
+		k := key{dir, all}
+		s, ok := known[k]
 		if ok {
-			return of
+			return s
 		}
-		if len(in[dir]) > 0 {
-			of = append(of, newShelf(within, dir, in[dir], hosts...))
-		}
-		var docs []*fiojson.Document
-		for _, up := range dirs {
-			if up != dir && (m.in.metasGiven || under(dir, up)) {
-				docs = append(docs, in[up]...)
-			}
+		docs := in[dir]
+		if all {
+			docs = filtered(metas, func(d *fiojson.Document) bool {
+				return m.in.metasGiven || under(dir, filepath.Dir(d.Path))
+			})
 		}
 		if len(docs) > 0 {
-			of = append(of, newShelf(within, "", docs, hosts...))
+			s = newShelf(within, dir, docs, hosts...)
 		}
-		known[dir] = of
-		return of
+		known[k] = s
+		return s
 	}
 }
 
