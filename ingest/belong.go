@@ -170,7 +170,8 @@ func (s *shelf) likely(f facts, n Name, folder, host string) []*fiojson.Document
 }
 
 // find returns the documents that a log may belong to, and the strongest fact that they have: those that have all facts
-// that any of them has, from the strongest on, as long as there are several; then those that its counts fit.
+// that any of them has, from the strongest on, as long as there are several; then those that its counts fit. Counts
+// that fit others beat the names of files and of folders of the run.
 func (s *shelf) find(l *Source, host string) (fit []*fiojson.Document, why facts) {
 	folder, rule, of := filepath.Base(filepath.Dir(l.Path)), rules[s.place], s.ofHost(host)
 	has := func(m *fiojson.Document, some facts) bool {
@@ -192,9 +193,21 @@ func (s *shelf) find(l *Source, host string) (fit []*fiojson.Document, why facts
 		} else if why == 0 {
 			from = s.likely(f, l.Name, folder, host)
 		}
-		if with := filtered(from, func(m *fiojson.Document) bool { return may(m, f) }); len(with) > 0 {
-			fit, why = with, max(why, f)
+		with := filtered(from, func(m *fiojson.Document) bool { return may(m, f) })
+		if len(with) == 0 {
+			continue
 		}
+		if f == namedAfter || f == ofFolder && s.place == within {
+			all := fit
+			if why == 0 {
+				all = filtered(s.likely(writesName, l.Name, folder, host),
+					func(m *fiojson.Document) bool { return may(m, writesName) })
+			}
+			if later := overwriters(l, with, all); len(later) > 0 {
+				with, f = later, writesName
+			}
+		}
+		fit, why = with, max(why, f)
 	}
 	switch {
 	case why == 0 && rule.alone && host == "":
@@ -205,6 +218,16 @@ func (s *shelf) find(l *Source, host string) (fit []*fiojson.Document, why facts
 		fit = byCounts(l, fit)
 	}
 	return fit, why
+}
+
+// overwriters returns those of all documents that a log's counts fit, if these fit none of some of them: a later run
+// overwrote the log.
+func overwriters(l *Source, some, all []*fiojson.Document) []*fiojson.Document {
+	fits := func(m *fiojson.Document) bool { return countsFit(l, m) }
+	if len(all) <= len(some) || slices.ContainsFunc(some, fits) {
+		return nil
+	}
+	return filtered(all, fits)
 }
 
 // isOfFolder reports whether a folder is named after a document's file, or after one of its jobs.

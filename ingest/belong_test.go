@@ -78,44 +78,61 @@ func TestReadOnce(t *testing.T) {
 	}
 }
 
-// TestAppendedAbove: of runs that were appended to one file of JSON above their logs, each has those that its counts
-// fit.
-func TestAppendedAbove(t *testing.T) {
-	dir := t.TempDir()
-	both := ""
+// TestCountsDecide: of runs that wrote logs of one name, each has those that its counts fit, whatever files and folders
+// are called.
+func TestCountsDecide(t *testing.T) {
 	g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
-	for i, ns := range []int64{129, 502} {
-		both += fmt.Sprintf(`{
-			"fio version":"fio-3.36",
-			"timestamp_ms":1700%[1]d00000000,"jobs":[{"jobname":"h",
-			"job options":{"write_hist_log":"h"},"job_runtime":1000,
-			"read":{"runtime":1000,"total_ios":%[2]d,"clat_ns":{"N":%[2]d,"bins":{"%[3]d":%[2]d}}}}]}
-`, i, 2-i, ns)
-		counts := slices.Repeat([]string{"0"}, g.Columns())
-		counts[g.Index(ns)] = strconv.Itoa(2 - i)
-		write(t, dir, fmt.Sprintf("run%d/h_clat_hist.1.log", i+1), "1000, 0, 4096, "+strings.Join(counts, ", ")+"\n")
-	}
-	write(t, dir, "all.json", both)
-	ins, err := Discover([]string{dir}, DiscoverOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]int{}
-	for _, in := range ins {
-		for _, run := range in.Split() {
-			logs, _, err := Match(run)
+	for name, c := range map[string]struct {
+		docs []string       // files of the first run's JSON, and of the second's
+		logs map[string]int // folders of logs, and the run that wrote them
+	}{
+		"appended above":                          {[]string{"all.json", "all.json"}, map[string]int{"run1": 0, "run2": 1}},
+		"overwritten, named after the first":      {[]string{"h.json", "h-2.json"}, map[string]int{".": 1}},
+		"above, named after the first":            {[]string{"h.json", "h-2.json"}, map[string]int{"logs": 1}},
+		"in a folder that is named after a first": {[]string{"a/a.json", "a/b.json"}, map[string]int{"a": 1}},
+		"not overwritten":                         {[]string{"h.json", "h-2.json"}, map[string]int{".": 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, docs := t.TempDir(), map[string]string{}
+			for i, path := range c.docs {
+				docs[path] += fmt.Sprintf(`{
+					"fio version":"fio-3.36",
+					"timestamp_ms":1700%[1]d00000000,"jobs":[{"jobname":"h",
+					"job options":{"write_hist_log":"h"},"job_runtime":1000,
+					"read":{"runtime":1000,"total_ios":%[2]d,"clat_ns":{"N":%[2]d,"bins":{"%[3]d":%[2]d}}}}]}
+`, i, 2-i, []int{129, 502}[i])
+			}
+			for path, text := range docs {
+				write(t, dir, path, text)
+			}
+			for path, i := range c.logs {
+				counts := slices.Repeat([]string{"0"}, g.Columns())
+				counts[g.Index([]int64{129, 502}[i])] = strconv.Itoa(2 - i)
+				write(t, dir, path+"/h_clat_hist.1.log", "1000, 0, 4096, "+strings.Join(counts, ", ")+"\n")
+			}
+			ins, err := Discover([]string{dir}, DiscoverOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, l := range logs {
-				if l.Meta != nil {
-					got[filepath.Base(filepath.Dir(l.Source.Path))] = l.Meta.Part
+			got := map[string]int{}
+			for _, in := range ins {
+				for _, run := range in.Split() {
+					logs, _, err := Match(run)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, l := range logs {
+						folder, _ := filepath.Rel(dir, filepath.Dir(l.Source.Path))
+						if l.Meta != nil {
+							got[folder] = int(l.Meta.TimestampMS / 1e8 % 10)
+						}
+					}
 				}
 			}
-		}
-	}
-	if want := map[string]int{"run1": 1, "run2": 2}; !maps.Equal(got, want) {
-		t.Errorf("parts of the JSON: %v, want %v", got, want)
+			if !maps.Equal(got, c.logs) {
+				t.Errorf("runs of the logs: %v, want %v", got, c.logs)
+			}
+		})
 	}
 }
 
