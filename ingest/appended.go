@@ -113,7 +113,7 @@ func (m *matcher) stageStarts(host string) (begins []int64) {
 // true total of a damaged log is the sum of its last two records.
 type sums struct {
 	g                fiohist.Geometry
-	logged, repaired [fio.Directions][]float64
+	logged, repaired [fio.Directions]fiohist.Sparse
 	ns               [fio.Directions]float64 // sum of the latencies of single I/Os
 	first, last      int64                   // stamps in ms
 }
@@ -159,6 +159,7 @@ func (s *Source) sums(fio2 bool) (*sums, error) {
 	}
 	r := fiolog.NewReader(src, s.Path, opt)
 	defer r.Stop()
+	var all [fio.Directions][]float64
 	var before [fio.Directions][2]fiolog.Record
 	var records [fio.Directions]int
 	began := false
@@ -173,10 +174,10 @@ func (s *Source) sums(fio2 bool) (*sums, error) {
 			began, out.first = true, rec.Time
 		}
 		out.last = rec.Time
-		if out.g, _ = r.Geometry(); out.logged[rec.Dir] == nil {
-			out.logged[rec.Dir] = make([]float64, out.g.Columns())
+		if out.g, _ = r.Geometry(); all[rec.Dir] == nil {
+			all[rec.Dir] = make([]float64, out.g.Columns())
 		}
-		add(out.logged[rec.Dir], rec)
+		add(all[rec.Dir], rec)
 		out.ns[rec.Dir] += float64(rec.NS)
 		last := &before[rec.Dir]
 		last[0], last[1] = last[1], last[0]
@@ -185,10 +186,12 @@ func (s *Source) sums(fio2 bool) (*sums, error) {
 		records[rec.Dir]++
 	}
 	for d := range out.logged {
+		out.logged[d] = sparse(all[d])
 		if out.repaired[d] = out.logged[d]; records[d] > 2 && s.Name.Hist {
-			out.repaired[d] = make([]float64, out.g.Columns())
-			add(out.repaired[d], &before[d][0])
-			add(out.repaired[d], &before[d][1])
+			clear(all[d])
+			add(all[d], &before[d][0])
+			add(all[d], &before[d][1])
+			out.repaired[d] = sparse(all[d])
 		}
 	}
 	return out, nil
@@ -197,18 +200,18 @@ func (s *Source) sums(fio2 bool) (*sums, error) {
 // foreign returns the part of the I/Os that an entry does not count in their buckets: 1 if it counts fewer in all, or
 // has no bins.
 func (s *sums) foreign(e *fiojson.Entry, kind fio.Kind) float64 {
-	share := func(of *[fio.Directions][]float64) float64 {
+	share := func(of *[fio.Directions]fiohist.Sparse) float64 {
 		beyond, all := 0.0, 0.0
 		for d := range e.Dirs {
 			totals := &e.Dirs[d].Kind[kind]
 			bins, err := totals.Counts(s.g)
-			sum := total(of[d])
+			sum := of[d].Sum()
 			if sum > float64(totals.N) || err != nil || sum > 0 && totals.Bins.Len() == 0 {
 				return 1
 			}
 			all += sum
-			for b, n := range of[d] {
-				beyond += max(0, n-float64(bins[b]))
+			for k, b := range of[d].Index {
+				beyond += max(0, of[d].Count[k]-float64(bins[b]))
 			}
 		}
 		return beyond / max(all, 1)
@@ -220,20 +223,20 @@ func (s *sums) foreign(e *fiojson.Entry, kind fio.Kind) float64 {
 func (s *sums) add(o *sums) {
 	s.g, s.first, s.last = o.g, o.first, max(s.last, o.last)
 	for d := range o.logged {
-		s.logged[d], s.repaired[d] = plus(s.logged[d], o.logged[d]), plus(s.repaired[d], o.repaired[d])
+		s.logged[d], s.repaired[d] = s.logged[d].Plus(&o.logged[d], 1), s.repaired[d].Plus(&o.repaired[d], 1)
 		s.ns[d] += o.ns[d]
 	}
 }
 
-func plus(a, b []float64) []float64 {
-	if len(a) < len(b) {
-		a, b = b, a
+// sparse returns the buckets that hold I/Os.
+func sparse(counts []float64) fiohist.Sparse {
+	var out fiohist.Sparse
+	for b, n := range counts {
+		if n != 0 {
+			out.Add(uint16(b), n)
+		}
 	}
-	a = slices.Clone(a)
-	for i, n := range b {
-		a[i] += n
-	}
-	return a
+	return out.Clone()
 }
 
 func add(to []float64, rec *fiolog.Record) {
@@ -257,16 +260,16 @@ func (s *sums) fits(e *fiojson.Entry, kind fio.Kind) (part, all bool) {
 		totals := &e.Dirs[d].Kind[kind]
 		bins, err := totals.Counts(s.g)
 		known := err == nil && totals.Bins.Len() > 0
-		within := func(counts []float64) (bool, float64) {
-			sum, ok := total(counts), true
-			for b, n := range counts {
-				ok = ok && (!known || n <= float64(bins[b]))
+		within := func(counts *fiohist.Sparse) (bool, float64) {
+			sum, ok := counts.Sum(), true
+			for k, b := range counts.Index {
+				ok = ok && (!known || counts.Count[k] <= float64(bins[b]))
 			}
 			return ok && sum <= float64(totals.N), sum
 		}
-		logged, sum := within(s.logged[d])
+		logged, sum := within(&s.logged[d])
 		if !logged && e.Host != "" { // fio --client damages logs
-			logged, _ = within(s.repaired[d])
+			logged, _ = within(&s.repaired[d])
 		}
 		if !logged {
 			return false, false
@@ -312,7 +315,7 @@ func fitTogether(e *fiojson.Entry, logs []*Log) bool {
 			return false
 		}
 		for d := range all {
-			all[d], repaired[d] = all[d]+total(s.logged[d]), repaired[d]+total(s.repaired[d])
+			all[d], repaired[d] = all[d]+s.logged[d].Sum(), repaired[d]+s.repaired[d].Sum()
 		}
 	}
 	for d := range all {
@@ -321,13 +324,6 @@ func fitTogether(e *fiojson.Entry, logs []*Log) bool {
 		}
 	}
 	return true
-}
-
-func total(counts []float64) (sum float64) {
-	for _, n := range counts {
-		sum += n
-	}
-	return sum
 }
 
 // appended finds the entries of logs without a thread number, so that the counts of each fit its entry. It returns the
@@ -631,7 +627,7 @@ func (l *Log) rate() float64 {
 	}
 	ios := 0.0
 	for d := range s.logged {
-		ios += total(s.logged[d])
+		ios += s.logged[d].Sum()
 	}
 	return ios / float64(s.last) * 1000
 }

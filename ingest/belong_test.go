@@ -86,7 +86,8 @@ func TestCountsDecide(t *testing.T) {
 		docs []string       // files of the first run's JSON, and of the second's
 		logs map[string]int // folders of logs, and the run that wrote them
 	}{
-		"appended above":                          {[]string{"all.json", "all.json"}, map[string]int{"run1": 0, "run2": 1}},
+		"appended above": {[]string{"all.json", "all.json"},
+			map[string]int{"run1": 0, "run2": 1}},
 		"overwritten, named after the first":      {[]string{"h.json", "h-2.json"}, map[string]int{".": 1}},
 		"above, named after the first":            {[]string{"h.json", "h-2.json"}, map[string]int{"logs": 1}},
 		"in a folder that is named after a first": {[]string{"a/a.json", "a/b.json"}, map[string]int{"a": 1}},
@@ -138,7 +139,8 @@ func TestCountsDecide(t *testing.T) {
 
 // TestShelves: documents that were named are put on one shelf for the logs of all folders.
 func TestShelves(t *testing.T) {
-	in := input("a/h_clat_hist.1.log b/h_clat_hist.1.log", doc("a/x.json"), doc("b/y.json", fiojson.Entry{JobName: "b"}))
+	in := input("a/h_clat_hist.1.log b/h_clat_hist.1.log", doc("a/x.json"),
+		doc("b/y.json", fiojson.Entry{JobName: "b"}))
 	in.metasGiven = true
 	shelf := (&matcher{in: in}).shelves()
 	if a := shelf("a", true); a == nil || a != shelf("b", true) || len(a.docs) != 2 {

@@ -638,10 +638,10 @@ func (m *matcher) dropStale(s *set) {
 		for _, e := range s.entries {
 			counted += float64(e.Dirs[d].Kind[fio.Clat].N)
 		}
-		if total(few.logged[d]) > counted {
+		if few.logged[d].Sum() > counted {
 			return
 		}
-		more = more || total(few.logged[d])+total(beyond.logged[d]) > counted
+		more = more || few.logged[d].Sum()+beyond.logged[d].Sum() > counted
 	}
 	if !more {
 		return
