@@ -141,6 +141,9 @@ func firstLabel(host string) string {
 
 // ofHost returns the documents with jobs of a host, or whose files are named after it.
 func (s *shelf) ofHost(host string) (of []*fiojson.Document) {
+	if host == "" {
+		return nil
+	}
 	for _, m := range s.hosts[firstLabel(host)] {
 		if sameHost(m.host, host) {
 			of = appendNew(of, m.Document)
