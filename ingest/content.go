@@ -106,8 +106,9 @@ func whole(text []byte, path string) (FileKind, error) {
 	return OtherFile, nil
 }
 
-// inCode matches fio's JSON as programs and scripts have it: assigned, returned or passed to a function.
-var inCode = regexp.MustCompile("(?:[=(`]|\\breturn)[ \t]*\\[?\\s*\\{\\s*\"(?:fio version|jobs|client_stats)\"")
+// inCode matches fio's JSON as programs and scripts have it: assigned, returned or passed to a function. A shell that
+// traces or prints "output={" is none: that is what fio wrote.
+var inCode = regexp.MustCompile("(?:\\s=|[(`]|\\breturn)[ \t]*\\[?\\s*\\{\\s*\"(?:fio version|jobs|client_stats)\"")
 
 // bareJobs begins a job of fio's JSON, or a list of them, as `jq .jobs` takes them out.
 var bareJobs = regexp.MustCompile(`^\s*\[?\s*\{\s*"jobname"\s*:\s*"[^"]*"\s*,\s*"(?:groupid|hostname)"\s*:`)

@@ -28,6 +28,7 @@ func TestKindOf(t *testing.T) {
 		{"json in a function", "def doc(jobs):\n    return {\n        \"fio version\": v, \"jobs\": jobs}", OtherFile,
 			4 << 10},
 		{"json in a call", "json.dump({" + json[1:] + ", f)", OtherFile, 4 << 10},
+		{"json that a shell printed", "+ output=" + json, JSONFile, 4 << 10},
 		{"json in json", `{"stdout": {"a": [` + json + `]}}`, JSONFile, 4 << 10},
 		{"binary", "ab\x00" + strings.Repeat("c", 10_000), OtherFile, 4 << 10},
 		{"empty", "", OtherFile, 0},
