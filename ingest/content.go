@@ -74,7 +74,7 @@ func kindOfHead(text []byte, path string) (kind FileKind, sure bool, err error) 
 		return OtherFile, true, errUTF16(path)
 	case bytes.IndexByte(text, 0) >= 0:
 		return OtherFile, true, source.Tar(text, path) // binary: an archive, or a file that fio wrote to
-	case inCode.Match(text):
+	case inCode.Match(text) && program.Match(text):
 		return OtherFile, true, nil
 	case fiojson.Is(text):
 		if err := prefixedLines(text, path); err != nil {
@@ -106,9 +106,12 @@ func whole(text []byte, path string) (FileKind, error) {
 	return OtherFile, nil
 }
 
-// inCode matches fio's JSON as programs and scripts have it: assigned, returned or passed to a function. A shell that
-// traces or prints "output={" is none: that is what fio wrote.
+// inCode matches fio's JSON as programs and scripts have it: assigned, returned or passed to a function. What a shell or
+// a program printed so, such as "output = {", is what fio wrote: program matches what only code has.
 var inCode = regexp.MustCompile("(?:\\s=|[(`]|\\breturn)[ \t]*\\[?\\s*\\{\\s*\"(?:fio version|jobs|client_stats)\"")
+
+var program = regexp.MustCompile(
+	`(?m)^\s*(?:#!|import \S|from \S+ import |def \w|func \w|package \w|const \w|let \w|var \w|function \w|json\.dump)`)
 
 // bareJobs begins a job of fio's JSON, or a list of them, as `jq .jobs` takes them out.
 var bareJobs = regexp.MustCompile(`^\s*\[?\s*\{\s*"jobname"\s*:\s*"[^"]*"\s*,\s*"(?:groupid|hostname)"\s*:`)

@@ -29,6 +29,7 @@ func TestKindOf(t *testing.T) {
 			4 << 10},
 		{"json in a call", "json.dump({" + json[1:] + ", f)", OtherFile, 4 << 10},
 		{"json that a shell printed", "+ output=" + json, JSONFile, 4 << 10},
+		{"json that a program printed", "output = " + json, JSONFile, 4 << 10},
 		{"json in json", `{"stdout": {"a": [` + json + `]}}`, JSONFile, 4 << 10},
 		{"binary", "ab\x00" + strings.Repeat("c", 10_000), OtherFile, 4 << 10},
 		{"empty", "", OtherFile, 0},
