@@ -74,7 +74,7 @@ func kindOfHead(text []byte, path string) (kind FileKind, sure bool, err error) 
 		return OtherFile, true, errUTF16(path)
 	case bytes.IndexByte(text, 0) >= 0:
 		return OtherFile, true, source.Tar(text, path) // binary: an archive, or a file that fio wrote to
-	case inCode.Match(text) && program.Match(text):
+	case !histLine.Match(text) && inCode.Match(text) && program.Match(text): // logs are many, and the others slow
 		return OtherFile, true, nil
 	case fiojson.Is(text):
 		if err := prefixedLines(text, path); err != nil {
