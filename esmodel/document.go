@@ -282,7 +282,8 @@ func (e *Encoder) histogram(b jsonw.Object, limits fiohist.Limits, members []int
 			b = b.Number(octaveNames[n], float64(sum)/1000)
 		}
 	}
-	if b = b.End(); limits.Known {
+	b = b.End()
+	if limits.Known {
 		b = b.Open("limits").Int("min", limits.Min).Int("max", limits.Max).End()
 	}
 	g := e.run.Geometry
@@ -358,7 +359,8 @@ func withTail(b jsonw.Object, t *fiohist.Part) jsonw.Object {
 	if t.Share >= 0 {
 		b = b.Number("lift", rounded(t.Share/t.Expected, millionth))
 	}
-	if b = b.Open("p99"); t.Share >= 0 {
+	b = b.Open("p99")
+	if t.Share >= 0 {
 		b = b.Number("share", rounded(t.Share, millionth))
 	}
 	if t.Without >= 0 {
@@ -389,7 +391,8 @@ func (e *Encoder) count(h *fiohist.Hist) (samples float64, err error) {
 	e.kept, e.milli = e.kept[:0], e.milli[:0]
 	sum, before := 0.0, int64(0)
 	for k, w := range e.exact {
-		if sum += w; !(sum >= 0 && sum < math.MaxInt64/1000) {
+		sum += w
+		if !(sum >= 0 && sum < math.MaxInt64/1000) {
 			return 0, fmt.Errorf("%w: %v", errNotFinite, h.Sum())
 		}
 		if all := int64(math.Round(sum * 1000)); all > before {

@@ -58,7 +58,8 @@ func Relabel(doc []byte, set map[string]string, remove []string) ([]byte, error)
 	if maps.Equal(next, labels) {
 		return doc, nil
 	}
-	if err = CheckLabels(next); err != nil && len(next) > len(labels) {
+	err = CheckLabels(next)
+	if err != nil && len(next) > len(labels) {
 		return nil, err
 	}
 	return edit(doc, func(m, run map[string]json.RawMessage) {

@@ -24,7 +24,8 @@ func (n *numberList[T]) UnmarshalJSON(array []byte) (err error) {
 		return fmt.Errorf("%.20s is not an array", array)
 	}
 	rest := bytes.TrimSpace(array[1 : len(array)-1])
-	if *n = nil; len(rest) == 0 {
+	*n = nil
+	if len(rest) == 0 {
 		return nil
 	}
 	_, whole := any(T(0)).(int)
@@ -43,7 +44,8 @@ func (n *numberList[T]) UnmarshalJSON(array []byte) (err error) {
 		if 0 < end && end <= quickDigits && digits < 1<<53 && (end == len(rest) || rest[end] == ',') {
 			(*n)[i] = T(float64(digits) / powers[places])
 		} else {
-			if end = bytes.IndexByte(rest, ','); end < 0 {
+			end = bytes.IndexByte(rest, ',')
+			if end < 0 {
 				end = len(rest)
 			}
 			number := string(bytes.TrimSpace(rest[:end]))

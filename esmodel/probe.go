@@ -50,10 +50,12 @@ func (p *ProbeEncoder) Sample(t *probe.Target, s *probe.Sample) (index, id strin
 		return "", "", nil, false
 	}
 	index, id, b := p.begin(s.At, probeScope, t.Path, s.Op.String())
-	if b = b.Number("late_ms", float64(s.Late)/1e6); s.Slowdown > 0 {
+	b = b.Number("late_ms", float64(s.Late)/1e6)
+	if s.Slowdown > 0 {
 		b = b.Number("slowdown", s.Slowdown)
 	}
-	if b = b.End(); s.Err != nil {
+	b = b.End()
+	if s.Err != nil {
 		b = b.Open("error").Text("code", probe.ErrorName(s.Err)).Text("message", s.Err.Error())
 		return index, id, b.End().End(), true
 	}
@@ -98,7 +100,8 @@ func (p *ProbeEncoder) Report(r *probe.Report, each func(index, id string, doc [
 		op = r.Slowest.String()
 	}
 	index, id, b := p.begin(at, targetScope, r.Target.Path, op)
-	if b = b.Text("state", string(r.State)); r.Slowdown > 0 {
+	b = b.Text("state", string(r.State))
+	if r.Slowdown > 0 {
 		b = b.Number("overall", r.Mean)
 	}
 	if r.Hung != nil {
@@ -141,7 +144,8 @@ func (p *ProbeEncoder) interval(
 		b = b.Open("last")
 		for i, name := range windowNames {
 			w := &o.Last[i]
-			if b = b.Open(name).Int("samples", int64(w.Samples)).Int("at_least", int64(w.AtLeast)); w.Samples > 0 {
+			b = b.Open(name).Int("samples", int64(w.Samples)).Int("at_least", int64(w.AtLeast))
+			if w.Samples > 0 {
 				b = b.Number("mean", w.Mean/o.Expected).Number("median", w.Median/o.Expected).
 					Number("p90", w.P90/o.Expected).Number("p95", w.P95/o.Expected).
 					Number("p99", w.P99/o.Expected).Number("max", w.Max/o.Expected)

@@ -59,7 +59,8 @@ const (
 // WithRollUp returns the document of a run with a rollup state, "" for none, and a status.
 func WithRollUp(doc []byte, state RollUpState, status Status) []byte {
 	out, err := edit(doc, func(m, run map[string]json.RawMessage) {
-		if m["rolling"] = MustJSON(state); state == "" {
+		m["rolling"] = MustJSON(state)
+		if state == "" {
 			delete(m, "rolling")
 		}
 		run["status"] = MustJSON(status)
@@ -87,7 +88,8 @@ func WithFiner(doc, finer []byte) []byte {
 	out, err := edit(doc, func(m, run map[string]json.RawMessage) {
 		run["end"] = before.Run.End
 		for _, name := range []string{"summary", "tail", "sla", "diagnosis", "outliers"} {
-			if m[name] = fields[name]; m[name] == nil {
+			m[name] = fields[name]
+			if m[name] == nil {
 				delete(m, name)
 			}
 		}
@@ -365,7 +367,8 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		for i := range l.Load {
 			l.Load[i] = f.Load[fio.Direction(i).String()]
 		}
-		if l.Repaired[0] = f.Repaired; f.Repaired {
+		l.Repaired[0] = f.Repaired
+		if f.Repaired {
 			out.Account.Repaired = append(out.Account.Repaired, f.Name)
 		}
 		switch {

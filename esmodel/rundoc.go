@@ -515,7 +515,8 @@ func settings(run *pipeline.Run) map[string]any {
 	s := run.Settings
 	s.Percentiles, s.Offsets = run.Percentiles, map[string]time.Duration{}
 	for host, d := range run.Settings.Offsets {
-		if host = optionKey(host); host != "" {
+		host = optionKey(host)
+		if host != "" {
 			s.Offsets[host] = d
 		}
 	}

@@ -97,10 +97,12 @@ func withSLA(b jsonw.Object, verdicts []sla.Verdict) jsonw.Object {
 	for i := range verdicts {
 		v := &verdicts[i]
 		r := v.Rule
-		if b = b.Begin().Text("rule", r.Text).Text("status", string(v.Status)); v.Known {
+		b = b.Begin().Text("rule", r.Text).Text("status", string(v.Status))
+		if v.Known {
 			b = b.Number("value", figure(r.Metric, v.Value))
 		}
-		if b = b.Number("threshold", r.Threshold); v.Share >= 0 {
+		b = b.Number("threshold", r.Threshold)
+		if v.Share >= 0 {
 			least = min(least, v.Share)
 			b = b.Number("share", rounded(v.Share, billionth))
 		}

@@ -63,7 +63,8 @@ func (ms Metrics) Parse(text string) (Metric, error) {
 		m.Direction, words = words[0], words[1:]
 	}
 	if len(words) == 1 {
-		if m.Name = words[0]; slices.Contains(ms.Names, m.Name) {
+		m.Name = words[0]
+		if slices.Contains(ms.Names, m.Name) {
 			return m, nil
 		}
 		number, ok := strings.CutPrefix(m.Name, "p")

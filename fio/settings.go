@@ -140,7 +140,8 @@ func (s *Settings) Document() map[string]any {
 			for k, d := range *v {
 				of[k] = d.String()
 			}
-			if m[f.Name] = of; f.Optional && len(of) == 0 {
+			m[f.Name] = of
+			if f.Optional && len(of) == 0 {
 				delete(m, f.Name)
 			}
 		case *[]string:
@@ -186,7 +187,8 @@ func (f *Setting) read(value any) (err error) {
 		}
 	case *Kind:
 		known := false
-		if *v, known = ParseKind(text); !known {
+		*v, known = ParseKind(text)
+		if !known {
 			err = fmt.Errorf("no such kind: %q", text)
 		}
 	case *[]float64:
@@ -206,7 +208,8 @@ func (f *Setting) read(value any) (err error) {
 	case *[]SLARule:
 		var rules []string
 		list := Setting{Value: &rules}
-		if err = list.read(value); err == nil && value != nil {
+		err = list.read(value)
+		if err == nil && value != nil {
 			*v, err = ParseSLARules(rules)
 		}
 		return err

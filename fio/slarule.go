@@ -81,7 +81,8 @@ func ParseSLARule(text string) (SLARule, error) {
 			default:
 				return bad("for %q: want a number of intervals, or a duration up to 24h like 30s", rest[1])
 			}
-			if rest = rest[2:]; r.For == 0 {
+			rest = rest[2:]
+			if r.For == 0 {
 				continue
 			}
 			if len(rest) > 0 && (rest[0] == "intervals" || rest[0] == "interval") {

@@ -174,7 +174,8 @@ func (s *Source) sums(fio2 bool) (*sums, error) {
 			began, out.first = true, rec.Time
 		}
 		out.last = rec.Time
-		if out.g, _ = r.Geometry(); all[rec.Dir] == nil {
+		out.g, _ = r.Geometry()
+		if all[rec.Dir] == nil {
 			all[rec.Dir] = make([]float64, out.g.Columns())
 		}
 		add(all[rec.Dir], rec)
@@ -187,7 +188,8 @@ func (s *Source) sums(fio2 bool) (*sums, error) {
 	}
 	for d := range out.logged {
 		out.logged[d] = sparse(all[d])
-		if out.repaired[d] = out.logged[d]; records[d] > 2 && s.Name.Hist {
+		out.repaired[d] = out.logged[d]
+		if records[d] > 2 && s.Name.Hist {
 			clear(all[d])
 			add(all[d], &before[d][0])
 			add(all[d], &before[d][1])
@@ -368,7 +370,8 @@ func (m *matcher) appended(s *set, logs []*Log) ([]*Log, bool) {
 	for i, l := range logs {
 		k := match.of[i]
 		l.Entry, s.index[l] = s.entries[k], k
-		if l.Members = threads[k]; l.Members == math.MaxInt {
+		l.Members = threads[k]
+		if l.Members == math.MaxInt {
 			l.Members = match.used(k)
 		}
 	}
@@ -575,7 +578,8 @@ func (m *matcher) sectionsOf(s *set, logs []*Log) map[*Log]*jobfile.Section {
 					can[i][j] = can[i][j] && hasRate(section, l.Source.Extent, rate)
 				}
 			}
-			if match = newMatching(can, room); match == nil {
+			match = newMatching(can, room)
+			if match == nil {
 				continue
 			}
 		}

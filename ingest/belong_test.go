@@ -46,7 +46,8 @@ func TestFacts(t *testing.T) {
 		"equal": {within, "h_clat_hist.1.log", []*fiojson.Document{doc("x.json", job("a", "h", "")),
 			doc("y.json", job("b", "h", ""))}, []string{"x.json", "y.json"}, writesName},
 		"no host, a file without a name": {within, "h_clat_hist.1.log", []*fiojson.Document{
-			doc(".json", job("a", "h", "")), doc("x.json", job("b", "h", ""))}, []string{".json", "x.json"}, writesName},
+			doc(".json", job("a", "h", "")), doc("x.json", job("b", "h", ""))}, []string{".json", "x.json"},
+			writesName},
 		"the only one": {within, "h_clat_hist.1.log", []*fiojson.Document{doc("x.json", job("a", "k", ""))},
 			[]string{"x.json"}, 0},
 		"the only one above": {above, "a/h_clat_hist.1.log", []*fiojson.Document{doc("x.json", job("a", "k", ""))},

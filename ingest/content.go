@@ -106,8 +106,8 @@ func whole(text []byte, path string) (FileKind, error) {
 	return OtherFile, nil
 }
 
-// inCode matches fio's JSON as programs and scripts have it: assigned, returned or passed to a function. What a shell or
-// a program printed so, such as "output = {", is what fio wrote: program matches what only code has.
+// inCode matches fio's JSON as programs and scripts have it: assigned, returned or passed to a function. What a shell
+// or a program printed so, such as "output = {", is what fio wrote: program matches what only code has.
 var inCode = regexp.MustCompile("(?:\\s=|[(`]|\\breturn)[ \t]*\\[?\\s*\\{\\s*\"(?:fio version|jobs|client_stats)\"")
 
 var program = regexp.MustCompile(

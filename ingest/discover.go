@@ -224,7 +224,8 @@ func parseName(base string) (Name, bool) {
 		return Name{Prefix: base, Hist: true}, renamed.MatchString(base)
 	}
 	n := Name{Prefix: m[1], Host: validUTF8(m[4])}
-	if n.Hist = m[2] == "clat_hist"; !n.Hist {
+	n.Hist = m[2] == "clat_hist"
+	if !n.Hist {
 		n.Kind, _ = fio.ParseKind(m[2])
 	}
 	if m[3] != "" {
@@ -296,7 +297,8 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	if !named.metasGiven {
 		runs = d.own(runs, jsonAbove)
 	}
-	if runs = d.hostFolders(runs); !named.metasGiven {
+	runs = d.hostFolders(runs)
+	if !named.metasGiven {
 		runs = d.own(runs, jsonAround)
 	}
 	slices.SortStableFunc(runs, func(a, b *Input) int { return fio.Natural(a.Root, b.Root) })
@@ -592,7 +594,8 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 	d.seen[real] = true
 	s := &Source{Path: path, Base: filepath.Base(path), Size: info.Size()}
 	named := false
-	if s.Name, named = parseName(s.Base); !named && otherLog.MatchString(s.Base) {
+	s.Name, named = parseName(s.Base)
+	if !named && otherLog.MatchString(s.Base) {
 		d.given.Ignored = append(d.given.Ignored, ignored(path))
 		return nil
 	} else if info.Mode().IsRegular() {
@@ -626,7 +629,8 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 			return nil
 		}
 	}
-	if s.Unnamed = !named; s.Unnamed { // a pipe, or a log by another name
+	s.Unnamed = !named
+	if s.Unnamed { // a pipe, or a log by another name
 		s.Name = Name{Prefix: uncompressed(s.Base), Kind: d.opt.Kind, Hist: d.opt.Kind == fio.Clat}
 	}
 	s.Host = s.Name.Host
@@ -1003,7 +1007,8 @@ func (d *discovery) documents(path string) ([]*fiojson.Document, error) {
 				return err
 			}
 			inString := inString(start)
-			if metas, err = fiojson.ParseAll(text, path); err != nil && inString {
+			metas, err = fiojson.ParseAll(text, path)
+			if err != nil && inString {
 				err = errInString(path)
 			}
 			return err

@@ -63,7 +63,8 @@ func head(path string, buf []byte) (n int, err error) {
 // retryInterrupted repeats a call that a signal interrupts.
 func retryInterrupted(call func() (int, error)) (n int, err error) {
 	for {
-		if n, err = call(); !errors.Is(err, syscall.EINTR) {
+		n, err = call()
+		if !errors.Is(err, syscall.EINTR) {
 			return n, err
 		}
 	}
@@ -195,7 +196,8 @@ func (r *fileReader) Head(path string, buf []byte) ([]byte, error) {
 
 // Whole is Head of a file that info describes. It reports whether that is all of it, and it did not change meanwhile.
 func (r *fileReader) Whole(path string, info fs.FileInfo, buf []byte) (head []byte, whole bool, err error) {
-	if head, err = r.Head(path, buf); err != nil || int64(len(head)) != info.Size() {
+	head, err = r.Head(path, buf)
+	if err != nil || int64(len(head)) != info.Size() {
 		return head, false, err
 	}
 	now, bad := r.Stat(path)
@@ -211,7 +213,8 @@ func (r *fileReader) Read(path string, f func(io.Reader) error) error {
 	}
 	defer file.Close()
 	in := &observed{r: file}
-	if err = f(in); in.failed != nil {
+	err = f(in)
+	if in.failed != nil {
 		err = unreadable(path, in.failed)
 	}
 	return err

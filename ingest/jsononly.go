@@ -25,7 +25,8 @@ func (d *discovery) hasLogs(root string) bool {
 		d.holding = map[string]bool{}
 		for _, l := range d.logs {
 			for dir := l.dir; !d.holding[dir]; dir = filepath.Dir(dir) {
-				if d.holding[dir] = true; filepath.Base(dir) == ".." {
+				d.holding[dir] = true
+				if filepath.Base(dir) == ".." {
 					break // what is above is not below the current folder
 				}
 			}
@@ -188,7 +189,8 @@ func (d *discovery) withHosts(runs []*JSONRun) (out []*JSONRun, inputs []*Input)
 func (in *Input) hostsOfFiles() {
 	names := map[string]bool{}
 	for _, l := range in.Logs {
-		if names[stem(l.Path)] = true; l.Host != "" || filepath.Dir(l.Path) != filepath.Dir(in.Logs[0].Path) ||
+		names[stem(l.Path)] = true
+		if l.Host != "" || filepath.Dir(l.Path) != filepath.Dir(in.Logs[0].Path) ||
 			slices.ContainsFunc(l.JSON.Entries, func(e fiojson.Entry) bool { return e.Host != "" }) {
 			return
 		}
@@ -272,7 +274,8 @@ func (t *JSONRun) mixed(kind fio.Kind) bool {
 		for i := range m.Entries {
 			e := &m.Entries[i]
 			bins := e.Mixed.Kind[kind].Bins.Len() > 0
-			if some = some || bins; !bins && e.Did() {
+			some = some || bins
+			if !bins && e.Did() {
 				return false
 			}
 		}
@@ -293,7 +296,8 @@ func (t *JSONRun) lacks(kind fio.Kind) error {
 					return &fio.ParseError{File: m.Name(), Msg: m.Warnings[0],
 						Hint: "copy the file again; --skip-bad leaves the run out"}
 				}
-				if measured = measured || of.N > 0; of.N > 0 && of.Bins.Len() == 0 {
+				measured = measured || of.N > 0
+				if of.N > 0 && of.Bins.Len() == 0 {
 					hint := "run fio with --output-format=json+"
 					if kind != fio.Clat {
 						hint += fmt.Sprintf(" and %v_percentiles=1", kind)

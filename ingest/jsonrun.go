@@ -111,7 +111,8 @@ func (d *discovery) totals(path string, warnings *[]string) (metas []*fiojson.Do
 			return nil
 		}
 		kind, bad := d.sniff(path)
-		if err = bad; err == nil && kind != JSONFile || isPacked(err) {
+		err = bad
+		if err == nil && kind != JSONFile || isPacked(err) {
 			if err == nil && kind == LogFile {
 				*warnings = append(*warnings, d.nameless(path)...)
 			}
@@ -169,7 +170,8 @@ func (d *discovery) sections(path string, metas []*fiojson.Document) {
 		}
 		var fit []*jobfile.File
 		for _, j := range files {
-			if j = j.With(m.Globals(s.entries[0])); s.isOf(j) {
+			j = j.With(m.Globals(s.entries[0]))
+			if s.isOf(j) {
 				fit = append(fit, j)
 			}
 		}
@@ -428,7 +430,8 @@ func span(m *fiojson.Document) (from, to int64, ok bool) {
 		}
 		at := e.StartMS
 		if at <= absoluteMS {
-			if at = m.TimestampMS; at == 0 {
+			at = m.TimestampMS
+			if at == 0 {
 				return 0, 0, false
 			} else if !m.ClientServer {
 				at -= max(ran, elapsed)

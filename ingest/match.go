@@ -209,7 +209,8 @@ func (m *matcher) documents() {
 	var open []*Log
 	var among []*fiojson.Document
 	for _, l := range m.logs {
-		if l.Meta = m.in.owner[l.Source]; l.Meta != nil {
+		l.Meta = m.in.owner[l.Source]
+		if l.Meta != nil {
 			continue
 		}
 		var fit []*fiojson.Document
@@ -611,7 +612,8 @@ func (m *matcher) entries(s *set) {
 func (m *matcher) dropStale(s *set) {
 	threads := 0
 	for _, e := range s.entries {
-		if threads += numJobs(s.meta, e); e.Unlike > 0 {
+		threads += numJobs(s.meta, e)
+		if e.Unlike > 0 {
 			return // the JSON does not say how many there are
 		}
 	}
@@ -910,7 +912,8 @@ func (m *matcher) incomplete(s *set) {
 		missing := "the others' I/Os are missing"
 		if elsewhere[e] > 0 {
 			missing += ", and its totals are not used"
-			if m.part[e] = true; without[e] == nil {
+			m.part[e] = true
+			if without[e] == nil {
 				c := *e
 				c.Part = true
 				for d := range c.Dirs {
@@ -960,7 +963,8 @@ func (m *matcher) withoutLogs(sets []*set) {
 				return o.Name.like(name) && writes(meta, e, o.Name) &&
 					(o.Host == "" || e.Host == "" || sameHost(o.Host, e.Host))
 			})
-			if e.Part = m.part[e] || exists && !m.logged[e]; m.unsure[meta] || m.logged[e] || exists {
+			e.Part = m.part[e] || exists && !m.logged[e]
+			if m.unsure[meta] || m.logged[e] || exists {
 				continue
 			}
 			e.NoLog = true

@@ -84,7 +84,8 @@ func (d *discovery) left(dir string, hosts []*Input, alike bool) string {
 			job = job || err == nil && writesAny(j, hosts)
 		case kind == JSONFile:
 			found, err := d.documents(path)
-			if own = append(own, found...); err != nil {
+			own = append(own, found...)
+			if err != nil {
 				json = "its " + base + " is damaged"
 			}
 		case isJSON:
@@ -131,7 +132,8 @@ func failedDuring(failed, other *fiojson.Document, apart int64) bool {
 func (d *discovery) below(dir string, most int, f func(path string, size int64)) {
 	for _, e := range d.files.List(dir) {
 		path := filepath.Join(dir, e.Name())
-		if most--; most < 0 {
+		most--
+		if most < 0 {
 			return
 		}
 		if e.IsDir() {

@@ -40,7 +40,8 @@ func nameRuns(runs []*Input) {
 	for i, root := range roots {
 		for k, what := range apart(of[root]) {
 			in := of[root][k]
-			if in.name = names[i]; what != "" {
+			in.name = names[i]
+			if what != "" {
 				in.name += "/" + what
 				in.title = strings.TrimSuffix(in.Root, "/") + "/" + what
 			}

@@ -115,7 +115,8 @@ func jsonAround(d *discovery, in *Input, known map[string]*shelf) *shelf {
 		}
 		s = newShelf(beside, up, distinct(docs))
 	}
-	if known[up] = s; len(s.docs) == 0 {
+	known[up] = s
+	if len(s.docs) == 0 {
 		return nil
 	}
 	return s
@@ -256,7 +257,8 @@ func (o *ownership) give(in *Input) {
 	in.owner = owner
 	for _, m := range s.docs {
 		if owns[m] {
-			if in.Metas = append(in.Metas, m); s.place == beyond {
+			in.Metas = append(in.Metas, m)
+			if s.place == beyond {
 				in.Warnings = append(in.Warnings,
 					fio.Printable(m.Path)+": used, although it is above the path given: its jobs wrote these logs")
 			}
@@ -331,7 +333,8 @@ func (o *ownership) merge(whole *Input, parts, runs []*Input) {
 			}
 		}
 	}
-	if whole.Metas = distinct(whole.Metas); own {
+	whole.Metas = distinct(whole.Metas)
+	if own {
 		whole.Metas = nil
 	}
 }
@@ -346,7 +349,8 @@ func (in *Input) notUsed(s *shelf) {
 			names, in.unused = append(names, fio.Printable(m.Path)), append(in.unused, m)
 		}
 	}
-	if names = slices.Compact(names); len(names) > 0 {
+	names = slices.Compact(names)
+	if len(names) > 0 {
 		in.Warnings = append(in.Warnings, fio.Some(names)+": not used: it is in a folder "+where+" logs that its "+
 			"jobs may have written, but it may not cover all of them, or may cover others too; each log's last window is "+
 			"missing; if it is theirs, pass it with --fio-json")

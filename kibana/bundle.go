@@ -52,7 +52,8 @@ type savedObject struct {
 func objects(bundle []byte) (out []savedObject, err error) {
 	for d := json.NewDecoder(bytes.NewReader(bundle)); ; {
 		var o savedObject
-		if err = d.Decode(&o); errors.Is(err, io.EOF) {
+		err = d.Decode(&o)
+		if errors.Is(err, io.EOF) {
 			return out, nil
 		} else if err != nil {
 			return nil, err

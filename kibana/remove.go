@@ -84,7 +84,8 @@ func (k *conn) remove(ctx context.Context, objects map[savedObject]bool) (remove
 				found = append(found, o.savedObject)
 			}
 		}
-		if seen += len(reply.Objects); len(reply.Objects) == 0 || seen >= reply.Total {
+		seen += len(reply.Objects)
+		if len(reply.Objects) == 0 || seen >= reply.Total {
 			break
 		}
 	}

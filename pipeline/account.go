@@ -174,7 +174,8 @@ func singles(logs []LogCount) map[string]Latencies {
 // add adds the account of a job, and returns it with what is missing. Garbage in a log does not offset what is lost.
 func (a *Account) add(j JobAccount) JobAccount {
 	more := float64(j.Counted) - j.Logged
-	if j.Missing = more; j.NotPlaced > 0 {
+	j.Missing = more
+	if j.NotPlaced > 0 {
 		j.Missing = max(more, j.NotPlaced)
 	}
 	a.Missing += max(j.Missing, 0)

@@ -78,7 +78,8 @@ func matcher(pattern string) func(name string) bool {
 		} else if rest[0] == '?' {
 			b.WriteString(".")
 		} else {
-			if n = strings.IndexAny(rest[1:], "*?[") + 1; n == 0 {
+			n = strings.IndexAny(rest[1:], "*?[") + 1
+			if n == 0 {
 				n = len(rest)
 			}
 			b.WriteString(regexp.QuoteMeta(rest[:n]))

@@ -78,7 +78,8 @@ func (p *Pick) Holds(of fio.Dims) bool {
 func (p *Pick) HoldsLoss(l *Loss) bool {
 	of := fio.Dims{Host: l.Host, Job: l.Job, Direction: l.Direction}
 	for _, log := range l.Logs {
-		if of.Log = log; !p.Holds(of) {
+		of.Log = log
+		if !p.Holds(of) {
 			return false
 		}
 	}

@@ -224,7 +224,8 @@ func (w *Watch) add(leaves []Leaf) {
 		l := &leaves[i]
 		d := fio.Dims{Direction: l.Dims.Direction}
 		if w.run.Part != "" {
-			if d.Host = l.Dims.Host; w.hosts[d.Host] == nil {
+			d.Host = l.Dims.Host
+			if w.hosts[d.Host] == nil {
 				w.watch(d.Host)
 			}
 		}
@@ -354,7 +355,8 @@ func (o *Outcome) Tell(verdict string) string {
 	threshold := o.Rule.Threshold
 	limit, beyond := rate(threshold), "below"
 	if o.Rule.Latency() {
-		if limit = fio.Duration(threshold); threshold < 60e9 {
+		limit = fio.Duration(threshold)
+		if threshold < 60e9 {
 			limit = fio.Latency(threshold, 9)
 		}
 		if !o.Rule.Above {
@@ -362,7 +364,8 @@ func (o *Outcome) Tell(verdict string) string {
 		}
 	}
 	value := func(v float64) string {
-		if v = roundApart(v, threshold, 3); o.Rule.Latency() {
+		v = roundApart(v, threshold, 3)
+		if o.Rule.Latency() {
 			return o.Rule.Name + " " + fio.Latency(v, 9)
 		}
 		return rate(v)

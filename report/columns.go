@@ -37,7 +37,8 @@ type columns struct {
 func (c *columns) keep(h *fiohist.Hist) bins {
 	c.at, c.n = h.Sparse(c.at[:0], c.n[:0])
 	b := bins{size: len(c.at)}
-	if c.held += b.size * binBytes; c.held <= c.limit || b.size == 0 {
+	c.held += b.size * binBytes
+	if c.held <= c.limit || b.size == 0 {
 		b.at, b.n = slices.Clone(c.at), slices.Clone(c.n)
 		return b
 	}
@@ -49,7 +50,8 @@ func (c *columns) keep(h *fiohist.Hist) bins {
 		c.buf = binary.LittleEndian.AppendUint16(c.buf, i)
 		c.buf = binary.LittleEndian.AppendUint64(c.buf, math.Float64bits(c.n[k]))
 	}
-	if b.from = c.end; c.err == nil {
+	b.from = c.end
+	if c.err == nil {
 		_, c.err = c.file.WriteAt(c.buf, c.end)
 		c.end += int64(len(c.buf))
 	}

@@ -103,7 +103,8 @@ func (p *Curve) limits() bool {
 func (p *Curve) top(q *curve.Point) (v float64) {
 	for _, pc := range p.Percentiles {
 		key := fio.Percentile(pc)
-		if v = max(v, q.Percentiles[key]); q.Limits[key].High != nil {
+		v = max(v, q.Percentiles[key])
+		if q.Limits[key].High != nil {
 			v = max(v, *q.Limits[key].High)
 		}
 	}
@@ -239,7 +240,8 @@ func (p *Curve) table(ch *curveChart, s *curve.Series) {
 		for _, pc := range p.Percentiles {
 			text := "-"
 			if v, ok := q.Percentiles[fio.Percentile(pc)]; ok {
-				if text = page.Latency(v); slices.Contains(q.AtLeast, fio.Percentile(pc)) {
+				text = page.Latency(v)
+				if slices.Contains(q.AtLeast, fio.Percentile(pc)) {
 					text = "at least " + text
 				}
 			}

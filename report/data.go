@@ -590,7 +590,8 @@ func (s *Sink) leafData(l *leaf, g fiohist.Geometry) (d leafData) {
 	for r := first; r <= last; r++ {
 		d.Rows = append(d.Rows, rows[r]) // nil without I/O
 	}
-	if d.From = first; last < 0 {
+	d.From = first
+	if last < 0 {
 		d.From = 0
 	}
 	l.total.Each(func(i int, n float64) { d.At, d.N = append(d.At, i), append(d.N, n) })

@@ -48,7 +48,8 @@ var verdicts = []string{"same or inconclusive", "better", "worse", "better?", "w
 func verdictOf(r *compare.Result, row *compare.Row) string {
 	at := 0
 	if row.Verdict == compare.Higher || row.Verdict == compare.Lower {
-		if at = 1; (row.Verdict == compare.Higher) != (fio.FigureOf(row.Metric).Better == fio.Higher) {
+		at = 1
+		if (row.Verdict == compare.Higher) != (fio.FigureOf(row.Metric).Better == fio.Higher) {
 			at = 2
 		}
 		if !r.Certain(row) {

@@ -286,7 +286,8 @@ func (p *shared) sideBySide() *sideBySide {
 		byKind := map[fio.Kind]kindStats{}
 		for _, s := range p.kinds {
 			w, ok := s.kindStatsOf(direction)
-			if byKind[s.run.Kind] = w; !ok {
+			byKind[s.run.Kind] = w
+			if !ok {
 				continue
 			}
 			exact, rough = exact || w.exact, rough || !w.exact && !w.Empty()

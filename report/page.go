@@ -118,7 +118,8 @@ func (s *Sink) write(w io.Writer) (numbers int, err error) {
 		return 0, err
 	}
 	s.summary(&d)
-	if d.Kinds = s.sideBySide(); d.Kinds != nil {
+	d.Kinds = s.sideBySide()
+	if d.Kinds != nil {
 		s.addOthers(&d)
 		p.Script = kindsJS
 		if s.runs == nil {
@@ -147,12 +148,14 @@ func (s *Sink) marks(d *pageData) {
 			of = &d.Noted
 			m.Name = picture.Letter(len(d.Noted))
 		case !m.Besides:
-			if found++; found > unfolded {
+			found++
+			if found > unfolded {
 				of = &d.Folded
 			}
 			m.Name = strconv.Itoa(found)
 		}
-		if *of = append(*of, m); m.Name != "" {
+		*of = append(*of, m)
+		if m.Name != "" {
 			d.Head.Marks = append(d.Head.Marks, m)
 		}
 	}

@@ -241,7 +241,8 @@ func (p *shared) drawPercentiles(out *picture.Picture, parts []shown) {
 	if len(marks.Findings) > 0 {
 		first := marks.Findings[0]                                            // also if it has no time, and so no pin
 		first.Text = strings.Replace(first.Text, "; see --interval.", ".", 1) // whoever sees a picture has no flags
-		if caption = first.Name; first.From == first.To {
+		caption = first.Name
+		if first.From == first.To {
 			first.Name = ""
 		}
 		note(&first)

@@ -217,7 +217,8 @@ func (s *Sink) Interval(ctx context.Context, q *pipeline.Interval) error {
 		s.add(&q.Leaves[i])
 	}
 	for _, c := range q.Changes {
-		if s.changed++; s.changed <= maxChanges {
+		s.changed++
+		if s.changed <= maxChanges {
 			s.changes = append(s.changes, change{c, q.Offset})
 		}
 	}

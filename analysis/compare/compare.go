@@ -443,7 +443,8 @@ func (r *Result) advice(e estimate, alpha, margin float64) string {
 	percent := fmt.Sprintf(" (%.0f %% power)", 100*power)
 	if e.within {
 		times := needs(e.se, e.freedom)
-		if times = math.Ceil(times * times); times <= mostAdvised {
+		times = math.Ceil(times * times)
+		if times <= mostAdvised {
 			return fmt.Sprintf("runs %g times as long", max(times, 2)) + percent
 		}
 		return "much longer runs"

@@ -276,7 +276,8 @@ func (d errorSampler) alpha(rows []int, confidence float64) float64 {
 	for _, sample := range d(slices.Sorted(slices.Values(rows))) {
 		most := 0.0
 		for _, v := range sample {
-			if v = math.Abs(v); v > most { // false for NaN
+			v = math.Abs(v)
+			if v > most { // false for NaN
 				most = v
 			}
 		}
@@ -324,7 +325,8 @@ func residualDeviates(rows []int, a, b *measured) [][]float64 {
 	for i, row := range rows {
 		length := math.Sqrt(a.squares(row) + b.squares(row))
 		for _, r := range residuals {
-			if r[i] /= length; math.IsNaN(r[i]) || math.IsInf(r[i], 0) {
+			r[i] /= length
+			if math.IsNaN(r[i]) || math.IsInf(r[i], 0) {
 				r[i] = 0
 			}
 		}

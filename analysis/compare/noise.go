@@ -55,7 +55,8 @@ func ParseRunNoise(text string) (n RunNoise, err error) {
 		return n, fmt.Errorf("%q: %w", text, err)
 	}
 	if counted {
-		if n.Runs, err = strconv.Atoi(runs); err != nil || n.Runs < 2 || n.Runs > mostRuns {
+		n.Runs, err = strconv.Atoi(runs)
+		if err != nil || n.Runs < 2 || n.Runs > mostRuns {
 			return n, fmt.Errorf("%q: want the number of runs that it was measured over after the /, from 2 to %d",
 				text, mostRuns)
 		}

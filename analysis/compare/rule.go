@@ -50,7 +50,8 @@ func ParseRule(text string) (Rule, error) {
 		r := Rule{Text: text, Metric: fio.Metric{Direction: match[1]}, Outliers: true, Limit: limit / 100}
 		if match[2] != "" {
 			d, bad := time.ParseDuration(match[2])
-			if r.Above = d.Nanoseconds(); bad != nil || d <= 0 {
+			r.Above = d.Nanoseconds()
+			if bad != nil || d <= 0 {
 				return r, fmt.Errorf("%q: want a latency such as 1ms", text)
 			}
 		}
@@ -185,7 +186,8 @@ func (r *Result) judgeOutliers(rule *Rule) (out Ruling, ok bool) {
 			out.Broken = append(out.Broken, row)
 		}
 	}
-	if out.Failed = len(out.Broken) > 0; out.Failed {
+	out.Failed = len(out.Broken) > 0
+	if out.Failed {
 		out.Undecided = ""
 	}
 	return out, ok

@@ -142,7 +142,8 @@ func (s *Series) perDirection(rows []pipeline.Row, figure func(*pipeline.Row) fl
 	for i := range rows {
 		r := &rows[i]
 		of := r.Dims
-		if of.Direction = ""; of == s.Of && r.IOPSKnown {
+		of.Direction = ""
+		if of == s.Of && r.IOPSKnown {
 			out[max(0, slices.Index(directions, r.Dims.Direction))] = figure(r)
 		}
 	}
@@ -269,7 +270,8 @@ type Parts struct {
 // Begin implements pipeline.Sink. It forgets another run.
 func (p *Parts) Begin(ctx context.Context, run *pipeline.Run) error {
 	var parts []fio.Dims
-	if p.Series = nil; p.By != fio.ByHost && p.By != fio.ByJob {
+	p.Series = nil
+	if p.By != fio.ByHost && p.By != fio.ByJob {
 		parts = []fio.Dims{{}}
 	}
 	for _, l := range run.Logs {

@@ -51,7 +51,8 @@ func slowOf(a, b *Group, g fiohist.Geometry, d int, above float64) *Slow {
 	given := above > 0
 	if !given {
 		before, after := outliers.Threshold(&all[0], g), outliers.Threshold(&all[1], g)
-		if above = max(before, after); min(before, after) == 0 { // too few to tell
+		above = max(before, after)
+		if min(before, after) == 0 { // too few to tell
 			return nil
 		}
 	}

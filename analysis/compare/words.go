@@ -31,7 +31,8 @@ func (r *Result) Words(row *Row) Words {
 	w := Words{Change: Percent(row.Change), Limits: unknown, RunNoise: NoiseText(row.RunNoise),
 		Verdict: string(row.Verdict)}
 	if row.Low != nil {
-		if w.Limits = Percent(row.Low); w.Limits != Percent(row.High) {
+		w.Limits = Percent(row.Low)
+		if w.Limits != Percent(row.High) {
 			w.Limits += " to " + Percent(row.High)
 		}
 	}

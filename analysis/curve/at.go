@@ -57,7 +57,8 @@ const leastVariance = 1e-12
 
 // own returns the variance of one run of a point from its own runs, and its degrees of freedom; 0 if there are none.
 func (p *Point) own(name string) (variance float64, freedom int) {
-	if freedom = len(p.rows) - 1; freedom == 0 {
+	freedom = len(p.rows) - 1
+	if freedom == 0 {
 		return 0, 0
 	}
 	return max(leastVariance, squares(p.residuals(name))/float64(freedom)), freedom

@@ -161,7 +161,8 @@ func Make(rows []figures.Row, direction string, percentiles []float64, rule *fio
 		}
 		c.Bound = rule.Threshold
 		at := c.at(&c.Series[i], rule, spread)
-		if c.Series[i].At = at; len(c.Series) > 1 {
+		c.Series[i].At = at
+		if len(c.Series) > 1 {
 			at.Options = c.Series[i].Options
 		}
 		if c.At == nil || at.most() > c.At.most() {
@@ -376,7 +377,8 @@ func (c *Curve) knee(s *Series, of *spread) {
 		if p.Mean == nil || p.IOPS <= 0 {
 			return
 		}
-		if power[k] = math.Log(p.IOPS / *p.Mean); power[k] > power[most] {
+		power[k] = math.Log(p.IOPS / *p.Mean)
+		if power[k] > power[most] {
 			most = k
 		}
 		for _, name := range []string{"iops", "mean"} {

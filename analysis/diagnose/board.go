@@ -106,7 +106,8 @@ func (p *pools) collect(leaves []leaf) []pool {
 	for i := range leaves {
 		at := slices.IndexFunc((*p)[:n], func(o pool) bool { return o.direction == leaves[i].Direction })
 		if at < 0 {
-			if at = n; at == len(*p) {
+			at = n
+			if at == len(*p) {
 				*p = append(*p, pool{hist: new(fiohist.Hist)})
 			}
 			n++

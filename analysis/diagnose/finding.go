@@ -109,7 +109,8 @@ func (w *Watch) finding(h *hit, directions int) Finding {
 			h.measure = other
 		}
 	}
-	if f.Measure = measures[h.measure]; is[tail](h) {
+	f.Measure = measures[h.measure]
+	if is[tail](h) {
 		f.Measure = "p99.9"
 	}
 	factor := h.numbers(&f, h, c)
@@ -295,7 +296,8 @@ func (w *Watch) snap(h *hit) {
 func (f *Finding) say(h *hit, when, before string, several bool) string {
 	subject, t := "All "+f.Direction+"s", telling{when: when, before: before, plural: true}
 	if h.group != nil {
-		if subject, t.plural = h.subject(f); several {
+		subject, t.plural = h.subject(f)
+		if several {
 			t.of = f.Direction + " "
 		}
 	}

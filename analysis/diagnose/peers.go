@@ -27,7 +27,8 @@ func (w *Watch) work(direction, host, job string) string {
 	if own == nil {
 		own = w.run.Metas
 	}
-	if work = fiojson.Work(figures.Options(own, w.run.Logs, direction, host, job)); work == "" {
+	work = fiojson.Work(figures.Options(own, w.run.Logs, direction, host, job))
+	if work == "" {
 		work = strings.Map(func(r rune) rune {
 			if '0' <= r && r <= '9' {
 				return -1
@@ -148,7 +149,8 @@ func (p *part) offsets(q, t int, unknown func(v int) bool, off, n []float64) {
 			if v < len(p.blocks[t]) && !unknown(v) {
 				x = p.blocks[t][v].value(q)
 			}
-			if values = append(values, x); !math.IsNaN(x) {
+			values = append(values, x)
+			if !math.IsNaN(x) {
 				known = append(known, x)
 			}
 		}

@@ -33,18 +33,21 @@ func (w *Watch) search() *searched {
 		lone := w.lone(direction, t, found, fields)
 		var all []hit
 		for _, f := range fields {
-			if all = append(all, f.common...); len(f.common) > 0 { // hosts rather than their logs
+			all = append(all, f.common...)
+			if len(f.common) > 0 { // hosts rather than their logs
 				break
 			}
 		}
 		for _, c := range w.courses(direction, t, func(k int) member { return w.board.sum(direction, k) }) {
 			for _, h := range append(w.besides(c, direction), c.find()...) {
-				if h.direction = direction; explained(&h, found, fields) || w.fluke(&h) {
+				h.direction = direction
+				if explained(&h, found, fields) || w.fluke(&h) {
 					continue
 				}
 				var told bool
 				w.inTurn(&h)
-				if lone, told = w.explains(&h, lone); !told {
+				lone, told = w.explains(&h, lone)
+				if !told {
 					all = append(all, h)
 				}
 			}

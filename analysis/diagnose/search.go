@@ -146,7 +146,8 @@ func newField(g *group, n int, whole, still func(v, t int) bool, setLoad bool, p
 				}, sums, known)
 			}
 			for v := range g.names {
-				if f.off[q][v][t] = sums[v] / known[v]; q == iops {
+				f.off[q][v][t] = sums[v] / known[v]
+				if q == iops {
 					f.off[q][v][t] *= -1
 				}
 			}
@@ -237,7 +238,8 @@ func (f *field) find(periods bool) (out []hit) {
 		if h != nil {
 			f.drifts(h)
 		}
-		if slow[v] = h; h != nil && steady {
+		slow[v] = h
+		if h != nil && steady {
 			f.taken[v] = append(f.taken[v], h.window)
 			out = append(out, *h)
 		}
@@ -312,7 +314,8 @@ func (f *field) far(found []hit, g fiohist.Geometry) []hit {
 				n += float64(block[v].n)
 			}
 		}
-		if tails[v] = math.NaN(); v >= len(f.tops) || n < 500*fewest {
+		tails[v] = math.NaN()
+		if v >= len(f.tops) || n < 500*fewest {
 			continue
 		}
 		top.AddHist(f.tops[v])
@@ -438,7 +441,8 @@ func (f *field) periodic(v int) *hit {
 		}
 	}
 	h.measure = mostTelling(sizes)
-	if h.size, h.wide = sizes[h.measure], wides[h.measure]; h.size < least[h.measure] {
+	h.size, h.wide = sizes[h.measure], wides[h.measure]
+	if h.size < least[h.measure] {
 		return nil
 	}
 	h.shape = periodic{steady(h.measure), p.every}
@@ -696,7 +700,8 @@ func (f *field) judge(c candidate, n int) (h hit, ok bool) {
 	}
 	sizes := [3]float64{}
 	for q := range sizes {
-		if sizes[q] = f.mean(q, v, w); q == p50 && !f.agrees(v, w) {
+		sizes[q] = f.mean(q, v, w)
+		if q == p50 && !f.agrees(v, w) {
 			sizes[q] = 0
 		}
 	}
@@ -715,7 +720,8 @@ func (f *field) unlikeOthers(v int, h *hit, n int) bool {
 			if math.IsNaN(m) || f.takes(u, one) {
 				continue
 			}
-			if others = append(others, m); !one.overlaps(w) {
+			others = append(others, m)
+			if !one.overlaps(w) {
 				elsewhere = append(elsewhere, m)
 			}
 		}
@@ -1000,7 +1006,8 @@ func (c *course) find() (out []hit) {
 			if from, begin, end, ok := rises(x, w); ok && end-begin >= least[h.measure] {
 				h.window, h.shape, h.size = window{from, n}, drift{shape: h.shape, begin: begin, end: end}, end-begin
 			}
-			if out = append(out, h); is[drift](&h) {
+			out = append(out, h)
+			if is[drift](&h) {
 				break
 			}
 		}
@@ -1208,7 +1215,8 @@ func (c *course) furthest(windows []window) (best window, ok bool) {
 			continue
 		}
 		w, chance, found := apart(x, windows, uint64(q))
-		if chance *= float64(len(c.x) * max(c.tries, 1)); found && chance < p {
+		chance *= float64(len(c.x) * max(c.tries, 1))
+		if found && chance < p {
 			p, ok = chance, true
 			middle := (levelOf(x, w, true) + levelOf(x, w, false)) / 2
 			most := 1.5*math.Abs(meanOf(x[w.from:w.to])-middle) + 0.05

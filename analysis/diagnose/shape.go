@@ -121,7 +121,8 @@ func (rate) numbers(f *Finding, h *hit, c *compared) float64 {
 			n = h.ios()
 		}
 		f.Own = pointer(n / (f.length() / 1e3))
-		if f.Others = pointer(h.expected() / c.block); !(*f.Others > 0) {
+		f.Others = pointer(h.expected() / c.block)
+		if !(*f.Others > 0) {
 			f.Others = pointer(*f.Own * math.Exp(h.size))
 		}
 	}

@@ -93,11 +93,13 @@ func stalls(p *pipeline.Pauses) (out []pipeline.Pause) {
 		if far := p.Explained + farLongest*longest; longest > 0 && one.Certain > far+farLatency*int64(p.Latency) {
 			least = far // whatever the noise
 		}
-		if found = found || one.Certain >= leastStall && one.Certain > least; found {
+		found = found || one.Certain >= leastStall && one.Certain > least
+		if found {
 			out = append(out, *one)
 			continue
 		}
-		if longest = one.Certain; between(one) {
+		longest = one.Certain
+		if between(one) {
 			ns := float64(one.Late)
 			late, squares, records = late+ns, squares+ns*ns, records+1
 			active += float64(one.To - one.From)
@@ -533,12 +535,14 @@ func (w *Watch) stallFinding(of []Stall, every int64) Finding {
 		}
 	}
 	s.all = s.all || several && stalled == running
-	if f.halt = f.halt || s.all; s.all && s.Dimension != fio.ByJob && s.Dimension != fio.ByHost {
+	f.halt = f.halt || s.all
+	if s.all && s.Dimension != fio.ByJob && s.Dimension != fio.ByHost {
 		f.Dimension, f.Who = "run", []string{}
 	}
 	mean := sum / float64(len(of))
 	f.Share = pointer(stalled / max(running, 1))
-	if f.LostS = *f.Share * sum / 1e3; several {
+	f.LostS = *f.Share * sum / 1e3
+	if several {
 		f.LostS = *f.Share * mean / 1e3
 	}
 	subject, since := w.stalledNames(s), tenths(s.SinceMS)

@@ -146,7 +146,8 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 	if err != nil {
 		return err
 	}
-	if rows = tidy(rows); len(rows) == 0 && !c.run.Pick.NeedsLogs() && !slices.Contains(c.By, fio.ByLog) {
+	rows = tidy(rows)
+	if len(rows) == 0 && !c.run.Pick.NeedsLogs() && !slices.Contains(c.By, fio.ByLog) {
 		rows, err = c.unmeasured(by)
 		c.To(rows)
 		return err
@@ -205,7 +206,8 @@ func (c *Collector) withoutLogs(rows []Row, by []string) (held []Row, err error)
 		if at < 0 || all[at].Samples != math.Round(r.Samples) {
 			continue
 		}
-		if held = append(held, all[at]); r.IOPS == nil || inTurns && r.Direction == fio.Read.String() {
+		held = append(held, all[at])
+		if r.IOPS == nil || inTurns && r.Direction == fio.Read.String() {
 			r.IOPS, r.Seconds, r.Bytes = all[at].IOPS, all[at].Seconds, all[at].Bytes
 			r.finish(c.run.Metas, nil)
 		}
@@ -386,13 +388,15 @@ func (s *sums) count(m *fiojson.Document, e *fiojson.Entry, d *fiojson.DirTotals
 	if t.N == 0 && (d.TotalIOs == 0 || kind != fio.Clat || len(m.Warnings) > 0) {
 		return true
 	}
-	if s.bytes += float64(d.Bytes); t.N == 0 {
+	s.bytes += float64(d.Bytes)
+	if t.N == 0 {
 		s.N += d.TotalIOs
 		s.unmeasured, _ = m.Unmeasured(e)
 		s.spans = append(s.spans, stage{e.StartMS, d.RuntimeMS, e.StartMS > 0, e.BeganMS})
 		return true
 	}
-	if s.own = nil; s.N == 0 {
+	s.own = nil
+	if s.N == 0 {
 		s.own = t.Percentiles
 	}
 	s.err = cmp.Or(s.err, s.Add(m, t))
@@ -432,7 +436,8 @@ func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Docum
 		r.Bytes = known(s.bytes * r.Samples / (r.Samples + s.more))
 	}
 	r.Percentiles, r.Limits = map[string]float64{}, map[string]fio.Limits{}
-	if r.Unmeasured = s.unmeasured; r.Unmeasured != "" { // those of the others would not be the row's
+	r.Unmeasured = s.unmeasured
+	if r.Unmeasured != "" { // those of the others would not be the row's
 		r.finish(metas, nil)
 		return append(rows, r)
 	}
@@ -497,7 +502,8 @@ func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64, pick *p
 		for _, m := range metas {
 			for i := range m.Entries {
 				if e := &m.Entries[i]; g.Job != "" && e.Sync.N > 0 && (g.Host == "" || g.Host == e.Host) {
-					if g.Job = e.Syncs(); !slices.Contains(groups, g) {
+					g.Job = e.Syncs()
+					if !slices.Contains(groups, g) {
 						groups = append(groups, g)
 					}
 				}

@@ -81,7 +81,8 @@ func gate(s *Series, m fio.Metric, least float64) Result {
 			}
 			return math.Abs(d) < smallest
 		})
-		if alarmed = append(alarmed, c); !seen {
+		alarmed = append(alarmed, c)
+		if !seen {
 			a.Changes = append(a.Changes, c)
 		}
 	}
@@ -116,7 +117,8 @@ func (a *analysis) alarms(smallest float64) (out []alarm) {
 				side.from = i
 			}
 			sums[side] = max(0, sums[side]+max(min(z, clip), -clip)-slack)
-			if row[side]++; z <= farSpreads || side.sign*d <= math.Log1p(farShare) {
+			row[side]++
+			if z <= farSpreads || side.sign*d <= math.Log1p(farShare) {
 				row[side] = 0
 			}
 			if sums[side] <= limit && row[side] < farRuns {

@@ -330,7 +330,8 @@ func (t *Turn) Headline() string {
 		}
 		text = fmt.Sprintf("%s is %.1f %% %s", r.Metric, 100*math.Abs(c.Change), side)
 	}
-	if text += " since " + since; c.Options != "" {
+	text += " since " + since
+	if c.Options != "" {
 		text += ", when " + c.Options
 	}
 	return text
@@ -445,7 +446,8 @@ func (a *analysis) changes(found []int) []Change {
 		half := fiohist.StudentQuantile(1-confidence, st.freedom) * st.se
 		c.Change, c.Low, c.High = math.Expm1(st.change), math.Expm1(st.change-half), math.Expm1(st.change+half)
 		c.Before, c.After = level(a.Runs, a.known[from:at], a.of), level(a.Runs, a.known[at:to], a.of)
-		if c.Options = a.options(c.Index); a.of.Name != fio.Histogram {
+		c.Options = a.options(c.Index)
+		if a.of.Name != fio.Histogram {
 			c.ForWorse = new(a.Worse(&c))
 		}
 		out = append(out, c)

@@ -76,7 +76,8 @@ func runParser(ctx context.Context, args []string, out *bytes.Buffer) error {
 		return err
 	}
 	n := logs[0].columns
-	if h.stride = stride(n, *groups); h.stride == 0 {
+	h.stride = stride(n, *groups)
+	if h.stride == 0 {
 		return stop(parserName, logs[0].path, "%d buckets are not those of %d groups (--group_nr)", n, *groups)
 	}
 	for _, l := range logs {

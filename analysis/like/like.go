@@ -167,7 +167,8 @@ func readLog(ctx context.Context, program, path string) (*hlog, error) {
 		l.records = append(l.records, rec.Clone())
 	}
 	g, ok := r.Geometry()
-	if l.columns = g.Columns(); ctx.Err() == nil && (!ok || len(l.records) == 0) {
+	l.columns = g.Columns()
+	if ctx.Err() == nil && (!ok || len(l.records) == 0) {
 		return nil, stop(program, path, "the log is empty")
 	}
 	return l, context.Cause(ctx)
@@ -268,7 +269,8 @@ func search(key float64, a []float64, guess int) int {
 	case key < a[0]:
 		return -1
 	case key < min(a[guess-1], a[guess]):
-		if hi = guess - 1; guess > near && key >= a[guess-near] {
+		hi = guess - 1
+		if guess > near && key >= a[guess-near] {
 			lo = guess - near
 		}
 	case key < a[guess]:
@@ -278,7 +280,8 @@ func search(key float64, a []float64, guess int) int {
 	case key < a[guess+2]:
 		return guess + 1
 	default:
-		if lo = guess + 2; guess < hi-near-1 && key < a[guess+near] {
+		lo = guess + 2
+		if guess < hi-near-1 && key < a[guess+near] {
 			hi = guess + near
 		}
 	}

@@ -215,7 +215,8 @@ func (c *Collector) found(g *group) (out Group, ok bool) {
 	}
 	out.Omitted = g.dropped && grid.Middle(g.floor) >= above
 	for _, o := range c.events(slow) {
-		if o.IOs = math.Round(o.IOs); o.IOs > 0 {
+		o.IOs = math.Round(o.IOs)
+		if o.IOs > 0 {
 			if !g.unknown && g.most > 0 {
 				o.LongestNS = min(o.LongestNS, g.most)
 			}

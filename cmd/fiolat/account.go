@@ -162,7 +162,8 @@ func describeIOs(what string, total float64, jobs []pipeline.JobAccount, of func
 		}
 		sum += ios
 	}
-	if sum = max(sum, total); sum <= 0.5 {
+	sum = max(sum, total)
+	if sum <= 0.5 {
 		return ""
 	}
 	text := fio.Grouped(sum) + " " + what

@@ -42,12 +42,14 @@ func annotateCommand(u *ui.UI) *cli.Command {
 
 // readNoteTime parses the time of a note, which a flag has.
 func readNoteTime(flag, text string) (t noteTime, err error) {
-	if t.relative = text[0] == '+' || text[0] == '-'; t.relative {
+	t.relative = text[0] == '+' || text[0] == '-'
+	if t.relative {
 		t.offset, err = parseDuration(flag, text)
 		return t, err
 	}
 	var ok bool
-	if t.at, ok = parseTime(text); !ok {
+	t.at, ok = parseTime(text)
+	if !ok {
 		err = fio.Usagef("%s %q: want a time such as 2026-01-31T12:00:00Z, or an offset from the run's start such "+
 			"as +90s", flag, text)
 	}

@@ -88,7 +88,8 @@ func compareCommand(u *ui.UI) *cli.Command {
 func (o *compareOptions) check(c *cli.Context, bad *fio.Faults) {
 	o.logs.oneKind(c, bad)
 	o.page = drawnFile(c)
-	if o.runs = o.logs.Paths; len(o.runs) == 0 || len(o.runs) == 1 && c.IsSet("fail-if") && o.baseline == "" {
+	o.runs = o.logs.Paths
+	if len(o.runs) == 0 || len(o.runs) == 1 && c.IsSet("fail-if") && o.baseline == "" {
 		bad.Add(fio.Usagef("fiolat compare: name the baseline and at least one other run"))
 	}
 	if o.baseline == "" {
@@ -165,7 +166,8 @@ func pattern(names []string) string {
 	at := 0
 	for i, span := range first {
 		out.WriteString(names[0][at:span[0]])
-		if at = span[1]; slices.ContainsFunc(names, func(name string) bool {
+		at = span[1]
+		if slices.ContainsFunc(names, func(name string) bool {
 			of := digits.FindAllString(name, -1)
 			return i >= len(of) || of[i] != names[0][span[0]:span[1]]
 		}) {
@@ -487,7 +489,8 @@ func tests(baseline, other []*compare.Group, u *ui.UI) (pairs [][2]*compare.Grou
 		func(run *compare.Series) string { return run.Workload },
 	} {
 		by := division{workload: of, sides: [2]*compare.Group{baseline[0], other[0]}}
-		if pairs = by.pairs(u); pairs != nil {
+		pairs = by.pairs(u)
+		if pairs != nil {
 			return pairs
 		}
 	}

@@ -28,7 +28,8 @@ func groupMembers(argument string) (name string, members []string, err error) {
 	if !ok || runsource.Locate(argument) != runsource.Stored || strings.HasPrefix(argument, runsource.LabelPrefix) {
 		return argument, []string{argument}, nil
 	}
-	if members = strings.Split(list, ","); name == "" || slices.Contains(members, "") {
+	members = strings.Split(list, ",")
+	if name == "" || slices.Contains(members, "") {
 		return "", nil, fio.Usagef("%q: want NAME=RUN,RUN,...", argument)
 	}
 	return name, members, nil

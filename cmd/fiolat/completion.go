@@ -50,7 +50,8 @@ func completionCommand(u *ui.UI) *cli.Command {
 }
 
 func (o *completionOptions) check(c *cli.Context, bad *fio.Faults) {
-	if o.shell = c.Args().First(); c.NArg() != 1 || completions[o.shell] == "" {
+	o.shell = c.Args().First()
+	if c.NArg() != 1 || completions[o.shell] == "" {
 		bad.Add(fio.Usagef("fiolat completion: want the name of a shell: %s",
 			strings.Join(slices.Sorted(maps.Keys(completions)), ", ")))
 	}

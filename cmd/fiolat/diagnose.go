@@ -53,7 +53,8 @@ func (o *diagnoseOptions) check(c *cli.Context, bad *fio.Faults) {
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)
 	o.logs.checkStored(&o.es, c.IsSet, bad)
-	if o.single = o.single || c.IsSet("above") || c.IsSet("worst"); c.IsSet("worst") && o.worst < 1 {
+	o.single = o.single || c.IsSet("above") || c.IsSet("worst")
+	if c.IsSet("worst") && o.worst < 1 {
 		bad.Add(fio.Usagef("--worst %d: want a number of outliers", o.worst))
 	}
 }

@@ -68,7 +68,8 @@ func (o *logOptions) flags(with logFlags) []cli.Flag {
 		kind.Usage = "`LIST` of kinds of latency: clat, slat, lat, or all"
 	}
 	interval := settingFlag(fields, "interval", "", parsed(&o.interval, "", asIs)).(*cli.GenericFlag)
-	if cfg.Fine = !with.stored; cfg.Fine {
+	cfg.Fine = !with.stored
+	if cfg.Fine {
 		interval.Usage = strings.TrimSuffix(interval.Usage, ")") + "; or to 100ms, where these are fewer than 60 and " +
 			"without --sla)"
 	}
@@ -206,7 +207,8 @@ func (o *logOptions) check(c *cli.Context, bad *fio.Faults) {
 	s.Offsets, err = offsets(o.offset.Value())
 	bad.Add(err)
 	if cfg.Part != "" {
-		if s.Grid = fio.GridEpoch; cfg.Accuracy != 0 {
+		s.Grid = fio.GridEpoch
+		if cfg.Accuracy != 0 {
 			bad.Add(fio.Usagef("--interval auto: all parts of a run need the same interval: give it as a duration"))
 		}
 	}
@@ -322,7 +324,8 @@ func byList(to *[]string, usual string) *value {
 	words := slices.Concat(known[len(known)-1:], known[:len(known)-1])
 	v := parsed(to, "", func(text string) (out []string, err error) {
 		for _, f := range strings.Split(text, ",") {
-			if f = strings.TrimSpace(f); f == "" {
+			f = strings.TrimSpace(f)
+			if f == "" {
 				continue
 			}
 			if !slices.Contains(known, f) {

@@ -471,7 +471,8 @@ const mostFolded = 4
 // foldedText is the line of improvements and of single runs.
 func foldedText(all []string) string {
 	n := len(all)
-	if all = all[:min(n, mostFolded)]; n > len(all) {
+	all = all[:min(n, mostFolded)]
+	if n > len(all) {
 		all = append(all, fmt.Sprintf("%d more: see --format json", n-len(all)))
 	}
 	return fio.Printable(strings.Join(all, "; "))

@@ -194,7 +194,8 @@ func (o *ingestOptions) ingestKind(ctx context.Context, u *ui.UI, es *client.Cli
 		s.watchers = []pipeline.Sink{dry}
 	}
 	summary, err = plan.Process(ctx, s.chain(w, delivery.SinkOptions{Prefix: o.es.Prefix}))
-	if err = s.documents.Close(ctx, err); err == nil && file != nil && file.Last(nth) {
+	err = s.documents.Close(ctx, err)
+	if err == nil && file != nil && file.Last(nth) {
 		err = file.Publish()
 	}
 	report := s.documents.Report()

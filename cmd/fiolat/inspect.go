@@ -67,7 +67,8 @@ func (o *inspectOptions) run(ctx context.Context, u *ui.UI) error {
 			return err
 		}
 	}
-	if o.logs.Paths = logs; len(logs) == 0 {
+	o.logs.Paths = logs
+	if len(logs) == 0 {
 		return o.printJSON(u)
 	}
 	return errors.Join(o.ofLogs(ctx, u), o.printJSON(u))

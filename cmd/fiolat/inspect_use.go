@@ -54,19 +54,22 @@ func logUses(in *ingest.Input, used []*pipeline.Log, warnings []string) (out []l
 		for _, i := range slices.Compact(about) {
 			w := warnings[i]
 			if why, ok := strings.CutPrefix(w, "skipped: "+path+":"); ok && !here[l.Path] {
-				if why = strings.TrimSpace(why); why[0] >= '0' && why[0] <= '9' {
+				why = strings.TrimSpace(why)
+				if why[0] >= '0' && why[0] <= '9' {
 					why = "line " + why
 				}
 				v.Why = []string{why}
 				break
 			}
 			why, note := strings.CutPrefix(w, fio.NotePrefix)
-			if v.Why = append(v.Why, strings.TrimPrefix(why, path+": ")); !note {
+			v.Why = append(v.Why, strings.TrimPrefix(why, path+": "))
+			if !note {
 				v.Use = "used with a warning"
 			}
 		}
 		if !here[l.Path] {
-			if v.Use = "not used"; len(v.Why) == 0 {
+			v.Use = "not used"
+			if len(v.Why) == 0 {
 				v.Why = []string{"for the same reason as other logs of the run"}
 			}
 		}

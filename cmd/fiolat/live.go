@@ -330,7 +330,8 @@ func (s *liveSession) snapshot(ctx context.Context, m *fiojson.Document) error {
 		return nil
 	}
 	before := s.before
-	if s.before = m; !m.HasSyncs() {
+	s.before = m
+	if !m.HasSyncs() {
 		return nil
 	}
 	r, err := s.run(fio.Sync, false)
@@ -589,7 +590,8 @@ func (a *alertSink) tooOld(age time.Duration) bool {
 	if age <= max(time.Minute, 10*time.Duration(a.run.Interval)) {
 		return false
 	}
-	if a.past++; a.past == 1 {
+	a.past++
+	if a.past == 1 {
 		a.u.Say("info", "breaches and recoveries that are over for a minute and more are not alerted")
 	}
 	return true

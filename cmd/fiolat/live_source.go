@@ -130,11 +130,13 @@ func fioCommand(args []string, interval time.Duration) (command []string, step t
 		add = nil
 	}
 	if v, ok := given["status-interval"]; ok {
-		if step, err = jobfile.ParseDuration(v); err != nil || step <= 0 {
+		step, err = jobfile.ParseDuration(v)
+		if err != nil || step <= 0 {
 			return nil, 0, fio.Usagef("fio's --status-interval=%s: want a time", v)
 		}
 	} else {
-		if step = time.Second; interval > 0 && interval < step {
+		step = time.Second
+		if interval > 0 && interval < step {
 			step = interval
 		}
 		add = append(add, fmt.Sprintf("--status-interval=%dms", step.Milliseconds()))
@@ -278,7 +280,8 @@ func splitOutput(r io.Reader, documents io.Writer, say func(line string)) error 
 			}
 		case any && (reporting || text == "" || strings.Contains(text, ": (groupid=")):
 			reporting = reporting || text != ""
-			if report = append(report, text); !ofReport(text) {
+			report = append(report, text)
+			if !ofReport(text) {
 				say(text)
 				report = report[:len(report)-1]
 			}

@@ -27,7 +27,8 @@ func loadCommand(u *ui.UI) *cli.Command {
 }
 
 func (o *loadOptions) check(c *cli.Context, bad *fio.Faults) {
-	if o.paths = c.Args().Slice(); len(o.paths) == 0 {
+	o.paths = c.Args().Slice()
+	if len(o.paths) == 0 {
 		bad.Add(fio.Usagef("fiolat load: name the files or directories to send, such as %s", defaultOutput))
 	}
 	checkES(c, &o.es, bad)

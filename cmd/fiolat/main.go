@@ -350,7 +350,8 @@ func permute(app *cli.App, args []string) []string {
 		}
 		flags = append(flags, a)
 		if takesValue[strings.TrimLeft(a, "-")] {
-			if i++; i == len(args) {
+			i++
+			if i == len(args) {
 				return flags // without a value, which the library says
 			}
 			flags = append(flags, args[i])

@@ -91,7 +91,8 @@ func flagHelp(f cli.Flag) [2]string {
 	}
 	name := strings.Join(names, ", ")
 	if takes(d) {
-		if name += " " + word; word == "" {
+		name += " " + word
+		if word == "" {
 			name += "N"
 		}
 		if value := strings.Trim(d.GetDefaultText(), `"`); value != "" && value != "0" && value != "0s" &&
@@ -124,7 +125,8 @@ func (p *printer) examples(text string) {
 		}
 		command, remark, _ := strings.Cut(line, "   ")
 		p.WriteString("  " + strings.ReplaceAll(wrapped(arguments(command), p.width-8), "\n", " \\\n      ") + "\n")
-		if remark = strings.TrimSpace(remark); remark != "" {
+		remark = strings.TrimSpace(remark)
+		if remark != "" {
 			p.WriteString("      " + strings.ReplaceAll(filled(remark, p.width-6), "\n", "\n      ") + "\n")
 		}
 	}
@@ -153,7 +155,8 @@ func (p *printer) table(head string, rows [][2]string) {
 			column = max(column, n)
 		}
 	}
-	if column += 4; p.width < 60 {
+	column += 4
+	if p.width < 60 {
 		column = 8
 	}
 	p.WriteString("\n" + head + "\n")

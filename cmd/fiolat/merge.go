@@ -67,7 +67,8 @@ func anyKind(text string) (fio.Kind, error) {
 }
 
 func (o *mergeOptions) check(c *cli.Context, bad *fio.Faults) {
-	if o.name = c.Args().First(); c.NArg() != 1 {
+	o.name = c.Args().First()
+	if c.NArg() != 1 {
 		bad.Add(fio.Usagef("fiolat merge: name one run"))
 	}
 	for _, flag := range []string{"workers", "parts"} {

@@ -57,7 +57,8 @@ func (p *pageFile) marks() (out []report.Mark) {
 	for _, f := range slices.Concat(d.Findings, d.More) {
 		m := report.Mark{Text: f.Text, Besides: f.Besides(), Measure: f.Measure, Direction: f.Direction,
 			Dimension: f.Dimension, Who: f.Who}
-		if m.From, m.To = f.FromMS, f.ToMS; f.AllRun {
+		m.From, m.To = f.FromMS, f.ToMS
+		if f.AllRun {
 			m.From, m.To = 0, 0
 		}
 		out = append(out, m)
@@ -143,7 +144,8 @@ func (p *pageFile) Write(b []byte) (n int, err error) {
 	if err = p.open(); err != nil {
 		return 0, err
 	}
-	if n, err = p.Size.Write(b); p.dry {
+	n, err = p.Size.Write(b)
+	if p.dry {
 		return n, err
 	}
 	return p.temp.Write(b)

@@ -155,7 +155,8 @@ func (o *percentilesOptions) readWide(wide string) error {
 	case len(o.logs.Kinds.List) > 1:
 		return fio.Usagef("--wide is for one --kind")
 	}
-	if o.render.Wide = m.Name; m.Percentile > 0 && !slices.Contains(settings.Percentiles, m.Percentile) {
+	o.render.Wide = m.Name
+	if m.Percentile > 0 && !slices.Contains(settings.Percentiles, m.Percentile) {
 		settings.Percentiles = append(settings.Percentiles, m.Percentile)
 	}
 	return nil

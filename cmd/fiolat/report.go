@@ -94,7 +94,8 @@ func (o *reportOptions) check(c *cli.Context, bad *fio.Faults) {
 	bad.Add(o.logs.needPaths())
 	checkES(c, &o.es, bad)
 	stored := o.logs.checkStored(&o.es, c.IsSet, bad)
-	if o.kinds = len(o.logs.Kinds.List) > 1; stored && !c.IsSet("kind") {
+	o.kinds = len(o.logs.Kinds.List) > 1
+	if stored && !c.IsSet("kind") {
 		o.logs.Kinds = runsource.EveryKind // all that are stored
 	}
 	if c.IsSet("percentiles") {

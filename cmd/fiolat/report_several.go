@@ -139,12 +139,14 @@ func (o *reportOptions) compare(ctx context.Context, found [][]*runsource.Run, u
 			groups[at[i]].Runs = append(groups[at[i]].Runs, &s.Series)
 		}
 		for i, s := range sides {
-			if names[i] = s.Name; s.Run.Name != "" && len(titles) == len(sides) {
+			names[i] = s.Name
+			if s.Run.Name != "" && len(titles) == len(sides) {
 				names[i] = s.Run.Name
 			}
 		}
 		for i := range groups {
-			if groups[i].Name = groups[i].Runs[0].Name; o.sides != nil {
+			groups[i].Name = groups[i].Runs[0].Name
+			if o.sides != nil {
 				groups[i].Name = o.sides[i].name
 			}
 			if err := checkGroup(&groups[i]); err != nil {

@@ -141,7 +141,8 @@ func (r *roller) one(ctx context.Context, id string) (worked bool, err error) {
 	for kind := range fio.Sync + 1 {
 		of := slices.DeleteFunc(slices.Clone(runs), func(run *esmodel.StoredRun) bool { return run.Run.Kind != kind })
 		some, bad := r.kind(ctx, id, kind, of)
-		if worked = worked || some; bad != nil {
+		worked = worked || some
+		if bad != nil {
 			return worked, bad
 		}
 	}
@@ -159,7 +160,8 @@ func (r *roller) kind(ctx context.Context, id string, kind fio.Kind, runs []*esm
 			continue
 		}
 		some, bad := r.part(ctx, run)
-		if worked = worked || some; bad != nil {
+		worked = worked || some
+		if bad != nil {
 			return worked, bad
 		}
 	}

@@ -64,7 +64,8 @@ func (o *runsOptions) check(c *cli.Context, bad *fio.Faults) {
 		bad.Add(fio.Usagef("--last %d: want a number of runs", o.last))
 	}
 	by, down := strings.CutPrefix(o.by, "-")
-	if o.down = down || by == ""; by != "" && by != "start" {
+	o.down = down || by == ""
+	if by != "" && by != "start" {
 		m, err := fio.ParseMetric(by)
 		if err != nil {
 			bad.Add(fio.Usagef("--sort %v, or start", err))
@@ -253,7 +254,8 @@ func (o *runsOptions) run(ctx context.Context, u *ui.UI) error {
 	u.Say("info", "%s", text)
 	how := style(u, o.format, o.unit)
 	how.Less = []string{"kind", "p50"}
-	if err = table.Print(u.Stdout, how); err == nil && o.size && o.format == "table" {
+	err = table.Print(u.Stdout, how)
+	if err == nil && o.size && o.format == "table" {
 		total := sizesOf(rows, sizes).Total
 		_, err = fmt.Fprintf(u.Stdout, "total: %s, %s MB\n", fio.Several(int(total.Documents), "document"),
 			fio.Number(float64(total.Bytes)/1e6))

@@ -102,7 +102,8 @@ func (o *setupOptions) check(c *cli.Context, bad *fio.Faults) {
 				"KIBANA_USERNAME and KIBANA_PASSWORD, or KIBANA_URL"))
 		}
 	}
-	if o.kibana = cmp.Or(o.kibana, os.Getenv("KIBANA_URL")); o.kibana == "" {
+	o.kibana = cmp.Or(o.kibana, os.Getenv("KIBANA_URL"))
+	if o.kibana == "" {
 		apart([]string{"space", "alert-rules", "remove"}, "--%s is about Kibana: pass --kibana URL or set KIBANA_URL")
 	}
 	if o.remove {

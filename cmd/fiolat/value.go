@@ -119,7 +119,8 @@ func parsed[T any](to *T, err string, parse func(text string) (T, error)) *value
 		if text == "" {
 			return nil
 		}
-		if *to, e = parse(text); e != nil {
+		*to, e = parse(text)
+		if e != nil {
 			e = fmt.Errorf("%s%w", err, e)
 		}
 		return e

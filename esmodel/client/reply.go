@@ -90,7 +90,8 @@ func allStored(reply []byte, n int, id func(i int) []byte) bool {
 		if ok {
 			rest, ok = bytes.CutPrefix(rest, []byte(`","status":20`))
 		}
-		if ok = ok && (bytes.HasPrefix(rest, []byte("0}}")) || bytes.HasPrefix(rest, []byte("1}}"))); ok {
+		ok = ok && (bytes.HasPrefix(rest, []byte("0}}")) || bytes.HasPrefix(rest, []byte("1}}")))
+		if ok {
 			rest = rest[3:]
 		}
 	}

@@ -388,7 +388,8 @@ func (w *BulkWriter) dispatch(ctx context.Context) error {
 func (w *BulkWriter) done() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.pending--; w.pending == 0 {
+	w.pending--
+	if w.pending == 0 {
 		close(w.idle)
 	}
 }

@@ -485,7 +485,8 @@ func (s *sender) encode(b *batch, todo []int32) (body *detachable, encoding stri
 			s.parts = append(s.parts, b.raw[from:to])
 			from = it.at
 		}
-		if to = it.end; event {
+		to = it.end
+		if event {
 			s.parts = append(s.parts, s.w.event(b, i))
 			from = to
 		}
@@ -573,7 +574,8 @@ func (d *detachable) Read(p []byte) (n int, err error) {
 	}
 	for most := min(len(p), d.left); n < most; {
 		m := copy(p[n:most], d.parts[0])
-		if d.parts[0] = d.parts[0][m:]; len(d.parts[0]) == 0 {
+		d.parts[0] = d.parts[0][m:]
+		if len(d.parts[0]) == 0 {
 			d.parts = d.parts[1:]
 		}
 		n += m

@@ -337,7 +337,8 @@ func (l *loader) abandon(ctx context.Context) error {
 				doc = k.Found
 			}
 			err := l.settle(ctx, k, doc)
-			if errs = append(errs, err); errors.As(err, new(*indices.MarkError)) {
+			errs = append(errs, err)
+			if errors.As(err, new(*indices.MarkError)) {
 				errs = append(errs, l.withdraw(ctx, k))
 			}
 		}
@@ -402,7 +403,8 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 		var a actionLine
 		dec := json.NewDecoder(bytes.NewReader(action))
 		dec.DisallowUnknownFields()
-		if err = dec.Decode(&a); err != nil || a.Index == nil || a.Index.Index == "" || a.Index.ID == "" ||
+		err = dec.Decode(&a)
+		if err != nil || a.Index == nil || a.Index.Index == "" || a.Index.ID == "" ||
 			dec.InputOffset() < int64(len(bytes.TrimSpace(action))) {
 			if !terminated {
 				l.torn(in)

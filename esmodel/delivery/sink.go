@@ -290,7 +290,8 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 		if s.o.RollUp {
 			counted = func(ctx context.Context) error { return s.storeCounted(ctx, sum) }
 		}
-		if err = s.remote.Flush(ctx); err == nil && !s.run.Unread {
+		err = s.remote.Flush(ctx)
+		if err == nil && !s.run.Unread {
 			err = s.remote.Commit(ctx, s.run, counted)
 		}
 	}
@@ -302,7 +303,8 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 		if s.run.Unread || sum.Account.JobsRunning > 0 { // documents that an earlier ingest could make stay
 			status = esmodel.StatusPartial
 		}
-		if err = s.last(ctx, status, sum); err == nil && s.w.Report().Total().Incomplete() {
+		err = s.last(ctx, status, sum)
+		if err == nil && s.w.Report().Total().Incomplete() {
 			err = &IncompleteError{Report: s.w.Report()}
 		}
 	} else if errors.As(err, new(*indices.MarkError)) {
@@ -329,7 +331,8 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 			err = errors.Join(err, e)
 		}
 	}
-	if s.phase = complete; err != nil {
+	s.phase = complete
+	if err != nil {
 		s.phase = failed
 	}
 	return err

@@ -29,7 +29,8 @@ func (s *Server) bulk(r *http.Request, body []byte, f *Fault) (int, any) {
 		for op, a := range action { //nolint:shuffled // it has one key
 			var source []byte
 			if op != "delete" {
-				if n++; n >= len(lines) {
+				n++
+				if n >= len(lines) {
 					return 400, failure(400, "illegal_argument_exception", "a document is missing")
 				}
 				source = lines[n]

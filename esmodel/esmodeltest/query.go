@@ -68,7 +68,8 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 	docs := s.visible(indices)
 	if q.PIT != nil {
 		var ok bool
-		if docs, ok = s.pits[q.PIT.ID]; !ok {
+		docs, ok = s.pits[q.PIT.ID]
+		if !ok {
 			return 404, failure(404, "search_context_missing_exception", "No search context found")
 		}
 	}

@@ -294,7 +294,8 @@ func EqualContents(t *testing.T, got, want map[string]string) {
 	bad := 0
 	for k, v := range want {
 		if got[k] != v {
-			if bad++; bad < 4 {
+			bad++
+			if bad < 4 {
 				t.Errorf("%s is %.300s\nwant %.300s", k, got[k], v)
 			}
 		}

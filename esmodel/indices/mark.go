@@ -274,7 +274,8 @@ func (k *Mark) read(ctx context.Context) (v runVersion, err error) {
 		Term   *int64          `json:"_primary_term"`
 		Source json.RawMessage `json:"_source"`
 	}
-	if err = json.Unmarshal(data, &reply); err == nil &&
+	err = json.Unmarshal(data, &reply)
+	if err == nil &&
 		(reply.ID != k.ID || !reply.Found || reply.Seq == nil || reply.Term == nil) {
 		err = fmt.Errorf("the reply is not about document %q: %.200s", k.ID, data)
 	}

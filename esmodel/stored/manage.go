@@ -126,7 +126,8 @@ func (r *RunSummary) OtherFormat() bool {
 }
 
 func readSummary(source []byte) (r RunSummary, err error) {
-	if err = esmodel.Decode(source, &r); err == nil && r.Run.Title == "" { // of an older fiolat
+	err = esmodel.Decode(source, &r)
+	if err == nil && r.Run.Title == "" { // of an older fiolat
 		r.Run.Title, err = esmodel.Title(source)
 	}
 	return r, err
@@ -363,7 +364,8 @@ func Annotate(ctx context.Context, c *client.Client, prefix string, n Note) (cre
 		return false, err
 	}
 	created = result == "created"
-	if err = notDeleted(ctx, c, prefix, n.Run); err != nil && created {
+	err = notDeleted(ctx, c, prefix, n.Run)
+	if err != nil && created {
 		err = cmp.Or(indices.DeleteHits(ctx, c, "withdraw the note", []client.Hit{{Index: index, ID: id}}, true,
 			indices.Free, map[string]int64{}), err)
 	}

@@ -85,7 +85,8 @@ func (s *sorter[T]) Sources() (all []sortSource[T]) {
 	for _, section := range s.spilled {
 		in := gob.NewDecoder(bufio.NewReaderSize(section, 64<<10))
 		all = append(all, func() (v T, more bool, err error) {
-			if err = in.Decode(&v); errors.Is(err, io.EOF) {
+			err = in.Decode(&v)
+			if errors.Is(err, io.EOF) {
 				return v, false, nil
 			}
 			return v, err == nil, err
@@ -154,7 +155,8 @@ type head[T any] struct {
 }
 
 func (h *head[T]) read(key func(*T) int64) (more bool, err error) {
-	if h.value, more, err = h.next(); more {
+	h.value, more, err = h.next()
+	if more {
 		h.key = key(&h.value)
 	}
 	return more, err

@@ -218,7 +218,8 @@ func scanLeaves(
 					if e != nil {
 						return fmt.Errorf("%s/%s: %w", h.Index, h.ID, e)
 					}
-					if e = s.Add(pack(&leaf)); e != nil {
+					e = s.Add(pack(&leaf))
+					if e != nil {
 						return e
 					}
 				}

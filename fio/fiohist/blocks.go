@@ -123,7 +123,8 @@ func (b *Blocks) factor(edge int) (factor, inflation float64, short bool) {
 			growing = growing && v > 1 && v > before*(1+2/math.Sqrt(float64(b.levels[k-1].blocks)))
 		}
 		if l.blocks < enoughBlocks && k > 0 {
-			if short = short || growing; !growing {
+			short = short || growing
+			if !growing {
 				break
 			}
 		}
@@ -159,7 +160,8 @@ func (r *Ranks) Widen(s *Stats, wanted []float64, b *Blocks) {
 				d.factor, d.inflation, d.short = b.factor(min(edge, edges-1))
 				known[edge] = d
 			}
-			if out.short = out.short || d.short; d.factor > out.factor {
+			out.short = out.short || d.short
+			if d.factor > out.factor {
 				out.factor, out.inflation = d.factor, d.inflation
 			}
 		}

@@ -405,7 +405,8 @@ func (h *Hist) Whole(before *Hist) (low, high int, ok bool) {
 	if h.packed != nil {
 		h.each(func(i uint16, w float64) {
 			if passes(int(i), w) {
-				if high = int(i); !ok {
+				high = int(i)
+				if !ok {
 					low, ok = high, true
 				}
 			}
@@ -422,7 +423,8 @@ func (h *Hist) Whole(before *Hist) (low, high int, ok bool) {
 		p := h.pages[n]
 		for set := h.set[n]; set != 0; {
 			i := bits.Len64(set) - 1
-			if high = n<<pageBits | i; passes(high, p[i]) {
+			high = n<<pageBits | i
+			if passes(high, p[i]) {
 				return low, high, true
 			}
 			set &^= 1 << i

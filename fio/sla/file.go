@@ -32,7 +32,8 @@ func ParseFile(r io.Reader, name string) (rules []fio.SLARule, err error) {
 		}
 		rules = append(rules, rule)
 	}
-	if err = lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+	err = lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
 		return nil, fmt.Errorf("%s:%d: a line of more than %d bytes is no rule", name, n, bufio.MaxScanTokenSize)
 	} else if err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", name, n, err)

@@ -122,7 +122,8 @@ func (j *Judge) Judge(q *Interval) []Verdict {
 				v.Status = Broken
 			}
 		}
-		if j.intact[i]++; v.Status == Broken {
+		j.intact[i]++
+		if v.Status == Broken {
 			j.intact[i] = 0
 		}
 		out = append(out, v)
@@ -203,7 +204,8 @@ func (j *Judge) remember(q *Interval) {
 		over = max(over, int64(r.Over))
 	}
 	for i := len(j.past) - 1; i >= 0; i-- {
-		if held += j.past[i].length; held > over && i < len(j.past)-1 {
+		held += j.past[i].length
+		if held > over && i < len(j.past)-1 {
 			j.past = j.past[:copy(j.past, j.past[i+1:])]
 			return
 		}
@@ -216,7 +218,8 @@ func (j *Judge) widen(rule int, q *Interval, v *Verdict) {
 	r := j.rules[rule]
 	most, length := 0, int64(0)
 	for i := len(j.past) - 1; i >= max(len(j.past)-j.intact[rule]-1, 0); i-- {
-		if length += j.past[i].length; length > int64(r.Over) && most > 0 {
+		length += j.past[i].length
+		if length > int64(r.Over) && most > 0 {
 			break
 		}
 		most++
@@ -313,7 +316,8 @@ func (e *evidence) judge(r *fio.SLARule, h *fiohist.Hist) (Status, float64) {
 	h.Each(func(i int, _ float64) { top = i })
 	lower, upper := min(max(float64(e.g.Lower(top)), s.Min), s.Max), s.Max
 	if top == e.g.Last() {
-		if upper = math.Inf(1); e.limits.Known {
+		upper = math.Inf(1)
+		if e.limits.Known {
 			upper = float64(e.limits.Max)
 		}
 	}

@@ -99,7 +99,8 @@ func (w *Watch) count(v Verdict, start, end int64) {
 	case v.Status == Broken:
 		w.Broken++
 	case v.Known:
-		if w.Unknown++; v.Rule.Latency() && !v.Stalled && !v.Rule.Met(v.Value) {
+		w.Unknown++
+		if v.Rule.Latency() && !v.Stalled && !v.Rule.Met(v.Value) {
 			w.Missed++
 		}
 	}

@@ -118,7 +118,8 @@ func (s Section) Option(name string) (string, bool) {
 func (e *Entry) Jobs(of func(Section) bool) string {
 	var all, some []string
 	for _, s := range e.Sections {
-		if all = append(all, s.Name); of(s) {
+		all = append(all, s.Name)
+		if of(s) {
 			some = append(some, s.Name)
 		}
 	}
@@ -138,7 +139,8 @@ func (m *Document) setUnlike(e *Entry) {
 	v, _ := m.Option(e, "numjobs")
 	n, _ := strconv.ParseInt(v, 10, 64)
 	const slack = 100 // ms that a thread may take to end
-	if n = max(n, 1); e.LongestMS > 0 && e.RuntimeMS > n*(e.LongestMS+slack)+e.LongestMS/10 {
+	n = max(n, 1)
+	if e.LongestMS > 0 && e.RuntimeMS > n*(e.LongestMS+slack)+e.LongestMS/10 {
 		e.Unlike = int((10*e.RuntimeMS + 9*e.LongestMS) / (10 * e.LongestMS)) // or more, if some ran for less
 	}
 }
@@ -341,7 +343,8 @@ func ParseAll(r io.Reader, path string) (runs []*Document, err error) {
 			m.Documents += runs[last].Documents
 			runs = runs[:last]
 		}
-		if runs = append(runs, m); len(runs) > maxParts {
+		runs = append(runs, m)
+		if len(runs) > maxParts {
 			return &fio.ParseError{File: path, Msg: fmt.Sprintf("more than %d runs in one file", maxParts),
 				Hint: "divide it"}
 		}
@@ -901,8 +904,10 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 				n, failed := believe()
 				if ns, bad := strconv.ParseInt(key, 10, 64); bad == nil && ns >= 0 {
 					if n > 0 {
-						if bins = append(bins, Bin{ns, n}); len(bins) == cap(bins) {
-							if bins = ascending(bins); len(bins) > mostBins {
+						bins = append(bins, Bin{ns, n})
+						if len(bins) == cap(bins) {
+							bins = ascending(bins)
+							if len(bins) > mostBins {
 								return s.tooManyBins()
 							}
 							bins = slices.Grow(bins, mostBins)
@@ -933,7 +938,8 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 		bins = microseconds(bins, t.Max, indexed)
 	}
 	size := 0
-	if t.Bins, size = s.store.keep(bins); len(bins) > 0 {
+	t.Bins, size = s.store.keep(bins)
+	if len(bins) > 0 {
 		t.Percentiles = nil // the bins have all
 		t.contradict(bins, unit)
 	}

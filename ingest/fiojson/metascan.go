@@ -45,7 +45,8 @@ var maxHeld = 512 << 20
 
 // hold adds to what is kept, and fails if that is too much.
 func (s *jsonScan) hold(n int) error {
-	if s.held += n; s.held > maxHeld {
+	s.held += n
+	if s.held > maxHeld {
 		return &syntaxError{s.line, fmt.Sprintf("more than %d MiB of jobs, options and bins in one document",
 			maxHeld>>20)}
 	}
@@ -71,7 +72,8 @@ func newJSONScan(r io.Reader) *jsonScan {
 func (s *jsonScan) fill() error {
 	n, err := 0, s.end
 	for tries := 0; err == nil && n == 0; tries++ {
-		if n, err = s.r.Read(s.in[:cap(s.in)]); tries == 100 {
+		n, err = s.r.Read(s.in[:cap(s.in)])
+		if tries == 100 {
 			err = io.ErrNoProgress
 		}
 	}

@@ -60,7 +60,8 @@ var sizeWord = regexp.MustCompile(`\b[0-9]+[kmgt]?i?b?\b`)
 // canonical returns a value in the one form that stands for all that mean the same: a size as 4k, and where there is
 // one for each direction, without those at the end that repeat the one before.
 func canonical(name, value string) string {
-	if value = strings.ToLower(strings.TrimSpace(value)); value == "" {
+	value = strings.ToLower(strings.TrimSpace(value))
+	if value == "" {
 		value = "1"
 	}
 	if other, ok := otherValues[name+"="+value]; ok {
@@ -78,7 +79,8 @@ func canonical(name, value string) string {
 			}
 			return word
 		}
-		if parts[i] = normal(part); size { // ranges and splits, too
+		parts[i] = normal(part)
+		if size { // ranges and splits, too
 			parts[i] = sizeWord.ReplaceAllStringFunc(parts[i], normal)
 		}
 	}

@@ -75,7 +75,8 @@ func (o *oneFio) add(m *Document, e *Entry, doubt bool) (why string, sure bool) 
 		like = new(likes)
 	}
 	if o.last != nil {
-		if why, sure = o.against(m, e, like); sure || why != "" && doubt {
+		why, sure = o.against(m, e, like)
+		if sure || why != "" && doubt {
 			*o, like = oneFio{}, new(likes)
 		}
 	}

@@ -146,7 +146,8 @@ func (a *ahead) next(r *Reader) (*Record, error) {
 		}
 		a.base += b.lines.line - 1
 		b.lines.line = 1 // so that they count once
-		if r.line = a.base; r.tooBad() {
+		r.line = a.base
+		if r.tooBad() {
 			return nil, errTooBad
 		}
 		var err error

@@ -52,7 +52,8 @@ type extentReader struct {
 func (e *extentReader) Read(p []byte) (int, error) {
 	if e.skip > 0 {
 		n, err := io.CopyN(io.Discard, e.r, e.skip)
-		if e.skip -= n; err != nil {
+		e.skip -= n
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -80,7 +81,8 @@ func Extents(r io.Reader, h int64, begins ...int64) []Extent {
 			for digits > 0 && len(begins) > 0 && stamp > uint64(begins[0]) {
 				next, begins = last > 0, begins[1:]
 			}
-			if next = next || digits > 0 && stamp < last; !next && h > 0 && digits > 0 && stamp < MaxTime {
+			next = next || digits > 0 && stamp < last
+			if !next && h > 0 && digits > 0 && stamp < MaxTime {
 				next = !boundsOf(&windows, text[digits:]).allow(int64(stamp), h)
 			}
 			if next {

@@ -53,7 +53,8 @@ func (k *Queue) Next() *Record {
 		bucket += uint16(k.value())
 		r.Index[i], r.Count[i] = bucket, float64(k.value())
 	}
-	if k.Records--; k.Records == 0 {
+	k.Records--
+	if k.Records == 0 {
 		k.b, k.at = nil, 0
 	}
 	return r

@@ -130,7 +130,8 @@ func newReader(name string, opt ReaderOptions) *Reader {
 	if g, err := fiohist.GeometryOf(opt.Columns); err == nil {
 		r.setGeometry(g)
 	}
-	if r.single.next = fio.Directions; opt.Single != nil {
+	r.single.next = fio.Directions
+	if opt.Single != nil {
 		r.geometry = *opt.Single
 	}
 	return r
@@ -526,7 +527,8 @@ func (r *Reader) readChunk() error {
 		var p []byte
 		p, r.err = r.chunks.Chunk()
 		n := bytes.IndexByte(p, '\n') + 1
-		if whole = n > 0; !whole {
+		whole = n > 0
+		if !whole {
 			n = len(p)
 		}
 		line, r.chunk = append(line, p[:n]...), p[n:]

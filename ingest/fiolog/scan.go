@@ -32,7 +32,8 @@ const largest = 1<<44 - 1
 // other line, and may be for one that ends within 48 bytes of the end of b. avx2 needs capacity for spare more entries
 // in both slices.
 func scanColumns(b []byte, p int, index []uint16, count []float64) (end, n int, sum uint64) {
-	if end, n, sum = avx2(b, p, index, count); end != 0 {
+	end, n, sum = avx2(b, p, index, count)
+	if end != 0 {
 		return end, n, sum
 	}
 	return portable(b, p, index, count)
@@ -146,7 +147,8 @@ func portable(b []byte, p int, index []uint16, count []float64) (end, n int, sum
 // any that is too large.
 func longCount(b []byte, p int) (v uint64, next int) {
 	for ; p < len(b) && b[p]-'0' <= 9; p++ {
-		if v = v*10 + uint64(b[p]-'0'); v > largest {
+		v = v*10 + uint64(b[p]-'0')
+		if v > largest {
 			break
 		}
 	}

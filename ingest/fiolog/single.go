@@ -52,7 +52,8 @@ func (s *singles) add(io singleIO, g fiohist.Geometry) {
 	}
 	d.ns += uint64(io.latency)
 	b := g.Index(io.latency)
-	if d.counts[b]++; d.counts[b] == 1 {
+	d.counts[b]++
+	if d.counts[b] == 1 {
 		d.touched = append(d.touched, uint16(b))
 	}
 }
@@ -96,7 +97,8 @@ func (r *Reader) nextSingle() (*Record, error) {
 			if err := r.fill(); err != nil {
 				err = r.explain(err)
 				var bad *fio.ParseError
-				if s.next = 0; errors.As(err, &bad) || !s.take(&r.rec) {
+				s.next = 0
+				if errors.As(err, &bad) || !s.take(&r.rec) {
 					s.next = fio.Directions
 					return nil, err
 				}
@@ -118,7 +120,8 @@ func (r *Reader) nextSingle() (*Record, error) {
 				continue
 			}
 			var bad *lineError
-			if io, bad = r.parseSingle(line); bad != nil {
+			io, bad = r.parseSingle(line)
+			if bad != nil {
 				return nil, bad.at(r.name, r.line)
 			}
 		}
@@ -192,7 +195,8 @@ func (r *Reader) parseSingle(line []byte) (io singleIO, bad *lineError) {
 		return io, longLine(r.opt.MaxLine)
 	}
 	if r.line == r.opt.After+1 {
-		if bad = notText(line); bad != nil {
+		bad = notText(line)
+		if bad != nil {
 			return io, bad
 		}
 	}
@@ -244,7 +248,8 @@ func (r *Reader) parseSingle(line []byte) (io singleIO, bad *lineError) {
 	first := r.single.columns == 0
 	both := r.single.both
 	if first {
-		if both, bad = layout(values, fields); bad != nil {
+		both, bad = layout(values, fields)
+		if bad != nil {
 			return io, bad
 		}
 	}
@@ -297,7 +302,8 @@ const minBlock = 512
 // is. It must be called before Next.
 func (r *Reader) DetectSingle(g fiohist.Geometry) bool {
 	if r.pos == r.end {
-		if r.held = r.fill(); r.held != nil {
+		r.held = r.fill()
+		if r.held != nil {
 			return false
 		}
 	}

@@ -154,7 +154,8 @@ func (p *jobParser) read(r io.Reader, path string, depth int) error {
 	for lines.Scan() {
 		line++
 		text := lines.Text()
-		if p.size += len(text) + 1; p.size > maxJobSize {
+		p.size += len(text) + 1
+		if p.size > maxJobSize {
 			return bad(fmt.Sprintf("more than %d MiB with what it includes", maxJobSize>>20), "is this a fio job file?")
 		}
 		if i := strings.IndexAny(text, ";#"); i >= 0 { // fio begins a comment at them anywhere in a line

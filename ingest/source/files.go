@@ -56,7 +56,8 @@ func (s *Files) Open(path string, as *File) (*File, error) {
 	case err != nil:
 		return nil, err
 	}
-	if f.info = info; as != nil {
+	f.info = info
+	if as != nil {
 		f.info = as.info
 	}
 	if !f.Regular() {

@@ -16,9 +16,10 @@ func beingWritten(f *os.File) (written, known bool) {
 			return err
 		}
 		var no syscall.Errno
-		if err = raw.Control(func(fd uintptr) {
+		err = raw.Control(func(fd uintptr) {
 			_, _, no = syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_SETLEASE, kind)
-		}); err == nil && no != 0 {
+		})
+		if err == nil && no != 0 {
 			return no
 		}
 		return err

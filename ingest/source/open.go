@@ -75,7 +75,8 @@ func Decompress(r io.Reader, name string, closer io.Closer) (*Stream, error) {
 		return nil, errors.Join(err, d.Close())
 	}
 	d.in.r = &putBack{magic, r}
-	if d.format = formatOf(magic); d.format == "" {
+	d.format = formatOf(magic)
+	if d.format == "" {
 		d.out = &d.in
 	}
 	return d, nil
@@ -277,7 +278,8 @@ func (g *gunzip) WriteTo(w io.Writer) (all int64, err error) {
 		}
 		g.z.Multistream(false)
 		n, err := g.z.WriteTo(w)
-		if all += n; err != nil {
+		all += n
+		if err != nil {
 			return all, err
 		}
 	}

@@ -106,7 +106,8 @@ func (e *Exporter) Collect(to chan<- prometheus.Metric) {
 
 // Write replaces the file, if there is to be one. The first failure is a warning; the next interval may succeed.
 func (e *Exporter) Write() {
-	if e.failed = e.write(); e.failed != nil && !e.warned {
+	e.failed = e.write()
+	if e.failed != nil && !e.warned {
 		e.warned = true
 		e.cfg.Warn(e.failed.Error())
 	}

@@ -160,7 +160,8 @@ func (d *Dir) open(create bool) error {
 	defer top.Close()
 	dir := dirPrefix + d.cfg.Name
 	if create {
-		if err = top.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		err = top.Mkdir(dir, 0o700)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return d.in(err)
 		}
 	}
@@ -194,7 +195,8 @@ func (d *Dir) open(create bool) error {
 		return err
 	}
 	_, err = d.statOwn(smallName)
-	if d.small = err == nil; errors.Is(err, fs.ErrNotExist) {
+	d.small = err == nil
+	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return err
@@ -241,7 +243,8 @@ func (d *Dir) takeLock() (err error) {
 		if d.lock, err = d.root.OpenFile(dataName, flags, 0); err != nil {
 			return d.in(err)
 		}
-		if err = tempfile.Lock(d.lock); !errors.Is(err, unix.EBADF) {
+		err = tempfile.Lock(d.lock)
+		if !errors.Is(err, unix.EBADF) {
 			break
 		}
 		_ = d.lock.Close() // nothing was written
@@ -352,7 +355,8 @@ func (d *Dir) Do(op Operation) (at time.Time, took time.Duration, err error) {
 		took, err = d.do(dataName, os.O_WRONLY|d.direct, d.block, offset)
 	case Create:
 		took, err = d.do(smallName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, d.content, 0)
-		if d.small = err == nil; err != nil && !errors.Is(err, fs.ErrExist) {
+		d.small = err == nil
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			_ = d.root.Remove(smallName) // incomplete, if it is there
 			_, e := d.root.Lstat(smallName)
 			d.small = e == nil
@@ -444,7 +448,8 @@ func fill(b []byte) {
 func Cleanup(path, name string) (foreign []string, err error) {
 	d := &Dir{path: path, cfg: DirConfig{Name: name, Warn: func(string) {}}}
 	defer d.close()
-	if err = d.open(false); d.root == nil || err != nil && !errors.Is(err, fs.ErrNotExist) { // or killed at its start
+	err = d.open(false)
+	if d.root == nil || err != nil && !errors.Is(err, fs.ErrNotExist) { // or killed at its start
 		return nil, err
 	}
 	entries, err := fs.ReadDir(d.root.FS(), ".")

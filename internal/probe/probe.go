@@ -183,7 +183,8 @@ func Run(ctx context.Context, cfg Config, targets []*Target) error {
 				t.mu.Lock()
 				t.phase = StateFailing
 				t.mu.Unlock()
-				if errs[i] = err; ctx.Err() == nil {
+				errs[i] = err
+				if ctx.Err() == nil {
 					cfg.OnChange(t, fmt.Sprintf("cannot be probed: %v", err))
 				}
 				return

@@ -104,7 +104,8 @@ func (s *series) last(now int64, d time.Duration, scratch []int64) (Window, []in
 		took = append(took, e.took)
 		sum += float64(e.took)
 	}
-	if w.Samples = len(took); w.Samples == 0 {
+	w.Samples = len(took)
+	if w.Samples == 0 {
 		return w, took
 	}
 	slices.Sort(took)
@@ -206,7 +207,8 @@ func (t *Target) assess(r *Report) {
 		}
 		o.Now, scratch = s.last(now, 2*r.Length, scratch)
 		failing = failing || o.Errors != nil && o.Hist == nil
-		if o.Expected = s.expected(); o.Expected == 0 || o.Now.Samples == 0 {
+		o.Expected = s.expected()
+		if o.Expected == 0 || o.Now.Samples == 0 {
 			continue
 		}
 		o.Slowdown = o.Now.Median / o.Expected
@@ -286,7 +288,8 @@ func (t *Target) change(r *Report) *Change {
 		t.contradictions = 0
 		return nil
 	}
-	if t.contradictions++; t.contradictions == 1 {
+	t.contradictions++
+	if t.contradictions == 1 {
 		t.since = r.End.Add(-r.Length)
 		if r.State != StateHung {
 			return nil

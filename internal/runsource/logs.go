@@ -42,7 +42,8 @@ func (o *Logs) FindFailed(u *ui.UI, runs []*ingest.Input) bool {
 	logs := slices.ContainsFunc(runs, func(in *ingest.Input) bool { return !in.JSONOnly() })
 	for _, t := range totals {
 		failed := o.failed(u, t, runs)
-		if found = found || failed; logs && !failed && t.Failure() == nil && !besideLogs(t, runs) {
+		found = found || failed
+		if logs && !failed && t.Failure() == nil && !besideLogs(t, runs) {
 			u.Warn(fio.Printable(t.Root) + ": not used: a run of which there is only fio's JSON, where others have " +
 				"logs; name it to take it, too")
 		}
@@ -103,7 +104,8 @@ const (
 func (o *Logs) Discover(u *ui.UI, kind fio.Kind, any bool) ([]*ingest.Input, error) {
 	if slices.Contains(o.Paths, "-") {
 		in, err := ingest.StandardInput(u.Stdin)
-		if u.Stdin = in; err != nil {
+		u.Stdin = in
+		if err != nil {
 			return nil, err
 		}
 	}

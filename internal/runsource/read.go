@@ -290,7 +290,8 @@ func (run *Run) History(ctx context.Context) (*history.Run, error) {
 	// They have none of an older fiolat, if the run is not merged, or if it has no latencies.
 	if f.Run.Part != "" || len(f.Histograms) == 0 {
 		sink := &Kept{}
-		if _, err = run.process(ctx, sink); errors.As(err, new(*replay.GoneError)) {
+		_, err = run.process(ctx, sink)
+		if errors.As(err, new(*replay.GoneError)) {
 			run.reader.UI.Warn("left out: " + err.Error())
 			return nil, nil
 		} else if err != nil {

@@ -43,12 +43,14 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 		case run.Totals == nil:
 			sink := &figures.Collector{Name: run.Title, By: settings.By, To: add}
 			var only bool
-			if only, err = run.ProcessSums(ctx, sink); only {
+			only, err = run.ProcessSums(ctx, sink)
+			if only {
 				r.UI.Warn(fmt.Sprintf("run %s: intervals were deleted; these are the figures of its document, with "+
 					"limits of independent I/Os", fio.Printable(run.Title)))
 			}
 			var unusable *fio.ParseError
-			if totals = run.useless(err); totals != nil {
+			totals = run.useless(err)
+			if totals != nil {
 				err = nil
 			} else if r.Logs.Failed != nil && errors.As(err, &unusable) { // the other runs have rows, too
 				r.Logs.leaveOut(r.UI, err)
@@ -121,7 +123,8 @@ func (r *Reader) warnPercentiles(t *ingest.JSONRun, rows []figures.Row) {
 // begins the sink again, with one interval that holds the sums of each direction, and reports true. Where more is asked
 // for, the run is an error.
 func (run *Run) ProcessSums(ctx context.Context, sink pipeline.Sink) (figuresOnly bool, err error) {
-	if err = run.Process(ctx, sink); errors.As(err, new(*replay.GoneError)) {
+	err = run.Process(ctx, sink)
+	if errors.As(err, new(*replay.GoneError)) {
 		err = run.sums(ctx, sink, err)
 		return err == nil, err
 	}
@@ -160,7 +163,8 @@ func (run *Run) sums(ctx context.Context, sink pipeline.Sink, gone error) error 
 		}
 		row := pipeline.Row{Scope: fio.RunScope, Dims: fio.Dims{Direction: d}, Whole: true,
 			Stats: h.Stats(f.Geometry, of.Percentiles, limits), Limits: limits, Hist: h}
-		if row.IOPS, row.IOPSKnown = f.Summary[d]["iops"].(float64); row.IOPS > 0 {
+		row.IOPS, row.IOPSKnown = f.Summary[d]["iops"].(float64)
+		if row.IOPS > 0 {
 			row.Covered = int64(row.Stats.Samples / row.IOPS * 1e9)
 		}
 		q.Rows = append(q.Rows, row)

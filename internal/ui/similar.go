@@ -36,7 +36,8 @@ func (u *UI) Hold() (release func()) {
 	return func() {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		if u.holding--; u.holding == 0 {
+		u.holding--
+		if u.holding == 0 {
 			u.release()
 		}
 	}

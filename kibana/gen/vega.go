@@ -214,7 +214,8 @@ var fewest = []m{
 
 // percentKey is the key of a percentile in Elasticsearch's reply: "50.0", "99.9".
 func percentKey(p string) string {
-	if p = p[1:]; strings.Contains(p, ".") {
+	p = p[1:]
+	if strings.Contains(p, ".") {
 		return p
 	}
 	return p + ".0"

@@ -30,7 +30,8 @@ func (h *HDR) Add(value float64, n int64) {
 	if value > 0 && n > 0 {
 		h.lowest = min(h.lowest, value)
 	}
-	if h.total += n; n > 0 {
+	h.total += n
+	if n > 0 {
 		h.counts[math.Floor(value/h.width(value))*h.width(value)] += n
 	}
 }
@@ -50,7 +51,8 @@ func (h *HDR) Percentile(p float64) (float64, bool) {
 	}
 	rank, seen := max(int64(p/100*float64(h.total)+0.5), 1), int64(0)
 	for _, edge := range slices.Sorted(maps.Keys(h.counts)) {
-		if seen += h.counts[edge]; seen >= rank {
+		seen += h.counts[edge]
+		if seen >= rank {
 			if edge == 0 {
 				return 0, true
 			}

@@ -177,7 +177,8 @@ func (a *Aligner) addInflight(p Piece, c *fiohist.Sparse, d fio.Direction) error
 				upTo = p.before(a.grid.Start(q+1), a.latency(c.Index[k]))
 			}
 			before := a.before[k]
-			if a.before[k] = fiohist.Share(c.Count[k], 0, upTo); a.before[k] > before {
+			a.before[k] = fiohist.Share(c.Count[k], 0, upTo)
+			if a.before[k] > before {
 				a.part.Add(c.Index[k], a.before[k]-before)
 			}
 		}

@@ -202,7 +202,8 @@ func (m *Merger) Interval() int {
 		if i+1 < len(m.leafSpecs) {
 			next = m.leafSpecs[i+1].dims
 		}
-		if next.Direction = s.dims.Direction; i+1 == len(m.leafSpecs) || next != s.dims {
+		next.Direction = s.dims.Direction
+		if i+1 == len(m.leafSpecs) || next != s.dims {
 			leaves, seen = leaves+max(seen, 1), 0
 		}
 	}

@@ -137,7 +137,8 @@ func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers
 		for _, i := range sc.leaves {
 			key = binary.AppendUvarint(key, uint64(i))
 		}
-		if sc.same = first[string(key)]; sc.same == nil {
+		sc.same = first[string(key)]
+		if sc.same == nil {
 			first[string(key)], sc.total = sc, new(fiohist.Hist)
 		} else {
 			sc.total = sc.same.total
@@ -520,7 +521,8 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, iosOf func(*Me
 			row := out.Rows[sc.same.at]
 			row.Scope, row.Dims = sc.name, sc.dims
 			out.hists = append(out.hists, out.hists[sc.same.at])
-			if row.TailPart = nil; sc.peers != nil {
+			row.TailPart = nil
+			if sc.peers != nil {
 				ranks.Read(out.hists[sc.at], m.Run.Geometry)
 				row.TailPart = m.tail(mem, sc, out.hists)
 			}
@@ -674,7 +676,8 @@ func (m *Merger) Summary() *pipeline.Summary {
 			row.TailPart = tails[p.all].Part(&ranks, sc.others.known())
 		}
 		// Finer scopes are taken to have bursts like those of their direction.
-		if row.Blocks = cmp.Or(blocks[sc.dims.Direction], blocks[m.Run.TotalDirection()]); row.Blocks != nil {
+		row.Blocks = cmp.Or(blocks[sc.dims.Direction], blocks[m.Run.TotalDirection()])
+		if row.Blocks != nil {
 			ranks.Widen(&row.Stats, m.Run.Percentiles, row.Blocks)
 		}
 		row.Logs, row.Hist, row.Limits, row.Whole = len(sc.logs), sc.total, sc.known(), row.Whole || !m.picks
@@ -777,7 +780,8 @@ func (m *Merger) others(sc *scope, row *pipeline.Row, q int64, iosOf func(*Membe
 
 // covers sets the time that a row covers, in ns, and its IOPS.
 func covers(r *pipeline.Row, ns int64) {
-	if r.Covered = ns; ns >= msec {
+	r.Covered = ns
+	if ns >= msec {
 		r.IOPS, r.IOPSKnown = r.Stats.Samples/(float64(ns)/1e9), true
 	}
 }

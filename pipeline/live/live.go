@@ -269,7 +269,8 @@ func (l *Live) begin(m *fiojson.Document) {
 func (l *Live) keepTime(at int64) (gap bool) {
 	if l.heard > 0 && at > l.heard {
 		step := at - l.heard
-		if gap = len(l.steps) > 0 && 2*step > 3*int64(l.step()); gap {
+		gap = len(l.steps) > 0 && 2*step > 3*int64(l.step())
+		if gap {
 			l.Missed++
 		} else {
 			l.steps = append(l.steps, step)
@@ -289,7 +290,8 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 	}
 	some, reset := now.fell(&le.counters, int64(l.step()))
 	if (some || !agree) && !reset { // a document with a wrong number
-		if le.damaged++; le.damaged <= damagedDocuments {
+		le.damaged++
+		if le.damaged <= damagedDocuments {
 			l.warn("job %q at %s: the bins of this status document contradict its totals or the previous "+
 				"document; its I/Os are counted with the next one",
 				fio.Printable(log.Entry.JobName), time.Unix(0, now.at).UTC().Format(time.RFC3339))

@@ -250,7 +250,8 @@ func compareTotals(logs []*State, d int, entry *fiojson.Entry) (before, after bo
 		dir, coarser := &s.dirs[d], g.Coarseness-l.g.Coarseness
 		ok = ok || dir.lag.Suspect()
 		dir.sums.Each(func(b int, n float64) { raw.Add(b>>coarser, n) })
-		if fell = fell || dir.lag.Fell; fell {
+		fell = fell || dir.lag.Fell
+		if fell {
 			continue
 		}
 		if counted && dir.lag.Records > 0 && int(s.lastDir) == d {

@@ -102,7 +102,8 @@ func (l *State) nearMiddle(c *fiohist.Sparse) {
 	at := len(belowMiddle) - 1
 	for i := len(c.Index) - 1; i >= 0 && l.g.Groups == fiohist.GroupsV3; i-- {
 		b := int(c.Index[i])
-		if l.middle.above = l.middle.above || b >= half; l.middle.above {
+		l.middle.above = l.middle.above || b >= half
+		if l.middle.above {
 			return
 		}
 		for at >= 0 && b < belowMiddle[at]>>l.g.Coarseness {

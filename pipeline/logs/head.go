@@ -54,7 +54,8 @@ func readHead(l *State) error {
 	ended, records, ios := false, 0, uint64(0)
 	for ; records < maxHead && !l.headDone(); records++ {
 		r, readErr := l.nextOfHead()
-		if ended = errors.Is(readErr, io.EOF); ended {
+		ended = errors.Is(readErr, io.EOF)
+		if ended {
 			break
 		}
 		if readErr != nil {
@@ -66,7 +67,8 @@ func readHead(l *State) error {
 	l.beyondHead = !ended
 	for whole && l.keepHead && !l.fileEOF { // of a log that was read there is nothing to read again
 		r, readErr := l.read()
-		if l.fileEOF = readErr != nil; !l.fileEOF {
+		l.fileEOF = readErr != nil
+		if !l.fileEOF {
 			l.keep(r, &room)
 		} else if !errors.Is(readErr, io.EOF) {
 			l.later = readErr
@@ -104,7 +106,8 @@ func (l *State) keep(r *fiolog.Record, room *int) {
 		return
 	}
 	l.head.Add(r, l.Lines)
-	if *room -= recordRoom + len(r.Index); *room < 0 && !l.Pipe {
+	*room -= recordRoom + len(r.Index)
+	if *room < 0 && !l.Pipe {
 		l.keepHead, l.head = false, fiolog.Queue{}
 	}
 }
@@ -195,7 +198,8 @@ func (l *State) Prepare(ctx context.Context) error {
 	if err == nil && (l.cfg.Settings.SkipBad || l.Meta != nil && l.Source.Name.Hist && zero) && l.beyondHead &&
 		!l.Pipe {
 		var s *scan
-		if s, err = scanLog(ctx, l); err == nil && s.allZero() {
+		s, err = scanLog(ctx, l)
+		if err == nil && s.allZero() {
 			err = l.allZero()
 		}
 	}
@@ -224,7 +228,8 @@ func (l *State) readFirst() error {
 		return err
 	}
 	l.Geometry, l.beyondHead = l.g, true
-	if l.extra = l.in.reader.ExtraColumns(); l.in.reader.Fields() == fiolog.SharedFields && l.unit() == 0 {
+	l.extra = l.in.reader.ExtraColumns()
+	if l.in.reader.Fields() == fiolog.SharedFields && l.unit() == 0 {
 		return l.at(0, "lines of four columns, which fio 2 writes in microseconds and early fio 3 in nanoseconds, and "+
 			"nothing says which it was", "pass --fio-version 2 or 3, or fio's JSON with --fio-json")
 	}
@@ -444,7 +449,8 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 			w.pauses.started = start + l.phase(fio.Direction(i))
 		}
 		w.depth, w.median, w.shortest = l.queue(fio.Direction(i))
-		if w.bursts = l.bursts(fio.Direction(i)); l.Absolute {
+		w.bursts = l.bursts(fio.Direction(i))
+		if l.Absolute {
 			w.begin = farPast
 		}
 		if start == farPast {
@@ -483,7 +489,8 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 	}
 	for i := range l.dirs {
 		d := &l.dirs[i]
-		if d.floor = never; d.inHead {
+		d.floor = never
+		if d.inHead {
 			d.floor = d.win.floor()
 		}
 		if w := &d.win; w.decided(l.now) { // records need not wait again

@@ -177,7 +177,8 @@ func (c *countingReader) Read(p []byte) (int, error) {
 
 // tell passes the number of bytes read so far, and from now on that of each read, to report, if not nil.
 func (c *countingReader) tell(report func(int64)) {
-	if c.report = report; report != nil {
+	c.report = report
+	if report != nil {
 		report(c.n)
 		c.n = 0
 	}
@@ -313,7 +314,8 @@ func (l *State) read() (*fiolog.Record, error) {
 	for {
 		r, err := l.record(l.in)
 		if bad, ok := errors.AsType[*fio.ParseError](err); ok && bad.Line > 0 && l.cfg.Settings.SkipBad {
-			if l.Lines++; len(l.Skipped) < namedSkips {
+			l.Lines++
+			if len(l.Skipped) < namedSkips {
 				l.Skipped = append(l.Skipped, bad)
 			}
 			continue
@@ -693,7 +695,8 @@ func (l *State) StartAt(start, shift int64) {
 
 // PublishRound publishes how far the log goes and its new holes, for the merge that runs beside the next round.
 func (l *State) PublishRound() {
-	if l.EndSoFar = math.MaxInt64; l.EOF {
+	l.EndSoFar = math.MaxInt64
+	if l.EOF {
 		l.EndSoFar = l.Reached
 	}
 	l.Publish()

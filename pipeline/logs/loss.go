@@ -36,7 +36,8 @@ const slack = 5 * msec // fio cuts stamps and runtimes to whole ms, and takes a 
 func (t *tail) loss() (why string, logs []*member) {
 	if t.counts.Sum() > 0 && !t.whole() {
 		for _, proof := range proofs {
-			if why, logs = proof(t); why != "" {
+			why, logs = proof(t)
+			if why != "" {
 				return why, logs
 			}
 		}
@@ -140,7 +141,8 @@ func (t *tail) longerThanWindow() (string, []*member) {
 		n := t.counts.Count[i]
 		before := min(n, inFlight)
 		inFlight -= before
-		if n -= before; n > 0 {
+		n -= before
+		if n > 0 {
 			lower := t.g.Lower(int(t.counts.Index[i]))
 			took += n * float64(lower)
 			longest = max(longest, lower)

@@ -25,7 +25,8 @@ func (t *tail) shares() [][]float64 {
 	out := make([][]float64, len(t.members))
 	sums, known := make([]float64, n), 0.0 // of the parts of logs with records
 	for i, m := range t.members {
-		if out[i] = t.near(m, reach); out[i] != nil {
+		out[i] = t.near(m, reach)
+		if out[i] != nil {
 			known++
 			for k, part := range out[i] {
 				sums[k] += part
@@ -36,7 +37,8 @@ func (t *tail) shares() [][]float64 {
 		if out[i] == nil { // a log without a record is like the others
 			out[i] = make([]float64, n)
 			for k := range out[i] {
-				if out[i][k] = 1; known > 0 {
+				out[i][k] = 1
+				if known > 0 {
 					out[i][k] = sums[k] / known
 				}
 			}

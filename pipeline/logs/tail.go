@@ -192,7 +192,8 @@ func (t *tail) locate() {
 				least = min(least, float64(max(m.until-m.from, msec))*m.rate/n)
 			}
 		}
-		if slowed = max(least, 1); math.IsInf(least, 1) {
+		slowed = max(least, 1)
+		if math.IsInf(least, 1) {
 			slowed = 1
 		}
 	}
@@ -254,7 +255,8 @@ func (t *tail) bySize() (left float64) {
 		if !m.mostLeft(t.dir) {
 			return 1 // the log is not of this job
 		}
-		if open = open || m.most < 0; m.most < 0 {
+		open = open || m.most < 0
+		if m.most < 0 {
 			continue
 		}
 		if m.mixed {
@@ -263,7 +265,8 @@ func (t *tail) bySize() (left float64) {
 		_, otherwise := m.job.Set("runtime", "steadystate", "ss", "exitall")
 		room := 1.5*m.rate*float64(m.length()) + float64(m.job.Depth()) + 5
 		m.sized = !otherwise && (!m.d.seen || m.most <= room)
-		if sum += m.most; m.sized {
+		sum += m.most
+		if m.sized {
 			certain += m.most
 		}
 	}
@@ -300,7 +303,8 @@ func (t *tail) bySize() (left float64) {
 // these do not tell. ok is false if the log has more.
 func (m *member) mostLeft(dir fio.Direction) (ok bool) {
 	n, mix := m.job.Ends(dir)
-	if m.most = -1; n == 0 {
+	m.most = -1
+	if n == 0 {
 		return true
 	}
 	m.mixed = mix
@@ -311,7 +315,8 @@ func (m *member) mostLeft(dir fio.Direction) (ok bool) {
 		for d := range m.dirs {
 			done += m.dirs[d].ios
 		}
-		if part = m.job.Mix(dir); done >= some {
+		part = m.job.Mix(dir)
+		if done >= some {
 			part = m.d.ios / done
 		}
 	}
@@ -341,14 +346,16 @@ func (t *tail) byBytes() {
 	var sizes, logged, weights []float64
 	of := make([]int, len(t.members))
 	for i, m := range t.members {
-		if of[i] = -1; m.d.ios == 0 && !m.job.Does(t.dir) {
+		of[i] = -1
+		if m.d.ios == 0 && !m.job.Does(t.dir) {
 			continue
 		}
 		size, fixed := m.job.BlockSize(t.dir)
 		if !fixed || !m.job.Sure || m.sized {
 			return
 		}
-		if of[i] = slices.Index(sizes, size); of[i] < 0 {
+		of[i] = slices.Index(sizes, size)
+		if of[i] < 0 {
 			of[i] = len(sizes)
 			sizes, logged, weights = append(sizes, size), append(logged, 0), append(weights, 0)
 		}

@@ -67,7 +67,8 @@ func (l *State) addTo(a *pipeline.Account) {
 
 func (l *State) count() pipeline.LogCount {
 	c := pipeline.LogCount{Meta: l.Meta, Entry: l.Entry, Single: l.single() != nil, NoLog: l.Source.JSON != nil}
-	if c.Garbage = l.disowned; l.rejected && !l.disowned {
+	c.Garbage = l.disowned
+	if l.rejected && !l.disowned {
 		c.Entry = nil
 	}
 	for d := range l.dirs {

@@ -307,7 +307,8 @@ func (p *Plan) start(ctx context.Context, logs []*logs.State, f func(*logs.State
 	var wg sync.WaitGroup
 	var files []int
 	for i, l := range logs {
-		if l.Ahead = 0; len(logs) < p.cfg.Workers {
+		l.Ahead = 0
+		if len(logs) < p.cfg.Workers {
 			l.Ahead = min(p.cfg.Workers/len(logs), maxAhead)
 		}
 		if l.Pipe {
@@ -554,7 +555,8 @@ func (p *Plan) identify() error {
 		hashes = append(hashes, l.Hash)
 	}
 	slices.Sort(hashes)
-	if run.ID = cmp.Or(run.ID, p.in.ID); run.ID == "" {
+	run.ID = cmp.Or(run.ID, p.in.ID)
+	if run.ID == "" {
 		of := hashes
 		if !slices.ContainsFunc(p.logs, func(l *logs.State) bool { return !l.Empty }) { // empty logs are all alike
 			of = append(slices.Clip(hashes), p.in.JSONID())

@@ -63,7 +63,8 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 			return nil, err
 		}
 		mark := r.mark()
-		if ready = r.take(mark, ended); ready != nil {
+		ready = r.take(mark, ended)
+		if ready != nil {
 			if err := r.allow(ready.To); err != nil {
 				return nil, err
 			}
@@ -152,7 +153,8 @@ func (r *rounds) contradicted(l *logs.State, why error) {
 		if o.Meta != l.Meta {
 			continue
 		}
-		if of++; o.Rejected() || o.Contradiction() != nil {
+		of++
+		if o.Rejected() || o.Contradiction() != nil {
 			odd++
 		}
 	}
@@ -213,7 +215,8 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 	}
 	used := map[*pipeline.Log]*fiojson.Entry{}
 	for _, l := range r.logs {
-		if used[l.Log] = l.Entry; l.Rejected() {
+		used[l.Log] = l.Entry
+		if l.Rejected() {
 			used[l.Log] = nil
 		}
 	}
@@ -231,7 +234,8 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 	}
 	for _, m := range r.metas() {
 		for i := range m.Entries {
-			if a.IOsFailed += m.Entries[i].Errors; m.Entries[i].Error != 0 && !m.Entries[i].NoLog {
+			a.IOsFailed += m.Entries[i].Errors
+			if m.Entries[i].Error != 0 && !m.Entries[i].NoLog {
 				a.JobsFailed++
 			}
 			if m.Entries[i].Running && !m.Entries[i].NoLog {
@@ -259,7 +263,8 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 		return nil, r.Run.NothingLeft(r.merge.Grid.Start(r.merge.Done))
 	}
 	r.reportWarnings()
-	if s.Account = *a; !r.cfg.Pick.Timed() {
+	s.Account = *a
+	if !r.cfg.Pick.Timed() {
 		s.TakeExact()
 	}
 	return s, r.sink.End(ctx, s)

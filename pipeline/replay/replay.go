@@ -477,7 +477,8 @@ func (p *player) add(ctx context.Context, leaf Leaf) error {
 		}
 	}
 	if !p.o.Pick.Empty() {
-		if leaf.Hist = p.merge.Keep(q, leaf.Hist, p.known(leaf.Dims)); leaf.Hist == nil {
+		leaf.Hist = p.merge.Keep(q, leaf.Hist, p.known(leaf.Dims))
+		if leaf.Hist == nil {
 			p.seen[leaf.Part]++
 			return nil
 		}

@@ -21,7 +21,8 @@ func (r *Replay) RollUp(to pipeline.Grain) error {
 			"coarseness %d do not add up to %v at coarseness %d", time.Duration(run.Interval), old.Coarseness,
 			time.Duration(to.Interval), to.Coarseness), Hint: "the interval must be a multiple of the run's"}
 	}
-	if r.shift = to.Coarseness - old.Coarseness; r.shift > 0 {
+	r.shift = to.Coarseness - old.Coarseness
+	if r.shift > 0 {
 		run.Geometry.Coarseness, run.Settings.Coarseness = to.Coarseness, to.Coarseness
 	}
 	if run.Fine == (pipeline.Grain{}) {

@@ -146,7 +146,8 @@ func write(to io.Writer, s Style, columns []*Column) error {
 			units[i] = c.Unit(s.Unit)
 			name += "_" + units[i]
 		}
-		if name = fio.Printable(name); s.Format == "csv" {
+		name = fio.Printable(name)
+		if s.Format == "csv" {
 			name = CSVName(name)
 		}
 		head = append(head, name)

@@ -93,7 +93,8 @@ func (f *fitted) cells(out io.Writer, columns []*Column, table [][]string) {
 			if i < len(row) {
 				cells[i] = Markdown(row[i])
 			}
-			if align[i] = "---:"; c.Text && !c.Right {
+			align[i] = "---:"
+			if c.Text && !c.Right {
 				align[i] = "---"
 			}
 		}
@@ -134,7 +135,8 @@ func (f *fitted) choose(names []string, columns []*Column, widths []int) {
 	for ; total > f.width; total-- {
 		widest, at := leastName, -1
 		for i, w := range widths[:len(widths)-1] {
-			if w = cmp.Or(f.most[i], w); f.shown[i] && slices.Contains(named, names[i]) && w > widest {
+			w = cmp.Or(f.most[i], w)
+			if f.shown[i] && slices.Contains(named, names[i]) && w > widest {
 				widest, at = w, i
 			}
 		}

@@ -43,7 +43,8 @@ func (r *parquetRows) begin() error {
 			r.f.Column(name, parquetDouble)
 		}
 		r.f.Column("at_least", parquetString)
-		if r.rules = len(r.run.Settings.SLA) > 0; r.rules {
+		r.rules = len(r.run.Settings.SLA) > 0
+		if r.rules {
 			r.f.Column("sla", parquetString)
 		}
 		r.f.Column("partial", parquetBool)

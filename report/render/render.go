@@ -297,7 +297,8 @@ func (r *document) begin() error {
 }
 
 func (r *document) row(q *pipeline.Interval, row *pipeline.Row) error {
-	if r.rows++; r.rows > 1 {
+	r.rows++
+	if r.rows > 1 {
 		r.out.WriteByte(',') //nolint:errcheck // bufio keeps the error for the next write
 	}
 	r.out.WriteByte('\n') //nolint:errcheck // as above

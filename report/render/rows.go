@@ -257,7 +257,8 @@ func (r *table) skip(q *pipeline.Interval) bool {
 	if r.markdown() {
 		return false
 	}
-	if r.still++; len(q.Leaves) > 0 {
+	r.still++
+	if len(q.Leaves) > 0 {
 		r.sayStill(r.still - 1)
 		r.still = 0
 	}
@@ -434,7 +435,8 @@ func partialMarks(times []int64, columns []*Column, partial map[int64][]string) 
 		}
 		mark := " " // an empty cell would print as a dash
 		if names := partial[at]; len(names) > 0 {
-			if mark = "partial"; len(names) < known {
+			mark = "partial"
+			if len(names) < known {
 				mark += ": " + strings.Join(names, ", ")
 			}
 		}
@@ -470,7 +472,8 @@ func (r *Renderer) wideCSV(times []int64, names []string, latencies bool, of fun
 				rec = append(rec, rounded(cell.Number, 3))
 			}
 		}
-		if rec = append(rec, ""); len(partial[at]) > 0 {
+		rec = append(rec, "")
+		if len(partial[at]) > 0 {
 			rec[len(rec)-1] = "true"
 		}
 		table = append(table, rec)

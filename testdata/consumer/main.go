@@ -61,7 +61,8 @@ func (d *documents) Interval(_ context.Context, q *pipeline.Interval) error {
 
 // write takes the results of an encoder's call.
 func (d *documents) write(doc []byte, err error) error {
-	if d.doc = doc; err == nil {
+	d.doc = doc
+	if err == nil {
 		_, err = d.out.Write(append(doc, '\n'))
 	}
 	return err

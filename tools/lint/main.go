@@ -56,7 +56,7 @@ func main() {
 		errors(errcheck.Analyzer), // an error that nobody looks at is a loss that nobody counts
 		errorlint.NewAnalyzer(),   // exit codes come from errors.As: a cause is wrapped with %w, not compared
 		ineffassign.Analyzer,      // a value that is never read is a check that was forgotten
-		dead, docs, endless, shuffled, width,
+		dead, docs, endless, shuffled, hidden, width,
 	}
 	for _, list := range [][]*lint.Analyzer{staticcheck.Analyzers, simple.Analyzers, stylecheck.Analyzers} {
 		for _, a := range list {
@@ -400,6 +400,44 @@ func sorted(pass *analysis.Pass, in ast.Decl, v types.Object) (found bool) {
 		return !found
 	})
 	return found
+}
+
+// hidden finds if statements whose first part changes a variable of outside: an assignment deserves a line of its own.
+// Go's idiom `if err = f(); err != nil` stays, and so does what follows an else.
+var hidden = &analysis.Analyzer{Name: "hidden", Doc: "an assignment is seen where a line begins with it",
+	Run: func(pass *analysis.Pass) (any, error) {
+		for _, f := range pass.Files {
+			if isTest(pass.Fset.Position(f.Pos()).Filename) {
+				continue
+			}
+			after := map[ast.Stmt]bool{} // else
+			ast.Inspect(f, func(n ast.Node) bool {
+				s, ok := n.(*ast.IfStmt)
+				if !ok {
+					return true
+				}
+				after[s.Else] = true
+				assign, ok := s.Init.(*ast.AssignStmt)
+				_, counts := s.Init.(*ast.IncDecStmt)
+				if (counts || ok && assign.Tok != token.DEFINE && !asksError(assign, s.Cond)) && !after[s] {
+					pass.Reportf(s.Pos(), "the condition hides an assignment: put it in a line before")
+				}
+				return true
+			})
+		}
+		return nil, nil
+	}}
+
+// asksError reports whether a condition compares the error that is assigned with nil.
+func asksError(a *ast.AssignStmt, cond ast.Expr) bool {
+	to, ok := a.Lhs[len(a.Lhs)-1].(*ast.Ident)
+	c, compares := cond.(*ast.BinaryExpr)
+	if !ok || !compares || !strings.HasPrefix(strings.ToLower(to.Name), "err") {
+		return false
+	}
+	x, okX := c.X.(*ast.Ident)
+	y, okY := c.Y.(*ast.Ident)
+	return okX && okY && x.Name == to.Name && y.Name == "nil"
 }
 
 const (
