@@ -74,7 +74,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 				Usage: "`WHAT`: run, or a table for each host or job"},
 			&cli.BoolFlag{Name: "all", Destination: &o.all,
 				Usage: "all rows in tables, not only those of the rules, those that certainly differ, or p50, p99 and IOPS"},
-			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "json",
+			&cli.GenericFlag{Name: "format", Value: oneFormat(&o.format, "table", "markdown", "json",
 				formatJUnit),
 				Usage: "`FORMAT`: table, markdown, json, or junit: a test case for each rule of --fail-if"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("auto", oneOf(&o.unit, "unit", render.Units...)),

@@ -39,7 +39,7 @@ func curveCommand(u *ui.UI) *cli.Command {
 			&cli.GenericFlag{Name: "at", Value: parsed(&o.at, "--at", curveRule),
 				Usage: "how many IOPS meet `RULE`, such as 'read p99 < 1ms'"},
 			fileFlag(".csv", isPage, isPicture),
-			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "parquet",
+			&cli.GenericFlag{Name: "format", Value: oneFormat(&o.format, "table", "markdown", "csv", "parquet",
 				"json"), Usage: "`FORMAT`: table, markdown, csv, parquet or json"},
 			unitFlag(&o.unit), verboseFlag(), widthFlag(),
 		),

@@ -40,7 +40,7 @@ func diagnoseCommand(u *ui.UI) *cli.Command {
 				Usage: "outliers take `LATENCY` or longer, such as 1ms; usually 10 times p99.9, 100us at least"},
 			&cli.IntFlag{Name: "worst", Destination: &o.worst,
 				Usage: "list the longest `N` outliers"},
-			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json", "csv", "parquet"),
+			&cli.GenericFlag{Name: "format", Value: oneFormat(&o.format, "table", "json", "csv", "parquet"),
 				Usage: "`FORMAT`: table, json, csv or parquet: a row for each finding and host, or outlier"},
 			fileFlag(".csv"),
 		),

@@ -22,7 +22,7 @@ func histogramCommand(u *ui.UI) *cli.Command {
 				without: []string{"percentiles", "dry-run", "sla", "fail-on-sla"}}),
 				pickFlags(&o.logs.Config.Pick, false), esFlags(&o.es)),
 			&cli.GenericFlag{Name: "format",
-				Value: oneOf(&o.render.Format, "format", "csv", "ndjson", "parquet"),
+				Value: oneFormat(&o.render.Format, "csv", "ndjson", "parquet"),
 				Usage: "`FORMAT`: csv, ndjson or parquet"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("us", oneOf(&o.render.Unit, "unit", render.Units...)),
 				Usage: "`UNIT` of latencies, except in ndjson: ns, us, ms, s; or auto, us"},

@@ -76,7 +76,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 				&cli.BoolFlag{Name: "store", Destination: &o.store,
 					Usage: "store changes in Elasticsearch, and remember there what was reported"},
 				fileFlag(".csv", isPage, isPicture),
-				&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv", "json",
+				&cli.GenericFlag{Name: "format", Value: oneFormat(&o.format, "table", "markdown", "csv", "json",
 					formatJUnit), Usage: "`FORMAT`: table, markdown, csv, json, or junit: a test case for each metric of " +
 					"--fail-if-changed"},
 				&cli.GenericFlag{Name: "unit", Value: withDefault("us", oneOf(&o.unit, "unit", render.Units...)),

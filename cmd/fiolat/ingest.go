@@ -39,7 +39,7 @@ func ingestCommand(u *ui.UI) *cli.Command {
 		Flags: append(append(o.logs.flags(logFlags{by: "direction,host", kinds: true, stored: true}),
 			esFlags(&o.es)...),
 			outputFlag(), &cli.GenericFlag{Name: "format",
-				Value: oneOf(&o.format, "format", delivery.Bulk, delivery.NDJSON),
+				Value: oneFormat(&o.format, delivery.Bulk, delivery.NDJSON),
 				Usage: "`FORMAT` of files: bulk, for fiolat load; or ndjson, documents alone, a file for each kind"},
 			yesFlag(&o.yes), verboseFlag(),
 		),

@@ -40,7 +40,7 @@ func inspectCommand(u *ui.UI) *cli.Command {
 		Flags: append(append(o.logs.flags(logFlags{without: []string{"percentiles", "by",
 			"sla", "fail-on-sla", "run-name", "label", "part", "dry-run"}}), esFlags(&o.es)...),
 			verboseFlag(), widthFlag(),
-			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "json"),
+			&cli.GenericFlag{Name: "format", Value: oneFormat(&o.format, "table", "json"),
 				Usage: "`FORMAT`: table or json"},
 			fileFlag(".json"),
 		),

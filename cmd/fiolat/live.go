@@ -84,7 +84,7 @@ func liveKinds(to *[]fio.Kind) *value {
 
 // liveFormat returns the value of live's --format.
 func liveFormat(to *string) *value {
-	v := oneOf(to, "format", "ndjson")
+	v := oneFormat(to, "ndjson")
 	v.texts = nil
 	return v
 }

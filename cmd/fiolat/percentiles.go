@@ -42,7 +42,7 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 				pickFlags(&o.logs.Config.Pick, false),
 				esFlags(&o.es)),
 			&cli.GenericFlag{Name: "format",
-				Value: oneOf(&o.render.Format, "format", "table", "markdown", "csv", "json", "ndjson", "parquet",
+				Value: oneFormat(&o.render.Format, "table", "markdown", "csv", "json", "ndjson", "parquet",
 					formatJUnit),
 				Usage: "`FORMAT`: table, markdown, csv, json, ndjson, parquet (SQL needs quotes: \"p99.9_us\"), or junit: " +
 					"a test case for each rule of --sla"},

@@ -48,7 +48,7 @@ func runsCommand(u *ui.UI) *cli.Command {
 				Usage: "order runs by `METRIC`, such as 'read p99', or -METRIC, the largest first (default: -start)"},
 			&cli.BoolFlag{Name: "size", Destination: &o.size,
 				Usage: "documents and bytes in Elasticsearch instead of figures"},
-			&cli.GenericFlag{Name: "format", Value: oneOf(&o.format, "format", "table", "markdown", "csv",
+			&cli.GenericFlag{Name: "format", Value: oneFormat(&o.format, "table", "markdown", "csv",
 				"parquet", "json"), Usage: "`FORMAT`: table, markdown, csv, parquet or json"},
 			&cli.GenericFlag{Name: "unit", Value: withDefault("us", oneOf(&o.unit, "unit", render.Units...)),
 				Usage: "`UNIT` of latencies in tables: ns, us, ms, s or auto"},

@@ -38,7 +38,7 @@ func summaryCommand(u *ui.UI) *cli.Command {
 			&cli.GenericFlag{Name: "sort", Value: parsed(&o.sort, "--sort: ", o.order),
 				Usage: "order runs by `METRIC`, such as 'read p99', or -METRIC, the largest first (default: by path)"},
 			&cli.GenericFlag{Name: "format",
-				Value: oneOf(&o.format, "format", "table", "markdown", "csv", "parquet", "json", "ndjson"),
+				Value: oneFormat(&o.format, "table", "markdown", "csv", "parquet", "json", "ndjson"),
 				Usage: "`FORMAT`: table, markdown, csv, parquet, json or ndjson"},
 			unitFlag(&o.unit), fileFlag(".csv"), verboseFlag(), widthFlag(),
 		),

@@ -102,15 +102,25 @@ func (v *value) read(flag string, bad *fio.Faults) {
 func oneOf[T ~string](to *T, name string, words ...string) *value {
 	return &value{texts: words[:1], words: words, parse: func(text string) error {
 		if !slices.Contains(words, text) {
-			page := ""
-			if of := endings["."+text]; name == "format" && (of == isPage || of == isPicture) {
-				page = "; fiolat report -o x." + text + " PATH makes a " + of
-			}
-			return fio.Usagef("--%s %q: want one of %s%s", name, text, strings.Join(words, ", "), page)
+			return fio.Usagef("--%s %q: want one of %s", name, text, strings.Join(words, ", "))
 		}
 		*to = T(text)
 		return nil
 	}}
+}
+
+// oneFormat is oneOf for --format. It says which command makes the page or picture that somebody wants.
+func oneFormat[T ~string](to *T, words ...string) *value {
+	v := oneOf(to, "format", words...)
+	parse := v.parse
+	v.parse = func(text string) error {
+		err := parse(text)
+		if of := endings["."+text]; err != nil && (of == isPage || of == isPicture) {
+			err = fio.Usagef("%v; fiolat report -o x.%s PATH makes a %s", err, text, of)
+		}
+		return err
+	}
+	return v
 }
 
 // parsed returns a value for what parse returns of a text, which is not called for "". err is put before its errors.

@@ -196,7 +196,11 @@ func (d *DirWriter) publish() error {
 		d.files[base].f = nil
 		d.report.Files = append(d.report.Files, filepath.Join(d.path, base+d.tail))
 	}
-	for _, name := range names(d.root) {
+	all, err := names(d.root)
+	if err != nil {
+		return d.fault(err)
+	}
+	for _, name := range all {
 		base, ok := strings.CutSuffix(name, d.tail)
 		if ok && d.isOurs(base) && d.files[base] == nil {
 			if err := d.root.Remove(name); err != nil {

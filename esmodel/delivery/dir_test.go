@@ -314,3 +314,21 @@ func TestSpoolIsTried(t *testing.T) {
 		}
 	}
 }
+
+// TestNames: a directory that cannot be listed is an error, not an empty one.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := names(root); err != nil || len(all) != 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if err = root.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := names(root); err == nil {
+		t.Errorf("%v, want an error", all)
+	}
+}

@@ -92,16 +92,13 @@ func openDir(path string) (*os.Root, error) {
 	return root, nil
 }
 
-func names(root *os.Root) []string {
+// names returns the names of the files in a directory.
+func names(root *os.Root) (out []string, err error) {
 	entries, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
-		return nil
-	}
-	var out []string
 	for _, e := range entries {
 		out = append(out, e.Name())
 	}
-	return out
+	return out, err
 }
 
 // syncDir makes renames durable, on systems that can.
@@ -280,7 +277,11 @@ func (s *spoolFile) removeOld() error {
 		return err
 	}
 	defer root.Close()
-	for _, name := range names(root) {
+	all, err := names(root)
+	if err != nil {
+		return err
+	}
+	for _, name := range all {
 		part, ok := strings.CutPrefix(name, s.base)
 		if !ok {
 			part, ok = strings.CutPrefix(name, s.short())
