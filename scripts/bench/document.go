@@ -56,7 +56,8 @@ func (d *document) add(p part, results []result) {
 	for _, r := range results {
 		wanted, met := r.wanted, ""
 		if wanted != "" {
-			if met = "**no**"; r.met {
+			met = "**no**"
+			if r.met {
 				met = "yes"
 			}
 		}

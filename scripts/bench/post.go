@@ -75,7 +75,8 @@ func post(ctx context.Context, client *http.Client, url string, body []byte) err
 	}
 	defer res.Body.Close()
 	var reply struct{ Errors *bool }
-	if err = json.NewDecoder(res.Body).Decode(&reply); err != nil || res.StatusCode != http.StatusOK ||
+	err = json.NewDecoder(res.Body).Decode(&reply)
+	if err != nil || res.StatusCode != http.StatusOK ||
 		(reply.Errors != nil && *reply.Errors) {
 		return fmt.Errorf("reply %s, errors %v: %w", res.Status, reply.Errors, err)
 	}

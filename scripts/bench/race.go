@@ -109,7 +109,8 @@ func (b *bench) race(ctx context.Context, contenders ...contender) ([]result, er
 			wall, cpu, memory = append(wall, s.wall.Seconds()), append(cpu, s.cpu.Seconds()), append(memory, s.memory)
 			r.highest = max(r.highest, s.memory)
 			first := results[0].samples // aligned at the last round
-			if n += len(first) - len(r.samples); n >= 0 {
+			n += len(first) - len(r.samples)
+			if n >= 0 {
 				ratio = append(ratio, s.wall.Seconds()/first[n].wall.Seconds())
 			}
 		}
