@@ -246,7 +246,12 @@ var browserSuffix = regexp.MustCompile(` ?\(\d{1,3}\)(\.log|` +
 	strings.Join(slices.Sorted(maps.Keys(windows)), "|") + `|$)`)
 
 // downloaded returns a name as it was before a browser changed it.
-func downloaded(base string) string { return browserSuffix.ReplaceAllString(base, "$1") }
+func downloaded(base string) string {
+	if !strings.Contains(base, "(") { // most names have none
+		return base
+	}
+	return browserSuffix.ReplaceAllString(base, "$1")
+}
 
 // uncompressed returns a name without the suffix of compression.
 func uncompressed(base string) string {

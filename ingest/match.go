@@ -580,10 +580,8 @@ func (m *matcher) entries(s *set) {
 				s.entryOf = append(s.entryOf, i)
 			}
 		}
-		for i, e := range s.entries {
-			if n, several := s.stands(i); several {
-				e.Unlike = n
-			}
+		for i, n := range s.several() {
+			s.entries[i].Unlike = n
 		}
 	}
 	left, ok := m.assign(s, byThread, numbers)

@@ -3,6 +3,7 @@ package ingest
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,11 +142,8 @@ func placeJobs(meta *fiojson.Document) {
 // warnMixedGroup warns of entries that stand for several sections (group_reporting) which may not have started
 // together: fio's JSON shows the options of the last one only, and how many seconds all took.
 func (m *matcher) warnMixedGroup(s *set) {
-	for i, e := range s.entries {
-		threads, several := s.stands(i)
-		if !several {
-			continue
-		}
+	for i, threads := range s.several() {
+		e := s.entries[i]
 		apart := ""
 		for _, option := range []string{"wait_for", "startdelay", "ramp_time"} {
 			if e.Options[option] != "" {
@@ -330,24 +328,28 @@ func schedule(jobs []job) (at []time.Duration, latest time.Duration) {
 	return at, latest
 }
 
-// stands returns the number of threads that an entry stands for, and whether they may be of several sections.
-func (s *set) stands(entry int) (n int, several bool) {
+// several yields the entries whose threads may be of several sections, with the number of these threads.
+func (s *set) several() iter.Seq2[int, int] {
+	threads := make([]int, len(s.entries))
 	for _, of := range s.entryOf {
-		if of == entry {
-			n++
+		if of >= 0 {
+			threads[of]++
 		}
 	}
-	v, _ := s.meta.Option(s.entries[entry], "numjobs")
-	return n, n > 1 && v != strconv.Itoa(n)
+	return func(yield func(entry, threads int) bool) {
+		for i, n := range threads {
+			if v, _ := s.meta.Option(s.entries[i], "numjobs"); n > 1 && v != strconv.Itoa(n) && !yield(i, n) {
+				return
+			}
+		}
+	}
 }
 
 // hidesSections reports whether an entry may stand for several sections. fio's JSON shows the options of the last one
 // only, so there may be unknown delays and ramps.
 func (s *set) hidesSections() bool {
-	for i := range s.entries {
-		if _, several := s.stands(i); several {
-			return true
-		}
+	for range s.several() {
+		return true
 	}
 	return false
 }
