@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"fiolat/fio"
@@ -49,20 +50,29 @@ type Source struct {
 	link   bool        // that log is a symbolic link
 	counts *counts     // see Log.sums
 
-	small *source.Small // all of it, if it is small and there was room to keep it
-	of    digest        // zero if it was not needed yet
+	small *atomic.Pointer[source.Small] // all of it, if it is small and there was room to keep it; nil: never
+	of    digest                        // zero if it was not needed yet
 }
 
 // Small returns all of a small log, if that was read and kept; else nil.
-func (s *Source) Small() *source.Small { return s.small }
+func (s *Source) Small() *source.Small {
+	if s.small == nil {
+		return nil
+	}
+	return s.small.Load()
+}
 
-// Forget drops what Small returns.
-func (s *Source) Forget() { s.small = nil }
+// Forget drops what Small returns. Others may read the log meanwhile.
+func (s *Source) Forget() {
+	if s.small != nil {
+		s.small.Store(nil)
+	}
+}
 
 // open opens the log, decompressed.
 func (s *Source) open() (*source.Stream, error) {
-	if s.small != nil {
-		return source.Decompress(bytes.NewReader(s.small.All), s.Path, nil)
+	if small := s.Small(); small != nil {
+		return source.Decompress(bytes.NewReader(small.All), s.Path, nil)
 	}
 	return source.Open(s.Path, nil)
 }
@@ -1059,7 +1069,8 @@ func (d *discovery) look(s *Source, info fs.FileInfo) (FileKind, error) {
 		}
 		if whole && len(head) <= d.room && !source.Packed(head) {
 			d.room -= len(head)
-			s.small = &source.Small{Info: info, All: bytes.Clone(head)}
+			s.small = new(atomic.Pointer[source.Small])
+			s.small.Store(&source.Small{Info: info, All: bytes.Clone(head)})
 		}
 		return d.kind(s.Path, head[:min(len(head), headBytes)], err)
 	})
