@@ -199,6 +199,13 @@ func (s *Source) sums(fio2 bool) (*sums, error) {
 	return out, nil
 }
 
+func (s *sums) ios() (n float64) {
+	for d := range s.logged {
+		n += s.logged[d].Sum()
+	}
+	return n
+}
+
 // foreign returns the part of the I/Os that an entry does not count in their buckets: 1 if it counts fewer in all, or
 // has no bins.
 func (s *sums) foreign(e *fiojson.Entry, kind fio.Kind) float64 {
@@ -384,7 +391,7 @@ func (m *matcher) unwritten(s *set, logs []*Log, match *matching) []*Log {
 	end := fiolog.Extent{}
 	if e := logs[len(logs)-1].Source.Extent; e != nil {
 		end = fiolog.Extent{N: e.N, Offset: e.Offset + e.Size}
-	} else if sums, err := first.sums(); err != nil || sums.first > 0 {
+	} else if sums, err := first.sums(); err != nil || sums.ios() > 0 {
 		return logs // one thread's, or no file that threads appended to
 	}
 	for k, e := range s.entries {
@@ -629,11 +636,7 @@ func (l *Log) rate() float64 {
 	if err != nil || s.last <= 0 || s.first >= absoluteMS {
 		return 0
 	}
-	ios := 0.0
-	for d := range s.logged {
-		ios += s.logged[d].Sum()
-	}
-	return ios / float64(s.last) * 1000
+	return s.ios() / float64(s.last) * 1000
 }
 
 // appends reports whether the section's threads append their logs to one file of that name.
