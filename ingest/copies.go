@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"fiolat/fio"
-	"fiolat/ingest/fiojson"
 	"fiolat/ingest/source"
 )
 
@@ -24,14 +23,19 @@ var copySuffix = regexp.MustCompile(`^(.+)\.(bak|old|orig|save|tmp|part|filepart
 // dropCopies leaves out the older and incomplete copies of logs that are there, by their names: x.log.bak beside x.log,
 // or "x (1).log" of a browser. A host in fio's JSON is one, whatever its name.
 func (d *discovery) dropCopies(in *Input) {
-	names := map[string]bool{}
+	names, hosts := map[string]bool{}, map[string]bool{}
 	for _, l := range in.Logs {
 		names[filepath.Join(filepath.Dir(l.Path), uncompressed(l.Base))] = true
+	}
+	for _, m := range in.Metas {
+		for i := range m.Entries {
+			hosts[m.Entries[i].Host] = true
+		}
 	}
 	in.Logs = slices.DeleteFunc(in.Logs, func(l *Source) bool {
 		base := uncompressed(l.Base)
 		original := downloaded(base)
-		if m := copySuffix.FindStringSubmatch(base); m != nil && !in.knowsHost(l.Name.Host) {
+		if m := copySuffix.FindStringSubmatch(base); m != nil && !hosts[l.Name.Host] {
 			original = m[1]
 		}
 		path := filepath.Join(filepath.Dir(l.Path), original)
@@ -45,21 +49,9 @@ func (d *discovery) dropCopies(in *Input) {
 	})
 }
 
-// knowsHost reports whether fio's JSON has a host of that very name.
-func (in *Input) knowsHost(host string) bool {
-	return slices.ContainsFunc(in.Metas, func(m *fiojson.Document) bool {
-		return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return e.Host == host })
-	})
-}
-
 // dropEqual drops repeated logs from all runs.
 func (d *discovery) dropEqual(runs []*Input) {
-	type seen struct {
-		l    *Source
-		in   *Input
-		info fs.FileInfo
-	}
-	bySize := map[int64][]seen{}
+	e := &equals{first: map[int64]*seen{}, alike: map[likeness][]*seen{}, names: map[*Input]map[Name]bool{}}
 	for _, in := range runs {
 		var kept []*Source
 		var twins []string
@@ -69,40 +61,15 @@ func (d *discovery) dropEqual(runs []*Input) {
 				kept = append(kept, l)
 				continue
 			}
-			drop, compared := "", 0
-			for _, o := range bySize[info.Size()] {
-				if os.SameFile(info, o.info) {
-					drop = fmt.Sprintf("%s: the same file as %s; counted once", fio.Printable(l.Path),
-						fio.Printable(o.l.Path))
-					break
-				}
-				of := l.digest(info.Size())
-				if o.l.digest(info.Size()) != of {
-					continue
-				}
-				compared++
-				apart := o.in == in && byChance(in, l, o.l) || o.in != in && o.in.accounts(o.l.Name) &&
-					in.accounts(l.Name)
-				if !of.whole && (compared > maxCompared || !source.SameBytes(l.Path, o.l.Path, apart)) {
-					continue
-				}
-				switch {
-				case apart && o.in == in && in.accounts(l.Name): // fio's totals of the thread would not fit a copy
-				case apart:
-					twins = append(twins, fmt.Sprintf("%s as %s", fio.Printable(l.Path), fio.Printable(o.l.Path)))
-				default:
-					drop = fmt.Sprintf("%s: the same content as %s; counted once", fio.Printable(l.Path),
-						fio.Printable(o.l.Path))
-				}
-				break
-			}
+			drop, twin := e.add(&seen{l, in, info})
 			if drop != "" {
-				in.Warnings = append(in.Warnings, drop)
-				in.Ignored = append(in.Ignored, drop)
+				in.Warnings, in.Ignored = append(in.Warnings, drop), append(in.Ignored, drop)
 				continue
 			}
-			bySize[info.Size()] = append(bySize[info.Size()], seen{l, in, info})
 			kept = append(kept, l)
+			if twin != "" {
+				twins = append(twins, twin)
+			}
 		}
 		if len(twins) > 0 {
 			in.Warnings = append(in.Warnings, fmt.Sprintf("%s with the same content as another log, as far "+
@@ -111,6 +78,66 @@ func (d *discovery) dropEqual(runs []*Input) {
 		slices.SortStableFunc(kept, bySource)
 		in.Logs = kept
 	}
+}
+
+// seen is a log of a run.
+type seen struct {
+	l    *Source
+	in   *Input
+	info fs.FileInfo
+}
+
+// equals finds logs of the same content among those seen, by their sizes and then their digests.
+type equals struct {
+	first map[int64]*seen // of its size; nil: it is in alike
+	alike map[likeness][]*seen
+	names map[*Input]map[Name]bool // see accounts
+}
+
+type likeness struct {
+	size int64
+	digest
+}
+
+// add sees a log, and returns why it is dropped or, if it is counted beside one with the same content, both in words.
+func (e *equals) add(n *seen) (drop, twin string) {
+	size := n.info.Size()
+	first, known := e.first[size]
+	if !known {
+		e.first[size] = n
+		return "", ""
+	}
+	if first != nil {
+		key := likeness{size, first.l.digest(size)}
+		e.alike[key] = append(e.alike[key], first)
+		e.first[size] = nil
+	}
+	key := likeness{size, n.l.digest(size)}
+	same, how, counted := e.sameAs(n, e.alike[key], key.whole)
+	switch {
+	case same != nil && !counted:
+		return fmt.Sprintf("%s: the same %s as %s; counted once", fio.Printable(n.l.Path), how,
+			fio.Printable(same.l.Path)), ""
+	case same != nil && (same.in != n.in || !e.accounts(n)): // else fio's totals of the thread would not fit a copy
+		twin = fmt.Sprintf("%s as %s", fio.Printable(n.l.Path), fio.Printable(same.l.Path))
+	}
+	e.alike[key] = append(e.alike[key], n)
+	return "", twin
+}
+
+// sameAs returns the first log of the same content, or the same file; whole: those of one digest have the same content.
+// counted means that both are logs, equal by chance.
+func (e *equals) sameAs(n *seen, alike []*seen, whole bool) (same *seen, how string, counted bool) {
+	for compared, o := range alike {
+		if os.SameFile(n.info, o.info) {
+			return o, "file", false
+		}
+		counted = o.in == n.in && e.byChance(n, o) || o.in != n.in && e.accounts(o) && e.accounts(n)
+		if whole || compared < maxCompared && source.SameBytes(n.l.Path, o.l.Path, counted) {
+			return o, "content", counted
+		}
+	}
+	return nil, "", false
 }
 
 // digest is a hash of a file of up to 64 KiB, or of the first and last 2 KiB of a longer one: two logs of one job may
@@ -157,18 +184,31 @@ var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
 // byChance reports whether two logs of one run may be equal by chance: those of two hosts, of two threads of a
 // folder, or of two jobs in fio's JSON.
-func byChance(in *Input, a, b *Source) bool {
+func (e *equals) byChance(n, o *seen) bool {
+	a, b := n.l, o.l
 	if a.Host != b.Host && a.Host != "" && b.Host != "" {
 		return true
 	}
 	return filepath.Dir(a.Path) == filepath.Dir(b.Path) && !browserSuffix.MatchString(a.Base) &&
 		!browserSuffix.MatchString(b.Base) &&
-		(a.Name.Job != b.Name.Job || a.Name.Prefix != b.Name.Prefix && in.accounts(a.Name) && in.accounts(b.Name))
+		(a.Name.Job != b.Name.Job || a.Name.Prefix != b.Name.Prefix && e.accounts(n) && e.accounts(o))
 }
 
 // accounts reports whether a job in fio's JSON writes logs of that name.
-func (in *Input) accounts(n Name) bool {
-	return slices.ContainsFunc(in.Metas, func(m *fiojson.Document) bool { return hasPrefix(m, n) })
+func (e *equals) accounts(n *seen) bool {
+	names := e.names[n.in]
+	if names == nil {
+		names = map[Name]bool{}
+		for _, m := range n.in.Metas {
+			for i := range m.Entries {
+				for _, hist := range []bool{false, true} {
+					names[Name{Prefix: filepath.Base(m.LogPath(&m.Entries[i], hist)), Hist: hist}] = true
+				}
+			}
+		}
+		e.names[n.in] = names
+	}
+	return names[Name{Prefix: n.l.Name.Prefix, Hist: n.l.Name.Hist}]
 }
 
 // byLink reorders logs: symbolic links last, so that a log keeps its real name, and before them the logs without a
