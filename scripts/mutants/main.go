@@ -42,11 +42,12 @@ func main() {
 	list := flag.String("survivors", "scripts/mutants/survivors.csv", "the `FILE` of known survivors of the fixed draw")
 	only := flag.String("packages", "", "draw only in packages that match this `REGEXP`; only reports")
 	own := flag.Bool("own", false, "run only the tests of a mutant's own package; only reports")
+	show := flag.Bool("list", false, "print the draw and run nothing")
 	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "`N` test processes at a time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := measure(ctx, *n, *seed, *list, *only, *own, *workers)
+	err := measure(ctx, *n, *seed, *list, *only, *own, *show, *workers)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		stop()
@@ -54,7 +55,7 @@ func main() {
 	}
 }
 
-func measure(ctx context.Context, n int, seed, list, only string, ownTests bool, workers int) (err error) {
+func measure(ctx context.Context, n int, seed, list, only string, ownTests, show bool, workers int) (err error) {
 	rooted, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -68,6 +69,12 @@ func measure(ctx context.Context, n int, seed, list, only string, ownTests bool,
 	sites, err := planted(ctx, root, n, seed, rooted)
 	if err != nil {
 		return err
+	}
+	if show {
+		for _, s := range sites {
+			fmt.Printf("%s: %s: %s: %s: %d\n", s.pkg, s.fn, s.kind, oneLine(s.was), s.nth)
+		}
+		return nil
 	}
 	b := &bench{root: root, dir: dir, workers: workers}
 	if ownTests {
