@@ -351,3 +351,26 @@ func TestOneSeries(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnsBySize: of changes at one run the largest comes first, a fall to a half before a rise by a half.
+func TestTurnsBySize(t *testing.T) {
+	t.Parallel()
+	result := func(metric string, change float64, index int) Result {
+		m, err := Metrics.Parse(metric)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Result{Series: "s", Metric: m.String(), of: m, Runs: make([]Point, 20),
+			Changes: []Change{{Index: index, Number: index + 1, Change: change}}}
+	}
+	worse, better := Turns([]Result{result("read p50", 0.1, 9), result("read p99", 0.5, 9),
+		result("read iops", -0.5, 9), result("write p50", 0.2, 12), result("write p99", -0.1, 9),
+		result("write iops", 0.3, 9)}, "s")
+	var got []string
+	for _, turn := range slices.Concat(worse, better) {
+		got = append(got, turn.Metric)
+	}
+	if want := "[write p50 read iops read p99 read p50 write iops write p99]"; fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}
