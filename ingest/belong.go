@@ -200,7 +200,7 @@ func (s *shelf) find(l *Source, host string) (fit []*fiojson.Document, why facts
 		if len(with) == 0 {
 			continue
 		}
-		if f == namedAfter || f == ofFolder && s.place == within {
+		if f == namedAfter || f == ofFolder {
 			all := fit
 			if why == 0 {
 				all = filtered(s.likely(writesName, l.Name, folder, host),

@@ -91,8 +91,10 @@ func TestCountsDecide(t *testing.T) {
 	}{
 		"appended above": {[]string{"all.json", "all.json"},
 			map[string]int{"run1": 0, "run2": 1}},
-		"overwritten, named after the first":      {[]string{"h.json", "h-2.json"}, map[string]int{".": 1}},
-		"above, named after the first":            {[]string{"h.json", "h-2.json"}, map[string]int{"logs": 1}},
+		"overwritten, named after the first": {[]string{"h.json", "h-2.json"}, map[string]int{".": 1}},
+		"above, named after the first":       {[]string{"h.json", "h-2.json"}, map[string]int{"logs": 1}},
+		"in a folder below that is named after a first": {[]string{"first.json", "second.json"},
+			map[string]int{"first": 1}},
 		"in a folder that is named after a first": {[]string{"a/a.json", "a/b.json"}, map[string]int{"a": 1}},
 		"not overwritten":                         {[]string{"h.json", "h-2.json"}, map[string]int{".": 0}},
 	} {

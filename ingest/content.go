@@ -74,7 +74,8 @@ func kindOfHead(text []byte, path string) (kind FileKind, sure bool, err error) 
 		return OtherFile, true, errUTF16(path)
 	case bytes.IndexByte(text, 0) >= 0:
 		return OtherFile, true, source.Tar(text, path) // binary: an archive, or a file that fio wrote to
-	case !histLine.Match(text) && inCode.Match(text) && program.Match(text): // logs are many, and the others slow
+	case !histLine.Match(text) && (hereDocument.Match(text) || inCode.Match(text) && program.Match(text)):
+		// logs are many, and the expressions of code slow
 		return OtherFile, true, nil
 	case fiojson.Is(text):
 		if err := prefixedLines(text, path); err != nil {
@@ -112,6 +113,9 @@ var inCode = regexp.MustCompile("(?:\\s=|[(`]|\\breturn)[ \t]*\\[?\\s*\\{\\s*\"(
 
 var program = regexp.MustCompile(
 	`(?m)^\s*(?:#!|import \S|from \S+ import |def \w|func \w|package \w|const \w|let \w|var \w|function \w|json\.dump)`)
+
+// hereDocument matches fio's JSON that a shell script has as its input to a command.
+var hereDocument = regexp.MustCompile(`<<-?[ \t]*['"\\]?\w+\b.*\n\s*\{\s*"(?:fio version|jobs|client_stats)"`)
 
 // bareJobs begins a job of fio's JSON, or a list of them, as `jq .jobs` takes them out.
 var bareJobs = regexp.MustCompile(`^\s*\[?\s*\{\s*"jobname"\s*:\s*"[^"]*"\s*,\s*"(?:groupid|hostname)"\s*:`)

@@ -28,6 +28,8 @@ func TestKindOf(t *testing.T) {
 		{"json in a function", "def doc(jobs):\n    return {\n        \"fio version\": v, \"jobs\": jobs}", OtherFile,
 			4 << 10},
 		{"json in a call", "json.dump({" + json[1:] + ", f)", OtherFile, 4 << 10},
+		{"json in a here document", "cat >want.json <<'EOF'\n" + json + "\nEOF\n", OtherFile, 4 << 10},
+		{"json after a here document", "+ fio - <<EOF\n[a]\nEOF\n" + json, JSONFile, 4 << 10},
 		{"json that a shell printed", "+ output=" + json, JSONFile, 4 << 10},
 		{"json that a program printed", "output = " + json, JSONFile, 4 << 10},
 		{"json in json", `{"stdout": {"a": [` + json + `]}}`, JSONFile, 4 << 10},
