@@ -17,7 +17,11 @@ type Bin struct {
 // Bins is a histogram of json+: bins in ascending order. A run may have millions, so they are packed: the differences
 // between keys, and the counts, as variable-length integers. Those of a large document are in a file, and are read
 // when they are needed.
-type Bins struct {
+//
+// Most totals have none, and are many: Bins are a pointer.
+type Bins struct{ *bins }
+
+type bins struct {
 	packed string
 	n      int
 	sum    uint64 // of all counts
@@ -29,15 +33,18 @@ type Bins struct {
 }
 
 // NewBins returns Bins of the given bins, which must be in ascending order.
-func NewBins(bins []Bin) Bins {
-	packed, sum := pack(nil, bins)
-	return Bins{packed: string(packed), n: len(bins), sum: sum}
+func NewBins(of []Bin) Bins {
+	if len(of) == 0 {
+		return Bins{}
+	}
+	packed, sum := pack(nil, of)
+	return Bins{&bins{packed: string(packed), n: len(of), sum: sum}}
 }
 
 // pack appends bins to packed ones, and adds up their counts.
-func pack(to []byte, bins []Bin) (packed []byte, sum uint64) {
+func pack(to []byte, of []Bin) (packed []byte, sum uint64) {
 	last := int64(0)
-	for _, b := range bins {
+	for _, b := range of {
 		to = binary.AppendUvarint(to, uint64(b.NS-last))
 		to = binary.AppendUvarint(to, b.Count)
 		last, sum = b.NS, sum+b.Count
@@ -46,12 +53,20 @@ func pack(to []byte, bins []Bin) (packed []byte, sum uint64) {
 }
 
 // Len is the number of bins.
-func (b Bins) Len() int { return b.n }
+func (b Bins) Len() int {
+	if b.bins == nil {
+		return 0
+	}
+	return b.n
+}
 
 // All iterates over the bins in ascending order. An error, as the last element, says that they could not be read
 // again.
 func (b Bins) All() iter.Seq2[Bin, error] {
 	return func(yield func(Bin, error) bool) {
+		if b.bins == nil {
+			return
+		}
 		packed := b.packed
 		if b.file != nil {
 			buf := make([]byte, b.size)
@@ -94,23 +109,27 @@ type binStore struct {
 }
 
 // keep packs bins, and returns how many bytes they take.
-func (s *binStore) keep(bins []Bin) (b Bins, size int) {
-	s.buf, b.sum = pack(s.buf[:0], bins)
-	b.n, size = len(bins), len(s.buf)
+func (s *binStore) keep(of []Bin) (_ Bins, size int) {
+	if len(of) == 0 {
+		return Bins{}, 0
+	}
+	b := &bins{n: len(of)}
+	s.buf, b.sum = pack(s.buf[:0], of)
+	size = len(s.buf)
 	s.held += size
 	if s.held > maxBins && s.file == nil && !s.failed {
 		var err error
 		s.file, err = tempfile.CreateUnlinked()
 		s.failed = err != nil
 	}
-	if s.held > maxBins && !s.failed && size > 0 {
+	if s.held > maxBins && !s.failed {
 		if _, err := s.file.WriteAt(s.buf, s.end); err == nil {
 			b.file, b.at, b.size = s.file, s.end, size
 			s.end += int64(size)
-			return b, size
+			return Bins{b}, size
 		}
 		s.failed = true
 	}
 	b.packed = string(s.buf)
-	return b, size
+	return Bins{b}, size
 }

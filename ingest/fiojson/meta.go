@@ -240,7 +240,7 @@ func (m *Document) Globals(e *Entry) jobfile.Options {
 	switch {
 	case m == nil:
 		return nil
-	case e != nil:
+	case e != nil && len(m.HostGlobal) > 0:
 		if own, ok := m.HostGlobal[address(e.Host, strconv.Itoa(e.Port))]; ok {
 			return own
 		}
@@ -264,7 +264,10 @@ func address(host, port string) string { return host + ":" + port }
 // Milliseconds is an integer option in ms, e.g. log_hist_msec; 0 if it is not
 // there or not a number.
 func (m *Document) Milliseconds(e *Entry, name string) int64 {
-	v, _ := m.Option(e, name)
+	v, ok := m.Option(e, name)
+	if !ok {
+		return 0
+	}
 	n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
 	if err != nil || n < 0 {
 		return 0
@@ -946,7 +949,7 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 	if err = s.hold(size); err != nil {
 		return t, err
 	}
-	if !known && t.Bins.sum <= fiolog.MaxCount {
+	if !known && len(bins) > 0 && t.Bins.sum <= fiolog.MaxCount {
 		t.N = t.Bins.sum
 	}
 	if !known && len(bins) == 0 && t.Mean > 0 {
@@ -1070,12 +1073,20 @@ func (t Totals) Counts(g fiohist.Geometry) ([]uint64, error) {
 // ParseVersion reads the numbers of "fio-3.33" or "fio-3.36-45-gabcdef".
 func ParseVersion(v string) (major, minor int, ok bool) {
 	v = strings.TrimPrefix(strings.TrimSpace(v), "fio-")
-	fields := strings.FieldsFunc(v, func(r rune) bool { return r < '0' || r > '9' })
-	if len(fields) < 2 || v[0] < '0' || v[0] > '9' {
+	other := func(r rune) bool { return r < '0' || r > '9' }
+	end := strings.IndexFunc(v, other)
+	if end < 1 {
 		return 0, 0, false
 	}
-	major, err1 := strconv.Atoi(fields[0])
-	minor, err2 := strconv.Atoi(fields[1])
+	second := strings.TrimLeftFunc(v[end:], other)
+	if after := strings.IndexFunc(second, other); after >= 0 {
+		second = second[:after]
+	}
+	if second == "" {
+		return 0, 0, false
+	}
+	major, err1 := strconv.Atoi(v[:end])
+	minor, err2 := strconv.Atoi(second)
 	return major, minor, err1 == nil && err2 == nil
 }
 

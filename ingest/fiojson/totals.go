@@ -19,11 +19,11 @@ func (m *Document) checkTotals() {
 		e := &m.Entries[i]
 		for d := range e.Dirs {
 			for k := range e.Dirs[d].Kind {
-				m.contradiction(e, &e.Dirs[d].Kind[k], fmt.Sprintf("%v %v", fio.Direction(d), fio.Kind(k)))
+				m.contradiction(e, &e.Dirs[d].Kind[k], fio.Direction(d), fio.Kind(k))
 			}
 		}
 		for k := range e.Mixed.Kind {
-			m.contradiction(e, &e.Mixed.Kind[k], fmt.Sprintf("mixed %v", fio.Kind(k)))
+			m.contradiction(e, &e.Mixed.Kind[k], "mixed", fio.Kind(k))
 		}
 		m.contradiction(e, &e.Sync, "sync")
 		m.clatAboveLat(e)
@@ -57,7 +57,7 @@ func (m *Document) set(e *Entry, names ...string) bool {
 
 // contradiction drops totals that their bins do not add up to, in number or in latency. fio counts both at once; only
 // in the report of a running job can they differ by a few I/Os.
-func (m *Document) contradiction(e *Entry, t *Totals, of string) {
+func (m *Document) contradiction(e *Entry, t *Totals, of ...any) {
 	if t.Bins.Len() == 0 {
 		return
 	}
@@ -70,7 +70,8 @@ func (m *Document) contradiction(e *Entry, t *Totals, of string) {
 	if why == "" {
 		return
 	}
-	m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %s: %s; its totals are not used", e.JobName, of, why))
+	m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %s: %s; its totals are not used", e.JobName,
+		strings.TrimSpace(fmt.Sprintln(of...)), why))
 	*t = Totals{}
 }
 
@@ -138,7 +139,10 @@ func (m *Document) samples(e *Entry) {
 // long before the option runtime, and nothing else ended them.
 func (m *Document) running(e *Entry) {
 	w := m.Workload(e)
-	option, _ := w.Option("runtime")
+	option, ok := w.Option("runtime")
+	if !ok {
+		return
+	}
 	limit, err := jobfile.ParseDuration(option)
 	if err != nil || limit <= 0 || e.Error != 0 || e.Errors != 0 || w.endsItself() || m.didAll(e, w) {
 		return

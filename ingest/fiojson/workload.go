@@ -77,12 +77,15 @@ func (w Workload) Depth() int64 {
 		name = "psync"
 	}
 	depth, ok := w.Option("iodepth")
-	n, err := strconv.ParseInt(depth, 10, 64)
-	switch {
-	case !w.Sure || ok && err != nil:
+	n := int64(1)
+	if ok {
+		var err error
+		if n, err = strconv.ParseInt(depth, 10, 64); err != nil {
+			return 0
+		}
+	}
+	if !w.Sure {
 		return 0
-	case !ok:
-		n = 1
 	}
 	if mode, _ := w.Option("io_submit_mode"); mode == "offload" || name == "sg" {
 		return max(n, 1)
@@ -95,7 +98,10 @@ func (w Workload) Depth() int64 {
 
 // RateIOPS returns the job's rate_iops in a direction; 0 if it has none.
 func (w Workload) RateIOPS(dir fio.Direction) float64 {
-	v, _ := w.Option("rate_iops")
+	v, ok := w.Option("rate_iops")
+	if !ok {
+		return 0
+	}
 	parts := strings.Split(v, ",")
 	n, err := strconv.ParseFloat(parts[min(int(dir), len(parts)-1)], 64)
 	if err != nil || !w.Sure {
@@ -233,7 +239,10 @@ func (w Workload) Pause(dir fio.Direction) int64 {
 
 // Think returns the job's thinktime in ns, in which it has no I/Os.
 func (w Workload) Think() int64 {
-	s, _ := w.Option("thinktime")
+	s, ok := w.Option("thinktime")
+	if !ok {
+		return 0
+	}
 	if us, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return us * 1000
 	}
