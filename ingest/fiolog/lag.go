@@ -38,8 +38,9 @@ type lagRecords struct {
 // lagMemory holds lagRecords for reuse: most logs need theirs for three records only.
 var lagMemory = sync.Pool{New: func() any { return new(lagRecords) }}
 
-// Add takes the next raw record and returns what completed in it, if the log is damaged. The next call overwrites the
-// result. Once a bucket fell, which proves the log healthy, Add only counts records and returns nothing.
+// Add takes the next raw record and, from the third on, returns what completed in it, if the log is damaged. The next
+// call overwrites the result. Once a bucket fell, which proves the log healthy, Add only counts records and returns
+// nothing.
 func (l *Lag) Add(c *fiohist.Sparse) fiohist.Sparse {
 	l.Records++
 	if l.Fell {
@@ -49,8 +50,9 @@ func (l *Lag) Add(c *fiohist.Sparse) fiohist.Sparse {
 		l.lagRecords = lagMemory.Get().(*lagRecords)
 	}
 	d := &l.diff
-	d.Combine(c, &l.Raw[1], -1)
+	d.Reset()
 	if l.Records > 2 {
+		d.Combine(c, &l.Raw[1], -1)
 		for _, n := range d.Count {
 			l.Fell = l.Fell || n < 0
 		}

@@ -3,6 +3,7 @@ package fiolog
 import (
 	"encoding/binary"
 	"slices"
+	"sync"
 
 	"fiolat/fio"
 )
@@ -14,8 +15,19 @@ type Queue struct {
 	Records int
 	Of      [fio.Directions]int // records by direction
 	Latest  int64               // stamp of the last record added, ms
-	rec     Record              // what Next returned
+	rec     *Record             // what Next returned
 	Skipped int64               // lines skipped before it
+}
+
+// queued holds records that Next fills, for reuse: of many logs, few are read at a time.
+var queued = sync.Pool{New: func() any { return new(Record) }}
+
+// Free empties the queue, and gives up what Next returned.
+func (k *Queue) Free() {
+	if k.rec != nil {
+		queued.Put(k.rec)
+	}
+	*k = Queue{}
 }
 
 // Add appends a record; skipped is how many lines were skipped before it.
@@ -42,7 +54,10 @@ func (k *Queue) Add(r *Record, skipped int64) {
 
 // Next removes the first record and returns it; it is overwritten by the next call.
 func (k *Queue) Next() *Record {
-	r := &k.rec
+	if k.rec == nil {
+		k.rec = queued.Get().(*Record)
+	}
+	r := k.rec
 	r.Time, r.Dir, r.Line, k.Skipped = int64(k.value()), fio.Direction(k.value()), int64(k.value()), int64(k.value())
 	r.IOs, r.NS = k.value(), k.value()
 	k.Of[r.Dir]--
@@ -86,7 +101,9 @@ func (k *Queue) longValue() uint64 {
 
 // Each passes all records to f.
 func (k *Queue) Each(f func(*Record)) {
-	for all := (Queue{b: k.b, at: k.at, Records: k.Records}); all.Records > 0; {
+	all := Queue{b: k.b, at: k.at, Records: k.Records}
+	for all.Records > 0 {
 		f(all.Next())
 	}
+	all.Free()
 }

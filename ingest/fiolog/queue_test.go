@@ -44,4 +44,7 @@ func TestQueue(t *testing.T) {
 	if len(want) > 0 || k.b != nil {
 		t.Errorf("%d are missing, %d bytes are left", len(want), len(k.b))
 	}
+	if k.Free(); !reflect.DeepEqual(k, Queue{}) {
+		t.Errorf("freed, it is %+v", k)
+	}
 }

@@ -127,8 +127,10 @@ func newReader(name string, opt ReaderOptions) *Reader {
 		opt.Block = defaultBlock
 	}
 	r := &Reader{name: name, opt: opt, line: opt.After, good: opt.After}
-	if g, err := fiohist.GeometryOf(opt.Columns); err == nil {
-		r.setGeometry(g)
+	if opt.Columns > 0 {
+		if g, err := fiohist.GeometryOf(opt.Columns); err == nil {
+			r.setGeometry(g)
+		}
 	}
 	r.single.next = fio.Directions
 	if opt.Single != nil {

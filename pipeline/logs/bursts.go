@@ -24,7 +24,10 @@ type bursts struct {
 // their phase.
 func (l *State) bursts(dir fio.Direction) *bursts {
 	const least = 100 * msec
-	blocks, _ := l.job.Option("thinktime_blocks")
+	blocks, ok := l.job.Option("thinktime_blocks")
+	if !ok {
+		return nil
+	}
 	size, _ := strconv.ParseInt(blocks, 10, 64)
 	kind, _ := l.job.Option("thinktime_blocks_type")
 	_, blurred := l.job.Set("ramp_time", "thinktime_iotime", "verify")

@@ -444,9 +444,9 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 	l.began = start
 	for i := range l.dirs {
 		w := &l.dirs[i].win
-		w.g, w.watch, w.pauses.started = l.g, l.cfg.Pauses, farPast
+		w.g, w.started = l.g, farPast
 		if start != farPast && l.startKnown() {
-			w.pauses.started = start + l.phase(fio.Direction(i))
+			w.started = start + l.phase(fio.Direction(i))
 		}
 		w.depth, w.median, w.shortest = l.queue(fio.Direction(i))
 		w.bursts = l.bursts(fio.Direction(i))
@@ -455,6 +455,9 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 		}
 		if start == farPast {
 			w.soonest = never
+		}
+		if l.cfg.Settings.RecordTime == fio.RecordTimeStart {
+			l.dirs[i].starts = new(starts)
 		}
 	}
 	for i := range l.dirs {
@@ -472,11 +475,10 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 		fixed := *w
 		fixed.fix()
 		if l.otherClock(fixed.latest, fixed.h) {
-			w.soonest, w.pauses.started, fixed.b = never, farPast, fixed.latest
+			w.soonest, w.started, fixed.b = never, farPast, fixed.latest
 		}
-		d.starts.h = fixed.h
-		if l.cfg.Settings.RecordTime == fio.RecordTimeStart {
-			fixed.b = w.waits[0].time // a record then starts at its stamp
+		if d.starts != nil {
+			d.starts.h, fixed.b = fixed.h, w.waits[0].time // a record then starts at its stamp
 		}
 		if !ok || fixed.b < first {
 			first = fixed.b
@@ -498,6 +500,9 @@ func (l *State) Begin(start int64) (first int64, ok bool) {
 			w.fix()
 		}
 		d.win.waits, d.lag, d.last = nil, fiolog.Lag{}, 0
+		if l.cfg.Pauses {
+			d.win.pauses = &pauses{started: d.win.started}
+		}
 	}
 	l.now = farPast
 	return first, ok

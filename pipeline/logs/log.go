@@ -225,6 +225,7 @@ type State struct {
 	doubtful bool // fio --client may have damaged it: its records do not tell what its windows held
 	slowest  slowest
 	middle   middle
+	feeding  stamped // the record that is being fed
 
 	tally
 }
@@ -261,8 +262,7 @@ type direction struct {
 	verdict     verdict
 	lag         fiolog.Lag // of the head; then of the whole log, if it is repaired
 	win         windows
-	starts      starts
-	record      stamped // scratch
+	starts      *starts // nil: its windows are placed
 	seen        bool    // it has had a record
 	records     int64
 	equal       int64         // records with equal timestamps
@@ -289,6 +289,7 @@ func (l *State) next() (*fiolog.Record, error) {
 		l.skippedBefore = l.head.Skipped
 		return r, nil
 	}
+	l.head.Free()
 	r, err := l.read()
 	l.skippedBefore = l.Lines
 	return r, err
@@ -398,9 +399,9 @@ func (l *State) feed(r *fiolog.Record) error {
 	}
 	d.last = r.Time
 	d.records++
-	stamp, c := r.Time*msec, &d.record.counts
-	d.record.time, d.record.line, d.record.skipped = stamp, r.Line, l.skippedBefore-d.lines
-	d.record.ios, c.Index, c.Count = float64(r.IOs), r.Index, r.Count
+	stamp, c := r.Time*msec, &l.feeding.counts
+	l.feeding.time, l.feeding.line, l.feeding.skipped = stamp, r.Line, l.skippedBefore-d.lines
+	l.feeding.ios, c.Index, c.Count = float64(r.IOs), r.Index, r.Count
 	d.lines, l.now = l.skippedBefore, stamp
 	if err := l.mend(d); err != nil {
 		return err
@@ -411,6 +412,9 @@ func (l *State) feed(r *fiolog.Record) error {
 		err := l.emit(r.Dir, r.Line, func(e func(portion)) { e(portion{start: stamp, end: stamp + 1, counts: c}) })
 		l.reach(r.Dir, stamp+msec+l.shift)
 		if l.cfg.Pauses && d.records > 1 && len(r.Index) > 0 {
+			if d.win.pauses == nil {
+				d.win.pauses = new(pauses)
+			}
 			d.win.pauses.addOne(r.Index[0], stamp, before*msec)
 		}
 		return err
@@ -420,12 +424,11 @@ func (l *State) feed(r *fiolog.Record) error {
 		}
 	}
 	if d.win.known {
-		if err := l.place(r.Dir, &d.record); err != nil {
+		if err := l.place(r.Dir, &l.feeding); err != nil {
 			return err
 		}
 	} else {
-		*c = c.Clone()
-		d.win.waits = append(d.win.waits, d.record)
+		d.win.wait(&l.feeding)
 	}
 	for i := range l.dirs {
 		if l.dirs[i].win.decided(l.now) {
@@ -451,7 +454,7 @@ func (l *State) begins(r *fiolog.Record) {
 
 // mend removes from a direction's record what fio --client added to it.
 func (l *State) mend(d *direction) error {
-	r := &d.record
+	r := &l.feeding
 	if r.line == d.verdict.garbled {
 		r.counts.Drop(d.verdict.garbage)
 		r.ios = r.counts.Sum()
@@ -479,7 +482,7 @@ func (l *State) mend(d *direction) error {
 
 // addUp adds a record to what is told of its direction and of the log.
 func (l *State) addUp(r *fiolog.Record, d *direction) {
-	c, sum, info := &d.record.counts, d.record.ios, &l.DirInfo[r.Dir]
+	c, sum, info := &l.feeding.counts, l.feeding.ios, &l.DirInfo[r.Dir]
 	if n := len(c.Index) - 1; n >= 0 {
 		if int(c.Index[n]) == l.g.Last() {
 			l.lastBucket += c.Count[n]
@@ -528,6 +531,7 @@ func (l *State) fixWindows(i fio.Direction) error {
 			return err
 		}
 	}
+	free(waits)
 	return nil
 }
 
@@ -570,11 +574,10 @@ func (l *State) finish() error {
 		}
 	}
 	for i := range l.dirs {
-		d := &l.dirs[i]
-		d.record.counts, d.first0 = fiohist.Sparse{}, nil
-		d.win.first, d.win.rest, d.win.last = fiohist.Sparse{}, fiohist.Sparse{}, fiohist.Sparse{}
+		l.dirs[i].first0, l.dirs[i].win.held = nil, nil
 	}
-	l.head = fiolog.Queue{}
+	l.feeding.counts = fiohist.Sparse{}
+	l.head.Free()
 	if records, ios := l.sums(); records > 0 && ios == 0 {
 		return l.allZero()
 	}

@@ -196,7 +196,7 @@ func (p *pauses) began(g fiohist.Geometry, one *pause, longest int64) begin {
 // pauses returns those of a direction on the run's clock, in order of time.
 func (l *State) pauses(dir fio.Direction) *pipeline.Pauses {
 	d := &l.dirs[dir]
-	p := &d.win.pauses
+	p := cmp.Or(d.win.pauses, new(pauses))
 	out := &pipeline.Pauses{IOs: d.ios, First: d.win.b + l.shift, Last: d.last*msec + l.shift, Late: p.late.sum,
 		Squares: p.late.squares, Records: p.late.n, Explained: l.job.Think(), Latency: p.total / max(d.ios, 1)}
 	if ios, _ := p.ios.mean(); ios > 0 {

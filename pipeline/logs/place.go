@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiolog"
@@ -92,10 +93,37 @@ type windows struct {
 
 	bursts *bursts // nil: none, or they do not fit
 
-	watch  bool // look for pauses
-	pauses pauses
+	started int64   // when the job started; farPast if unknown
+	pauses  *pauses // nil: they are not looked for
+}
 
-	first, rest, last fiohist.Sparse // scratch
+// wait keeps a copy of a record until it is known where the windows lie.
+func (w *windows) wait(r *stamped) {
+	if w.waits == nil {
+		w.waits = *waitsMemory.Get().(*[]stamped)
+	}
+	w.waits = appendCopy(w.waits, r)
+}
+
+// free lets other logs use the memory of records that have waited.
+func free(waits []stamped) {
+	if cap(waits) <= headRecords {
+		waits = waits[:0]
+		waitsMemory.Put(&waits)
+	}
+}
+
+// waitsMemory holds records of no use with their buckets, for reuse: of many short logs, each has a few that wait.
+var waitsMemory = sync.Pool{New: func() any { return new([]stamped) }}
+
+// appendCopy appends a copy of r, in the memory of a record that was there before.
+func appendCopy(to []stamped, r *stamped) []stamped {
+	k := len(to)
+	to = slices.Grow(to, 1)[:k+1]
+	buffer := to[k].counts
+	buffer.Copy(&r.counts)
+	to[k], to[k].counts = *r, buffer
+	return to
 }
 
 // never is a time after all others.
@@ -277,13 +305,7 @@ func (w *windows) mayBeFull(r *stamped) bool {
 // late reports whether the record came so late that it tells which I/O closed its window.
 func (w *windows) late(r *stamped) bool { return 100*(r.time-w.b-(w.n+1)*w.h) >= w.h }
 
-func (w *windows) hold(r *stamped) {
-	k := len(w.held)
-	w.held = slices.Grow(w.held, 1)[:k+1]
-	buffer := w.held[k].counts
-	buffer.Copy(&r.counts)
-	w.held[k], w.held[k].counts = *r, buffer
-}
+func (w *windows) hold(r *stamped) { w.held = appendCopy(w.held, r) }
 
 // full looks whether the queue was full when the record that is held came late: then as many I/Os as fit into it
 // completed at that time. next is the record after it, of which the longest may be among them. Nothing else completed
@@ -360,7 +382,7 @@ func (w *windows) put(r *stamped, emit func(portion)) {
 	if r.until > 0 {
 		closed = r.until
 	}
-	if w.watch {
+	if w.pauses != nil {
 		until := closed
 		if !w.exact && boundary > prev {
 			until = max(boundary, prev+w.h)
@@ -385,24 +407,32 @@ func (w *windows) put(r *stamped, emit func(portion)) {
 	case float64(late) < float64(w.h)/100 && r.until == 0:
 		emit(portion{start: prev, end: min(boundary, t), counts: c, closing: t})
 	default: // nothing completed between the boundary and the stamp
-		w.closeLate(c, late, opened)
+		in := partsMemory.Get().(*parts)
+		w.closeLate(c, late, opened, in)
 		if opened {
-			emit(portion{start: w.b - msec, end: w.b, counts: &w.first})
+			emit(portion{start: w.b - msec, end: w.b, counts: &in.first})
 		}
-		emit(portion{start: prev, end: closed, counts: &w.rest})
-		emit(portion{start: t - msec, end: t, counts: &w.last})
+		emit(portion{start: prev, end: closed, counts: &in.rest})
+		emit(portion{start: t - msec, end: t, counts: &in.last})
+		partsMemory.Put(in)
 	}
 }
+
+// parts are those of a record that closed its window late: see closeLate.
+type parts struct{ first, rest, last fiohist.Sparse }
+
+// partsMemory holds parts for reuse: logs wait for others, and are many.
+var partsMemory = sync.Pool{New: func() any { return new(parts) }}
 
 // opens reports whether the longest I/O of record 0 opened its window: it reaches from there back to the job's start,
 // after a silence of half a window.
 func (w *windows) opens(c *fiohist.Sparse) bool {
 	const lag = 75 * msec // fio's, from its start to the first I/O
 	top := len(c.Index) - 1
-	if top < 1 || w.pauses.started == farPast {
+	if top < 1 || w.started == farPast {
 		return false
 	}
-	bucket, silence := int(c.Index[top]), w.b-w.pauses.started
+	bucket, silence := int(c.Index[top]), w.b-w.started
 	return silence >= w.h/2 && w.g.Lower(bucket) <= silence &&
 		(bucket == w.g.Last() || w.g.Upper(bucket)+lag >= silence)
 }
@@ -411,33 +441,33 @@ func (w *windows) opens(c *fiohist.Sparse) bool {
 // long as the stamp is late, the I/O is one of those: it was in flight meanwhile. (The last bucket reaches any length.)
 // Otherwise it is a proportional share of all buckets. If one I/O of the highest bucket opened the window, that is
 // first, and no other of that bucket closed it.
-func (w *windows) closeLate(c *fiohist.Sparse, late int64, opened bool) {
-	w.first.Reset()
-	w.rest.Reset()
-	w.last.Reset()
+func (w *windows) closeLate(c *fiohist.Sparse, late int64, opened bool, in *parts) {
+	in.first.Reset()
+	in.rest.Reset()
+	in.last.Reset()
 	top := len(c.Index) - 1
 	bucket := int(c.Index[top])
 	if opened {
-		w.first.Add(c.Index[top], 1)
+		in.first.Add(c.Index[top], 1)
 		others := fiohist.Sparse{Index: c.Index[:top], Count: c.Count[:top]}
 		left := c.Count[top] - 1
-		others.Split(&w.rest, &w.last)
+		others.Split(&in.rest, &in.last)
 		if left > 0 {
-			w.rest.Add(c.Index[top], left)
+			in.rest.Add(c.Index[top], left)
 		}
 		return
 	}
 	if bucket == w.g.Last() || w.g.Upper(bucket) >= late {
 		for i, b := range c.Index[:top] {
-			w.rest.Add(b, c.Count[i])
+			in.rest.Add(b, c.Count[i])
 		}
 		if left := c.Count[top] - 1; left > 0 {
-			w.rest.Add(c.Index[top], left)
+			in.rest.Add(c.Index[top], left)
 		}
-		w.last.Add(c.Index[top], 1)
+		in.last.Add(c.Index[top], 1)
 		return
 	}
-	c.Split(&w.rest, &w.last)
+	c.Split(&in.rest, &in.last)
 }
 
 // starts places records as fio-histo-log-pctiles does: from a record's stamp to the next one. Records
@@ -462,7 +492,7 @@ func (s *starts) place(t int64, c *fiohist.Sparse, emit func(portion)) {
 
 // finish places the last record, which ends one window after its stamp.
 func (s *starts) finish(emit func(portion)) {
-	if s.waiting {
+	if s != nil && s.waiting {
 		emit(portion{start: s.time, end: s.time + max(s.h, msec), counts: &s.counts})
 		s.waiting = false
 	}

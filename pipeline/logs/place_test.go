@@ -88,7 +88,7 @@ func placeAll(records []rec, h, begin, soonest int64) (out []span) {
 	if soonest != never {
 		w.soonest *= msec
 	}
-	w.pauses.started = farPast // slowPlaced has no I/O that opened the first window
+	w.started = farPast // slowPlaced has no I/O that opened the first window
 	emit := func(p portion) {
 		s := span{float64(p.start) / 1e6, float64(p.end) / 1e6, map[int]float64{}}
 		last := span{float64(p.closing)/1e6 - 1, float64(p.closing) / 1e6, map[int]float64{}}
