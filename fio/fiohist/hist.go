@@ -82,26 +82,44 @@ func code(dst []byte, index []uint16, n []float64) []byte {
 
 // each calls f for each bucket in ascending order.
 func (p *packed) each(f func(i uint16, w float64)) {
-	for k, i := range p.index {
-		f(i, p.n[k])
+	l := freeLists.Get().(*lists)
+	defer freeLists.Put(l)
+	l.index, l.n = p.appendTo(l.index[:0], l.n[:0])
+	for k, i := range l.index {
+		f(i, l.n[k])
 	}
-	at := uint64(0)
-	for b := p.coded; len(b) > 0; {
-		gap, k := binary.Uvarint(b)
-		v, m := binary.Uvarint(b[k:])
+}
+
+// appendTo appends the buckets, ascending, to index and their counts to n.
+func (p *packed) appendTo(index []uint16, n []float64) ([]uint16, []float64) {
+	index, n = append(index, p.index...), append(n, p.n...)
+	at, b := uint64(0), p.coded
+	for k := 0; k < len(b); {
+		var gap, v uint64
+		gap, k = uvarint(b, k)
+		v, k = uvarint(b, k)
 		w := float64(v >> 1)
 		if v&1 != 0 {
 			w /= Parts
 		}
-		at, b = at+gap, b[k+m:]
-		f(uint16(at), w)
+		at += gap
+		index, n = append(index, uint16(at)), append(n, w)
 	}
+	return index, n
 }
 
-// appendTo appends the buckets to index and their counts to n.
-func (p *packed) appendTo(index []uint16, n []float64) ([]uint16, []float64) {
-	p.each(func(i uint16, w float64) { index, n = append(index, i), append(n, w) })
-	return index, n
+// uvarint returns the value at offset k of b, and the offset after it. It is inlined for those of one byte.
+func uvarint(b []byte, k int) (v uint64, after int) {
+	if b[k] < 0x80 {
+		return uint64(b[k]), k + 1
+	}
+	return longUvarint(b, k)
+}
+
+// longUvarint is uvarint for any length.
+func longUvarint(b []byte, k int) (v uint64, after int) {
+	v, n := binary.Uvarint(b[k:])
+	return v, k + n
 }
 
 // lists is memory for buckets and their counts, and for what they are coded as.
