@@ -173,11 +173,7 @@ func (g *group) addTop(v int, h *fiohist.Hist, edge int) {
 	for len(g.tops) <= v {
 		g.tops = append(g.tops, new(fiohist.Hist))
 	}
-	h.Each(func(bucket int, n float64) {
-		if bucket > edge {
-			g.tops[v].Add(bucket, n)
-		}
-	})
+	h.EachFrom(edge+1, g.tops[v].Add)
 }
 
 // member returns the index of the member with the group's name in by, and adds it if it is new.

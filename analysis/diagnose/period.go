@@ -71,13 +71,16 @@ func fold(bursts []window) *period {
 	chance := periodAlpha
 	phases := make([]float64, k)
 	for every := shortest; every <= longest*1.01; every *= 1 + 0.5/span {
+		cycles := math.Round(span/every) + 1
+		if float64(k) < leastCycles*cycles { // also if all are at one phase
+			continue
+		}
 		for i, b := range bursts {
 			phases[i] = math.Mod(float64(b.from), every)
 		}
 		slices.Sort(phases)
 		for _, width := range []float64{1, 2} {
 			m, begin := fullest(phases, width, every)
-			cycles := math.Round(span/every) + 1
 			if m < leastTimes || 2*m < k || float64(m) < leastCycles*cycles {
 				continue
 			}

@@ -323,6 +323,9 @@ func (f *field) far(found []hit, g fiohist.Geometry) []hit {
 		tails[v] = math.Log(top.Stats(g, []float64{99.9}, fiohist.Limits{}).Percentiles[0])
 	}
 	for v := range f.names {
+		if math.IsNaN(tails[v]) {
+			continue
+		}
 		var others []float64
 		for u := range f.names {
 			if u != v && f.class(u) == f.class(v) && !math.IsNaN(tails[u]) {

@@ -258,13 +258,13 @@ func (c *Collector) events(slow []entry) (out []Outlier) {
 	return out
 }
 
+// with adds names to others that are in natural order.
 func with(all, more []string) []string {
 	for _, name := range more {
-		if !slices.Contains(all, name) {
-			all = append(all, name)
+		if at, found := slices.BinarySearchFunc(all, name, fio.Natural); !found {
+			all = slices.Insert(all, at, name)
 		}
 	}
-	slices.SortFunc(all, fio.Natural)
 	return all
 }
 

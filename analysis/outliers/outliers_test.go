@@ -207,3 +207,19 @@ func TestPeriodChance(t *testing.T) {
 		t.Errorf("%d of 200 even series have no period, or another", missed)
 	}
 }
+
+// TestWith: names stay in natural order and come once, as if all were sorted again.
+func TestWith(t *testing.T) {
+	names := []string{"h10", "h9", "h1", "h01", "h9", "a", "h10", "h100", ""}
+	var got, want []string
+	for i, name := range names {
+		got = with(got, names[i:i+1])
+		if !slices.Contains(want, name) {
+			want = append(want, name)
+		}
+		slices.SortFunc(want, fio.Natural)
+		if !slices.Equal(got, want) {
+			t.Fatalf("after %q: %q, want %q", name, got, want)
+		}
+	}
+}
