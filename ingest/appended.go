@@ -28,7 +28,7 @@ func (m *matcher) split() {
 			}
 		}
 		for _, part := range parts {
-			m.logs = append(m.logs, &Log{Source: part, Host: part.Host, Members: 1, ends: m.ends})
+			m.logs = append(m.logs, &Log{Source: part, Host: part.Host, Members: 1, ends: m.ends, Meta: m.in.owner[s]})
 		}
 	}
 }

@@ -30,6 +30,7 @@ const (
 	above                  // above it
 	aboveLogs              // above it, beside logs of another run
 	beside                 // in a folder beside it
+	farther                // in a folder beside one above it
 	beyond                 // above it, and above the path that was given
 )
 
@@ -44,6 +45,7 @@ var rules = [...]struct {
 	above:     {needs: writesName | ofGroup, where: "above"},
 	aboveLogs: {needs: writesPath},
 	beside:    {needs: writesName, host: true, where: "beside"},
+	farther:   {needs: writesName, host: true},
 	beyond:    {needs: writesName | ofGroup, host: true, where: "above"},
 }
 

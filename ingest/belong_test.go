@@ -96,7 +96,9 @@ func TestCountsDecide(t *testing.T) {
 		"in a folder below that is named after a first": {[]string{"first.json", "second.json"},
 			map[string]int{"first": 1}},
 		"in a folder that is named after a first": {[]string{"a/a.json", "a/b.json"}, map[string]int{"a": 1}},
-		"not overwritten":                         {[]string{"h.json", "h-2.json"}, map[string]int{".": 0}},
+		"in a folder beside that above the logs": {[]string{"results/run1.json", "results/run2.json"},
+			map[string]int{"logs/run1": 0, "logs/run2": 1}},
+		"not overwritten": {[]string{"h.json", "h-2.json"}, map[string]int{".": 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, docs := t.TempDir(), map[string]string{}

@@ -310,7 +310,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	}
 	runs := d.runs()
 	if !named.metasGiven {
-		runs = d.own(runs, jsonAbove)
+		runs = d.own(d.own(runs, jsonAbove), jsonApart)
 	}
 	runs = d.hostFolders(runs)
 	if !named.metasGiven {

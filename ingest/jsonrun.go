@@ -511,7 +511,7 @@ func (in *Input) Split() []*Input {
 	shelf := newShelf(within, in.Root, slices.Concat(together...))
 	for _, l := range in.Logs {
 		of := -1
-		if by, why := shelf.find(l, ""); why >= writesName && !slices.ContainsFunc(by, func(m *fiojson.Document) bool {
+		if by, why := shelf.find(l, ""); why >= namedAfter && !slices.ContainsFunc(by, func(m *fiojson.Document) bool {
 			return run[m] != run[by[0]]
 		}) {
 			of = run[by[0]]

@@ -209,8 +209,7 @@ func (m *matcher) documents() {
 	var open []*Log
 	var among []*fiojson.Document
 	for _, l := range m.logs {
-		l.Meta = m.in.owner[l.Source]
-		if l.Meta != nil {
+		if l.Meta != nil { // of another folder
 			continue
 		}
 		var fit []*fiojson.Document

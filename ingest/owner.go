@@ -122,6 +122,41 @@ func jsonAround(d *discovery, in *Input, known map[string]*shelf) *shelf {
 	return s
 }
 
+// jsonApart returns the documents in folders without logs below the lowest folder above a run's logs that has any, as
+// far as it was searched: results/NAME.json of logs/NAME/. Those right beside the logs' folder are jsonAround's.
+func jsonApart(d *discovery, in *Input, known map[string]*shelf) *shelf {
+	folders := foldersOf(in.Logs)
+	if len(folders) != 1 {
+		return nil
+	}
+	for dir := folders[0]; d.isBelow(dir); { //nolint:endless // it ends where the search began
+		dir = filepath.Dir(dir)
+		s := known[dir]
+		if s == nil {
+			s = newShelf(farther, dir, distinct(d.metasBeside(dir)))
+			known[dir] = s
+		}
+		if len(s.docs) == 0 {
+			continue
+		}
+		if dir == filepath.Dir(folders[0]) {
+			return nil
+		}
+		return s
+	}
+	return nil
+}
+
+// metasBeside returns the documents of the folders below dir that have no logs.
+func (d *discovery) metasBeside(dir string) (out []*fiojson.Document) {
+	for _, e := range d.files.List(dir) {
+		if path := filepath.Join(dir, e.Name()); e.IsDir() && !d.hasLogs(path) {
+			out = append(append(out, d.metasIn(path)...), d.metasBeside(path)...)
+		}
+	}
+	return out
+}
+
 // maxAbove is the largest number of entries of a folder above the path given that are read.
 const maxAbove = 256
 
@@ -162,7 +197,8 @@ func (o *ownership) claim(in *Input) {
 	s := o.shelves[in]
 	for _, l := range o.d.wanted(in) {
 		docs, why := s.find(l, l.Host)
-		if len(docs) != 1 || s.place == beyond && !o.d.isAlone(in, s, docs[0], why) ||
+		if len(docs) != 1 || s.place == farther && (why < ofFolder || why < writesPath && !countsFit(l, docs[0])) ||
+			s.place == beyond && !o.d.isAlone(in, s, docs[0], why) ||
 			s.place == beside && why < ofFolder && o.wroteBeside(docs[0], s.dir, filepath.Dir(l.Path)) {
 			continue
 		}
