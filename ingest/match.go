@@ -300,7 +300,8 @@ func (m *matcher) unlogged() {
 		m.in.Unlogged = unlogged
 	}
 	for _, d := range m.in.overwritten {
-		m.warn("%s: its logs are not here, or were overwritten: only `fiolat summary` shows it", fio.Printable(d.Name()))
+		m.warn("%s: its logs are not here, or were overwritten: only `fiolat summary` and `fiolat compare` show it",
+			fio.Printable(d.Name()))
 	}
 	m.in.Metas = filtered(m.in.Metas, func(d *fiojson.Document) bool { return used[d] })
 	for _, d := range unlogged {

@@ -13,6 +13,7 @@ import (
 	"fiolat/esmodel/stored"
 	"fiolat/fio"
 	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
 	"fiolat/internal/runsource"
 	"fiolat/internal/ui"
 )
@@ -173,8 +174,7 @@ func (r *groupReader) read(ctx context.Context, name string) (runs []*compare.Pa
 			return nil, err
 		}
 		if run.Totals != nil {
-			s, pick := &r.runs.Logs.Config.Settings, &r.runs.Logs.Config.Pick
-			parts, err := compare.OfJSON(run.Totals, s.Kind, s.By, s.Percentiles, pick)
+			parts, err := r.ofJSON(run.Totals)
 			if err != nil {
 				return nil, err
 			}
@@ -189,7 +189,11 @@ func (r *groupReader) read(ctx context.Context, name string) (runs []*compare.Pa
 		for _, s := range parts.Series {
 			s.FiguresOnly = only
 		}
-		runs = append(runs, parts)
+		before, err := r.overwritten(run, parts)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(append(runs, before...), parts)
 	}
 	if len(runs) == 1 {
 		for _, s := range runs[0].Series {
@@ -197,4 +201,33 @@ func (r *groupReader) read(ctx context.Context, name string) (runs []*compare.Pa
 		}
 	}
 	return runs, nil
+}
+
+func (r *groupReader) ofJSON(t *ingest.JSONRun) (*compare.Parts, error) {
+	s := &r.runs.Logs.Config.Settings
+	return compare.OfJSON(t, s.Kind, s.By, s.Percentiles, &r.runs.Logs.Config.Pick)
+}
+
+// overwritten reads the runs whose logs a run wrote over, from fio's JSON: those of its file, or of its workload.
+// Others beside it, such as a layout, are no runs to compare.
+func (r *groupReader) overwritten(run *runsource.Run, parts *compare.Parts) (before []*compare.Parts, err error) {
+	for _, t := range run.Unlogged() {
+		again := slices.ContainsFunc(parts.Series, func(s *compare.Series) bool {
+			return s.Sameness == fiojson.SamenessOf(t.Metas)
+		})
+		if t.Failure() != nil || t.Metas[0].Part == 0 && !again {
+			continue
+		}
+		if r.runs.Logs.Config.Pick.NeedsLogs() {
+			r.runs.UI.Warn(fmt.Sprintf("%s left out, since it has no logs: leave out --from, --to and --only log=",
+				fio.Printable(t.Root)))
+			continue
+		}
+		of, err := r.ofJSON(t)
+		if err != nil {
+			return nil, err
+		}
+		before = append(before, of)
+	}
+	return before, nil
 }

@@ -74,12 +74,15 @@ func (run *Run) ReadOnce() string {
 	return run.Logs.ReadOnce()
 }
 
-// unlogged are documents beside the logs of the run that are of runs without logs; known once it was read.
-func (run *Run) unlogged() []*fiojson.Document {
+// Unlogged are runs without logs whose documents are beside the logs of the run; known once it was read.
+func (run *Run) Unlogged() (runs []*ingest.JSONRun) {
 	if run.Logs == nil {
 		return nil
 	}
-	return run.Logs.Inputs[0].WithoutLog() // the inputs of all kinds have the same documents
+	for _, m := range run.Logs.Inputs[0].WithoutLog() { // the inputs of all kinds have the same documents
+		runs = append(runs, ingest.NewJSONRun(m))
+	}
+	return runs
 }
 
 // openStored is Open for a stored run.

@@ -56,9 +56,7 @@ func (r *Reader) SummaryRows(ctx context.Context, arguments []string, metrics []
 				r.Logs.leaveOut(r.UI, err)
 				err = nil
 			}
-			for _, m := range run.unlogged() {
-				totals = append(totals, ingest.NewJSONRun(m))
-			}
+			totals = append(totals, run.Unlogged()...)
 		case r.Logs.Config.Pick.NeedsLogs():
 			timeless++
 		default:
