@@ -69,12 +69,13 @@ func kindOf(r io.Reader, path string) (FileKind, error) {
 // kindOfHead returns what the first headBytes bytes of a text are, or all of a shorter one; sure means that more bytes
 // would not change that.
 func kindOfHead(text []byte, path string) (kind FileKind, sure bool, err error) {
+	log := histLine.Match(text)
 	switch {
 	case isUTF16(text) && fiojson.Is(bytes.ReplaceAll(text[2:], []byte{0}, nil)):
 		return OtherFile, true, errUTF16(path)
 	case bytes.IndexByte(text, 0) >= 0:
 		return OtherFile, true, source.Tar(text, path) // binary: an archive, or a file that fio wrote to
-	case !histLine.Match(text) && (hereDocument.Match(text) || inCode.Match(text) && program.Match(text)):
+	case !log && (hereDocument.Match(text) || inCode.Match(text) && program.Match(text)):
 		// logs are many, and the expressions of code slow
 		return OtherFile, true, nil
 	case fiojson.Is(text):
@@ -82,7 +83,7 @@ func kindOfHead(text []byte, path string) (kind FileKind, sure bool, err error) 
 			return OtherFile, true, err
 		}
 		return JSONFile, true, nil
-	case histLine.Match(text):
+	case log:
 		return LogFile, true, nil
 	case len(text) < headBytes || bareJobs.Match(text):
 		kind, err = whole(text, path)

@@ -2,14 +2,17 @@ package ingest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/jobfile"
+	"fiolat/internal/testkit"
 )
 
 // TestName: what a shell opens for fiolat has no name, and a folder under /dev has.
@@ -137,5 +140,36 @@ func TestLogsBesideNamedJSON(t *testing.T) {
 		}):
 			t.Errorf("%s: said %q", name, runs[0].Warnings)
 		}
+	}
+}
+
+// TestSplitName: names are split as a regular expression, slow and plain to read, splits them.
+func TestSplitName(t *testing.T) {
+	t.Parallel()
+	plain := regexp.MustCompile(`(?s)^(.*)_(clat_hist|clat|slat|lat)(?:\.([1-9][0-9]*))?\.log(?:\.(.+))?$`)
+	parts := []string{"a", "_", "clat", "_clat_hist", "_hist", "_slat", "_lat", "lat", ".", ".0", ".1", ".12", "3",
+		"log", ".log", ".log", "host", "\n", "\xff", "-hist.log", "hist.log"}
+	matched := 0
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range testkit.Size(t, 20_000) {
+		name := ""
+		for range rng.IntN(9) {
+			name += parts[rng.IntN(len(parts))]
+		}
+		prefix, kind, number, host, ok := splitName(name)
+		var got []string
+		if ok {
+			got = []string{name, prefix, kind, number, host}
+			matched++
+		}
+		if want := plain.FindStringSubmatch(name); !slices.Equal(got, want) {
+			t.Fatalf("%q: %q, want %q", name, got, want)
+		}
+		if got, want := isRenamed(name), renamed.MatchString(name); got != want {
+			t.Fatalf("%q: renamed is %v, want %v", name, got, want)
+		}
+	}
+	if matched < 100 {
+		t.Errorf("only %d names are of logs", matched)
 	}
 }
