@@ -22,6 +22,23 @@ type Queue struct {
 // queued holds records that Next fills, for reuse: of many logs, few are read at a time.
 var queued = sync.Pool{New: func() any { return new(Record) }}
 
+// begun holds the memory of queues that were settled.
+var begun = sync.Pool{New: func() any { return new([]byte) }}
+
+// Settle gives up the room for more records. Of many logs, each then takes what its records need.
+func (k *Queue) Settle() {
+	const most = 64 << 10 // bytes that are worth keeping
+	if k.Records == 0 {
+		return
+	}
+	all := k.b
+	k.b, k.at = slices.Clone(k.b[k.at:]), 0
+	if cap(all) <= most {
+		all = all[:0]
+		begun.Put(&all)
+	}
+}
+
 // Free empties the queue, and gives up what Next returned.
 func (k *Queue) Free() {
 	if k.rec != nil {
@@ -36,6 +53,9 @@ func (k *Queue) Add(r *Record, skipped int64) {
 	k.Latest = r.Time
 	if k.at > len(k.b)/2 { // a queue that never runs empty must not grow
 		k.b, k.at = k.b[:copy(k.b, k.b[k.at:])], 0
+	}
+	if k.b == nil {
+		k.b = *begun.Get().(*[]byte)
 	}
 	k.b = slices.Grow(k.b, 16+2*len(r.Index))
 	for _, v := range []uint64{

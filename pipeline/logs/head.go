@@ -75,6 +75,7 @@ func readHead(l *State) error {
 		}
 	}
 	if l.keepHead {
+		l.head.Settle()
 		in.raw.tell(l.cfg.Progress)
 		if l.fileEOF {
 			l.Source.Forget()
