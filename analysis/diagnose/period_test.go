@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -47,6 +48,43 @@ func TestPeriodOf(t *testing.T) {
 		case math.Abs(p.every-tt.every) > 1e-9 || len(p.events) != tt.events || len(p.bursts) != tt.bursts:
 			t.Errorf("%s: every %v blocks, %d events of %d bursts; want %v, %d of %d", tt.name, p.every, len(p.events),
 				len(p.bursts), tt.every, tt.events, tt.bursts)
+		}
+	}
+}
+
+// TestBesides: a direction that is twice as slow in the bursts of another is told with the times of these, and the
+// course is as if they had not been.
+func TestBesides(t *testing.T) {
+	t.Parallel()
+	times := []window{{4, 8}, {15, 18}, {24, 29}}
+	for _, tt := range []struct {
+		name   string
+		factor float64
+		found  bool
+	}{{"twice as slow", 2, true}, {"as ever", 1, false}, {"faster", 0.5, false}} {
+		c := &course{window: window{0, 40}, means: make([]float64, 40)}
+		n := make([]float64, 40)
+		for q := range c.x {
+			c.x[q] = make([]float64, 40)
+		}
+		for _, w := range times {
+			for b := w.from; b < w.to; b++ {
+				n[b] = 100
+				c.means[b], c.x[p50][b] = math.Log(tt.factor), math.Log(tt.factor)
+			}
+		}
+		h := c.besides("write", n)
+		if (h != nil) != tt.found {
+			t.Fatalf("%s: %+v", tt.name, h)
+		}
+		if h == nil {
+			continue
+		}
+		if !slices.Equal(h.times, times) || h.measure != p50 || math.Abs(h.size-math.Log(2)) > 1e-9 {
+			t.Errorf("%s: %v as slow at %v, want 2 at %v", tt.name, math.Exp(h.size), h.times, times)
+		}
+		if v := slices.Max(c.x[p50]); math.Abs(v) > 1e-9 {
+			t.Errorf("%s: %v is left of it", tt.name, v)
 		}
 	}
 }
