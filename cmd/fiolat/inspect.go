@@ -363,17 +363,22 @@ func totalsOf(e *fiojson.Entry, direction, kind string, t *fiojson.Totals) kindT
 	if t.Max != math.MaxInt64 {
 		x.Min, x.Max = &t.Min, &t.Max
 	}
+	if t.Bins.Len() == 0 {
+		return x
+	}
 	g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
-	if counts, err := t.Counts(g); err == nil && t.Bins.Len() > 0 {
-		var h fiohist.Hist
-		for b, n := range counts {
-			h.Add(b, float64(n))
-		}
-		s := h.Stats(g, totalPercentiles, fiohist.Limits{Min: t.Min, Max: t.Max, Known: true})
-		x.Percentiles = map[string]float64{}
-		for i, p := range totalPercentiles {
-			x.Percentiles[strconv.FormatFloat(p, 'g', -1, 64)] = s.Percentiles[i]
-		}
+	counts, err := t.Counts(g)
+	if err != nil {
+		return x
+	}
+	var h fiohist.Hist
+	for b, n := range counts {
+		h.Add(b, float64(n))
+	}
+	s := h.Stats(g, totalPercentiles, fiohist.Limits{Min: t.Min, Max: t.Max, Known: true})
+	x.Percentiles = map[string]float64{}
+	for i, p := range totalPercentiles {
+		x.Percentiles[strconv.FormatFloat(p, 'g', -1, 64)] = s.Percentiles[i]
 	}
 	return x
 }
