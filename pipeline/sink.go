@@ -431,6 +431,9 @@ func (s *Summary) TakeExact() {
 	const whole = 0.5 // I/O: stored counts are rounded
 	for i := range s.Total {
 		r := &s.Total[i]
+		if r.Dims.Log != "" { // an entry may have several
+			continue
+		}
 		var l Latencies
 		for k := range s.Account.Jobs {
 			if j := &s.Account.Jobs[k]; (r.Dims.Host == "" || r.Dims.Host == j.Host) &&
@@ -439,7 +442,7 @@ func (s *Summary) TakeExact() {
 				l = l.Plus(j.Exact)
 			}
 		}
-		if r.Dims.Log == "" && l.Max > 0 && math.Abs(l.IOs-r.Stats.Samples) < whole {
+		if l.Max > 0 && math.Abs(l.IOs-r.Stats.Samples) < whole {
 			r.Stats.Min, r.Stats.Max, r.Stats.Mean = l.Min, l.Max, l.NS/l.IOs
 		}
 	}
