@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -346,20 +347,31 @@ func (m *matcher) appended(s *set, logs []*Log) ([]*Log, bool) {
 		threads = slices.Clone(list[0])
 	}
 	kind := logs[0].Source.Name.Kind
-	fit, exact := make([][]bool, len(logs)), make([][]bool, len(logs))
+	by, all := map[string][]int{}, make([]int, len(s.entries)) // the entries, by the names of their logs
+	for k, e := range s.entries {
+		name := filepath.Base(s.meta.LogPath(e, logs[0].Source.Name.Hist))
+		by[name], all[k] = append(by[name], k), k
+	}
+	fit, exact := make([][]int, len(logs)), make([][]int, len(logs))
 	for i, l := range logs {
-		fit[i], exact[i] = make([]bool, len(s.entries)), make([]bool, len(s.entries))
 		sums, err := l.sums()
 		if err != nil {
 			return logs, false
 		}
-		named := slices.ContainsFunc(s.entries, func(e *fiojson.Entry) bool { return writes(s.meta, e, l.Source.Name) })
-		for k, e := range s.entries {
-			if !named || writes(s.meta, e, l.Source.Name) {
-				fit[i][k], exact[i][k] = sums.fits(e, kind)
+		writers := by[l.Source.Name.Prefix]
+		if writers == nil {
+			writers = all
+		}
+		for _, k := range writers {
+			part, equal := sums.fits(s.entries[k], kind)
+			if part {
+				fit[i] = append(fit[i], k)
+			}
+			if equal {
+				exact[i] = append(exact[i], k)
 			}
 		}
-		if !slices.Contains(exact[i], true) {
+		if exact[i] == nil {
 			exact[i] = fit[i]
 		}
 	}
@@ -427,35 +439,42 @@ func (m *matcher) unwritten(s *set, logs []*Log, match *matching) []*Log {
 
 // matching assigns logs to entries, each of which has room for some.
 type matching struct {
-	fit  [][]bool
+	fit  [][]int // the entries that each log may be of
 	room []int
-	of   []int // log -> entry
+	of   []int   // log -> entry
+	logs [][]int // entry -> logs
+}
+
+// pairs returns of which of some entries each log may be.
+func pairs[L, E any](logs []L, entries []E, may func(L, E) bool) [][]int {
+	out := make([][]int, len(logs))
+	for i, l := range logs {
+		for k, e := range entries {
+			if may(l, e) {
+				out[i] = append(out[i], k)
+			}
+		}
+	}
+	return out
 }
 
 // newMatching gives each log the first entry that fits it and has room, beginning with the logs that fit fewest. It
 // returns nil if one log gets none.
-func newMatching(fit [][]bool, room []int) *matching {
-	m := &matching{fit, slices.Clone(room), make([]int, len(fit))}
-	choices, order := make([]int, len(fit)), make([]int, len(fit))
-	for i := range fit {
+func newMatching(fit [][]int, room []int) *matching {
+	m := &matching{fit, slices.Clone(room), make([]int, len(fit)), make([][]int, len(room))}
+	order := make([]int, len(fit))
+	for i := range order {
 		order[i] = i
-		for _, fits := range fit[i] {
-			if fits {
-				choices[i]++
-			}
-		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return choices[a] - choices[b] })
+	slices.SortStableFunc(order, func(a, b int) int { return len(fit[a]) - len(fit[b]) })
 	for _, i := range order {
-		k := 0
-		for k < len(room) && (!fit[i][k] || m.room[k] == 0) {
-			k++
-		}
-		if k == len(room) {
+		at := slices.IndexFunc(fit[i], func(k int) bool { return m.room[k] > 0 })
+		if at < 0 {
 			return nil
 		}
+		k := fit[i][at]
 		m.room[k]--
-		m.of[i] = k
+		m.of[i], m.logs[k] = k, append(m.logs[k], i)
 	}
 	return m
 }
@@ -464,36 +483,26 @@ func newMatching(fit [][]bool, room []int) *matching {
 // place. It returns -1 if there is none.
 func (m *matching) other(alike func(a, b int) bool) (log, entry int) {
 	for i := range m.of {
-		if _, k := m.otherOf(i, alike); k >= 0 {
+		if k := m.otherOf(i, alike); k >= 0 {
 			return i, k
 		}
 	}
 	return -1, -1
 }
 
-// otherOf is other for log i.
-func (m *matching) otherOf(i int, alike func(a, b int) bool) (log, entry int) {
+// otherOf returns the other entry of log i.
+func (m *matching) otherOf(i int, alike func(a, b int) bool) (entry int) {
 	own := m.of[i]
-	for k, fits := range m.fit[i] {
-		if fits && !alike(own, k) && (m.room[k] > 0 ||
-			slices.ContainsFunc(m.numbers(k), func(j int) bool { return m.fit[j][own] })) {
-			return i, k
+	for _, k := range m.fit[i] {
+		if !alike(own, k) && (m.room[k] > 0 ||
+			slices.ContainsFunc(m.logs[k], func(j int) bool { return slices.Contains(m.fit[j], own) })) {
+			return k
 		}
 	}
-	return -1, -1
+	return -1
 }
 
-// numbers returns the logs of an entry.
-func (m *matching) numbers(k int) (out []int) {
-	for i, o := range m.of {
-		if o == k {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-func (m *matching) used(k int) int { return len(m.numbers(k)) }
+func (m *matching) used(k int) int { return len(m.logs[k]) }
 
 // interchangeable reports whether it makes no difference to which of two entries a log belongs: they are threads of one
 // job, which started together.
@@ -567,31 +576,20 @@ func (m *matcher) sectionsOf(s *set, logs []*Log) map[*Log]*jobfile.Section {
 		if len(parts) == 0 || len(sections) < 2 {
 			continue
 		}
-		can := make([][]bool, len(parts))
-		for i, l := range parts {
-			for _, section := range sections {
-				can[i] = append(can[i], mayBePart(section, l.Source.Extent))
-			}
-		}
-		match := newMatching(can, room)
+		match := newMatching(pairs(parts, sections, mayBePart), room)
 		same := func(a, b int) bool { return a == b }
-		if match == nil {
-			continue
-		}
-		if i, _ := match.other(same); i >= 0 {
-			for i, l := range parts {
-				rate := l.rate()
-				for j, section := range sections {
-					can[i][j] = can[i][j] && hasRate(section, l.Source.Extent, rate)
-				}
-			}
-			match = newMatching(can, room)
-			if match == nil {
-				continue
+		if match != nil {
+			if i, _ := match.other(same); i >= 0 {
+				match = newMatching(pairs(parts, sections, func(l *Log, section *jobfile.Section) bool {
+					return mayBePart(l, section) && hasRate(l, section)
+				}), room)
 			}
 		}
 		for i, l := range parts {
-			if j, _ := match.otherOf(i, same); j < 0 {
+			if match == nil {
+				break
+			}
+			if match.otherOf(i, same) < 0 {
 				out[l] = sections[match.of[i]]
 			}
 		}
@@ -600,9 +598,9 @@ func (m *matcher) sectionsOf(s *set, logs []*Log) map[*Log]*jobfile.Section {
 }
 
 // mayBePart reports whether threads of a section can have written a part of a log, by its directions and block sizes.
-func mayBePart(section *jobfile.Section, part *fiolog.Extent) bool {
+func mayBePart(l *Log, section *jobfile.Section) bool {
 	w := workloadOf(section)
-	for d, blocks := range part.Blocks {
+	for d, blocks := range l.Source.Extent.Blocks {
 		size, fixed := w.BlockSize(fio.Direction(d))
 		if len(blocks) > 0 && !w.Does(fio.Direction(d)) ||
 			fixed && slices.ContainsFunc(blocks, func(b uint64) bool { return float64(b) != size }) {
@@ -612,15 +610,15 @@ func mayBePart(section *jobfile.Section, part *fiolog.Extent) bool {
 	return true
 }
 
-// hasRate reports whether a part of so many I/Os per second is as fast as its section's rate_iops allows.
-func hasRate(section *jobfile.Section, part *fiolog.Extent, rate float64) bool {
+// hasRate reports whether a part of a log is as fast as its section's rate_iops allows.
+func hasRate(l *Log, section *jobfile.Section) bool {
 	want := 0.0
-	for d, blocks := range part.Blocks {
+	for d, blocks := range l.Source.Extent.Blocks {
 		if len(blocks) > 0 {
 			want += workloadOf(section).RateIOPS(fio.Direction(d))
 		}
 	}
-	return want == 0 || math.Abs(rate-want) <= want/10
+	return want == 0 || math.Abs(l.rate()-want) <= want/10
 }
 
 func workloadOf(section *jobfile.Section) fiojson.Workload {

@@ -416,6 +416,7 @@ type set struct {
 	entryOf []int            // thread -> entry; -1: none, or not known
 	index   map[*Log]int     // index in entries
 	apart   bool             // nothing tells when its fio started beside another of its host
+	open    bool             // which of several servers wrote a log is not known
 }
 
 // sets groups the logs by document and host, or by their job files' folders.
@@ -440,15 +441,16 @@ func (m *matcher) sets() []*set {
 		}
 		s.logs = append(s.logs, l)
 	}
-	for _, s := range slices.Clone(out) {
-		if s.meta != nil {
-			m.entriesOf(s, out)
-		} else if parts := m.byJobFile(s); len(parts) > 1 {
-			at := slices.Index(out, s)
-			out = slices.Replace(out, at, at+1, parts...)
+	var divided []*set
+	for _, s := range out {
+		if s.meta == nil {
+			divided = append(divided, m.byJobFile(s)...)
+			continue
 		}
+		m.entriesOf(s, out)
+		divided = append(divided, m.servers(s)...)
 	}
-	return out
+	return divided
 }
 
 // byJobFile divides a set without a document by job files, if each of its logs is one that a single job file names.
@@ -462,13 +464,16 @@ func (m *matcher) byJobFile(s *set) (parts []*set) {
 			})
 		})
 		if len(by) != 1 {
-			return nil
+			return []*set{s}
 		}
 		if of[by[0]] == nil {
 			of[by[0]] = &set{host: s.host, index: map[*Log]int{}, apart: true}
 			parts = append(parts, of[by[0]])
 		}
 		of[by[0]].logs = append(of[by[0]].logs, l)
+	}
+	if len(parts) == 1 {
+		return []*set{s}
 	}
 	return parts
 }
@@ -538,7 +543,7 @@ func printables(names []string) (out []string) {
 
 // entries finds the section and the entry of each log of a set: log N is that of thread N.
 func (m *matcher) entries(s *set) {
-	if !m.oneServer(s) {
+	if s.open {
 		return
 	}
 	if s.meta != nil && len(s.entries) == 0 {
@@ -736,138 +741,110 @@ func (m *matcher) assign(s *set, byThread map[int][]*Log, numbers []int) (left [
 	return left, true
 }
 
-// oneServer handles several servers at one address, and returns false if it did. fio --client names logs after the
-// address, without the port, so that one server's log overwrites another's, unless their jobs name them differently.
-func (m *matcher) oneServer(s *set) bool {
-	var ports []int
+// servers divides a set whose entries are of several servers at one address. fio --client names logs after the address,
+// without the port, so that one server's log overwrites another's, unless their jobs name them differently.
+func (m *matcher) servers(s *set) []*set {
+	of := map[int]*set{}
+	var parts []*set
 	for _, e := range s.entries {
-		if !slices.Contains(ports, e.Port) {
-			ports = append(ports, e.Port)
+		if of[e.Port] == nil {
+			of[e.Port] = &set{meta: s.meta, host: s.host, index: map[*Log]int{}}
+			parts = append(parts, of[e.Port])
 		}
+		of[e.Port].entries = append(of[e.Port].entries, e)
 	}
-	if len(ports) < 2 {
-		return true
+	if len(parts) < 2 {
+		return []*set{s}
 	}
-	var counts map[string]int
-	wrote := func(l *Log, port int) bool {
-		if of, ok := counts[l.Source.Name.Prefix]; ok {
-			return of == port
-		}
-		return slices.ContainsFunc(s.entries, func(e *fiojson.Entry) bool {
-			return e.Port == port && writes(s.meta, e, l.Source.Name)
+	wrote := map[string][]*set{} // by the logs' name
+	unique := true
+	for _, l := range s.logs {
+		name := l.Source.Name
+		wrote[name.Prefix] = filtered(parts, func(p *set) bool {
+			return slices.ContainsFunc(p.entries, func(e *fiojson.Entry) bool { return writes(s.meta, e, name) })
 		})
+		unique = unique && len(wrote[name.Prefix]) == 1
 	}
-	if slices.ContainsFunc(s.logs, func(l *Log) bool {
-		return len(filtered(ports, func(port int) bool { return wrote(l, port) })) != 1
-	}) {
-		counts = m.portsByCounts(s, ports)
+	if !unique {
+		maps.Copy(wrote, m.serversByCounts(s, parts))
 	}
 	for _, l := range s.logs {
-		var of []string
-		for _, port := range ports {
-			if wrote(l, port) {
-				of = append(of, strconv.Itoa(port))
-			}
-		}
-		if len(of) == 1 {
+		its := wrote[l.Source.Name.Prefix]
+		if len(its) == 1 {
+			its[0].logs = append(its[0].logs, l)
 			continue
 		}
-		for _, port := range ports[:len(ports)-len(of)] {
-			of = append(of, strconv.Itoa(port))
+		var ports []string
+		for _, p := range parts {
+			if len(its) == 0 || slices.Contains(its, p) {
+				ports = append(ports, strconv.Itoa(p.entries[0].Port))
+			}
 		}
+		s.open = true
 		l.Bad = &fio.ParseError{File: l.Source.Path,
 			Msg: fmt.Sprintf("%d servers at %s (ports %s), but 1 log: fio --client wrote the log of one over that "+
-				"of the other", len(of), s.host, shortened(of)),
+				"of the other", len(ports), s.host, shortened(ports)),
 			Hint: "give each server an address of its own (127.0.0.1, 127.0.0.2) and run again, or pass --skip-bad " +
 				"to leave it out"}
 	}
-	if slices.ContainsFunc(s.logs, func(l *Log) bool { return l.Bad != nil }) {
+	if s.open {
 		m.unsure[s.meta] = true
-		return false
+		return []*set{s}
 	}
-	for _, port := range ports {
-		part := &set{meta: s.meta, host: s.host, index: map[*Log]int{}}
-		for _, e := range s.entries {
-			if e.Port == port {
-				part.entries = append(part.entries, e)
-			}
-		}
-		for _, l := range s.logs {
-			if wrote(l, port) {
-				part.logs = append(part.logs, l)
-			}
-		}
-		if len(part.logs) > 0 {
-			m.entries(part)
-			m.starts(part)
-		}
-	}
-	s.logs = nil // their starts are set
-	return false
+	return filtered(parts, func(p *set) bool { return len(p.logs) > 0 })
 }
 
 // nearly is the part of a group's I/Os that may lie in other buckets than fio's JSON of the group has them, as those of
 // fio 3.28 do.
 const nearly = 0.01
 
-// portsByCounts returns the server of each log name, by the counts of its logs, if there is a name for each server: the
-// JSON of several job files has the options of one.
-func (m *matcher) portsByCounts(s *set, ports []int) map[string]int {
-	logs := slices.Clone(s.logs)
-	for _, o := range m.in.siblings {
-		if o.Host == s.host && o.Name.like(s.logs[0].Source.Name) {
-			logs = append(logs, &Log{Source: o, Meta: s.meta})
-		}
-	}
+// serversByCounts returns the server of each log name, by the counts of its logs, if there is a name for each server:
+// the JSON of several job files has the options of one.
+func (m *matcher) serversByCounts(s *set, parts []*set) map[string][]*set {
 	of := map[string][]*Log{}
-	for _, l := range logs {
+	for _, l := range s.logs {
 		of[l.Source.Name.Prefix] = append(of[l.Source.Name.Prefix], l)
 	}
-	names := slices.Sorted(maps.Keys(of))
-	if len(names) != len(ports) {
+	for _, o := range m.in.siblings {
+		if o.Host == s.host && o.Name.like(s.logs[0].Source.Name) {
+			of[o.Name.Prefix] = append(of[o.Name.Prefix], &Log{Source: o, Meta: s.meta})
+		}
+	}
+	if len(of) != len(parts) {
 		return nil
 	}
-	entries := map[int][]*fiojson.Entry{}
-	for _, e := range s.entries {
-		entries[e.Port] = append(entries[e.Port], e)
-	}
-	fit := make([][]bool, len(names))
-	for i, name := range names {
-		fit[i] = slices.Repeat([]bool{true}, len(ports))
-		all := &sums{}
-		for _, l := range of[name] {
-			sums, err := l.sums()
-			if err != nil {
-				return nil
-			}
-			all.add(sums)
-			for k, port := range ports {
-				fit[i][k] = fit[i][k] && (len(entries[port]) == 1 || slices.ContainsFunc(entries[port],
-					func(e *fiojson.Entry) bool {
-						part, _ := sums.fits(e, l.Source.Name.Kind)
-						return part
-					}))
-			}
-		}
-		for k, port := range ports {
-			if len(entries[port]) == 1 { // of a group: it counts all logs together
-				fit[i][k] = fit[i][k] && all.foreign(entries[port][0], of[name][0].Source.Name.Kind) <= nearly
-			}
-		}
-	}
-	match := newMatching(fit, slices.Repeat([]int{1}, len(ports)))
+	names := slices.Sorted(maps.Keys(of))
+	match := newMatching(pairs(names, parts, func(name string, p *set) bool { return p.holds(of[name]) }),
+		slices.Repeat([]int{1}, len(parts)))
 	if match == nil {
 		return nil
 	}
 	if i, k := match.other(func(a, b int) bool { return a == b }); i >= 0 {
 		m.warn("%s: which server wrote it is not certain: by its counts, that of port %d or of port %d",
-			fio.Printable(of[names[i]][0].Source.Path), ports[match.of[i]], ports[k])
+			fio.Printable(of[names[i]][0].Source.Path), parts[match.of[i]].entries[0].Port, parts[k].entries[0].Port)
 	}
-	out := map[string]int{}
+	out := map[string][]*set{}
 	for i, name := range names {
-		out[name] = ports[match.of[i]]
+		out[name] = []*set{parts[match.of[i]]}
 	}
 	return out
+}
+
+// holds reports whether the entries may have counted all I/Os of logs of one name. The only entry is that of a group,
+// which counts all of them together.
+func (s *set) holds(logs []*Log) bool {
+	all, kind := &sums{}, logs[0].Source.Name.Kind
+	for _, l := range logs {
+		sums, err := l.sums()
+		if err != nil || len(s.entries) > 1 && !slices.ContainsFunc(s.entries, func(e *fiojson.Entry) bool {
+			part, _ := sums.fits(e, kind)
+			return part
+		}) {
+			return false
+		}
+		all.add(sums)
+	}
+	return len(s.entries) > 1 || all.foreign(s.entries[0], kind) <= nearly
 }
 
 func (s *set) counts() string {

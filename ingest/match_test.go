@@ -627,17 +627,19 @@ func TestMatchPorts(t *testing.T) {
 	for name, c := range map[string]struct {
 		entries []string
 		logs    []string
-		want    string // the job of each log, or why it is bad
+		want    string   // the job of each log, or why it is bad
+		files   []string // job files, all used
 	}{
-		"one server": {[]string{entry("a", "x", 1)}, []string{"x_clat_hist.1.log.h"}, "a"},
+		"one server": {[]string{entry("a", "x", 1)}, []string{"x_clat_hist.1.log.h"}, "a", nil},
 		"two servers": {[]string{entry("a", "x", 1), entry("a", "x", 2)}, []string{"x_clat_hist.1.log.h"},
-			"2 servers at h (ports 1, 2), but 1 log: fio --client wrote the log of one over that of the other"},
+			"2 servers at h (ports 1, 2), but 1 log: fio --client wrote the log of one over that of the other", nil},
 		"three servers of two jobs": {[]string{entry("a", "x", 1), entry("b", "x", 1), entry("a", "x", 2), entry("b",
 			"x", 2), entry("a", "x", 3), entry("b", "x", 3)},
 			[]string{"x_clat_hist.1.log.h", "x_clat_hist.2.log.h"}, "3 servers at h (ports 1, 2, 3), but 1 log: fio " +
-				"--client wrote the log of one over that of the other"},
+				"--client wrote the log of one over that of the other", nil},
 		"two job files": {[]string{entry("a", "x", 1), entry("b", "y", 2)}, []string{"x_clat_hist.1.log.h",
-			"y_clat_hist.1.log.h"}, "a b"},
+			"y_clat_hist.1.log.h"}, "a b",
+			[]string{"[a]\nwrite_hist_log=x\nrw=read", "[b]\nwrite_hist_log=y\nrw=read"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -646,9 +648,13 @@ func TestMatchPorts(t *testing.T) {
 			for _, l := range c.logs {
 				files[l] = ""
 			}
-			logs, _, err := Match(one(t, folder(t, files)))
-			if err != nil {
-				t.Fatal(err)
+			for i, text := range c.files {
+				files[fmt.Sprint(i, ".fio")] = text
+			}
+			in := one(t, folder(t, files))
+			logs, _, err := Match(in)
+			if err != nil || len(in.Ignored) > 0 {
+				t.Fatal(err, in.Ignored)
 			}
 			var got []string
 			for _, l := range logs {
