@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -66,6 +67,35 @@ func TestLiveWaits(t *testing.T) {
 		if got := strings.Join(rows, " "); tt.want != "" && got != tt.want || (tt.want == "") != (passed > tt.waiting) {
 			t.Errorf("%s: %d intervals before b is back, I/Os by second %s; want %d, %s", tt.name, passed, got, tt.waiting,
 				tt.want)
+		}
+	}
+}
+
+// TestLiveRate: the rate from which a stall is judged is that between the last two documents without a gap, per ns.
+func TestLiveRate(t *testing.T) {
+	t.Parallel()
+	const zero = 1790000000000
+	s := liveSettings()
+	s.By = nil
+	l, err := New(Config{Settings: s}, new(pipelinetest.Collect))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		sec, ios  int64
+		perSecond float64
+	}{{1, 50, 50}, {2, 150, 100}, {3, 280, 130}, {4, 380, 100}, {9, 9000, 100}, {10, 9070, 70}} {
+		m, err := fiojson.Parse(strings.NewReader(fmt.Sprintf(`{"fio version":"fio-3.33","timestamp_ms":%d,"jobs":[{`+
+			`"jobname":"a","job_runtime":%d,"read":{"total_ios":%d,"runtime":%[2]d,"clat_ns":{"N":%[3]d,"min":1000,`+
+			`"max":1000,"bins":{"1000":%[3]d}}}}]}`, zero+1000*tt.sec, 1000*tt.sec, tt.ios)), "x")
+		if err == nil {
+			err = l.Snapshot(t.Context(), m)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := l.entries[key{job: "a"}].rate * 1e9; math.Abs(got-tt.perSecond) > 1e-6 {
+			t.Errorf("at %d s: %v I/Os a second, want %v", tt.sec, got, tt.perSecond)
 		}
 	}
 }
