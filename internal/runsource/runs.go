@@ -35,7 +35,7 @@ const (
 
 // Locate returns where the run is that an argument names. Files come before runs in Elasticsearch.
 func Locate(name string) Place {
-	if documents, err := fs.Glob(os.DirFS(name), "*-run.*.ndjson"); err == nil && len(documents) > 0 {
+	if hasDocuments(name) {
 		return InDirectory
 	}
 	_, err := os.Stat(name)
@@ -51,6 +51,20 @@ func Locate(name string) Place {
 		return InLogs
 	}
 	return Stored
+}
+
+// hasDocuments reports whether a name is that of a directory with documents of runs. It may have many other files.
+func hasDocuments(name string) bool {
+	dir, err := os.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // an error comes again, where the directory is read
+	return slices.ContainsFunc(names, func(file string) bool {
+		run, ok := strings.CutSuffix(file, ".ndjson")
+		return ok && strings.Contains(run, "-run.")
+	})
 }
 
 // Reader finds the runs that arguments name. Close it when done.
