@@ -189,8 +189,8 @@ func (e *equals) byChance(n, o *seen) bool {
 	if a.Host != b.Host && a.Host != "" && b.Host != "" {
 		return true
 	}
-	return filepath.Dir(a.Path) == filepath.Dir(b.Path) && !browserSuffix.MatchString(a.Base) &&
-		!browserSuffix.MatchString(b.Base) &&
+	return filepath.Dir(a.Path) == filepath.Dir(b.Path) && downloaded(a.Base) == a.Base &&
+		downloaded(b.Base) == b.Base &&
 		(a.Name.Job != b.Name.Job || a.Name.Prefix != b.Name.Prefix && e.accounts(n) && e.accounts(o))
 }
 
