@@ -335,6 +335,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		d.jsonBeside(&d.given, foldersOf(d.given.Logs))
 		if other := d.finish(&d.given); len(d.given.Logs) > 0 {
 			d.own([]*Input{&d.given}, jsonAround)
+			d.given.leaveOthers()
 			out = append(out, &d.given)
 		} else if unused = other; !opt.Any {
 			return nil, d.noLogsError(other[0].Path, other)

@@ -540,6 +540,20 @@ func (in *Input) Split() []*Input {
 	return out
 }
 
+// leaveOthers leaves out fio's JSON of other runs in the folder of logs that were named, where their logs were not.
+func (in *Input) leaveOthers() {
+	whole := *in
+	whole.Logs = slices.Concat(in.Logs, in.likeFirst())
+	if parts := whole.Split(); len(parts) > 1 {
+		own := filtered(parts, func(part *Input) bool {
+			return slices.ContainsFunc(in.Logs, func(l *Source) bool { return slices.Contains(part.Logs, l) })
+		})
+		if len(own) == 1 {
+			in.Metas = own[0].Metas
+		}
+	}
+}
+
 // IsNoLogs reports whether an error says that there are no logs of any kind, where there may be JSON.
 func IsNoLogs(err error) bool {
 	var none *fio.NoLogsError
