@@ -19,7 +19,6 @@ const (
 	ofFolder                     // and the log's folder is named after a job, or after the document's file
 	ofHost                       // the document has jobs of the log's host, or its file is named after it
 	writesPath                   // write_hist_log names the log with its folder
-	strongest  = writesPath
 )
 
 // place is where documents are, as seen from the folder of a log.
@@ -159,44 +158,61 @@ func (s *shelf) ofHost(host string) (of []*fiojson.Document) {
 	return of
 }
 
-// likely returns documents that may have a fact with a log, and all that do.
-func (s *shelf) likely(f facts, n Name, folder, host string) []*fiojson.Document {
-	switch f {
-	case writesPath:
-		return s.by[key{f, filepath.Join(folder, n.Prefix)}]
-	case ofFolder:
-		return s.by[key{f, folder}]
-	case ofGroup:
-		return s.groups
-	case namedAfter:
-		return slices.Concat(s.by[key{f, n.Prefix}], s.by[key{f, n.Prefix + "." + host}])
+// query is a log for which a document is sought.
+type query struct {
+	*Source
+	host, folder string
+	of           []*fiojson.Document // of the host
+}
+
+// evidence says of each fact, strongest first, which documents are found that may have it with a log, and whether one
+// has. All that have it are found.
+var evidence = [...]struct {
+	facts
+	find func(*shelf, *query) []*fiojson.Document
+	has  func(*shelf, *query, *fiojson.Document) bool
+}{
+	{writesPath, func(s *shelf, q *query) []*fiojson.Document {
+		return s.by[key{writesPath, filepath.Join(q.folder, q.Name.Prefix)}]
+	}, func(_ *shelf, q *query, m *fiojson.Document) bool { return namesPath(m, q.Source) }},
+	{ofHost, func(_ *shelf, q *query) []*fiojson.Document { return q.of },
+		func(_ *shelf, q *query, m *fiojson.Document) bool { return slices.Contains(q.of, m) }},
+	{ofFolder, func(s *shelf, q *query) []*fiojson.Document { return s.by[key{ofFolder, q.folder}] },
+		func(_ *shelf, q *query, m *fiojson.Document) bool { return isOfFolder(m, q.folder) }},
+	{writesName, func(s *shelf, q *query) []*fiojson.Document { return s.by[key{writesName, q.Name.Prefix}] },
+		func(_ *shelf, q *query, m *fiojson.Document) bool { return hasPrefix(m, q.Name) }},
+	{namedAfter, func(s *shelf, q *query) []*fiojson.Document {
+		return slices.Concat(s.by[key{namedAfter, q.Name.Prefix}], s.by[key{namedAfter, q.Name.Prefix + "." + q.host}])
+	}, func(_ *shelf, q *query, m *fiojson.Document) bool { return isNamedAfter(m, q.Name.Prefix, q.host) }},
+	{ofGroup, func(s *shelf, _ *query) []*fiojson.Document { return s.groups },
+		func(s *shelf, _ *query, m *fiojson.Document) bool { return slices.Contains(s.groups, m) }},
+}
+
+// has reports whether a document has one of some facts with a log.
+func (s *shelf) has(q *query, m *fiojson.Document, some facts) bool {
+	for i := range evidence {
+		if some&evidence[i].facts > 0 && evidence[i].has(s, q, m) {
+			return true
+		}
 	}
-	return s.by[key{f, n.Prefix}]
+	return false
 }
 
 // find returns the documents that a log may belong to, and the strongest fact that they have: those that have all facts
 // that any of them has, from the strongest on, as long as there are several; then those that its counts fit. Counts
-// that fit others beat the names of files and of folders of the run.
+// that fit others beat the names of files and of folders.
 func (s *shelf) find(l *Source, host string) (fit []*fiojson.Document, why facts) {
-	folder, rule, of := filepath.Base(filepath.Dir(l.Path)), rules[s.place], s.ofHost(host)
-	has := func(m *fiojson.Document, some facts) bool {
-		return some&writesName > 0 && len(m.Writers(l.Name.Prefix, l.Name.Hist)) > 0 ||
-			some&ofGroup > 0 && slices.Contains(s.groups, m) ||
-			some&ofHost > 0 && slices.Contains(of, m) ||
-			some&writesPath > 0 && namesPath(m, l) ||
-			some&namedAfter > 0 && isNamedAfter(m, l.Name.Prefix, host) ||
-			some&ofFolder > 0 && isOfFolder(m, folder)
-	}
+	q, rule := &query{l, host, filepath.Base(filepath.Dir(l.Path)), s.ofHost(host)}, rules[s.place]
 	may := func(m *fiojson.Document, f facts) bool {
-		return (host == "" || !s.hosted[m] || slices.Contains(of, m)) && has(m, f) &&
-			(has(m, rule.needs) || rule.alone && f != ofFolder)
+		return (host == "" || !s.hosted[m] || slices.Contains(q.of, m)) && s.has(q, m, f) &&
+			(s.has(q, m, rule.needs) || rule.alone && f != ofFolder)
 	}
-	for f := strongest; f > 0 && (why == 0 || len(fit) > 1 && f > ofGroup); f >>= 1 {
-		from := fit
-		if why == 0 && f == ofHost {
-			from = of
-		} else if why == 0 {
-			from = s.likely(f, l.Name, folder, host)
+	for i := range evidence {
+		f, from := evidence[i].facts, fit
+		if why == 0 {
+			from = evidence[i].find(s, q)
+		} else if len(fit) < 2 || f == ofGroup {
+			break
 		}
 		with := filtered(from, func(m *fiojson.Document) bool { return may(m, f) })
 		if len(with) == 0 {
@@ -205,7 +221,7 @@ func (s *shelf) find(l *Source, host string) (fit []*fiojson.Document, why facts
 		if f == namedAfter || f == ofFolder {
 			all := fit
 			if why == 0 {
-				all = filtered(s.likely(writesName, l.Name, folder, host),
+				all = filtered(s.by[key{writesName, l.Name.Prefix}],
 					func(m *fiojson.Document) bool { return may(m, writesName) })
 			}
 			if later := overwriters(l, with, all); len(later) > 0 {
@@ -219,7 +235,7 @@ func (s *shelf) find(l *Source, host string) (fit []*fiojson.Document, why facts
 		return s.docs, 0
 	case why == 0 && rule.alone:
 		return s.free, 0
-	case len(fit) > 1 && has(fit[0], rule.needs):
+	case len(fit) > 1 && s.has(q, fit[0], rule.needs):
 		fit = byCounts(l, fit)
 	}
 	return fit, why
