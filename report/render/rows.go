@@ -26,6 +26,7 @@ func finest(by []string) string {
 // figures returns the latencies of a row, in the order of names.
 func (r *Renderer) figures(row *pipeline.Row) (cells []Cell) {
 	s := &row.Stats
+	cells = make([]Cell, 0, 4+len(s.Percentiles))
 	add := func(v float64, atLeast bool) {
 		if s.Empty() || v == fiohist.NoLimit {
 			v, atLeast = math.NaN(), false
@@ -214,12 +215,13 @@ func (r *table) flush() {
 		r.head(by)
 	}
 	for _, row := range r.rows {
-		cells := []Cell{r.time(row.offset, r.zone)}
-		for _, dim := range r.by {
-			cells = append(cells, Cell{Text: cmp.Or(row.dims.Of(dim), fio.All)})
+		add := func(i int, cell Cell) { r.columns[i].Cells = append(r.columns[i].Cells, cell) }
+		add(0, r.time(row.offset, r.zone))
+		for i, dim := range r.by {
+			add(1+i, Cell{Text: cmp.Or(row.dims.Of(dim), fio.All)})
 		}
-		for i, cell := range append(cells, row.cells...) {
-			r.columns[i].Cells = append(r.columns[i].Cells, cell)
+		for i, cell := range row.cells {
+			add(1+len(r.by)+i, cell)
 		}
 	}
 	r.rows = r.rows[:0]
@@ -237,7 +239,7 @@ func (r *table) flush() {
 		rows = append(rows, r.heads)
 	}
 	for n := range r.columns[0].Cells {
-		var row []string
+		row := make([]string, 0, len(r.columns))
 		for i := range r.columns {
 			if text := r.columns[i].text(n, r.unit[i], "table"); i < len(r.columns)-1 || text != "-" {
 				row = append(row, text)
@@ -281,7 +283,8 @@ func (r *table) row(q *pipeline.Interval, row *pipeline.Row) error {
 	if row.IOPSKnown {
 		iops = row.IOPS
 	}
-	cells := append([]Cell{ios(row.Stats.Samples), {Number: iops}}, r.figures(row)...)
+	cells := append(make([]Cell, 0, len(r.run.Percentiles)+8), ios(row.Stats.Samples), Cell{Number: iops})
+	cells = append(cells, r.figures(row)...)
 	if len(r.run.Settings.SLA) > 0 {
 		cells = append(cells, Cell{Text: verdict(row)})
 	}
