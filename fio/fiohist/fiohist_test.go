@@ -441,6 +441,9 @@ func TestPack(t *testing.T) {
 		if to.Packed() || !to.Pack().Packed() {
 			t.Error("packed or not")
 		}
+		again := made(seed+2, seed%2 == 0)
+		again.SetPacked(to)
+		same("packed in place", to, again)
 		to = to.Pack()
 		to.Reset()
 		same("emptied", new(Hist), to)

@@ -155,6 +155,13 @@ func (h *Hist) Pack() *Hist {
 	return &Hist{packed: p, rounded: h.rounded}
 }
 
+// SetPacked makes h a compact copy of o, as Pack does.
+func (h *Hist) SetPacked(o *Hist) {
+	h.Reset()
+	p := o.Pack()
+	h.packed, h.rounded = p.packed, p.rounded
+}
+
 // Packed reports whether h is in the form that Pack returns.
 func (h *Hist) Packed() bool { return h.packed != nil }
 

@@ -77,7 +77,7 @@ func (m *Merger) Emit(ctx context.Context, b *Batch) error {
 	if m.picks {
 		m.choose(b)
 	}
-	atOnce := int64(min(max(maxSums/max(len(b.active), 1), m.workers), chunk))
+	atOnce := int64(min(max(maxSums/max(len(b.active), 1), 1), chunk))
 	to := min(b.To, m.end)
 	busy := m.busy(b)
 	for from := max(b.from, m.first); from < to; {

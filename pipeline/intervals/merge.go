@@ -431,15 +431,10 @@ func (m *Merger) addUp(ctx context.Context, n int, active []*scope, interval fun
 	}
 	for w := range m.workers { // by scope, so that each total stays in the caches
 		g.Go(func() error {
+			var unpacked fiohist.Hist
 			for k := w; k < len(active); k += m.workers {
-				for _, q := range out {
-					if active[k].same == nil {
-						active[k].extremes(&q.Rows[k], q.hists[k], m.Run.Geometry)
-						active[k].total.AddHist(q.hists[k])
-						if active[k].blocks != nil {
-							active[k].blocks.Add(q.hists[k], m.Run.Geometry)
-						}
-					}
+				if active[k].same == nil {
+					m.addToTotal(active[k], k, out, &unpacked)
 				}
 			}
 			return nil
@@ -465,13 +460,34 @@ func (m *Merger) addUp(ctx context.Context, n int, active []*scope, interval fun
 	return nil
 }
 
-// extremes sets the extremes of a row to those of the whole I/Os in it: an I/O that is shared among intervals is the
-// longest of one of them only.
-func (sc *scope) extremes(row *pipeline.Row, h *fiohist.Hist, g fiohist.Geometry) {
+// addToTotal adds the k-th active scope of intervals to its total, and sets the extremes of their rows. Of very many
+// scopes the totals are packed between such calls, with unpacked as memory.
+func (m *Merger) addToTotal(sc *scope, k int, intervals []*merged, unpacked *fiohist.Hist) {
+	total, pack := sc.total, len(m.scopes) > maxSums
+	if pack {
+		total = unpacked
+		total.Reset()
+		total.AddHist(sc.total)
+	}
+	for _, q := range intervals {
+		sc.extremes(&q.Rows[k], q.hists[k], total, m.Run.Geometry)
+		total.AddHist(q.hists[k])
+		if sc.blocks != nil {
+			sc.blocks.Add(q.hists[k], m.Run.Geometry)
+		}
+	}
+	if pack {
+		sc.total.SetPacked(total)
+	}
+}
+
+// extremes sets the extremes of a row to those of the whole I/Os in it, with total before it: an I/O that is shared
+// among intervals is the longest of one of them only.
+func (sc *scope) extremes(row *pipeline.Row, h, total *fiohist.Hist, g fiohist.Geometry) {
 	if h == nil || row.Stats.Empty() {
 		return
 	}
-	if low, high, ok := h.Whole(sc.total); ok {
+	if low, high, ok := h.Whole(total); ok {
 		row.Stats.Within(g, low, high, sc.known())
 	}
 }
@@ -508,7 +524,8 @@ func (m *Merger) leaves(hists []*fiohist.Hist, iosOf func(*Member) *IOs) (leaves
 
 // rows returns interval q with the rows of the active scopes.
 func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, iosOf func(*Member) *IOs, active []*scope) *merged {
-	out := &merged{Interval: pipeline.Interval{Offset: m.Grid.Start(q), Leaves: m.leaves(leaves, iosOf)}}
+	out := &merged{Interval: pipeline.Interval{Offset: m.Grid.Start(q), Leaves: m.leaves(leaves, iosOf),
+		Rows: make([]pipeline.Row, 0, len(active))}, hists: make([]*fiohist.Hist, 0, len(active))}
 	if len(m.Run.Settings.SLA) > 0 {
 		out.Ran = m.directionsRan(m.span(q))
 	}

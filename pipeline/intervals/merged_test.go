@@ -91,6 +91,28 @@ func TestRounds(t *testing.T) {
 	}
 }
 
+// TestVeryMany: rows and totals of logs are the same beside so many others that totals are packed.
+func TestVeryMany(t *testing.T) {
+	t.Parallel()
+	told := func(logs []log) (out []string) {
+		m := merged(t, logs, "log", nil, 1, 3)
+		for _, r := range append(m.Rows, m.merger.Summary().Total...) {
+			if slices.ContainsFunc(three, func(l log) bool { return l.name == r.Dims.Log }) {
+				out = append(out, fmt.Sprint(r.Dims, r.Stats, r.Logs, r.IOPS, r.Covered))
+			}
+		}
+		return out
+	}
+	want := told(three)
+	var logs []log
+	for n := range 8500 {
+		logs = append(logs, log{"h", "z", fmt.Sprintf("z.%d", n), "r 500-1500 7"})
+	}
+	if same(t, told(append(logs, three...)), want...); len(want) != 2*4 {
+		t.Errorf("%d rows: %s", len(want), want)
+	}
+}
+
 // TestJoin: logs that join later get rows of their own, and what was there stays.
 func TestJoin(t *testing.T) {
 	t.Parallel()
