@@ -339,12 +339,13 @@ func fitTogether(e *fiojson.Entry, logs []*Log) bool {
 // appended finds the entries of logs without a thread number, so that the counts of each fit its entry. It returns the
 // logs, with empty ones for entries whose threads wrote nothing, and whether there is such a matching.
 func (m *matcher) appended(s *set, logs []*Log) ([]*Log, bool) {
-	threads := slices.Repeat([]int{math.MaxInt}, len(s.entries)) // the most that each entry has
-	if len(logs) <= len(s.entries) {
-		threads = slices.Repeat([]int{1}, len(s.entries))
-	}
-	if list, certain := partitions(s.meta, s.entries, len(logs)); certain {
-		threads = slices.Clone(list[0])
+	threads := threadsOf(s.meta, s.entries, len(logs)) // the most that each entry has
+	if threads == nil {
+		most := math.MaxInt
+		if len(logs) <= len(s.entries) {
+			most = 1
+		}
+		threads = slices.Repeat([]int{most}, len(s.entries))
 	}
 	kind := logs[0].Source.Name.Kind
 	by, all := map[string][]int{}, make([]int, len(s.entries)) // the entries, by the names of their logs
@@ -645,18 +646,13 @@ func appends(j *jobfile.File, s *jobfile.Section, n Name) bool {
 
 // refuseAppended refuses a log to which several threads appended theirs, if nothing says which part is whose.
 func (m *matcher) refuseAppended(s *set, logs []*Log) {
-	for i, l := range logs {
-		l.Bad = &fio.ParseError{File: l.Source.Path,
-			Msg: fmt.Sprintf("%d threads appended their logs to this file (per_job_logs=0; time runs backwards at "+
-				"line %d), and their counts do not show which jobs of %s they belong to",
-				len(logs), logs[1].Source.Extent.After+1, fio.Printable(s.meta.Path)),
-			Hint: "give the JSON of this very run with --fio-json, " +
-				"run fio again without per_job_logs=0, or pass --skip-bad"}
-		if i > 0 { // one error is enough
-			m.logs = slices.DeleteFunc(m.logs, func(o *Log) bool { return o == l })
-			s.logs = slices.DeleteFunc(s.logs, func(o *Log) bool { return o == l })
-		}
-	}
+	logs[0].Bad = &fio.ParseError{File: logs[0].Source.Path,
+		Msg: fmt.Sprintf("%d threads appended their logs to this file (per_job_logs=0; time runs backwards at "+
+			"line %d), and their counts do not show which jobs of %s they belong to",
+			len(logs), logs[1].Source.Extent.After+1, fio.Printable(s.meta.Path)),
+		Hint: "give the JSON of this very run with --fio-json, " +
+			"run fio again without per_job_logs=0, or pass --skip-bad"}
+	m.drop(s, logs[1:]) // one error is enough
 }
 
 // byFile groups logs, of which those of a file follow each other, by their files.

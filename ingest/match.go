@@ -579,11 +579,9 @@ func (m *matcher) entries(s *set) {
 	if s.job != nil {
 		s.entryOf, _ = s.job.Entries()
 		s.sections()
-	} else if list, certain := partitions(s.meta, s.entries, s.threads); certain {
-		for i, n := range list[0] {
-			for range n {
-				s.entryOf = append(s.entryOf, i)
-			}
+	} else if threads := threadsOf(s.meta, s.entries, s.threads); threads != nil {
+		for i, n := range threads {
+			s.entryOf = append(s.entryOf, slices.Repeat([]int{i}, n)...)
 		}
 		for i, n := range s.several() {
 			s.entries[i].Unlike = n
@@ -624,16 +622,14 @@ func (m *matcher) dropStale(s *set) {
 	if threads == 0 || len(old) == 0 || len(old) == len(s.logs) || !s.logs[0].Source.Name.Hist || s.host != "" {
 		return
 	}
-	kept := filtered(s.logs, func(l *Log) bool { return !slices.Contains(old, l) })
-	few, beyond := &sums{}, &sums{}
+	few, all := &sums{}, &sums{}
 	for _, l := range s.logs {
 		of, err := l.sums()
-		switch {
-		case err != nil:
+		if err != nil {
 			return
-		case l.Source.Name.Job > threads:
-			beyond.add(of)
-		default:
+		}
+		all.add(of)
+		if l.Source.Name.Job <= threads {
 			few.add(of)
 		}
 	}
@@ -646,7 +642,7 @@ func (m *matcher) dropStale(s *set) {
 		if few.logged[d].Sum() > counted {
 			return
 		}
-		more = more || few.logged[d].Sum()+beyond.logged[d].Sum() > counted
+		more = more || all.logged[d].Sum() > counted
 	}
 	if !more {
 		return
@@ -657,8 +653,14 @@ func (m *matcher) dropStale(s *set) {
 	}
 	m.warn("%s: not used: by %s there are %d threads, whose I/Os the other logs hold: left by an earlier run",
 		fio.Some(names), fio.Printable(s.meta.Path), threads)
-	s.logs = kept
-	m.logs = slices.DeleteFunc(m.logs, func(l *Log) bool { return slices.Contains(old, l) })
+	m.drop(s, old)
+}
+
+// drop leaves logs of a set out.
+func (m *matcher) drop(s *set, logs []*Log) {
+	for _, all := range []*[]*Log{&s.logs, &m.logs} {
+		*all = slices.DeleteFunc(*all, func(l *Log) bool { return slices.Contains(logs, l) })
+	}
 }
 
 // sections gives entries that stand for several sections of the job file these sections.
@@ -1155,22 +1157,21 @@ func numJobs(m *fiojson.Document, e *fiojson.Entry) int {
 	return 1
 }
 
-// partitions returns the ways to spread that many threads over the entries of one host, most plausible first: the
-// number of threads, and so of logs, that each entry stands for. With group_reporting an entry stands for all threads
-// of its group, and the JSON does not say how many. certain means that the first way is right.
+// threadsOf returns the number of threads, and so of logs, that each entry of one host stands for, of that many in all;
+// nil if nothing tells. With group_reporting an entry stands for all threads of its group, and the JSON does not say
+// how many.
 //
 // The evidence: job_runtime is the sum over the entry's threads, while each direction's runtime is the longest, so
 // their ratio is the number of threads if all ran equally long, and never more than that. numjobs is there if the
 // group's last section has it.
-func partitions(m *fiojson.Document, entries []*fiojson.Entry, threads int) (list [][]int, certain bool) {
+func threadsOf(m *fiojson.Document, entries []*fiojson.Entry, threads int) []int {
 	n := len(entries)
 	if n == 0 {
-		return nil, false
+		return nil
 	}
-	ones, numjobs, ratio, low := make([]int, n), make([]int, n), make([]int, n), make([]int, n)
-	whole, several := true, false
+	ones, numjobs, ratio, low := slices.Repeat([]int{1}, n), make([]int, n), make([]int, n), slices.Repeat([]int{1}, n)
+	whole, several, atLeast := true, false, true
 	for i, e := range entries {
-		ones[i], low[i] = 1, 1
 		numjobs[i] = numJobs(m, e)
 		if e.LongestMS <= 0 || e.RuntimeMS <= 0 {
 			whole = false
@@ -1179,89 +1180,35 @@ func partitions(m *fiojson.Document, entries []*fiojson.Entry, threads int) (lis
 		r := float64(e.RuntimeMS) / float64(e.LongestMS)
 		k := min(math.Round(r), jobfile.MaxThreads)
 		ratio[i] = max(int(k), 1)
-		if near := math.Abs(r-k) <= 0.02*k; near && k >= 2 {
-			several = true
-		} else if !near {
-			whole = false
-		}
+		near := math.Abs(r-k) <= 0.02*k
+		several, whole = several || near && k >= 2, whole && near
 		low[i] = max(1, int(math.Ceil(min(r, jobfile.MaxThreads)-0.1*max(k, 1))))
+		atLeast = atLeast && numjobs[i] >= low[i]
 	}
-	atLeast := func(p []int) bool {
-		for i := range p {
-			if p[i] < low[i] {
-				return false
-			}
-		}
-		return true
-	}
-	sum := func(p []int) (s int) {
-		for _, k := range p {
-			s += k
-		}
-		return s
-	}
-	add := func(p []int) {
-		if !slices.ContainsFunc(list, func(o []int) bool { return slices.Equal(o, p) }) {
-			list = append(list, slices.Clone(p))
+	for _, rule := range []struct {
+		threads []int
+		applies bool
+	}{
+		{numjobs, n == 1 && threads > 0 && numjobs[0] > threads}, // one was killed before it wrote its log
+		{ones, n >= threads && !several},
+		{numjobs, sum(numjobs) == threads && atLeast},
+		{ratio, whole && sum(ratio) == threads},
+		{[]int{max(threads, low[0])}, n == 1},
+		{ratio, whole && sum(ratio) > threads}, // some have no logs, or these are not here
+		{low, sum(low) == threads},
+	} {
+		if rule.applies {
+			return rule.threads
 		}
 	}
-	if n == 1 && threads > 0 && numjobs[0] > threads { // a thread was killed before it wrote its log
-		add(numjobs)
-	}
-	if n >= threads && !several {
-		add(ones)
-	}
-	if sum(numjobs) == threads && atLeast(numjobs) {
-		add(numjobs)
-	}
-	if whole && sum(ratio) == threads {
-		add(ratio)
-	}
-	if n == 1 {
-		add([]int{max(threads, low[0])})
-	}
-	if whole && sum(ratio) > threads { // threads without logs, or whose logs are not here
-		add(ratio)
-	}
-	certain = len(list) > 0
-	if rest := compositions(low, threads, 64); len(rest) > 0 {
-		certain = certain || len(rest) == 1
-		for _, p := range rest {
-			add(p)
-		}
-	}
-	return list, certain
+	return nil
 }
 
-// compositions returns the ways to write total as a sum with these least terms; nil if there are more than limit.
-func compositions(low []int, total, limit int) (out [][]int) {
-	spare := total
-	for _, k := range low {
-		spare -= k
+func sum(of []int) (n int) {
+	for _, k := range of {
+		n += k
 	}
-	if spare < 0 {
-		return nil
-	}
-	p := slices.Clone(low)
-	var walk func(i, spare int) bool
-	walk = func(i, spare int) bool {
-		if i == len(p)-1 {
-			p[i] = low[i] + spare
-			out = append(out, slices.Clone(p))
-			return len(out) <= limit
-		}
-		for k := 0; k <= spare; k++ {
-			p[i] = low[i] + k
-			if !walk(i+1, spare-k) {
-				return false
-			}
-		}
-		return true
-	}
-	if !walk(0, spare) {
-		return nil
-	}
-	return out
+	return n
 }
 
 // jobName sets the log's job, and its host if only the entry has it. The job is the entry's, if no other log shares

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -314,9 +315,9 @@ c_clat_hist.3.log "" c c/1 0s fio's start`, "fio.json: 1 job without a log: b, 7
 	}
 }
 
-// TestPartitions: how many threads an entry stands for, as (runtime sum/longest,
+// TestThreadsOf: how many threads an entry stands for, as (runtime sum/longest,
 // numjobs).
-func TestPartitions(t *testing.T) {
+func TestThreadsOf(t *testing.T) {
 	type e struct {
 		sum, longest int64
 		numjobs      string
@@ -324,28 +325,26 @@ func TestPartitions(t *testing.T) {
 	for name, c := range map[string]struct {
 		entries []e
 		threads int
-		want    string // the first and how many more
-		certain bool
+		want    []int
 	}{
-		"one each":                   {[]e{{1000, 1000, ""}, {1000, 1001, ""}}, 2, "[1 1]+0", true},
-		"one each, numjobs shown":    {[]e{{1000, 1000, "2"}, {1000, 1000, "2"}}, 2, "[1 1]+0", true},
-		"one each, fsync at the end": {[]e{{1700, 1000, ""}, {1000, 1000, ""}}, 2, "[1 1]+0", true},
-		"more entries than logs":     {[]e{{1000, 1000, ""}, {1000, 1000, ""}, {5, 5, ""}}, 2, "[1 1 1]+0", true},
-		"a group":                    {[]e{{9000, 3001, ""}}, 3, "[3]+0", true},
-		"a group of unlike jobs":     {[]e{{4000, 3001, ""}}, 3, "[3]+0", true},
-		"numjobs of a group":         {[]e{{2000, 1000, "2"}, {3000, 1000, "3"}}, 5, "[2 3]+0", true},
-		"by the time run": {[]e{{9000, 3001, ""}, {9001, 3002, ""}, {3001, 3002, ""}}, 7, "[3 3 1]+0",
-			true},
-		"numjobs of the last section only": {[]e{{3000, 1000, "2"}, {1000, 1000, ""}}, 4, "[3 1]+0", true},
-		"what is left is one entry's":      {[]e{{1500, 1000, ""}, {1000, 1000, ""}}, 3, "[2 1]+0", true},
-		"a part of the logs":               {[]e{{3000, 1000, ""}, {1000, 1000, ""}}, 2, "[3 1]+0", true},
-		"a part of the logs of one":        {[]e{{3000, 1000, ""}}, 1, "[3]+0", true},
-		"nothing known of the time":        {[]e{{0, 0, ""}, {0, 0, ""}}, 3, "[1 2]+1", false},
-		"nothing known, but numjobs":       {[]e{{0, 0, "1"}, {0, 0, "2"}}, 3, "[1 2]+1", true},
-		"too many ways":                    {[]e{{0, 0, ""}, {0, 0, ""}, {0, 0, ""}, {0, 0, ""}}, 40, "none", false},
-		"absurd times": {[]e{{1 << 60, 1, ""}, {1, 1 << 60, "99999999999999999999"}}, 2, "[1 1]+0",
-			true},
-		"none": {nil, 3, "none", false},
+		"one each":                   {[]e{{1000, 1000, ""}, {1000, 1001, ""}}, 2, []int{1, 1}},
+		"one each, numjobs shown":    {[]e{{1000, 1000, "2"}, {1000, 1000, "2"}}, 2, []int{1, 1}},
+		"one each, fsync at the end": {[]e{{1700, 1000, ""}, {1000, 1000, ""}}, 2, []int{1, 1}},
+		"more entries than logs":     {[]e{{1000, 1000, ""}, {1000, 1000, ""}, {5, 5, ""}}, 2, []int{1, 1, 1}},
+		"a group":                    {[]e{{9000, 3001, ""}}, 3, []int{3}},
+		"a group of unlike jobs":     {[]e{{4000, 3001, ""}}, 3, []int{3}},
+		"numjobs of a group":         {[]e{{2000, 1000, "2"}, {3000, 1000, "3"}}, 5, []int{2, 3}},
+		"by the time run": {[]e{{9000, 3001, ""}, {9001, 3002, ""}, {3001, 3002, ""}}, 7,
+			[]int{3, 3, 1}},
+		"numjobs of the last section only": {[]e{{3000, 1000, "2"}, {1000, 1000, ""}}, 4, []int{3, 1}},
+		"what is left is one entry's":      {[]e{{1500, 1000, ""}, {1000, 1000, ""}}, 3, []int{2, 1}},
+		"a part of the logs":               {[]e{{3000, 1000, ""}, {1000, 1000, ""}}, 2, []int{3, 1}},
+		"a part of the logs of one":        {[]e{{3000, 1000, ""}}, 1, []int{3}},
+		"nothing known of the time":        {[]e{{0, 0, ""}, {0, 0, ""}}, 3, nil},
+		"nothing known, but numjobs":       {[]e{{0, 0, "1"}, {0, 0, "2"}}, 3, []int{1, 2}},
+		"too many ways":                    {[]e{{0, 0, ""}, {0, 0, ""}, {0, 0, ""}}, 40, nil},
+		"absurd times":                     {[]e{{1 << 60, 1, ""}, {1, 1 << 60, "99999999999999999999"}}, 2, []int{1, 1}},
+		"none":                             {nil, 3, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var entries []*fiojson.Entry
@@ -356,16 +355,8 @@ func TestPartitions(t *testing.T) {
 				}
 				entries = append(entries, n)
 			}
-			list, certain := partitions(&fiojson.Document{}, entries, c.threads)
-			got := "none"
-			if len(list) > 0 {
-				got = fmt.Sprintf("%v+%d", list[0], len(list)-1)
-			}
-			if got != c.want || certain != c.certain {
-				t.Errorf("%s, certain %v", got, certain)
-			}
-			if got, _ := partitions(&fiojson.Document{}, entries, c.threads); !reflect.DeepEqual(got, list) {
-				t.Error("Partitions says something else")
+			if got := threadsOf(&fiojson.Document{}, entries, c.threads); !slices.Equal(got, c.want) {
+				t.Error(got)
 			}
 		})
 	}
