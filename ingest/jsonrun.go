@@ -461,31 +461,55 @@ func atTheSameTime(metas []*fiojson.Document) (groups [][]*fiojson.Document) {
 	return groupsOf(metas, periods)
 }
 
+// group is what ran at the same time.
+type group[T any] struct {
+	of   []T
+	last int // the index of the last of it
+	period
+}
+
 // groupsOf groups what ran at the same time, the earliest first: periods overlap by more than half of the shorter one.
 func groupsOf[T any](of []T, periods []period) (groups [][]T) {
-	type group struct {
-		of []T
-		period
+	order := make([]int, len(of))
+	for i := range order {
+		order[i] = i
 	}
-	var all []*group
-	for i := range of {
-		g := &group{[]T{of[i]}, periods[i]}
-		all = slices.DeleteFunc(all, func(o *group) bool {
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(periods[a].from, periods[b].from) })
+	var all []*group[T]
+	for len(order) > 0 { // compare only periods that others join
+		n, end := 1, periods[order[0]].to
+		for ; n < len(order) && periods[order[n]].from < end; n++ {
+			end = max(end, periods[order[n]].to)
+		}
+		slices.Sort(order[:n])
+		all = append(all, joined(of, periods, order[:n])...)
+		order = order[n:]
+	}
+	slices.SortFunc(all, func(a, b *group[T]) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.last, b.last))
+	})
+	for _, g := range all {
+		groups = append(groups, g.of)
+	}
+	return groups
+}
+
+// joined is groupsOf for those of some indexes.
+func joined[T any](of []T, periods []period, indexes []int) (all []*group[T]) {
+	for _, i := range indexes {
+		g := &group[T]{[]T{of[i]}, i, periods[i]}
+		all = slices.DeleteFunc(all, func(o *group[T]) bool {
 			overlap := min(g.to, o.to) - max(g.from, o.from)
 			if !g.known || !o.known || 2*overlap <= min(g.to-g.from, o.to-o.from) {
 				return false
 			}
-			g.of = append(slices.Clone(o.of), g.of...)
+			g.of = append(o.of, g.of...)
 			g.from, g.to = min(g.from, o.from), max(g.to, o.to)
 			return true
 		})
 		all = append(all, g)
 	}
-	slices.SortStableFunc(all, func(a, b *group) int { return cmp.Compare(a.from, b.from) })
-	for _, g := range all {
-		groups = append(groups, g.of)
-	}
-	return groups
+	return all
 }
 
 // Split divides the logs of a folder in which runs follow each other, each with its own JSON and log names, into

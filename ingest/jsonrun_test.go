@@ -1,8 +1,12 @@
 package ingest
 
 import (
+	"cmp"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,6 +73,29 @@ func TestKilledTogether(t *testing.T) {
 		metas := []*fiojson.Document{killed("a", at, 21), killed("b", at+after, 21)}
 		if got := atTheSameTime(metas); len(got) != want {
 			t.Errorf("%d ms later: %d runs, want %d", after, len(got), want)
+		}
+	}
+}
+
+// TestGroupsOf groups random periods as comparing each with all groups before does.
+func TestGroupsOf(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		n := 1 + random.IntN(12)
+		names, periods, all := make([]int, n), make([]period, n), make([]int, n)
+		for i := range n {
+			from := random.Int64N(60)
+			names[i], all[i] = i, i
+			periods[i] = period{from, from + random.Int64N(12), random.IntN(8) > 0}
+		}
+		var want [][]int
+		groups := joined(names, periods, all)
+		slices.SortStableFunc(groups, func(a, b *group[int]) int { return cmp.Compare(a.from, b.from) })
+		for _, g := range groups {
+			want = append(want, g.of)
+		}
+		if got := groupsOf(names, periods); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v: got %v, want %v", periods, got, want)
 		}
 	}
 }

@@ -524,12 +524,21 @@ func (t *tail) restore() error {
 // Tails are the tails of all entries and directions of a run.
 type Tails []*tail
 
-// Resolve restores all tails of one JSON document, and returns warnings of what is lost. If one does not fit, it
+// ByMeta returns the tails of each JSON document.
+func (all Tails) ByMeta() map[*fiojson.Document]Tails {
+	of := map[*fiojson.Document]Tails{}
+	for _, t := range all {
+		of[t.meta] = append(of[t.meta], t)
+	}
+	return of
+}
+
+// Resolve restores the tails of one JSON document, and returns warnings of what is lost. If one does not fit, it
 // returns misfits and restores nothing; the document's limits are not to be trusted either.
-func (all Tails) Resolve(meta *fiojson.Document) (restored float64, losses, misfits []string, err error) {
+func (all Tails) Resolve() (restored float64, losses, misfits []string, err error) {
 	var mine []*tail
 	for _, t := range all {
-		if t.meta == meta && !t.done {
+		if !t.done {
 			t.done = true
 			mine = append(mine, t)
 			m, err := t.subtract()

@@ -114,8 +114,9 @@ func (r *rounds) endRound() (ended bool, err error) {
 		}
 	}
 	if ended {
+		of := r.tails.ByMeta()
 		for _, m := range r.metas() {
-			if err := r.restore(m); err != nil {
+			if err := r.restore(m, of[m]); err != nil {
 				return false, err
 			}
 		}
@@ -126,8 +127,8 @@ func (r *rounds) endRound() (ended bool, err error) {
 	return ended, nil
 }
 
-func (r *rounds) restore(m *fiojson.Document) error {
-	restored, losses, misfits, err := r.tails.Resolve(m)
+func (r *rounds) restore(m *fiojson.Document, tails logs.Tails) error {
+	restored, losses, misfits, err := tails.Resolve()
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type clocks struct {
 	after  []int64       // since fio's own start, where wall is unknown
 	offset []int64       // by --offset
 	other  map[int]int64 // the first completion on a clock that neither counts from 1970 nor from the job's start
+	of     map[*fiojson.Document][]*ingest.Log
 }
 
 // findStarts puts all logs on one clock: it determines each log's start, time zero and, if possible,
@@ -45,7 +46,7 @@ func (p *Plan) findStarts(ctx context.Context) error {
 	if !p.in.JSONOnly() {
 		p.warnUnknown(c.other)
 	}
-	if p.separateRuns(c.wall, c.after) && given != unknown && !slices.ContainsFunc(p.logs, tellsTime) {
+	if p.separateRuns(c) && given != unknown && !slices.ContainsFunc(p.logs, tellsTime) {
 		shift := given - slices.Min(c.wall)
 		for i := range c.wall {
 			c.wall[i] += shift
@@ -75,7 +76,7 @@ func (p *Plan) findStarts(ctx context.Context) error {
 		}
 		p.Run.Start = zero
 	} else {
-		p.findWall(given, zero)
+		p.findWall(given, zero, c.of)
 		p.keepDistances(starts, c.other)
 	}
 	for i, l := range p.logs {
@@ -127,12 +128,12 @@ func (p *Plan) startFits(given int64, starts []int64) error {
 // readClocks returns what each log, its job and --offset say of its start.
 func (p *Plan) readClocks() (*clocks, error) {
 	n := len(p.logs)
-	c := &clocks{make([]int64, n), make([]int64, n), make([]int64, n), map[int]int64{}}
+	c := &clocks{make([]int64, n), make([]int64, n), make([]int64, n), map[int]int64{}, p.logsByMeta()}
 	used := map[string]bool{}
 	reported := map[*fiojson.Document]int64{}
 	for i, l := range p.logs {
 		job := l.Log.Log.Start
-		began := p.began(l, reported)
+		began := began(l, c.of, reported)
 		oneRecord := l.OneRecord()
 		first, ok := l.Begin(began)
 		c.offset[i] = int64(p.cfg.Settings.Offsets[l.Host])
@@ -186,7 +187,7 @@ func (p *Plan) fillWall(c *clocks, given int64) error {
 		}
 		if !ok && l.Meta != nil {
 			var ms int64
-			ms, how, ok = ingest.WallClock(p.logsOf(l.Meta), l.Meta)
+			ms, how, ok = ingest.WallClock(c.of[l.Meta], l.Meta)
 			start = ms * msec
 		}
 		if !ok && !slices.ContainsFunc(p.logs, func(o *logs.State) bool { return o.Absolute }) {
@@ -205,7 +206,7 @@ func (p *Plan) fillWall(c *clocks, given int64) error {
 
 // began returns when a log's job started, in ns on the log's clock; a time before all others if that is unknown. Of
 // absolute stamps without job_start, reported has what fio's JSON says, by document.
-func (p *Plan) began(l *logs.State, reported map[*fiojson.Document]int64) int64 {
+func began(l *logs.State, of map[*fiojson.Document][]*ingest.Log, reported map[*fiojson.Document]int64) int64 {
 	const longAgo = math.MinInt64 / 4
 	switch start := l.Log.Log.Start; {
 	case !l.Absolute:
@@ -217,7 +218,7 @@ func (p *Plan) began(l *logs.State, reported map[*fiojson.Document]int64) int64 
 	}
 	if _, ok := reported[l.Meta]; !ok {
 		reported[l.Meta] = longAgo
-		if ms, _, ok := ingest.WallClock(p.logsOf(l.Meta), l.Meta); ok {
+		if ms, _, ok := ingest.WallClock(of[l.Meta], l.Meta); ok {
 			reported[l.Meta] = ms * msec
 		}
 	}
@@ -246,6 +247,9 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 	}
 	var open []*logs.State // without a time
 	some := false
+	apart := slices.ContainsFunc(p.logs, func(l *logs.State) bool {
+		return l.Log.Log.Start.Offset != p.logs[0].Log.Log.Start.Offset
+	})
 	for i, l := range p.logs {
 		if _, placed := clock[i]; placed || tellsTime(l) {
 			continue
@@ -257,9 +261,7 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 			p.warn("%s: when the job of this log started is unknown; assuming that it started together with the"+
 				" others; if it did not (stonewall, startdelay, ramp_time, wait_for), pass fio's JSON or the job"+
 				" file", path)
-		case start.Late != "" && slices.ContainsFunc(p.logs, func(o *logs.State) bool {
-			return o.Log.Log.Start.Offset != start.Offset
-		}):
+		case start.Late != "" && apart:
 			p.warn("%s: its job may have started %s later than it is shown (%s): only the JSON of fio 3.36 and newer"+
 				" tells when each job started", path, start.Late, start.How)
 		}
@@ -277,36 +279,38 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 }
 
 // separateRuns places logs of several JSON documents by the times in these, if they are of runs that did
-// not start together, and warns of it; wall gets the starts. It reports whether it changed any. If
+// not start together, and warns of it; c.wall gets the starts. It reports whether it changed any. If
 // times of some logs are unknown, it only warns.
-func (p *Plan) separateRuns(wall, after []int64) bool {
+func (p *Plan) separateRuns(c *clocks) bool {
 	type run struct {
 		meta       *fiojson.Document
 		start, end int64 // of its jobs, ns since 1970
 		hosts      []string
 	}
 	var runs []*run
+	by := map[*fiojson.Document]*run{}
 	starts := map[*fiojson.Document]int64{} // fio's own
 	for _, m := range p.metas() {
-		if ms, _, ok := ingest.WallClock(p.logsOf(m), m); ok {
+		if ms, _, ok := ingest.WallClock(c.of[m], m); ok {
 			starts[m] = ms * msec
 		}
-		runs = append(runs, &run{meta: m, start: math.MaxInt64, end: math.MinInt64})
+		by[m] = &run{meta: m, start: math.MaxInt64, end: math.MinInt64}
+		runs = append(runs, by[m])
 	}
 	if len(runs) < 2 {
 		return false
 	}
 	place := func() {
 		for i, l := range p.logs {
-			if wall[i] == unknown {
-				wall[i] = starts[l.Meta] + after[i]
+			if c.wall[i] == unknown {
+				c.wall[i] = starts[l.Meta] + c.after[i]
 				l.StartHow = "fio's JSON, " + l.StartHow
 			}
 		}
 	}
 	relative, all := 0, true
 	for i, l := range p.logs {
-		at := wall[i]
+		at := c.wall[i]
 		if at == unknown {
 			fio, ok := starts[l.Meta]
 			relative++
@@ -314,13 +318,13 @@ func (p *Plan) separateRuns(wall, after []int64) bool {
 				all = false
 				continue
 			}
-			at = fio + after[i]
+			at = fio + c.after[i]
 		}
 		if l.Meta == nil {
 			continue
 		}
 		at += int64(p.cfg.Settings.Offsets[l.Host])
-		r := runs[slices.IndexFunc(runs, func(r *run) bool { return r.meta == l.Meta })]
+		r := by[l.Meta]
 		r.start, r.end = min(r.start, at), max(r.end, at)
 		if l.Entry != nil {
 			r.end = max(r.end, at+min(l.Entry.LongestMS, maxEntryMS)*msec)
@@ -400,13 +404,15 @@ type begin struct {
 // 2 s; none if other hosts began at other times.
 func wrongClocks(hosts []begin) (flags []string) {
 	const hour, exact = int64(time.Hour), 2 * int64(time.Second)
-	together := func(at int64) (n int) {
-		for _, h := range hosts {
-			if off := h.at - at; -exact <= off && off <= exact {
-				n++
-			}
-		}
-		return n
+	var sorted []int64
+	for _, h := range hosts {
+		sorted = append(sorted, h.at)
+	}
+	slices.Sort(sorted)
+	together := func(at int64) int {
+		from, _ := slices.BinarySearch(sorted, at-exact)
+		to, _ := slices.BinarySearch(sorted, at+exact+1)
+		return to - from
 	}
 	if len(hosts) == 0 {
 		return nil
@@ -471,7 +477,7 @@ func earliest(wall []int64) int64 {
 
 // findWall determines the wall-clock time of zero, the earliest start in ns since fio's own, for a run
 // whose logs are all relative.
-func (p *Plan) findWall(given, zero int64) {
+func (p *Plan) findWall(given, zero int64, of map[*fiojson.Document][]*ingest.Log) {
 	run := p.Run
 	if given != unknown {
 		run.Start, run.StartKnown, run.StartHow = given, true, "--start"
@@ -481,7 +487,7 @@ func (p *Plan) findWall(given, zero int64) {
 		return
 	}
 	for _, m := range p.metas() {
-		ms, how, ok := ingest.WallClock(p.logsOf(m), m)
+		ms, how, ok := ingest.WallClock(of[m], m)
 		if start := ms*msec + zero; ok && (!run.StartKnown || start < run.Start) {
 			run.Start, run.StartKnown, run.StartHow = start, true, how
 		}
@@ -534,22 +540,26 @@ func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
 	return guess, nil
 }
 
+// metas are fio's JSON documents of the logs, in the order of these.
 func (p *Plan) metas() (out []*fiojson.Document) {
+	seen := map[*fiojson.Document]bool{}
 	for _, l := range p.logs {
-		if l.Meta != nil && !slices.Contains(out, l.Meta) {
+		if l.Meta != nil && !seen[l.Meta] {
+			seen[l.Meta] = true
 			out = append(out, l.Meta)
 		}
 	}
 	return out
 }
 
-func (p *Plan) logsOf(m *fiojson.Document) (out []*ingest.Log) {
+func (p *Plan) logsByMeta() map[*fiojson.Document][]*ingest.Log {
+	of := map[*fiojson.Document][]*ingest.Log{}
 	for _, l := range p.logs {
-		if l.Meta == m {
-			out = append(out, l.Log.Log)
+		if l.Meta != nil {
+			of[l.Meta] = append(of[l.Meta], l.Log.Log)
 		}
 	}
-	return out
+	return of
 }
 
 func hostsOf(logs []*logs.State) (out []string) {
