@@ -40,7 +40,7 @@ func (m *matcher) parts(s *Source) (parts []*Source) {
 		return []*Source{s}
 	}
 	defer r.Close()
-	found := fiolog.Extents(r, m.window(s), m.stageStarts(s.Host)...)
+	found := fiolog.Extents(r, s.Name.Hist, m.window(s), m.stageStarts(s.Host)...)
 	if len(found) == 1 {
 		return []*Source{s}
 	}

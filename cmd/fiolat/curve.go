@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,7 +126,7 @@ func (o *curveOptions) run(ctx context.Context, u *ui.UI) error {
 			u.Say("info", "%s", note)
 		}
 	}
-	return errors.Join(err, out.Flush())
+	return cmp.Or(err, out.Flush())
 }
 
 // byStage returns the rows of the jobs of runs whose jobs ran one after the other: such a run is a sweep, and each job

@@ -48,7 +48,8 @@ func TestOutputStops(t *testing.T) {
 			room := len(stdout) * part / 12
 			var errs bytes.Buffer
 			code := run(t.Context(), append([]string{"fiolat"}, args...), strings.NewReader(""), &disk{room}, &errs)
-			if code != exitIncomplete || !strings.Contains(errs.String(), "standard output: no space left on device") {
+			if code != exitIncomplete ||
+				strings.Count(errs.String(), "standard output: no space left on device") != 1 {
 				t.Errorf("%q, after %d of %d bytes: exit %d\n%s", args, room, len(stdout), code, &errs)
 			}
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,7 +101,7 @@ func (o *summaryOptions) run(ctx context.Context, u *ui.UI) error {
 		}
 		err = summaryTable(rows, shown, differ).Print(out, style(u, o.format, o.unit))
 	}
-	return errors.Join(append(failed, err, out.Flush())...)
+	return errors.Join(append(failed, cmp.Or(err, out.Flush()))...)
 }
 
 // metrics returns the metrics of --where and --sort.

@@ -23,16 +23,17 @@ type Extent struct {
 
 const maxBlocks = 16
 
-// addBlock notes the block size of a record, from the text behind its stamp.
-func (e *Extent) addBlock(text []byte) {
-	var fields [2]uint64
-	for i := range fields {
+// addBlock notes the block size of a record, from the text behind its stamp, and the number of the column that has it.
+func (e *Extent) addBlock(text []byte, column int) {
+	var direction, block uint64
+	for range column {
 		_, text, _ = bytes.Cut(text, []byte{','})
-		fields[i], _ = number(text[blanks(text):])
+		direction = block
+		block, _ = number(text[blanks(text):])
 	}
-	of := &e.Blocks[min(fields[0], fio.Directions-1)]
-	if len(*of) < maxBlocks && !slices.Contains(*of, fields[1]) {
-		*of = append(*of, fields[1])
+	of := &e.Blocks[min(direction, fio.Directions-1)]
+	if len(*of) < maxBlocks && !slices.Contains(*of, block) {
+		*of = append(*of, block)
 	}
 }
 
@@ -65,11 +66,16 @@ func (e *extentReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Extents finds the extents of a log. It returns a single one for a log that cannot be read: reading it later returns
-// the error. A new one begins where time runs backwards, where the windows of h ms of one thread cannot lie (0:
-// unknown), or where stamps reach the next of the times given, in ms.
-func Extents(r io.Reader, h int64, begins ...int64) []Extent {
+// Extents finds the extents of a log, of histograms or of single I/Os, where the latency is before the direction. It
+// returns a single one for a log that cannot be read: reading it later returns the error. A new one begins where time
+// runs backwards, where the windows of h ms of one thread cannot lie (0: unknown), or where stamps reach the next of
+// the times given, in ms.
+func Extents(r io.Reader, hist bool, h int64, begins ...int64) []Extent {
 	lines := bufio.NewReaderSize(r, 64<<10)
+	block := 3
+	if hist {
+		block = 2
+	}
 	all := []Extent{{N: 1}}
 	last, line := uint64(0), int64(0)
 	var windows [fio.Directions]bounds
@@ -93,7 +99,7 @@ func Extents(r io.Reader, h int64, begins ...int64) []Extent {
 			if digits > 0 {
 				last = stamp
 				boundsOf(&windows, text[digits:]).add(int64(stamp), h, severalIOs(text))
-				all[len(all)-1].addBlock(text[digits:])
+				all[len(all)-1].addBlock(text[digits:], block)
 			}
 			line++
 		}

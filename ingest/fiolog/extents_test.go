@@ -3,10 +3,13 @@ package fiolog
 import (
 	"errors"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"fiolat/fio"
 )
 
 // TestExtents: a log is split where time runs backwards, and nowhere else.
@@ -37,7 +40,7 @@ func TestExtents(t *testing.T) {
 			t.Parallel()
 			lines := int64(0)
 			var got []string
-			for i, e := range Extents(strings.NewReader(tt.text), tt.h) {
+			for i, e := range Extents(strings.NewReader(tt.text), true, tt.h) {
 				if e.N != i+1 || e.After != lines {
 					t.Errorf("extent %d is numbered %d, after %d lines, want %d", i+1, e.N, e.After, lines)
 				}
@@ -65,7 +68,20 @@ func TestExtents(t *testing.T) {
 		})
 	}
 	failing := io.MultiReader(strings.NewReader("5, a\n1, b\n"), iotest.ErrReader(errors.New("broken")))
-	if got := Extents(failing, 0); len(got) != 1 {
+	if got := Extents(failing, true, 0); len(got) != 1 {
 		t.Errorf("%d extents of a log that cannot be read, want it whole", len(got))
+	}
+}
+
+// TestExtentBlocks: logs of single I/Os have the latency before the direction.
+func TestExtentBlocks(t *testing.T) {
+	want := [fio.Directions][]uint64{fio.Read: {4096, 512}, fio.Write: {8192}}
+	for hist, text := range map[bool]string{
+		true:  "1, 0, 4096, 9\n1, 1, 8192, 9\n2, 0, 512, 9\n2, 0, 4096, 9\n",
+		false: "1, 70, 0, 4096\n1, 1, 1, 8192, 0\n2, 1, 0, 512\n2, 4096, 0, 4096\n",
+	} {
+		if got := Extents(strings.NewReader(text), hist, 0)[0].Blocks; !reflect.DeepEqual(got, want) {
+			t.Errorf("histograms %t: %v, want %v", hist, got, want)
+		}
 	}
 }
