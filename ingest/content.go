@@ -75,8 +75,7 @@ func kindOfHead(text []byte, path string) (kind FileKind, sure bool, err error) 
 		return OtherFile, true, errUTF16(path)
 	case bytes.IndexByte(text, 0) >= 0:
 		return OtherFile, true, source.Tar(text, path) // binary: an archive, or a file that fio wrote to
-	case !log && (hereDocument.Match(text) || inCode.Match(text) && program.Match(text)):
-		// logs are many, and the expressions of code slow
+	case !log && isCode(text):
 		return OtherFile, true, nil
 	case fiojson.Is(text):
 		if err := prefixedLines(text, path); err != nil {
@@ -118,6 +117,16 @@ var program = regexp.MustCompile(
 // hereDocument matches fio's JSON that a shell script has as its input to a command.
 var hereDocument = regexp.MustCompile(`<<-?[ \t]*['"\\]?\w+\b.*\n\s*\{\s*"(?:fio version|jobs|client_stats)"`)
 
+// isCode reports whether a program or script has fio's JSON in it. The expressions are slow, and most texts lack what
+// they begin with.
+func isCode(text []byte) bool {
+	if bytes.Contains(text, []byte("<<")) && hereDocument.Match(text) {
+		return true
+	}
+	assigned := bytes.ContainsAny(text, "=(`") || bytes.Contains(text, []byte("return"))
+	return assigned && inCode.Match(text) && program.Match(text)
+}
+
 // bareJobs begins a job of fio's JSON, or a list of them, as `jq .jobs` takes them out.
 var bareJobs = regexp.MustCompile(`^\s*\[?\s*\{\s*"jobname"\s*:\s*"[^"]*"\s*,\s*"(?:groupid|hostname)"\s*:`)
 
@@ -133,8 +142,28 @@ func errInString(path string) error {
 // firstLines matches the first two lines of fio's JSON with what each of them begins with.
 var firstLines = regexp.MustCompile(`(?m)^(.*\S.*?)[ \t]*\{[ \t]*\r?\n(.*?)[ \t]*"fio version"`)
 
+// maybePrefixed reports whether firstLines may match: before the line of a version is one with more than a brace.
+func maybePrefixed(text []byte) bool {
+	for {
+		at := bytes.Index(text, []byte(`"fio version"`))
+		if at < 0 {
+			return false
+		}
+		before := text[:max(0, bytes.LastIndexByte(text[:at], '\n'))]
+		line := before[bytes.LastIndexByte(before, '\n')+1:]
+		prefix, brace := bytes.CutSuffix(bytes.TrimRight(line, " \t\r"), []byte("{"))
+		if brace && len(bytes.Trim(prefix, " \t\r\f")) > 0 {
+			return true
+		}
+		text = text[at+1:]
+	}
+}
+
 // prefixedLines returns an error if each line of fio's JSON begins with the same text, or with a time.
 func prefixedLines(text []byte, path string) error {
+	if !maybePrefixed(text) {
+		return nil
+	}
 	of := firstLines.FindSubmatch(text)
 	if of == nil || len(of[2]) < len(of[1]) || shape(string(of[1])) != shape(string(of[2][:len(of[1])])) {
 		return nil

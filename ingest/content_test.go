@@ -49,3 +49,26 @@ func TestKindOf(t *testing.T) {
 		})
 	}
 }
+
+// TestMaybePrefixed: what the expression matches is not left out, and fio's own JSON is.
+func TestMaybePrefixed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		want bool
+	}{
+		"fio's":                 {"{\n  \"fio version\" : \"fio-3.33\",\n", false},
+		"after a banner":        {"hostname=h, be=0\n{\n  \"fio version\"", false},
+		"on one line":           {`x {"fio version": "a"}`, false},
+		"prefixed":              {"12:00 {\n12:00   \"fio version\"", true},
+		"prefixed, with blanks": {"a\n12:00 { \t\r\n12:01   \"fio version\"", true},
+		"the second":            {"{\n\"fio version\"\n}\n> {\n> \"fio version\"", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := maybePrefixed([]byte(c.text)); got != c.want || firstLines.MatchString(c.text) != c.want {
+				t.Errorf("got %t, want %t", got, c.want)
+			}
+		})
+	}
+}
