@@ -66,20 +66,15 @@ func (m *matcher) window(s *Source) (h int64) {
 		h = n
 		return ok
 	}
-	for _, meta := range m.in.Metas {
-		for i := range meta.Entries {
-			e := &meta.Entries[i]
-			if writes(meta, e, s.Name) && !add(func(name string) (string, bool) { return meta.Option(e, name) }) {
-				return 0
-			}
+	for meta, e := range entriesIn(m.in.Metas...) {
+		if writes(meta, e, s.Name) && !add(func(name string) (string, bool) { return meta.Option(e, name) }) {
+			return 0
 		}
 	}
 	for _, j := range m.in.JobFiles {
 		for _, section := range j.Sections {
-			if len(m.in.Metas) == 0 && appends(j, section, s.Name) && !add(func(name string) (string, bool) {
-				v, ok := section.Options[name]
-				return v, ok
-			}) {
+			option := fiojson.Section{Options: section.Options}.Option
+			if len(m.in.Metas) == 0 && appends(j, section, s.Name) && !add(option) {
 				return 0
 			}
 		}
@@ -91,12 +86,9 @@ func (m *matcher) window(s *Source) (h int64) {
 // all that started before it had ended. Absolute stamps of their appended logs never run backwards.
 func (m *matcher) stageStarts(host string) (begins []int64) {
 	var of []*fiojson.Entry
-	for _, meta := range m.in.Metas {
-		for i := range meta.Entries {
-			e := &meta.Entries[i]
-			if e.StartMS >= absoluteMS && (e.Host == "" || host == "" || sameHost(e.Host, host)) {
-				of = append(of, e)
-			}
+	for _, e := range entriesIn(m.in.Metas...) {
+		if e.StartMS >= absoluteMS && (e.Host == "" || host == "" || sameHost(e.Host, host)) {
+			of = append(of, e)
 		}
 	}
 	slices.SortStableFunc(of, func(a, b *fiojson.Entry) int { return cmp.Compare(a.StartMS, b.StartMS) })
@@ -376,10 +368,7 @@ func (m *matcher) appended(s *set, logs []*Log) ([]*Log, bool) {
 			exact[i] = fit[i]
 		}
 	}
-	match := newMatching(exact, threads)
-	if match == nil {
-		match = newMatching(fit, threads)
-	}
+	match := cmp.Or(newMatching(exact, threads), newMatching(fit, threads))
 	if match == nil {
 		return logs, false
 	}
@@ -534,22 +523,20 @@ func (m *matcher) appendedBy(s *set, logs []*Log) {
 				}
 			}
 		} else if len(threads) == len(logs) {
-			mine = slices.Clone(threads)
-			mine = slices.DeleteFunc(mine, func(t *jobfile.Section) bool { return t.Stage != threads[i].Stage })
+			mine = filtered(threads, func(t *jobfile.Section) bool { return t.Stage == threads[i].Stage })
 		}
 		if len(mine) == 0 {
 			continue
 		}
-		l.startsLike = mine[0]
 		if !slices.ContainsFunc(mine, func(t *jobfile.Section) bool { return t != mine[0] }) {
 			l.Section = mine[0]
 		}
-		for _, name := range []string{"startdelay", "ramp_time", "wait_for"} {
-			if slices.ContainsFunc(mine, func(t *jobfile.Section) bool {
+		if !slices.ContainsFunc(mine, func(t *jobfile.Section) bool {
+			return slices.ContainsFunc([]string{"startdelay", "ramp_time", "wait_for"}, func(name string) bool {
 				return t.Options[name] != mine[0].Options[name]
-			}) {
-				l.startsLike = l.Section
-			}
+			})
+		}) {
+			l.startsLike = mine[0]
 		}
 	}
 }
@@ -578,19 +565,17 @@ func (m *matcher) sectionsOf(s *set, logs []*Log) map[*Log]*jobfile.Section {
 			continue
 		}
 		match := newMatching(pairs(parts, sections, mayBePart), room)
+		if match == nil {
+			continue
+		}
 		same := func(a, b int) bool { return a == b }
-		if match != nil {
-			if i, _ := match.other(same); i >= 0 {
-				match = newMatching(pairs(parts, sections, func(l *Log, section *jobfile.Section) bool {
-					return mayBePart(l, section) && hasRate(l, section)
-				}), room)
-			}
+		if i, _ := match.other(same); i >= 0 {
+			match = newMatching(pairs(parts, sections, func(l *Log, section *jobfile.Section) bool {
+				return mayBePart(l, section) && hasRate(l, section)
+			}), room)
 		}
 		for i, l := range parts {
-			if match == nil {
-				break
-			}
-			if match.otherOf(i, same) < 0 {
+			if match != nil && match.otherOf(i, same) < 0 {
 				out[l] = sections[match.of[i]]
 			}
 		}
@@ -623,10 +608,7 @@ func hasRate(l *Log, section *jobfile.Section) bool {
 }
 
 func workloadOf(section *jobfile.Section) fiojson.Workload {
-	return fiojson.Workload{Sure: true, Option: func(name string) (string, bool) {
-		v, ok := section.Options[name]
-		return v, ok
-	}}
+	return fiojson.Workload{Sure: true, Option: fiojson.Section{Options: section.Options}.Option}
 }
 
 // rate returns the I/Os of a log per second, until its last stamp; 0 if that is not known.

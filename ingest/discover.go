@@ -204,19 +204,21 @@ type DiscoverOptions struct {
 
 const stdin = "-"
 
-// renamed matches the names that people give to histogram logs without a thread number.
-var renamed = regexp.MustCompile(`[._-]hist\.log$`)
-
-// bare returns the prefix of a log that was renamed, without the ending that tells its kind.
-func (n Name) bare() string { return renamed.ReplaceAllString(n.Prefix, "") }
+// bare returns the prefix of a log that was renamed without the ending that tells its kind, and others as they are.
+func bare(prefix string) string {
+	if isRenamed(prefix) {
+		return prefix[:len(prefix)-len("_hist.log")]
+	}
+	return prefix
+}
 
 // mayWrite reports whether a section of a job file writes logs of that name, or of one that is not known. A log that
 // was renamed may be named as the job file.
 func mayWrite(j *jobfile.File, s *jobfile.Section, n Name) bool {
 	want, known := s.LogPrefix(n.Hist)
 	file := filepath.Base(j.Path)
-	return s.WritesLogs(n.Hist) && (!known || renamed.ReplaceAllString(want, "") == n.bare() ||
-		isRenamed(n.Prefix) && strings.TrimSuffix(file, filepath.Ext(file)) == n.bare())
+	return s.WritesLogs(n.Hist) && (!known || bare(want) == bare(n.Prefix) ||
+		isRenamed(n.Prefix) && strings.TrimSuffix(file, filepath.Ext(file)) == bare(n.Prefix))
 }
 
 // parseName reads the name of a log: PREFIX_clat_hist.N.log or, of single I/Os, PREFIX_{slat,clat,lat}.N.log; also
@@ -279,7 +281,7 @@ func splitEnding(rest string) (number, host string, ok bool) {
 	return number, host, ok && host != ""
 }
 
-// isRenamed is renamed.MatchString.
+// isRenamed reports whether a name is one that people give to histogram logs without a thread number.
 func isRenamed(name string) bool {
 	before, ok := strings.CutSuffix(name, "hist.log")
 	return ok && before != "" && strings.IndexByte("._-", before[len(before)-1]) >= 0
@@ -450,8 +452,7 @@ type discovery struct {
 	given    Input // files that were named
 	searched []string
 	logs     []found
-	dirs     map[string]bool // of logs: see logsIn
-	holding  map[string]bool // folders in or below which there are logs: see hasLogs
+	holding  map[string]bool // see withLogs
 	damaged  []error         // JSON that was not used
 	strange  []string        // files given that are not fio's
 	packed   []*source.PackedError

@@ -72,13 +72,14 @@ func retryInterrupted(call func() (int, error)) (n int, err error) {
 
 // fileReader reads folders and files.
 type fileReader struct {
+	fileSystem
+
 	Unread   []error  // what could not be read, each once: *unreadError
 	Warnings []string // links in a circle, and a folder above the one asked for that cannot be listed
 	// Beyond is above 0 while a folder is read that was not asked for: others may have files of their own there, and no
 	// more entries than that are listed.
 	Beyond int
 
-	sys   fileSystem
 	stdin io.Reader
 	isLog func(name string) bool
 	named map[string]bool // the paths of Unread and Warnings
@@ -88,14 +89,8 @@ type fileReader struct {
 
 // newFileReader returns a fileReader with what "-" stands for. isLog recognizes names that are always needed.
 func newFileReader(sys fileSystem, stdin io.Reader, isLog func(name string) bool) *fileReader {
-	return &fileReader{sys: sys, stdin: stdin, isLog: isLog, named: map[string]bool{}}
+	return &fileReader{fileSystem: sys, stdin: stdin, isLog: isLog, named: map[string]bool{}}
 }
-
-// Stat describes what is at path, behind links.
-func (r *fileReader) Stat(path string) (fs.FileInfo, error) { return r.sys.Stat(path) }
-
-// ReadDir lists a folder that may be left alone.
-func (r *fileReader) ReadDir(dir string) ([]os.DirEntry, error) { return r.sys.ReadDir(dir, 0) }
 
 // unreadError reports a file or folder that exists and cannot be read: a part of the input is missing.
 type unreadError struct {
@@ -159,7 +154,7 @@ func (r *fileReader) List(dir string) []os.DirEntry {
 	if dir == r.last {
 		return r.in
 	}
-	entries, err := r.sys.ReadDir(dir, r.Beyond)
+	entries, err := r.fileSystem.ReadDir(dir, r.Beyond)
 	if err != nil && r.Beyond > 0 && errors.Is(err, fs.ErrPermission) {
 		r.Warnings = append(r.Warnings, unreadable(dir, err).Error()+
 			"; if fio's JSON of these logs is in it, pass that with --fio-json")
@@ -187,7 +182,7 @@ func (r *fileReader) IsFile(path string, e os.DirEntry) bool {
 
 // Head reads the start of a regular file as it is on disk into buf. An error is an *unreadError.
 func (r *fileReader) Head(path string, buf []byte) ([]byte, error) {
-	n, err := r.sys.Head(path, buf)
+	n, err := r.fileSystem.Head(path, buf)
 	if err != nil {
 		err = unreadable(path, err)
 	}
@@ -207,7 +202,7 @@ func (r *fileReader) Whole(path string, info fs.FileInfo, buf []byte) (head []by
 
 // Read calls f with what is in a file. An error of the operating system is an *unreadError, whatever f makes of it.
 func (r *fileReader) Read(path string, f func(io.Reader) error) error {
-	file, err := r.sys.Open(path, r.stdin)
+	file, err := r.fileSystem.Open(path, r.stdin)
 	if err != nil {
 		return unreadable(path, err)
 	}

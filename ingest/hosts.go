@@ -224,9 +224,7 @@ func (in *Input) nameHosts() {
 			of[filepath.Dir(l.Path)] = l.Host
 		}
 	}
-	for _, m := range in.Metas {
-		for i := range m.Entries {
-			m.Entries[i].Host = cmp.Or(m.Entries[i].Host, of[filepath.Dir(m.Path)])
-		}
+	for m, e := range entriesIn(in.Metas...) {
+		e.Host = cmp.Or(e.Host, of[filepath.Dir(m.Path)])
 	}
 }

@@ -21,29 +21,29 @@ func (in *Input) JSONOnly() bool { return len(in.Logs) > 0 && in.Logs[0].JSON !=
 
 // hasLogs reports whether there is a log in or below a folder that was searched. Call it when all logs are found.
 func (d *discovery) hasLogs(root string) bool {
-	if d.holding == nil {
-		d.holding = map[string]bool{}
-		for _, l := range d.logs {
-			for dir := l.dir; !d.holding[dir]; dir = filepath.Dir(dir) {
-				d.holding[dir] = true
-				if filepath.Base(dir) == ".." {
-					break // what is above is not below the current folder
-				}
-			}
-		}
-	}
-	return d.holding[filepath.Clean(root)]
+	_, has := d.withLogs()[filepath.Clean(root)]
+	return has
 }
 
-// logsIn reports whether there is a log in that very folder. Call it when all logs are found.
-func (d *discovery) logsIn(dir string) bool {
-	if d.dirs == nil {
-		d.dirs = map[string]bool{}
-		for _, l := range d.logs {
-			d.dirs[l.dir] = true
-		}
+// withLogs returns the folders in which there are logs, and with false those that only have such folders below them.
+func (d *discovery) withLogs() map[string]bool {
+	if d.holding != nil {
+		return d.holding
 	}
-	return d.dirs[dir]
+	d.holding = map[string]bool{}
+	for _, l := range d.logs {
+		dir := l.dir
+		// What is above .. is not below the current folder.
+		for filepath.Base(dir) != ".." { //nolint:endless // the root is above itself, and known then
+			dir = filepath.Dir(dir)
+			if _, known := d.holding[dir]; known {
+				break
+			}
+			d.holding[dir] = false
+		}
+		d.holding[l.dir] = true
+	}
+	return d.holding
 }
 
 // hasPackedLogs reports whether a log below a folder is packed in a way that is not read, and not by fio itself.
@@ -160,11 +160,9 @@ func (d *discovery) withHosts(runs []*JSONRun) (out []*JSONRun, inputs []*Input)
 	for _, t := range runs {
 		in := &Input{Root: t.Root}
 		for _, m := range t.Metas {
-			s := &Source{Path: m.Path, Base: filepath.Base(m.Path), Name: Name{Kind: d.opt.Kind, Hist: true}, JSON: m}
+			s := jsonSource(m, d.opt.Kind)
 			if json, ok := d.opt.Stdin.(*jsonInput); ok && m.Path == stdin {
 				s.Size, s.Hash = int64(json.size), json.hash()
-			} else if info, err := d.files.Stat(m.Path); err == nil {
-				s.Size = info.Size()
 			}
 			in.Logs = append(in.Logs, s)
 		}
@@ -235,17 +233,22 @@ func (in *Input) ofJSON(kind fio.Kind) *Input {
 	out := *in
 	out.ID, out.Logs = t.ID, nil
 	for _, m := range in.Metas {
-		s := &Source{Path: m.Path, Base: filepath.Base(m.Path), Name: Name{Kind: kind, Hist: true}, JSON: m}
-		if info, err := os.Stat(m.Path); err == nil {
-			s.Size = info.Size()
-		}
-		out.Logs = append(out.Logs, s)
+		out.Logs = append(out.Logs, jsonSource(m, kind))
 	}
 	out.Warnings = slices.Clone(in.Warnings)
 	if t.mixed(kind) {
 		out.mix()
 	}
 	return &out
+}
+
+// jsonSource returns a document in place of a log.
+func jsonSource(m *fiojson.Document, kind fio.Kind) *Source {
+	s := &Source{Path: m.Path, Base: filepath.Base(m.Path), Name: Name{Kind: kind, Hist: true}, JSON: m}
+	if info, err := os.Stat(m.Path); err == nil {
+		s.Size = info.Size()
+	}
+	return s
 }
 
 // mix makes the run, of which there is only fio's JSON, one of all directions together: see OfMixed.
@@ -270,14 +273,11 @@ func (t *JSONRun) timeless(here bool) string {
 // mixed reports whether fio's JSON has only the histograms of all directions together.
 func (t *JSONRun) mixed(kind fio.Kind) bool {
 	some := false
-	for _, m := range t.Metas {
-		for i := range m.Entries {
-			e := &m.Entries[i]
-			bins := e.Mixed.Kind[kind].Bins.Len() > 0
-			some = some || bins
-			if !bins && e.Did() {
-				return false
-			}
+	for _, e := range entriesIn(t.Metas...) {
+		bins := e.Mixed.Kind[kind].Bins.Len() > 0
+		some = some || bins
+		if !bins && e.Did() {
+			return false
 		}
 	}
 	return some
@@ -286,26 +286,23 @@ func (t *JSONRun) mixed(kind fio.Kind) bool {
 // lacks returns why no histogram of a kind of latency can be made of the run; nil if it can.
 func (t *JSONRun) lacks(kind fio.Kind) error {
 	measured, mixed := false, false
-	for _, m := range t.Metas {
-		for i := range m.Entries {
-			e := &m.Entries[i]
-			mixed = mixed || e.Mixed.Kind[kind].N > 0
-			for d := range e.Dirs {
-				of := &e.Dirs[d].Kind[kind]
-				if of.N == 0 && e.Dirs[d].TotalIOs > 0 && len(m.Warnings) > 0 { // dropped, and nothing else has them
-					return &fio.ParseError{File: m.Name(), Msg: m.Warnings[0],
-						Hint: "copy the file again; --skip-bad leaves the run out"}
+	for m, e := range entriesIn(t.Metas...) {
+		mixed = mixed || e.Mixed.Kind[kind].N > 0
+		for d := range e.Dirs {
+			of := &e.Dirs[d].Kind[kind]
+			if of.N == 0 && e.Dirs[d].TotalIOs > 0 && len(m.Warnings) > 0 { // dropped, and nothing else has them
+				return &fio.ParseError{File: m.Name(), Msg: m.Warnings[0],
+					Hint: "copy the file again; --skip-bad leaves the run out"}
+			}
+			measured = measured || of.N > 0
+			if of.N > 0 && of.Bins.Len() == 0 {
+				hint := "run fio with --output-format=json+"
+				if kind != fio.Clat {
+					hint += fmt.Sprintf(" and %v_percentiles=1", kind)
+				} else if e.Dirs[d].Kind[fio.Lat].Bins.Len() > 0 {
+					hint = "pass --kind lat, or run fio without clat_percentiles=0"
 				}
-				measured = measured || of.N > 0
-				if of.N > 0 && of.Bins.Len() == 0 {
-					hint := "run fio with --output-format=json+"
-					if kind != fio.Clat {
-						hint += fmt.Sprintf(" and %v_percentiles=1", kind)
-					} else if e.Dirs[d].Kind[fio.Lat].Bins.Len() > 0 {
-						hint = "pass --kind lat, or run fio without clat_percentiles=0"
-					}
-					return noLogs(m.Name(), fmt.Sprintf("no logs, and fio's JSON has no histogram of %v", kind), hint)
-				}
+				return noLogs(m.Name(), fmt.Sprintf("no logs, and fio's JSON has no histogram of %v", kind), hint)
 			}
 		}
 	}

@@ -165,8 +165,8 @@ func (d *discovery) sections(path string, metas []*fiojson.Document) {
 			return files, nil
 		})
 		s := &set{meta: m}
-		for i := range m.Entries {
-			s.entries = append(s.entries, &m.Entries[i])
+		for _, e := range entriesIn(m) {
+			s.entries = append(s.entries, e)
 		}
 		var fit []*jobfile.File
 		for _, j := range files {
@@ -186,8 +186,7 @@ func (d *discovery) sections(path string, metas []*fiojson.Document) {
 
 // inTurn names entries whose jobs cannot all have run at once, where no job file tells when they did.
 func inTurn(m *fiojson.Document) (notes []string) {
-	for i := range m.Entries {
-		e := &m.Entries[i]
+	for _, e := range entriesIn(m) {
 		delay, ramp, _ := (&matcher{in: new(Input)}).startDelay(m.Path, func(name string) (string, bool) {
 			return m.Option(nil, name)
 		})
@@ -223,9 +222,7 @@ func (s *set) phases() {
 		for d := range e.Dirs {
 			var spans []period
 			for i, section := range threads {
-				option := fiojson.Section{Options: section.Options}.Option
-				does := fiojson.Workload{Option: option, Sure: true}.Does(fio.Direction(d))
-				if s.entryOf[i] == k && does {
+				if s.entryOf[i] == k && workloadOf(section).Does(fio.Direction(d)) {
 					of := slices.Index(s.job.Sections, section)
 					from := at[of].Milliseconds()
 					spans = append(spans, period{from: from, to: from + jobs[of].run.Milliseconds()})
@@ -314,10 +311,7 @@ func (t *JSONRun) Failure() error {
 
 // failure says that fio failed, or did no I/O; "" otherwise.
 func (t *JSONRun) failure() string {
-	code := 0
-	for _, m := range t.Metas {
-		code = cmp.Or(code, errorOf(m))
-	}
+	code := errorOf(t.Metas...)
 	switch {
 	case code != 0:
 		return fmt.Sprintf("fio ended with error %d (%v)", code, syscall.Errno(code))
@@ -327,22 +321,22 @@ func (t *JSONRun) failure() string {
 	return "fio did no I/O"
 }
 
-// errorOf returns the first error of a document's jobs; 0 if there is none.
-func errorOf(m *fiojson.Document) (code int) {
-	for i := range m.Entries {
-		code = cmp.Or(code, m.Entries[i].Error)
+// errorOf returns the first error of the jobs of documents; 0 if there is none.
+func errorOf(metas ...*fiojson.Document) (code int) {
+	for _, e := range entriesIn(metas...) {
+		code = cmp.Or(code, e.Error)
 	}
 	return code
 }
 
 // Measured reports whether fio's JSON has latencies of that kind.
 func (t *JSONRun) Measured(kind fio.Kind) bool {
-	return slices.ContainsFunc(t.Metas, func(m *fiojson.Document) bool {
-		return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool {
-			return e.Mixed.Kind[kind].N > 0 ||
-				slices.ContainsFunc(e.Dirs[:], func(d fiojson.DirTotals) bool { return d.Kind[kind].N > 0 })
-		})
-	})
+	for _, e := range entriesIn(t.Metas...) {
+		if counted(e, kind) != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // JSONID is the id that the run would have without its logs.
@@ -355,12 +349,10 @@ func (t *JSONRun) Unmeasured(kind fio.Kind) string {
 	if t.Measured(kind) {
 		return ""
 	}
-	for _, m := range t.Metas {
-		for i := range m.Entries {
-			if e := &m.Entries[i]; e.Did() {
-				why, _ := m.Unmeasured(e)
-				return why
-			}
+	for m, e := range entriesIn(t.Metas...) {
+		if e.Did() {
+			why, _ := m.Unmeasured(e)
+			return why
 		}
 	}
 	return ""
@@ -422,8 +414,7 @@ func (d *discovery) start(path string) ([]byte, int64) {
 
 // span returns when the jobs of a document ran, in ms since 1970; ok is false if that is not known.
 func span(m *fiojson.Document) (from, to int64, ok bool) {
-	for i := range m.Entries {
-		e := &m.Entries[i]
+	for _, e := range entriesIn(m) {
 		ran, elapsed := e.LongestMS, max(0, 1000*(e.Elapsed-1))
 		if ran == 0 && e.Did() { // it was killed
 			ran = elapsed
@@ -523,38 +514,33 @@ func (in *Input) Split() []*Input {
 		return []*Input{in}
 	}
 	out := make([]*Input, len(together))
+	run := map[*fiojson.Document]*Input{}
 	for i, metas := range together {
 		out[i] = &Input{Root: metas[0].Name(), Metas: metas, JobFiles: in.JobFiles, owner: in.owner}
-	}
-	run := map[*fiojson.Document]int{}
-	for i, metas := range together {
 		for _, m := range metas {
-			run[m] = i
+			run[m] = out[i]
 		}
 	}
 	shelf := newShelf(within, in.Root, slices.Concat(together...))
 	for _, l := range in.Logs {
-		of := -1
-		if by, why := shelf.find(l, ""); why >= namedAfter && !slices.ContainsFunc(by, func(m *fiojson.Document) bool {
-			return run[m] != run[by[0]]
-		}) {
-			of = run[by[0]]
-		}
-		if of < 0 {
+		by, why := shelf.find(l, "")
+		if why < namedAfter || slices.ContainsFunc(by, func(m *fiojson.Document) bool { return run[m] != run[by[0]] }) {
 			return []*Input{in}
 		}
-		out[of].Logs = append(out[of].Logs, l)
+		of := run[by[0]]
+		of.Logs = append(of.Logs, l)
 	}
 	var overwritten []*fiojson.Document
 	out = slices.DeleteFunc(out, func(i *Input) bool {
-		gone := len(i.Logs) == 0
 		switch {
-		case gone && i.Metas[0].Part > 0:
+		case len(i.Logs) > 0:
+			return false
+		case i.Metas[0].Part > 0:
 			overwritten = append(overwritten, i.Metas...)
-		case gone:
+		default:
 			idle = append(idle, i.Metas...)
 		}
-		return gone
+		return true
 	})
 	if len(out) == 1 && len(overwritten) == 0 {
 		return []*Input{in}

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"path/filepath"
@@ -215,10 +216,7 @@ func (m *matcher) documents() {
 		var fit []*fiojson.Document
 		dir, any := filepath.Dir(l.Source.Path), false
 		for _, all := range []bool{false, true} {
-			if len(fit) > 0 {
-				break
-			}
-			if s := shelf(dir, all); s != nil {
+			if s := shelf(dir, all); len(fit) == 0 && s != nil {
 				fit, _ = s.find(l.Source, l.Host)
 				any = true
 			}
@@ -306,9 +304,9 @@ func (m *matcher) unlogged() {
 	m.in.Metas = filtered(m.in.Metas, func(d *fiojson.Document) bool { return used[d] })
 	for _, d := range unlogged {
 		var jobs []string
-		for i := range d.Entries {
-			if ios := counted(&d.Entries[i], m.logs[0].Source.Name.Kind); ios != "" {
-				jobs = append(jobs, fmt.Sprintf("%s, %s", fio.Printable(d.Entries[i].JobName), ios))
+		for _, e := range entriesIn(d) {
+			if ios := counted(e, m.logs[0].Source.Name.Kind); ios != "" {
+				jobs = append(jobs, fmt.Sprintf("%s, %s", fio.Printable(e.JobName), ios))
 			}
 		}
 		if why := (&JSONRun{Metas: []*fiojson.Document{d}}).failure(); errorOf(d) != 0 && len(jobs) == 0 {
@@ -354,8 +352,7 @@ func distinct(metas []*fiojson.Document) (out []*fiojson.Document) {
 	seen := map[likeness][]*fiojson.Document{}
 	for _, d := range metas {
 		like := likeness{version: d.Version, at: d.TimestampMS, entries: len(d.Entries)}
-		for i := range d.Entries {
-			e := &d.Entries[i]
+		for _, e := range entriesIn(d) {
 			like.job, like.ran = e.JobName, like.ran+e.RuntimeMS
 			for k := range e.Dirs {
 				like.issued += int64(e.Dirs[k].TotalIOs)
@@ -367,6 +364,19 @@ func distinct(metas []*fiojson.Document) (out []*fiojson.Document) {
 		}
 	}
 	return out
+}
+
+// entriesIn returns the entries of documents, each with its document.
+func entriesIn(metas ...*fiojson.Document) iter.Seq2[*fiojson.Document, *fiojson.Entry] {
+	return func(yield func(*fiojson.Document, *fiojson.Entry) bool) {
+		for _, m := range metas {
+			for i := range m.Entries {
+				if !yield(m, &m.Entries[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func filtered[T any](all []T, ok func(T) bool) (out []T) {
@@ -525,8 +535,7 @@ func (m *matcher) hostsOf(meta *fiojson.Document) map[string][]*fiojson.Entry {
 	of := m.byHost[meta]
 	if of == nil {
 		of = map[string][]*fiojson.Entry{}
-		for i := range meta.Entries {
-			e := &meta.Entries[i]
+		for _, e := range entriesIn(meta) {
 			of[e.Host] = append(of[e.Host], e)
 		}
 		m.byHost[meta] = of
@@ -932,8 +941,7 @@ func (m *matcher) withoutLogs(sets []*set) {
 	option := jobfile.LogOption(name.Hist)
 	for _, meta := range metas {
 		var without []string
-		for i := range meta.Entries {
-			e := &meta.Entries[i]
+		for _, e := range entriesIn(meta) {
 			ios := counted(e, name.Kind)
 			wrote, may := m.mayHaveWritten(meta, e, name.Hist, option)
 			exists := slices.ContainsFunc(m.in.siblings, func(o *Source) bool {
@@ -973,16 +981,13 @@ func (m *matcher) withoutLogs(sets []*set) {
 // failures names jobs with logs that failed, and I/Os that did: these are in no log, and fio goes on after them with
 // continue_on_error.
 func (m *matcher) failures() {
-	for _, meta := range m.in.Metas {
-		for i := range meta.Entries {
-			e := &meta.Entries[i]
-			if e.Error != 0 && !e.NoLog && !m.in.JSONOnly() {
-				m.warn("%s: job %q failed with error %d (%v): its I/Os until then are here", fio.Printable(meta.Name()),
-					e.JobName, e.Error, syscall.Errno(e.Error))
-			}
-			if e.Errors > 0 {
-				m.warn("%s: job %q: %s failed, and have no latency", fio.Printable(meta.Name()), e.JobName, failed(e))
-			}
+	for meta, e := range entriesIn(m.in.Metas...) {
+		if e.Error != 0 && !e.NoLog && !m.in.JSONOnly() {
+			m.warn("%s: job %q failed with error %d (%v): its I/Os until then are here", fio.Printable(meta.Name()),
+				e.JobName, e.Error, syscall.Errno(e.Error))
+		}
+		if e.Errors > 0 {
+			m.warn("%s: job %q: %s failed, and have no latency", fio.Printable(meta.Name()), e.JobName, failed(e))
 		}
 	}
 }
@@ -1040,8 +1045,8 @@ func (m *matcher) mayHaveWritten(meta *fiojson.Document, e *fiojson.Entry, hist 
 		return true, false
 	}
 	for _, j := range m.in.JobFiles {
-		for i := range j.Sections {
-			if s := j.Sections[i]; s.JobName() == e.JobName {
+		for _, s := range j.Sections {
+			if s.JobName() == e.JobName {
 				return s.WritesLogs(hist), false
 			}
 		}

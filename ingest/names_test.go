@@ -146,6 +146,7 @@ func TestLogsBesideNamedJSON(t *testing.T) {
 // TestSplitName: names are split as a regular expression, slow and plain to read, splits them.
 func TestSplitName(t *testing.T) {
 	t.Parallel()
+	renamed := regexp.MustCompile(`[._-]hist\.log$`)
 	plain := regexp.MustCompile(`(?s)^(.*)_(clat_hist|clat|slat|lat)(?:\.([1-9][0-9]*))?\.log(?:\.(.+))?$`)
 	parts := []string{"a", "_", "clat", "_clat_hist", "_hist", "_slat", "_lat", "lat", ".", ".0", ".1", ".12", "3",
 		"log", ".log", ".log", "host", "\n", "\xff", "-hist.log", "hist.log"}

@@ -96,12 +96,10 @@ func (d *discovery) wroteBelow(dir string, most int) string {
 
 // wroteLogs returns which logs fio wrote, by its JSON; "" if none.
 func wroteLogs(metas []*fiojson.Document) (wrote string) {
-	for _, m := range metas {
-		for i := range m.Entries {
-			for _, option := range []string{"write_lat_log", "write_hist_log"} {
-				if name, ok := m.Option(&m.Entries[i], option); ok {
-					wrote = says(m.Path, option, cmp.Or(name, m.Entries[i].JobName))
-				}
+	for m, e := range entriesIn(metas...) {
+		for _, option := range []string{"write_lat_log", "write_hist_log"} {
+			if name, ok := m.Option(e, option); ok {
+				wrote = says(m.Path, option, cmp.Or(name, e.JobName))
 			}
 		}
 	}

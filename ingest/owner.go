@@ -74,7 +74,7 @@ func jsonAbove(d *discovery, in *Input, known map[string]*shelf) *shelf {
 		s := known[dir]
 		if s == nil {
 			at := above
-			if d.logsIn(dir) {
+			if d.withLogs()[dir] {
 				at = aboveLogs
 			}
 			s = newShelf(at, dir, distinct(d.metasIn(dir)))
@@ -236,7 +236,7 @@ func (d *discovery) wroteElsewhere(m *fiojson.Document, up, dir string) bool {
 			return true
 		}
 		if path := filepath.Join(up, e.Name()); e.IsDir() && d.realPath(path) != d.realPath(dir) {
-			if below, err := d.files.ReadDir(path); err != nil || slices.ContainsFunc(below, wrote) {
+			if below, err := d.files.ReadDir(path, 0); err != nil || slices.ContainsFunc(below, wrote) {
 				return true
 			}
 		}
