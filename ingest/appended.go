@@ -650,16 +650,12 @@ func byFile(logs []*Log) (files [][]*Log) {
 
 // tellAppended warns of a log to which several threads appended theirs, if nothing says which part is whose.
 func (m *matcher) tellAppended(s *set, logs []*Log) {
-	if len(logs) < 2 || s.allMatched(logs) {
+	if len(logs) < 2 || !slices.ContainsFunc(logs, func(l *Log) bool {
+		return l.Entry == nil && l.Section == nil && l.startsLike == nil
+	}) {
 		return
 	}
 	m.warn("%s: %d threads appended their logs to this file (per_job_logs=0), and which job wrote which part is "+
 		"unknown: assuming they started together; pass fio's JSON, or run without per_job_logs=0",
 		fio.Printable(logs[0].Source.Path), len(logs))
-}
-
-func (s *set) allMatched(logs []*Log) bool {
-	return !slices.ContainsFunc(logs, func(l *Log) bool {
-		return l.Entry == nil && l.Section == nil && l.startsLike == nil
-	})
 }

@@ -135,15 +135,11 @@ func (d *discovery) logsBeside(given []*fiojson.Document) (runs []*Input) {
 	left := given
 	for _, in := range found {
 		for _, in := range in.Split() {
-			own := filtered(in.Metas, func(m *fiojson.Document) bool {
-				return slices.ContainsFunc(given, func(o *fiojson.Document) bool { return m.Path == o.Path })
-			})
+			own := filtered(in.Metas, func(m *fiojson.Document) bool { return slices.Contains(paths(given), m.Path) })
 			if len(own) == 0 {
 				continue
 			}
-			left = filtered(left, func(m *fiojson.Document) bool {
-				return !slices.ContainsFunc(own, func(o *fiojson.Document) bool { return m.Path == o.Path })
-			})
+			left = filtered(left, func(m *fiojson.Document) bool { return !slices.Contains(paths(own), m.Path) })
 			in.Warnings = append(in.Warnings, fmt.Sprintf("%s%s: fio's JSON has no histograms: read with the logs of its "+
 				"run beside it", fio.NotePrefix, fio.Printable(own[0].Path)))
 			runs = append(runs, in)

@@ -576,16 +576,7 @@ func (m *matcher) entries(s *set) {
 			}
 		}
 	}
-	if len(s.entries) == 0 {
-		for _, file := range byFile(byThread[0]) {
-			if s.job != nil {
-				m.appendedBy(s, file)
-			}
-			m.tellAppended(s, file)
-		}
-		return
-	}
-	if s.job != nil {
+	if s.job != nil && len(s.entries) > 0 {
 		s.entryOf, _ = s.job.Entries()
 		s.sections()
 	} else if threads := threadsOf(s.meta, s.entries, s.threads); threads != nil {
@@ -596,22 +587,15 @@ func (m *matcher) entries(s *set) {
 			s.entries[i].Unlike = n
 		}
 	}
-	left, ok := m.assign(s, byThread, numbers)
-	if !ok {
+	if len(s.entries) > 0 && !m.assign(s, byThread, numbers) {
 		return
-	}
-	if len(left) > 0 {
-		m.unsure[s.meta] = true
-		these := "this log belongs"
-		if len(left) > 1 {
-			these = fmt.Sprintf("these %d logs belong", len(left))
-		}
-		m.warn("%s: cannot tell which jobs of %s %s to (%s); pass the job file",
-			fio.Printable(left[0].Source.Path), fio.Printable(s.meta.Path), these, s.counts())
 	}
 	for _, file := range byFile(byThread[0]) {
 		if s.job != nil {
 			m.appendedBy(s, file)
+		}
+		if len(s.entries) == 0 {
+			m.tellAppended(s, file)
 		}
 	}
 	m.incomplete(s)
@@ -717,14 +701,15 @@ func (s *set) byThread() map[int][]*Log {
 	return out
 }
 
-// assign gives logs their entries, and returns those for which it is not clear. ok is false if none can have one.
-func (m *matcher) assign(s *set, byThread map[int][]*Log, numbers []int) (left []*Log, ok bool) {
+// assign gives logs their entries, and warns of those for which it is not clear. It reports false if none can have one.
+func (m *matcher) assign(s *set, byThread map[int][]*Log, numbers []int) bool {
 	members := make([]int, len(s.entries))
 	for _, i := range s.entryOf {
 		if i >= 0 {
 			members[i]++
 		}
 	}
+	var left []*Log
 	for _, n := range numbers {
 		logs, matched := byThread[n], false
 		if n == 0 && (len(s.entries) > 1 || len(logs) > 1) {
@@ -738,18 +723,25 @@ func (m *matcher) assign(s *set, byThread map[int][]*Log, numbers []int) (left [
 		case n == 0 && len(logs) > 1 && logs[1].Source.Extent != nil:
 			m.unsure[s.meta] = true
 			m.refuseAppended(s, logs)
-			return nil, false
-		case len(logs) > 1:
+			return false
+		case len(logs) > 1 || n == 0 || n > len(s.entryOf):
 			left = append(left, logs...)
-		case n == 0 || n > len(s.entryOf):
-			left = append(left, logs[0])
 		case s.entryOf[n-1] >= 0:
 			i := s.entryOf[n-1]
 			logs[0].Entry, s.index[logs[0]] = s.entries[i], i
 			logs[0].Members = members[i]
 		}
 	}
-	return left, true
+	if len(left) > 0 {
+		m.unsure[s.meta] = true
+		these := "this log belongs"
+		if len(left) > 1 {
+			these = fmt.Sprintf("these %d logs belong", len(left))
+		}
+		m.warn("%s: cannot tell which jobs of %s %s to (%d entries, %d threads); pass the job file",
+			fio.Printable(left[0].Source.Path), fio.Printable(s.meta.Path), these, len(s.entries), s.threads)
+	}
+	return true
 }
 
 // servers divides a set whose entries are of several servers at one address. fio --client names logs after the address,
@@ -858,10 +850,6 @@ func (s *set) holds(logs []*Log) bool {
 	return len(s.entries) > 1 || all.foreign(s.entries[0], kind) <= nearly
 }
 
-func (s *set) counts() string {
-	return fmt.Sprintf("%d entries, %d threads", len(s.entries), s.threads)
-}
-
 // mayHave reports whether a log that was not asked for may be of the same run.
 func (s *set) mayHave(o *Source) bool {
 	if o.Host != "" && o.Host != s.host {
@@ -875,10 +863,10 @@ func (s *set) mayHave(o *Source) bool {
 // the entry's counts are left out: the I/Os of the others are not lost, and must not be taken for a missing tail of
 // these logs.
 func (m *matcher) incomplete(s *set) {
-	has, elsewhere := map[*fiojson.Entry]int{}, map[*fiojson.Entry]int{}
+	of, elsewhere := map[*fiojson.Entry][]*Log{}, map[*fiojson.Entry]int{}
 	for _, l := range s.logs {
 		if l.Entry != nil {
-			has[l.Entry]++
+			of[l.Entry] = append(of[l.Entry], l)
 			m.logged[l.Entry] = true
 		}
 	}
@@ -888,33 +876,28 @@ func (m *matcher) incomplete(s *set) {
 			elsewhere[s.entries[s.entryOf[n-1]]]++
 		}
 	}
-	without := map[*fiojson.Entry]*fiojson.Entry{}
-	warned := map[*fiojson.Entry]bool{}
 	for _, l := range s.logs {
-		e := l.Entry
-		if e == nil || has[e] >= l.Members {
+		e, here := l.Entry, len(of[l.Entry])
+		if here == 0 || here >= l.Members {
 			continue
 		}
 		missing := "the others' I/Os are missing"
 		if elsewhere[e] > 0 {
 			missing += ", and its totals are not used"
 			m.part[e] = true
-			if without[e] == nil {
-				c := *e
-				c.Part = true
-				for d := range c.Dirs {
-					c.Dirs[d].Kind = fiojson.ByKind{}
-				}
-				c.Mixed.Kind = fiojson.ByKind{}
-				without[e] = &c
+			c := *e
+			c.Part = true
+			for d := range c.Dirs {
+				c.Dirs[d].Kind = fiojson.ByKind{}
 			}
-			l.Entry = without[e]
+			c.Mixed.Kind = fiojson.ByKind{}
+			for _, o := range filtered(of[e], func(o *Log) bool { return here < o.Members }) {
+				o.Entry = &c
+			}
 		}
-		if !warned[e] {
-			warned[e] = true
-			m.warn("%s: job %q covers %d threads, but logs of only %d are here: %s",
-				fio.Printable(s.meta.Path), e.JobName, l.Members, has[e], missing)
-		}
+		delete(of, e)
+		m.warn("%s: job %q covers %d threads, but logs of only %d are here: %s",
+			fio.Printable(s.meta.Path), e.JobName, l.Members, here, missing)
 	}
 }
 
