@@ -53,3 +53,18 @@ func TestMetaExplain(t *testing.T) {
 		t.Errorf("without ioengine: %q", got)
 	}
 }
+
+// TestDefaultDepth: a job without iodepth has fio's default, 1, at which null measures as a synchronous engine does.
+func TestDefaultDepth(t *testing.T) {
+	t.Parallel()
+	for depth, want := range map[string]Measure{"": Sync, "1": Sync, "8": CommitSlat} {
+		options := jobfile.Options{"ioengine": "null"}
+		if depth != "" {
+			options["iodepth"] = depth
+		}
+		got := (&Document{Version: "fio-3.33", Entries: []Entry{{Options: options}}}).Engines()
+		if len(got) != 1 || got[0].Measure != want {
+			t.Errorf("%q: %+v, want %v", depth, got, want)
+		}
+	}
+}
