@@ -64,3 +64,27 @@ func TestRoundsOfTwins(t *testing.T) {
 		t.Error("what is not of fio --client was taken apart")
 	}
 }
+
+// TestFalls: counts that a later report of the same job cannot have are another job's, also without bins.
+func TestFalls(t *testing.T) {
+	t.Parallel()
+	of := func(n uint64, bins ...Bin) *Totals { return &Totals{N: n, Bins: NewBins(bins)} }
+	for _, tt := range []struct {
+		name        string
+		before, now *Totals
+		want        bool
+	}{
+		{"more I/Os, no bins", of(5), of(6), false},
+		{"as many, no bins", of(5), of(5), false},
+		{"fewer I/Os, no bins", of(5), of(4), true},
+		{"more in a bin", of(1, Bin{100, 1}), of(2, Bin{100, 2}), false},
+		{"more in another bin", of(1, Bin{100, 1}), of(2, Bin{90, 1}, Bin{100, 1}), false},
+		{"fewer in a bin", of(2, Bin{100, 2}), of(3, Bin{100, 1}, Bin{200, 2}), true},
+		{"a bin is gone", of(1, Bin{100, 1}), of(2, Bin{200, 2}), true},
+		{"all bins are gone", of(1, Bin{100, 1}), of(2), true},
+	} {
+		if got := falls(tt.before, tt.now); got != tt.want {
+			t.Errorf("%s: %t", tt.name, got)
+		}
+	}
+}
