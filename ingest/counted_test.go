@@ -125,3 +125,24 @@ func TestLogElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// TestHashOfStandardInput: of two texts of fio's JSON that begin alike the longer one is another.
+func TestHashOfStandardInput(t *testing.T) {
+	t.Parallel()
+	text := minimal + strings.Repeat("\n", idBytes)
+	hashes := map[string]bool{}
+	for _, more := range []string{"", "\n", "\n" + minimal} {
+		in, err := StandardInput(strings.NewReader(text + more))
+		if err != nil {
+			t.Fatal(err)
+		}
+		json, ok := in.(*jsonInput)
+		if !ok || int(json.size) != len(text+more) || len(json.start) != idBytes {
+			t.Fatalf("%T, want %d bytes", in, len(text+more))
+		}
+		hashes[json.hash()] = true
+	}
+	if len(hashes) != 3 {
+		t.Errorf("%d hashes of 3 texts", len(hashes))
+	}
+}
