@@ -676,3 +676,16 @@ func (s *Server) fieldCaps(patterns string, q url.Values) (int, any) {
 func noShard(index string) any {
 	return failure(503, "no_shard_available_action_exception", "index ["+index+"] has no active shard copy")
 }
+
+// Copy starts a server that holds the same indices, documents and templates.
+func (s *Server) Copy(tb testing.TB) *Server {
+	to := New(tb, s.o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, ix := range s.indices {
+		to.indices[name] = &index{ix.mappings, maps.Clone(ix.docs), maps.Clone(ix.seen)}
+	}
+	maps.Copy(to.templates, s.templates)
+	to.seq = s.seq
+	return to
+}
