@@ -554,6 +554,15 @@ func (l *loader) run(ctx context.Context, k *indices.Mark, r runLine) error {
 // is.
 func (l *loader) settleWithoutDoc(ctx context.Context, k *indices.Mark) error {
 	if k.Found == nil { // what was loaded belongs to a run, though nobody knows whether it is all of it
+		doc, err := esmodel.ReadDocHeader(k.Doc)
+		if err != nil {
+			return err
+		}
+		l.w.mu.Lock()
+		l.w.report.Warnings = append(l.w.report.Warnings, fmt.Sprintf("run %s is stored as partial: its own document is "+
+			"in none of the files, and says whether these are all; load its fio-run file, too, or run the ingest again",
+			fio.Printable(doc.Run.ID)))
+		l.w.mu.Unlock()
 		return l.settle(ctx, k, k.Doc)
 	}
 	doc, err := esmodel.ReadDocHeader(k.Found)
