@@ -284,6 +284,37 @@ func (s *sums) fits(e *fiojson.Entry, kind fio.Kind) (part, all bool) {
 	return true, all
 }
 
+// fitAll reports whether these I/Os can be of several entries together, as threads append their logs to one file. Over
+// --client a log may have I/Os twice.
+func (s *sums) fitAll(entries []*fiojson.Entry, kind fio.Kind) bool {
+	for d := range s.logged {
+		n, bins, known := 0.0, make([]float64, s.g.Columns()), true
+		for _, e := range entries {
+			times := 1.0
+			if e.Host != "" {
+				times = 2
+			}
+			t := &e.Dirs[d].Kind[kind]
+			counts, err := t.Counts(s.g)
+			known = known && err == nil && (t.N == 0 || t.Bins.Len() > 0)
+			n += times * float64(t.N)
+			for b, c := range counts {
+				bins[b] += times * float64(c)
+			}
+		}
+		logged := &s.logged[d]
+		for k, b := range logged.Index {
+			if known && logged.Count[k] > bins[b] {
+				return false
+			}
+		}
+		if logged.Sum() > n {
+			return false
+		}
+	}
+	return true
+}
+
 // fitters gives each log the fits of its entry.
 func (m *matcher) fitters() {
 	of := map[*fiojson.Entry][]*Log{}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/fio"
 	"fiolat/ingest/fiojson"
 )
 
@@ -220,7 +221,7 @@ func (s *shelf) find(l *Source, host string) (fit []*fiojson.Document, why facts
 		}
 		if f == namedAfter || f == ofFolder {
 			all := fit
-			if why == 0 {
+			if why == 0 && !slices.ContainsFunc(with, func(m *fiojson.Document) bool { return countsFit(l, m) }) {
 				all = filtered(s.by[key{writesName, l.Name.Prefix}],
 					func(m *fiojson.Document) bool { return may(m, writesName) })
 			}
@@ -303,12 +304,33 @@ func byCounts(l *Source, metas []*fiojson.Document) []*fiojson.Document {
 	return fit
 }
 
-// countsFit reports whether a document has a job that may have written a log by its name, counts and last stamp.
+// countsFit reports whether a document has a job that may have written a log by its name, counts and last stamp, or all
+// its jobs of that name one without a thread number.
 func countsFit(l *Source, m *fiojson.Document) bool {
 	sums, err := (&Log{Source: l, Meta: m}).sums()
-	return err == nil && slices.ContainsFunc(m.Writers(l.Name.Prefix, l.Name.Hist), func(e *fiojson.Entry) bool {
+	writers := m.Writers(l.Name.Prefix, l.Name.Hist)
+	return err == nil && (slices.ContainsFunc(writers, func(e *fiojson.Entry) bool {
 		part, _ := sums.fits(e, l.Name.Kind)
 		const late = 2 // times as long as any direction ran
 		return part && (sums.last >= absoluteMS || sums.last <= late*e.LongestMS+lateMS)
+	}) || l.Name.Job == 0 && len(writers) > 1 && sums.fitAll(writers, l.Name.Kind))
+}
+
+// isShort reports whether a log lacks more than its last windows of what the document's jobs of its name did, each by
+// itself: they ran for longer, or did what it has none of.
+func isShort(l *Source, m *fiojson.Document) bool {
+	sums, err := (&Log{Source: l, Meta: m}).sums()
+	return err == nil && !slices.ContainsFunc(m.Writers(l.Name.Prefix, l.Name.Hist), func(e *fiojson.Entry) bool {
+		if 2*e.RuntimeMS > 3*e.LongestMS || e.LongestMS <= 2*m.Milliseconds(e, "log_hist_msec") {
+			return true // a group, or nothing but last windows
+		}
+		_, verify := m.Option(e, "verify") // its reads are in no log
+		for d := range e.Dirs {
+			n := float64(e.Dirs[d].Kind[l.Name.Kind].N)
+			if 2*sums.logged[d].Sum() < n && !(verify && fio.Direction(d) == fio.Read) {
+				return false
+			}
+		}
+		return true
 	})
 }

@@ -157,3 +157,62 @@ func TestShelves(t *testing.T) {
 		t.Errorf("%+v", own)
 	}
 }
+
+// TestFarther: JSON in a folder beside that above the logs is theirs only where its counts are theirs but for the last
+// window, whatever write_hist_log and its name say.
+func TestFarther(t *testing.T) {
+	t.Parallel()
+	g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+	entry := func(n, ns int, more string) string {
+		return fmt.Sprintf(`{"jobname":"a","job options":{"write_hist_log":"logs/r/h"%s},"job_runtime":3000,`+
+			`"read":{"runtime":3000,"total_ios":%[2]d,"clat_ns":{"N":%[2]d,"bins":{"%[3]d":%[2]d}}},"write":%[4]s}`,
+			more, n, ns, `{"runtime":0}`)
+	}
+	fio := func(at int, entries ...string) string {
+		return fmt.Sprintf(`{"fio version":"fio-3.36","timestamp_ms":170000%d000000,"jobs":[%s]}`, at,
+			strings.Join(entries, ","))
+	}
+	writes := func(s string) string {
+		return strings.Replace(s, `{"runtime":0}`,
+			`{"runtime":3000,"total_ios":50,"clat_ns":{"N":50,"bins":{"129":50}}}`, 1)
+	}
+	for name, c := range map[string]struct {
+		log, json string
+		reads     int // in the log, of 129 ns
+		owned     bool
+		earlier   int // documents of other runs in the file
+	}{
+		"all but the last window":      {"h_clat_hist.1.log", fio(1, entry(50, 129, "")), 40, true, 0},
+		"of a longer run":              {"h_clat_hist.1.log", fio(1, entry(500, 129, "")), 40, false, 0},
+		"other latencies":              {"h_clat_hist.1.log", fio(1, entry(50, 502, "")), 40, false, 0},
+		"too few":                      {"h_clat_hist.1.log", fio(1, entry(30, 129, "")), 40, false, 0},
+		"a direction that is not here": {"h_clat_hist.1.log", fio(1, writes(entry(50, 129, ""))), 40, false, 0},
+		"reads that verify": {"h_clat_hist.1.log", fio(1, strings.NewReplacer(`"read":`, `"write":`, `"write":`,
+			`"read":`).Replace(writes(entry(50, 129, `,"verify":"crc32c"`)))), 0, true, 0},
+		"two threads in one file": {"h_clat_hist.log", fio(1, entry(30, 129, ""), entry(30, 129, "")), 40, true, 0},
+		"two threads with too few": {"h_clat_hist.log", fio(1, entry(15, 129, ""), entry(15, 129, "")), 40, false,
+			0},
+		"a second run in the file": {"h_clat_hist.1.log", fio(1, entry(50, 129, "")) + "\n" + strings.Replace(
+			fio(2, entry(50, 502, "")), `"a"`, `"b"`, 1), 40,
+			true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, dir, "results/r.json", c.json)
+			counts, line := slices.Repeat([]string{"0"}, g.Columns()), "1000, 0, 4096, "
+			counts[g.Index(129)] = strconv.Itoa(c.reads)
+			if c.reads == 0 {
+				counts[g.Index(129)], line = "40", "1000, 1, 4096, "
+			}
+			write(t, dir, "logs/r/"+c.log, line+strings.Join(counts, ", ")+"\n")
+			ins, err := Discover([]string{dir}, DiscoverOptions{LogsOnly: true})
+			if err != nil || len(ins) != 1 {
+				t.Fatal(len(ins), err)
+			}
+			if owned := len(ins[0].Metas) > 0; owned != c.owned || len(ins[0].overwritten) != c.earlier {
+				t.Errorf("owned %t, %d earlier; want %t, %d", owned, len(ins[0].overwritten), c.owned, c.earlier)
+			}
+		})
+	}
+}

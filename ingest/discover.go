@@ -160,6 +160,7 @@ type Input struct {
 	overwritten []*fiojson.Document
 	// unused are documents that the logs may belong to, which cannot be told.
 	unused []*fiojson.Document
+	doubt  string // what to say of them
 	// metasGiven means that Metas were named, and not found beside the logs.
 	metasGiven bool
 	// owner has the documents of logs whose JSON is in another folder: see discovery.own.
@@ -338,6 +339,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		if other := d.finish(&d.given); len(d.given.Logs) > 0 {
 			d.own([]*Input{&d.given}, jsonAround)
 			d.given.leaveOthers()
+			d.given.sayDoubt()
 			out = append(out, &d.given)
 		} else if unused = other; !opt.Any {
 			return nil, d.noLogsError(other[0].Path, other)
@@ -362,6 +364,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 			in.Metas, in.metasGiven = named.Metas, true
 		}
 		in.JobFiles = named.JobFiles
+		in.sayDoubt()
 		d.jsonBeside(in, append([]string{in.Root}, foldersOf(in.Logs)...))
 		if other := d.finish(in); len(in.Logs) > 0 {
 			out = append(out, in)

@@ -558,8 +558,11 @@ func (in *Input) leaveOthers() {
 		own := filtered(parts, func(part *Input) bool {
 			return slices.ContainsFunc(in.Logs, func(l *Source) bool { return slices.Contains(part.Logs, l) })
 		})
-		if len(own) == 1 {
-			in.Metas = own[0].Metas
+		if len(own) > 0 && len(own) < len(parts) {
+			in.Metas = nil
+			for _, part := range own {
+				in.Metas = append(in.Metas, part.Metas...)
+			}
 		}
 	}
 }

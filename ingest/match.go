@@ -298,7 +298,8 @@ func (m *matcher) unlogged() {
 		m.in.Unlogged = unlogged
 	}
 	for _, d := range m.in.overwritten {
-		m.warn("%s: its logs are not here, or were overwritten: only `fiolat summary` and `fiolat compare` show it",
+		m.warn("%s: its logs are not here, or were overwritten: only `fiolat summary` shows it, and "+
+			"`fiolat compare` if it is a repeat",
 			fio.Printable(d.Name()))
 	}
 	m.in.Metas = filtered(m.in.Metas, func(d *fiojson.Document) bool { return used[d] })

@@ -64,6 +64,7 @@ func (d *discovery) own(runs []*Input, find elsewhere) []*Input {
 	for _, in := range open {
 		o.give(in)
 	}
+	o.keepEarlier(open, runs)
 	return o.join(runs)
 }
 
@@ -197,7 +198,7 @@ func (o *ownership) claim(in *Input) {
 	s := o.shelves[in]
 	for _, l := range o.d.wanted(in) {
 		docs, why := s.find(l, l.Host)
-		if len(docs) != 1 || s.place == farther && (why < ofFolder || why < writesPath && !countsFit(l, docs[0])) ||
+		if len(docs) != 1 || s.place == farther && (why < ofFolder || !countsFit(l, docs[0]) || isShort(l, docs[0])) ||
 			s.place == beyond && !o.d.isAlone(in, s, docs[0], why) ||
 			s.place == beside && why < ofFolder && o.wroteBeside(docs[0], s.dir, filepath.Dir(l.Path)) {
 			continue
@@ -290,13 +291,42 @@ func (o *ownership) give(in *Input) {
 		in.notUsed(s)
 		return
 	}
-	in.owner = owner
+	in.owner, in.doubt, in.unused = owner, "", nil
 	for _, m := range s.docs {
 		if owns[m] {
 			in.Metas = append(in.Metas, m)
 			if s.place == beyond {
 				in.Warnings = append(in.Warnings,
 					fio.Printable(m.Path)+": used, although it is above the path given: its jobs wrote these logs")
+			}
+		}
+	}
+}
+
+// keepEarlier keeps the documents of earlier runs that are in one file with those of logs.
+func (o *ownership) keepEarlier(open, runs []*Input) {
+	owned := map[*fiojson.Document]bool{}
+	for _, in := range runs {
+		for _, m := range in.Metas {
+			owned[m] = true
+		}
+	}
+	first := map[string]*Input{} // the run that uses a file
+	for _, in := range open {
+		for _, m := range in.Metas {
+			first[m.Path] = cmp.Or(first[m.Path], in)
+		}
+	}
+	seen := map[*shelf]bool{}
+	for _, in := range open {
+		s := o.shelves[in]
+		if seen[s] {
+			continue
+		}
+		seen[s] = true
+		for _, m := range s.docs {
+			if of := first[m.Path]; of != nil && !owned[m] {
+				of.overwritten = append(of.overwritten, m)
 			}
 		}
 	}
@@ -367,6 +397,8 @@ func (o *ownership) merge(whole *Input, parts, runs []*Input) {
 			for l, m := range in.owner {
 				whole.owner[l] = m
 			}
+			whole.doubt = cmp.Or(whole.doubt, in.doubt)
+			whole.overwritten = append(whole.overwritten, in.overwritten...)
 		}
 	}
 	whole.Metas = distinct(whole.Metas)
@@ -375,7 +407,7 @@ func (o *ownership) merge(whole *Input, parts, runs []*Input) {
 	}
 }
 
-// notUsed warns of fio's JSON above a run's logs, or beside them, if its jobs may have written some of them. No other
+// notUsed notes fio's JSON above a run's logs, or beside them, if its jobs may have written some of them. No other
 // run uses it either.
 func (in *Input) notUsed(s *shelf) {
 	where := rules[s.place].where
@@ -387,9 +419,16 @@ func (in *Input) notUsed(s *shelf) {
 	}
 	names = slices.Compact(names)
 	if len(names) > 0 {
-		in.Warnings = append(in.Warnings, fio.Some(names)+": not used: it is in a folder "+where+" logs that its "+
-			"jobs may have written, but it may not cover all of them, or may cover others too; each log's last window is "+
-			"missing; if it is theirs, pass it with --fio-json")
+		in.doubt = fio.Some(names) + ": not used: it is in a folder " + where + " logs that its " +
+			"jobs may have written, but it may not cover all of them, or may cover others too; each log's last window is " +
+			"missing; if it is theirs, pass it with --fio-json"
+	}
+}
+
+// sayDoubt warns of JSON that is not used, once no other document was found.
+func (in *Input) sayDoubt() {
+	if in.doubt != "" {
+		in.Warnings = append(in.Warnings, in.doubt)
 	}
 }
 

@@ -208,14 +208,14 @@ func (r *groupReader) ofJSON(t *ingest.JSONRun) (*compare.Parts, error) {
 	return compare.OfJSON(t, s.Kind, s.By, s.Percentiles, &r.runs.Logs.Config.Pick)
 }
 
-// overwritten reads the runs whose logs a run wrote over, from fio's JSON: those of its file, or of its workload.
-// Others beside it, such as a layout, are no runs to compare.
+// overwritten reads the runs of its workload whose logs a run wrote over, from fio's JSON. Others, such as a layout,
+// are no runs to compare.
 func (r *groupReader) overwritten(run *runsource.Run, parts *compare.Parts) (before []*compare.Parts, err error) {
 	for _, t := range run.Unlogged() {
 		again := slices.ContainsFunc(parts.Series, func(s *compare.Series) bool {
 			return s.Sameness == fiojson.SamenessOf(t.Metas)
 		})
-		if t.Failure() != nil || t.Metas[0].Part == 0 && !again {
+		if t.Failure() != nil || !again {
 			continue
 		}
 		if r.runs.Logs.Config.Pick.NeedsLogs() {
