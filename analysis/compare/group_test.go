@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"fiolat/analysis/figures"
 	"fiolat/fio"
 	"fiolat/ingest"
 	"fiolat/internal/testkit"
@@ -302,6 +303,33 @@ func TestSpreadTellsNothing(t *testing.T) {
 		_, _, notes, err := Spread(g, []float64{50})
 		if err != nil || slices.Contains(notes, nothingTold) != tt.loud {
 			t.Errorf("%s: %q, %v", tt.name, notes, err)
+		}
+	}
+}
+
+// TestLacks: a run of fio's JSON is compared only where it has each part and direction, with IOPS and percentiles.
+func TestLacks(t *testing.T) {
+	iops := 10.0
+	row := func() *figures.Row { return &figures.Row{IOPS: &iops, Percentiles: map[string]float64{"50": 1}} }
+	of := func(job string, rows map[string]*figures.Row) *Series {
+		return &Series{Of: fio.Dims{Job: job}, rows: rows}
+	}
+	whole := &Parts{Series: []*Series{of("a", map[string]*figures.Row{"read": row()}),
+		of("b", map[string]*figures.Row{"read": row(), "write": row()})}}
+	for name, c := range map[string]struct {
+		b    *Series
+		want bool
+	}{
+		"nothing":     {of("b", map[string]*figures.Row{"read": row(), "write": row()}), false},
+		"a job":       {of("c", map[string]*figures.Row{"read": row(), "write": row()}), true},
+		"a direction": {of("b", map[string]*figures.Row{"read": row()}), true},
+		"IOPS": {of("b", map[string]*figures.Row{"read": {Percentiles: row().Percentiles}, "write": row()}),
+			true},
+		"percentiles":   {of("b", map[string]*figures.Row{"read": row(), "write": {IOPS: &iops}}), true},
+		"more is there": {of("b", map[string]*figures.Row{"read": row(), "write": row(), "trim": row()}), false},
+	} {
+		if got := (&Parts{Series: []*Series{whole.Series[0], c.b}}).Lacks(whole); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
 }

@@ -120,6 +120,25 @@ func OfJSON(t *ingest.JSONRun, kind fio.Kind, by []string, percentiles []float64
 	return out, nil
 }
 
+// Lacks reports whether runs of fio's JSON lack what others have: a part, or the IOPS or percentiles of a direction.
+func (p *Parts) Lacks(o *Parts) bool {
+	return slices.ContainsFunc(o.Series, func(other *Series) bool {
+		k := slices.IndexFunc(p.Series, func(s *Series) bool { return s.Of == other.Of })
+		for d, name := range directions {
+			if !other.has(d) {
+				continue
+			}
+			if k < 0 {
+				return true
+			}
+			if r := p.Series[k].rows[name]; r == nil || r.IOPS == nil || len(r.Percentiles) == 0 {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // Began reports whether the run began after a time, or its start is unknown.
 func (s *Series) Began(after time.Time) bool { return !s.startKnown || s.start > after.UnixNano() }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -189,7 +190,7 @@ func (r *groupReader) read(ctx context.Context, name string) (runs []*compare.Pa
 		for _, s := range parts.Series {
 			s.FiguresOnly = only
 		}
-		before, err := r.overwritten(run, parts)
+		before, err := r.overwritten(name, run, parts)
 		if err != nil {
 			return nil, err
 		}
@@ -208,26 +209,34 @@ func (r *groupReader) ofJSON(t *ingest.JSONRun) (*compare.Parts, error) {
 	return compare.OfJSON(t, s.Kind, s.By, s.Percentiles, &r.runs.Logs.Config.Pick)
 }
 
-// overwritten reads the runs of its workload whose logs a run wrote over, from fio's JSON. Others, such as a layout,
-// are no runs to compare.
-func (r *groupReader) overwritten(run *runsource.Run, parts *compare.Parts) (before []*compare.Parts, err error) {
+// overwritten reads the runs of its workload whose logs a run of a folder wrote over, from fio's JSON. Others, such as
+// a layout, are no runs to compare.
+func (r *groupReader) overwritten(name string, run *runsource.Run, parts *compare.Parts) ([]*compare.Parts, error) {
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		return nil, nil
+	}
+	var before []*compare.Parts
 	for _, t := range run.Unlogged() {
-		again := slices.ContainsFunc(parts.Series, func(s *compare.Series) bool {
-			return s.Sameness == fiojson.SamenessOf(t.Metas)
-		})
-		if t.Failure() != nil || !again {
+		if !slices.ContainsFunc(parts.Series, func(s *compare.Series) bool {
+			return s.Sameness == fiojson.SamenessOf(t.Metas) && s.Began(time.UnixMilli(t.Metas[0].TimestampMS))
+		}) {
 			continue
 		}
-		if r.runs.Logs.Config.Pick.NeedsLogs() {
-			r.runs.UI.Warn(fmt.Sprintf("%s left out, since it has no logs: leave out --from, --to and --only log=",
-				fio.Printable(t.Root)))
-			continue
-		}
-		of, err := r.ofJSON(t)
-		if err != nil {
+		why := ""
+		if t.Failure() != nil {
+			why = "it failed"
+		} else if r.runs.Logs.Config.Pick.NeedsLogs() {
+			why = "it has no logs: leave out --from, --to and --only log="
+		} else if of, err := r.ofJSON(t); err != nil {
 			return nil, err
+		} else if len(of.Series) > 0 && of.Lacks(parts) {
+			why = "fio's JSON lacks figures that the run has which wrote over its logs"
+		} else if len(of.Series) > 0 {
+			before = append(before, of)
 		}
-		before = append(before, of)
+		if why != "" {
+			r.runs.UI.Warn(fmt.Sprintf("%s: left out: %s", fio.Printable(t.Root), why))
+		}
 	}
 	return before, nil
 }
