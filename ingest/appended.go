@@ -399,7 +399,10 @@ func (m *matcher) appended(s *set, logs []*Log) ([]*Log, bool) {
 			exact[i] = fit[i]
 		}
 	}
-	match := cmp.Or(newMatching(exact, threads), newMatching(fit, threads))
+	match := newMatching(exact, threads)
+	if match == nil {
+		match = newMatching(fit, threads)
+	}
 	if match == nil {
 		return logs, false
 	}
