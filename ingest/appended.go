@@ -155,6 +155,21 @@ func (s *Source) sums(fio2 bool) (*sums, error) {
 	var all [fio.Directions][]float64
 	var before [fio.Directions][2]fiolog.Record
 	var records [fio.Directions]int
+	end := func() { // of what one thread wrote
+		for d := range all {
+			logged := sparse(all[d])
+			repaired := logged
+			if records[d] > 2 && s.Name.Hist {
+				clear(all[d])
+				add(all[d], &before[d][0])
+				add(all[d], &before[d][1])
+				repaired = sparse(all[d])
+			}
+			out.logged[d], out.repaired[d] = out.logged[d].Plus(&logged, 1), out.repaired[d].Plus(&repaired, 1)
+			clear(all[d])
+			records[d] = 0
+		}
+	}
 	began := false
 	for {
 		rec, err := r.Next()
@@ -165,6 +180,8 @@ func (s *Source) sums(fio2 bool) (*sums, error) {
 		}
 		if !began {
 			began, out.first = true, rec.Time
+		} else if rec.Time < out.last && s.Name.Job == 0 {
+			end()
 		}
 		out.last = rec.Time
 		out.g, _ = r.Geometry()
@@ -179,16 +196,7 @@ func (s *Source) sums(fio2 bool) (*sums, error) {
 		last[1].Count = append(last[1].Count[:0], rec.Count...)
 		records[rec.Dir]++
 	}
-	for d := range out.logged {
-		out.logged[d] = sparse(all[d])
-		out.repaired[d] = out.logged[d]
-		if records[d] > 2 && s.Name.Hist {
-			clear(all[d])
-			add(all[d], &before[d][0])
-			add(all[d], &before[d][1])
-			out.repaired[d] = sparse(all[d])
-		}
-	}
+	end()
 	return out, nil
 }
 
@@ -199,16 +207,32 @@ func (s *sums) ios() (n float64) {
 	return n
 }
 
+// against returns the I/Os of a log and what an entry counted, by direction or, with unified_rw_reporting=mixed, all in
+// the first.
+func (s *sums) against(e *fiojson.Entry) (*sums, *[fio.Directions]fiojson.DirTotals) {
+	if e.Mixed.TotalIOs == 0 {
+		return s, &e.Dirs
+	}
+	all := &sums{g: s.g, first: s.first, last: s.last}
+	for d := range s.logged {
+		all.logged[0] = all.logged[0].Plus(&s.logged[d], 1)
+		all.repaired[0] = all.repaired[0].Plus(&s.repaired[d], 1)
+		all.ns[0] += s.ns[d]
+	}
+	return all, &[fio.Directions]fiojson.DirTotals{e.Mixed}
+}
+
 // foreign returns the part of the I/Os that an entry does not count in their buckets: 1 if it counts fewer in all, or
 // has no bins.
 func (s *sums) foreign(e *fiojson.Entry, kind fio.Kind) float64 {
+	s, totals := s.against(e)
 	share := func(of *[fio.Directions]fiohist.Sparse) float64 {
 		beyond, all := 0.0, 0.0
-		for d := range e.Dirs {
-			totals := &e.Dirs[d].Kind[kind]
-			bins, err := totals.Counts(s.g)
+		for d := range totals {
+			t := &totals[d].Kind[kind]
+			bins, err := t.Counts(s.g)
 			sum := of[d].Sum()
-			if sum > float64(totals.N) || err != nil || sum > 0 && totals.Bins.Len() == 0 {
+			if sum > float64(t.N) || err != nil || sum > 0 && t.Bins.Len() == 0 {
 				return 1
 			}
 			all += sum
@@ -249,70 +273,70 @@ func add(to []float64, rec *fiolog.Record) {
 
 const lateMS = 1000 // that fio may take to end a job
 
-// fits reports whether these I/Os can be all, or part, of what fio counted in an entry. all means that the numbers
-// are equal, and for single I/Os the means.
-func (s *sums) fits(e *fiojson.Entry, kind fio.Kind) (part, all bool) {
+// total is what entries counted together of a direction.
+type total struct {
+	n, ns float64
+	bins  []uint64 // nil: not known
+}
+
+// fits reports whether these I/Os can be all, or part, of what fio counted in entries together. all means that the
+// numbers are equal, and for single I/Os the means. Over --client a histogram log is damaged, and one to which several
+// threads append may have I/Os twice.
+func (s *sums) fits(kind fio.Kind, entries ...*fiojson.Entry) (part, all bool) {
 	const rounding = 1e-6 // of fio's mean
-	if s.first >= absoluteMS && e.StartMS >= absoluteMS &&
-		(s.first < e.StartMS || s.first > e.StartMS+e.LongestMS+lateMS) {
+	if s.first >= absoluteMS && !slices.ContainsFunc(entries, func(e *fiojson.Entry) bool {
+		return e.StartMS < absoluteMS || e.StartMS <= s.first && s.first <= e.StartMS+e.LongestMS+lateMS
+	}) {
 		return false, false
 	}
+	remote, times := entries[0].Host != "", 1.0
+	if remote && len(entries) > 1 {
+		times = 2
+	}
+	s, _ = s.against(entries[0])
 	all = true
-	for d := range e.Dirs {
-		totals := &e.Dirs[d].Kind[kind]
-		bins, err := totals.Counts(s.g)
-		known := err == nil && totals.Bins.Len() > 0
-		within := func(counts *fiohist.Sparse) (bool, float64) {
-			sum, ok := counts.Sum(), true
-			for k, b := range counts.Index {
-				ok = ok && (!known || counts.Count[k] <= float64(bins[b]))
+	for d := range s.logged {
+		t := s.total(d, kind, entries)
+		of := &s.logged[d]
+		if !t.holds(of, times) {
+			of = &s.repaired[d]
+			if !remote || !t.holds(of, 1) {
+				return false, false
 			}
-			return ok && sum <= float64(totals.N), sum
 		}
-		logged, sum := within(&s.logged[d])
-		if !logged && e.Host != "" { // fio --client damages logs
-			logged, _ = within(&s.repaired[d])
-		}
-		if !logged {
-			return false, false
-		}
-		all = all && sum == float64(totals.N)
-		if ns := sum * totals.Mean; s.ns[d] > 0 && totals.Mean > 0 {
-			all = all && math.Abs(s.ns[d]-ns) <= rounding*(ns+sum)
-		}
+		all = all && of.Sum() == t.n && (s.ns[d] == 0 || t.ns == 0 || math.Abs(s.ns[d]-t.ns) <= rounding*(t.ns+t.n))
 	}
 	return true, all
 }
 
-// fitAll reports whether these I/Os can be of several entries together, as threads append their logs to one file. Over
-// --client a log may have I/Os twice.
-func (s *sums) fitAll(entries []*fiojson.Entry, kind fio.Kind) bool {
-	for d := range s.logged {
-		n, bins, known := 0.0, make([]float64, s.g.Columns()), true
-		for _, e := range entries {
-			times := 1.0
-			if e.Host != "" {
-				times = 2
-			}
-			t := &e.Dirs[d].Kind[kind]
-			counts, err := t.Counts(s.g)
-			known = known && err == nil && (t.N == 0 || t.Bins.Len() > 0)
-			n += times * float64(t.N)
-			for b, c := range counts {
-				bins[b] += times * float64(c)
-			}
+// total returns what entries counted of a direction, on the grid of these I/Os.
+func (s *sums) total(d int, kind fio.Kind, entries []*fiojson.Entry) (t total) {
+	known := true
+	for _, e := range entries {
+		_, dirs := s.against(e)
+		of := &dirs[d].Kind[kind]
+		bins, err := of.Counts(s.g)
+		known = known && err == nil && (of.N == 0 || of.Bins.Len() > 0)
+		t.n, t.ns = t.n+float64(of.N), t.ns+float64(of.N)*of.Mean
+		for b := range t.bins[:min(len(t.bins), len(bins))] {
+			bins[b] += t.bins[b]
 		}
-		logged := &s.logged[d]
-		for k, b := range logged.Index {
-			if known && logged.Count[k] > bins[b] {
-				return false
-			}
-		}
-		if logged.Sum() > n {
+		t.bins = bins
+	}
+	if !known {
+		t.bins = nil
+	}
+	return t
+}
+
+// holds reports whether a log's I/Os are no more than those that were counted, so many times, in any bucket.
+func (t *total) holds(logged *fiohist.Sparse, times float64) bool {
+	for k, b := range logged.Index {
+		if t.bins != nil && logged.Count[k] > times*float64(t.bins[b]) {
 			return false
 		}
 	}
-	return true
+	return logged.Sum() <= times*t.n
 }
 
 // fitters gives each log the fits of its entry.
@@ -337,26 +361,20 @@ func (m *matcher) fitters() {
 func (l *Log) Fits() bool { return l.fits != nil && l.fits() }
 
 func fitTogether(e *fiojson.Entry, logs []*Log) bool {
-	var all, repaired [fio.Directions]float64
-	kind := logs[0].Source.Name.Kind
+	all, kind := &sums{}, logs[0].Source.Name.Kind
 	for _, l := range logs {
 		s, err := l.sums()
 		if err != nil {
 			return false
 		}
-		if part, _ := s.fits(e, kind); !part {
+		if part, _ := s.fits(kind, e); !part {
 			return false
 		}
-		for d := range all {
-			all[d], repaired[d] = all[d]+s.logged[d].Sum(), repaired[d]+s.repaired[d].Sum()
-		}
+		all.add(s)
 	}
-	for d := range all {
-		if n := float64(e.Dirs[d].Kind[kind].N); all[d] > n && (e.Host == "" || repaired[d] > n) {
-			return false
-		}
-	}
-	return true
+	all.g = fiohist.Geometry{} // that of each log may be another
+	part, _ := all.fits(kind, e)
+	return part
 }
 
 // appended finds the entries of logs without a thread number, so that the counts of each fit its entry. It returns the
@@ -387,7 +405,7 @@ func (m *matcher) appended(s *set, logs []*Log) ([]*Log, bool) {
 			writers = all
 		}
 		for _, k := range writers {
-			part, equal := sums.fits(s.entries[k], kind)
+			part, equal := sums.fits(kind, s.entries[k])
 			if part {
 				fit[i] = append(fit[i], k)
 			}

@@ -309,11 +309,29 @@ func byCounts(l *Source, metas []*fiojson.Document) []*fiojson.Document {
 func countsFit(l *Source, m *fiojson.Document) bool {
 	sums, err := (&Log{Source: l, Meta: m}).sums()
 	writers := m.Writers(l.Name.Prefix, l.Name.Hist)
-	return err == nil && (slices.ContainsFunc(writers, func(e *fiojson.Entry) bool {
-		part, _ := sums.fits(e, l.Name.Kind)
+	if err != nil || len(writers) == 0 {
+		return false
+	}
+	if slices.ContainsFunc(writers, func(e *fiojson.Entry) bool {
+		part, _ := sums.fits(l.Name.Kind, e)
+		took := sums.last
+		if hasOtherClock(m, e) {
+			took -= sums.first
+		}
 		const late = 2 // times as long as any direction ran
-		return part && (sums.last >= absoluteMS || sums.last <= late*e.LongestMS+lateMS)
-	}) || l.Name.Job == 0 && len(writers) > 1 && sums.fitAll(writers, l.Name.Kind))
+		return part && (took >= absoluteMS || took <= late*e.LongestMS+lateMS)
+	}) {
+		return true
+	}
+	together, _ := sums.fits(l.Name.Kind, writers...)
+	return together && l.Name.Job == 0 && len(writers) > 1
+}
+
+// hasOtherClock reports whether a job's stamps count neither from its start nor from 1970.
+func hasOtherClock(m *fiojson.Document, e *fiojson.Entry) bool {
+	epoch, _ := m.Option(e, "log_alternate_epoch")
+	clock, _ := m.Option(e, "log_alternate_epoch_clock_id")
+	return epoch != "" && epoch != "0" && clock != "" && clock != "0"
 }
 
 // isShort reports whether a log lacks more than its last windows of what the document's jobs of its name did, each by
@@ -325,8 +343,9 @@ func isShort(l *Source, m *fiojson.Document) bool {
 			return true // a group, or nothing but last windows
 		}
 		_, verify := m.Option(e, "verify") // its reads are in no log
-		for d := range e.Dirs {
-			n := float64(e.Dirs[d].Kind[l.Name.Kind].N)
+		sums, totals := sums.against(e)
+		for d := range totals {
+			n := float64(totals[d].Kind[l.Name.Kind].N)
 			if 2*sums.logged[d].Sum() < n && !(verify && fio.Direction(d) == fio.Read) {
 				return false
 			}

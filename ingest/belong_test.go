@@ -216,3 +216,67 @@ func TestFarther(t *testing.T) {
 		})
 	}
 }
+
+// lines are records of reads of 129 ns: the stamp and the number of each.
+func lines(records ...[2]int) string {
+	g, out := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}, ""
+	for _, r := range records {
+		counts := slices.Repeat([]string{"0"}, g.Columns())
+		counts[g.Index(129)] = strconv.Itoa(r[1])
+		out += fmt.Sprintf("%d, 0, 4096, %s\n", r[0], strings.Join(counts, ", "))
+	}
+	return out
+}
+
+// TestFartherCounts: what a log holds is compared with what fio's JSON counts of it.
+func TestFartherCounts(t *testing.T) {
+	t.Parallel()
+	entry := func(n int, more string) string {
+		return fmt.Sprintf(`{"jobname":"a","job options":{"write_hist_log":"logs/r/h"%s},"job_runtime":3000,
+			"read":{"runtime":3000,"total_ios":%[2]d,"clat_ns":{"N":%[2]d,"bins":{"129":%[2]d}}}}`, more, n)
+	}
+	mixed := func(n int) string { return strings.Replace(entry(n, ""), "read", "mixed", 1) }
+	remote := func(n int) string {
+		e := strings.Replace(entry(n, ""), `"jobname"`, `"hostname":"h1","port":8765,"jobname"`, 1)
+		return e + "," + strings.NewReplacer(`"a"`, `"b"`, "read", "write").Replace(e)
+	}
+	const clock = `,"log_alternate_epoch":"1","log_alternate_epoch_clock_id":"1"`
+	one, late := lines([2]int{1000, 40}), lines([2]int{5_000_000, 20}, [2]int{5_001_000, 20})
+	// Over --client a record holds that two before it, too: these are 20 + 15 I/Os of each.
+	reads := lines([2]int{250, 5}, [2]int{500, 5}, [2]int{750, 10}, [2]int{1000, 10}, [2]int{1250, 15},
+		[2]int{1500, 15}, [2]int{1750, 20})
+	twice := reads + strings.ReplaceAll(reads, ", 0, 4096,", ", 1, 4096,")
+	for name, c := range map[string]struct {
+		log, text, jobs string
+		owned           bool
+	}{
+		"all directions together":                   {"h_clat_hist.1.log", one, mixed(50), true},
+		"all directions together, too few":          {"h_clat_hist.1.log", one, mixed(30), false},
+		"all directions together, of a longer run":  {"h_clat_hist.1.log", one, mixed(500), false},
+		"another clock":                             {"h_clat_hist.1.log", late, entry(50, clock), true},
+		"another clock, too few":                    {"h_clat_hist.1.log", late, entry(30, clock), false},
+		"stamps behind the end":                     {"h_clat_hist.1.log", late, entry(50, ""), false},
+		"threads of a client in one file":           {"h_clat_hist.log.h1", twice, remote(38), true},
+		"threads of a client in one file, too few":  {"h_clat_hist.log.h1", twice, remote(34), false},
+		"threads of a client in one file, a longer": {"h_clat_hist.log.h1", twice, remote(400), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, dir, "logs/r/"+c.log, c.text)
+			jobs := "jobs"
+			if strings.Contains(c.jobs, "hostname") {
+				jobs = "client_stats"
+			}
+			write(t, dir, "results/r.json", fmt.Sprintf(
+				`{"fio version":"fio-3.42","timestamp_ms":1700000000000,%q:[%s]}`, jobs, c.jobs))
+			ins, err := Discover([]string{dir}, DiscoverOptions{LogsOnly: true})
+			if err != nil || len(ins) != 1 {
+				t.Fatal(len(ins), err)
+			}
+			if owned := len(ins[0].Metas) > 0; owned != c.owned {
+				t.Errorf("owned %t, want %t", owned, c.owned)
+			}
+		})
+	}
+}

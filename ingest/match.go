@@ -841,7 +841,7 @@ func (s *set) holds(logs []*Log) bool {
 	for _, l := range logs {
 		sums, err := l.sums()
 		if err != nil || len(s.entries) > 1 && !slices.ContainsFunc(s.entries, func(e *fiojson.Entry) bool {
-			part, _ := sums.fits(e, kind)
+			part, _ := sums.fits(kind, e)
 			return part
 		}) {
 			return false
