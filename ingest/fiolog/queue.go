@@ -51,24 +51,26 @@ func (k *Queue) Free() {
 func (k *Queue) Add(r *Record, skipped int64) {
 	k.Of[r.Dir]++
 	k.Latest = r.Time
-	if k.at > len(k.b)/2 { // a queue that never runs empty must not grow
-		k.b, k.at = k.b[:copy(k.b, k.b[k.at:])], 0
-	}
 	if k.b == nil {
 		k.b = *begun.Get().(*[]byte)
 	}
-	k.b = slices.Grow(k.b, 16+2*len(r.Index))
-	for _, v := range []uint64{
+	room := 16 + 2*len(r.Index)
+	if cap(k.b)-len(k.b) < room && k.at > len(k.b)/4 { // a queue that never runs empty must not grow
+		k.b, k.at = k.b[:copy(k.b, k.b[k.at:])], 0
+	}
+	b := slices.Grow(k.b, room) // in registers: while garbage is collected, each write of k.b is dear
+	for _, v := range [...]uint64{
 		uint64(r.Time), uint64(r.Dir), uint64(r.Line), uint64(skipped), r.IOs, r.NS, uint64(len(r.Index)),
 	} {
-		k.b = appendUvarint(k.b, v)
+		b = appendUvarint(b, v)
 	}
 	before := uint16(0)
 	for i, at := range r.Index {
-		k.b = appendUvarint(k.b, uint64(at-before))
-		k.b = appendUvarint(k.b, uint64(r.Count[i])) // whole, see Record
+		b = appendUvarint(b, uint64(at-before))
+		b = appendUvarint(b, uint64(r.Count[i])) // whole, see Record
 		before = at
 	}
+	k.b = b
 	k.Records++
 }
 

@@ -283,16 +283,18 @@ func (r *Reader) Drained() bool {
 	return r.pos == r.end && len(r.chunk) == 0
 }
 
-// Park releases the memory of the block until it is needed again, if r is Drained. Of many logs that take turns, each
-// then holds no more than the start of a line.
+// Park releases the memory of the block and the record until r reads on, if r is Drained. Of many logs that take
+// turns, each then holds no more than the start of a line.
 func (r *Reader) Park() {
 	if r.block == nil || r.chunks != nil || !r.Drained() || r.ahead != nil {
 		return
 	}
-	block := r.block
+	block, rec := r.block, r.rec
 	r.rest = append(r.rest[:0], r.buf[r.pos:r.have]...)
 	r.buf, r.block, r.pos, r.end, r.have = r.rest, nil, 0, 0, len(r.rest)
 	blocks.Put(&block)
+	r.rec = Record{}
+	records.Put(&rec)
 }
 
 // Stop ends the use of r and releases its memory. If r reads ahead, nothing reads the input any more when Stop
@@ -465,6 +467,7 @@ func (r *Reader) read() error {
 	}
 	if need := max(r.opt.Block, len(left)) + slack; len(r.block) < need {
 		r.block = newBlock(need)
+		r.room(r.columns)
 	}
 	r.have = copy(r.block, left)
 	r.pos, r.end = 0, 0
