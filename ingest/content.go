@@ -40,12 +40,11 @@ var histLine = regexp.MustCompile(`^\d+, *[\dx]+, *\d+, *\d+`)
 var histogram = regexp.MustCompile(`^\d+, *[012], *\d+(?:, *\d+){19}`)
 
 // nameless warns of a log that is a histogram log and not named as one. What is compressed is not read.
-func (d *discovery) nameless(path string) []string {
-	head, err := d.files.Head(path, make([]byte, headBytes))
-	if err != nil || !histogram.Match(head) {
+func (f *file) nameless() []string {
+	if !f.unnamed || f.logFile != nil {
 		return nil
 	}
-	return []string{fio.Printable(path) + ": a histogram log by its content, and not by its name: not used; name it " +
+	return []string{fio.Printable(f.path) + ": a histogram log by its content, and not by its name: not used; name it " +
 		"NAME_clat_hist.N.log, or pass the file itself"}
 }
 

@@ -9,15 +9,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"fiolat/fio"
 	"fiolat/ingest/fiojson"
@@ -113,19 +110,6 @@ func (in *Input) LargeWindows() bool {
 	return sum > 16<<20
 }
 
-// Name holds the parts of a log's file name.
-type Name struct {
-	// Prefix is write_hist_log's or write_lat_log's value, else the job's name.
-	Prefix string
-	Kind   fio.Kind
-	// Hist: a histogram log; else a log of single I/Os.
-	Hist bool
-	// Job is fio's thread number, from 1; 0 where the name has none (per_job_logs=0).
-	Job int
-	// Host is the suffix that fio --client adds; "": none.
-	Host string
-}
-
 // Input is the files of one run.
 type Input struct {
 	// Root is the folder of the run, or the first file's.
@@ -200,116 +184,13 @@ type DiscoverOptions struct {
 	// SkipBad leaves out what cannot be read, and names it in Input.Unread; else that is an error.
 	SkipBad bool
 
+	// Tree is what is known of the paths already; nil: nothing.
+	Tree *Tree
+
 	system *fileSystem // nil: the operating system; tests inject faults
 }
 
 const stdin = "-"
-
-// bare returns the prefix of a log that was renamed without the ending that tells its kind, and others as they are.
-func bare(prefix string) string {
-	if isRenamed(prefix) {
-		return prefix[:len(prefix)-len("_hist.log")]
-	}
-	return prefix
-}
-
-// mayWrite reports whether a section of a job file writes logs of that name, or of one that is not known. A log that
-// was renamed may be named as the job file.
-func mayWrite(j *jobfile.File, s *jobfile.Section, n Name) bool {
-	want, known := s.LogPrefix(n.Hist)
-	file := filepath.Base(j.Path)
-	return s.WritesLogs(n.Hist) && (!known || bare(want) == bare(n.Prefix) ||
-		isRenamed(n.Prefix) && strings.TrimSuffix(file, filepath.Ext(file)) == bare(n.Prefix))
-}
-
-// parseName reads the name of a log: PREFIX_clat_hist.N.log or, of single I/Os, PREFIX_{slat,clat,lat}.N.log; also
-// with a host's name after it (fio --client), without N (per_job_logs=0), and compressed. PREFIX.hist.log is a
-// histogram log, too, with all of its name as the prefix.
-func parseName(base string) (Name, bool) {
-	if !strings.Contains(base, ".log") { // quicker for the many names of other files
-		return Name{}, false
-	}
-	base = uncompressed(downloaded(base))
-	prefix, kind, number, host, ok := splitName(base)
-	if !ok {
-		return Name{Prefix: base, Hist: true}, isRenamed(base)
-	}
-	n := Name{Prefix: prefix, Hist: kind == "clat_hist", Host: validUTF8(host)}
-	if !n.Hist {
-		n.Kind, _ = fio.ParseKind(kind)
-	}
-	if number != "" {
-		job, err := strconv.Atoi(number)
-		if err != nil || job > jobfile.MaxThreads {
-			return Name{}, false
-		}
-		n.Job = job
-	}
-	return n, true
-}
-
-// splitName splits PREFIX_KIND[.NUMBER].log[.HOST] at its last KIND. Names are many, and matching a regexp takes 20
-// times as long.
-func splitName(base string) (prefix, kind, number, host string, ok bool) {
-	for at := strings.LastIndexByte(base, '_'); at >= 0; at = strings.LastIndexByte(base[:at], '_') {
-		for _, kind := range []string{"clat_hist", "clat", "slat", "lat"} {
-			rest, is := strings.CutPrefix(base[at+1:], kind)
-			if !is {
-				continue
-			}
-			if number, host, ok := splitEnding(rest); ok {
-				return base[:at], kind, number, host, true
-			}
-		}
-	}
-	return "", "", "", "", false
-}
-
-// splitEnding splits [.NUMBER].log[.HOST].
-func splitEnding(rest string) (number, host string, ok bool) {
-	if len(rest) > 1 && rest[0] == '.' && '1' <= rest[1] && rest[1] <= '9' {
-		end := 2
-		for end < len(rest) && '0' <= rest[end] && rest[end] <= '9' {
-			end++
-		}
-		number, rest = rest[1:end], rest[end:]
-	}
-	rest, ok = strings.CutPrefix(rest, ".log")
-	if rest == "" || !ok {
-		return number, "", ok
-	}
-	host, ok = strings.CutPrefix(rest, ".")
-	return number, host, ok && host != ""
-}
-
-// isRenamed reports whether a name is one that people give to histogram logs without a thread number.
-func isRenamed(name string) bool {
-	before, ok := strings.CutSuffix(name, "hist.log")
-	return ok && before != "" && strings.IndexByte("._-", before[len(before)-1]) >= 0
-}
-
-// windows are, by the suffixes of compression, the bytes that decompressing takes.
-var windows = map[string]int{".gz": 128 << 10, ".zst": 8 << 20, ".bz2": 8 << 20}
-
-// browserSuffix is what browsers add to the name of a file that is there already.
-var browserSuffix = regexp.MustCompile(` ?\(\d{1,3}\)(\.log|` +
-	strings.Join(slices.Sorted(maps.Keys(windows)), "|") + `|$)`)
-
-// downloaded returns a name as it was before a browser changed it.
-func downloaded(base string) string {
-	if !strings.Contains(base, "(") { // most names have none
-		return base
-	}
-	return browserSuffix.ReplaceAllString(base, "$1")
-}
-
-// uncompressed returns a name without the suffix of compression.
-func uncompressed(base string) string {
-	if suffix := filepath.Ext(base); windows[suffix] > 0 && suffix != base {
-		return strings.TrimSuffix(base, suffix)
-	}
-	return base
-}
 
 // Discover finds the runs that paths stand for: files, "-", folders and globs.
 //
@@ -324,7 +205,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	}
 	d.withFolder()
 	for _, name := range opt.FioJSON {
-		metas, err := d.documents(name)
+		metas, err := d.documents(d.file(name))
 		if err != nil {
 			return nil, err
 		}
@@ -459,36 +340,13 @@ type discovery struct {
 	damaged  []error         // JSON that was not used
 	strange  []string        // files given that are not fio's
 	packed   []*source.PackedError
-	links    []string          // folders behind symbolic links, to be searched last
-	seen     map[string]bool   // real paths of folders, and of files given
-	folders  map[string]string // real paths of folders
+	links    []string        // folders behind symbolic links, to be searched last
+	seen     map[string]bool // real paths of folders, and of files given
 	warnings []string
 	files    *fileReader
-	kinds    once[FileKind]
-	metas    once[[]*fiojson.Document]
-	jobs     once[[]*jobfile.File] // by folder
-	room     int                   // bytes of small logs that may still be kept
-}
-
-// allSmall are the bytes of small logs that are kept at most.
-const allSmall = 16 << 20
-
-// once keeps what was read from files, by path: several folders and runs ask for the same ones.
-type once[T any] map[string]struct {
-	value T
-	err   error
-}
-
-func (o once[T]) get(path string, read func() (T, error)) (T, error) {
-	if r, ok := o[path]; ok {
-		return r.value, r.err
-	}
-	value, err := read()
-	o[path] = struct {
-		value T
-		err   error
-	}{value, err}
-	return value, err
+	tree     *Tree
+	copies   map[*file][]*fiojson.Document // of this discovery; nil: nobody else has the Tree
+	isNoted  map[*file]bool                // those of packed
 }
 
 func newDiscovery(opt DiscoverOptions) *discovery {
@@ -496,18 +354,26 @@ func newDiscovery(opt DiscoverOptions) *discovery {
 		sys := osFileSystem()
 		opt.system = &sys
 	}
-	return &discovery{opt: opt, room: allSmall, seen: map[string]bool{}, folders: map[string]string{},
-		kinds: once[FileKind]{}, metas: once[[]*fiojson.Document]{}, jobs: once[[]*jobfile.File]{},
+	d := &discovery{opt: opt, seen: map[string]bool{}, tree: opt.Tree, isNoted: map[*file]bool{},
 		files: newFileReader(*opt.system, opt.Stdin,
 			func(name string) bool {
 				_, log := parseName(name)
 				return log
 			})}
+	if d.tree == nil {
+		d.tree = new(Tree)
+	} else {
+		d.copies = map[*file][]*fiojson.Document{}
+	}
+	if d.tree.folders == nil {
+		*d.tree = Tree{folders: map[string]listing{}, named: map[string]*file{}, real: map[string]string{}}
+	}
+	return d
 }
 
 // Glob returns the paths that a pattern stands for, if it is a path of Discover.
 func Glob(pattern string) ([]string, error) {
-	return newDiscovery(DiscoverOptions{}).files.Glob(pattern)
+	return newDiscovery(DiscoverOptions{}).glob(pattern)
 }
 
 func (d *discovery) paths(paths []string) error {
@@ -527,7 +393,7 @@ func (d *discovery) paths(paths []string) error {
 		}
 		info, err := d.files.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[") {
-			matches, bad := d.files.Glob(path)
+			matches, bad := d.glob(path)
 			if bad != nil {
 				return &fio.ParseError{File: path, Msg: "not a pattern: " + bad.Error(),
 					Hint: `write \[ for a bracket that is part of a name`}
@@ -594,7 +460,7 @@ func (d *discovery) part(path string) (*fiojson.Document, error) {
 		return nil, &fio.ParseError{File: path, Msg: "#N names a run in a file of fio's JSON, and this is a log",
 			Hint: "pass " + fio.Printable(file)}
 	}
-	metas, err := d.documents(file)
+	metas, err := d.documents(d.file(file))
 	if err == nil && n > len(metas) {
 		err = &fio.ParseError{File: path, Msg: fmt.Sprintf("%s holds %s", fio.Printable(file),
 			fio.Several(len(metas), "run")), Hint: "they are numbered from 1"}
@@ -631,8 +497,8 @@ func (d *discovery) withFolder() {
 	d.given.Logs = slices.DeleteFunc(d.given.Logs, func(l *Source) bool { return found[d.realPath(l.Path)] })
 }
 
-// folder searches a folder that was given.
-func (d *discovery) folder(root string) {
+// searchGiven searches a folder that was given.
+func (d *discovery) searchGiven(root string) {
 	if !d.seen[d.realPath(root)] {
 		d.searched = append(d.searched, root)
 		d.search(root, root)
@@ -641,7 +507,7 @@ func (d *discovery) folder(root string) {
 
 func (d *discovery) path(path string, info fs.FileInfo) error {
 	if info.IsDir() {
-		d.folder(filepath.Clean(path))
+		d.searchGiven(filepath.Clean(path))
 		return nil
 	}
 	real := d.realPath(path)
@@ -649,44 +515,18 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 		return nil
 	}
 	d.seen[real] = true
-	s := &Source{Path: path, Base: filepath.Base(path), Size: info.Size()}
-	named := false
-	s.Name, named = parseName(s.Base)
-	if !named && otherLog.MatchString(s.Base) {
+	f := d.file(path)
+	if f.averages && f.logFile == nil {
 		d.given.Ignored = append(d.given.Ignored, ignored(path))
 		return nil
-	} else if info.Mode().IsRegular() {
-		look := d.sniff
-		if named {
-			look = func(string) (FileKind, error) { return d.look(s, info) }
-		}
-		switch kind, err := look(path); {
-		case named && !isPacked(err):
-		case err != nil:
+	}
+	if info.Mode().IsRegular() {
+		if used, err := d.notLog(f, info); used || err != nil {
 			return err
-		case kind == JSONFile:
-			metas, err := d.documents(path)
-			if err != nil {
-				return err
-			}
-			d.given.Metas = append(d.given.Metas, metas...)
-			return nil
-		case kind == JobFile:
-			j, err := d.jobFile(path)
-			if err != nil {
-				return err
-			}
-			d.given.JobFiles = append(d.given.JobFiles, j)
-			return nil
-		case kind == OtherFile:
-			if err := d.output(path); err != nil {
-				return err
-			}
-			d.strange = append(d.strange, path)
-			return nil
 		}
 	}
-	s.Unnamed = !named
+	s := d.source(f)
+	s.Size, s.Unnamed = info.Size(), f.logFile == nil
 	if s.Unnamed { // a pipe, or a log by another name
 		s.Name = Name{Prefix: uncompressed(s.Base), Kind: d.opt.Kind, Hist: d.opt.Kind == fio.Clat}
 	}
@@ -696,6 +536,43 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 	}
 	d.given.Logs = append(d.given.Logs, s)
 	return nil
+}
+
+// notLog takes a regular file that was named and is no log, and reports whether it is none.
+func (d *discovery) notLog(f *file, info fs.FileInfo) (used bool, _ error) {
+	if f.logFile != nil {
+		d.lookAtLog(f, info)
+	}
+	kind, err := d.sniff(f)
+	switch {
+	case f.logFile != nil && !isPacked(err):
+		return false, nil
+	case err != nil:
+		return true, err
+	case kind == JSONFile:
+		metas, err := d.documents(f)
+		d.given.Metas = append(d.given.Metas, metas...)
+		return true, err
+	case kind == JobFile:
+		j, err := d.jobFile(f)
+		if err == nil {
+			d.given.JobFiles = append(d.given.JobFiles, j)
+		}
+		return true, err
+	case kind == OtherFile:
+		d.strange = append(d.strange, f.path)
+		return true, d.output(f.path)
+	}
+	return false, nil
+}
+
+// source returns a log, of which no more is known than its file.
+func (d *discovery) source(f *file) *Source {
+	s := &Source{Path: f.path, Base: f.base()}
+	if f.logFile != nil {
+		s.Name, s.Host, s.small, s.of = f.name, f.name.Host, f.small, f.of
+	}
+	return s
 }
 
 // jsonInput is standard input that held fio's JSON, which was read to its end.
@@ -736,51 +613,11 @@ func StandardInput(in io.Reader) (io.Reader, error) {
 	}
 	out := &jsonInput{Reader: text, start: bytes.Clone(start)}
 	counted := io.TeeReader(text, &out.size)
-	if out.metas, err = newDiscovery(DiscoverOptions{Stdin: counted}).documents(stdin); err == nil {
+	onStdin := newDiscovery(DiscoverOptions{Stdin: counted})
+	if out.metas, err = onStdin.documents(onStdin.file(stdin)); err == nil {
 		_, err = io.Copy(io.Discard, counted)
 	}
 	return out, err
-}
-
-// validUTF8 returns s with each byte that is not UTF-8 as \xNN: documents could not distinguish hosts that differ in
-// such bytes only.
-func validUTF8(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	var b strings.Builder
-	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s)
-		if r == utf8.RuneError && n == 1 {
-			fmt.Fprintf(&b, `\x%02x`, s[0])
-		} else {
-			b.WriteString(s[:n])
-		}
-		s = s[n:]
-	}
-	return b.String()
-}
-
-// realPath returns where a path leads, behind links. Unlike filepath.EvalSymlinks it looks at each folder once: the
-// folders of a deep tree would take a time that grows with the cube of its depth.
-func (d *discovery) realPath(path string) string {
-	dir, base := filepath.Dir(path), filepath.Base(path)
-	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 && path == filepath.Clean(path) &&
-		path != dir && base != ".." {
-		real, ok := d.folders[dir]
-		if !ok {
-			real = d.realPath(dir)
-			d.folders[dir] = real
-		}
-		return filepath.Join(real, base)
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	return path
 }
 
 // clients splits .../clients/HOST/... into the folder that holds clients and HOST; "" if dir is not such a folder.
@@ -805,49 +642,60 @@ func (d *discovery) search(root, dir string) {
 	} else {
 		d.seen[real] = true
 	}
-	for _, e := range d.files.List(dir) {
-		path := filepath.Join(dir, e.Name())
-		name, ok := parseName(e.Name())
-		if e.IsDir() {
-			d.search(root, path)
-			continue
-		}
-		link := e.Type()&fs.ModeSymlink != 0
-		if strings.HasPrefix(e.Name(), "._") || !ok && (d.isPacked(path, e) || !link) { // ._FILE: attributes on macOS
-			continue
-		}
-		info, err := d.files.Stat(path)
-		l := found{Source: &Source{Path: path, Base: e.Name(), Name: name, Host: name.Host, info: info, link: link},
-			dir: dir}
-		if err == nil && ok && info.Mode().IsRegular() {
-			if _, bad := d.look(l.Source, info); isPacked(bad) {
-				continue
-			}
-		}
+	for _, f := range d.list(dir) {
 		switch {
-		case err != nil:
-			d.files.CannotRead(path, err)
-		case info.IsDir():
-			d.links = append(d.links, path)
-		case ok && strings.HasPrefix(e.Name(), "."):
-			d.warnings = append(d.warnings, fio.Printable(path)+": a hidden file, such as a copy that rsync has not "+
-				"finished; not used")
-		case ok && !info.Mode().IsRegular():
-			d.warnings = append(d.warnings, fio.Printable(path)+": not a regular file; pipes and devices are read "+
-				"only if named explicitly")
-		case ok && info.Size() > 0 && isRenamed(name.Prefix) && !d.isLog(path):
-			d.warnings = append(d.warnings, fio.Printable(path)+": not a log of fio, despite its name; not used")
-		case ok:
-			l.Size = info.Size()
-			// Above the path given, a folder that happens to be named clients means nothing.
-			if group, host := clients(dir); group != "" && (under(group, root) || filepath.Join(group,
-				"clients") == root || filepath.Join(group, "clients", host) == root) {
-				l.group = group
-				l.Host = cmp.Or(l.Host, validUTF8(host))
-			}
-			d.logs = append(d.logs, l)
+		case f.mode.IsDir():
+			d.search(root, f.path)
+		case strings.HasPrefix(f.base(), "._"): // attributes on macOS
+		case f.logFile == nil && (d.isPacked(f) || !f.isLink()):
+		default:
+			d.searchFile(root, dir, f)
 		}
 	}
+}
+
+// searchFile is search for what is by its name a log, or a link.
+func (d *discovery) searchFile(root, dir string, f *file) {
+	info, err := d.stat(f)
+	if err != nil {
+		return
+	}
+	log, regular, warn := f.logFile != nil, info.Mode().IsRegular(), ""
+	if log && regular {
+		if d.lookAtLog(f, info); d.isPacked(f) {
+			return
+		}
+	}
+	switch {
+	case info.IsDir():
+		d.links = append(d.links, f.path)
+	case !log:
+	case strings.HasPrefix(f.base(), "."):
+		warn = "a hidden file, such as a copy that rsync has not finished; not used"
+	case !regular:
+		warn = "not a regular file; pipes and devices are read only if named explicitly"
+	case info.Size() > 0 && isRenamed(f.name.Prefix) && !d.isLog(f):
+		warn = "not a log of fio, despite its name; not used"
+	default:
+		l := found{Source: d.source(f), dir: dir}
+		l.info, l.link, l.Size = info, f.isLink(), info.Size()
+		// Above the path given, a folder that happens to be named clients means nothing.
+		if group, host := clients(dir); group != "" && (under(group, root) || filepath.Join(group,
+			"clients") == root || filepath.Join(group, "clients", host) == root) {
+			l.group = group
+			l.Host = cmp.Or(l.Host, validUTF8(host))
+		}
+		d.logs = append(d.logs, l)
+	}
+	if warn != "" {
+		d.warnings = append(d.warnings, fio.Printable(f.path)+": "+warn)
+	}
+}
+
+// isLog reports whether a file is a log by its content, or cannot be read.
+func (d *discovery) isLog(f *file) bool {
+	kind, err := d.sniff(f)
+	return kind == LogFile || err != nil
 }
 
 // under reports whether path is root or below it.
@@ -896,20 +744,30 @@ func (d *discovery) isBelow(dir string) bool {
 
 // metasIn returns fio's JSON documents in a folder.
 func (d *discovery) metasIn(dir string) (out []*fiojson.Document) {
-	for _, e := range d.files.List(dir) {
-		path := filepath.Join(dir, e.Name())
-		if _, log := parseName(e.Name()); log || otherLog.MatchString(e.Name()) || !d.files.IsFile(path, e) {
-			continue
-		}
-		var metas []*fiojson.Document
-		kind, err := d.sniff(path)
-		if err == nil && kind == JSONFile {
-			metas, err = d.documents(path)
-		}
-		d.files.Keep(path, err)
+	for _, f := range d.texts(dir) {
+		metas, err := d.json(f)
+		d.files.Keep(f.path, err)
 		out = append(out, metas...)
 	}
 	return out
+}
+
+// json returns the documents of a file, none if it is something else than fio's JSON.
+func (d *discovery) json(f *file) ([]*fiojson.Document, error) {
+	kind, err := d.sniff(f)
+	if err != nil || kind != JSONFile {
+		return nil, err
+	}
+	return d.documents(f)
+}
+
+// job returns the job file that a file is, nil if it is something else.
+func (d *discovery) job(f *file) (*jobfile.File, error) {
+	kind, err := d.sniff(f)
+	if err != nil || kind != JobFile {
+		return nil, err
+	}
+	return d.jobFile(f)
 }
 
 func foldersOf(logs []*Source) (out []string) {
@@ -993,168 +851,42 @@ func (d *discovery) jsonBeside(in *Input, folders []string) {
 	}
 	slices.Sort(folders)
 	for _, dir := range slices.Compact(folders) {
-		for _, e := range d.files.List(dir) {
-			path := filepath.Join(dir, e.Name())
-			if name, ok := parseName(e.Name()); ok {
-				if !used[path] && !d.isPacked(path, e) {
-					in.siblings = append(in.siblings, &Source{Path: path, Base: e.Name(), Name: name, Host: name.Host})
+		for _, f := range d.list(dir) {
+			switch {
+			case f.logFile != nil:
+				if !used[f.path] && !d.isPacked(f) {
+					in.siblings = append(in.siblings, d.source(f))
 				}
-				continue
-			}
-			if d.isEmpty(e) {
-				in.Warnings = append(in.Warnings, fio.Printable(path)+" is empty: fio was killed, or could not write it")
-			}
-			if !d.files.IsFile(path, e) {
-				continue
-			}
-			if otherLog.MatchString(e.Name()) {
-				in.Ignored = append(in.Ignored, ignored(path))
-				continue
-			}
-			kind, err := d.sniff(path)
-			if err == nil && kind == JSONFile && wantMeta {
-				var metas []*fiojson.Document
-				metas, err = d.documents(path)
-				in.Metas = append(in.Metas, metas...)
-			} else if err == nil && kind == JobFile && wantJob {
-				var j *jobfile.File
-				if j, err = d.jobFile(path); err == nil {
-					in.JobFiles = append(in.JobFiles, j)
-				}
-			}
-			if err == nil && kind == LogFile {
-				in.Warnings = append(in.Warnings, d.nameless(path)...)
-			}
-			if !d.files.Keep(path, err) && err != nil && !isPacked(err) {
-				in.Warnings = append(in.Warnings, err.Error()+" (not used)")
+			case !d.isFile(f):
+			case f.averages:
+				in.Ignored = append(in.Ignored, ignored(f.path))
+			default:
+				d.textBeside(in, f, wantMeta, wantJob)
 			}
 		}
 	}
 	in.nameHosts()
 }
 
-// isEmpty reports whether an entry of a folder is JSON by its name, of 0 bytes.
-func (d *discovery) isEmpty(e os.DirEntry) bool {
-	if filepath.Ext(e.Name()) != ".json" || !e.Type().IsRegular() {
-		return false
+// textBeside is jsonBeside for a file that is no log by its name.
+func (d *discovery) textBeside(in *Input, f *file, wantMeta, wantJob bool) {
+	kind, err := d.sniff(f)
+	if f.isEmptyJSON() {
+		in.Warnings = append(in.Warnings, fio.Printable(f.path)+" is empty: fio was killed, or could not write it")
 	}
-	info, err := e.Info()
-	return err == nil && info.Size() == 0
-}
-
-// otherLog are logs of fio's that hold no latency.
-var otherLog = regexp.MustCompile(`_(bw|iops)(\.\d+)?\.log`)
-
-func ignored(path string) string {
-	return fio.Printable(path) + ": a log without latencies"
-}
-
-// documents returns those of the runs in a file of fio's JSON.
-func (d *discovery) documents(path string) ([]*fiojson.Document, error) {
-	if in, ok := d.opt.Stdin.(*jsonInput); ok && path == stdin {
-		return in.metas, nil
+	if wantMeta && kind == JSONFile && err == nil {
+		var metas []*fiojson.Document
+		metas, err = d.documents(f)
+		in.Metas = append(in.Metas, metas...)
 	}
-	return d.metas.get(path, func() (metas []*fiojson.Document, err error) {
-		err = d.files.Read(path, func(r io.Reader) (err error) {
-			text := bufio.NewReader(r)
-			start, _ := text.Peek(headBytes)
-			if isUTF16(start) {
-				return errUTF16(path)
-			} else if err = source.Tar(start, path); err != nil {
-				return err
-			}
-			inString := inString(start)
-			metas, err = fiojson.ParseAll(text, path)
-			if err != nil && inString {
-				err = errInString(path)
-			}
-			return err
-		})
-		for _, m := range metas {
-			placeJobs(m)
+	if wantJob && kind == JobFile && err == nil {
+		var j *jobfile.File
+		if j, err = d.jobFile(f); err == nil {
+			in.JobFiles = append(in.JobFiles, j)
 		}
-		return metas, err
-	})
-}
-
-func (d *discovery) jobFile(path string) (j *jobfile.File, err error) {
-	err = d.files.Read(path, func(r io.Reader) (err error) {
-		j, err = jobfile.Parse(r, path)
-		return err
-	})
-	return j, err
-}
-
-// sniff finds out by its content what a file is. What is packed in a way that is not read is a *source.PackedError, and
-// remembered unless nobody asked for its folder.
-func (d *discovery) sniff(path string) (FileKind, error) {
-	return d.kinds.get(path, func() (FileKind, error) {
-		block := source.NewBlock()
-		defer block.Free()
-		head, err := d.files.Head(path, block[:headBytes])
-		return d.kind(path, head, err)
-	})
-}
-
-// look is sniff of a log that info describes. A small one is read as a whole for that, and kept while there is room.
-func (d *discovery) look(s *Source, info fs.FileInfo) (FileKind, error) {
-	return d.kinds.get(s.Path, func() (FileKind, error) {
-		block := source.NewBlock()
-		defer block.Free()
-		part := block[:]
-		if info.Size() > source.SmallSize {
-			part = block[:headBytes]
-		}
-		head, whole, err := d.files.Whole(s.Path, info, part)
-		if whole {
-			s.of = digestOf(head)
-		}
-		if whole && len(head) <= d.room && !source.Packed(head) {
-			d.room -= len(head)
-			s.small = new(atomic.Pointer[source.Small])
-			s.small.Store(&source.Small{Info: info, All: bytes.Clone(head)})
-		}
-		return d.kind(s.Path, head[:min(len(head), headBytes)], err)
-	})
-}
-
-// kind returns what a file is that begins with head, or could not be read for err.
-func (d *discovery) kind(path string, head []byte, err error) (kind FileKind, _ error) {
-	if err != nil {
-		return OtherFile, err
 	}
-	sure := false
-	if !source.Packed(head) {
-		kind, sure, err = kindOfHead(head, path)
+	in.Warnings = append(in.Warnings, f.nameless()...)
+	if !d.files.Keep(f.path, err) && err != nil && !isPacked(err) {
+		in.Warnings = append(in.Warnings, err.Error()+" (not used)")
 	}
-	if !sure {
-		err = d.files.Read(path, func(r io.Reader) (err error) {
-			kind, err = kindOf(r, path)
-			return err
-		})
-	}
-	if packed, is := errors.AsType[*source.PackedError](err); is && d.files.Beyond == 0 {
-		d.packed = append(d.packed, packed)
-	}
-	return kind, err
-}
-
-// isLog reports whether a file is a log by its content, or cannot be read.
-func (d *discovery) isLog(path string) bool {
-	kind, err := d.sniff(path)
-	return kind == LogFile || err != nil
-}
-
-// isPacked reports whether an entry of a folder is packed in a way that is not read.
-func (d *discovery) isPacked(path string, e os.DirEntry) bool {
-	if otherLog.MatchString(e.Name()) || !d.files.IsFile(path, e) {
-		return false
-	}
-	_, err := d.sniff(path)
-	return isPacked(err)
-}
-
-func isPacked(err error) bool {
-	_, is := errors.AsType[*source.PackedError](err)
-	return is
 }

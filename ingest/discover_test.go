@@ -572,14 +572,14 @@ func hooked(before func(op, path string) error) *fileSystem {
 			}
 			return sys.Open(path, stdin)
 		},
-		Head: func(path string, buf []byte) (int, error) {
+		Head: func(path string, buf []byte, more func([]byte) bool) (int, bool, error) {
 			if err := before("open", path); err != nil {
-				return 0, err
+				return 0, false, err
 			}
 			if err := before("head", path); err != nil {
-				return 0, err
+				return 0, false, err
 			}
-			return sys.Head(path, buf)
+			return sys.Head(path, buf, more)
 		},
 	}
 }
@@ -601,7 +601,7 @@ func faulty(op, match string, after int, err error) *fileSystem {
 // named, whatever asks for it.
 func TestDiscoverUnreadable(t *testing.T) {
 	t.Parallel()
-	const json = `{"fio version" : "fio-3.33", "jobs" : [{"jobname" : "a"}]}`
+	json := `{"fio version" : "fio-3.33", "jobs" : [{"jobname" : "a"}]}` + strings.Repeat(" ", source.SmallSize)
 	for _, tc := range []struct {
 		name, op, match string
 		after           int
@@ -609,8 +609,6 @@ func TestDiscoverUnreadable(t *testing.T) {
 		left            int    // logs left with SkipBad
 	}{
 		{"the folder", "readdir", "", 0, "", 0},
-		{"the folder, the next time it is listed", "readdir", "", 3, "", 3},
-		{"the folder, the last time", "readdir", "", 5, "", 3},
 		{"a folder below", "readdir", "h2", 0, "", 2},
 		{"a log", "stat", "2.log", 0, "", 2},
 		{"a link to fio's JSON", "stat", "linked", 0, "", 3},
@@ -692,7 +690,7 @@ func TestDiscoverCrowd(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	write(t, dir, "fio.out", `{"fio version" : "fio-3.33", "jobs" : [{"jobname" : "a"}]}`)
-	want = append(want[:len(want)-1], "head logs/fio.out", "read logs/fio.out")
+	want = append(want[:len(want)-1], "head logs/fio.out")
 	if got := discover(); !slices.Equal(got, want) {
 		t.Errorf("with fio's JSON: %q, want %q", got, want)
 	}

@@ -20,8 +20,9 @@ type fileSystem struct {
 	ReadDir func(dir string, most int) ([]os.DirEntry, error)
 	Stat    func(path string) (fs.FileInfo, error)
 	Open    func(path string, stdin io.Reader) (io.ReadCloser, error)
-	// Head reads the start of a file into all of buf, if the file is that long.
-	Head func(path string, buf []byte) (int, error)
+	// Head reads the start of a file into all of buf, if the file is that long. With more it does so only if more says
+	// so of the first headBytes bytes, and else reads no others; whole means that buf has all of the file.
+	Head func(path string, buf []byte, more func(start []byte) bool) (n int, whole bool, err error)
 }
 
 // osFileSystem is the operating system itself.
@@ -50,14 +51,29 @@ func readDir(dir string, most int) ([]os.DirEntry, error) {
 
 // head reads with three calls of the operating system; os.File makes a dozen, which folders with thousands of files of
 // others cannot afford.
-func head(path string, buf []byte) (n int, err error) {
+func head(path string, buf []byte, more func([]byte) bool) (n int, whole bool, err error) {
 	const flags = syscall.O_RDONLY | syscall.O_CLOEXEC
 	fd, err := retryInterrupted(func() (int, error) { return syscall.Open(path, flags, 0) })
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	n, err = retryInterrupted(func() (int, error) { return syscall.Read(fd, buf) })
-	return max(n, 0), errors.Join(err, syscall.Close(fd))
+	defer func() { err = errors.Join(err, syscall.Close(fd)) }()
+	read := func(part []byte) bool {
+		got, bad := retryInterrupted(func() (int, error) { return syscall.Read(fd, part) })
+		n, err = n+max(got, 0), bad
+		return got > 0
+	}
+	if more == nil {
+		read(buf)
+		return n, false, err
+	}
+	read(buf[:min(len(buf), headBytes)])
+	if err == nil && more(buf[:n]) {
+		for !whole && n < len(buf) {
+			whole = !read(buf[n:])
+		}
+	}
+	return n, whole, err
 }
 
 // retryInterrupted repeats a call that a signal interrupts.
@@ -83,8 +99,6 @@ type fileReader struct {
 	stdin io.Reader
 	isLog func(name string) bool
 	named map[string]bool // the paths of Unread and Warnings
-	last  string          // the folder listed last, and what is in it: one with logs is listed for several reasons
-	in    []os.DirEntry
 }
 
 // newFileReader returns a fileReader with what "-" stands for. isLog recognizes names that are always needed.
@@ -149,49 +163,29 @@ func (r *fileReader) Keep(path string, err error) bool {
 	return is
 }
 
-// List returns what is in a folder, sorted by name, as far as it can be read.
-func (r *fileReader) List(dir string) []os.DirEntry {
-	if dir == r.last {
-		return r.in
-	}
-	entries, err := r.fileSystem.ReadDir(dir, r.Beyond)
+// CannotList notes that a folder cannot be listed, if err is not nil.
+func (r *fileReader) CannotList(dir string, err error) {
 	if err != nil && r.Beyond > 0 && errors.Is(err, fs.ErrPermission) {
 		r.Warnings = append(r.Warnings, unreadable(dir, err).Error()+
 			"; if fio's JSON of these logs is in it, pass that with --fio-json")
 	} else if err != nil {
 		r.CannotRead(dir, err)
-	} else if r.Beyond == 0 {
-		r.last, r.in = dir, entries
 	}
-	return entries
 }
 
-// HasText reports whether path is a regular file that is not empty.
-func (r *fileReader) HasText(path string) bool {
-	info, err := r.Stat(path)
-	if err != nil {
-		r.CannotRead(path, err)
-	}
-	return err == nil && info.Mode().IsRegular() && info.Size() > 0
-}
-
-// IsFile reports whether an entry of a folder, at path, is a regular file, or a link to one that is not empty.
-func (r *fileReader) IsFile(path string, e os.DirEntry) bool {
-	return e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0 && r.HasText(path)
-}
-
-// Head reads the start of a regular file as it is on disk into buf. An error is an *unreadError.
-func (r *fileReader) Head(path string, buf []byte) ([]byte, error) {
-	n, err := r.fileSystem.Head(path, buf)
+// Start reads the start of a regular file as it is on disk into buf, as fileSystem.Head does. An error is an
+// *unreadError.
+func (r *fileReader) Start(path string, buf []byte, more func([]byte) bool) (head []byte, whole bool, err error) {
+	n, whole, err := r.fileSystem.Head(path, buf, more)
 	if err != nil {
 		err = unreadable(path, err)
 	}
-	return buf[:n], err
+	return buf[:n], whole, err
 }
 
-// Whole is Head of a file that info describes. It reports whether that is all of it, and it did not change meanwhile.
+// Whole is Start of a file that info describes. It reports whether that is all of it, and it did not change meanwhile.
 func (r *fileReader) Whole(path string, info fs.FileInfo, buf []byte) (head []byte, whole bool, err error) {
-	head, err = r.Head(path, buf)
+	head, _, err = r.Start(path, buf, nil)
 	if err != nil || int64(len(head)) != info.Size() {
 		return head, false, err
 	}
@@ -227,41 +221,4 @@ func (o *observed) Read(p []byte) (int, error) {
 		o.failed = err
 	}
 	return n, err
-}
-
-// Glob returns the paths that match a pattern, as filepath.Glob does, which ignores folders that cannot be read. What
-// exists by the name of the pattern, or of a folder in it, is meant itself.
-func (r *fileReader) Glob(pattern string) (out []string, err error) {
-	if _, err = r.Stat(pattern); err == nil {
-		return []string{pattern}, nil
-	}
-	if !strings.ContainsAny(pattern, `*?[\`) {
-		if !errors.Is(err, fs.ErrNotExist) {
-			r.CannotRead(pattern, err)
-		}
-		return nil, nil
-	}
-	dir, name := filepath.Split(pattern)
-	if _, err = filepath.Match(name, ""); err != nil {
-		return nil, err
-	}
-	dirs, err := r.Glob(strings.TrimSuffix(dir, "/"))
-	if dir == "" || dir == "/" {
-		dirs, err = []string{dir}, nil
-	}
-	for _, folder := range dirs {
-		at := folder
-		if at == "" {
-			at = "."
-		}
-		if info, bad := r.Stat(at); bad == nil && !info.IsDir() {
-			continue
-		}
-		for _, e := range r.List(at) {
-			if ok, _ := filepath.Match(name, e.Name()); ok {
-				out = append(out, filepath.Join(folder, e.Name()))
-			}
-		}
-	}
-	return out, err
 }

@@ -44,7 +44,7 @@ const idBytes = 64 << 10
 // DiscoverJSONRuns finds runs with fio's JSON and without logs, in the files named and below the folders named.
 // Documents of one folder whose times overlap by more than half of the shorter one are one run, and so are folders of
 // several hosts (see hostFolders). Files that a run of logs uses are left out. Warnings name the JSON that is damaged,
-// and with SkipBad what could not be read.
+// and with SkipBad what could not be read. With the Tree of the Discover that found the logs nothing is read twice.
 func DiscoverJSONRuns(paths []string, logs []*Input,
 	opt DiscoverOptions) (runs []*JSONRun, warnings []string, err error) {
 	d := newDiscovery(opt)
@@ -55,7 +55,7 @@ func DiscoverJSONRuns(paths []string, logs []*Input,
 	}
 	var all []string
 	for _, path := range paths {
-		matches, _ := d.files.Glob(path) // Discover says what is wrong with a pattern
+		matches, _ := d.glob(path) // Discover says what is wrong with a pattern
 		if _, err := d.files.Stat(path); err == nil || len(matches) == 0 {
 			matches = []string{path}
 		}
@@ -79,7 +79,7 @@ func DiscoverJSONRuns(paths []string, logs []*Input,
 			runs = append(runs, d.totalsBelow(filepath.Clean(path), &warnings)...)
 		}
 		if _, json := opt.Stdin.(*jsonInput); json && path == stdin || bad == nil && info.Mode().IsRegular() {
-			for _, m := range d.totals(path, &warnings) {
+			for _, m := range d.totals(d.file(path), &warnings) {
 				runs = append(runs, d.newJSONRun(m.Name(), []*fiojson.Document{m}))
 			}
 		}
@@ -100,37 +100,31 @@ func DiscoverJSONRuns(paths []string, logs []*Input,
 }
 
 // totals returns the documents of a file that is fio's JSON and was not seen before, else none.
-func (d *discovery) totals(path string, warnings *[]string) (metas []*fiojson.Document) {
-	name := filepath.Base(path)
-	if _, log := parseName(name); log || otherLog.MatchString(name) || d.seen[d.realPath(path)] {
+func (d *discovery) totals(f *file, warnings *[]string) (metas []*fiojson.Document) {
+	if f.logFile != nil || f.averages || d.seen[d.realPath(f.path)] || f.path != stdin && !d.isFile(f) {
 		return nil
 	}
 	var err error
-	if path != stdin {
-		if !d.files.HasText(path) {
-			return nil
-		}
-		kind, bad := d.sniff(path)
-		err = bad
+	if f.path != stdin {
+		var kind FileKind
+		kind, err = d.sniff(f)
 		if err == nil && kind != JSONFile || isPacked(err) {
-			if err == nil && kind == LogFile {
-				*warnings = append(*warnings, d.nameless(path)...)
-			}
+			*warnings = append(*warnings, f.nameless()...)
 			return nil
 		}
 	}
-	d.seen[d.realPath(path)] = true
+	d.seen[d.realPath(f.path)] = true
 	if err == nil {
-		metas, err = d.documents(path)
+		metas, err = d.documents(f)
 	}
-	if d.files.Keep(path, err) {
+	if d.files.Keep(f.path, err) {
 		return nil
 	} else if err != nil {
 		d.damaged = append(d.damaged, err)
 		*warnings = append(*warnings, err.Error()+" (not used)")
 		return nil
 	}
-	d.sections(path, metas)
+	d.sections(filepath.Dir(f.path), metas)
 	for _, m := range metas {
 		m.Notes = append(m.Notes, inTurn(m)...)
 		*warnings = append(*warnings, slices.Concat(prefixed(m.Name(), m.Warnings), m.Notes)...)
@@ -144,32 +138,22 @@ func (d *discovery) totals(path string, warnings *[]string) (metas []*fiojson.Do
 
 // sections gives entries that stand for several jobs the sections of the job file beside fio's JSON, if there is one
 // whose jobs are those of the document.
-func (d *discovery) sections(path string, metas []*fiojson.Document) {
+func (d *discovery) sections(dir string, metas []*fiojson.Document) {
 	for _, m := range metas {
 		unlike := func(e fiojson.Entry) bool { return e.Unlike > 0 }
 		if m.ClientServer || !slices.ContainsFunc(m.Entries, unlike) {
 			continue
 		}
-		files, _ := d.jobs.get(filepath.Dir(path), func() (files []*jobfile.File, _ error) {
-			for _, e := range d.files.List(filepath.Dir(path)) {
-				name := filepath.Join(filepath.Dir(path), e.Name())
-				if e.IsDir() || !d.files.IsFile(name, e) {
-					continue
-				}
-				if kind, err := d.sniff(name); err == nil && kind == JobFile {
-					if j, err := d.jobFile(name); err == nil { // what cannot be read is no such job file
-						files = append(files, j)
-					}
-				}
-			}
-			return files, nil
-		})
 		s := &set{meta: m}
 		for _, e := range entriesIn(m) {
 			s.entries = append(s.entries, e)
 		}
 		var fit []*jobfile.File
-		for _, j := range files {
+		for _, f := range d.texts(dir) {
+			j, err := d.job(f)
+			if err != nil || j == nil { // what cannot be read is no such job file
+				continue
+			}
 			j = j.With(m.Globals(s.entries[0]))
 			if s.isOf(j) {
 				fit = append(fit, j)
@@ -258,9 +242,9 @@ func (s *set) isOf(j *jobfile.File) bool {
 // totalsBelow returns the runs of a folder, and of those below it, that have only JSON.
 func (d *discovery) totalsBelow(dir string, warnings *[]string) []*JSONRun {
 	runs := d.totalsIn(dir, warnings)
-	for _, e := range d.files.List(dir) {
-		if e.IsDir() {
-			runs = append(runs, d.totalsBelow(filepath.Join(dir, e.Name()), warnings)...)
+	for _, f := range d.list(dir) {
+		if f.mode.IsDir() {
+			runs = append(runs, d.totalsBelow(f.path, warnings)...)
 		}
 	}
 	return runs
@@ -270,13 +254,12 @@ func (d *discovery) totalsBelow(dir string, warnings *[]string) []*JSONRun {
 func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*JSONRun) {
 	var metas []*fiojson.Document
 	others := false
-	for _, e := range d.files.List(dir) {
-		path := filepath.Join(dir, e.Name())
-		if !d.files.IsFile(path, e) {
+	for _, f := range d.list(dir) {
+		if !d.isFile(f) {
 			continue
 		}
-		others = others || d.seen[d.realPath(path)]
-		metas = append(metas, d.totals(path, warnings)...)
+		others = others || d.seen[d.realPath(f.path)]
+		metas = append(metas, d.totals(f, warnings)...)
 	}
 	together := atTheSameTime(distinct(metas))
 	for _, metas := range together {
@@ -397,19 +380,6 @@ func (d *discovery) newJSONRun(root string, metas []*fiojson.Document) *JSONRun 
 		sum.Write(start)
 	}
 	return &JSONRun{Root: root, ID: hex.EncodeToString(sum.Sum(nil)[:16]), Metas: metas}
-}
-
-// start returns the first bytes of a file, as far as it can be read: it could be before, and its size.
-func (d *discovery) start(path string) ([]byte, int64) {
-	if in, ok := d.opt.Stdin.(*jsonInput); ok && path == stdin {
-		return in.start, int64(in.size)
-	}
-	info, err := d.files.Stat(path)
-	if err != nil {
-		return nil, 0
-	}
-	start, _ := d.files.Head(path, make([]byte, idBytes))
-	return start, info.Size()
 }
 
 // span returns when the jobs of a document ran, in ms since 1970; ok is false if that is not known.

@@ -33,13 +33,12 @@ func (d *discovery) missing(in *Input, root string, hosts []*Input) {
 		taken[name] = true
 		shapes[shape(name)]++
 	}
-	for _, e := range d.files.List(root) {
-		path := filepath.Join(root, e.Name())
-		if !e.IsDir() || taken[e.Name()] || d.hasLogs(path) || d.hasPackedLogs(path) {
+	for _, f := range d.list(root) {
+		if !f.mode.IsDir() || taken[f.base()] || d.hasLogs(f.path) || d.hasPackedLogs(f.path) {
 			continue
 		}
-		if why := d.left(path, hosts, shapes[shape(e.Name())] > 1); why != "" {
-			in.Missing = append(in.Missing, MissingHost{validUTF8(e.Name()), path, why})
+		if why := d.left(f.path, hosts, shapes[shape(f.base())] > 1); why != "" {
+			in.Missing = append(in.Missing, MissingHost{validUTF8(f.base()), f.path, why})
 		}
 	}
 }
@@ -69,21 +68,19 @@ func (d *discovery) left(dir string, hosts []*Input, alike bool) string {
 	}
 	job, json, files := false, "", 0
 	var own []*fiojson.Document
-	d.below(dir, maxBelow, func(path string, size int64) {
+	d.below(dir, maxBelow, func(f *file) {
 		files++
-		base := filepath.Base(path)
+		base := f.base()
 		isJSON := names[base] || filepath.Ext(base) == ".json"
-		if size == 0 && isJSON {
-			json = "its " + base + " is empty"
-			return
-		}
-		switch kind, err := d.sniff(path); {
+		switch kind, err := d.sniff(f); {
 		case err != nil:
+		case f.empty && isJSON:
+			json = "its " + base + " is empty"
 		case kind == JobFile:
-			j, err := d.jobFile(path)
+			j, err := d.jobFile(f)
 			job = job || err == nil && writesAny(j, hosts)
 		case kind == JSONFile:
-			found, err := d.documents(path)
+			found, err := d.documents(f)
 			own = append(own, found...)
 			if err != nil {
 				json = "its " + base + " is damaged"
@@ -128,18 +125,17 @@ func failedDuring(failed, other *fiojson.Document, apart int64) bool {
 	return known && !did(failed) && from-apart <= at && at <= to+apart
 }
 
-// below calls f for the files below a folder.
-func (d *discovery) below(dir string, most int, f func(path string, size int64)) {
-	for _, e := range d.files.List(dir) {
-		path := filepath.Join(dir, e.Name())
+// below calls do for the files below a folder.
+func (d *discovery) below(dir string, most int, do func(f *file)) {
+	for _, f := range d.list(dir) {
 		most--
 		if most < 0 {
 			return
 		}
-		if e.IsDir() {
-			d.below(path, most, f)
-		} else if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-			f(path, info.Size())
+		if f.mode.IsDir() {
+			d.below(f.path, most, do)
+		} else if f.mode.IsRegular() {
+			do(f)
 		}
 	}
 }

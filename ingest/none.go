@@ -33,21 +33,18 @@ func (d *discovery) noneBelow(root string) error {
 		err.Msg, err.Hint = fmt.Sprintf("%s, but %s%s: %s", msg, fio.Printable(e.File), more, e.Msg), e.Hint
 		return err
 	}
-	for _, e := range d.files.List(root) {
-		path := filepath.Join(root, e.Name())
-		if d.isEmpty(e) {
-			err.Msg, err.Hint = msg+"; "+fio.Printable(path)+" is empty", "fio was killed, or could not write it: run it again"
+	for _, f := range d.texts(root) {
+		kind, unread := d.sniff(f)
+		if f.isEmptyJSON() {
+			err.Msg, err.Hint = msg+"; "+fio.Printable(f.path)+" is empty", "fio was killed, or could not write it: run it again"
 			return err
 		}
-		if !e.IsDir() && d.files.IsFile(path, e) {
-			kind, unread := d.sniff(path)
-			if unread == nil && kind != JSONFile {
-				unread = d.output(path)
-			}
-			if bad, ok := errors.AsType[*fio.ParseError](unread); ok {
-				err.Msg, err.Hint = msg+"; "+fio.Printable(path)+": "+bad.Msg, bad.Hint
-				return err
-			}
+		if unread == nil && kind != JSONFile {
+			unread = d.output(f.path)
+		}
+		if bad, ok := errors.AsType[*fio.ParseError](unread); ok {
+			err.Msg, err.Hint = msg+"; "+fio.Printable(f.path)+": "+bad.Msg, bad.Hint
+			return err
 		}
 	}
 	documents, _ := fs.Glob(os.DirFS(root), "run.*") // the pattern is well-formed
@@ -71,22 +68,20 @@ const maxBelow = 256
 // wroteBelow returns which logs fio wrote by its JSON or a job file in a folder or those below it; "" if none.
 func (d *discovery) wroteBelow(dir string, most int) string {
 	wrote := wroteLogs(d.metasIn(dir))
-	for _, e := range d.files.List(dir) {
-		path := filepath.Join(dir, e.Name())
+	for _, f := range d.list(dir) {
 		switch {
-		case e.IsDir() && most > 1:
+		case f.mode.IsDir() && most > 1:
 			most--
-			wrote = cmp.Or(wrote, d.wroteBelow(path, most))
-		case wrote == "" && d.files.IsFile(path, e):
-			if kind, err := d.sniff(path); err != nil || kind != JobFile {
+			wrote = cmp.Or(wrote, d.wroteBelow(f.path, most))
+		case wrote == "" && d.isText(f):
+			j, err := d.job(f)
+			if err != nil || j == nil {
 				continue
 			}
-			if j, err := d.jobFile(path); err == nil {
-				for _, s := range j.Sections {
-					if s.WritesLogs(true) {
-						prefix, _ := s.LogPrefix(true)
-						wrote = says(path, "write_hist_log", cmp.Or(prefix, "NAME"))
-					}
+			for _, s := range j.Sections {
+				if s.WritesLogs(true) {
+					prefix, _ := s.LogPrefix(true)
+					wrote = says(f.path, "write_hist_log", cmp.Or(prefix, "NAME"))
 				}
 			}
 		}

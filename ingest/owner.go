@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -102,16 +101,16 @@ func jsonAround(d *discovery, in *Input, known map[string]*shelf) *shelf {
 	case given:
 		var docs []*fiojson.Document
 		d.files.Beyond = maxAbove + 1
-		if len(d.files.List(up)) <= maxAbove {
+		if len(d.list(up)) <= maxAbove {
 			docs = d.metasIn(up)
 		}
 		d.files.Beyond = 0
 		s = newShelf(beyond, up, distinct(docs))
 	default:
 		var docs []*fiojson.Document
-		for _, e := range d.files.List(up) {
-			if path := filepath.Join(up, e.Name()); e.IsDir() && !d.hasLogs(path) {
-				docs = append(docs, d.metasIn(path)...)
+		for _, f := range d.list(up) {
+			if f.mode.IsDir() && !d.hasLogs(f.path) {
+				docs = append(docs, d.metasIn(f.path)...)
 			}
 		}
 		s = newShelf(beside, up, distinct(docs))
@@ -150,9 +149,9 @@ func jsonApart(d *discovery, in *Input, known map[string]*shelf) *shelf {
 
 // metasBeside returns the documents of the folders below dir that have no logs.
 func (d *discovery) metasBeside(dir string) (out []*fiojson.Document) {
-	for _, e := range d.files.List(dir) {
-		if path := filepath.Join(dir, e.Name()); e.IsDir() && !d.hasLogs(path) {
-			out = append(append(out, d.metasIn(path)...), d.metasBeside(path)...)
+	for _, f := range d.list(dir) {
+		if f.mode.IsDir() && !d.hasLogs(f.path) {
+			out = append(append(out, d.metasIn(f.path)...), d.metasBeside(f.path)...)
 		}
 	}
 	return out
@@ -226,18 +225,15 @@ func (d *discovery) isAlone(in *Input, s *shelf, m *fiojson.Document, why facts)
 // wroteElsewhere reports whether a folder in up, other than dir, or up itself has logs that the document's jobs may
 // have written.
 func (d *discovery) wroteElsewhere(m *fiojson.Document, up, dir string) bool {
-	wrote := func(e os.DirEntry) bool {
-		name, ok := parseName(e.Name())
-		return ok && hasPrefix(m, name)
-	}
+	wrote := func(f *file) bool { return f.logFile != nil && hasPrefix(m, f.name) }
 	d.files.Beyond = maxAbove + 1
 	defer func() { d.files.Beyond = 0 }()
-	for _, e := range d.files.List(up) {
-		if wrote(e) {
+	for _, f := range d.list(up) {
+		if wrote(f) {
 			return true
 		}
-		if path := filepath.Join(up, e.Name()); e.IsDir() && d.realPath(path) != d.realPath(dir) {
-			if below, err := d.files.ReadDir(path, 0); err != nil || slices.ContainsFunc(below, wrote) {
+		if f.mode.IsDir() && d.realPath(f.path) != d.realPath(dir) {
+			if below := d.folder(f.path, 0); below.err != nil || slices.ContainsFunc(below.files, wrote) {
 				return true
 			}
 		}

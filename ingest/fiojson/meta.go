@@ -327,6 +327,13 @@ func (m *Document) Name() string {
 // Same reports whether o was read from the same place.
 func (m *Document) Same(o *Document) bool { return m.Path == o.Path && m.Part == o.Part }
 
+// Copy returns a copy of the document whose entries may be changed.
+func (m *Document) Copy() *Document {
+	out := *m
+	out.Entries, out.Notes = slices.Clone(m.Entries), slices.Clip(m.Notes)
+	return &out
+}
+
 // Parse returns the last run of ParseAll.
 func Parse(r io.Reader, path string) (*Document, error) {
 	all, err := ParseAll(r, path)

@@ -62,6 +62,7 @@ func (r *KindRun) Split() (out []*KindRun) {
 // DiscoverKinds finds the runs below the paths, each with its logs of all the kinds.
 func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 	k := o.Kinds
+	o.tree = new(ingest.Tree)
 	type key struct {
 		root string
 		nth  int // of the runs with that root: files named one by one may lie in a directory that is searched

@@ -26,7 +26,8 @@ type Logs struct {
 	// looked for.
 	Failed *[]error
 
-	logsOnly bool // ingest.DiscoverOptions.LogsOnly
+	logsOnly bool         // ingest.DiscoverOptions.LogsOnly
+	tree     *ingest.Tree // what DiscoverKinds found out about Paths, for FindFailed; nil: nothing
 }
 
 // FindFailed adds runs that left only fio's JSON, with an error or without I/O, to Failed, or warns of them if what is
@@ -37,7 +38,8 @@ func (o *Logs) FindFailed(u *ui.UI, runs []*ingest.Input) bool {
 	}
 	// What cannot be read is reported elsewhere.
 	totals, _, _ := ingest.DiscoverJSONRuns(o.Paths, runs, ingest.DiscoverOptions{SkipBad: true,
-		HostsBy: o.HostsBy, Stdin: u.Stdin})
+		HostsBy: o.HostsBy, Stdin: u.Stdin, Tree: o.tree})
+	o.tree = nil
 	found := false
 	logs := slices.ContainsFunc(runs, func(in *ingest.Input) bool { return !in.JSONOnly() })
 	for _, t := range totals {
@@ -111,7 +113,7 @@ func (o *Logs) Discover(u *ui.UI, kind fio.Kind, any bool) ([]*ingest.Input, err
 	}
 	runs, err := ingest.Discover(o.Paths, ingest.DiscoverOptions{Kind: kind, Any: any, FioJSON: o.FioJSON,
 		HostsBy: o.HostsBy, Stdin: u.Stdin, SkipBad: o.Config.Settings.SkipBad, LogsOnly: o.logsOnly,
-		LeaveFailed: o.Failed != nil})
+		LeaveFailed: o.Failed != nil, Tree: o.tree})
 	logs, little := 0, o.Command == "percentiles"
 	for _, in := range runs {
 		logs += len(in.Logs)

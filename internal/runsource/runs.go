@@ -253,7 +253,7 @@ func (r *Reader) local(paths []string) (found []*Run, err error) {
 	}
 	skipBad := logs.Config.Settings.SkipBad
 	totals, warnings, err := ingest.DiscoverJSONRuns(paths, inputs, ingest.DiscoverOptions{Stdin: r.UI.Stdin,
-		HostsBy: logs.HostsBy, SkipBad: skipBad})
+		HostsBy: logs.HostsBy, SkipBad: skipBad, Tree: logs.tree})
 	if err != nil {
 		return nil, err
 	}
