@@ -145,6 +145,61 @@ func TestCredentialsAreSent(t *testing.T) {
 	}
 }
 
+// TestPlainHTTP: credentials of each kind that go to another machine without TLS are warned of, and nothing else is.
+func TestPlainHTTP(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		cfg     Config
+		warning bool
+	}{
+		{"user", Config{Username: "u", Password: "p"}, true},
+		{"user in the address", Config{Addresses: []string{"http://u:p@10.0.0.1"}}, true},
+		{"key", Config{APIKey: "abc"}, true},
+		{"token", Config{ServiceToken: "abc"}, true},
+		{"nothing secret", Config{}, false},
+		{"this machine", Config{Addresses: []string{"http://localhost"}, Username: "u", Password: "p"}, false},
+		{"https", Config{Addresses: []string{"https://10.0.0.1"}, Username: "u", Password: "p"}, false},
+	} {
+		if tt.cfg.Addresses == nil {
+			tt.cfg.Addresses = []string{"http://10.0.0.1"}
+		}
+		c, err := New(tt.cfg)
+		if err != nil {
+			t.Fatal(tt.name, err)
+		}
+		if got := strings.Contains(strings.Join(c.Warnings, "\n"), "plain http"); got != tt.warning {
+			t.Errorf("%s: %q", tt.name, c.Warnings)
+		}
+	}
+}
+
+// TestForbidden: the reasons are those of Elasticsearch's AuthorizationDenialMessages.
+func TestForbidden(t *testing.T) {
+	const action = "action [indices:data/write/bulk] is unauthorized for "
+	const granted = ", this action is granted by the index privileges "
+	for _, tt := range []struct {
+		reason, needs          string
+		user, level, privilege string
+	}{
+		{action + "user [amy] with effective roles [r] on indices [fio-run]" + granted + "[create_doc,index,write,all]",
+			"", "amy", "index", "index"},
+		{action + "API key id [k1] of user [amy]" + granted + "[create_index,manage,all]", "", "k1", "index",
+			"create_index"},
+		{action + "service account [elastic/x]" + granted + "[view_index_metadata,read]", "view_index_metadata",
+			"elastic/x", "index", "view_index_metadata"},
+		{action + "user [amy]" + granted + "[maintenance,manage,all]", "read", "amy", "index", "maintenance"},
+		{"action [cluster:monitor/main] is unauthorized for user [amy], this action is granted by the cluster " +
+			"privileges [monitor,manage,all]", "", "amy", "cluster", "monitor"},
+		{"no", "read", "", "", ""},
+	} {
+		e := forbidden("test", tt.needs, 403, tt.reason)
+		if e.User != tt.user || e.Level != tt.level || e.Privilege != tt.privilege || e.Reason != tt.reason ||
+			e.Op != "test" || e.Status != 403 {
+			t.Errorf("%s: %+v", tt.reason, e)
+		}
+	}
+}
+
 func TestCallGivesUp(t *testing.T) {
 	s, _ := standIn(t)
 	c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: 100 * time.Millisecond})

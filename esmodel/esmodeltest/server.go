@@ -183,6 +183,28 @@ func (s *Server) Template(name string) map[string]any {
 	return s.templates[name]
 }
 
+// Installed returns the index templates, lifecycle policies and mappings of indices, as JSON by "index template NAME",
+// "lifecycle policy NAME" and "index NAME".
+func (s *Server) Installed() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]string{}
+	keep := func(key string, v map[string]any) {
+		text, _ := json.Marshal(v)
+		all[key] = string(text)
+	}
+	for name, t := range s.templates {
+		keep("index template "+name, t)
+	}
+	for name, p := range s.policies {
+		keep("lifecycle policy "+name, p)
+	}
+	for name, ix := range s.indices {
+		keep("index "+name, ix.mappings)
+	}
+	return all
+}
+
 // CloseIndex closes an index: searches leave it out, and it takes no documents.
 func (s *Server) CloseIndex(name string) {
 	s.mu.Lock()
@@ -677,7 +699,7 @@ func noShard(index string) any {
 	return failure(503, "no_shard_available_action_exception", "index ["+index+"] has no active shard copy")
 }
 
-// Copy starts a server that holds the same indices, documents and templates.
+// Copy starts a server that holds the same indices, documents, templates and policies.
 func (s *Server) Copy(tb testing.TB) *Server {
 	to := New(tb, s.o)
 	s.mu.Lock()
@@ -686,6 +708,7 @@ func (s *Server) Copy(tb testing.TB) *Server {
 		to.indices[name] = &index{ix.mappings, maps.Clone(ix.docs), maps.Clone(ix.seen)}
 	}
 	maps.Copy(to.templates, s.templates)
+	maps.Copy(to.policies, s.policies)
 	to.seq = s.seq
 	return to
 }

@@ -286,14 +286,13 @@ func setupPolicy(ctx context.Context, c *client.Client, o SetupOptions, r *Setup
 			o.Prefix,
 		)
 		return nil
-	case errors.As(err, &refused) && !(refused.Status == http.StatusNotFound &&
-		refused.Type == "resource_not_found_exception"):
+	case errors.As(err, &refused) && refused.Status != http.StatusNotFound:
 		// No such API: 400 or 405 in a build without the module.
 		if o.DeleteAfter > 0 {
 			r.warn("this cluster has no lifecycle management: nothing will be deleted")
 		}
 		return nil
-	case err != nil && refused == nil:
+	case err != nil && (refused == nil || refused.Type != "resource_not_found_exception"):
 		return err
 	}
 	r.Lifecycle = true

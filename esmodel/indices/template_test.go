@@ -107,6 +107,17 @@ func TestLifecycleNeverDeletesUnlessAsked(t *testing.T) {
 	}
 }
 
+// TestPolicyNotSeen: a 404 that does not say that there is no policy, as of a reply cut short, is not a cluster without
+// policies.
+func TestPolicyNotSeen(t *testing.T) {
+	s, c := standIn(t)
+	s.Inject(esmodeltest.Fault{Match: func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/_ilm/") },
+		Reply: func(b []byte) []byte { return b[:len(b)/2] }})
+	if r, err := Setup(t.Context(), c, SetupOptions{}); err == nil || len(r.Items) > 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // Kibana knows a field only from an index: each kind has one from the first day on.
 func TestSetupMakesFirstIndices(t *testing.T) {
 	s, c := standIn(t)
