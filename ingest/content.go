@@ -18,7 +18,7 @@ import (
 )
 
 // FileKind is what a file is.
-type FileKind int
+type FileKind uint8
 
 // The kinds of files.
 const (

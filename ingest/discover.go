@@ -744,7 +744,7 @@ func (d *discovery) isBelow(dir string) bool {
 
 // metasIn returns fio's JSON documents in a folder.
 func (d *discovery) metasIn(dir string) (out []*fiojson.Document) {
-	for _, f := range d.texts(dir) {
+	for f := range d.texts(dir) {
 		metas, err := d.json(f)
 		d.files.Keep(f.path, err)
 		out = append(out, metas...)

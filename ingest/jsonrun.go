@@ -149,7 +149,7 @@ func (d *discovery) sections(dir string, metas []*fiojson.Document) {
 			s.entries = append(s.entries, e)
 		}
 		var fit []*jobfile.File
-		for _, f := range d.texts(dir) {
+		for f := range d.texts(dir) {
 			j, err := d.job(f)
 			if err != nil || j == nil { // what cannot be read is no such job file
 				continue
@@ -253,12 +253,18 @@ func (d *discovery) totalsBelow(dir string, warnings *[]string) []*JSONRun {
 // totalsIn returns the runs of a folder that have only JSON.
 func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*JSONRun) {
 	var metas []*fiojson.Document
-	others := false
-	for _, f := range d.list(dir) {
-		if !d.isFile(f) {
-			continue
+	var files []*file
+	seen := func(f *file) bool { return d.seen[d.realPath(f.path)] }
+	for f := range d.texts(dir) { // most are of others
+		kind, err := d.sniff(f)
+		if (kind == JSONFile || err != nil || f.unnamed) && !seen(f) {
+			files = append(files, f)
 		}
-		others = others || d.seen[d.realPath(f.path)]
+	}
+	others := len(files) > 0 &&
+		slices.ContainsFunc(d.list(dir), func(f *file) bool { return d.isFile(f) && seen(f) })
+	for _, f := range files {
+		others = others || seen(f) // a link to one of them
 		metas = append(metas, d.totals(f, warnings)...)
 	}
 	together := atTheSameTime(distinct(metas))

@@ -33,7 +33,7 @@ func (d *discovery) noneBelow(root string) error {
 		err.Msg, err.Hint = fmt.Sprintf("%s, but %s%s: %s", msg, fio.Printable(e.File), more, e.Msg), e.Hint
 		return err
 	}
-	for _, f := range d.texts(root) {
+	for f := range d.texts(root) {
 		kind, unread := d.sniff(f)
 		if f.isEmptyJSON() {
 			err.Msg, err.Hint = msg+"; "+fio.Printable(f.path)+" is empty", "fio was killed, or could not write it: run it again"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,14 +122,15 @@ func (d *discovery) folder(dir string, most int) listing {
 	}
 	entries, err := d.files.ReadDir(dir, most)
 	of = listing{err: err, cut: most > 0 && len(entries) >= most}
-	for _, e := range entries {
+	of.files = make([]*file, len(entries))
+	for i, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		f := d.tree.named[path]
 		if f == nil {
 			f = newFile(path, e.Type())
 		}
 		f.mode = e.Type()
-		of.files = append(of.files, f)
+		of.files[i] = f
 	}
 	d.tree.folders[dir] = of
 	return of
@@ -142,7 +144,15 @@ func (d *discovery) list(dir string) []*file {
 }
 
 // texts returns the files of a folder that may be fio's JSON or job files.
-func (d *discovery) texts(dir string) []*file { return filtered(d.list(dir), d.isText) }
+func (d *discovery) texts(dir string) iter.Seq[*file] {
+	return func(yield func(*file) bool) {
+		for _, f := range d.list(dir) {
+			if d.isText(f) && !yield(f) {
+				return
+			}
+		}
+	}
+}
 
 // isText reports whether an entry of a folder is a file that is no log by its name.
 func (d *discovery) isText(f *file) bool { return f.logFile == nil && !f.averages && d.isFile(f) }
