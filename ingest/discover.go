@@ -366,7 +366,7 @@ func newDiscovery(opt DiscoverOptions) *discovery {
 		d.copies = map[*file][]*fiojson.Document{}
 	}
 	if d.tree.folders == nil {
-		*d.tree = Tree{folders: map[string]listing{}, named: map[string]*file{}, real: map[string]string{}}
+		*d.tree = *newTree()
 	}
 	return d
 }

@@ -27,6 +27,10 @@ type Tree struct {
 	kept    int               // bytes of small files that were kept
 }
 
+func newTree() *Tree {
+	return &Tree{folders: map[string]listing{}, named: map[string]*file{}, real: map[string]string{}}
+}
+
 // listing is what is in a folder.
 type listing struct {
 	files []*file // sorted by name, as far as they can be read
@@ -134,6 +138,28 @@ func (d *discovery) folder(dir string, most int) listing {
 	}
 	d.tree.folders[dir] = of
 	return of
+}
+
+// List returns the names of what is in a folder, sorted, as far as it can be read.
+func (t *Tree) List(dir string) (names []string) {
+	for _, f := range newDiscovery(DiscoverOptions{Tree: t}).folder(dir, 0).files {
+		names = append(names, f.base())
+	}
+	return names
+}
+
+// Take returns a Tree of what is in the folders that paths name, which the Tree then forgets.
+func (t *Tree) Take(paths ...string) *Tree {
+	out := newTree()
+	for _, path := range paths {
+		dir := filepath.Clean(path)
+		of, known := t.folders[dir]
+		if known {
+			out.folders[dir] = of
+		}
+		delete(t.folders, dir)
+	}
+	return out
 }
 
 // list returns what is in a folder, sorted by name, and notes that it cannot be read.

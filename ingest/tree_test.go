@@ -92,3 +92,21 @@ func TestTreeCopies(t *testing.T) {
 		t.Errorf("%s, then %s", said[0], said[1])
 	}
 }
+
+// TestTreeTake: what a Tree has listed is taken once, and then listed again.
+func TestTreeTake(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "a_clat_hist.1.log", "1000, 0, 4096, 1\n")
+	tree := new(Tree)
+	if names := tree.List(dir + "/"); len(names) != 1 || names[0] != "a_clat_hist.1.log" {
+		t.Errorf("%q", names)
+	}
+	write(t, dir, "a_clat_hist.2.log", "2000, 0, 4096, 1\n")
+	for _, want := range []int{1, 2} {
+		runs, err := Discover([]string{dir}, DiscoverOptions{Tree: tree.Take(dir, "no/such/folder")})
+		if err != nil || len(runs[0].Logs) != want {
+			t.Fatalf("%+v, %v; want %d logs", runs, err, want)
+		}
+	}
+}

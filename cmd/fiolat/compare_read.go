@@ -27,7 +27,7 @@ type groupReader struct {
 // groupMembers returns the name and the members of NAME=RUN,RUN,...; any other argument is its own name and member.
 func groupMembers(argument string) (name string, members []string, err error) {
 	name, list, ok := strings.Cut(argument, "=")
-	if !ok || runsource.Locate(argument) != runsource.Stored || strings.HasPrefix(argument, runsource.LabelPrefix) {
+	if !ok || runsource.IsHere(argument) || strings.HasPrefix(argument, runsource.LabelPrefix) {
 		return argument, []string{argument}, nil
 	}
 	members = strings.Split(list, ",")

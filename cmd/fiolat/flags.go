@@ -440,7 +440,7 @@ func (o *logOptions) checkStored(es *runsource.Elasticsearch, given func(flag st
 	but ...string) bool {
 	stored := 0
 	for _, path := range o.Paths {
-		at := runsource.Locate(path)
+		at := o.Locate(path)
 		if at == runsource.InLogs || at == runsource.Stored && len(es.Addresses) == 0 { // no such file
 			continue
 		}

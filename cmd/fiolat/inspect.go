@@ -61,7 +61,7 @@ func (o *inspectOptions) run(ctx context.Context, u *ui.UI) error {
 	defer r.Close()
 	var logs []string
 	for _, path := range o.logs.Paths {
-		if runsource.Locate(path) == runsource.InLogs {
+		if o.logs.Locate(path) == runsource.InLogs {
 			logs = append(logs, path)
 		} else if err := o.storedRuns(ctx, &r, path); err != nil {
 			return err
@@ -75,14 +75,7 @@ func (o *inspectOptions) run(ctx context.Context, u *ui.UI) error {
 }
 
 func (o *inspectOptions) ofLogs(ctx context.Context, u *ui.UI) error {
-	found := o.logs.Config.Settings.Kind
-	runs, err := o.logs.Discover(u, found, false)
-	for _, kind := range runsource.EveryKind.List {
-		if none, is := errors.AsType[*fio.NoLogsError](err); is && none.Other { // it shows what is there
-			found = kind
-			runs, err = o.logs.Discover(u, kind, false)
-		}
-	}
+	runs, found, err := o.logs.DiscoverAny(u) // it shows what is there
 	cfg := o.logs.Pipeline(u)
 	cfg.Settings.Kind = found
 	if err != nil {

@@ -107,7 +107,7 @@ func reportOf(app *cli.App, args []string) []string {
 			}
 			continue
 		}
-		if app.Command(a) == nil && runsource.Locate(a) != runsource.Stored {
+		if app.Command(a) == nil && runsource.IsHere(a) {
 			return slices.Insert(slices.Clone(args), 1, "report")
 		}
 		break
@@ -192,7 +192,7 @@ fiolat ingest --es http://localhost:9200 runs/today`,
 				_, err := fmt.Fprint(u.Stdout, commandHelp(c, usual, all, ui.Width(u.Stdout)))
 				return err
 			}
-			if first := ctx.Args().First(); runsource.Locate(first) == runsource.Stored {
+			if first := ctx.Args().First(); !runsource.IsHere(first) {
 				if of := instead().exact[c.Name+" "+first]; of != "" {
 					return fio.Usagef("no such file or run: %q; %s", first, of)
 				}

@@ -62,7 +62,7 @@ func (r *KindRun) Split() (out []*KindRun) {
 // DiscoverKinds finds the runs below the paths, each with its logs of all the kinds.
 func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 	k := o.Kinds
-	o.tree = new(ingest.Tree)
+	o.tree = o.listed.Take(o.Paths...)
 	type key struct {
 		root string
 		nth  int // of the runs with that root: files named one by one may lie in a directory that is searched
@@ -114,6 +114,20 @@ func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 		}
 	}
 	return out, nil
+}
+
+// DiscoverAny is Discover for the first kind or, if there are only logs of others, for one of these.
+func (o *Logs) DiscoverAny(u *ui.UI) (runs []*ingest.Input, found fio.Kind, err error) {
+	o.tree = o.listed.Take(o.Paths...)
+	defer func() { o.tree = nil }()
+	for _, found = range append([]fio.Kind{o.Config.Settings.Kind}, EveryKind.List...) {
+		runs, err = o.Discover(u, found, false)
+		none, is := errors.AsType[*fio.NoLogsError](err)
+		if !is || !none.Other {
+			break
+		}
+	}
+	return runs, found, err
 }
 
 // Prepare reads the heads of a run's logs, kind by kind. All kinds get the run.id of the

@@ -26,8 +26,10 @@ type Logs struct {
 	// looked for.
 	Failed *[]error
 
-	logsOnly bool         // ingest.DiscoverOptions.LogsOnly
-	tree     *ingest.Tree // what DiscoverKinds found out about Paths, for FindFailed; nil: nothing
+	logsOnly bool             // ingest.DiscoverOptions.LogsOnly
+	places   map[string]Place // what Locate returned
+	listed   ingest.Tree      // the folders that it listed
+	tree     *ingest.Tree     // what was found out about Paths, while runs are looked for; nil: nothing
 }
 
 // FindFailed adds runs that left only fio's JSON, with an error or without I/O, to Failed, or warns of them if what is

@@ -33,35 +33,46 @@ const (
 	Stored                   // in Elasticsearch, if anywhere
 )
 
-// Locate returns where the run is that an argument names. Files come before runs in Elasticsearch.
-func Locate(name string) Place {
-	if hasDocuments(name) {
-		return InDirectory
-	}
+// IsHere reports whether an argument names something on this host, as far as that can be told.
+func IsHere(name string) bool {
 	_, err := os.Stat(name)
 	failed := slices.ContainsFunc([]error{fs.ErrPermission, syscall.EIO, syscall.ENOTDIR, syscall.ESTALE},
 		func(how error) bool { return errors.Is(err, how) }) // it may be there
 	if err == nil || failed || name == "-" {
-		return InLogs
+		return true
 	}
 	if _, _, ok := ingest.PartOf(name); ok {
-		return InLogs
+		return true
 	}
-	if matches, err := ingest.Glob(name); err != nil || len(matches) > 0 {
-		return InLogs
+	matches, err := ingest.Glob(name)
+	return err != nil || len(matches) > 0
+}
+
+// Locate returns where the run is that an argument names. Files come before runs in Elasticsearch.
+func (o *Logs) Locate(name string) Place {
+	at, known := o.places[name]
+	if known {
+		return at
 	}
-	return Stored
+	switch {
+	case !IsHere(name):
+		at = Stored
+	case o.hasDocuments(name):
+		at = InDirectory
+	default:
+		at = InLogs
+	}
+	if o.places == nil {
+		o.places = map[string]Place{}
+	}
+	o.places[name] = at
+	return at
 }
 
 // hasDocuments reports whether a name is that of a directory with documents of runs. It may have many other files.
-func hasDocuments(name string) bool {
-	dir, err := os.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
-	if err != nil {
-		return false
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // an error comes again, where the directory is read
-	return slices.ContainsFunc(names, func(file string) bool {
+func (o *Logs) hasDocuments(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir() && slices.ContainsFunc(o.listed.List(name), func(file string) bool {
 		run, ok := strings.CutSuffix(file, ".ndjson")
 		return ok && strings.Contains(run, "-run.")
 	})
@@ -130,7 +141,7 @@ func (r *Reader) Connect() (_ *client.Client, err error) {
 // is wanted.
 func (r *Reader) One(ctx context.Context, why string, arguments ...string) (*Run, error) {
 	var found []*Run
-	for _, group := range groups(arguments, func(a string) bool { return Locate(a) == InLogs }) {
+	for _, group := range groups(arguments, func(a string) bool { return r.Logs.Locate(a) == InLogs }) {
 		runs, err := r.look(ctx, group, r.local)
 		if err != nil {
 			return nil, err
@@ -170,7 +181,7 @@ const HostsOrRepeats = "if they are the hosts of one run, pass --hosts-by folder
 func (r *Reader) Find(ctx context.Context, arguments ...string) iter.Seq2[*Run, error] {
 	file := func(a string) bool {
 		info, err := os.Stat(a)
-		return Locate(a) == InLogs && (err != nil || !info.IsDir())
+		return r.Logs.Locate(a) == InLogs && (err != nil || !info.IsDir())
 	}
 	return func(yield func(*Run, error) bool) {
 		defer r.UI.Hold()()
@@ -207,7 +218,7 @@ func groups(arguments []string, together func(string) bool) (out [][]string) {
 
 // look finds the runs of paths, or of one other argument.
 func (r *Reader) look(ctx context.Context, group []string, local func([]string) ([]*Run, error)) ([]*Run, error) {
-	if Locate(group[0]) == InLogs {
+	if r.Logs.Locate(group[0]) == InLogs {
 		return local(group)
 	}
 	return r.stored(ctx, group[0])
@@ -283,7 +294,7 @@ const LabelPrefix = "label:"
 // stored finds the runs in a directory of documents, or in Elasticsearch those of that id, name or label. The earliest
 // comes first.
 func (r *Reader) stored(ctx context.Context, argument string) ([]*Run, error) {
-	if Locate(argument) == InDirectory {
+	if r.Logs.Locate(argument) == InDirectory {
 		docs, err := stored.RunsDir(argument, r.Logs.Config.RunID)
 		slices.SortStableFunc(docs, func(a, b *esmodel.StoredRun) int {
 			return cmp.Or(cmp.Compare(a.Run.Start, b.Run.Start), cmp.Compare(a.Run.ID, b.Run.ID))

@@ -218,12 +218,12 @@ func TestLocate(t *testing.T) {
 		"logs": InLogs, "logs/x_clat_hist.1.log": InLogs, "logs/*.log": InLogs, "logs/x_clat_hist.1.log/y": InLogs,
 		"docs": InDirectory, "docs/fio-run.a.ndjson": InLogs, "empty": InLogs, "none": Stored, "none/*.log": Stored,
 	} {
-		if got := Locate(dir + "/" + name); got != want {
+		if got := new(Logs).Locate(dir + "/" + name); got != want {
 			t.Errorf("%s: %d, want %d", name, got, want)
 		}
 	}
 	for name, want := range map[string]Place{"-": InLogs, "label:env=x": Stored, "20260831-a": Stored} {
-		if got := Locate(name); got != want {
+		if got := new(Logs).Locate(name); got != want {
 			t.Errorf("%s: %d, want %d", name, got, want)
 		}
 	}
