@@ -30,23 +30,26 @@ const (
 	above                  // above it
 	aboveLogs              // above it, beside logs of another run
 	beside                 // in a folder beside it
-	farther                // in a folder beside one above it
+	farther                // in a folder beside one above it, or given beside it
 	beyond                 // above it, and above the path that was given
 )
 
 // rules say by which facts a log belongs to a document.
 var rules = [...]struct {
-	needs facts  // at least one of these
-	alone bool   // but not to the only document
-	host  bool   // a log with a host belongs to a document of that host only
-	where string // in words
+	needs facts                 // at least one of these
+	alone bool                  // but not to the only document
+	host  bool                  // a log with a host belongs to a document of that host only
+	sure  func(*candidate) bool // besides, of the only document that these leave
+	// A document that may be of a log, but is not certain to be, is named with where it is in words, and not used.
+	may   func(*Source, *fiojson.Document) bool
+	where string
 }{
 	within:    {needs: writesName | namedAfter, alone: true},
-	above:     {needs: writesName | ofGroup, where: "above"},
+	above:     {needs: writesName | ofGroup, may: writesLog, where: "above"},
 	aboveLogs: {needs: writesPath},
-	beside:    {needs: writesName, host: true, where: "beside"},
-	farther:   {needs: writesName, host: true},
-	beyond:    {needs: writesName | ofGroup, host: true, where: "above"},
+	beside:    {needs: writesName, host: true, sure: (*candidate).isOnly, may: writesLog, where: "beside"},
+	farther:   {needs: writesName, host: true, sure: (*candidate).isCounted, may: countsSome, where: "beside"},
+	beyond:    {needs: writesName | ofGroup, host: true, sure: (*candidate).isAlone, may: writesLog, where: "above"},
 }
 
 // shelf holds the documents of a place by what they can be found by: no log is compared with all of them.
@@ -352,4 +355,15 @@ func isShort(l *Source, m *fiojson.Document) bool {
 		}
 		return true
 	})
+}
+
+// countsAll reports whether a document counts what a log holds, and no more than its last windows besides.
+func countsAll(l *Source, m *fiojson.Document) bool { return countsFit(l, m) && !isShort(l, m) }
+
+func writesLog(l *Source, m *fiojson.Document) bool { return hasPrefix(m, l.Name) }
+
+// countsSome is countsAll of a log that is not empty.
+func countsSome(l *Source, m *fiojson.Document) bool {
+	sums, err := (&Log{Source: l, Meta: m}).sums()
+	return err == nil && sums.ios() > 0 && countsAll(l, m)
 }

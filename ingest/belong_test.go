@@ -217,12 +217,12 @@ func TestFarther(t *testing.T) {
 	}
 }
 
-// lines are records of reads of 129 ns: the stamp and the number of each.
-func lines(records ...[2]int) string {
+// lines are records of reads of one latency: the stamp and the number of each.
+func lines(ns int, records ...[2]int) string {
 	g, out := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}, ""
 	for _, r := range records {
 		counts := slices.Repeat([]string{"0"}, g.Columns())
-		counts[g.Index(129)] = strconv.Itoa(r[1])
+		counts[g.Index(int64(ns))] = strconv.Itoa(r[1])
 		out += fmt.Sprintf("%d, 0, 4096, %s\n", r[0], strings.Join(counts, ", "))
 	}
 	return out
@@ -241,9 +241,9 @@ func TestFartherCounts(t *testing.T) {
 		return e + "," + strings.NewReplacer(`"a"`, `"b"`, "read", "write").Replace(e)
 	}
 	const clock = `,"log_alternate_epoch":"1","log_alternate_epoch_clock_id":"1"`
-	one, late := lines([2]int{1000, 40}), lines([2]int{5_000_000, 20}, [2]int{5_001_000, 20})
+	one, late := lines(129, [2]int{1000, 40}), lines(129, [2]int{5_000_000, 20}, [2]int{5_001_000, 20})
 	// Over --client a record holds that two before it, too: these are 20 + 15 I/Os of each.
-	reads := lines([2]int{250, 5}, [2]int{500, 5}, [2]int{750, 10}, [2]int{1000, 10}, [2]int{1250, 15},
+	reads := lines(129, [2]int{250, 5}, [2]int{500, 5}, [2]int{750, 10}, [2]int{1000, 10}, [2]int{1250, 15},
 		[2]int{1500, 15}, [2]int{1750, 20})
 	twice := reads + strings.ReplaceAll(reads, ", 0, 4096,", ", 1, 4096,")
 	for name, c := range map[string]struct {
@@ -276,6 +276,81 @@ func TestFartherCounts(t *testing.T) {
 			}
 			if owned := len(ins[0].Metas) > 0; owned != c.owned {
 				t.Errorf("owned %t, want %t", owned, c.owned)
+			}
+		})
+	}
+}
+
+// TestJSONApart: fio's JSON in folders of its own, below one that is searched or given beside that of the logs.
+func TestJSONApart(t *testing.T) {
+	t.Parallel()
+	ran := func(at int, n129, n502 int) string {
+		return fmt.Sprintf(`{"fio version":"fio-3.42","timestamp_ms":%d,"jobs":[{"jobname":"a",
+			"job options":{"write_hist_log":"h"},"job_runtime":3000,"read":{"runtime":3000,"total_ios":%d,
+			"clat_ns":{"N":%[2]d,"bins":{"129":%[3]d,"502":%d}}}}]}`, 1_700_000_000_000+at, n129+n502, n129, n502)
+	}
+	log := func(n129, n502 int) string { return lines(129, [2]int{1000, n129}) + lines(502, [2]int{2000, n502}) }
+	const h, together, later = "/h_clat_hist.1.log", 0, 100_000
+	for name, c := range map[string]struct {
+		files map[string]string
+		paths []string
+		want  string
+	}{
+		"given, named after the folder": {map[string]string{"logs/r1" + h: log(40, 20), "logs/r2" + h: log(20, 40),
+			"results/r1.json": ran(together, 45, 21), "results/r2.json": ran(later, 22, 44)},
+			[]string{"logs", "results"}, "logs/r1: h_clat_hist.1.log json=../../results/r1.json\n" +
+				"logs/r2: h_clat_hist.1.log json=../../results/r2.json"},
+		"given, in another order": {map[string]string{"logs" + h: log(40, 20), "results/x.json": ran(together, 45, 21)},
+			[]string{"results", "logs"}, "logs: h_clat_hist.1.log json=../results/x.json"},
+		"given, by counts": {map[string]string{"logs" + h: log(40, 20), "results/x.json": ran(together, 45, 21),
+			"results/y.json": ran(later, 20, 45)}, []string{"logs", "results"},
+			"logs: h_clat_hist.1.log json=../results/x.json\nresults/y.json: . json=."},
+		"given, two may count it": {map[string]string{"logs" + h: log(40, 20), "results/x.json": ran(together, 45, 21),
+			"results/y.json": ran(together, 41, 25)}, []string{"logs", "results"},
+			"logs: h_clat_hist.1.log not=x.json not=y.json"},
+		"given, only one latency": {map[string]string{"logs" + h: log(60, 0), "results/x.json": ran(together, 66, 0)},
+			[]string{"logs", "results"}, "logs: h_clat_hist.1.log not=x.json"},
+		"given, few I/Os": {map[string]string{"logs" + h: log(10, 5), "results/x.json": ran(together, 11, 5)},
+			[]string{"logs", "results"}, "logs: h_clat_hist.1.log not=x.json"},
+		"given, of a longer run": {map[string]string{"logs" + h: log(40, 20), "results/x.json": ran(together, 140, 70)},
+			[]string{"logs", "results"}, "logs: h_clat_hist.1.log\nresults: x.json json=x.json"},
+		"clients": {map[string]string{"clients/h1" + h: log(40, 20), "clients/h2" + h: log(20, 40),
+			"json/h1.json": ran(together, 45, 21), "json/h2.json": ran(together, 22, 44)}, []string{"."},
+			".: clients/h1/h_clat_hist.1.log@h1 clients/h2/h_clat_hist.1.log@h2 json=json/h1.json json=json/h2.json"},
+		"clients, another's": {map[string]string{"clients/h1" + h: log(40, 20), "clients/h2" + h: log(20, 40),
+			"json/h2.json": ran(together, 45, 21), "json/h1.json": ran(together, 22, 44)}, []string{"."},
+			".: clients/h1/h_clat_hist.1.log@h1 clients/h2/h_clat_hist.1.log@h2 not=h1.json not=h2.json"},
+		"hosts": {map[string]string{"logs/h1" + h: log(40, 20), "logs/h2" + h: log(20, 40),
+			"json/h1.json": ran(together, 45, 21), "json/h2.json": ran(together, 22, 44)}, []string{"."},
+			"logs: h1/h_clat_hist.1.log@h1 h2/h_clat_hist.1.log@h2 json=../json/h1.json json=../json/h2.json"},
+		"hosts, one with JSON of its own": {map[string]string{"logs/h1" + h: log(40, 20), "logs/h2" + h: log(20, 40),
+			"json/h1.json": ran(together, 45, 21), "logs/h2/x.json": ran(together, 22, 44)}, []string{"."},
+			"logs: h1/h_clat_hist.1.log@h1 h2/h_clat_hist.1.log@h2 json=../json/h1.json json=h2/x.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for path, text := range c.files {
+				write(t, dir, path, text)
+			}
+			var paths []string
+			for _, path := range c.paths {
+				paths = append(paths, filepath.Join(dir, path))
+			}
+			ins, err := Discover(paths, DiscoverOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var runs []string
+			for i, in := range ins {
+				text := described(ins[i:i+1], dir)
+				for _, m := range in.unused {
+					text += " not=" + filepath.Base(m.Path)
+				}
+				runs = append(runs, text)
+			}
+			if got := strings.Join(runs, "\n"); got != c.want {
+				t.Errorf("%s\nwant\n%s", got, c.want)
 			}
 		})
 	}

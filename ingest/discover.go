@@ -263,6 +263,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		return len(in.Logs) == 0
 	})
 	d.failedBeside(out)
+	used := d.used(out)
 	only, err := d.withoutLogs(named)
 	if err != nil {
 		return nil, err
@@ -277,7 +278,8 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		}
 	}
 	for _, root := range d.searched {
-		if !d.hasLogs(root) && !slices.ContainsFunc(only, func(in *Input) bool { return under(in.Root, root) }) {
+		if !d.hasLogs(root) && !slices.ContainsFunc(only, func(in *Input) bool { return under(in.Root, root) }) &&
+			!slices.ContainsFunc(used, func(path string) bool { return under(path, root) }) {
 			return nil, d.noLogsError(root, nil)
 		}
 	}

@@ -170,13 +170,16 @@ func (d *discovery) merged(hosts []*Input) *Input {
 		out.Root = cmp.Or(filepath.Dir(root), root)
 	}
 	slices.SortFunc(hosts, func(a, b *Input) int { return cmp.Compare(a.Root, b.Root) })
+	elsewhere := slices.ContainsFunc(hosts, func(in *Input) bool { return len(in.Metas) > 0 })
 	for _, in := range hosts {
+		if elsewhere && len(in.Metas) == 0 {
+			in.Metas = d.metasIn(in.Root)
+		}
 		host := firstElement(root, in.Root)
 		for _, l := range in.Logs {
 			l.Host = validUTF8(host)
 		}
-		out.Logs = append(out.Logs, in.Logs...)
-		out.Warnings = append(out.Warnings, in.Warnings...)
+		out.add(in)
 	}
 	d.missing(out, root, hosts)
 	return out

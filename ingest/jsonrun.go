@@ -48,11 +48,7 @@ const idBytes = 64 << 10
 func DiscoverJSONRuns(paths []string, logs []*Input,
 	opt DiscoverOptions) (runs []*JSONRun, warnings []string, err error) {
 	d := newDiscovery(opt)
-	for _, in := range logs {
-		for _, m := range slices.Concat(in.Metas, in.unused) {
-			d.seen[d.realPath(m.Path)] = true
-		}
-	}
+	d.used(logs)
 	var all []string
 	for _, path := range paths {
 		matches, _ := d.glob(path) // Discover says what is wrong with a pattern

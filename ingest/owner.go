@@ -3,11 +3,13 @@ package ingest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
 
 	"fiolat/fio"
+	"fiolat/fio/fiohist"
 	"fiolat/ingest/fiojson"
 )
 
@@ -123,28 +125,44 @@ func jsonAround(d *discovery, in *Input, known map[string]*shelf) *shelf {
 }
 
 // jsonApart returns the documents in folders without logs below the lowest folder above a run's logs that has any, as
-// far as it was searched: results/NAME.json of logs/NAME/. Those right beside the logs' folder are jsonAround's.
+// far as it was searched: results/NAME.json of logs/NAME/, or json/HOST.json of clients/HOST/. Those right beside the
+// logs' folder are jsonAround's. If there are none it returns those of the folders without logs that were given.
 func jsonApart(d *discovery, in *Input, known map[string]*shelf) *shelf {
 	folders := foldersOf(in.Logs)
-	if len(folders) != 1 {
-		return nil
-	}
-	for dir := folders[0]; d.isBelow(dir); { //nolint:endless // it ends where the search began
-		dir = filepath.Dir(dir)
-		s := known[dir]
-		if s == nil {
-			s = newShelf(farther, dir, distinct(d.metasBeside(dir)))
-			known[dir] = s
+	shelfOf := func(dir string, find func() []*fiojson.Document) *shelf {
+		if known[dir] == nil {
+			known[dir] = newShelf(farther, dir, distinct(find()))
 		}
+		return known[dir]
+	}
+	dir := in.Root
+	below := len(folders) > 1 || d.isBelow(folders[0])
+	if len(folders) == 1 {
+		dir = filepath.Dir(folders[0])
+	}
+	for ; below; dir = filepath.Dir(dir) { //nolint:endless // it ends where the search began
+		below = d.isBelow(dir)
+		s := shelfOf(dir, func() []*fiojson.Document { return d.metasBeside(dir) })
 		if len(s.docs) == 0 {
 			continue
 		}
-		if dir == filepath.Dir(folders[0]) {
+		if len(folders) == 1 && dir == filepath.Dir(folders[0]) {
 			return nil
 		}
 		return s
 	}
-	return nil
+	s := shelfOf("", func() (docs []*fiojson.Document) {
+		for _, root := range d.searched {
+			if !d.hasLogs(root) {
+				docs = append(append(docs, d.metasIn(root)...), d.metasBeside(root)...)
+			}
+		}
+		return docs
+	})
+	if len(s.docs) == 0 {
+		return nil
+	}
+	return s
 }
 
 // metasBeside returns the documents of the folders below dir that have no logs.
@@ -195,11 +213,10 @@ func hasGroups(m *fiojson.Document) bool {
 // claim finds the document of each log of a run, if facts leave only one.
 func (o *ownership) claim(in *Input) {
 	s := o.shelves[in]
+	sure := rules[s.place].sure
 	for _, l := range o.d.wanted(in) {
 		docs, why := s.find(l, l.Host)
-		if len(docs) != 1 || s.place == farther && (why < ofFolder || !countsFit(l, docs[0]) || isShort(l, docs[0])) ||
-			s.place == beyond && !o.d.isAlone(in, s, docs[0], why) ||
-			s.place == beside && why < ofFolder && o.wroteBeside(docs[0], s.dir, filepath.Dir(l.Path)) {
+		if len(docs) != 1 || sure != nil && !sure(&candidate{o, in, l, docs[0], why}) {
 			continue
 		}
 		o.of[l] = docs[0]
@@ -208,18 +225,51 @@ func (o *ownership) claim(in *Input) {
 	}
 }
 
+// candidate is the only document that facts leave for a log.
+type candidate struct {
+	*ownership
+	in  *Input
+	log *Source
+	doc *fiojson.Document
+	why facts
+}
+
+// isOnly reports whether the document is of the log by more than the name of its jobs' logs, or no other folder has
+// logs of that name.
+func (c *candidate) isOnly() bool {
+	return c.why >= ofFolder || !c.wroteBeside(c.doc, c.shelves[c.in].dir, filepath.Dir(c.log.Path))
+}
+
+// isCounted reports whether the document counts what the log holds, but for its last windows, and is of it by more than
+// the name of its jobs' logs, or alone counts that.
+func (c *candidate) isCounted() bool {
+	return countsAll(c.log, c.doc) && (c.why >= ofFolder || c.isDistinct())
+}
+
+// isDistinct reports whether a log has so many I/Os of so many latencies that they are no other document's by chance.
+func (c *candidate) isDistinct() bool {
+	const ios, latencies = 16, 2
+	sums, err := (&Log{Source: c.log, Meta: c.doc}).sums()
+	return err == nil && slices.ContainsFunc(sums.logged[:], func(of fiohist.Sparse) bool {
+		return len(of.Index) >= latencies && of.Sum() >= ios
+	}) && !slices.ContainsFunc(c.shelves[c.in].docs, func(m *fiojson.Document) bool {
+		return m != c.doc && countsFit(c.log, m)
+	})
+}
+
 // isAlone reports whether a document above the path given is of a run's logs, with those beside them that were not
 // asked for: they are no fewer and no more than its threads and, unless a strong fact says that they are its own, there
 // are no other logs that its jobs may have written.
-func (d *discovery) isAlone(in *Input, s *shelf, m *fiojson.Document, why facts) bool {
+func (c *candidate) isAlone() bool {
 	threads := map[[2]string]bool{}
-	for _, l := range slices.Concat(d.wanted(in), in.likeFirst()) {
+	for _, l := range slices.Concat(c.d.wanted(c.in), c.in.likeFirst()) {
 		threads[[2]string{l.Host, fmt.Sprint(l.Name.Job)}] = true
 	}
-	if in.Logs[0].Name.Job > 0 && len(threads) != len(m.Entries) && !(hasGroups(m) && len(threads) > len(m.Entries)) {
+	first, n := c.in.Logs[0], len(c.doc.Entries)
+	if first.Name.Job > 0 && len(threads) != n && !(hasGroups(c.doc) && len(threads) > n) {
 		return false
 	}
-	return why >= ofFolder || !d.wroteElsewhere(m, s.dir, filepath.Dir(in.Logs[0].Path))
+	return c.why >= ofFolder || !c.d.wroteElsewhere(c.doc, c.shelves[c.in].dir, filepath.Dir(first.Path))
 }
 
 // wroteElsewhere reports whether a folder in up, other than dir, or up itself has logs that the document's jobs may
@@ -362,6 +412,17 @@ func (o *ownership) join(runs []*Input) []*Input {
 	return slices.DeleteFunc(runs, func(in *Input) bool { return into[in] != nil })
 }
 
+// used returns the paths of the documents that runs of logs use, or may: they are no runs without logs.
+func (d *discovery) used(runs []*Input) (of []string) {
+	for _, in := range runs {
+		for _, m := range slices.Concat(in.Metas, in.unused) {
+			d.seen[d.realPath(m.Path)] = true
+			of = append(of, m.Path)
+		}
+	}
+	return of
+}
+
 // merge adds the parts of a run to the first of them.
 func (o *ownership) merge(whole *Input, parts, runs []*Input) {
 	above := ""
@@ -385,16 +446,7 @@ func (o *ownership) merge(whole *Input, parts, runs []*Input) {
 	}
 	for _, in := range parts {
 		if in != whole {
-			whole.Logs, whole.Warnings = append(whole.Logs, in.Logs...), append(whole.Warnings, in.Warnings...)
-			whole.Metas = append(whole.Metas, in.Metas...)
-			if whole.owner == nil {
-				whole.owner = map[*Source]*fiojson.Document{}
-			}
-			for l, m := range in.owner {
-				whole.owner[l] = m
-			}
-			whole.doubt = cmp.Or(whole.doubt, in.doubt)
-			whole.overwritten = append(whole.overwritten, in.overwritten...)
+			whole.add(in)
 		}
 	}
 	whole.Metas = distinct(whole.Metas)
@@ -403,19 +455,30 @@ func (o *ownership) merge(whole *Input, parts, runs []*Input) {
 	}
 }
 
+// add makes what was found of another run part of this one.
+func (in *Input) add(o *Input) {
+	in.Logs, in.Warnings = append(in.Logs, o.Logs...), append(in.Warnings, o.Warnings...)
+	in.Metas, in.overwritten = append(in.Metas, o.Metas...), append(in.overwritten, o.overwritten...)
+	if in.owner == nil {
+		in.owner = map[*Source]*fiojson.Document{}
+	}
+	maps.Copy(in.owner, o.owner)
+	in.doubt, in.unused = cmp.Or(in.doubt, o.doubt), append(in.unused, o.unused...)
+}
+
 // notUsed notes fio's JSON above a run's logs, or beside them, if its jobs may have written some of them. No other
 // run uses it either.
 func (in *Input) notUsed(s *shelf) {
-	where := rules[s.place].where
+	rule := rules[s.place]
 	var names []string
 	for _, m := range s.docs {
-		if where != "" && slices.ContainsFunc(in.Logs, func(l *Source) bool { return hasPrefix(m, l.Name) }) {
+		if rule.may != nil && slices.ContainsFunc(in.Logs, func(l *Source) bool { return rule.may(l, m) }) {
 			names, in.unused = append(names, fio.Printable(m.Path)), append(in.unused, m)
 		}
 	}
 	names = slices.Compact(names)
 	if len(names) > 0 {
-		in.doubt = fio.Some(names) + ": not used: it is in a folder " + where + " logs that its " +
+		in.doubt = fio.Some(names) + ": not used: it is in a folder " + rule.where + " logs that its " +
 			"jobs may have written, but it may not cover all of them, or may cover others too; each log's last window is " +
 			"missing; if it is theirs, pass it with --fio-json"
 	}
