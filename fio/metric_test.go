@@ -3,6 +3,7 @@ package fio
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestParse(t *testing.T) {
@@ -51,6 +52,34 @@ func TestParseRule(t *testing.T) {
 	} {
 		if _, err := ParseRule(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestParseSLARule: over is of latencies alone, for of all.
+func TestParseSLARule(t *testing.T) {
+	for text, want := range map[string]SLARule{
+		"read p99 < 5ms":                  {Over: defaultOver},
+		"read mean < 5ms over 1m":         {Over: time.Minute},
+		"iops >= 10 for 3":                {Over: defaultOver, For: 3},
+		"p50<=1 ms over 30s for 1 m":      {Over: 30 * time.Second, Lasting: time.Minute},
+		"max < 1s for 1 interval over 2m": {Over: 2 * time.Minute, For: 1},
+	} {
+		r, err := ParseSLARule(text)
+		if err != nil || r.Over != want.Over || r.For != want.For || r.Lasting != want.Lasting {
+			t.Errorf("%q: %+v, %v, want %+v", text, r, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"iops >= 10 over 1m":        "over applies to latencies only",
+		"p99 < 5ms over 1m over 1m": "repeated",
+		"p99 < 5ms over 25h":        "up to 24h",
+		"iops >= 0":                 "above 0",
+		"p99 < 5ms for 0":           "want a number of intervals",
+		"p99 < 5ms until 3":         "want a duration",
+	} {
+		if r, err := ParseSLARule(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %+v, %v, want %q", text, r, err, want)
 		}
 	}
 }

@@ -82,3 +82,63 @@ func checkCurveSpec(t *testing.T, p *Curve) {
 		}
 	}
 }
+
+// TestCurveLabelsOfTwo: two points share a label if less than a fiftieth of the IOPS and a factor of 2 are between
+// them.
+func TestCurveLabelsOfTwo(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		iops, p99 [2]float64
+		want      string
+	}{
+		"apart":                {[2]float64{1000, 2000}, [2]float64{1e6, 1e6}, "1:1000000 2:1000000"},
+		"together":             {[2]float64{1990, 2000}, [2]float64{1e6, 1.9e6}, "1 and 2:1900000"},
+		"together, falling":    {[2]float64{1990, 2000}, [2]float64{1.9e6, 1e6}, "1 and 2:1900000"},
+		"one above another":    {[2]float64{1990, 2000}, [2]float64{1e6, 2.1e6}, "1:1000000 2:2100000"},
+		"one far below":        {[2]float64{1990, 2000}, [2]float64{4e6, 1e6}, "1:4000000 2:1000000"},
+		"one without latency":  {[2]float64{1000, 2000}, [2]float64{0, 1e6}, "2:1000000"},
+		"a fiftieth of 2000":   {[2]float64{1960, 2000}, [2]float64{1e6, 1e6}, "1:1000000 2:1000000"},
+		"less than a fiftieth": {[2]float64{1961, 2000}, [2]float64{1e6, 1e6}, "1 and 2:1000000"},
+	} {
+		p := &Curve{Percentiles: []float64{99}, Curve: &curve.Curve{Load: []string{"iodepth"}}}
+		for i := range tt.iops {
+			p.Curve.Points = append(p.Curve.Points, curve.Point{IOPS: tt.iops[i], Options: map[string]string{
+				"iodepth": strconv.Itoa(i + 1)}, Percentiles: map[string]float64{"99": tt.p99[i]}})
+		}
+		var got []string
+		for _, l := range p.labels(&curve.Series{Points: []int{0, 1}}) {
+			got = append(got, fmt.Sprintf("%s:%.0f", l.Words, l.At.Y))
+		}
+		if text := strings.Join(got, " "); text != tt.want {
+			t.Errorf("%s: %s, want %s", name, text, tt.want)
+		}
+	}
+}
+
+// TestSteps: a line holds for its column and ends where nothing completed, and beside columns that are partly covered.
+// Latencies below 1 ns stand at 1 ns, as an axis of logarithms has no 0.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	p := &shown{head: head{grid: grid{Column: 10}, End: 40, Interval: 10}}
+	for _, tt := range []struct {
+		n       counts
+		partial map[int]float64
+		values  []float64
+		want    string
+	}{
+		{counts{1, 1}, nil, []float64{5, 7}, "0:5 10:5 10:7 20:7 20:NaN"},
+		{counts{1, 0, 1}, nil, []float64{5, 0, 7}, "0:5 10:5 10:NaN 20:7 30:7 30:NaN"},
+		{counts{1, 1}, map[int]float64{1: 3}, []float64{5, 7}, "0:5 10:5 10:NaN 10:7 20:7 20:NaN"},
+		{counts{1}, nil, []float64{0.2}, "0:1 10:1 10:NaN"},
+		{counts{1}, nil, []float64{-9}, "0:9 10:9 10:NaN"},
+		{counts{0}, nil, []float64{5}, ""},
+	} {
+		var got []string
+		for _, q := range p.steps(tt.values, &statistics{N: tt.n, Partial: tt.partial}) {
+			got = append(got, fmt.Sprintf("%g:%g", q.X, q.Y))
+		}
+		if text := strings.Join(got, " "); text != tt.want {
+			t.Errorf("%v of %v: %s, want %s", tt.values, tt.n, text, tt.want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fiolat/analysis/history"
+	"fiolat/fio"
 )
 
 // Runs of one day are told by the time.
@@ -21,5 +22,18 @@ func TestDayOf(t *testing.T) {
 		if got := dayOf(&s, i); got != want {
 			t.Errorf("run %d: %q, want %q", i+1, got, want)
 		}
+	}
+}
+
+// TestHistoryAxis: the picture's axis holds all values and confidence limits of the runs; on its logarithm there is no
+// place for 0 and less.
+func TestHistoryAxis(t *testing.T) {
+	t.Parallel()
+	ns := func(v float64) *float64 { return &v }
+	r := &history.Result{Runs: []history.Point{{Value: ns(2e5)}, {}, {Value: ns(3e7), Limits: fio.Limits{Low: ns(-5),
+		High: ns(9e7)}}, {Value: ns(0)}}}
+	y := historyPanel(&history.Series{Unordered: true}, r).Y
+	if !y.Log || !(y.Min > 0 && y.Min < 2e5 && y.Min > 1e5 && y.Max > 9e7 && y.Max < 2e8) {
+		t.Errorf("from %g to %g", y.Min, y.Max)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -163,20 +164,21 @@ func TestReadsThatFail(t *testing.T) {
 		{"history", "label:series=nightly"}, {"percentiles", "night-03"}, {"runs"},
 	} {
 		args = append(args, "--es", s.URL)
-		asked, refuse := 0, 0
-		count := func(*http.Request) bool { asked++; return asked == refuse }
+		var asked, refuse atomic.Int64
+		count := func(*http.Request) bool { return asked.Add(1) == refuse.Load() }
 		s.Inject(esmodeltest.Fault{Match: count, Times: -1, Status: 403, Type: "security_exception", Reason: "no"})
 		code, whole, stderr := fiolat(t, nil, args...)
 		if code != exitOK {
 			t.Fatalf("%q: exit %d\n%s", args, code, stderr)
 		}
-		all, passed := asked, 0
-		for refuse = 1; refuse <= all; refuse++ {
-			asked = 0
+		all, passed := asked.Load(), int64(0)
+		for nth := range all {
+			asked.Store(0)
+			refuse.Store(nth + 1)
 			// The last request of a search, which frees it, may fail.
 			code, stdout, stderr := fiolat(t, nil, args...)
 			if code == exitOK && stdout != whole {
-				t.Errorf("%q: exit 0 where request %d of %d is refused\n%s\n%s", args, refuse, all, stdout, stderr)
+				t.Errorf("%q: exit 0 where request %d of %d is refused\n%s\n%s", args, nth+1, all, stdout, stderr)
 			}
 			if code == exitOK {
 				passed++

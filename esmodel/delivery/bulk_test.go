@@ -543,3 +543,24 @@ func TestBulkConfigIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestCompressionOfRequests: over a network requests are compressed, to this machine they are not, unless it is said.
+func TestCompressionOfRequests(t *testing.T) {
+	_, c := standIn(t)
+	for _, tt := range []struct {
+		local       bool
+		level, want int
+	}{{true, 0, 0}, {false, 0, defaultGzipLevel}, {false, -1, -1}, {true, 6, 6}} {
+		c.Local = tt.local
+		w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, GzipLevel: tt.level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.cfg.GzipLevel != tt.want {
+			t.Errorf("%+v: level %d", tt, w.cfg.GzipLevel)
+		}
+		if err := w.Close(t.Context(), true); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -268,3 +268,37 @@ func TestPointers(t *testing.T) {
 		}
 	}
 }
+
+// TestScanSingle: a line that has not the columns of those before it, or a sign more or less, is left to parseSingle.
+func TestScanSingle(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		line    string
+		columns int
+		both    bool
+		read    bool
+	}{
+		{"7, 20, 1, 4096\n", 4, false, true},
+		{"7, 20, 1, 4096\r\n", 4, false, true},
+		{"7, 20, 1, 4096, 0, 0\n", 6, false, true},
+		{"7, 20, 0, 1, 4096, 0\n", 6, true, true},
+		{"7, 20, 1, 4096\n", 0, false, false},
+		{"7, 20, 1, 4096\n", 5, false, false},
+		{"7, 20, 1, 4096\r\n", 5, false, false},
+		{"7, 20, 1, 4096, 0\n", 4, false, false},
+		{"7, 20, 1, 4096", 4, false, false},
+		{"7, 20, 1, 4096, \n", 5, false, false},
+		{"7, 20, 1,4096\n", 4, false, false},
+		{"7, 20, 3, 4096\n", 4, false, false},
+		{"7, 20, 1, 0\n", 4, false, false},
+		{", 20, 1, 4096\n", 4, false, false},
+	} {
+		io, n := scanSingle([]byte(tt.line), tt.columns, tt.both)
+		switch {
+		case !tt.read && n != 0 || tt.read && n != len(tt.line):
+			t.Errorf("%q, %d columns: %d bytes", tt.line, tt.columns, n)
+		case tt.read && (io.time != 7 || io.latency != 20 || io.dir != fio.Write):
+			t.Errorf("%q: %+v", tt.line, io)
+		}
+	}
+}

@@ -189,3 +189,19 @@ func TestFollowEnds(t *testing.T) {
 		t.Errorf("%q %v", b, err)
 	}
 }
+
+// TestFollowerClosed: a file is closed once, and one that never was there is no error.
+func TestFollowerClosed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if err := Follow(t.Context(), path, time.Second).Close(); err != nil {
+		t.Error(err)
+	}
+	must(t, os.WriteFile(path, []byte("x"), 0o600))
+	f := Follow(t.Context(), path, time.Second)
+	_, err := f.Read(make([]byte, 1))
+	must(t, err)
+	must(t, f.Close())
+	if _, err := f.f.Stat(); err == nil {
+		t.Error("it is still open")
+	}
+}

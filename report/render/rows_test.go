@@ -216,3 +216,40 @@ func TestTableWithoutIO(t *testing.T) {
 		}
 	}
 }
+
+// TestTableOfDirections: a table names the direction where somebody asked for it, or where there are two.
+func TestTableOfDirections(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		apart      bool
+		directions []string
+		want       bool
+	}{
+		{"asked for, one", false, []string{"read"}, true},
+		{"asked for, two", false, []string{"read", "write"}, true},
+		{"not asked for, one", true, []string{"read", "read"}, false},
+		{"not asked for, two", true, []string{"read", "write"}, true},
+		{"not asked for, the second later", true, []string{"read", "read", "write"}, true},
+	} {
+		var b bytes.Buffer
+		out := bufio.NewWriter(&b)
+		r := New(Options{Format: "table", Unit: "us", Apart: tt.apart}, out)
+		run := &pipeline.Run{ID: "r1", Interval: second, Geometry: fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}}
+		run.Settings.By = []string{fio.ByDirection}
+		err := r.Begin(t.Context(), run)
+		for i, direction := range tt.directions {
+			row := pipeline.Row{Scope: fio.ByDirection, Dims: fio.Dims{Direction: direction}, Covered: second}
+			err = errors.Join(err, r.Interval(t.Context(), &pipeline.Interval{Offset: int64(i) * second,
+				Rows: []pipeline.Row{row}}))
+		}
+		if err = errors.Join(err, r.End(t.Context(), &pipeline.Summary{}), out.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := strings.Cut(b.String(), "\n")
+		if got := strings.Contains(head, fio.ByDirection); got != tt.want || strings.Contains(b.String(), "write") !=
+			(tt.want && len(tt.directions) > 1) {
+			t.Errorf("%s:\n%s", tt.name, &b)
+		}
+	}
+}
