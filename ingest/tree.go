@@ -70,7 +70,7 @@ type status struct {
 // contents is what fio's JSON or a job file holds, or why a file cannot be read.
 type contents struct {
 	err   error  // of the file's kind
-	start []byte // its first bytes, up to idBytes, if there is room to keep them; nil: not read
+	start []byte // see discovery.start
 	size  int64  // known with start
 	metas once[[]*fiojson.Document]
 	job   once[*jobfile.File]
@@ -234,7 +234,7 @@ func (d *discovery) sniff(f *file) (FileKind, error) {
 	return f.kind, f.text.err
 }
 
-// look reads the start of a file and, if that is fio's JSON or a job file, all of a small one.
+// look reads the start of a file and, if that is fio's JSON or a job file, all of a small one, which is parsed.
 func (d *discovery) look(f *file) {
 	block := source.NewBlock()
 	defer block.Free()
@@ -255,8 +255,15 @@ func (d *discovery) look(f *file) {
 	f.found(kind, err)
 	f.empty = bad == nil && len(head) == 0
 	f.unnamed = kind == LogFile && histogram.Match(head)
-	if whole && (kind == JSONFile || kind == JobFile) {
-		d.keepStart(f.contents(), head, int64(len(head)))
+	switch { // an error comes again where the result is asked for
+	case whole && kind == JSONFile:
+		_, _ = f.contents().metas.get(func() ([]*fiojson.Document, error) {
+			return parseJSON(bytes.NewReader(head), f.path)
+		})
+	case whole && kind == JobFile:
+		_, _ = f.contents().job.get(func() (*jobfile.File, error) {
+			return jobfile.Parse(bytes.NewReader(head), f.path)
+		})
 	}
 }
 
@@ -339,13 +346,10 @@ func (d *discovery) documents(f *file) ([]*fiojson.Document, error) {
 	}
 	c := f.contents()
 	metas, err := c.metas.get(func() (metas []*fiojson.Document, err error) {
-		err = d.readText(f, func(r io.Reader) (err error) {
+		err = d.files.Read(f.path, func(r io.Reader) (err error) {
 			metas, err = parseJSON(r, f.path)
 			return err
 		})
-		for _, m := range metas {
-			placeJobs(m)
-		}
 		return metas, err
 	})
 	if d.copies == nil {
@@ -373,26 +377,21 @@ func parseJSON(r io.Reader, path string) ([]*fiojson.Document, error) {
 	if err != nil && inString {
 		err = errInString(path)
 	}
+	for _, m := range metas {
+		placeJobs(m)
+	}
 	return metas, err
 }
 
 // jobFile returns what is in a job file.
 func (d *discovery) jobFile(f *file) (*jobfile.File, error) {
 	return f.contents().job.get(func() (j *jobfile.File, err error) {
-		err = d.readText(f, func(r io.Reader) (err error) {
+		err = d.files.Read(f.path, func(r io.Reader) (err error) {
 			j, err = jobfile.Parse(r, f.path)
 			return err
 		})
 		return j, err
 	})
-}
-
-// readText calls parse with what is in a file.
-func (d *discovery) readText(f *file, parse func(io.Reader) error) error {
-	if c := f.contents(); c.start != nil && int64(len(c.start)) == c.size {
-		return parse(bytes.NewReader(c.start))
-	}
-	return d.files.Read(f.path, parse)
 }
 
 // start returns the first bytes of a file, as far as it can be read: it could be before, and its size.
@@ -410,15 +409,10 @@ func (d *discovery) start(path string) ([]byte, int64) {
 		return nil, 0
 	}
 	start, _, _ := d.files.Start(path, make([]byte, idBytes), nil)
-	d.keepStart(c, start, info.Size())
-	return start, info.Size()
-}
-
-// keepStart keeps the start of a file of that size, if there is room.
-func (d *discovery) keepStart(c *contents, start []byte, size int64) {
 	if d.keeps(len(start)) {
-		c.start, c.size = bytes.Clone(start), size
+		c.start, c.size = bytes.Clone(start), info.Size()
 	}
+	return start, info.Size()
 }
 
 // glob returns the paths that match a pattern, as filepath.Glob does, which ignores folders that cannot be read. What
