@@ -570,7 +570,7 @@ func (s *Sink) leafData(l *leaf, g fiohist.Geometry) (d leafData) {
 		unit = 10
 	}
 	shift, columns := g.Coarseness-s.run.Geometry.Coarseness, s.grid(s.group*s.cells).Columns
-	rows := map[int]cells{}
+	rows := make([]cells, g.Columns()) // nil without I/O
 	first, last := math.MaxInt, -1
 	var sum fiohist.Hist
 	for k := range columns {
@@ -587,12 +587,8 @@ func (s *Sink) leafData(l *leaf, g fiohist.Geometry) (d leafData) {
 		})
 	}
 	d.Rows = []cells{}
-	for r := first; r <= last; r++ {
-		d.Rows = append(d.Rows, rows[r]) // nil without I/O
-	}
-	d.From = first
-	if last < 0 {
-		d.From = 0
+	if last >= 0 {
+		d.From, d.Rows = first, rows[first:last+1]
 	}
 	l.total.Each(func(i int, n float64) { d.At, d.N = append(d.At, i), append(d.N, n) })
 	return d
