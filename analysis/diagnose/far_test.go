@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -43,6 +44,36 @@ func TestFar(t *testing.T) {
 		t.Logf("%-16s found in %d of %d, another named in %d, quiet named in %d", dev.name, found, n, others, quiet)
 		if 4*found < 3*n || 4*others > n || 4*quiet > n {
 			t.Errorf("%s: found in %d of %d, another named in %d, quiet named in %d", dev.name, found, n, others, quiet)
+		}
+	}
+}
+
+// TestTops: of more members than farPeers each one's I/Os above the p99 of all are kept, of fewer none.
+func TestTops(t *testing.T) {
+	t.Parallel()
+	for _, hosts := range []int{farPeers, farPeers + 1, 20} {
+		b := newBoard(fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}, 0, second)
+		for at := range int64(3) {
+			var leaves []leaf
+			for i := range hosts {
+				l := leaf{Direction: "read", By: [3]string{fmt.Sprintf("h%02d", i)}, Hist: new(fiohist.Hist)}
+				l.Hist.Add(10, 200)
+				if i == 3 { // one in 200 of its own
+					l.Hist.Add(500, 1)
+				}
+				leaves = append(leaves, l)
+			}
+			b.add(at*second, leaves, new(pools).collect(leaves), nil)
+		}
+		tops := map[string]float64{}
+		for _, g := range b.groups {
+			for v, top := range g.tops {
+				tops[g.names[v]] += top.Sum()
+			}
+		}
+		if hosts <= farPeers && len(tops) > 0 || hosts > farPeers && (len(tops) != hosts || tops["h03"] != 3 ||
+			tops["h02"] != 0) {
+			t.Errorf("%d hosts: %v", hosts, tops)
 		}
 	}
 }

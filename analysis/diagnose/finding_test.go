@@ -137,3 +137,31 @@ func TestUsual(t *testing.T) {
 		}
 	}
 }
+
+// TestSnap: what begins or ends within a fifth of itself, or two seconds, of the run's first or last I/O begins or ends
+// with the run.
+func TestSnap(t *testing.T) {
+	t.Parallel()
+	w := &Watch{run: &pipeline.Run{}, board: newBoard(fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}, 0, second)}
+	for range 92 {
+		h := new(fiohist.Hist)
+		h.Add(9, 1)
+		w.board.pooled["read"] = append(w.board.pooled["read"], h)
+	}
+	for _, tt := range []struct{ was, want window }{
+		{window{10, 80}, window{10, 80}},
+		{window{10, 90}, window{10, 92}},
+		{window{10, 89}, window{10, 89}},
+		{window{2, 80}, window{0, 80}},
+		{window{3, 80}, window{3, 80}},
+		{window{88, 91}, window{88, 92}},
+		{window{87, 90}, window{87, 90}},
+		{window{1, 4}, window{1, 4}},
+		{window{2, 90}, window{2, 90}}, // nothing would be outside
+	} {
+		h := &hit{when: when{window: tt.was, outside: window{0, 92}}, direction: "read", shape: level{}}
+		if w.snap(h); h.window != tt.want {
+			t.Errorf("%v: %v, want %v", tt.was, h.window, tt.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,5 +91,34 @@ func TestApartTotals(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestInspectWithoutTotals: where no JSON tells fio's totals, nothing is said to be missing or restored.
+func TestInspectWithoutTotals(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log, err := os.ReadFile(real + "/exact/exact_clat_hist.1.log")
+	if err == nil {
+		err = os.WriteFile(dir+"/exact_clat_hist.1.log", log, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stdout, _ := fiolat(t, nil, "inspect", dir)
+	rows := 0
+	for line := range strings.Lines(stdout) {
+		f := strings.Fields(line)
+		at := slices.IndexFunc(f, func(s string) bool { return s == "read" || s == "write" })
+		if at < 0 || f[0] != "exact_clat_hist.1.log" {
+			continue
+		}
+		rows++
+		if rest := f[at+3:]; strings.Trim(strings.Join(rest, ""), "-") != "" { // after records and I/Os
+			t.Errorf("%q follow the I/Os", rest)
+		}
+	}
+	if rows != 2 {
+		t.Error(stdout)
 	}
 }

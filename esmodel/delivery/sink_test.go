@@ -418,3 +418,18 @@ func TestLostTo(t *testing.T) {
 		}
 	}
 }
+
+// TestRunIsFound: once a run is stored, searches find its document as complete, without waiting for a refresh.
+func TestRunIsFound(t *testing.T) {
+	_, c := standIn(t)
+	run := esmodeltest.Run()
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Intervals(run, 2)); err != nil {
+		t.Fatal(err)
+	}
+	var found struct{ Count int }
+	err := c.Call(t.Context(), client.Request{Op: "count", Method: "POST", Path: "/fio-run/_count",
+		Body: []byte(`{"query":{"term":{"run.status":"complete"}}}`)}, &found)
+	if err != nil || found.Count != 1 {
+		t.Errorf("%d, %v", found.Count, err)
+	}
+}

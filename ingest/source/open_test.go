@@ -3,6 +3,7 @@ package source_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -176,6 +177,9 @@ func TestOpen_Cut(t *testing.T) {
 				if !errors.As(err, &bad) || bad.Line != 0 || !strings.HasPrefix(bad.Msg,
 					"unexpected end of "+format+" data after ") || bad.Hint == "" {
 					t.Fatalf("cut at %d of %d: after %d records: %v", cut, len(packed), records, err)
+				}
+				if want := fmt.Sprintf("data after %d bytes", cut); !strings.Contains(err.Error(), want) {
+					t.Errorf("%v, want %q", err, want)
 				}
 				if _, err = r.Next(); !errors.Is(err, io.EOF) {
 					t.Fatalf("after the error: %v", err)

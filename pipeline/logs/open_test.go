@@ -88,3 +88,30 @@ func TestCounted(t *testing.T) {
 		}
 	}
 }
+
+// TestIdle: an empty log is its job's if fio measured no I/O of it; one that it measured is missing.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name             string
+		measured, issued uint64
+		failed           int
+		full             bool
+		want             string // the beginning; "" if the log should not be empty
+	}{
+		{"nothing done", 0, 0, 0, false, "by fio's JSON it did no I/O"},
+		{"one measured", 1, 1, 0, false, ""},
+		{"one measured, then it failed", 1, 1, 5, false, ""},
+		{"none measured", 0, 9, 0, false, "of its 9 I/Os fio measured no latency"},
+		{"failed", 0, 0, 5, false, "fio ended it with error 5 (input/output error), and measured no latencies"},
+		{"not empty", 0, 0, 0, true, ""},
+	} {
+		e := &fiojson.Entry{Error: tt.failed}
+		e.Dirs[fio.Write].Kind[fio.Clat].N, e.Dirs[fio.Write].TotalIOs = tt.measured, tt.issued
+		l := jobLog(&fiojson.Document{}, e)
+		l.Empty = !tt.full
+		if got := l.idle(); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
