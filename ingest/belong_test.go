@@ -355,3 +355,33 @@ func TestJSONApart(t *testing.T) {
 		})
 	}
 }
+
+// TestTogether: of the folders given, those are searched at once of which one has the JSON of another's logs.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log := lines(129, [2]int{1000, 40}) + lines(502, [2]int{2000, 20})
+	const ran = `{"fio version":"fio-3.42","timestamp_ms":1700000000000,"jobs":[{"jobname":"a",
+		"job options":{"write_hist_log":"h"},"job_runtime":3000,"read":{"runtime":3000,"total_ios":66,
+		"clat_ns":{"N":66,"bins":{"129":45,"502":21}}}}]}`
+	for path, text := range map[string]string{"logs/h_clat_hist.1.log": log, "json/a.json": ran, "none/a.json": "{}",
+		"other/h_clat_hist.1.log": lines(129, [2]int{1000, 90}),
+		"longer/a.json":           strings.NewReplacer("66", "660", "45", "450", "21", "210").Replace(ran)} {
+		write(t, dir, path, text)
+	}
+	for _, c := range [][2]string{
+		{"logs json", "logs json"}, {"json logs none", "json logs"}, {"other json", ""}, {"logs longer", ""},
+		{"logs other json", "logs json"}, {"logs other", ""}, {"json none", ""},
+	} {
+		var folders, got []string
+		for _, name := range strings.Fields(c[0]) {
+			folders = append(folders, filepath.Join(dir, name))
+		}
+		for _, folder := range Together(folders, DiscoverOptions{LogsOnly: true}) {
+			got = append(got, filepath.Base(folder))
+		}
+		if strings.Join(got, " ") != c[1] {
+			t.Errorf("%s: %q, want %q", c[0], got, c[1])
+		}
+	}
+}

@@ -3,6 +3,7 @@ package ingest
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"path/filepath"
@@ -163,6 +164,37 @@ func jsonApart(d *discovery, in *Input, known map[string]*shelf) *shelf {
 		return nil
 	}
 	return s
+}
+
+// Together returns those of some folders that are to be searched at once: one has fio's JSON of another's logs.
+func Together(folders []string, opt DiscoverOptions) []string {
+	d := newDiscovery(opt)
+	with := len(filtered(folders, holdsLog))
+	if with == 0 || with == len(folders) || d.paths(folders) != nil {
+		return nil
+	}
+	of := map[string]bool{}
+	for _, in := range d.own(d.own(d.runs(), jsonAbove), jsonApart) {
+		for _, m := range slices.Concat(in.Metas, in.unused) {
+			for _, root := range folders {
+				of[root] = of[root] || under(m.Path, root) != under(in.Root, root)
+			}
+		}
+	}
+	return filtered(folders, func(root string) bool { return of[root] })
+}
+
+// holdsLog reports whether there is a log in or below a folder, by its name.
+func holdsLog(dir string) (holds bool) {
+	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error { // the search says what is wrong
+		_, log := parseName(filepath.Base(path))
+		holds = log && err == nil
+		if holds {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return holds
 }
 
 // metasBeside returns the documents of the folders below dir that have no logs.

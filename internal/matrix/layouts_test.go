@@ -22,6 +22,7 @@ type layout struct {
 	// a log as fio wrote it, P for what follows its prefix, E for the ending of another file.
 	logs, others string
 	writes       string // write_hist_log, if not h
+	given        []string
 }
 
 var layouts = []layout{
@@ -36,6 +37,7 @@ var layouts = []layout{
 	{name: "logs and results, names by fio", logs: "logs/NP", others: "results/N.E", writes: "logs/N"},
 	{name: "folders of logs, and results", logs: "logs/N/L", others: "results/N.E", writes: "logs/N/h"},
 	{name: "folders of logs, results named after them", logs: "logs/N/L", others: "results/N.E"},
+	{name: "logs and results given", logs: "logs/N/L", others: "results/N.E", given: []string{"results", "logs"}},
 }
 
 // put writes the files of a run.
@@ -107,7 +109,7 @@ func TestLayouts(t *testing.T) {
 					want, names = append(want, ios), append(names, filepath.Base(run))
 				}
 				slices.Sort(want)
-				if got := totals(t, fiolat, dir); !slices.Equal(got, want) {
+				if got := totals(t, fiolat, dir, l.given...); !slices.Equal(got, want) {
 					t.Errorf("%q: %q, want %q", names, got, want)
 				}
 			}
@@ -115,9 +117,16 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// totals returns the I/Os of each run in a folder, by direction.
-func totals(t *testing.T, fiolat, dir string) (out []string) {
-	rows, stderr, code, err := command(t.Context(), fiolat, "summary", "--format", "ndjson", dir)
+// totals returns the I/Os of each run in a folder, or in those given of it, by direction.
+func totals(t *testing.T, fiolat, dir string, given ...string) (out []string) {
+	args := []string{"summary", "--format", "ndjson"}
+	for _, name := range given {
+		args = append(args, filepath.Join(dir, name))
+	}
+	if len(given) == 0 {
+		args = append(args, dir)
+	}
+	rows, stderr, code, err := command(t.Context(), fiolat, args...)
 	if err != nil || code != 0 && code != 3 {
 		t.Errorf("exit %d, %v: %s", code, err, stderr)
 	}

@@ -179,13 +179,9 @@ const HostsOrRepeats = "if they are the hosts of one run, pass --hosts-by folder
 // Find yields the runs that arguments name, in order; an error is the last. Files that are named one by one come first,
 // and are one run; a folder in which runs follow each other holds several.
 func (r *Reader) Find(ctx context.Context, arguments ...string) iter.Seq2[*Run, error] {
-	file := func(a string) bool {
-		info, err := os.Stat(a)
-		return r.Logs.Locate(a) == InLogs && (err != nil || !info.IsDir())
-	}
 	return func(yield func(*Run, error) bool) {
 		defer r.UI.Hold()()
-		for _, group := range groups(arguments, file) {
+		for _, group := range groups(arguments, r.together(arguments)) {
 			found, err := r.look(ctx, group, r.divided)
 			for _, run := range found {
 				if !yield(run, nil) {
@@ -198,6 +194,25 @@ func (r *Reader) Find(ctx context.Context, arguments ...string) iter.Seq2[*Run, 
 			}
 		}
 	}
+}
+
+// together returns a function that tells the arguments that are searched together: files or, if no file is among them,
+// folders of logs and of their JSON.
+func (r *Reader) together(arguments []string) func(string) bool {
+	var files, folders []string
+	for _, a := range arguments {
+		if r.Logs.Locate(a) != InLogs {
+			continue
+		} else if info, err := os.Stat(a); err == nil && info.IsDir() {
+			folders = append(folders, a)
+		} else {
+			files = append(files, a)
+		}
+	}
+	if len(files) == 0 && len(folders) > 1 {
+		files = ingest.Together(folders, ingest.DiscoverOptions{Kind: r.Logs.Config.Settings.Kind})
+	}
+	return func(a string) bool { return slices.Contains(files, a) }
 }
 
 // groups returns the arguments that are searched together, if any, and then each of the others.
