@@ -41,7 +41,7 @@ var histogram = regexp.MustCompile(`^\d+, *[012], *\d+(?:, *\d+){19}`)
 
 // nameless warns of a log that is a histogram log and not named as one. What is compressed is not read.
 func (f *file) nameless() []string {
-	if !f.unnamed || f.logFile != nil {
+	if !f.unnamed {
 		return nil
 	}
 	return []string{fio.Printable(f.path) + ": a histogram log by its content, and not by its name: not used; name it " +

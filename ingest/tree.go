@@ -254,7 +254,7 @@ func (d *discovery) look(f *file) {
 	}
 	f.found(kind, err)
 	f.empty = bad == nil && len(head) == 0
-	f.unnamed = kind == LogFile && histogram.Match(head)
+	f.unnamed = f.logFile == nil && kind == LogFile && histogram.Match(head)
 	switch { // an error comes again where the result is asked for
 	case whole && kind == JSONFile:
 		_, _ = f.contents().metas.get(func() ([]*fiojson.Document, error) {
