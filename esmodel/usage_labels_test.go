@@ -3,9 +3,11 @@ package esmodel
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"fiolat/fio"
+	"fiolat/pipeline"
 )
 
 // TestManyLabels: a run has 50 labels at most, also when more are added later; those of an older fiolat may be removed.
@@ -28,5 +30,21 @@ func TestManyLabels(t *testing.T) {
 	labels["another"] = "v"
 	if err := CheckLabels(labels); !errors.As(err, new(*fio.UsageError)) {
 		t.Errorf("51: %v", err)
+	}
+}
+
+// TestNamesInErrors: a name that cannot be stored is told with its flag.
+func TestNamesInErrors(t *testing.T) {
+	for want, run := range map[string]*pipeline.Run{
+		`--run-id "a\xff" is not UTF-8`: {ID: "a\xff"},
+		`--part "b\xff" is not UTF-8`:   {ID: "a", Part: "b\xff"},
+		"--run-name is longer than":     {ID: "a", Name: strings.Repeat("x", maxName+1)},
+	} {
+		if err := CheckNames(run); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if err := CheckNames(&pipeline.Run{ID: "a", Name: "b\xff"}); err != nil {
+		t.Error(err)
 	}
 }

@@ -191,3 +191,21 @@ func TestAbsoluteStart(t *testing.T) {
 		t.Errorf("%s\n%s", difference(got, want), got)
 	}
 }
+
+// TestPctilesRefuse: flags that are not understood, and a percentile that no row reaches, are errors.
+func TestPctilesRefuse(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--nonsense", "x.log"}, {"--time-quantum", "often", "x.log"}} {
+		var usage *UsageError
+		if err := runPctiles(t.Context(), args, new(bytes.Buffer)); !errors.As(err, &usage) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	for most, fails := range map[float64]bool{100: false, 101: true} {
+		c := &pctiles{wanted: []float64{50, most}, buckets: 4, perGroup: 64, perUsec: 1, divisor: 1, interval: 1}
+		err := c.print(t.Context(), new(bytes.Buffer), [][]share{{{0, 1, []uint16{1}, []float64{2}}}}, 1)
+		if (err != nil) != fails {
+			t.Errorf("percentile %g: %v", most, err)
+		}
+	}
+}

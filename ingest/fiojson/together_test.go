@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
 )
 
@@ -120,5 +121,39 @@ func TestNotPutTogether(t *testing.T) {
 	})
 	if err != nil || n < 50 {
 		t.Error(n, err)
+	}
+}
+
+// TestDoubtBesideProof: once one run is proven to be another one's, a job that is there again begins one, too, at each
+// of its jobs.
+func TestDoubtBesideProof(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		jobs    string // a letter for each entry
+		elapsed []int64
+		want    string // jobs by run
+	}{
+		"no proof":                   {"abab", []int64{9, 9, 9, 9}, "abab"},
+		"proof":                      {"abab", []int64{9, 9, 20, 20}, "ab ab"},
+		"doubt, then proof":          {"ababab", []int64{9, 9, 9, 9, 20, 20}, "ab ab ab"},
+		"proof, then doubt":          {"ababab", []int64{9, 9, 20, 20, 20, 20}, "ab ab ab"},
+		"three jobs, doubt, a proof": {"abcabcabc", []int64{9, 9, 9, 9, 9, 9, 20, 20, 20}, "abc abc abc"},
+	} {
+		m := &Document{Path: "x.json"}
+		for i, job := range tt.jobs {
+			m.Entries = append(m.Entries, Entry{JobName: string(job), Elapsed: tt.elapsed[i],
+				Options: jobfile.Options{"rw": "read", "name": string(job)}})
+		}
+		var got []string
+		for _, run := range m.fios() {
+			var jobs strings.Builder
+			for _, e := range run.Entries {
+				jobs.WriteString(e.JobName)
+			}
+			got = append(got, jobs.String())
+		}
+		if text := strings.Join(got, " "); text != tt.want {
+			t.Errorf("%s: %s, want %s", name, text, tt.want)
+		}
 	}
 }

@@ -205,3 +205,17 @@ func TestNative(t *testing.T) {
 		}
 	}
 }
+
+// TestSum: a series has the sum of its I/Os and of their latencies, each the middle of its bucket.
+func TestSum(t *testing.T) {
+	var s sum
+	for _, n := range []float64{1, 3} {
+		h := new(fiohist.Hist)
+		h.Add(10, n) // from 10 to 11 ns
+		h.Add(64, 2) // from 64 to 65 ns
+		s.add(h, fiohist.Fio3)
+	}
+	if ios := s.hist.Sum(); ios != 8 || s.ns != 4*10.5+4*64.5 {
+		t.Errorf("%g I/Os of %g ns", ios, s.ns)
+	}
+}

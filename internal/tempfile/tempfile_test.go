@@ -241,3 +241,13 @@ func TestPublishFails(t *testing.T) {
 		}
 	}
 }
+
+// TestCannotBeMade: a file whose folder is missing, or that has too long a name, is an error.
+func TestCannotBeMade(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{filepath.Join(dir, "none", "x"), filepath.Join(dir, strings.Repeat("x", 255))} {
+		if f, err := CreateAt(path); err == nil || f != nil {
+			t.Errorf("%.40s: %v, %v", path, f, err)
+		}
+	}
+}
