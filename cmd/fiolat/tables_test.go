@@ -20,6 +20,7 @@ import (
 	"fiolat/fio/sla"
 	"fiolat/ingest/fiojson"
 	"fiolat/internal/runsource"
+	"fiolat/internal/testkit"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
@@ -207,5 +208,39 @@ func TestProbeOfStalledServer(t *testing.T) {
 	}
 	if b, err := os.ReadFile(files[0]); err != nil || bytes.Count(b, []byte(`{"n":`)) != 2 {
 		t.Errorf("%s, %v", b, err)
+	}
+}
+
+// TestViewSpark: the sparkline is of the highest percentile up to 99, or else of the first.
+func TestViewSpark(t *testing.T) {
+	for _, tt := range []struct {
+		percentiles []float64
+		want        float64
+	}{
+		{[]float64{50, 99, 99.9}, 99},
+		{[]float64{99.9, 50, 95}, 95},
+		{[]float64{99.99, 99.9}, 99.99},
+		{[]float64{50}, 50},
+	} {
+		v := newLiveView(&ui.UI{Stderr: new(bytes.Buffer)})
+		err := v.Begin(t.Context(), &pipeline.Run{ID: "r", Interval: 1e9, Percentiles: tt.percentiles})
+		if got := tt.percentiles[v.spark]; err != nil || got != tt.want {
+			t.Errorf("%v: %v, want %v: %v", tt.percentiles, got, tt.want, err)
+		}
+	}
+}
+
+// TestNoteOutside: a note of a time at which the run did not run is stored, and warned of.
+func TestNoteOutside(t *testing.T) {
+	testkit.NotRaced(t)
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	must(t, "ingest", "--es", s.URL, "--run-id", "r", "--start", "2026-02-10T00:00:00Z", "--interval", "5s",
+		real+"/exact") // about 12 s
+	for at, outside := range map[string]bool{"+5s": false, "+10m": true, "-10m": true, "2026-02-10T00:00:03Z": false,
+		"2026-02-09T23:59:00Z": true} {
+		code, _, stderr := fiolat(t, nil, "annotate", "--at="+at, "--es", s.URL, "r", "text "+at)
+		if code != exitOK || strings.Contains(stderr, "not within the run") != outside {
+			t.Errorf("%s: exit %d\n%s", at, code, stderr)
+		}
 	}
 }
