@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -18,8 +20,10 @@ import (
 	"fiolat/esmodel/esmodeltest"
 	esstored "fiolat/esmodel/stored"
 	"fiolat/fio"
+	"fiolat/fio/fiohist"
 	"fiolat/internal/testkit"
 	"fiolat/internal/testlog"
+	"fiolat/internal/ui"
 )
 
 // nights are ten made-up runs, of which the last two are slow.
@@ -292,6 +296,44 @@ func TestNewSeries(t *testing.T) {
 	for _, want := range []string{"rw65_bs4k.json.gz: rwmixread 100 -> 65\n", "rw0_bs4k.json.gz: rwmixread 65 -> 0\n"} {
 		if strings.Count(stderr, want) != 1 {
 			t.Errorf("want %q once:\n%s", want, stderr)
+		}
+	}
+}
+
+// TestGateOfANewSeries: of a series that nothing is remembered of, only what the latest runs brought is new.
+func TestGateOfANewSeries(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		latest int // runs that --fail-if-changed calls the latest
+		fails  bool
+	}{{"a change of long ago", 1, false}, {"a change among the latest", 5, true}} {
+		s := history.Series{Name: "s"}
+		for i := range 40 {
+			iops := 100 * (1 + 0.01*math.Sin(float64(i)*2.399))
+			if i >= 36 {
+				iops *= 0.7
+			}
+			h := new(fiohist.Hist)
+			h.Add(100, 1)
+			s.Runs = append(s.Runs, history.Run{ID: fmt.Sprint(i), Start: time.Unix(int64(i)*86400, 0),
+				Directions: map[string]*history.Direction{"read": {Geometry: fiohist.Fio3, Hist: h, IOPS: iops}}})
+		}
+		var out bytes.Buffer
+		u := ui.New(nil, io.Discard, &out)
+		r := newHistoryReader(&historyOptions{failIfChanged: tt.latest, minChange: 0.05,
+			metrics: []fio.Metric{{Name: "iops"}}, state: filepath.Join(t.TempDir(), "state.json")}, u)
+		r.gated = [][]history.Result{history.Gate(&s, r.metrics, r.minChange)}
+		if n := len(r.gated[0][0].Changes); n != 1 {
+			t.Fatalf("%s: %d changes, want that of run 36", tt.name, n)
+		}
+		err := r.judge(t.Context(), []history.Series{s}, u)
+		if errors.Is(err, errChanged) != tt.fails || strings.Contains(out.String(), "changed: ") != tt.fails ||
+			!tt.fails && err != nil {
+			t.Errorf("%s: %v, %s", tt.name, err, out.String())
+		}
+		if err = r.judge(t.Context(), []history.Series{s}, u); err != nil {
+			t.Errorf("%s: told again: %v", tt.name, err)
 		}
 	}
 }

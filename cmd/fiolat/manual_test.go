@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"fiolat/internal/ui"
 )
 
 // TestExamples: what is broken over lines is one command for the shell, with its quotes whole.
@@ -23,6 +25,17 @@ func TestExamples(t *testing.T) {
 	for line := range strings.Lines(want) {
 		if len(line) > 41 {
 			t.Errorf("%q is longer than 40", line)
+		}
+	}
+}
+
+// TestProgramHelp: the help of the program says what the arguments of its commands are.
+func TestProgramHelp(t *testing.T) {
+	t.Parallel()
+	help := programHelp(newApp(&ui.UI{}), 1000)
+	for _, want := range []string{"PATH is a log", "DIR a directory of documents", "RUN a run in Elasticsearch"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("no %q in\n%s", want, help)
 		}
 	}
 }

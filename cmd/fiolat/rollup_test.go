@@ -337,3 +337,23 @@ func TestRollupInterrupted(t *testing.T) {
 		nearDocs(t, rollUpDocs(t, s.URL, "fio", "R"), want)
 	}
 }
+
+// TestGrain: a rollup is named by what it changes.
+func TestGrain(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		interval   time.Duration
+		coarseness int
+		want       string
+	}{
+		{0, 3, "coarseness 3"},
+		{time.Minute, -1, "intervals of 1m0s"},
+		{time.Minute, 3, "intervals of 1m0s at coarseness 3"},
+	} {
+		o := rollupOptions{interval: tt.interval}
+		o.to.Interval, o.to.Coarseness = int64(tt.interval), tt.coarseness
+		if got := o.grain(); got != tt.want {
+			t.Errorf("%v, %d: %q, want %q", tt.interval, tt.coarseness, got, tt.want)
+		}
+	}
+}

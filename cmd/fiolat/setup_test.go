@@ -120,6 +120,29 @@ func TestSetupDeleteAfter(t *testing.T) {
 	}
 }
 
+// TestSetupShards: the ends of the numbers of shards that are taken.
+func TestSetupShards(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		shards string
+		code   int
+	}{{"0", exitUsage}, {"1", exitOK}, {"1024", exitOK}, {"1025", exitUsage}} {
+		dir := t.TempDir()
+		code, _, stderr := fiolat(t, nil, "setup", "--export", dir, "--shards", tt.shards)
+		template, err := os.ReadFile(filepath.Join(dir, "fio-histogram.template.json"))
+		if code != tt.code || (err == nil) != (tt.code == exitOK) {
+			t.Fatalf("%s: exit %d, %v, %s", tt.shards, code, err, stderr)
+		}
+		said, want := stderr, "--shards "+tt.shards+": want 1 to 1024"
+		if tt.code == exitOK {
+			said, want = strings.ReplaceAll(string(template), " ", ""), `"number_of_shards":"`+tt.shards+`"`
+		}
+		if !strings.Contains(said, want) {
+			t.Errorf("%s: want %s in\n%s", tt.shards, want, said)
+		}
+	}
+}
+
 func TestSetupKibana(t *testing.T) {
 	testkit.NotRaced(t)
 	var bundle bytes.Buffer

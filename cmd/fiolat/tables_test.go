@@ -149,6 +149,10 @@ func TestFlagHelp(t *testing.T) {
 			[2]string{"-n N", "up to N times (default: many)"}},
 		{&cli.DurationFlag{Name: "age", Usage: "delete after `AGE`"}, [2]string{"--age AGE", "delete after AGE"}},
 		{&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "all"}, [2]string{"--all, -a", "all"}},
+		{&cli.GenericFlag{Name: "from", Value: oneOf(new(string), "from", "epoch", "start"), Usage: "the `epoch`"},
+			[2]string{"--from epoch|start", "the epoch (default: epoch)"}}, // one of its words stands for all
+		{&cli.GenericFlag{Name: "from", Value: oneOf(new(string), "from", "epoch", "start"), Usage: "the `TIME`"},
+			[2]string{"--from TIME", "the TIME (default: epoch)"}},
 	} {
 		if err := tt.flag.Apply(flag.NewFlagSet("", flag.ContinueOnError)); err != nil {
 			t.Fatal(err)
