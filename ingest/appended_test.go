@@ -92,3 +92,13 @@ func TestSumsFromZero(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
+
+// TestSumsOfDamaged: a log that cannot be decompressed has no sums, and says why.
+func TestSumsOfDamaged(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a_clat_hist.1.log.gz", "\x1f\x8b") // only gzip's first two bytes
+	l := &Log{Source: &Source{Path: filepath.Join(dir, "a_clat_hist.1.log.gz"), Name: Name{Kind: fio.Clat, Hist: true}}}
+	if s, err := l.sums(); err == nil {
+		t.Errorf("read: %+v", s)
+	}
+}

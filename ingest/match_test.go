@@ -340,6 +340,8 @@ func TestThreadsOf(t *testing.T) {
 		"what is left is one entry's":      {[]e{{1500, 1000, ""}, {1000, 1000, ""}}, 3, []int{2, 1}},
 		"a part of the logs":               {[]e{{3000, 1000, ""}, {1000, 1000, ""}}, 2, []int{3, 1}},
 		"a part of the logs of one":        {[]e{{3000, 1000, ""}}, 1, []int{3}},
+		"no runtime of any direction":      {[]e{{3000, 0, "2"}, {3000, 1000, "3"}}, 5, []int{2, 3}},
+		"one, and no such runtime":         {[]e{{3000, 0, ""}}, 3, []int{3}},
 		"nothing known of the time":        {[]e{{0, 0, ""}, {0, 0, ""}}, 3, nil},
 		"nothing known, but numjobs":       {[]e{{0, 0, "1"}, {0, 0, "2"}}, 3, []int{1, 2}},
 		"too many ways":                    {[]e{{0, 0, ""}, {0, 0, ""}, {0, 0, ""}}, 40, nil},
