@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 )
 
@@ -66,6 +67,40 @@ func TestWindow(t *testing.T) {
 	} {
 		if got := w.Share(tc.start, tc.end); got != tc.share {
 			t.Errorf("[%d, %d): %g, want %g", tc.start, tc.end, got, tc.share)
+		}
+	}
+}
+
+// TestChooseLog: with a log, the totals that are kept are those of its host and job.
+func TestChooseLog(t *testing.T) {
+	t.Parallel()
+	entry := func(host, job string) fiojson.Entry { return fiojson.Entry{Host: host, JobName: job} }
+	log := func(name, host, job string) *Log {
+		return &Log{Log: &ingest.Log{LogName: name, Host: host, Job: job}}
+	}
+	for _, tt := range []struct {
+		name string
+		pick Pick
+		want []string
+	}{
+		{"one log", Pick{Logs: []string{"x"}}, []string{"h1 a"}},
+		{"two logs", Pick{Logs: []string{"x", "z"}}, []string{"h1 a", "h2 c"}},
+		{"the log and the host of another", Pick{Logs: []string{"x", "y"}, Hosts: []string{"h2"}}, []string{"h2 b"}},
+	} {
+		r := &Run{Logs: []*Log{log("x", "h1", "a"), log("y", "h2", "b"), log("z", "h2", "c")},
+			Metas: []*fiojson.Document{{Entries: []fiojson.Entry{entry("h1", "a"), entry("h2", "b"),
+				entry("h2", "c")}}}}
+		if err := r.Choose(&tt.pick); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range r.Metas {
+			for _, e := range m.Entries {
+				got = append(got, e.Host+" "+e.JobName)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: totals of %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
