@@ -543,3 +543,20 @@ func TestLiveAllow(t *testing.T) {
 		})
 	}
 }
+
+// TestLiveCoarseness: the buckets of what is stored are as coarse as asked, and fio's own unless asked.
+func TestLiveCoarseness(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(liveStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ asked, want int }{{-1, 0}, {0, 0}, {3, 3}} {
+		s := liveSettings()
+		s.Coarseness = tt.asked
+		_, c := follow(t, Config{Settings: s, Host: "h"}, text)
+		if got := c.Run.Geometry.Coarseness; got != tt.want {
+			t.Errorf("%d: coarseness %d, want %d", tt.asked, got, tt.want)
+		}
+	}
+}

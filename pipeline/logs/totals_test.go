@@ -1,6 +1,8 @@
 package logs
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"fiolat/fio"
@@ -100,6 +102,38 @@ func TestSuspect(t *testing.T) {
 		}
 		if l.Entry = nil; l.Suspect() {
 			t.Errorf("%s: suspected without fio's JSON", tt.name)
+		}
+	}
+}
+
+// TestWithoutLogs: the I/Os of a job that has no log are lost, be it one, and directions without I/O are no rows.
+func TestWithoutLogs(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name                 string
+		reads, writes, mixed uint64
+		want                 []string
+	}{
+		{"none", 0, 0, 0, nil},
+		{"one", 1, 0, 0, []string{"read 1"}},
+		{"both", 1, 2, 0, []string{"read 1", "write 2"}},
+		{"mixed", 0, 0, 3, []string{"all 3"}},
+	} {
+		e := &fiojson.Entry{JobName: "a"}
+		e.Dirs[fio.Read].Kind[fio.Clat].N, e.Dirs[fio.Write].Kind[fio.Clat].N = tt.reads, tt.writes
+		e.Mixed.Kind[fio.Clat].N = tt.mixed
+		var a pipeline.Account
+		if err := withoutLogs(&a, &pipeline.Run{Kind: fio.Clat}, nil,
+			[]ingest.NoLog{{Meta: &fiojson.Document{}, Entry: e}}); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, j := range a.Jobs {
+			got = append(got, fmt.Sprint(j.Direction, " ", j.Missing))
+		}
+		if sum := tt.reads + tt.writes + tt.mixed; !slices.Equal(got, tt.want) || a.Counted != sum ||
+			a.Missing != float64(sum) {
+			t.Errorf("%s: %q of %d, %g missing, want %q", tt.name, got, a.Counted, a.Missing, tt.want)
 		}
 	}
 }
