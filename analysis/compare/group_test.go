@@ -333,3 +333,33 @@ func TestLacks(t *testing.T) {
 		}
 	}
 }
+
+// TestOneAgainstSeveral: the noise between runs is that of the group that has several.
+func TestOneAgainstSeveral(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		a, b []float64 // logarithms of a row in each run
+		se   float64
+	}{
+		// The sum of squares is 0.02, of 2 degrees of freedom: a variance of 0.01, of a mean of three and of one.
+		{"one and three", []float64{0}, []float64{0.4, 0.5, 0.6}, math.Sqrt(0.01 * (1 + 1./3))},
+		{"three and one", []float64{0.4, 0.5, 0.6}, []float64{0}, math.Sqrt(0.01 * (1 + 1./3))},
+	} {
+		side := func(logs []float64) *measured {
+			m := &measured{}
+			for _, l := range logs {
+				m.log, m.within = append(m.log, []float64{l}), append(m.within, []float64{math.NaN()})
+			}
+			return m
+		}
+		for _, steady := range []bool{false, true} {
+			r := &Result{all: []Row{{Change: new(0.1)}}, enoughRuns: true, Steady: steady}
+			r.estimates(side(tt.a), side(tt.b), nil)
+			if e := r.estimate[0]; !(math.Abs(e.se-tt.se) < 1e-12) || e.freedom != 2 {
+				t.Errorf("%s, steady %v: standard error %g of %d degrees, want %g of 2", tt.name, steady, e.se,
+					e.freedom, tt.se)
+			}
+		}
+	}
+}
