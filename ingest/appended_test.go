@@ -93,11 +93,11 @@ func TestSumsFromZero(t *testing.T) {
 	}
 }
 
-// TestSumsOfDamaged: a log that cannot be decompressed has no sums, and says why.
-func TestSumsOfDamaged(t *testing.T) {
+// TestSumsOfPacked: a log in a format that is not read has no sums, and says why.
+func TestSumsOfPacked(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "a_clat_hist.1.log.gz", "\x1f\x8b") // only gzip's first two bytes
-	l := &Log{Source: &Source{Path: filepath.Join(dir, "a_clat_hist.1.log.gz"), Name: Name{Kind: fio.Clat, Hist: true}}}
+	write(t, dir, "a_clat_hist.1.log", "\xfd7zXZ\x00") // xz
+	l := &Log{Source: &Source{Path: filepath.Join(dir, "a_clat_hist.1.log"), Name: Name{Kind: fio.Clat, Hist: true}}}
 	if s, err := l.sums(); err == nil {
 		t.Errorf("read: %+v", s)
 	}
