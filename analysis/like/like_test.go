@@ -195,7 +195,8 @@ func TestAbsoluteStart(t *testing.T) {
 // TestPctilesRefuse: flags that are not understood, and a percentile that no row reaches, are errors.
 func TestPctilesRefuse(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--nonsense", "x.log"}, {"--time-quantum", "often", "x.log"}} {
+	for _, args := range [][]string{{"--nonsense", "x.log"}, {"--time-quantum", "often", "x.log"},
+		{"--percentiles", "50,101", "x.log"}} {
 		var usage *UsageError
 		if err := runPctiles(t.Context(), args, new(bytes.Buffer)); !errors.As(err, &usage) {
 			t.Errorf("%q: %v", args, err)
