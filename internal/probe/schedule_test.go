@@ -358,3 +358,27 @@ func TestSlowdown(t *testing.T) {
 		})
 	}
 }
+
+// TestStoppedInARound: a probe that is stopped in a round ends with it. A round of 6 x 10 ms begins each second.
+func TestStoppedInARound(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		stop, end time.Duration
+	}{{"in a round", ms(2020), ms(2060)}, {"between two", ms(2500), ms(2500)}} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var r recorder
+				begun := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), tt.stop)
+				defer cancel()
+				f := &fakeFiles{takes: func(Operation) time.Duration { return ms(10) }}
+				if err := Run(ctx, r.config(), []*Target{target("a", f)}); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(begun); took < tt.stop || took > tt.end { // of the bubble's clock
+					t.Errorf("ended after %v, want by %v", took, tt.end)
+				}
+			})
+		})
+	}
+}
