@@ -312,3 +312,22 @@ func TestOverride(t *testing.T) {
 		})
 	}
 }
+
+// TestSetupMayNotReadMappings: who may not read mappings is told that no index was checked; other errors end setup.
+func TestSetupMayNotReadMappings(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		warned bool
+	}{{403, true}, {400, false}} {
+		s, c := standIn(t)
+		s.Inject(esmodeltest.Fault{Times: -1, Status: tt.status, Type: "security_exception", Reason: "no",
+			Match: func(r *http.Request) bool {
+				return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/_mapping")
+			}})
+		r, err := Setup(t.Context(), c, SetupOptions{})
+		said := strings.Contains(strings.Join(r.Warnings, "\n"), "indices that exist already are not checked: ")
+		if said != tt.warned || (err == nil) != tt.warned {
+			t.Errorf("%d: %v, warned of %q", tt.status, err, r.Warnings)
+		}
+	}
+}
