@@ -48,7 +48,7 @@ var rules = [...]struct {
 	above:     {needs: writesName | ofGroup, may: writesLog, where: "above"},
 	aboveLogs: {needs: writesPath},
 	beside:    {needs: writesName, host: true, sure: (*candidate).isOnly, may: writesLog, where: "beside"},
-	farther:   {needs: writesName, host: true, sure: (*candidate).isCounted, may: countsSome, where: "beside"},
+	farther:   {needs: writesName, host: true, sure: (*candidate).isCounted, may: isWhole, where: "beside"},
 	beyond:    {needs: writesName | ofGroup, host: true, sure: (*candidate).isAlone, may: writesLog, where: "above"},
 }
 
@@ -239,6 +239,8 @@ func (s *shelf) find(l *Source, host string) (fit []*fiojson.Document, why facts
 		return s.docs, 0
 	case why == 0 && rule.alone:
 		return s.free, 0
+	case len(fit) > 1 && s.place == farther && why == writesName:
+		fit = filtered(fit, func(m *fiojson.Document) bool { return isWhole(l, m) })
 	case len(fit) > 1 && s.has(q, fit[0], rule.needs):
 		fit = byCounts(l, fit)
 	}
@@ -357,13 +359,39 @@ func isShort(l *Source, m *fiojson.Document) bool {
 	})
 }
 
-// countsAll reports whether a document counts what a log holds, and no more than its last windows besides.
-func countsAll(l *Source, m *fiojson.Document) bool { return countsFit(l, m) && !isShort(l, m) }
-
 func writesLog(l *Source, m *fiojson.Document) bool { return hasPrefix(m, l.Name) }
 
-// countsSome is countsAll of a log that is not empty.
-func countsSome(l *Source, m *fiojson.Document) bool {
+// isWhole reports whether one job counts all of a log by itself, but for what the last windows may hold, and ended with
+// it. That is not known of a group, of a job on a host, of one that verified, without bins and without directions.
+func isWhole(l *Source, m *fiojson.Document) bool {
 	sums, err := (&Log{Source: l, Meta: m}).sums()
-	return err == nil && sums.ios() > 0 && countsAll(l, m)
+	return err == nil && slices.ContainsFunc(m.Writers(l.Name.Prefix, l.Name.Hist), func(e *fiojson.Entry) bool {
+		_, verify := m.Option(e, "verify")
+		if verify || e.Host != "" || e.Mixed.TotalIOs > 0 || 2*e.RuntimeMS > 3*e.LongestMS {
+			return false
+		}
+		if l.Name.Hist && !sums.ends(m, e, l.Name.Kind) {
+			return false
+		}
+		part, all := sums.fits(l.Name.Kind, e)
+		return all || part && l.Name.Hist
+	})
+}
+
+// ends reports whether a histogram log lacks no more than the last two windows of a job.
+func (s *sums) ends(m *fiojson.Document, e *fiojson.Entry, kind fio.Kind) bool {
+	h, began := m.Milliseconds(e, "log_hist_msec"), int64(0)
+	if s.last >= absoluteMS || hasOtherClock(m, e) {
+		began = s.first - h
+	}
+	open := max(h, e.LongestMS-(s.last-began))
+	for d := range e.Dirs {
+		t := &e.Dirs[d].Kind[kind]
+		n, bursts := float64(t.N), 2.0
+		lacks := n - s.logged[d].Sum()
+		if t.N > 0 && t.Bins.Len() == 0 || 2*lacks > n || lacks > bursts*n*float64(open)/float64(max(1, e.LongestMS)) {
+			return false
+		}
+	}
+	return open <= 2*h
 }

@@ -286,7 +286,8 @@ func TestJSONApart(t *testing.T) {
 	t.Parallel()
 	ran := func(at int, n129, n502 int) string {
 		return fmt.Sprintf(`{"fio version":"fio-3.42","timestamp_ms":%d,"jobs":[{"jobname":"a",
-			"job options":{"write_hist_log":"h"},"job_runtime":3000,"read":{"runtime":3000,"total_ios":%d,
+			"job options":{"write_hist_log":"h","log_hist_msec":"1000"},"job_runtime":3000,
+			"read":{"runtime":3000,"total_ios":%d,
 			"clat_ns":{"N":%[2]d,"bins":{"129":%[3]d,"502":%d}}}}]}`, 1_700_000_000_000+at, n129+n502, n129, n502)
 	}
 	log := func(n129, n502 int) string { return lines(129, [2]int{1000, n129}) + lines(502, [2]int{2000, n502}) }
@@ -314,6 +315,15 @@ func TestJSONApart(t *testing.T) {
 			[]string{"logs", "results"}, "logs: h_clat_hist.1.log not=x.json"},
 		"given, of a longer run": {map[string]string{"logs" + h: log(40, 20), "results/x.json": ran(together, 140, 70)},
 			[]string{"logs", "results"}, "logs: h_clat_hist.1.log\nresults: x.json json=x.json"},
+		"two folders": {map[string]string{"l/p" + h: log(40, 20), "l/q/h_clat_hist.2.log": log(35, 20),
+			"r/s/x.json": ran(together, 45, 21)}, []string{"."},
+			"l/p: h_clat_hist.1.log not=x.json\nl/q: h_clat_hist.2.log not=x.json"},
+		"one of two runs without JSON": {map[string]string{"logs/r1" + h: log(40, 20), "logs/r2" + h: log(38, 19),
+			"results/s/r1.json": ran(together, 45, 21)}, []string{"."},
+			"logs/r1: h_clat_hist.1.log json=../../results/s/r1.json\nlogs/r2: h_clat_hist.1.log"},
+		"given, and a copy": {map[string]string{"logs" + h: log(40, 20), "results/x.json": ran(together, 45, 21),
+			"backup/x.json": ran(together, 45, 21)}, []string{"logs", "results", "backup"},
+			"logs: h_clat_hist.1.log json=../results/x.json"},
 		"clients": {map[string]string{"clients/h1" + h: log(40, 20), "clients/h2" + h: log(20, 40),
 			"json/h1.json": ran(together, 45, 21), "json/h2.json": ran(together, 22, 44)}, []string{"."},
 			".: clients/h1/h_clat_hist.1.log@h1 clients/h2/h_clat_hist.1.log@h2 json=json/h1.json json=json/h2.json"},
@@ -356,13 +366,55 @@ func TestJSONApart(t *testing.T) {
 	}
 }
 
+// TestIsWhole: a document that counts all of a log by itself, and those of which that is not known.
+func TestIsWhole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "h_clat_hist.1.log", lines(129, [2]int{1000, 40})+lines(502, [2]int{2000, 20}))
+	const ran = `{"fio version":"fio-3.42","timestamp_ms":1700000000000,"jobs":[{"jobname":"a",
+		"job options":{"write_hist_log":"h","log_hist_msec":"1000"},"job_runtime":3000,"read":{"runtime":3000,
+		"total_ios":66,"clat_ns":{"N":66,"bins":{"129":45,"502":21}}}}]}`
+	for name, c := range map[string]struct {
+		edits []string
+		want  bool
+	}{
+		"the last window is missing":   {nil, true},
+		"one more I/O than is counted": {[]string{"66", "65", `"502":21`, `"502":20`, `"129":45`, `"129":39`}, false},
+		"more than half is missing":    {[]string{"66", "130", `"129":45`, `"129":109`}, false},
+		"more than two windows":        {[]string{"3000", "5000"}, false},
+		"too many for the last window": {[]string{"3000", "2900", "1000", "100", "66", "75", "45", "54"}, false},
+		"of a group":                   {[]string{`"job_runtime":3000`, `"job_runtime":6000`}, false},
+		"on a host": {[]string{`"jobname"`, `"hostname":"x","jobname"`, "jobs", "client_stats"},
+			false},
+		"without bins":            {[]string{`,"bins":{"129":45,"502":21}`, `,"mean":250`}, false},
+		"verified":                {[]string{`"log_hist_msec"`, `"verify":"md5","log_hist_msec"`}, false},
+		"all directions together": {[]string{`"read"`, `"mixed"`}, false},
+		"another log's":           {[]string{`"h"`, `"g"`}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, err := fiojson.Parse(strings.NewReader(strings.NewReplacer(c.edits...).Replace(ran)), dir+"/fio.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			placeJobs(m)
+			name, _ := parseName("h_clat_hist.1.log")
+			l := &Source{Path: dir + "/h_clat_hist.1.log", Base: "h_clat_hist.1.log", Name: name}
+			if got := isWhole(l, m); got != c.want {
+				t.Errorf("%t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
 // TestTogether: of the folders given, those are searched at once of which one has the JSON of another's logs.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	log := lines(129, [2]int{1000, 40}) + lines(502, [2]int{2000, 20})
 	const ran = `{"fio version":"fio-3.42","timestamp_ms":1700000000000,"jobs":[{"jobname":"a",
-		"job options":{"write_hist_log":"h"},"job_runtime":3000,"read":{"runtime":3000,"total_ios":66,
+		"job options":{"write_hist_log":"h","log_hist_msec":"1000"},"job_runtime":3000,
+		"read":{"runtime":3000,"total_ios":66,
 		"clat_ns":{"N":66,"bins":{"129":45,"502":21}}}}]}`
 	for path, text := range map[string]string{"logs/h_clat_hist.1.log": log, "json/a.json": ran, "none/a.json": "{}",
 		"other/h_clat_hist.1.log": lines(129, [2]int{1000, 90}),

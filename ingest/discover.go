@@ -228,8 +228,8 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		return len(in.Logs) == 0
 	})
 	d.failedBeside(out)
-	used := d.used(out)
-	only, err := d.withoutLogs(named)
+	d.markUsed(out)
+	only, err := d.withoutLogs(named, out)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +238,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	}
 	for _, root := range d.searched {
 		if !d.hasLogs(root) && !slices.ContainsFunc(only, func(in *Input) bool { return under(in.Root, root) }) &&
-			!slices.ContainsFunc(used, func(path string) bool { return under(path, root) }) {
+			!slices.ContainsFunc(d.used, func(path string) bool { return under(path, root) }) {
 			return nil, d.noLogsError(root, nil)
 		}
 	}
@@ -363,6 +363,7 @@ type discovery struct {
 	logs     []found
 	holding  map[string]bool // see withLogs
 	damaged  []error         // JSON that was not used
+	used     []string        // the paths of JSON that runs of logs use, or may, and of copies of it
 	strange  []string        // files given that are not fio's
 	packed   []*source.PackedError
 	links    []string        // folders behind symbolic links, to be searched last
@@ -434,9 +435,12 @@ func (d *discovery) runs() []*Input {
 	return out
 }
 
-// isBelow reports whether a folder is below one that was given.
+// isBelow reports whether a folder is below one that was given. It has a name then: what is above .. or the current
+// folder cannot be told from their paths.
 func (d *discovery) isBelow(dir string) bool {
-	return slices.ContainsFunc(d.searched, func(root string) bool { return dir != root && under(dir, root) })
+	base := filepath.Base(dir)
+	return base != "." && base != ".." &&
+		slices.ContainsFunc(d.searched, func(root string) bool { return dir != root && under(dir, root) })
 }
 
 // metasIn returns fio's JSON documents in a folder.

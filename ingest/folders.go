@@ -149,7 +149,9 @@ func (r *fileReader) CannotRead(path string, err error) {
 	}
 	err = unreadable(path, err)
 	if e, is := errors.AsType[*unreadError](err); is {
-		e.Hint += ", or leave it out with --skip-bad: the run is then partial"
+		own := *e // which is kept, and may be noted again
+		own.Hint += ", or leave it out with --skip-bad: the run is then partial"
+		err = &own
 	}
 	r.Unread, r.named[path] = append(r.Unread, err), true
 }

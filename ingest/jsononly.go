@@ -56,7 +56,7 @@ func (d *discovery) hasPackedLogs(root string) bool {
 
 // withoutLogs finds the runs with only fio's JSON, as DiscoverJSONRuns does, below folders without any log and, if
 // there are no logs at all, in the files given. Folders that would be hosts if they had logs are.
-func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
+func (d *discovery) withoutLogs(given Input, withLogs []*Input) (runs []*Input, err error) {
 	if d.opt.LogsOnly || len(d.opt.FioJSON) > 0 {
 		return nil, nil
 	}
@@ -76,7 +76,7 @@ func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 		return nil, d.damaged[0]
 	}
 	d.warnings = append(d.warnings, warnings...)
-	totals, inputs := d.withHosts(totals)
+	totals, inputs := d.withHosts(d.withoutCopies(totals, withLogs))
 	seen := map[string]string{} // root by id
 	for i, t := range totals {
 		in := inputs[i]
@@ -111,6 +111,25 @@ func (d *discovery) withoutLogs(given Input) (runs []*Input, err error) {
 		err = nil
 	}
 	return runs, err
+}
+
+// withoutCopies leaves out runs of which all documents repeat those of runs with logs.
+func (d *discovery) withoutCopies(totals []*JSONRun, withLogs []*Input) []*JSONRun {
+	used := likely{}
+	for _, in := range withLogs {
+		for _, m := range in.Metas {
+			used.add(m)
+		}
+	}
+	return filtered(totals, func(t *JSONRun) bool {
+		repeats := !slices.ContainsFunc(t.Metas, func(m *fiojson.Document) bool { return !used.has(m) })
+		if repeats {
+			d.used = append(d.used, t.Metas[0].Path)
+			d.warnings = append(d.warnings, fmt.Sprintf("%s: the same content as fio's JSON of a run with logs; counted once",
+				fio.Printable(t.Root)))
+		}
+		return !repeats
+	})
 }
 
 // logsBeside returns the runs of fio's JSON that was named, without histograms, if their logs are beside it. It returns

@@ -48,7 +48,7 @@ const idBytes = 64 << 10
 func DiscoverJSONRuns(paths []string, logs []*Input,
 	opt DiscoverOptions) (runs []*JSONRun, warnings []string, err error) {
 	d := newDiscovery(opt)
-	d.used(logs)
+	d.markUsed(logs)
 	var all []string
 	for _, path := range paths {
 		matches, _ := d.glob(path) // Discover says what is wrong with a pattern

@@ -344,27 +344,53 @@ func shortened(names []string) string {
 
 // distinct leaves out documents that repeat another, e.g. a compressed copy.
 func distinct(metas []*fiojson.Document) (out []*fiojson.Document) {
-	type likeness struct {
-		version         string
-		at, ran, issued int64
-		entries         int
-		job             string
-	}
-	seen := map[likeness][]*fiojson.Document{}
-	for _, d := range metas {
-		like := likeness{version: d.Version, at: d.TimestampMS, entries: len(d.Entries)}
-		for _, e := range entriesIn(d) {
-			like.job, like.ran = e.JobName, like.ran+e.RuntimeMS
-			for k := range e.Dirs {
-				like.issued += int64(e.Dirs[k].TotalIOs)
-			}
-		}
-		same := func(e *fiojson.Document) bool { return reflect.DeepEqual(d.Entries, e.Entries) }
-		if !slices.ContainsFunc(seen[like], same) {
-			out, seen[like] = append(out, d), append(seen[like], d)
+	seen := likely{}
+	for _, m := range metas {
+		if seen.add(m) {
+			out = append(out, m)
 		}
 	}
 	return out
+}
+
+// likely has documents by what most of them differ in.
+type likely map[traits][]*fiojson.Document
+
+type traits struct {
+	version         string
+	at, ran, issued int64
+	entries         int
+	job, host       string
+	means           float64
+}
+
+// add adds a document that repeats none, and reports whether it is one.
+func (l likely) add(m *fiojson.Document) bool {
+	repeats := l.has(m)
+	if !repeats {
+		of := traitsOf(m)
+		l[of] = append(l[of], m)
+	}
+	return !repeats
+}
+
+// has reports whether a document repeats one of these.
+func (l likely) has(m *fiojson.Document) bool {
+	return slices.ContainsFunc(l[traitsOf(m)], func(o *fiojson.Document) bool {
+		return reflect.DeepEqual(m.Entries, o.Entries)
+	})
+}
+
+func traitsOf(m *fiojson.Document) traits {
+	of := traits{version: m.Version, at: m.TimestampMS, entries: len(m.Entries)}
+	for _, e := range entriesIn(m) {
+		of.job, of.host, of.ran = e.JobName, e.Host, of.ran+e.RuntimeMS
+		for k := range e.Dirs {
+			of.issued += int64(e.Dirs[k].TotalIOs)
+			of.means += e.Dirs[k].Kind[fio.Clat].Mean
+		}
+	}
+	return of
 }
 
 // entriesIn returns the entries of documents, each with its document.

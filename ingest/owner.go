@@ -22,6 +22,7 @@ import (
 type claim struct {
 	log *Source
 	why facts
+	place
 }
 
 // slot is what a document has room for: one log of each name and host.
@@ -63,10 +64,17 @@ func (d *discovery) own(runs []*Input, find elsewhere) []*Input {
 		o.claim(in)
 	}
 	o.settle()
-	for _, in := range open {
-		o.give(in)
+	without := filtered(open, func(in *Input) bool { return !o.give(in) })
+	owned := map[*fiojson.Document]bool{}
+	for _, in := range runs {
+		for _, m := range in.Metas {
+			owned[m] = true
+		}
 	}
-	o.keepEarlier(open, runs)
+	for _, in := range without {
+		in.notUsed(o.shelves[in], owned)
+	}
+	o.keepEarlier(open, owned)
 	return o.join(runs)
 }
 
@@ -253,7 +261,7 @@ func (o *ownership) claim(in *Input) {
 		}
 		o.of[l] = docs[0]
 		key := slot{docs[0], uncompressed(l.Base), l.Host}
-		o.claims[key] = append(o.claims[key], claim{l, why})
+		o.claims[key] = append(o.claims[key], claim{l, why, s.place})
 	}
 }
 
@@ -272,21 +280,23 @@ func (c *candidate) isOnly() bool {
 	return c.why >= ofFolder || !c.wroteBeside(c.doc, c.shelves[c.in].dir, filepath.Dir(c.log.Path))
 }
 
-// isCounted reports whether the document counts what the log holds, but for its last windows, and is of it by more than
-// the name of its jobs' logs, or alone counts that.
+// isCounted reports whether the document counts what the log holds, but for its last windows. If nothing but the name
+// of its jobs' logs says that it is of the log, that must not be by chance.
 func (c *candidate) isCounted() bool {
-	return countsAll(c.log, c.doc) && (c.why >= ofFolder || c.isDistinct())
+	if c.why < ofFolder {
+		return c.isDistinct()
+	}
+	return countsFit(c.log, c.doc) && !isShort(c.log, c.doc)
 }
 
-// isDistinct reports whether a log has so many I/Os of so many latencies that they are no other document's by chance.
+// isDistinct reports whether the document counts all of a log, which has so many I/Os of so many latencies that this is
+// not by chance.
 func (c *candidate) isDistinct() bool {
 	const ios, latencies = 16, 2
 	sums, err := (&Log{Source: c.log, Meta: c.doc}).sums()
 	return err == nil && slices.ContainsFunc(sums.logged[:], func(of fiohist.Sparse) bool {
 		return len(of.Index) >= latencies && of.Sum() >= ios
-	}) && !slices.ContainsFunc(c.shelves[c.in].docs, func(m *fiojson.Document) bool {
-		return m != c.doc && countsFit(c.log, m)
-	})
+	}) && isWhole(c.log, c.doc)
 }
 
 // isAlone reports whether a document above the path given is of a run's logs, with those beside them that were not
@@ -337,9 +347,24 @@ func (o *ownership) wroteBeside(m *fiojson.Document, up, dir string) bool {
 }
 
 // settle takes a document away from all logs that claim the same place in it but the one with the strongest fact or, if
-// several have that, the only one whose counts fit.
+// several have that, the only one whose counts fit; and from those farther away that claim it by their name alone where
+// logs of another folder claim it.
 func (o *ownership) settle() {
+	folders := map[slot][]string{} // by document and host
 	for key, claims := range o.claims {
+		key.name = ""
+		for _, c := range claims {
+			folders[key] = append(folders[key], filepath.Dir(c.log.Path))
+		}
+	}
+	for key, claims := range o.claims {
+		of := folders[slot{key.doc, "", key.host}]
+		several := slices.ContainsFunc(of, func(dir string) bool { return dir != of[0] })
+		for _, c := range claims {
+			if several && c.place == farther && c.why == writesName {
+				delete(o.of, c.log)
+			}
+		}
 		if len(claims) < 2 {
 			continue
 		}
@@ -356,8 +381,8 @@ func (o *ownership) settle() {
 	}
 }
 
-// give sets the documents of a run if each of its logs has one, and else warns of those that it may have.
-func (o *ownership) give(in *Input) {
+// give sets the documents of a run, and reports whether each of its logs has one.
+func (o *ownership) give(in *Input) bool {
 	s := o.shelves[in]
 	owner, owns := map[*Source]*fiojson.Document{}, map[*fiojson.Document]bool{}
 	for _, l := range o.d.wanted(in) {
@@ -366,8 +391,7 @@ func (o *ownership) give(in *Input) {
 		}
 	}
 	if len(owner) < len(o.d.wanted(in)) || len(owner) == 0 {
-		in.notUsed(s)
-		return
+		return false
 	}
 	in.owner, in.doubt, in.unused = owner, "", nil
 	for _, m := range s.docs {
@@ -379,16 +403,11 @@ func (o *ownership) give(in *Input) {
 			}
 		}
 	}
+	return true
 }
 
 // keepEarlier keeps the documents of earlier runs that are in one file with those of logs.
-func (o *ownership) keepEarlier(open, runs []*Input) {
-	owned := map[*fiojson.Document]bool{}
-	for _, in := range runs {
-		for _, m := range in.Metas {
-			owned[m] = true
-		}
-	}
+func (o *ownership) keepEarlier(open []*Input, owned map[*fiojson.Document]bool) {
 	first := map[string]*Input{} // the run that uses a file
 	for _, in := range open {
 		for _, m := range in.Metas {
@@ -444,15 +463,14 @@ func (o *ownership) join(runs []*Input) []*Input {
 	return slices.DeleteFunc(runs, func(in *Input) bool { return into[in] != nil })
 }
 
-// used returns the paths of the documents that runs of logs use, or may: they are no runs without logs.
-func (d *discovery) used(runs []*Input) (of []string) {
+// markUsed notes the documents that runs of logs use, or may: they are no runs without logs.
+func (d *discovery) markUsed(runs []*Input) {
 	for _, in := range runs {
 		for _, m := range slices.Concat(in.Metas, in.unused) {
 			d.seen[d.realPath(m.Path)] = true
-			of = append(of, m.Path)
+			d.used = append(d.used, m.Path)
 		}
 	}
-	return of
 }
 
 // merge adds the parts of a run to the first of them.
@@ -498,13 +516,14 @@ func (in *Input) add(o *Input) {
 	in.doubt, in.unused = cmp.Or(in.doubt, o.doubt), append(in.unused, o.unused...)
 }
 
-// notUsed notes fio's JSON above a run's logs, or beside them, if its jobs may have written some of them. No other
-// run uses it either.
-func (in *Input) notUsed(s *shelf) {
+// notUsed notes fio's JSON above a run's logs, or beside them, that no run owns, if its jobs may have written some of
+// them. No other run uses it then.
+func (in *Input) notUsed(s *shelf, owned map[*fiojson.Document]bool) {
 	rule := rules[s.place]
 	var names []string
 	for _, m := range s.docs {
-		if rule.may != nil && slices.ContainsFunc(in.Logs, func(l *Source) bool { return rule.may(l, m) }) {
+		if rule.may != nil && !owned[m] &&
+			slices.ContainsFunc(in.Logs, func(l *Source) bool { return rule.may(l, m) }) {
 			names, in.unused = append(names, fio.Printable(m.Path)), append(in.unused, m)
 		}
 	}

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,6 +111,36 @@ func TestTreeTake(t *testing.T) {
 		runs, err := Discover([]string{dir}, DiscoverOptions{Tree: tree.Take(dir, "no/such/folder")})
 		if err != nil || len(runs[0].Logs) != want {
 			t.Fatalf("%+v, %v; want %d logs", runs, err, want)
+		}
+	}
+}
+
+// TestCannotReadTwice: what cannot be read is the same error for all that share a Tree.
+func TestCannotReadTwice(t *testing.T) {
+	t.Parallel()
+	err := unreadable("a.json", fs.ErrPermission)
+	var first error
+	for range 2 {
+		r := newFileReader(osFileSystem(), nil, func(string) bool { return false })
+		r.CannotRead("a.json", err)
+		if first == nil {
+			first = r.Unread[0]
+		}
+		if got := r.Unread[0].Error(); got != first.Error() || strings.Count(got, "--skip-bad") != 1 {
+			t.Error(got)
+		}
+	}
+}
+
+// TestIsBelow: the search for JSON above a folder ends where it began, or where paths do not tell what is above.
+func TestIsBelow(t *testing.T) {
+	t.Parallel()
+	d := newDiscovery(DiscoverOptions{})
+	d.searched = []string{"..", "a"}
+	for dir, want := range map[string]bool{"a": true, "a/b": true, "../c": true, "b": true, ".": false, "..": false,
+		"../..": false} {
+		if got := d.isBelow(dir); got != want {
+			t.Errorf("%s: %t, want %t", dir, got, want)
 		}
 	}
 }
