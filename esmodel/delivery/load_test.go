@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -298,6 +300,51 @@ func TestLoadRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	esmodeltest.EqualContents(t, esmodeltest.Contents(s), undisturbed(t, 3))
+}
+
+// TestLoadStopsAtWhatIsNotTaken: the first document that cannot be taken ends the reading of its file.
+func TestLoadStopsAtWhatIsNotTaken(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "f.ndjson")
+	if err := os.WriteFile(file, []byte(eventLine+"a\"}}\n{}\n"+eventLine+"b\"}}\n{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := &loader{prefix: "fio", read: map[string]fs.FileInfo{}}
+	full := errors.New("full")
+	var ids []string
+	if err := l.file(file, func(_, id string, _ []byte) error {
+		ids = append(ids, id)
+		return full
+	}); !errors.Is(err, full) || !slices.Equal(ids, []string{"a"}) {
+		t.Errorf("%v after %q, want %v after a", err, ids, full)
+	}
+}
+
+// TestLoadWithoutScope: where the indices of a run cannot be told, load of its files without its document says why.
+func TestLoadWithoutScope(t *testing.T) {
+	s, c := standIn(t)
+	ingested(t, c)
+	dir := t.TempDir()
+	if _, err := dirRun(t, dir, "r/1", "", "g1", 9, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range list(t, dir) {
+		if strings.HasPrefix(file, "fio-run") {
+			if err := os.Remove(filepath.Join(dir, file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	sent := false
+	s.Inject(esmodeltest.Fault{Times: 1, Status: 400, Type: "x", Reason: "no mappings now",
+		Match: func(r *http.Request) bool {
+			sent = sent || bulkOf(r, "histogram")
+			return sent && strings.HasSuffix(r.URL.Path, "/_field_caps")
+		}})
+	if _, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "no mappings now") {
+		t.Errorf("%v", err)
+	}
 }
 
 // The server is away: nothing is lost, it lies in its files.

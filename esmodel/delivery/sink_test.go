@@ -15,6 +15,7 @@ import (
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/esmodel/indices"
 	"fiolat/fio"
+	"fiolat/fio/sla"
 	"fiolat/internal/testkit"
 	"fiolat/pipeline"
 )
@@ -431,5 +432,32 @@ func TestRunIsFound(t *testing.T) {
 		Body: []byte(`{"query":{"term":{"run.status":"complete"}}}`)}, &found)
 	if err != nil || found.Count != 1 {
 		t.Errorf("%d, %v", found.Count, err)
+	}
+}
+
+// TestEventNotTaken: an event that cannot be added ends the interval with that error.
+func TestEventNotTaken(t *testing.T) {
+	_, c := standIn(t)
+	w, err := NewBulkWriter(c, BulkConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewSink(w, SinkOptions{Prefix: "fio"})
+	run := esmodeltest.Run()
+	if err = s.Begin(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	rules, err := fio.ParseSLARules([]string{"read p99 < 5ms"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = w.Close(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	broken := sla.Verdict{Rule: &rules[0], Status: sla.Broken, Value: 7e6, Known: true}
+	only := &pipeline.Interval{Changes: []pipeline.Change{{Scope: "direction", Dims: fio.Dims{Direction: "read"},
+		Change: sla.Change{Rule: &rules[0], Breach: true, End: 1e9, First: broken, Last: broken}}}}
+	if err = s.Interval(t.Context(), only); !errors.Is(err, errClosed) {
+		t.Errorf("%v, want %v", err, errClosed)
 	}
 }
