@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"fiolat/fio"
+	"fiolat/fio/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/pipeline"
@@ -253,5 +254,51 @@ func TestSetsLoad(t *testing.T) {
 	}
 	if setsLoad(&pipeline.Log{}, 0) {
 		t.Error("of a stored run nothing is known")
+	}
+}
+
+// TestCourses: another course begins where a job begins or ends, be it by one log of several, or while it stands still.
+func TestCourses(t *testing.T) {
+	t.Parallel()
+	const n = 30
+	span := func(from, to int) []bool {
+		of := make([]bool, n)
+		for k := from; k < to; k++ {
+			of[k] = true
+		}
+		return of
+	}
+	type log struct {
+		job            string
+		whole, stalled []bool
+	}
+	for _, tt := range []struct {
+		name string
+		logs []log
+		want []window
+	}{
+		{"one job", []log{{"a", span(0, n), span(0, 0)}}, []window{{0, n}}},
+		{"one after the other", []log{{"a", span(0, 10), span(0, 0)}, {"b", span(10, n), span(0, 0)}},
+			[]window{{0, 10}, {10, n}}},
+		{"the second log is longer", []log{{"a", span(0, 10), span(0, 0)}, {"a", span(0, 20), span(0, 0)}},
+			[]window{{0, 20}}},
+		{"the first log is longer", []log{{"a", span(0, 20), span(0, 0)}, {"a", span(5, 10), span(0, 0)}},
+			[]window{{0, 20}}},
+		{"stalled at its end", []log{{"a", span(0, 10), span(10, 20)}}, []window{{0, 20}}},
+		{"stalled at its start", []log{{"a", span(10, 20), span(0, 10)}}, []window{{0, 20}}},
+	} {
+		w := &Watch{run: &pipeline.Run{}, board: newBoard(fiohist.Fio3, 0, second)}
+		w.board.intervals = n
+		all := &times{}
+		for _, l := range tt.logs {
+			all.add(&pipeline.Log{Log: &ingest.Log{Job: l.job}}, l.whole, l.stalled, false)
+		}
+		var got []window
+		for _, c := range w.courses("read", all, func(int) member { return member{} }) {
+			got = append(got, c.window)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
 	}
 }
