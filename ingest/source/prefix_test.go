@@ -1,6 +1,7 @@
 package source
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,6 +45,12 @@ func TestSamePrefix(t *testing.T) {
 		}
 		if got, err := samePrefix(files[0], files[1], tt.n); got != tt.want || err != nil {
 			t.Errorf("%s: %t, %v; want %t", tt.name, got, err, tt.want)
+		}
+		if err := files[1].Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := samePrefix(files[0], files[1], tt.n); errors.Is(err, os.ErrClosed) != (tt.n > 0) {
+			t.Errorf("%s: %v of a file that cannot be read", tt.name, err)
 		}
 	}
 }
