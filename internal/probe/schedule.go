@@ -130,11 +130,15 @@ func (t *Target) work(files Files, rounds <-chan time.Duration, events chan<- ev
 		case <-scheduleEnded:
 		}
 	}
-	// keep stores a status. It counts as a write, because it is one.
+	// keep stores a status. It hangs as a write, because it is one; then its end is a sample, as what came before is.
 	keep := func(status []byte) {
 		send(event{kind: begins, op: Write})
-		if err := files.Keep(status); err != nil {
+		at := time.Now()
+		err := files.Keep(status)
+		if took := time.Since(at); err != nil {
 			t.cfg.OnChange(t, fmt.Sprintf("its status could not be stored: %v", err))
+		} else if took >= t.cfg.Every {
+			send(event{kind: ended, sample: Sample{Op: Write, At: at, Took: took}})
 		}
 	}
 	for late := range rounds {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,8 @@ type fakeFiles struct {
 	mu    sync.Mutex
 	under int // operations under way at once
 	kept  []byte
+
+	keeps func() // while a status is stored
 }
 
 func (f *fakeFiles) Ready() error { return nil }
@@ -52,9 +55,16 @@ func (f *fakeFiles) Do(op Operation) (time.Time, time.Duration, error) {
 	return at, time.Since(at), err
 }
 
-func (f *fakeFiles) Keep(status []byte) error { f.kept = status; return nil }
-func (f *fakeFiles) Kept() []byte             { return f.kept }
-func (f *fakeFiles) Close() error             { return nil }
+func (f *fakeFiles) Kept() []byte { return f.kept }
+func (f *fakeFiles) Close() error { return nil }
+
+func (f *fakeFiles) Keep(status []byte) error {
+	f.kept = status
+	if f.keeps != nil {
+		f.keeps()
+	}
+	return nil
+}
 
 // recorder keeps what a probe says, by target.
 type recorder struct {
@@ -381,4 +391,28 @@ func TestStoppedInARound(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestHangOfAStatus: where storing a status hangs, its growing samples end with one that is whole.
+func TestHangOfAStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r recorder
+		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
+		defer cancel()
+		hang := sync.OnceFunc(func() { time.Sleep(ms(3500)) })
+		if err := Run(ctx, r.config(), []*Target{target("a", &fakeFiles{keeps: hang})}); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range r.samples["a"] {
+			if s.Took > 0 {
+				got = append(got, fmt.Sprintf("%v %v %t", s.Op, s.Took, s.AtLeast))
+			}
+		}
+		// The interval of 10 s ends with the round at 10 s, and the schedule goes on each second.
+		want := []string{"write 1s true", "write 2s true", "write 3s true", "write 3.5s false"}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
 }
