@@ -3,7 +3,6 @@ package ingest
 import (
 	"cmp"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
 	"path/filepath"
@@ -177,7 +176,7 @@ func jsonApart(d *discovery, in *Input, known map[string]*shelf) *shelf {
 // Together returns those of some folders that are to be searched at once: one has fio's JSON of another's logs.
 func Together(folders []string, opt DiscoverOptions) []string {
 	d := newDiscovery(opt)
-	with := len(filtered(folders, holdsLog))
+	with := len(filtered(folders, d.holdsLog))
 	if with == 0 || with == len(folders) || d.paths(folders) != nil {
 		return nil
 	}
@@ -192,17 +191,11 @@ func Together(folders []string, opt DiscoverOptions) []string {
 	return filtered(folders, func(root string) bool { return of[root] })
 }
 
-// holdsLog reports whether there is a log in or below a folder, by its name.
-func holdsLog(dir string) (holds bool) {
-	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error { // the search says what is wrong
-		_, log := parseName(filepath.Base(path))
-		holds = log && err == nil
-		if holds {
-			return fs.SkipAll
-		}
-		return nil
+// holdsLog reports whether there is a log in or below a folder, by its name. The search says what cannot be listed.
+func (d *discovery) holdsLog(dir string) bool {
+	return slices.ContainsFunc(d.folder(dir, 0).files, func(f *file) bool {
+		return f.logFile != nil || f.mode.IsDir() && d.holdsLog(f.path)
 	})
-	return holds
 }
 
 // metasBeside returns the documents of the folders below dir that have no logs.
