@@ -170,7 +170,7 @@ func (d *discovery) logsBeside(given []*fiojson.Document) (runs []*Input) {
 	return runs
 }
 
-// withHosts makes one run of those that hostFolders takes for its hosts, and returns all as inputs, too.
+// withHosts makes one run of those that hostFolders takes for its hosts, and returns all, with ids, and as inputs, too.
 func (d *discovery) withHosts(runs []*JSONRun) (out []*JSONRun, inputs []*Input) {
 	for _, t := range runs {
 		in := &Input{Root: t.Root}

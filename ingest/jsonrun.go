@@ -63,7 +63,7 @@ func DiscoverJSONRuns(paths []string, logs []*Input,
 		} else if m != nil && !slices.ContainsFunc(logs, func(in *Input) bool {
 			return slices.ContainsFunc(in.Metas, m.Same)
 		}) {
-			runs = append(runs, d.newJSONRun(m.Name(), []*fiojson.Document{m}))
+			runs = append(runs, &JSONRun{Root: m.Name(), Metas: []*fiojson.Document{m}})
 			continue
 		}
 		info, bad := d.files.Stat(path)
@@ -76,7 +76,7 @@ func DiscoverJSONRuns(paths []string, logs []*Input,
 		}
 		if _, json := opt.Stdin.(*jsonInput); json && path == stdin || bad == nil && info.Mode().IsRegular() {
 			for _, m := range d.totals(d.file(path), &warnings) {
-				runs = append(runs, d.newJSONRun(m.Name(), []*fiojson.Document{m}))
+				runs = append(runs, &JSONRun{Root: m.Name(), Metas: []*fiojson.Document{m}})
 			}
 		}
 	}
@@ -246,7 +246,7 @@ func (d *discovery) totalsBelow(dir string, warnings *[]string) []*JSONRun {
 	return runs
 }
 
-// totalsIn returns the runs of a folder that have only JSON.
+// totalsIn returns the runs of a folder that have only JSON, without their ids: see withHosts.
 func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*JSONRun) {
 	var metas []*fiojson.Document
 	var files []*file
@@ -269,7 +269,7 @@ func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*JSONRun) {
 		if len(together) > 1 || others {
 			root = nameOf(dir, metas)
 		}
-		runs = append(runs, d.newJSONRun(root, metas))
+		runs = append(runs, &JSONRun{Root: root, Metas: metas})
 	}
 	return runs
 }
