@@ -366,12 +366,12 @@ type traits struct {
 
 // add adds a document that repeats none, and reports whether it is one.
 func (l likely) add(m *fiojson.Document) bool {
-	repeats := l.has(m)
-	if !repeats {
-		of := traitsOf(m)
-		l[of] = append(l[of], m)
+	if l.has(m) {
+		return false
 	}
-	return !repeats
+	of := traitsOf(m)
+	l[of] = append(l[of], m)
+	return true
 }
 
 // has reports whether a document repeats one of these.

@@ -247,7 +247,8 @@ func (d *discovery) searchFile(root, dir string, f *file) {
 	}
 	log, regular, warn := f.logFile != nil, info.Mode().IsRegular(), ""
 	if log && regular {
-		if d.lookAtLog(f, info); d.isPacked(f) {
+		d.lookAtLog(f, info)
+		if d.isPacked(f) {
 			return
 		}
 	}
